@@ -1,0 +1,79 @@
+// The clock model of a recording: from any clock of any node to the timeline, with a proven interval.
+//
+// Built once from samples (builder.h), stored as integers in clocks/models.json, and evaluated with
+// integer arithmetic only: the same file gives the same nanoseconds everywhere.
+//
+//   Locate(t)          where t is on the timeline: {est, lo, hi}, the truth is in [lo, hi].
+//   Difference(a, b)   b - a: {est, lo, hi}. For two nodes this is the shortest path between the two,
+//                      never worse and mostly better than the difference of two Locate().
+//   Order(a, b)        before / after / undecided, from Difference.
+//
+// `analysis` uses Difference and Order only; Locate's estimate draws. A clock that the model does not
+// know has no times: ask Knows() once per clock, not per event. A node with no usable samples is placed
+// by its wall clock, with the interval unknown; then nothing across nodes may be claimed.
+//
+// Thread-safety: const methods may be called from any thread; a Mapper belongs to one thread.
+#ifndef SYNCLINE_CLOCKSYNC_CLOCK_MODEL_H_
+#define SYNCLINE_CLOCKSYNC_CLOCK_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/time.h"
+
+namespace syncline::clocksync {
+
+class ClockModel {
+ public:
+  // From clocks/models.json; InvalidArgument for text that is malformed, non-monotone or of another
+  // format_version (the message says what and where).
+  static absl::StatusOr<ClockModel> FromJson(std::string_view json);
+  std::string ToJson() const;
+
+  // Every time is the node's own, unchanged and unbounded: for traces of one node, or without samples.
+  // Node i is names[i]; times of different nodes are comparable in estimate only if their clocks were.
+  static ClockModel Identity(std::vector<std::string> names);
+
+  ClockModel(ClockModel&&) noexcept;
+  ClockModel& operator=(ClockModel&&) noexcept;
+  ~ClockModel();
+
+  // Nodes in the order of ClockId::node.
+  const std::vector<std::string>& nodes() const;
+  uint32_t reference_node() const;
+  // Timeline zero as Unix time, for display and exports only; 0 when unknown.
+  int64_t epoch_unix_ns() const;
+
+  bool Knows(ClockId clock) const;
+  TimelineEstimate Locate(NodeTime time) const;
+  DurationEstimate Difference(NodeTime a, NodeTime b) const;
+  Ordering Order(NodeTime a, NodeTime b) const;
+  // The inverse of Locate's estimate: when the timeline is at `time`, what does `clock` read?
+  NodeTime Unlocate(ClockId clock, TimelineTime time) const;
+
+  // Fast estimates for times that mostly go forward. Monotone: a <= b implies At(a) <= At(b).
+  class Mapper {
+   public:
+    TimelineTime At(int64_t clock_ns);
+
+   private:
+    friend class ClockModel;
+    const void* map_ = nullptr;
+    size_t segment_ = 0;
+  };
+  Mapper MapperFor(ClockId clock) const;
+
+ private:
+  friend class ModelAssembler;
+  struct Data;
+  explicit ClockModel(std::unique_ptr<Data> data);
+  std::unique_ptr<Data> data_;
+};
+
+}  // namespace syncline::clocksync
+
+#endif  // SYNCLINE_CLOCKSYNC_CLOCK_MODEL_H_

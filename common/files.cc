@@ -1,0 +1,137 @@
+#include "common/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace syncline {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::string Quoted(const std::filesystem::path& path) {
+  return absl::StrCat("\"", path.string(), "\"");
+}
+
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& name) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, absl::StrCat("Cannot write ", name));
+    }
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t limit_bytes) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open ", Quoted(path)));
+  std::string bytes;
+  char chunk[1 << 16];
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), chunk, sizeof chunk);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, absl::StrCat("Cannot read ", Quoted(path)));
+    }
+    if (n == 0) return bytes;
+    if (bytes.size() + static_cast<size_t>(n) > limit_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("Cannot read ", Quoted(path), ": larger than ", limit_bytes, " bytes"));
+    }
+    bytes.append(chunk, static_cast<size_t>(n));
+  }
+}
+
+absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes,
+                                 unsigned mode) {
+  const std::string temporary = absl::StrCat(path.string(), ".tmp.", ::getpid());
+  {
+    const Descriptor fd(
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
+    if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot create ", Quoted(temporary)));
+    absl::Status written = WriteAll(fd.get(), bytes, Quoted(temporary));
+    if (written.ok() && ::fsync(fd.get()) != 0) {
+      written = ErrnoStatus(errno, absl::StrCat("Cannot sync ", Quoted(temporary)));
+    }
+    if (!written.ok()) {
+      ::unlink(temporary.c_str());
+      return written;
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error_number = errno;
+    ::unlink(temporary.c_str());
+    return ErrnoStatus(error_number, absl::StrCat("Cannot rename to ", Quoted(path)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MakeDirectories(const std::filesystem::path& path, unsigned mode) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
+  if (path.has_parent_path() && path.parent_path() != path) {
+    SYNCLINE_RETURN_IF_ERROR(MakeDirectories(path.parent_path(), mode));
+  }
+  if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
+    return ErrnoStatus(errno, absl::StrCat("Cannot make directory ", Quoted(path)));
+  }
+  if (!std::filesystem::is_directory(path, error)) {
+    return absl::AlreadyExistsError(absl::StrCat(Quoted(path), " exists and is not a directory"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open ", Quoted(path)));
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("Cannot stat ", Quoted(path)));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(path), " is not a regular file"));
+  }
+  if (info.st_size == 0) return MappedFile({});
+  void* address = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_SHARED,
+                         fd.get(), 0);
+  if (address == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("Cannot map ", Quoted(path)));
+  return MappedFile({static_cast<const uint8_t*>(address), static_cast<size_t>(info.st_size)});
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace syncline

@@ -1,0 +1,46 @@
+// Whole files and directories, with errors for people. Thread-safe: no state.
+#ifndef SYNCLINE_COMMON_FILES_H_
+#define SYNCLINE_COMMON_FILES_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace syncline {
+
+// The whole file; NotFound, PermissionDenied, or ResourceExhausted above `limit_bytes`.
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
+                                     uint64_t limit_bytes = uint64_t{1} << 32);
+
+// Writes beside `path`, syncs and renames: readers see the old file or the new one, never a part.
+// `mode`: permission bits of a new file.
+absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes,
+                                 unsigned mode = 0644);
+
+// Makes the directory and its parents; an existing one is fine.
+absl::Status MakeDirectories(const std::filesystem::path& path, unsigned mode = 0755);
+
+// A read-only mapping of a whole file. Empty files map to an empty span. Movable.
+// Trap: reading pages past a concurrent truncation raises SIGBUS; map only files nobody cuts.
+class MappedFile {
+ public:
+  static absl::StatusOr<MappedFile> Open(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+  std::span<const uint8_t> bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  std::span<const uint8_t> bytes_;
+};
+
+}  // namespace syncline
+
+#endif  // SYNCLINE_COMMON_FILES_H_

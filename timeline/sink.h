@@ -1,0 +1,134 @@
+// What a merged timeline consists of, and who receives it.
+//
+// The timeline is a stream: the builder pushes tracks, spans, instants, counters, flows and holes into
+// sinks as it goes and never holds all events. Exports and the analysis are sinks.
+//
+// Order: OnTrack before anything on that track; per track, begins and ends in time order, except that a
+// span which was open when coverage began is announced late (clipped_begin is set): its begin lies at the
+// start of coverage, and its depth tells how it nests. Between tracks there is no order.
+#ifndef SYNCLINE_TIMELINE_SINK_H_
+#define SYNCLINE_TIMELINE_SINK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/identity.h"
+#include "common/loss.h"
+#include "common/time.h"
+
+namespace syncline::timeline {
+
+using TrackId = uint32_t;
+using TextId = uint32_t;   // index of an interned string; see TimelineSink::OnText
+inline constexpr TrackId kNoTrack = 0xffffffff;
+inline constexpr TextId kNoText = 0;   // the empty string
+
+enum class TrackKind : uint8_t {
+  kNode,      // one per node; parent of its processes
+  kProcess,
+  kThread,    // nested spans
+  kAsync,     // overlapped tasks, frames: spans that do not nest
+  kCounter,
+};
+
+// For people: "worker-0 · rank 1 · python train.py".
+struct Track {
+  TrackId id = 0;
+  TrackId parent = kNoTrack;
+  TrackKind kind = TrackKind::kThread;
+  std::string name;
+  uint32_t node = 0;
+  ProcessKey process;          // kProcess and below
+  int32_t tid = 0;             // kThread
+  std::string unit;            // kCounter
+  std::vector<std::pair<std::string, std::string>> facts;  // kNode, kProcess: real pid, job, rank, ...
+};
+
+struct Argument {
+  TextId key = kNoText;
+  enum class Kind : uint8_t { kInt, kUint, kReal, kText } kind = Kind::kInt;
+  union {
+    int64_t i = 0;
+    uint64_t u;
+    double d;
+    TextId text;
+  };
+};
+
+struct Span {
+  TrackId track = 0;
+  TextId name = kNoText;
+  TextId category = kNoText;   // ITT domain
+  uint16_t depth = 0;
+  bool clipped_begin = false;  // was open when coverage began: begin is not its own
+  bool clipped_end = false;    // was open when coverage ended
+  TimelineTime begin;
+  TimelineTime end;            // valid in OnSpanEnd only
+  NodeTime node_begin;         // as recorded, for Difference and Order
+  NodeTime node_end;
+  std::vector<Argument> arguments;  // complete in OnSpanEnd
+};
+
+struct Instant {
+  TrackId track = 0;
+  TextId name = kNoText;
+  TextId category = kNoText;
+  TimelineTime time;
+  NodeTime node_time;
+};
+
+struct CounterValue {
+  TrackId track = 0;
+  TimelineTime time;
+  double value = 0;
+};
+
+// An arrow from the span that sent to the one that received.
+struct Flow {
+  uint64_t id = 0;
+  TrackId from = 0;
+  TrackId to = 0;
+  TimelineTime sent;
+  TimelineTime received;
+  TextId name = kNoText;
+};
+
+// Coverage ends, or loss: [begin, end] of `track` (a node, process or thread) is not, or not wholly, known.
+struct Hole {
+  TrackId track = 0;
+  TimelineTime begin;
+  TimelineTime end;
+  Loss loss;                   // reason, count, source, detail
+};
+
+// The clock bound of a node around an instant: distance to the ends of its interval, ns.
+struct ClockBound {
+  uint32_t node = 0;
+  TimelineTime time;
+  std::optional<int64_t> bound_ns;   // nullopt: unknown
+};
+
+class TimelineSink {
+ public:
+  virtual ~TimelineSink() = default;
+  // Before the first use of `id`; ids are dense from 1.
+  virtual void OnText(TextId id, std::string_view text) = 0;
+  virtual void OnTrack(const Track& track) = 0;
+  virtual void OnSpanBegin(const Span& span) = 0;
+  virtual void OnSpanEnd(const Span& span) = 0;
+  virtual void OnInstant(const Instant& instant) = 0;
+  virtual void OnCounter(const CounterValue& value) = 0;
+  virtual void OnFlow(const Flow& flow) = 0;
+  virtual void OnHole(const Hole& hole) = 0;
+  virtual void OnClockBound(const ClockBound& bound) = 0;
+  // Everything was pushed. Errors of writing surface here.
+  virtual absl::Status Finish() = 0;
+};
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_SINK_H_
