@@ -1,16 +1,18 @@
-// The cursor behind which every reader of a trace format stands (CTF today; XSpace, Kineto, perf later).
+// The cursor behind which every reader of a trace format stands (CTF today; XSpace, Kineto, perf
+// later).
 //
-// A reader opens some bytes and offers *streams*. Each stream is walked by one cursor that yields event
-// records in time order, in batches. A record is two words and a pointer into the mapped bytes: nothing
-// is decoded until somebody asks. Ordering between streams is not a cursor's business.
+// A reader opens some bytes and offers *streams*. Each stream is walked by one cursor that yields
+// event records in time order, in batches. A record is two words and a pointer into the mapped
+// bytes: nothing is decoded until somebody asks. Ordering between streams is not a cursor's
+// business.
 //
-//   EventClass    what an event of one kind looks like: its name and its fields, flattened in preorder.
-//   EventRecord   one event: time, class, where its bytes are.
-//   EventCursor   NextBatch() until it returns an empty span; Decode(record) for the fields.
+//   EventClass    what an event of one kind looks like: its name, its fields in preorder
+//   EventRecord   one event: time, class, where its bytes are
+//   EventCursor   NextBatch() until it returns an empty span; Decode(record) for the fields
 //
-// Lifetime: records and the strings in decoded values stay valid until the next NextBatch() of the same
-// cursor. Classes live as long as the reader. A cursor is used by one thread at a time; different
-// cursors of one reader may be used by different threads.
+// Lifetime: records and the strings in decoded values stay valid until the next NextBatch() of the
+// same cursor. Classes live as long as the reader. A cursor is used by one thread at a time;
+// different cursors of one reader may be used by different threads.
 #ifndef SYNCLINE_COMMON_EVENT_CURSOR_H_
 #define SYNCLINE_COMMON_EVENT_CURSOR_H_
 
@@ -31,11 +33,25 @@
 namespace syncline {
 
 enum class FieldType : uint8_t {
-  kUnsigned, kSigned, kReal, kString, kEnum, kStruct, kArray, kVariant, kBlob,
+  kUnsigned,
+  kSigned,
+  kReal,
+  kString,
+  kEnum,
+  kStruct,
+  kArray,
+  kVariant,
+  kBlob,
 };
 
 // Which part of an event a field belongs to, in CTF's words.
-enum class FieldScope : uint8_t { kPacketContext, kEventHeader, kStreamContext, kEventContext, kPayload };
+enum class FieldScope : uint8_t {
+  kPacketContext,
+  kEventHeader,
+  kStreamContext,
+  kEventContext,
+  kPayload
+};
 
 // A node of the static field tree. `path` is dotted, without the leading "_" of CTF identifiers.
 struct FieldClass {
@@ -47,43 +63,43 @@ struct FieldClass {
   std::vector<FieldClass> children;  // members, options, or the one element class of an array
 };
 
-// One decoded value. Values of one event form a preorder list: a struct, array or variant is followed by
-// its `count` children (each with its own descendants).
+// One decoded value. Values of one event form a preorder list: a struct, array or variant is
+// followed by its `count` children (each with its own descendants).
 struct FieldValue {
   const FieldClass* field = nullptr;
   FieldType type = FieldType::kUnsigned;
-  uint32_t count = 0;          // kStruct, kArray, kVariant: number of direct children
+  uint32_t count = 0;  // kStruct, kArray, kVariant: number of direct children
   union {
     uint64_t u = 0;
     int64_t s;
     double d;
   };
-  std::string_view text;       // kString, kBlob; kEnum: the label, empty when there is none
+  std::string_view text;  // kString, kBlob; kEnum: the label, empty when there is none
 
   uint64_t AsUnsigned() const { return type == FieldType::kSigned ? static_cast<uint64_t>(s) : u; }
 };
 
 struct EventClass {
-  uint32_t index = 0;                   // dense within the reader
-  std::string name;                     // e.g. "syncline_itt:task_begin"
-  std::vector<FieldClass> fields;       // context and payload fields, in the order they are decoded
+  uint32_t index = 0;              // dense within the reader
+  std::string name;                // e.g. "syncline_itt:task_begin"
+  std::vector<FieldClass> fields;  // context and payload fields, in the order they are decoded
   std::map<std::string, std::string> attributes;  // loglevel, model_emf_uri, ...
 };
 
 struct EventRecord {
-  int64_t time_ns = 0;                  // in the cursor's clock, ns
+  int64_t time_ns = 0;  // in the cursor's clock, ns
   const EventClass* event_class = nullptr;
-  const uint8_t* bytes = nullptr;       // first byte of the event; meaning belongs to the reader
-  uint64_t reader_word = 0;             // for the reader's own use
+  const uint8_t* bytes = nullptr;  // first byte of the event; meaning belongs to the reader
+  uint64_t reader_word = 0;        // for the reader's own use
 };
 
 struct StreamInfo {
-  uint32_t index = 0;                   // dense within the reader
-  std::string name;                     // e.g. "channel0_1", for people
-  ClockId clock;                        // node is filled in by whoever knows it; default 0
+  uint32_t index = 0;  // dense within the reader
+  std::string name;    // e.g. "channel0_1", for people
+  ClockId clock;       // node is filled in by whoever knows it; default 0
   std::optional<uint32_t> cpu;
   uint64_t packets = 0;
-  int64_t begin_ns = 0;                 // from packet headers; 0, 0 when empty
+  int64_t begin_ns = 0;  // from packet headers; 0, 0 when empty
   int64_t end_ns = 0;
 };
 
@@ -93,8 +109,8 @@ class EventCursor {
 
   virtual const StreamInfo& stream() const = 0;
 
-  // The next records in time order; empty at the end. Damage never makes it fail: what cannot be read is
-  // skipped and reported by losses(). An error means that the file itself went away (I/O).
+  // The next records in time order; empty at the end. Damage never makes it fail: what cannot be
+  // read is skipped and reported by losses(). An error means that the file itself went away (I/O).
   virtual absl::StatusOr<std::span<const EventRecord>> NextBatch() = 0;
 
   // Decodes every field of `record` (a record of the current batch) into `values`, which is cleared
@@ -112,8 +128,8 @@ class TraceReader {
   virtual std::span<const StreamInfo> streams() const = 0;
   // Key/value facts of the trace (hostname, tracer, buffering scheme, vpid, ...).
   virtual const std::map<std::string, std::string>& environment() const = 0;
-  // REALTIME - trace clock in ns as the tracer sampled it, where it says so. For display and for showing
-  // what a merge by wall clock would do; it never enters a clock model.
+  // REALTIME - trace clock in ns as the tracer sampled it, where it says so. For display and for
+  // showing what a merge by wall clock would do; it never enters a clock model.
   virtual std::optional<int64_t> wall_clock_offset_ns() const = 0;
   // Losses known before any event was read: unreadable streams, missing files.
   virtual std::span<const Loss> losses() const = 0;

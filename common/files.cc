@@ -117,8 +117,8 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
     return absl::InvalidArgumentError(absl::StrCat(Quoted(path), " is not a regular file"));
   }
   if (info.st_size == 0) return MappedFile({});
-  void* address = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_SHARED,
-                         fd.get(), 0);
+  void* address =
+      ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_SHARED, fd.get(), 0);
   if (address == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("Cannot map ", Quoted(path)));
   return MappedFile({static_cast<const uint8_t*>(address), static_cast<size_t>(info.st_size)});
 }

@@ -10,15 +10,15 @@ namespace syncline {
 
 // Part of the recording format (recording.json, out/): never renumber or rename.
 enum class LossReason : uint8_t {
-  kDiscardedEvents = 0,   // the tracer's buffers were full; counted per stream and packet interval
-  kLostPackets = 1,       // a gap in a stream's packet sequence numbers
-  kCorruptPacket = 2,     // bytes that do not decode
-  kTruncated = 3,         // the file ends inside a packet
-  kUnreadable = 4,        // a whole stream, trace or node could not be read
-  kSilent = 5,            // the process counted more events than were found
-  kNotCovered = 6,        // the process was not recording then (started late, stopped, paused, killed)
-  kNodeMissing = 7,       // the node took no part
-  kUnknownEvent = 8,      // an event whose class the metadata does not describe
+  kDiscardedEvents = 0,  // the tracer's buffers were full; counted per stream and packet interval
+  kLostPackets = 1,      // a gap in a stream's packet sequence numbers
+  kCorruptPacket = 2,    // bytes that do not decode
+  kTruncated = 3,        // the file ends inside a packet
+  kUnreadable = 4,       // a whole stream, trace or node could not be read
+  kSilent = 5,           // the process counted more events than were found
+  kNotCovered = 6,    // the process was not recording then (started late, stopped, paused, killed)
+  kNodeMissing = 7,   // the node took no part
+  kUnknownEvent = 8,  // an event whose class the metadata does not describe
 };
 
 // What is lost in [begin_ns, end_ns] of the clock that the owner of this record declares.

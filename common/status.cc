@@ -19,18 +19,24 @@ absl::Status ErrnoStatus(int error_number, std::string_view what) {
   const std::string message =
       absl::StrCat(AbslView(what), ": ", std::generic_category().message(error_number));
   switch (error_number) {
-    case ENOENT: return absl::NotFoundError(message);
+    case ENOENT:
+      return absl::NotFoundError(message);
     case EACCES:
     case EPERM:
-    case EROFS: return absl::PermissionDeniedError(message);
+    case EROFS:
+      return absl::PermissionDeniedError(message);
     case ENOSPC:
     case EDQUOT:
     case EMFILE:
     case ENFILE:
-    case ENOMEM: return absl::ResourceExhaustedError(message);
-    case EEXIST: return absl::AlreadyExistsError(message);
-    case EINVAL: return absl::InvalidArgumentError(message);
-    default: return absl::InternalError(message);
+    case ENOMEM:
+      return absl::ResourceExhaustedError(message);
+    case EEXIST:
+      return absl::AlreadyExistsError(message);
+    case EINVAL:
+      return absl::InvalidArgumentError(message);
+    default:
+      return absl::InternalError(message);
   }
 }
 

@@ -13,8 +13,8 @@ namespace syncline {
 // The same code with "context: " before the message; OK stays OK.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
 
-// From errno: NotFound, PermissionDenied, ResourceExhausted (disk full, descriptors), AlreadyExists,
-// else Internal. The message is "what: strerror".
+// From errno: NotFound, PermissionDenied, ResourceExhausted (disk full, descriptors),
+// AlreadyExists, else Internal. The message is "what: strerror".
 absl::Status ErrnoStatus(int error_number, std::string_view what);
 
 inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
@@ -26,10 +26,10 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
 }  // namespace syncline
 
 // Returns the status of `expr` from the enclosing function unless it is OK.
-#define SYNCLINE_RETURN_IF_ERROR(expr)                                          \
-  do {                                                                          \
-    const auto& syncline_status_ = (expr);                                      \
-    if (!syncline_status_.ok()) return ::syncline::StatusOf(syncline_status_);  \
+#define SYNCLINE_RETURN_IF_ERROR(expr)                                         \
+  do {                                                                         \
+    const auto& syncline_status_ = (expr);                                     \
+    if (!syncline_status_.ok()) return ::syncline::StatusOf(syncline_status_); \
   } while (0)
 
 #define SYNCLINE_CONCAT_INNER_(a, b) a##b

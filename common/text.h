@@ -1,4 +1,5 @@
-// Debian's Abseil has a string_view of its own. Our interfaces use std::string_view; these two cross.
+// Debian's Abseil has a string_view of its own. Our interfaces use std::string_view; these two
+// cross.
 #ifndef SYNCLINE_COMMON_TEXT_H_
 #define SYNCLINE_COMMON_TEXT_H_
 

@@ -4,8 +4,8 @@
 //   NodeTime      what a clock of a node read: {clock, ns}. Nothing is corrected.
 //   TimelineTime  ns since T, the start of the recording's window, at the rate of the reference
 //                 node's CLOCK_MONOTONIC_RAW.
-// The only bridge is clocksync's ClockModel, and what crosses it carries {est, lo, hi}: the truth lies
-// in [lo, hi], the estimate is the best single number in it (not its centre).
+// The only bridge is clocksync's ClockModel, and what crosses it carries {est, lo, hi}: the truth
+// lies in [lo, hi], the estimate is the best single number in it (not its centre).
 //
 // Sign, written once: offset = remote - local.
 #ifndef SYNCLINE_COMMON_TIME_H_
@@ -60,7 +60,8 @@ struct DurationEstimate {
   int64_t hi_ns = kUnknownHi;
 
   bool bounded() const { return lo_ns != kUnknownLo && hi_ns != kUnknownHi; }
-  // The largest distance from the estimate to an end of the interval, ns; kUnknownHi when unbounded.
+  // The largest distance from the estimate to an end of the interval, ns; kUnknownHi when
+  // unbounded.
   int64_t bound_ns() const {
     return bounded() ? std::max(hi_ns - est_ns, est_ns - lo_ns) : kUnknownHi;
   }
@@ -81,7 +82,8 @@ struct TimelineEstimate {
 // What can be said of two instants of different nodes.
 enum class Ordering : uint8_t { kBefore, kAfter, kUndecided };
 
-// "`before` happened before `after`", known from causality (a message, a collective), not from clocks.
+// "`before` happened before `after`", known from causality (a message, a collective), not from
+// clocks.
 struct CausalPair {
   NodeTime before;
   NodeTime after;

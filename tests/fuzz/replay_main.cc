@@ -1,5 +1,6 @@
 // Replays a kept corpus through a fuzz target, for builds without libFuzzer.
-// Usage: TARGET FILE_OR_DIR...; exits 1 when there was nothing to replay, so that a lost corpus is noticed.
+// Usage: TARGET FILE_OR_DIR...; exits 1 when there was nothing to replay, so that a lost corpus is
+// noticed.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Checks how the code reads: layers, sizes, dead files, banned calls, units, paths named in docs.
+
+Usage: tidy.py [ROOT]. Prints one line per finding, `path:line: rule: text`; exits 1 if any.
+A waiver is a comment on the line or the line above: `tidy: allow RULE: reason`; for the size of
+a file it stands in the first ten lines. The rules are docs/ARCHITECTURE.md's, made checkable.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+COLUMNS_MAX = 100
+FILE_LINES_MAX = 500
+HEADER_LINES_MAX = 300
+FUNCTION_LINES_MAX = 70
+
+# A folder may include itself and what is listed. Longest prefix wins.
+MAY_INCLUDE = {
+    "common": [],
+    "clocksync": ["common"],
+    "ctf": ["common"],
+    "control_block": ["common", "instrumentation/abi"],
+    "timeline": ["common", "clocksync", "ctf", "control_block"],
+    "analysis": ["common", "clocksync", "timeline"],
+    "export": ["common", "clocksync", "ctf", "timeline", "analysis"],
+    "proto": [],
+    "agent": ["common", "clocksync", "ctf", "control_block", "proto", "instrumentation/abi"],
+    "coordinator": [
+        "common",
+        "clocksync",
+        "ctf",
+        "control_block",
+        "timeline",
+        "analysis",
+        "export",
+        "proto",
+        "instrumentation/abi",
+    ],
+    "instrumentation": [],
+    "tests": [
+        "common",
+        "clocksync",
+        "ctf",
+        "control_block",
+        "timeline",
+        "analysis",
+        "export",
+        "proto",
+        "agent",
+        "coordinator",
+        "instrumentation",
+    ],
+}
+GRPC_FOLDERS = (
+    "agent/service/",
+    "agent/probe/",
+    "agent/tfprofiler/",
+    "agent/tests/",
+    "coordinator/fleet/",
+)
+
+BANNED = [
+    (
+        re.compile(r"\bsleep_for\b|\bsleep_until\b"),
+        "sleep",
+        "wait on a condition or an injected Clock",
+        lambda p: p.name == "main.cc" or p.parts[0] == "tests" or "tests" in p.parts,
+    ),
+    (re.compile(r"(?<![\w.:>])system\("), "system", "posix_spawn through a ProcessRunner", None),
+    (re.compile(r"\busing namespace\b"), "using-namespace", "name what you use", None),
+    (
+        re.compile(r"system_clock::now"),
+        "wall-clock",
+        "an injected Clock",
+        lambda p: "clock" in p.name,
+    ),
+    (re.compile(r"std::sto[iul]"), "stoi", "absl::SimpleAtoi", None),
+    (
+        re.compile(r"absl::(optional|Span|make_optional)\b"),
+        "absl-type",
+        "std::optional, std::span",
+        None,
+    ),
+]
+
+UNIT_SUFFIXES = (
+    "_ns",
+    "_ms",
+    "_us",
+    "_ppb",
+    "_ppm",
+    "_bytes",
+    "_count",
+    "_ticks",
+    "_inode",
+    "_bits",
+    "_number",
+    "_size",
+    "_scaled_ppm",
+)
+PROTO_UNITLESS = {  # identifiers and ordinals, which have no unit
+    "pid",
+    "own_pid",
+    "uid",
+    "agent_uid",
+    "rank",
+    "world_size",
+    "generation",
+    "crc32c",
+    "bytes",  # its own unit
+}
+
+
+def tracked(root):
+    out = subprocess.run(
+        ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [Path(line) for line in out.stdout.splitlines() if (root / line).is_file()]
+
+
+def waived(lines, index, rule):
+    here = lines[index] if index < len(lines) else ""
+    above = lines[index - 1] if index > 0 else ""
+    return f"tidy: allow {rule}" in here or f"tidy: allow {rule}" in above
+
+
+class Tidy:
+    def __init__(self, root):
+        self.root = root
+        self.files = tracked(root)
+        self.findings = []
+
+    def report(self, path, line, rule, text):
+        self.findings.append(f"{path}:{line}: {rule}: {text}")
+
+    def run(self):
+        code = [p for p in self.files if p.suffix in (".cc", ".h", ".c", ".cpp")]
+        for path in code:
+            lines = (self.root / path).read_text(errors="replace").split("\n")
+            self.check_includes(path, lines)
+            self.check_sizes(path, lines)
+            self.check_functions(path, lines)
+            self.check_banned(path, lines)
+        for path in self.files:
+            if path.suffix == ".proto":
+                self.check_proto(path)
+            if path.suffix == ".md":
+                self.check_doc(path)
+            if path.suffix == ".py":
+                lines = (self.root / path).read_text(errors="replace").split("\n")
+                self.check_sizes(path, lines)
+        self.check_dead_files(code)
+        return self.findings
+
+    def check_includes(self, path, lines):
+        top = path.parts[0]
+        if top not in MAY_INCLUDE:
+            return
+        allowed = MAY_INCLUDE[top]
+        for number, line in enumerate(lines, 1):
+            match = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
+            if not match or waived(lines, number - 1, "include"):
+                continue
+            target = match.group(2)
+            if target.startswith(("grpcpp/", "grpc/")) or target.endswith(".grpc.pb.h"):
+                if not str(path).startswith(GRPC_FOLDERS):
+                    self.report(
+                        path, number, "include", f"{target}: gRPC only in {', '.join(GRPC_FOLDERS)}"
+                    )
+                continue
+            folder = target.split("/")[0]
+            if match.group(1) == "<" or folder not in MAY_INCLUDE or folder == top:
+                continue
+            if not any(target.startswith(a + "/") for a in allowed):
+                self.report(path, number, "include", f"{top} may not include {target}")
+
+    def check_sizes(self, path, lines):
+        limit = HEADER_LINES_MAX if path.suffix == ".h" else FILE_LINES_MAX
+        head = "\n".join(lines[:10])
+        if len(lines) - 1 > limit and "tidy: allow file-length" not in head:
+            self.report(path, 1, "file-length", f"{len(lines) - 1} lines, at most {limit}")
+        for number, line in enumerate(lines, 1):
+            if (
+                len(line) > COLUMNS_MAX
+                and "http" not in line
+                and not waived(lines, number - 1, "columns")
+            ):
+                self.report(path, number, "columns", f"{len(line)} columns, at most {COLUMNS_MAX}")
+
+    def check_functions(self, path, lines):
+        """In clang-format's layout a function ends with a lone '}' at the indent where it began."""
+        control = r"\s*(if|for|while|switch|else|do|catch|try|case|default|extern)\b"
+        for end, line in enumerate(lines):
+            if not re.fullmatch(r"( {0,2})\}", line):
+                continue
+            indent = len(line) - 1
+            start = end - 1
+            while start > 0 and not re.match(rf" {{{indent}}}[^\s}}):#]", lines[start]):
+                start -= 1
+            length = end - start + 1
+            if re.match(control, lines[start]) or length <= FUNCTION_LINES_MAX:
+                continue
+            if not waived(lines, start, "function-length"):
+                text = f"{length} lines, at most {FUNCTION_LINES_MAX}"
+                self.report(path, start + 1, "function-length", text)
+
+    def check_banned(self, path, lines):
+        for number, line in enumerate(lines, 1):
+            text = re.sub(r'"(\\.|[^"\\])*"', '""', line.split("//")[0])
+            for pattern, rule, instead, excused in BANNED:
+                if (
+                    pattern.search(text)
+                    and not (excused and excused(path))
+                    and not waived(lines, number - 1, rule)
+                ):
+                    self.report(path, number, rule, f"use {instead}")
+
+    def check_proto(self, path):
+        lines = (self.root / path).read_text().split("\n")
+        for number, line in enumerate(lines, 1):
+            match = re.match(
+                r"\s*(?:repeated\s+)?(?:u?int(?:32|64)|s?fixed(?:32|64)|sint(?:32|64))\s+(\w+)\s*=",
+                line,
+            )
+            if (
+                match
+                and not match.group(1).endswith(UNIT_SUFFIXES)
+                and match.group(1) not in PROTO_UNITLESS
+            ):
+                self.report(
+                    path, number, "proto-unit", f"{match.group(1)} carries no unit in its name"
+                )
+
+    def check_doc(self, path):
+        lines = (self.root / path).read_text(errors="replace").split("\n")
+        tops = {p.parts[0] for p in self.files if len(p.parts) > 1}
+        names = {str(p) for p in self.files} | {str(q) for p in self.files for q in p.parents}
+        fenced = False
+        for number, line in enumerate(lines, 1):
+            if line.lstrip().startswith("```"):
+                fenced = not fenced
+            if fenced:
+                continue
+            for word in re.findall(r"`([\w./-]+)`", line) + re.findall(r"\]\(([\w./-]+)\)", line):
+                clean = word.rstrip("/").removeprefix("./")
+                beside = str((path.parent / word)) if not word.startswith("/") else word
+                if clean.split("/")[0] not in tops or "/" not in word:
+                    continue
+                if clean not in names and not any(str(Path(beside)) == n for n in names):
+                    self.report(path, number, "doc-path", f"{word} does not exist")
+
+    def check_dead_files(self, code):
+        lists = "\n".join(
+            (self.root / p).read_text()
+            for p in self.files
+            if p.name == "CMakeLists.txt" or p.suffix == ".cmake"
+        )
+        for path in code:
+            if path.suffix == ".h":
+                continue
+            if path.name not in lists and path.stem not in lists:
+                self.report(path, 1, "dead-file", "named in no CMakeLists.txt")
+
+
+def main():
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2]).resolve()
+    findings = Tidy(root).run()
+    for finding in findings:
+        print(finding)
+    print(f"tidy: {len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
