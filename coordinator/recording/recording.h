@@ -1,0 +1,192 @@
+// recording.json and the layout of a recording's directory (docs/recording-format.md): who took
+// part, what was asked for, what was achieved, what was lost. Written by `record` and `fetch`, read
+// by all that work on a recording later, on any machine.
+//
+// Thread-safety: plain values.
+#ifndef SYNCLINE_COORDINATOR_RECORDING_RECORDING_H_
+#define SYNCLINE_COORDINATOR_RECORDING_RECORDING_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace syncline::recording {
+
+inline constexpr int kFormatVersion = 1;
+// The hub's name in clocks/<local>--<remote>.samples; no node may be called so.
+inline constexpr std::string_view kCoordinatorName = "coordinator";
+
+// Where things are below a recording's directory.
+class Layout {
+ public:
+  explicit Layout(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path RecordingJson() const { return root_ / "recording.json"; }
+  std::filesystem::path Clocks() const { return root_ / "clocks"; }
+  std::filesystem::path Samples(std::string_view local, std::string_view remote) const;
+  std::filesystem::path Tuples(std::string_view node) const;
+  std::filesystem::path Models() const { return Clocks() / "models.json"; }
+  std::filesystem::path Node(std::string_view node) const;
+  std::filesystem::path NodeJson(std::string_view node) const { return Node(node) / "node.json"; }
+  std::filesystem::path Trace(std::string_view node) const { return Node(node) / "trace"; }
+  std::filesystem::path Processes(std::string_view node) const { return Node(node) / "processes"; }
+  std::filesystem::path Out() const { return root_ / "out"; }
+
+ private:
+  std::filesystem::path root_;
+};
+
+struct CreatedBy {
+  std::string user;
+  std::string host;
+  std::string version;
+  std::vector<std::string> command_line;
+};
+
+// The window in timeline time (ns from T): what was asked for and why it ended.
+struct Window {
+  int64_t requested_ns = 0;  // 0: until interrupted
+  int64_t begin_timeline_ns = 0;
+  int64_t end_timeline_ns = 0;
+  std::string stop_reason;  // requested, interrupted, lost nodes
+};
+
+struct Reference {
+  std::string node;
+  int64_t zero_monotonic_raw_ns = 0;  // timeline zero in the reference's MONOTONIC_RAW
+};
+
+// When a node's gate was opened or closed, in its own clocks; zeros: it never was.
+struct Gate {
+  int64_t requested_monotonic_raw_ns = 0;
+  int64_t gate_begin_monotonic_raw_ns = 0;
+  int64_t gate_end_monotonic_raw_ns = 0;
+  int64_t gate_begin_monotonic_ns = 0;
+  int64_t gate_end_monotonic_ns = 0;
+};
+
+struct StartRecord : Gate {
+  uint32_t processes_switched = 0;
+};
+
+struct StopRecord : Gate {
+  std::string reason;
+  bool complete = false;  // false: the session could not be flushed in time
+};
+
+struct PrepareRecord {
+  std::string session;
+  uint64_t subbuffer_bytes = 0;
+  uint32_t subbuffer_count = 0;
+  uint64_t buffers_bytes = 0;
+  int64_t canary_round_trip_ns = 0;
+  int64_t duration_ns = 0;
+};
+
+struct ChannelRecord {
+  std::string name;
+  uint64_t discarded_events = 0;
+  bool discarded_events_valid = true;
+  uint64_t lost_packets = 0;
+};
+
+struct StreamRecord {
+  std::string path;  // relative to the node's trace/
+  uint64_t bytes = 0;
+  uint64_t packets = 0;
+  uint64_t sequence_gaps = 0;
+  uint64_t discarded_events = 0;
+  bool closed = true;
+};
+
+struct ProcessRecord {
+  int32_t own_pid = 0;
+  int64_t pid_namespace_inode = 0;
+  uint64_t start_ticks = 0;
+  uint32_t uid = 0;
+  std::string command_line;
+  std::string job;
+  std::string incarnation;
+  int32_t rank = -1;
+  int32_t world_size = -1;
+  std::string role;
+  std::vector<std::string> sources;
+  int64_t on_monotonic_ns = 0;   // its first call after the gate opened; 0: made none
+  int64_t off_monotonic_ns = 0;  // 0: still on when the gate closed
+  uint64_t events = 0;
+  uint64_t lost = 0;
+  uint64_t cost_ns = 0;
+  bool cost_valid = false;
+  bool stopped = false;
+  bool has_control_block = false;
+};
+
+struct ComplaintRecord {
+  std::string severity;  // note, warning, blocker
+  std::string what;
+  std::string fix;
+  int32_t pid = 0;  // 0: concerns the node
+};
+
+struct Fetched {
+  uint64_t bytes = 0;
+  bool complete = false;
+};
+
+enum class NodeState : uint8_t {
+  kComplete,
+  kIncomplete,  // something is lost; `failure` or the losses say what
+  kMissing,     // took no part
+  kLeft,        // data still on the node: `syncline fetch RUN` resumes
+};
+
+const char* NodeStateName(NodeState state);
+
+struct NodeRecord {
+  std::string name;
+  std::string address;  // host:port, [v6]:port or unix:/path
+  std::string role;     // from the hosts file
+  NodeState state = NodeState::kMissing;
+  std::string failure;
+  StartRecord start;
+  StopRecord stop;
+  PrepareRecord prepare;
+  std::vector<ChannelRecord> channels;
+  std::vector<StreamRecord> streams;
+  std::vector<ProcessRecord> processes;
+  std::vector<ComplaintRecord> complaints;
+  Fetched fetched;
+};
+
+struct Recording {
+  std::string recording_id;
+  CreatedBy created_by;
+  int64_t epoch_unix_ns = 0;  // timeline zero by the reference's wall clock: for display only
+  Window window;
+  Reference reference;
+  std::vector<NodeRecord> nodes;  // in the order of ClockId::node
+};
+
+// InvalidArgument for text that is not a recording.json of a format_version this program reads; the
+// message names the key. Node names are checked to be safe as directory names.
+absl::StatusOr<Recording> ParseRecording(std::string_view json);
+std::string FormatRecording(const Recording& recording);
+
+// RUN/recording.json. NotFound, with what a recording looks like, when `directory` is not one.
+absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& directory);
+absl::Status WriteRecording(const std::filesystem::path& directory, const Recording& recording);
+
+// Letters, digits, '.', '_' and '-', at most 64, beginning with a letter or digit, not
+// "coordinator": names become directories, DNS names in certificates and columns of tables.
+// InvalidArgument says which rule.
+absl::Status CheckNodeName(std::string_view name);
+
+}  // namespace syncline::recording
+
+#endif  // SYNCLINE_COORDINATOR_RECORDING_RECORDING_H_

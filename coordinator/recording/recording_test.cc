@@ -1,0 +1,113 @@
+#include "coordinator/recording/recording.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace syncline::recording {
+namespace {
+
+using testing::HasSubstr;
+
+Recording Sample() {
+  Recording recording;
+  recording.recording_id = "20261121-093012-7f3a";
+  recording.created_by = {"ann", "laptop", "0.1.0", {"syncline", "record"}};
+  recording.epoch_unix_ns = -5;
+  recording.window = {5'000'000'000, 0, 5'000'000'123, "requested"};
+  recording.reference = {"master-0", 1234567890123456789};
+  NodeRecord node;
+  node.name = "master-0";
+  node.address = "[::1]:7611";
+  node.role = "master";
+  node.state = NodeState::kIncomplete;
+  node.failure = "disk full";
+  node.start.requested_monotonic_raw_ns = 17;
+  node.start.processes_switched = 3;
+  node.stop.gate_end_monotonic_ns = 99;
+  node.stop.complete = true;
+  node.prepare.session = "syncline-x";
+  node.channels.push_back({"syncline", 7, false, 2});
+  node.streams.push_back({"ust/uid/0/64-bit/syncline_0", 4096, 1, 0, 0, false});
+  ProcessRecord process;
+  process.own_pid = 26;
+  process.start_ticks = ~uint64_t{0};
+  process.command_line = "python train.py";
+  process.rank = -1;
+  process.sources = {"itt", "net"};
+  node.processes.push_back(process);
+  node.complaints.push_back({"warning", "no ITT process", "start it with `syncline run`", 12});
+  node.fetched = {4096, true};
+  recording.nodes.push_back(node);
+  return recording;
+}
+
+TEST(Recording, RoundTripsThroughJson) {
+  const std::string text = FormatRecording(Sample());
+  const auto read = ParseRecording(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(FormatRecording(*read), text);
+  EXPECT_EQ(read->reference.zero_monotonic_raw_ns, 1234567890123456789);
+  ASSERT_EQ(read->nodes.size(), 1u);
+  const NodeRecord& node = read->nodes[0];
+  EXPECT_EQ(node.state, NodeState::kIncomplete);
+  EXPECT_EQ(node.start.requested_monotonic_raw_ns, 17);
+  EXPECT_EQ(node.stop.gate_end_monotonic_ns, 99);
+  EXPECT_EQ(node.processes[0].start_ticks, ~uint64_t{0});
+  EXPECT_EQ(node.processes[0].sources, (std::vector<std::string>{"itt", "net"}));
+  EXPECT_FALSE(node.channels[0].discarded_events_valid);
+}
+
+TEST(Recording, UnknownKeysAreIgnoredAndMissingOnesKeepTheirDefaults) {
+  const auto read = ParseRecording(
+      R"({"format_version": 1, "recording_id": "r", "later": {"x": 1}, "nodes": [{"name": "a"}]})");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->nodes[0].state, NodeState::kMissing);
+}
+
+TEST(Recording, ErrorsNameTheKey) {
+  const auto message = [](const std::string& text) {
+    const auto read = ParseRecording(text);
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    return std::string(read.status().message());
+  };
+  EXPECT_THAT(message("[]"), HasSubstr("JSON object"));
+  EXPECT_THAT(message("{"), HasSubstr("JSON object"));
+  EXPECT_THAT(message(R"({"recording_id": "r"})"), HasSubstr("format_version"));
+  EXPECT_THAT(message(R"({"format_version": 2})"), HasSubstr("reads 1"));
+  EXPECT_THAT(message(R"({"format_version": 1})"), HasSubstr("recording_id"));
+  const std::string head = R"({"format_version": 1, "recording_id": "r", "nodes": )";
+  EXPECT_THAT(message(head + "3}"), HasSubstr("\"nodes\" is not a list"));
+  EXPECT_THAT(message(head + R"([{"name": "a"}, {"name": 7}]})"), HasSubstr("nodes[1].name"));
+  EXPECT_THAT(message(head + R"([{"name": "a", "start": {"processes_switched": -1}}]})"),
+              HasSubstr("nodes[0].start.processes_switched"));
+  EXPECT_THAT(message(head + R"([{"name": "a", "processes": [{"rank": 3000000000}]}]})"),
+              HasSubstr("rank"));
+  EXPECT_THAT(message(head + R"([{"name": "a", "state": "fine"}]})"), HasSubstr("state"));
+  EXPECT_THAT(message(head + R"([{"name": "a"}, {"name": "a"}]})"), HasSubstr("two nodes"));
+  EXPECT_THAT(message(head + R"([{"name": "../a"}]})"), HasSubstr("cannot be a node's name"));
+}
+
+TEST(Recording, TextThatIsNotUtf8IsReplacedNotRefused) {
+  Recording recording = Sample();
+  recording.nodes[0].processes[0].command_line = "python \xff.py";
+  EXPECT_TRUE(ParseRecording(FormatRecording(recording)).ok());
+}
+
+TEST(Recording, NodeNamesAreSafeAsDirectories) {
+  EXPECT_TRUE(CheckNodeName("gpu-01.rack_2").ok());
+  for (const char* bad : {"", ".", "..", "-x", "a/b", "a b", "coordinator", "ä"}) {
+    EXPECT_FALSE(CheckNodeName(bad).ok()) << bad;
+  }
+  EXPECT_FALSE(CheckNodeName(std::string(65, 'a')).ok());
+}
+
+TEST(Recording, ADirectoryThatIsNoRecordingIsSaid) {
+  const auto read = ReadRecording(testing::TempDir() + "/syncline-no-recording");
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr("is not a recording"));
+}
+
+}  // namespace
+}  // namespace syncline::recording
