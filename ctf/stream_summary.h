@@ -1,0 +1,54 @@
+// A stream file summed up from its packet headers alone: no event is decoded, and only the pages that
+// hold headers are read. The agent uses it to report what a recording holds and what the tracer lost.
+//
+//   SYNCLINE_ASSIGN_OR_RETURN(auto traces, ctf::FindTraces(root));
+//   for (const auto& trace : traces) {
+//     SYNCLINE_ASSIGN_OR_RETURN(auto metadata, ctf::LoadMetadata(trace));
+//     for (const auto& file : ctf::ListStreamFiles(trace)) ... ctf::SummarizeStream(*metadata, file);
+//   }
+//
+// Thread-safe: no state.
+#ifndef SYNCLINE_CTF_STREAM_SUMMARY_H_
+#define SYNCLINE_CTF_STREAM_SUMMARY_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/loss.h"
+#include "ctf/metadata.h"
+
+namespace syncline::ctf {
+
+struct StreamSummary {
+  uint64_t file_bytes = 0;
+  uint64_t packets = 0;
+  uint64_t content_bytes = 0;             // headers and events, without padding
+  uint64_t sequence_gaps = 0;             // packets missing between the first and the last one found
+  uint64_t discarded_events = 0;          // grown between the packets found; exact unless not valid
+  bool discarded_events_valid = true;     // false: the tracer's counter was damaged somewhere (bit 63)
+  bool closed = true;                     // the last packet is complete; an empty file is closed
+  std::optional<uint64_t> stream_id;      // the stream's class; nullopt without packets
+  std::optional<uint64_t> stream_instance_id;
+  std::optional<uint64_t> cpu_id;
+  int64_t begin_ns = 0;                   // trace clock, of the first and last packet; 0, 0 when empty
+  int64_t end_ns = 0;
+  std::vector<Loss> losses;               // in the trace clock; what the headers tell
+};
+
+// Walks the packet headers of `file`. Damage is in `losses`; an error means that the file cannot be read.
+absl::StatusOr<StreamSummary> SummarizeStream(const Metadata& metadata,
+                                              const std::filesystem::path& file);
+
+// Directories at or below `root` that hold a `metadata` file, sorted. All of LTTng's layouts: per user,
+// per process, kernel, rotation archives. What cannot be entered is skipped.
+absl::StatusOr<std::vector<std::filesystem::path>> FindTraces(const std::filesystem::path& root);
+
+// The stream files of one trace directory, sorted: every regular file but `metadata` and hidden ones.
+std::vector<std::filesystem::path> ListStreamFiles(const std::filesystem::path& trace);
+
+}  // namespace syncline::ctf
+
+#endif  // SYNCLINE_CTF_STREAM_SUMMARY_H_
