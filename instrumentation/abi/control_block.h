@@ -42,7 +42,10 @@ extern "C" {
 #define SYNCLINE_STATE_LIVE 1u
 #define SYNCLINE_STATE_EXITED 2u          /* set at exit; a killed process leaves LIVE behind */
 
-/* 64 bytes, one cache line; written by its thread only. Counts since the process began. */
+/* 64 bytes, one cache line; written by its thread only (the last slot by every thread that found no
+ * other). Counts since the process began: a slot that a new thread takes over from a dead one counts on,
+ * so that the sum over the slots is the process's. `events` counts every event of our providers, the
+ * announcements (on, off, thread, name, pause, resume) included. */
 struct syncline_thread_slot {
   uint32_t thread_key;                    /* 0: free */
   int32_t tid;
@@ -50,7 +53,7 @@ struct syncline_thread_slot {
   uint64_t lost;                          /* events that could not be: table full, re-entered, fork */
   uint64_t cost_ns;                       /* time inside our code while recording, sampled and scaled */
   uint64_t cost_samples;
-  uint8_t reserved[24];
+  char name[24];                          /* NUL-terminated, cut; the thread's name as last known */
 };
 
 struct syncline_block {
@@ -105,10 +108,11 @@ struct syncline_names_header {
   uint32_t limit_bytes;                   /* the table never grows beyond; default 64 MiB */
 };
 
-/* A record: this, the text, padding to 4. Written before names_bytes is advanced (release). */
+/* A record: this, the text, a NUL, padding to 4. Written before names_bytes is advanced (release), so
+ * the file may end in zeros or in half a record: valid records are those whose ids count on. */
 struct syncline_name_record {
   uint32_t id;
-  uint16_t text_bytes;                    /* without NUL; longer names are cut at 65535 */
+  uint16_t text_bytes;                    /* without NUL; longer names are cut at 65534 */
   uint8_t kind;                           /* docs/event-schema.md, syncline:name */
   uint8_t flags;                          /* 1: text was cut */
 };

@@ -1,0 +1,68 @@
+// The agent's side of the control block of a running process: find it, read it, open and close its gate.
+//
+// Files are opened with O_NOFOLLOW and must be regular, of the expected owner and closed to others, in a
+// directory of which the same is true. They are read with pread and the gate is written by the kernel
+// (futex), so that a process that truncates its file under us cannot kill us with SIGBUS.
+// Not thread-safe per object; different objects are independent.
+#ifndef SYNCLINE_CONTROL_BLOCK_LIVE_BLOCK_H_
+#define SYNCLINE_CONTROL_BLOCK_LIVE_BLOCK_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "control_block/block_file.h"
+
+namespace syncline::control_block {
+
+// Where the libraries of user `uid` put their blocks: `configured` ($SYNCLINE_RUNTIME_DIR) when it is not
+// empty, else /dev/shm/syncline-UID.
+std::filesystem::path RuntimeDirectory(uint32_t uid, std::string_view configured = {});
+
+// The blocks in `directory`, sorted. An absent directory has none. PermissionDenied when the directory is
+// a link, belongs to somebody other than `uid`, or is open to others.
+absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory, uint32_t uid);
+
+// A control block, open. The file stays readable after the process has died or unlinked it.
+class LiveBlock {
+ public:
+  // `uid` owns directory and files. NotFound, PermissionDenied, or what ParseBlock says.
+  static absl::StatusOr<LiveBlock> Open(const std::filesystem::path& directory, const BlockId& id,
+                                        uint32_t uid);
+  LiveBlock(LiveBlock&& other) noexcept;
+  LiveBlock& operator=(LiveBlock&& other) noexcept;
+  ~LiveBlock();
+
+  const BlockId& id() const { return id_; }
+
+  // The block as it is now: facts, answer, thread slots.
+  absl::StatusOr<Block> Read() const;
+  // The bytes themselves, to be kept in a recording.
+  absl::StatusOr<std::string> ReadBlockBytes() const;
+  // The valid part of the names file. Bytes, so that they can be kept; ParseNames reads them.
+  absl::StatusOr<std::string> ReadNamesBytes() const;
+
+  // Writes the gate and wakes its waiters: 0 closes it, another number opens it for that recording.
+  // The number must not have been used before in the life of the process (1, 2, 3 ... will do).
+  absl::Status SetGeneration(uint32_t generation);
+
+  // Unlinks both files: for processes that are gone and whose names were kept.
+  absl::Status Remove();
+
+ private:
+  LiveBlock(std::filesystem::path directory, const BlockId& id, int block_fd, int names_fd)
+      : directory_(std::move(directory)), id_(id), block_fd_(block_fd), names_fd_(names_fd) {}
+  std::filesystem::path directory_;
+  BlockId id_;
+  int block_fd_ = -1;
+  int names_fd_ = -1;
+  void* gate_page_ = nullptr;
+};
+
+}  // namespace syncline::control_block
+
+#endif  // SYNCLINE_CONTROL_BLOCK_LIVE_BLOCK_H_
