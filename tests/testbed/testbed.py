@@ -1,0 +1,436 @@
+"""Simulated hosts on one Linux machine, with clocks whose error is known to the nanosecond.
+
+    with Testbed([HostSpec("master-0", role="master"), HostSpec("worker-0", role="worker")], seed=7) as bed:
+        print(bed["worker-0"].run(["hostname"]).stdout)
+        truth_ns = bed.monotonic_difference_ns("master-0", "worker-0")   # worker minus master, exact
+
+A host is a set of namespaces around an sshd (host_init.py says what is private to it). Hosts share one
+bridge; the machine itself has address .254 on it and plays the coordinator. Every name carries the pid of
+the process that made it: runs beside each other do not meet, and what a killed run left behind is removed
+by the next one.
+
+Where this flatters: the clocks do not drift (a time namespace has a constant offset); all hosts share the
+machine's CPUs; delay and loss on the wire are next to nothing.
+"""
+
+import dataclasses
+import fcntl
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("SYNCLINE_BUILD_DIR", os.path.join(REPOSITORY, "build"))
+WALLCLOCK_LIBRARY = os.path.join(BUILD, "lib", "libsyncline_testbed_wallclock.so")
+
+AGENT_PORT = 7611
+NS_PER_S = 1_000_000_000
+START_TIMEOUT_S = 20
+STOP_TIMEOUT_S = 10
+HOST_ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "LANG": "C.UTF-8",
+}
+_bed_numbers = itertools.count()
+
+
+class TestbedError(RuntimeError):
+    """The testbed cannot be made; the message says what to do."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+
+@dataclasses.dataclass
+class HostSpec:
+    """What a host is to be. None: drawn from the testbed's seed."""
+
+    name: str
+    role: str = ""
+    monotonic_offset_ns: int | None = None  # added to this machine's CLOCK_MONOTONIC, _RAW, _BOOTTIME; >= 0
+    wall_error_ns: int | None = None  # host's wall clock minus the true one
+    shm_bytes: int = 0  # size of /dev/shm; 0: half of the memory, as usual
+    boot_id: str | None = None  # a cloned machine has its twin's
+    users: tuple = ()  # ordinary users, made with uids from 2001
+
+
+@dataclasses.dataclass
+class Host:
+    """One running simulated host."""
+
+    spec: HostSpec
+    address: str
+    state_dir: str
+    namespace: str
+    index: int
+    process: subprocess.Popen | None = None
+    pid: int = 0
+
+    @property
+    def name(self):
+        return self.spec.name
+
+    @property
+    def log_path(self):
+        return os.path.join(self.state_dir, "sshd.log")
+
+    def set_wall_error_ns(self, error_ns):
+        """Steps the host's wall clock, also for the processes that run."""
+        self.spec.wall_error_ns = error_ns
+        with open(os.path.join(self.state_dir, "wallclock"), "r+b", buffering=0) as file:
+            file.write(struct.pack("=q", error_ns))
+
+    def command(self, arguments, user=None):
+        """The command line that runs `arguments` on this host from outside, without ssh."""
+        enter = ["nsenter", "--target", str(self.pid), "--all", "--wdns=/"]
+        # nsenter stays outside as the parent: with it the command ends too.
+        enter += ["setpriv", "--pdeathsig", "KILL"]
+        if user:
+            uid = str(self._uid(user))
+            enter += ["--reuid", uid, "--regid", uid, "--clear-groups", "env", f"HOME=/home/{user}"]
+        return enter + ["--"] * (not user) + list(arguments)
+
+    def _uid(self, user):
+        return user_ids(self.spec)[user]
+
+    def run(self, arguments, *, user=None, check=True, timeout=60, env=None, **options):
+        """Runs a command on the host and returns its CompletedProcess (text, output captured)."""
+        return subprocess.run(self.command(arguments, user), check=check, timeout=timeout, text=True,
+                              capture_output=True, env={**HOST_ENVIRONMENT, **(env or {})}, **options)
+
+    def popen(self, arguments, *, user=None, env=None, **options):
+        return subprocess.Popen(self.command(arguments, user), text=True,
+                                env={**HOST_ENVIRONMENT, **(env or {})}, **options)
+
+
+def user_ids(spec):
+    return {name: 2001 + number for number, name in enumerate(spec.users)}
+
+
+class Testbed:
+    """Several hosts on one bridge. A context manager; start() and stop() for those who cannot use `with`."""
+
+    __test__ = False
+
+    def __init__(self, specs, *, seed=1, hidden=(REPOSITORY,), binds=None, pin=True):
+        """`hidden`: directories the hosts see empty; `binds`: host path -> path here, shown read-only;
+        `pin`: host k runs on CPU k (modulo), so that hosts disturb each other less."""
+        self._specs = [dataclasses.replace(spec) for spec in specs]
+        self._hidden, self._binds, self._pin = list(hidden), dict(binds or {}), pin
+        tag = f"{os.getpid()}-{next(_bed_numbers)}"
+        self._prefix = f"syncline-{tag}-"
+        self.bridge = f"syn{tag}"
+        self.directory = None
+        self.hosts = []
+        self._draw(random.Random(seed))
+
+    def _draw(self, rng):
+        for spec in self._specs:
+            # 100 s to 1 h apart, not whole seconds; wall clocks 0.2 s to 5 s wrong, either way.
+            monotonic_ns = rng.randrange(100 * NS_PER_S, 3600 * NS_PER_S)
+            wall_ns = rng.choice((-1, 1)) * rng.randrange(NS_PER_S // 5, 5 * NS_PER_S)
+            boot_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
+            if spec.monotonic_offset_ns is None:
+                spec.monotonic_offset_ns = monotonic_ns
+            if spec.wall_error_ns is None:
+                spec.wall_error_ns = wall_ns
+            if spec.boot_id is None:
+                spec.boot_id = boot_id
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def __getitem__(self, name):
+        for host in self.hosts:
+            if host.name == name:
+                return host
+        raise KeyError(name)
+
+    def monotonic_difference_ns(self, local, remote):
+        """The known truth: remote's CLOCK_MONOTONIC(_RAW) minus local's at the same instant."""
+        return self[remote].spec.monotonic_offset_ns - self[local].spec.monotonic_offset_ns
+
+    # ---- start -----------------------------------------------------------------------------------
+
+    def start(self):
+        check_preconditions()
+        remove_leftovers()
+        try:
+            self.directory = tempfile.mkdtemp(prefix=self._prefix, dir="/var/tmp")
+            self._make_user_key()
+            self._make_network()
+            for host in self.hosts:
+                self._launch(host)
+            deadline = time.monotonic() + START_TIMEOUT_S
+            for host in self.hosts:
+                wait_until_up(host, deadline)
+            self._write_client_files()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _make_user_key(self):
+        self.key_path = os.path.join(self.directory, "id_ed25519")
+        make_key(self.key_path)
+
+    def _make_network(self):
+        with open("/var/tmp/syncline-testbed.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # two runs must not choose the same subnet
+            subnet = free_subnet()
+            ip("link", "add", self.bridge, "type", "bridge")
+            ip("addr", "add", f"{subnet}.254/24", "dev", self.bridge)
+        ip("link", "set", self.bridge, "up")
+        self.coordinator_address = f"{subnet}.254"
+        for index, spec in enumerate(self._specs):
+            host = Host(spec, f"{subnet}.{index + 1}", os.path.join(self.directory, spec.name),
+                        self._prefix + spec.name, index)
+            self.hosts.append(host)
+            outer = f"v{self.bridge[3:]}-{index}"
+            ip("netns", "add", host.namespace)
+            ip("link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
+            ip("link", "set", outer, "master", self.bridge, "up")
+            ip("-n", host.namespace, "addr", "add", f"{host.address}/24", "dev", "eth0")
+            ip("-n", host.namespace, "link", "set", "eth0", "up")
+            ip("-n", host.namespace, "link", "set", "lo", "up")
+
+    def _launch(self, host):
+        os.makedirs(host.state_dir, mode=0o700)
+        spec = host.spec
+        make_key(os.path.join(host.state_dir, "host_key"))
+        write(os.path.join(host.state_dir, "boot_id"), spec.boot_id + "\n")
+        with open(os.path.join(host.state_dir, "wallclock"), "wb") as file:
+            file.write(struct.pack("=q", spec.wall_error_ns))
+        shutil.copy2(self.key_path + ".pub", os.path.join(host.state_dir, "authorized_keys"))
+        write(os.path.join(host.state_dir, "sshd_config"), SSHD_CONFIG.format(address=host.address))
+        write(os.path.join(host.state_dir, "spec.json"), json.dumps({
+            "name": spec.name,
+            "state_dir": host.state_dir,
+            "monotonic_offset_ns": spec.monotonic_offset_ns,
+            "wallclock_file": os.path.join(host.state_dir, "wallclock"),
+            "wallclock_library": WALLCLOCK_LIBRARY,
+            "shm_bytes": spec.shm_bytes,
+            "users": [{"name": name, "uid": uid} for name, uid in user_ids(spec).items()],
+            "binds": {target: os.path.realpath(source) for target, source in self._binds.items()},
+            "hidden": self._hidden,
+            "etc_hosts": "".join(f"{other.address} {other.name}\n" for other in self.hosts),
+            "cpu": host.index % os.cpu_count() if self._pin else None,
+        }))
+        init = os.path.join(os.path.dirname(os.path.abspath(__file__)), "host_init.py")
+        with open(host.log_path, "wb") as log:
+            host.process = subprocess.Popen(
+                ["ip", "netns", "exec", host.namespace, sys.executable, "-I", init,
+                 os.path.join(host.state_dir, "spec.json")],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=HOST_ENVIRONMENT,
+                start_new_session=True)
+
+    def _write_client_files(self):
+        """What a person at the coordinator would have: hosts file, ssh configuration, pinned keys."""
+        self.hosts_file = os.path.join(self.directory, "hosts")
+        self.known_hosts = os.path.join(self.directory, "known_hosts")
+        self.ssh_config = os.path.join(self.directory, "ssh_config")
+        lines, known, config = [], [], []
+        for host in self.hosts:
+            role = f" role={host.spec.role}" if host.spec.role else ""
+            lines.append(f"{host.name} {host.address}:{AGENT_PORT}{role}\n")
+            with open(os.path.join(host.state_dir, "host_key.pub"), encoding="ascii") as file:
+                kind, key = file.read().split()[:2]
+            known.append(f"{host.address} {kind} {key}\n")
+            config.append(f"Host {host.name} {host.address}\n  HostName {host.address}\n")
+        config.append(f"Host *\n  User root\n  IdentityFile {self.key_path}\n  IdentitiesOnly yes\n"
+                      f"  UserKnownHostsFile {self.known_hosts}\n  StrictHostKeyChecking yes\n")
+        write(self.hosts_file, "".join(lines))
+        write(self.known_hosts, "".join(known))
+        write(self.ssh_config, "".join(config))
+
+    # ---- stop ------------------------------------------------------------------------------------
+
+    def stop(self):
+        """Removes everything start() made, in whatever state it is; never raises."""
+        previous = block_interrupts()
+        try:
+            for host in self.hosts:
+                kill_host(host)
+            for host in self.hosts:
+                ip("netns", "delete", host.namespace, check=False)
+            ip("link", "delete", self.bridge, check=False)
+            if self.directory:
+                shutil.rmtree(self.directory, ignore_errors=True)
+            self.hosts = []
+        finally:
+            restore_interrupts(previous)
+
+
+SSHD_CONFIG = """\
+Port 22
+ListenAddress {address}
+HostKey /etc/syncline-testbed/host_key
+AuthorizedKeysFile /etc/syncline-testbed/authorized_keys
+PidFile /run/sshd.pid
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+StrictModes no
+UseDNS no
+PrintMotd no
+Subsystem sftp internal-sftp
+MaxStartups 100:30:200
+MaxSessions 64
+"""
+
+
+def check_preconditions():
+    """Raises TestbedError with the remedy when simulated hosts cannot be made here."""
+    if os.geteuid() != 0:
+        raise TestbedError("Simulated hosts need root (namespaces, a bridge): run this with sudo.")
+    if not os.path.exists("/proc/self/ns/time"):
+        raise TestbedError("This kernel has no time namespaces (Linux 5.6 or newer has, with CONFIG_TIME_NS).")
+    for program, package in (("ip", "iproute2"), ("nsenter", "util-linux"), ("ssh-keygen", "openssh-client"),
+                             ("/usr/sbin/sshd", "openssh-server")):
+        if not shutil.which(program):
+            raise TestbedError(f"{program} is missing: apt-get install {package}, or run scripts/setup.")
+    if not os.path.exists(WALLCLOCK_LIBRARY):
+        raise TestbedError(f"{WALLCLOCK_LIBRARY} is missing: build first (scripts/setup), or name the build "
+                           "folder in SYNCLINE_BUILD_DIR.")
+
+
+def wait_until_up(host, deadline):
+    pid_path = os.path.join(host.state_dir, "pid")
+    while True:
+        if host.process.poll() is not None:
+            raise TestbedError(f"Host {host.name} did not start:\n{tail(host.log_path)}"
+                               "If namespaces are not permitted here (a container?), give it CAP_SYS_ADMIN "
+                               "and CAP_NET_ADMIN (docker run --privileged), or use a virtual machine.")
+        if os.path.exists(pid_path) and port_answers(host.address, 22):
+            with open(pid_path, encoding="ascii") as file:
+                host.pid = int(file.read())
+            return
+        if time.monotonic() > deadline:
+            raise TestbedError(f"Host {host.name}: no ssh at {host.address} after {START_TIMEOUT_S} s. If a "
+                               f"firewall filters bridges, allow 10.77.0.0/16.\n{tail(host.log_path)}")
+        time.sleep(0.02)
+
+
+def port_answers(address, port):
+    try:
+        with socket.create_connection((address, port), timeout=0.5):
+            return True
+    except OSError:
+        return False
+
+
+def kill_host(host):
+    """The end of the host's first process ends every process of its pid namespace."""
+    if not host.process:
+        return
+    if host.process.poll() is None:
+        host.process.kill()
+    try:
+        host.process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        print(f"testbed: {host.name} (pid {host.process.pid}) does not die", file=sys.stderr)
+    # The inner process dies with the outer one (PR_SET_PDEATHSIG); its files are ours once it is gone.
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while host.pid and os.path.exists(f"/proc/{host.pid}") and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def remove_leftovers():
+    """Removes what runs that were killed left behind: their names carry a pid that is gone."""
+    for entry in listdir("/run/netns"):
+        owner = owner_of(entry, "syncline-")
+        if owner and not os.path.exists(f"/proc/{owner}"):
+            for pid in ip("netns", "pids", entry, check=False).stdout.split():
+                kill(int(pid))
+            ip("netns", "delete", entry, check=False)
+    for entry in listdir("/sys/class/net"):
+        owner = owner_of(entry, "syn")
+        if owner and not os.path.exists(f"/proc/{owner}"):
+            ip("link", "delete", entry, check=False)
+    for entry in listdir("/var/tmp"):
+        owner = owner_of(entry, "syncline-")
+        if owner and not os.path.exists(f"/proc/{owner}"):
+            shutil.rmtree(os.path.join("/var/tmp", entry), ignore_errors=True)
+
+
+def owner_of(entry, prefix):
+    """The pid in PREFIXpid-n..., or None for a name that is not ours."""
+    head = entry.removeprefix(prefix).split("-")
+    return int(head[0]) if entry.startswith(prefix) and len(head) > 1 and head[0].isdigit() else None
+
+
+def listdir(path):
+    try:
+        return os.listdir(path)
+    except FileNotFoundError:
+        return []
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def free_subnet():
+    used = ip("-o", "-4", "addr").stdout
+    start = os.getpid() % 250
+    for step in range(250):
+        subnet = f"10.77.{(start + step) % 250}"
+        if f" {subnet}." not in used:
+            return subnet
+    raise TestbedError("No free subnet in 10.77.0.0/16: 250 testbeds are up. Remove some: ip -br link.")
+
+
+def ip(*arguments, check=True):
+    result = subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=20)
+    if check and result.returncode != 0:
+        raise TestbedError(f"ip {' '.join(arguments)}: {result.stderr.strip()}. Simulated hosts need network "
+                           "namespaces, veth and a bridge; a container needs --privileged.")
+    return result
+
+
+def make_key(path):
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "syncline-testbed", "-f", path],
+                   check=True, timeout=20)
+
+
+def block_interrupts():
+    """A second Ctrl-C must not stop the cleaning up half-way. (Only the main thread may do this.)"""
+    try:
+        return signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:
+        return None
+
+
+def restore_interrupts(previous):
+    if previous is not None:
+        signal.signal(signal.SIGINT, previous)
+
+
+def tail(path, lines=15):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return "".join(file.readlines()[-lines:])
+    except OSError:
+        return ""
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
