@@ -18,6 +18,8 @@ struct BuildOptions {
   // Timeline zero: an instant of the reference's RAW clock, ns. Fixed by record at T.
   int64_t zero_reference_raw_ns = 0;
   int64_t rate_ppb_max = 200'000;    // rho: bound of |d offset / dt| between two RAW clocks
+  // w: bound of the change of that rate, ppb per second (10: a room that warms by 3 degrees a minute).
+  int64_t wander_ppb_per_s = 10;
 };
 
 struct BuildInput {

@@ -37,6 +37,7 @@ struct Edge {
   std::string local;
   std::string remote;
   std::vector<ProbeSample> samples;  // in the order they were taken
+  uint64_t truncated_bytes = 0;      // cut off the end of the file: the writer was killed
 };
 
 // A bracketed reading of one host's clocks: RAW was read before and after the others, so each of them was
@@ -57,6 +58,7 @@ struct ClockTuple {
 struct HostClocks {
   std::string node;
   std::vector<ClockTuple> tuples;    // by raw_before_ns
+  uint64_t truncated_bytes = 0;      // cut off the end of the file: the writer was killed
 };
 
 }  // namespace syncline::clocksync

@@ -1,0 +1,101 @@
+#include "clocksync/sample_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace syncline::clocksync {
+namespace {
+
+using testing::HasSubstr;
+
+ProbeSample SomeSample() {
+  return {.t1_local_ns = 1,
+          .t2_remote_ns = -5,
+          .t3_remote_ns = std::numeric_limits<int64_t>::max(),
+          .t4_local_ns = 1'000'000'000'000,
+          .source = StampSource::kKernel};
+}
+
+TEST(SampleFileTest, SamplesComeBackAsTheyWentIn) {
+  std::string bytes = EncodeSamplesHeader("coordinator", "worker-0");
+  const size_t header = bytes.size();
+  AppendSample(SomeSample(), &bytes);
+  EXPECT_LE(bytes.size() - header, 40u);
+  AppendSample({}, &bytes);
+  const auto edge = DecodeSamples(bytes);
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  EXPECT_EQ(edge->local, "coordinator");
+  EXPECT_EQ(edge->remote, "worker-0");
+  EXPECT_EQ(edge->truncated_bytes, 0u);
+  ASSERT_EQ(edge->samples.size(), 2u);
+  EXPECT_EQ(edge->samples[0].t1_local_ns, 1);
+  EXPECT_EQ(edge->samples[0].t2_remote_ns, -5);
+  EXPECT_EQ(edge->samples[0].t3_remote_ns, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(edge->samples[0].t4_local_ns, 1'000'000'000'000);
+  EXPECT_EQ(edge->samples[0].source, StampSource::kKernel);
+}
+
+TEST(SampleFileTest, TuplesComeBackAsTheyWentIn) {
+  std::string bytes = EncodeTuplesHeader("n");
+  AppendTuple({1, 2, 3, 4, 5, -6, 10000, 0x2001}, &bytes);
+  const auto host = DecodeTuples(bytes);
+  ASSERT_TRUE(host.ok()) << host.status();
+  EXPECT_EQ(host->node, "n");
+  ASSERT_EQ(host->tuples.size(), 1u);
+  const ClockTuple& tuple = host->tuples[0];
+  EXPECT_EQ(tuple.raw_before_ns, 1);
+  EXPECT_EQ(tuple.monotonic_ns, 2);
+  EXPECT_EQ(tuple.realtime_ns, 3);
+  EXPECT_EQ(tuple.boottime_ns, 4);
+  EXPECT_EQ(tuple.raw_after_ns, 5);
+  EXPECT_EQ(tuple.adjtimex_freq, -6);
+  EXPECT_EQ(tuple.adjtimex_tick_us, 10000);
+  EXPECT_EQ(tuple.adjtimex_status, 0x2001);
+}
+
+TEST(SampleFileTest, EveryCutKeepsWholeRecordsOrNamesTheHeader) {
+  std::string bytes = EncodeSamplesHeader("a", "b");
+  const size_t header = bytes.size();
+  for (int i = 0; i < 3; ++i) AppendSample(SomeSample(), &bytes);
+  for (size_t size = 0; size <= bytes.size(); ++size) {
+    const auto edge = DecodeSamples(std::string_view(bytes).substr(0, size));
+    if (size < header) {
+      EXPECT_FALSE(edge.ok()) << size;
+      continue;
+    }
+    ASSERT_TRUE(edge.ok()) << size << edge.status();
+    EXPECT_EQ(edge->samples.size(), (size - header) / 34) << size;
+    EXPECT_EQ(edge->truncated_bytes, (size - header) % 34) << size;
+  }
+}
+
+TEST(SampleFileTest, DamageIsNamedWithItsPlace) {
+  std::string bytes = EncodeSamplesHeader("a", "b");
+  const size_t header = bytes.size();
+  AppendSample(SomeSample(), &bytes);
+  AppendSample(SomeSample(), &bytes);
+  bytes[header + 34 + 5] ^= 1;
+  const auto edge = DecodeSamples(bytes);
+  EXPECT_EQ(edge.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(edge.status().message()), HasSubstr("sample 1 at byte 50"));
+  EXPECT_FALSE(DecodeSamples(EncodeSamplesHeader("a", "b") + std::string(34, '\0')).ok());
+}
+
+TEST(SampleFileTest, OtherFilesAndVersionsAreRefused) {
+  EXPECT_FALSE(DecodeSamples(EncodeTuplesHeader("n")).ok());
+  EXPECT_FALSE(DecodeTuples(EncodeSamplesHeader("a", "b")).ok());
+  std::string bytes = EncodeSamplesHeader("a", "b");
+  bytes[8] = 2;
+  EXPECT_THAT(std::string(DecodeSamples(bytes).status().message()), HasSubstr("version 2"));
+}
+
+TEST(SampleFileTest, UnknownSourceIsRefused) {
+  std::string bytes = EncodeSamplesHeader("a", "b");
+  AppendSample({.source = static_cast<StampSource>(9)}, &bytes);
+  EXPECT_THAT(std::string(DecodeSamples(bytes).status().message()), HasSubstr("stamp source 9"));
+}
+
+}  // namespace
+}  // namespace syncline::clocksync
