@@ -1,0 +1,66 @@
+#include "coordinator/cli/terminal.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/text.h"
+
+namespace syncline::cli {
+
+std::string Styled(std::string_view text, Style style, bool colour) {
+  if (!colour) return std::string(text);
+  const char* code = "0";
+  switch (style) {
+    case Style::kBold:
+      code = "1";
+      break;
+    case Style::kDim:
+      code = "2";
+      break;
+    case Style::kRed:
+      code = "31";
+      break;
+    case Style::kGreen:
+      code = "32";
+      break;
+    case Style::kYellow:
+      code = "33";
+      break;
+  }
+  return absl::StrCat("\x1b[", code, "m", AbslView(text), "\x1b[0m");
+}
+
+std::string Printable(std::string_view text) {
+  std::string printable(text);
+  for (char& c : printable) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  return printable;
+}
+
+size_t DisplayWidth(std::string_view text) {
+  // Continuation bytes take no column.
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+void Table::Print(std::ostream& out) const {
+  std::vector<size_t> widths;
+  for (const auto& row : rows_) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
+  }
+  for (const auto& row : rows_) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      line.append(widths[i] - DisplayWidth(row[i]) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+  }
+}
+
+}  // namespace syncline::cli

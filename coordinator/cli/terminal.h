@@ -1,0 +1,37 @@
+// Manners of a program that people read: tables, colours only where they are wanted, and foreign
+// text that cannot steer the terminal.
+#ifndef SYNCLINE_COORDINATOR_CLI_TERMINAL_H_
+#define SYNCLINE_COORDINATOR_CLI_TERMINAL_H_
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace syncline::cli {
+
+enum class Style : uint8_t { kBold, kDim, kRed, kYellow, kGreen };
+
+// `text` in `style`, or as it is.
+std::string Styled(std::string_view text, Style style, bool colour);
+
+// Control characters (of a hostname, a command line, an agent's message) become '?'.
+std::string Printable(std::string_view text);
+
+// Columns seen on a terminal; UTF-8 counts by character.
+size_t DisplayWidth(std::string_view text);
+
+// Left-aligned columns, two blanks apart, no trailing blanks.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> headings) { rows_.push_back(std::move(headings)); }
+  void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void Print(std::ostream& out) const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace syncline::cli
+
+#endif  // SYNCLINE_COORDINATOR_CLI_TERMINAL_H_
