@@ -60,6 +60,8 @@ struct FieldClass {
   FieldType type = FieldType::kUnsigned;
   FieldScope scope = FieldScope::kPayload;
   int display_base = 10;
+  bool is_signed = false;                // kSigned; kEnum: read FieldValue::s instead of u
+  uint32_t size_bits = 0;                // kUnsigned, kSigned, kEnum, kReal
   std::vector<FieldClass> children;  // members, options, or the one element class of an array
 };
 

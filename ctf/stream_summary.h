@@ -38,6 +38,11 @@ struct StreamSummary {
   std::vector<Loss> losses;               // in the trace clock; what the headers tell
 };
 
+// The same for callers that sum up many files of one trace: BuildPacketLayout(LoadMetadata(trace)).
+struct TraceLayout;
+absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
+                                              const std::filesystem::path& file);
+
 // Walks the packet headers of `file`. Damage is in `losses`; an error means that the file cannot be read.
 absl::StatusOr<StreamSummary> SummarizeStream(const Metadata& metadata,
                                               const std::filesystem::path& file);

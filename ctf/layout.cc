@@ -1,0 +1,500 @@
+#include "ctf/layout.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/status.h"
+#include "common/text.h"
+
+namespace syncline::ctf {
+namespace {
+
+// Named types can be nested so that the tree grows exponentially; real ones have tens of nodes.
+constexpr uint32_t kNodesMaxPerEvent = 1 << 16;
+constexpr uint64_t kNodesMax = 1 << 22;
+constexpr size_t kOverlapMax = 256;
+
+std::string_view WithoutUnderscore(std::string_view name) {
+  if (name.starts_with('_')) name.remove_prefix(1);
+  return name;
+}
+
+Role RoleByName(Scope scope, std::string_view name) {
+  struct Entry {
+    Scope scope;
+    std::string_view name;
+    Role role;
+  };
+  static constexpr Entry kEntries[] = {
+      {Scope::kPacketHeader, "magic", Role::kMagic},
+      {Scope::kPacketHeader, "uuid", Role::kUuid},
+      {Scope::kPacketHeader, "stream_id", Role::kStreamId},
+      {Scope::kPacketHeader, "stream_instance_id", Role::kStreamInstanceId},
+      {Scope::kPacketContext, "timestamp_begin", Role::kTimestampBegin},
+      {Scope::kPacketContext, "timestamp_end", Role::kTimestampEnd},
+      {Scope::kPacketContext, "content_size", Role::kContentSize},
+      {Scope::kPacketContext, "packet_size", Role::kPacketSize},
+      {Scope::kPacketContext, "packet_seq_num", Role::kSequenceNumber},
+      {Scope::kPacketContext, "events_discarded", Role::kDiscardedEvents},
+      {Scope::kPacketContext, "cpu_id", Role::kCpuId},
+      {Scope::kEventHeader, "id", Role::kEventId},
+      {Scope::kEventHeader, "timestamp", Role::kTimestamp},
+  };
+  for (const Entry& entry : kEntries) {
+    if (entry.scope == scope && entry.name == name) return entry.role;
+  }
+  return Role::kNone;
+}
+
+FieldScope FieldScopeOf(Scope scope) {
+  switch (scope) {
+    case Scope::kPacketHeader:
+    case Scope::kPacketContext:
+      return FieldScope::kPacketContext;
+    case Scope::kEventHeader:
+      return FieldScope::kEventHeader;
+    case Scope::kStreamContext:
+      return FieldScope::kStreamContext;
+    case Scope::kEventContext:
+      return FieldScope::kEventContext;
+    case Scope::kPayload:
+      return FieldScope::kPayload;
+  }
+  return FieldScope::kPayload;
+}
+
+FieldType FieldTypeOf(const Node& node) {
+  if (node.is_text) return FieldType::kString;
+  switch (node.kind) {
+    case TypeKind::kInteger:
+      return node.is_signed ? FieldType::kSigned : FieldType::kUnsigned;
+    case TypeKind::kFloat:
+      return FieldType::kReal;
+    case TypeKind::kEnum:
+      return FieldType::kEnum;
+    case TypeKind::kString:
+      return FieldType::kString;
+    case TypeKind::kStruct:
+      return FieldType::kStruct;
+    case TypeKind::kVariant:
+      return FieldType::kVariant;
+    case TypeKind::kArray:
+    case TypeKind::kSequence:
+      return FieldType::kArray;
+    case TypeKind::kBlob:
+    case TypeKind::kSequenceBlob:
+      return FieldType::kBlob;
+  }
+  return FieldType::kUnsigned;
+}
+
+// True when `node` holds anything but numbers that the reader itself consumes (sizes, ids, times).
+bool HasOwnContent(const Node& node) {
+  if (node.role != Role::kNone && node.role != Role::kCpuId) return false;
+  if (node.children.empty()) return true;
+  return std::any_of(node.children.begin(), node.children.end(), HasOwnContent);
+}
+
+bool Contains(const Node& node, bool (*test)(const Node&)) {
+  if (test(node)) return true;
+  return std::any_of(node.children.begin(), node.children.end(),
+                     [test](const Node& child) { return Contains(child, test); });
+}
+
+// Lays out the scopes of one event or stream, in decoding order.
+class LayoutBuilder {
+ public:
+  LayoutBuilder(const Metadata& metadata, ScopeNodes& out) : metadata_(metadata), out_(out) {}
+
+  absl::Status Add(Scope scope, const TypePtr& type) {
+    if (type == nullptr) return absl::OkStatus();
+    scope_ = scope;
+    auto& root = out_.roots[static_cast<int>(scope)];
+    root = std::make_unique<Node>();
+    enclosing_.clear();
+    return Fill(*root, *type, "");
+  }
+
+  // The fields of all scopes, in order, and the nodes pointing at them.
+  void AddFields(EventClass& event_class) {
+    size_t count = 0;
+    ForEachField([&count](Node&, const std::string&, Scope) { ++count; });
+    event_class.fields.reserve(count);  // nodes keep pointers into it
+    ForEachField([&event_class](Node& node, const std::string& name, Scope scope) {
+      event_class.fields.emplace_back();
+      FillField(node, name, "", scope, event_class.fields.back());
+    });
+  }
+
+  // Whether packet header and context, and the event header, must be walked before an event's own scopes.
+  void NoteNeeds() {
+    const auto wanted = [](const Node& node) { return node.slot >= 0 || node.field != nullptr; };
+    for (const Scope scope : {Scope::kPacketHeader, Scope::kPacketContext}) {
+      if (out_.root(scope) != nullptr && Contains(*out_.root(scope), wanted)) {
+        out_.needs_packet = true;
+      }
+    }
+    const Node* header = out_.root(Scope::kEventHeader);
+    out_.needs_header = header != nullptr && Contains(*header, wanted);
+  }
+
+  uint32_t node_count() const { return node_count_; }
+
+ private:
+  absl::Status Fill(Node& node, const Type& type, std::string_view name) {
+    if (++node_count_ > kNodesMaxPerEvent) return Error(name, "its type has too many parts");
+    node.kind = type.kind;
+    node.type = &type;
+    const ByteOrder order =
+        type.byte_order == ByteOrder::kNative ? metadata_.byte_order : type.byte_order;
+    node.big = order == ByteOrder::kBig;
+    node.is_signed = type.is_signed;
+    node.reversed_bits = type.reversed_bits;
+    node.alignment = type.alignment;
+    node.size_bits = type.size_bits;
+    node.length = type.length;
+    node.role = type.role;
+    if (metadata_.roles_by_name && node.role == Role::kNone) node.role = NameRole(type, name);
+    switch (type.kind) {
+      case TypeKind::kEnum:
+        node.labels = std::make_shared<EnumLabels>(type);
+        return absl::OkStatus();
+      case TypeKind::kStruct:
+        return FillStruct(node, type);
+      case TypeKind::kVariant:
+        return FillVariant(node, type, name);
+      case TypeKind::kArray:
+      case TypeKind::kSequence:
+        return FillArray(node, type, name);
+      case TypeKind::kSequenceBlob: {
+        SYNCLINE_ASSIGN_OR_RETURN(Node * length, Resolve(type.reference, name));
+        return Refer(node, *length, name);
+      }
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  // Reserved names count where LTTng puts them: at the top of a header, or inside its variant. A clock
+  // mapping makes a timestamp of any other name.
+  Role NameRole(const Type& type, std::string_view name) const {
+    if (scope_ > Scope::kEventHeader) return Role::kNone;
+    if (scope_ != Scope::kEventHeader && enclosing_.size() > 1) return Role::kNone;
+    const bool integer = type.kind == TypeKind::kInteger || type.kind == TypeKind::kEnum;
+    const Role role = RoleByName(scope_, name);
+    if (role == Role::kUuid) {
+      const bool fits = type.kind == TypeKind::kArray && type.length == 16 &&
+                        type.element->kind == TypeKind::kInteger &&
+                        type.element->size_bits == 8 && type.element->alignment == 8;
+      return fits ? role : Role::kNone;
+    }
+    if (role != Role::kNone) return integer ? role : Role::kNone;
+    return scope_ == Scope::kEventHeader && integer && !type.clock.empty() ? Role::kTimestamp
+                                                                          : Role::kNone;
+  }
+
+  absl::Status FillStruct(Node& node, const Type& type) {
+    node.children.reserve(type.members.size());  // pointers into it are kept while it fills
+    enclosing_.push_back(&node);
+    for (const Member& member : type.members) {
+      SYNCLINE_RETURN_IF_ERROR(Fill(node.children.emplace_back(), *member.type, member.name));
+    }
+    enclosing_.pop_back();
+    return absl::OkStatus();
+  }
+
+  absl::Status FillVariant(Node& node, const Type& type, std::string_view name) {
+    if (type.reference.empty()) return Error(name, "this variant has no tag");
+    SYNCLINE_ASSIGN_OR_RETURN(Node * tag, Resolve(type.reference, name));
+    if (tag->kind != TypeKind::kEnum) return Error(name, "a variant's tag must be an enum");
+    SYNCLINE_RETURN_IF_ERROR(Refer(node, *tag, name));
+    node.tag_is_signed = tag->is_signed;
+    for (const EnumMapping& mapping : tag->type->mappings) {
+      const auto option = std::find_if(
+          type.members.begin(), type.members.end(), [&mapping](const Member& member) {
+            return WithoutUnderscore(member.name) == WithoutUnderscore(mapping.label);
+          });
+      if (option == type.members.end()) continue;
+      node.cases.push_back({mapping.low, mapping.high,
+                            static_cast<uint32_t>(option - type.members.begin())});
+    }
+    node.children.reserve(type.members.size());
+    enclosing_.push_back(&node);
+    for (const Member& member : type.members) {
+      SYNCLINE_RETURN_IF_ERROR(Fill(node.children.emplace_back(), *member.type, member.name));
+    }
+    enclosing_.pop_back();
+    return absl::OkStatus();
+  }
+
+  absl::Status FillArray(Node& node, const Type& type, std::string_view name) {
+    if (type.kind == TypeKind::kSequence) {
+      SYNCLINE_ASSIGN_OR_RETURN(Node * length, Resolve(type.reference, name));
+      SYNCLINE_RETURN_IF_ERROR(Refer(node, *length, name));
+    }
+    const Type& element = *type.element;
+    node.is_text = element.kind == TypeKind::kInteger && element.is_text &&
+                   element.size_bits == 8 && element.alignment % 8 == 0;
+    node.children.reserve(1);
+    return Fill(node.children.emplace_back(), element, "");
+  }
+
+  absl::Status Refer(Node& node, Node& target, std::string_view name) {
+    if (target.kind != TypeKind::kInteger && target.kind != TypeKind::kEnum) {
+      return Error(name, "what it refers to is not an integer");
+    }
+    if (target.slot < 0) target.slot = out_.slots++;
+    node.reference = target.slot;
+    return absl::OkStatus();
+  }
+
+  // CTF 1.8, section 7.3.2: an absolute path names its scope; a relative one is looked up in the
+  // enclosing structs from the inside out, then in the scopes that precede this one.
+  absl::StatusOr<Node*> Resolve(const std::string& reference, std::string_view name) {
+    struct Prefix {
+      std::string_view text;
+      Scope scope;
+    };
+    static constexpr Prefix kPrefixes[] = {
+        {"trace.packet.header.", Scope::kPacketHeader},
+        {"stream.packet.context.", Scope::kPacketContext},
+        {"stream.event.header.", Scope::kEventHeader},
+        {"stream.event.context.", Scope::kStreamContext},
+        {"event.context.", Scope::kEventContext},
+        {"event.fields.", Scope::kPayload},
+    };
+    for (const Prefix& prefix : kPrefixes) {
+      if (!reference.starts_with(prefix.text)) continue;
+      Node* root = out_.roots[static_cast<int>(prefix.scope)].get();
+      Node* found = root == nullptr ? nullptr
+                                    : Descend(*root, reference.substr(prefix.text.size()));
+      if (found != nullptr) return found;
+    }
+    for (auto node = enclosing_.rbegin(); node != enclosing_.rend(); ++node) {
+      if ((*node)->kind != TypeKind::kStruct) continue;
+      if (Node* found = Descend(**node, reference)) return found;
+    }
+    for (int scope = static_cast<int>(scope_) - 1; scope >= 0; --scope) {
+      Node* root = out_.roots[scope].get();
+      if (root == nullptr) continue;
+      if (Node* found = Descend(*root, reference)) return found;
+    }
+    return Error(name, absl::StrCat("cannot find \"", reference,
+                                    "\", which must stand before it"));
+  }
+
+  // The node at `path` below `node`, among what is laid out already.
+  static Node* Descend(Node& node, std::string_view path) {
+    Node* at = &node;
+    for (const absl::string_view step : absl::StrSplit(AbslView(path), '.')) {
+      while (at->kind == TypeKind::kArray || at->kind == TypeKind::kSequence) {
+        if (at->children.empty()) return nullptr;
+        at = &at->children[0];
+      }
+      if (at->kind != TypeKind::kStruct && at->kind != TypeKind::kVariant) return nullptr;
+      Node* next = nullptr;
+      for (size_t i = 0; i < at->children.size(); ++i) {
+        if (at->type->members[i].name == StdView(step)) next = &at->children[i];
+      }
+      if (next == nullptr) return nullptr;
+      at = next;
+    }
+    return at;
+  }
+
+  template <class F>
+  void ForEachField(F f) {
+    for (int i = 0; i < kScopeCount; ++i) {
+      Node* root = out_.roots[i].get();
+      if (root == nullptr) continue;
+      const auto scope = static_cast<Scope>(i);
+      for (size_t child = 0; child < root->children.size(); ++child) {
+        Node& node = root->children[child];
+        if (scope <= Scope::kEventHeader && !HasOwnContent(node)) continue;
+        f(node, root->type->members[child].name, scope);
+      }
+    }
+  }
+
+  static void FillField(Node& node, std::string_view name, const std::string& prefix, Scope scope,
+                        FieldClass& field) {
+    field.name = std::string(WithoutUnderscore(name));
+    field.path = prefix;
+    if (!field.name.empty()) absl::StrAppend(&field.path, prefix.empty() ? "" : ".", field.name);
+    field.type = FieldTypeOf(node);
+    field.scope = FieldScopeOf(scope);
+    field.display_base = node.type->base;
+    field.is_signed = node.is_signed;
+    field.size_bits = node.size_bits;
+    node.field = &field;
+    if (node.is_text) return;
+    const bool named = node.kind == TypeKind::kStruct || node.kind == TypeKind::kVariant;
+    field.children.reserve(node.children.size());
+    for (size_t i = 0; i < node.children.size(); ++i) {
+      field.children.emplace_back();
+      FillField(node.children[i], named ? node.type->members[i].name : "", field.path, scope,
+                field.children.back());
+    }
+  }
+
+  absl::Status Error(std::string_view name, std::string_view message) const {
+    static constexpr std::string_view kNames[] = {"packet header", "packet context",
+                                                  "event header",  "event context of the stream",
+                                                  "event context", "payload"};
+    return absl::InvalidArgumentError(
+        absl::StrCat("field \"", AbslView(name), "\" of the ",
+                     AbslView(kNames[static_cast<int>(scope_)]), ": ", AbslView(message)));
+  }
+
+  const Metadata& metadata_;
+  ScopeNodes& out_;
+  Scope scope_ = Scope::kPacketHeader;
+  std::vector<Node*> enclosing_;
+  uint32_t node_count_ = 0;
+};
+
+// The clock that a stream's timestamps are mapped to: named, or the first mapping found, or the only one.
+const ClockClass* ClockOf(const Metadata& metadata, const StreamType& stream,
+                          const ScopeNodes& nodes) {
+  if (!stream.clock.empty()) return metadata.FindClock(stream.clock);
+  std::string name;
+  const auto search = [&name](const Node& node, const auto& self) -> void {
+    if (name.empty() && node.type != nullptr) name = node.type->clock;
+    for (const Node& child : node.children) self(child, self);
+  };
+  for (const Scope scope : {Scope::kEventHeader, Scope::kPacketContext}) {
+    if (nodes.root(scope) != nullptr) search(*nodes.root(scope), search);
+  }
+  if (!name.empty()) return metadata.FindClock(name);
+  static const ClockClass kImplicit{};  // CTF 1.8 without a clock: nanoseconds
+  return metadata.clocks.empty() ? &kImplicit : &metadata.clocks[0];
+}
+
+absl::Status AddEvent(const Metadata& metadata, const StreamType& stream, const EventType& event,
+                      EventLayout& layout, uint64_t& nodes_total) {
+  LayoutBuilder builder(metadata, layout.nodes);
+  absl::Status status = builder.Add(Scope::kPacketHeader, metadata.packet_header);
+  if (status.ok()) status = builder.Add(Scope::kPacketContext, stream.packet_context);
+  if (status.ok()) status = builder.Add(Scope::kEventHeader, stream.event_header);
+  if (status.ok()) status = builder.Add(Scope::kStreamContext, stream.event_context);
+  if (status.ok()) status = builder.Add(Scope::kEventContext, event.context);
+  if (status.ok()) status = builder.Add(Scope::kPayload, event.payload);
+  nodes_total += builder.node_count();
+  if (status.ok() && nodes_total > kNodesMax) {
+    status = absl::InvalidArgumentError("the metadata describes too many fields");
+  }
+  if (!status.ok()) return WithContext(status, absl::StrCat("event \"", event.name, "\""));
+  layout.event_class.name = event.name;
+  layout.event_class.attributes = event.attributes;
+  builder.AddFields(layout.event_class);
+  builder.NoteNeeds();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const TraceLayout>> Build(std::shared_ptr<const Metadata> metadata,
+                                                         bool with_events) {
+  auto trace = std::make_shared<TraceLayout>();
+  trace->metadata = metadata;
+  SYNCLINE_RETURN_IF_ERROR(LayoutBuilder(*metadata, trace->packet_header)
+                               .Add(Scope::kPacketHeader, metadata->packet_header));
+  uint32_t index = 0;
+  uint64_t nodes_total = 0;
+  for (const StreamType& stream : metadata->streams) {
+    auto layout = std::make_unique<StreamLayout>();
+    layout->id = stream.id;
+    LayoutBuilder builder(*metadata, layout->nodes);
+    SYNCLINE_RETURN_IF_ERROR(builder.Add(Scope::kPacketHeader, metadata->packet_header));
+    SYNCLINE_RETURN_IF_ERROR(builder.Add(Scope::kPacketContext, stream.packet_context));
+    SYNCLINE_RETURN_IF_ERROR(builder.Add(Scope::kEventHeader, stream.event_header));
+    nodes_total += builder.node_count();
+    layout->clock = ClockOf(*metadata, stream, layout->nodes);
+    for (const EventType& event : stream.events) {
+      if (!with_events) break;
+      auto event_layout = std::make_unique<EventLayout>();
+      SYNCLINE_RETURN_IF_ERROR(AddEvent(*metadata, stream, event, *event_layout, nodes_total));
+      event_layout->event_class.index = index++;
+      layout->events.emplace(event.id.value_or(0), std::move(event_layout));
+    }
+    trace->streams.push_back(std::move(layout));
+  }
+  return std::shared_ptr<const TraceLayout>(std::move(trace));
+}
+
+}  // namespace
+
+EnumLabels::EnumLabels(const Type& type) : bias_(type.is_signed ? uint64_t{1} << 63 : 0) {
+  std::vector<Range> all;
+  for (const EnumMapping& mapping : type.mappings) {
+    all.push_back({mapping.low ^ bias_, mapping.high ^ bias_, mapping.label});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Range& a, const Range& b) { return a.low < b.low; });
+  bool overlap = false;
+  for (size_t i = 1; i < all.size(); ++i) overlap |= all[i].low <= all[i - 1].high;
+  if (!overlap || all.size() > kOverlapMax) {
+    ranges_ = std::move(all);
+    return;
+  }
+  std::vector<uint64_t> starts;
+  for (const Range& range : all) {
+    starts.push_back(range.low);
+    if (range.high != std::numeric_limits<uint64_t>::max()) starts.push_back(range.high + 1);
+  }
+  std::sort(starts.begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  for (size_t i = 0; i < starts.size(); ++i) {
+    Range piece{starts[i],
+                i + 1 < starts.size() ? starts[i + 1] - 1 : std::numeric_limits<uint64_t>::max(),
+                ""};
+    // In the order of the declaration, as other readers print them.
+    for (const EnumMapping& mapping : type.mappings) {
+      if ((mapping.low ^ bias_) > piece.low || (mapping.high ^ bias_) < piece.high) continue;
+      absl::StrAppend(&piece.label, piece.label.empty() ? "" : ", ", mapping.label);
+    }
+    if (!piece.label.empty()) ranges_.push_back(std::move(piece));
+  }
+}
+
+std::string_view EnumLabels::Find(uint64_t value) const {
+  const uint64_t key = value ^ bias_;
+  auto it = std::upper_bound(ranges_.begin(), ranges_.end(), key,
+                             [](uint64_t k, const Range& range) { return k < range.low; });
+  if (it == ranges_.begin()) return {};
+  --it;
+  return key <= it->high ? std::string_view(it->label) : std::string_view();
+}
+
+const StreamLayout* TraceLayout::FindStream(uint64_t id) const {
+  for (const auto& stream : streams) {
+    if (stream->id == id) return stream.get();
+  }
+  return nullptr;
+}
+
+const StreamLayout* TraceLayout::OnlyStream() const {
+  return streams.size() == 1 ? streams[0].get() : nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<const TraceLayout>> BuildLayout(
+    std::shared_ptr<const Metadata> metadata) {
+  return Build(std::move(metadata), true);
+}
+
+absl::StatusOr<std::shared_ptr<const TraceLayout>> BuildPacketLayout(
+    std::shared_ptr<const Metadata> metadata) {
+  return Build(std::move(metadata), false);
+}
+
+int64_t CyclesToNs(const ClockClass* clock, uint64_t cycles) {
+  constexpr uint64_t kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  const uint64_t frequency = clock == nullptr ? 1'000'000'000 : clock->frequency;
+  if (frequency == 1'000'000'000) return static_cast<int64_t>(std::min(cycles, kMax));
+  __extension__ using Wide = unsigned __int128;
+  const Wide ns = static_cast<Wide>(cycles) * 1'000'000'000 / frequency;
+  return static_cast<int64_t>(ns > kMax ? kMax : static_cast<uint64_t>(ns));
+}
+
+}  // namespace syncline::ctf

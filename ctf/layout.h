@@ -1,0 +1,130 @@
+// Metadata made ready for decoding: trees of nodes with every question answered that metadata can answer.
+//
+// A `Type` may stand in several places; a `Node` is one place. Byte orders are concrete, roles assigned,
+// references (variant tags, sequence lengths) resolved to *slots*: the referred integer stores its value
+// into the slot when it is decoded, the referring field reads it. Each event class has nodes of its own
+// for all scopes, headers included, so that `FieldValue::field` points into its own `EventClass`.
+//
+// Immutable once built; shared by all cursors of a trace.
+#ifndef SYNCLINE_CTF_LAYOUT_H_
+#define SYNCLINE_CTF_LAYOUT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/event_cursor.h"
+#include "ctf/metadata.h"
+
+namespace syncline::ctf {
+
+// Which label a value has. Ranges that overlap are cut, and the pieces carry all labels: "A, B".
+class EnumLabels {
+ public:
+  explicit EnumLabels(const Type& type);
+  std::string_view Find(uint64_t value) const;  // empty: none
+
+ private:
+  struct Range {
+    uint64_t low = 0;   // order of unsigned numbers; signed ones are shifted by `bias_`
+    uint64_t high = 0;
+    std::string label;
+  };
+  uint64_t bias_ = 0;
+  std::vector<Range> ranges_;  // disjoint, sorted
+};
+
+struct VariantCase {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  uint32_t option = 0;
+};
+
+struct Node {
+  TypeKind kind = TypeKind::kStruct;
+  bool big = false;
+  bool is_signed = false;
+  bool reversed_bits = false;
+  bool is_text = false;          // kArray, kSequence: characters, one string value
+  bool tag_is_signed = false;    // kVariant
+  Role role = Role::kNone;
+  uint32_t alignment = 1;
+  uint32_t size_bits = 0;
+  uint64_t length = 0;
+  int32_t slot = -1;             // kInteger, kEnum: others refer to this value
+  int32_t reference = -1;        // kVariant, kSequence: the slot referred to
+  const FieldClass* field = nullptr;  // null: walked, but not among an event's values
+  const Type* type = nullptr;
+  std::vector<Node> children;    // members, options, or the one element
+  std::vector<VariantCase> cases;
+  std::shared_ptr<const EnumLabels> labels;
+};
+
+inline constexpr int kScopeCount = 6;
+enum class Scope : uint8_t {
+  kPacketHeader,
+  kPacketContext,
+  kEventHeader,
+  kStreamContext,
+  kEventContext,
+  kPayload,
+};
+
+// The scopes of one kind of event, or of a stream's packets (only the first three scopes then).
+struct ScopeNodes {
+  std::unique_ptr<Node> roots[kScopeCount];  // null: the scope is absent
+  int32_t slots = 0;
+  // Later scopes refer to values in these, or their fields are wanted: walk them before the event.
+  bool needs_packet = false;
+  bool needs_header = false;
+
+  const Node* root(Scope scope) const { return roots[static_cast<int>(scope)].get(); }
+};
+
+struct EventLayout {
+  EventClass event_class;
+  ScopeNodes nodes;
+};
+
+struct StreamLayout {
+  uint64_t id = 0;
+  const ClockClass* clock = nullptr;  // null: the stream has none; its times are 0
+  ScopeNodes nodes;                   // packet header, packet context, event header
+  std::unordered_map<uint64_t, std::unique_ptr<EventLayout>> events;
+
+  const EventLayout* FindEvent(uint64_t id_wanted) const {
+    const auto it = events.find(id_wanted);
+    return it == events.end() ? nullptr : it->second.get();
+  }
+};
+
+// Everything about one trace. Keeps its metadata alive.
+struct TraceLayout {
+  std::shared_ptr<const Metadata> metadata;
+  ScopeNodes packet_header;           // only that scope
+  std::vector<std::unique_ptr<StreamLayout>> streams;
+
+  const StreamLayout* FindStream(uint64_t id) const;
+  // The stream of packets that do not say which; null when there are several.
+  const StreamLayout* OnlyStream() const;
+};
+
+// InvalidArgument when a reference cannot be resolved or the types are absurdly large.
+absl::StatusOr<std::shared_ptr<const TraceLayout>> BuildLayout(
+    std::shared_ptr<const Metadata> metadata);
+
+// Only what packet headers need: streams without their events.
+absl::StatusOr<std::shared_ptr<const TraceLayout>> BuildPacketLayout(
+    std::shared_ptr<const Metadata> metadata);
+
+// Clock value -> ns, without the clock's offset: LTTng's trace clock is CLOCK_MONOTONIC.
+int64_t CyclesToNs(const ClockClass* clock, uint64_t cycles);
+
+}  // namespace syncline::ctf
+
+#endif  // SYNCLINE_CTF_LAYOUT_H_

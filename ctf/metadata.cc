@@ -1,0 +1,121 @@
+#include "ctf/metadata.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "common/status.h"
+#include "ctf/bits.h"
+#include "ctf/tsdl_parser.h"
+
+namespace syncline::ctf {
+namespace {
+
+constexpr uint32_t kPacketMagic = 0x75d11d57;
+constexpr size_t kPacketHeaderBytes = 37;
+constexpr uint64_t kMetadataBytesMax = uint64_t{256} << 20;  // far above any real one
+
+struct PacketHeader {
+  uint32_t content_bits = 0;
+  uint32_t packet_bits = 0;
+  uint8_t compression = 0;
+  uint8_t encryption = 0;
+};
+
+std::optional<bool> IsBigEndian(std::string_view file) {
+  if (file.size() < 4) return std::nullopt;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
+  if (LoadBytes(bytes, 4, false) == kPacketMagic) return false;
+  if (LoadBytes(bytes, 4, true) == kPacketMagic) return true;
+  return std::nullopt;
+}
+
+PacketHeader ReadHeader(std::string_view packet, bool big) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(packet.data());
+  PacketHeader header;
+  header.content_bits = static_cast<uint32_t>(LoadBytes(bytes + 24, 4, big));
+  header.packet_bits = static_cast<uint32_t>(LoadBytes(bytes + 28, 4, big));
+  header.compression = bytes[32];
+  header.encryption = bytes[33];
+  return header;
+}
+
+}  // namespace
+
+const ClockClass* Metadata::FindClock(std::string_view name) const {
+  for (const ClockClass& clock : clocks) {
+    if (clock.name == name) return &clock;
+  }
+  return nullptr;
+}
+
+const StreamType* Metadata::FindStream(uint64_t id) const {
+  for (const StreamType& stream : streams) {
+    if (stream.id == id) return &stream;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<MetadataText> UnpackMetadata(std::string_view file) {
+  MetadataText result;
+  const std::optional<bool> first = IsBigEndian(file);
+  if (!first) {
+    result.text = std::string(file);
+    return result;
+  }
+  for (size_t offset = 0; offset < file.size();) {
+    const std::string_view rest = file.substr(offset);
+    if (rest.size() < kPacketHeaderBytes) {
+      result.truncated = true;
+      break;
+    }
+    if (IsBigEndian(rest) != first) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("metadata: no packet where one must begin, at byte ", offset));
+    }
+    const PacketHeader header = ReadHeader(rest, *first);
+    if (header.compression != 0 || header.encryption != 0) {
+      return absl::UnimplementedError("metadata: compressed or encrypted packets are not supported");
+    }
+    const size_t content = header.content_bits / 8;
+    const size_t packet = header.packet_bits / 8;
+    if (content < kPacketHeaderBytes || packet < content) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("metadata: impossible packet sizes at byte ", offset));
+    }
+    const size_t end = std::min(content, rest.size());
+    result.text.append(rest.substr(kPacketHeaderBytes, end - kPacketHeaderBytes));
+    if (content > rest.size()) result.truncated = true;
+    offset += std::min(packet, rest.size());
+  }
+  return result;
+}
+
+absl::StatusOr<std::shared_ptr<const Metadata>> ParseMetadata(std::string_view file) {
+  SYNCLINE_ASSIGN_OR_RETURN(const MetadataText unpacked, UnpackMetadata(file));
+  SYNCLINE_ASSIGN_OR_RETURN(Metadata metadata,
+                            ParseTsdl(unpacked.text, {.tolerate_cut = true}));
+  if (unpacked.truncated) metadata.warnings.push_back("the metadata file is cut short");
+  return std::make_shared<const Metadata>(std::move(metadata));
+}
+
+absl::StatusOr<std::shared_ptr<const Metadata>> LoadMetadata(const std::filesystem::path& trace) {
+  const std::filesystem::path path = trace / "metadata";
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return absl::NotFoundError(
+        absl::StrCat("\"", trace.string(), "\" is not a CTF trace: no metadata file"));
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string file, ReadFile(path, kMetadataBytesMax));
+  auto metadata = ParseMetadata(file);
+  if (!metadata.ok()) {
+    return WithContext(metadata.status(), absl::StrCat("\"", trace.string(), "\""));
+  }
+  return metadata;
+}
+
+}  // namespace syncline::ctf

@@ -1,0 +1,131 @@
+#include "ctf/packet_header.h"
+
+#include <algorithm>
+
+#include "ctf/walk.h"
+
+namespace syncline::ctf {
+namespace {
+
+constexpr uint32_t kMagic = 0xc1fc1fc1;
+
+std::optional<uint64_t> SizeOf(const RoleSink& roles, Role role) {
+  if (!roles.has(role)) return std::nullopt;
+  const uint64_t value = roles.value(role);
+  if (value == 0 || value == LowBits(roles.bits(role))) return std::nullopt;
+  return value;
+}
+
+void ReadTimes(const RoleSink& roles, uint64_t clock, PacketHeader* header) {
+  uint64_t begin = clock;
+  if (roles.has(Role::kTimestampBegin)) {
+    begin = ExtendClock(clock, roles.value(Role::kTimestampBegin), roles.bits(Role::kTimestampBegin));
+    header->begin_cycles = begin;
+  }
+  if (!roles.has(Role::kTimestampEnd)) return;
+  const uint64_t raw = roles.value(Role::kTimestampEnd);
+  const uint64_t end = ExtendClock(begin, raw, roles.bits(Role::kTimestampEnd));
+  // A writer that died leaves 0 there; an end before the begin is damage either way.
+  if (raw != 0 && end >= begin) header->end_cycles = end;
+}
+
+HeaderState ReadSizes(const RoleSink& roles, PacketHeader* header) {
+  const bool has_content = roles.has(Role::kContentSize);
+  const bool has_packet = roles.has(Role::kPacketSize);
+  header->has_sizes = has_content || has_packet;
+  header->content_bits = SizeOf(roles, Role::kContentSize);
+  header->packet_bits = SizeOf(roles, Role::kPacketSize);
+  // One of the two stands for both.
+  if (has_packet && !has_content) header->content_bits = header->packet_bits;
+  if (has_content && !has_packet) header->packet_bits = header->content_bits;
+  if (header->packet_bits && *header->packet_bits % 8 != 0) return HeaderState::kBadSizes;
+  if (header->packet_bits && *header->packet_bits < header->header_bits) {
+    return HeaderState::kBadSizes;
+  }
+  if (header->content_bits && *header->content_bits < header->header_bits) {
+    return HeaderState::kBadSizes;
+  }
+  if (header->content_bits && header->packet_bits && *header->content_bits > *header->packet_bits) {
+    return HeaderState::kBadSizes;
+  }
+  return HeaderState::kOk;
+}
+
+}  // namespace
+
+HeaderState ReadPacketHeader(const TraceLayout& layout, std::span<const uint8_t> bytes,
+                             const HeaderContext& context, PacketHeader* header) {
+  *header = PacketHeader{};
+  // A packet's header has few references; most traces have none.
+  std::vector<uint64_t> slots;
+  WalkState state{bytes.data(), bytes.size() * 8, 0, nullptr};
+  RoleSink roles;
+  slots.assign(static_cast<size_t>(layout.packet_header.slots), 0);
+  state.slots = slots.data();
+  if (!WalkNode(layout.packet_header.root(Scope::kPacketHeader), state, roles)) {
+    return HeaderState::kTooShort;
+  }
+  HeaderState identity = HeaderState::kOk;
+  header->stream = roles.has(Role::kStreamId) ? layout.FindStream(roles.value(Role::kStreamId))
+                                              : layout.OnlyStream();
+  if (header->stream == nullptr ||
+      (context.expected != nullptr && header->stream != context.expected)) {
+    identity = HeaderState::kUnknownStream;
+    header->stream = context.expected;
+  }
+  const auto& uuid = layout.metadata->uuid;
+  if (!roles.uuid().empty() && uuid &&
+      !std::equal(uuid->begin(), uuid->end(), roles.uuid().begin(), roles.uuid().end())) {
+    identity = HeaderState::kBadUuid;
+  }
+  if (roles.has(Role::kMagic) && roles.value(Role::kMagic) != kMagic) {
+    identity = HeaderState::kBadMagic;
+  }
+  if (header->stream == nullptr) return identity;
+  const ScopeNodes& nodes = header->stream->nodes;
+  if (nodes.slots > 0) {
+    // The context refers to the header: walk it again with the stream's own slots.
+    slots.assign(static_cast<size_t>(nodes.slots), 0);
+    state.slots = slots.data();
+    state.position = 0;
+    WalkNode(nodes.root(Scope::kPacketHeader), state, roles);
+  }
+  if (!WalkNode(nodes.root(Scope::kPacketContext), state, roles)) {
+    return identity == HeaderState::kOk ? HeaderState::kTooShort : identity;
+  }
+  header->header_bits = state.position;
+  if (roles.has(Role::kStreamInstanceId)) {
+    header->stream_instance_id = roles.value(Role::kStreamInstanceId);
+  }
+  if (roles.has(Role::kCpuId)) header->cpu_id = roles.value(Role::kCpuId);
+  if (roles.has(Role::kSequenceNumber)) {
+    header->sequence = roles.value(Role::kSequenceNumber);
+    header->sequence_width = roles.bits(Role::kSequenceNumber);
+  }
+  if (roles.has(Role::kDiscardedEvents)) {
+    header->discarded = roles.value(Role::kDiscardedEvents);
+    header->discarded_width = roles.bits(Role::kDiscardedEvents);
+  }
+  ReadTimes(roles, context.clock, header);
+  const HeaderState sizes = ReadSizes(roles, header);
+  return identity == HeaderState::kOk ? sizes : identity;
+}
+
+std::vector<uint8_t> PacketSignature(const TraceLayout& layout) {
+  std::vector<uint8_t> signature;
+  const Node* root = layout.packet_header.root(Scope::kPacketHeader);
+  if (root == nullptr || root->children.empty()) return signature;
+  const Node& magic = root->children[0];
+  if (magic.role != Role::kMagic || magic.size_bits != 32) return signature;
+  for (int i = 0; i < 4; ++i) {
+    const int shift = magic.big ? 24 - 8 * i : 8 * i;
+    signature.push_back(static_cast<uint8_t>(kMagic >> shift));
+  }
+  const auto& uuid = layout.metadata->uuid;
+  if (root->children.size() > 1 && root->children[1].role == Role::kUuid && uuid) {
+    signature.insert(signature.end(), uuid->begin(), uuid->end());
+  }
+  return signature;
+}
+
+}  // namespace syncline::ctf

@@ -1,0 +1,285 @@
+#include "ctf/packet_walker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "common/time.h"
+#include "ctf/bits.h"
+
+namespace syncline::ctf {
+namespace {
+
+constexpr size_t kHeaderBytes = 512;               // far more than LTTng's 84
+constexpr size_t kHeaderBytesMax = size_t{1} << 20;
+constexpr size_t kSearchChunk = size_t{1} << 18;
+constexpr size_t kStrongSignature = 20;            // magic number and uuid
+
+std::string Describe(HeaderState state) {
+  switch (state) {
+    case HeaderState::kTooShort:
+      return "the bytes end inside a packet's header";
+    case HeaderState::kBadMagic:
+      return "no packet begins where one must (wrong magic number)";
+    case HeaderState::kBadUuid:
+      return "a packet of another trace (wrong uuid)";
+    case HeaderState::kUnknownStream:
+      return "a packet of a stream that the metadata does not describe";
+    case HeaderState::kBadSizes:
+      return "the packet's sizes contradict each other";
+    case HeaderState::kOk:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+PacketWalker::PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name)
+    : layout_(layout),
+      source_(source),
+      name_(std::move(name)),
+      signature_(PacketSignature(layout)) {}
+
+absl::StatusOr<PacketWalker::Candidate> PacketWalker::HeaderAt(uint64_t offset) {
+  Candidate candidate;
+  const HeaderContext context{clock_, stream_};
+  for (size_t length = kHeaderBytes;; length = kHeaderBytesMax) {
+    SYNCLINE_ASSIGN_OR_RETURN(const auto bytes, source_.Read(offset, length));
+    candidate.state = ReadPacketHeader(layout_, bytes, context, &candidate.header);
+    const bool all = bytes.size() < length || length == kHeaderBytesMax;
+    if (candidate.state != HeaderState::kTooShort || all) return candidate;
+  }
+}
+
+absl::StatusOr<bool> PacketWalker::PacketOrEndAt(uint64_t offset) {
+  if (offset >= source_.size()) return offset == source_.size();
+  SYNCLINE_ASSIGN_OR_RETURN(const Candidate next, HeaderAt(offset));
+  return next.sound() || next.state == HeaderState::kBadSizes;
+}
+
+absl::StatusOr<std::optional<uint64_t>> PacketWalker::FindPacket(uint64_t from, uint64_t to) {
+  if (signature_.empty()) return std::nullopt;
+  const bool strong = signature_.size() >= kStrongSignature;
+  while (from + signature_.size() <= to) {
+    const auto length = static_cast<size_t>(std::min<uint64_t>(kSearchChunk, to - from));
+    SYNCLINE_ASSIGN_OR_RETURN(const auto chunk, source_.Read(from, length));
+    if (chunk.size() < signature_.size()) return std::nullopt;
+    const void* hit =
+        ::memmem(chunk.data(), chunk.size(), signature_.data(), signature_.size());
+    if (hit == nullptr) {
+      from += chunk.size() - (signature_.size() - 1);
+      continue;
+    }
+    from += static_cast<uint64_t>(static_cast<const uint8_t*>(hit) - chunk.data());
+    SYNCLINE_ASSIGN_OR_RETURN(const Candidate candidate, HeaderAt(from));
+    if (candidate.sound() || (strong && candidate.state == HeaderState::kBadSizes)) return from;
+    ++from;
+  }
+  return std::nullopt;
+}
+
+// A packet whose magic number, uuid or stream id alone is damaged, between sound neighbours.
+absl::StatusOr<bool> PacketWalker::FitsChain(const Candidate& candidate) {
+  const bool identity_only = candidate.state == HeaderState::kBadMagic ||
+                             candidate.state == HeaderState::kBadUuid ||
+                             candidate.state == HeaderState::kUnknownStream;
+  const PacketHeader& header = candidate.header;
+  if (!identity_only || header.stream == nullptr || header.header_bits == 0) return false;
+  if (!header.content_bits || !header.packet_bits || *header.content_bits < header.header_bits ||
+      *header.content_bits > *header.packet_bits || *header.packet_bits % 8 != 0) {
+    return false;
+  }
+  const uint64_t bytes = *header.packet_bits / 8;
+  if (bytes > source_.size() - offset_) return false;
+  return PacketOrEndAt(offset_ + bytes);
+}
+
+absl::StatusOr<std::optional<Packet>> PacketWalker::Next() {
+  while (offset_ < source_.size()) {
+    SYNCLINE_ASSIGN_OR_RETURN(const Candidate candidate, HeaderAt(offset_));
+    bool usable = candidate.sound() || candidate.state == HeaderState::kBadSizes;
+    if (!usable) {
+      SYNCLINE_ASSIGN_OR_RETURN(usable, FitsChain(candidate));
+    }
+    if (!usable) {
+      SYNCLINE_ASSIGN_OR_RETURN(const bool found, SkipDamage(candidate));
+      if (!found) break;
+      continue;
+    }
+    SYNCLINE_ASSIGN_OR_RETURN(Packet packet, Measure(candidate));
+    Count(packet);
+    offset_ += packet.bytes;
+    return packet;
+  }
+  offset_ = source_.size();
+  SettlePending(kUnknownHi);
+  return std::nullopt;
+}
+
+absl::StatusOr<bool> PacketWalker::SkipDamage(const Candidate& candidate) {
+  closed_ = false;
+  skipped_ = true;
+  SYNCLINE_ASSIGN_OR_RETURN(const auto next, FindPacket(offset_ + 1, source_.size()));
+  const uint64_t end = next.value_or(source_.size());
+  const bool tail = candidate.state == HeaderState::kTooShort && !next;
+  LoseBefore(tail ? LossReason::kTruncated : LossReason::kCorruptPacket,
+             absl::StrCat(Describe(candidate.state), ": ", end - offset_, " bytes at byte ",
+                          offset_, next ? " were skipped" : " to the end cannot be read"));
+  offset_ = end;
+  return next.has_value();
+}
+
+absl::StatusOr<Packet> PacketWalker::Measure(const Candidate& candidate) {
+  Packet packet;
+  packet.header = candidate.header;
+  packet.offset = offset_;
+  const ClockClass* clock = candidate.header.stream->clock;
+  packet.begin_ns = CyclesToNs(clock, candidate.header.begin_cycles.value_or(clock_));
+  if (candidate.header.end_cycles) {
+    packet.end_ns = CyclesToNs(clock, *candidate.header.end_cycles);
+  }
+  const bool bad_sizes = candidate.state == HeaderState::kBadSizes;
+  if (!candidate.header.has_sizes) {
+    packet.bytes = source_.size() - offset_;  // one packet is the whole stream
+    packet.content_bits = packet.bytes * 8;
+  } else if (bad_sizes || !candidate.header.closed()) {
+    SYNCLINE_RETURN_IF_ERROR(MeasureOpen(packet, bad_sizes));
+  } else {
+    SYNCLINE_RETURN_IF_ERROR(MeasureClosed(packet));
+  }
+  return packet;
+}
+
+absl::Status PacketWalker::MeasureOpen(Packet& packet, bool bad_sizes) {
+  closed_ = false;
+  SYNCLINE_ASSIGN_OR_RETURN(const auto next, FindPacket(offset_ + 1, source_.size()));
+  packet.bytes = next.value_or(source_.size()) - offset_;
+  packet.content_bits = packet.bytes * 8;
+  packet.open_ended = true;
+  packet.cut = true;
+  LoseIn(packet, bad_sizes ? LossReason::kCorruptPacket : LossReason::kTruncated,
+         bad_sizes ? Describe(HeaderState::kBadSizes)
+                   : "the packet was never closed: its writer died or was still recording");
+  return absl::OkStatus();
+}
+
+absl::Status PacketWalker::MeasureClosed(Packet& packet) {
+  const uint64_t rest = source_.size() - offset_;
+  const uint64_t content = *packet.header.content_bits;
+  packet.bytes = *packet.header.packet_bits / 8;
+  packet.content_bits = content;
+  bool chained = packet.bytes <= rest;
+  if (chained) {
+    SYNCLINE_ASSIGN_OR_RETURN(chained, PacketOrEndAt(offset_ + packet.bytes));
+  }
+  if (chained) return absl::OkStatus();
+  const uint64_t header_bytes = packet.header.header_bits / 8;
+  SYNCLINE_ASSIGN_OR_RETURN(
+      const auto inside,
+      FindPacket(offset_ + std::max<uint64_t>(1, header_bytes),
+                 offset_ + std::min(rest, packet.bytes)));
+  if (inside) {
+    packet.bytes = *inside - offset_;
+    packet.content_bits = std::min(content, packet.bytes * 8);
+    packet.cut = content > packet.content_bits;
+    closed_ = false;
+    LoseIn(packet, LossReason::kCorruptPacket,
+           absl::StrCat("the packet says that it has ", *packet.header.packet_bits / 8,
+                        " bytes, but another begins after ", packet.bytes));
+  } else if (packet.bytes > rest) {
+    packet.bytes = rest;
+    packet.content_bits = std::min(content, rest * 8);
+    packet.cut = content > packet.content_bits;
+    closed_ = false;
+    LoseIn(packet, LossReason::kTruncated,
+           absl::StrCat("the file ends ", *packet.header.packet_bits / 8 - rest,
+                        " bytes before its last packet does"));
+  }
+  return absl::OkStatus();
+}
+
+void PacketWalker::Count(const Packet& packet) {
+  SettlePending(packet.begin_ns);
+  if (packet.loss && !packet.end_ns) pending_.push_back(*packet.loss);
+  CountSequence(packet);
+  CountDiscarded(packet);
+  ++packets_;
+  skipped_ = false;
+  stream_ = packet.header.stream;
+  clock_ = packet.header.end_cycles.value_or(packet.header.begin_cycles.value_or(clock_));
+  last_ns_ = packet.end_ns.value_or(packet.begin_ns);
+}
+
+void PacketWalker::CountSequence(const Packet& packet) {
+  if (!packet.header.sequence) return;
+  const uint64_t mask = LowBits(packet.header.sequence_width);
+  const uint64_t now = *packet.header.sequence;
+  if (last_sequence_) {
+    const uint64_t gap = (now - *last_sequence_ - 1) & mask;
+    const bool backwards = gap > mask / 2;
+    if (!backwards) sequence_gaps_ += gap;
+    // The packets of a damaged stretch are reported as that already.
+    if (gap != 0 && !skipped_) {
+      Loss loss{LossReason::kLostPackets, last_ns_, packet.begin_ns, std::nullopt, name_, ""};
+      if (!backwards) loss.count = gap;
+      loss.detail = absl::StrCat("packet ", now, " follows packet ", *last_sequence_);
+      losses_.push_back(std::move(loss));
+    }
+  }
+  last_sequence_ = now;
+}
+
+void PacketWalker::CountDiscarded(const Packet& packet) {
+  if (!packet.header.discarded) return;
+  const uint32_t width = packet.header.discarded_width;
+  const uint64_t now = *packet.header.discarded;
+  if (width == 64 && now >> 63 != 0) {
+    discarded_valid_ = false;  // LTTng leaves garbage there; the next sound value tells the rest
+    return;
+  }
+  // The count begins with the stream, unless its first packets are elsewhere (rotation, overwriting).
+  const bool first = packet.header.sequence.value_or(packets_) == 0;
+  const std::optional<uint64_t> before =
+      last_discarded_ ? last_discarded_ : first ? std::optional<uint64_t>(0) : std::nullopt;
+  last_discarded_ = now;
+  if (!before) return;
+  const uint64_t grown = (now - *before) & LowBits(width);
+  if (grown > LowBits(width) / 2) {
+    discarded_valid_ = false;
+    return;
+  }
+  if (grown == 0) return;
+  discarded_events_ += grown;
+  const int64_t begin_ns = last_ns_ == kUnknownLo ? packet.begin_ns : last_ns_;
+  losses_.push_back({LossReason::kDiscardedEvents, begin_ns, packet.end_ns.value_or(packet.begin_ns),
+                     grown, name_,
+                     "the tracer's buffers were full; larger or more sub-buffers avoid it"});
+}
+
+void PacketWalker::LoseBefore(LossReason reason, std::string detail) {
+  pending_.push_back(losses_.size());
+  losses_.push_back({reason, last_ns_, kUnknownHi, std::nullopt, name_, std::move(detail)});
+}
+
+void PacketWalker::LoseIn(Packet& packet, LossReason reason, std::string detail) {
+  packet.loss = losses_.size();
+  losses_.push_back({reason, packet.begin_ns, packet.end_ns.value_or(kUnknownHi), std::nullopt,
+                     name_, std::move(detail)});
+}
+
+void PacketWalker::NarrowLoss(size_t index, int64_t begin_ns) {
+  Loss& loss = losses_[index];
+  loss.begin_ns = std::min(std::max(loss.begin_ns, begin_ns), loss.end_ns);
+}
+
+void PacketWalker::SettlePending(int64_t end_ns) {
+  for (const size_t index : pending_) {
+    losses_[index].end_ns = std::max(losses_[index].begin_ns, end_ns);
+  }
+  pending_.clear();
+}
+
+}  // namespace syncline::ctf

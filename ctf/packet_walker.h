@@ -1,0 +1,106 @@
+// The packets of one stream, one after the other, from their headers alone; and what their headers say
+// was lost. Damage never stops it: it goes on at the next place where a packet verifiably begins.
+//
+// How damage is told apart. A packet is trusted when its header is sound and another sound packet, or the
+// end of the stream, follows where it says it ends. When nothing sound follows, either its size is wrong
+// (then a packet begins somewhere inside of it) or what follows is damaged (then one begins behind).
+// Both are found by searching the signature that every packet begins with (magic number and uuid). A
+// packet whose magic number, uuid or stream id alone is damaged is still used when it fits the chain.
+//
+// Loss intervals are in the stream's clock, ns; kUnknownLo/kUnknownHi where no packet bounds them.
+#ifndef SYNCLINE_CTF_PACKET_WALKER_H_
+#define SYNCLINE_CTF_PACKET_WALKER_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/loss.h"
+#include "ctf/byte_source.h"
+#include "ctf/packet_header.h"
+
+namespace syncline::ctf {
+
+struct Packet {
+  PacketHeader header;
+  uint64_t offset = 0;        // bytes from the start of the stream
+  uint64_t bytes = 0;         // present in the stream: up to the next packet
+  uint64_t content_bits = 0;  // may be decoded; at most 8 * bytes
+  // The content's size is not known: events end where they stop making sense.
+  bool open_ended = false;
+  // The content ends before it should (cut file, wrong size): an event may be cut at its end.
+  bool cut = false;
+  int64_t begin_ns = 0;
+  std::optional<int64_t> end_ns;
+  std::optional<size_t> loss;  // what this packet lacks, as an index into losses()
+};
+
+class PacketWalker {
+ public:
+  // `layout` and `source` must outlive the walker. `name` becomes Loss::source.
+  PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name);
+
+  // The next packet; nullopt at the end. An error means that the source cannot be read.
+  absl::StatusOr<std::optional<Packet>> Next();
+
+  std::span<const Loss> losses() const { return losses_; }
+  // Whoever decodes the events adds what it finds lost, and narrows a loss to where decoding ended.
+  void AddLoss(Loss loss) { losses_.push_back(std::move(loss)); }
+  void NarrowLoss(size_t index, int64_t begin_ns);
+  uint64_t packets() const { return packets_; }
+  uint64_t sequence_gaps() const { return sequence_gaps_; }
+  uint64_t discarded_events() const { return discarded_events_; }
+  bool discarded_events_valid() const { return discarded_valid_; }
+  // Every packet so far was closed and whole, and nothing follows the last one.
+  bool closed() const { return closed_; }
+
+ private:
+  struct Candidate {
+    HeaderState state = HeaderState::kTooShort;
+    PacketHeader header;
+    bool sound() const { return state == HeaderState::kOk; }
+  };
+
+  absl::StatusOr<Candidate> HeaderAt(uint64_t offset);
+  absl::StatusOr<bool> PacketOrEndAt(uint64_t offset);
+  absl::StatusOr<std::optional<uint64_t>> FindPacket(uint64_t from, uint64_t to);
+  absl::StatusOr<bool> FitsChain(const Candidate& candidate);
+  absl::StatusOr<bool> SkipDamage(const Candidate& candidate);
+  absl::StatusOr<Packet> Measure(const Candidate& candidate);
+  absl::Status MeasureOpen(Packet& packet, bool bad_sizes);
+  absl::Status MeasureClosed(Packet& packet);
+  void Count(const Packet& packet);
+  void CountSequence(const Packet& packet);
+  void CountDiscarded(const Packet& packet);
+  void LoseBefore(LossReason reason, std::string detail);
+  void LoseIn(Packet& packet, LossReason reason, std::string detail);
+  void SettlePending(int64_t end_ns);
+
+  const TraceLayout& layout_;
+  ByteSource& source_;
+  std::string name_;
+  std::vector<uint8_t> signature_;
+  uint64_t offset_ = 0;
+  uint64_t clock_ = 0;                           // cycles, for short timestamps
+  const StreamLayout* stream_ = nullptr;         // of the packets so far
+  bool skipped_ = false;                         // damage lies before the next packet
+  int64_t last_ns_ = kUnknownLo;                  // end of what was read so far
+  std::optional<uint64_t> last_sequence_;
+  std::optional<uint64_t> last_discarded_;
+  std::vector<Loss> losses_;
+  std::vector<size_t> pending_;                  // losses whose end the next packet tells
+  uint64_t packets_ = 0;
+  uint64_t sequence_gaps_ = 0;
+  uint64_t discarded_events_ = 0;
+  bool discarded_valid_ = true;
+  bool closed_ = true;
+};
+
+}  // namespace syncline::ctf
+
+#endif  // SYNCLINE_CTF_PACKET_WALKER_H_

@@ -1,0 +1,93 @@
+#include "ctf/stream_summary.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "ctf/byte_source.h"
+#include "ctf/layout.h"
+#include "ctf/packet_walker.h"
+
+namespace syncline::ctf {
+namespace {
+
+// Deeper than any layout of LTTng's; keeps a loop of mounts from being walked for ever.
+constexpr int kDirectoryDepthMax = 32;
+
+}  // namespace
+
+absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
+                                              const std::filesystem::path& file) {
+  SYNCLINE_ASSIGN_OR_RETURN(const auto source, FileReader::Open(file));
+  PacketWalker walker(layout, *source, file.filename().string());
+  StreamSummary summary;
+  summary.file_bytes = source->size();
+  for (;;) {
+    SYNCLINE_ASSIGN_OR_RETURN(const auto packet, walker.Next());
+    if (!packet) break;
+    if (summary.packets++ == 0) {
+      summary.begin_ns = summary.end_ns = packet->begin_ns;
+      summary.stream_id = packet->header.stream->id;
+      summary.stream_instance_id = packet->header.stream_instance_id;
+      summary.cpu_id = packet->header.cpu_id;
+    }
+    summary.begin_ns = std::min(summary.begin_ns, packet->begin_ns);
+    summary.end_ns = std::max(summary.end_ns, packet->end_ns.value_or(packet->begin_ns));
+    if (!packet->open_ended) summary.content_bytes += (packet->content_bits + 7) / 8;
+  }
+  summary.sequence_gaps = walker.sequence_gaps();
+  summary.discarded_events = walker.discarded_events();
+  summary.discarded_events_valid = walker.discarded_events_valid();
+  summary.closed = walker.closed();
+  summary.losses.assign(walker.losses().begin(), walker.losses().end());
+  return summary;
+}
+
+absl::StatusOr<StreamSummary> SummarizeStream(const Metadata& metadata,
+                                              const std::filesystem::path& file) {
+  // Not owned: the layout does not outlive this call.
+  const std::shared_ptr<const Metadata> borrowed(std::shared_ptr<const Metadata>(), &metadata);
+  SYNCLINE_ASSIGN_OR_RETURN(const auto layout, BuildPacketLayout(borrowed));
+  return SummarizeStream(*layout, file);
+}
+
+absl::StatusOr<std::vector<std::filesystem::path>> FindTraces(const std::filesystem::path& root) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(root, error)) {
+    return absl::NotFoundError(
+        absl::StrCat("Cannot look for traces: \"", root.string(), "\" is not a directory"));
+  }
+  std::vector<std::filesystem::path> traces;
+  if (std::filesystem::is_regular_file(root / "metadata", error)) traces.push_back(root);
+  std::filesystem::recursive_directory_iterator it(
+      root, std::filesystem::directory_options::skip_permission_denied, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("Cannot list \"", root.string(), "\""));
+  for (const std::filesystem::recursive_directory_iterator end; it != end; it.increment(error)) {
+    if (error) break;
+    std::error_code ignored;
+    if (!it->is_directory(ignored)) continue;
+    if (it.depth() >= kDirectoryDepthMax) it.disable_recursion_pending();
+    if (std::filesystem::is_regular_file(it->path() / "metadata", ignored)) {
+      traces.push_back(it->path());
+    }
+  }
+  std::sort(traces.begin(), traces.end());
+  return traces;
+}
+
+std::vector<std::filesystem::path> ListStreamFiles(const std::filesystem::path& trace) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(trace, error)) {
+    std::error_code ignored;
+    const std::string name = entry.path().filename().string();
+    if (name == "metadata" || name.starts_with('.') || !entry.is_regular_file(ignored)) continue;
+    files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace syncline::ctf

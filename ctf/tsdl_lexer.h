@@ -1,0 +1,34 @@
+// Tokens of TSDL, the C-like language of CTF 1.8 metadata, with their positions for error messages.
+#ifndef SYNCLINE_CTF_TSDL_LEXER_H_
+#define SYNCLINE_CTF_TSDL_LEXER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace syncline::ctf {
+
+enum class TokenKind : uint8_t { kEnd, kIdentifier, kInteger, kString, kSymbol };
+
+struct Token {
+  TokenKind kind = TokenKind::kEnd;
+  std::string text;          // identifier, symbol ("{", ":=", "..."), or a string's unescaped value
+  uint64_t integer = 0;      // kInteger
+  uint32_t line = 1;
+  uint32_t column = 1;
+};
+
+// The tokens of `text`, ended by one kEnd. With `cut_is_end`, a comment or string that the end of the
+// text cuts off ends the tokens instead of being an error.
+absl::StatusOr<std::vector<Token>> TokenizeTsdl(std::string_view text, bool cut_is_end = false);
+
+// InvalidArgument "metadata:LINE:COLUMN: message".
+absl::Status TsdlError(uint32_t line, uint32_t column, std::string_view message);
+
+}  // namespace syncline::ctf
+
+#endif  // SYNCLINE_CTF_TSDL_LEXER_H_

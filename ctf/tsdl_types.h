@@ -1,0 +1,107 @@
+// The part of TSDL that describes types: specifiers, declarators, named types and their scopes.
+//
+// Names live in nested scopes (root, a block, a struct's body); an inner one hides an outer one. What is
+// parsed is a tree of `Type`; references (variant tags, sequence lengths) stay text here and are
+// resolved when the tree is laid out (layout.h), because only then is it known where the type stands.
+#ifndef SYNCLINE_CTF_TSDL_TYPES_H_
+#define SYNCLINE_CTF_TSDL_TYPES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ctf/metadata.h"
+#include "ctf/tsdl_lexer.h"
+
+namespace syncline::ctf {
+
+// A cursor over tokens with the questions that a recursive descent asks.
+class TokenCursor {
+ public:
+  explicit TokenCursor(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+
+  const Token& Peek(size_t ahead = 0) const;
+  const Token& Take();
+  bool AtEnd() const { return Peek().kind == TokenKind::kEnd; }
+  bool IsSymbol(std::string_view symbol, size_t ahead = 0) const;
+  bool IsWord(std::string_view word, size_t ahead = 0) const;
+  bool TrySymbol(std::string_view symbol);
+  bool TryWord(std::string_view word);
+  absl::Status ExpectSymbol(std::string_view symbol);
+  absl::StatusOr<std::string> ExpectName();
+  // name { "." name }, as dotted text.
+  absl::StatusOr<std::string> ExpectPath();
+  absl::Status Error(std::string_view message) const;
+
+ private:
+  std::vector<Token> tokens_;  // ends with kEnd
+  size_t next_ = 0;
+};
+
+// The right side of "key = value;".
+struct TsdlValue {
+  enum class Kind : uint8_t { kInteger, kText, kPath } kind = Kind::kInteger;
+  uint64_t magnitude = 0;
+  bool negative = false;
+  std::string text;
+
+  int64_t AsSigned() const { return static_cast<int64_t>(negative ? 0 - magnitude : magnitude); }
+  std::string AsText() const;
+};
+
+class TypeParser {
+ public:
+  explicit TypeParser(TokenCursor& tokens) : tokens_(tokens) { PushScope(); }
+
+  void PushScope() { scopes_.emplace_back(); }
+  void PopScope() { scopes_.pop_back(); }
+
+  // True when the next statement declares a type: typedef, typealias, or a struct, enum or variant.
+  bool AtTypeDeclaration() const;
+  absl::Status ParseTypeDeclaration();
+
+  absl::StatusOr<TypePtr> ParseSpecifier();
+  absl::StatusOr<TsdlValue> ParseValue();
+
+ private:
+  struct Scope {
+    std::map<std::string, TypePtr> aliases;  // "unsigned long", "uint8_t", "struct x", "enum x", ...
+  };
+  struct Attribute {
+    std::string key;
+    TsdlValue value;
+    Token where;
+  };
+
+  TypePtr Find(const std::string& name) const;
+  absl::Status Declare(const std::string& name, TypePtr type);
+  absl::StatusOr<std::string> ParseAliasName();
+  absl::StatusOr<std::vector<Attribute>> ParseAttributes();
+  absl::StatusOr<TypePtr> ParseInteger();
+  absl::Status ApplyInteger(const Attribute& attribute, Type& type, bool& aligned);
+  absl::StatusOr<TypePtr> ParseFloat();
+  absl::StatusOr<TypePtr> ParseString();
+  absl::StatusOr<TypePtr> ParseEnum();
+  absl::Status ParseMappings(Type& type);
+  absl::StatusOr<uint64_t> ParseEnumBound(bool is_signed);
+  absl::StatusOr<TypePtr> ParseStruct();
+  absl::StatusOr<TypePtr> ParseVariant();
+  absl::StatusOr<std::vector<Member>> ParseMembers();
+  absl::StatusOr<Member> ParseDeclarator(TypePtr type);
+  absl::StatusOr<TypePtr> ParseDimensions(TypePtr element);
+  absl::StatusOr<TypePtr> ParseNamedType();
+  absl::Status ErrorAt(const Token& token, std::string_view message) const;
+
+  TokenCursor& tokens_;
+  std::vector<Scope> scopes_;
+  int depth_ = 0;
+};
+
+}  // namespace syncline::ctf
+
+#endif  // SYNCLINE_CTF_TSDL_TYPES_H_
