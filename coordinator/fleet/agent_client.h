@@ -5,7 +5,8 @@
 // message is the agent's own, or says why it could not be reached (diagnosis.h). The node's name is
 // not in it: who calls knows it.
 //
-// Thread-safety: an AgentClient may be used by several threads at once; a ClockStream by one.
+// Thread-safety: an AgentClient may be used by several threads at once; a ClockStream by one
+// (Cancel() aside).
 #ifndef SYNCLINE_COORDINATOR_FLEET_AGENT_CLIENT_H_
 #define SYNCLINE_COORDINATOR_FLEET_AGENT_CLIENT_H_
 
@@ -33,6 +34,8 @@ class ClockStream {
     v1::ClockProbeReply reply;
   };
   virtual absl::StatusOr<Exchange> Probe(uint64_t sequence_number) = 0;
+  // Ends a running Probe() and every later one with Cancelled. From any thread.
+  virtual void Cancel() = 0;
 };
 
 class AgentClient {
@@ -59,7 +62,8 @@ class AgentClient {
                              const ChunkSink& sink) = 0;
   virtual absl::StatusOr<std::unique_ptr<ClockStream>> OpenClockStream() = 0;
 
-  // Ends every call that is running and every later one with Cancelled. From any thread.
+  // Ends every call that is running (clock streams aside) and every later one with Cancelled. From
+  // any thread.
   virtual void Cancel() = 0;
 };
 
