@@ -1,7 +1,7 @@
 """Two or more ranks train one small network on images of digits: DistributedDataParallel over Gloo.
 
-An ordinary PyTorch script that knows nothing of Syncline. It wants what every launcher sets: RANK, WORLD_SIZE,
-MASTER_ADDR, MASTER_PORT (and GLOO_SOCKET_IFNAME on machines with several networks).
+An ordinary PyTorch script that knows nothing of Syncline. It wants what every launcher sets: RANK,
+WORLD_SIZE, MASTER_ADDR, MASTER_PORT (and GLOO_SOCKET_IFNAME on machines with several networks).
 """
 
 import argparse
@@ -29,9 +29,16 @@ def load_images():
 
 def make_network():
     torch.manual_seed(0)
-    return nn.Sequential(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-                         nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-                         nn.Flatten(), nn.Linear(64 * 4 * 4, 10))
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(64 * 4 * 4, 10),
+    )
 
 
 def out_of_time(begin, seconds):
@@ -60,14 +67,21 @@ def train(network, options):
         if step % options.report_every == 0 or done:
             with torch.no_grad():
                 right = (network.module(test_images).argmax(1) == test_labels).float().mean().item()
-            print(f"rank {dist.get_rank()}, step {step}: loss {loss.item():.4f}, accuracy {100 * right:.1f} % of "
-                  f"{len(test_labels)} unseen digits, {step / (time.monotonic() - begin):.1f} steps/s", flush=True)
+            print(
+                f"rank {dist.get_rank()}, step {step}: loss {loss.item():.4f}, "
+                f"accuracy {100 * right:.1f} % of "
+                f"{len(test_labels)} unseen digits, "
+                f"{step / (time.monotonic() - begin):.1f} steps/s",
+                flush=True,
+            )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=0, help="end after this many steps")
-    parser.add_argument("--seconds", type=float, default=0, help="end after about this time; default: never")
+    parser.add_argument(
+        "--seconds", type=float, default=0, help="end after about this time; default: never"
+    )
     parser.add_argument("--report-every", type=int, default=100, metavar="STEPS")
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -1,7 +1,8 @@
 """What master and worker share: the cluster's addresses, and the network cut in two.
 
-An in-graph split, TF1 style: the master's process holds the input and the first convolution, the worker's
-the second convolution and the classifier. Activations cross the network forward, gradients backward.
+An in-graph split, TF1 style: the master's process holds the input and the first convolution, the
+worker's the second convolution and the classifier. Activations cross the network forward, gradients
+backward.
 """
 
 import argparse
@@ -46,7 +47,9 @@ def load_images():
     """scikit-learn's bundled digits: (train images, train labels, test images, test labels)."""
     digits = load_digits()
     scale = IMAGE_SIDE // 8
-    images = np.kron(digits.images / 16.0, np.ones((1, scale, scale)))[..., np.newaxis].astype(np.float32)
+    images = np.kron(digits.images / 16.0, np.ones((1, scale, scale)))[..., np.newaxis].astype(
+        np.float32
+    )
     labels = digits.target.astype(np.int32)
     order = np.random.default_rng(0).permutation(len(labels))
     train, test = order[:1500], order[1500:]
@@ -69,8 +72,12 @@ def build_graph():
         features = (IMAGE_SIDE // 4) ** 2 * 64
         hidden = tf.reshape(hidden, [-1, features])
         weights = v1.get_variable("dense", [features, 10])
-        logits = tf.matmul(hidden, weights) + v1.get_variable("bias", [10], initializer=tf.zeros_initializer())
-        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+        logits = tf.matmul(hidden, weights) + v1.get_variable(
+            "bias", [10], initializer=tf.zeros_initializer()
+        )
+        loss = tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        )
         hits = tf.equal(tf.argmax(logits, 1, output_type=tf.int32), labels)
         accuracy = tf.reduce_mean(tf.cast(hits, tf.float32))
     optimizer = v1.train.MomentumOptimizer(0.02, 0.9)

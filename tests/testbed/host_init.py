@@ -1,8 +1,8 @@
 """First process of a simulated host: makes the namespaces and the private files, then becomes sshd.
 
-Runs inside the host's network namespace (ip netns exec) as `host_init.py SPEC.json`; testbed.py writes
-the specification. It lies in one file without imports from this package because the checkout is hidden
-from the host before it is done.
+Runs inside the host's network namespace (ip netns exec) as `host_init.py SPEC.json`; testbed.py
+writes the specification. It lies in one file without imports from this package because the checkout
+is hidden from the host before it is done.
 
 What is private to the host: network, pids, hostname, monotonic clock, wall clock, boot id, and the
 directories /etc (a copy), /run, /tmp, /var/tmp, /home, /root, /opt, /srv, /dev/shm. The rest of the
@@ -41,7 +41,8 @@ def mount(*arguments):
 
 
 def set_monotonic_offset(offset_ns):
-    """Of the time namespace that the next child enters. The kernel takes (s, ns), ns never negative."""
+    """Of the time namespace that the next child enters. The kernel takes (s, ns), ns never
+    negative."""
     seconds, nanoseconds = divmod(offset_ns, NS_PER_S)
     with open("/proc/self/timens_offsets", "w", encoding="ascii") as file:
         file.write(f"monotonic {seconds} {nanoseconds}\nboottime {seconds} {nanoseconds}\n")
@@ -63,7 +64,11 @@ def private_etc(spec):
     write(staging, "hostname", spec["name"] + "\n")
     write(staging, "hosts", "127.0.0.1 localhost\n" + spec["etc_hosts"])
     for user in spec["users"]:
-        append(staging, "passwd", f"{user['name']}:x:{user['uid']}:{user['uid']}::/home/{user['name']}:/bin/bash\n")
+        append(
+            staging,
+            "passwd",
+            f"{user['name']}:x:{user['uid']}:{user['uid']}::/home/{user['name']}:/bin/bash\n",
+        )
         append(staging, "group", f"{user['name']}:x:{user['uid']}:\n")
         append(staging, "shadow", f"{user['name']}:*:19000:0:99999:7:::\n")
     mount("--bind", staging, "/etc")
@@ -88,7 +93,8 @@ def private_files(spec):
     mount("-t", "proc", "proc", "/proc")
     mount("--bind", os.path.join(spec["state_dir"], "boot_id"), "/proc/sys/kernel/random/boot_id")
     private_etc(spec)
-    # Sources of binds may lie below a directory that is about to be covered: take hold of them first.
+    # Sources of binds may lie below a directory that is about to be covered: take hold of them
+    # first.
     held = {target: os.open(source, os.O_PATH) for target, source in spec["binds"].items()}
     for directory in PRIVATE_DIRECTORIES:
         if os.path.isdir(directory) and not os.path.islink(directory):
@@ -112,8 +118,8 @@ def private_files(spec):
 
 
 def bind_held(descriptor, target):
-    """Shows what the descriptor stands for at `target`, read-only. mount(8) would resolve the descriptor's
-    name, which is covered by now; mount(2) does not."""
+    """Shows what the descriptor stands for at `target`, read-only. mount(8) would resolve the
+    descriptor's name, which is covered by now; mount(2) does not."""
     source = f"/proc/self/fd/{descriptor}"
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
@@ -141,7 +147,9 @@ def main():
         # The pid of the host's first process, as the outside sees it: the way in for nsenter.
         with open(os.path.join(spec["state_dir"], "pid.new"), "w", encoding="ascii") as file:
             file.write(str(child))
-        os.rename(os.path.join(spec["state_dir"], "pid.new"), os.path.join(spec["state_dir"], "pid"))
+        os.rename(
+            os.path.join(spec["state_dir"], "pid.new"), os.path.join(spec["state_dir"], "pid")
+        )
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.waitpid(child, 0)
         return
@@ -150,7 +158,9 @@ def main():
     private_files(spec)
     os.chdir("/")
     os.setsid()
-    os.execv("/usr/sbin/sshd", ["/usr/sbin/sshd", "-D", "-e", "-f", "/etc/syncline-testbed/sshd_config"])
+    os.execv(
+        "/usr/sbin/sshd", ["/usr/sbin/sshd", "-D", "-e", "-f", "/etc/syncline-testbed/sshd_config"]
+    )
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
 """Simulated hosts on one Linux machine, with clocks whose error is known to the nanosecond.
 
-    with Testbed([HostSpec("master-0", role="master"), HostSpec("worker-0", role="worker")], seed=7) as bed:
+    with Testbed([HostSpec("master-0"), HostSpec("worker-0")], seed=7) as bed:
         print(bed["worker-0"].run(["hostname"]).stdout)
-        truth_ns = bed.monotonic_difference_ns("master-0", "worker-0")   # worker minus master, exact
+        truth_ns = bed.monotonic_difference_ns("master-0", "worker-0")  # worker minus master, exact
 
-A host is a set of namespaces around an sshd (host_init.py says what is private to it). Hosts share one
-bridge; the machine itself has address .254 on it and plays the coordinator. Every name carries the pid of
-the process that made it: runs beside each other do not meet, and what a killed run left behind is removed
-by the next one.
+A host is a set of namespaces around an sshd (host_init.py says what is private to it). Hosts share
+one bridge; the machine itself has address .254 on it and plays the coordinator. Every name carries
+the pid of the process that made it: runs beside each other do not meet, and what a killed run left
+behind is removed by the next one.
 
-Where this flatters: the clocks do not drift (a time namespace has a constant offset); all hosts share the
-machine's CPUs; delay and loss on the wire are next to nothing.
+Where this flatters: the clocks do not drift (a time namespace has a constant offset); all hosts
+share the machine's CPUs; delay and loss on the wire are next to nothing.
 """
 
 import dataclasses
@@ -20,7 +20,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import socket
 import struct
 import subprocess
@@ -29,9 +28,20 @@ import tempfile
 import time
 import uuid
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("SYNCLINE_BUILD_DIR", os.path.join(REPOSITORY, "build"))
-WALLCLOCK_LIBRARY = os.path.join(BUILD, "lib", "libsyncline_testbed_wallclock.so")
+from tests.testbed.machine import (
+    REPOSITORY,
+    WALLCLOCK_LIBRARY,
+    TestbedError,
+    block_interrupts,
+    check_preconditions,
+    free_subnet,
+    ip,
+    make_key,
+    remove_leftovers,
+    restore_interrupts,
+    tail,
+    write,
+)
 
 AGENT_PORT = 7611
 NS_PER_S = 1_000_000_000
@@ -45,19 +55,14 @@ HOST_ENVIRONMENT = {
 _bed_numbers = itertools.count()
 
 
-class TestbedError(RuntimeError):
-    """The testbed cannot be made; the message says what to do."""
-
-    __test__ = False  # not a test class, whatever pytest thinks of its name
-
-
 @dataclasses.dataclass
 class HostSpec:
     """What a host is to be. None: drawn from the testbed's seed."""
 
     name: str
     role: str = ""
-    monotonic_offset_ns: int | None = None  # added to this machine's CLOCK_MONOTONIC, _RAW, _BOOTTIME; >= 0
+    # Added to this machine's CLOCK_MONOTONIC, _RAW and _BOOTTIME; not negative.
+    monotonic_offset_ns: int | None = None
     wall_error_ns: int | None = None  # host's wall clock minus the true one
     shm_bytes: int = 0  # size of /dev/shm; 0: half of the memory, as usual
     boot_id: str | None = None  # a cloned machine has its twin's
@@ -105,12 +110,23 @@ class Host:
 
     def run(self, arguments, *, user=None, check=True, timeout=60, env=None, **options):
         """Runs a command on the host and returns its CompletedProcess (text, output captured)."""
-        return subprocess.run(self.command(arguments, user), check=check, timeout=timeout, text=True,
-                              capture_output=True, env={**HOST_ENVIRONMENT, **(env or {})}, **options)
+        return subprocess.run(
+            self.command(arguments, user),
+            check=check,
+            timeout=timeout,
+            text=True,
+            capture_output=True,
+            env={**HOST_ENVIRONMENT, **(env or {})},
+            **options,
+        )
 
     def popen(self, arguments, *, user=None, env=None, **options):
-        return subprocess.Popen(self.command(arguments, user), text=True,
-                                env={**HOST_ENVIRONMENT, **(env or {})}, **options)
+        return subprocess.Popen(
+            self.command(arguments, user),
+            text=True,
+            env={**HOST_ENVIRONMENT, **(env or {})},
+            **options,
+        )
 
 
 def user_ids(spec):
@@ -118,13 +134,14 @@ def user_ids(spec):
 
 
 class Testbed:
-    """Several hosts on one bridge. A context manager; start() and stop() for those who cannot use `with`."""
+    """Several hosts on one bridge. A context manager; start() and stop() for those who cannot use
+    `with`."""
 
     __test__ = False
 
     def __init__(self, specs, *, seed=1, hidden=(REPOSITORY,), binds=None, pin=True):
-        """`hidden`: directories the hosts see empty; `binds`: host path -> path here, shown read-only;
-        `pin`: host k runs on CPU k (modulo), so that hosts disturb each other less."""
+        """`hidden`: directories the hosts see empty; `binds`: host path -> path here, shown
+        read-only; `pin`: host k runs on CPU k (modulo), so that hosts disturb each other less."""
         self._specs = [dataclasses.replace(spec) for spec in specs]
         self._hidden, self._binds, self._pin = list(hidden), dict(binds or {}), pin
         tag = f"{os.getpid()}-{next(_bed_numbers)}"
@@ -196,12 +213,28 @@ class Testbed:
         ip("link", "set", self.bridge, "up")
         self.coordinator_address = f"{subnet}.254"
         for index, spec in enumerate(self._specs):
-            host = Host(spec, f"{subnet}.{index + 1}", os.path.join(self.directory, spec.name),
-                        self._prefix + spec.name, index)
+            host = Host(
+                spec,
+                f"{subnet}.{index + 1}",
+                os.path.join(self.directory, spec.name),
+                self._prefix + spec.name,
+                index,
+            )
             self.hosts.append(host)
             outer = f"v{self.bridge[3:]}-{index}"
             ip("netns", "add", host.namespace)
-            ip("link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
+            ip(
+                "link",
+                "add",
+                outer,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                host.namespace,
+            )
             ip("link", "set", outer, "master", self.bridge, "up")
             ip("-n", host.namespace, "addr", "add", f"{host.address}/24", "dev", "eth0")
             ip("-n", host.namespace, "link", "set", "eth0", "up")
@@ -216,29 +249,49 @@ class Testbed:
             file.write(struct.pack("=q", spec.wall_error_ns))
         shutil.copy2(self.key_path + ".pub", os.path.join(host.state_dir, "authorized_keys"))
         write(os.path.join(host.state_dir, "sshd_config"), SSHD_CONFIG.format(address=host.address))
-        write(os.path.join(host.state_dir, "spec.json"), json.dumps({
-            "name": spec.name,
-            "state_dir": host.state_dir,
-            "monotonic_offset_ns": spec.monotonic_offset_ns,
-            "wallclock_file": os.path.join(host.state_dir, "wallclock"),
-            "wallclock_library": WALLCLOCK_LIBRARY,
-            "shm_bytes": spec.shm_bytes,
-            "users": [{"name": name, "uid": uid} for name, uid in user_ids(spec).items()],
-            "binds": {target: os.path.realpath(source) for target, source in self._binds.items()},
-            "hidden": self._hidden,
-            "etc_hosts": "".join(f"{other.address} {other.name}\n" for other in self.hosts),
-            "cpu": host.index % os.cpu_count() if self._pin else None,
-        }))
+        write(
+            os.path.join(host.state_dir, "spec.json"),
+            json.dumps(
+                {
+                    "name": spec.name,
+                    "state_dir": host.state_dir,
+                    "monotonic_offset_ns": spec.monotonic_offset_ns,
+                    "wallclock_file": os.path.join(host.state_dir, "wallclock"),
+                    "wallclock_library": WALLCLOCK_LIBRARY,
+                    "shm_bytes": spec.shm_bytes,
+                    "users": [{"name": name, "uid": uid} for name, uid in user_ids(spec).items()],
+                    "binds": {
+                        target: os.path.realpath(source) for target, source in self._binds.items()
+                    },
+                    "hidden": self._hidden,
+                    "etc_hosts": "".join(f"{other.address} {other.name}\n" for other in self.hosts),
+                    "cpu": host.index % os.cpu_count() if self._pin else None,
+                }
+            ),
+        )
         init = os.path.join(os.path.dirname(os.path.abspath(__file__)), "host_init.py")
         with open(host.log_path, "wb") as log:
             host.process = subprocess.Popen(
-                ["ip", "netns", "exec", host.namespace, sys.executable, "-I", init,
-                 os.path.join(host.state_dir, "spec.json")],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=HOST_ENVIRONMENT,
-                start_new_session=True)
+                [
+                    "ip",
+                    "netns",
+                    "exec",
+                    host.namespace,
+                    sys.executable,
+                    "-I",
+                    init,
+                    os.path.join(host.state_dir, "spec.json"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=HOST_ENVIRONMENT,
+                start_new_session=True,
+            )
 
     def _write_client_files(self):
-        """What a person at the coordinator would have: hosts file, ssh configuration, pinned keys."""
+        """What a person at the coordinator would have: hosts file, ssh configuration, pinned
+        keys."""
         self.hosts_file = os.path.join(self.directory, "hosts")
         self.known_hosts = os.path.join(self.directory, "known_hosts")
         self.ssh_config = os.path.join(self.directory, "ssh_config")
@@ -250,8 +303,10 @@ class Testbed:
                 kind, key = file.read().split()[:2]
             known.append(f"{host.address} {kind} {key}\n")
             config.append(f"Host {host.name} {host.address}\n  HostName {host.address}\n")
-        config.append(f"Host *\n  User root\n  IdentityFile {self.key_path}\n  IdentitiesOnly yes\n"
-                      f"  UserKnownHostsFile {self.known_hosts}\n  StrictHostKeyChecking yes\n")
+        config.append(
+            f"Host *\n  User root\n  IdentityFile {self.key_path}\n  IdentitiesOnly yes\n"
+            f"  UserKnownHostsFile {self.known_hosts}\n  StrictHostKeyChecking yes\n"
+        )
         write(self.hosts_file, "".join(lines))
         write(self.known_hosts, "".join(known))
         write(self.ssh_config, "".join(config))
@@ -293,35 +348,24 @@ MaxSessions 64
 """
 
 
-def check_preconditions():
-    """Raises TestbedError with the remedy when simulated hosts cannot be made here."""
-    if os.geteuid() != 0:
-        raise TestbedError("Simulated hosts need root (namespaces, a bridge): run this with sudo.")
-    if not os.path.exists("/proc/self/ns/time"):
-        raise TestbedError("This kernel has no time namespaces (Linux 5.6 or newer has, with CONFIG_TIME_NS).")
-    for program, package in (("ip", "iproute2"), ("nsenter", "util-linux"), ("ssh-keygen", "openssh-client"),
-                             ("/usr/sbin/sshd", "openssh-server")):
-        if not shutil.which(program):
-            raise TestbedError(f"{program} is missing: apt-get install {package}, or run scripts/setup.")
-    if not os.path.exists(WALLCLOCK_LIBRARY):
-        raise TestbedError(f"{WALLCLOCK_LIBRARY} is missing: build first (scripts/setup), or name the build "
-                           "folder in SYNCLINE_BUILD_DIR.")
-
-
 def wait_until_up(host, deadline):
     pid_path = os.path.join(host.state_dir, "pid")
     while True:
         if host.process.poll() is not None:
-            raise TestbedError(f"Host {host.name} did not start:\n{tail(host.log_path)}"
-                               "If namespaces are not permitted here (a container?), give it CAP_SYS_ADMIN "
-                               "and CAP_NET_ADMIN (docker run --privileged), or use a virtual machine.")
+            raise TestbedError(
+                f"Host {host.name} did not start:\n{tail(host.log_path)}"
+                "If namespaces are not permitted here (a container?), give it CAP_SYS_ADMIN "
+                "and CAP_NET_ADMIN (docker run --privileged), or use a virtual machine."
+            )
         if os.path.exists(pid_path) and port_answers(host.address, 22):
             with open(pid_path, encoding="ascii") as file:
                 host.pid = int(file.read())
             return
         if time.monotonic() > deadline:
-            raise TestbedError(f"Host {host.name}: no ssh at {host.address} after {START_TIMEOUT_S} s. If a "
-                               f"firewall filters bridges, allow 10.77.0.0/16.\n{tail(host.log_path)}")
+            raise TestbedError(
+                f"Host {host.name}: no ssh at {host.address} after {START_TIMEOUT_S} s. If a "
+                f"firewall filters bridges, allow 10.77.0.0/16.\n{tail(host.log_path)}"
+            )
         time.sleep(0.02)
 
 
@@ -343,94 +387,8 @@ def kill_host(host):
         host.process.wait(STOP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         print(f"testbed: {host.name} (pid {host.process.pid}) does not die", file=sys.stderr)
-    # The inner process dies with the outer one (PR_SET_PDEATHSIG); its files are ours once it is gone.
+    # The inner process dies with the outer one (PR_SET_PDEATHSIG); its files are ours once it is
+    # gone.
     deadline = time.monotonic() + STOP_TIMEOUT_S
     while host.pid and os.path.exists(f"/proc/{host.pid}") and time.monotonic() < deadline:
         time.sleep(0.01)
-
-
-def remove_leftovers():
-    """Removes what runs that were killed left behind: their names carry a pid that is gone."""
-    for entry in listdir("/run/netns"):
-        owner = owner_of(entry, "syncline-")
-        if owner and not os.path.exists(f"/proc/{owner}"):
-            for pid in ip("netns", "pids", entry, check=False).stdout.split():
-                kill(int(pid))
-            ip("netns", "delete", entry, check=False)
-    for entry in listdir("/sys/class/net"):
-        owner = owner_of(entry, "syn")
-        if owner and not os.path.exists(f"/proc/{owner}"):
-            ip("link", "delete", entry, check=False)
-    for entry in listdir("/var/tmp"):
-        owner = owner_of(entry, "syncline-")
-        if owner and not os.path.exists(f"/proc/{owner}"):
-            shutil.rmtree(os.path.join("/var/tmp", entry), ignore_errors=True)
-
-
-def owner_of(entry, prefix):
-    """The pid in PREFIXpid-n..., or None for a name that is not ours."""
-    head = entry.removeprefix(prefix).split("-")
-    return int(head[0]) if entry.startswith(prefix) and len(head) > 1 and head[0].isdigit() else None
-
-
-def listdir(path):
-    try:
-        return os.listdir(path)
-    except FileNotFoundError:
-        return []
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
-def free_subnet():
-    used = ip("-o", "-4", "addr").stdout
-    start = os.getpid() % 250
-    for step in range(250):
-        subnet = f"10.77.{(start + step) % 250}"
-        if f" {subnet}." not in used:
-            return subnet
-    raise TestbedError("No free subnet in 10.77.0.0/16: 250 testbeds are up. Remove some: ip -br link.")
-
-
-def ip(*arguments, check=True):
-    result = subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=20)
-    if check and result.returncode != 0:
-        raise TestbedError(f"ip {' '.join(arguments)}: {result.stderr.strip()}. Simulated hosts need network "
-                           "namespaces, veth and a bridge; a container needs --privileged.")
-    return result
-
-
-def make_key(path):
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "syncline-testbed", "-f", path],
-                   check=True, timeout=20)
-
-
-def block_interrupts():
-    """A second Ctrl-C must not stop the cleaning up half-way. (Only the main thread may do this.)"""
-    try:
-        return signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:
-        return None
-
-
-def restore_interrupts(previous):
-    if previous is not None:
-        signal.signal(signal.SIGINT, previous)
-
-
-def tail(path, lines=15):
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return "".join(file.readlines()[-lines:])
-    except OSError:
-        return ""
-
-
-def write(path, text):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)

@@ -1,20 +1,21 @@
 // A wrong wall clock for every process of a simulated host.
 //
-// Linux does not virtualise CLOCK_REALTIME, so all simulated hosts would share one perfect wall clock and
-// a merge by wall clock would look right here and be wrong in the field. This library, named in the
-// host's own /etc/ld.so.preload, shifts the wall clock of everything that runs there by one function:
+// Linux does not virtualise CLOCK_REALTIME, so all simulated hosts would share one perfect wall
+// clock and a merge by wall clock would look right here and be wrong in the field. This library,
+// named in the host's own /etc/ld.so.preload, shifts the wall clock of everything that runs there
+// by one function:
 //
 //   read:   what clock_gettime, gettimeofday, time and timespec_get return        + offset
 //           software time stamps of received packets (SCM_TIMESTAMP*), likewise   + offset
 //   wait:   absolute wall-clock deadlines handed to the kernel                    - offset
 //
-// Packet stamps are shifted too because otherwise a packet would arrive before it was sent. Deadlines are
-// shifted back because the kernel compares them with the true clock: otherwise a job on a host that is an
-// hour fast would wait an hour too long.
+// Packet stamps are shifted too because otherwise a packet would arrive before it was sent.
+// Deadlines are shifted back because the kernel compares them with the true clock: otherwise a job
+// on a host that is an hour fast would wait an hour too long.
 //
 // The offset is read at each call, so that a test can step a running host's clock:
-//   SYNCLINE_WALLCLOCK_FILE   file of one native int64, ns (default /etc/syncline-testbed/wallclock), or
-//   SYNCLINE_WALLCLOCK_NS     a constant, decimal ns
+//   SYNCLINE_WALLCLOCK_FILE   file of one native int64, ns (default
+//   /etc/syncline-testbed/wallclock), or SYNCLINE_WALLCLOCK_NS     a constant, decimal ns
 // Neither: no shift. Not covered, and true: file times, hardware stamps, vDSO calls made by hand,
 // CLOCK_REALTIME timers (timerfd, timer_settime).
 #define _GNU_SOURCE
@@ -68,7 +69,8 @@ static int64_t OffsetNs(void) {
 }
 
 // The function that this library stands in front of; resolved at its first use, because other
-// libraries' constructors may run before ours. `version`: for symbols of which libc keeps an old one.
+// libraries' constructors may run before ours. `version`: for symbols of which libc keeps an old
+// one.
 static void* Next(_Atomic(void*)* slot, const char* name, const char* version) {
   void* function = atomic_load_explicit(slot, memory_order_acquire);
   if (!function) {
@@ -78,8 +80,8 @@ static void* Next(_Atomic(void*)* slot, const char* name, const char* version) {
   }
   return function;
 }
-#define NEXT_VERSION(name, version)           \
-  static _Atomic(void*) slot;                 \
+#define NEXT_VERSION(name, version) \
+  static _Atomic(void*) slot;       \
   __typeof__(&name) next = (__typeof__(&name))Next(&slot, #name, version)
 #define NEXT(name) NEXT_VERSION(name, NULL)
 
@@ -101,7 +103,8 @@ static int IsWallClock(clockid_t clock) {
   return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
 }
 
-// ---- reads ---------------------------------------------------------------------------------------
+// ---- reads
+// ---------------------------------------------------------------------------------------
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec* out) {
   NEXT(clock_gettime);
@@ -134,7 +137,8 @@ EXPORT int timespec_get(struct timespec* out, int base) {
   return clock_gettime(CLOCK_REALTIME, out) == 0 ? base : 0;
 }
 
-// ---- packet stamps -------------------------------------------------------------------------------
+// ---- packet stamps
+// -------------------------------------------------------------------------------
 
 static void ShiftTimespec(unsigned char* at) {
   struct timespec t;
@@ -157,8 +161,8 @@ static void ShiftStamps(struct msghdr* message) {
   for (struct cmsghdr* c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
     if (c->cmsg_level != SOL_SOCKET) continue;
     size_t size = c->cmsg_len - CMSG_LEN(0);
-    // The _NEW forms have the same layout on 64-bit machines. Of SCM_TIMESTAMPING's three stamps only
-    // the first is the wall clock; the third is the network card's own.
+    // The _NEW forms have the same layout on 64-bit machines. Of SCM_TIMESTAMPING's three stamps
+    // only the first is the wall clock; the third is the network card's own.
     if ((c->cmsg_type == SO_TIMESTAMPNS_OLD || c->cmsg_type == SO_TIMESTAMPNS_NEW ||
          c->cmsg_type == SO_TIMESTAMPING_OLD || c->cmsg_type == SO_TIMESTAMPING_NEW) &&
         size >= sizeof(struct timespec)) {
@@ -187,7 +191,8 @@ EXPORT int recvmmsg(int fd, struct mmsghdr* messages, unsigned int count, int fl
   return result;
 }
 
-// ---- absolute deadlines --------------------------------------------------------------------------
+// ---- absolute deadlines
+// --------------------------------------------------------------------------
 
 static struct timespec TrueTime(const struct timespec* deadline) {
   struct timespec t = Add(*deadline, -OffsetNs());

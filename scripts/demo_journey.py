@@ -1,0 +1,197 @@
+"""The demo: a real job on two (simulated) machines, recorded at once, merged into one timeline.
+
+Makes two hosts on this machine, each with its own network, processes, session daemon and clocks,
+and a wall clock that is wrong on purpose. Then it does only what a user would: certificates,
+deployment, job, recording and merge through fabfile.py and the syncline command. Everything it
+makes is removed at the end, also after Ctrl-C; the recording stays.
+"""
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, REPOSITORY)
+
+from tests.testbed import HostSpec, Testbed, TestbedError  # noqa: E402  (after the path is set)
+
+EXAMPLE = os.path.join(REPOSITORY, "examples", "tensorflow_two_partitions")
+TENSORFLOW = os.path.join(REPOSITORY, ".venv-tensorflow")
+# Where the hosts see the framework, as if it were installed there; of the checkout they see
+# nothing.
+HOST_TENSORFLOW = "/opt/tensorflow"
+JOB = f"env TF_CPP_MIN_LOG_LEVEL=2 {HOST_TENSORFLOW}/bin/python {{role}}.py"
+
+
+class StepFailed(Exception):
+    """A command of the journey failed; it has said why itself."""
+
+
+class Journey:
+    """Runs the commands of the walk, each under a heading."""
+
+    def __init__(self, bed, out, work):
+        self.out = out
+        self._fab = [
+            os.path.join(REPOSITORY, ".venv", "bin", "fab"),
+            "-r",
+            REPOSITORY,
+            "-S",
+            bed.ssh_config,
+        ]
+        build = os.path.join(REPOSITORY, "build")
+        self._environment = {
+            **os.environ,
+            "PATH": os.path.join(build, "bin") + ":" + os.environ["PATH"],
+            "SYNCLINE_BUILD": build,
+            "SYNCLINE_HOSTS": bed.hosts_file,
+            "SYNCLINE_TLS_DIR": os.path.join(work, "tls"),
+        }
+
+    def fab(self, title, *arguments):
+        heading(f"{title}: fab {shlex.join(arguments)}")
+        self._run([*self._fab, *arguments], fine=(0,))
+
+    def syncline(self, title, *arguments):
+        heading(f"{title}: syncline {shlex.join(arguments)}")
+        self._run(["syncline", *arguments], fine=(0, 3))
+
+    def quietly(self, *arguments):
+        """A fab task whose failure changes nothing any more."""
+        subprocess.run(
+            [*self._fab, *arguments],
+            env=self._environment,
+            check=False,
+            timeout=90,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def _run(self, command, fine):
+        code = subprocess.run(command, env=self._environment, check=False).returncode
+        if code not in fine:
+            raise StepFailed(
+                f"{shlex.join(command[-4:])} failed (exit {code}); what it printed says why."
+            )
+
+
+def heading(text):
+    print(f"\n\033[1m== {text}\033[0m" if sys.stdout.isatty() else f"\n== {text}", flush=True)
+
+
+def walk(bed, options, work):
+    journey = Journey(bed, options.out, work)
+    journey.fab("Certificates", "certs")
+    journey.fab("Deploy", "up")
+    try:
+        journey.fab(
+            "Train",
+            "launch",
+            "--job",
+            "digits",
+            "--copy",
+            EXAMPLE,
+            "--command",
+            JOB,
+            "--ready",
+            "step 100:",
+        )
+        journey.fab("Record", "record", "--duration", f"{options.seconds}s", "--out", options.out)
+        journey.fab("Fetch", "fetch", "--run", options.out)
+        journey.fab("What the job printed meanwhile", "logs", "--lines", "5")
+    finally:
+        journey.quietly("down")
+    journey.fab("Merge", "merge", "--run", options.out)
+    svg = os.path.join(options.out, "out", "steps.svg")
+    journey.syncline("Report", "report", options.out, "--svg", svg)
+    journey.syncline("Clocks", "clocks", options.out)
+
+
+def tell_truth(bed):
+    local, remote = bed.hosts[0], bed.hosts[1]
+    print("\nThe truth, known because the hosts are simulated:")
+    print(
+        f"  {remote.name}'s trace clock is ahead of {local.name}'s by exactly "
+        f"{bed.monotonic_difference_ns(local.name, remote.name):,} ns"
+    )
+    wall_ns = remote.spec.wall_error_ns - local.spec.wall_error_ns
+    print(
+        f"  their wall clocks disagree by {wall_ns / 1e6:+,.3f} ms: so far apart would a merge by "
+        "wall clock put "
+        "events that happened together"
+    )
+
+
+def tell_results(out):
+    print(f"""
+What you have now, in {out}:
+  the timeline   out/timeline.perfetto-trace   open it in https://ui.perfetto.dev (it stays in your browser)
+  two steps      out/steps.svg                 open it in a browser
+  the report     syncline report {out}         again, or as --json
+  the clocks     syncline clocks {out}
+  every event    syncline events {out} | less
+  the raw trace  babeltrace2 {out}/nodes/*/trace
+(syncline is build/bin/syncline)""")
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        prog="scripts/demo",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--out", help="where the recording goes: a new directory (default: run-demo-DATE-TIME)"
+    )
+    parser.add_argument("--seconds", type=int, default=5, help="how long to record (default 5)")
+    parser.add_argument(
+        "--seed", type=int, default=20, help="draws the hosts' clock errors (default 20)"
+    )
+    options = parser.parse_args()
+    options.out = options.out or time.strftime("run-demo-%Y%m%d-%H%M%S")
+    if os.path.isdir(options.out) and os.listdir(options.out):
+        parser.error(f"{options.out} is not empty; name a new directory")
+    return options
+
+
+def give_to_caller(path):
+    """Under sudo the recording belongs to whoever called it."""
+    uid, gid = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
+    if uid and gid and os.path.isdir(path):
+        subprocess.run(["chown", "-R", f"{uid}:{gid}", path], check=False)
+
+
+def main():
+    options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    specs = [HostSpec("master-0", role="master"), HostSpec("worker-0", role="worker")]
+    begin = time.monotonic()
+    try:
+        heading("Two hosts")
+        with tempfile.TemporaryDirectory() as work, Testbed(
+            specs, seed=options.seed, binds={HOST_TENSORFLOW: TENSORFLOW}
+        ) as bed:
+            for host in bed.hosts:
+                print(f"{host.name} at {host.address}", flush=True)
+            walk(bed, options, work)
+            tell_truth(bed)
+    except (StepFailed, TestbedError) as error:
+        print(f"\ndemo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ndemo: interrupted; the hosts are gone", file=sys.stderr)
+        return 130
+    finally:
+        give_to_caller(options.out)
+    tell_results(options.out)
+    print(f"\n{time.monotonic() - begin:.0f} s, and the hosts are gone again.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
