@@ -56,9 +56,10 @@ struct ProcessFacts {
 // What the process answered to the agent's word.
 struct GateAnswer {
   uint32_t generation = 0;           // the agent's word as it stands; 0: off
-  uint32_t generation_seen = 0;      // the last one that the process acted on
-  uint64_t on_monotonic_ns = 0;      // its first call after generation_seen was set; 0: never on
-  uint64_t off_monotonic_ns = 0;     // its first call after that was cleared; 0: still on
+  uint32_t generation_seen = 0;      // the last value of the gate that the process acted on
+  uint32_t recording_generation = 0; // the recording that the rest is about; 0: never recorded
+  uint64_t on_monotonic_ns = 0;      // its first call after the gate opened
+  uint64_t off_monotonic_ns = 0;     // its first call after the gate closed; 0: still on
   bool paused = false;               // the program called __itt_pause
   // Of the recording that began at on_monotonic_ns: sums over the slots, less those when it began.
   uint64_t events_since_on = 0;

@@ -84,9 +84,9 @@ struct syncline_block {
   uint32_t reserved_gate[15];
 
   /* The process's answer, on its own cache line. */
-  uint32_t generation_seen __attribute__((aligned(64)));
+  uint32_t generation_seen __attribute__((aligned(64))); /* last value of the gate acted on */
   uint32_t thread_slots_used;             /* high-water mark */
-  uint64_t on_monotonic_ns;               /* first call after the gate opened, for generation_seen */
+  uint64_t on_monotonic_ns;               /* first call after the gate opened */
   uint64_t off_monotonic_ns;              /* first call after it closed; 0 while on */
   uint64_t names_bytes;                   /* valid bytes of the .names file */
   uint32_t names_count;
@@ -95,7 +95,8 @@ struct syncline_block {
   uint64_t lost_at_on;
   uint64_t cost_ns_at_on;
   uint32_t paused;                        /* the program called __itt_pause */
-  uint32_t reserved_answer[13];
+  uint32_t recording_generation;          /* the one that the times and sums above belong to; 0: none yet */
+  uint32_t reserved_answer[12];
 
   uint8_t reserved[512];
   /* struct syncline_thread_slot slots[SYNCLINE_BLOCK_THREADS]; */

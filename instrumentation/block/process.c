@@ -1,0 +1,297 @@
+/* The process: its one block, the gate, fork and exit. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "instrumentation/block/internal.h"
+
+static const uint32_t closed = 0;                /* the gate of a process without a block */
+static const uint32_t look = SYNCLINE_GATE_LOOK; /* the gate of a child that has made none yet */
+const volatile uint32_t* volatile syncline_gate = &closed;
+volatile uint32_t syncline_paused;
+
+/* Without a tracer: nobody takes the events. */
+static int NoOn(uint32_t a, uint32_t b, int32_t c, uint64_t d, uint64_t e) {
+  (void)a, (void)b, (void)c, (void)d, (void)e;
+  return 0;
+}
+static int NoOff(uint32_t a, uint32_t b, uint64_t c, uint64_t d, uint64_t e) {
+  (void)a, (void)b, (void)c, (void)d, (void)e;
+  return 0;
+}
+static int NoPause(uint32_t a) {
+  (void)a;
+  return 0;
+}
+static int NoThread(uint32_t a, uint32_t b, int32_t c, const char* d) {
+  (void)a, (void)b, (void)c, (void)d;
+  return 0;
+}
+static int NoName(uint32_t a, uint32_t b, uint8_t c, const char* d) {
+  (void)a, (void)b, (void)c, (void)d;
+  return 0;
+}
+static uint64_t MonotonicNs(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+static void NoFork(sigset_t* saved) { (void)saved; }
+static const struct syncline_emit no_tracer = {NoOn,   NoOff,       NoPause, NoPause, NoThread,
+                                               NoName, MonotonicNs, NoFork,  NoFork,  NoFork};
+
+struct syncline_process syncline_process = {.emit = &no_tracer};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+void syncline_lock(void) { pthread_mutex_lock(&mutex); }
+void syncline_unlock(void) { pthread_mutex_unlock(&mutex); }
+
+uint64_t syncline_clock_ns(void) { return syncline_process.emit->clock_ns(); }
+
+/* ---- cost ------------------------------------------------------------------------------------------ */
+
+/* A call that took longer than this was interrupted: counted once, not multiplied. */
+#define COST_OUTLIER_NS 50000u
+
+static uint64_t clock_cost_ns; /* of reading the clock itself */
+
+uint64_t syncline_cost_begin(void) { return MonotonicNs(); }
+
+void syncline_cost_end(struct syncline_thread* thread, uint64_t begin) {
+  uint64_t spent = MonotonicNs() - begin;
+  spent = spent > clock_cost_ns ? spent - clock_cost_ns : 0;
+  if (spent <= COST_OUTLIER_NS) spent *= SYNCLINE_COST_STRIDE;
+  __atomic_fetch_add(&thread->slot->cost_ns, spent, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&thread->slot->cost_samples, 1, __ATOMIC_RELAXED);
+}
+
+static void MeasureClock(void) {
+  uint64_t best = 1000000;
+  for (int i = 0; i < 32; i++) {
+    const uint64_t begin = MonotonicNs();
+    const uint64_t spent = MonotonicNs() - begin;
+    if (spent < best) best = spent;
+  }
+  clock_cost_ns = best;
+}
+
+/* ---- the gate -------------------------------------------------------------------------------------- */
+
+static void RecordingEnds(struct syncline_thread* thread) {
+  struct syncline_block* block = syncline_process.files.block;
+  const struct syncline_sums sums = syncline_thread_sums();
+  block->off_monotonic_ns = MonotonicNs();
+  /* `off` counts itself: the numbers are those of the whole recording. */
+  syncline_count(thread, syncline_process.emit->off(
+                             block->generation_seen, block->process_key,
+                             sums.events - block->events_at_on + 1, sums.lost - block->lost_at_on,
+                             sums.cost_ns - block->cost_ns_at_on));
+  syncline_process.session = 0;
+}
+
+static void RecordingBegins(struct syncline_thread* thread, uint32_t generation) {
+  struct syncline_block* block = syncline_process.files.block;
+  const struct syncline_sums sums = syncline_thread_sums();
+  block->events_at_on = sums.events;
+  block->lost_at_on = sums.lost;
+  block->cost_ns_at_on = sums.cost_ns;
+  block->on_monotonic_ns = MonotonicNs();
+  block->off_monotonic_ns = 0;
+  block->recording_generation = generation;
+  syncline_process.session = ++syncline_process.sessions;
+  syncline_process.ever_recorded = 1;
+  syncline_count(thread, syncline_process.emit->on(generation, block->process_key, block->pid,
+                                                   block->pid_namespace, block->start_ticks));
+  if (syncline_paused) syncline_count(thread, syncline_process.emit->pause(thread->key));
+}
+
+int syncline_gate_changed(struct syncline_thread* thread) {
+  if (thread->busy) return 0;
+  thread->busy = 1;
+  syncline_lock();
+  uint32_t generation = 0;
+  if (syncline_process_ensure() == 0) {
+    if (thread->key == 0) syncline_thread_enter(thread);
+    struct syncline_block* block = syncline_process.files.block;
+    generation = *syncline_gate;
+    if (generation == SYNCLINE_GATE_LOOK) generation = 0;
+    if (generation != block->generation_seen) {
+      if (block->generation_seen != 0) RecordingEnds(thread);
+      if (generation != 0) RecordingBegins(thread, generation);
+      __atomic_store_n(&block->generation_seen, generation, __ATOMIC_RELEASE);
+    }
+  }
+  thread->generation = generation;
+  const uint32_t session = generation ? syncline_process.session : 0;
+  syncline_unlock();
+  if (session != thread->session) {
+    thread->session = session;
+    if (session) syncline_thread_announce(thread);
+  }
+  thread->busy = 0;
+  return session != 0;
+}
+
+void syncline_set_paused(struct syncline_thread* thread, int paused) {
+  syncline_lock();
+  const int changes = (syncline_paused != 0) != (paused != 0);
+  syncline_paused = paused != 0;
+  const int ready = syncline_process_ensure() == 0;
+  if (ready) syncline_process.files.block->paused = paused != 0;
+  syncline_unlock();
+  if (!changes || !ready || thread->session == 0) return;
+  syncline_count(thread, paused ? syncline_process.emit->pause(thread->key)
+                                : syncline_process.emit->resume(thread->key));
+}
+
+/* ---- making the block ------------------------------------------------------------------------------ */
+
+void* syncline_load_sibling(const char* file) {
+  Dl_info info;
+  char path[4096];
+  if (!dladdr((void*)&syncline_load_sibling, &info) || !info.dli_fname) return NULL;
+  const char* slash = strrchr(info.dli_fname, '/');
+  const int directory_bytes = slash ? (int)(slash - info.dli_fname) + 1 : 0;
+  const int n = snprintf(path, sizeof path, "%.*s%s", directory_bytes, info.dli_fname, file);
+  if (n <= 0 || (size_t)n >= sizeof path) return NULL;
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void LoadTracer(void) {
+  /* LTTng-UST would keep the program waiting for up to 3 s at its start and at every fork when the
+   * session daemon hangs. */
+  setenv("LTTNG_UST_REGISTER_TIMEOUT", "0", 0);
+  void* library = syncline_load_sibling(SYNCLINE_PROVIDER_FILE);
+  const struct syncline_emit* emit = library ? dlsym(library, SYNCLINE_PROVIDER_SYMBOL) : NULL;
+  if (emit) syncline_process.emit = emit;
+}
+
+/* The block is there: names can be made. */
+static void Ready(void) {
+  syncline_process.files.block->sources = syncline_process.sources;
+  syncline_process.files.block->paused = syncline_paused;
+  syncline_process.ready = 1;
+}
+
+/* The tracer is there too, or never will be: events can be recorded. */
+static void GoLive(void) {
+  __atomic_store_n(&syncline_process.files.block->state, SYNCLINE_STATE_LIVE, __ATOMIC_RELEASE);
+  syncline_gate = &syncline_process.files.block->generation;
+}
+
+int syncline_process_ensure(void) {
+  if (__builtin_expect(syncline_process.ready, 1)) return 0;
+  if (!syncline_process.forked) return -1;
+  syncline_process.forked = 0;
+  struct syncline_files fresh;
+  uint8_t* old_names = syncline_process.files.names;
+  if (syncline_files_make(&fresh) != 0) {
+    syncline_gate = &closed;
+    return -1;
+  }
+  if (syncline_names_after_fork(&fresh, old_names) != 0) {
+    syncline_files_unlink(&fresh);
+    syncline_gate = &closed;
+    return -1;
+  }
+  syncline_process.files = fresh; /* the parent's block stays mapped, and is not touched again */
+  Ready();
+  GoLive();
+  return 0;
+}
+
+/* ---- fork and exit --------------------------------------------------------------------------------- */
+
+static sigset_t* ForkSignals(void) {
+  static sigset_t shared; /* only when there is no memory for this thread */
+  struct syncline_thread* thread = syncline_thread_self();
+  return thread ? &thread->fork_signals : &shared;
+}
+
+static void BeforeFork(void) {
+  syncline_process.emit->before_fork(ForkSignals());
+  syncline_lock();
+}
+static void AfterForkParent(void) {
+  syncline_unlock();
+  syncline_process.emit->after_fork_parent(ForkSignals());
+}
+static void AfterForkChild(void) {
+  if (syncline_process.ready || syncline_process.forked) {
+    syncline_process.ready = 0;
+    syncline_process.forked = 1;
+    syncline_process.session = 0;
+    syncline_process.ever_recorded = 0;
+    syncline_gate = &look;
+  }
+  syncline_threads_after_fork();
+  syncline_unlock();
+  syncline_process.emit->after_fork_child(ForkSignals());
+}
+
+/* Runs before the destructors of libraries, LTTng-UST's among them. A process that ends by a signal or
+ * _exit leaves its block in state LIVE. */
+static void AtExit(void) {
+  struct syncline_thread* thread = syncline_thread_self();
+  struct timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_sec += 1;
+  /* exit() may have been called from a signal handler, inside our code: never wait for long. */
+  if (!thread || thread->busy || pthread_mutex_timedlock(&mutex, &limit) != 0) return;
+  thread->busy = 1; /* for good: what destructors still call is not recorded */
+  syncline_gate = &closed;
+  if (syncline_process.ready) {
+    struct syncline_block* block = syncline_process.files.block;
+    if (block->generation_seen != 0) RecordingEnds(thread);
+    __atomic_store_n(&block->state, SYNCLINE_STATE_EXITED, __ATOMIC_RELEASE);
+    /* Nobody will ask for the names of a process that was never recorded. */
+    if (!syncline_process.ever_recorded) syncline_files_unlink(&syncline_process.files);
+  }
+  syncline_process.ready = 0;
+  syncline_process.forked = 0;
+  syncline_unlock();
+}
+
+/* Once, by the first library that is loaded. The tracer is loaded without the lock: the loader has locks of
+ * its own, and another thread may hold them while it waits for ours. */
+static void OpenFirst(struct syncline_thread* thread) {
+  const uint32_t was_busy = thread->busy;
+  thread->busy = 1; /* dlopen allocates, and an allocator may call ITT */
+  MeasureClock();
+  pthread_atfork(BeforeFork, AfterForkParent, AfterForkChild);
+  syncline_lock();
+  if (syncline_files_make(&syncline_process.files) == 0) {
+    if (syncline_names_start() == 0) {
+      Ready();
+    } else {
+      syncline_files_unlink(&syncline_process.files);
+    }
+  }
+  syncline_unlock();
+  if (syncline_process.ready) {
+    atexit(AtExit);
+    LoadTracer();
+    syncline_lock();
+    if (syncline_process.ready) GoLive();
+    syncline_unlock();
+  }
+  thread->busy = was_busy;
+}
+
+int syncline_open(uint32_t source) {
+  static uint32_t opened;
+  if (syncline_threads_start() != 0) return -1;
+  struct syncline_thread* thread = syncline_thread_self();
+  if (!thread) return -1;
+  __atomic_fetch_or(&syncline_process.sources, source, __ATOMIC_RELAXED);
+  if (__atomic_exchange_n(&opened, 1, __ATOMIC_ACQ_REL) == 0) OpenFirst(thread);
+  syncline_lock();
+  const int ready = syncline_process_ensure() == 0;
+  if (ready) syncline_process.files.block->sources = syncline_process.sources;
+  syncline_unlock();
+  return ready ? 0 : -1;
+}
