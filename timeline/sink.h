@@ -3,9 +3,12 @@
 // The timeline is a stream: the builder pushes tracks, spans, instants, counters, flows and holes into
 // sinks as it goes and never holds all events. Exports and the analysis are sinks.
 //
-// Order: OnTrack before anything on that track; per track, begins and ends in time order, except that a
-// span which was open when coverage began is announced late (clipped_begin is set): its begin lies at the
-// start of coverage, and its depth tells how it nests. Between tracks there is no order.
+// Order: OnTrack before anything on that track; per track, begins and ends in time order, with one
+// exception: a span whose begin was not recorded (it was open when coverage began, or its begin was lost),
+// and a frame that the program reports afterwards, are pushed late: `late` is set, OnSpanBegin and OnSpanEnd
+// follow each other at once, and both may lie before what was pushed already. On a kThread track such a span
+// encloses every deeper span that begins at the same instant. And the end of a span that was found to have
+// ended unseen (clipped_end) may lie before what was pushed meanwhile. Between tracks there is no order.
 #ifndef SYNCLINE_TIMELINE_SINK_H_
 #define SYNCLINE_TIMELINE_SINK_H_
 
@@ -13,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,7 +27,7 @@
 namespace syncline::timeline {
 
 using TrackId = uint32_t;
-using TextId = uint32_t;   // index of an interned string; see TimelineSink::OnText
+using TextId = uint32_t;  // index of an interned string; see TimelineSink::OnText
 inline constexpr TrackId kNoTrack = 0xffffffff;
 inline constexpr TextId kNoText = 0;   // the empty string
 
@@ -64,12 +68,15 @@ struct Span {
   TextId name = kNoText;
   TextId category = kNoText;   // ITT domain
   uint16_t depth = 0;
-  bool clipped_begin = false;  // was open when coverage began: begin is not its own
-  bool clipped_end = false;    // was open when coverage ended
+  bool clipped_begin = false;  // its begin was not recorded: `begin` is the first instant it was open
+  bool clipped_end = false;    // its end was not recorded: `end` is the last instant it was known open
+  bool suspect = false;        // overlaps a loss that may have hit its thread (OnSpanEnd only)
+  bool late = false;           // pushed out of order; see the head of this file
   TimelineTime begin;
   TimelineTime end;            // valid in OnSpanEnd only
   NodeTime node_begin;         // as recorded, for Difference and Order
   NodeTime node_end;
+  int64_t self_ns = 0;         // duration less its children's, ns (OnSpanEnd of kThread only)
   std::vector<Argument> arguments;  // complete in OnSpanEnd
 };
 
@@ -79,6 +86,7 @@ struct Instant {
   TextId category = kNoText;
   TimelineTime time;
   NodeTime node_time;
+  std::vector<Argument> arguments;
 };
 
 struct CounterValue {

@@ -1,0 +1,45 @@
+// Traces of nodes in, one timeline out: the builder walks each node's streams in time order and pushes
+// what it finds into the sinks (sink.h).
+//
+// Memory: names, threads, open spans and one batch per stream; never the events.
+// Thread-safety: one thread. The same input gives the same calls in the same order.
+#ifndef SYNCLINE_TIMELINE_BUILDER_H_
+#define SYNCLINE_TIMELINE_BUILDER_H_
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/identity.h"
+#include "timeline/node_input.h"
+#include "timeline/sink.h"
+
+namespace syncline::timeline {
+
+struct Interval {
+  TimelineTime begin;
+  TimelineTime end;
+};
+
+struct BuildOptions {
+  // The window asked for: outside of a process's coverage it is a hole, and events of providers that are
+  // not ours are cut to it. Without a window holes are only drawn between coverage intervals.
+  std::optional<Interval> window;
+  // For tests only: pretends that processes of all nodes share one set of keys, as tools do that key by
+  // pid. A test must notice.
+  bool keys_without_node = false;
+};
+
+// Tracks by process, for all nodes: what keeps equal pids of two nodes apart.
+using SharedTracks = std::map<ProcessKey, TrackId>;
+
+// Pushes everything and calls Finish() of each sink. Results are in the order of `nodes`.
+absl::StatusOr<std::vector<NodeResult>> BuildTimeline(std::span<const NodeInput> nodes,
+                                                      const BuildOptions& options,
+                                                      std::span<TimelineSink* const> sinks);
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_BUILDER_H_

@@ -1,0 +1,66 @@
+#include "timeline/emitter.h"
+
+#include <utility>
+
+namespace syncline::timeline {
+
+TextId Emitter::Text(std::string_view text) {
+  if (text.empty()) return kNoText;
+  const auto found = texts_.find(text);
+  if (found != texts_.end()) return found->second;
+  const TextId id = next_text_++;
+  texts_.emplace(std::string(text), id);
+  for (TimelineSink* sink : sinks_) sink->OnText(id, text);
+  return id;
+}
+
+TrackId Emitter::AddTrack(Track track) {
+  track.id = next_track_++;
+  for (TimelineSink* sink : sinks_) sink->OnTrack(track);
+  return track.id;
+}
+
+void Emitter::SpanBegin(const Span& span) {
+  for (TimelineSink* sink : sinks_) sink->OnSpanBegin(span);
+}
+
+void Emitter::SpanEnd(const Span& span) {
+  for (TimelineSink* sink : sinks_) sink->OnSpanEnd(span);
+}
+
+void Emitter::LateSpan(Span span) {
+  span.late = true;
+  SpanBegin(span);
+  SpanEnd(span);
+}
+
+void Emitter::Push(const Instant& instant) {
+  for (TimelineSink* sink : sinks_) sink->OnInstant(instant);
+}
+
+void Emitter::Push(const CounterValue& value) {
+  for (TimelineSink* sink : sinks_) sink->OnCounter(value);
+}
+
+void Emitter::Push(const Flow& flow) {
+  for (TimelineSink* sink : sinks_) sink->OnFlow(flow);
+}
+
+void Emitter::Push(const Hole& hole) {
+  for (TimelineSink* sink : sinks_) sink->OnHole(hole);
+}
+
+void Emitter::Push(const ClockBound& bound) {
+  for (TimelineSink* sink : sinks_) sink->OnClockBound(bound);
+}
+
+absl::Status Emitter::Finish() {
+  absl::Status first;
+  for (TimelineSink* sink : sinks_) {
+    const absl::Status status = sink->Finish();
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+}  // namespace syncline::timeline

@@ -1,0 +1,339 @@
+// The walk over a node's events; coverage and losses.
+#include "timeline/node_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace syncline::timeline {
+namespace {
+
+constexpr int64_t kBoundStepNs = 100'000'000;  // between two points of the clock bound's counter
+constexpr int64_t kBoundPointsMax = 600;       // per node; a guess at what a viewer shows well
+
+bool HasThread(EventKind kind) {
+  return kind != EventKind::kOn && kind != EventKind::kOff && kind != EventKind::kName;
+}
+
+}  // namespace
+
+NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options,
+                         Emitter* emitter, SharedTracks* shared)
+    : node_(node), index_(index), options_(options), emitter_(emitter), shared_(shared) {
+  result_.name = node.name;
+  result_.index = index;
+}
+
+absl::StatusOr<NodeResult> NodeBuilder::Build() {
+  AddNodeTrack();
+  SYNCLINE_ASSIGN_OR_RETURN(tables_, NodeTables::Scan(node_, index_));
+  SYNCLINE_RETURN_IF_ERROR(OpenStreams());
+  for (;;) {
+    SYNCLINE_ASSIGN_OR_RETURN(const StreamMerger::Head* head, merger_.Next());
+    if (head == nullptr) break;
+    Dispatch(*head);
+  }
+  Finish();
+  return TakeResult();
+}
+
+absl::Status NodeBuilder::OpenStreams() {
+  for (size_t i = 0; i < node_.readers.size(); ++i) {
+    TraceReader* reader = node_.readers[i];
+    for (const StreamInfo& stream : reader->streams()) {
+      SYNCLINE_ASSIGN_OR_RETURN(auto cursor, reader->Open(stream.index));
+      merger_.Add(std::move(cursor), node_.placement);
+      Source source;
+      source.owner = tables_.owner_of_reader(i);
+      source.name = stream.name;
+      source.losses = std::make_unique<StreamLossTracker>(
+          [this](const Loss& loss, uint32_t thread) { OnSuspect(loss, thread); });
+      sources_.push_back(std::move(source));
+    }
+  }
+  result_.streams = sources_.size();
+  return absl::OkStatus();
+}
+
+void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
+  const EventKind kind = event_.Kind(*head.record);
+  UpdateLosses(head.source);
+  if (kind == EventKind::kCanary) return;
+  ++result_.events;
+  const int64_t time_ns = head.record->time_ns;
+  if (!result_.seen.has_value()) result_.seen = ClockInterval{time_ns, time_ns};
+  result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
+  if (!event_.Decode(head.cursor, *head.record)) {
+    ++result_.undecodable_events;
+    return;
+  }
+  if (kind == EventKind::kForeign) {
+    ++result_.foreign_events;
+    OnForeign(head);
+    return;
+  }
+  Here here;
+  here.moment = {{node_.placement->clock(), time_ns}, head.time};
+  here.source = head.source;
+  if (HasThread(kind)) {
+    here.thread = tables_.ThreadFor(sources_[head.source].owner, event_.U32(Field::kThread));
+    here.process = ThreadAt(here.thread).process;
+    sources_[head.source].losses->Seen(here.thread, time_ns);
+  } else {
+    here.process =
+        tables_.ProcessFor(sources_[head.source].owner, event_.U32(Field::kProcess));
+  }
+  Process& process = ProcessAt(here.process);
+  ++process.found_events;
+  // Another thread may get a word in before the one that writes `on`.
+  if (!process.covered_since.has_value() && kind != EventKind::kOff) {
+    Cover(here.process, here.moment, /*begin_again=*/false);
+  }
+  switch (kind) {
+    case EventKind::kOn:
+    case EventKind::kOff:
+    case EventKind::kPause:
+    case EventKind::kResume: OnControl(kind, here); break;
+    case EventKind::kTaskBegin:
+    case EventKind::kTaskEnd: OnTask(kind, here); break;
+    case EventKind::kTaskBeginOverlapped:
+    case EventKind::kTaskEndOverlapped:
+    case EventKind::kFrameBegin:
+    case EventKind::kFrameEnd:
+    case EventKind::kEventStart:
+    case EventKind::kEventEnd: OnAsync(kind, here); break;
+    case EventKind::kFrameSubmit: OnFrameSubmit(here); break;
+    case EventKind::kMetadata:
+    case EventKind::kMetadataText:
+    case EventKind::kMetadataName: OnMetadata(kind, here); break;
+    case EventKind::kMarker: OnMarker(here); break;
+    case EventKind::kCounter: OnCounter(here); break;
+    case EventKind::kRelation: OnRelation(here); break;
+    case EventKind::kSync: OnSync(here); break;
+    default: break;
+  }
+  ProcessAt(here.process).last = here.moment;
+  if (HasThread(kind)) ThreadAt(here.thread).spans->Seen(here.moment);
+}
+
+void NodeBuilder::Cover(uint32_t index, const Moment& moment, bool begin_again) {
+  Process& process = ProcessAt(index);
+  if (begin_again) ApplyPendingEnd(&process, index);
+  if (process.covered_since.has_value()) return;
+  process.covered_since = moment;
+  process.end_known = false;
+  process.async->CoverageBegins(moment);
+  for (Thread& thread : threads_) {
+    if (thread.spans != nullptr && thread.process == index) thread.spans->CoverageBegins(moment);
+  }
+}
+
+void NodeBuilder::Uncover(uint32_t index, const Moment& moment) {
+  Process& process = ProcessAt(index);
+  if (!process.covered_since.has_value()) return;
+  for (Thread& thread : threads_) {
+    if (thread.spans != nullptr && thread.process == index) thread.spans->CoverageEnds(moment);
+  }
+  process.async->CoverageEnds(moment);
+  process.coverage.push_back({process.covered_since->node.ns, moment.node.ns});
+  process.covered_since.reset();
+}
+
+// Coverage ends at `off`, but threads that were inside a call then may still write; so spans are clipped
+// when the next interval begins, at the time of `off`.
+void NodeBuilder::ApplyPendingEnd(Process* process, uint32_t index) {
+  if (!process->pending_end.has_value()) return;
+  const Moment end = *process->pending_end;
+  process->pending_end.reset();
+  Uncover(index, end);
+}
+
+void NodeBuilder::UpdateLosses(uint32_t source) {
+  Source& entry = sources_[source];
+  const std::span<const Loss> losses = merger_.cursor(source)->losses();
+  if (losses.size() == entry.losses_added) return;
+  for (; entry.losses_added < losses.size(); ++entry.losses_added) {
+    AddLoss(losses[entry.losses_added], /*draw_on_node=*/false);
+  }
+  entry.losses->Update(losses);
+}
+
+void NodeBuilder::OnSuspect(const Loss& loss, uint32_t thread) {
+  ThreadSpans* spans = ThreadAt(thread).spans.get();
+  spans->Lost(At(loss.begin_ns), loss.end_ns);
+  PushHole(spans->track(), loss);
+}
+
+void NodeBuilder::AddLoss(const Loss& loss, bool draw_on_node) {
+  Loss whole = loss;
+  if (loss.begin_ns == 0 && loss.end_ns == 0) {  // the reader could not tell: all of it
+    if (options_.window.has_value()) {
+      whole.begin_ns = node_.placement->ClockNs(options_.window->begin);
+      whole.end_ns = node_.placement->ClockNs(options_.window->end);
+    } else if (result_.seen.has_value()) {
+      whole.begin_ns = result_.seen->begin_ns;
+      whole.end_ns = result_.seen->end_ns;
+    }
+  }
+  const TimelineTime begin = At(whole.begin_ns).timeline;
+  const TimelineTime end = std::max(begin, At(whole.end_ns).timeline);
+  const auto [entry, inserted] = losses_.try_emplace({loss.source, loss.reason});
+  LossTotal& total = entry->second;
+  if (inserted) {
+    total = {loss.reason, loss.source, loss.detail, 1, loss.count, begin, end};
+  } else {
+    ++total.intervals;
+    if (total.count.has_value() && loss.count.has_value()) {
+      *total.count += *loss.count;
+    } else {
+      total.count.reset();
+    }
+    total.begin = std::min(total.begin, begin);
+    total.end = std::max(total.end, end);
+  }
+  if (draw_on_node) PushHole(node_track_, whole);
+}
+
+void NodeBuilder::Finish() {
+  for (uint32_t source = 0; source < sources_.size(); ++source) UpdateLosses(source);
+  for (const TraceReader* reader : node_.readers) {
+    for (const Loss& loss : reader->losses()) AddLoss(loss, /*draw_on_node=*/true);
+  }
+  for (const Loss& loss : node_.losses) AddLoss(loss, /*draw_on_node=*/true);
+  for (uint32_t i = 0; i < tables_.processes().size(); ++i) {
+    // Coverage is a matter of our own libraries: foreign providers write when they like.
+    const bool ours = i < processes_.size() && processes_[i].found_events > 0;
+    if (ours || tables_.processes()[i].known != nullptr) FinishProcess(i);
+  }
+  for (Thread& thread : threads_) {
+    if (thread.spans == nullptr) continue;
+    thread.spans->Finish();
+    result_.recovered += thread.spans->recovered_count();
+  }
+  FinishLosses();
+  PushClockBounds();
+}
+
+void NodeBuilder::FinishProcess(uint32_t index) {
+  Process& process = ProcessAt(index);
+  const KnownProcess* known = tables_.processes()[index].known;
+  if (!process.covered_since.has_value() && process.coverage.empty() && known != nullptr &&
+      known->on_ns.has_value()) {
+    Cover(index, At(*known->on_ns), /*begin_again=*/false);
+  }
+  if (process.pending_end.has_value()) {
+    ApplyPendingEnd(&process, index);
+  } else if (process.covered_since.has_value()) {
+    Moment end = process.last.value_or(*process.covered_since);
+    if (known != nullptr && known->off_ns.has_value() && *known->off_ns >= end.node.ns) {
+      end = At(*known->off_ns);
+      process.end_known = true;
+    }
+    Uncover(index, end);
+  }
+  if (known != nullptr) {
+    if (!process.counted_events.has_value()) process.counted_events = known->counted_events;
+    if (!process.counted_lost.has_value()) process.counted_lost = known->counted_lost;
+    if (!process.cost_ns.has_value()) process.cost_ns = known->cost_ns;
+  }
+  const auto hole = [&](int64_t begin_ns, int64_t end_ns, const char* detail) {
+    if (begin_ns >= end_ns) return;
+    PushHole(process.track,
+             {LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name, detail});
+  };
+  const std::vector<ClockInterval>& coverage = process.coverage;
+  for (size_t i = 1; i < coverage.size(); ++i) {
+    hole(coverage[i - 1].end_ns, coverage[i].begin_ns, "paused by the program, or switched off");
+  }
+  if (!options_.window.has_value()) return;
+  const int64_t begin_ns = node_.placement->ClockNs(options_.window->begin);
+  const int64_t end_ns = node_.placement->ClockNs(options_.window->end);
+  if (coverage.empty()) {
+    hole(begin_ns, end_ns, "the process made no call that is recorded");
+    return;
+  }
+  hole(begin_ns, std::min(end_ns, coverage.front().begin_ns),
+       "recording begins in a process at its first call");
+  hole(std::max(begin_ns, coverage.back().end_ns), end_ns,
+       process.end_known ? "switched off, or the program paused it"
+                         : "nothing was heard after the last event: the process ended, or stayed "
+                           "inside one call");
+}
+
+// Silent loss: the process counted more events than were found, beyond what the tracer owns up to.
+void NodeBuilder::FinishLosses() {
+  uint64_t declared = 0;
+  bool declared_known = true;
+  for (const auto& [key, total] : losses_) {
+    if (key.second == LossReason::kNotCovered) continue;
+    declared_known = declared_known && total.count.has_value() &&
+                     key.second == LossReason::kDiscardedEvents;
+    declared += total.count.value_or(0);
+  }
+  if (!declared_known) return;  // a whole packet or file is missing: it explains any number
+  uint64_t missing = 0;
+  std::string who;
+  for (const Process& process : processes_) {
+    if (process.track == kNoTrack || !process.counted_events.has_value()) continue;
+    if (*process.counted_events <= process.found_events) continue;
+    missing += *process.counted_events - process.found_events;
+    absl::StrAppend(&who, who.empty() ? "" : ", ", process.name);
+  }
+  if (missing <= declared) return;
+  AddLoss({LossReason::kSilent, 0, 0, missing - declared, who,
+           "the processes counted more events than the trace holds"},
+          /*draw_on_node=*/true);
+}
+
+void NodeBuilder::PushClockBounds() {
+  int64_t begin_ns;
+  int64_t end_ns;
+  if (options_.window.has_value()) {
+    begin_ns = node_.placement->ClockNs(options_.window->begin);
+    end_ns = node_.placement->ClockNs(options_.window->end);
+  } else if (result_.seen.has_value()) {
+    begin_ns = result_.seen->begin_ns;
+    end_ns = result_.seen->end_ns;
+  } else {
+    return;
+  }
+  const int64_t length_ns = std::max<int64_t>(0, end_ns - begin_ns);
+  const int64_t step_ns = std::max(kBoundStepNs, length_ns / kBoundPointsMax + 1);
+  for (int64_t offset_ns = 0; offset_ns <= length_ns; offset_ns += step_ns) {
+    const int64_t clock_ns = begin_ns + offset_ns;
+    emitter_->Push(
+        ClockBound{index_, At(clock_ns).timeline, node_.placement->BoundNs(clock_ns)});
+  }
+}
+
+NodeResult NodeBuilder::TakeResult() {
+  for (uint32_t i = 0; i < processes_.size(); ++i) {
+    Process& process = processes_[i];
+    if (process.track == kNoTrack) continue;
+    const ProcessEntry& entry = tables_.processes()[i];
+    ProcessResult result;
+    result.key = entry.key;
+    result.name = process.name;
+    if (entry.known != nullptr) {
+      result.command_line = entry.known->command_line;
+      result.job = entry.known->job;
+      result.role = entry.known->role;
+      result.rank = entry.known->rank;
+      result.world_size = entry.known->world_size;
+    }
+    result.coverage = process.coverage;
+    result.end_known = process.end_known;
+    result.found_events = process.found_events;
+    result.counted_events = process.counted_events;
+    result.counted_lost = process.counted_lost;
+    result.cost_ns = process.cost_ns;
+    result.threads = process.threads;
+    result_.processes.push_back(std::move(result));
+  }
+  for (auto& [key, total] : losses_) result_.losses.push_back(std::move(total));
+  return std::move(result_);
+}
+
+}  // namespace syncline::timeline

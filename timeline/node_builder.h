@@ -1,0 +1,127 @@
+// One node's events, in time order, turned into tracks, spans, instants, counters and holes.
+//
+// Thread-safety: one thread.
+#ifndef SYNCLINE_TIMELINE_NODE_BUILDER_H_
+#define SYNCLINE_TIMELINE_NODE_BUILDER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "timeline/async_spans.h"
+#include "timeline/builder.h"
+#include "timeline/emitter.h"
+#include "timeline/loss_tracker.h"
+#include "timeline/node_input.h"
+#include "timeline/node_tables.h"
+#include "timeline/schema.h"
+#include "timeline/stream_merger.h"
+#include "timeline/thread_spans.h"
+
+namespace syncline::timeline {
+
+class NodeBuilder {
+ public:
+  NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options, Emitter* emitter,
+              SharedTracks* shared);
+  absl::StatusOr<NodeResult> Build();
+
+ private:
+  struct Process {
+    TrackId track = kNoTrack;
+    std::string name;
+    std::unique_ptr<AsyncSpans> async;
+    std::map<std::pair<uint32_t, uint32_t>, TrackId> counters;  // by domain and name
+    std::unordered_map<uint32_t, TextId> texts;                 // by name id
+    std::vector<ClockInterval> coverage;                        // closed intervals
+    std::optional<Moment> covered_since;
+    std::optional<Moment> pending_end;  // off or pause; stragglers of other threads may follow
+    bool end_known = false;
+    std::optional<Moment> last;
+    uint64_t found_events = 0;
+    std::optional<uint64_t> counted_events;
+    std::optional<uint64_t> counted_lost;
+    std::optional<uint64_t> cost_ns;
+    uint32_t threads = 0;
+  };
+  struct Thread {
+    uint32_t process = 0;
+    std::unique_ptr<ThreadSpans> spans;  // made with its track, at the first event
+  };
+  struct Source {
+    uint32_t owner = 0;
+    std::string name;
+    std::unique_ptr<StreamLossTracker> losses;
+    size_t losses_added = 0;
+    TrackId cpu_track = kNoTrack;
+  };
+  struct Here {  // the event at hand
+    Moment moment;
+    uint32_t source = 0;
+    uint32_t thread = 0;
+    uint32_t process = 0;
+  };
+
+  // node_builder.cc: the walk, coverage, losses
+  absl::Status OpenStreams();
+  void Dispatch(const StreamMerger::Head& head);
+  void Cover(uint32_t process, const Moment& moment, bool begin_again);
+  void ApplyPendingEnd(Process* process, uint32_t index);
+  void Uncover(uint32_t process, const Moment& moment);
+  void AddLoss(const Loss& loss, bool draw_on_node);
+  void UpdateLosses(uint32_t source);
+  void OnSuspect(const Loss& loss, uint32_t thread);
+  void Finish();
+  void FinishProcess(uint32_t index);
+  void FinishLosses();
+  void PushClockBounds();
+  NodeResult TakeResult();
+
+  // node_tracks.cc: tracks and names
+  void AddNodeTrack();
+  Process& ProcessAt(uint32_t index);
+  Thread& ThreadAt(uint32_t index);
+  TrackId CpuTrack(uint32_t source);
+  TextId NameText(uint32_t process, uint32_t id);
+  Moment At(int64_t clock_ns);
+  void PushHole(TrackId track, const Loss& loss);
+
+  // node_events.cc: what the events of our own mean
+  void OnControl(EventKind kind, const Here& here);
+  void OnTask(EventKind kind, const Here& here);
+  void OnAsync(EventKind kind, const Here& here);
+  void OnFrameSubmit(const Here& here);
+  void OnMetadata(EventKind kind, const Here& here);
+  void OnMarker(const Here& here);
+  void OnCounter(const Here& here);
+  void OnRelation(const Here& here);
+  void OnSync(const Here& here);
+  void OnForeign(const StreamMerger::Head& head);
+  void AddArguments(TextId key, std::span<const FieldValue> values, std::vector<Argument>* arguments);
+  void AddId(const char* key, IttId id, std::vector<Argument>* arguments);
+
+  const NodeInput& node_;
+  uint32_t index_;
+  const BuildOptions& options_;
+  Emitter* emitter_;
+  SharedTracks* shared_;
+  NodeTables tables_;
+  StreamMerger merger_;
+  EventReader event_;
+  std::vector<Source> sources_;
+  std::vector<Process> processes_;  // beside tables_.processes()
+  std::vector<Thread> threads_;     // beside tables_.threads()
+  TrackId node_track_ = kNoTrack;
+  std::map<std::pair<std::string, LossReason>, LossTotal> losses_;
+  NodeResult result_;
+};
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_NODE_BUILDER_H_

@@ -1,0 +1,341 @@
+// What each event of our own means on the timeline, and how foreign ones are shown.
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "timeline/node_builder.h"
+
+namespace syncline::timeline {
+namespace {
+
+// AsyncSpans::Key::group
+constexpr uint8_t kOverlappedGroup = 1;
+constexpr uint8_t kFrameGroup = 2;
+constexpr uint8_t kUserEventGroup = 3;
+constexpr uint8_t kWaitGroup = 4;
+
+// ITT's own numbers.
+constexpr uint64_t kScopeGlobal = 1;
+constexpr uint64_t kScopeTrackGroup = 2;
+constexpr uint64_t kSyncPrepare = 1;
+constexpr uint64_t kSyncCancel = 2;
+constexpr uint64_t kSyncAcquired = 3;
+
+const char* RelationName(uint64_t kind) {
+  constexpr const char* kNames[] = {"is unknown",        "is dependent on", "is sibling of",
+                                    "is parent of",      "is continuation of",
+                                    "is child of",       "is continued by", "is predecessor to"};
+  return kind < std::size(kNames) ? kNames[kind] : "is unknown";
+}
+
+}  // namespace
+
+void NodeBuilder::OnControl(EventKind kind, const Here& here) {
+  Process& process = ProcessAt(here.process);
+  switch (kind) {
+    case EventKind::kOn:
+    case EventKind::kResume: Cover(here.process, here.moment, /*begin_again=*/true); break;
+    case EventKind::kOff:
+      process.counted_events = event_.U64(Field::kEvents);
+      process.counted_lost = event_.U64(Field::kLost);
+      process.cost_ns = event_.U64(Field::kCostNs);
+      [[fallthrough]];
+    case EventKind::kPause:
+      // Paused and then switched off: coverage ended at the pause.
+      if (!process.pending_end.has_value()) process.pending_end = here.moment;
+      process.end_known = true;
+      break;
+    default: break;
+  }
+}
+
+void NodeBuilder::AddId(const char* key, IttId id, std::vector<Argument>* arguments) {
+  if (!id) return;
+  const auto add = [&](std::string_view name, uint64_t value) {
+    Argument argument;
+    argument.key = emitter_->Text(name);
+    argument.kind = Argument::Kind::kUint;
+    argument.u = value;
+    arguments->push_back(argument);
+  };
+  add(key, id.d1);
+  if (id.d2 != 0 || id.d3 != 0) add(absl::StrCat(key, ".d2"), id.d2);
+  if (id.d3 != 0) add(absl::StrCat(key, ".d3"), id.d3);
+}
+
+void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
+                               std::vector<Argument>* arguments) {
+  for (const FieldValue& value : values) {
+    Argument argument;
+    argument.key = key;  // an array repeats its key
+    switch (value.type) {
+      case FieldType::kSigned:
+        argument.kind = Argument::Kind::kInt;
+        argument.i = value.s;
+        break;
+      case FieldType::kReal:
+        argument.kind = Argument::Kind::kReal;
+        argument.d = value.d;
+        break;
+      case FieldType::kEnum:
+      case FieldType::kString:
+        if (value.type == FieldType::kString || !value.text.empty()) {
+          argument.kind = Argument::Kind::kText;
+          argument.text = emitter_->Text(value.text);
+          break;
+        }
+        [[fallthrough]];
+      case FieldType::kUnsigned:
+        argument.kind = Argument::Kind::kUint;
+        argument.u = value.u;
+        break;
+      default: continue;
+    }
+    arguments->push_back(argument);
+  }
+}
+
+void NodeBuilder::OnTask(EventKind kind, const Here& here) {
+  ThreadSpans::Task task;
+  task.name_id = event_.U32(Field::kName);
+  task.domain_id = event_.U32(Field::kDomain);
+  task.depth = static_cast<uint16_t>(event_.U64(Field::kDepth));
+  task.id = event_.Id();
+  task.category = NameText(here.process, task.domain_id);
+  const uint64_t function = event_.U64(Field::kFn);
+  const std::string_view text = event_.Text(Field::kName);
+  if (!text.empty()) {
+    task.name = emitter_->Text(text);
+  } else if (task.name_id != 0) {
+    task.name = NameText(here.process, task.name_id);
+  } else {
+    task.name = emitter_->Text(function != 0 ? absl::StrFormat("function 0x%x", function)
+                                             : std::string("unnamed task"));
+  }
+  ThreadSpans& spans = *ThreadAt(here.thread).spans;
+  if (kind == EventKind::kTaskEnd) {
+    spans.End(task, here.moment);
+    return;
+  }
+  Span* span = spans.Begin(task, here.moment);
+  if (span == nullptr) return;
+  AddId("id", task.id, &span->arguments);
+  AddId("parent id", event_.ParentId(), &span->arguments);
+  if (function != 0) {
+    Argument argument;
+    argument.key = emitter_->Text("function");
+    argument.kind = Argument::Kind::kText;
+    argument.text = emitter_->Text(absl::StrFormat("0x%x", function));
+    span->arguments.push_back(argument);
+  }
+}
+
+void NodeBuilder::OnAsync(EventKind kind, const Here& here) {
+  Process& process = ProcessAt(here.process);
+  const uint32_t name_id = event_.U32(Field::kName);
+  const uint32_t domain_id = event_.U32(Field::kDomain);
+  AsyncSpans::Key key;
+  AsyncSpans::Label label;
+  label.category = NameText(here.process, domain_id);
+  bool begin = false;
+  switch (kind) {
+    case EventKind::kTaskBeginOverlapped:
+    case EventKind::kTaskEndOverlapped:
+      key = {kOverlappedGroup, domain_id, event_.Id()};
+      label.name = NameText(here.process, name_id);
+      label.group_name = "overlapped tasks";
+      begin = kind == EventKind::kTaskBeginOverlapped;
+      break;
+    case EventKind::kFrameBegin:
+    case EventKind::kFrameEnd:
+      key = {kFrameGroup, domain_id, event_.Id()};
+      label.name = label.category;
+      label.group_name = "frames";
+      begin = kind == EventKind::kFrameBegin;
+      break;
+    default:
+      key = {kUserEventGroup, name_id, {}};
+      label.name = NameText(here.process, name_id);
+      label.group_name = "user events";
+      begin = kind == EventKind::kEventStart;
+      break;
+  }
+  if (!begin) {
+    process.async->End(key, label, here.moment);
+    return;
+  }
+  Span* span = process.async->Begin(key, label, here.moment);
+  AddId("id", event_.Id(), &span->arguments);
+  AddId("parent id", event_.ParentId(), &span->arguments);
+}
+
+void NodeBuilder::OnFrameSubmit(const Here& here) {
+  Process& process = ProcessAt(here.process);
+  AsyncSpans::Label label;
+  label.category = NameText(here.process, event_.U32(Field::kDomain));
+  label.name = label.category;
+  label.group_name = "frames";
+  const auto begin_ns = static_cast<int64_t>(event_.U64(Field::kBegin));
+  const auto end_ns = static_cast<int64_t>(event_.U64(Field::kEnd));
+  // Times in the trace clock that the program made up itself: only what can be is drawn.
+  if (begin_ns <= 0 || begin_ns > end_ns || end_ns > here.moment.node.ns) return;
+  process.async->Whole(label, At(begin_ns), At(end_ns));
+}
+
+void NodeBuilder::OnMetadata(EventKind kind, const Here& here) {
+  const IttId id = event_.Id();
+  const auto depth = static_cast<uint16_t>(event_.U64(Field::kDepth));
+  const TextId key = NameText(here.process, event_.U32(Field::kKey));
+  std::vector<Argument> arguments;
+  if (kind == EventKind::kMetadata) {
+    AddArguments(key, event_.Values(Field::kValues), &arguments);
+  } else {
+    Argument argument;
+    argument.key = key;
+    argument.kind = Argument::Kind::kText;
+    argument.text = kind == EventKind::kMetadataName
+                        ? NameText(here.process, event_.U32(Field::kText))
+                        : emitter_->Text(event_.Text(Field::kText));
+    arguments.push_back(argument);
+  }
+  ThreadSpans& spans = *ThreadAt(here.thread).spans;
+  Span* span = spans.FindOpen(id, depth);
+  if (span == nullptr && id) span = ProcessAt(here.process).async->FindOpen(id);
+  for (size_t i = 0; span == nullptr && id && i < threads_.size(); ++i) {
+    if (threads_[i].spans != nullptr && threads_[i].process == here.process) {
+      span = threads_[i].spans->FindOpen(id, depth);
+    }
+  }
+  if (span != nullptr) {
+    span->arguments.insert(span->arguments.end(), arguments.begin(), arguments.end());
+    return;
+  }
+  // Its task is not open, or its begin was lost: shown where it was said, not guessed at.
+  Instant instant;
+  instant.track = spans.track();
+  instant.name = emitter_->Text("metadata");
+  instant.category = NameText(here.process, event_.U32(Field::kDomain));
+  instant.time = here.moment.timeline;
+  instant.node_time = here.moment.node;
+  instant.arguments = std::move(arguments);
+  emitter_->Push(instant);
+}
+
+void NodeBuilder::OnMarker(const Here& here) {
+  const uint64_t scope = event_.U64(Field::kScope);
+  const bool of_process = scope == kScopeGlobal || scope == kScopeTrackGroup;
+  Instant instant;
+  instant.track =
+      of_process ? ProcessAt(here.process).track : ThreadAt(here.thread).spans->track();
+  instant.name = NameText(here.process, event_.U32(Field::kName));
+  instant.category = NameText(here.process, event_.U32(Field::kDomain));
+  instant.time = here.moment.timeline;
+  instant.node_time = here.moment.node;
+  AddId("id", event_.Id(), &instant.arguments);
+  emitter_->Push(instant);
+}
+
+void NodeBuilder::OnCounter(const Here& here) {
+  Process& process = ProcessAt(here.process);
+  const std::pair key{event_.U32(Field::kDomain), event_.U32(Field::kName)};
+  auto found = process.counters.find(key);
+  if (found == process.counters.end()) {
+    const ProcessEntry& entry = tables_.processes()[here.process];
+    const std::string_view domain = entry.Name(key.first);
+    const std::string_view name = entry.Name(key.second);
+    Track track;
+    track.parent = process.track;
+    track.kind = TrackKind::kCounter;
+    track.name = domain.empty() ? std::string() : std::string(domain) + " · ";
+    track.name += name.empty() ? absl::StrCat("counter #", key.second) : std::string(name);
+    track.node = index_;
+    track.process = entry.key;
+    found = process.counters.emplace(key, emitter_->AddTrack(std::move(track))).first;
+  }
+  emitter_->Push(CounterValue{found->second, here.moment.timeline, event_.Real(Field::kValue)});
+}
+
+void NodeBuilder::OnRelation(const Here& here) {
+  Instant instant;
+  instant.track = ThreadAt(here.thread).spans->track();
+  instant.name = emitter_->Text(absl::StrCat("relation: ", RelationName(event_.U64(Field::kKind))));
+  instant.category = NameText(here.process, event_.U32(Field::kDomain));
+  instant.time = here.moment.timeline;
+  instant.node_time = here.moment.node;
+  AddId("id", event_.Id(), &instant.arguments);
+  AddId("other id", event_.OtherId(), &instant.arguments);
+  emitter_->Push(instant);
+}
+
+void NodeBuilder::OnSync(const Here& here) {
+  Process& process = ProcessAt(here.process);
+  const uint64_t kind = event_.U64(Field::kKind);
+  const uint32_t name_id = event_.U32(Field::kName);
+  const uint32_t thread_key = tables_.threads()[here.thread].thread_key;
+  const uint64_t object = event_.U64(Field::kObject);
+  const AsyncSpans::Key key{kWaitGroup, thread_key, {object, 1, 0}};
+  AsyncSpans::Label label;
+  label.name = name_id != 0 ? NameText(here.process, name_id)
+                            : emitter_->Text(absl::StrFormat("object 0x%x", object));
+  label.category = emitter_->Text("sync");
+  label.group_name = "waits";
+  if (kind == kSyncPrepare) {
+    process.async->Begin(key, label, here.moment);
+    return;
+  }
+  const bool ends_wait = kind == kSyncCancel || kind == kSyncAcquired;
+  if (ends_wait && process.async->IsOpen(key)) {
+    process.async->End(key, label, here.moment);
+    return;
+  }
+  Instant instant;  // acquired without waiting, or releasing
+  instant.track = ThreadAt(here.thread).spans->track();
+  instant.name = label.name;
+  instant.category = label.category;
+  instant.time = here.moment.timeline;
+  instant.node_time = here.moment.node;
+  emitter_->Push(instant);
+}
+
+void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
+  // The gate does not hold providers that are not ours: they are cut by time.
+  if (options_.window.has_value() &&
+      (head.time < options_.window->begin || head.time >= options_.window->end)) {
+    return;
+  }
+  int32_t pid = 0;
+  int32_t tid = 0;
+  std::string_view command;
+  Instant instant;
+  for (const FieldValue& value : event_.all()) {
+    const std::string& name = value.field->name;
+    if (value.field->scope == FieldScope::kPayload) {
+      if (name.empty()) continue;
+      AddArguments(emitter_->Text(name), {&value, 1}, &instant.arguments);
+    } else if (name == "vpid") {
+      pid = static_cast<int32_t>(value.AsUnsigned());
+    } else if (name == "vtid") {
+      tid = static_cast<int32_t>(value.AsUnsigned());
+    } else if (name == "procname") {
+      command = value.text;
+    }
+  }
+  const uint32_t owner = sources_[head.source].owner;
+  if (tid != 0) {
+    const uint32_t thread = tables_.ThreadForPid(owner, pid, tid, command);
+    instant.track = ThreadAt(thread).spans->track();
+    sources_[head.source].losses->Seen(thread, head.record->time_ns);
+  } else {
+    instant.track = CpuTrack(head.source);
+  }
+  instant.name = emitter_->Text(head.record->event_class->name);
+  const size_t colon = head.record->event_class->name.find(':');
+  instant.category = emitter_->Text(head.record->event_class->name.substr(
+      0, colon == std::string::npos ? 0 : colon));
+  instant.time = head.time;
+  instant.node_time = {node_.placement->clock(), head.record->time_ns};
+  emitter_->Push(instant);
+}
+
+}  // namespace syncline::timeline

@@ -1,0 +1,114 @@
+// What the builder gets of one node, and what it says of it afterwards. Plain values, filled by whoever
+// knows the files (recording.json, control blocks, trace directories).
+#ifndef SYNCLINE_TIMELINE_NODE_INPUT_H_
+#define SYNCLINE_TIMELINE_NODE_INPUT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/event_cursor.h"
+#include "common/identity.h"
+#include "common/loss.h"
+#include "common/time.h"
+#include "timeline/placement.h"
+
+namespace syncline::timeline {
+
+// Kinds of names (docs/event-schema.md, syncline:name).
+struct KnownName {
+  uint8_t kind = 0;
+  std::string text;
+};
+
+struct KnownThread {
+  uint32_t key = 0;  // as events carry it
+  int32_t tid = 0;
+  std::string name;
+};
+
+// A process as its control block and the recording describe it. -1, 0, "": unknown.
+struct KnownProcess {
+  ProcessKey key;            // key.node is filled in by the builder
+  uint32_t uid = 0;
+  uint32_t process_key = 0;  // as events carry it
+  std::string command_line;
+  std::string job;
+  std::string incarnation;
+  std::string role;
+  int32_t rank = -1;
+  int32_t world_size = -1;
+  std::optional<int64_t> on_ns;            // trace clock; for when the events that say so were lost
+  std::optional<int64_t> off_ns;
+  std::optional<uint64_t> counted_events;  // by the process itself, in this recording
+  std::optional<uint64_t> counted_lost;
+  std::optional<uint64_t> cost_ns;
+  std::unordered_map<uint32_t, KnownName> names;
+  std::vector<KnownThread> threads;
+};
+
+// An interval in the trace clock.
+struct ClockInterval {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+struct NodeInput {
+  std::string name;
+  std::vector<TraceReader*> readers;    // outlive the builder
+  Placement* placement = nullptr;       // of the readers' clock; outlives the builder
+  std::vector<KnownProcess> processes;
+  // Found before any event was read: directories that are no trace, unreadable streams. An empty
+  // interval means all of the window.
+  std::vector<Loss> losses;
+  std::vector<std::pair<std::string, std::string>> facts;  // of the node, for people
+};
+
+// Losses of one source and reason, added up.
+struct LossTotal {
+  LossReason reason = LossReason::kDiscardedEvents;
+  std::string source;
+  std::string detail;                 // of the first
+  uint64_t intervals = 0;
+  std::optional<uint64_t> count;      // events or packets; nullopt: unknown in part
+  TimelineTime begin;                 // of the first
+  TimelineTime end;                   // of the last
+};
+
+struct ProcessResult {
+  ProcessKey key;
+  std::string name;                   // of its track
+  std::string command_line;
+  std::string job;
+  std::string role;
+  int32_t rank = -1;
+  int32_t world_size = -1;
+  std::vector<ClockInterval> coverage;     // in the trace clock
+  bool end_known = false;             // it said off; else coverage ends at its last event
+  uint64_t found_events = 0;
+  std::optional<uint64_t> counted_events;
+  std::optional<uint64_t> counted_lost;
+  std::optional<uint64_t> cost_ns;
+  uint32_t threads = 0;
+};
+
+struct NodeResult {
+  std::string name;
+  uint32_t index = 0;
+  uint64_t streams = 0;
+  uint64_t events = 0;                // all but canaries
+  uint64_t foreign_events = 0;        // of providers that are not ours
+  uint64_t undecodable_events = 0;
+  uint64_t recovered = 0;             // stacks that had to find themselves again
+  std::optional<ClockInterval> seen;  // first and last event, trace clock
+  std::vector<ProcessResult> processes;
+  std::vector<LossTotal> losses;
+};
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_NODE_INPUT_H_

@@ -1,0 +1,78 @@
+// Who is who on one node: thread and process keys, names, found by a first walk over the node's streams.
+//
+// Two walks instead of one, because an announcement may be late: another thread's stream may hold it, or
+// it was lost and only the control block knows. The first walk decodes announcements only.
+//
+// Keys of events are unique among the processes of one *owner* of buffers: a user (buffers per user), a
+// process (buffers per process), or, without that information, one trace directory.
+#ifndef SYNCLINE_TIMELINE_NODE_TABLES_H_
+#define SYNCLINE_TIMELINE_NODE_TABLES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "timeline/node_input.h"
+#include "timeline/schema.h"
+
+namespace syncline::timeline {
+
+struct ProcessEntry {
+  uint32_t owner = 0;
+  uint32_t process_key = 0;
+  ProcessKey key;                        // pid 0: unknown
+  const KnownProcess* known = nullptr;
+  std::unordered_map<uint32_t, KnownName> announced;
+
+  // The control block's name first, then the announced one; empty when there is none.
+  std::string_view Name(uint32_t id) const;
+};
+
+struct ThreadEntry {
+  uint32_t thread_key = 0;
+  uint32_t process = 0;                  // index into NodeTables::processes
+  int32_t tid = 0;
+  std::string name;
+  bool name_is_known = false;            // from the control block, which is newest: it was read last
+};
+
+class NodeTables {
+ public:
+  static absl::StatusOr<NodeTables> Scan(const NodeInput& node, uint32_t node_index);
+
+  const std::vector<ProcessEntry>& processes() const { return processes_; }
+  const std::vector<ThreadEntry>& threads() const { return threads_; }
+  uint32_t owner_of_reader(size_t reader) const { return owner_of_reader_[reader]; }
+
+  // Makes the entry when the key was never announced.
+  uint32_t ThreadFor(uint32_t owner, uint32_t thread_key);
+  uint32_t ProcessFor(uint32_t owner, uint32_t process_key);
+  // A thread that foreign events name by their vpid and vtid contexts.
+  uint32_t ThreadForPid(uint32_t owner, int32_t pid, int32_t tid, std::string_view command);
+
+ private:
+  void AddOwners(const NodeInput& node);
+  void AddKnown(const NodeInput& node);
+  absl::Status ScanReader(TraceReader* reader, uint32_t owner);
+  void Announce(uint32_t owner, EventKind kind, const EventReader& event);
+
+  uint32_t node_index_ = 0;
+  const NodeInput* node_ = nullptr;
+  std::vector<ProcessEntry> processes_;
+  std::vector<ThreadEntry> threads_;
+  std::vector<uint32_t> owner_of_reader_;
+  std::vector<std::string> owners_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> process_by_key_;  // (owner, key)
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> thread_by_key_;
+  std::map<std::pair<int32_t, int32_t>, uint32_t> thread_by_pid_;     // (pid, tid), foreign
+  std::map<int32_t, uint32_t> process_by_pid_;
+};
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_NODE_TABLES_H_

@@ -1,0 +1,165 @@
+// Tracks and names of a node.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/text.h"
+#include "timeline/node_builder.h"
+
+namespace syncline::timeline {
+namespace {
+
+constexpr size_t kCommandBytesMax = 48;  // of a track's name; the whole is among its facts
+
+// "python train.py --lr 1" from "/usr/bin/python train.py --lr 1".
+std::string ShortCommand(std::string_view command) {
+  const size_t blank = command.find(' ');
+  const size_t slash = command.substr(0, blank).rfind('/');
+  std::string text(slash == std::string_view::npos ? command : command.substr(slash + 1));
+  if (text.size() > kCommandBytesMax) {
+    size_t cut = kCommandBytesMax;
+    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;  // whole UTF-8
+    text.resize(cut);
+    text += "…";
+  }
+  return text;
+}
+
+std::string ProcessName(const std::string& node, const ProcessEntry& process) {
+  std::string name = node;
+  const KnownProcess* known = process.known;
+  if (known != nullptr && known->rank >= 0) absl::StrAppend(&name, " · rank ", known->rank);
+  if (known != nullptr && !known->command_line.empty()) {
+    absl::StrAppend(&name, " · ", ShortCommand(known->command_line));
+  } else if (process.key.pid != 0) {
+    absl::StrAppend(&name, " · pid ", process.key.pid);
+  } else {
+    absl::StrAppend(&name, " · unknown process");
+  }
+  return name;
+}
+
+void AddFacts(const ProcessEntry& process, Track* track) {
+  auto& facts = track->facts;
+  if (process.key.pid != 0) facts.emplace_back("pid", absl::StrCat(process.key.pid));
+  if (process.key.pid_namespace != 0) {
+    facts.emplace_back("pid namespace", absl::StrCat(process.key.pid_namespace));
+  }
+  if (process.key.start_ticks != 0) {
+    facts.emplace_back("start ticks", absl::StrCat(process.key.start_ticks));
+  }
+  const KnownProcess* known = process.known;
+  if (known == nullptr) return;
+  facts.emplace_back("uid", absl::StrCat(known->uid));
+  if (!known->job.empty()) facts.emplace_back("job", known->job);
+  if (!known->incarnation.empty()) facts.emplace_back("incarnation", known->incarnation);
+  if (known->rank >= 0) facts.emplace_back("rank", absl::StrCat(known->rank));
+  if (known->world_size >= 0) facts.emplace_back("world size", absl::StrCat(known->world_size));
+  if (!known->role.empty()) facts.emplace_back("role", known->role);
+  if (!known->command_line.empty()) facts.emplace_back("command line", known->command_line);
+}
+
+}  // namespace
+
+Moment NodeBuilder::At(int64_t clock_ns) {
+  return {{node_.placement->clock(), clock_ns}, node_.placement->At(clock_ns)};
+}
+
+void NodeBuilder::AddNodeTrack() {
+  Track track;
+  track.kind = TrackKind::kNode;
+  track.name = node_.name;
+  track.node = index_;
+  track.facts = node_.facts;
+  node_track_ = emitter_->AddTrack(std::move(track));
+}
+
+NodeBuilder::Process& NodeBuilder::ProcessAt(uint32_t index) {
+  if (processes_.size() <= index) processes_.resize(index + 1);
+  Process& process = processes_[index];
+  if (process.track != kNoTrack) return process;
+  const ProcessEntry& entry = tables_.processes()[index];
+  process.name = ProcessName(node_.name, entry);
+  Track track;
+  track.parent = node_track_;
+  track.kind = TrackKind::kProcess;
+  track.name = process.name;
+  track.node = index_;
+  track.process = entry.key;
+  AddFacts(entry, &track);
+  Track prototype;
+  prototype.node = index_;
+  prototype.process = entry.key;
+
+  ProcessKey key = entry.key;
+  if (options_.keys_without_node) key.node = 0;
+  const auto shared = shared_->find(key);
+  const bool identified = key.pid != 0;
+  if (identified && shared != shared_->end()) {
+    process.track = shared->second;
+  } else {
+    process.track = emitter_->AddTrack(std::move(track));
+    if (identified) (*shared_)[key] = process.track;
+  }
+  process.async = std::make_unique<AsyncSpans>(emitter_, process.track, std::move(prototype));
+  return process;
+}
+
+NodeBuilder::Thread& NodeBuilder::ThreadAt(uint32_t index) {
+  if (threads_.size() <= index) threads_.resize(index + 1);
+  Thread& thread = threads_[index];
+  if (thread.spans != nullptr) return thread;
+  const ThreadEntry& entry = tables_.threads()[index];
+  thread.process = entry.process;
+  Process& process = ProcessAt(entry.process);
+  ++process.threads;
+  Track track;
+  track.parent = process.track;
+  track.kind = TrackKind::kThread;
+  track.node = index_;
+  track.process = tables_.processes()[entry.process].key;
+  track.tid = entry.tid;
+  if (!entry.name.empty()) {
+    track.name = entry.name;
+  } else if (entry.tid != 0) {
+    track.name = absl::StrCat("thread ", entry.tid);
+  } else {
+    track.name = absl::StrCat("thread key ", entry.thread_key);
+  }
+  thread.spans = std::make_unique<ThreadSpans>(emitter_, emitter_->AddTrack(std::move(track)));
+  if (process.covered_since.has_value()) thread.spans->CoverageBegins(*process.covered_since);
+  return thread;
+}
+
+TrackId NodeBuilder::CpuTrack(uint32_t source) {
+  Source& entry = sources_[source];
+  if (entry.cpu_track != kNoTrack) return entry.cpu_track;
+  Track track;
+  track.parent = node_track_;
+  track.kind = TrackKind::kAsync;
+  track.name = entry.name;
+  track.node = index_;
+  entry.cpu_track = emitter_->AddTrack(std::move(track));
+  return entry.cpu_track;
+}
+
+TextId NodeBuilder::NameText(uint32_t process, uint32_t id) {
+  if (id == 0) return kNoText;
+  TextId& text = ProcessAt(process).texts[id];
+  if (text != kNoText) return text;
+  const std::string_view name = tables_.processes()[process].Name(id);
+  text = name.empty() ? emitter_->Text(absl::StrCat("name #", id)) : emitter_->Text(name);
+  return text;
+}
+
+void NodeBuilder::PushHole(TrackId track, const Loss& loss) {
+  Hole hole;
+  hole.track = track;
+  hole.begin = At(loss.begin_ns).timeline;
+  hole.end = std::max(hole.begin, At(loss.end_ns).timeline);
+  hole.loss = loss;
+  emitter_->Push(hole);
+}
+
+}  // namespace syncline::timeline

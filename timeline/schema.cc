@@ -1,0 +1,170 @@
+#include "timeline/schema.h"
+
+#include <algorithm>
+
+namespace syncline::timeline {
+namespace {
+
+struct KindName {
+  std::string_view name;
+  EventKind kind;
+};
+
+constexpr KindName kKinds[] = {
+    {"syncline:canary", EventKind::kCanary},
+    {"syncline:on", EventKind::kOn},
+    {"syncline:off", EventKind::kOff},
+    {"syncline:pause", EventKind::kPause},
+    {"syncline:resume", EventKind::kResume},
+    {"syncline:thread", EventKind::kThread},
+    {"syncline:name", EventKind::kName},
+    {"syncline_itt:task_begin", EventKind::kTaskBegin},
+    {"syncline_itt:task_begin_id", EventKind::kTaskBegin},
+    {"syncline_itt:task_begin_fn", EventKind::kTaskBegin},
+    {"syncline_itt:task_begin_text", EventKind::kTaskBegin},
+    {"syncline_itt:task_end", EventKind::kTaskEnd},
+    {"syncline_itt:task_begin_overlapped", EventKind::kTaskBeginOverlapped},
+    {"syncline_itt:task_end_overlapped", EventKind::kTaskEndOverlapped},
+    {"syncline_itt:metadata_i64", EventKind::kMetadata},
+    {"syncline_itt:metadata_u64", EventKind::kMetadata},
+    {"syncline_itt:metadata_f64", EventKind::kMetadata},
+    {"syncline_itt:metadata_text", EventKind::kMetadataText},
+    {"syncline_itt:metadata_name", EventKind::kMetadataName},
+    {"syncline_itt:marker", EventKind::kMarker},
+    {"syncline_itt:frame_begin", EventKind::kFrameBegin},
+    {"syncline_itt:frame_end", EventKind::kFrameEnd},
+    {"syncline_itt:frame_submit", EventKind::kFrameSubmit},
+    {"syncline_itt:counter_i64", EventKind::kCounter},
+    {"syncline_itt:counter_u64", EventKind::kCounter},
+    {"syncline_itt:counter_f64", EventKind::kCounter},
+    {"syncline_itt:event_start", EventKind::kEventStart},
+    {"syncline_itt:event_end", EventKind::kEventEnd},
+    {"syncline_itt:relation", EventKind::kRelation},
+    {"syncline_itt:sync", EventKind::kSync},
+};
+
+// In the order of enum Field.
+constexpr std::string_view kFieldNames[] = {
+    "thread", "process", "domain",      "name",       "depth",  "d1",   "d2",      "d3", "p1",
+    "p2",     "p3",      "e1",          "e2",         "e3",     "fn",   "tid",     "pid", "pidns",
+    "start_ticks", "generation", "events", "lost",    "cost_ns", "id",  "kind",    "text", "scope",
+    "begin",  "end",     "value",       "values",     "key",    "object",
+};
+static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
+
+}  // namespace
+
+EventKind KindOf(std::string_view event_name) {
+  for (const KindName& entry : kKinds) {
+    if (entry.name == event_name) return entry.kind;
+  }
+  return EventKind::kForeign;
+}
+
+size_t SubtreeSize(std::span<const FieldValue> values) {
+  size_t left = 1;
+  size_t size = 0;
+  while (left > 0 && size < values.size()) {
+    left += values[size].count;
+    --left;
+    ++size;
+  }
+  return size;
+}
+
+EventReader::Binding& EventReader::BindingFor(const EventClass* event_class) {
+  if (event_class == last_class_) return *last_binding_;
+  const auto [entry, inserted] = bindings_.try_emplace(event_class);
+  if (inserted) {
+    entry->second.kind = KindOf(event_class->name);
+    entry->second.index.fill(-1);
+  }
+  last_class_ = event_class;
+  last_binding_ = &entry->second;
+  return entry->second;
+}
+
+void EventReader::Locate(Binding* binding) const {
+  // Only direct fields of the payload count. The payload may be given as one struct or flat.
+  binding->index.fill(-1);
+  binding->last_index = -1;
+  for (size_t i = 0; i < values_.size();) {
+    const FieldValue& value = values_[i];
+    const bool is_wrapper = value.type == FieldType::kStruct &&
+                            value.field->scope == FieldScope::kPayload && value.field->name.empty();
+    if (is_wrapper) {
+      ++i;
+      continue;
+    }
+    if (value.field->scope == FieldScope::kPayload) {
+      const auto* name = std::find(std::begin(kFieldNames), std::end(kFieldNames),
+                                   std::string_view(value.field->name));
+      if (name != std::end(kFieldNames)) {
+        binding->index[static_cast<size_t>(name - std::begin(kFieldNames))] =
+            static_cast<int32_t>(i);
+        binding->last_index = static_cast<int32_t>(i);
+        binding->last_field = value.field;
+      }
+    }
+    i += SubtreeSize(std::span(values_).subspan(i));
+  }
+  binding->located = true;
+}
+
+bool EventReader::Decode(EventCursor* cursor, const EventRecord& record) {
+  Binding& binding = BindingFor(record.event_class);
+  if (!cursor->Decode(record, &values_)) return false;
+  // Positions move only behind fields of variable size, which our events have at their end; a trace
+  // with such contexts is located anew each time.
+  const bool moved = binding.last_index >= 0 &&
+                     (static_cast<size_t>(binding.last_index) >= values_.size() ||
+                      values_[binding.last_index].field != binding.last_field);
+  if (!binding.located || moved) Locate(&binding);
+  return true;
+}
+
+const FieldValue* EventReader::Find(Field field) const {
+  if (last_binding_ == nullptr) return nullptr;
+  const int32_t index = last_binding_->index[static_cast<size_t>(field)];
+  return index < 0 ? nullptr : &values_[static_cast<size_t>(index)];
+}
+
+uint64_t EventReader::U64(Field field) const {
+  const FieldValue* value = Find(field);
+  if (value == nullptr) return 0;
+  switch (value->type) {
+    case FieldType::kUnsigned:
+    case FieldType::kSigned:
+    case FieldType::kEnum: return value->AsUnsigned();
+    default: return 0;
+  }
+}
+
+double EventReader::Real(Field field) const {
+  const FieldValue* value = Find(field);
+  if (value == nullptr) return 0;
+  switch (value->type) {
+    case FieldType::kReal: return value->d;
+    case FieldType::kSigned: return static_cast<double>(value->s);
+    case FieldType::kUnsigned: return static_cast<double>(value->u);
+    default: return 0;
+  }
+}
+
+std::string_view EventReader::Text(Field field) const {
+  const FieldValue* value = Find(field);
+  if (value == nullptr || value->type != FieldType::kString) return {};
+  return value->text;
+}
+
+std::span<const FieldValue> EventReader::Values(Field field) const {
+  const FieldValue* value = Find(field);
+  if (value == nullptr) return {};
+  const std::span<const FieldValue> rest(value, values_.data() + values_.size() - value);
+  if (value->type == FieldType::kArray) {
+    return rest.subspan(1, std::min<size_t>(value->count, rest.size() - 1));
+  }
+  return rest.first(1);
+}
+
+}  // namespace syncline::timeline

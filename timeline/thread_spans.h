@@ -1,0 +1,115 @@
+// The nested tasks of one thread, in the presence of loss.
+//
+// Begin and end events both carry name and depth, so the stack finds itself again after events were
+// lost, and never invents a duration:
+//   - what must have ended unseen is closed at the last instant it was surely open: where the loss
+//     began, or, without a declared loss, where the thread was last seen inside it (clipped_end);
+//   - a level whose begin was not seen is a *placeholder*: nothing is pushed until its end tells the
+//     name; then it is pushed late, from the first instant it was known open (clipped_begin). On a thread
+//     without loss that is the start of coverage: the task was open when the recording began;
+//   - a placeholder whose end is not seen either leaves nothing.
+//
+// Worked example, the two events in brackets lost:
+//   begin a 0 @10, loss from @15, [end a 0 @20], [begin b 0 @30], begin c 1 @40, end c 1 @50, end b 0 @60
+//   a stays open until its level is closed under another name: [10, 15], end clipped; c [40, 50];
+//   b is known from its end alone: [60, 60], begin clipped.
+//
+// Thread-safety: one thread.
+#ifndef SYNCLINE_TIMELINE_THREAD_SPANS_H_
+#define SYNCLINE_TIMELINE_THREAD_SPANS_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "timeline/emitter.h"
+#include "timeline/schema.h"
+#include "timeline/sink.h"
+
+namespace syncline::timeline {
+
+// An instant in both of its forms.
+struct Moment {
+  NodeTime node;
+  TimelineTime timeline;
+};
+
+class ThreadSpans {
+ public:
+  struct Task {
+    TextId name = kNoText;
+    TextId category = kNoText;
+    // What begin and end are compared by: ids in the process, because a task that is known by its
+    // function or carries its name in the event has a name at its begin only.
+    uint32_t name_id = 0;
+    uint32_t domain_id = 0;
+    uint16_t depth = 0;
+    IttId id;
+  };
+
+  ThreadSpans(Emitter* emitter, TrackId track) : emitter_(emitter), track_(track) {}
+
+  // Coverage of the thread begins (again): tasks that turn out to be open were open since `moment`.
+  void CoverageBegins(const Moment& moment);
+  // Coverage ends: what is open is clipped at `moment`.
+  void CoverageEnds(const Moment& moment);
+  // A loss from `begin` up to `end_ns` (trace clock) may have hit this thread.
+  void Lost(const Moment& begin, int64_t end_ns);
+
+  // Deeper nesting is damage, not a program: such events are ignored and counted as recovered.
+  static constexpr uint16_t kDepthMax = 1024;
+
+  // The new span, for its arguments; valid until the next call. nullptr beyond kDepthMax.
+  Span* Begin(const Task& task, const Moment& moment);
+  void End(const Task& task, const Moment& moment);
+
+  // The open span that metadata belongs to: the one with `id`, or, for no id, the one at `depth`.
+  // nullptr when it is not open (or its begin and thus its place was lost).
+  Span* FindOpen(IttId id, uint16_t depth);
+
+  // Any event of the thread: it is alive and inside its open tasks.
+  void Seen(const Moment& moment);
+
+  // The trace is over: what is open is clipped at the last event seen.
+  void Finish();
+
+  TrackId track() const { return track_; }
+  size_t open_count() const { return stack_.size(); }
+  // How often the stack had to find itself again.
+  uint64_t recovered_count() const { return recovered_count_; }
+
+ private:
+  struct Open {
+    Span span;
+    IttId id;
+    uint32_t name_id = 0;
+    uint32_t domain_id = 0;
+    bool placeholder = false;
+    std::optional<Moment> sure_until;  // a loss followed: open until here, then only perhaps
+    int64_t children_ns = 0;
+  };
+
+  // Fills the levels from the stack's size up to `depth` with placeholders.
+  void FillUpTo(uint16_t depth, const Moment& moment);
+  // Closes the top at the last instant it was surely open, at most `latest`.
+  void CloseTopUnseen(const Moment& latest);
+  // Pushes the end of the top and removes it.
+  void CloseTop(const Moment& end, bool clipped);
+  // The last event, or the top's begin when there was none.
+  Moment LastSeen() const;
+
+  Emitter* emitter_;
+  TrackId track_;
+  std::vector<Open> stack_;  // index = depth
+  Moment last_;              // last event seen
+  bool seen_ = false;
+  // Where placeholders begin while no event showed a lower depth since coverage began.
+  std::optional<Moment> coverage_begin_;
+  uint16_t min_depth_ = 0xffff;  // least depth shown since coverage began
+  int64_t lost_until_ns_ = kUnknownLo;
+  uint64_t recovered_count_ = 0;
+};
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_THREAD_SPANS_H_
