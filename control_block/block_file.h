@@ -1,9 +1,9 @@
 // Bytes of a control block -> facts of a process, its threads and its names.
 //
-// The files are written by the training process (instrumentation/abi/control_block.h) and may be half
-// written, truncated or hostile: every length is checked, every text is cut at its NUL, nothing is trusted.
-// Pure functions over bytes, used by the agent on living processes and by the timeline on the copies that
-// a recording keeps in nodes/<node>/processes/. Thread-safe: no state.
+// The files are written by the training process (instrumentation/abi/control_block.h) and may be
+// half written, truncated or hostile: every length is checked, every text is cut at its NUL,
+// nothing is trusted. Pure functions over bytes, used by the agent on living processes and by the
+// timeline on the copies that a recording keeps in nodes/<node>/processes/. Thread-safe: no state.
 #ifndef SYNCLINE_CONTROL_BLOCK_BLOCK_FILE_H_
 #define SYNCLINE_CONTROL_BLOCK_BLOCK_FILE_H_
 
@@ -37,11 +37,11 @@ enum class ProcessState : uint32_t { kStarting = 0, kLive = 1, kExited = 2 };
 struct ProcessFacts {
   BlockId id;
   uint32_t uid = 0;
-  uint32_t process_key = 0;          // names the process in events
+  uint32_t process_key = 0;  // names the process in events
   ProcessState state = ProcessState::kStarting;
-  uint32_t sources = 0;              // SYNCLINE_SOURCE_* bits
+  uint32_t sources = 0;  // SYNCLINE_SOURCE_* bits
   uint64_t started_monotonic_ns = 0;
-  int32_t rank = -1;                 // -1: unknown, like the next two
+  int32_t rank = -1;  // -1: unknown, like the next two
   int32_t world_size = -1;
   int32_t local_rank = -1;
   std::string job;
@@ -50,17 +50,17 @@ struct ProcessFacts {
   std::string hostname;
   std::string boot_id;
   std::string executable;
-  std::string command_line;          // secrets redacted
+  std::string command_line;  // secrets redacted
 };
 
 // What the process answered to the agent's word.
 struct GateAnswer {
-  uint32_t generation = 0;           // the agent's word as it stands; 0: off
-  uint32_t generation_seen = 0;      // the last value of the gate that the process acted on
-  uint32_t recording_generation = 0; // the recording that the rest is about; 0: never recorded
-  uint64_t on_monotonic_ns = 0;      // its first call after the gate opened
-  uint64_t off_monotonic_ns = 0;     // its first call after the gate closed; 0: still on
-  bool paused = false;               // the program called __itt_pause
+  uint32_t generation = 0;            // the agent's word as it stands; 0: off
+  uint32_t generation_seen = 0;       // the last value of the gate that the process acted on
+  uint32_t recording_generation = 0;  // the recording that the rest is about; 0: never recorded
+  uint64_t on_monotonic_ns = 0;       // its first call after the gate opened
+  uint64_t off_monotonic_ns = 0;      // its first call after the gate closed; 0: still on
+  bool paused = false;                // the program called __itt_pause
   // Of the recording that began at on_monotonic_ns: sums over the slots, less those when it began.
   uint64_t events_since_on = 0;
   uint64_t lost_since_on = 0;
@@ -73,30 +73,37 @@ struct ThreadSlot {
   uint64_t events = 0;
   uint64_t lost = 0;
   uint64_t cost_ns = 0;
-  uint64_t cost_samples = 0;         // 0: cost_ns was never measured
+  uint64_t cost_samples = 0;  // 0: cost_ns was never measured
   std::string name;
 };
 
 struct Block {
   ProcessFacts facts;
   GateAnswer gate;
-  uint64_t names_bytes = 0;          // valid bytes of the names file, as claimed
+  uint64_t names_bytes = 0;  // valid bytes of the names file, as claimed
   uint32_t names_count = 0;
-  uint32_t names_refused = 0;        // names that did not fit the table
-  std::vector<ThreadSlot> threads;   // used slots only
+  uint32_t names_refused = 0;       // names that did not fit the table
+  std::vector<ThreadSlot> threads;  // used slots only
 
-  uint64_t events() const;           // sums over the slots
+  uint64_t events() const;  // sums over the slots
   uint64_t lost() const;
   uint64_t cost_ns() const;
 };
 
-// InvalidArgument: not a control block. DataLoss: too short. FailedPrecondition: an unknown version.
-// A block cut inside the slots gives the whole slots.
+// InvalidArgument: not a control block. DataLoss: too short. FailedPrecondition: an unknown
+// version. A block cut inside the slots gives the whole slots.
 absl::StatusOr<Block> ParseBlock(std::span<const uint8_t> bytes);
 
 // Name kinds of docs/event-schema.md, syncline:name.
 enum class NameKind : uint8_t {
-  kNone = 0, kDomain = 1, kString = 2, kCounter = 3, kFrame = 4, kEvent = 5, kSync = 6, kOther = 7,
+  kNone = 0,
+  kDomain = 1,
+  kString = 2,
+  kCounter = 3,
+  kFrame = 4,
+  kEvent = 5,
+  kSync = 6,
+  kOther = 7,
 };
 
 // The names of one process. Owns its bytes; movable and copyable.
@@ -125,8 +132,8 @@ class NameTable {
   bool damaged_ = false;
 };
 
-// Reads a names file, whole records only. InvalidArgument: not one; FailedPrecondition: unknown version;
-// an empty file is an empty table (the process died while it made it).
+// Reads a names file, whole records only. InvalidArgument: not one; FailedPrecondition: unknown
+// version; an empty file is an empty table (the process died while it made it).
 absl::StatusOr<NameTable> ParseNames(std::span<const uint8_t> bytes);
 
 }  // namespace syncline::control_block

@@ -1,8 +1,9 @@
-// The agent's side of the control block of a running process: find it, read it, open and close its gate.
+// The agent's side of the control block of a running process: find it, read it, open and close its
+// gate.
 //
-// Files are opened with O_NOFOLLOW and must be regular, of the expected owner and closed to others, in a
-// directory of which the same is true. They are read with pread and the gate is written by the kernel
-// (futex), so that a process that truncates its file under us cannot kill us with SIGBUS.
+// Files are opened with O_NOFOLLOW and must be regular, of the expected owner and closed to others,
+// in a directory of which the same is true. They are read with pread and the gate is written by the
+// kernel (futex), so that a process that truncates its file under us cannot kill us with SIGBUS.
 // Not thread-safe per object; different objects are independent.
 #ifndef SYNCLINE_CONTROL_BLOCK_LIVE_BLOCK_H_
 #define SYNCLINE_CONTROL_BLOCK_LIVE_BLOCK_H_
@@ -19,13 +20,14 @@
 
 namespace syncline::control_block {
 
-// Where the libraries of user `uid` put their blocks: `configured` ($SYNCLINE_RUNTIME_DIR) when it is not
-// empty, else /dev/shm/syncline-UID.
+// Where the libraries of user `uid` put their blocks: `configured` ($SYNCLINE_RUNTIME_DIR) when it
+// is not empty, else /dev/shm/syncline-UID.
 std::filesystem::path RuntimeDirectory(uint32_t uid, std::string_view configured = {});
 
-// The blocks in `directory`, sorted. An absent directory has none. PermissionDenied when the directory is
-// a link, belongs to somebody other than `uid`, or is open to others.
-absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory, uint32_t uid);
+// The blocks in `directory`, sorted. An absent directory has none. PermissionDenied when the
+// directory is a link, belongs to somebody other than `uid`, or is open to others.
+absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory,
+                                                uint32_t uid);
 
 // A control block, open. The file stays readable after the process has died or unlinked it.
 class LiveBlock {

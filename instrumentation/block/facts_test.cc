@@ -78,7 +78,8 @@ TEST(FactsTest, TfConfig) {
   EXPECT_STREQ(block.role, "worker");
   EXPECT_EQ(block.rank, 2);
   EXPECT_EQ(block.world_size, 3);
-  const syncline_block named = Facts({{"TF_CONFIG", config}, {"SYNCLINE_ROLE", "left"}, {"RANK", "0"}});
+  const syncline_block named =
+      Facts({{"TF_CONFIG", config}, {"SYNCLINE_ROLE", "left"}, {"RANK", "0"}});
   EXPECT_STREQ(named.role, "left");
   EXPECT_EQ(named.rank, 0);
 }
@@ -92,7 +93,8 @@ TEST(FactsTest, TfConfigTaskFirstAndIndexAsText) {
 }
 
 TEST(FactsTest, BrokenTfConfigIsIgnoredWhereverItEnds) {
-  const std::string config = R"({"cluster":{"worker":["a\"]:1",{"x":[1,2]}]},"task":{"type":"worker","index":1}})";
+  const std::string config =
+      R"({"cluster":{"worker":["a\"]:1",{"x":[1,2]}]},"task":{"type":"worker","index":1}})";
   for (size_t n = 0; n < config.size(); ++n) {
     syncline_tf_task task;
     const std::string cut = config.substr(0, n);

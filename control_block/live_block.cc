@@ -1,0 +1,217 @@
+#include "control_block/live_block.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "common/text.h"
+#include "instrumentation/abi/control_block.h"
+
+namespace syncline::control_block {
+namespace {
+
+constexpr uint64_t kNamesLimitBytes = uint64_t{64} << 20;
+constexpr uint64_t kBlockBytes =
+    sizeof(syncline_block) + SYNCLINE_BLOCK_THREADS * sizeof(syncline_thread_slot);
+constexpr uint64_t kGateOffset = offsetof(syncline_block, generation);
+// The kernel sets a futex word to a 12-bit signed operand.
+constexpr uint32_t kLargestOperand = 2047;
+
+std::string Quoted(const std::filesystem::path& path) {
+  return absl::StrCat("\"", path.string(), "\"");
+}
+
+// The descriptor belongs to a directory or regular file of `uid` that is closed to others.
+absl::Status CheckOwner(int fd, const std::filesystem::path& path, uint32_t uid, mode_t type) {
+  struct stat info;
+  if (::fstat(fd, &info) != 0)
+    return ErrnoStatus(errno, absl::StrCat("Cannot stat ", Quoted(path)));
+  if ((info.st_mode & S_IFMT) != type || info.st_uid != uid || (info.st_mode & 077) != 0) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "Cannot trust ", Quoted(path), ": it must belong to uid ", uid, " alone (owner ",
+        info.st_uid, ", mode 0", absl::Hex(info.st_mode >> 6 & 7), absl::Hex(info.st_mode >> 3 & 7),
+        absl::Hex(info.st_mode & 7), "); remove it and start the job again"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> OpenTrusted(int directory, const std::filesystem::path& path, uint32_t uid,
+                                mode_t type) {
+  const bool is_directory = type == S_IFDIR;
+  // O_NONBLOCK: a pipe planted under the name must not hold us.
+  const int flags =
+      O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (is_directory ? O_RDONLY | O_DIRECTORY : O_RDWR);
+  const int fd = ::openat(directory, is_directory ? path.c_str() : path.filename().c_str(), flags);
+  if (fd < 0) {
+    if (errno == ELOOP || errno == ENOTDIR) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("Cannot trust ", Quoted(path), ": it is a link or not what it should be"));
+    }
+    return ErrnoStatus(errno, absl::StrCat("Cannot open ", Quoted(path)));
+  }
+  const absl::Status trusted = CheckOwner(fd, path, uid, type);
+  if (!trusted.ok()) {
+    ::close(fd);
+    return trusted;
+  }
+  return fd;
+}
+
+absl::StatusOr<std::string> ReadUpTo(int fd, uint64_t limit_bytes, std::string_view what) {
+  std::string bytes(limit_bytes, '\0');
+  uint64_t used = 0;
+  while (used < limit_bytes) {
+    const ssize_t n =
+        ::pread(fd, bytes.data() + used, limit_bytes - used, static_cast<off_t>(used));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, what);
+    if (n == 0) break;
+    used += static_cast<uint64_t>(n);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+std::span<const uint8_t> AsBytes(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+std::filesystem::path RuntimeDirectory(uint32_t uid, std::string_view configured) {
+  if (!configured.empty()) return std::filesystem::path(configured);
+  return absl::StrCat("/dev/shm/syncline-", uid);
+}
+
+absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory,
+                                                uint32_t uid) {
+  std::vector<BlockId> ids;
+  const absl::StatusOr<int> fd = OpenTrusted(AT_FDCWD, directory, uid, S_IFDIR);
+  if (absl::IsNotFound(fd.status())) return ids;
+  if (!fd.ok()) return fd.status();
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(*fd), ::closedir);
+  if (!stream) {
+    const int error_number = errno;
+    ::close(*fd);
+    return ErrnoStatus(error_number, absl::StrCat("Cannot list ", Quoted(directory)));
+  }
+  while (const dirent* entry = ::readdir(stream.get())) {
+    if (const std::optional<BlockId> id = ParseBlockFileName(entry->d_name)) ids.push_back(*id);
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+absl::StatusOr<LiveBlock> LiveBlock::Open(const std::filesystem::path& directory, const BlockId& id,
+                                          uint32_t uid) {
+  SYNCLINE_ASSIGN_OR_RETURN(const int directory_fd, OpenTrusted(AT_FDCWD, directory, uid, S_IFDIR));
+  const absl::StatusOr<int> block_fd =
+      OpenTrusted(directory_fd, directory / BlockFileName(id), uid, S_IFREG);
+  const absl::StatusOr<int> names_fd =
+      OpenTrusted(directory_fd, directory / NamesFileName(id), uid, S_IFREG);
+  ::close(directory_fd);
+  LiveBlock block(directory, id, block_fd.ok() ? *block_fd : -1, names_fd.ok() ? *names_fd : -1);
+  SYNCLINE_RETURN_IF_ERROR(block_fd);
+  SYNCLINE_RETURN_IF_ERROR(names_fd);
+  SYNCLINE_RETURN_IF_ERROR(block.Read());
+  return block;
+}
+
+LiveBlock::LiveBlock(LiveBlock&& other) noexcept
+    : directory_(std::move(other.directory_)),
+      id_(other.id_),
+      block_fd_(std::exchange(other.block_fd_, -1)),
+      names_fd_(std::exchange(other.names_fd_, -1)),
+      gate_page_(std::exchange(other.gate_page_, nullptr)) {}
+
+LiveBlock& LiveBlock::operator=(LiveBlock&& other) noexcept {
+  std::swap(directory_, other.directory_);
+  std::swap(id_, other.id_);
+  std::swap(block_fd_, other.block_fd_);
+  std::swap(names_fd_, other.names_fd_);
+  std::swap(gate_page_, other.gate_page_);
+  return *this;
+}
+
+LiveBlock::~LiveBlock() {
+  if (block_fd_ >= 0) ::close(block_fd_);
+  if (names_fd_ >= 0) ::close(names_fd_);
+  if (gate_page_ != nullptr) ::munmap(gate_page_, sizeof(syncline_block));
+}
+
+absl::StatusOr<std::string> LiveBlock::ReadBlockBytes() const {
+  return ReadUpTo(block_fd_, kBlockBytes,
+                  absl::StrCat("Cannot read ", Quoted(directory_ / BlockFileName(id_))));
+}
+
+absl::StatusOr<Block> LiveBlock::Read() const {
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string bytes, ReadBlockBytes());
+  absl::StatusOr<Block> block = ParseBlock(AsBytes(bytes));
+  if (!block.ok()) {
+    return WithContext(block.status(),
+                       absl::StrCat("Cannot read ", Quoted(directory_ / BlockFileName(id_))));
+  }
+  if (block->facts.id != id_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quoted(directory_ / BlockFileName(id_)),
+                     " describes another process: ", BlockFileName(block->facts.id)));
+  }
+  return block;
+}
+
+absl::StatusOr<std::string> LiveBlock::ReadNamesBytes() const {
+  SYNCLINE_ASSIGN_OR_RETURN(const Block block, Read());
+  return ReadUpTo(names_fd_, std::min(block.names_bytes, kNamesLimitBytes),
+                  absl::StrCat("Cannot read ", Quoted(directory_ / NamesFileName(id_))));
+}
+
+absl::Status LiveBlock::SetGeneration(uint32_t generation) {
+  const std::string what = absl::StrCat("Cannot switch process ", id_.pid);
+  if (gate_page_ == nullptr) {
+    void* page =
+        ::mmap(nullptr, sizeof(syncline_block), PROT_READ | PROT_WRITE, MAP_SHARED, block_fd_, 0);
+    if (page == MAP_FAILED) return ErrnoStatus(errno, what);
+    gate_page_ = page;
+  }
+  auto* word = static_cast<uint8_t*>(gate_page_) + kGateOffset;
+  if (generation <= kLargestOperand) {
+    // The kernel writes the word, in one piece, and wakes: where the page is gone this is an error
+    // (EFAULT), where a store of our own would be SIGBUS.
+    const uint32_t set = FUTEX_OP(FUTEX_OP_SET, generation, FUTEX_OP_CMP_GE, 0);
+    if (::syscall(SYS_futex, word, FUTEX_WAKE_OP, INT_MAX, INT_MAX, word, set) < 0) {
+      return ErrnoStatus(errno, what);
+    }
+    return absl::OkStatus();
+  }
+  // Larger numbers in two steps; a process that sees a torn word looks again before it acts.
+  const ssize_t n = ::pwrite(block_fd_, &generation, sizeof generation, kGateOffset);
+  if (n != sizeof generation) return ErrnoStatus(n < 0 ? errno : EIO, what);
+  ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  return absl::OkStatus();
+}
+
+absl::Status LiveBlock::Remove() {
+  absl::Status status;
+  for (const std::string& name : {BlockFileName(id_), NamesFileName(id_)}) {
+    const std::filesystem::path path = directory_ / name;
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+      status.Update(ErrnoStatus(errno, absl::StrCat("Cannot remove ", Quoted(path))));
+    }
+  }
+  return status;
+}
+
+}  // namespace syncline::control_block

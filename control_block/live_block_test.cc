@@ -1,0 +1,120 @@
+#include "control_block/live_block.h"
+
+#include <linux/futex.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "control_block/testing.h"
+#include "gtest/gtest.h"
+
+namespace syncline::control_block {
+namespace {
+
+constexpr BlockId kId{4026531836, 1234, 5678};
+
+class LiveBlockTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/live_block_test.XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    directory_ = name;
+    const std::vector<uint8_t> block = MakeBlockBytes();
+    const std::string names = MakeNamesBytes({"conv", "matmul"});
+    auto* raw = const_cast<syncline_block*>(reinterpret_cast<const syncline_block*>(block.data()));
+    raw->names_bytes = names.size();
+    Write(BlockFileName(kId), std::string(block.begin(), block.end()));
+    Write(NamesFileName(kId), names + std::string(1000, '\0'));
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  void Write(const std::string& name, const std::string& bytes) {
+    std::ofstream(directory_ / name, std::ios::binary) << bytes;
+    ASSERT_EQ(::chmod((directory_ / name).c_str(), 0600), 0);
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(LiveBlockTest, ListsAndReads) {
+  Write("counters", "1234");
+  Write("1-2-3.block.new", "half");
+  const auto ids = ListBlocks(directory_, ::geteuid());
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(*ids, std::vector<BlockId>{kId});
+  const auto block = LiveBlock::Open(directory_, kId, ::geteuid());
+  ASSERT_TRUE(block.ok()) << block.status();
+  EXPECT_EQ(block->Read()->facts.role, "worker");
+  const auto names = block->ReadNamesBytes();
+  ASSERT_TRUE(names.ok());
+  EXPECT_EQ(*names, MakeNamesBytes({"conv", "matmul"}));
+}
+
+TEST_F(LiveBlockTest, AnAbsentDirectoryHasNoBlocks) {
+  const auto ids = ListBlocks(directory_ / "none", ::geteuid());
+  ASSERT_TRUE(ids.ok());
+  EXPECT_TRUE(ids->empty());
+  EXPECT_EQ(LiveBlock::Open(directory_, {1, 2, 3}, ::geteuid()).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(LiveBlockTest, OpensAndClosesTheGate) {
+  auto block = LiveBlock::Open(directory_, kId, ::geteuid());
+  ASSERT_TRUE(block.ok());
+  for (const uint32_t generation : {1u, 2047u, 2048u, 4000000000u, 0u}) {
+    ASSERT_TRUE(block->SetGeneration(generation).ok());
+    EXPECT_EQ(block->Read()->gate.generation, generation);
+  }
+  EXPECT_EQ(block->Read()->facts.role, "worker");  // nothing else was touched
+}
+
+TEST_F(LiveBlockTest, SurvivesTruncation) {
+  auto block = LiveBlock::Open(directory_, kId, ::geteuid());
+  ASSERT_TRUE(block.ok());
+  ASSERT_TRUE(block->SetGeneration(1).ok());
+  std::filesystem::resize_file(directory_ / BlockFileName(kId), 0);
+  EXPECT_FALSE(block->Read().ok());
+  EXPECT_FALSE(block->SetGeneration(0).ok());  // an error, not SIGBUS
+}
+
+TEST_F(LiveBlockTest, TrustsNobodyElse) {
+  EXPECT_EQ(ListBlocks(directory_, ::geteuid() + 1).status().code(),
+            absl::StatusCode::kPermissionDenied);
+  ASSERT_EQ(::chmod((directory_ / NamesFileName(kId)).c_str(), 0644), 0);
+  EXPECT_EQ(LiveBlock::Open(directory_, kId, ::geteuid()).status().code(),
+            absl::StatusCode::kPermissionDenied);
+  ASSERT_EQ(::chmod((directory_ / NamesFileName(kId)).c_str(), 0600), 0);
+  std::filesystem::rename(directory_ / BlockFileName(kId), directory_ / "elsewhere");
+  std::filesystem::create_symlink("elsewhere", directory_ / BlockFileName(kId));
+  EXPECT_EQ(LiveBlock::Open(directory_, kId, ::geteuid()).status().code(),
+            absl::StatusCode::kPermissionDenied);
+  ASSERT_EQ(::chmod(directory_.c_str(), 0755), 0);
+  EXPECT_EQ(ListBlocks(directory_, ::geteuid()).status().code(),
+            absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(LiveBlockTest, ABlockUnderAnotherProcessesNameIsRefused) {
+  std::filesystem::rename(directory_ / BlockFileName(kId), directory_ / "1-2-3.block");
+  std::filesystem::rename(directory_ / NamesFileName(kId), directory_ / "1-2-3.names");
+  EXPECT_EQ(LiveBlock::Open(directory_, {1, 2, 3}, ::geteuid()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(LiveBlockTest, RemoveLeavesTheOpenFileReadable) {
+  auto block = LiveBlock::Open(directory_, kId, ::geteuid());
+  ASSERT_TRUE(block.ok());
+  ASSERT_TRUE(block->Remove().ok());
+  EXPECT_TRUE(ListBlocks(directory_, ::geteuid())->empty());
+  EXPECT_TRUE(block->Read().ok());
+}
+
+TEST(RuntimeDirectoryTest, ConfiguredOrPerUser) {
+  EXPECT_EQ(RuntimeDirectory(1001), "/dev/shm/syncline-1001");
+  EXPECT_EQ(RuntimeDirectory(1001, "/run/x"), "/run/x");
+}
+
+}  // namespace
+}  // namespace syncline::control_block
