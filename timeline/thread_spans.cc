@@ -71,9 +71,9 @@ Moment ThreadSpans::LastSeen() const {
   return seen_ ? last_ : Moment{stack_.back().span.node_begin, stack_.back().span.begin};
 }
 
-void ThreadSpans::CloseTopUnseen(const Moment& latest) {
-  const std::optional<Moment> sure = stack_.back().sure_until;
-  CloseTop(sure.has_value() && sure->timeline < latest.timeline ? *sure : latest, /*clipped=*/true);
+void ThreadSpans::CloseTopUnseen(const Moment& otherwise) {
+  const Moment end = stack_.back().sure_until.value_or(otherwise);
+  CloseTop(end, /*clipped=*/true);
 }
 
 Span* ThreadSpans::Begin(const Task& task, const Moment& moment) {

@@ -91,8 +91,8 @@ class ThreadSpans {
 
   // Fills the levels from the stack's size up to `depth` with placeholders.
   void FillUpTo(uint16_t depth, const Moment& moment);
-  // Closes the top at the last instant it was surely open, at most `latest`.
-  void CloseTopUnseen(const Moment& latest);
+  // Closes the top where a loss made it doubtful, `otherwise` when none did.
+  void CloseTopUnseen(const Moment& otherwise);
   // Pushes the end of the top and removes it.
   void CloseTop(const Moment& end, bool clipped);
   // The last event, or the top's begin when there was none.
