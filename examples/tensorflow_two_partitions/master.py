@@ -54,7 +54,7 @@ def train(session, graph, data, options):
         done = (options.steps and number >= options.steps) or (
             options.seconds and seconds >= options.seconds
         )
-        if number % options.report_every == 0 or done:
+        if number == 1 or number % options.report_every == 0 or done:
             right = session.run(accuracy, {images: test_images, labels: test_labels})
             print(
                 f"step {number}: loss {loss_now:.4f}, accuracy {100 * right:.1f} % of "

@@ -1,0 +1,83 @@
+"""Drives Syncline on a testbed the way a user does: fab and the syncline command, nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+
+from tests.testbed.machine import BUILD, REPOSITORY
+
+EXAMPLES = os.path.join(REPOSITORY, "examples")
+TENSORFLOW = os.path.join(REPOSITORY, ".venv-tensorflow")
+HOST_TENSORFLOW = "/opt/tensorflow"
+COMMAND_TIMEOUT_S = 120
+
+
+class Fleet:
+    """A testbed, its certificates and the commands for it; `work` is a scratch directory."""
+
+    def __init__(self, bed, work):
+        self.bed = bed
+        self.work = str(work)
+        self.environment = {
+            **os.environ,
+            "PATH": os.path.join(BUILD, "bin") + ":" + os.environ["PATH"],
+            "SYNCLINE_BUILD": BUILD,
+            "SYNCLINE_HOSTS": bed.hosts_file,
+            "SYNCLINE_TLS_DIR": os.path.join(self.work, "tls"),
+        }
+
+    def fab(self, *arguments, check=True, **environment):
+        """Runs a task; its output is the CompletedProcess' stdout, errors included."""
+        program = os.path.join(os.path.dirname(sys.executable), "fab")
+        command = [program, "-r", REPOSITORY, "-S", self.bed.ssh_config, *arguments]
+        return self._run(command, check, (0,), environment)
+
+    def syncline(self, *arguments, check=True, fine=(0,), **environment):
+        return self._run(["syncline", *arguments], check, fine, environment)
+
+    def _run(self, command, check, fine, environment):
+        result = subprocess.run(
+            command,
+            cwd=self.work,
+            env={**self.environment, **environment},
+            timeout=COMMAND_TIMEOUT_S,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        if check and result.returncode not in fine:
+            raise AssertionError(f"{command}: exit {result.returncode}\n{result.stdout}")
+        return result
+
+    def fleet_arguments(self):
+        return ["--hosts", self.bed.hosts_file, "--tls-dir", self.environment["SYNCLINE_TLS_DIR"]]
+
+    def up(self):
+        self.fab("certs")
+        self.fab("up")
+
+    def launch_tensorflow(self, job="digits"):
+        """The example, without the accuracy test between steps: then every step is alike."""
+        command = (
+            f"env TF_CPP_MIN_LOG_LEVEL=2 {HOST_TENSORFLOW}/bin/python {{role}}.py "
+            "$(test {role} = worker || echo --report-every 1000000)"
+        )
+        example = os.path.join(EXAMPLES, "tensorflow_two_partitions")
+        self.fab(
+            *("launch", "--job", job, "--copy", example, "--command", command),
+            *("--ready", "step 1:"),
+        )
+
+    def record(self, name, seconds=5, fine=(0,)):
+        """Records and collects; returns the recording's directory."""
+        run = os.path.join(self.work, name)
+        arguments = ["record", *self.fleet_arguments(), "--for", f"{seconds}s", "--out", run]
+        self.last = self.syncline(*arguments, fine=fine)
+        return run
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
