@@ -39,6 +39,7 @@ from invoke.exceptions import Exit
 
 from scripts.fab_hosts import (
     CONNECT_TIMEOUT_S,
+    HostError,
     connect,
     explain,
     names,
@@ -49,6 +50,7 @@ from scripts.fab_hosts import (
 )
 
 STOP_TIMEOUT_S = 10
+READY_TIMEOUT_S = 180
 REPOSITORY = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -72,8 +74,7 @@ def build_dir():
     return setting("SYNCLINE_BUILD", os.path.join(REPOSITORY, "build"))
 
 
-# ---- commands
-# ----------------------------------------------------------------------------------------
+# ---- commands ------------------------------------------------------------------------------------
 
 
 def syncline_program():
@@ -169,7 +170,6 @@ def install(node, archive):
     root = shlex.quote(prefix())
     tls = os.path.join(prefix(), "tls")
     remote(node, f"mkdir -p {root}/var/data && mkdir -p -m 700 {shlex.quote(tls)}")
-    stop_agent(node)
     node.connection.put(archive, os.path.join(prefix(), "syncline.tar.gz"))
     remote(node, f"cd {root} && tar -xzf syncline.tar.gz --no-same-owner && rm syncline.tar.gz")
     for name in sorted(os.listdir(node_certificates(node))):
@@ -180,9 +180,9 @@ def install(node, archive):
     ).stdout.split("\n")
     missing = [line.split()[0] for line in missing if line.strip()]
     if missing:
-        raise RuntimeError(
-            f"libraries are missing: {' '.join(missing)}. On Debian 12: "
-            "apt-get install lttng-tools liblttng-ctl0 liblttng-ust1 libgrpc++1.51 libprotobuf32"
+        raise HostError(
+            f"libraries are missing there: {' '.join(missing)}",
+            "on Debian 12: apt-get install lttng-tools liblttng-ctl0 liblttng-ust1 libgrpc++1.51",
         )
 
 
@@ -203,6 +203,7 @@ def agent_command(node):
 
 def start_agent(node):
     log, pid_file = agent_files()
+    stop_agent(node)
     remote(node, detached(agent_command(node), log, pid_file))
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     while time.monotonic() < deadline:
@@ -212,8 +213,9 @@ def start_agent(node):
         time.sleep(0.2)
     if not alive or not listens(node):
         said = remote(node, f"tail -n 5 {log}", warn=True).stdout.strip()
-        raise RuntimeError(
-            f"the agent {'does not listen' if alive else 'ended at once'}. {log} ends with:\n{said}"
+        raise HostError(
+            f"the agent {'does not listen' if alive else 'ended at once'}",
+            f"{log} ends with:\n{said}",
         )
 
 
@@ -236,8 +238,7 @@ def status(_):
     local("status", *fleet_arguments(), fine=(0, 3))
 
 
-# ---- the job
-# -----------------------------------------------------------------------------------------
+# ---- the job -------------------------------------------------------------------------------------
 
 
 @task(
@@ -261,13 +262,13 @@ def launch(c, command, job="job", copy="", port=2222, ready=""):
     if copy:
         print(f"copying {copy} to {names(nodes)}", flush=True)
     _, failures = on_all(nodes, lambda node: prepare_job(node, directory, copy))
-    if not failures:
-        for node in nodes:
-            show(node.name, f"cd {directory} || exit; {lines[node.name]}")
-        begun = on_all(
-            nodes, lambda node: remote(node, f"cd {directory} || exit; {lines[node.name]}")
-        )
-        failures = begun[1] or wait_for_job(nodes, directory, ready)
+    if failures:
+        explain(failures)
+        raise Exit("No job was started.", code=1)
+    for node in nodes:
+        show(node.name, lines[node.name])
+    _, failures = on_all(nodes, lambda node: remote(node, lines[node.name]))
+    failures = failures or wait_for_job(nodes, directory, ready)
     if failures:
         explain(failures)
         on_all(nodes, lambda node: remote(node, end_session(f"{directory}.pid"), warn=True))
@@ -296,7 +297,7 @@ def job_line(nodes, node, rank, directory, job, command, port):
     if node.role:
         run += ["--role", node.role]
     line = f"{shlex.join(['env', *words, *run, '--'])} {command}"
-    return detached(line, f"{directory}.log", f"{directory}.pid")
+    return f"cd {directory} || exit; {detached(line, f'{directory}.log', f'{directory}.pid')}"
 
 
 def tf_config(nodes, node, port):
@@ -312,8 +313,9 @@ def tf_config(nodes, node, port):
 
 def prepare_job(node, directory, copy):
     if remote(node, f"kill -0 $(cat {directory}.pid)", warn=True).ok:
-        raise RuntimeError(
-            "a job of this name runs there: end it with fab down --jobs-only, or choose --job NAME"
+        raise HostError(
+            "a job of this name runs there",
+            "end it with fab down --jobs-only, or choose another --job NAME",
         )
     remote(node, f"rm -f {directory}.log && mkdir -p {directory}")
     if copy:
@@ -325,7 +327,7 @@ def prepare_job(node, directory, copy):
 def wait_for_job(nodes, directory, ready):
     """Until some log holds `ready` (at once when empty); {name: error} when a process ended
     instead."""
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + READY_TIMEOUT_S
     while True:
         _, failures = on_all(nodes, lambda node: check_alive(node, directory))
         if failures:
@@ -339,18 +341,18 @@ def wait_for_job(nodes, directory, ready):
         if not ready or any(found[0].values()):
             return {}
         if time.monotonic() > deadline:
-            return {nodes[0].name: (f"no log holds {ready!r} after 180 s", "fab logs shows them")}
+            late = HostError(f"no log holds {ready!r} after {READY_TIMEOUT_S} s", "see fab logs")
+            return {nodes[0].name: late}
         time.sleep(0.5)
 
 
 def check_alive(node, directory):
     if not remote(node, f"kill -0 $(cat {directory}.pid)", warn=True).ok:
         said = remote(node, f"tail -n 8 {directory}.log", warn=True).stdout.strip()
-        raise RuntimeError(f"the job ended. Its log {directory}.log ends with:\n{said}")
+        raise HostError("the job ended", f"its log {directory}.log ends with:\n{said}")
 
 
-# ---- recordings
-# --------------------------------------------------------------------------------------
+# ---- recordings ----------------------------------------------------------------------------------
 
 
 def newest_run(run):

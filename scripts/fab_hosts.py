@@ -86,8 +86,18 @@ def check_host_keys(c, node):
         client.set_missing_host_key_policy(WarnAboutUnknown())
 
 
+class HostError(Exception):
+    """A host cannot do what was asked; `do` is the remedy."""
+
+    def __init__(self, what, do):
+        super().__init__(what)
+        self.do = do
+
+
 def what_to_do(error):
     """(what failed, what to do) for people, from what Fabric and paramiko throw."""
+    if isinstance(error, HostError):
+        return str(error), error.do
     if isinstance(error, UnexpectedExit):
         said = (error.result.stderr or error.result.stdout).strip()
         return (
@@ -134,7 +144,8 @@ def on_all(nodes, work):
 
 def explain(failures):
     for name, error in sorted(failures.items()):
-        what, do = error if isinstance(error, tuple) else what_to_do(error)
+        what, do = what_to_do(error)
+        do = do.replace("\n", "\n       ")
         print(f"error: {name}: {what}\n       {do}", file=sys.stderr)
 
 
