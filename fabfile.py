@@ -29,7 +29,6 @@ import json
 import os
 import shlex
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -205,26 +204,17 @@ def start_agent(node):
     log, pid_file = agent_files()
     stop_agent(node)
     remote(node, detached(agent_command(node), log, pid_file))
+    # Its own socket, not whoever's: a port that is taken answers, too.
+    listens = f"ss -Hltnp 'sport = :{node.port}' | grep -q pid=$(cat {pid_file}),"
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     while time.monotonic() < deadline:
-        alive = remote(node, f"kill -0 $(cat {pid_file})", warn=True).ok
-        if not alive or listens(node):
+        if remote(node, listens, warn=True).ok:
+            return
+        if not remote(node, f"kill -0 $(cat {pid_file})", warn=True).ok:
             break
         time.sleep(0.2)
-    if not alive or not listens(node):
-        said = remote(node, f"tail -n 5 {log}", warn=True).stdout.strip()
-        raise HostError(
-            f"the agent {'does not listen' if alive else 'ended at once'}",
-            f"{log} ends with:\n{said}",
-        )
-
-
-def listens(node):
-    try:
-        with socket.create_connection((node.host, node.port), timeout=2):
-            return True
-    except OSError:
-        return False
+    said = remote(node, f"tail -n 5 {log}", warn=True).stdout.strip()
+    raise HostError("the agent does not serve", f"{log} ends with:\n{said}")
 
 
 def stop_agent(node):

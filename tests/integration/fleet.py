@@ -27,10 +27,11 @@ class Fleet:
             "SYNCLINE_TLS_DIR": os.path.join(self.work, "tls"),
         }
 
-    def fab(self, *arguments, check=True, **environment):
+    def fab(self, *arguments, check=True, ssh_config=None, **environment):
         """Runs a task; its output is the CompletedProcess' stdout, errors included."""
         program = os.path.join(os.path.dirname(sys.executable), "fab")
-        command = [program, "-r", REPOSITORY, "-S", self.bed.ssh_config, *arguments]
+        config = ssh_config or self.bed.ssh_config
+        command = [program, "-r", REPOSITORY, "-S", str(config), *arguments]
         return self._run(command, check, (0,), environment)
 
     def syncline(self, *arguments, check=True, fine=(0,), **environment):
