@@ -130,7 +130,7 @@ def tell_truth(bed):
 def tell_results(out):
     print(f"""
 What you have now, in {out}:
-  the timeline   out/timeline.perfetto-trace   open it in https://ui.perfetto.dev (it stays in your browser)
+  the timeline   out/timeline.perfetto-trace   https://ui.perfetto.dev; stays in your browser
   two steps      out/steps.svg                 open it in a browser
   the report     syncline report {out}         again, or as --json
   the clocks     syncline clocks {out}
