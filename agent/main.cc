@@ -1,0 +1,235 @@
+// syncline-agent. The only place of the agent that touches argv, the environment, signals and real clocks.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "agent/log.h"
+#include "agent/node/inventory.h"
+#include "agent/options.h"
+#include "agent/probe/clock_sampler.h"
+#include "agent/recording/block_gate.h"
+#include "agent/recording/canary.h"
+#include "agent/recording/recording_manager.h"
+#include "agent/service/server.h"
+#include "agent/session/lttng_library.h"
+#include "agent/session/session_child.h"
+#include "agent/session/session_daemon.h"
+#include "agent/session/session_process.h"
+#include "common/files.h"
+#include "common/status.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr const char* kSessionChildFlag = "--session-child";
+constexpr const char* kRunAsFlag = "--run-as";
+constexpr int kSessionChildSocket = 3;
+constexpr int64_t kTickPeriodNs = 250'000'000;
+constexpr int kShutdownLimitMs = 3'000;
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Where this user's session daemon lives. Root uses LTTng's own places. Others often have a $HOME that
+// many nodes share, where a second node's daemon refuses to start: so a node-local directory, the same
+// that `syncline run` gives to programs.
+std::string LttngHome(uint32_t uid) {
+  if (uid == 0) return "";
+  const std::string given = Variable("LTTNG_HOME");
+  if (!given.empty()) return given;
+  return (control_block::RuntimeDirectory(uid, Variable("SYNCLINE_RUNTIME_DIR")) / "lttng").string();
+}
+
+// Makes the data directory and takes it; the descriptor holds the lock until the process ends.
+absl::Status TakeDataDirectory(const std::string& directory) {
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
+  struct stat info;
+  if (::stat(directory.c_str(), &info) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("Cannot look at \"", directory, "\""));
+  }
+  if (info.st_uid != ::geteuid() || (info.st_mode & 0077) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("The data directory \"", directory,
+                     "\" must belong to this user with mode 0700: chmod 700 it, or give another"));
+  }
+  const std::string path = directory + "/agent.lock";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", path, "\""));
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("Another agent uses the data directory \"", directory, "\""));
+  }
+  return absl::OkStatus();
+}
+
+// The canary stands beside the agent, or where a distribution puts it.
+std::string CanaryProgram(const std::filesystem::path& self) {
+  for (const char* relative : {"syncline-canary", "../libexec/syncline/syncline-canary"}) {
+    const std::filesystem::path candidate = self.parent_path() / relative;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate.lexically_normal().string();
+  }
+  return (self.parent_path() / "syncline-canary").string();  // named when it cannot be run
+}
+
+int OpenLog(const std::string& path) {
+  if (path.empty()) return STDERR_FILENO;
+  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+}
+
+sigset_t EndingSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  return signals;
+}
+
+std::string HostName() {
+  char name[256] = "node";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// Everything the agent is made of, in the order in which it must be taken down again.
+class Agent {
+ public:
+  Agent(Options options, int log_fd)
+      : options_(std::move(options)),
+        uid_(::geteuid()),
+        self_(std::filesystem::read_symlink("/proc/self/exe")),
+        log_(log_fd, &clock_),
+        lttng_({self_.string(), kSessionChildFlag}, environment()),
+        daemon_(&lttng_, &runner_, environment(), options_.data_dir + "/lttng-sessiond.pid"),
+        gate_(&clock_, {.own_uid = uid_, .configured_directory = Variable("SYNCLINE_RUNTIME_DIR")}),
+        canary_(&runner_, {.own_uid = uid_,
+                           .canary_program = CanaryProgram(self_),
+                           .agent_program = self_.string(),
+                           .environment = environment()}),
+        sampler_(&clock_, options_.node_name.empty() ? HostName() : options_.node_name),
+        inventory_({.gate = &gate_, .lttng = &lttng_, .runner = &runner_, .host = &host_, .clock = &clock_},
+                   {.data_directory = options_.data_dir,
+                    .version = SYNCLINE_VERSION,
+                    .lttng_home = LttngHome(uid_)}),
+        manager_({.lttng = &lttng_,
+                  .daemon = &daemon_,
+                  .gate = &gate_,
+                  .canary = &canary_,
+                  .host = &host_,
+                  .clock = &clock_,
+                  .clock_recorder = &sampler_,
+                  .log = &log_,
+                  .node_json = [this] { return inventory_.DescribeAsJson(); }},
+                 {.data_directory = options_.data_dir,
+                  .retention_ns = static_cast<int64_t>(options_.retention_hours * 3600e9),
+                  .seed = (uint64_t{std::random_device()()} << 32) | std::random_device()()}) {}
+
+  absl::Status Run() {
+    SYNCLINE_RETURN_IF_ERROR(manager_.Recover());
+    SYNCLINE_ASSIGN_OR_RETURN(
+        const auto server,
+        AgentServer::Start(
+            {.manager = &manager_, .inventory = &inventory_, .clock = &clock_, .log = &log_},
+            {.socket_path = options_.socket,
+             .listen_address = options_.listen,
+             .tls_directory = options_.tls_dir}));
+    log_.Info("serving", {{"version", SYNCLINE_VERSION},
+                          {"pid", absl::StrCat(::getpid())},
+                          {"uid", absl::StrCat(uid_)},
+                          {"socket", options_.socket},
+                          {"listen", options_.listen},
+                          {"port", absl::StrCat(server->port())},
+                          {"data_dir", options_.data_dir}});
+    const sigset_t signals = EndingSignals();
+    const timespec period{.tv_sec = 0, .tv_nsec = kTickPeriodNs};
+    int signal_number = -1;
+    while ((signal_number = ::sigtimedwait(&signals, nullptr, &period)) < 0) manager_.Tick();
+    // A second signal ends at once; what is left then is adopted by the next agent.
+    ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    log_.Info("ending", {{"signal", absl::StrCat(signal_number)}});
+    manager_.Shutdown();
+    server->Shutdown(kShutdownLimitMs);
+    daemon_.StopIfOurs();
+    log_.Info("ended");
+    return absl::OkStatus();
+  }
+
+ private:
+  std::map<std::string, std::string> environment() const {
+    const std::string home = LttngHome(uid_);
+    if (home.empty()) return {};
+    return {{"LTTNG_HOME", home}};
+  }
+
+  const Options options_;
+  const uint32_t uid_;
+  const std::filesystem::path self_;
+  SystemClock clock_;
+  SystemHost host_;
+  SystemProcessRunner runner_;
+  Log log_;
+  SessionProcess lttng_;
+  SessionDaemon daemon_;
+  BlockGate gate_;
+  SystemCanary canary_;
+  ClockSampler sampler_;
+  Inventory inventory_;
+  RecordingManager manager_;
+};
+
+int RunAgent(int argc, char** argv) {
+  ParsedOptions parsed = ParseOptions(argc, argv, SYNCLINE_VERSION);
+  if (parsed.exit_code.has_value()) return *parsed.exit_code;
+  auto options = CompleteOptions(std::move(parsed.options));
+  if (!options.ok()) {
+    std::fprintf(stderr, "syncline-agent: %s\n", std::string(options.status().message()).c_str());
+    return 2;
+  }
+  ::umask(0077);
+  // Blocked before any thread exists, so that only sigtimedwait sees them.
+  const sigset_t signals = EndingSignals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  absl::Status status = TakeDataDirectory(options->data_dir);
+  if (status.ok()) {
+    const int log_fd = OpenLog(options->log_file);
+    if (log_fd < 0) status = ErrnoStatus(errno, "Cannot open the log \"" + options->log_file + "\"");
+    if (status.ok()) status = std::make_unique<Agent>(*options, log_fd)->Run();
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "syncline-agent: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace syncline::agent
+
+int main(int argc, char** argv) {
+  const std::string_view mode = argc > 1 ? argv[1] : "";
+  if (mode == syncline::agent::kSessionChildFlag) {
+    syncline::agent::LttngLibrary lttng;
+    return syncline::agent::RunSessionChild(syncline::agent::kSessionChildSocket, lttng);
+  }
+  if (mode == syncline::agent::kRunAsFlag && argc == 5) {
+    uint32_t uid = 0;
+    if (!absl::SimpleAtoi(argv[2], &uid)) return 2;
+    return syncline::agent::RunAs(uid, argv[3], argv[4]);
+  }
+  return syncline::agent::RunAgent(argc, argv);
+}

@@ -1,0 +1,203 @@
+#include "agent/node/inventory.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/files.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr int kVersionLimitMs = 3'000;
+constexpr uint64_t kSmallShmBytes = 64 << 20;  // Docker's default
+// Features that decide which kernels oneDNN picks; the rest says nothing about a training job.
+constexpr std::array<const char*, 8> kCpuFeatures = {
+    "avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "amx_tile", "avx_vnni"};
+
+std::string FirstLine(const std::filesystem::path& path) {
+  const auto text = ReadFile(path, 1 << 16);
+  return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : std::string();
+}
+
+void Complain(v1::Complaint::Severity severity, int32_t pid, std::string what, std::string fix,
+              v1::DescribeResponse* response) {
+  v1::Complaint& complaint = *response->add_complaints();
+  complaint.set_severity(severity);
+  complaint.set_pid(pid);
+  complaint.set_what(std::move(what));
+  complaint.set_fix(std::move(fix));
+}
+
+void DescribeCpu(const std::filesystem::path& proc, v1::DescribeResponse* response) {
+  const auto text = ReadFile(proc / "cpuinfo", 64 << 20);
+  if (!text.ok()) return;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> field =
+        absl::StrSplit(line, absl::MaxSplits(':', 1));
+    const absl::string_view key = absl::StripAsciiWhitespace(field.first);
+    if (key == "model name" && response->cpu_model().empty()) {
+      response->set_cpu_model(std::string(absl::StripAsciiWhitespace(field.second)));
+    }
+    if (key != "flags" || response->cpu_features_size() != 0) continue;
+    const std::set<absl::string_view> flags = absl::StrSplit(field.second, ' ', absl::SkipEmpty());
+    for (const char* feature : kCpuFeatures) {
+      if (flags.count(feature) != 0) response->add_cpu_features(feature);
+    }
+  }
+}
+
+uint64_t MemoryBytes(const std::filesystem::path& proc) {
+  const auto text = ReadFile(proc / "meminfo", 1 << 16);
+  if (!text.ok()) return 0;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "MemTotal:")) continue;
+    absl::ConsumeSuffix(&line, "kB");
+    uint64_t kib = 0;
+    return absl::SimpleAtoi(absl::StripAsciiWhitespace(line), &kib) ? kib * 1024 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Inventory::Inventory(InventoryParts parts, InventoryOptions options)
+    : parts_(parts), options_(std::move(options)) {}
+
+void Inventory::DescribeMachine(v1::DescribeResponse* response) const {
+  utsname names{};
+  ::uname(&names);
+  response->set_agent_version(options_.version);
+  response->set_protocol("syncline.v1");
+  response->set_hostname(names.nodename);
+  response->set_kernel(names.release);
+  response->set_machine(names.machine);
+  response->set_boot_id(FirstLine(options_.proc / "sys/kernel/random/boot_id"));
+  response->set_cpu_count(static_cast<uint32_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  DescribeCpu(options_.proc, response);
+  response->set_memory_bytes(MemoryBytes(options_.proc));
+  response->set_shm_free_bytes(parts_.host->ShmFreeBytes());
+  response->set_shm_total_bytes(parts_.host->ShmTotalBytes());
+  response->set_disk_free_bytes(parts_.host->DiskFreeBytes(options_.data_directory));
+  response->set_agent_uid(::geteuid());
+  response->set_pid_namespace_inode(static_cast<int64_t>(OwnPidNamespace(options_.proc)));
+  response->set_monotonic_ns(parts_.clock->MonotonicNs());
+  response->set_monotonic_raw_ns(parts_.clock->RawNs());
+  response->set_realtime_ns(parts_.clock->RealtimeNs());
+  if (response->shm_total_bytes() <= kSmallShmBytes) {
+    Complain(v1::Complaint::NOTE, 0,
+             absl::StrCat("/dev/shm is small (", response->shm_total_bytes() >> 20,
+                          " MiB): trace buffers will be small, and busy programs may lose events"),
+             "docker run --shm-size=256m, or mount -o remount,size=256m /dev/shm", response);
+  }
+}
+
+std::string Inventory::LttngVersion() {
+  const std::lock_guard lock(mutex_);
+  if (lttng_version_.has_value() && !lttng_version_->empty()) return *lttng_version_;
+  const auto result =
+      parts_.runner->Run({.arguments = {"lttng-sessiond", "--version"}}, kVersionLimitMs);
+  std::string version;
+  if (result.ok() && result->exit_code == 0) {
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(result->output, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+    if (!words.empty()) version = std::string(words.front());
+  }
+  lttng_version_ = version;
+  return version;
+}
+
+void Inventory::DescribeLttng(v1::DescribeResponse* response) {
+  response->set_lttng_version(LttngVersion());
+  const auto alive = parts_.lttng->DaemonAlive();
+  response->set_session_daemon_running(alive.ok() && *alive);
+  if (!alive.ok()) {
+    Complain(v1::Complaint::BLOCKER, 0,
+             absl::StrCat("LTTng cannot be asked: ", alive.status().message()),
+             "look at lttng-sessiond: is it stopped? Restart it", response);
+  }
+  if (response->lttng_version().empty() && !response->session_daemon_running()) {
+    Complain(v1::Complaint::BLOCKER, 0, "LTTng is not installed: nothing can be recorded here",
+             "apt install lttng-tools (or your distribution's package)", response);
+  }
+}
+
+void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block,
+                                  v1::DescribeResponse* response) const {
+  if (has_block) {
+    if (options_.lttng_home.empty() || entry.uid == 0) return;
+    const auto home = EnvironmentOf(options_.proc, entry.pid, "LTTNG_HOME");
+    if (home.value_or(options_.lttng_home) == options_.lttng_home) return;
+    Complain(v1::Complaint::WARNING, entry.pid,
+             absl::StrCat("Process ", entry.pid, " uses LTTNG_HOME=", *home,
+                          ", the agent ", options_.lttng_home, ": nothing of it will arrive"),
+             "start both with the same LTTNG_HOME, or leave it unset for both", response);
+    return;
+  }
+  const std::string framework = FrameworkOf(options_.proc, entry.pid);
+  if (framework.empty()) return;
+  v1::ProcessInfo& info = *response->add_processes();
+  info.set_pid(entry.pid);
+  info.set_own_pid(entry.own_pid);
+  info.set_pid_namespace_inode(static_cast<int64_t>(entry.pid_namespace));
+  info.set_start_ticks(entry.start_ticks);
+  info.set_uid(entry.uid);
+  info.set_command_line(entry.name);
+  info.set_rank(-1);
+  info.set_world_size(-1);
+  info.set_stopped(entry.stopped());
+  Complain(v1::Complaint::WARNING, entry.pid,
+           absl::StrCat("Process ", entry.pid, " (", entry.name, ") runs ", framework,
+                        " but was not started for tracing: nothing of it will be recorded"),
+           "start it under `syncline run -- ...`, or with the lines of `syncline env`", response);
+}
+
+void Inventory::DescribeProcesses(v1::DescribeResponse* response) {
+  std::vector<v1::Complaint> complaints;
+  std::set<int32_t> with_block;
+  for (v1::ProcessInfo& process : parts_.gate->Processes(&complaints)) {
+    if (process.pid() != 0) with_block.insert(process.pid());
+    *response->add_processes() = std::move(process);
+  }
+  if (response->processes_size() == 0) {
+    Complain(v1::Complaint::WARNING, 0, "No program on this node is ready to be traced",
+             "start it under `syncline run -- ...`; or it ends before we look, or runs as another user",
+             response);
+  }
+  for (v1::Complaint& complaint : complaints) *response->add_complaints() = std::move(complaint);
+  const uint32_t own_uid = response->agent_uid();
+  for (const ProcessEntry& entry : ListProcesses(options_.proc)) {
+    if (own_uid != 0 && entry.uid != own_uid) continue;
+    ComplainOfProcess(entry, with_block.count(entry.pid) != 0, response);
+  }
+}
+
+v1::DescribeResponse Inventory::Describe() {
+  v1::DescribeResponse response;
+  DescribeMachine(&response);
+  DescribeLttng(&response);
+  DescribeProcesses(&response);
+  return response;
+}
+
+std::string Inventory::DescribeAsJson() {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  if (!google::protobuf::util::MessageToJsonString(Describe(), &text, options).ok()) text = "{}";
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) json = nlohmann::json::object();
+  json["format_version"] = 1;
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace syncline::agent

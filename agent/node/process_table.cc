@@ -1,0 +1,124 @@
+#include "agent/node/process_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/files.h"
+#include "common/text.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr uint64_t kProcFileBytesMax = 8 << 20;
+
+struct Framework {
+  const char* library;
+  const char* name;
+};
+constexpr std::array<Framework, 4> kFrameworks = {{
+    {"libtorch_cpu", "PyTorch"},
+    {"libtensorflow", "TensorFlow"},
+    {"_pywrap_tensorflow", "TensorFlow"},
+    {"libdnnl", "oneDNN"},
+}};
+
+uint64_t NamespaceInode(const std::filesystem::path& link) {
+  std::error_code error;
+  const std::string target = std::filesystem::read_symlink(link, error).string();  // "pid:[4026531836]"
+  const size_t open = target.find('[');
+  const size_t close = target.find(']');
+  uint64_t inode = 0;
+  if (error || open == std::string::npos || close == std::string::npos) return 0;
+  return absl::SimpleAtoi(target.substr(open + 1, close - open - 1), &inode) ? inode : 0;
+}
+
+// pid (comm) state ppid ... starttime is field 22; comm may hold blanks and parentheses.
+bool ParseStat(std::string_view text, ProcessEntry* entry) {
+  const size_t open = text.find('(');
+  const size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return false;
+  entry->name = std::string(text.substr(open + 1, close - open - 1));
+  const std::vector<absl::string_view> rest =
+      absl::StrSplit(AbslView(text.substr(close + 1)), ' ', absl::SkipEmpty());
+  if (rest.size() < 20) return false;
+  entry->state = rest[0][0];
+  return absl::SimpleAtoi(rest[19], &entry->start_ticks);
+}
+
+void ParseStatus(const std::string& text, ProcessEntry* entry) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    const bool is_uid = absl::ConsumePrefix(&line, "Uid:");
+    if (!is_uid && !absl::ConsumePrefix(&line, "NSpid:")) continue;
+    const std::vector<absl::string_view> values =
+        absl::StrSplit(line, absl::ByAnyChar("\t "), absl::SkipEmpty());
+    if (values.empty()) continue;
+    if (is_uid) {
+      if (!absl::SimpleAtoi(values.front(), &entry->uid)) entry->uid = 0;
+    } else if (!absl::SimpleAtoi(values.back(), &entry->own_pid)) {
+      entry->own_pid = entry->pid;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<ProcessEntry> ReadProcess(const std::filesystem::path& proc, int32_t pid) {
+  ProcessEntry entry;
+  entry.pid = pid;
+  entry.own_pid = pid;
+  const std::filesystem::path directory = proc / std::to_string(pid);
+  const auto stat = ReadFile(directory / "stat", kProcFileBytesMax);
+  const auto status = ReadFile(directory / "status", kProcFileBytesMax);
+  if (!stat.ok() || !status.ok() || !ParseStat(*stat, &entry)) return std::nullopt;
+  ParseStatus(*status, &entry);
+  entry.pid_namespace = NamespaceInode(directory / "ns" / "pid");
+  return entry;
+}
+
+std::vector<ProcessEntry> ListProcesses(const std::filesystem::path& proc) {
+  std::vector<ProcessEntry> entries;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(proc, error), end; !error && it != end;
+       it.increment(error)) {
+    int32_t pid = 0;
+    if (!absl::SimpleAtoi(it->path().filename().string(), &pid) || pid <= 0) continue;
+    if (auto entry = ReadProcess(proc, pid)) entries.push_back(*std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const ProcessEntry& a, const ProcessEntry& b) { return a.pid < b.pid; });
+  return entries;
+}
+
+std::string FrameworkOf(const std::filesystem::path& proc, int32_t pid) {
+  const auto maps = ReadFile(proc / std::to_string(pid) / "maps", kProcFileBytesMax);
+  if (!maps.ok()) return "";
+  for (const Framework& framework : kFrameworks) {
+    if (maps->find(framework.library) != std::string::npos) return framework.name;
+  }
+  return "";
+}
+
+std::optional<std::string> EnvironmentOf(const std::filesystem::path& proc, int32_t pid,
+                                         std::string_view name) {
+  const auto text = ReadFile(proc / std::to_string(pid) / "environ", kProcFileBytesMax);
+  if (!text.ok()) return std::nullopt;
+  for (absl::string_view variable : absl::StrSplit(*text, '\0')) {
+    if (absl::ConsumePrefix(&variable, AbslView(name)) && absl::ConsumePrefix(&variable, "=")) {
+      return std::string(variable);
+    }
+  }
+  return std::nullopt;
+}
+
+uint64_t OwnPidNamespace(const std::filesystem::path& proc) {
+  return NamespaceInode(proc / "self" / "ns" / "pid");
+}
+
+}  // namespace syncline::agent

@@ -1,0 +1,244 @@
+#include "agent/probe/udp/endpoint.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace syncline::probe {
+
+using clocksync::StampSource;
+
+namespace {
+
+// How long a round trip is waited for without sleeping, and a responder for the next request of a burst.
+constexpr int64_t kSpinForAnswerNs = 500'000;
+constexpr int64_t kSpinForRequestNs = 300'000;
+constexpr size_t kEdgesMax = 100'000;
+
+}  // namespace
+
+Endpoint::Endpoint(ProbeClock* clock, ProbeSocket* socket, SampleSink sink)
+    : clock_(clock), socket_(socket), sink_(std::move(sink)), stamper_(clock, &counters_) {}
+
+absl::Status Endpoint::AddPlan(const ProbePlan& plan) {
+  if (plans_.contains(plan.plan_id)) {
+    return absl::AlreadyExistsError(absl::StrCat("Probing plan ", plan.plan_id, " runs already"));
+  }
+  if (edges_.size() + plan.edges.size() > kEdgesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("Too many edges to probe: at most ", kEdgesMax));
+  }
+  std::set<EdgeKey> keys;
+  for (const PlannedEdge& edge : plan.edges) {
+    if (!keys.insert({plan.plan_id, edge.edge_id, edge.initiator}).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Edge ", edge.edge_id, " is twice in probing plan ", plan.plan_id));
+    }
+    if (edge.initiator && edge.address.length() == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Edge ", edge.edge_id, " has no address to probe"));
+    }
+  }
+  plans_.emplace(plan.plan_id, plan.key);
+  const int64_t now = clock_->RawNs();
+  for (const PlannedEdge& planned : plan.edges) {
+    auto edge = std::make_unique<Edge>(plan, planned, &stamper_, now);
+    if (planned.initiator) {
+      edge->ladder().set_device(socket_->DeviceTowards(planned.address));
+      due_.emplace(edge->due_raw_ns(), edge.get());
+    }
+    edges_.emplace(edge->key(), std::move(edge));
+  }
+  return absl::OkStatus();
+}
+
+void Endpoint::RemovePlan(uint64_t plan_id) {
+  plans_.erase(plan_id);
+  for (auto it = edges_.begin(); it != edges_.end();) {
+    if (it->first.plan_id != plan_id) {
+      ++it;
+      continue;
+    }
+    due_.erase({it->second->due_raw_ns(), it->second.get()});
+    it = edges_.erase(it);
+  }
+}
+
+void Endpoint::Hurry(uint64_t plan_id, int64_t duration_ns) {
+  const int64_t now = clock_->RawNs();
+  for (auto& [key, edge] : edges_) {
+    if (key.plan_id != plan_id || !key.initiator) continue;
+    due_.erase({edge->due_raw_ns(), edge.get()});
+    edge->FastUntil(now + duration_ns, now);
+    due_.emplace(edge->due_raw_ns(), edge.get());
+  }
+}
+
+int64_t Endpoint::OnTime() {
+  int64_t now = clock_->RawNs();
+  GiveUpStamps(now);
+  // Only those due now: one that is due again at once must not keep the others from being served.
+  for (size_t left = due_.size(); left > 0 && !due_.empty(); --left) {
+    const auto [due, edge] = *due_.begin();
+    if (due > now) break;
+    due_.erase(due_.begin());
+    SendRequest(edge, now);
+    due_.emplace(edge->due_raw_ns(), edge);
+    now = clock_->RawNs();
+  }
+  const int64_t next = due_.empty() ? std::numeric_limits<int64_t>::max() : due_.begin()->first;
+  return std::min(next, tracker_.NextDeadlineRawNs());
+}
+
+void Endpoint::SendRequest(Edge* edge, int64_t now_raw_ns) {
+  const ProbePacket request = edge->NextRequest(now_raw_ns);
+  if (!Send(request, edge->address(), edge)) return;
+  if (edge->ladder().rung() == StampSource::kUserSpin) {
+    Spin(edge, now_raw_ns + kSpinForAnswerNs, now_raw_ns);
+  }
+}
+
+bool Endpoint::Send(const ProbePacket& packet, const Address& to, Edge* edge) {
+  PacketBytes bytes = EncodePacket(packet);
+  // Sealed before any clock is read for this packet.
+  plans_.find(packet.plan_id)->second.Seal(&bytes);
+  stamper_.ReadWall();
+  const auto sent = socket_->Send(to, bytes);
+  stamper_.ReadWall();
+  if (!sent.ok()) {
+    ++counters_.send_failures;
+    return false;
+  }
+  ++counters_.packets_sent;
+  if (edge->ladder().kernel_wanted()) {
+    tracker_.Sent(sent->id, edge->key(), packet.sequence, sent->before_raw_ns);
+  }
+  Deliver(edge, edge->book().Sent(packet.sequence, sent->before_raw_ns));
+  return true;
+}
+
+void Endpoint::OnReceive(const ReceivedPacket& received) {
+  ++counters_.packets_received;
+  if (received.size_bytes != kPacketBytes) {
+    ++counters_.wrong_size;
+    return;
+  }
+  const auto packet = DecodePacket(received.bytes());
+  if (!packet) {
+    ++counters_.malformed;
+    return;
+  }
+  const auto plan = plans_.find(packet->plan_id);
+  const auto edge = edges_.find(EdgeKey{packet->plan_id, packet->edge_id,
+                                        packet->kind == ProbePacket::Kind::kResponse});
+  if (plan == plans_.end() || edge == edges_.end()) {
+    ++counters_.unknown_plan;
+    return;
+  }
+  if (!plan->second.IsGenuine(received.bytes())) {
+    ++counters_.forged;
+    return;
+  }
+  OnPacket(*packet, received, edge->second.get());
+}
+
+void Endpoint::OnPacket(const ProbePacket& packet, const ReceivedPacket& received, Edge* edge) {
+  const int64_t due_before = edge->due_raw_ns();
+  const bool initiator = edge->key().initiator;
+  const bool accepted = initiator
+                            ? edge->AcceptResponse(packet, received.after_raw_ns)
+                            : edge->AcceptRequest(packet, received.from, received.after_raw_ns);
+  if (!accepted) {
+    ++counters_.replayed;
+    return;
+  }
+  if (received.realtime_ns == 0 && edge->ladder().kernel_wanted()) {
+    ++counters_.receive_stamps_missing;
+  }
+  stamper_.ReadWall();
+  stamper_.ReadWall();
+  const Arrival arrival{.after_raw_ns = received.after_raw_ns,
+                        .realtime_ns = edge->ladder().kernel_wanted() ? received.realtime_ns : 0,
+                        .spinning = received.after_raw_ns <= spin_until_raw_ns_};
+  Deliver(edge, edge->book().Received(packet.sequence, arrival));
+  if (packet.report) Deliver(edge, edge->book().Reported(packet.report_sequence, *packet.report));
+  if (!initiator) {
+    Answer(packet, received, edge);
+    return;
+  }
+  if (edge->due_raw_ns() != due_before) {
+    due_.erase({due_before, edge});
+    due_.emplace(edge->due_raw_ns(), edge);
+  }
+  if (!edge->in_burst() && spinner_ == edge) spin_until_raw_ns_ = 0;
+}
+
+void Endpoint::Answer(const ProbePacket& request, const ReceivedPacket& received, Edge* edge) {
+  if (!Send(edge->ResponseTo(request), received.from, edge)) return;
+  if (edge->ladder().rung() == StampSource::kUserSpin && spinner_ == edge) spin_until_raw_ns_ = 0;
+  if (edge->ladder().rung() == StampSource::kUserSpin && request.spin &&
+      request.burst_remaining > 0) {
+    const int64_t now = clock_->RawNs();
+    Spin(edge, now + kSpinForRequestNs, now);
+  }
+  if (edge->ladder().device().empty()) {
+    edge->ladder().set_device(socket_->DeviceTowards(received.from));
+  }
+}
+
+void Endpoint::Spin(Edge* edge, int64_t until_raw_ns, int64_t now_raw_ns) {
+  const int64_t from = std::max(now_raw_ns, spin_until_raw_ns_);
+  if (until_raw_ns <= from) return;
+  if (!spin_budget_.Take(until_raw_ns - from, now_raw_ns)) {
+    edge->ladder().OnSpinRefused();
+    return;
+  }
+  spin_until_raw_ns_ = until_raw_ns;
+  spinner_ = edge;
+}
+
+void Endpoint::OnTransmitStamp(const TransmitStamp& stamp) {
+  const auto awaited = tracker_.Stamped(stamp.id);
+  if (!awaited) {
+    ++counters_.transmit_stamps_late;
+    return;
+  }
+  const auto edge = edges_.find(awaited->edge);
+  if (edge == edges_.end()) return;
+  stamper_.ReadWall();
+  Deliver(edge->second.get(),
+          edge->second->book().TransmitStamped(awaited->sequence, stamp.realtime_ns));
+}
+
+void Endpoint::GiveUpStamps(int64_t now_raw_ns) {
+  while (const auto awaited = tracker_.Expired(now_raw_ns)) {
+    ++counters_.transmit_stamps_missing;
+    const auto edge = edges_.find(awaited->edge);
+    if (edge == edges_.end()) continue;
+    Deliver(edge->second.get(), edge->second->book().TransmitStampMissing(awaited->sequence));
+  }
+}
+
+void Endpoint::Deliver(Edge* edge, const ExchangeBook::MaybeSample& sample) {
+  if (!sample) return;
+  if (sample->t4_local_ns < sample->t1_local_ns || sample->t3_remote_ns < sample->t2_remote_ns) {
+    ++counters_.samples_impossible;
+    return;
+  }
+  ++counters_.samples;
+  edge->CountSample(sample->source);
+  sink_({.plan_id = edge->key().plan_id,
+         .edge_id = edge->key().edge_id,
+         .initiator = edge->key().initiator,
+         .sample = *sample});
+}
+
+std::vector<EdgeStatus> Endpoint::Status() const {
+  const int64_t now = clock_->RawNs();
+  std::vector<EdgeStatus> result;
+  result.reserve(edges_.size());
+  for (const auto& [key, edge] : edges_) result.push_back(edge->Status(now));
+  return result;
+}
+
+}  // namespace syncline::probe

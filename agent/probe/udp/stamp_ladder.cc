@@ -1,0 +1,89 @@
+#include "agent/probe/udp/stamp_ladder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/probe/udp/transmit_tracker.h"
+
+namespace syncline::probe {
+
+using clocksync::StampSource;
+
+namespace {
+
+// Guessed: one missing stamp is an accident, three in a row are a driver that gives none.
+constexpr int kMissingToFall = 3;
+// A receive stamp costs nothing to wait for, and the kernel needs a few packets to begin.
+constexpr int kReceiveMissingToFall = 16;
+constexpr int kStampedToClimb = 16;
+
+}  // namespace
+
+StampLadder::StampLadder(const Options& options)
+    : options_(options), reason_("hardware stamps are not used by this version") {
+  if (!options_.kernel_wanted) Fall("kernel stamps were not wanted");
+}
+
+void StampLadder::OnTransmitStamp() {
+  transmit_missing_ = 0;
+  ++transmit_stamped_;
+  Climb();
+}
+
+void StampLadder::OnTransmitStampMissing() {
+  transmit_stamped_ = 0;
+  if (++transmit_missing_ != kMissingToFall || rung_ != StampSource::kKernel) return;
+  Fall(absl::StrCat("no TX stamps within ", kTransmitStampWaitNs / 1'000'000, " ms from ",
+                    DeviceName()));
+}
+
+void StampLadder::OnReceive(bool stamped) {
+  if (stamped) {
+    receive_missing_ = 0;
+    ++receive_stamped_;
+    Climb();
+    return;
+  }
+  receive_stamped_ = 0;
+  if (++receive_missing_ != kReceiveMissingToFall || rung_ != StampSource::kKernel) return;
+  Fall(absl::StrCat("packets come without RX stamps from ",
+                    DeviceName()));
+}
+
+void StampLadder::OnSpinRefused() {
+  if (rung_ != StampSource::kUserSpin) return;
+  rung_ = StampSource::kUserBlocking;
+  absl::StrAppend(&reason_, "; no processor time left for spinning");
+}
+
+void StampLadder::Fall(std::string reason) {
+  reason_ = std::move(reason);
+  rung_ = options_.spin_allowed ? StampSource::kUserSpin : StampSource::kUserBlocking;
+  if (!options_.spin_allowed) absl::StrAppend(&reason_, "; spinning is not allowed by the plan");
+}
+
+void StampLadder::Climb() {
+  if (rung_ == StampSource::kKernel || !options_.kernel_wanted) return;
+  if (std::min(transmit_stamped_, receive_stamped_) < kStampedToClimb) return;
+  rung_ = StampSource::kKernel;
+  reason_ = "hardware stamps are not used by this version";
+}
+
+const char* StampSourceName(StampSource source) {
+  switch (source) {
+    case StampSource::kHardware:
+      return "hardware";
+    case StampSource::kKernel:
+      return "kernel";
+    case StampSource::kUserSpin:
+      return "spin";
+    case StampSource::kUserBlocking:
+      return "blocking";
+    case StampSource::kGrpc:
+      return "grpc";
+  }
+  return "unknown";
+}
+
+}  // namespace syncline::probe

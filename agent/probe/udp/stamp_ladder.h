@@ -1,0 +1,60 @@
+// Which stamps an edge can have on this host, found out by itself, and why not better ones:
+//   kernel > user, spinning (inside agreed bursts) > user, blocking.
+// Falls when stamps stay away, climbs again when they come. Each packet still uses the best stamps that
+// it really has; the rung says what is waited for, whether to spin, and what a person is told.
+#ifndef SYNCLINE_AGENT_PROBE_UDP_STAMP_LADDER_H_
+#define SYNCLINE_AGENT_PROBE_UDP_STAMP_LADDER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "clocksync/samples.h"
+
+namespace syncline::probe {
+
+class StampLadder {
+ public:
+  struct Options {
+    bool kernel_wanted = true;
+    bool spin_allowed = true;
+  };
+  explicit StampLadder(const Options& options);
+
+  // The network device towards the peer, for the reason; "" while unknown.
+  void set_device(std::string device) { device_ = std::move(device); }
+  const std::string& device() const { return device_; }
+  bool kernel_wanted() const { return options_.kernel_wanted; }
+
+  void OnTransmitStamp();
+  void OnTransmitStampMissing();
+  void OnReceive(bool stamped);
+  // There is no processor time left to spin with.
+  void OnSpinRefused();
+
+  clocksync::StampSource rung() const { return rung_; }
+  bool waits_for_transmit_stamp() const { return rung_ == clocksync::StampSource::kKernel; }
+  // Why not a better rung. Hardware stamps are not used by this version.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string DeviceName() const { return device_.empty() ? "the network device" : device_; }
+  void Fall(std::string reason);
+  void Climb();
+
+  const Options options_;
+  std::string device_;
+  clocksync::StampSource rung_ = clocksync::StampSource::kKernel;
+  std::string reason_;
+  int transmit_missing_ = 0;  // in a row
+  int receive_missing_ = 0;
+  int transmit_stamped_ = 0;  // in a row, since the last that was missing
+  int receive_stamped_ = 0;
+};
+
+// For people and JSON: "kernel", "spin", ...
+const char* StampSourceName(clocksync::StampSource source);
+
+}  // namespace syncline::probe
+
+#endif  // SYNCLINE_AGENT_PROBE_UDP_STAMP_LADDER_H_

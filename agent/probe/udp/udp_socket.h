@@ -1,0 +1,56 @@
+// The real ProbeSocket: UDP with the kernel's stamps (SO_TIMESTAMPING).
+//
+// Traps that this file knows:
+//   - Transmit stamps come through the socket's error queue, late or never, and poll reports POLLERR until
+//     the queue is drained.
+//   - They are matched by a 32-bit count that the kernel keeps per socket (SOF_TIMESTAMPING_OPT_ID). A send
+//     that fails may or may not have been counted, so after one the count is begun anew, and stamps of
+//     packets sent before are given up: one matched with the wrong packet would break the proof.
+//   - Receive stamping is switched on in the kernel with a delay, so the first packets may come without.
+#ifndef SYNCLINE_AGENT_PROBE_UDP_UDP_SOCKET_H_
+#define SYNCLINE_AGENT_PROBE_UDP_UDP_SOCKET_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agent/probe/udp/probe_clock.h"
+#include "agent/probe/udp/probe_socket.h"
+
+namespace syncline::probe {
+
+class UdpSocket : public ProbeSocket {
+ public:
+  // Bound to `local` (port 0: any). Without kernel_stamps only the user's stamps are taken. Goes on
+  // without kernel stamps where the kernel has none. `clock` is not owned.
+  static absl::StatusOr<std::unique_ptr<UdpSocket>> Open(const Address& local, bool kernel_stamps,
+                                                         ProbeClock* clock);
+  UdpSocket(const UdpSocket&) = delete;
+  UdpSocket& operator=(const UdpSocket&) = delete;
+  ~UdpSocket() override;
+
+  absl::StatusOr<SentPacket> Send(const Address& to, std::span<const uint8_t> bytes) override;
+  std::optional<ReceivedPacket> Receive() override;
+  std::optional<TransmitStamp> NextTransmitStamp() override;
+  std::string DeviceTowards(const Address& peer) override;
+
+  int fd() const { return fd_; }
+  absl::StatusOr<Address> LocalAddress() const;
+
+ private:
+  UdpSocket(int fd, bool kernel_stamps, ProbeClock* clock);
+  void RestartIds();
+
+  const int fd_;
+  const bool kernel_stamps_;
+  ProbeClock* const clock_;
+  uint64_t sent_ = 0;            // ids given out
+  uint64_t first_of_count_ = 0;  // the id of the send that the kernel counts as 0
+};
+
+}  // namespace syncline::probe
+
+#endif  // SYNCLINE_AGENT_PROBE_UDP_UDP_SOCKET_H_

@@ -1,0 +1,90 @@
+// The gate on real control blocks (control_block/live_block.h).
+//
+// While open, a thread looks for new blocks every 20 ms, so that a program launched during the recording
+// is recorded from its beginning. Blocks of processes that die stay open: what they counted and named is
+// kept. An agent serves its own user only, unless it is root: then every user who has a runtime directory.
+// Thread-safe.
+#ifndef SYNCLINE_AGENT_RECORDING_BLOCK_GATE_H_
+#define SYNCLINE_AGENT_RECORDING_BLOCK_GATE_H_
+
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "agent/node/process_table.h"
+#include "agent/probe/clock.h"
+#include "agent/recording/gate.h"
+#include "control_block/live_block.h"
+
+namespace syncline::agent {
+
+struct BlockGateOptions {
+  uint32_t own_uid = 0;
+  std::string configured_directory;                  // $SYNCLINE_RUNTIME_DIR; empty: the default
+  std::filesystem::path shared_memory = "/dev/shm";  // where root looks for other users
+  std::filesystem::path proc = "/proc";
+};
+
+class BlockGate : public Gate {
+ public:
+  // `clock` is not owned.
+  BlockGate(Clock* clock, BlockGateOptions options);
+  ~BlockGate() override;
+
+  std::vector<v1::ProcessInfo> Processes(std::vector<v1::Complaint>* complaints) override;
+  std::vector<uint32_t> Users() override;
+  absl::Status Lock(const std::string& holder) override;
+  void Unlock() override;
+  uint32_t Arm() override;
+  GateMove Open(uint32_t generation) override;
+  GateMove Close() override;
+  void CloseLeftover(uint32_t generation) override;
+  GateCounts Counts() override;
+  std::vector<v1::ProcessCoverage> Coverage() override;
+  std::vector<v1::ProcessInfo> Members() override;
+  absl::Status CopyBlocks(const std::filesystem::path& directory) override;
+
+ private:
+  using MemberKey = std::pair<uint32_t, control_block::BlockId>;  // uid first
+
+  std::filesystem::path DirectoryOf(uint32_t uid) const;
+  // Opens the blocks that are not members yet; writes `generation` into them unless it is 0.
+  void TakeNewBlocks(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops members and files of processes that are known to be gone.
+  void RemoveDead(const std::vector<ProcessEntry>& processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  GateMove Write(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WaitForAnswers();
+  bool AllAnswered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool OfThisRecording(const control_block::GateAnswer& answer) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WatchLoop(const std::stop_token& stop, uint32_t generation);
+
+  Clock* const clock_;
+  const BlockGateOptions options_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::map<MemberKey, control_block::LiveBlock> members_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int> locks_ ABSL_GUARDED_BY(mutex_);
+  int64_t opened_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t own_pid_namespace_ = 0;
+  std::jthread watcher_;  // last: it uses the others
+};
+
+// How a process with a control block is described to the coordinator. `entry`: what /proc says of it, or
+// null when it is not visible.
+v1::ProcessInfo DescribeProcess(const control_block::Block& block, const ProcessEntry* entry);
+
+// The entry of /proc that a block belongs to; null when there is none.
+const ProcessEntry* FindProcess(const std::vector<ProcessEntry>& processes,
+                                const control_block::BlockId& id);
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_RECORDING_BLOCK_GATE_H_

@@ -1,0 +1,64 @@
+// The seam to the training processes: who is there, and the gate that switches their recording on and off
+// (instrumentation/abi/control_block.h).
+#ifndef SYNCLINE_AGENT_RECORDING_GATE_H_
+#define SYNCLINE_AGENT_RECORDING_GATE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "syncline/v1/agent.pb.h"
+
+namespace syncline::agent {
+
+// The bracket around writing all control blocks, and what could not be written.
+struct GateMove {
+  int64_t begin_raw_ns = 0;
+  int64_t end_raw_ns = 0;
+  int64_t begin_monotonic_ns = 0;
+  int64_t end_monotonic_ns = 0;
+  uint32_t processes = 0;
+  std::vector<v1::Complaint> complaints;
+};
+
+struct GateCounts {
+  uint32_t processes = 0;
+  uint64_t events = 0;   // of this recording, by the processes' own counts
+  uint64_t lost = 0;
+};
+
+class Gate {
+ public:
+  virtual ~Gate() = default;
+
+  // The processes that live now, and what is wrong with some of them (stopped, out of reach).
+  virtual std::vector<v1::ProcessInfo> Processes(std::vector<v1::Complaint>* complaints) = 0;
+  // The users whose processes are traced; the agent's own first.
+  virtual std::vector<uint32_t> Users() = 0;
+
+  // Takes the processes of these users for `holder`; FailedPrecondition names who has them.
+  virtual absl::Status Lock(const std::string& holder) = 0;
+  virtual void Unlock() = 0;
+
+  // Opens the control blocks, so that Open() only has to write; the generation to open with: one that no
+  // process has seen.
+  virtual uint32_t Arm() = 0;
+  // Writes the generation everywhere, now; processes that appear from now on get it as well.
+  virtual GateMove Open(uint32_t generation) = 0;
+  // Clears it, and gives the processes a short bounded time to notice.
+  virtual GateMove Close() = 0;
+  // After a restart: clears `generation` wherever it still stands, and takes those processes in.
+  virtual void CloseLeftover(uint32_t generation) = 0;
+
+  // Of the recording since Open; also after Close, until the next Arm.
+  virtual GateCounts Counts() = 0;
+  virtual std::vector<v1::ProcessCoverage> Coverage() = 0;
+  virtual std::vector<v1::ProcessInfo> Members() = 0;
+  virtual absl::Status CopyBlocks(const std::filesystem::path& directory) = 0;
+};
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_RECORDING_GATE_H_

@@ -1,0 +1,37 @@
+// The seam to the machine: room for buffers and files.
+#ifndef SYNCLINE_AGENT_RECORDING_HOST_H_
+#define SYNCLINE_AGENT_RECORDING_HOST_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace syncline::agent {
+
+class Host {
+ public:
+  virtual ~Host() = default;
+  virtual uint32_t PossibleCpus() = 0;
+  virtual uint64_t ShmFreeBytes() = 0;
+  virtual uint64_t ShmTotalBytes() = 0;
+  // What the cgroup that the agent lives in may still take; nullopt: no limit.
+  virtual std::optional<uint64_t> CgroupHeadroomBytes() = 0;
+  virtual uint64_t DiskFreeBytes(const std::filesystem::path& directory) = 0;
+};
+
+class SystemHost : public Host {
+ public:
+  uint32_t PossibleCpus() override;
+  uint64_t ShmFreeBytes() override;
+  uint64_t ShmTotalBytes() override;
+  std::optional<uint64_t> CgroupHeadroomBytes() override;
+  uint64_t DiskFreeBytes(const std::filesystem::path& directory) override;
+};
+
+// "0-3,8" -> 9: the number of the highest CPU plus one, which is what LTTng allocates for. At least 1.
+uint32_t CpuCountOfRange(std::string_view range);
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_RECORDING_HOST_H_

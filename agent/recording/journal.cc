@@ -1,0 +1,69 @@
+#include "agent/recording/journal.h"
+
+#include <fcntl.h>
+#include <google/protobuf/util/json_util.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "common/status.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr uint64_t kJournalBytesMax = 64 << 20;
+
+}  // namespace
+
+absl::StatusOr<std::string> EncodeJournalEntry(const journal::Entry& entry) {
+  std::string line;
+  const auto status = google::protobuf::util::MessageToJsonString(entry, &line);
+  if (!status.ok()) {
+    return absl::InternalError(absl::StrCat("Cannot write a journal entry: ", status.ToString()));
+  }
+  line.push_back('\n');
+  return line;
+}
+
+absl::StatusOr<journal::Entry> DecodeJournal(std::string_view bytes) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  journal::Entry sum;
+  for (int line_number = 1; !bytes.empty(); ++line_number) {
+    const size_t end = bytes.find('\n');
+    if (end == std::string_view::npos) break;  // torn by a kill: it was never acted upon
+    journal::Entry entry;
+    const auto status = google::protobuf::util::JsonStringToMessage(
+        google::protobuf::StringPiece(bytes.data(), end), &entry, options);
+    if (!status.ok()) {
+      return absl::DataLossError(absl::StrCat("Journal line ", line_number, " does not parse"));
+    }
+    sum.MergeFrom(entry);
+    bytes.remove_prefix(end + 1);
+  }
+  return sum;
+}
+
+absl::Status Journal::Append(const journal::Entry& entry) const {
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string line, EncodeJournalEntry(entry));
+  const int fd =
+      ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open journal \"", path_.string(), "\""));
+  const ssize_t written = ::write(fd, line.data(), line.size());
+  const bool synced = written == static_cast<ssize_t>(line.size()) && ::fdatasync(fd) == 0;
+  const int error_number = written >= 0 && written < static_cast<ssize_t>(line.size()) ? ENOSPC : errno;
+  ::close(fd);
+  if (synced) return absl::OkStatus();
+  return ErrnoStatus(error_number, absl::StrCat("Cannot write journal \"", path_.string(), "\""));
+}
+
+absl::StatusOr<journal::Entry> Journal::Read() const {
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path_, kJournalBytesMax));
+  auto entry = DecodeJournal(bytes);
+  if (!entry.ok()) return WithContext(entry.status(), path_.string());
+  return entry;
+}
+
+}  // namespace syncline::agent

@@ -1,0 +1,136 @@
+// What the agent does, without gRPC: the life of recordings on one node.
+//
+//   (none) -Prepare-> PREPARING -> READY -Start-> RECORDING -Stop-> STOPPING -> STOPPED -Release-> (none)
+//                        \-> FAILED ------------------------------------------------Release-> (none)
+//
+// One recording is active (PREPARING to STOPPING) at a time, because they would share the processes'
+// gates; any number of finished ones wait on the disk to be fetched. Every call is idempotent by
+// recording id. What LTTng is about to be told is in the recording's journal first, so that Recover()
+// finds sessions, gates and files again after a kill.
+//
+// Thread-safe. `operation_` is held while a recording changes its state (for seconds, while LTTng
+// works); `mutex_` guards the table and is held briefly. An entry is written with both held and read with
+// either. Waits for an instant hold neither, so that a Stop
+// can overtake a Start or another Stop.
+#ifndef SYNCLINE_AGENT_RECORDING_RECORDING_MANAGER_H_
+#define SYNCLINE_AGENT_RECORDING_RECORDING_MANAGER_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/log.h"
+#include "agent/probe/clock_sampler.h"
+#include "agent/recording/canary.h"
+#include "agent/recording/gate.h"
+#include "agent/recording/host.h"
+#include "agent/recording/journal.h"
+#include "agent/session/lttng_control.h"
+#include "agent/session/session_daemon.h"
+#include "syncline/v1/agent.pb.h"
+
+namespace syncline::agent {
+
+// None is owned; all live longer than the manager.
+struct ManagerParts {
+  LttngControl* lttng = nullptr;
+  SessionDaemon* daemon = nullptr;
+  Gate* gate = nullptr;
+  Canary* canary = nullptr;
+  Host* host = nullptr;
+  Clock* clock = nullptr;
+  ClockRecorder* clock_recorder = nullptr;
+  Log* log = nullptr;
+  std::function<std::string()> node_json;  // the inventory, to be kept in the recording
+};
+
+struct ManagerOptions {
+  std::filesystem::path data_directory;
+  int64_t retention_ns = 7 * 24 * 3600 * int64_t{1'000'000'000};  // of finished recordings
+  uint64_t seed = 0;                                               // of the canary's nonces
+};
+
+class RecordingManager {
+ public:
+  RecordingManager(ManagerParts parts, ManagerOptions options);
+
+  // Before anything else: finishes what a killed agent left, keeps its data, forgets its sessions.
+  absl::Status Recover();
+
+  absl::StatusOr<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request);
+  absl::StatusOr<v1::StartResponse> Start(const v1::StartRequest& request);
+  absl::StatusOr<v1::StopResponse> Stop(const v1::StopRequest& request);
+  absl::StatusOr<v1::StatusResponse> Status(const v1::StatusRequest& request);
+  absl::StatusOr<v1::ReleaseResponse> Release(const v1::ReleaseRequest& request);
+
+  // Where a finished recording's files are; FailedPrecondition while it is active.
+  absl::StatusOr<std::filesystem::path> DirectoryForFetch(const std::string& recording_id);
+  // The coordinator has all of it, verified as far as the agent can tell.
+  void MarkFetched(const std::string& recording_id);
+
+  // To be called a few times a second: leases, size limit, disk, retention.
+  void Tick();
+  // Ends the active recording and keeps its data. Calls that wait return.
+  void Shutdown();
+
+  std::vector<v1::RecordingInfo> Recordings();
+
+ private:
+  struct Recording {
+    journal::Entry entry;             // all that is in the journal
+    std::filesystem::path directory;
+    int64_t lease_end_monotonic_ns = 0;  // 0: none
+    uint64_t bytes = 0;               // as last looked at
+    bool abandon_wait = false;        // a Stop or Shutdown overtakes the waiting Start
+  };
+  using RecordingPtr = std::shared_ptr<Recording>;
+
+  // Prepare's steps (recording_steps.cc), under operation_.
+  absl::Status CheckRoom(const v1::PrepareRequest& request);
+  absl::StatusOr<v1::PrepareResponse> DoPrepare(Recording& recording);
+  absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, v1::PrepareResponse* response);
+  absl::StatusOr<int64_t> RunCanaries(const Recording& recording);
+  void AbandonSession(Recording& recording);
+  // Stop's steps, under operation_.
+  v1::StopResponse DoStop(Recording& recording, const std::string& reason);
+  void FinishSession(Recording& recording, v1::StopResponse* response);
+  void KeepFiles(Recording& recording, v1::StopResponse* response);
+  void ForgetLeftoverSessions();
+  void Adopt(const RecordingPtr& recording);
+
+  absl::Status CheckPrepare(const v1::PrepareRequest& request);
+  absl::StatusOr<RecordingPtr> Find(const std::string& recording_id);
+  RecordingPtr Active();
+  absl::StatusOr<v1::StopResponse> StopNow(const RecordingPtr& recording, const std::string& reason);
+  // False: the wait was cut short.
+  bool WaitUntilRaw(int64_t at_raw_ns, const std::function<bool()>& cut_short);
+  // Journal and table; `change` holds only what is new.
+  absl::Status Record(Recording& recording, journal::Entry change);
+  v1::RecordingInfo Describe(const Recording& recording);
+  std::string SessionName(const std::string& recording_id) const;
+  std::filesystem::path DirectoryOf(const std::string& recording_id) const;
+  void CheckLimits(const RecordingPtr& recording);
+  void ForgetOld();
+
+  const ManagerParts parts_;
+  const ManagerOptions options_;
+  const std::string session_prefix_;  // tells this agent's sessions from another's on the same node
+  std::mutex operation_;
+  std::mt19937_64 nonces_ ABSL_GUARDED_BY(operation_);
+  std::mutex mutex_;
+  std::map<std::string, RecordingPtr> recordings_ ABSL_GUARDED_BY(mutex_);
+  bool shutting_down_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_RECORDING_RECORDING_MANAGER_H_

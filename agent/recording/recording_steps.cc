@@ -1,0 +1,361 @@
+// The steps of RecordingManager that talk to LTTng, the gate and the disk: preparing, stopping, and
+// finishing what a killed agent left.
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "agent/recording/names.h"
+#include "agent/recording/recording_manager.h"
+#include "agent/recording/trace_files.h"
+#include "agent/session/buffer_sizing.h"
+#include "common/files.h"
+#include "common/status.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr uint64_t kDefaultKeepFreeBytes = 256 << 20;
+constexpr int kDestroyWaitMs = 5'000;        // usual: 0.5 s; a killed writer can make it endless
+constexpr int kLeftoverDestroyWaitMs = 2'000;
+constexpr uint64_t kDamagedCounterBit = uint64_t{1} << 63;
+
+uint64_t KeepFreeBytes(const v1::PrepareRequest& request) {
+  return request.disk_keep_free_bytes() != 0 ? request.disk_keep_free_bytes()
+                                             : kDefaultKeepFreeBytes;
+}
+
+v1::Complaint Warning(std::string what, std::string fix) {
+  v1::Complaint complaint;
+  complaint.set_severity(v1::Complaint::WARNING);
+  complaint.set_what(std::move(what));
+  complaint.set_fix(std::move(fix));
+  return complaint;
+}
+
+// The agent's own user and those with a live process: they get buffers and a canary.
+std::set<uint32_t> UsersToTrace(const v1::PrepareResponse& response, uint32_t own_uid) {
+  std::set<uint32_t> users = {own_uid};
+  for (const v1::ProcessInfo& process : response.processes()) users.insert(process.uid());
+  return users;
+}
+
+}  // namespace
+
+absl::Status RecordingManager::CheckRoom(const v1::PrepareRequest& request) {
+  const uint64_t free = parts_.host->DiskFreeBytes(options_.data_directory);
+  if (free > KeepFreeBytes(request)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "The disk of \"%s\" has %d MiB free, and %d MiB are to be kept free; make room, release old"
+      " recordings, or lower --keep-free",
+      options_.data_directory.string(), free >> 20, KeepFreeBytes(request) >> 20));
+}
+
+absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recording,
+                                                       v1::PrepareResponse* response) {
+  const v1::PrepareRequest& request = recording.entry.request();
+  const bool per_process = request.buffer_scheme() == v1::PER_PROCESS;
+  const auto users = UsersToTrace(*response, parts_.gate->Users().front());
+  BufferNeeds needs;
+  needs.possible_cpus = parts_.host->PossibleCpus();
+  needs.buffer_sets = static_cast<uint32_t>(
+      per_process ? response->processes_size() + users.size() : users.size());
+  needs.requested_subbuffer_bytes = request.subbuffer_bytes();
+  needs.requested_subbuffer_count = request.subbuffer_count();
+  SYNCLINE_ASSIGN_OR_RETURN(
+      const BufferPlan plan,
+      PlanBuffers(needs, {.shm_free_bytes = parts_.host->ShmFreeBytes(),
+                          .cgroup_headroom_bytes = parts_.host->CgroupHeadroomBytes()}));
+  if (plan.shrunk) {
+    *response->add_complaints() = Warning(
+        absl::StrCat("Little shared memory: the trace buffers are ", plan.subbuffer_count, " x ",
+                     plan.subbuffer_bytes >> 10, " KiB per CPU; busy programs may lose events"),
+        "enlarge /dev/shm (docker run --shm-size=256m)");
+  }
+  response->set_subbuffer_bytes(plan.subbuffer_bytes);
+  response->set_subbuffer_count(plan.subbuffer_count);
+  response->set_buffers_bytes(plan.total_bytes);
+  SessionSpec spec;
+  spec.name = recording.entry.session_name();
+  spec.trace_directory = (recording.directory / "trace").string();
+  spec.buffers_per_process = per_process;
+  spec.subbuffer_bytes = plan.subbuffer_bytes;
+  spec.subbuffer_count = plan.subbuffer_count;
+  spec.events = {"syncline:*", "syncline_itt:*"};
+  spec.events.insert(spec.events.end(), request.extra_events().begin(),
+                     request.extra_events().end());
+  return spec;
+}
+
+absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recording) {
+  v1::PrepareResponse response;
+  std::vector<v1::Complaint> complaints;
+  for (v1::ProcessInfo& process : parts_.gate->Processes(&complaints)) {
+    *response.add_processes() = std::move(process);
+  }
+  for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
+  SYNCLINE_RETURN_IF_ERROR(parts_.gate->Lock(recording.entry.request().holder()));
+  SYNCLINE_RETURN_IF_ERROR(parts_.daemon->Ensure());
+  SYNCLINE_ASSIGN_OR_RETURN(const SessionSpec spec, MakeSpec(recording, &response));
+  response.set_session_name(spec.name);
+  SYNCLINE_RETURN_IF_ERROR(
+      parts_.clock_recorder->StartFile(recording.directory / "clock.tuples"));
+  SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Create(spec));
+  SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
+  const int64_t begin_ns = parts_.clock->MonotonicNs();
+  std::vector<uint64_t> nonces;
+  for (const uint32_t uid : UsersToTrace(response, parts_.gate->Users().front())) {
+    nonces.push_back(nonces_());
+    SYNCLINE_RETURN_IF_ERROR(parts_.canary->Sing(uid, nonces.back()));
+  }
+  // Stopping flushes: only then is the event sure to be in the files.
+  SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Stop(spec.name));
+  for (const uint64_t nonce : nonces) {
+    if (TraceContains(spec.trace_directory, nonce)) continue;
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "The canary's event did not come back: LTTng says that it records, but nothing arrives in"
+        " the files. /dev/shm has %d MiB free and the buffers need %d MiB; is it full, or limited by"
+        " a cgroup?",
+        parts_.host->ShmFreeBytes() >> 20, response.buffers_bytes() >> 20));
+  }
+  response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
+  SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
+  return response;
+}
+
+void RecordingManager::AbandonSession(Recording& recording) {
+  const absl::Status destroyed =
+      parts_.lttng->Destroy(recording.entry.session_name(), kLeftoverDestroyWaitMs);
+  if (!absl::IsNotFound(destroyed) && !absl::IsUnavailable(destroyed)) {
+    parts_.log->Failure("abandon", destroyed);
+  }
+  parts_.gate->Unlock();
+  parts_.clock_recorder->StopFile();
+  std::error_code ignored;
+  std::filesystem::remove_all(recording.directory / "trace", ignored);
+}
+
+v1::StopResponse RecordingManager::DoStop(Recording& recording, const std::string& reason) {
+  const bool opened = recording.entry.has_started();
+  journal::Entry change;
+  change.set_state(v1::STOPPING);
+  change.set_step("stop");
+  parts_.log->Failure("journal", Record(recording, change));
+  v1::StopResponse response;
+  response.set_stop_reason(reason);
+  response.set_complete(true);
+  if (opened) {
+    const GateMove move = parts_.gate->Close();
+    response.set_gate_begin_monotonic_raw_ns(move.begin_raw_ns);
+    response.set_gate_end_monotonic_raw_ns(move.end_raw_ns);
+    response.set_gate_begin_monotonic_ns(move.begin_monotonic_ns);
+    response.set_gate_end_monotonic_ns(move.end_monotonic_ns);
+    for (const v1::Complaint& complaint : move.complaints) *response.add_complaints() = complaint;
+  }
+  FinishSession(recording, &response);
+  KeepFiles(recording, &response);
+  journal::Entry stopped;
+  stopped.set_state(v1::STOPPED);
+  *stopped.mutable_stopped() = response;
+  parts_.log->Info("stopped", {{"recording", recording.entry.request().recording_id()},
+                               {"reason", reason},
+                               {"complete", response.complete() ? "yes" : "no"},
+                               {"bytes", absl::StrCat(response.bytes())}});
+  parts_.log->Failure("journal", Record(recording, stopped));
+  parts_.log->Detach();
+  return response;
+}
+
+void RecordingManager::FinishSession(Recording& recording, v1::StopResponse* response) {
+  const std::string& session = recording.entry.session_name();
+  const auto incomplete = [&](const absl::Status& status) {
+    response->set_complete(false);
+    *response->add_complaints() =
+        Warning(std::string(status.message()),
+                "the files are taken as they are; a program that was killed while it wrote an event"
+                " does this: --buffers pid keeps it from harming the others");
+    parts_.log->Failure("finish", status);
+  };
+  if (const absl::Status status = parts_.lttng->Stop(session); !status.ok()) incomplete(status);
+  if (const auto counters = parts_.lttng->Counters(session); counters.ok()) {
+    for (const ChannelCounters& one : *counters) {
+      v1::ChannelResult& channel = *response->add_channels();
+      channel.set_name(one.name);
+      channel.set_discarded_events_valid((one.discarded_events & kDamagedCounterBit) == 0);
+      channel.set_discarded_events_count(one.discarded_events & ~kDamagedCounterBit);
+      channel.set_lost_packets_count(one.lost_packets);
+    }
+  } else {
+    parts_.log->Failure("counters", counters.status());
+  }
+  if (const absl::Status status = parts_.lttng->Destroy(session, kDestroyWaitMs); !status.ok()) {
+    incomplete(status);
+  }
+}
+
+void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* response) {
+  for (v1::ProcessInfo& process : parts_.gate->Members()) {
+    *response->add_processes() = std::move(process);
+  }
+  for (v1::ProcessCoverage& one : parts_.gate->Coverage()) {
+    *response->add_coverage() = std::move(one);
+  }
+  const absl::Status copied = parts_.gate->CopyBlocks(recording.directory / "processes");
+  if (!copied.ok()) {
+    *response->add_complaints() =
+        Warning(absl::StrCat("Not every control block could be kept: ", copied.message()),
+                "make room on the disk; names then come from the trace itself");
+  }
+  parts_.gate->Unlock();
+  parts_.clock_recorder->StopFile();
+  parts_.log->Failure("node_json", WriteFileAtomically(recording.directory / "node.json",
+                                                       parts_.node_json(), 0600));
+  std::vector<v1::Complaint> complaints;
+  for (v1::StreamResult& stream : SummarizeTrace(recording.directory / "trace", &complaints)) {
+    *response->add_streams() = std::move(stream);
+  }
+  for (v1::Complaint& complaint : complaints) *response->add_complaints() = std::move(complaint);
+  const uint64_t bytes = DirectoryBytes(recording.directory);
+  response->set_bytes(bytes);
+  const std::lock_guard lock(mutex_);
+  recording.bytes = bytes;
+}
+
+absl::Status RecordingManager::Recover() {
+  const std::filesystem::path root = options_.data_directory / "recordings";
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(root, 0700));
+  const std::lock_guard operation(operation_);
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(root, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string id = it->path().filename().string();
+    if (!CheckRecordingId(id).ok()) continue;  // not ours: leave it alone
+    auto recording = std::make_shared<Recording>();
+    recording->directory = it->path();
+    const auto entry = Journal(it->path() / "journal").Read();
+    if (entry.ok()) {
+      recording->entry = *entry;
+    } else {
+      recording->entry.set_state(v1::FAILED);
+      recording->entry.set_failure(std::string(entry.status().message()));
+    }
+    recording->entry.mutable_request()->set_recording_id(id);
+    {
+      const std::lock_guard lock(mutex_);
+      recordings_[id] = recording;
+    }
+    Adopt(recording);
+  }
+  ForgetLeftoverSessions();
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("Cannot list \"", root.string(), "\""));
+  return absl::OkStatus();
+}
+
+void RecordingManager::Adopt(const RecordingPtr& recording) {
+  const v1::RecordingState state = recording->entry.state();
+  const std::string& id = recording->entry.request().recording_id();
+  journal::Entry change;
+  if (state == v1::READY || state == v1::RECORDING || state == v1::STOPPING) {
+    parts_.log->Attach(recording->directory / "agent.log");
+    parts_.log->Warning("adopted", {{"recording", id}, {"state", v1::RecordingState_Name(state)}});
+    v1::StopResponse response;
+    response.set_stop_reason("adopted: the agent was killed while recording");
+    response.set_complete(true);
+    response.set_gate_begin_monotonic_raw_ns(parts_.clock->RawNs());
+    response.set_gate_begin_monotonic_ns(parts_.clock->MonotonicNs());
+    if (recording->entry.generation() != 0) {
+      parts_.gate->CloseLeftover(recording->entry.generation());
+    }
+    response.set_gate_end_monotonic_ns(parts_.clock->MonotonicNs());
+    response.set_gate_end_monotonic_raw_ns(parts_.clock->RawNs());
+    FinishSession(*recording, &response);
+    KeepFiles(*recording, &response);
+    change.set_state(v1::STOPPED);
+    *change.mutable_stopped() = response;
+  } else if (state == v1::PREPARING || state == v1::RECORDING_STATE_UNSPECIFIED) {
+    AbandonSession(*recording);
+    change.set_state(v1::FAILED);
+    change.set_failure("The agent was killed while it prepared this recording");
+  } else {
+    return;
+  }
+  parts_.log->Failure("journal", Record(*recording, change));
+  parts_.log->Detach();
+}
+
+void RecordingManager::ForgetLeftoverSessions() {
+  const auto sessions = parts_.lttng->Sessions();
+  if (!sessions.ok()) {
+    parts_.log->Failure("sessions", sessions.status());
+    return;
+  }
+  for (const std::string& session : *sessions) {
+    if (!absl::StartsWith(session, session_prefix_)) continue;
+    parts_.log->Warning("leftover_session", {{"session", session}});
+    parts_.log->Failure("destroy", parts_.lttng->Destroy(session, kLeftoverDestroyWaitMs));
+  }
+}
+
+void RecordingManager::CheckLimits(const RecordingPtr& recording) {
+  const uint64_t bytes = DirectoryBytes(recording->directory);
+  const uint64_t free = parts_.host->DiskFreeBytes(options_.data_directory);
+  std::string reason;
+  {
+    const std::lock_guard lock(mutex_);
+    recording->bytes = bytes;
+    const v1::PrepareRequest& request = recording->entry.request();
+    const v1::RecordingState state = recording->entry.state();
+    if (state != v1::READY && state != v1::RECORDING) return;
+    if (recording->lease_end_monotonic_ns != 0 &&
+        parts_.clock->MonotonicNs() >= recording->lease_end_monotonic_ns) {
+      reason = "lease expired: the coordinator was not heard from";
+    } else if (request.size_limit_bytes() != 0 && bytes >= request.size_limit_bytes()) {
+      reason = "size limit reached";
+    } else if (free < KeepFreeBytes(request)) {
+      reason = "disk nearly full";
+    }
+  }
+  if (!reason.empty()) parts_.log->Failure("limit", StopNow(recording, reason).status());
+}
+
+void RecordingManager::ForgetOld() {
+  const int64_t now_ns = parts_.clock->RealtimeNs();
+  std::vector<std::string> old;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, recording] : recordings_) {
+      const v1::RecordingState state = recording->entry.state();
+      const int64_t age_ns = now_ns - recording->entry.written_realtime_ns();
+      if ((state == v1::STOPPED || state == v1::FAILED) && age_ns > options_.retention_ns) {
+        old.push_back(id);
+      }
+    }
+  }
+  for (const std::string& id : old) {
+    parts_.log->Warning("retention", {{"recording", id}});
+    v1::ReleaseRequest request;
+    request.set_recording_id(id);
+    request.set_even_if_not_fetched(true);
+    parts_.log->Failure("retention", Release(request).status());
+  }
+}
+
+void RecordingManager::Tick() {
+  if (const RecordingPtr active = Active()) CheckLimits(active);
+  ForgetOld();
+}
+
+void RecordingManager::Shutdown() {
+  {
+    const std::lock_guard lock(mutex_);
+    shutting_down_ = true;
+  }
+  if (const RecordingPtr active = Active()) {
+    parts_.log->Failure("shutdown", StopNow(active, "agent shutdown").status());
+  }
+}
+
+}  // namespace syncline::agent

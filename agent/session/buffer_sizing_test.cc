@@ -1,0 +1,67 @@
+#include "agent/session/buffer_sizing.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+TEST(PlanBuffers, ChoosesTheFullSizeWhereThereIsRoom) {
+  const auto plan = PlanBuffers({.possible_cpus = 2}, {.shm_free_bytes = 1024 * kMiB});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->subbuffer_bytes, kMiB);
+  EXPECT_EQ(plan->subbuffer_count, 4u);
+  EXPECT_FALSE(plan->shrunk);
+}
+
+// Docker's default of 64 MiB equals 32 CPUs of LTTng's own default channel.
+TEST(PlanBuffers, ShrinksForDockersSharedMemory) {
+  const auto plan = PlanBuffers({.possible_cpus = 32}, {.shm_free_bytes = 64 * kMiB});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->shrunk);
+  EXPECT_LE(plan->total_bytes, 16 * kMiB);
+  EXPECT_GE(plan->subbuffer_bytes, 16u << 10);
+}
+
+TEST(PlanBuffers, RespectsTheCgroup) {
+  const auto plan = PlanBuffers({.possible_cpus = 4}, {.shm_free_bytes = 4096 * kMiB,
+                                                       .cgroup_headroom_bytes = 8 * kMiB});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_LE(plan->total_bytes, 2 * kMiB);
+}
+
+TEST(PlanBuffers, RefusesWhatCannotFit) {
+  const auto plan = PlanBuffers({.possible_cpus = 128}, {.shm_free_bytes = 4 * kMiB});
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(plan.status().message()), testing::HasSubstr("--shm-size"));
+}
+
+TEST(PlanBuffers, TakesWhatWasAskedForOrRefuses) {
+  const BufferNeeds asked{.possible_cpus = 2,
+                          .requested_subbuffer_bytes = 4096,
+                          .requested_subbuffer_count = 2};
+  const auto plan = PlanBuffers(asked, {.shm_free_bytes = kMiB});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->subbuffer_bytes, 4096u);
+  EXPECT_EQ(plan->subbuffer_count, 2u);
+  BufferNeeds large = asked;
+  large.requested_subbuffer_bytes = 4 * kMiB;
+  EXPECT_EQ(PlanBuffers(large, {.shm_free_bytes = 8 * kMiB}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(PlanBuffers, RefusesSizesThatLttngWouldRound) {
+  EXPECT_EQ(PlanBuffers({.requested_subbuffer_bytes = 5000}, {.shm_free_bytes = kMiB})
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(PlanBuffers({.requested_subbuffer_count = 3}, {.shm_free_bytes = kMiB}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(PlanBuffers({.requested_subbuffer_count = 1}, {.shm_free_bytes = kMiB}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace syncline::agent

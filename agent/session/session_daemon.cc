@@ -1,0 +1,72 @@
+#include "agent/session/session_daemon.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/files.h"
+#include "common/status.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr int kStartLimitMs = 15'000;
+
+}  // namespace
+
+SessionDaemon::SessionDaemon(LttngControl* control, ProcessRunner* runner,
+                             std::map<std::string, std::string> environment,
+                             std::filesystem::path pid_file)
+    : control_(control),
+      runner_(runner),
+      environment_(std::move(environment)),
+      pid_file_(std::move(pid_file)) {}
+
+absl::Status SessionDaemon::Ensure() {
+  SYNCLINE_ASSIGN_OR_RETURN(const bool alive, control_->DaemonAlive());
+  if (alive) return absl::OkStatus();
+  if (const auto home = environment_.find("LTTNG_HOME"); home != environment_.end()) {
+    SYNCLINE_RETURN_IF_ERROR(MakeDirectories(home->second, 0700));
+  }
+  // --background: the command returns once the daemon answers. --no-kernel: loads no kernel module.
+  const auto result = runner_->Run({.arguments = {"lttng-sessiond", "--background", "--no-kernel",
+                                                  "--pidfile", pid_file_.string()},
+                                    .environment = environment_},
+                                   kStartLimitMs);
+  if (!result.ok()) {
+    if (absl::IsNotFound(result.status())) {
+      return absl::FailedPreconditionError(
+          "LTTng is not installed on this node: install the package lttng-tools");
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("Cannot start lttng-sessiond: ", result.status().message()));
+  }
+  if (result->exit_code != 0) {
+    return absl::FailedPreconditionError(absl::StrCat("lttng-sessiond ended with code ",
+                                                      result->exit_code, ": ",
+                                                      absl::StripAsciiWhitespace(result->output)));
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(const bool alive_now, control_->DaemonAlive());
+  if (alive_now) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "lttng-sessiond started but does not answer; see whether LTTNG_HOME is the same for all");
+}
+
+void SessionDaemon::StopIfOurs() {
+  const auto text = ReadFile(pid_file_, 64);
+  int pid = 0;
+  if (!text.ok() || !absl::SimpleAtoi(*text, &pid) || pid <= 1) return;
+  const auto name = ReadFile(absl::StrCat("/proc/", pid, "/comm"), 64);
+  if (name.ok() && absl::StripAsciiWhitespace(*name) == "lttng-sessiond") {
+    const auto sessions = control_->Sessions();
+    if (sessions.ok() && !sessions->empty()) return;
+    ::kill(pid, SIGTERM);
+  }
+  std::error_code ignored;
+  std::filesystem::remove(pid_file_, ignored);
+}
+
+}  // namespace syncline::agent

@@ -1,0 +1,126 @@
+#include "agent/session/spawn.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr size_t kOutputBytesMax = 4096;
+
+std::vector<std::string> MergedEnvironment(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (changes.count(std::string(text.substr(0, text.find('=')))) == 0) merged.emplace_back(text);
+  }
+  for (const auto& [name, value] : changes) merged.push_back(absl::StrCat(name, "=", value));
+  return merged;
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void SetAttributes(posix_spawnattr_t* attributes) {
+  sigset_t none;
+  sigset_t defaults;
+  sigemptyset(&none);
+  sigfillset(&defaults);
+  posix_spawnattr_setsigmask(attributes, &none);
+  posix_spawnattr_setsigdefault(attributes, &defaults);
+  posix_spawnattr_setpgroup(attributes, 0);
+  posix_spawnattr_setflags(attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+}
+
+void SetFileActions(const SpawnOptions& options, posix_spawn_file_actions_t* actions) {
+  posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+  if (options.pass_as_output >= 0) {
+    posix_spawn_file_actions_adddup2(actions, options.pass_as_output, 1);
+    posix_spawn_file_actions_adddup2(actions, options.pass_as_output, 2);
+  }
+  // dup2 onto itself keeps close-on-exec in some C libraries: callers pass descriptors above 3.
+  if (options.pass_as_3 >= 0) posix_spawn_file_actions_adddup2(actions, options.pass_as_3, 3);
+  posix_spawn_file_actions_addclosefrom_np(actions, options.pass_as_3 >= 0 ? 4 : 3);
+}
+
+}  // namespace
+
+absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
+  if (options.arguments.empty()) return absl::InternalError("No program to start");
+  const std::vector<std::string> environment = MergedEnvironment(options.environment);
+  const std::vector<char*> argv = Pointers(options.arguments);
+  const std::vector<char*> envp = Pointers(environment);
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_init(&actions);
+  SetAttributes(&attributes);
+  SetFileActions(options, &actions);
+  pid_t pid = -1;
+  const int error =
+      ::posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return ErrnoStatus(error, absl::StrCat("Cannot start ", options.arguments[0]));
+  return pid;
+}
+
+absl::StatusOr<int> WaitForExit(pid_t pid, int limit_ms) {
+  const int pid_fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (pid_fd < 0) return ErrnoStatus(errno, "Cannot watch a child process");
+  pollfd wait{.fd = pid_fd, .events = POLLIN, .revents = 0};
+  int ready;
+  do {
+    ready = ::poll(&wait, 1, limit_ms);
+  } while (ready < 0 && errno == EINTR);
+  ::close(pid_fd);
+  if (ready <= 0) ::kill(-pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (ready <= 0) {
+    return absl::DeadlineExceededError(absl::StrCat("Process ", pid, " was killed after ", limit_ms,
+                                                    " ms"));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+absl::StatusOr<RunResult> SystemProcessRunner::Run(const SpawnOptions& options, int limit_ms) {
+  // A file, not a pipe: a daemon that keeps its output open must not keep us waiting.
+  const int output = ::memfd_create("output", MFD_CLOEXEC);
+  if (output < 0) return ErrnoStatus(errno, "Cannot make a memory file");
+  SpawnOptions with_output = options;
+  with_output.pass_as_output = output;
+  RunResult result;
+  auto pid = Spawn(with_output);
+  absl::StatusOr<int> exit_code =
+      pid.ok() ? WaitForExit(*pid, limit_ms) : absl::StatusOr<int>(pid.status());
+  result.output.resize(kOutputBytesMax);
+  const ssize_t length = ::pread(output, result.output.data(), kOutputBytesMax, 0);
+  result.output.resize(length > 0 ? static_cast<size_t>(length) : 0);
+  ::close(output);
+  if (!exit_code.ok()) {
+    return WithContext(exit_code.status(), absl::StrCat("Running ", options.arguments[0]).c_str());
+  }
+  result.exit_code = *exit_code;
+  return result;
+}
+
+}  // namespace syncline::agent
