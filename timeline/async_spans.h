@@ -1,8 +1,8 @@
-// Spans that do not nest: overlapped tasks, frames, user events, waits. Their ids pair begin and end,
-// possibly from two threads.
+// Spans that do not nest: overlapped tasks, frames, user events, waits. Their ids pair begin and
+// end, possibly from two threads.
 //
-// Every such span goes onto a *lane*, a track of its group on which nothing overlaps; lanes are made as
-// concurrency needs them and share the group's name, so that viewers fold them into one.
+// Every such span goes onto a *lane*, a track of its group on which nothing overlaps; lanes are
+// made as concurrency needs them and share the group's name, so that viewers fold them into one.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_ASYNC_SPANS_H_
@@ -25,8 +25,8 @@ class AsyncSpans {
  public:
   // What pairs begin and end within one process.
   struct Key {
-    uint8_t group = 0;     // kind of span, chosen by the caller
-    uint64_t scope = 0;    // domain, or thread
+    uint8_t group = 0;   // kind of span, chosen by the caller
+    uint64_t scope = 0;  // domain, or thread
     IttId id;
     auto operator<=>(const Key&) const = default;
   };
@@ -39,12 +39,15 @@ class AsyncSpans {
   // Lanes become children of `parent`; `prototype` gives their node and process.
   AsyncSpans(Emitter* emitter, TrackId parent, Track prototype);
 
-  void CoverageBegins(const Moment& moment) { coverage_begin_ = moment; covered_ = true; }
+  void CoverageBegins(const Moment& moment) {
+    coverage_begin_ = moment;
+    covered_ = true;
+  }
   void CoverageEnds(const Moment& moment);
   void Finish(const Moment& last) { CoverageEnds(last); }
 
-  // A begin under a key that is open stacks on it (user events nest under one name). Returns the new
-  // span, for its arguments; valid until the next call.
+  // A begin under a key that is open stacks on it (user events nest under one name). Returns the
+  // new span, for its arguments; valid until the next call.
   Span* Begin(const Key& key, const Label& label, const Moment& moment);
   // An end without a begin: open since coverage began, when that is known; else dropped (false).
   bool End(const Key& key, const Label& label, const Moment& moment);

@@ -1,5 +1,5 @@
-// Traces of nodes in, one timeline out: the builder walks each node's streams in time order and pushes
-// what it finds into the sinks (sink.h).
+// Traces of nodes in, one timeline out: the builder walks each node's streams in time order and
+// pushes what it finds into the sinks (sink.h).
 //
 // Memory: names, threads, open spans and one batch per stream; never the events.
 // Thread-safety: one thread. The same input gives the same calls in the same order.
@@ -24,11 +24,12 @@ struct Interval {
 };
 
 struct BuildOptions {
-  // The window asked for: outside of a process's coverage it is a hole, and events of providers that are
-  // not ours are cut to it. Without a window holes are only drawn between coverage intervals.
+  // The window asked for: outside of a process's coverage it is a hole, and events of providers
+  // that are not ours are cut to it. Without a window holes are only drawn between coverage
+  // intervals.
   std::optional<Interval> window;
-  // For tests only: pretends that processes of all nodes share one set of keys, as tools do that key by
-  // pid. A test must notice.
+  // For tests only: pretends that processes of all nodes share one set of keys, as tools do that
+  // key by pid. A test must notice.
   bool keys_without_node = false;
 };
 

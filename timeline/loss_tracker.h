@@ -1,11 +1,11 @@
 // Which threads a loss may have hit.
 //
-// The tracer counts loss per CPU stream and packet interval, not per thread. So every thread that was seen
-// on that stream in the interval is suspect, and so are the one that ran there last before it and the
-// one that was seen first after it.
+// The tracer counts loss per CPU stream and packet interval, not per thread. So every thread that
+// was seen on that stream in the interval is suspect, and so are the one that ran there last before
+// it and the one that was seen first after it.
 //
-// Losses become known as the stream is read, mostly before the events of their interval; one that becomes
-// known later falls on whoever was seen on the stream since it began.
+// Losses become known as the stream is read, mostly before the events of their interval; one that
+// becomes known later falls on whoever was seen on the stream since it began.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_LOSS_TRACKER_H_

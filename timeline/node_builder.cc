@@ -51,6 +51,10 @@ absl::Status NodeBuilder::OpenStreams() {
       source.losses = std::make_unique<StreamLossTracker>(
           [this](const Loss& loss, uint32_t thread) { OnSuspect(loss, thread); });
       sources_.push_back(std::move(source));
+      if (stream.begin_ns == 0 && stream.end_ns == 0) continue;
+      if (!extent_.has_value()) extent_ = ClockInterval{stream.begin_ns, stream.end_ns};
+      extent_->begin_ns = std::min(extent_->begin_ns, stream.begin_ns);
+      extent_->end_ns = std::max(extent_->end_ns, stream.end_ns);
     }
   }
   result_.streams = sources_.size();
@@ -82,8 +86,7 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
     here.process = ThreadAt(here.thread).process;
     sources_[head.source].losses->Seen(here.thread, time_ns);
   } else {
-    here.process =
-        tables_.ProcessFor(sources_[head.source].owner, event_.U32(Field::kProcess));
+    here.process = tables_.ProcessFor(sources_[head.source].owner, event_.U32(Field::kProcess));
   }
   Process& process = ProcessAt(here.process);
   ++process.found_events;
@@ -95,24 +98,43 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
     case EventKind::kOn:
     case EventKind::kOff:
     case EventKind::kPause:
-    case EventKind::kResume: OnControl(kind, here); break;
+    case EventKind::kResume:
+      OnControl(kind, here);
+      break;
     case EventKind::kTaskBegin:
-    case EventKind::kTaskEnd: OnTask(kind, here); break;
+    case EventKind::kTaskEnd:
+      OnTask(kind, here);
+      break;
     case EventKind::kTaskBeginOverlapped:
     case EventKind::kTaskEndOverlapped:
     case EventKind::kFrameBegin:
     case EventKind::kFrameEnd:
     case EventKind::kEventStart:
-    case EventKind::kEventEnd: OnAsync(kind, here); break;
-    case EventKind::kFrameSubmit: OnFrameSubmit(here); break;
+    case EventKind::kEventEnd:
+      OnAsync(kind, here);
+      break;
+    case EventKind::kFrameSubmit:
+      OnFrameSubmit(here);
+      break;
     case EventKind::kMetadata:
     case EventKind::kMetadataText:
-    case EventKind::kMetadataName: OnMetadata(kind, here); break;
-    case EventKind::kMarker: OnMarker(here); break;
-    case EventKind::kCounter: OnCounter(here); break;
-    case EventKind::kRelation: OnRelation(here); break;
-    case EventKind::kSync: OnSync(here); break;
-    default: break;
+    case EventKind::kMetadataName:
+      OnMetadata(kind, here);
+      break;
+    case EventKind::kMarker:
+      OnMarker(here);
+      break;
+    case EventKind::kCounter:
+      OnCounter(here);
+      break;
+    case EventKind::kRelation:
+      OnRelation(here);
+      break;
+    case EventKind::kSync:
+      OnSync(here);
+      break;
+    default:
+      break;
   }
   ProcessAt(here.process).last = here.moment;
   if (HasThread(kind)) ThreadAt(here.thread).spans->Seen(here.moment);
@@ -141,8 +163,8 @@ void NodeBuilder::Uncover(uint32_t index, const Moment& moment) {
   process.covered_since.reset();
 }
 
-// Coverage ends at `off`, but threads that were inside a call then may still write; so spans are clipped
-// when the next interval begins, at the time of `off`.
+// Coverage ends at `off`, but threads that were inside a call then may still write; so spans are
+// clipped when the next interval begins, at the time of `off`.
 void NodeBuilder::ApplyPendingEnd(Process* process, uint32_t index) {
   if (!process->pending_end.has_value()) return;
   const Moment end = *process->pending_end;
@@ -160,23 +182,33 @@ void NodeBuilder::UpdateLosses(uint32_t source) {
   entry.losses->Update(losses);
 }
 
-void NodeBuilder::OnSuspect(const Loss& loss, uint32_t thread) {
+void NodeBuilder::OnSuspect(const Loss& stream_loss, uint32_t thread) {
+  const Loss loss = Bounded(stream_loss);
   ThreadSpans* spans = ThreadAt(thread).spans.get();
   spans->Lost(At(loss.begin_ns), loss.end_ns);
   PushHole(spans->track(), loss);
 }
 
-void NodeBuilder::AddLoss(const Loss& loss, bool draw_on_node) {
-  Loss whole = loss;
-  if (loss.begin_ns == 0 && loss.end_ns == 0) {  // the reader could not tell: all of it
-    if (options_.window.has_value()) {
-      whole.begin_ns = node_.placement->ClockNs(options_.window->begin);
-      whole.end_ns = node_.placement->ClockNs(options_.window->end);
-    } else if (result_.seen.has_value()) {
-      whole.begin_ns = result_.seen->begin_ns;
-      whole.end_ns = result_.seen->end_ns;
-    }
+Loss NodeBuilder::Bounded(Loss loss) const {
+  ClockInterval known{0, 0};
+  if (options_.window.has_value()) {
+    known = {node_.placement->ClockNs(options_.window->begin),
+             node_.placement->ClockNs(options_.window->end)};
+  } else if (extent_.has_value()) {
+    known = *extent_;
+  } else if (result_.seen.has_value()) {
+    known = *result_.seen;
   }
+  const bool unknown =
+      loss.begin_ns == 0 && loss.end_ns == 0;  // the reader could not tell: all of it
+  if (unknown || loss.begin_ns == kUnknownLo) loss.begin_ns = known.begin_ns;
+  if (unknown || loss.end_ns == kUnknownHi) loss.end_ns = known.end_ns;
+  loss.end_ns = std::max(loss.begin_ns, loss.end_ns);
+  return loss;
+}
+
+void NodeBuilder::AddLoss(const Loss& loss, bool draw_on_node) {
+  const Loss whole = Bounded(loss);
   const TimelineTime begin = At(whole.begin_ns).timeline;
   const TimelineTime end = std::max(begin, At(whole.end_ns).timeline);
   const auto [entry, inserted] = losses_.try_emplace({loss.source, loss.reason});
@@ -268,8 +300,8 @@ void NodeBuilder::FinishLosses() {
   bool declared_known = true;
   for (const auto& [key, total] : losses_) {
     if (key.second == LossReason::kNotCovered) continue;
-    declared_known = declared_known && total.count.has_value() &&
-                     key.second == LossReason::kDiscardedEvents;
+    declared_known =
+        declared_known && total.count.has_value() && key.second == LossReason::kDiscardedEvents;
     declared += total.count.value_or(0);
   }
   if (!declared_known) return;  // a whole packet or file is missing: it explains any number
@@ -303,8 +335,7 @@ void NodeBuilder::PushClockBounds() {
   const int64_t step_ns = std::max(kBoundStepNs, length_ns / kBoundPointsMax + 1);
   for (int64_t offset_ns = 0; offset_ns <= length_ns; offset_ns += step_ns) {
     const int64_t clock_ns = begin_ns + offset_ns;
-    emitter_->Push(
-        ClockBound{index_, At(clock_ns).timeline, node_.placement->BoundNs(clock_ns)});
+    emitter_->Push(ClockBound{index_, At(clock_ns).timeline, node_.placement->BoundNs(clock_ns)});
   }
 }
 

@@ -74,6 +74,8 @@ class NodeBuilder {
   void Cover(uint32_t process, const Moment& moment, bool begin_again);
   void ApplyPendingEnd(Process* process, uint32_t index);
   void Uncover(uint32_t process, const Moment& moment);
+  // The same loss with ends that lie in what is known of the node: readers may leave them open.
+  Loss Bounded(Loss loss) const;
   void AddLoss(const Loss& loss, bool draw_on_node);
   void UpdateLosses(uint32_t source);
   void OnSuspect(const Loss& loss, uint32_t thread);
@@ -103,7 +105,8 @@ class NodeBuilder {
   void OnRelation(const Here& here);
   void OnSync(const Here& here);
   void OnForeign(const StreamMerger::Head& head);
-  void AddArguments(TextId key, std::span<const FieldValue> values, std::vector<Argument>* arguments);
+  void AddArguments(TextId key, std::span<const FieldValue> values,
+                    std::vector<Argument>* arguments);
   void AddId(const char* key, IttId id, std::vector<Argument>* arguments);
 
   const NodeInput& node_;
@@ -118,6 +121,7 @@ class NodeBuilder {
   std::vector<Process> processes_;  // beside tables_.processes()
   std::vector<Thread> threads_;     // beside tables_.threads()
   TrackId node_track_ = kNoTrack;
+  std::optional<ClockInterval> extent_;  // of the streams, as their packet headers tell
   std::map<std::pair<std::string, LossReason>, LossTotal> losses_;
   NodeResult result_;
 };

@@ -23,9 +23,9 @@ constexpr uint64_t kSyncCancel = 2;
 constexpr uint64_t kSyncAcquired = 3;
 
 const char* RelationName(uint64_t kind) {
-  constexpr const char* kNames[] = {"is unknown",        "is dependent on", "is sibling of",
-                                    "is parent of",      "is continuation of",
-                                    "is child of",       "is continued by", "is predecessor to"};
+  constexpr const char* kNames[] = {"is unknown",      "is dependent on",    "is sibling of",
+                                    "is parent of",    "is continuation of", "is child of",
+                                    "is continued by", "is predecessor to"};
   return kind < std::size(kNames) ? kNames[kind] : "is unknown";
 }
 
@@ -35,7 +35,9 @@ void NodeBuilder::OnControl(EventKind kind, const Here& here) {
   Process& process = ProcessAt(here.process);
   switch (kind) {
     case EventKind::kOn:
-    case EventKind::kResume: Cover(here.process, here.moment, /*begin_again=*/true); break;
+    case EventKind::kResume:
+      Cover(here.process, here.moment, /*begin_again=*/true);
+      break;
     case EventKind::kOff:
       process.counted_events = event_.U64(Field::kEvents);
       process.counted_lost = event_.U64(Field::kLost);
@@ -46,7 +48,8 @@ void NodeBuilder::OnControl(EventKind kind, const Here& here) {
       if (!process.pending_end.has_value()) process.pending_end = here.moment;
       process.end_known = true;
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -90,7 +93,8 @@ void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
         argument.kind = Argument::Kind::kUint;
         argument.u = value.u;
         break;
-      default: continue;
+      default:
+        continue;
     }
     arguments->push_back(argument);
   }
@@ -226,8 +230,7 @@ void NodeBuilder::OnMarker(const Here& here) {
   const uint64_t scope = event_.U64(Field::kScope);
   const bool of_process = scope == kScopeGlobal || scope == kScopeTrackGroup;
   Instant instant;
-  instant.track =
-      of_process ? ProcessAt(here.process).track : ThreadAt(here.thread).spans->track();
+  instant.track = of_process ? ProcessAt(here.process).track : ThreadAt(here.thread).spans->track();
   instant.name = NameText(here.process, event_.U32(Field::kName));
   instant.category = NameText(here.process, event_.U32(Field::kDomain));
   instant.time = here.moment.timeline;
@@ -331,8 +334,8 @@ void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
   }
   instant.name = emitter_->Text(head.record->event_class->name);
   const size_t colon = head.record->event_class->name.find(':');
-  instant.category = emitter_->Text(head.record->event_class->name.substr(
-      0, colon == std::string::npos ? 0 : colon));
+  instant.category = emitter_->Text(
+      head.record->event_class->name.substr(0, colon == std::string::npos ? 0 : colon));
   instant.time = head.time;
   instant.node_time = {node_.placement->clock(), head.record->time_ns};
   emitter_->Push(instant);

@@ -1,5 +1,5 @@
-// What the builder gets of one node, and what it says of it afterwards. Plain values, filled by whoever
-// knows the files (recording.json, control blocks, trace directories).
+// What the builder gets of one node, and what it says of it afterwards. Plain values, filled by
+// whoever knows the files (recording.json, control blocks, trace directories).
 #ifndef SYNCLINE_TIMELINE_NODE_INPUT_H_
 #define SYNCLINE_TIMELINE_NODE_INPUT_H_
 
@@ -33,7 +33,7 @@ struct KnownThread {
 
 // A process as its control block and the recording describe it. -1, 0, "": unknown.
 struct KnownProcess {
-  ProcessKey key;            // key.node is filled in by the builder
+  ProcessKey key;  // key.node is filled in by the builder
   uint32_t uid = 0;
   uint32_t process_key = 0;  // as events carry it
   std::string command_line;
@@ -42,7 +42,7 @@ struct KnownProcess {
   std::string role;
   int32_t rank = -1;
   int32_t world_size = -1;
-  std::optional<int64_t> on_ns;            // trace clock; for when the events that say so were lost
+  std::optional<int64_t> on_ns;  // trace clock; for when the events that say so were lost
   std::optional<int64_t> off_ns;
   std::optional<uint64_t> counted_events;  // by the process itself, in this recording
   std::optional<uint64_t> counted_lost;
@@ -59,8 +59,8 @@ struct ClockInterval {
 
 struct NodeInput {
   std::string name;
-  std::vector<TraceReader*> readers;    // outlive the builder
-  Placement* placement = nullptr;       // of the readers' clock; outlives the builder
+  std::vector<TraceReader*> readers;  // outlive the builder
+  Placement* placement = nullptr;     // of the readers' clock; outlives the builder
   std::vector<KnownProcess> processes;
   // Found before any event was read: directories that are no trace, unreadable streams. An empty
   // interval means all of the window.
@@ -72,23 +72,23 @@ struct NodeInput {
 struct LossTotal {
   LossReason reason = LossReason::kDiscardedEvents;
   std::string source;
-  std::string detail;                 // of the first
+  std::string detail;  // of the first
   uint64_t intervals = 0;
-  std::optional<uint64_t> count;      // events or packets; nullopt: unknown in part
-  TimelineTime begin;                 // of the first
-  TimelineTime end;                   // of the last
+  std::optional<uint64_t> count;  // events or packets; nullopt: unknown in part
+  TimelineTime begin;             // of the first
+  TimelineTime end;               // of the last
 };
 
 struct ProcessResult {
   ProcessKey key;
-  std::string name;                   // of its track
+  std::string name;  // of its track
   std::string command_line;
   std::string job;
   std::string role;
   int32_t rank = -1;
   int32_t world_size = -1;
-  std::vector<ClockInterval> coverage;     // in the trace clock
-  bool end_known = false;             // it said off; else coverage ends at its last event
+  std::vector<ClockInterval> coverage;  // in the trace clock
+  bool end_known = false;               // it said off; else coverage ends at its last event
   uint64_t found_events = 0;
   std::optional<uint64_t> counted_events;
   std::optional<uint64_t> counted_lost;
@@ -100,8 +100,8 @@ struct NodeResult {
   std::string name;
   uint32_t index = 0;
   uint64_t streams = 0;
-  uint64_t events = 0;                // all but canaries
-  uint64_t foreign_events = 0;        // of providers that are not ours
+  uint64_t events = 0;          // all but canaries
+  uint64_t foreign_events = 0;  // of providers that are not ours
   uint64_t undecodable_events = 0;
   uint64_t recovered = 0;             // stacks that had to find themselves again
   std::optional<ClockInterval> seen;  // first and last event, trace clock

@@ -83,8 +83,8 @@ void NodeTables::AddKnown(const NodeInput& node) {
 }
 
 uint32_t NodeTables::ProcessFor(uint32_t owner, uint32_t process_key) {
-  const auto [entry, inserted] = process_by_key_.try_emplace(
-      {owner, process_key}, static_cast<uint32_t>(processes_.size()));
+  const auto [entry, inserted] =
+      process_by_key_.try_emplace({owner, process_key}, static_cast<uint32_t>(processes_.size()));
   if (inserted) {
     ProcessEntry process;
     process.owner = owner;
@@ -157,8 +157,8 @@ void NodeTables::Announce(uint32_t owner, EventKind kind, const EventReader& eve
       break;
     }
     case EventKind::kName:
-      process.announced[event.U32(Field::kId)] = {
-          static_cast<uint8_t>(event.U64(Field::kKind)), std::string(event.Text(Field::kText))};
+      process.announced[event.U32(Field::kId)] = {static_cast<uint8_t>(event.U64(Field::kKind)),
+                                                  std::string(event.Text(Field::kText))};
       break;
     case EventKind::kThread: {
       const uint32_t process_index = process_by_key_[{owner, process.process_key}];
@@ -170,7 +170,8 @@ void NodeTables::Announce(uint32_t owner, EventKind kind, const EventReader& eve
       if (!thread.name_is_known && !name.empty()) thread.name = name;
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 

@@ -1,10 +1,11 @@
-// Who is who on one node: thread and process keys, names, found by a first walk over the node's streams.
+// Who is who on one node: thread and process keys, names, found by a first walk over the node's
+// streams.
 //
-// Two walks instead of one, because an announcement may be late: another thread's stream may hold it, or
-// it was lost and only the control block knows. The first walk decodes announcements only.
+// Two walks instead of one, because an announcement may be late: another thread's stream may hold
+// it, or it was lost and only the control block knows. The first walk decodes announcements only.
 //
-// Keys of events are unique among the processes of one *owner* of buffers: a user (buffers per user), a
-// process (buffers per process), or, without that information, one trace directory.
+// Keys of events are unique among the processes of one *owner* of buffers: a user (buffers per
+// user), a process (buffers per process), or, without that information, one trace directory.
 #ifndef SYNCLINE_TIMELINE_NODE_TABLES_H_
 #define SYNCLINE_TIMELINE_NODE_TABLES_H_
 
@@ -25,7 +26,7 @@ namespace syncline::timeline {
 struct ProcessEntry {
   uint32_t owner = 0;
   uint32_t process_key = 0;
-  ProcessKey key;                        // pid 0: unknown
+  ProcessKey key;  // pid 0: unknown
   const KnownProcess* known = nullptr;
   std::unordered_map<uint32_t, KnownName> announced;
 
@@ -35,10 +36,10 @@ struct ProcessEntry {
 
 struct ThreadEntry {
   uint32_t thread_key = 0;
-  uint32_t process = 0;                  // index into NodeTables::processes
+  uint32_t process = 0;  // index into NodeTables::processes
   int32_t tid = 0;
   std::string name;
-  bool name_is_known = false;            // from the control block, which is newest: it was read last
+  bool name_is_known = false;  // from the control block, which is newest: it was read last
 };
 
 class NodeTables {
@@ -69,7 +70,7 @@ class NodeTables {
   std::vector<std::string> owners_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> process_by_key_;  // (owner, key)
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> thread_by_key_;
-  std::map<std::pair<int32_t, int32_t>, uint32_t> thread_by_pid_;     // (pid, tid), foreign
+  std::map<std::pair<int32_t, int32_t>, uint32_t> thread_by_pid_;  // (pid, tid), foreign
   std::map<int32_t, uint32_t> process_by_pid_;
 };
 

@@ -1,8 +1,8 @@
 // Where a node's trace times lie on the timeline: the one place of the merge that moves times.
 //
-// ModelPlacement asks the clock model: the only honest one. ShiftPlacement adds a constant: for traces
-// that come without a recording (placed by their own wall clock, bound unknown), and to show what a
-// merge by wall clock would do.
+// ModelPlacement asks the clock model: the only honest one. ShiftPlacement adds a constant: for
+// traces that come without a recording (placed by their own wall clock, bound unknown), and to show
+// what a merge by wall clock would do.
 //
 // Thread-safety: one thread per object (At() remembers where it was).
 #ifndef SYNCLINE_TIMELINE_PLACEMENT_H_

@@ -45,10 +45,10 @@ constexpr KindName kKinds[] = {
 
 // In the order of enum Field.
 constexpr std::string_view kFieldNames[] = {
-    "thread", "process", "domain",      "name",       "depth",  "d1",   "d2",      "d3", "p1",
-    "p2",     "p3",      "e1",          "e2",         "e3",     "fn",   "tid",     "pid", "pidns",
-    "start_ticks", "generation", "events", "lost",    "cost_ns", "id",  "kind",    "text", "scope",
-    "begin",  "end",     "value",       "values",     "key",    "object",
+    "thread",      "process",    "domain", "name",   "depth",   "d1",     "d2",   "d3",   "p1",
+    "p2",          "p3",         "e1",     "e2",     "e3",      "fn",     "tid",  "pid",  "pidns",
+    "start_ticks", "generation", "events", "lost",   "cost_ns", "id",     "kind", "text", "scope",
+    "begin",       "end",        "value",  "values", "key",     "object",
 };
 static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
 
@@ -116,9 +116,9 @@ bool EventReader::Decode(EventCursor* cursor, const EventRecord& record) {
   if (!cursor->Decode(record, &values_)) return false;
   // Positions move only behind fields of variable size, which our events have at their end; a trace
   // with such contexts is located anew each time.
-  const bool moved = binding.last_index >= 0 &&
-                     (static_cast<size_t>(binding.last_index) >= values_.size() ||
-                      values_[binding.last_index].field != binding.last_field);
+  const bool moved =
+      binding.last_index >= 0 && (static_cast<size_t>(binding.last_index) >= values_.size() ||
+                                  values_[binding.last_index].field != binding.last_field);
   if (!binding.located || moved) Locate(&binding);
   return true;
 }
@@ -135,8 +135,10 @@ uint64_t EventReader::U64(Field field) const {
   switch (value->type) {
     case FieldType::kUnsigned:
     case FieldType::kSigned:
-    case FieldType::kEnum: return value->AsUnsigned();
-    default: return 0;
+    case FieldType::kEnum:
+      return value->AsUnsigned();
+    default:
+      return 0;
   }
 }
 
@@ -144,10 +146,14 @@ double EventReader::Real(Field field) const {
   const FieldValue* value = Find(field);
   if (value == nullptr) return 0;
   switch (value->type) {
-    case FieldType::kReal: return value->d;
-    case FieldType::kSigned: return static_cast<double>(value->s);
-    case FieldType::kUnsigned: return static_cast<double>(value->u);
-    default: return 0;
+    case FieldType::kReal:
+      return value->d;
+    case FieldType::kSigned:
+      return static_cast<double>(value->s);
+    case FieldType::kUnsigned:
+      return static_cast<double>(value->u);
+    default:
+      return 0;
   }
 }
 

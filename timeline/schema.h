@@ -1,5 +1,5 @@
-// Our own events (docs/event-schema.md) as numbers: which kind an event class is, and where its fields
-// lie in the list of decoded values. Everything else is kForeign and is shown as it is.
+// Our own events (docs/event-schema.md) as numbers: which kind an event class is, and where its
+// fields lie in the list of decoded values. Everything else is kForeign and is shown as it is.
 //
 // Thread-safety: one thread per EventReader.
 #ifndef SYNCLINE_TIMELINE_SCHEMA_H_
@@ -44,9 +44,39 @@ enum class EventKind : uint8_t {
 };
 
 enum class Field : uint8_t {
-  kThread, kProcess, kDomain, kName, kDepth, kD1, kD2, kD3, kP1, kP2, kP3, kE1, kE2, kE3, kFn,
-  kTid, kPid, kPidns, kStartTicks, kGeneration, kEvents, kLost, kCostNs, kId, kKind, kText, kScope,
-  kBegin, kEnd, kValue, kValues, kKey, kObject,
+  kThread,
+  kProcess,
+  kDomain,
+  kName,
+  kDepth,
+  kD1,
+  kD2,
+  kD3,
+  kP1,
+  kP2,
+  kP3,
+  kE1,
+  kE2,
+  kE3,
+  kFn,
+  kTid,
+  kPid,
+  kPidns,
+  kStartTicks,
+  kGeneration,
+  kEvents,
+  kLost,
+  kCostNs,
+  kId,
+  kKind,
+  kText,
+  kScope,
+  kBegin,
+  kEnd,
+  kValue,
+  kValues,
+  kKey,
+  kObject,
   kFieldCount,
 };
 

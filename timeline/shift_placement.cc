@@ -9,8 +9,8 @@ class Shifted final : public Placement {
 
   TimelineTime At(int64_t clock_ns) override {
     // Wraps instead of overflowing: a damaged timestamp must not be undefined behaviour.
-    return {static_cast<int64_t>(static_cast<uint64_t>(clock_ns) +
-                                 static_cast<uint64_t>(shift_ns_))};
+    return {
+        static_cast<int64_t>(static_cast<uint64_t>(clock_ns) + static_cast<uint64_t>(shift_ns_))};
   }
   std::optional<int64_t> BoundNs(int64_t) const override { return std::nullopt; }
   int64_t ClockNs(TimelineTime time) const override {

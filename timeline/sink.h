@@ -1,14 +1,15 @@
 // What a merged timeline consists of, and who receives it.
 //
-// The timeline is a stream: the builder pushes tracks, spans, instants, counters, flows and holes into
-// sinks as it goes and never holds all events. Exports and the analysis are sinks.
+// The timeline is a stream: the builder pushes tracks, spans, instants, counters, flows and holes
+// into sinks as it goes and never holds all events. Exports and the analysis are sinks.
 //
 // Order: OnTrack before anything on that track; per track, begins and ends in time order, with one
-// exception: a span whose begin was not recorded (it was open when coverage began, or its begin was lost),
-// and a frame that the program reports afterwards, are pushed late: `late` is set, OnSpanBegin and OnSpanEnd
-// follow each other at once, and both may lie before what was pushed already. On a kThread track such a span
-// encloses every deeper span that begins at the same instant. And the end of a span that was found to have
-// ended unseen (clipped_end) may lie before what was pushed meanwhile. Between tracks there is no order.
+// exception: a span whose begin was not recorded (it was open when coverage began, or its begin was
+// lost), and a frame that the program reports afterwards, are pushed late: `late` is set,
+// OnSpanBegin and OnSpanEnd follow each other at once, and both may lie before what was pushed
+// already. On a kThread track such a span encloses every deeper span that begins at the same
+// instant. And the end of a span that was found to have ended unseen (clipped_end) may lie before
+// what was pushed meanwhile. Between tracks there is no order.
 #ifndef SYNCLINE_TIMELINE_SINK_H_
 #define SYNCLINE_TIMELINE_SINK_H_
 
@@ -29,13 +30,13 @@ namespace syncline::timeline {
 using TrackId = uint32_t;
 using TextId = uint32_t;  // index of an interned string; see TimelineSink::OnText
 inline constexpr TrackId kNoTrack = 0xffffffff;
-inline constexpr TextId kNoText = 0;   // the empty string
+inline constexpr TextId kNoText = 0;  // the empty string
 
 enum class TrackKind : uint8_t {
-  kNode,      // one per node; parent of its processes
+  kNode,  // one per node; parent of its processes
   kProcess,
-  kThread,    // nested spans
-  kAsync,     // overlapped tasks, frames: spans that do not nest
+  kThread,  // nested spans
+  kAsync,   // overlapped tasks, frames: spans that do not nest
   kCounter,
 };
 
@@ -46,10 +47,11 @@ struct Track {
   TrackKind kind = TrackKind::kThread;
   std::string name;
   uint32_t node = 0;
-  ProcessKey process;          // kProcess and below
-  int32_t tid = 0;             // kThread
-  std::string unit;            // kCounter
-  std::vector<std::pair<std::string, std::string>> facts;  // kNode, kProcess: real pid, job, rank, ...
+  ProcessKey process;  // kProcess and below
+  int32_t tid = 0;     // kThread
+  std::string unit;    // kCounter
+  std::vector<std::pair<std::string, std::string>>
+      facts;  // kNode, kProcess: real pid, job, rank, ...
 };
 
 struct Argument {
@@ -66,17 +68,19 @@ struct Argument {
 struct Span {
   TrackId track = 0;
   TextId name = kNoText;
-  TextId category = kNoText;   // ITT domain
+  TextId category = kNoText;  // ITT domain
   uint16_t depth = 0;
-  bool clipped_begin = false;  // its begin was not recorded: `begin` is the first instant it was open
-  bool clipped_end = false;    // its end was not recorded: `end` is the last instant it was known open
-  bool suspect = false;        // overlaps a loss that may have hit its thread (OnSpanEnd only)
-  bool late = false;           // pushed out of order; see the head of this file
+  bool clipped_begin =
+      false;  // its begin was not recorded: `begin` is the first instant it was open
+  bool clipped_end =
+      false;             // its end was not recorded: `end` is the last instant it was known open
+  bool suspect = false;  // overlaps a loss that may have hit its thread (OnSpanEnd only)
+  bool late = false;     // pushed out of order; see the head of this file
   TimelineTime begin;
-  TimelineTime end;            // valid in OnSpanEnd only
-  NodeTime node_begin;         // as recorded, for Difference and Order
+  TimelineTime end;     // valid in OnSpanEnd only
+  NodeTime node_begin;  // as recorded, for Difference and Order
   NodeTime node_end;
-  int64_t self_ns = 0;         // duration less its children's, ns (OnSpanEnd of kThread only)
+  int64_t self_ns = 0;              // duration less its children's, ns (OnSpanEnd of kThread only)
   std::vector<Argument> arguments;  // complete in OnSpanEnd
 };
 
@@ -105,19 +109,20 @@ struct Flow {
   TextId name = kNoText;
 };
 
-// Coverage ends, or loss: [begin, end] of `track` (a node, process or thread) is not, or not wholly, known.
+// Coverage ends, or loss: [begin, end] of `track` (a node, process or thread) is not, or not
+// wholly, known.
 struct Hole {
   TrackId track = 0;
   TimelineTime begin;
   TimelineTime end;
-  Loss loss;                   // reason, count, source, detail
+  Loss loss;  // reason, count, source, detail
 };
 
 // The clock bound of a node around an instant: distance to the ends of its interval, ns.
 struct ClockBound {
   uint32_t node = 0;
   TimelineTime time;
-  std::optional<int64_t> bound_ns;   // nullopt: unknown
+  std::optional<int64_t> bound_ns;  // nullopt: unknown
 };
 
 class TimelineSink {

@@ -1,8 +1,9 @@
-// The events of many streams in one order: by time, then by the order in which the streams were added
-// (callers add by node, reader, stream), then as the stream has them. This is the project's tie-break.
+// The events of many streams in one order: by time, then by the order in which the streams were
+// added (callers add by node, reader, stream), then as the stream has them. This is the project's
+// tie-break.
 //
-// A binary heap of stream heads; a stream that stays first costs one comparison per event (events come
-// in runs). Holds one batch per stream, whatever the size of the traces.
+// A binary heap of stream heads; a stream that stays first costs one comparison per event (events
+// come in runs). Holds one batch per stream, whatever the size of the traces.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_STREAM_MERGER_H_
@@ -30,7 +31,8 @@ class StreamMerger {
     TimelineTime time;    // by the stream's placement
   };
 
-  // `placement` gives the time to order by and must outlive the merger; it may serve several streams.
+  // `placement` gives the time to order by and must outlive the merger; it may serve several
+  // streams.
   void Add(std::unique_ptr<EventCursor> cursor, Placement* placement);
 
   // The next event; nullptr at the end.

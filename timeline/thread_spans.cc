@@ -115,8 +115,8 @@ void ThreadSpans::End(const Task& task, const Moment& moment) {
   }
   if (stack_.size() == size_t{task.depth} + 1) {
     const Open& top = stack_.back();
-    const bool other = !top.placeholder &&
-                       (top.name_id != task.name_id || top.domain_id != task.domain_id);
+    const bool other =
+        !top.placeholder && (top.name_id != task.name_id || top.domain_id != task.domain_id);
     if (other) {
       CloseTopUnseen(LastSeen());
       ++recovered_count_;

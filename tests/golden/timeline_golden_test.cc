@@ -1,5 +1,6 @@
-// Golden timelines: tests/golden/timeline/*.txt hold a scenario and, after "--- timeline", what the builder
-// makes of it. SYNCLINE_UPDATE_GOLDEN=1 writes that part anew; read the difference before you commit it.
+// Golden timelines: tests/golden/timeline/*.txt hold a scenario and, after "--- timeline", what the
+// builder makes of it. SYNCLINE_UPDATE_GOLDEN=1 writes that part anew; read the difference before
+// you commit it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -29,10 +29,18 @@ std::string DumpSink::Arguments(const std::vector<Argument>& arguments) const {
   for (const Argument& argument : arguments) {
     absl::StrAppend(&out, " ", Text(argument.key), "=");
     switch (argument.kind) {
-      case Argument::Kind::kInt: absl::StrAppend(&out, argument.i); break;
-      case Argument::Kind::kUint: absl::StrAppend(&out, argument.u); break;
-      case Argument::Kind::kReal: absl::StrAppend(&out, argument.d); break;
-      case Argument::Kind::kText: absl::StrAppend(&out, "\"", Text(argument.text), "\""); break;
+      case Argument::Kind::kInt:
+        absl::StrAppend(&out, argument.i);
+        break;
+      case Argument::Kind::kUint:
+        absl::StrAppend(&out, argument.u);
+        break;
+      case Argument::Kind::kReal:
+        absl::StrAppend(&out, argument.d);
+        break;
+      case Argument::Kind::kText:
+        absl::StrAppend(&out, "\"", Text(argument.text), "\"");
+        break;
     }
   }
   return out;
@@ -77,12 +85,13 @@ void DumpSink::OnSpanEnd(const Span& span) {
     if (span.end < last) Breach(absl::StrCat("end out of order: ", Text(span.name)));
     last = span.end;
   }
-  std::string line = absl::StrCat("span ", span.clipped_begin ? "<" : "[", span.begin.ns, ", ",
-                                  span.end.ns, span.clipped_end ? ">" : "]", " ", span.depth, " ",
-                                  Text(span.name));
+  std::string line =
+      absl::StrCat("span ", span.clipped_begin ? "<" : "[", span.begin.ns, ", ", span.end.ns,
+                   span.clipped_end ? ">" : "]", " ", span.depth, " ", Text(span.name));
   if (span.category != kNoText) absl::StrAppend(&line, " {", Text(span.category), "}");
   absl::StrAppend(&line, " on ", TrackPath(span.track));
-  if (tracks_[span.track].kind == TrackKind::kThread) absl::StrAppend(&line, " self=", span.self_ns);
+  if (tracks_[span.track].kind == TrackKind::kThread)
+    absl::StrAppend(&line, " self=", span.self_ns);
   if (span.suspect) line += " suspect";
   if (span.late) line += " late";
   Line(line + Arguments(span.arguments));
@@ -112,7 +121,8 @@ void DumpSink::OnHole(const Hole& hole) {
 }
 
 void DumpSink::OnClockBound(const ClockBound& bound) {
-  if (!bound.bound_ns.has_value()) return;  // traces of tests have none; the golden files stay short
+  if (!bound.bound_ns.has_value())
+    return;  // traces of tests have none; the golden files stay short
   Line(absl::StrCat("bound ", bound.time.ns, " node ", bound.node, " = ", *bound.bound_ns));
 }
 

@@ -1,4 +1,5 @@
-// A timeline as text, one line per thing, for tests. Checks the order contract of sink.h as it goes.
+// A timeline as text, one line per thing, for tests. Checks the order contract of sink.h as it
+// goes.
 #ifndef SYNCLINE_TIMELINE_TESTING_DUMP_SINK_H_
 #define SYNCLINE_TIMELINE_TESTING_DUMP_SINK_H_
 

@@ -12,11 +12,16 @@ namespace {
 
 FieldType TypeOf(const FakeValue& value) {
   switch (value.index()) {
-    case 0: return FieldType::kUnsigned;
-    case 1: return FieldType::kSigned;
-    case 2: return FieldType::kReal;
-    case 3: return FieldType::kString;
-    default: return FieldType::kArray;
+    case 0:
+      return FieldType::kUnsigned;
+    case 1:
+      return FieldType::kSigned;
+    case 2:
+      return FieldType::kReal;
+    case 3:
+      return FieldType::kString;
+    default:
+      return FieldType::kArray;
   }
 }
 
@@ -25,7 +30,8 @@ absl::StatusOr<FakeValue> ParseNumber(std::string_view text) {
   double real = 0;
   uint64_t natural = 0;
   int64_t integer = 0;
-  if (has_sign && absl::SimpleAtoi(AbslView(text.starts_with('+') ? text.substr(1) : text), &integer)) {
+  if (has_sign &&
+      absl::SimpleAtoi(AbslView(text.starts_with('+') ? text.substr(1) : text), &integer)) {
     return FakeValue(integer);
   }
   if (absl::SimpleAtoi(AbslView(text), &natural)) return FakeValue(natural);

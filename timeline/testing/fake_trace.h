@@ -39,8 +39,8 @@ struct FakeStream {
   std::vector<Loss> losses;
 };
 
-// "thread=1 name=\"x\" values=[1,2] tid=-5 value=0.5 context.vtid=7": integers are unsigned unless they
-// have a sign.
+// "thread=1 name=\"x\" values=[1,2] tid=-5 value=0.5 context.vtid=7": integers are unsigned unless
+// they have a sign.
 absl::StatusOr<FakeEvent> ParseFakeEvent(int64_t time_ns, std::string_view text);
 
 class FakeTrace final : public TraceReader {

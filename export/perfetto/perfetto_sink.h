@@ -1,0 +1,120 @@
+// The timeline as a Perfetto trace: opens in ui.perfetto.dev and in trace_processor.
+//
+// How it is laid out:
+//   - Nodes and processes become Perfetto processes, threads its threads, with dense synthetic pids
+//   and
+//     tids: Perfetto would merge equal pids of two nodes. machine_id, its own word for "another
+//     host", is not used: flows never cross machines. The real pid, tid, rank, ... are arguments of
+//     an instant
+//     ("facts") at the start of each track.
+//   - Each track is a packet sequence of its own, with its own interned names and its own
+//   incremental
+//     clock: most packets are some 15 bytes. What is pushed late (sink.h) gives its time in full;
+//     trace_processor sorts.
+//   - A late span of a thread is written up to 16 ns early, outer ones earlier: trace_processor
+//   nests by
+//     time and, for equal times, by order in the file.
+//   - Holes are slices of the category "hole" on tracks of their own; the clock bound is a counter
+//   of the
+//     node. A span's arguments are attached to its end, where they are complete.
+//   - Timestamps are timeline time + one hour, on Perfetto's BOOTTIME clock: they must not be
+//   negative.
+//
+// The same calls give the same bytes. Thread-safety: one thread.
+#ifndef SYNCLINE_EXPORT_PERFETTO_PERFETTO_SINK_H_
+#define SYNCLINE_EXPORT_PERFETTO_PERFETTO_SINK_H_
+
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "export/perfetto/proto_writer.h"
+#include "timeline/sink.h"
+
+namespace syncline::perfetto {
+
+inline constexpr int64_t kOriginNs = 3'600'000'000'000;  // timeline zero in the file
+
+struct Options {
+  int64_t epoch_unix_ns = 0;  // timeline zero as Unix time, for the viewer's clock; 0: unknown
+  TimelineTime facts_time;    // where the "facts" instants lie
+};
+
+class PerfettoSink final : public timeline::TimelineSink {
+ public:
+  // `out` outlives the sink; binary. Errors of writing surface in Finish().
+  PerfettoSink(std::ostream* out, const Options& options);
+
+  void OnText(timeline::TextId id, std::string_view text) override;
+  void OnTrack(const timeline::Track& track) override;
+  void OnSpanBegin(const timeline::Span& span) override;
+  void OnSpanEnd(const timeline::Span& span) override;
+  void OnInstant(const timeline::Instant& instant) override;
+  void OnCounter(const timeline::CounterValue& value) override;
+  void OnFlow(const timeline::Flow& flow) override;
+  void OnHole(const timeline::Hole& hole) override;
+  void OnClockBound(const timeline::ClockBound& bound) override;
+  absl::Status Finish() override;
+
+ private:
+  struct Sequence {
+    uint64_t uuid = 0;
+    uint64_t last_ns = 0;
+    bool started = false;
+    std::unordered_set<timeline::TextId> names;
+    std::unordered_set<timeline::TextId> categories;
+    std::unordered_set<timeline::TextId> keys;
+  };
+  struct KnownTrack {
+    timeline::TrackKind kind = timeline::TrackKind::kNode;
+    uint64_t uuid = 0;
+    uint64_t process_uuid = 0;  // of the node or process that it belongs to
+    uint64_t pid = 0;           // synthetic
+    std::string name;
+  };
+  struct HoleLane {
+    uint64_t uuid = 0;
+    int64_t end_ns = 0;
+  };
+  enum class EventType : uint64_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
+
+  Sequence& SequenceOf(uint64_t uuid);
+  uint64_t FileTime(TimelineTime time) const;
+  // Writes a packet with `event` (a TrackEvent) and the names it needs.
+  void WriteEvent(Sequence* sequence, uint64_t time_ns, const ProtoWriter& event);
+  void WritePacket(const ProtoWriter& packet);
+  void StartSequence(Sequence* sequence, uint64_t time_ns);
+  void WriteProcess(const timeline::Track& track, KnownTrack* known);
+  void WriteChildTrack(const timeline::Track& track, KnownTrack* known);
+  void WriteFacts(const timeline::Track& track, const KnownTrack& known);
+  uint64_t HoleTrack(const KnownTrack& track, uint64_t begin_ns, uint64_t end_ns);
+
+  // Fields of the TrackEvent, interning on the way (into interned_).
+  void PutName(Sequence* sequence, timeline::TextId name, ProtoWriter* event);
+  void PutCategory(Sequence* sequence, timeline::TextId category, ProtoWriter* event);
+  void PutArguments(Sequence* sequence, const std::vector<timeline::Argument>& arguments,
+                    ProtoWriter* event);
+  static void PutText(std::string_view key, std::string_view value, ProtoWriter* event);
+  void PutValue(const timeline::Argument& argument, ProtoWriter* annotation) const;
+
+  std::ostream* out_;
+  Options options_;
+  std::vector<std::string> texts_{""};
+  std::map<timeline::TrackId, KnownTrack> tracks_;
+  std::map<uint64_t, Sequence> sequences_;                // by uuid
+  std::map<uint64_t, std::vector<HoleLane>> hole_lanes_;  // by uuid of the track they speak of
+  std::map<uint32_t, uint64_t> bound_tracks_;             // by node
+  std::map<uint32_t, uint64_t> node_uuids_;
+  uint64_t next_uuid_ = 1;
+  uint64_t next_pid_ = 1;  // pids and tids: one count, so that none is both
+  ProtoWriter interned_;
+  std::string buffer_;
+};
+
+}  // namespace syncline::perfetto
+
+#endif  // SYNCLINE_EXPORT_PERFETTO_PERFETTO_SINK_H_
