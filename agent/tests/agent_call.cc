@@ -1,5 +1,5 @@
 // One call to an agent, for the integration test: no part of the product.
-//   agent_client TARGET METHOD [JSON-REQUEST] [--tls DIR ROLE SERVERNAME]
+//   agent_call TARGET METHOD [JSON-REQUEST] [--tls DIR ROLE SERVERNAME]
 // METHOD: an RPC's name; prints the response as one line of JSON. Fetch writes below the current
 // directory and checks every CRC; ClockExchange makes ten exchanges. Exit code 0, or 100 + gRPC's code.
 #include <google/protobuf/util/json_util.h>
