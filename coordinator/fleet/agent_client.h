@@ -62,8 +62,7 @@ class AgentClient {
                              const ChunkSink& sink) = 0;
   virtual absl::StatusOr<std::unique_ptr<ClockStream>> OpenClockStream() = 0;
 
-  // Ends every call that is running (clock streams aside) and every later one with Cancelled. From
-  // any thread.
+  // Ends every call that is running now (clock streams aside) with Cancelled. From any thread.
   virtual void Cancel() = 0;
 };
 

@@ -28,7 +28,9 @@ grpc::ChannelArguments ArgumentsFor(const hosts::Node& node) {
   if (!node.local()) arguments.SetSslTargetNameOverride(node.name);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  // This one also limits how long a connection may take to come up (not how soon it is tried
+  // again).
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
@@ -63,7 +65,6 @@ class RunningCalls {
         : calls_(*calls), context_(context) {
       const std::lock_guard<std::mutex> lock(calls_.mutex_);
       calls_.contexts_.insert(context_);
-      if (calls_.cancelled_) context_->TryCancel();
     }
     ~Registration() {
       const std::lock_guard<std::mutex> lock(calls_.mutex_);
@@ -79,13 +80,11 @@ class RunningCalls {
 
   void CancelAll() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    cancelled_ = true;
     for (grpc::ClientContext* context : contexts_) context->TryCancel();
   }
 
  private:
   std::mutex mutex_;
-  bool cancelled_ = false;                   // guarded by mutex_
   std::set<grpc::ClientContext*> contexts_;  // guarded by mutex_
 };
 

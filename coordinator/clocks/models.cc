@@ -1,0 +1,114 @@
+#include "coordinator/clocks/models.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "clocksync/sample_file.h"
+#include "common/files.h"
+#include "common/status.h"
+
+namespace syncline::clocks {
+namespace {
+
+using clocksync::BuildInput;
+using clocksync::BuildOptions;
+using clocksync::BuildResult;
+using clocksync::Edge;
+using clocksync::ProbeSample;
+
+int64_t RoundTripNs(const ProbeSample& sample) {
+  return (sample.t4_local_ns - sample.t1_local_ns) - (sample.t3_remote_ns - sample.t2_remote_ns);
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> ChooseReference(std::span<const Edge> edges) {
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (!edges[i].samples.empty()) return i;
+  }
+  return absl::UnavailableError("no node answers clock probes");
+}
+
+int64_t ToRemote(const Edge& edge, int64_t coordinator_raw_ns) {
+  constexpr size_t kRecent = 64;
+  const std::span<const ProbeSample> recent =
+      std::span(edge.samples).last(std::min(kRecent, edge.samples.size()));
+  const ProbeSample& best = *std::min_element(
+      recent.begin(), recent.end(),
+      [](const ProbeSample& a, const ProbeSample& b) { return RoundTripNs(a) < RoundTripNs(b); });
+  // offset = remote - local, from the halves separately: their sum may not fit.
+  const int64_t there_ns = best.t2_remote_ns - best.t1_local_ns;
+  const int64_t back_ns = best.t3_remote_ns - best.t4_local_ns;
+  return coordinator_raw_ns + there_ns + (back_ns - there_ns) / 2;
+}
+
+absl::StatusOr<std::vector<std::optional<int64_t>>> InstantInNodes(std::span<const Edge> edges,
+                                                                   size_t reference,
+                                                                   int64_t reference_raw_ns) {
+  BuildInput input;
+  for (const Edge& edge : edges) {
+    input.nodes.push_back(edge.remote);
+    if (!edge.samples.empty()) input.edges.push_back(edge);
+  }
+  BuildOptions options;
+  options.reference = edges[reference].remote;
+  options.zero_reference_raw_ns = reference_raw_ns;
+  SYNCLINE_ASSIGN_OR_RETURN(const BuildResult built, clocksync::BuildModel(input, options));
+  std::vector<std::optional<int64_t>> instants;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const ClockId clock{static_cast<uint32_t>(i), ClockKind::kRaw};
+    if (edges[i].samples.empty() || !built.model.Knows(clock)) {
+      instants.emplace_back();
+    } else {
+      instants.emplace_back(built.model.Unlocate(clock, TimelineTime{0}).ns);
+    }
+  }
+  return instants;
+}
+
+absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
+                                               const recording::Recording& recording) {
+  BuildInput input;
+  std::vector<clocksync::ClockEvent> events;
+  const auto note = [&](const std::string& who, const absl::Status& status) {
+    events.push_back({.kind = clocksync::ClockEvent::Kind::kNoSamples,
+                      .node = who,
+                      .text = std::string(status.message())});
+  };
+  for (const recording::NodeRecord& node : recording.nodes) {
+    input.nodes.push_back(node.name);
+    if (node.state == recording::NodeState::kMissing) continue;
+    const auto samples = ReadFile(layout.Samples(recording::kCoordinatorName, node.name));
+    absl::StatusOr<Edge> edge =
+        samples.ok() ? clocksync::DecodeSamples(*samples) : samples.status();
+    if (edge.ok()) {
+      input.edges.push_back(*std::move(edge));
+    } else {
+      note(node.name, edge.status());
+    }
+    const auto tuples = ReadFile(layout.Tuples(node.name));
+    absl::StatusOr<clocksync::HostClocks> host =
+        tuples.ok() ? clocksync::DecodeTuples(*tuples) : tuples.status();
+    if (host.ok()) {
+      host->node = node.name;  // the file is the agent's, which does not know its own name here
+      input.hosts.push_back(*std::move(host));
+    } else {
+      note(node.name, host.status());
+    }
+  }
+  BuildOptions options;
+  options.reference = recording.reference.node;
+  options.zero_reference_raw_ns = recording.reference.zero_monotonic_raw_ns;
+  SYNCLINE_ASSIGN_OR_RETURN(BuildResult built, clocksync::BuildModel(input, options));
+  built.events.insert(built.events.end(), events.begin(), events.end());
+  return built;
+}
+
+absl::StatusOr<BuildResult> WriteModels(const recording::Layout& layout,
+                                        const recording::Recording& recording) {
+  SYNCLINE_ASSIGN_OR_RETURN(BuildResult built, BuildFromRecording(layout, recording));
+  SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(layout.Models(), built.model.ToJson()));
+  return built;
+}
+
+}  // namespace syncline::clocks

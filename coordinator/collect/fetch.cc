@@ -1,0 +1,240 @@
+#include "coordinator/collect/fetch.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/checksum.h"
+#include "common/files.h"
+#include "common/status.h"
+#include "common/text.h"
+#include "coordinator/collect/incoming_file.h"
+
+namespace syncline::collect {
+namespace {
+
+constexpr int kFilesMax = 1'000'000;
+
+// Files that the agent may still be writing: always brought whole.
+bool IsLive(std::string_view path) { return path == "agent.log" || path == "node.json"; }
+
+absl::Status BadPath(std::string_view path) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the agent offers a file that no recording has: \"", AbslView(path), "\""));
+}
+
+// One stream of chunks: the list, then each file's data and end, one file after the other.
+class Transfer {
+ public:
+  Transfer(const recording::Layout& layout, const FetchOptions& options,
+           std::map<std::string, uint64_t> resume)
+      : layout_(layout), options_(options), resume_(std::move(resume)) {}
+
+  absl::Status OnChunk(v1::FetchChunk& chunk) {
+    switch (chunk.kind_case()) {
+      case v1::FetchChunk::kList:
+        return OnList(chunk.list());
+      case v1::FetchChunk::kData:
+        return OnData(chunk.data());
+      case v1::FetchChunk::kEnd:
+        return OnEnd(chunk.end());
+      case v1::FetchChunk::KIND_NOT_SET:
+        break;
+    }
+    return absl::OkStatus();  // of a newer agent
+  }
+
+  absl::Status Complete() const {
+    if (!listed_) return absl::UnavailableError("the agent sent no list of files");
+    if (!waiting_.empty()) {
+      return absl::UnavailableError(
+          absl::StrCat("the transfer ended before \"", waiting_.begin()->first, "\" was whole"));
+    }
+    return absl::OkStatus();
+  }
+  uint64_t received_bytes() const { return received_bytes_; }
+  uint64_t total_bytes() const { return total_bytes_; }
+
+ private:
+  absl::Status OnList(const v1::FileList& list) {
+    if (listed_) return absl::DataLossError("the agent sent its list of files twice");
+    if (list.files_size() > kFilesMax) return absl::DataLossError("the agent lists too many files");
+    listed_ = true;
+    for (const v1::FileEntry& entry : list.files()) {
+      SYNCLINE_ASSIGN_OR_RETURN(const std::filesystem::path path,
+                                LocalPath(layout_, options_.node, entry.path()));
+      waiting_.emplace(entry.path(), path);
+      total_bytes_ += entry.size_bytes();
+      const auto prefix = resume_.find(entry.path());
+      if (prefix == resume_.end()) continue;
+      if (prefix->second > entry.size_bytes()) {
+        // Not this file's beginning, whatever it is: the next attempt starts it anew.
+        IncomingFile::Remove(path);
+        return absl::DataLossError(
+            absl::StrCat("\"", path.string(), "\" was longer than the node's"));
+      }
+      done_bytes_ += prefix->second;
+    }
+    const uint64_t needed = total_bytes_ - std::min(total_bytes_, done_bytes_);
+    const uint64_t free = options_.free_bytes(layout_.root());
+    if (needed > free) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("this machine's disk is too full: ", needed, " bytes are to come, ", free,
+                       " are free below \"", layout_.root().string(), "\""));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Switch(const std::string& path) {
+    if (path == path_) return absl::OkStatus();
+    const auto found = waiting_.find(path);
+    if (found == waiting_.end()) return BadPath(path);
+    const bool resumed = resume_.count(path) != 0;
+    SYNCLINE_ASSIGN_OR_RETURN(file_, IncomingFile::Open(found->second, !resumed));
+    path_ = path;
+    return absl::OkStatus();
+  }
+
+  absl::Status OnData(const v1::FileData& data) {
+    SYNCLINE_RETURN_IF_ERROR(Switch(data.path()));
+    if (data.offset_bytes() != file_->size_bytes()) {
+      return absl::DataLossError(absl::StrCat("\"", data.path(), "\" goes on at ",
+                                              data.offset_bytes(), " instead of ",
+                                              file_->size_bytes()));
+    }
+    if (Crc32c(data.data()) != data.crc32c()) {
+      return absl::DataLossError(absl::StrCat("a chunk of \"", data.path(), "\" arrived damaged"));
+    }
+    SYNCLINE_RETURN_IF_ERROR(file_->Append(data.data()));
+    received_bytes_ += data.data().size();
+    done_bytes_ += data.data().size();
+    if (options_.on_progress) options_.on_progress(done_bytes_, total_bytes_);
+    return absl::OkStatus();
+  }
+
+  absl::Status OnEnd(const v1::FileEnd& end) {
+    SYNCLINE_RETURN_IF_ERROR(Switch(end.path()));
+    const absl::Status finished = file_->Finish(end.size_bytes(), end.sha256());
+    file_.reset();
+    path_.clear();
+    if (finished.ok()) waiting_.erase(end.path());
+    return finished;
+  }
+
+  const recording::Layout& layout_;
+  const FetchOptions& options_;
+  const std::map<std::string, uint64_t> resume_;  // agent's path -> bytes that are here
+  std::map<std::string, std::filesystem::path> waiting_;
+  std::string path_;  // of file_
+  std::unique_ptr<IncomingFile> file_;
+  bool listed_ = false;
+  uint64_t total_bytes_ = 0;
+  uint64_t received_bytes_ = 0;
+  uint64_t done_bytes_ = 0;
+};
+
+// What is here of a node already, by the agent's paths.
+std::map<std::string, uint64_t> FindPrefixes(const recording::Layout& layout,
+                                             const std::string& node) {
+  std::map<std::string, uint64_t> prefixes;
+  const auto note = [&](const std::string& agent_path, const std::filesystem::path& local) {
+    const uint64_t bytes = IncomingFile::PrefixBytes(local);
+    if (bytes > 0) prefixes[agent_path] = bytes;
+  };
+  const std::filesystem::path root = layout.Node(node);
+  for (const char* folder : {"trace", "processes"}) {
+    std::error_code error;
+    std::filesystem::recursive_directory_iterator entry(root / folder, error);
+    for (; !error && entry != std::filesystem::recursive_directory_iterator();
+         entry.increment(error)) {
+      if (!entry->is_regular_file(error)) continue;
+      std::filesystem::path path = entry->path();
+      if (path.extension() == ".part") path.replace_extension();
+      note(path.lexically_relative(root).generic_string(), path);
+    }
+  }
+  note("clock.tuples", layout.Tuples(node));
+  return prefixes;
+}
+
+// All of it on the disk before anybody tells the node to delete its own.
+absl::Status SyncToDisk(const recording::Layout& layout) {
+  const int fd = ::open(layout.root().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "Cannot open the recording's directory");
+  const int synced = ::syncfs(fd);
+  const int error_number = errno;
+  ::close(fd);
+  return synced == 0 ? absl::OkStatus() : ErrnoStatus(error_number, "Cannot sync the disk");
+}
+
+uint64_t FreeBytes(const std::filesystem::path& directory) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(directory, error);
+  return error ? ~uint64_t{0} : space.available;
+}
+
+bool MayPass(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsDataLoss(status) || absl::IsAborted(status);
+}
+
+}  // namespace
+
+absl::StatusOr<std::filesystem::path> LocalPath(const recording::Layout& layout,
+                                                std::string_view node, std::string_view path) {
+  if (path == "clock.tuples") return layout.Tuples(node);
+  if (IsLive(path)) return layout.Node(node) / path;
+  std::filesystem::path relative;
+  size_t depth = 0;
+  for (absl::string_view component : absl::StrSplit(AbslView(path), '/')) {
+    const bool plain = !component.empty() && component != "." && component != ".." &&
+                       component.size() <= 255 && component.find('\0') == component.npos;
+    if (!plain || ++depth > 32) return BadPath(path);
+    if (depth == 1 && component != "trace" && component != "processes") return BadPath(path);
+    relative /= std::string(component);
+  }
+  if (depth < 2 || relative.extension() == ".part") return BadPath(path);
+  return layout.Node(node) / relative;
+}
+
+absl::StatusOr<uint64_t> FetchNode(fleet::AgentClient* client, const recording::Layout& layout,
+                                   const FetchOptions& given, clocks::Clock* clock,
+                                   const std::stop_token& stop) {
+  FetchOptions options = given;
+  if (!options.free_bytes) options.free_bytes = &FreeBytes;
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(layout.Clocks()));
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(layout.Node(options.node)));
+  for (int attempt = 1;; ++attempt) {
+    std::map<std::string, uint64_t> resume = FindPrefixes(layout, options.node);
+    v1::FetchRequest request;
+    request.set_recording_id(options.recording_id);
+    for (const auto& [path, offset] : resume) {
+      v1::FetchResume* const entry = request.add_resume();
+      entry->set_path(path);
+      entry->set_offset_bytes(offset);
+    }
+    Transfer transfer(layout, options, std::move(resume));
+    absl::Status status = client->Fetch(request, options.silence, [&](v1::FetchChunk& chunk) {
+      return stop.stop_requested() ? absl::CancelledError("interrupted") : transfer.OnChunk(chunk);
+    });
+    if (status.ok()) status = transfer.Complete();
+    if (status.ok()) {
+      SYNCLINE_RETURN_IF_ERROR(SyncToDisk(layout));
+      return transfer.total_bytes();
+    }
+    if (stop.stop_requested()) return absl::CancelledError("interrupted");
+    if (!MayPass(status)) return status;
+    // Damage is not progress, however many bytes it brought.
+    if (transfer.received_bytes() > 0 && !absl::IsDataLoss(status)) attempt = 1;
+    if (attempt >= options.attempts_max) return status;
+    clock->Wait(options.attempt_pause_ns, stop);
+  }
+}
+
+}  // namespace syncline::collect

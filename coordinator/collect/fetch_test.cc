@@ -1,0 +1,136 @@
+#include "coordinator/collect/fetch.h"
+
+#include <filesystem>
+
+#include "common/files.h"
+#include "coordinator/collect/incoming_file.h"
+#include "coordinator/fleet/fake_agent.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace syncline::collect {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class Fetch : public testing::Test {
+ protected:
+  Fetch()
+      : layout_(fs::path(testing::TempDir()) /
+                (std::string("syncline_fetch_") +
+                 testing::UnitTest::GetInstance()->current_test_info()->name())),
+        agent_(&clock_) {}
+  void SetUp() override {
+    fs::remove_all(layout_.root());
+    agent_.files = {{"trace/ust/uid/0/64-bit/metadata", "the metadata"},
+                    {"trace/ust/uid/0/64-bit/syncline_0", std::string(1000, 's')},
+                    {"processes/1-26-5.block", "block"},
+                    {"clock.tuples", "tuples"},
+                    {"node.json", "{}"},
+                    {"agent.log", ""}};
+  }
+  void TearDown() override { fs::remove_all(layout_.root()); }
+
+  absl::StatusOr<uint64_t> Run() {
+    FetchOptions options;
+    options.recording_id = "r1";
+    options.node = "n1";
+    options.free_bytes = [this](const fs::path&) { return free_bytes_; };
+    return FetchNode(&agent_, layout_, options, &clock_, stop_.get_token());
+  }
+  void ExpectWhole() {
+    for (const auto& [path, bytes] : agent_.files) {
+      const auto local = LocalPath(layout_, "n1", path);
+      ASSERT_TRUE(local.ok());
+      const auto text = ReadFile(*local);
+      ASSERT_TRUE(text.ok()) << text.status();
+      EXPECT_EQ(*text, bytes) << path;
+      EXPECT_FALSE(fs::exists(local->string() + ".part"));
+    }
+  }
+
+  fleet::FakeClock clock_;
+  recording::Layout layout_;
+  fleet::FakeAgent agent_;
+  std::stop_source stop_;
+  uint64_t free_bytes_ = 1 << 30;
+};
+
+TEST_F(Fetch, BringsEverythingToItsPlace) {
+  const auto bytes = Run();
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, 12u + 1000 + 5 + 6 + 2);
+  ExpectWhole();
+  EXPECT_TRUE(fs::exists(layout_.Trace("n1") / "ust/uid/0/64-bit/syncline_0"));
+  EXPECT_TRUE(fs::exists(layout_.Tuples("n1")));
+}
+
+TEST_F(Fetch, GoesOnWhereTheConnectionBroke) {
+  agent_.behaviour.break_after_chunks = 100;
+  ASSERT_TRUE(Run().ok());
+  ExpectWhole();
+  EXPECT_EQ(agent_.Count("fetch"), 2);
+  uint64_t resumed = 0;
+  const v1::FetchRequest last = agent_.last_fetch();
+  for (const auto& entry : last.resume()) {
+    if (entry.path() == "trace/ust/uid/0/64-bit/syncline_0") resumed = entry.offset_bytes();
+  }
+  EXPECT_GT(resumed, 100u);
+}
+
+TEST_F(Fetch, ADamagedChunkIsBroughtAgain) {
+  agent_.behaviour.damage_path = "trace/ust/uid/0/64-bit/syncline_0";
+  agent_.behaviour.damage_times = 2;
+  ASSERT_TRUE(Run().ok());
+  ExpectWhole();
+}
+
+TEST_F(Fetch, APrefixThatRottedIsNoticedAndBroughtAgain) {
+  const auto local = *LocalPath(layout_, "n1", "trace/ust/uid/0/64-bit/syncline_0");
+  ASSERT_TRUE(MakeDirectories(local.parent_path()).ok());
+  ASSERT_TRUE(WriteFileAtomically(local.string() + ".part", std::string(500, 'x')).ok());
+  ASSERT_TRUE(Run().ok());
+  ExpectWhole();
+}
+
+TEST_F(Fetch, APrefixLongerThanTheFileIsDropped) {
+  const auto local = *LocalPath(layout_, "n1", "processes/1-26-5.block");
+  ASSERT_TRUE(MakeDirectories(local.parent_path()).ok());
+  ASSERT_TRUE(WriteFileAtomically(local, std::string(500, 'x')).ok());
+  ASSERT_TRUE(Run().ok());
+  ExpectWhole();
+}
+
+TEST_F(Fetch, DamageWithoutEndGivesUp) {
+  agent_.behaviour.lie_about_hash = true;
+  const auto bytes = Run();
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(agent_.Count("fetch"), 4);
+  EXPECT_FALSE(fs::exists(layout_.Trace("n1") / "ust/uid/0/64-bit/syncline_0"));
+}
+
+TEST_F(Fetch, AFullDiskIsSaidBeforeTheFirstByte) {
+  free_bytes_ = 100;
+  const auto bytes = Run();
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("disk is too full"));
+  EXPECT_EQ(agent_.Count("fetch"), 1);
+}
+
+TEST_F(Fetch, HostilePathsAreRefused) {
+  for (const char* path : {"../x", "trace/../../x", "/etc/passwd", "trace", "trace//x", "other/x",
+                           "trace/./x", "", "processes/", "trace/a.part"}) {
+    EXPECT_FALSE(LocalPath(layout_, "n1", path).ok()) << path;
+    agent_.files = {{path, "x"}};
+    EXPECT_EQ(Run().status().code(), absl::StatusCode::kInvalidArgument) << path;
+  }
+}
+
+TEST_F(Fetch, AnInterruptKeepsWhatCame) {
+  stop_.request_stop();
+  EXPECT_EQ(Run().status().code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace syncline::collect

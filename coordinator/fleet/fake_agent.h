@@ -1,0 +1,85 @@
+// An agent without a machine, for tests: plays the life of one recording from memory, fails where
+// it is told to, and counts its calls. Its RAW clock is the test's clock plus an offset.
+// Thread-safe as AgentClient is; set `behaviour` and `files` before the first call.
+#ifndef SYNCLINE_COORDINATOR_FLEET_FAKE_AGENT_H_
+#define SYNCLINE_COORDINATOR_FLEET_FAKE_AGENT_H_
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "coordinator/clocks/clock.h"
+#include "coordinator/fleet/agent_client.h"
+
+namespace syncline::fleet {
+
+// Time goes on only by waiting. Thread-safe.
+class FakeClock : public clocks::Clock {
+ public:
+  int64_t RawNs() const override { return now_ns_; }
+  int64_t UnixNs() const override { return 1'795'000'000'000'000'000 + now_ns_; }
+  void Wait(int64_t ns, const std::stop_token&) override {
+    now_ns_ += ns;
+    if (on_wait) on_wait();
+  }
+  std::function<void()> on_wait;
+
+ private:
+  std::atomic<int64_t> now_ns_{1'000'000'000};
+};
+
+class FakeAgent : public AgentClient {
+ public:
+  struct Behaviour {
+    absl::Status describe, prepare, start, stop, status, release, clock;
+    bool dies_while_recording = false;  // every call after Start is Unavailable
+    bool blocked = false;               // Describe carries a BLOCKER
+    int64_t clock_offset_ns = 0;        // its RAW minus the test's
+    uint32_t discarded_events = 0;
+    std::string protocol = "syncline.v1";
+    // Fetch: after this many chunks of the first transfer the connection breaks; < 0: never.
+    int break_after_chunks = -1;
+    // Fetch: damage the first chunk of this file, as many times.
+    std::string damage_path;
+    int damage_times = 0;
+    bool lie_about_hash = false;
+  };
+
+  explicit FakeAgent(FakeClock* clock) : clock_(*clock) {}
+
+  Behaviour behaviour;
+  std::map<std::string, std::string> files;  // by the agent's path
+  size_t chunk_bytes = 4;
+
+  int Count(const std::string& call) const;
+  // The last request of its kind.
+  v1::StartRequest last_start() const;
+  v1::FetchRequest last_fetch() const;
+
+  absl::StatusOr<v1::DescribeResponse> Describe(Timeout) override;
+  absl::StatusOr<v1::PrepareResponse> Prepare(const v1::PrepareRequest&, Timeout) override;
+  absl::StatusOr<v1::StartResponse> Start(const v1::StartRequest&, Timeout) override;
+  absl::StatusOr<v1::StopResponse> Stop(const v1::StopRequest&, Timeout) override;
+  absl::StatusOr<v1::StatusResponse> Status(const v1::StatusRequest&, Timeout) override;
+  absl::StatusOr<v1::ReleaseResponse> Release(const v1::ReleaseRequest&, Timeout) override;
+  absl::Status Fetch(const v1::FetchRequest&, Timeout, const ChunkSink&) override;
+  absl::StatusOr<std::unique_ptr<ClockStream>> OpenClockStream() override;
+  void Cancel() override {}
+
+ private:
+  absl::Status Enter(const std::string& call, const absl::Status& told);
+
+  FakeClock& clock_;
+  mutable std::mutex mutex_;
+  std::map<std::string, int> calls_;  // all guarded by mutex_
+  v1::StartRequest last_start_;
+  v1::FetchRequest last_fetch_;
+  bool recording_ = false;
+};
+
+}  // namespace syncline::fleet
+
+#endif  // SYNCLINE_COORDINATOR_FLEET_FAKE_AGENT_H_

@@ -1,0 +1,161 @@
+#include "coordinator/record/finish.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "common/status.h"
+#include "coordinator/clocks/models.h"
+#include "coordinator/collect/fetch.h"
+#include "coordinator/record/interrupts.h"
+#include "coordinator/record/parallel.h"
+#include "coordinator/record/recorder.h"
+#include "coordinator/record/translate.h"
+
+namespace syncline::record {
+namespace {
+
+using recording::NodeState;
+
+constexpr fleet::AgentClient::Timeout kReleaseTimeout{20'000};
+constexpr fleet::AgentClient::Timeout kResumeStopTimeout{60'000};
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int kStopAttempts = 5;
+// Transfers at a time: they share one disk and one link.
+constexpr size_t kTransfers = 8;
+
+void FetchNode(const FinishInput& input, NodeProgress* node) {
+  recording::NodeRecord& record = *node->record;
+  collect::FetchOptions options;
+  options.recording_id = input.recording_id;
+  options.node = record.name;
+  options.on_progress = [&](uint64_t done, uint64_t total) {
+    input.reporter->Tell([&](Observer& observer) { observer.OnFetched(record.name, done, total); });
+  };
+  const absl::StatusOr<uint64_t> fetched =
+      collect::FetchNode(node->client, input.layout, options, input.clock, input.interrupt);
+  if (fetched.ok()) {
+    record.fetched = {*fetched, true};
+    return;
+  }
+  record.failure =
+      absl::IsCancelled(fetched.status())
+          ? "interrupted: its data is still on the node"
+          : absl::StrCat("its data could not be fetched: ", fetched.status().message());
+  input.reporter->Note(
+      "error", record.name, record.failure,
+      absl::StrCat("`syncline fetch ", input.layout.root().string(), "` resumes where this ended"));
+}
+
+void SetStates(std::vector<NodeProgress>* nodes) {
+  for (NodeProgress& node : *nodes) {
+    recording::NodeRecord& record = *node.record;
+    if (record.state == NodeState::kMissing) continue;
+    if (!record.fetched.complete) {
+      record.state = NodeState::kLeft;
+      continue;
+    }
+    record.state = NodeState::kComplete;
+    if (!record.failure.empty() || !DescribeLoss(record).empty()) {
+      record.state = NodeState::kIncomplete;
+    }
+  }
+}
+
+void ReleaseAll(const FinishInput& input) {
+  InParallel(input.nodes->size(), 128, [&](size_t i) {
+    NodeProgress& node = (*input.nodes)[i];
+    if (!node.stopped || !node.record->fetched.complete) return;
+    v1::ReleaseRequest request;
+    request.set_recording_id(input.recording_id);
+    const auto released = node.client->Release(request, kReleaseTimeout);
+    if (released.ok() || absl::IsNotFound(released.status())) return;
+    input.reporter->Note(
+        "note", node.record->name,
+        absl::StrCat("everything was fetched, but the node keeps its copy: ",
+                     released.status().message()),
+        absl::StrCat("`syncline release ", input.recording_id, "` frees the space"));
+  });
+}
+
+}  // namespace
+
+void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeout,
+              const std::stop_token& interrupt, clocks::Clock* clock, Reporter* reporter,
+              NodeProgress* node) {
+  absl::StatusOr<v1::StopResponse> stopped = absl::CancelledError("interrupted");
+  for (int attempt = 0; attempt < kStopAttempts && !interrupt.stop_requested(); ++attempt) {
+    if (attempt > 0) clock->Wait(kSecondNs, interrupt);
+    stopped = node->client->Stop(request, timeout);
+    if (!absl::IsUnavailable(stopped.status())) break;
+  }
+  if (stopped.ok()) {
+    node->stopped = true;
+    Apply(*stopped, node->record);
+    return;
+  }
+  node->failure = stopped.status();
+  node->record->failure = absl::StrCat("could not be stopped: ", stopped.status().message());
+  reporter->Note("error", node->record->name, node->record->failure,
+                 "its lease ends the recording there; then fetch it");
+}
+
+absl::StatusOr<Recorded> Finish(const FinishInput& input) {
+  input.reporter->Phase("fetching");
+  InParallel(input.nodes->size(), kTransfers, [&](size_t i) {
+    NodeProgress& node = (*input.nodes)[i];
+    if (node.stopped && !node.record->fetched.complete) FetchNode(input, &node);
+  });
+  SetStates(input.nodes);
+  absl::StatusOr<clocksync::BuildResult> models =
+      clocks::WriteModels(input.layout, *input.recording);
+  if (models.ok()) input.recording->epoch_unix_ns = models->model.epoch_unix_ns();
+  SYNCLINE_RETURN_IF_ERROR(recording::WriteRecording(input.layout.root(), *input.recording));
+  if (!models.ok()) {
+    return WithContext(models.status(),
+                       absl::StrCat("The recording is in \"", input.layout.root().string(),
+                                    "\", but it has no clock model"));
+  }
+  ReleaseAll(input);
+  return Recorded{*input.recording, *std::move(models)};
+}
+
+absl::StatusOr<Recorded> Resume(const std::filesystem::path& directory,
+                                const std::vector<fleet::Member>& members, clocks::Clock* clock,
+                                Interrupts* interrupts, Observer* observer) {
+  SYNCLINE_ASSIGN_OR_RETURN(recording::Recording recording, recording::ReadRecording(directory));
+  Reporter reporter(observer);
+  std::vector<NodeProgress> nodes;
+  for (recording::NodeRecord& record : recording.nodes) {
+    const auto member = std::find_if(members.begin(), members.end(), [&](const fleet::Member& one) {
+      return one.node.name == record.name;
+    });
+    if (member == members.end()) continue;
+    if (record.state == NodeState::kMissing || record.fetched.complete) continue;
+    record.failure.clear();
+    nodes.push_back({.client = member->client.get(), .record = &record});
+  }
+  const std::stop_token interrupt = interrupts->Next();
+  reporter.Phase("stopping what still records");
+  InParallel(nodes.size(), kThreadPerNode, [&](size_t i) {
+    v1::StopRequest request;
+    request.set_recording_id(recording.recording_id);
+    request.set_reason("fetched");
+    StopNode(request, kResumeStopTimeout, interrupt, clock, &reporter, &nodes[i]);
+  });
+  if (recording.window.stop_reason.empty()) {
+    // The coordinator was killed before it could say when the window ended.
+    recording.window.stop_reason = "coordinator lost";
+    recording.window.end_timeline_ns = recording.window.requested_ns;
+  }
+  return Finish({.recording_id = recording.recording_id,
+                 .layout = recording::Layout(directory),
+                 .recording = &recording,
+                 .nodes = &nodes,
+                 .clock = clock,
+                 .reporter = &reporter,
+                 .interrupt = interrupt});
+}
+
+}  // namespace syncline::record

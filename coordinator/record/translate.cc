@@ -1,0 +1,177 @@
+#include "coordinator/record/translate.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace syncline::record {
+namespace {
+
+using recording::NodeRecord;
+using recording::ProcessRecord;
+
+ProcessRecord FromProcess(const v1::ProcessInfo& process) {
+  ProcessRecord record;
+  record.own_pid = process.own_pid();
+  record.pid_namespace_inode = process.pid_namespace_inode();
+  record.start_ticks = process.start_ticks();
+  record.uid = process.uid();
+  record.command_line = process.command_line();
+  record.job = process.job();
+  record.incarnation = process.incarnation();
+  record.rank = process.rank();
+  record.world_size = process.world_size();
+  record.role = process.role();
+  record.sources.assign(process.sources().begin(), process.sources().end());
+  record.stopped = process.stopped();
+  record.has_control_block = process.has_control_block();
+  return record;
+}
+
+template <class Message>
+bool SameProcess(const ProcessRecord& record, const Message& message) {
+  return record.own_pid == message.own_pid() &&
+         record.pid_namespace_inode == message.pid_namespace_inode() &&
+         record.start_ticks == message.start_ticks();
+}
+
+// The record of that process; a new one when it was not there before.
+template <class Message>
+ProcessRecord& RecordOf(const Message& message, std::vector<ProcessRecord>* records) {
+  for (ProcessRecord& record : *records) {
+    if (SameProcess(record, message)) return record;
+  }
+  ProcessRecord& record = records->emplace_back();
+  record.own_pid = message.own_pid();
+  record.pid_namespace_inode = message.pid_namespace_inode();
+  record.start_ticks = message.start_ticks();
+  return record;
+}
+
+void AddProcesses(const google::protobuf::RepeatedPtrField<v1::ProcessInfo>& processes,
+                  std::vector<ProcessRecord>* records) {
+  for (const v1::ProcessInfo& process : processes) {
+    RecordOf(process, records) = FromProcess(process);
+  }
+}
+
+// Agents repeat what still holds; each complaint is kept once.
+void AddComplaints(const google::protobuf::RepeatedPtrField<v1::Complaint>& complaints,
+                   NodeRecord* node) {
+  for (const v1::Complaint& complaint : complaints) {
+    const recording::ComplaintRecord record = FromComplaint(complaint);
+    const bool known = std::any_of(
+        node->complaints.begin(), node->complaints.end(),
+        [&](const auto& other) { return other.what == record.what && other.pid == record.pid; });
+    if (!known) node->complaints.push_back(record);
+  }
+}
+
+template <class Response>
+void ApplyGate(const Response& response, recording::Gate* gate) {
+  gate->gate_begin_monotonic_raw_ns = response.gate_begin_monotonic_raw_ns();
+  gate->gate_end_monotonic_raw_ns = response.gate_end_monotonic_raw_ns();
+  gate->gate_begin_monotonic_ns = response.gate_begin_monotonic_ns();
+  gate->gate_end_monotonic_ns = response.gate_end_monotonic_ns();
+}
+
+}  // namespace
+
+recording::ComplaintRecord FromComplaint(const v1::Complaint& complaint) {
+  recording::ComplaintRecord record;
+  switch (complaint.severity()) {
+    case v1::Complaint::BLOCKER:
+      record.severity = "blocker";
+      break;
+    case v1::Complaint::WARNING:
+      record.severity = "warning";
+      break;
+    default:
+      record.severity = "note";
+      break;
+  }
+  record.what = complaint.what();
+  record.fix = complaint.fix();
+  record.pid = complaint.pid();
+  return record;
+}
+
+void Apply(const v1::PrepareResponse& response, NodeRecord* node) {
+  node->prepare.session = response.session_name();
+  node->prepare.subbuffer_bytes = response.subbuffer_bytes();
+  node->prepare.subbuffer_count = response.subbuffer_count();
+  node->prepare.buffers_bytes = response.buffers_bytes();
+  node->prepare.canary_round_trip_ns = response.canary_round_trip_ns();
+  node->prepare.duration_ns = response.prepare_duration_ns();
+  AddProcesses(response.processes(), &node->processes);
+  AddComplaints(response.complaints(), node);
+}
+
+void Apply(const v1::StartResponse& response, NodeRecord* node) {
+  ApplyGate(response, &node->start);
+  node->start.processes_switched = response.processes_switched_count();
+  AddComplaints(response.complaints(), node);
+}
+
+void Apply(const v1::StopResponse& response, NodeRecord* node) {
+  ApplyGate(response, &node->stop);
+  node->stop.reason = response.stop_reason();
+  node->stop.complete = response.complete();
+  node->channels.clear();
+  for (const v1::ChannelResult& channel : response.channels()) {
+    node->channels.push_back({channel.name(), channel.discarded_events_count(),
+                              channel.discarded_events_valid(), channel.lost_packets_count()});
+  }
+  node->streams.clear();
+  for (const v1::StreamResult& stream : response.streams()) {
+    node->streams.push_back({stream.path(), stream.bytes(), stream.packets_count(),
+                             stream.sequence_gaps_count(), stream.discarded_events_count(),
+                             stream.closed()});
+  }
+  AddProcesses(response.processes(), &node->processes);
+  for (const v1::ProcessCoverage& coverage : response.coverage()) {
+    ProcessRecord& process = RecordOf(coverage, &node->processes);
+    process.on_monotonic_ns = coverage.on_monotonic_ns();
+    process.off_monotonic_ns = coverage.off_monotonic_ns();
+    process.events = coverage.events_count();
+    process.lost = coverage.lost_count();
+    process.cost_ns = coverage.cost_ns();
+    process.cost_valid = coverage.cost_valid();
+  }
+  AddComplaints(response.complaints(), node);
+}
+
+std::string DescribeLoss(const NodeRecord& node) {
+  if (node.state == recording::NodeState::kMissing) return "took no part";
+  if (node.state == recording::NodeState::kLeft) return "its data is still on the node";
+  std::vector<std::string> losses;
+  if (!node.stop.complete) losses.push_back("the session could not be flushed in time");
+  uint64_t discarded = 0;
+  uint64_t packets = 0;
+  bool valid = true;
+  for (const recording::ChannelRecord& channel : node.channels) {
+    discarded += channel.discarded_events_valid ? channel.discarded_events : 0;
+    packets += channel.lost_packets;
+    valid = valid && channel.discarded_events_valid;
+  }
+  if (discarded > 0) losses.push_back(absl::StrCat(discarded, " events discarded"));
+  if (!valid) losses.push_back("events discarded, count unknown");
+  if (packets > 0) losses.push_back(absl::StrCat(packets, " packets lost"));
+  uint64_t gaps = 0;
+  size_t open = 0;
+  for (const recording::StreamRecord& stream : node.streams) {
+    gaps += stream.sequence_gaps;
+    open += stream.closed ? 0 : 1;
+  }
+  if (gaps > 0) losses.push_back(absl::StrCat(gaps, " gaps between packets"));
+  if (open > 0) losses.push_back(absl::StrCat(open, " streams end inside a packet"));
+  uint64_t refused = 0;
+  for (const ProcessRecord& process : node.processes) refused += process.lost;
+  if (refused > 0)
+    losses.push_back(absl::StrCat(refused, " events that processes could not write"));
+  return absl::StrJoin(losses, ", ");
+}
+
+}  // namespace syncline::record
