@@ -24,7 +24,9 @@ inline uint64_t LoadBytes(const uint8_t* bytes, size_t size, bool big) {
   return value;
 }
 
-inline uint64_t LowBits(uint32_t bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
+inline uint64_t LowBits(uint32_t bits) {
+  return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+}
 
 inline int64_t SignExtend(uint64_t value, uint32_t bits) {
   const uint32_t shift = 64 - bits;

@@ -15,8 +15,9 @@
 namespace syncline::ctf {
 namespace {
 
-constexpr uint64_t kPage = 4096;            // a multiple of it, where pages are larger, maps as well
-constexpr size_t kWindow = size_t{1} << 20;  // small packets share a mapping
+constexpr uint64_t kPage = 4096;  // a multiple of it, where pages are larger, maps as well
+// Packets share a mapping; what is not touched costs only addresses.
+constexpr size_t kWindow = size_t{32} << 20;
 
 std::string What(const char* verb, const std::filesystem::path& path) {
   return absl::StrCat("Cannot ", verb, " stream: path=\"", path.string(), "\"");
@@ -71,8 +72,7 @@ absl::Status FileWindow::Map(uint64_t offset, size_t length) {
   const uint64_t begin = offset / (16 * kPage) * (16 * kPage);
   const uint64_t wanted = std::max<uint64_t>(kWindow, offset - begin + length);
   const auto bytes = static_cast<size_t>(std::min<uint64_t>(wanted, size_ - begin));
-  void* address =
-      ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.fd, static_cast<off_t>(begin));
+  void* address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.fd, static_cast<off_t>(begin));
   const int error = errno;
   ::close(file.fd);
   if (address == MAP_FAILED) return ErrnoStatus(error, What("map", path_));
@@ -105,8 +105,8 @@ absl::StatusOr<std::span<const uint8_t>> FileReader::Read(uint64_t offset, size_
   if (buffer_.size() < length) buffer_.resize(length);
   size_t done = 0;
   while (done < length) {
-    const ssize_t n = ::pread(fd_, buffer_.data() + done, length - done,
-                              static_cast<off_t>(offset + done));
+    const ssize_t n =
+        ::pread(fd_, buffer_.data() + done, length - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus(errno, What("read", path_));
     if (n == 0) {

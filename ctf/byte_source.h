@@ -30,9 +30,10 @@ class MemorySource : public ByteSource {
   std::span<const uint8_t> bytes_;
 };
 
-// Maps a window of the file at a time, so that memory stays bounded and no descriptor is held between
-// reads: hundreds of thousands of streams may be open at once. The size is taken when it is opened.
-// Trap: a file that somebody cuts while its window is mapped raises SIGBUS; read finished traces only.
+// Maps a window of the file at a time, so that memory stays bounded and no descriptor is held
+// between reads: hundreds of thousands of streams may be open at once. The size is taken when it is
+// opened. Trap: a file that somebody cuts while its window is mapped raises SIGBUS; read finished
+// traces only.
 class FileWindow : public ByteSource {
  public:
   static absl::StatusOr<std::unique_ptr<FileWindow>> Open(const std::filesystem::path& path);

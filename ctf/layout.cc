@@ -129,7 +129,8 @@ class LayoutBuilder {
     });
   }
 
-  // Whether packet header and context, and the event header, must be walked before an event's own scopes.
+  // Whether packet header and context, and the event header, must be walked before an event's own
+  // scopes.
   void NoteNeeds() {
     const auto wanted = [](const Node& node) { return node.slot >= 0 || node.field != nullptr; };
     for (const Scope scope : {Scope::kPacketHeader, Scope::kPacketContext}) {
@@ -178,8 +179,8 @@ class LayoutBuilder {
     }
   }
 
-  // Reserved names count where LTTng puts them: at the top of a header, or inside its variant. A clock
-  // mapping makes a timestamp of any other name.
+  // Reserved names count where LTTng puts them: at the top of a header, or inside its variant. A
+  // clock mapping makes a timestamp of any other name.
   Role NameRole(const Type& type, std::string_view name) const {
     if (scope_ > Scope::kEventHeader) return Role::kNone;
     if (scope_ != Scope::kEventHeader && enclosing_.size() > 1) return Role::kNone;
@@ -187,13 +188,13 @@ class LayoutBuilder {
     const Role role = RoleByName(scope_, name);
     if (role == Role::kUuid) {
       const bool fits = type.kind == TypeKind::kArray && type.length == 16 &&
-                        type.element->kind == TypeKind::kInteger &&
-                        type.element->size_bits == 8 && type.element->alignment == 8;
+                        type.element->kind == TypeKind::kInteger && type.element->size_bits == 8 &&
+                        type.element->alignment == 8;
       return fits ? role : Role::kNone;
     }
     if (role != Role::kNone) return integer ? role : Role::kNone;
     return scope_ == Scope::kEventHeader && integer && !type.clock.empty() ? Role::kTimestamp
-                                                                          : Role::kNone;
+                                                                           : Role::kNone;
   }
 
   absl::Status FillStruct(Node& node, const Type& type) {
@@ -213,13 +214,13 @@ class LayoutBuilder {
     SYNCLINE_RETURN_IF_ERROR(Refer(node, *tag, name));
     node.tag_is_signed = tag->is_signed;
     for (const EnumMapping& mapping : tag->type->mappings) {
-      const auto option = std::find_if(
-          type.members.begin(), type.members.end(), [&mapping](const Member& member) {
+      const auto option =
+          std::find_if(type.members.begin(), type.members.end(), [&mapping](const Member& member) {
             return WithoutUnderscore(member.name) == WithoutUnderscore(mapping.label);
           });
       if (option == type.members.end()) continue;
-      node.cases.push_back({mapping.low, mapping.high,
-                            static_cast<uint32_t>(option - type.members.begin())});
+      node.cases.push_back(
+          {mapping.low, mapping.high, static_cast<uint32_t>(option - type.members.begin())});
     }
     node.children.reserve(type.members.size());
     enclosing_.push_back(&node);
@@ -269,8 +270,8 @@ class LayoutBuilder {
     for (const Prefix& prefix : kPrefixes) {
       if (!reference.starts_with(prefix.text)) continue;
       Node* root = out_.roots[static_cast<int>(prefix.scope)].get();
-      Node* found = root == nullptr ? nullptr
-                                    : Descend(*root, reference.substr(prefix.text.size()));
+      Node* found =
+          root == nullptr ? nullptr : Descend(*root, reference.substr(prefix.text.size()));
       if (found != nullptr) return found;
     }
     for (auto node = enclosing_.rbegin(); node != enclosing_.rend(); ++node) {
@@ -282,8 +283,7 @@ class LayoutBuilder {
       if (root == nullptr) continue;
       if (Node* found = Descend(*root, reference)) return found;
     }
-    return Error(name, absl::StrCat("cannot find \"", reference,
-                                    "\", which must stand before it"));
+    return Error(name, absl::StrCat("cannot find \"", reference, "\", which must stand before it"));
   }
 
   // The node at `path` below `node`, among what is laid out already.
@@ -344,9 +344,9 @@ class LayoutBuilder {
     static constexpr std::string_view kNames[] = {"packet header", "packet context",
                                                   "event header",  "event context of the stream",
                                                   "event context", "payload"};
-    return absl::InvalidArgumentError(
-        absl::StrCat("field \"", AbslView(name), "\" of the ",
-                     AbslView(kNames[static_cast<int>(scope_)]), ": ", AbslView(message)));
+    return absl::InvalidArgumentError(absl::StrCat("field \"", AbslView(name), "\" of the ",
+                                                   AbslView(kNames[static_cast<int>(scope_)]), ": ",
+                                                   AbslView(message)));
   }
 
   const Metadata& metadata_;
@@ -356,7 +356,8 @@ class LayoutBuilder {
   uint32_t node_count_ = 0;
 };
 
-// The clock that a stream's timestamps are mapped to: named, or the first mapping found, or the only one.
+// The clock that a stream's timestamps are mapped to: named, or the first mapping found, or the
+// only one.
 const ClockClass* ClockOf(const Metadata& metadata, const StreamType& stream,
                           const ScopeNodes& nodes) {
   if (!stream.clock.empty()) return metadata.FindClock(stream.clock);
@@ -400,7 +401,6 @@ absl::StatusOr<std::shared_ptr<const TraceLayout>> Build(std::shared_ptr<const M
   trace->metadata = metadata;
   SYNCLINE_RETURN_IF_ERROR(LayoutBuilder(*metadata, trace->packet_header)
                                .Add(Scope::kPacketHeader, metadata->packet_header));
-  uint32_t index = 0;
   uint64_t nodes_total = 0;
   for (const StreamType& stream : metadata->streams) {
     auto layout = std::make_unique<StreamLayout>();
@@ -415,7 +415,8 @@ absl::StatusOr<std::shared_ptr<const TraceLayout>> Build(std::shared_ptr<const M
       if (!with_events) break;
       auto event_layout = std::make_unique<EventLayout>();
       SYNCLINE_RETURN_IF_ERROR(AddEvent(*metadata, stream, event, *event_layout, nodes_total));
-      event_layout->event_class.index = index++;
+      event_layout->event_class.index = static_cast<uint32_t>(trace->events.size());
+      trace->events.push_back(event_layout.get());
       layout->events.emplace(event.id.value_or(0), std::move(event_layout));
     }
     trace->streams.push_back(std::move(layout));

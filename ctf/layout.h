@@ -1,9 +1,11 @@
-// Metadata made ready for decoding: trees of nodes with every question answered that metadata can answer.
+// Metadata made ready for decoding: trees of nodes with every question answered that metadata can
+// answer.
 //
-// A `Type` may stand in several places; a `Node` is one place. Byte orders are concrete, roles assigned,
-// references (variant tags, sequence lengths) resolved to *slots*: the referred integer stores its value
-// into the slot when it is decoded, the referring field reads it. Each event class has nodes of its own
-// for all scopes, headers included, so that `FieldValue::field` points into its own `EventClass`.
+// A `Type` may stand in several places; a `Node` is one place. Byte orders are concrete, roles
+// assigned, references (variant tags, sequence lengths) resolved to *slots*: the referred integer
+// stores its value into the slot when it is decoded, the referring field reads it. Each event class
+// has nodes of its own for all scopes, headers included, so that `FieldValue::field` points into
+// its own `EventClass`.
 //
 // Immutable once built; shared by all cursors of a trace.
 #ifndef SYNCLINE_CTF_LAYOUT_H_
@@ -31,7 +33,7 @@ class EnumLabels {
 
  private:
   struct Range {
-    uint64_t low = 0;   // order of unsigned numbers; signed ones are shifted by `bias_`
+    uint64_t low = 0;  // order of unsigned numbers; signed ones are shifted by `bias_`
     uint64_t high = 0;
     std::string label;
   };
@@ -50,17 +52,17 @@ struct Node {
   bool big = false;
   bool is_signed = false;
   bool reversed_bits = false;
-  bool is_text = false;          // kArray, kSequence: characters, one string value
-  bool tag_is_signed = false;    // kVariant
+  bool is_text = false;        // kArray, kSequence: characters, one string value
+  bool tag_is_signed = false;  // kVariant
   Role role = Role::kNone;
   uint32_t alignment = 1;
   uint32_t size_bits = 0;
   uint64_t length = 0;
-  int32_t slot = -1;             // kInteger, kEnum: others refer to this value
-  int32_t reference = -1;        // kVariant, kSequence: the slot referred to
+  int32_t slot = -1;                  // kInteger, kEnum: others refer to this value
+  int32_t reference = -1;             // kVariant, kSequence: the slot referred to
   const FieldClass* field = nullptr;  // null: walked, but not among an event's values
   const Type* type = nullptr;
-  std::vector<Node> children;    // members, options, or the one element
+  std::vector<Node> children;  // members, options, or the one element
   std::vector<VariantCase> cases;
   std::shared_ptr<const EnumLabels> labels;
 };
@@ -106,8 +108,9 @@ struct StreamLayout {
 // Everything about one trace. Keeps its metadata alive.
 struct TraceLayout {
   std::shared_ptr<const Metadata> metadata;
-  ScopeNodes packet_header;           // only that scope
+  ScopeNodes packet_header;  // only that scope
   std::vector<std::unique_ptr<StreamLayout>> streams;
+  std::vector<const EventLayout*> events;  // by EventClass::index
 
   const StreamLayout* FindStream(uint64_t id) const;
   // The stream of packets that do not say which; null when there are several.

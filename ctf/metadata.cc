@@ -79,7 +79,8 @@ absl::StatusOr<MetadataText> UnpackMetadata(std::string_view file) {
     }
     const PacketHeader header = ReadHeader(rest, *first);
     if (header.compression != 0 || header.encryption != 0) {
-      return absl::UnimplementedError("metadata: compressed or encrypted packets are not supported");
+      return absl::UnimplementedError(
+          "metadata: compressed or encrypted packets are not supported");
     }
     const size_t content = header.content_bits / 8;
     const size_t packet = header.packet_bits / 8;
@@ -97,8 +98,7 @@ absl::StatusOr<MetadataText> UnpackMetadata(std::string_view file) {
 
 absl::StatusOr<std::shared_ptr<const Metadata>> ParseMetadata(std::string_view file) {
   SYNCLINE_ASSIGN_OR_RETURN(const MetadataText unpacked, UnpackMetadata(file));
-  SYNCLINE_ASSIGN_OR_RETURN(Metadata metadata,
-                            ParseTsdl(unpacked.text, {.tolerate_cut = true}));
+  SYNCLINE_ASSIGN_OR_RETURN(Metadata metadata, ParseTsdl(unpacked.text, {.tolerate_cut = true}));
   if (unpacked.truncated) metadata.warnings.push_back("the metadata file is cut short");
   return std::make_shared<const Metadata>(std::move(metadata));
 }

@@ -1,8 +1,8 @@
 // What a trace says about itself: its types, streams, events and clocks, as a plain tree.
 //
-// A front end fills it (TSDL of CTF 1.8 in tsdl_parser.cc, JSON of CTF 2 in ctf2_parser.cc); everything
-// behind it is driven by this tree and knows of no tracer. Event ids differ between traces and between
-// chunks of one trace, so a Metadata belongs to exactly one directory.
+// A front end fills it (TSDL of CTF 1.8 in tsdl_parser.cc, JSON of CTF 2 in ctf2_parser.cc);
+// everything behind it is driven by this tree and knows of no tracer. Event ids differ between
+// traces and between chunks of one trace, so a Metadata belongs to exactly one directory.
 //
 // Thread-safe once built: nothing changes afterwards.
 #ifndef SYNCLINE_CTF_METADATA_H_
@@ -74,31 +74,31 @@ struct EnumMapping {
 // One type. Which members mean something depends on `kind`.
 struct Type {
   TypeKind kind = TypeKind::kInteger;
-  uint32_t alignment = 1;                 // bits, a power of two
+  uint32_t alignment = 1;  // bits, a power of two
   ByteOrder byte_order = ByteOrder::kNative;
-  uint32_t size_bits = 0;                 // kInteger, kFloat, kEnum: 1..64
-  uint32_t mantissa_bits = 0;             // kFloat: with the implicit bit, as TSDL counts
-  bool is_signed = false;                 // kInteger, kEnum
-  bool is_text = false;                   // kInteger: has a character encoding
-  bool reversed_bits = false;             // CTF 2: bit order differs from the byte order's natural one
-  int base = 10;                          // kInteger, kEnum: for display
-  std::string clock;                      // kInteger: name of the clock whose value it holds
-  Role role = Role::kNone;                // CTF 2; CTF 1.8 goes by name
-  std::vector<EnumMapping> mappings;      // kEnum
-  std::vector<Member> members;            // kStruct, kVariant (options)
-  TypePtr element;                        // kArray, kSequence
-  uint64_t length = 0;                    // kArray, kBlob
-  std::string reference;                  // kVariant: tag, kSequence: length; a dotted path
+  uint32_t size_bits = 0;             // kInteger, kFloat, kEnum: 1..64
+  uint32_t mantissa_bits = 0;         // kFloat: with the implicit bit, as TSDL counts
+  bool is_signed = false;             // kInteger, kEnum
+  bool is_text = false;               // kInteger: has a character encoding
+  bool reversed_bits = false;         // CTF 2: bit order differs from the byte order's natural one
+  int base = 10;                      // kInteger, kEnum: for display
+  std::string clock;                  // kInteger: name of the clock whose value it holds
+  Role role = Role::kNone;            // CTF 2; CTF 1.8 goes by name
+  std::vector<EnumMapping> mappings;  // kEnum
+  std::vector<Member> members;        // kStruct, kVariant (options)
+  TypePtr element;                    // kArray, kSequence
+  uint64_t length = 0;                // kArray, kBlob
+  std::string reference;              // kVariant: tag, kSequence: length; a dotted path
 };
 
 struct ClockClass {
   std::string name;
   std::string description;
   std::string uuid;
-  uint64_t frequency = 1'000'000'000;     // Hz
-  int64_t offset_seconds = 0;             // from the origin to clock value 0
+  uint64_t frequency = 1'000'000'000;  // Hz
+  int64_t offset_seconds = 0;          // from the origin to clock value 0
   int64_t offset_cycles = 0;
-  bool absolute = false;                  // the origin is the same for all clocks that say so
+  bool absolute = false;  // the origin is the same for all clocks that say so
 };
 
 struct EventType {
@@ -106,30 +106,30 @@ struct EventType {
   uint64_t stream_id = 0;
   std::string name;
   std::map<std::string, std::string> attributes;
-  TypePtr context;                        // may be null
-  TypePtr payload;                        // may be null
+  TypePtr context;  // may be null
+  TypePtr payload;  // may be null
 };
 
 struct StreamType {
   uint64_t id = 0;
-  TypePtr packet_context;                 // each may be null
+  TypePtr packet_context;  // each may be null
   TypePtr event_header;
   TypePtr event_context;
   std::vector<EventType> events;
-  std::string clock;                      // CTF 2: default clock; CTF 1.8: empty, found by mapping
+  std::string clock;  // CTF 2: default clock; CTF 1.8: empty, found by mapping
 };
 
 struct Metadata {
   uint32_t major = 1;
   uint32_t minor = 8;
   std::optional<Uuid> uuid;
-  ByteOrder byte_order = ByteOrder::kLittle;   // never kNative
-  bool roles_by_name = true;                   // CTF 1.8
-  TypePtr packet_header;                       // may be null
+  ByteOrder byte_order = ByteOrder::kLittle;  // never kNative
+  bool roles_by_name = true;                  // CTF 1.8
+  TypePtr packet_header;                      // may be null
   std::map<std::string, std::string> environment;
   std::vector<ClockClass> clocks;
   std::vector<StreamType> streams;
-  std::vector<std::string> warnings;           // what was cut or ignored, for people
+  std::vector<std::string> warnings;  // what was cut or ignored, for people
 
   const ClockClass* FindClock(std::string_view name) const;
   const StreamType* FindStream(uint64_t id) const;
@@ -143,9 +143,9 @@ struct MetadataText {
 };
 absl::StatusOr<MetadataText> UnpackMetadata(std::string_view file);
 
-// Metadata from the bytes of a metadata file, packetized or plain. InvalidArgument with line and column
-// for text that does not parse. Text that merely ends too early (the tracer died, or the copy was cut)
-// yields what was complete before the cut, with a warning.
+// Metadata from the bytes of a metadata file, packetized or plain. InvalidArgument with line and
+// column for text that does not parse. Text that merely ends too early (the tracer died, or the
+// copy was cut) yields what was complete before the cut, with a warning.
 absl::StatusOr<std::shared_ptr<const Metadata>> ParseMetadata(std::string_view file);
 
 // The metadata of a trace directory. NotFound: "not a CTF trace: no metadata file".

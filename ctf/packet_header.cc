@@ -19,7 +19,8 @@ std::optional<uint64_t> SizeOf(const RoleSink& roles, Role role) {
 void ReadTimes(const RoleSink& roles, uint64_t clock, PacketHeader* header) {
   uint64_t begin = clock;
   if (roles.has(Role::kTimestampBegin)) {
-    begin = ExtendClock(clock, roles.value(Role::kTimestampBegin), roles.bits(Role::kTimestampBegin));
+    begin =
+        ExtendClock(clock, roles.value(Role::kTimestampBegin), roles.bits(Role::kTimestampBegin));
     header->begin_cycles = begin;
   }
   if (!roles.has(Role::kTimestampEnd)) return;

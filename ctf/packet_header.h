@@ -22,21 +22,23 @@ enum class HeaderState : uint8_t {
 
 struct PacketHeader {
   const StreamLayout* stream = nullptr;
-  uint64_t header_bits = 0;               // where the first event begins
-  // As written; nullopt: the field is absent, or says that the packet was never closed (0 or all ones).
+  uint64_t header_bits = 0;  // where the first event begins
+  // As written; nullopt: the field is absent, or says that the packet was never closed (0 or all
+  // ones).
   std::optional<uint64_t> content_bits;
   std::optional<uint64_t> packet_bits;
-  bool has_sizes = false;                 // the metadata has at least one of the two fields
+  bool has_sizes = false;  // the metadata has at least one of the two fields
   std::optional<uint64_t> begin_cycles;
-  std::optional<uint64_t> end_cycles;     // nullopt also for 0 and for values before the begin
+  std::optional<uint64_t> end_cycles;  // nullopt also for 0 and for values before the begin
   std::optional<uint64_t> sequence;
   uint32_t sequence_width = 64;
-  std::optional<uint64_t> discarded;      // cumulative
+  std::optional<uint64_t> discarded;  // cumulative
   uint32_t discarded_width = 64;
   std::optional<uint64_t> stream_instance_id;
   std::optional<uint64_t> cpu_id;
 
-  // A packet whose sizes were written when it was full, as opposed to one that its writer left open.
+  // A packet whose sizes were written when it was full, as opposed to one that its writer left
+  // open.
   bool closed() const { return !has_sizes || (content_bits && packet_bits); }
 };
 
@@ -45,14 +47,14 @@ struct HeaderContext {
   const StreamLayout* expected = nullptr;  // the stream of the packets before; null: none was read
 };
 
-// Decodes the header of the packet at the start of `bytes`. With a wrong magic number, uuid or stream id
-// it goes on, so that a packet with only that damage can still be used: `header->stream` is then set,
-// and `header_bits` not 0. Thread-safe.
+// Decodes the header of the packet at the start of `bytes`. With a wrong magic number, uuid or
+// stream id it goes on, so that a packet with only that damage can still be used: `header->stream`
+// is then set, and `header_bits` not 0. Thread-safe.
 HeaderState ReadPacketHeader(const TraceLayout& layout, std::span<const uint8_t> bytes,
                              const HeaderContext& context, PacketHeader* header);
 
-// The bytes that every packet begins with: its magic number, and its uuid when that follows at once.
-// Empty when the trace has no magic number, and damage therefore cannot be skipped.
+// The bytes that every packet begins with: its magic number, and its uuid when that follows at
+// once. Empty when the trace has no magic number, and damage therefore cannot be skipped.
 std::vector<uint8_t> PacketSignature(const TraceLayout& layout);
 
 }  // namespace syncline::ctf

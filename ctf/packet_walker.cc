@@ -12,10 +12,10 @@
 namespace syncline::ctf {
 namespace {
 
-constexpr size_t kHeaderBytes = 512;               // far more than LTTng's 84
+constexpr size_t kHeaderBytes = 512;  // far more than LTTng's 84
 constexpr size_t kHeaderBytesMax = size_t{1} << 20;
 constexpr size_t kSearchChunk = size_t{1} << 18;
-constexpr size_t kStrongSignature = 20;            // magic number and uuid
+constexpr size_t kStrongSignature = 20;  // magic number and uuid
 
 std::string Describe(HeaderState state) {
   switch (state) {
@@ -54,9 +54,13 @@ absl::StatusOr<PacketWalker::Candidate> PacketWalker::HeaderAt(uint64_t offset) 
   }
 }
 
-absl::StatusOr<bool> PacketWalker::PacketOrEndAt(uint64_t offset) {
+// Tells `before` when the packet that follows it begins.
+absl::StatusOr<bool> PacketWalker::PacketOrEndAt(uint64_t offset, Packet* before) {
   if (offset >= source_.size()) return offset == source_.size();
   SYNCLINE_ASSIGN_OR_RETURN(const Candidate next, HeaderAt(offset));
+  if (before != nullptr && next.sound() && next.header.begin_cycles) {
+    before->next_begin_ns = CyclesToNs(next.header.stream->clock, *next.header.begin_cycles);
+  }
   return next.sound() || next.state == HeaderState::kBadSizes;
 }
 
@@ -67,8 +71,7 @@ absl::StatusOr<std::optional<uint64_t>> PacketWalker::FindPacket(uint64_t from, 
     const auto length = static_cast<size_t>(std::min<uint64_t>(kSearchChunk, to - from));
     SYNCLINE_ASSIGN_OR_RETURN(const auto chunk, source_.Read(from, length));
     if (chunk.size() < signature_.size()) return std::nullopt;
-    const void* hit =
-        ::memmem(chunk.data(), chunk.size(), signature_.data(), signature_.size());
+    const void* hit = ::memmem(chunk.data(), chunk.size(), signature_.data(), signature_.size());
     if (hit == nullptr) {
       from += chunk.size() - (signature_.size() - 1);
       continue;
@@ -173,14 +176,13 @@ absl::Status PacketWalker::MeasureClosed(Packet& packet) {
   packet.content_bits = content;
   bool chained = packet.bytes <= rest;
   if (chained) {
-    SYNCLINE_ASSIGN_OR_RETURN(chained, PacketOrEndAt(offset_ + packet.bytes));
+    SYNCLINE_ASSIGN_OR_RETURN(chained, PacketOrEndAt(offset_ + packet.bytes, &packet));
   }
   if (chained) return absl::OkStatus();
   const uint64_t header_bytes = packet.header.header_bits / 8;
-  SYNCLINE_ASSIGN_OR_RETURN(
-      const auto inside,
-      FindPacket(offset_ + std::max<uint64_t>(1, header_bytes),
-                 offset_ + std::min(rest, packet.bytes)));
+  SYNCLINE_ASSIGN_OR_RETURN(const auto inside,
+                            FindPacket(offset_ + std::max<uint64_t>(1, header_bytes),
+                                       offset_ + std::min(rest, packet.bytes)));
   if (inside) {
     packet.bytes = *inside - offset_;
     packet.content_bits = std::min(content, packet.bytes * 8);
@@ -240,10 +242,12 @@ void PacketWalker::CountDiscarded(const Packet& packet) {
     discarded_valid_ = false;  // LTTng leaves garbage there; the next sound value tells the rest
     return;
   }
-  // The count begins with the stream, unless its first packets are elsewhere (rotation, overwriting).
+  // The count begins with the stream, unless its first packets are elsewhere (rotation,
+  // overwriting).
   const bool first = packet.header.sequence.value_or(packets_) == 0;
-  const std::optional<uint64_t> before =
-      last_discarded_ ? last_discarded_ : first ? std::optional<uint64_t>(0) : std::nullopt;
+  const std::optional<uint64_t> before = last_discarded_ ? last_discarded_
+                                         : first         ? std::optional<uint64_t>(0)
+                                                         : std::nullopt;
   last_discarded_ = now;
   if (!before) return;
   const uint64_t grown = (now - *before) & LowBits(width);
@@ -254,8 +258,8 @@ void PacketWalker::CountDiscarded(const Packet& packet) {
   if (grown == 0) return;
   discarded_events_ += grown;
   const int64_t begin_ns = last_ns_ == kUnknownLo ? packet.begin_ns : last_ns_;
-  losses_.push_back({LossReason::kDiscardedEvents, begin_ns, packet.end_ns.value_or(packet.begin_ns),
-                     grown, name_,
+  losses_.push_back({LossReason::kDiscardedEvents, begin_ns,
+                     packet.end_ns.value_or(packet.begin_ns), grown, name_,
                      "the tracer's buffers were full; larger or more sub-buffers avoid it"});
 }
 

@@ -1,11 +1,13 @@
-// The packets of one stream, one after the other, from their headers alone; and what their headers say
-// was lost. Damage never stops it: it goes on at the next place where a packet verifiably begins.
+// The packets of one stream, one after the other, from their headers alone; and what their headers
+// say was lost. Damage never stops it: it goes on at the next place where a packet verifiably
+// begins.
 //
-// How damage is told apart. A packet is trusted when its header is sound and another sound packet, or the
-// end of the stream, follows where it says it ends. When nothing sound follows, either its size is wrong
-// (then a packet begins somewhere inside of it) or what follows is damaged (then one begins behind).
-// Both are found by searching the signature that every packet begins with (magic number and uuid). A
-// packet whose magic number, uuid or stream id alone is damaged is still used when it fits the chain.
+// How damage is told apart. A packet is trusted when its header is sound and another sound packet,
+// or the end of the stream, follows where it says it ends. When nothing sound follows, either its
+// size is wrong (then a packet begins somewhere inside of it) or what follows is damaged (then one
+// begins behind). Both are found by searching the signature that every packet begins with (magic
+// number and uuid). A packet whose magic number, uuid or stream id alone is damaged is still used
+// when it fits the chain.
 //
 // Loss intervals are in the stream's clock, ns; kUnknownLo/kUnknownHi where no packet bounds them.
 #ifndef SYNCLINE_CTF_PACKET_WALKER_H_
@@ -37,7 +39,8 @@ struct Packet {
   bool cut = false;
   int64_t begin_ns = 0;
   std::optional<int64_t> end_ns;
-  std::optional<size_t> loss;  // what this packet lacks, as an index into losses()
+  std::optional<int64_t> next_begin_ns;  // of the packet that follows, when that is sound
+  std::optional<size_t> loss;            // what this packet lacks, as an index into losses()
 };
 
 class PacketWalker {
@@ -67,7 +70,7 @@ class PacketWalker {
   };
 
   absl::StatusOr<Candidate> HeaderAt(uint64_t offset);
-  absl::StatusOr<bool> PacketOrEndAt(uint64_t offset);
+  absl::StatusOr<bool> PacketOrEndAt(uint64_t offset, Packet* before = nullptr);
   absl::StatusOr<std::optional<uint64_t>> FindPacket(uint64_t from, uint64_t to);
   absl::StatusOr<bool> FitsChain(const Candidate& candidate);
   absl::StatusOr<bool> SkipDamage(const Candidate& candidate);
@@ -86,14 +89,14 @@ class PacketWalker {
   std::string name_;
   std::vector<uint8_t> signature_;
   uint64_t offset_ = 0;
-  uint64_t clock_ = 0;                           // cycles, for short timestamps
-  const StreamLayout* stream_ = nullptr;         // of the packets so far
-  bool skipped_ = false;                         // damage lies before the next packet
-  int64_t last_ns_ = kUnknownLo;                  // end of what was read so far
+  uint64_t clock_ = 0;                    // cycles, for short timestamps
+  const StreamLayout* stream_ = nullptr;  // of the packets so far
+  bool skipped_ = false;                  // damage lies before the next packet
+  int64_t last_ns_ = kUnknownLo;          // end of what was read so far
   std::optional<uint64_t> last_sequence_;
   std::optional<uint64_t> last_discarded_;
   std::vector<Loss> losses_;
-  std::vector<size_t> pending_;                  // losses whose end the next packet tells
+  std::vector<size_t> pending_;  // losses whose end the next packet tells
   uint64_t packets_ = 0;
   uint64_t sequence_gaps_ = 0;
   uint64_t discarded_events_ = 0;

@@ -1,10 +1,12 @@
-// A stream file summed up from its packet headers alone: no event is decoded, and only the pages that
-// hold headers are read. The agent uses it to report what a recording holds and what the tracer lost.
+// A stream file summed up from its packet headers alone: no event is decoded, and only the pages
+// that hold headers are read. The agent uses it to report what a recording holds and what the
+// tracer lost.
 //
 //   SYNCLINE_ASSIGN_OR_RETURN(auto traces, ctf::FindTraces(root));
 //   for (const auto& trace : traces) {
 //     SYNCLINE_ASSIGN_OR_RETURN(auto metadata, ctf::LoadMetadata(trace));
-//     for (const auto& file : ctf::ListStreamFiles(trace)) ... ctf::SummarizeStream(*metadata, file);
+//     for (const auto& file : ctf::ListStreamFiles(trace)) ... ctf::SummarizeStream(*metadata,
+//     file);
 //   }
 //
 // Thread-safe: no state.
@@ -25,17 +27,17 @@ namespace syncline::ctf {
 struct StreamSummary {
   uint64_t file_bytes = 0;
   uint64_t packets = 0;
-  uint64_t content_bytes = 0;             // headers and events, without padding
-  uint64_t sequence_gaps = 0;             // packets missing between the first and the last one found
-  uint64_t discarded_events = 0;          // grown between the packets found; exact unless not valid
-  bool discarded_events_valid = true;     // false: the tracer's counter was damaged somewhere (bit 63)
-  bool closed = true;                     // the last packet is complete; an empty file is closed
-  std::optional<uint64_t> stream_id;      // the stream's class; nullopt without packets
+  uint64_t content_bytes = 0;          // headers and events, without padding
+  uint64_t sequence_gaps = 0;          // packets missing between the first and the last one found
+  uint64_t discarded_events = 0;       // grown between the packets found; exact unless not valid
+  bool discarded_events_valid = true;  // false: the tracer's counter was damaged somewhere (bit 63)
+  bool closed = true;                  // the last packet is complete; an empty file is closed
+  std::optional<uint64_t> stream_id;   // the stream's class; nullopt without packets
   std::optional<uint64_t> stream_instance_id;
   std::optional<uint64_t> cpu_id;
-  int64_t begin_ns = 0;                   // trace clock, of the first and last packet; 0, 0 when empty
+  int64_t begin_ns = 0;  // trace clock, of the first and last packet; 0, 0 when empty
   int64_t end_ns = 0;
-  std::vector<Loss> losses;               // in the trace clock; what the headers tell
+  std::vector<Loss> losses;  // in the trace clock; what the headers tell
 };
 
 // The same for callers that sum up many files of one trace: BuildPacketLayout(LoadMetadata(trace)).
@@ -43,15 +45,17 @@ struct TraceLayout;
 absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
                                               const std::filesystem::path& file);
 
-// Walks the packet headers of `file`. Damage is in `losses`; an error means that the file cannot be read.
+// Walks the packet headers of `file`. Damage is in `losses`; an error means that the file cannot be
+// read.
 absl::StatusOr<StreamSummary> SummarizeStream(const Metadata& metadata,
                                               const std::filesystem::path& file);
 
-// Directories at or below `root` that hold a `metadata` file, sorted. All of LTTng's layouts: per user,
-// per process, kernel, rotation archives. What cannot be entered is skipped.
+// Directories at or below `root` that hold a `metadata` file, sorted. All of LTTng's layouts: per
+// user, per process, kernel, rotation archives. What cannot be entered is skipped.
 absl::StatusOr<std::vector<std::filesystem::path>> FindTraces(const std::filesystem::path& root);
 
-// The stream files of one trace directory, sorted: every regular file but `metadata` and hidden ones.
+// The stream files of one trace directory, sorted: every regular file but `metadata` and hidden
+// ones.
 std::vector<std::filesystem::path> ListStreamFiles(const std::filesystem::path& trace);
 
 }  // namespace syncline::ctf

@@ -16,14 +16,14 @@ enum class TokenKind : uint8_t { kEnd, kIdentifier, kInteger, kString, kSymbol }
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
-  std::string text;          // identifier, symbol ("{", ":=", "..."), or a string's unescaped value
-  uint64_t integer = 0;      // kInteger
+  std::string text;      // identifier, symbol ("{", ":=", "..."), or a string's unescaped value
+  uint64_t integer = 0;  // kInteger
   uint32_t line = 1;
   uint32_t column = 1;
 };
 
-// The tokens of `text`, ended by one kEnd. With `cut_is_end`, a comment or string that the end of the
-// text cuts off ends the tokens instead of being an error.
+// The tokens of `text`, ended by one kEnd. With `cut_is_end`, a comment or string that the end of
+// the text cuts off ends the tokens instead of being an error.
 absl::StatusOr<std::vector<Token>> TokenizeTsdl(std::string_view text, bool cut_is_end = false);
 
 // InvalidArgument "metadata:LINE:COLUMN: message".

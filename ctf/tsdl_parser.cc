@@ -116,7 +116,8 @@ class TsdlParser {
   }
 
   absl::Status SetType(const std::string& key, TypePtr type, TypePtr& slot) const {
-    if (type->kind != TypeKind::kStruct) return Error(absl::StrCat("\"", key, "\" must be a struct"));
+    if (type->kind != TypeKind::kStruct)
+      return Error(absl::StrCat("\"", key, "\" must be a struct"));
     if (slot != nullptr) return Error(absl::StrCat("\"", key, "\" is declared twice"));
     slot = std::move(type);
     return absl::OkStatus();
@@ -237,7 +238,8 @@ class TsdlParser {
     return absl::OkStatus();
   }
 
-  // Events go to their streams. A trace without stream blocks has one stream that nobody wrote down.
+  // Events go to their streams. A trace without stream blocks has one stream that nobody wrote
+  // down.
   absl::Status Finish() {
     if (!has_byte_order_) {
       return absl::InvalidArgumentError("metadata: no trace block with a byte_order");
@@ -277,10 +279,10 @@ class TsdlParser {
   TokenCursor tokens_;
   TypeParser types_;
   Metadata metadata_;
-  Token where_;                      // of the statement being read
+  Token where_;  // of the statement being read
   bool has_trace_ = false;
   bool has_byte_order_ = false;
-  ClockClass clock_;                 // of the block being read, as the three below
+  ClockClass clock_;  // of the block being read, as the three below
   StreamType stream_;
   EventType event_;
   bool event_has_stream_ = false;

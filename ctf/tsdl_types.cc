@@ -18,9 +18,9 @@ namespace {
 constexpr int kDepthMax = 64;
 constexpr uint64_t kAlignmentMax = uint64_t{1} << 24;
 
-constexpr std::array<std::string_view, 12> kTypeWords = {"void",  "char",   "short",  "int",
-                                                         "long",  "float",  "double", "signed",
-                                                         "unsigned", "_Bool", "_Complex", "_Imaginary"};
+constexpr std::array<std::string_view, 12> kTypeWords = {
+    "void",   "char",   "short",    "int",   "long",     "float",
+    "double", "signed", "unsigned", "_Bool", "_Complex", "_Imaginary"};
 
 bool IsTypeWord(const Token& token) {
   return token.kind == TokenKind::kIdentifier &&
@@ -38,9 +38,10 @@ bool ParseBase(const TsdlValue& value, int* base) {
     int base;
   };
   static constexpr Name kNames[] = {
-      {"decimal", 10}, {"dec", 10}, {"d", 10}, {"i", 10}, {"u", 10}, {"hexadecimal", 16},
-      {"hex", 16},     {"x", 16},   {"X", 16}, {"p", 16}, {"octal", 8}, {"oct", 8},
-      {"o", 8},        {"binary", 2}, {"b", 2}, {"symbol", 16}, {"symaddress", 16}};
+      {"decimal", 10},     {"dec", 10},       {"d", 10}, {"i", 10},     {"u", 10},
+      {"hexadecimal", 16}, {"hex", 16},       {"x", 16}, {"X", 16},     {"p", 16},
+      {"octal", 8},        {"oct", 8},        {"o", 8},  {"binary", 2}, {"b", 2},
+      {"symbol", 16},      {"symaddress", 16}};
   for (const Name& name : kNames) {
     if (name.text == value.text) {
       *base = name.base;
@@ -135,8 +136,7 @@ absl::Status TokenCursor::Error(std::string_view message) const {
       found = absl::StrCat("\"", token.text, "\"");
       break;
   }
-  return TsdlError(token.line, token.column,
-                   absl::StrCat(AbslView(message), ", found ", found));
+  return TsdlError(token.line, token.column, absl::StrCat(AbslView(message), ", found ", found));
 }
 
 std::string TsdlValue::AsText() const {

@@ -1,8 +1,9 @@
 // The part of TSDL that describes types: specifiers, declarators, named types and their scopes.
 //
-// Names live in nested scopes (root, a block, a struct's body); an inner one hides an outer one. What is
-// parsed is a tree of `Type`; references (variant tags, sequence lengths) stay text here and are
-// resolved when the tree is laid out (layout.h), because only then is it known where the type stands.
+// Names live in nested scopes (root, a block, a struct's body); an inner one hides an outer one.
+// What is parsed is a tree of `Type`; references (variant tags, sequence lengths) stay text here
+// and are resolved when the tree is laid out (layout.h), because only then is it known where the
+// type stands.
 #ifndef SYNCLINE_CTF_TSDL_TYPES_H_
 #define SYNCLINE_CTF_TSDL_TYPES_H_
 
@@ -70,7 +71,8 @@ class TypeParser {
 
  private:
   struct Scope {
-    std::map<std::string, TypePtr> aliases;  // "unsigned long", "uint8_t", "struct x", "enum x", ...
+    std::map<std::string, TypePtr>
+        aliases;  // "unsigned long", "uint8_t", "struct x", "enum x", ...
   };
   struct Attribute {
     std::string key;

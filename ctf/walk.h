@@ -1,5 +1,5 @@
-// Walking the bytes of one scope along its nodes. The obvious decoder: it handles everything that CTF
-// allows, bit by bit; what is faster (fast_path.h) must agree with it.
+// Walking the bytes of one scope along its nodes. The obvious decoder: it handles everything that
+// CTF allows, bit by bit; what is faster (fast_path.h) must agree with it.
 //
 // A sink is told what is met, in preorder:
 //   Integer(node, value)       integers and enums; signed ones sign-extended
@@ -24,10 +24,10 @@ namespace syncline::ctf {
 
 // Where in a packet the walk stands.
 struct WalkState {
-  const uint8_t* base = nullptr;   // first byte of the packet
-  uint64_t limit = 0;              // bits that may be read
-  uint64_t position = 0;           // bits from the start of the packet
-  uint64_t* slots = nullptr;       // values that other fields refer to
+  const uint8_t* base = nullptr;  // first byte of the packet
+  uint64_t limit = 0;             // bits that may be read
+  uint64_t position = 0;          // bits from the start of the packet
+  uint64_t* slots = nullptr;      // values that other fields refer to
 
   bool Align(uint64_t alignment) {
     position = AlignUp(position, alignment);

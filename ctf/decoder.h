@@ -1,0 +1,71 @@
+// The events of one packet: where each begins and ends, its time and class; and the values of its
+// fields.
+#ifndef SYNCLINE_CTF_DECODER_H_
+#define SYNCLINE_CTF_DECODER_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/event_cursor.h"
+#include "ctf/layout.h"
+#include "ctf/packet_walker.h"
+
+namespace syncline::ctf {
+
+enum class Step : uint8_t {
+  kEvent,      // there is one
+  kEnd,        // the content ends here, as it should
+  kUnknownId,  // an event that the metadata does not describe: its size is unknown
+  kDamaged,    // the bytes do not fit the metadata, or end too early
+};
+
+struct FoundEvent {
+  uint64_t begin_bits = 0;  // from the start of the packet
+  uint64_t end_bits = 0;
+  uint64_t cycles = 0;
+  uint64_t id = 0;
+  const EventLayout* layout = nullptr;
+};
+
+// Walks the events of one packet after another. One per cursor; not thread-safe.
+class PacketDecoder {
+ public:
+  explicit PacketDecoder(const TraceLayout& layout);
+
+  // `bytes` holds the packet and must outlive its events. `clock` is the stream's clock before it.
+  void Begin(const Packet& packet, std::span<const uint8_t> bytes, uint64_t clock);
+
+  // The next event. After kUnknownId and kDamaged the packet is over; `event` tells what was found.
+  Step Next(FoundEvent* event);
+
+  // Takes the time of the last event back, because it cannot be: the next one builds on the one
+  // before.
+  void RejectTime() { clock_ = clock_before_; }
+
+  // The fields of an event of this packet that begins at `begin_bits`.
+  bool Decode(const EventLayout& layout, uint64_t begin_bits, std::vector<FieldValue>* values);
+
+  uint64_t clock() const { return clock_; }
+
+ private:
+  bool LooksUnwritten(uint64_t cycles, uint32_t clock_bits) const;
+  bool RestIsZero() const;
+  bool SkipBody(const EventLayout& layout, uint64_t header_begin, uint64_t header_end,
+                uint64_t* end);
+  uint64_t* Slots(const ScopeNodes& nodes);
+
+  const StreamLayout* stream_ = nullptr;
+  const uint8_t* base_ = nullptr;
+  uint64_t content_bits_ = 0;
+  uint64_t position_ = 0;
+  uint64_t clock_ = 0;
+  uint64_t clock_before_ = 0;
+  bool open_ended_ = false;
+  bool lttng_ = false;
+  std::vector<uint64_t> slots_;
+};
+
+}  // namespace syncline::ctf
+
+#endif  // SYNCLINE_CTF_DECODER_H_

@@ -1,0 +1,108 @@
+#include "ctf/reader.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "ctf/metadata.h"
+#include "ctf/stream_summary.h"
+
+namespace syncline::ctf {
+namespace {
+
+class CtfReader : public TraceReader {
+ public:
+  CtfReader(std::filesystem::path directory, std::shared_ptr<const TraceLayout> layout)
+      : directory_(std::move(directory)), layout_(std::move(layout)) {}
+
+  void AddStreams() {
+    for (const std::filesystem::path& file : ListStreamFiles(directory_)) {
+      const auto summary = SummarizeStream(*layout_, file);
+      if (!summary.ok()) {
+        Unreadable(file, std::string(summary.status().message()));
+      } else if (summary->packets == 0 && summary->file_bytes > 0) {
+        Unreadable(file, "no packet of this trace is in it");
+      } else {
+        AddStream(file, *summary);
+      }
+    }
+    for (const std::string& warning : layout_->metadata->warnings) {
+      losses_.push_back({LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
+                         (directory_ / "metadata").string(), warning});
+    }
+  }
+
+  std::span<const StreamInfo> streams() const override { return streams_; }
+  const std::map<std::string, std::string>& environment() const override {
+    return layout_->metadata->environment;
+  }
+  std::optional<int64_t> wall_clock_offset_ns() const override {
+    if (layout_->metadata->clocks.empty()) return std::nullopt;
+    const ClockClass* clock = layout_->streams[0]->clock;
+    if (clock == nullptr) clock = &layout_->metadata->clocks[0];
+    const bool negative = clock->offset_cycles < 0;
+    const uint64_t cycles = negative ? 0 - static_cast<uint64_t>(clock->offset_cycles)
+                                     : static_cast<uint64_t>(clock->offset_cycles);
+    const int64_t part = CyclesToNs(clock, cycles);
+    // Garbage in the metadata must not overflow; sums of real clocks fit.
+    int64_t seconds_ns = 0;
+    int64_t sum = 0;
+    if (__builtin_mul_overflow(clock->offset_seconds, int64_t{1'000'000'000}, &seconds_ns) ||
+        __builtin_add_overflow(seconds_ns, negative ? -part : part, &sum)) {
+      return std::nullopt;
+    }
+    return sum;
+  }
+  std::span<const Loss> losses() const override { return losses_; }
+
+  absl::StatusOr<std::unique_ptr<EventCursor>> Open(uint32_t stream_index, int64_t begin_ns,
+                                                    int64_t end_ns) override {
+    if (stream_index >= streams_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("no stream ", stream_index));
+    }
+    SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(files_[stream_index]));
+    return MakeCursor(layout_, std::move(source), streams_[stream_index], {begin_ns, end_ns});
+  }
+
+ private:
+  void Unreadable(const std::filesystem::path& file, std::string why) {
+    losses_.push_back({LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt, file.string(),
+                       std::move(why)});
+  }
+
+  void AddStream(const std::filesystem::path& file, const StreamSummary& summary) {
+    StreamInfo info;
+    info.index = static_cast<uint32_t>(streams_.size());
+    info.name = file.filename().string();
+    if (summary.cpu_id) info.cpu = static_cast<uint32_t>(*summary.cpu_id);
+    info.packets = summary.packets;
+    info.begin_ns = summary.begin_ns;
+    info.end_ns = summary.end_ns;
+    streams_.push_back(std::move(info));
+    files_.push_back(file);
+  }
+
+  std::filesystem::path directory_;
+  std::shared_ptr<const TraceLayout> layout_;
+  std::vector<StreamInfo> streams_;
+  std::vector<std::filesystem::path> files_;
+  std::vector<Loss> losses_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TraceReader>> OpenTrace(const std::filesystem::path& directory) {
+  SYNCLINE_ASSIGN_OR_RETURN(auto metadata, LoadMetadata(directory));
+  auto layout = BuildLayout(std::move(metadata));
+  if (!layout.ok()) {
+    return WithContext(layout.status(), absl::StrCat("\"", directory.string(), "\""));
+  }
+  auto reader = std::make_unique<CtfReader>(directory, std::move(layout).value());
+  reader->AddStreams();
+  return std::unique_ptr<TraceReader>(std::move(reader));
+}
+
+}  // namespace syncline::ctf
