@@ -196,6 +196,8 @@ def agent_command(node):
             f"{prefix()}/var/data",
             "--tls-dir",
             f"{prefix()}/tls",
+            "--node-name",
+            node.name,
         ]
     )
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+from tests.integration import raw_trace
 from tests.testbed.machine import BUILD, REPOSITORY
 
 EXAMPLES = os.path.join(REPOSITORY, "examples")
@@ -77,6 +78,16 @@ class Fleet:
         arguments = ["record", *self.fleet_arguments(), "--for", f"{seconds}s", "--out", run]
         self.last = self.syncline(*arguments, fine=fine)
         return run
+
+    def timeline_tasks(self, run):
+        """{node: tasks in timeline time}, from `syncline events`."""
+        text = self.syncline("events", run, "--format", "jsonl", fine=(0, 3)).stdout
+        events = {}
+        for line in filter(lambda line: line.startswith("{"), text.splitlines()):
+            record = json.loads(line)
+            event = raw_trace.Event(record["time_ns"], record["event"], record["fields"])
+            events.setdefault(record["node"], []).append(event)
+        return {node: raw_trace.tasks(found) for node, found in events.items()}
 
 
 def load(path):

@@ -1,0 +1,166 @@
+"""The main job: a real two-partition training job on two hosts with known clocks, through fab."""
+
+import filecmp
+import os
+import shutil
+
+import pytest
+
+from tests.integration import perfetto, raw_trace, steps
+from tests.integration.fleet import HOST_TENSORFLOW, TENSORFLOW, Fleet, load
+from tests.testbed import HostSpec, Testbed
+
+NODES = ("master-0", "worker-0")
+SECONDS = 5
+# What the job does in one step on the worker, all of it through oneDNN.
+STEP_NAME = "train_step"
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    specs = [HostSpec("master-0", role="master"), HostSpec("worker-0", role="worker")]
+    with Testbed(specs, seed=5, binds={HOST_TENSORFLOW: TENSORFLOW}) as bed:
+        made = Fleet(bed, tmp_path_factory.mktemp("job"))
+        made.up()
+        made.launch_tensorflow()
+        yield made
+        made.fab("down")
+
+
+@pytest.fixture(scope="module")
+def run(fleet):
+    """One recording, merged."""
+    directory = fleet.record("run-1", SECONDS)
+    fleet.syncline("merge", directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def truth_ns(fleet):
+    """What has to be subtracted from the worker's trace clock to get the master's."""
+    return fleet.bed.monotonic_difference_ns(*NODES)
+
+
+def test_the_recording_is_complete_and_says_so(run):
+    recording = load(os.path.join(run, "recording.json"))
+    assert [node["name"] for node in recording["nodes"]] == list(NODES)
+    for node in recording["nodes"]:
+        assert node["state"] == "complete", node["failure"]
+        assert node["stop"]["complete"] and node["fetched"]["complete"]
+        assert node["start"]["processes_switched"] >= 1
+    assert recording["window"]["requested_ns"] == SECONDS * 10**9
+
+
+def test_the_measured_interval_contains_the_known_offset(fleet, run, truth_ns):
+    lowest, highest = fleet.clock_difference(run, *NODES)
+    assert lowest <= truth_ns <= highest
+    assert highest - lowest < 2_000_000  # and it is not the trivial one
+
+
+def test_every_group_lies_inside_its_step_for_exactly_one_shift(fleet, run):
+    timeline = fleet.timeline_tasks(run)
+    master_steps = [t for t in timeline["master-0"] if t.name == STEP_NAME]
+    operations = timeline["worker-0"]
+    size, groups = steps.group_by_step(operations, master_steps)
+    assert size >= 3 and len(groups) >= 50
+    names = {tuple(sorted(operation.name for operation in group)) for group in groups}
+    assert len(names) == 1, "the worker runs the same operations in each step"
+    assert len(steps.fitting_shifts(groups, master_steps)) == 1
+    assert steps.crossing_share(groups, master_steps) == 0
+
+
+def test_a_merge_by_wall_clock_puts_groups_into_the_wrong_steps(fleet, run, truth_ns):
+    """babeltrace2 merges by wall clock. The worker's is set so that the median group's centre falls
+    on the boundary between two steps; a host whose clock is off by this little looks healthy."""
+    worker = fleet.bed["worker-0"]
+    was = worker.spec.wall_error_ns
+    worker.set_wall_error_ns(
+        fleet.bed["master-0"].spec.wall_error_ns + error_that_hurts(run, truth_ns)
+    )
+    try:
+        wrong = fleet.record("run-wall", SECONDS)
+    finally:
+        worker.set_wall_error_ns(was)
+    by_wall = {
+        node: raw_trace.tasks(
+            raw_trace.read_events(raw_trace.trace_directory(wrong, node), wall_clock=True)
+        )
+        for node in NODES
+    }
+    master_steps = [t for t in by_wall["master-0"] if t.name == STEP_NAME]
+    _, groups = steps.group_by_step(by_wall["worker-0"], master_steps)
+    share = steps.crossing_share(groups, master_steps)
+    assert share >= 0.3
+    print(f"{100 * share:.0f} % of the worker's groups cross a step's boundary by wall clock")
+    # The same recording, merged by measured clocks, has none.
+    fleet.syncline("merge", wrong)
+    timeline = fleet.timeline_tasks(wrong)
+    master_steps = [t for t in timeline["master-0"] if t.name == STEP_NAME]
+    _, groups = steps.group_by_step(timeline["worker-0"], master_steps)
+    assert steps.crossing_share(groups, master_steps) == 0
+
+
+def error_that_hurts(run, truth_ns):
+    """How wrong the worker's wall clock must be, relative to the master's, for the median group's
+    centre to fall on the end of a step. From the raw traces and the known truth alone."""
+    by_node = {
+        node: raw_trace.tasks(raw_trace.read_events(raw_trace.trace_directory(run, node)))
+        for node in NODES
+    }
+    master_steps = [t for t in by_node["master-0"] if t.name == STEP_NAME]
+    _, groups = steps.group_by_step(by_node["worker-0"], master_steps)
+    distances = []
+    for group in groups:
+        centre = (group[0].begin_ns + group[-1].end_ns) // 2 - truth_ns
+        ends = [step.end_ns - centre for step in master_steps if step.end_ns >= centre]
+        if ends:
+            distances.append(min(ends))
+    return sorted(distances)[len(distances) // 2]
+
+
+def test_perfetto_counts_as_many_slices_as_there_are_in_the_raw_traces(run):
+    timeline = os.path.join(run, "out", "timeline.perfetto-trace")
+    rows = perfetto.query(
+        timeline,
+        "select process.name, count(*) from slice join thread_track on slice.track_id = "
+        "thread_track.id join thread using (utid) join process using (upid) group by 1",
+    )
+    found = {name.split()[0]: int(count) for name, count in rows}
+    for node in NODES:
+        events = raw_trace.read_events(raw_trace.trace_directory(run, node))
+        assert found[node] == raw_trace.count_spans(events)
+
+
+def test_perfetto_finds_nothing_wrong(run):
+    timeline = os.path.join(run, "out", "timeline.perfetto-trace")
+    errors = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+    assert perfetto.query(timeline, errors) == []
+    negative = "select count(*) from slice where dur < 0"
+    assert perfetto.query(timeline, negative) == [["0"]]
+
+
+def test_merging_again_gives_the_same_bytes_from_anywhere(fleet, run, tmp_path):
+    copy = tmp_path / "elsewhere" / "run"
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("out"))
+    fleet.syncline("merge", str(copy), TZ="Asia/Kathmandu", LC_ALL="C", HOME=str(tmp_path))
+    ours, theirs = os.path.join(run, "out"), str(copy / "out")
+    names = sorted(os.listdir(ours))
+    assert names == sorted(os.listdir(theirs)) and "timeline.perfetto-trace" in names
+    _, different, errors = filecmp.cmpfiles(ours, theirs, names, shallow=False)
+    assert (different, errors) == ([], [])
+
+
+def test_perfetto_shows_the_same_trace_as_two_nodes_in_two_sets_of_lanes(fleet, run, tmp_path):
+    trace = raw_trace.trace_directory(run, "worker-0")
+    out = tmp_path / "twins"
+    fleet.syncline("merge", f"a={trace}", f"b={trace}", "--out", str(out))
+    found = [path for path in out.rglob("timeline.perfetto-trace")]
+    assert len(found) == 1
+    spans = raw_trace.count_spans(raw_trace.read_events(trace))
+    sql = (
+        "select count(*), count(distinct utid) from slice "
+        "join thread_track on track_id = thread_track.id"
+    )
+    twice = perfetto.query(str(found[0]), sql)
+    assert int(twice[0][0]) == 2 * spans
+    assert int(twice[0][1]) % 2 == 0

@@ -1,0 +1,12 @@
+"""A small job to record: nested ITT marks, 200 a second, until it is ended. Runs on a simulated host."""
+
+import sys
+import time
+
+import ittapi
+
+print("ticking", flush=True)
+while True:
+    with ittapi.task("tick", domain="ticker"):
+        with ittapi.task("inner", domain="ticker"):
+            time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 0.005)
