@@ -1,6 +1,9 @@
 #include "agent/session/session_daemon.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -14,6 +17,7 @@ namespace syncline::agent {
 namespace {
 
 constexpr int kStartLimitMs = 15'000;
+constexpr int kEndLimitMs = 3'000;
 
 }  // namespace
 
@@ -63,7 +67,13 @@ void SessionDaemon::StopIfOurs() {
   if (name.ok() && absl::StripAsciiWhitespace(*name) == "lttng-sessiond") {
     const auto sessions = control_->Sessions();
     if (sessions.ok() && !sessions->empty()) return;
+    const int pid_fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     ::kill(pid, SIGTERM);
+    pollfd ended{.fd = pid_fd, .events = POLLIN, .revents = 0};
+    if (pid_fd >= 0) {
+      ::poll(&ended, 1, kEndLimitMs);
+      ::close(pid_fd);
+    }
   }
   std::error_code ignored;
   std::filesystem::remove(pid_file_, ignored);

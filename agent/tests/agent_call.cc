@@ -58,11 +58,12 @@ int Fetch(v1::Agent::Stub* stub, const std::string& json) {
     if (chunk.has_data()) {
       const v1::FileData& data = chunk.data();
       if (Crc32c(data.data()) != data.crc32c()) return 3;
-      std::filesystem::create_directories(std::filesystem::path(data.path()).parent_path());
-      std::fstream file(data.path(), std::ios::binary | std::ios::in | std::ios::out |
-                                         (data.offset_bytes() == 0 ? std::ios::trunc : std::ios::ate));
-      file.seekp(static_cast<std::streamoff>(data.offset_bytes()));
-      file << data.data();
+      const auto parent = std::filesystem::path(data.path()).parent_path();
+      if (!parent.empty()) std::filesystem::create_directories(parent);
+      // Resumed files are cut at the offset, so appending puts every byte where it belongs.
+      std::ofstream(data.path(), std::ios::binary |
+                                     (data.offset_bytes() == 0 ? std::ios::trunc : std::ios::app))
+          << data.data();
     }
     if (chunk.has_end()) ++files;
   }

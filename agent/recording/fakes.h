@@ -1,0 +1,141 @@
+// Stand-ins for the manager's parts, for its tests.
+#ifndef SYNCLINE_AGENT_RECORDING_FAKES_H_
+#define SYNCLINE_AGENT_RECORDING_FAKES_H_
+
+#include <atomic>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "agent/probe/clock_sampler.h"
+#include "agent/recording/canary.h"
+#include "agent/recording/gate.h"
+#include "agent/recording/host.h"
+#include "agent/session/fake_lttng_control.h"
+#include "agent/session/spawn.h"
+#include "common/files.h"
+
+namespace syncline::agent {
+
+// Time goes on only when somebody sleeps, and by 100 ns a reading so that spinning ends.
+class FakeClock : public Clock {
+ public:
+  int64_t RawNs() override { return now_ns += 100; }
+  int64_t MonotonicNs() override { return RawNs() + 1'000'000; }
+  int64_t RealtimeNs() override { return RawNs() + realtime_offset_ns; }
+  clocksync::ClockTuple Tuple() override { return {}; }
+  void SleepNs(int64_t duration_ns) override {
+    now_ns += duration_ns;
+    if (on_sleep) on_sleep();
+  }
+  std::atomic<int64_t> now_ns = 1'000'000'000;
+  std::atomic<int64_t> realtime_offset_ns = 0;
+  std::function<void()> on_sleep;
+};
+
+class FakeGate : public Gate {
+ public:
+  explicit FakeGate(Clock* clock) : clock_(clock) {}
+  std::vector<v1::ProcessInfo> Processes(std::vector<v1::Complaint>*) override { return processes; }
+  std::vector<uint32_t> Users() override { return {1000}; }
+  absl::Status Lock(const std::string&) override {
+    if (!lock_status.ok()) return lock_status;
+    locked = true;
+    return absl::OkStatus();
+  }
+  void Unlock() override { locked = false; }
+  uint32_t Arm() override { return 7; }
+  GateMove Open(uint32_t new_generation) override {
+    generation = new_generation;
+    return Move();
+  }
+  GateMove Close() override {
+    generation = 0;
+    return Move();
+  }
+  void CloseLeftover(uint32_t leftover) override { closed_leftovers.push_back(leftover); }
+  GateCounts Counts() override { return {.processes = 1, .events = 42, .lost = 0}; }
+  std::vector<v1::ProcessCoverage> Coverage() override {
+    v1::ProcessCoverage one;
+    one.set_events_count(42);
+    return {one};
+  }
+  std::vector<v1::ProcessInfo> Members() override { return processes; }
+  absl::Status CopyBlocks(const std::filesystem::path& directory) override {
+    return MakeDirectories(directory, 0700);
+  }
+
+  std::vector<v1::ProcessInfo> processes;
+  absl::Status lock_status;
+  bool locked = false;
+  uint32_t generation = 0;
+  std::vector<uint32_t> closed_leftovers;
+
+ private:
+  GateMove Move() {
+    GateMove move;
+    move.begin_raw_ns = clock_->RawNs();
+    move.end_raw_ns = clock_->RawNs();
+    move.processes = 1;
+    return move;
+  }
+  Clock* const clock_;
+};
+
+// Its event reaches the trace of the session in `lttng`, unless told otherwise.
+class FakeCanary : public Canary {
+ public:
+  explicit FakeCanary(FakeLttngControl* lttng) : lttng_(lttng) {}
+  absl::Status Sing(uint32_t uid, uint64_t nonce) override {
+    sung_for.push_back(uid);
+    if (!reaches_the_trace) return absl::OkStatus();
+    const std::filesystem::path trace = lttng_->spec.trace_directory;
+    if (absl::Status made = MakeDirectories(trace, 0700); !made.ok()) return made;
+    std::ofstream stream(trace / "syncline_0", std::ios::binary | std::ios::app);
+    stream.write(reinterpret_cast<const char*>(&nonce), sizeof nonce);
+    return absl::OkStatus();
+  }
+  bool reaches_the_trace = true;
+  std::vector<uint32_t> sung_for;
+
+ private:
+  FakeLttngControl* const lttng_;
+};
+
+class FakeHost : public Host {
+ public:
+  uint32_t PossibleCpus() override { return 4; }
+  uint64_t ShmFreeBytes() override { return shm_free_bytes; }
+  uint64_t ShmTotalBytes() override { return shm_free_bytes; }
+  std::optional<uint64_t> CgroupHeadroomBytes() override { return std::nullopt; }
+  uint64_t DiskFreeBytes(const std::filesystem::path&) override { return disk_free_bytes; }
+  uint64_t shm_free_bytes = uint64_t{1} << 30;
+  uint64_t disk_free_bytes = uint64_t{1} << 40;
+};
+
+class FakeProcessRunner : public ProcessRunner {
+ public:
+  absl::StatusOr<RunResult> Run(const SpawnOptions& options, int) override {
+    runs.push_back(options.arguments);
+    if (on_run) on_run();
+    return result;
+  }
+  std::vector<std::vector<std::string>> runs;
+  std::function<void()> on_run;
+  absl::StatusOr<RunResult> result = RunResult{};
+};
+
+class FakeClockRecorder : public ClockRecorder {
+ public:
+  absl::Status StartFile(const std::filesystem::path& path) override {
+    recording = true;
+    return WriteFileAtomically(path, "tuples");
+  }
+  void StopFile() override { recording = false; }
+  bool recording = false;
+};
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_RECORDING_FAKES_H_

@@ -1,0 +1,351 @@
+#include "agent/recording/recording_manager.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "agent/recording/fakes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace syncline::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+class RecordingManagerTest : public testing::Test {
+ protected:
+  RecordingManagerTest() {
+    std::string pattern = testing::TempDir() + "agent-XXXXXX";
+    data_ = ::mkdtemp(pattern.data());
+    Restart();
+  }
+  ~RecordingManagerTest() override { std::filesystem::remove_all(data_); }
+
+  // A new manager on the same disk and the same tracer, as after a kill.
+  void Restart() {
+    manager_ = std::make_unique<RecordingManager>(
+        ManagerParts{.lttng = &lttng_,
+                     .daemon = &daemon_,
+                     .gate = &gate_,
+                     .canary = &canary_,
+                     .host = &host_,
+                     .clock = &clock_,
+                     .clock_recorder = &clocks_,
+                     .log = &log_,
+                     .node_json = [] { return std::string("{}"); }},
+        ManagerOptions{.data_directory = data_, .retention_ns = 100 * kSecondNs, .seed = 1});
+    ASSERT_TRUE(manager_->Recover().ok());
+  }
+
+  static v1::PrepareRequest PrepareOf(const std::string& id) {
+    v1::PrepareRequest request;
+    request.set_recording_id(id);
+    request.set_holder("ann@laptop");
+    return request;
+  }
+  absl::StatusOr<v1::StartResponse> Start(const std::string& id, int64_t at_raw_ns = 0) {
+    v1::StartRequest request;
+    request.set_recording_id(id);
+    request.set_at_monotonic_raw_ns(at_raw_ns);
+    return manager_->Start(request);
+  }
+  absl::StatusOr<v1::StopResponse> Stop(const std::string& id, int64_t at_raw_ns = 0) {
+    v1::StopRequest request;
+    request.set_recording_id(id);
+    request.set_at_monotonic_raw_ns(at_raw_ns);
+    return manager_->Stop(request);
+  }
+  absl::StatusOr<v1::ReleaseResponse> Release(const std::string& id, bool force) {
+    v1::ReleaseRequest request;
+    request.set_recording_id(id);
+    request.set_even_if_not_fetched(force);
+    return manager_->Release(request);
+  }
+  v1::RecordingInfo InfoOf(const std::string& id) {
+    for (const v1::RecordingInfo& info : manager_->Recordings()) {
+      if (info.recording_id() == id) return info;
+    }
+    return {};
+  }
+  std::filesystem::path DirectoryOf(const std::string& id) { return data_ / "recordings" / id; }
+
+  std::filesystem::path data_;
+  FakeClock clock_;
+  FakeLttngControl lttng_;
+  FakeProcessRunner runner_;
+  SessionDaemon daemon_{&lttng_, &runner_, {}, "unused.pid"};
+  FakeGate gate_{&clock_};
+  FakeCanary canary_{&lttng_};
+  FakeHost host_;
+  FakeClockRecorder clocks_;
+  Log log_{-1, &clock_};
+  std::unique_ptr<RecordingManager> manager_;
+};
+
+TEST_F(RecordingManagerTest, WholeLife) {
+  const auto prepared = manager_->Prepare(PrepareOf("r1"));
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_THAT(lttng_.calls, ElementsAre("create", "start", "stop", "start"));
+  EXPECT_THAT(lttng_.spec.events, ElementsAre("syncline:*", "syncline_itt:*"));
+  EXPECT_EQ(InfoOf("r1").state(), v1::READY);
+  EXPECT_EQ(gate_.generation, 0u) << "nothing is recorded before Start";
+  EXPECT_TRUE(gate_.locked);
+
+  const int64_t at_ns = clock_.now_ns + kSecondNs;
+  const auto started = Start("r1", at_ns);
+  ASSERT_TRUE(started.ok()) << started.status();
+  EXPECT_GE(started->gate_begin_monotonic_raw_ns(), at_ns);
+  EXPECT_LT(started->gate_begin_monotonic_raw_ns(), at_ns + 10'000);
+  EXPECT_EQ(gate_.generation, 7u);
+  EXPECT_EQ(InfoOf("r1").state(), v1::RECORDING);
+
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_TRUE(stopped->complete());
+  EXPECT_EQ(stopped->stop_reason(), "requested");
+  EXPECT_EQ(stopped->coverage_size(), 1);
+  EXPECT_EQ(gate_.generation, 0u);
+  EXPECT_FALSE(gate_.locked);
+  EXPECT_FALSE(clocks_.recording);
+  EXPECT_TRUE(lttng_.running.empty());
+  EXPECT_TRUE(std::filesystem::exists(DirectoryOf("r1") / "node.json"));
+
+  EXPECT_EQ(Release("r1", false).status().code(), absl::StatusCode::kFailedPrecondition);
+  manager_->MarkFetched("r1");
+  ASSERT_TRUE(Release("r1", false).ok());
+  EXPECT_FALSE(std::filesystem::exists(DirectoryOf("r1")));
+}
+
+TEST_F(RecordingManagerTest, EveryCallMayBeRepeated) {
+  const auto prepared = manager_->Prepare(PrepareOf("r1"));
+  ASSERT_TRUE(prepared.ok());
+  EXPECT_EQ(manager_->Prepare(PrepareOf("r1"))->SerializeAsString(), prepared->SerializeAsString());
+  const auto started = Start("r1");
+  ASSERT_TRUE(started.ok());
+  EXPECT_EQ(Start("r1")->SerializeAsString(), started->SerializeAsString());
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_EQ(Stop("r1")->SerializeAsString(), stopped->SerializeAsString());
+  EXPECT_TRUE(Release("r1", true)->existed());
+  EXPECT_FALSE(Release("r1", true)->existed());
+}
+
+TEST_F(RecordingManagerTest, ASecondRecordingIsRefusedWithTheHoldersName) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  const auto second = manager_->Prepare(PrepareOf("r2"));
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("ann@laptop"));
+  ASSERT_TRUE(Stop("r1").ok());
+  EXPECT_TRUE(manager_->Prepare(PrepareOf("r2")).ok()) << "a finished one is in nobody's way";
+}
+
+TEST_F(RecordingManagerTest, IdsAndPatternsAreCheckedBeforeAnythingIsTouched) {
+  EXPECT_EQ(manager_->Prepare(PrepareOf("../x")).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.add_extra_events("not a pattern");
+  EXPECT_EQ(manager_->Prepare(request).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Start("nobody").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(lttng_.calls.empty());
+  EXPECT_TRUE(manager_->Recordings().empty());
+}
+
+TEST_F(RecordingManagerTest, NotReadyWithoutTheCanary) {
+  canary_.reaches_the_trace = false;
+  const auto prepared = manager_->Prepare(PrepareOf("r1"));
+  EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(prepared.status().message()), HasSubstr("canary"));
+  EXPECT_EQ(InfoOf("r1").state(), v1::FAILED);
+  EXPECT_TRUE(lttng_.running.empty());
+  EXPECT_FALSE(gate_.locked);
+  EXPECT_FALSE(clocks_.recording);
+  canary_.reaches_the_trace = true;
+  EXPECT_TRUE(manager_->Prepare(PrepareOf("r1")).ok()) << "a failed one may be tried again";
+}
+
+TEST_F(RecordingManagerTest, EveryUserWithAProcessHasACanary) {
+  v1::ProcessInfo process;
+  process.set_uid(1001);
+  gate_.processes = {process};
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  EXPECT_THAT(canary_.sung_for, ElementsAre(1000, 1001));
+}
+
+TEST_F(RecordingManagerTest, SmallSharedMemoryIsSaidBeforeReady) {
+  host_.shm_free_bytes = 100'000;
+  const auto prepared = manager_->Prepare(PrepareOf("r1"));
+  EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(lttng_.calls.empty() || lttng_.running.empty());
+}
+
+TEST_F(RecordingManagerTest, AFullDiskIsSaidBeforeReady) {
+  host_.disk_free_bytes = 1 << 20;
+  EXPECT_THAT(std::string(manager_->Prepare(PrepareOf("r1")).status().message()),
+              HasSubstr("keep-free"));
+}
+
+TEST_F(RecordingManagerTest, FilesAreTakenAsTheyAreWhenTheTracerHangs) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  lttng_.failures["destroy"] = absl::DeadlineExceededError("not flushed");
+  lttng_.counters = {{.name = "syncline", .discarded_events = (uint64_t{1} << 63) + 5}};
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_FALSE(stopped->complete());
+  EXPECT_FALSE(stopped->channels(0).discarded_events_valid());
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+}
+
+TEST_F(RecordingManagerTest, AnExpiredLeaseStopsAndKeeps) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_lease_ms(5'000);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  clock_.now_ns += 4 * kSecondNs;
+  v1::StatusRequest renew;
+  renew.set_recording_id("r1");
+  renew.set_renew_lease_ms(5'000);
+  EXPECT_EQ(manager_->Status(renew)->events_count(), 42u);
+  clock_.now_ns += 4 * kSecondNs;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::RECORDING) << "renewed";
+  clock_.now_ns += 2 * kSecondNs;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  EXPECT_THAT(Stop("r1")->stop_reason(), HasSubstr("lease"));
+}
+
+TEST_F(RecordingManagerTest, SizeLimitAndDiskGuardStop) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_size_limit_bytes(4096);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::RECORDING);
+  std::ofstream(DirectoryOf("r1") / "trace" / "big") << std::string(8192, 'x');
+  manager_->Tick();
+  EXPECT_THAT(Stop("r1")->stop_reason(), HasSubstr("size limit"));
+
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
+  host_.disk_free_bytes = 1000;
+  manager_->Tick();
+  EXPECT_THAT(Stop("r2")->stop_reason(), HasSubstr("disk"));
+}
+
+TEST_F(RecordingManagerTest, AStopOvertakesAWaitingStart) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  bool done = false;
+  clock_.on_sleep = [&] {
+    if (std::exchange(done, true)) return;
+    EXPECT_TRUE(Stop("r1").ok());
+  };
+  const auto started = Start("r1", clock_.now_ns + 60 * kSecondNs);
+  EXPECT_EQ(started.status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(gate_.generation, 0u);
+  EXPECT_LT(clock_.now_ns, 2 * kSecondNs) << "it did not wait for the instant";
+}
+
+TEST_F(RecordingManagerTest, AnImmediateStopOvertakesAWaitingOne) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  bool done = false;
+  clock_.on_sleep = [&] {
+    if (std::exchange(done, true)) return;
+    EXPECT_TRUE(Stop("r1").ok());
+  };
+  EXPECT_TRUE(Stop("r1", clock_.now_ns + 60 * kSecondNs).ok());
+  EXPECT_LT(clock_.now_ns, 2 * kSecondNs);
+}
+
+TEST_F(RecordingManagerTest, InstantsFarAheadAreMistakes) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  EXPECT_EQ(Start("r1", clock_.now_ns + 3600 * kSecondNs).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(RecordingManagerTest, AfterAKillTheRecordingIsStoppedAndKept) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  lttng_.running["syncline-ffffffff-other"] = true;  // another agent's
+  lttng_.running["mine-by-hand"] = true;
+  Restart();
+  EXPECT_THAT(gate_.closed_leftovers, ElementsAre(7));
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  EXPECT_EQ(InfoOf("r1").holder(), "ann@laptop");
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_THAT(stopped->stop_reason(), HasSubstr("adopted"));
+  EXPECT_TRUE(Start("r1").ok()) << "what was answered before the kill is answered again";
+  EXPECT_EQ(lttng_.running.size(), 2u) << "others' sessions are left alone";
+  EXPECT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
+}
+
+TEST_F(RecordingManagerTest, AfterAKillDuringPrepareTheRecordingIsFailed) {
+  journal::Entry entry;
+  entry.set_state(v1::PREPARING);
+  entry.set_session_name("syncline-x-r1");
+  lttng_.running["syncline-x-r1"] = true;
+  ASSERT_TRUE(MakeDirectories(DirectoryOf("r1")).ok());
+  ASSERT_TRUE(Journal(DirectoryOf("r1") / "journal").Append(entry).ok());
+  Restart();
+  EXPECT_EQ(InfoOf("r1").state(), v1::FAILED);
+  EXPECT_TRUE(lttng_.running.empty());
+}
+
+TEST_F(RecordingManagerTest, ShutdownStopsAndKeeps) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  manager_->Shutdown();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  EXPECT_EQ(manager_->Prepare(PrepareOf("r2")).status().code(), absl::StatusCode::kUnavailable);
+  Restart();
+  EXPECT_THAT(Stop("r1")->stop_reason(), HasSubstr("shutdown"));
+}
+
+TEST_F(RecordingManagerTest, WhatNobodyFetchesIsForgottenAfterItsRetention) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  clock_.realtime_offset_ns = 101 * kSecondNs;
+  manager_->Tick();
+  EXPECT_TRUE(manager_->Recordings().empty());
+  EXPECT_FALSE(std::filesystem::exists(DirectoryOf("r1")));
+}
+
+TEST_F(RecordingManagerTest, ReleasingAnActiveRecordingNeedsToBeMeant) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  EXPECT_EQ(Release("r1", false).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(manager_->DirectoryForFetch("r1").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Release("r1", true).ok());
+  EXPECT_TRUE(lttng_.running.empty());
+}
+
+TEST_F(RecordingManagerTest, ProcessesHeldByAnotherAgentAreRefused) {
+  gate_.lock_status = absl::FailedPreconditionError("being recorded for bob@laptop");
+  EXPECT_THAT(std::string(manager_->Prepare(PrepareOf("r1")).status().message()),
+              HasSubstr("bob@laptop"));
+}
+
+TEST_F(RecordingManagerTest, ASessionDaemonIsStartedWhenThereIsNone) {
+  lttng_.alive = false;
+  runner_.on_run = [&] { lttng_.alive = true; };
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_EQ(runner_.runs.size(), 1u);
+  EXPECT_EQ(runner_.runs[0][0], "lttng-sessiond");
+}
+
+TEST_F(RecordingManagerTest, MissingLttngIsSaid) {
+  lttng_.alive = false;
+  runner_.result = absl::NotFoundError("no such program");
+  EXPECT_THAT(std::string(manager_->Prepare(PrepareOf("r1")).status().message()),
+              HasSubstr("lttng-tools"));
+}
+
+}  // namespace
+}  // namespace syncline::agent

@@ -1,0 +1,65 @@
+// LttngControl for tests: remembers what it was told, fails where it was told to.
+#ifndef SYNCLINE_AGENT_SESSION_FAKE_LTTNG_CONTROL_H_
+#define SYNCLINE_AGENT_SESSION_FAKE_LTTNG_CONTROL_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "agent/session/lttng_control.h"
+
+namespace syncline::agent {
+
+class FakeLttngControl : public LttngControl {
+ public:
+  absl::StatusOr<bool> DaemonAlive() override { return alive; }
+  absl::Status Create(const SessionSpec& new_spec) override {
+    calls.push_back("create");
+    spec = new_spec;
+    if (const absl::Status status = Failure("create"); !status.ok()) return status;
+    if (running.count(new_spec.name) != 0) return absl::AlreadyExistsError("exists");
+    running[new_spec.name] = false;
+    return absl::OkStatus();
+  }
+  absl::Status Start(const std::string& session) override { return Switch("start", session, true); }
+  absl::Status Stop(const std::string& session) override { return Switch("stop", session, false); }
+  absl::StatusOr<std::vector<ChannelCounters>> Counters(const std::string& session) override {
+    if (running.count(session) == 0) return absl::NotFoundError("no session");
+    return counters;
+  }
+  absl::Status Destroy(const std::string& session, int) override {
+    calls.push_back("destroy");
+    if (running.erase(session) == 0) return absl::NotFoundError("no session");
+    return Failure("destroy");
+  }
+  absl::StatusOr<std::vector<std::string>> Sessions() override {
+    std::vector<std::string> names;
+    for (const auto& [name, is_running] : running) names.push_back(name);
+    return names;
+  }
+
+  bool alive = true;
+  SessionSpec spec;                            // of the last Create
+  std::map<std::string, bool> running;         // sessions, started or not
+  std::map<std::string, absl::Status> failures;  // by method
+  std::vector<ChannelCounters> counters;
+  std::vector<std::string> calls;
+
+ private:
+  absl::Status Failure(const std::string& method) {
+    const auto it = failures.find(method);
+    return it == failures.end() ? absl::OkStatus() : it->second;
+  }
+  absl::Status Switch(const std::string& method, const std::string& session, bool on) {
+    calls.push_back(method);
+    if (const absl::Status status = Failure(method); !status.ok()) return status;
+    if (running.count(session) == 0) return absl::NotFoundError("no session");
+    running[session] = on;
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_SESSION_FAKE_LTTNG_CONTROL_H_
