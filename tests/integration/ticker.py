@@ -1,4 +1,4 @@
-"""A small job to record: nested ITT marks, 200 a second, until it is ended. Runs on a simulated host."""
+"""A small job to record on a simulated host: nested ITT marks, 200 a second, until it is ended."""
 
 import sys
 import time
