@@ -117,6 +117,7 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
       OnFrameSubmit(here);
       break;
     case EventKind::kMetadata:
+    case EventKind::kMetadataF64:
     case EventKind::kMetadataText:
     case EventKind::kMetadataName:
       OnMetadata(kind, here);

@@ -1,4 +1,5 @@
 // What each event of our own means on the timeline, and how foreign ones are shown.
+#include <bit>
 #include <string>
 #include <utility>
 
@@ -192,8 +193,13 @@ void NodeBuilder::OnMetadata(EventKind kind, const Here& here) {
   const auto depth = static_cast<uint16_t>(event_.U64(Field::kDepth));
   const TextId key = NameText(here.process, event_.U32(Field::kKey));
   std::vector<Argument> arguments;
-  if (kind == EventKind::kMetadata) {
+  if (kind == EventKind::kMetadata || kind == EventKind::kMetadataF64) {
     AddArguments(key, event_.Values(Field::kValues), &arguments);
+    for (Argument& argument : arguments) {
+      if (kind != EventKind::kMetadataF64 || argument.kind != Argument::Kind::kUint) continue;
+      argument.kind = Argument::Kind::kReal;
+      argument.d = std::bit_cast<double>(argument.u);
+    }
   } else {
     Argument argument;
     argument.key = key;

@@ -27,7 +27,7 @@ constexpr KindName kKinds[] = {
     {"syncline_itt:task_end_overlapped", EventKind::kTaskEndOverlapped},
     {"syncline_itt:metadata_i64", EventKind::kMetadata},
     {"syncline_itt:metadata_u64", EventKind::kMetadata},
-    {"syncline_itt:metadata_f64", EventKind::kMetadata},
+    {"syncline_itt:metadata_f64", EventKind::kMetadataF64},
     {"syncline_itt:metadata_text", EventKind::kMetadataText},
     {"syncline_itt:metadata_name", EventKind::kMetadataName},
     {"syncline_itt:marker", EventKind::kMarker},

@@ -29,7 +29,8 @@ enum class EventKind : uint8_t {
   kTaskEnd,
   kTaskBeginOverlapped,
   kTaskEndOverlapped,
-  kMetadata,      // numbers
+  kMetadata,      // integers
+  kMetadataF64,   // doubles; LTTng-UST has no such sequences: their bits travel as u64
   kMetadataText,  // a string
   kMetadataName,  // a string by id
   kMarker,
