@@ -86,6 +86,12 @@ SYNCLINE_EXPORT void syncline_set_paused(struct syncline_thread* thread, int pau
 
 /* The id of a name, made when it is new; 0 when the table is full. `bytes` without NUL. */
 SYNCLINE_EXPORT uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes);
+/* The id of a name that exists; 0 for a new one. Never waits. */
+SYNCLINE_EXPORT uint32_t syncline_name_find(uint8_t kind, const char* text, size_t bytes);
+/* Ids are 1 .. syncline_name_count(). */
+SYNCLINE_EXPORT uint32_t syncline_name_count(void);
+/* No table holds more ids than this. */
+#define SYNCLINE_NAME_IDS_LIMIT ((64u << 20) / 12u)
 /* The text of an id, NUL-terminated; it stays where it is. */
 SYNCLINE_EXPORT const char* syncline_name_text(uint32_t id);
 /* Writes syncline:name unless this recording has it. */

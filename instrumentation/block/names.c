@@ -10,8 +10,7 @@
 
 #include "instrumentation/block/internal.h"
 
-#define SMALLEST_RECORD 12u /* struct syncline_name_record, a NUL, padding */
-#define IDS_LIMIT (SYNCLINE_NAMES_LIMIT / SMALLEST_RECORD)
+#define IDS_LIMIT SYNCLINE_NAME_IDS_LIMIT /* a record is 12 bytes at least */
 #define TEXT_LIMIT 65534u
 
 struct Entry {
@@ -135,10 +134,18 @@ static uint32_t Append(uint8_t kind, const char* text, size_t bytes, int cut) {
   at[sizeof record + bytes] = 0;
   infos[count + 1] = (struct Info){(uint32_t)bytes_used, 0};
   bytes_used += record_bytes;
-  count++;
+  __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
   files->block->names_count = count;
   __atomic_store_n(&files->block->names_bytes, bytes_used, __ATOMIC_RELEASE);
   return count;
+}
+
+uint32_t syncline_name_count(void) { return __atomic_load_n(&count, __ATOMIC_ACQUIRE); }
+
+uint32_t syncline_name_find(uint8_t kind, const char* text, size_t bytes) {
+  const struct Table* in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+  if (!in || bytes > TEXT_LIMIT) return 0;
+  return Find(in, Hash(kind, text, bytes), kind, text, bytes);
 }
 
 uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes) {

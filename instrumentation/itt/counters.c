@@ -1,0 +1,225 @@
+/* Counters: increments are summed here, recorded or not, and events carry the value after the call. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "instrumentation/itt/internal.h"
+
+#define COUNTERS_LIMIT 65536u
+
+struct Counter {
+  uint32_t domain; /* name ids; 0: none or refused */
+  uint32_t name;
+  int type;        /* enum itt_metadata_type */
+  uint64_t bits;   /* the value, in the type's representation widened to 64 bits */
+};
+
+static struct Counter** counters; /* by the value in the side table */
+static uint32_t count;            /* guarded by itt_lock */
+/* By the address that the caller holds (a static part's object, or ours), or, for counters that are a
+ * domain and a string, by their ids with the highest bit set, which no address has. */
+static struct side_table by_key = {NULL, COUNTERS_LIMIT};
+
+static struct Counter* Find(uint64_t key) {
+  const struct side_entry* entry = side_find(&by_key, key);
+  return entry ? counters[entry->value] : NULL;
+}
+
+/* `key` 0: the counter's own address. */
+static struct Counter* Make(uint64_t key, uint32_t domain, uint32_t name, int type) {
+  struct Counter* counter = syncline_arena(sizeof *counter);
+  if (!counter) return NULL;
+  *counter = (struct Counter){domain, name, type, 0};
+  itt_lock();
+  if (!counters) counters = syncline_reserve(COUNTERS_LIMIT * sizeof *counters);
+  struct Counter* result = NULL;
+  if (counters && count < COUNTERS_LIMIT) {
+    const struct side_entry* known = key ? side_find(&by_key, key) : NULL;
+    if (known && key >> 63) {
+      result = counters[known->value]; /* another thread was first */
+    } else {
+      counters[count] = counter;
+      if (side_put(&by_key, key ? key : (uintptr_t)counter, count)) {
+        count++;
+        result = counter;
+      }
+    }
+  }
+  itt_unlock();
+  return result;
+}
+
+static uint32_t NameOf(uint8_t kind, const char* text) {
+  return text ? itt_name(kind, text, strlen(text)) : 0;
+}
+
+void itt_adopt_counter(struct itt_counter_info* info) {
+  if (!info->name) return;
+  Make((uintptr_t)info,
+       info->domain ? syncline_name_intern(SYNCLINE_NAME_DOMAIN, info->domain, strlen(info->domain))
+                    : 0,
+       syncline_name_intern(SYNCLINE_NAME_COUNTER, info->name, strlen(info->name)), info->type);
+}
+
+static void* CounterCreateTyped(const char* name, const char* domain, int type) {
+  return Make(0, NameOf(SYNCLINE_NAME_DOMAIN, domain), NameOf(SYNCLINE_NAME_COUNTER, name), type);
+}
+static void* CounterCreate(const char* name, const char* domain) {
+  return CounterCreateTyped(name, domain, ITT_METADATA_U64);
+}
+static void* CounterCreateV3(const struct itt_domain* domain, const char* name, int type) {
+  return CounterCreateTyped(name, domain ? domain->name : NULL, type);
+}
+
+static int IsReal(int type) { return type == ITT_METADATA_FLOAT || type == ITT_METADATA_DOUBLE; }
+static int IsSigned(int type) {
+  return type == ITT_METADATA_S64 || type == ITT_METADATA_S32 || type == ITT_METADATA_S16;
+}
+
+static void Emit(const struct Counter* counter, uint64_t bits) {
+  struct itt_thread* thread = ItThread();
+  uint64_t cost;
+  if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+  struct syncline_itt_where at = At(thread);
+  at.domain = counter->domain;
+  at.name = counter->name;
+  syncline_name_announce(thread->common, at.domain);
+  syncline_name_announce(thread->common, at.name);
+  int written;
+  if (IsReal(counter->type)) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    written = itt_emit->counter_f64(&at, value);
+  } else if (IsSigned(counter->type) || bits >> 63) {
+    /* An unsigned counter that was decremented below zero is shown as what its user meant. */
+    written = itt_emit->counter_i64(&at, (int64_t)bits);
+  } else {
+    written = itt_emit->counter_u64(&at, bits);
+  }
+  Leave(thread, cost, written);
+}
+
+static void Add(struct Counter* counter, uint64_t delta) {
+  if (!counter) return;
+  if (!IsReal(counter->type)) {
+    Emit(counter, __atomic_add_fetch(&counter->bits, delta, __ATOMIC_RELAXED));
+    return;
+  }
+  uint64_t before = __atomic_load_n(&counter->bits, __ATOMIC_RELAXED);
+  uint64_t after;
+  do {
+    double value;
+    memcpy(&value, &before, sizeof value);
+    value += (double)(int64_t)delta;
+    memcpy(&after, &value, sizeof after);
+  } while (!__atomic_compare_exchange_n(&counter->bits, &before, after, 1, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+  Emit(counter, after);
+}
+
+static void Set(struct Counter* counter, const void* value) {
+  if (!counter || !value) return;
+  union {
+    uint64_t bits;
+    int64_t s64;
+    double f64;
+  } out = {0};
+  switch (counter->type) {
+    case ITT_METADATA_U32: {
+      uint32_t in;
+      memcpy(&in, value, sizeof in);
+      out.bits = in;
+      break;
+    }
+    case ITT_METADATA_S32: {
+      int32_t in;
+      memcpy(&in, value, sizeof in);
+      out.s64 = in;
+      break;
+    }
+    case ITT_METADATA_U16: {
+      uint16_t in;
+      memcpy(&in, value, sizeof in);
+      out.bits = in;
+      break;
+    }
+    case ITT_METADATA_S16: {
+      int16_t in;
+      memcpy(&in, value, sizeof in);
+      out.s64 = in;
+      break;
+    }
+    case ITT_METADATA_FLOAT: {
+      float in;
+      memcpy(&in, value, sizeof in);
+      out.f64 = in;
+      break;
+    }
+    default:
+      memcpy(&out.bits, value, sizeof out.bits);
+  }
+  __atomic_store_n(&counter->bits, out.bits, __ATOMIC_RELAXED);
+  Emit(counter, out.bits);
+}
+
+static void CounterInc(void* counter) { Add(Find((uintptr_t)counter), 1); }
+static void CounterDec(void* counter) { Add(Find((uintptr_t)counter), (uint64_t)-1); }
+static void CounterIncDelta(void* counter, unsigned long long delta) {
+  Add(Find((uintptr_t)counter), delta);
+}
+static void CounterDecDelta(void* counter, unsigned long long delta) {
+  Add(Find((uintptr_t)counter), (uint64_t)-delta);
+}
+static void CounterSetValue(void* counter, void* value) { Set(Find((uintptr_t)counter), value); }
+static void CounterSetValueEx(void* counter, struct itt_clock_domain* clock,
+                              unsigned long long timestamp, void* value) {
+  (void)clock, (void)timestamp;
+  CounterSetValue(counter, value);
+}
+/* The object may still be in another thread's hands, and its name is in the table for good. */
+static void CounterDestroy(void* counter) { (void)counter; }
+
+/* Counters of the third form are a domain and a string. */
+static struct Counter* OfStrings(const struct itt_domain* domain,
+                                 const struct itt_string_handle* name) {
+  if (!domain || !name || !domain->name || !name->text) return NULL;
+  const uint32_t domain_id = NameOf(SYNCLINE_NAME_DOMAIN, domain->name);
+  const uint32_t name_id = NameOf(SYNCLINE_NAME_COUNTER, name->text);
+  if (!domain_id || !name_id) return NULL;
+  const uint64_t key = 1ull << 63 | (uint64_t)domain_id << 32 | name_id;
+  struct Counter* counter = Find(key);
+  return counter ? counter : Make(key, domain_id, name_id, ITT_METADATA_U64);
+}
+
+static void CounterIncV3(const struct itt_domain* domain, struct itt_string_handle* name) {
+  Add(OfStrings(domain, name), 1);
+}
+static void CounterDecV3(const struct itt_domain* domain, struct itt_string_handle* name) {
+  Add(OfStrings(domain, name), (uint64_t)-1);
+}
+static void CounterIncDeltaV3(const struct itt_domain* domain, struct itt_string_handle* name,
+                              unsigned long long delta) {
+  Add(OfStrings(domain, name), delta);
+}
+static void CounterDecDeltaV3(const struct itt_domain* domain, struct itt_string_handle* name,
+                              unsigned long long delta) {
+  Add(OfStrings(domain, name), (uint64_t)-delta);
+}
+
+const struct itt_binding itt_counter_bindings[] = {
+    {"__itt_counter_create", CounterCreate},
+    {"__itt_counter_create_typed", CounterCreateTyped},
+    {"__itt_counter_create_v3", CounterCreateV3},
+    {"__itt_counter_inc", CounterInc},
+    {"__itt_counter_dec", CounterDec},
+    {"__itt_counter_inc_delta", CounterIncDelta},
+    {"__itt_counter_dec_delta", CounterDecDelta},
+    {"__itt_counter_inc_v3", CounterIncV3},
+    {"__itt_counter_dec_v3", CounterDecV3},
+    {"__itt_counter_inc_delta_v3", CounterIncDeltaV3},
+    {"__itt_counter_dec_delta_v3", CounterDecDeltaV3},
+    {"__itt_counter_set_value", CounterSetValue},
+    {"__itt_counter_set_value_v3", CounterSetValue},
+    {"__itt_counter_set_value_ex", CounterSetValueEx},
+    {"__itt_counter_destroy", CounterDestroy},
+    {NULL, NULL},
+};

@@ -1,0 +1,142 @@
+/* What the files of libsyncline_itt.so share: the thread, the way into and out of a recorded call, names of
+ * objects. */
+#ifndef SYNCLINE_INSTRUMENTATION_ITT_INTERNAL_H_
+#define SYNCLINE_INSTRUMENTATION_ITT_INTERNAL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "instrumentation/block/block.h"
+#include "instrumentation/itt/itt_abi.h"
+#include "instrumentation/itt/provider.h"
+#include "instrumentation/itt/side.h"
+
+/* Index into syncline_thread.library. */
+#define ITT_LIBRARY 0
+
+/* The value of a handle whose name did not fit the name table: its text travels in the events. */
+#define NAME_IN_EVENT 0xFFFFFFFFu
+
+/* An open task. While nothing is recorded only the first two are written. */
+struct itt_task {
+  const struct itt_domain* domain;
+  const void* name;        /* string handle, or function when `by_function` */
+  uint32_t session;        /* the recording in which the rest was written; 0: none */
+  uint32_t domain_id;
+  uint32_t name_id;
+  uint32_t by_function;
+  struct itt_id id;
+};
+
+#define TASK_DEPTH_LIMIT 65535u /* depth is a u16 in the events; deeper tasks are counted as lost */
+#define SCRATCH_BYTES 4096u
+
+struct itt_thread {
+  struct syncline_thread* common;
+  uint32_t generation;     /* copy of common->generation: one cache line less in the quiet path */
+  uint32_t depth;          /* open tasks */
+  uint32_t capacity;       /* of `tasks` */
+  struct itt_task* tasks;
+  struct itt_task* grown;  /* tasks, when they no longer fit behind this structure */
+  size_t bytes;            /* of this mapping */
+  char scratch[SCRATCH_BYTES];
+  struct itt_task first_tasks[];
+};
+
+extern __thread struct itt_thread* itt_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* This thread, made on first use; NULL when it is busy being made or there is no memory. */
+struct itt_thread* itt_thread_make(void);
+static inline struct itt_thread* ItThread(void) {
+  struct itt_thread* thread = itt_self;
+  return __builtin_expect(thread != NULL, 1) ? thread : itt_thread_make();
+}
+
+/* Nothing is recorded, and this thread knows. */
+static inline int Quiet(const struct itt_thread* thread) {
+  return __builtin_expect((*syncline_gate | thread->generation) == 0, 1);
+}
+
+/* A recorded call. Enter says whether there is one; Leave must follow when it does. Between them `busy` is
+ * set, so that an allocator or a signal handler that calls ITT is turned away (and counted). */
+enum itt_entry { ITT_TURNED_AWAY, ITT_QUIET, ITT_RECORD };
+enum itt_entry itt_enter_slow(struct itt_thread* thread);
+
+static inline enum itt_entry Enter(struct itt_thread* thread, uint64_t* cost) {
+  struct syncline_thread* common = thread->common;
+  *cost = 0;
+  if (common->busy || *syncline_gate != thread->generation || common->session == 0 ||
+      syncline_paused || common->ignored) {
+    const enum itt_entry entry = itt_enter_slow(thread);
+    if (entry != ITT_RECORD) return entry;
+  }
+  common->busy = 1;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  *cost = syncline_cost_start(common);
+  return ITT_RECORD;
+}
+
+static inline void Leave(struct itt_thread* thread, uint64_t cost, int written) {
+  syncline_count(thread->common, written);
+  syncline_cost_stop(thread->common, cost);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  thread->common->busy = 0;
+}
+
+/* ---- the tracer ---- */
+extern __attribute__((visibility("hidden"))) const struct syncline_itt_emit* itt_emit;
+
+/* ---- names of objects (handles.c) ---- */
+extern __attribute__((visibility("hidden"))) struct side_table itt_handles;
+/* 0, or -1 without memory. */
+int itt_handles_start(void);
+void itt_lock(void);
+void itt_unlock(void);
+/* Learns an object that somebody else made. */
+void itt_adopt_domain(const struct itt_domain* domain);
+void itt_adopt_string(const struct itt_string_handle* handle);
+/* The id of a domain or string, announced in this recording; NAME_IN_EVENT when the table is full. */
+uint32_t itt_domain_id_slow(struct itt_thread* thread, const struct itt_domain* domain);
+uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_handle* handle);
+
+static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_domain* domain) {
+  if (!domain) return 0;
+  const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)domain);
+  if (__builtin_expect(entry && entry->session == thread->common->session, 1)) return entry->value;
+  return itt_domain_id_slow(thread, domain);
+}
+static inline uint32_t StringId(struct itt_thread* thread, const struct itt_string_handle* handle) {
+  if (!handle) return 0;
+  const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)handle);
+  if (__builtin_expect(entry && entry->session == thread->common->session, 1)) return entry->value;
+  return itt_string_id_slow(thread, handle);
+}
+/* What an event can carry: the id, or 0. */
+static inline uint32_t Carried(uint32_t id) { return id == NAME_IN_EVENT ? 0 : id; }
+
+/* Makes a name outside of a recorded call; 0 when it is refused or we are busy. */
+uint32_t itt_name(uint8_t kind, const char* text, size_t bytes);
+
+/* ---- the API, by file ---- */
+struct itt_binding {
+  const char* name;
+  void* function;
+};
+extern __attribute__((visibility("hidden"))) const struct itt_binding itt_create_bindings[];
+extern __attribute__((visibility("hidden"))) const struct itt_binding itt_task_bindings[];
+extern __attribute__((visibility("hidden"))) const struct itt_binding itt_metadata_bindings[];
+extern __attribute__((visibility("hidden"))) const struct itt_binding itt_counter_bindings[];
+extern __attribute__((visibility("hidden"))) const struct itt_binding itt_mark_bindings[];
+void itt_adopt_counter(struct itt_counter_info* info);
+/* Closes the tasks that a thread leaves open. */
+void itt_close_tasks(struct itt_thread* thread);
+
+static inline int HasId(const struct itt_id* id) { return (id->d1 | id->d2 | id->d3) != 0; }
+static inline struct syncline_itt_where At(const struct itt_thread* thread) {
+  const uint32_t depth = thread->depth ? thread->depth - 1 : 0;
+  struct syncline_itt_where at = {thread->common->key, 0, 0, (uint16_t)depth};
+  return at;
+}
+
+#endif /* SYNCLINE_INSTRUMENTATION_ITT_INTERNAL_H_ */

@@ -1,0 +1,78 @@
+/* libsyncline_itt_provider.so: the events of the provider `syncline_itt`. */
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "instrumentation/itt/provider.h"
+
+#include "instrumentation/itt/tracepoints.h"
+
+#define EMIT(event, ...)                                              \
+  do {                                                                \
+    if (!lttng_ust_tracepoint_enabled(syncline_itt, event)) return 0; \
+    lttng_ust_do_tracepoint(syncline_itt, event, __VA_ARGS__);        \
+    return 1;                                                         \
+  } while (0)
+
+typedef const struct syncline_itt_where* At;
+typedef const struct itt_id* Id;
+
+static int TaskBegin(At at) { EMIT(task_begin, at); }
+static int TaskBeginId(At at, Id id, Id parent) { EMIT(task_begin_id, at, id, parent); }
+static int TaskBeginFn(At at, uint64_t function, Id id, Id parent) {
+  EMIT(task_begin_fn, at, function, id, parent);
+}
+static int TaskBeginText(At at, const char* name) { EMIT(task_begin_text, at, name); }
+static int TaskEnd(At at) { EMIT(task_end, at); }
+static int TaskBeginOverlapped(At at, Id id, Id parent) {
+  EMIT(task_begin_overlapped, at, id, parent);
+}
+static int TaskEndOverlapped(At at, Id id) { EMIT(task_end_overlapped, at, id); }
+static int MetadataI64(At at, Id id, const int64_t* values, size_t count) {
+  EMIT(metadata_i64, at, id, values, count);
+}
+static int MetadataU64(At at, Id id, const uint64_t* values, size_t count) {
+  EMIT(metadata_u64, at, id, values, count);
+}
+static int MetadataF64(At at, Id id, const uint64_t* bits, size_t count) {
+  EMIT(metadata_f64, at, id, bits, count);
+}
+static int MetadataText(At at, Id id, const char* text) { EMIT(metadata_text, at, id, text); }
+static int MetadataName(At at, Id id, uint32_t text) { EMIT(metadata_name, at, id, text); }
+static int Marker(At at, uint8_t scope, Id id) { EMIT(marker, at, scope, id); }
+static int FrameBegin(At at, Id id) { EMIT(frame_begin, at, id); }
+static int FrameEnd(At at, Id id) { EMIT(frame_end, at, id); }
+static int FrameSubmit(At at, Id id, uint64_t begin, uint64_t end) {
+  EMIT(frame_submit, at, id, begin, end);
+}
+static int CounterI64(At at, int64_t value) { EMIT(counter_i64, at, value); }
+static int CounterU64(At at, uint64_t value) { EMIT(counter_u64, at, value); }
+static int CounterF64(At at, double value) { EMIT(counter_f64, at, value); }
+static int EventStart(At at) { EMIT(event_start, at); }
+static int EventEnd(At at) { EMIT(event_end, at); }
+static int Relation(At at, uint8_t kind, Id d, Id e) { EMIT(relation, at, kind, d, e); }
+static int Sync(At at, uint8_t kind, uint64_t object) { EMIT(sync, at, kind, object); }
+
+__attribute__((visibility("default"))) const struct syncline_itt_emit syncline_itt_emit = {
+    .task_begin = TaskBegin,
+    .task_begin_id = TaskBeginId,
+    .task_begin_fn = TaskBeginFn,
+    .task_begin_text = TaskBeginText,
+    .task_end = TaskEnd,
+    .task_begin_overlapped = TaskBeginOverlapped,
+    .task_end_overlapped = TaskEndOverlapped,
+    .metadata_i64 = MetadataI64,
+    .metadata_u64 = MetadataU64,
+    .metadata_f64 = MetadataF64,
+    .metadata_text = MetadataText,
+    .metadata_name = MetadataName,
+    .marker = Marker,
+    .frame_begin = FrameBegin,
+    .frame_end = FrameEnd,
+    .frame_submit = FrameSubmit,
+    .counter_i64 = CounterI64,
+    .counter_u64 = CounterU64,
+    .counter_f64 = CounterF64,
+    .event_start = EventStart,
+    .event_end = EventEnd,
+    .relation = Relation,
+    .sync = Sync,
+};

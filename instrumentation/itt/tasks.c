@@ -1,0 +1,304 @@
+/* Tasks: a stack for each thread, kept at all times, so that a task that is open when a recording begins
+ * still has its name when it ends. A task's end carries no name: it closes the newest open task. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+
+#include "instrumentation/itt/internal.h"
+
+static __attribute__((noinline)) struct itt_task* Grow(struct itt_thread* thread) {
+  if (thread->depth >= TASK_DEPTH_LIMIT) return NULL;
+  const size_t old_bytes = thread->capacity * sizeof(struct itt_task);
+  struct itt_task* bigger = syncline_reserve(2 * old_bytes);
+  if (!bigger) return NULL;
+  memcpy(bigger, thread->tasks, old_bytes);
+  if (thread->grown) munmap(thread->grown, old_bytes);
+  thread->tasks = thread->grown = bigger;
+  thread->capacity *= 2;
+  return &thread->tasks[thread->depth];
+}
+
+/* Counts the task as open; NULL when there is no room to remember it. */
+static inline struct itt_task* Push(struct itt_thread* thread, const struct itt_domain* domain,
+                                    const void* name) {
+  struct itt_task* task = &thread->tasks[thread->depth];
+  if (__builtin_expect(thread->depth >= thread->capacity, 0)) task = Grow(thread);
+  thread->depth++;
+  if (__builtin_expect(task == NULL, 0)) return NULL;
+  task->domain = domain;
+  task->name = name;
+  task->session = 0;
+  task->by_function = 0;
+  return task;
+}
+
+static inline struct itt_task* Pop(struct itt_thread* thread) {
+  if (thread->depth == 0) return NULL; /* begun before we were there */
+  thread->depth--;
+  return thread->depth < thread->capacity ? &thread->tasks[thread->depth] : NULL;
+}
+
+static struct itt_task* Newest(struct itt_thread* thread) {
+  if (thread->depth == 0 || thread->depth > thread->capacity) return NULL;
+  return &thread->tasks[thread->depth - 1];
+}
+
+/* Fills in what the events carry; the task's names are announced. */
+static inline void Resolve(struct itt_thread* thread, struct itt_task* task) {
+  if (task->session == thread->common->session) return;
+  task->domain_id = Carried(DomainId(thread, task->domain));
+  task->name_id = task->by_function ? 0 : StringId(thread, task->name);
+  task->id = (struct itt_id){0, 0, 0};
+  task->session = thread->common->session;
+}
+
+static inline struct syncline_itt_where AtTask(const struct itt_thread* thread,
+                                               const struct itt_task* task) {
+  struct syncline_itt_where at = {thread->common->key, task->domain_id, Carried(task->name_id),
+                                  (uint16_t)(task - thread->tasks)};
+  return at;
+}
+
+static inline int EmitBegin(const struct itt_thread* thread, const struct itt_task* task,
+                            const struct itt_id* parent) {
+  const struct syncline_itt_where at = AtTask(thread, task);
+  if (task->by_function) {
+    return itt_emit->task_begin_fn(&at, (uintptr_t)task->name, &task->id, parent);
+  }
+  if (task->name_id == NAME_IN_EVENT) {
+    return itt_emit->task_begin_text(&at, ((const struct itt_string_handle*)task->name)->text);
+  }
+  if (HasId(&task->id) || HasId(parent)) return itt_emit->task_begin_id(&at, &task->id, parent);
+  return itt_emit->task_begin(&at);
+}
+
+static __attribute__((noinline)) void BeginLoud(struct itt_thread* thread,
+                                                const struct itt_domain* domain, const void* name,
+                                                int by_function, const struct itt_id* id,
+                                                const struct itt_id* parent) {
+  uint64_t cost;
+  const enum itt_entry entry = Enter(thread, &cost);
+  if (entry == ITT_TURNED_AWAY) return; /* and so will be its end */
+  struct itt_task* task = Push(thread, domain, name);
+  if (task) task->by_function = (uint32_t)by_function;
+  if (entry != ITT_RECORD) return;
+  int written = 0;
+  if (task) {
+    Resolve(thread, task);
+    task->id = *id;
+    written = EmitBegin(thread, task, parent);
+  }
+  Leave(thread, cost, written);
+}
+
+static void TaskBegin(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
+                      struct itt_string_handle* name) {
+  struct itt_thread* thread = ItThread();
+  if (__builtin_expect(!thread, 0)) return;
+  if (Quiet(thread)) {
+    Push(thread, domain, name);
+    return;
+  }
+  BeginLoud(thread, domain, name, 0, &id, &parent);
+}
+
+static void TaskBeginFn(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
+                        void* function) {
+  struct itt_thread* thread = ItThread();
+  if (!thread) return;
+  if (Quiet(thread)) {
+    struct itt_task* task = Push(thread, domain, function);
+    if (task) task->by_function = 1;
+    return;
+  }
+  BeginLoud(thread, domain, function, 1, &id, &parent);
+}
+
+static __attribute__((noinline)) void EndLoud(struct itt_thread* thread) {
+  uint64_t cost;
+  const enum itt_entry entry = Enter(thread, &cost);
+  if (entry == ITT_TURNED_AWAY) return;
+  struct itt_task* task = Pop(thread);
+  if (entry != ITT_RECORD) return;
+  int written = 0;
+  if (task) {
+    Resolve(thread, task);
+    const struct syncline_itt_where at = AtTask(thread, task);
+    written = itt_emit->task_end(&at);
+  }
+  Leave(thread, cost, written);
+}
+
+static void TaskEnd(const struct itt_domain* domain) {
+  (void)domain;
+  struct itt_thread* thread = ItThread();
+  if (__builtin_expect(!thread, 0)) return;
+  if (Quiet(thread)) {
+    Pop(thread);
+    return;
+  }
+  EndLoud(thread);
+}
+
+void itt_close_tasks(struct itt_thread* thread) {
+  while (thread->depth > 0) {
+    if (Quiet(thread)) return;
+    EndLoud(thread);
+    if (thread->common->busy) return;
+  }
+}
+
+/* With a clock domain and a time: recorded at the time of the call (docs/event-schema.md). */
+static void TaskBeginEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
+                        unsigned long long timestamp, struct itt_id id, struct itt_id parent,
+                        struct itt_string_handle* name) {
+  (void)clock, (void)timestamp;
+  TaskBegin(domain, id, parent, name);
+}
+static void TaskBeginFnEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
+                          unsigned long long timestamp, struct itt_id id, struct itt_id parent,
+                          void* function) {
+  (void)clock, (void)timestamp;
+  TaskBeginFn(domain, id, parent, function);
+}
+static void TaskEndEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
+                      unsigned long long timestamp) {
+  (void)clock, (void)timestamp;
+  TaskEnd(domain);
+}
+
+/* ---- overlapped tasks and regions ------------------------------------------------------------------ */
+
+/* Names of open overlapped tasks, so that their ends carry them too. A fixed table in which a newcomer
+ * replaces what was there: then an end carries name 0, and readers pair by id as they must anyway. */
+#define OVERLAPPED_SLOTS 4096u
+struct Overlapped {
+  uint32_t taken; /* by a thread, for a few loads or stores */
+  uint32_t used;
+  struct itt_id id;
+  const struct itt_string_handle* name;
+};
+static struct Overlapped overlapped[OVERLAPPED_SLOTS];
+
+static struct Overlapped* TakeSlot(const struct itt_id* id) {
+  const uint64_t hash = side_hash(id->d1 ^ side_hash(id->d2 ^ side_hash(id->d3)));
+  struct Overlapped* slot = &overlapped[hash % OVERLAPPED_SLOTS];
+  return __atomic_exchange_n(&slot->taken, 1, __ATOMIC_ACQUIRE) == 0 ? slot : NULL;
+}
+static void GiveSlot(struct Overlapped* slot) {
+  __atomic_store_n(&slot->taken, 0, __ATOMIC_RELEASE);
+}
+
+static void TaskBeginOverlapped(const struct itt_domain* domain, struct itt_id id,
+                                struct itt_id parent, struct itt_string_handle* name) {
+  struct itt_thread* thread = ItThread();
+  if (!thread) return;
+  struct Overlapped* slot = TakeSlot(&id);
+  if (slot) {
+    slot->used = 1;
+    slot->id = id;
+    slot->name = name;
+    GiveSlot(slot);
+  }
+  uint64_t cost;
+  if (Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+  struct syncline_itt_where at = At(thread);
+  at.domain = Carried(DomainId(thread, domain));
+  at.name = Carried(StringId(thread, name));
+  Leave(thread, cost, itt_emit->task_begin_overlapped(&at, &id, &parent));
+}
+
+static void TaskEndOverlapped(const struct itt_domain* domain, struct itt_id id) {
+  struct itt_thread* thread = ItThread();
+  if (!thread) return;
+  const struct itt_string_handle* name = NULL;
+  struct Overlapped* slot = TakeSlot(&id);
+  if (slot) {
+    if (slot->used && memcmp(&slot->id, &id, sizeof id) == 0) {
+      name = slot->name;
+      slot->used = 0;
+    }
+    GiveSlot(slot);
+  }
+  uint64_t cost;
+  if (Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+  struct syncline_itt_where at = At(thread);
+  at.domain = Carried(DomainId(thread, domain));
+  at.name = Carried(StringId(thread, name));
+  Leave(thread, cost, itt_emit->task_end_overlapped(&at, &id));
+}
+
+static void TaskBeginOverlappedEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
+                                  unsigned long long timestamp, struct itt_id id,
+                                  struct itt_id parent, struct itt_string_handle* name) {
+  (void)clock, (void)timestamp;
+  TaskBeginOverlapped(domain, id, parent, name);
+}
+static void TaskEndOverlappedEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
+                                unsigned long long timestamp, struct itt_id id) {
+  (void)clock, (void)timestamp;
+  TaskEndOverlapped(domain, id);
+}
+
+/* ---- relations ------------------------------------------------------------------------------------- */
+
+#define RELATION_CHILD_OF 5
+
+static void RelationAdd(const struct itt_domain* domain, struct itt_id head, int relation,
+                        struct itt_id tail) {
+  struct itt_thread* thread = ItThread();
+  uint64_t cost;
+  if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+  struct syncline_itt_where at = At(thread);
+  at.domain = Carried(DomainId(thread, domain));
+  Leave(thread, cost, itt_emit->relation(&at, (uint8_t)relation, &head, &tail));
+}
+
+static void RelationAddToCurrent(const struct itt_domain* domain, int relation, struct itt_id tail) {
+  struct itt_thread* thread = ItThread();
+  if (!thread || Quiet(thread)) return;
+  const struct itt_task* newest = Newest(thread);
+  struct itt_id head = {0, 0, 0};
+  if (newest && newest->session != 0) head = newest->id;
+  RelationAdd(domain, head, relation, tail);
+}
+
+static void RelationAddEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
+                          unsigned long long timestamp, struct itt_id head, int relation,
+                          struct itt_id tail) {
+  (void)clock, (void)timestamp;
+  RelationAdd(domain, head, relation, tail);
+}
+static void RelationAddToCurrentEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
+                                   unsigned long long timestamp, int relation, struct itt_id tail) {
+  (void)clock, (void)timestamp;
+  RelationAddToCurrent(domain, relation, tail);
+}
+
+/* A group has neither begin nor end: what there is to say is whose child it is. */
+static void TaskGroup(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
+                      struct itt_string_handle* name) {
+  (void)name;
+  if (HasId(&parent)) RelationAdd(domain, id, RELATION_CHILD_OF, parent);
+}
+
+const struct itt_binding itt_task_bindings[] = {
+    {"__itt_task_begin", TaskBegin},
+    {"__itt_task_begin_fn", TaskBeginFn},
+    {"__itt_task_end", TaskEnd},
+    {"__itt_task_begin_ex", TaskBeginEx},
+    {"__itt_task_begin_fn_ex", TaskBeginFnEx},
+    {"__itt_task_end_ex", TaskEndEx},
+    {"__itt_task_begin_overlapped", TaskBeginOverlapped},
+    {"__itt_task_begin_overlapped_ex", TaskBeginOverlappedEx},
+    {"__itt_task_end_overlapped", TaskEndOverlapped},
+    {"__itt_task_end_overlapped_ex", TaskEndOverlappedEx},
+    {"__itt_region_begin", TaskBeginOverlapped},
+    {"__itt_region_end", TaskEndOverlapped},
+    {"__itt_task_group", TaskGroup},
+    {"__itt_relation_add", RelationAdd},
+    {"__itt_relation_add_ex", RelationAddEx},
+    {"__itt_relation_add_to_current", RelationAddToCurrent},
+    {"__itt_relation_add_to_current_ex", RelationAddToCurrentEx},
+    {NULL, NULL},
+};

@@ -1,0 +1,50 @@
+/* What the collector keeps for each thread, and the way into a recorded call. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+
+#include "instrumentation/itt/internal.h"
+
+/* Room for 187 open tasks; pages are taken when they are touched. */
+#define THREAD_BYTES (16u << 10)
+
+__thread struct itt_thread* itt_self;
+
+static void ThreadExit(struct syncline_thread* common) {
+  struct itt_thread* thread = common->library[ITT_LIBRARY];
+  itt_close_tasks(thread);
+  itt_self = NULL;
+  common->library[ITT_LIBRARY] = NULL;
+  if (thread->grown) munmap(thread->grown, thread->capacity * sizeof(struct itt_task));
+  munmap(thread, thread->bytes);
+}
+
+struct itt_thread* itt_thread_make(void) {
+  struct syncline_thread* common = syncline_thread_self();
+  if (!common || common->busy) return NULL;
+  struct itt_thread* thread = syncline_reserve(THREAD_BYTES);
+  if (!thread) return NULL;
+  thread->common = common;
+  thread->generation = common->generation;
+  thread->bytes = THREAD_BYTES;
+  thread->tasks = thread->first_tasks;
+  thread->capacity =
+      (uint32_t)((THREAD_BYTES - sizeof(struct itt_thread)) / sizeof(struct itt_task));
+  syncline_at_thread_exit(ITT_LIBRARY, ThreadExit);
+  common->library[ITT_LIBRARY] = thread;
+  itt_self = thread;
+  return thread;
+}
+
+enum itt_entry itt_enter_slow(struct itt_thread* thread) {
+  struct syncline_thread* common = thread->common;
+  if (common->busy) {
+    syncline_count(common, 0);
+    return ITT_TURNED_AWAY;
+  }
+  if (*syncline_gate != thread->generation) {
+    syncline_gate_changed(common);
+    thread->generation = common->generation;
+  }
+  return common->session != 0 && !syncline_paused && !common->ignored ? ITT_RECORD : ITT_QUIET;
+}
