@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -56,11 +57,22 @@ class AppendFile {
 
 }  // namespace
 
+struct Prober::News {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  // The waiter checks under the mutex, so that a change between check and wait is not missed.
+  void Tell() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    changed.notify_all();
+  }
+};
+
 class Prober::Probe {
  public:
-  Probe(ProbeTarget target, size_t fleet_size, Clock* clock)
+  Probe(ProbeTarget target, size_t fleet_size, Clock* clock, News* news)
       : target_(std::move(target)),
         clock_(*clock),
+        news_(*news),
         period_min_ns_(static_cast<int64_t>(fleet_size) * kBurstCostNs),
         quick_until_ns_(clock->RawNs() + kQuickAtFirstNs) {
     edge_.local = recording::kCoordinatorName;
@@ -72,6 +84,7 @@ class Prober::Probe {
 
   void RequestStop() {
     thread_.request_stop();
+    abandoned_ = true;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (stream_ != nullptr) stream_->Cancel();
   }
@@ -79,6 +92,11 @@ class Prober::Probe {
     if (thread_.joinable()) thread_.join();
   }
 
+  // Nothing better is to be awaited.
+  bool Settled(uint64_t samples) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return abandoned_ || !status_.ok() || edge_.samples.size() >= samples;
+  }
   uint64_t SampleCount() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return edge_.samples.size();
@@ -145,8 +163,11 @@ class Prober::Probe {
     std::string bytes;
     for (const clocksync::ProbeSample& sample : samples) clocksync::AppendSample(sample, &bytes);
     Note(file_.Append(bytes));
-    const std::lock_guard<std::mutex> lock(mutex_);
-    edge_.samples.insert(edge_.samples.end(), samples.begin(), samples.end());
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      edge_.samples.insert(edge_.samples.end(), samples.begin(), samples.end());
+    }
+    news_.Tell();
     return status;
   }
 
@@ -160,14 +181,19 @@ class Prober::Probe {
 
   void Note(const absl::Status& status) {
     if (status.ok()) return;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    status_ = status;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      status_ = status;
+    }
+    news_.Tell();
   }
 
   const ProbeTarget target_;
   Clock& clock_;
+  News& news_;
   const int64_t period_min_ns_;
   std::atomic<int64_t> quick_until_ns_;
+  std::atomic<bool> abandoned_{false};
   AppendFile file_;               // the thread's own
   uint64_t sequence_number_ = 0;  // the thread's own
   mutable std::mutex mutex_;
@@ -178,15 +204,24 @@ class Prober::Probe {
   std::jthread thread_;   // last: it uses the others
 };
 
-Prober::Prober(std::vector<ProbeTarget> targets, Clock* clock) {
+Prober::Prober(std::vector<ProbeTarget> targets, Clock* clock) : news_(std::make_unique<News>()) {
   const size_t count = targets.size();
   probes_.reserve(count);
   for (ProbeTarget& target : targets) {
-    probes_.push_back(std::make_unique<Probe>(std::move(target), count, clock));
+    probes_.push_back(std::make_unique<Probe>(std::move(target), count, clock, news_.get()));
   }
 }
 
 Prober::~Prober() { Stop(); }
+
+void Prober::Await(uint64_t samples, std::chrono::milliseconds patience,
+                   const std::stop_token& stop) {
+  std::unique_lock<std::mutex> lock(news_->mutex);
+  news_->changed.wait_for(lock, stop, patience, [&] {
+    return std::all_of(probes_.begin(), probes_.end(),
+                       [&](const auto& probe) { return probe->Settled(samples); });
+  });
+}
 
 void Prober::Hurry(int64_t ns) {
   for (const auto& probe : probes_) probe->Hurry(ns);

@@ -10,10 +10,11 @@
 #ifndef SYNCLINE_COORDINATOR_CLOCKS_PROBER_H_
 #define SYNCLINE_COORDINATOR_CLOCKS_PROBER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ class Prober {
   Prober(std::vector<ProbeTarget> targets, Clock* clock);
   ~Prober();  // Stop()
 
+  // Waits until every probe has `samples` samples or has failed, at most `patience`; less when
+  // `stop` is requested.
+  void Await(uint64_t samples, std::chrono::milliseconds patience, const std::stop_token& stop);
   // A while of quick bursts, from now: around an instant that matters.
   void Hurry(int64_t ns);
   // Ends all probing and joins. Idempotent.
@@ -52,6 +56,8 @@ class Prober {
 
  private:
   class Probe;
+  struct News;  // wakes Await()
+  std::unique_ptr<News> news_;
   std::vector<std::unique_ptr<Probe>> probes_;
 };
 

@@ -34,8 +34,8 @@ Monitor::Monitor(const std::vector<NodeProgress>* nodes, std::string recording_i
 
 void Monitor::Run(const std::stop_token& stop) {
   for (size_t i = 0; i < nodes_.size(); ++i) counters_[i].node = nodes_[i].record->name;
-  while (!stop.stop_requested()) {
-    Ask();
+  do {
+    Ask(stop);
     reporter_.Tell([&](Observer& observer) {
       observer.OnCounters(clock_.RawNs() - start_raw_ns_, counters_);
     });
@@ -46,10 +46,10 @@ void Monitor::Run(const std::stop_token& stop) {
     }
     all_ended_ = ended;
     clock_.Wait(kPeriodNs, stop);
-  }
+  } while (!stop.stop_requested());
 }
 
-void Monitor::Ask() {
+void Monitor::Ask(const std::stop_token& stop) {
   std::vector<std::string> trouble(nodes_.size());
   InParallel(nodes_.size(), kThreads, [&](size_t i) {
     if (!nodes_[i].started) return;
@@ -72,7 +72,8 @@ void Monitor::Ask() {
     for (const v1::RecordingInfo& recording : status->recordings()) {
       if (recording.recording_id() != recording_id_) continue;
       counters.state = recording.state();
-      if (Ended(counters)) {
+      // After the end was asked for, this is what was asked for.
+      if (Ended(counters) && !stop.stop_requested()) {
         trouble[i] = absl::StrCat("stopped recording by itself",
                                   recording.failure().empty() ? "" : ": ", recording.failure());
       }

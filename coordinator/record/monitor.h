@@ -16,17 +16,19 @@ namespace syncline::record {
 
 class Monitor {
  public:
-  // Begins at once, ends with its life. All outlive the monitor.
+  // Begins at once (with at least one round), ends with its life. All outlive the monitor.
   Monitor(const std::vector<NodeProgress>* nodes, std::string recording_id, int64_t lease_ms,
           int64_t start_raw_ns, clocks::Clock* clock, Reporter* reporter);
 
+  // Asks no more and reports nothing from now on; the destructor waits for the last answers.
+  void Quiet() { thread_.request_stop(); }
   // No node records any more: stopped by themselves (disk, size limit, lease) or unreachable for
   // long.
   bool all_ended() const { return all_ended_; }
 
  private:
   void Run(const std::stop_token& stop);
-  void Ask();
+  void Ask(const std::stop_token& stop);
 
   const std::vector<NodeProgress>& nodes_;
   const std::string recording_id_;

@@ -12,7 +12,6 @@
 #include "common/text.h"
 #include "coordinator/clocks/models.h"
 #include "coordinator/record/finish.h"
-#include "coordinator/record/monitor.h"
 #include "coordinator/record/parallel.h"
 #include "coordinator/record/translate.h"
 
@@ -30,7 +29,7 @@ constexpr milliseconds kReleaseTimeout{20'000};
 constexpr milliseconds kFlushTimeout{60'000};
 constexpr int64_t kLeaseMs = 60'000;
 constexpr uint64_t kSamplesToStart = 16;
-constexpr int64_t kClockPatienceNs = 5'000 * kMillisecondNs;
+constexpr milliseconds kClockPatience{5'000};
 
 // How long before an instant the nodes must be told of it: a round trip and some scheduling, more
 // for a large fleet (guess: 2 ms a node for the calls of one coordinator).
@@ -67,16 +66,19 @@ class Canceller {
 
 absl::Status FailureOf(std::string_view what, const std::vector<NodeProgress>& nodes,
                        std::string_view advice) {
+  constexpr size_t kShownMax = 20;
   absl::StatusCode code = absl::StatusCode::kOk;
   size_t failed = 0;
   std::string lines;
   for (const NodeProgress& node : nodes) {
     if (node.failure.ok() || !node.takes_part) continue;
     if (failed++ == 0) code = node.failure.code();
+    if (failed > kShownMax) continue;
     absl::StrAppend(&lines, "\n  ", node.record->name, " (", node.record->address,
                     "): ", node.failure.message());
   }
   if (failed == 0) return absl::OkStatus();
+  if (failed > kShownMax) absl::StrAppend(&lines, "\n  ... and ", failed - kShownMax, " more");
   return absl::Status(code, absl::StrCat(failed, " of ", nodes.size(), " nodes ", AbslView(what),
                                          AbslView(advice), ":", lines));
 }
@@ -205,17 +207,7 @@ void Recorder::ProbeClocks() {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!nodes_[i].takes_part) prober_->Abandon(i);
   }
-  const std::stop_token interrupt = interrupts_.Next();
-  const int64_t patience_ends_ns = clock_.RawNs() + kClockPatienceNs;
-  const auto waiting = [&](size_t i) {
-    return nodes_[i].takes_part && prober_->SampleCount(i) < kSamplesToStart;
-  };
-  for (;;) {
-    bool any = false;
-    for (size_t i = 0; i < nodes_.size() && !any; ++i) any = waiting(i);
-    if (!any || interrupt.stop_requested() || clock_.RawNs() >= patience_ends_ns) break;
-    clock_.Wait(10 * kMillisecondNs, interrupt);
-  }
+  prober_->Await(kSamplesToStart, kClockPatience, interrupts_.Next());
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!nodes_[i].takes_part || prober_->SampleCount(i) > 0) continue;
     const absl::Status why = prober_->StatusOf(i);
@@ -283,18 +275,21 @@ absl::Status Recorder::StartAll() {
 void Recorder::Watch() {
   const std::stop_token interrupt = interrupts_.Next();
   reporter_.Phase("recording");
-  Monitor monitor(&nodes_, options_.recording_id, kLeaseMs, start_raw_ns_, &clock_, &reporter_);
+  monitor_ = std::make_unique<Monitor>(&nodes_, options_.recording_id, kLeaseMs, start_raw_ns_,
+                                       &clock_, &reporter_);
   const bool endless = options_.window_ns == 0;
   const int64_t end_ns = start_raw_ns_ + options_.window_ns - LeadNs(nodes_.size());
-  while (!interrupt.stop_requested() && !monitor.all_ended()) {
+  while (!interrupt.stop_requested() && !monitor_->all_ended()) {
     const int64_t left_ns = end_ns - clock_.RawNs();
     if (!endless && left_ns <= 0) break;
     constexpr int64_t kStepNs = 100 * kMillisecondNs;
     clock_.Wait(endless ? kStepNs : std::min(left_ns, kStepNs), interrupt);
   }
   recording_.window.stop_reason = interrupt.stop_requested() ? "interrupted"
-                                  : monitor.all_ended()      ? "lost nodes"
+                                  : monitor_->all_ended()    ? "lost nodes"
                                                              : "requested";
+  // Its last round may wait for a node that hangs; the others are stopped meanwhile.
+  monitor_->Quiet();
 }
 
 void Recorder::StopAll() {
@@ -321,6 +316,7 @@ void Recorder::StopAll() {
     StopNode(request, AfterInstant(lead_ns, kFlushTimeout), interrupts_.Next(), &clock_, &reporter_,
              &node);
   });
+  monitor_.reset();
   // A last burst after the end of the window, so that no node's model has to extrapolate into it.
   prober_->Hurry(kMillisecondNs * 1'000);
   clock_.Wait(300 * kMillisecondNs, interrupts_.Next());

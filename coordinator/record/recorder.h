@@ -32,6 +32,7 @@
 #include "coordinator/fleet/agent_client.h"
 #include "coordinator/record/fleet_state.h"
 #include "coordinator/record/interrupts.h"
+#include "coordinator/record/monitor.h"
 #include "coordinator/record/observer.h"
 #include "coordinator/recording/recording.h"
 #include "syncline/v1/agent.pb.h"
@@ -90,6 +91,7 @@ class Recorder {
   recording::Recording recording_;
   std::vector<NodeProgress> nodes_;
   std::unique_ptr<clocks::Prober> prober_;
+  std::unique_ptr<Monitor> monitor_;
   size_t reference_ = 0;
   int64_t start_raw_ns_ = 0;  // T in the coordinator's clock
   bool made_directory_ = false;

@@ -1,0 +1,87 @@
+// `syncline merge`, `events` and `report` without their command lines.
+//
+// An input is the directory of one recording, or any number of CTF trace directories (LTTng's own output
+// from anywhere), each "DIR" or "NAME=DIR". A recording is placed on the timeline by its clock model, trace
+// directories by their own wall clocks, with the bound unknown.
+//
+// What cannot be read is named, kept where it is and left out; the rest is merged, and `incomplete` is set
+// (exit status 3). Everything written is a function of the inputs alone: the same bytes from any
+// directory, time zone and locale.
+//
+// Thread-safe: no state.
+#ifndef SYNCLINE_COORDINATOR_MERGE_MERGE_H_
+#define SYNCLINE_COORDINATOR_MERGE_MERGE_H_
+
+#include <filesystem>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "analysis/report.h"
+#include "common/time.h"
+
+namespace syncline::merge {
+
+// How nodes are laid on one timeline.
+enum class Alignment : uint8_t {
+  kModel,      // by the recording's clock model
+  kWallClock,  // by each node's wall clock: what other tools do; for comparison and tests only
+};
+
+struct InputOptions {
+  std::vector<std::string> inputs;
+  std::vector<std::string> nodes;  // of these only; empty: all
+  bool refit = false;              // a recording: build the model anew from the raw clock samples
+  Alignment align = Alignment::kModel;
+};
+
+struct MergeOptions {
+  InputOptions input;
+  std::filesystem::path out_dir;             // empty: RUN/out; required for trace directories
+  std::vector<std::string> formats = {"perfetto"};
+  std::optional<TimelineTime> from;          // cut to [from, to)
+  std::optional<TimelineTime> to;
+};
+
+struct MergeResult {
+  std::filesystem::path out_dir;
+  std::vector<std::string> files;            // names in out_dir
+  analysis::Report report;
+  bool incomplete = false;
+  std::vector<std::string> complaints;       // one line each, for people
+};
+
+// Replaces out_dir as a whole, and only when everything was written. FailedPrecondition: out_dir is not
+// empty and not an earlier merge's; InvalidArgument: unknown format or node, mixed inputs.
+absl::StatusOr<MergeResult> Merge(const MergeOptions& options);
+
+enum class EventFormat : uint8_t { kText, kJsonLines };
+
+struct EventsResult {
+  uint64_t events = 0;
+  bool incomplete = false;
+  std::vector<std::string> complaints;
+};
+
+// Every event in timeline order: by time, node, stream, as the stream has them. A reader that closes
+// its end of a pipe is no error.
+absl::StatusOr<EventsResult> PrintEvents(const InputOptions& options, EventFormat format,
+                                         std::ostream* out);
+
+struct ReportOptions {
+  InputOptions input;
+  std::string step_domain;  // which tasks are the job's steps; empty: found by their names
+  std::string step_name;
+};
+absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options);
+
+// The report's picture: two steps of every node (or a stretch of the middle where nothing is marked).
+absl::StatusOr<std::string> MakePicture(const ReportOptions& options,
+                                        const analysis::Report& report);
+
+}  // namespace syncline::merge
+
+#endif  // SYNCLINE_COORDINATOR_MERGE_MERGE_H_
