@@ -60,7 +60,7 @@ class CtfCursor : public EventCursor {
       done_ = true;
       return absl::OkStatus();
     }
-    if (packet_->begin_ns >= range_.end_ns) {
+    if (range_.end_ns != kUnknownHi && packet_->begin_ns >= range_.end_ns) {
       packet_.reset();
       done_ = true;
       return absl::OkStatus();

@@ -1,6 +1,7 @@
 #include "ctf/packet_header.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ctf/walk.h"
 
@@ -17,17 +18,23 @@ std::optional<uint64_t> SizeOf(const RoleSink& roles, Role role) {
 }
 
 void ReadTimes(const RoleSink& roles, uint64_t clock, PacketHeader* header) {
+  constexpr uint64_t kLatest = std::numeric_limits<int64_t>::max();
   uint64_t begin = clock;
   if (roles.has(Role::kTimestampBegin)) {
     begin =
         ExtendClock(clock, roles.value(Role::kTimestampBegin), roles.bits(Role::kTimestampBegin));
+    if (begin > kLatest) return;
     header->begin_cycles = begin;
   }
   if (!roles.has(Role::kTimestampEnd)) return;
   const uint64_t raw = roles.value(Role::kTimestampEnd);
+  if (raw == 0) return;  // a writer that died leaves it so
   const uint64_t end = ExtendClock(begin, raw, roles.bits(Role::kTimestampEnd));
-  // A writer that died leaves 0 there; an end before the begin is damage either way.
-  if (raw != 0 && end >= begin) header->end_cycles = end;
+  if (end >= begin && end <= kLatest) {
+    header->end_cycles = end;
+  } else {
+    header->begin_cycles.reset();  // one of the two is damaged, and nothing tells which
+  }
 }
 
 HeaderState ReadSizes(const RoleSink& roles, PacketHeader* header) {

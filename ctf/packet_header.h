@@ -29,7 +29,8 @@ struct PacketHeader {
   std::optional<uint64_t> packet_bits;
   bool has_sizes = false;  // the metadata has at least one of the two fields
   std::optional<uint64_t> begin_cycles;
-  std::optional<uint64_t> end_cycles;  // nullopt also for 0 and for values before the begin
+  std::optional<uint64_t>
+      end_cycles;  // nullopt also for 0; both when the end lies before the begin
   std::optional<uint64_t> sequence;
   uint32_t sequence_width = 64;
   std::optional<uint64_t> discarded;  // cumulative

@@ -178,11 +178,17 @@ absl::Status PacketWalker::MeasureClosed(Packet& packet) {
   if (chained) {
     SYNCLINE_ASSIGN_OR_RETURN(chained, PacketOrEndAt(offset_ + packet.bytes, &packet));
   }
-  if (chained) return absl::OkStatus();
-  const uint64_t header_bytes = packet.header.header_bits / 8;
-  SYNCLINE_ASSIGN_OR_RETURN(const auto inside,
-                            FindPacket(offset_ + std::max<uint64_t>(1, header_bytes),
-                                       offset_ + std::min(rest, packet.bytes)));
+  // A size that is too large may hide packets. In a chain that holds they can only be in the
+  // padding.
+  const uint64_t search_begin = chained ? content / 8 : packet.header.header_bits / 8;
+  const uint64_t search_end = std::min(rest, packet.bytes + (chained ? 0 : signature_.size()));
+  std::optional<uint64_t> inside;
+  if (search_begin < search_end) {
+    SYNCLINE_ASSIGN_OR_RETURN(
+        inside, FindPacket(offset_ + std::max<uint64_t>(1, search_begin), offset_ + search_end));
+  }
+  if (inside && *inside - offset_ >= packet.bytes) inside.reset();
+  if (inside) packet.next_begin_ns.reset();
   if (inside) {
     packet.bytes = *inside - offset_;
     packet.content_bits = std::min(content, packet.bytes * 8);

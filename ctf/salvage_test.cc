@@ -1,0 +1,261 @@
+// What is read of damaged streams, and what is declared lost.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ctf/test_trace.h"
+
+namespace syncline::ctf::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class SalvageTest : public ::testing::Test {
+ protected:
+  ReadResult Read(std::span<const uint8_t> bytes, CursorRange range = {}) {
+    return ReadAll(layout_, bytes, range);
+  }
+  std::shared_ptr<const TraceLayout> layout_ = LayoutOf(kMetadata);
+};
+
+TEST_F(SalvageTest, ReadsASoundStreamWithoutLoss) {
+  const auto bytes =
+      Join({PacketBuilder(100, 200, 0).Number(110, 7).Text(200, "a", {1, 2}).Close(),
+            PacketBuilder(200, 300, 1).Id(250, 2).Close(), PacketBuilder(300, 400, 2).Close()});
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(
+      result.events,
+      ElementsAre("110 t:number value=7",
+                  "200 t:text text=a _items_length=2 items=#2 items=1 items=2", "250 t:empty"));
+  EXPECT_THAT(result.losses, IsEmpty());
+}
+
+TEST_F(SalvageTest, EmptyStreamHasNothing) {
+  const ReadResult result = Read({});
+  EXPECT_THAT(result.events, IsEmpty());
+  EXPECT_THAT(result.losses, IsEmpty());
+}
+
+TEST_F(SalvageTest, ShortTimestampsWrapAndLongOnesDoNot) {
+  const uint64_t base = (uint64_t{1} << 32) - 50;
+  const auto bytes = PacketBuilder(base, base + 10'000'000'000)
+                         .Number(base + 10, 1)
+                         .Number(base + 60, 2)
+                         .NumberExtended(base + 9'000'000'000, 3)
+                         .Number(base + 9'000'000'007, 4)
+                         .Close();
+  EXPECT_THAT(Read(bytes).events,
+              ElementsAre("4294967256 t:number value=1", "4294967306 t:number value=2",
+                          "13294967246 t:number value=3", "13294967253 t:number value=4"));
+}
+
+TEST_F(SalvageTest, FileCutInsideAPacketKeepsWholeEvents) {
+  auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Close(),
+                     PacketBuilder(200, 300, 1).Number(210, 2).Number(290, 3).Close(256)});
+  const size_t second = PacketBuilder(100, 200, 0).Number(110, 1).Close().size();
+  bytes.resize(second + PacketBuilder::kFirstEventAt + 10 + 4);  // inside the last event
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events, ElementsAre("110 t:number value=1", "210 t:number value=2"));
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].reason, LossReason::kTruncated);
+  EXPECT_EQ(result.losses[0].begin_ns, 210);
+  EXPECT_EQ(result.losses[0].end_ns, 300);
+  EXPECT_EQ(result.losses[0].count, std::nullopt);
+}
+
+TEST_F(SalvageTest, FileCutInsideAHeader) {
+  auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Close(),
+                     PacketBuilder(200, 300, 1).Number(210, 2).Close()});
+  bytes.resize(PacketBuilder(100, 200, 0).Number(110, 1).Close().size() + 30);
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events, ElementsAre("110 t:number value=1"));
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].reason, LossReason::kTruncated);
+  EXPECT_EQ(result.losses[0].begin_ns, 200);
+  EXPECT_EQ(result.losses[0].end_ns, kUnknownHi);
+}
+
+TEST_F(SalvageTest, PacketNeverClosedGivesItsEvents) {
+  const auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Close(),
+                           PacketBuilder(200, 0, 1).Number(210, 2).Number(220, 3).LeaveOpen()});
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events,
+              ElementsAre("110 t:number value=1", "210 t:number value=2", "220 t:number value=3"));
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].reason, LossReason::kTruncated);
+  EXPECT_EQ(result.losses[0].begin_ns, 220);
+  EXPECT_THAT(result.losses[0].detail, HasSubstr("never closed"));
+}
+
+TEST_F(SalvageTest, OldBytesBehindTheLastEventOfAnOpenPacketAreNotEvents) {
+  auto open = PacketBuilder(uint64_t{5} << 32, 0, 1);
+  open.Number((uint64_t{5} << 32) + 10, 2);
+  open.Number((uint64_t{5} << 32) + 3'000'000'000, 9);  // LTTng never leaves such a gap
+  EXPECT_THAT(Read(open.LeaveOpen()).events, ElementsAre("21474836490 t:number value=2"));
+}
+
+TEST_F(SalvageTest, DamagedPacketInTheMiddleIsSkippedToTheNext) {
+  auto bad = PacketBuilder(200, 300, 1).Number(210, 2).Close();
+  std::fill(bad.begin(), bad.begin() + 80, 0xee);
+  const auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Close(), bad,
+                           PacketBuilder(300, 400, 2).Number(310, 3).Close()});
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events, ElementsAre("110 t:number value=1", "310 t:number value=3"));
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].reason, LossReason::kCorruptPacket);
+  EXPECT_EQ(result.losses[0].begin_ns, 200);
+  EXPECT_EQ(result.losses[0].end_ns, 300);
+}
+
+TEST_F(SalvageTest, WrongMagicAloneLosesNothing) {
+  auto bad = PacketBuilder(200, 300, 1).Number(210, 2).Close();
+  bad[0] ^= 1;
+  const auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Close(), bad,
+                           PacketBuilder(300, 400, 2).Number(310, 3).Close()});
+  EXPECT_THAT(Read(bytes).events, SizeIs(3));
+}
+
+TEST_F(SalvageTest, WrongPacketSizeIsFoundByTheNextPacket) {
+  auto first = PacketBuilder(100, 200, 0).Number(110, 1).Close();
+  const uint64_t wrong = (first.size() + 192) * 8;
+  std::memcpy(first.data() + PacketBuilder::kSizeAt, &wrong, sizeof wrong);
+  const auto bytes = Join({first, PacketBuilder(200, 300, 1).Number(210, 2).Close(256),
+                           PacketBuilder(300, 400, 2).Number(310, 3).Close()});
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events, SizeIs(3));
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].reason, LossReason::kCorruptPacket);
+}
+
+TEST_F(SalvageTest, UnknownEventLosesTheRestOfItsPacketOnly) {
+  const auto bytes =
+      Join({PacketBuilder(100, 200, 0).Number(110, 1).Id(120, 77).Number(130, 2).Close(),
+            PacketBuilder(200, 300, 1).Number(210, 3).Close()});
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events, ElementsAre("110 t:number value=1", "210 t:number value=3"));
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].reason, LossReason::kUnknownEvent);
+  EXPECT_EQ(result.losses[0].begin_ns, 110);
+  EXPECT_EQ(result.losses[0].end_ns, 200);
+  EXPECT_THAT(result.losses[0].detail, HasSubstr("event id 77"));
+}
+
+TEST_F(SalvageTest, ImpossibleTimeLosesOneEventAndKeepsTheOrder) {
+  const auto bytes =
+      PacketBuilder(100, 200, 0).Number(110, 1).Number(1 << 30, 2).Number(130, 3).Close();
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events, ElementsAre("110 t:number value=1", "130 t:number value=3"));
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].count, 1u);
+}
+
+TEST_F(SalvageTest, EventsMayLieBehindTheirPacketsEndUpToTheNextBegin) {
+  const auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Number(220, 2).Close(),
+                           PacketBuilder(250, 300, 1).Number(260, 3).Close()});
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events, SizeIs(3));
+  EXPECT_THAT(result.losses, IsEmpty());
+}
+
+TEST_F(SalvageTest, DiscardedEventsAreCountedFromTheCumulativeCounter) {
+  const auto bytes =
+      Join({PacketBuilder(100, 200, 0, 5).Close(), PacketBuilder(200, 300, 1, 5).Close(),
+            PacketBuilder(300, 400, 2, uint64_t{1} << 63 | 9).Close(),
+            PacketBuilder(400, 500, 3, 12).Close()});
+  const ReadResult result = Read(bytes);
+  ASSERT_THAT(result.losses, SizeIs(2));
+  EXPECT_EQ(result.losses[0].count, 5u);
+  EXPECT_EQ(result.losses[0].begin_ns, 100);
+  EXPECT_EQ(result.losses[0].end_ns, 200);
+  EXPECT_EQ(result.losses[1].count, 7u);
+  EXPECT_EQ(result.losses[1].begin_ns, 400);  // end of the packet before
+  EXPECT_EQ(result.losses[1].end_ns, 500);
+}
+
+TEST_F(SalvageTest, DiscardedEventsBeforeARotationAreNotCountedAgain) {
+  const auto bytes =
+      Join({PacketBuilder(100, 200, 8, 1000).Close(), PacketBuilder(200, 300, 9, 1003).Close()});
+  const ReadResult result = Read(bytes);
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].count, 3u);
+}
+
+TEST_F(SalvageTest, SequenceGapIsLostPackets) {
+  const auto bytes = Join({PacketBuilder(100, 200, 4).Close(), PacketBuilder(500, 600, 7).Close()});
+  const ReadResult result = Read(bytes);
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].reason, LossReason::kLostPackets);
+  EXPECT_EQ(result.losses[0].count, 2u);
+  EXPECT_EQ(result.losses[0].begin_ns, 200);
+  EXPECT_EQ(result.losses[0].end_ns, 500);
+}
+
+TEST_F(SalvageTest, RangeCutsEventsAndPackets) {
+  const auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Close(),
+                           PacketBuilder(200, 300, 1).Number(210, 2).Number(220, 3).Close(),
+                           PacketBuilder(300, 400, 2).Number(310, 4).Close()});
+  EXPECT_THAT(Read(bytes, {211, 310}).events, ElementsAre("220 t:number value=3"));
+  EXPECT_THAT(Read(bytes, {210, 311}).events, SizeIs(3));
+}
+
+// Properties over every damage of one byte or of the length.
+
+std::vector<uint8_t> SmallTrace() {
+  return Join(
+      {PacketBuilder(1000, 2000, 0).NumberExtended(1100, 7).Text(1200, "abc", {1, 2}).Close(),
+       PacketBuilder(2000, 3000, 1).NumberExtended(2100, 8).Id(2500, 2).Close(),
+       PacketBuilder(3000, 4000, 2, 4).NumberExtended(3100, 9).Text(3900, "z").Close()});
+}
+
+TEST_F(SalvageTest, EveryPrefixGivesAPrefixOfTheEvents) {
+  const auto bytes = SmallTrace();
+  const ReadResult whole = Read(bytes);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    // A copy of exactly this size, so that a sanitizer sees every read behind its end.
+    const std::vector<uint8_t> prefix(bytes.begin(), bytes.begin() + static_cast<long>(length));
+    const ReadResult part = Read(prefix);
+    ASSERT_FALSE(part.failed);
+    ASSERT_LE(part.events.size(), whole.events.size());
+    EXPECT_TRUE(std::equal(part.events.begin(), part.events.end(), whole.events.begin()))
+        << "length " << length;
+    const bool at_boundary = length % 128 == 0;
+    EXPECT_TRUE(at_boundary || !part.losses.empty()) << "length " << length;
+  }
+}
+
+// A content size that is too small hides events, and nothing else in the packet contradicts it.
+bool IsContentSize(size_t byte) {
+  const size_t at = byte % 128;
+  return at >= PacketBuilder::kContentAt && at < PacketBuilder::kContentAt + 8;
+}
+
+TEST_F(SalvageTest, EveryFlippedBitIsSurvivedAndTold) {
+  const auto bytes = SmallTrace();
+  ASSERT_EQ(bytes.size(), 3 * 128u);
+  const ReadResult whole = Read(bytes);
+  const std::multiset<std::string> truth(whole.events.begin(), whole.events.end());
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    SCOPED_TRACE("bit " + std::to_string(bit % 8) + " of byte " + std::to_string(bit / 8));
+    std::vector<uint8_t> damaged = bytes;
+    damaged[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    const ReadResult result = Read(damaged);
+    ASSERT_FALSE(result.failed);
+    const std::multiset<std::string> found(result.events.begin(), result.events.end());
+    const auto missing = static_cast<size_t>(std::count_if(
+        truth.begin(), truth.end(), [&found](const std::string& e) { return !found.contains(e); }));
+    EXPECT_LE(missing, 2u) << "packets that were not touched are always whole";
+    const bool told = std::any_of(result.losses.begin(), result.losses.end(), [](const Loss& l) {
+      return l.reason != LossReason::kDiscardedEvents;
+    });
+    EXPECT_TRUE(told || result.events.size() >= whole.events.size() || IsContentSize(bit / 8));
+  }
+}
+
+}  // namespace
+}  // namespace syncline::ctf::testing
