@@ -56,18 +56,28 @@ std::string LttngHome(uint32_t uid) {
   return (control_block::RuntimeDirectory(uid, Variable("SYNCLINE_RUNTIME_DIR")) / "lttng").string();
 }
 
-// Makes the data directory and takes it; the descriptor holds the lock until the process ends.
-absl::Status TakeDataDirectory(const std::string& directory) {
+// Sees to it that nobody else can enter the data directory. An empty one, or one of an agent, is closed;
+// a directory that holds other things is left as it is and refused.
+absl::Status CloseDataDirectory(const std::string& directory) {
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   struct stat info;
   if (::stat(directory.c_str(), &info) != 0) {
     return ErrnoStatus(errno, absl::StrCat("Cannot look at \"", directory, "\""));
   }
-  if (info.st_uid != ::geteuid() || (info.st_mode & 0077) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("The data directory \"", directory,
-                     "\" must belong to this user with mode 0700: chmod 700 it, or give another"));
-  }
+  if (info.st_uid == ::geteuid() && (info.st_mode & 0077) == 0) return absl::OkStatus();
+  std::error_code error;
+  const bool ours = info.st_uid == ::geteuid() &&
+                    (std::filesystem::is_empty(directory, error) ||
+                     std::filesystem::exists(directory + "/agent.lock", error));
+  if (ours && ::chmod(directory.c_str(), 0700) == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("The data directory \"", directory,
+                   "\" must belong to this user with mode 0700: chmod 700 it, or give another"));
+}
+
+// Makes the data directory and takes it; the descriptor holds the lock until the process ends.
+absl::Status TakeDataDirectory(const std::string& directory) {
+  SYNCLINE_RETURN_IF_ERROR(CloseDataDirectory(directory));
   const std::string path = directory + "/agent.lock";
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", path, "\""));

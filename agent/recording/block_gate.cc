@@ -191,8 +191,12 @@ void BlockGate::TakeNewBlocks(uint32_t generation) {
 void BlockGate::RemoveDead(const std::vector<ProcessEntry>& processes) {
   for (auto it = members_.begin(); it != members_.end();) {
     const BlockId& id = it->first.second;
-    // Only in our own namespace does "not in /proc" mean "gone".
-    const bool gone = id.pid_namespace == own_pid_namespace_ && FindProcess(processes, id) == nullptr;
+    const auto block = it->second.Read();
+    // Only in our own namespace does "not in /proc" mean "gone". An earlier recording of these
+    // processes is over (we hold the lock) and has kept their names.
+    const bool gone =
+        (block.ok() && block->facts.state == control_block::ProcessState::kExited) ||
+        (id.pid_namespace == own_pid_namespace_ && FindProcess(processes, id) == nullptr);
     if (gone) it->second.Remove().IgnoreError();
     it = gone ? members_.erase(it) : std::next(it);
   }
@@ -233,10 +237,13 @@ uint32_t BlockGate::Arm() {
   TakeNewBlocks(0);
   RemoveDead(processes);
   uint32_t highest = 0;
-  for (const auto& [key, live] : members_) {
+  for (auto& [key, live] : members_) {
     const auto block = live.Read();
     if (!block.ok()) continue;
-    highest = std::max({highest, block->gate.generation, block->gate.generation_seen});
+    // The first write maps the page; and a gate that a killed agent left open is closed.
+    live.SetGeneration(0).IgnoreError();
+    highest = std::max({highest, block->gate.generation, block->gate.generation_seen,
+                        block->gate.recording_generation});
   }
   return highest + 1;
 }
@@ -265,7 +272,7 @@ GateMove BlockGate::Open(uint32_t generation) {
   {
     const std::lock_guard lock(mutex_);
     move = Write(generation);
-    opened_monotonic_ns_ = move.begin_monotonic_ns;
+    generation_ = generation;
   }
   watcher_ = std::jthread([this, generation](const std::stop_token& stop) {
     WatchLoop(stop, generation);
@@ -295,11 +302,11 @@ void BlockGate::CloseLeftover(uint32_t generation) {
   const std::lock_guard lock(mutex_);
   members_.clear();
   TakeNewBlocks(0);
-  opened_monotonic_ns_ = 0;
+  generation_ = generation;
   for (auto it = members_.begin(); it != members_.end();) {
     const auto block = it->second.Read();
     const bool ours = block.ok() && (block->gate.generation == generation ||
-                                     block->gate.generation_seen == generation);
+                                     block->gate.recording_generation == generation);
     if (ours && block->gate.generation == generation) it->second.SetGeneration(0).IgnoreError();
     it = ours ? std::next(it) : members_.erase(it);
   }
@@ -314,8 +321,7 @@ void BlockGate::WatchLoop(const std::stop_token& stop, uint32_t generation) {
 }
 
 bool BlockGate::OfThisRecording(const control_block::GateAnswer& answer) const {
-  return answer.on_monotonic_ns != 0 &&
-         static_cast<int64_t>(answer.on_monotonic_ns) >= opened_monotonic_ns_;
+  return answer.on_monotonic_ns != 0 && answer.recording_generation == generation_;
 }
 
 bool BlockGate::AllAnswered() {

@@ -57,7 +57,7 @@ class BlockGate : public Gate {
   std::filesystem::path DirectoryOf(uint32_t uid) const;
   // Opens the blocks that are not members yet; writes `generation` into them unless it is 0.
   void TakeNewBlocks(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops members and files of processes that are known to be gone.
+  // Drops members and files of processes that have ended.
   void RemoveDead(const std::vector<ProcessEntry>& processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   GateMove Write(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForAnswers();
@@ -72,7 +72,7 @@ class BlockGate : public Gate {
   std::condition_variable_any wake_;
   std::map<MemberKey, control_block::LiveBlock> members_ ABSL_GUARDED_BY(mutex_);
   std::vector<int> locks_ ABSL_GUARDED_BY(mutex_);
-  int64_t opened_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the recording in hand, also after Close
   uint64_t own_pid_namespace_ = 0;
   std::jthread watcher_;  // last: it uses the others
 };

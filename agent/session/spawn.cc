@@ -44,9 +44,9 @@ void SetAttributes(posix_spawnattr_t* attributes) {
   sigfillset(&defaults);
   posix_spawnattr_setsigmask(attributes, &none);
   posix_spawnattr_setsigdefault(attributes, &defaults);
-  posix_spawnattr_setpgroup(attributes, 0);
+  // A session of its own: who ends the agent's session must not take its helpers away before it.
   posix_spawnattr_setflags(attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
 }
 
 void SetFileActions(const SpawnOptions& options, posix_spawn_file_actions_t* actions) {

@@ -21,7 +21,7 @@ struct SpawnOptions {
   int pass_as_output = -1;                          // becomes its standard output and error
 };
 
-// The child runs in a process group of its own, with no signal blocked.
+// The child runs in a session of its own, with no signal blocked.
 absl::StatusOr<pid_t> Spawn(const SpawnOptions& options);
 
 // Waits up to `limit_ms`, then kills. The exit code, 128 + signal, or DeadlineExceeded.

@@ -1,0 +1,384 @@
+#include "agent/probe/udp/endpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/probe/udp/fake_network.h"
+#include "agent/probe/udp/packet.h"
+
+namespace syncline::probe {
+namespace {
+
+using clocksync::ProbeSample;
+using clocksync::StampSource;
+using ::testing::HasSubstr;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr uint64_t kPlan = 42;
+
+ProbeKey TestKey() {
+  ProbeKey key;
+  for (size_t i = 0; i < key.size(); ++i) key[i] = static_cast<uint8_t>(i * 7 + 1);
+  return key;
+}
+
+// Host 1 probes host 2, whose RAW clock is an hour ahead and 100 ppm fast.
+class EndpointTest : public ::testing::Test {
+ protected:
+  EndpointTest() : local_(network_.AddHost()), remote_(network_.AddHost()) {
+    local_->raw_offset_ns = 7 * kSecond;
+    remote_->raw_offset_ns = 3600 * kSecond;
+    remote_->raw_rate_ppb = 100'000;
+    plan_.plan_id = kPlan;
+    plan_.key = TestKey();
+    plan_.seed = 5;
+  }
+
+  void Begin() {
+    plan_.edges = {{.edge_id = 9, .initiator = true, .peer = "b", .address = remote_->address()}};
+    ASSERT_TRUE(local_->endpoint().AddPlan(plan_).ok());
+    plan_.edges = {{.edge_id = 9, .initiator = false, .peer = "a"}};
+    ASSERT_TRUE(remote_->endpoint().AddPlan(plan_).ok());
+  }
+
+  // Every stamp keeps the soundness rule against the true times. How far off the worst is, ns.
+  int64_t ExpectSound() const {
+    int64_t worst = 0;
+    for (const EdgeSample& sample : local_->samples()) {
+      // The exchange is the one whose request left last before t1 and not after it.
+      const ProbeSample& s = sample.sample;
+      bool found = false;
+      for (const auto& [sequence, truth] : network_.truths()) {
+        if (truth.response_came_ns == 0) continue;
+        const int64_t slack[] = {local_->RawAt(truth.request_left_ns) - s.t1_local_ns,
+                                 s.t2_remote_ns - remote_->RawAt(truth.request_came_ns),
+                                 remote_->RawAt(truth.response_left_ns) - s.t3_remote_ns,
+                                 s.t4_local_ns - local_->RawAt(truth.response_came_ns)};
+        const int64_t off = *std::max_element(std::begin(slack), std::end(slack));
+        if (std::any_of(std::begin(slack), std::end(slack),
+                        [](int64_t x) { return std::abs(x) > 40'000; })) {
+          continue;  // another exchange: they are at least 50 us apart
+        }
+        found = true;
+        worst = std::max(worst, off);
+        for (int64_t x : slack) EXPECT_GE(x, 0) << "exchange " << sequence;
+      }
+      EXPECT_TRUE(found) << "no exchange fits the sample at " << s.t1_local_ns;
+    }
+    return worst;
+  }
+
+  size_t CountSource(StampSource source) const {
+    return static_cast<size_t>(
+        std::count_if(local_->samples().begin(), local_->samples().end(),
+                      [&](const EdgeSample& s) { return s.sample.source == source; }));
+  }
+  EdgeStatus LocalStatus() { return local_->endpoint().Status().front(); }
+
+  FakeNetwork network_;
+  FakeHost* local_;
+  FakeHost* remote_;
+  ProbePlan plan_;
+};
+
+TEST_F(EndpointTest, KernelStampsAreSoundAndTight) {
+  Begin();
+  network_.Run(3 * kSecond);
+  // Bursts of 8 at 10 Hz; the last exchange is reported by the next burst only.
+  EXPECT_GE(local_->samples().size(), 27u * 8);
+  EXPECT_LE(local_->samples().size(), 33u * 8);
+  EXPECT_EQ(CountSource(StampSource::kKernel), local_->samples().size());
+  EXPECT_LE(ExpectSound(), 60);  // the bracket of 40 ns and the drift of the wall clock
+  EXPECT_EQ(LocalStatus().rung, StampSource::kKernel);
+  EXPECT_FALSE(LocalStatus().silent);
+}
+
+TEST_F(EndpointTest, BothEndsGetTheSameSamples) {
+  Begin();
+  network_.Run(1 * kSecond);
+  ASSERT_FALSE(local_->samples().empty());
+  ASSERT_NEAR(static_cast<double>(local_->samples().size()),
+              static_cast<double>(remote_->samples().size()), 2);
+  std::set<int64_t> theirs;
+  for (const EdgeSample& s : remote_->samples()) theirs.insert(s.sample.t3_remote_ns);
+  size_t both = 0;
+  for (const EdgeSample& s : local_->samples()) both += theirs.count(s.sample.t3_remote_ns);
+  EXPECT_GE(both + 2, local_->samples().size());
+}
+
+// The models must not depend on what the wall clock says, only on how it runs.
+TEST(EndpointWallClock, AConstantShiftChangesNothing) {
+  std::vector<std::vector<int64_t>> runs;
+  for (const int64_t shift : {int64_t{0}, 86'400 * kSecond, -1'234'567'891'234'567}) {
+    FakeNetwork network(3);
+    FakeHost* a = network.AddHost();
+    FakeHost* b = network.AddHost();
+    a->wall_at_zero_ns += shift;
+    b->wall_at_zero_ns -= shift / 3;
+    ProbePlan plan{.plan_id = kPlan, .key = TestKey()};
+    plan.edges = {{.edge_id = 1, .initiator = true, .peer = "b", .address = b->address()}};
+    ASSERT_TRUE(a->endpoint().AddPlan(plan).ok());
+    plan.edges[0].initiator = false;
+    ASSERT_TRUE(b->endpoint().AddPlan(plan).ok());
+    network.Run(2 * kSecond);
+    std::vector<int64_t> stamps;
+    for (const EdgeSample& s : a->samples()) {
+      EXPECT_EQ(s.sample.source, StampSource::kKernel);
+      stamps.insert(stamps.end(), {s.sample.t1_local_ns, s.sample.t2_remote_ns,
+                                   s.sample.t3_remote_ns, s.sample.t4_local_ns});
+    }
+    runs.push_back(stamps);
+  }
+  ASSERT_GT(runs[0].size(), 400u);
+  EXPECT_EQ(runs[0], runs[1]);
+  EXPECT_EQ(runs[0], runs[2]);
+}
+
+TEST_F(EndpointTest, StepsOfTheWallClockAreSound) {
+  for (const bool told : {true, false}) {
+    SCOPED_TRACE(told ? "told by the kernel" : "found out");
+    FakeHost* hosts[] = {local_, remote_};
+    for (FakeHost* host : hosts) {
+      host->kernel_tells_of_steps = told;
+      // Some of them inside a burst, both ways, down to what the brackets can just see.
+      for (int i = 0; i < 300; ++i) {
+        const int64_t size = network_.random().Between(100, 10) + 100 * (1 << (i % 14));
+        host->wall_steps_ns.emplace_back(network_.now_ns() + i * 9'973'111,
+                                         i % 2 == 0 ? size : -size);
+      }
+    }
+    if (told) Begin();
+    network_.Run(3 * kSecond);
+    ExpectSound();
+    const ProbeCounters& counters = local_->endpoint().counters();
+    EXPECT_GT(told ? counters.wall_steps : counters.wall_contradictions, 0u);
+  }
+  EXPECT_GT(CountSource(StampSource::kKernel), 100u);
+}
+
+TEST_F(EndpointTest, SlewsOfTheWallClockAreSound) {
+  const int64_t begin = network_.now_ns();
+  for (FakeHost* host : {local_, remote_}) {
+    host->wall_rates_ppb = {{0, 0},
+                            {begin + 500 * kMs, 500'000},
+                            {begin + 1000 * kMs, -500'000},
+                            {begin + 1500 * kMs, 100'000'000},
+                            {begin + 2000 * kMs, -100'000'000}};
+  }
+  Begin();
+  network_.Run(3 * kSecond);
+  EXPECT_GE(CountSource(StampSource::kKernel), 200u);
+  ExpectSound();
+}
+
+TEST_F(EndpointTest, FallsToSpinningWithoutTransmitStampsAndClimbsAgain) {
+  local_->transmit_stamps = false;
+  Begin();
+  network_.Run(3 * kSecond);
+  EXPECT_EQ(LocalStatus().rung, StampSource::kUserSpin);
+  EXPECT_THAT(LocalStatus().reason, HasSubstr("no TX stamps within 200 ms from eth0"));
+  EXPECT_GT(local_->endpoint().counters().transmit_stamps_missing, 0u);
+  EXPECT_EQ(CountSource(StampSource::kKernel), 0u);
+  EXPECT_GT(CountSource(StampSource::kUserSpin), 150u);
+  ExpectSound();
+
+  local_->transmit_stamps = true;
+  network_.Run(3 * kSecond);
+  EXPECT_EQ(LocalStatus().rung, StampSource::kKernel);
+  EXPECT_GT(CountSource(StampSource::kKernel), 150u);
+}
+
+TEST_F(EndpointTest, FallsToBlockingWhereSpinningIsNotAllowed) {
+  local_->receive_stamps = false;
+  plan_.spin_allowed = false;
+  Begin();
+  network_.Run(3 * kSecond);
+  EXPECT_EQ(LocalStatus().rung, StampSource::kUserBlocking);
+  EXPECT_THAT(LocalStatus().reason, HasSubstr("RX stamps"));
+  EXPECT_THAT(LocalStatus().reason, HasSubstr("not allowed"));
+  EXPECT_EQ(CountSource(StampSource::kUserBlocking), local_->samples().size());
+  EXPECT_GT(local_->samples().size(), 150u);
+  EXPECT_LE(local_->endpoint().spin_until_raw_ns(), 0);
+  ExpectSound();
+}
+
+TEST_F(EndpointTest, LateTransmitStampsAreWaitedForButNotForEver) {
+  local_->transmit_stamp_delay_ns = 50 * kMs;
+  Begin();
+  network_.Run(2 * kSecond);
+  EXPECT_EQ(CountSource(StampSource::kKernel), local_->samples().size());
+  EXPECT_GT(local_->samples().size(), 100u);
+  EXPECT_LE(ExpectSound(), 26'100);  // a stamp that is read 50 ms later is mapped 26 us wide
+
+  local_->transmit_stamp_delay_ns = 300 * kMs;
+  network_.Run(3 * kSecond);
+  EXPECT_GT(local_->endpoint().counters().transmit_stamps_late, 0u);
+  EXPECT_EQ(LocalStatus().rung, StampSource::kUserSpin);
+  EXPECT_GT(CountSource(StampSource::kUserSpin), 50u);
+}
+
+TEST_F(EndpointTest, SurvivesLossDuplicatesAndReordering) {
+  network_.wire = [this](const FakeNetwork::Datagram& datagram) {
+    const uint64_t luck = network_.random().Next() % 10;
+    if (luck < 3) return std::vector<FakeNetwork::Datagram>{};
+    return std::vector<FakeNetwork::Datagram>(luck < 5 ? 2 : 1, datagram);
+  };
+  network_.delay = [this](const FakeHost&) { return network_.random().Between(10'000, 900'000); };
+  Begin();
+  network_.Run(5 * kSecond);
+  EXPECT_GT(local_->samples().size(), 100u);
+  EXPECT_GT(local_->endpoint().counters().replayed, 0u);
+  EXPECT_GT(remote_->endpoint().counters().replayed, 0u);
+  for (const EdgeSample& s : local_->samples()) {
+    EXPECT_EQ(s.sample.source, StampSource::kKernel);
+    // The drift of 100 ppm over these seconds is inside.
+    const int64_t truth = remote_->RawAt(s.sample.t1_local_ns - local_->raw_offset_ns) -
+                          s.sample.t1_local_ns;
+    EXPECT_GE(s.sample.t2_remote_ns - s.sample.t1_local_ns, truth);
+    EXPECT_LE(s.sample.t3_remote_ns - s.sample.t4_local_ns, truth + 1000);
+  }
+}
+
+TEST_F(EndpointTest, DropsWhatIsForgedReplayedOrOfTheWrongSize) {
+  FakeNetwork::Datagram request;
+  network_.wire = [&](const FakeNetwork::Datagram& datagram) {
+    const auto packet = DecodePacket(datagram);
+    if (packet && packet->kind == ProbePacket::Kind::kRequest) request = datagram;
+    return std::vector<FakeNetwork::Datagram>{datagram};
+  };
+  Begin();
+  network_.Run(500 * kMs);
+  ASSERT_EQ(request.size(), kPacketBytes);
+  const auto stranger = *Address::Parse("10.0.0.99:666");
+  network_.wire = [](const FakeNetwork::Datagram&) { return std::vector<FakeNetwork::Datagram>{}; };
+  local_->endpoint().RemovePlan(kPlan);
+  const ProbeCounters before = remote_->endpoint().counters();
+
+  // As it was; with each byte changed; too short; too long; empty.
+  network_.Inject(request, stranger, remote_->address());
+  for (size_t i = 0; i < request.size(); ++i) {
+    FakeNetwork::Datagram changed = request;
+    changed[i] ^= 0x10;
+    network_.Inject(changed, stranger, remote_->address());
+  }
+  for (const size_t size : {size_t{0}, size_t{1}, kPacketBytes - 1, kPacketBytes + 1, size_t{9000}}) {
+    FakeNetwork::Datagram changed = request;
+    changed.resize(size);
+    network_.Inject(changed, stranger, remote_->address());
+  }
+  network_.Run(50 * kMs);
+
+  const ProbeCounters after = remote_->endpoint().counters();
+  EXPECT_EQ(after.packets_received - before.packets_received, 1 + kPacketBytes + 5);
+  EXPECT_EQ(after.replayed - before.replayed, 1u);
+  EXPECT_EQ(after.wrong_size - before.wrong_size, 5u);
+  const uint64_t dropped = (after.forged - before.forged) + (after.malformed - before.malformed) +
+                           (after.unknown_plan - before.unknown_plan);
+  EXPECT_EQ(dropped, kPacketBytes);
+  EXPECT_GT(after.forged - before.forged, 40u);
+  EXPECT_EQ(after.packets_sent, before.packets_sent) << "a dropped packet was answered";
+}
+
+TEST_F(EndpointTest, DropsPacketsUnderAnotherKeyAndReplayedAnswers) {
+  FakeNetwork::Datagram response;
+  network_.wire = [&](const FakeNetwork::Datagram& datagram) {
+    const auto packet = DecodePacket(datagram);
+    if (packet && packet->kind == ProbePacket::Kind::kResponse) response = datagram;
+    return std::vector<FakeNetwork::Datagram>{datagram};
+  };
+  Begin();
+  network_.Run(500 * kMs);
+  const size_t samples = local_->samples().size();
+  const uint64_t replayed = local_->endpoint().counters().replayed;
+  network_.Inject(response, remote_->address(), local_->address());
+  network_.Run(1 * kMs);
+  EXPECT_EQ(local_->endpoint().counters().replayed, replayed + 1);
+  EXPECT_EQ(local_->samples().size(), samples);
+
+  ProbeKey wrong = TestKey();
+  wrong[31] ^= 1;
+  auto packet = *DecodePacket(response);
+  packet.sequence += 1;
+  PacketBytes bytes = EncodePacket(packet);
+  PacketSealer(wrong).Seal(&bytes);
+  network_.Inject({bytes.begin(), bytes.end()}, remote_->address(), local_->address());
+  network_.Run(1 * kMs);
+  EXPECT_EQ(local_->endpoint().counters().forged, 1u);
+}
+
+TEST_F(EndpointTest, NeverAnswersWithMoreThanItGot) {
+  Begin();
+  network_.Run(500 * kMs);
+  ASSERT_GT(network_.datagrams().size(), 50u);
+  for (const auto& datagram : network_.datagrams()) EXPECT_EQ(datagram.size(), kPacketBytes);
+  EXPECT_LE(remote_->endpoint().counters().packets_sent,
+            remote_->endpoint().counters().packets_received);
+}
+
+TEST_F(EndpointTest, SaysThatNobodyAnswers) {
+  Begin();
+  network_.Run(1 * kSecond);
+  network_.wire = [](const FakeNetwork::Datagram&) { return std::vector<FakeNetwork::Datagram>{}; };
+  network_.Run(8 * kSecond);
+  EXPECT_TRUE(LocalStatus().silent);
+  EXPECT_THAT(LocalStatus().silence, HasSubstr("no answer from b (UDP 10.0.0.2:7611)"));
+  EXPECT_THAT(LocalStatus().silence, HasSubstr("UDP blocked"));
+  EXPECT_TRUE(remote_->endpoint().Status().front().silent);
+  network_.wire = [](const FakeNetwork::Datagram& d) { return std::vector<FakeNetwork::Datagram>{d}; };
+  network_.Run(2 * kSecond);
+  EXPECT_FALSE(LocalStatus().silent);
+}
+
+TEST_F(EndpointTest, GoesOnAfterSendsThatFail) {
+  Begin();
+  network_.Run(1 * kSecond);
+  const size_t before = local_->samples().size();
+  local_->send_fails = true;
+  network_.Run(1 * kSecond);
+  EXPECT_GT(local_->endpoint().counters().send_failures, 10u);
+  EXPECT_LE(local_->samples().size(), before + 1);
+  local_->send_fails = false;
+  network_.Run(1 * kSecond);
+  EXPECT_GT(local_->samples().size(), before + 60);
+}
+
+TEST_F(EndpointTest, ProbesSlowlyAfterTheBeginningAndFastWhenHurried) {
+  plan_.schedule.fast_at_start_ns = 2 * kSecond;
+  Begin();
+  network_.Run(2 * kSecond);
+  const uint64_t fast = LocalStatus().exchanges;
+  EXPECT_NEAR(static_cast<double>(fast), 160, 20);
+  network_.Run(10 * kSecond);
+  const uint64_t slow = LocalStatus().exchanges - fast;
+  EXPECT_NEAR(static_cast<double>(slow), 80, 16);
+  local_->endpoint().Hurry(kPlan, 2 * kSecond);
+  network_.Run(2 * kSecond);
+  EXPECT_NEAR(static_cast<double>(LocalStatus().exchanges - fast - slow), 160, 20);
+}
+
+TEST_F(EndpointTest, PlansAreCheckedAndRemoved) {
+  Begin();
+  EXPECT_EQ(local_->endpoint().AddPlan(plan_).code(), absl::StatusCode::kAlreadyExists);
+  ProbePlan twice = plan_;
+  twice.plan_id = 43;
+  twice.edges = {plan_.edges[0], plan_.edges[0]};
+  EXPECT_EQ(local_->endpoint().AddPlan(twice).code(), absl::StatusCode::kInvalidArgument);
+  twice.edges = {{.edge_id = 1, .initiator = true, .peer = "nowhere"}};
+  EXPECT_EQ(local_->endpoint().AddPlan(twice).code(), absl::StatusCode::kInvalidArgument);
+
+  local_->endpoint().RemovePlan(kPlan);
+  EXPECT_TRUE(local_->endpoint().Status().empty());
+  const uint64_t sent = local_->endpoint().counters().packets_sent;
+  network_.Run(1 * kSecond);
+  EXPECT_EQ(local_->endpoint().counters().packets_sent, sent);
+}
+
+}  // namespace
+}  // namespace syncline::probe
