@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/status.h"
 
 namespace syncline::timeline {
@@ -205,6 +206,10 @@ Loss NodeBuilder::Bounded(Loss loss) const {
   if (unknown || loss.begin_ns == kUnknownLo) loss.begin_ns = known.begin_ns;
   if (unknown || loss.end_ns == kUnknownHi) loss.end_ns = known.end_ns;
   loss.end_ns = std::max(loss.begin_ns, loss.end_ns);
+  if (!node_.root.empty()) {
+    loss.source = absl::StrReplaceAll(loss.source, {{node_.root + "/", ""}});
+    loss.detail = absl::StrReplaceAll(loss.detail, {{node_.root + "/", ""}});
+  }
   return loss;
 }
 
@@ -212,10 +217,10 @@ void NodeBuilder::AddLoss(const Loss& loss, bool draw_on_node) {
   const Loss whole = Bounded(loss);
   const TimelineTime begin = At(whole.begin_ns).timeline;
   const TimelineTime end = std::max(begin, At(whole.end_ns).timeline);
-  const auto [entry, inserted] = losses_.try_emplace({loss.source, loss.reason});
+  const auto [entry, inserted] = losses_.try_emplace({whole.source, whole.reason});
   LossTotal& total = entry->second;
   if (inserted) {
-    total = {loss.reason, loss.source, loss.detail, 1, loss.count, begin, end};
+    total = {whole.reason, whole.source, whole.detail, 1, whole.count, begin, end};
   } else {
     ++total.intervals;
     if (total.count.has_value() && loss.count.has_value()) {

@@ -59,6 +59,8 @@ struct ClockInterval {
 
 struct NodeInput {
   std::string name;
+  // Paths in losses are shown relative to it: what is exported must not depend on where it lies.
+  std::string root;
   std::vector<TraceReader*> readers;  // outlive the builder
   Placement* placement = nullptr;     // of the readers' clock; outlives the builder
   std::vector<KnownProcess> processes;

@@ -250,15 +250,17 @@ void PerfettoSink::PutText(std::string_view key, std::string_view value, ProtoWr
   event->Message(event::kAnnotation, annotation);
 }
 
+// On the node's or process's own track: a thread's track holds what the thread did and nothing else.
 void PerfettoSink::WriteFacts(const timeline::Track& track, const KnownTrack& known) {
-  if (track.facts.empty() && track.tid == 0) return;
+  const bool is_thread = track.kind == TrackKind::kThread && track.tid != 0;
+  if (track.facts.empty() && !is_thread) return;
   ProtoWriter event;
   event.Varint(event::kType, static_cast<uint64_t>(EventType::kInstant));
-  event.Bytes(event::kName, "facts");
+  event.Bytes(event::kName, is_thread ? "thread " + track.name : "facts");
   event.Bytes(event::kCategory, "facts");
   for (const auto& [key, value] : track.facts) PutText(key, value, &event);
-  if (track.tid != 0) PutText("tid", absl::StrCat(track.tid), &event);
-  WriteEvent(&SequenceOf(known.uuid), FileTime(options_.facts_time), event);
+  if (is_thread) PutText("tid", absl::StrCat(track.tid), &event);
+  WriteEvent(&SequenceOf(known.process_uuid), FileTime(options_.facts_time), event);
 }
 
 void PerfettoSink::PutName(Sequence* sequence, timeline::TextId name, ProtoWriter* event) {

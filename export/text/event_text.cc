@@ -110,6 +110,9 @@ const char* ScopeKey(FieldScope scope) {
 // Each run of values of one scope, in braces.
 void AppendScopes(const EventView& event, Style style, std::string* out) {
   size_t i = 0;
+  const bool has_payload =
+      !event.values.empty() && event.values.back().field->scope == FieldScope::kPayload;
+  if (style == Style::kJson && !has_payload) out->append(",\"fields\":{}");
   while (i < event.values.size()) {
     const FieldScope scope = event.values[i].field->scope;
     if (style == Style::kJson) {

@@ -1,0 +1,241 @@
+#include "analysis/analyse.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace syncline::analysis {
+namespace {
+
+using timeline::Interval;
+using timeline::NodeResult;
+using timeline::ProcessResult;
+
+Interval WindowOf(const AnalyseInput& input) {
+  if (input.window.has_value()) return *input.window;
+  std::optional<Interval> seen;
+  for (size_t i = 0; i < input.nodes.size(); ++i) {
+    if (!input.nodes[i].seen.has_value()) continue;
+    timeline::Placement& placement = *input.facts[i].placement;
+    const TimelineTime begin = placement.At(input.nodes[i].seen->begin_ns);
+    const TimelineTime end = placement.At(input.nodes[i].seen->end_ns);
+    if (!seen.has_value()) seen = Interval{begin, end};
+    seen->begin = std::min(seen->begin, begin);
+    seen->end = std::max(seen->end, end);
+  }
+  return seen.value_or(Interval{});
+}
+
+ProcessReport OfProcess(const ProcessResult& process, timeline::Placement* placement,
+                        const Interval& window) {
+  ProcessReport report;
+  report.name = process.name;
+  report.command_line = process.command_line;
+  report.job = process.job;
+  report.role = process.role;
+  report.pid = process.key.pid;
+  report.rank = process.rank;
+  report.end_known = process.end_known;
+  report.events = process.found_events;
+  report.counted_events = process.counted_events;
+  report.lost = process.counted_lost;
+  report.cost_ns = process.cost_ns;
+  report.threads = process.threads;
+  for (const timeline::ClockInterval& interval : process.coverage) {
+    const TimelineTime begin = std::max(placement->At(interval.begin_ns), window.begin);
+    const TimelineTime end = std::min(placement->At(interval.end_ns), window.end);
+    if (begin >= end) continue;
+    report.covered_ns += end.ns - begin.ns;
+    if (!report.covered_begin.has_value()) report.covered_begin = begin;
+    report.covered_end = end;
+  }
+  report.missing_ns = std::max<int64_t>(0, window.end.ns - window.begin.ns - report.covered_ns);
+  return report;
+}
+
+// How far the wall clocks of two nodes disagree at one instant: wall(b) - wall(a), less what really lies
+// between the two readings.
+std::optional<DurationEstimate> WallError(const AnalyseInput& input, uint32_t a, uint32_t b,
+                                          TimelineTime at) {
+  if (input.model == nullptr) return std::nullopt;
+  const NodeFacts& facts_a = input.facts[a];
+  const NodeFacts& facts_b = input.facts[b];
+  if (!facts_a.wall_offset_ns.has_value() || !facts_b.wall_offset_ns.has_value()) {
+    return std::nullopt;
+  }
+  const NodeTime time_a{facts_a.placement->clock(), facts_a.placement->ClockNs(at)};
+  const NodeTime time_b{facts_b.placement->clock(), facts_b.placement->ClockNs(at)};
+  const int64_t wall_ns =
+      (time_b.ns + *facts_b.wall_offset_ns) - (time_a.ns + *facts_a.wall_offset_ns);
+  const DurationEstimate truth = input.model->Difference(time_a, time_b);
+  DurationEstimate error;
+  error.est_ns = wall_ns - truth.est_ns;
+  if (truth.bounded()) {
+    error.lo_ns = wall_ns - truth.hi_ns;
+    error.hi_ns = wall_ns - truth.lo_ns;
+  }
+  return error;
+}
+
+NodeReport OfNode(const AnalyseInput& input, uint32_t index, const Interval& window) {
+  const NodeResult& node = input.nodes[index];
+  const NodeFacts& facts = input.facts[index];
+  const TimelineTime middle{window.begin.ns + (window.end.ns - window.begin.ns) / 2};
+  NodeReport report;
+  report.name = node.name;
+  report.role = facts.role;
+  report.state = facts.state;
+  report.failure = facts.failure;
+  report.streams = node.streams;
+  report.events = node.events;
+  report.foreign_events = node.foreign_events;
+  report.undecodable_events = node.undecodable_events;
+  report.losses = node.losses;
+  if (input.model != nullptr && facts.gate_opened.has_value() && input.start_requested.has_value()) {
+    report.start_skew = input.model->Difference(*input.start_requested, *facts.gate_opened);
+  }
+  if (input.model != nullptr && facts.gate_closed.has_value() && input.stop_requested.has_value()) {
+    report.stop_skew = input.model->Difference(*input.stop_requested, *facts.gate_closed);
+  }
+  report.bound_ns = facts.placement->BoundNs(facts.placement->ClockNs(middle));
+  if (input.reference.has_value() && *input.reference != index) {
+    report.wall_error = WallError(input, *input.reference, index, middle);
+  }
+  for (const ProcessResult& process : node.processes) {
+    report.processes.push_back(OfProcess(process, facts.placement, window));
+  }
+  return report;
+}
+
+void FillStatistics(StepSeries* series) {
+  std::vector<int64_t> lengths;
+  for (const Step& step : series->steps) lengths.push_back(step.end.ns - step.begin.ns);
+  if (lengths.empty()) return;
+  std::sort(lengths.begin(), lengths.end());
+  series->min_ns = lengths.front();
+  series->median_ns = lengths[lengths.size() / 2];
+  series->max_ns = lengths.back();
+  series->mean_ns = std::accumulate(lengths.begin(), lengths.end(), int64_t{0}) /
+                    static_cast<int64_t>(lengths.size());
+}
+
+// The step during which `time` lies, the pause behind a step belonging to it; -1 before the first and
+// after the last.
+int64_t StepAt(const std::vector<Step>& steps, TimelineTime time) {
+  const auto after = std::upper_bound(
+      steps.begin(), steps.end(), time,
+      [](TimelineTime instant, const Step& step) { return instant < step.begin; });
+  const int64_t index = (after - steps.begin()) - 1;
+  if (index + 1 == static_cast<int64_t>(steps.size()) && time >= steps.back().end) return -1;
+  return index;
+}
+
+struct Building {
+  StepGroup group;
+  NodeTime node_begin;
+  NodeTime node_end;
+};
+
+StepGroup::Inside Decide(const clocksync::ClockModel* model, const Step& step,
+                         const Building& group) {
+  if (model == nullptr) return StepGroup::Inside::kUndecided;
+  const Ordering begin = model->Order(step.node_begin, group.node_begin);
+  const Ordering end = model->Order(group.node_end, step.node_end);
+  if (begin == Ordering::kAfter || end == Ordering::kAfter) return StepGroup::Inside::kNo;
+  if (begin == Ordering::kBefore && end == Ordering::kBefore) return StepGroup::Inside::kYes;
+  return StepGroup::Inside::kUndecided;
+}
+
+GroupSeries GroupsOf(const AnalyseInput& input, const StepSeries& main, uint32_t node,
+                     const std::vector<Cluster>& clusters, TimelineTime middle) {
+  GroupSeries series;
+  series.node = node;
+  std::vector<Building> groups;
+  for (const Cluster& cluster : clusters) {
+    const TimelineTime centre{cluster.begin.ns + (cluster.end.ns - cluster.begin.ns) / 2};
+    const int64_t step = StepAt(main.steps, centre);
+    if (step < 0) continue;
+    if (groups.empty() || groups.back().group.step != static_cast<uint32_t>(step)) {
+      StepGroup group;
+      group.step = static_cast<uint32_t>(step);
+      group.begin = cluster.begin;
+      group.end = cluster.end;
+      groups.push_back({group, cluster.node_begin, cluster.node_end});
+    }
+    Building& last = groups.back();
+    last.group.tasks += cluster.tasks;
+    if (cluster.end > last.group.end) {
+      last.group.end = cluster.end;
+      last.node_end = cluster.node_end;
+    }
+  }
+  series.wall_shift = WallError(input, main.node, node, middle);
+  for (Building& building : groups) {
+    StepGroup& group = building.group;
+    group.inside = Decide(input.model, main.steps[group.step], building);
+    series.inside += group.inside == StepGroup::Inside::kYes ? 1 : 0;
+    series.outside += group.inside == StepGroup::Inside::kNo ? 1 : 0;
+    series.undecided += group.inside == StepGroup::Inside::kUndecided ? 1 : 0;
+    if (series.wall_shift.has_value()) {
+      const TimelineTime moved{group.begin.ns + (group.end.ns - group.begin.ns) / 2 +
+                               series.wall_shift->est_ns};
+      if (StepAt(main.steps, moved) != group.step) ++series.moved_by_wall_clock;
+    }
+    series.groups.push_back(group);
+  }
+  return series;
+}
+
+void FillCommonCoverage(Report* report) {
+  std::optional<TimelineTime> begin;
+  std::optional<TimelineTime> end;
+  for (const NodeReport& node : report->nodes) {
+    for (const ProcessReport& process : node.processes) {
+      if (!process.covered_begin.has_value()) continue;
+      begin = begin.has_value() ? std::max(*begin, *process.covered_begin) : process.covered_begin;
+      end = end.has_value() ? std::min(*end, *process.covered_end) : process.covered_end;
+    }
+  }
+  if (!begin.has_value() || *begin >= *end) return;
+  report->common_begin = begin;
+  report->common_end = end;
+}
+
+}  // namespace
+
+Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
+  Report report;
+  const Interval window = WindowOf(input);
+  const TimelineTime middle{window.begin.ns + (window.end.ns - window.begin.ns) / 2};
+  report.window_begin = window.begin;
+  report.window_end = window.end;
+  for (uint32_t i = 0; i < input.nodes.size(); ++i) {
+    report.nodes.push_back(OfNode(input, i, window));
+    report.events += input.nodes[i].events;
+    report.incomplete = report.incomplete || !input.nodes[i].losses.empty() ||
+                        input.nodes[i].undecodable_events > 0;
+  }
+  if (input.reference.has_value()) report.reference = input.nodes[*input.reference].name;
+  FillCommonCoverage(&report);
+  for (SummarySink::Total& total : summary.TakeTotals()) {
+    total.total.node = report.nodes[total.node].name;
+    report.tasks.push_back(std::move(total.total));
+  }
+  for (SummarySink::Series& series : summary.TakeSteps()) {
+    FillStatistics(&series.series);
+    report.steps.push_back(std::move(series.series));
+  }
+  if (report.steps.empty()) return report;
+  const StepSeries& main = report.steps.front();
+  for (const auto& [node, busy] : summary.busy()) {
+    const bool marks_steps =
+        std::any_of(report.steps.begin(), report.steps.end(),
+                    [node = node](const StepSeries& series) { return series.node == node; });
+    if (marks_steps) continue;
+    GroupSeries groups = GroupsOf(input, main, node, busy.clusters(), middle);
+    if (!groups.groups.empty()) report.groups.push_back(std::move(groups));
+  }
+  return report;
+}
+
+}  // namespace syncline::analysis

@@ -1,0 +1,45 @@
+// From what the builder and the summary found to a report. Pure.
+#ifndef SYNCLINE_ANALYSIS_ANALYSE_H_
+#define SYNCLINE_ANALYSIS_ANALYSE_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/report.h"
+#include "analysis/summary_sink.h"
+#include "clocksync/clock_model.h"
+#include "timeline/builder.h"
+#include "timeline/node_input.h"
+#include "timeline/placement.h"
+
+namespace syncline::analysis {
+
+// One node, beside its NodeResult.
+struct NodeFacts {
+  std::string role;
+  std::string state;
+  std::string failure;
+  timeline::Placement* placement = nullptr;
+  std::optional<NodeTime> gate_opened;        // MONOTONIC_RAW
+  std::optional<NodeTime> gate_closed;
+  std::optional<int64_t> wall_offset_ns;      // REALTIME - trace clock, as the tracer sampled it
+};
+
+struct AnalyseInput {
+  std::span<const timeline::NodeResult> nodes;
+  std::span<const NodeFacts> facts;           // beside `nodes`
+  const clocksync::ClockModel* model = nullptr;  // nullptr: nothing across nodes can be said
+  std::optional<uint32_t> reference;          // index into `nodes`
+  std::optional<timeline::Interval> window;
+  std::optional<NodeTime> start_requested;    // the same instants as the window's ends, in the
+  std::optional<NodeTime> stop_requested;     // reference's clock
+};
+
+// Fills all of the report but its head (recording id, complaints), which the caller knows.
+Report Analyse(const AnalyseInput& input, const SummarySink& summary);
+
+}  // namespace syncline::analysis
+
+#endif  // SYNCLINE_ANALYSIS_ANALYSE_H_

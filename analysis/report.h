@@ -1,0 +1,131 @@
+// What a recording says, as plain values: the analysis fills them, export/report prints them.
+//
+// Every statement across nodes carries {est, lo, hi} from the clock model's Difference; what cannot be
+// decided is said to be undecided. Thread-safety: plain values.
+#ifndef SYNCLINE_ANALYSIS_REPORT_H_
+#define SYNCLINE_ANALYSIS_REPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/time.h"
+#include "timeline/node_input.h"
+
+namespace syncline::analysis {
+
+struct ProcessReport {
+  std::string name;                 // "worker-0 · rank 1 · python train.py"
+  std::string command_line;
+  std::string job;
+  std::string role;
+  int32_t pid = 0;
+  int32_t rank = -1;
+  // Sum of the coverage intervals inside the window, and of what is missing of it, ns.
+  int64_t covered_ns = 0;
+  int64_t missing_ns = 0;
+  std::optional<TimelineTime> covered_begin;
+  std::optional<TimelineTime> covered_end;
+  bool end_known = false;
+  uint64_t events = 0;
+  std::optional<uint64_t> counted_events;
+  std::optional<uint64_t> lost;     // by the process's own count
+  std::optional<uint64_t> cost_ns;  // spent inside our code, by the process's own count
+  uint32_t threads = 0;
+};
+
+struct NodeReport {
+  std::string name;
+  std::string role;
+  std::string state;                // of the recording: complete, incomplete, missing, left
+  std::string failure;
+  uint64_t streams = 0;
+  uint64_t events = 0;
+  uint64_t foreign_events = 0;
+  uint64_t undecodable_events = 0;
+  // Achieved instant less the one asked for; the interval is proven.
+  std::optional<DurationEstimate> start_skew;
+  std::optional<DurationEstimate> stop_skew;
+  std::optional<int64_t> bound_ns;  // of the node's clock in the middle of the window
+  // Wall clock of this node less that of the reference node at one instant.
+  std::optional<DurationEstimate> wall_error;
+  std::vector<ProcessReport> processes;
+  std::vector<timeline::LossTotal> losses;
+};
+
+struct TaskTotal {
+  std::string node;
+  std::string domain;
+  std::string name;                 // numbers in it shown as "#": "step #"
+  uint64_t count = 0;               // whole tasks
+  uint64_t clipped = 0;             // cut by coverage or hit by loss: counted here, not in the sums
+  int64_t total_ns = 0;
+  int64_t self_ns = 0;
+};
+
+struct Step {
+  NodeTime node_begin;
+  NodeTime node_end;
+  TimelineTime begin;
+  TimelineTime end;
+  std::string name;
+};
+
+// The steps that one thread (or frame track) marks.
+struct StepSeries {
+  uint32_t node = 0;                // index into Report::nodes
+  std::string process;
+  std::string name;                 // "train_step", "step #"
+  std::string domain;
+  std::vector<Step> steps;          // whole ones, by begin
+  int64_t mean_ns = 0;
+  int64_t min_ns = 0;
+  int64_t median_ns = 0;
+  int64_t max_ns = 0;
+};
+
+// What a node that marks no steps did during one step of the node that does.
+struct StepGroup {
+  uint32_t step = 0;                // index into the main series
+  uint64_t tasks = 0;
+  TimelineTime begin;
+  TimelineTime end;
+  // By Order: does all of it lie inside the step?
+  enum class Inside : uint8_t { kYes, kNo, kUndecided } inside = Inside::kUndecided;
+};
+
+struct GroupSeries {
+  uint32_t node = 0;
+  std::vector<StepGroup> groups;
+  uint64_t inside = 0;
+  uint64_t outside = 0;
+  uint64_t undecided = 0;
+  // How far this node would move against the node that marks the steps, were both placed by wall clock.
+  std::optional<DurationEstimate> wall_shift;
+  uint64_t moved_by_wall_clock = 0; // groups whose centre would then lie in another step
+};
+
+struct Report {
+  std::string recording_id;
+  bool from_recording = false;
+  int64_t epoch_unix_ns = 0;
+  TimelineTime window_begin;
+  TimelineTime window_end;
+  std::string stop_reason;
+  std::string reference;            // the node whose clock gives the timeline its rate
+  // The interval that all processes cover; empty when there is none.
+  std::optional<TimelineTime> common_begin;
+  std::optional<TimelineTime> common_end;
+  std::vector<NodeReport> nodes;
+  std::vector<TaskTotal> tasks;     // by domain, then by total, largest first
+  std::vector<StepSeries> steps;    // the main series first
+  std::vector<GroupSeries> groups;
+  uint64_t events = 0;
+  bool incomplete = false;
+  std::vector<std::string> complaints;
+};
+
+}  // namespace syncline::analysis
+
+#endif  // SYNCLINE_ANALYSIS_REPORT_H_

@@ -1,0 +1,149 @@
+#include "analysis/summary_sink.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/names.h"
+
+namespace syncline::analysis {
+
+bool BusyIntervals::Join(std::vector<Cluster>* clusters, const Cluster& next) const {
+  if (clusters->empty()) return false;
+  Cluster& last = clusters->back();
+  const int64_t pause_ns = next.begin.ns - last.end.ns;
+  // Touching intervals of different threads are one; two tasks with a pause, however short, are not.
+  if (pause_ns >= 0 && pause_ns > pause_ns_) return false;
+  if (pause_ns == 0 && pause_ns_ == 0) return false;
+  if (next.begin < last.begin) {
+    last.begin = next.begin;
+    last.node_begin = next.node_begin;
+  }
+  if (next.end > last.end) {
+    last.end = next.end;
+    last.node_end = next.node_end;
+  }
+  last.tasks += next.tasks;
+  return true;
+}
+
+void BusyIntervals::Add(const Cluster& task) {
+  if (Join(&clusters_, task)) return;
+  clusters_.push_back(task);
+  while (clusters_.size() > clusters_max_) {
+    pause_ns_ = pause_ns_ == 0 ? 1000 : pause_ns_ * 2;
+    std::vector<Cluster> joined;
+    for (const Cluster& cluster : clusters_) {
+      if (!Join(&joined, cluster)) joined.push_back(cluster);
+    }
+    clusters_ = std::move(joined);
+  }
+}
+
+void SummarySink::OnText(timeline::TextId id, std::string_view text) {
+  if (texts_.size() <= id) texts_.resize(id + 1);
+  texts_[id] = text;
+}
+
+void SummarySink::OnTrack(const timeline::Track& track) {
+  KnownTrack known;
+  known.node = track.node;
+  known.thread = track.kind == timeline::TrackKind::kThread;
+  known.frames = track.kind == timeline::TrackKind::kAsync && track.name == "frames";
+  known.process = track.kind == timeline::TrackKind::kProcess
+                      ? track.name
+                      : tracks_[track.parent].process;
+  tracks_[track.id] = std::move(known);
+}
+
+const std::string& SummarySink::Pattern(timeline::TextId name) {
+  if (patterns_.size() <= name) patterns_.resize(texts_.size());
+  std::string& pattern = patterns_[name];
+  if (pattern.empty()) pattern = NamePattern(texts_[name]);
+  return pattern;
+}
+
+void SummarySink::OnSpanBegin(const timeline::Span&) {}
+
+bool SummarySink::IsStep(const timeline::Span& span, const KnownTrack& track) const {
+  if (pattern_.domain.empty() && pattern_.name.empty()) {
+    return track.frames || LooksLikeStep(texts_[span.name]);
+  }
+  return (pattern_.domain.empty() || pattern_.domain == texts_[span.category]) &&
+         (pattern_.name.empty() || pattern_.name == texts_[span.name] ||
+          pattern_.name == NamePattern(texts_[span.name]));
+}
+
+void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
+  const std::string& pattern = Pattern(span.name);
+  const auto [entry, inserted] =
+      steps_.try_emplace({track.process, span.track, span.category, pattern});
+  Series& series = entry->second;
+  if (inserted) {
+    series.depth = span.depth;
+    series.frames = track.frames;
+    series.series.node = track.node;
+    series.series.process = track.process;
+    series.series.name = pattern;
+    series.series.domain = texts_[span.category];
+  }
+  series.depth = std::min(series.depth, span.depth);
+  series.total_ns += span.end.ns - span.begin.ns;
+  series.series.steps.push_back(
+      {span.node_begin, span.node_end, span.begin, span.end, texts_[span.name]});
+}
+
+void SummarySink::OnSpanEnd(const timeline::Span& span) {
+  const KnownTrack& track = tracks_[span.track];
+  if (!track.thread && !track.frames) return;
+  const bool whole = !span.clipped_begin && !span.clipped_end && !span.suspect;
+  if (track.thread) {
+    TaskTotal& total = totals_[{track.node, span.category, Pattern(span.name)}];
+    if (whole) {
+      ++total.count;
+      total.total_ns += span.end.ns - span.begin.ns;
+      total.self_ns += span.self_ns;
+    } else {
+      ++total.clipped;
+    }
+  }
+  if (!whole) return;
+  if (IsStep(span, track)) AddStep(span, track);
+  if (track.thread && span.depth == 0) {
+    busy_[track.node].Add({span.begin, span.end, span.node_begin, span.node_end, 1});
+  }
+}
+
+std::vector<SummarySink::Total> SummarySink::TakeTotals() const {
+  std::vector<Total> totals;
+  for (const auto& [key, total] : totals_) {
+    Total entry{std::get<0>(key), total};
+    entry.total.domain = texts_[std::get<1>(key)];
+    entry.total.name = std::get<2>(key);
+    totals.push_back(std::move(entry));
+  }
+  std::stable_sort(totals.begin(), totals.end(), [](const Total& a, const Total& b) {
+    if (a.total.domain != b.total.domain) return a.total.domain < b.total.domain;
+    if (a.total.total_ns != b.total.total_ns) return a.total.total_ns > b.total.total_ns;
+    return a.total.name < b.total.name;
+  });
+  return totals;
+}
+
+std::vector<SummarySink::Series> SummarySink::TakeSteps() const {
+  std::vector<Series> all;
+  for (const auto& [key, series] : steps_) {
+    all.push_back(series);
+    std::vector<Step>& steps = all.back().series.steps;
+    std::stable_sort(steps.begin(), steps.end(),
+                     [](const Step& a, const Step& b) { return a.begin < b.begin; });
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Series& a, const Series& b) {
+    const bool several_a = a.series.steps.size() > 1;
+    const bool several_b = b.series.steps.size() > 1;
+    return std::tuple(!several_a, a.frames, a.depth, -a.total_ns) <
+           std::tuple(!several_b, b.frames, b.depth, -b.total_ns);
+  });
+  return all;
+}
+
+}  // namespace syncline::analysis

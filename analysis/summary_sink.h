@@ -1,0 +1,108 @@
+// Collects, while the timeline streams by, what the report is made of: totals by name, the steps that
+// the job marks, and for nodes that mark none, when they were busy.
+//
+// Memory: names, steps, and at most kClustersMax intervals per node (neighbours are joined beyond that).
+// Thread-safety: one thread.
+#ifndef SYNCLINE_ANALYSIS_SUMMARY_SINK_H_
+#define SYNCLINE_ANALYSIS_SUMMARY_SINK_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "analysis/report.h"
+#include "timeline/sink.h"
+
+namespace syncline::analysis {
+
+// Some tasks of one node without a pause between them.
+struct Cluster {
+  TimelineTime begin;
+  TimelineTime end;
+  NodeTime node_begin;
+  NodeTime node_end;
+  uint64_t tasks = 0;
+};
+
+// Joins intervals that touch; beyond a limit, also those with small pauses between them.
+class BusyIntervals {
+ public:
+  static constexpr size_t kClustersMax = 200'000;
+
+  explicit BusyIntervals(size_t clusters_max = kClustersMax) : clusters_max_(clusters_max) {}
+  // In order of end.
+  void Add(const Cluster& task);
+  const std::vector<Cluster>& clusters() const { return clusters_; }
+
+ private:
+  bool Join(std::vector<Cluster>* clusters, const Cluster& next) const;
+
+  size_t clusters_max_;
+  int64_t pause_ns_ = 0;
+  std::vector<Cluster> clusters_;
+};
+
+struct StepPattern {
+  std::string domain;  // both empty: by the look of the name
+  std::string name;
+};
+
+class SummarySink final : public timeline::TimelineSink {
+ public:
+  explicit SummarySink(StepPattern pattern = {}) : pattern_(std::move(pattern)) {}
+
+  void OnText(timeline::TextId id, std::string_view text) override;
+  void OnTrack(const timeline::Track& track) override;
+  void OnSpanBegin(const timeline::Span& span) override;
+  void OnSpanEnd(const timeline::Span& span) override;
+  void OnInstant(const timeline::Instant&) override {}
+  void OnCounter(const timeline::CounterValue&) override {}
+  void OnFlow(const timeline::Flow&) override {}
+  void OnHole(const timeline::Hole&) override {}
+  void OnClockBound(const timeline::ClockBound&) override {}
+  absl::Status Finish() override { return absl::OkStatus(); }
+
+  struct Series {
+    StepSeries series;
+    uint16_t depth = 0;
+    bool frames = false;
+    int64_t total_ns = 0;
+  };
+
+  // Sorted by domain, then total (largest first). Node names are left to the caller: `node` holds indices.
+  struct Total {
+    uint32_t node = 0;
+    TaskTotal total;
+  };
+  std::vector<Total> TakeTotals() const;
+  // The likeliest first: tasks before frames, outermost first, then most time.
+  std::vector<Series> TakeSteps() const;
+  // Outermost tasks by node.
+  const std::map<uint32_t, BusyIntervals>& busy() const { return busy_; }
+
+ private:
+  struct KnownTrack {
+    uint32_t node = 0;
+    bool thread = false;
+    bool frames = false;
+    std::string process;
+  };
+
+  const std::string& Pattern(timeline::TextId name);
+  bool IsStep(const timeline::Span& span, const KnownTrack& track) const;
+  void AddStep(const timeline::Span& span, const KnownTrack& track);
+
+  StepPattern pattern_;
+  std::vector<std::string> texts_{""};
+  std::vector<std::string> patterns_;
+  std::map<timeline::TrackId, KnownTrack> tracks_;
+  std::map<std::tuple<uint32_t, timeline::TextId, std::string>, TaskTotal> totals_;
+  std::map<std::tuple<std::string, uint32_t, timeline::TextId, std::string>, Series> steps_;
+  std::map<uint32_t, BusyIntervals> busy_;
+};
+
+}  // namespace syncline::analysis
+
+#endif  // SYNCLINE_ANALYSIS_SUMMARY_SINK_H_

@@ -1,0 +1,84 @@
+#include "timeline/cut_sink.h"
+
+#include <algorithm>
+
+namespace syncline::timeline {
+
+void CutSink::Announce(std::vector<Open>* stack) {
+  for (Open& open : *stack) {
+    if (open.announced) continue;
+    open.announced = true;
+    if (open.span.begin < range_.begin) {
+      open.span.begin = range_.begin;
+      open.span.clipped_begin = true;
+    }
+    next_->OnSpanBegin(open.span);
+  }
+}
+
+void CutSink::OnSpanBegin(const Span& span) {
+  std::vector<Open>& stack = open_[span.track];
+  stack.push_back({span, false});
+  if (Contains(span.begin)) Announce(&stack);
+}
+
+void CutSink::OnSpanEnd(const Span& span) {
+  std::vector<Open>& stack = open_[span.track];
+  if (stack.empty()) return;
+  if (!stack.back().announced && span.begin < range_.begin && span.end > range_.begin) {
+    Announce(&stack);
+  }
+  const Open open = stack.back();
+  stack.pop_back();
+  if (!open.announced) return;
+  Span cut = span;
+  cut.begin = open.span.begin;
+  cut.clipped_begin = span.clipped_begin || open.span.clipped_begin;
+  if (span.end > range_.end) {
+    cut.end = range_.end;
+    cut.clipped_end = true;
+  }
+  cut.self_ns = std::min(cut.self_ns, cut.end.ns - cut.begin.ns);
+  next_->OnSpanEnd(cut);
+}
+
+void CutSink::OnInstant(const Instant& instant) {
+  if (Contains(instant.time)) next_->OnInstant(instant);
+}
+
+void CutSink::OnCounter(const CounterValue& value) {
+  if (value.time < range_.begin) {
+    before_[value.track] = value.value;
+    return;
+  }
+  const auto before = before_.find(value.track);
+  if (before != before_.end()) {
+    next_->OnCounter({value.track, range_.begin, before->second});
+    before_.erase(before);
+  }
+  if (Contains(value.time)) next_->OnCounter(value);
+}
+
+void CutSink::OnFlow(const Flow& flow) {
+  if (Contains(flow.sent) && Contains(flow.received)) next_->OnFlow(flow);
+}
+
+void CutSink::OnHole(const Hole& hole) {
+  if (hole.end <= range_.begin || hole.begin >= range_.end) return;
+  Hole cut = hole;
+  cut.begin = std::max(hole.begin, range_.begin);
+  cut.end = std::min(hole.end, range_.end);
+  next_->OnHole(cut);
+}
+
+void CutSink::OnClockBound(const ClockBound& bound) {
+  if (Contains(bound.time)) next_->OnClockBound(bound);
+}
+
+absl::Status CutSink::Finish() {
+  for (const auto& [track, value] : before_) next_->OnCounter({track, range_.begin, value});
+  before_.clear();
+  return next_->Finish();
+}
+
+}  // namespace syncline::timeline
