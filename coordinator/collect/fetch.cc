@@ -163,16 +163,6 @@ std::map<std::string, uint64_t> FindPrefixes(const recording::Layout& layout,
   return prefixes;
 }
 
-// All of it on the disk before anybody tells the node to delete its own.
-absl::Status SyncToDisk(const recording::Layout& layout) {
-  const int fd = ::open(layout.root().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "Cannot open the recording's directory");
-  const int synced = ::syncfs(fd);
-  const int error_number = errno;
-  ::close(fd);
-  return synced == 0 ? absl::OkStatus() : ErrnoStatus(error_number, "Cannot sync the disk");
-}
-
 uint64_t FreeBytes(const std::filesystem::path& directory) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(directory, error);
@@ -185,6 +175,15 @@ bool MayPass(const absl::Status& status) {
 }
 
 }  // namespace
+
+absl::Status SyncToDisk(const recording::Layout& layout) {
+  const int fd = ::open(layout.root().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "Cannot open the recording's directory");
+  const int synced = ::syncfs(fd);
+  const int error_number = errno;
+  ::close(fd);
+  return synced == 0 ? absl::OkStatus() : ErrnoStatus(error_number, "Cannot sync the disk");
+}
 
 absl::StatusOr<std::filesystem::path> LocalPath(const recording::Layout& layout,
                                                 std::string_view node, std::string_view path) {
@@ -224,10 +223,7 @@ absl::StatusOr<uint64_t> FetchNode(fleet::AgentClient* client, const recording::
       return stop.stop_requested() ? absl::CancelledError("interrupted") : transfer.OnChunk(chunk);
     });
     if (status.ok()) status = transfer.Complete();
-    if (status.ok()) {
-      SYNCLINE_RETURN_IF_ERROR(SyncToDisk(layout));
-      return transfer.total_bytes();
-    }
+    if (status.ok()) return transfer.total_bytes();
     if (stop.stop_requested()) return absl::CancelledError("interrupted");
     if (!MayPass(status)) return status;
     // Damage is not progress, however many bytes it brought.

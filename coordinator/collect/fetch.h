@@ -43,6 +43,9 @@ absl::StatusOr<uint64_t> FetchNode(fleet::AgentClient* client, const recording::
                                    const FetchOptions& options, clocks::Clock* clock,
                                    const std::stop_token& stop);
 
+// All of the recording on the disk: before anybody tells a node to delete its own.
+absl::Status SyncToDisk(const recording::Layout& layout);
+
 // Where the agent's file `path` belongs. InvalidArgument for a path that is none of a recording's.
 absl::StatusOr<std::filesystem::path> LocalPath(const recording::Layout& layout,
                                                 std::string_view node, std::string_view path);

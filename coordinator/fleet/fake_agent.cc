@@ -99,6 +99,7 @@ absl::StatusOr<v1::DescribeResponse> FakeAgent::Describe(Timeout) {
 
 absl::StatusOr<v1::PrepareResponse> FakeAgent::Prepare(const v1::PrepareRequest& request, Timeout) {
   SYNCLINE_RETURN_IF_ERROR(Enter("prepare", behaviour.prepare));
+  if (behaviour.on_prepare) behaviour.on_prepare();
   v1::PrepareResponse response;
   response.set_session_name("syncline-" + request.recording_id());
   return response;

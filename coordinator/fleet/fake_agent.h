@@ -10,24 +10,29 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "coordinator/clocks/clock.h"
 #include "coordinator/fleet/agent_client.h"
 
 namespace syncline::fleet {
 
-// Time goes on only by waiting. Thread-safe.
+// Time goes on only by the waiting of the thread that made the clock: what the others wait for
+// happens in no time, so that a test's time does not depend on how its threads are scheduled.
+// Thread-safe.
 class FakeClock : public clocks::Clock {
  public:
   int64_t RawNs() const override { return now_ns_; }
   int64_t UnixNs() const override { return 1'795'000'000'000'000'000 + now_ns_; }
   void Wait(int64_t ns, const std::stop_token&) override {
+    if (std::this_thread::get_id() != owner_) return;
     now_ns_ += ns;
     if (on_wait) on_wait();
   }
   std::function<void()> on_wait;
 
  private:
+  const std::thread::id owner_ = std::this_thread::get_id();
   std::atomic<int64_t> now_ns_{1'000'000'000};
 };
 
@@ -40,6 +45,7 @@ class FakeAgent : public AgentClient {
     int64_t clock_offset_ns = 0;        // its RAW minus the test's
     uint32_t discarded_events = 0;
     std::string protocol = "syncline.v1";
+    std::function<void()> on_prepare;
     // Fetch: after this many chunks of the first transfer the connection breaks; < 0: never.
     int break_after_chunks = -1;
     // Fetch: damage the first chunk of this file, as many times.

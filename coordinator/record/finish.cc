@@ -112,6 +112,7 @@ absl::StatusOr<Recorded> Finish(const FinishInput& input) {
       clocks::WriteModels(input.layout, *input.recording);
   if (models.ok()) input.recording->epoch_unix_ns = models->model.epoch_unix_ns();
   SYNCLINE_RETURN_IF_ERROR(recording::WriteRecording(input.layout.root(), *input.recording));
+  SYNCLINE_RETURN_IF_ERROR(collect::SyncToDisk(input.layout));
   if (!models.ok()) {
     return WithContext(models.status(),
                        absl::StrCat("The recording is in \"", input.layout.root().string(),

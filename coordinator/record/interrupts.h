@@ -16,6 +16,8 @@ class Interrupts {
     const size_t press = presses_.fetch_add(1);
     if (press < sources_.size()) sources_[press].request_stop();
   }
+  // Stops, or has stopped, with the first press of all.
+  std::stop_token First() const { return sources_[0].get_token(); }
   // Stops at the next press from now on.
   std::stop_token Next() const {
     return sources_[std::min<size_t>(presses_.load(), sources_.size() - 1)].get_token();

@@ -1,7 +1,5 @@
 #include "coordinator/record/recorder.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <system_error>
 #include <utility>
@@ -114,7 +112,7 @@ absl::StatusOr<Recorded> Recorder::Run() {
   absl::Status status;
   {
     // Until T an interrupt ends the running calls, and with them the recording.
-    const std::stop_token interrupt = interrupts_.Next();
+    const std::stop_token interrupt = interrupts_.First();
     const Canceller canceller(nodes_, interrupt);
     const auto phase = [&](std::string_view what, void (Recorder::*work)()) {
       if (!status.ok()) return;
@@ -185,15 +183,6 @@ void Recorder::DescribeAll() {
       node.failure = absl::FailedPreconditionError(
           record.fix.empty() ? record.what : absl::StrCat(record.what, ": ", record.fix));
     }
-    std::string json;
-    google::protobuf::util::JsonPrintOptions print;
-    print.add_whitespace = true;
-    print.preserve_proto_field_names = true;
-    if (google::protobuf::util::MessageToJsonString(*description, &json, print).ok()) {
-      absl::Status written = MakeDirectories(layout_.Node(node.record->name));
-      if (written.ok()) written = WriteFileAtomically(layout_.NodeJson(node.record->name), json);
-      if (!written.ok()) node.failure = written;
-    }
   });
 }
 
@@ -207,7 +196,7 @@ void Recorder::ProbeClocks() {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!nodes_[i].takes_part) prober_->Abandon(i);
   }
-  prober_->Await(kSamplesToStart, kClockPatience, interrupts_.Next());
+  prober_->Await(kSamplesToStart, kClockPatience, interrupts_.First());
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!nodes_[i].takes_part || prober_->SampleCount(i) > 0) continue;
     const absl::Status why = prober_->StatusOf(i);
@@ -273,7 +262,7 @@ absl::Status Recorder::StartAll() {
 }
 
 void Recorder::Watch() {
-  const std::stop_token interrupt = interrupts_.Next();
+  const std::stop_token interrupt = interrupts_.First();
   reporter_.Phase("recording");
   monitor_ = std::make_unique<Monitor>(&nodes_, options_.recording_id, kLeaseMs, start_raw_ns_,
                                        &clock_, &reporter_);

@@ -206,11 +206,11 @@ TEST_F(Record, AnInterruptStopsEarlyAndKeepsEverything) {
 
 TEST_F(Record, AnInterruptBeforeTheStartLeavesNothing) {
   FakeAgent& a = Add("a");
-  interrupts_.Press();
-  clock_.on_wait = [this] { interrupts_.Press(); };
+  a.behaviour.on_prepare = [this] { interrupts_.Press(); };
   const auto recorded = Run();
   EXPECT_EQ(recorded.status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(a.Count("start"), 0);
+  EXPECT_EQ(a.Count("release"), 1);
   EXPECT_FALSE(fs::exists(directory_));
 }
 

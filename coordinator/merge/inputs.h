@@ -1,0 +1,51 @@
+// Opens what `merge` is given: a recording, or CTF trace directories, as nodes ready for the builder.
+#ifndef SYNCLINE_COORDINATOR_MERGE_INPUTS_H_
+#define SYNCLINE_COORDINATOR_MERGE_INPUTS_H_
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/analyse.h"
+#include "clocksync/clock_model.h"
+#include "common/event_cursor.h"
+#include "coordinator/merge/merge.h"
+#include "coordinator/recording/recording.h"
+#include "timeline/builder.h"
+#include "timeline/node_input.h"
+
+namespace syncline::merge {
+
+// Everything opened. `nodes` point into the rest; movable as a whole.
+struct OpenedInputs {
+  std::filesystem::path run;                        // of a recording, else empty
+  std::optional<recording::Recording> recording;
+  std::unique_ptr<clocksync::ClockModel> model;     // nullptr for trace directories
+  std::vector<std::unique_ptr<TraceReader>> readers;
+  std::vector<std::unique_ptr<timeline::Placement>> placements;
+  std::vector<timeline::NodeInput> nodes;
+  std::vector<analysis::NodeFacts> facts;           // beside `nodes`
+  std::optional<uint32_t> reference;                // index into `nodes`
+  timeline::BuildOptions build;
+  int64_t epoch_unix_ns = 0;                        // of timeline zero, for display
+  std::vector<std::string> complaints;
+  bool incomplete = false;
+};
+
+// NotFound, InvalidArgument or DataLoss when there is nothing to merge at all.
+absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options);
+
+// Control blocks and recording.json joined: who ran on the node, with names. Damaged blocks become
+// complaints.
+struct KnownProcesses {
+  std::vector<timeline::KnownProcess> processes;
+  std::vector<std::string> complaints;
+};
+KnownProcesses ReadProcesses(const recording::Layout& layout, const recording::NodeRecord& node);
+
+}  // namespace syncline::merge
+
+#endif  // SYNCLINE_COORDINATOR_MERGE_INPUTS_H_

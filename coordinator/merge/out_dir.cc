@@ -1,0 +1,82 @@
+#include "coordinator/merge/out_dir.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "common/status.h"
+
+namespace syncline::merge {
+namespace {
+
+constexpr char kMark[] = ".syncline-merge";  // says that the directory is ours to replace
+constexpr char kMarkText[] = "Made by syncline merge, which replaces this directory as a whole.\n";
+
+}  // namespace
+
+OutDir::OutDir(std::filesystem::path path, std::filesystem::path staging)
+    : path_(std::move(path)), staging_(std::move(staging)) {}
+
+OutDir::OutDir(OutDir&& other) noexcept
+    : path_(std::move(other.path_)), staging_(std::exchange(other.staging_, {})) {}
+
+OutDir::~OutDir() {
+  if (staging_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(staging_, ignored);
+}
+
+absl::StatusOr<OutDir> OutDir::Prepare(const std::filesystem::path& given) {
+  std::filesystem::path path = given.lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    if (!std::filesystem::is_directory(path, error)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("cannot write the merge: not a directory: ", path.string()));
+    }
+    const bool empty = std::filesystem::is_empty(path, error);
+    if (!empty && !std::filesystem::exists(path / kMark, error)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("cannot write the merge: ", path.string(),
+                       " is not empty and no merge made it; name another --out, or empty it"));
+    }
+  }
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(path.has_parent_path() ? path.parent_path() : "."));
+  const std::filesystem::path staging =
+      path.parent_path() / absl::StrCat(".", path.filename().string(), ".", getpid(), ".tmp");
+  std::filesystem::remove_all(staging, error);
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(staging));
+  OutDir out(path, staging);
+  SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(staging / kMark, kMarkText));
+  return out;
+}
+
+absl::Status OutDir::Commit() {
+  if (rename(staging_.c_str(), path_.c_str()) == 0) {  // there was none, or an empty one
+    staging_.clear();
+    return absl::OkStatus();
+  }
+  if (errno != ENOTEMPTY && errno != EEXIST) {
+    return ErrnoStatus(errno, absl::StrCat("cannot put the merge in place: ", path_.string()));
+  }
+  // Exchange: whoever looks sees the old directory or the new one. The destructor removes the old.
+  if (renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
+    return absl::OkStatus();
+  }
+  // File systems without exchange (NFS): the old one moves aside first.
+  const std::filesystem::path old = staging_.string() + ".old";
+  if (rename(path_.c_str(), old.c_str()) != 0 || rename(staging_.c_str(), path_.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("cannot put the merge in place: ", path_.string()));
+  }
+  staging_ = old;
+  return absl::OkStatus();
+}
+
+}  // namespace syncline::merge

@@ -1,0 +1,34 @@
+// The directory that a merge writes: replaced as a whole, or not at all.
+#ifndef SYNCLINE_COORDINATOR_MERGE_OUT_DIR_H_
+#define SYNCLINE_COORDINATOR_MERGE_OUT_DIR_H_
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace syncline::merge {
+
+// Files are written into staging(); Commit() makes them the directory's contents in one step. Without
+// Commit the destructor removes them and the directory stays as it was.
+class OutDir {
+ public:
+  // FailedPrecondition when `path` exists, is not empty, and no merge made it.
+  static absl::StatusOr<OutDir> Prepare(const std::filesystem::path& path);
+  OutDir(OutDir&& other) noexcept;
+  OutDir& operator=(OutDir&&) = delete;
+  ~OutDir();
+
+  const std::filesystem::path& staging() const { return staging_; }
+  absl::Status Commit();
+
+ private:
+  OutDir(std::filesystem::path path, std::filesystem::path staging);
+
+  std::filesystem::path path_;
+  std::filesystem::path staging_;  // empty: nothing to clean up
+};
+
+}  // namespace syncline::merge
+
+#endif  // SYNCLINE_COORDINATOR_MERGE_OUT_DIR_H_
