@@ -3,9 +3,10 @@
 //   host a:  syncline-probe-bench respond --listen 10.0.0.1:7700
 //   host b:  syncline-probe-bench probe --listen 10.0.0.2:7700 --peer 10.0.0.1:7700 --truth-ns N
 //
-// N is the responder's CLOCK_MONOTONIC_RAW minus the prober's. Prints one JSON object: round trips, the
-// proven interval and the estimate's error over windows of 64 exchanges, and whether every single sample
-// agrees with the truth. A tool for tests and for judging a network; the key is on the command line.
+// N is the responder's CLOCK_MONOTONIC_RAW minus the prober's. Prints one JSON object: round trips,
+// the proven interval and the estimate's error over windows of 64 exchanges, and whether every
+// single sample agrees with the truth. A tool for tests and for judging a network; the key is on
+// the command line.
 #include <time.h>
 
 #include <CLI/CLI.hpp>
@@ -113,9 +114,8 @@ Json StatusJson(const EdgeStatus& status) {
 
 void Rest(double seconds) {
   timespec rest{.tv_sec = static_cast<time_t>(seconds),
-                .tv_nsec = static_cast<long>((seconds - static_cast<double>(
-                                                            static_cast<time_t>(seconds))) *
-                                             kNsPerSecond)};
+                .tv_nsec = static_cast<long>(
+                    (seconds - static_cast<double>(static_cast<time_t>(seconds))) * kNsPerSecond)};
   while (::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, &rest) == EINTR) {
   }
 }
@@ -123,8 +123,7 @@ void Rest(double seconds) {
 absl::StatusOr<ProbePlan> MakePlan(const Options& options) {
   ProbePlan plan;
   plan.plan_id = kPlanId;
-  std::copy_n(options.key.begin(), std::min(options.key.size(), plan.key.size()),
-              plan.key.begin());
+  std::copy_n(options.key.begin(), std::min(options.key.size(), plan.key.size()), plan.key.begin());
   plan.seed = options.seed;
   plan.kernel_stamps = options.stamps == "kernel";
   plan.spin_allowed = options.stamps != "blocking";
@@ -157,8 +156,7 @@ absl::StatusOr<Json> Run(const Options& options) {
   Json result;
   result["status"] = StatusJson((*probe)->Status().front());
   result["counters"] = CountersJson((*probe)->counters());
-  result["cpu_share"] =
-      static_cast<double>((*probe)->CpuNs()) / (options.seconds * kNsPerSecond);
+  result["cpu_share"] = static_cast<double>((*probe)->CpuNs()) / (options.seconds * kNsPerSecond);
   const std::lock_guard lock(mutex);
   result["sources"] = Json::object();
   for (const auto& [source, list] : samples) {

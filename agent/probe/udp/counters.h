@@ -1,4 +1,5 @@
-// What a probing endpoint counts: everything that was dropped, missing or refused, each by its reason.
+// What a probing endpoint counts: everything that was dropped, missing or refused, each by its
+// reason.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_COUNTERS_H_
 #define SYNCLINE_AGENT_PROBE_UDP_COUNTERS_H_
 
@@ -12,18 +13,18 @@ struct ProbeCounters {
   uint64_t packets_received = 0;
   // Received and dropped:
   uint64_t wrong_size = 0;
-  uint64_t malformed = 0;         // right size, not a probe packet of this version
-  uint64_t unknown_plan = 0;      // no such plan here, or no such edge in it
-  uint64_t forged = 0;            // wrong MAC
-  uint64_t replayed = 0;          // seen before, or an answer to nothing that was asked
+  uint64_t malformed = 0;     // right size, not a probe packet of this version
+  uint64_t unknown_plan = 0;  // no such plan here, or no such edge in it
+  uint64_t forged = 0;        // wrong MAC
+  uint64_t replayed = 0;      // seen before, or an answer to nothing that was asked
   // Stamps that were not had; the exchange then goes on with the user's:
   uint64_t transmit_stamps_missing = 0;
   uint64_t transmit_stamps_late = 0;
   uint64_t receive_stamps_missing = 0;
-  uint64_t wall_steps = 0;        // the kernel told of a step of CLOCK_REALTIME
+  uint64_t wall_steps = 0;           // the kernel told of a step of CLOCK_REALTIME
   uint64_t wall_contradictions = 0;  // stamps that fit no reading of CLOCK_REALTIME
   uint64_t samples = 0;
-  uint64_t samples_impossible = 0;   // stamps in an order that cannot be; dropped
+  uint64_t samples_impossible = 0;  // stamps in an order that cannot be; dropped
 };
 
 }  // namespace syncline::probe

@@ -10,8 +10,8 @@ using clocksync::StampSource;
 
 namespace {
 
-// The next request of a burst waits for the answer to the one before, so that the two sides are warm and
-// alternate; but not for long.
+// The next request of a burst waits for the answer to the one before, so that the two sides are
+// warm and alternate; but not for long.
 constexpr int64_t kAnswerWaitNs = 1'000'000;
 // Some bursts at the slow rate.
 constexpr int64_t kSilentNs = 5'000'000'000;
@@ -47,8 +47,7 @@ ProbePacket Edge::NextRequest(int64_t now_raw_ns) {
   request.sequence = next_sequence_++;
   request.nonce = schedule_.random().Next();
   request.burst_remaining = burst_remaining_;
-  request.spin =
-      spin_allowed_ && (remote_wants_spin_ || ladder_.rung() == StampSource::kUserSpin);
+  request.spin = spin_allowed_ && (remote_wants_spin_ || ladder_.rung() == StampSource::kUserSpin);
   request.report_sequence = book_.NextToAsk();
   if (request.report_sequence != ProbePacket::kNoSequence) {
     request.report = book_.Own(request.report_sequence);
@@ -56,8 +55,8 @@ ProbePacket Edge::NextRequest(int64_t now_raw_ns) {
   open_[request.sequence % kOpenMax] = {request.sequence, request.nonce};
   last_sent_raw_ns_ = now_raw_ns;
   ++status_.exchanges;
-  due_raw_ns_ = burst_remaining_ > 0 ? now_raw_ns + kAnswerWaitNs
-                                     : schedule_.NextBurstRawNs(now_raw_ns);
+  due_raw_ns_ =
+      burst_remaining_ > 0 ? now_raw_ns + kAnswerWaitNs : schedule_.NextBurstRawNs(now_raw_ns);
   return request;
 }
 
@@ -111,13 +110,12 @@ EdgeStatus Edge::Status(int64_t now_raw_ns) const {
   const int64_t silent_ns = now_raw_ns - last_heard_raw_ns_;
   status.silent = silent_ns > kSilentNs;
   if (status.silent) {
-    status.silence =
-        key_.initiator
-            ? absl::StrCat("no answer from ", status_.peer, " (UDP ", address_.ToString(), ") for ",
-                           silent_ns / kNsPerSecond,
-                           " s: is UDP blocked on the way, or the plan unknown there?")
-            : absl::StrCat("no probe from ", status_.peer, " for ", silent_ns / kNsPerSecond,
-                           " s: is UDP blocked on the way?");
+    status.silence = key_.initiator
+                         ? absl::StrCat("no answer from ", status_.peer, " (UDP ",
+                                        address_.ToString(), ") for ", silent_ns / kNsPerSecond,
+                                        " s: is UDP blocked on the way, or the plan unknown there?")
+                         : absl::StrCat("no probe from ", status_.peer, " for ",
+                                        silent_ns / kNsPerSecond, " s: is UDP blocked on the way?");
   }
   return status;
 }

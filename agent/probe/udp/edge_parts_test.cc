@@ -135,8 +135,8 @@ TEST(Address, ParsesAndPrints) {
     EXPECT_EQ(address->ToString(), text);
     EXPECT_TRUE(*address == *Address::Parse(text));
   }
-  for (const char* text : {"", "10.0.0.1", "10.0.0.1:", "10.0.0.1:65536", "host:1", ":1", "10.0.0:1",
-                           "10.0.0.1:-1", "[]:1"}) {
+  for (const char* text : {"", "10.0.0.1", "10.0.0.1:", "10.0.0.1:65536", "host:1", ":1",
+                           "10.0.0:1", "10.0.0.1:-1", "[]:1"}) {
     EXPECT_FALSE(Address::Parse(text).ok()) << text;
   }
   EXPECT_FALSE(*Address::Parse("10.0.0.1:1") == *Address::Parse("10.0.0.1:2"));

@@ -11,7 +11,8 @@ using clocksync::StampSource;
 
 namespace {
 
-// How long a round trip is waited for without sleeping, and a responder for the next request of a burst.
+// How long a round trip is waited for without sleeping, and a responder for the next request of a
+// burst.
 constexpr int64_t kSpinForAnswerNs = 500'000;
 constexpr int64_t kSpinForRequestNs = 300'000;
 constexpr size_t kEdgesMax = 100'000;
@@ -129,8 +130,8 @@ void Endpoint::OnReceive(const ReceivedPacket& received) {
     return;
   }
   const auto plan = plans_.find(packet->plan_id);
-  const auto edge = edges_.find(EdgeKey{packet->plan_id, packet->edge_id,
-                                        packet->kind == ProbePacket::Kind::kResponse});
+  const auto edge = edges_.find(
+      EdgeKey{packet->plan_id, packet->edge_id, packet->kind == ProbePacket::Kind::kResponse});
   if (plan == plans_.end() || edge == edges_.end()) {
     ++counters_.unknown_plan;
     return;

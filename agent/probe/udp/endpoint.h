@@ -1,10 +1,10 @@
-// The probing of one host: both roles of all edges on one socket, as a state machine without threads,
-// waits or real clocks. probe_thread.h runs it.
+// The probing of one host: both roles of all edges on one socket, as a state machine without
+// threads, waits or real clocks. probe_thread.h runs it.
 //
-// Each edge has an initiator, which asks in bursts, and a responder, which answers at once and never with
-// more bytes than it got. What comes is checked in this order and dropped and counted at the first that
-// fails: size, form, plan and edge known, MAC, replay (responder: sequence window; initiator: an open
-// exchange with this nonce).
+// Each edge has an initiator, which asks in bursts, and a responder, which answers at once and
+// never with more bytes than it got. What comes is checked in this order and dropped and counted at
+// the first that fails: size, form, plan and edge known, MAC, replay (responder: sequence window;
+// initiator: an open exchange with this nonce).
 //
 // Thread-compatible: one thread at a time.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_ENDPOINT_H_
@@ -35,8 +35,8 @@ class Endpoint {
   // Nothing is owned.
   Endpoint(ProbeClock* clock, ProbeSocket* socket, SampleSink sink);
 
-  // Begins at once. AlreadyExists for a plan that is running, InvalidArgument for one that contradicts
-  // itself.
+  // Begins at once. AlreadyExists for a plan that is running, InvalidArgument for one that
+  // contradicts itself.
   absl::Status AddPlan(const ProbePlan& plan);
   void RemovePlan(uint64_t plan_id);
   // The plan's edges are probed at the fast rate for so long from now.
@@ -71,7 +71,7 @@ class Endpoint {
   std::map<EdgeKey, std::unique_ptr<Edge>> edges_;
   std::set<std::pair<int64_t, Edge*>> due_;  // initiators, by when they want to act
   int64_t spin_until_raw_ns_ = 0;
-  const Edge* spinner_ = nullptr;            // who last asked to spin; only compared
+  const Edge* spinner_ = nullptr;  // who last asked to spin; only compared
   SpinBudget spin_budget_;
 };
 

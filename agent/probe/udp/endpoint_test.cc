@@ -148,8 +148,8 @@ TEST_F(EndpointTest, StepsOfTheWallClockAreSound) {
     for (FakeHost* host : hosts) {
       host->kernel_tells_of_steps = told;
       // Some of them inside a burst, both ways, down to what the brackets can just see.
-      for (int i = 0; i < 300; ++i) {
-        const int64_t size = network_.random().Between(100, 10) + 100 * (1 << (i % 14));
+      for (int64_t i = 0; i < 300; ++i) {
+        const int64_t size = network_.random().Between(0, 10) + (int64_t{100} << (i % 14));
         host->wall_steps_ns.emplace_back(network_.now_ns() + i * 9'973'111,
                                          i % 2 == 0 ? size : -size);
       }
@@ -239,8 +239,8 @@ TEST_F(EndpointTest, SurvivesLossDuplicatesAndReordering) {
   for (const EdgeSample& s : local_->samples()) {
     EXPECT_EQ(s.sample.source, StampSource::kKernel);
     // The drift of 100 ppm over these seconds is inside.
-    const int64_t truth = remote_->RawAt(s.sample.t1_local_ns - local_->raw_offset_ns) -
-                          s.sample.t1_local_ns;
+    const int64_t truth =
+        remote_->RawAt(s.sample.t1_local_ns - local_->raw_offset_ns) - s.sample.t1_local_ns;
     EXPECT_GE(s.sample.t2_remote_ns - s.sample.t1_local_ns, truth);
     EXPECT_LE(s.sample.t3_remote_ns - s.sample.t4_local_ns, truth + 1000);
   }
@@ -268,7 +268,8 @@ TEST_F(EndpointTest, DropsWhatIsForgedReplayedOrOfTheWrongSize) {
     changed[i] ^= 0x10;
     network_.Inject(changed, stranger, remote_->address());
   }
-  for (const size_t size : {size_t{0}, size_t{1}, kPacketBytes - 1, kPacketBytes + 1, size_t{9000}}) {
+  for (const size_t size :
+       {size_t{0}, size_t{1}, kPacketBytes - 1, kPacketBytes + 1, size_t{9000}}) {
     FakeNetwork::Datagram changed = request;
     changed.resize(size);
     network_.Inject(changed, stranger, remote_->address());
@@ -331,7 +332,9 @@ TEST_F(EndpointTest, SaysThatNobodyAnswers) {
   EXPECT_THAT(LocalStatus().silence, HasSubstr("no answer from b (UDP 10.0.0.2:7611)"));
   EXPECT_THAT(LocalStatus().silence, HasSubstr("UDP blocked"));
   EXPECT_TRUE(remote_->endpoint().Status().front().silent);
-  network_.wire = [](const FakeNetwork::Datagram& d) { return std::vector<FakeNetwork::Datagram>{d}; };
+  network_.wire = [](const FakeNetwork::Datagram& d) {
+    return std::vector<FakeNetwork::Datagram>{d};
+  };
   network_.Run(2 * kSecond);
   EXPECT_FALSE(LocalStatus().silent);
 }

@@ -79,8 +79,8 @@ std::optional<HostStamps> ExchangeBook::Own(uint64_t sequence) const {
 uint64_t ExchangeBook::NextToAsk() {
   Entry* best = nullptr;
   for (Entry& entry : entries_) {
-    if (entry.sequence == ProbePacket::kNoSequence || !entry.before_raw_ns ||
-        !entry.arrival || entry.remote || entry.asked >= kAskedMax) {
+    if (entry.sequence == ProbePacket::kNoSequence || !entry.before_raw_ns || !entry.arrival ||
+        entry.remote || entry.asked >= kAskedMax) {
       continue;
     }
     // Those asked least, so that one whose stamps stay away does not keep the others waiting.

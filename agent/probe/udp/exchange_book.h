@@ -1,5 +1,5 @@
-// One side's memory of an edge's recent exchanges: its own stamps as they become known, the other side's
-// as they are reported, and a sample as soon as all four are there. The same for both roles.
+// One side's memory of an edge's recent exchanges: its own stamps as they become known, the other
+// side's as they are reported, and a sample as soon as all four are there. The same for both roles.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_EXCHANGE_BOOK_H_
 #define SYNCLINE_AGENT_PROBE_UDP_EXCHANGE_BOOK_H_
 
@@ -17,9 +17,9 @@ namespace syncline::probe {
 
 // A packet got by this side.
 struct Arrival {
-  int64_t after_raw_ns = 0;   // read by the user
-  int64_t realtime_ns = 0;    // the kernel's stamp; 0: none
-  bool spinning = false;      // got without sleeping
+  int64_t after_raw_ns = 0;  // read by the user
+  int64_t realtime_ns = 0;   // the kernel's stamp; 0: none
+  bool spinning = false;     // got without sleeping
 };
 
 class ExchangeBook {

@@ -34,9 +34,8 @@ int64_t FakeHost::WallAt(int64_t true_ns) const {
   int64_t wall = wall_at_zero_ns;
   for (size_t i = 0; i < wall_rates_ppb.size(); ++i) {
     const auto [begin, rate_ppb] = wall_rates_ppb[i];
-    const int64_t end = i + 1 < wall_rates_ppb.size()
-                            ? std::min(true_ns, wall_rates_ppb[i + 1].first)
-                            : true_ns;
+    const int64_t end =
+        i + 1 < wall_rates_ppb.size() ? std::min(true_ns, wall_rates_ppb[i + 1].first) : true_ns;
     if (begin < end) wall += Scale(RawAt(end) - RawAt(begin), rate_ppb);
   }
   for (const auto& [at, step] : wall_steps_ns) wall += at <= true_ns ? step : 0;
@@ -134,8 +133,8 @@ void FakeNetwork::Transmit(const FakeHost& from, const Address& to, Datagram dat
   datagrams_.push_back(datagram);
   if (const auto packet = DecodePacket(datagram)) {
     Truth& truth = truths_[packet->sequence];
-    (packet->kind == ProbePacket::Kind::kRequest ? truth.request_left_ns
-                                                 : truth.response_left_ns) = now_ns_;
+    (packet->kind == ProbePacket::Kind::kRequest ? truth.request_left_ns : truth.response_left_ns) =
+        now_ns_;
   }
   const int64_t sent_ns = now_ns_;
   for (const Datagram& survivor : wire(datagram)) {

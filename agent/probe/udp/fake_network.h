@@ -1,8 +1,10 @@
-// For tests: hosts on a simulated network, in simulated time, with every departure and arrival known.
+// For tests: hosts on a simulated network, in simulated time, with every departure and arrival
+// known.
 //
-// True time is one int64 of ns that moves on only when clocks are read, packets are handled or nothing is
-// left to do. Each host has a RAW clock (offset, rate) and a wall clock (rate against RAW, steps), both
-// functions of true time; the kernel's stamps are exact, the user's are late as on a real machine.
+// True time is one int64 of ns that moves on only when clocks are read, packets are handled or
+// nothing is left to do. Each host has a RAW clock (offset, rate) and a wall clock (rate against
+// RAW, steps), both functions of true time; the kernel's stamps are exact, the user's are late as
+// on a real machine.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_FAKE_NETWORK_H_
 #define SYNCLINE_AGENT_PROBE_UDP_FAKE_NETWORK_H_
 
@@ -65,8 +67,8 @@ class FakeHost : public ProbeClock, public ProbeSocket {
   Address address_;
   std::unique_ptr<Endpoint> endpoint_;
   std::vector<EdgeSample> samples_;
-  std::multimap<int64_t, ReceivedPacket> arrivals_;       // by true time
-  std::multimap<int64_t, TransmitStamp> stamps_;          // by true time at which they can be had
+  std::multimap<int64_t, ReceivedPacket> arrivals_;  // by true time
+  std::multimap<int64_t, TransmitStamp> stamps_;     // by true time at which they can be had
   uint64_t sends_ = 0;
   int64_t wall_checked_true_ns_ = 0;
   int64_t next_raw_ns_ = 0;  // when its endpoint wants to be called again

@@ -38,7 +38,8 @@ PacketBytes EncodePacket(const ProbePacket& packet) {
   Put<uint32_t>(kMagic, 0, &bytes);
   bytes[4] = kVersion;
   bytes[5] = static_cast<uint8_t>(packet.kind);
-  bytes[6] = static_cast<uint8_t>((packet.spin ? kFlagSpin : 0) | (packet.report ? kFlagReport : 0));
+  bytes[6] =
+      static_cast<uint8_t>((packet.spin ? kFlagSpin : 0) | (packet.report ? kFlagReport : 0));
   bytes[7] = packet.burst_remaining;
   Put<uint64_t>(packet.plan_id, 8, &bytes);
   Put<uint32_t>(packet.edge_id, 16, &bytes);

@@ -1,17 +1,18 @@
 // The probe packet: one UDP datagram of fixed size, the same layout in both directions.
 //
-// An exchange is a request and its response. Neither carries its own stamps: the true time at which a
-// packet left is known only afterwards (from the kernel's error queue), and a MAC must be computed before
-// the stamp is taken. So a packet carries the *report* of an earlier exchange: when its sender received
-// and sent that exchange's packets. A request says what the initiator saw of exchange w and thereby asks
-// for what the responder saw of it; both sides then have all four stamps.
+// An exchange is a request and its response. Neither carries its own stamps: the true time at which
+// a packet left is known only afterwards (from the kernel's error queue), and a MAC must be
+// computed before the stamp is taken. So a packet carries the *report* of an earlier exchange: when
+// its sender received and sent that exchange's packets. A request says what the initiator saw of
+// exchange w and thereby asks for what the responder saw of it; both sides then have all four
+// stamps.
 //
 //   bytes 0   magic "SLPB"           24  sequence                40  report: sequence
-//         4   version                32  nonce, echoed           48  report: received, RAW ns; 0: unknown
-//         5   kind                                               56  report: sent, RAW ns; 0: unknown
-//         6   flags                                              64  MAC: HMAC-SHA-256 of bytes 0..63,
-//         7   requests to come in this burst                         its first 16 bytes
-//         8   plan id
+//         4   version                32  nonce, echoed           48  report: received, RAW ns; 0:
+//         unknown 5   kind                                               56  report: sent, RAW ns;
+//         0: unknown 6   flags                                              64  MAC: HMAC-SHA-256
+//         of bytes 0..63, 7   requests to come in this burst                         its first 16
+//         bytes 8   plan id
 //        16   edge id
 //        20   report: stamp source
 //        21   zero
@@ -36,8 +37,8 @@ inline constexpr size_t kKeyBytes = 32;
 using PacketBytes = std::array<uint8_t, kPacketBytes>;
 using ProbeKey = std::array<uint8_t, kKeyBytes>;
 
-// What one side knows of one exchange: when it received the other's packet and sent its own, ns of its
-// CLOCK_MONOTONIC_RAW; a send stamp is never late, a receive stamp never early.
+// What one side knows of one exchange: when it received the other's packet and sent its own, ns of
+// its CLOCK_MONOTONIC_RAW; a send stamp is never late, a receive stamp never early.
 struct HostStamps {
   int64_t received_raw_ns = 0;
   int64_t sent_raw_ns = 0;

@@ -1,5 +1,5 @@
-// Datagrams from anywhere: never crash; what decodes encodes to the same; and when somebody who has the key
-// says strange things, the endpoint answers at most once, with as many bytes.
+// Datagrams from anywhere: never crash; what decodes encodes to the same; and when somebody who has
+// the key says strange things, the endpoint answers at most once, with as many bytes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -34,8 +34,8 @@ TEST(Packet, ComesBackAsItWas) {
 TEST(Packet, HasTheDocumentedLayout) {
   const PacketBytes bytes = EncodePacket(Example());
   EXPECT_EQ(std::string(bytes.begin(), bytes.begin() + 4), "SLPB");
-  EXPECT_EQ(bytes[4], 1);     // version
-  EXPECT_EQ(bytes[5], 2);     // response
+  EXPECT_EQ(bytes[4], 1);  // version
+  EXPECT_EQ(bytes[5], 2);  // response
   EXPECT_EQ(bytes[7], 7);
   EXPECT_EQ(bytes[8], 0x88);  // little endian
   EXPECT_EQ(bytes[16], 0xd4);
@@ -81,13 +81,15 @@ TEST(PacketSealer, KnowsItsOwnAndNothingElse) {
   EXPECT_FALSE(PacketSealer(key).IsGenuine(bytes));
 }
 
-// RFC 4231 has no case of 64 bytes; made with: openssl mac -digest SHA256 -macopt hexkey:00..1f HMAC.
+// RFC 4231 has no case of 64 bytes; made with: openssl mac -digest SHA256 -macopt hexkey:00..1f
+// HMAC.
 TEST(PacketSealer, IsHmacSha256) {
   ProbeKey key;
   for (size_t i = 0; i < key.size(); ++i) key[i] = static_cast<uint8_t>(i);
   PacketBytes bytes{};
   PacketSealer(key).Seal(&bytes);
-  const uint8_t expected[] = {0x09, 0x9e, 0x45, 0xe9, 0xf7, 0xe9, 0x82, 0x02, 0x46, 0x4e, 0xfb, 0x53, 0x2e, 0x52, 0x30, 0xa0};
+  const uint8_t expected[] = {0x09, 0x9e, 0x45, 0xe9, 0xf7, 0xe9, 0x82, 0x02,
+                              0x46, 0x4e, 0xfb, 0x53, 0x2e, 0x52, 0x30, 0xa0};
   EXPECT_TRUE(std::equal(std::begin(expected), std::end(expected), bytes.begin() + 64));
 }
 

@@ -1,5 +1,5 @@
-// The seam to the clocks that probing needs: CLOCK_MONOTONIC_RAW, in which every sample is given, and
-// CLOCK_REALTIME, in which the kernel stamps packets.
+// The seam to the clocks that probing needs: CLOCK_MONOTONIC_RAW, in which every sample is given,
+// and CLOCK_REALTIME, in which the kernel stamps packets.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_PROBE_CLOCK_H_
 #define SYNCLINE_AGENT_PROBE_UDP_PROBE_CLOCK_H_
 

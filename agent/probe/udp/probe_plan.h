@@ -18,8 +18,9 @@ namespace syncline::probe {
 struct PlannedEdge {
   uint32_t edge_id = 0;
   bool initiator = false;
-  std::string peer;     // the other node's name, for messages
-  Address address;      // of the peer; used by the initiator only: an answer goes where the question came from
+  std::string peer;  // the other node's name, for messages
+  Address address;   // of the peer; used by the initiator only: an answer goes where the question
+                     // came from
 };
 
 struct ProbePlan {
@@ -27,7 +28,7 @@ struct ProbePlan {
   ProbeKey key{};
   std::vector<PlannedEdge> edges;
   ScheduleOptions schedule;
-  uint64_t seed = 0;            // of phases and spacings; the same plan, the same schedule
+  uint64_t seed = 0;  // of phases and spacings; the same plan, the same schedule
   bool kernel_stamps = true;
   bool spin_allowed = true;
 };
@@ -49,11 +50,11 @@ struct EdgeStatus {
   bool initiator = false;
   std::string peer;
   clocksync::StampSource rung = clocksync::StampSource::kKernel;  // of this host's stamps
-  std::string reason;             // why not a better one
-  bool silent = false;            // the peer does not answer (initiator) or ask (responder)
-  std::string silence;            // since when, and what may be the cause
-  uint64_t exchanges = 0;         // requests sent or received
-  uint64_t answered = 0;          // initiator: of these, answered
+  std::string reason;                                             // why not a better one
+  bool silent = false;                 // the peer does not answer (initiator) or ask (responder)
+  std::string silence;                 // since when, and what may be the cause
+  uint64_t exchanges = 0;              // requests sent or received
+  uint64_t answered = 0;               // initiator: of these, answered
   uint64_t samples_by_source[5] = {};  // indexed by StampSource
 };
 

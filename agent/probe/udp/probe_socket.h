@@ -35,8 +35,8 @@ class Address {
 };
 
 struct SentPacket {
-  uint64_t id = 0;              // of this send, unique for the socket; its stamp comes with the same id
-  int64_t before_raw_ns = 0;    // RAW, read just before the packet was handed to the kernel
+  uint64_t id = 0;  // of this send, unique for the socket; its stamp comes with the same id
+  int64_t before_raw_ns = 0;  // RAW, read just before the packet was handed to the kernel
 };
 
 // When the kernel handed a packet to the device.
@@ -49,9 +49,9 @@ struct ReceivedPacket {
   Address from;
   // Room for one byte more than a probe has, so that one that is too long is seen to be.
   std::array<uint8_t, 96> buffer{};
-  size_t size_bytes = 0;        // of the datagram, which may be larger than the buffer
-  int64_t after_raw_ns = 0;     // RAW, read just after the packet was got
-  int64_t realtime_ns = 0;      // the kernel's receive stamp; 0: none
+  size_t size_bytes = 0;     // of the datagram, which may be larger than the buffer
+  int64_t after_raw_ns = 0;  // RAW, read just after the packet was got
+  int64_t realtime_ns = 0;   // the kernel's receive stamp; 0: none
 
   std::span<const uint8_t> bytes() const {
     return std::span(buffer).first(size_bytes < buffer.size() ? size_bytes : buffer.size());

@@ -27,8 +27,7 @@ absl::StatusOr<std::unique_ptr<ProbeThread>> ProbeThread::Start(const Options& o
   std::unique_ptr<ProbeThread> probe(new ProbeThread());
   probe->clock_ = std::make_unique<SystemProbeClock>();
   SYNCLINE_ASSIGN_OR_RETURN(
-      probe->socket_,
-      UdpSocket::Open(options.listen, options.kernel_stamps, probe->clock_.get()));
+      probe->socket_, UdpSocket::Open(options.listen, options.kernel_stamps, probe->clock_.get()));
   SYNCLINE_ASSIGN_OR_RETURN(probe->address_, probe->socket_->LocalAddress());
   probe->wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (probe->wake_ < 0) return ErrnoStatus(errno, "Cannot make an eventfd for clock probes");

@@ -8,8 +8,8 @@ namespace syncline::probe {
 
 class ReplayWindow {
  public:
-  // True the first time, for numbers at most 63 behind the highest accepted. Only for packets whose MAC
-  // was checked: a forged number would move the window.
+  // True the first time, for numbers at most 63 behind the highest accepted. Only for packets whose
+  // MAC was checked: a forged number would move the window.
   bool Accept(uint64_t sequence) {
     if (!any_ || sequence > highest_) {
       const uint64_t ahead = any_ ? sequence - highest_ : kBits;

@@ -1,7 +1,7 @@
-// When an edge's initiator probes: bursts of exchanges, close together because a pause of a few hundred
-// microseconds already doubles the smallest round trip (sleep, cold caches), at 10 Hz at the beginning and
-// when told to (the end), else at 1 Hz; phase and spacing random, so that edges do not beat against each
-// other or against something periodic on the network.
+// When an edge's initiator probes: bursts of exchanges, close together because a pause of a few
+// hundred microseconds already doubles the smallest round trip (sleep, cold caches), at 10 Hz at
+// the beginning and when told to (the end), else at 1 Hz; phase and spacing random, so that edges
+// do not beat against each other or against something periodic on the network.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_SCHEDULE_H_
 #define SYNCLINE_AGENT_PROBE_UDP_SCHEDULE_H_
 

@@ -47,8 +47,7 @@ void StampLadder::OnReceive(bool stamped) {
   }
   receive_stamped_ = 0;
   if (++receive_missing_ != kReceiveMissingToFall || rung_ != StampSource::kKernel) return;
-  Fall(absl::StrCat("packets come without RX stamps from ",
-                    DeviceName()));
+  Fall(absl::StrCat("packets come without RX stamps from ", DeviceName()));
 }
 
 void StampLadder::OnSpinRefused() {

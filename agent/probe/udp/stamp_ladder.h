@@ -1,7 +1,7 @@
 // Which stamps an edge can have on this host, found out by itself, and why not better ones:
 //   kernel > user, spinning (inside agreed bursts) > user, blocking.
-// Falls when stamps stay away, climbs again when they come. Each packet still uses the best stamps that
-// it really has; the rung says what is waited for, whether to spin, and what a person is told.
+// Falls when stamps stay away, climbs again when they come. Each packet still uses the best stamps
+// that it really has; the rung says what is waited for, whether to spin, and what a person is told.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_STAMP_LADDER_H_
 #define SYNCLINE_AGENT_PROBE_UDP_STAMP_LADDER_H_
 

@@ -10,7 +10,8 @@ Stamper::Stamper(ProbeClock* clock, ProbeCounters* counters)
 std::optional<int64_t> Stamper::SentRawNs(int64_t realtime_ns, int64_t before_raw_ns) {
   const auto at = Map(realtime_ns);
   if (!at) return std::nullopt;
-  // It left before it was handed over: a step that the kernel did not tell of, or another packet's stamp.
+  // It left before it was handed over: a step that the kernel did not tell of, or another packet's
+  // stamp.
   if (at->hi_raw_ns < before_raw_ns) {
     Contradicted();
     return std::nullopt;

@@ -1,5 +1,5 @@
-// Turns the kernel's stamps of packets into RAW stamps that keep the soundness rule: a send stamp is
-// never late, a receive stamp never early.
+// Turns the kernel's stamps of packets into RAW stamps that keep the soundness rule: a send stamp
+// is never late, a receive stamp never early.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_STAMPER_H_
 #define SYNCLINE_AGENT_PROBE_UDP_STAMPER_H_
 
@@ -17,14 +17,14 @@ class Stamper {
   // Neither is owned.
   Stamper(ProbeClock* clock, ProbeCounters* counters);
 
-  // Reads the wall clock once more. Called just before and just after packets go and come: the closer to
-  // the stamp, the narrower the mapping.
+  // Reads the wall clock once more. Called just before and just after packets go and come: the
+  // closer to the stamp, the narrower the mapping.
   void ReadWall() { map_.Add(clock_->ReadWall()); }
 
-  // The latest RAW instant at which the packet had certainly not left yet, the earliest at which it had
-  // certainly come. `before_raw_ns` and `after_raw_ns` are what the user read before and after the call.
-  // Nothing when the stamp cannot be trusted (a step of the wall clock, a contradiction): the user's
-  // reading, which is RAW, then has to do.
+  // The latest RAW instant at which the packet had certainly not left yet, the earliest at which it
+  // had certainly come. `before_raw_ns` and `after_raw_ns` are what the user read before and after
+  // the call. Nothing when the stamp cannot be trusted (a step of the wall clock, a contradiction):
+  // the user's reading, which is RAW, then has to do.
   std::optional<int64_t> SentRawNs(int64_t realtime_ns, int64_t before_raw_ns);
   std::optional<int64_t> ReceivedRawNs(int64_t realtime_ns, int64_t after_raw_ns);
 

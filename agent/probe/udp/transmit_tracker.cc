@@ -11,9 +11,9 @@ void TransmitTracker::Sent(uint64_t id, const EdgeKey& edge, uint64_t sequence,
 }
 
 std::optional<TransmitTracker::Awaited> TransmitTracker::Stamped(uint64_t id) {
-  const auto found = std::lower_bound(
-      awaited_.begin(), awaited_.end(), id,
-      [](const Awaited& awaited, uint64_t wanted) { return awaited.id < wanted; });
+  const auto found =
+      std::lower_bound(awaited_.begin(), awaited_.end(), id,
+                       [](const Awaited& awaited, uint64_t wanted) { return awaited.id < wanted; });
   if (found == awaited_.end() || found->id != id || found->stamped) return std::nullopt;
   found->stamped = true;
   const Awaited result = *found;

@@ -23,7 +23,7 @@ struct EdgeKey {
 class TransmitTracker {
  public:
   struct Awaited {
-    uint64_t id = 0;          // of the send
+    uint64_t id = 0;  // of the send
     EdgeKey edge;
     uint64_t sequence = 0;
     int64_t deadline_raw_ns = 0;
@@ -32,8 +32,8 @@ class TransmitTracker {
 
   // Ids must increase.
   void Sent(uint64_t id, const EdgeKey& edge, uint64_t sequence, int64_t now_raw_ns);
-  // Whose stamp it is; nothing when it is late or a second one for the same packet (only the first, which
-  // is the earliest, is sound).
+  // Whose stamp it is; nothing when it is late or a second one for the same packet (only the first,
+  // which is the earliest, is sound).
   std::optional<Awaited> Stamped(uint64_t id);
   // The oldest whose time is over; call until nothing is left.
   std::optional<Awaited> Expired(int64_t now_raw_ns);

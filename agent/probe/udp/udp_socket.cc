@@ -45,8 +45,8 @@ int64_t SoftwareStampNs(const msghdr& message) {
   return 0;
 }
 
-// The kernel's count of the packet that a message of the error queue is about; nothing when the message
-// is not a transmit stamp.
+// The kernel's count of the packet that a message of the error queue is about; nothing when the
+// message is not a transmit stamp.
 std::optional<uint32_t> CountOf(const msghdr& message) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr;
        c = CMSG_NXTHDR(const_cast<msghdr*>(&message), c)) {
@@ -75,8 +75,8 @@ absl::StatusOr<Address> Address::Parse(std::string_view host_and_port) {
   uint32_t port = 0;
   if (colon == std::string_view::npos ||
       !absl::SimpleAtoi(AbslView(host_and_port.substr(colon + 1)), &port) || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", AbslView(host_and_port),
-                                                   "\" is not ADDRESS:PORT"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", AbslView(host_and_port), "\" is not ADDRESS:PORT"));
   }
   std::string host(host_and_port.substr(0, colon));
   sockaddr_in v4{.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(port))};
@@ -113,16 +113,16 @@ bool Address::operator==(const Address& other) const {
   return length_ == other.length_ && std::memcmp(&storage_, &other.storage_, length_) == 0;
 }
 
-absl::StatusOr<std::unique_ptr<UdpSocket>> UdpSocket::Open(const Address& local,
-                                                           bool kernel_stamps, ProbeClock* clock) {
+absl::StatusOr<std::unique_ptr<UdpSocket>> UdpSocket::Open(const Address& local, bool kernel_stamps,
+                                                           ProbeClock* clock) {
   const int fd =
       ::socket(local.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
   if (fd < 0) return ErrnoStatus(errno, "Cannot open a UDP socket for clock probes");
   if (::bind(fd, local.get(), local.length()) != 0) {
     const int error_number = errno;
     ::close(fd);
-    return ErrnoStatus(error_number, absl::StrCat("Cannot listen for clock probes on UDP ",
-                                                  local.ToString()));
+    return ErrnoStatus(error_number,
+                       absl::StrCat("Cannot listen for clock probes on UDP ", local.ToString()));
   }
   // As much as the system allows; less only loses probes when very many come at once.
   ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof kBufferBytes);
@@ -144,8 +144,8 @@ absl::StatusOr<SentPacket> UdpSocket::Send(const Address& to, std::span<const ui
   if (size != static_cast<ssize_t>(bytes.size())) {
     const int error_number = errno;
     RestartIds();
-    return absl::UnavailableError(absl::StrCat("Cannot send a clock probe to ", to.ToString(),
-                                               ": ", std::strerror(error_number)));
+    return absl::UnavailableError(absl::StrCat("Cannot send a clock probe to ", to.ToString(), ": ",
+                                               std::strerror(error_number)));
   }
   sent.id = sent_++;
   return sent;

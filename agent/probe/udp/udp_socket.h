@@ -1,12 +1,15 @@
 // The real ProbeSocket: UDP with the kernel's stamps (SO_TIMESTAMPING).
 //
 // Traps that this file knows:
-//   - Transmit stamps come through the socket's error queue, late or never, and poll reports POLLERR until
+//   - Transmit stamps come through the socket's error queue, late or never, and poll reports
+//   POLLERR until
 //     the queue is drained.
-//   - They are matched by a 32-bit count that the kernel keeps per socket (SOF_TIMESTAMPING_OPT_ID). A send
-//     that fails may or may not have been counted, so after one the count is begun anew, and stamps of
-//     packets sent before are given up: one matched with the wrong packet would break the proof.
-//   - Receive stamping is switched on in the kernel with a delay, so the first packets may come without.
+//   - They are matched by a 32-bit count that the kernel keeps per socket
+//   (SOF_TIMESTAMPING_OPT_ID). A send
+//     that fails may or may not have been counted, so after one the count is begun anew, and stamps
+//     of packets sent before are given up: one matched with the wrong packet would break the proof.
+//   - Receive stamping is switched on in the kernel with a delay, so the first packets may come
+//   without.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_UDP_SOCKET_H_
 #define SYNCLINE_AGENT_PROBE_UDP_UDP_SOCKET_H_
 

@@ -30,6 +30,9 @@ TEST(WallMap, SaysNothingWithoutCloseReadings) {
   EXPECT_FALSE(map.ToRaw(-1'100'000'000).has_value());
   map.Forget();
   EXPECT_FALSE(map.ToRaw(-900'000'000).has_value());
+  map.Add({0, 50'000, 30});
+  ASSERT_TRUE(map.ToRaw(50'000).has_value()) << "what was forgotten came back";
+  EXPECT_EQ(map.ToRaw(50'000)->hi_raw_ns, 30);
 }
 
 TEST(WallMap, NoticesReadingsThatContradictEachOther) {
@@ -39,8 +42,8 @@ TEST(WallMap, NoticesReadingsThatContradictEachOther) {
   EXPECT_FALSE(map.ToRaw(1'000'500).has_value());
 }
 
-// Whatever the wall clock's rate does within the limit, the truth is inside, and a constant added to the
-// wall clock changes nothing.
+// Whatever the wall clock's rate does within the limit, the truth is inside, and a constant added
+// to the wall clock changes nothing.
 TEST(WallMap, ContainsTheTruthUnderAnySlewWithinTheLimit) {
   Random random(7);
   for (int round = 0; round < 2000; ++round) {
