@@ -15,11 +15,17 @@ COMMAND_TIMEOUT_S = 120
 
 
 class Fleet:
-    """A testbed, its certificates and the commands for it; `work` is a scratch directory."""
+    """A testbed, its certificates and the commands for it; `work` is a scratch directory, `user`
+    whom ssh logs in as."""
 
-    def __init__(self, bed, work):
+    def __init__(self, bed, work, user="root"):
         self.bed = bed
         self.work = str(work)
+        with open(bed.ssh_config, encoding="utf-8") as file:
+            config = file.read().replace("User root", f"User {user}")
+        self.ssh_config = os.path.join(self.work, "ssh_config")
+        with open(self.ssh_config, "w", encoding="utf-8") as file:
+            file.write(config)
         self.environment = {
             **os.environ,
             "PATH": os.path.join(BUILD, "bin") + ":" + os.environ["PATH"],
@@ -31,7 +37,7 @@ class Fleet:
     def fab(self, *arguments, check=True, ssh_config=None, **environment):
         """Runs a task; its output is the CompletedProcess' stdout, errors included."""
         program = os.path.join(os.path.dirname(sys.executable), "fab")
-        config = ssh_config or self.bed.ssh_config
+        config = ssh_config or self.ssh_config
         command = [program, "-r", REPOSITORY, "-S", str(config), *arguments]
         return self._run(command, check, (0,), environment)
 
