@@ -22,30 +22,41 @@ def normal(line):
     return EMPTY_SCOPE.sub(lambda match: ": " if match[0][0] == ":" else "", line).rstrip()
 
 
-def lines_of(command):
+def run(command):
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if result.returncode not in (0, 3):
-        sys.exit(f"{command[0]} failed ({result.returncode}): {result.stderr.decode(errors='replace')}")
     text = result.stdout.decode(errors="surrogateescape")
-    return collections.Counter(normal(line) for line in text.split("\n") if line)
+    error = "" if result.returncode in (0, 3) else \
+        f"{command[0]} failed ({result.returncode}): {result.stderr.decode(errors='replace')}"
+    return collections.Counter(normal(line) for line in text.split("\n") if line), error
+
+
+def compare(dump, traces):
+    """Differences, as text; and how many events were compared."""
+    theirs, error = run(["babeltrace2", "--clock-cycles", "--no-delta", "-f", "loglevel", *traces])
+    ours, our_error = run([dump, *traces])
+    if error or our_error:
+        return error + our_error, 0
+    missing, extra = theirs - ours, ours - theirs
+    report = [f"{name}: {line}\n" for name, lines in (("only babeltrace2", missing), ("only ours", extra))
+              for line in sorted(lines)[:5]]
+    if report:
+        report.append(f"{sum(missing.values())} of {sum(theirs.values())} events differ\n")
+    return "".join(report), sum(theirs.values())
+
+
+def require_babeltrace2():
+    if shutil.which("babeltrace2") is None:
+        print("skipped: babeltrace2 is not installed")
+        sys.exit(77)
 
 
 def main():
-    if shutil.which("babeltrace2") is None:
-        print("skipped: babeltrace2 is not installed")
-        return 77
-    dump, traces = sys.argv[1], sys.argv[2:]
-    theirs = lines_of(["babeltrace2", "--clock-cycles", "--no-delta", "-f", "loglevel", *traces])
-    ours = lines_of([dump, *traces])
-    if not theirs:
-        sys.exit("babeltrace2 found no event: nothing was compared")
-    missing, extra = theirs - ours, ours - theirs
-    for name, lines in (("only babeltrace2", missing), ("only ours", extra)):
-        for line in sorted(lines)[:5]:
-            print(f"{name}: {line}")
-    print(f"{sum(theirs.values())} events of babeltrace2, {sum(ours.values())} of ours, "
-          f"{sum(missing.values())} missing, {sum(extra.values())} extra")
-    return 1 if missing or extra else 0
+    require_babeltrace2()
+    differences, events = compare(sys.argv[1], sys.argv[2:])
+    if not differences and events == 0:
+        differences = "babeltrace2 found no event: nothing was compared"
+    print(differences or f"{events} events are equal")
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":

@@ -44,8 +44,10 @@ void AppendText(std::string& out, std::string_view text) {
 void AppendInteger(std::string& out, const FieldValue& value) {
   const FieldClass& field = *value.field;
   uint64_t bits = value.u;
-  if (field.display_base != 10 && field.size_bits < 64)
-    bits &= (uint64_t{1} << field.size_bits) - 1;
+  // Octal and hexadecimal digits are whole ones: 9 bits for an octal number of 8.
+  const uint32_t digit = field.display_base == 8 ? 3 : field.display_base == 16 ? 4 : 1;
+  const uint32_t size = (field.size_bits + digit - 1) / digit * digit;
+  if (field.display_base != 10 && size < 64) bits &= (uint64_t{1} << size) - 1;
   switch (field.display_base) {
     case 2:
       out += "0b";
@@ -130,8 +132,12 @@ class Printer {
         }
         out_ += " ]";
         return;
-      case FieldType::kStruct:
       case FieldType::kVariant:
+        out_ += "{ ";
+        Value();
+        out_ += " }";
+        return;
+      case FieldType::kStruct:
         out_ += "{";
         for (uint32_t i = 0; i < value.count; ++i) {
           out_ += i == 0 ? " " : ", ";
