@@ -81,7 +81,14 @@ class Fleet:
     def record(self, name, seconds=5, fine=(0,)):
         """Records and collects; returns the recording's directory."""
         run = os.path.join(self.work, name)
-        arguments = ["record", *self.fleet_arguments(), "--for", f"{seconds}s", "--out", run]
+        arguments = [
+            "record",
+            *self.fleet_arguments(),
+            "--for",
+            f"{round(seconds * 1000)}ms",
+            "--out",
+            run,
+        ]
         self.last = self.syncline(*arguments, fine=fine)
         return run
 

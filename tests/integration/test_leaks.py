@@ -1,0 +1,61 @@
+"""Many recordings in a row: nothing piles up on the host. SYNCLINE_LEAK_RUNS says how many (10)."""
+
+import os
+
+import pytest
+
+from tests.integration.fleet import HOST_TENSORFLOW, TENSORFLOW, Fleet
+from tests.testbed import HostSpec, Testbed
+from tests.testbed.machine import REPOSITORY
+
+TICKER = os.path.join(REPOSITORY, "tests", "integration", "ticker.py")
+RUNS = int(os.environ.get("SYNCLINE_LEAK_RUNS", "10"))
+WARM_UP = 2  # the first recordings load libraries, start threads, make pools
+
+COUNT = """
+for p in $(pgrep -f 'syncline-agent|lttng-sessiond|lttng-consumerd|ticker.py'); do
+  n=$(cat /proc/$p/comm); echo $n.threads $(ls /proc/$p/task | wc -l)
+  echo $n.descriptors $(ls /proc/$p/fd | wc -l)
+done
+echo shm $(find /dev/shm -type f | wc -l)
+echo sessions $(lttng list 2>/dev/null | grep -c '^ *[0-9]*)')
+echo recordings $(ls /opt/syncline/var/data/recordings | wc -l)
+echo processes $(pgrep -c -f 'syncline|lttng')
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    binds = {HOST_TENSORFLOW: TENSORFLOW, "/opt/jobs/ticker.py": TICKER}
+    with Testbed([HostSpec("solo")], seed=37, binds=binds) as bed:
+        made = Fleet(bed, tmp_path_factory.mktemp("leaks"))
+        made.up()
+        ticker = f"{HOST_TENSORFLOW}/bin/python /opt/jobs/ticker.py"
+        made.fab("launch", "--command", ticker, "--ready", "ticking")
+        yield made
+        made.fab("down")
+
+
+def count(host):
+    found = {}
+    for line in host.run(["bash", "-c", COUNT]).stdout.splitlines():
+        key, number = line.split()
+        found[key] = found.get(key, 0) + int(number)
+    return found
+
+
+def test_recordings_in_a_row_leave_nothing_behind(fleet):
+    host = fleet.bed["solo"]
+    for number in range(WARM_UP):
+        fleet.record(f"warm-{number}", 0.3)
+    before = count(host)
+    for number in range(RUNS):
+        fleet.record(f"again-{number}", 0.3)
+    after = count(host)
+    grown = {
+        key: (before.get(key, 0), value)
+        for key, value in after.items()
+        if value > before.get(key, 0)
+    }
+    assert grown == {}
+    assert after["recordings"] == 0 and after["sessions"] == 0
