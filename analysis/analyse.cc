@@ -53,8 +53,8 @@ ProcessReport OfProcess(const ProcessResult& process, timeline::Placement* place
   return report;
 }
 
-// How far the wall clocks of two nodes disagree at one instant: wall(b) - wall(a), less what really lies
-// between the two readings.
+// How far the wall clocks of two nodes disagree at one instant: wall(b) - wall(a), less what really
+// lies between the two readings.
 std::optional<DurationEstimate> WallError(const AnalyseInput& input, uint32_t a, uint32_t b,
                                           TimelineTime at) {
   if (input.model == nullptr) return std::nullopt;
@@ -91,7 +91,8 @@ NodeReport OfNode(const AnalyseInput& input, uint32_t index, const Interval& win
   report.foreign_events = node.foreign_events;
   report.undecodable_events = node.undecodable_events;
   report.losses = node.losses;
-  if (input.model != nullptr && facts.gate_opened.has_value() && input.start_requested.has_value()) {
+  if (input.model != nullptr && facts.gate_opened.has_value() &&
+      input.start_requested.has_value()) {
     report.start_skew = input.model->Difference(*input.start_requested, *facts.gate_opened);
   }
   if (input.model != nullptr && facts.gate_closed.has_value() && input.stop_requested.has_value()) {
@@ -119,12 +120,12 @@ void FillStatistics(StepSeries* series) {
                     static_cast<int64_t>(lengths.size());
 }
 
-// The step during which `time` lies, the pause behind a step belonging to it; -1 before the first and
-// after the last.
+// The step during which `time` lies, the pause behind a step belonging to it; -1 before the first
+// and after the last.
 int64_t StepAt(const std::vector<Step>& steps, TimelineTime time) {
-  const auto after = std::upper_bound(
-      steps.begin(), steps.end(), time,
-      [](TimelineTime instant, const Step& step) { return instant < step.begin; });
+  const auto after =
+      std::upper_bound(steps.begin(), steps.end(), time,
+                       [](TimelineTime instant, const Step& step) { return instant < step.begin; });
   const int64_t index = (after - steps.begin()) - 1;
   if (index + 1 == static_cast<int64_t>(steps.size()) && time >= steps.back().end) return -1;
   return index;

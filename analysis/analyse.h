@@ -22,19 +22,19 @@ struct NodeFacts {
   std::string state;
   std::string failure;
   timeline::Placement* placement = nullptr;
-  std::optional<NodeTime> gate_opened;        // MONOTONIC_RAW
+  std::optional<NodeTime> gate_opened;  // MONOTONIC_RAW
   std::optional<NodeTime> gate_closed;
-  std::optional<int64_t> wall_offset_ns;      // REALTIME - trace clock, as the tracer sampled it
+  std::optional<int64_t> wall_offset_ns;  // REALTIME - trace clock, as the tracer sampled it
 };
 
 struct AnalyseInput {
   std::span<const timeline::NodeResult> nodes;
-  std::span<const NodeFacts> facts;           // beside `nodes`
+  std::span<const NodeFacts> facts;              // beside `nodes`
   const clocksync::ClockModel* model = nullptr;  // nullptr: nothing across nodes can be said
-  std::optional<uint32_t> reference;          // index into `nodes`
+  std::optional<uint32_t> reference;             // index into `nodes`
   std::optional<timeline::Interval> window;
-  std::optional<NodeTime> start_requested;    // the same instants as the window's ends, in the
-  std::optional<NodeTime> stop_requested;     // reference's clock
+  std::optional<NodeTime> start_requested;  // the same instants as the window's ends, in the
+  std::optional<NodeTime> stop_requested;   // reference's clock
 };
 
 // Fills all of the report but its head (recording id, complaints), which the caller knows.

@@ -21,7 +21,8 @@ std::string NamePattern(std::string_view name) {
     }
     size_t end = i;
     while (end < name.size() && IsDigit(name[end])) ++end;
-    const bool in_word = (i > 0 && IsLetter(name[i - 1])) || (end < name.size() && IsLetter(name[end]));
+    const bool in_word =
+        (i > 0 && IsLetter(name[i - 1])) || (end < name.size() && IsLetter(name[end]));
     if (in_word) {
       pattern.append(name.substr(i, end - i));
     } else {
@@ -34,7 +35,8 @@ std::string NamePattern(std::string_view name) {
 
 bool LooksLikeStep(std::string_view name) {
   std::string lower = absl::AsciiStrToLower(AbslView(name));
-  while (!lower.empty() && (IsDigit(lower.back()) || absl::StrContains(" _-#:.", AbslView({&lower.back(), 1})))) {
+  while (!lower.empty() &&
+         (IsDigit(lower.back()) || absl::StrContains(" _-#:.", AbslView({&lower.back(), 1})))) {
     lower.pop_back();
   }
   if (absl::StrContains(lower, "optim")) return false;

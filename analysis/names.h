@@ -7,8 +7,8 @@
 
 namespace syncline::analysis {
 
-// Every run of digits that stands alone becomes "#": "step 841" and "step 842" are one row. Digits that are
-// part of a word ("conv2d", "bf16") stay.
+// Every run of digits that stands alone becomes "#": "step 841" and "step 842" are one row. Digits
+// that are part of a word ("conv2d", "bf16") stay.
 std::string NamePattern(std::string_view name);
 
 // Does a task of this name look like one iteration of a training loop? "step 12", "train_step",

@@ -1,7 +1,7 @@
 // What a recording says, as plain values: the analysis fills them, export/report prints them.
 //
-// Every statement across nodes carries {est, lo, hi} from the clock model's Difference; what cannot be
-// decided is said to be undecided. Thread-safety: plain values.
+// Every statement across nodes carries {est, lo, hi} from the clock model's Difference; what cannot
+// be decided is said to be undecided. Thread-safety: plain values.
 #ifndef SYNCLINE_ANALYSIS_REPORT_H_
 #define SYNCLINE_ANALYSIS_REPORT_H_
 
@@ -16,7 +16,7 @@
 namespace syncline::analysis {
 
 struct ProcessReport {
-  std::string name;                 // "worker-0 · rank 1 · python train.py"
+  std::string name;  // "worker-0 · rank 1 · python train.py"
   std::string command_line;
   std::string job;
   std::string role;
@@ -38,7 +38,7 @@ struct ProcessReport {
 struct NodeReport {
   std::string name;
   std::string role;
-  std::string state;                // of the recording: complete, incomplete, missing, left
+  std::string state;  // of the recording: complete, incomplete, missing, left
   std::string failure;
   uint64_t streams = 0;
   uint64_t events = 0;
@@ -57,9 +57,9 @@ struct NodeReport {
 struct TaskTotal {
   std::string node;
   std::string domain;
-  std::string name;                 // numbers in it shown as "#": "step #"
-  uint64_t count = 0;               // whole tasks
-  uint64_t clipped = 0;             // cut by coverage or hit by loss: counted here, not in the sums
+  std::string name;      // numbers in it shown as "#": "step #"
+  uint64_t count = 0;    // whole tasks
+  uint64_t clipped = 0;  // cut by coverage or hit by loss: counted here, not in the sums
   int64_t total_ns = 0;
   int64_t self_ns = 0;
 };
@@ -74,11 +74,11 @@ struct Step {
 
 // The steps that one thread (or frame track) marks.
 struct StepSeries {
-  uint32_t node = 0;                // index into Report::nodes
+  uint32_t node = 0;  // index into Report::nodes
   std::string process;
-  std::string name;                 // "train_step", "step #"
+  std::string name;  // "train_step", "step #"
   std::string domain;
-  std::vector<Step> steps;          // whole ones, by begin
+  std::vector<Step> steps;  // whole ones, by begin
   int64_t mean_ns = 0;
   int64_t min_ns = 0;
   int64_t median_ns = 0;
@@ -87,7 +87,7 @@ struct StepSeries {
 
 // What a node that marks no steps did during one step of the node that does.
 struct StepGroup {
-  uint32_t step = 0;                // index into the main series
+  uint32_t step = 0;  // index into the main series
   uint64_t tasks = 0;
   TimelineTime begin;
   TimelineTime end;
@@ -101,9 +101,10 @@ struct GroupSeries {
   uint64_t inside = 0;
   uint64_t outside = 0;
   uint64_t undecided = 0;
-  // How far this node would move against the node that marks the steps, were both placed by wall clock.
+  // How far this node would move against the node that marks the steps, were both placed by wall
+  // clock.
   std::optional<DurationEstimate> wall_shift;
-  uint64_t moved_by_wall_clock = 0; // groups whose centre would then lie in another step
+  uint64_t moved_by_wall_clock = 0;  // groups whose centre would then lie in another step
 };
 
 struct Report {
@@ -113,13 +114,13 @@ struct Report {
   TimelineTime window_begin;
   TimelineTime window_end;
   std::string stop_reason;
-  std::string reference;            // the node whose clock gives the timeline its rate
+  std::string reference;  // the node whose clock gives the timeline its rate
   // The interval that all processes cover; empty when there is none.
   std::optional<TimelineTime> common_begin;
   std::optional<TimelineTime> common_end;
   std::vector<NodeReport> nodes;
-  std::vector<TaskTotal> tasks;     // by domain, then by total, largest first
-  std::vector<StepSeries> steps;    // the main series first
+  std::vector<TaskTotal> tasks;   // by domain, then by total, largest first
+  std::vector<StepSeries> steps;  // the main series first
   std::vector<GroupSeries> groups;
   uint64_t events = 0;
   bool incomplete = false;

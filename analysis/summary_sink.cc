@@ -11,7 +11,8 @@ bool BusyIntervals::Join(std::vector<Cluster>* clusters, const Cluster& next) co
   if (clusters->empty()) return false;
   Cluster& last = clusters->back();
   const int64_t pause_ns = next.begin.ns - last.end.ns;
-  // Touching intervals of different threads are one; two tasks with a pause, however short, are not.
+  // Touching intervals of different threads are one; two tasks with a pause, however short, are
+  // not.
   if (pause_ns >= 0 && pause_ns > pause_ns_) return false;
   if (pause_ns == 0 && pause_ns_ == 0) return false;
   if (next.begin < last.begin) {
@@ -49,9 +50,8 @@ void SummarySink::OnTrack(const timeline::Track& track) {
   known.node = track.node;
   known.thread = track.kind == timeline::TrackKind::kThread;
   known.frames = track.kind == timeline::TrackKind::kAsync && track.name == "frames";
-  known.process = track.kind == timeline::TrackKind::kProcess
-                      ? track.name
-                      : tracks_[track.parent].process;
+  known.process =
+      track.kind == timeline::TrackKind::kProcess ? track.name : tracks_[track.parent].process;
   tracks_[track.id] = std::move(known);
 }
 

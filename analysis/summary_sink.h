@@ -1,8 +1,8 @@
-// Collects, while the timeline streams by, what the report is made of: totals by name, the steps that
-// the job marks, and for nodes that mark none, when they were busy.
+// Collects, while the timeline streams by, what the report is made of: totals by name, the steps
+// that the job marks, and for nodes that mark none, when they were busy.
 //
-// Memory: names, steps, and at most kClustersMax intervals per node (neighbours are joined beyond that).
-// Thread-safety: one thread.
+// Memory: names, steps, and at most kClustersMax intervals per node (neighbours are joined beyond
+// that). Thread-safety: one thread.
 #ifndef SYNCLINE_ANALYSIS_SUMMARY_SINK_H_
 #define SYNCLINE_ANALYSIS_SUMMARY_SINK_H_
 
@@ -71,7 +71,8 @@ class SummarySink final : public timeline::TimelineSink {
     int64_t total_ns = 0;
   };
 
-  // Sorted by domain, then total (largest first). Node names are left to the caller: `node` holds indices.
+  // Sorted by domain, then total (largest first). Node names are left to the caller: `node` holds
+  // indices.
   struct Total {
     uint32_t node = 0;
     TaskTotal total;

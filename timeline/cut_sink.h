@@ -1,8 +1,8 @@
-// A timeline cut to [from, to): what overlaps it is clipped and flagged, the rest is dropped. A span that
-// was open at `from` is passed on when the first thing inside it, or its end, is.
+// A timeline cut to [from, to): what overlaps it is clipped and flagged, the rest is dropped. A
+// span that was open at `from` is passed on when the first thing inside it, or its end, is.
 //
-// Cutting is done here and not by reading less, so that spans which enclose the interval keep their names.
-// Thread-safety: one thread.
+// Cutting is done here and not by reading less, so that spans which enclose the interval keep their
+// names. Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_CUT_SINK_H_
 #define SYNCLINE_TIMELINE_CUT_SINK_H_
 

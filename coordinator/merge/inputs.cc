@@ -53,7 +53,7 @@ OpenedTraces OpenTraces(const std::string& node, const std::filesystem::path& ro
     Loss loss;
     loss.reason = LossReason::kUnreadable;
     loss.source = where == "." ? "trace" : where;
-    loss.detail = status.message();
+    loss.detail = StdView(status.message());
     opened.complaints.push_back(absl::StrCat(node, ": left out, its data is kept: ", path.string(),
                                              ": ", status.message()));
     opened.losses.push_back(std::move(loss));
@@ -74,8 +74,8 @@ OpenedTraces OpenTraces(const std::string& node, const std::filesystem::path& ro
       continue;
     }
     for (const Loss& loss : (*reader)->losses()) {
-      opened.complaints.push_back(
-          absl::StrCat(node, ": ", loss.source, ": ", LossReasonName(loss.reason), ": ", loss.detail));
+      opened.complaints.push_back(absl::StrCat(node, ": ", loss.source, ": ",
+                                               LossReasonName(loss.reason), ": ", loss.detail));
     }
     opened.readers.push_back(*std::move(reader));
   }
@@ -174,9 +174,9 @@ absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options) {
     inputs.nodes.push_back(std::move(node));
   }
   if (inputs.readers.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "nothing to merge: no input is a recording or holds a CTF trace\n  ",
-        absl::StrJoin(inputs.complaints, "\n  ")));
+    return absl::InvalidArgumentError(
+        absl::StrCat("nothing to merge: no input is a recording or holds a CTF trace\n  ",
+                     absl::StrJoin(inputs.complaints, "\n  ")));
   }
   std::optional<int64_t> zero_unix_ns;
   for (const timeline::NodeInput& node : inputs.nodes) {
@@ -217,7 +217,8 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   };
   facts.gate_opened = gate(record.start);
   facts.gate_closed = gate(record.stop);
-  if (record.state == recording::NodeState::kMissing || record.state == recording::NodeState::kLeft) {
+  if (record.state == recording::NodeState::kMissing ||
+      record.state == recording::NodeState::kLeft) {
     Loss loss;
     loss.reason = LossReason::kNodeMissing;
     loss.source = record.name;
@@ -250,9 +251,8 @@ absl::Status CheckNodeNames(const std::vector<std::string>& wanted,
     if (exists) continue;
     std::vector<std::string> names;
     for (const recording::NodeRecord& node : recording.nodes) names.push_back(node.name);
-    return absl::InvalidArgumentError(absl::StrCat("no node '", name,
-                                                   "' in the recording; it has: ",
-                                                   absl::StrJoin(names, ", ")));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no node '", name, "' in the recording; it has: ", absl::StrJoin(names, ", ")));
   }
   return absl::OkStatus();
 }
@@ -262,7 +262,8 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
                 const std::vector<uint32_t>& clocks) {
   const size_t count = inputs->nodes.size();
   const uint32_t reference = inputs->reference.value_or(0);
-  // Timeline zero by the reference's wall clock as the trace has it: what a merge by wall clock would use.
+  // Timeline zero by the reference's wall clock as the trace has it: what a merge by wall clock
+  // would use.
   int64_t zero_unix_ns = inputs->epoch_unix_ns;
   const ClockId reference_clock{clocks[reference]};
   const std::optional<int64_t> offset = inputs->facts[reference].wall_offset_ns;
@@ -302,20 +303,21 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
     inputs.model = std::make_unique<clocksync::ClockModel>(*std::move(model));
   } else {
     inputs.incomplete = true;
-    inputs.complaints.push_back(absl::StrCat(
-        "no clock model (", model.status().message(), "): nodes are placed by their wall clocks"));
+    inputs.complaints.push_back(absl::StrCat("no clock model (", model.status().message(),
+                                             "): nodes are placed by their wall clocks"));
     inputs.model = std::make_unique<clocksync::ClockModel>(clocksync::ClockModel::Identity({}));
   }
   std::vector<uint32_t> clocks;  // ClockId::node of each node, by the model's own list
   for (const recording::NodeRecord& record : recording.nodes) {
-    const bool wanted = options.nodes.empty() ||
-                        std::find(options.nodes.begin(), options.nodes.end(), record.name) !=
-                            options.nodes.end();
+    const bool wanted =
+        options.nodes.empty() ||
+        std::find(options.nodes.begin(), options.nodes.end(), record.name) != options.nodes.end();
     if (!wanted) continue;
     const std::vector<std::string>& known = inputs.model->nodes();
     const auto index = std::find(known.begin(), known.end(), record.name) - known.begin();
-    const auto clock = static_cast<uint32_t>(
-        index < static_cast<ptrdiff_t>(known.size()) ? index : ptrdiff_t{1 << 20} + ptrdiff_t(clocks.size()));
+    const auto clock = static_cast<uint32_t>(index < static_cast<ptrdiff_t>(known.size())
+                                                 ? index
+                                                 : ptrdiff_t{1 << 20} + ptrdiff_t(clocks.size()));
     clocks.push_back(clock);
     if (record.name == recording.reference.node) {
       inputs.reference = static_cast<uint32_t>(inputs.nodes.size());
@@ -324,8 +326,8 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
   }
   inputs.epoch_unix_ns = recording.epoch_unix_ns;
   PlaceNodes(options, &inputs, clocks);
-  inputs.build.window = timeline::Interval{{recording.window.begin_timeline_ns},
-                                           {recording.window.end_timeline_ns}};
+  inputs.build.window =
+      timeline::Interval{{recording.window.begin_timeline_ns}, {recording.window.end_timeline_ns}};
   return inputs;
 }
 

@@ -1,4 +1,5 @@
-// Opens what `merge` is given: a recording, or CTF trace directories, as nodes ready for the builder.
+// Opens what `merge` is given: a recording, or CTF trace directories, as nodes ready for the
+// builder.
 #ifndef SYNCLINE_COORDINATOR_MERGE_INPUTS_H_
 #define SYNCLINE_COORDINATOR_MERGE_INPUTS_H_
 
@@ -21,16 +22,16 @@ namespace syncline::merge {
 
 // Everything opened. `nodes` point into the rest; movable as a whole.
 struct OpenedInputs {
-  std::filesystem::path run;                        // of a recording, else empty
+  std::filesystem::path run;  // of a recording, else empty
   std::optional<recording::Recording> recording;
-  std::unique_ptr<clocksync::ClockModel> model;     // nullptr for trace directories
+  std::unique_ptr<clocksync::ClockModel> model;  // nullptr for trace directories
   std::vector<std::unique_ptr<TraceReader>> readers;
   std::vector<std::unique_ptr<timeline::Placement>> placements;
   std::vector<timeline::NodeInput> nodes;
-  std::vector<analysis::NodeFacts> facts;           // beside `nodes`
-  std::optional<uint32_t> reference;                // index into `nodes`
+  std::vector<analysis::NodeFacts> facts;  // beside `nodes`
+  std::optional<uint32_t> reference;       // index into `nodes`
   timeline::BuildOptions build;
-  int64_t epoch_unix_ns = 0;                        // of timeline zero, for display
+  int64_t epoch_unix_ns = 0;  // of timeline zero, for display
   std::vector<std::string> complaints;
   bool incomplete = false;
 };

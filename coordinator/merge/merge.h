@@ -1,12 +1,12 @@
 // `syncline merge`, `events` and `report` without their command lines.
 //
-// An input is the directory of one recording, or any number of CTF trace directories (LTTng's own output
-// from anywhere), each "DIR" or "NAME=DIR". A recording is placed on the timeline by its clock model, trace
-// directories by their own wall clocks, with the bound unknown.
+// An input is the directory of one recording, or any number of CTF trace directories (LTTng's own
+// output from anywhere), each "DIR" or "NAME=DIR". A recording is placed on the timeline by its
+// clock model, trace directories by their own wall clocks, with the bound unknown.
 //
-// What cannot be read is named, kept where it is and left out; the rest is merged, and `incomplete` is set
-// (exit status 3). Everything written is a function of the inputs alone: the same bytes from any
-// directory, time zone and locale.
+// What cannot be read is named, kept where it is and left out; the rest is merged, and `incomplete`
+// is set (exit status 3). Everything written is a function of the inputs alone: the same bytes from
+// any directory, time zone and locale.
 //
 // Thread-safe: no state.
 #ifndef SYNCLINE_COORDINATOR_MERGE_MERGE_H_
@@ -40,22 +40,22 @@ struct InputOptions {
 
 struct MergeOptions {
   InputOptions input;
-  std::filesystem::path out_dir;             // empty: RUN/out; required for trace directories
+  std::filesystem::path out_dir;  // empty: RUN/out; required for trace directories
   std::vector<std::string> formats = {"perfetto"};
-  std::optional<TimelineTime> from;          // cut to [from, to)
+  std::optional<TimelineTime> from;  // cut to [from, to)
   std::optional<TimelineTime> to;
 };
 
 struct MergeResult {
   std::filesystem::path out_dir;
-  std::vector<std::string> files;            // names in out_dir
+  std::vector<std::string> files;  // names in out_dir
   analysis::Report report;
   bool incomplete = false;
-  std::vector<std::string> complaints;       // one line each, for people
+  std::vector<std::string> complaints;  // one line each, for people
 };
 
-// Replaces out_dir as a whole, and only when everything was written. FailedPrecondition: out_dir is not
-// empty and not an earlier merge's; InvalidArgument: unknown format or node, mixed inputs.
+// Replaces out_dir as a whole, and only when everything was written. FailedPrecondition: out_dir is
+// not empty and not an earlier merge's; InvalidArgument: unknown format or node, mixed inputs.
 absl::StatusOr<MergeResult> Merge(const MergeOptions& options);
 
 enum class EventFormat : uint8_t { kText, kJsonLines };
@@ -66,8 +66,8 @@ struct EventsResult {
   std::vector<std::string> complaints;
 };
 
-// Every event in timeline order: by time, node, stream, as the stream has them. A reader that closes
-// its end of a pipe is no error.
+// Every event in timeline order: by time, node, stream, as the stream has them. A reader that
+// closes its end of a pipe is no error.
 absl::StatusOr<EventsResult> PrintEvents(const InputOptions& options, EventFormat format,
                                          std::ostream* out);
 
@@ -78,7 +78,8 @@ struct ReportOptions {
 };
 absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options);
 
-// The report's picture: two steps of every node (or a stretch of the middle where nothing is marked).
+// The report's picture: two steps of every node (or a stretch of the middle where nothing is
+// marked).
 absl::StatusOr<std::string> MakePicture(const ReportOptions& options,
                                         const analysis::Report& report);
 

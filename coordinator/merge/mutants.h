@@ -1,5 +1,6 @@
-// Ways to be wrong on purpose, for tests that must notice. Compiled in only with SYNCLINE_TEST_MUTANTS=1,
-// which no shipped build has; then chosen by the environment variable SYNCLINE_MUTANT.
+// Ways to be wrong on purpose, for tests that must notice. Compiled in only with
+// SYNCLINE_TEST_MUTANTS=1, which no shipped build has; then chosen by the environment variable
+// SYNCLINE_MUTANT.
 #ifndef SYNCLINE_COORDINATOR_MERGE_MUTANTS_H_
 #define SYNCLINE_COORDINATOR_MERGE_MUTANTS_H_
 

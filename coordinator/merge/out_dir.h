@@ -9,8 +9,8 @@
 
 namespace syncline::merge {
 
-// Files are written into staging(); Commit() makes them the directory's contents in one step. Without
-// Commit the destructor removes them and the directory stays as it was.
+// Files are written into staging(); Commit() makes them the directory's contents in one step.
+// Without Commit the destructor removes them and the directory stays as it was.
 class OutDir {
  public:
   // FailedPrecondition when `path` exists, is not empty, and no merge made it.

@@ -104,7 +104,8 @@ KnownProcesses ReadProcesses(const recording::Layout& layout, const recording::N
       process = result.processes.end() - 1;
     }
     AddBlock(*block, &*process);
-    const auto names_bytes = ReadFile(layout.Processes(node.name) / control_block::NamesFileName(id));
+    const auto names_bytes =
+        ReadFile(layout.Processes(node.name) / control_block::NamesFileName(id));
     if (!names_bytes.ok()) {
       complain(names_bytes.status());
       continue;

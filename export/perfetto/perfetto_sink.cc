@@ -250,7 +250,8 @@ void PerfettoSink::PutText(std::string_view key, std::string_view value, ProtoWr
   event->Message(event::kAnnotation, annotation);
 }
 
-// On the node's or process's own track: a thread's track holds what the thread did and nothing else.
+// On the node's or process's own track: a thread's track holds what the thread did and nothing
+// else.
 void PerfettoSink::WriteFacts(const timeline::Track& track, const KnownTrack& known) {
   const bool is_thread = track.kind == TrackKind::kThread && track.tid != 0;
   if (track.facts.empty() && !is_thread) return;

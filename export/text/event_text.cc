@@ -17,7 +17,8 @@ enum class Style { kText, kJson };
 void AppendReal(double value, Style style, std::string* out) {
   if (!std::isfinite(value)) {  // JSON has no word for it
     const char* name = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-    absl::StrAppend(out, style == Style::kJson ? "\"" : "", name, style == Style::kJson ? "\"" : "");
+    absl::StrAppend(out, style == Style::kJson ? "\"" : "", name,
+                    style == Style::kJson ? "\"" : "");
     return;
   }
   std::array<char, 32> digits;  // the shortest text that reads back as the same number
@@ -28,26 +29,33 @@ void AppendReal(double value, Style style, std::string* out) {
 void AppendUnsigned(const FieldValue& value, Style style, std::string* out) {
   const int base = style == Style::kJson ? 10 : value.field->display_base;
   switch (base) {
-    case 16: absl::StrAppendFormat(out, "0x%x", value.u); break;
-    case 8: absl::StrAppendFormat(out, "0%o", value.u); break;
+    case 16:
+      absl::StrAppendFormat(out, "0x%x", value.u);
+      break;
+    case 8:
+      absl::StrAppendFormat(out, "0%o", value.u);
+      break;
     case 2:
       out->append("0b");
       for (int bit = 63 - std::countl_zero(value.u | 1); bit >= 0; --bit) {
         out->push_back((value.u >> bit & 1) != 0 ? '1' : '0');
       }
       break;
-    default: absl::StrAppend(out, value.u); break;
+    default:
+      absl::StrAppend(out, value.u);
+      break;
   }
 }
 
 void AppendBlob(std::string_view bytes, std::string* out) {
   out->push_back('"');
-  for (const char byte : bytes) absl::StrAppendFormat(out, "%02x", static_cast<unsigned char>(byte));
+  for (const char byte : bytes)
+    absl::StrAppendFormat(out, "%02x", static_cast<unsigned char>(byte));
   out->push_back('"');
 }
 
-// Appends values[0] with its descendants; returns how many values that took. `depth` bounds recursion:
-// readers bound nesting too, but not for our sake.
+// Appends values[0] with its descendants; returns how many values that took. `depth` bounds
+// recursion: readers bound nesting too, but not for our sake.
 size_t AppendValue(std::span<const FieldValue> values, Style style, int depth, std::string* out) {
   const FieldValue& value = values[0];
   size_t used = 1;
@@ -64,11 +72,21 @@ size_t AppendValue(std::span<const FieldValue> values, Style style, int depth, s
     }
   };
   switch (value.type) {
-    case FieldType::kUnsigned: AppendUnsigned(value, style, out); break;
-    case FieldType::kSigned: absl::StrAppend(out, value.s); break;
-    case FieldType::kReal: AppendReal(value.d, style, out); break;
-    case FieldType::kString: AppendJsonString(value.text, out); break;
-    case FieldType::kBlob: AppendBlob(value.text, out); break;
+    case FieldType::kUnsigned:
+      AppendUnsigned(value, style, out);
+      break;
+    case FieldType::kSigned:
+      absl::StrAppend(out, value.s);
+      break;
+    case FieldType::kReal:
+      AppendReal(value.d, style, out);
+      break;
+    case FieldType::kString:
+      AppendJsonString(value.text, out);
+      break;
+    case FieldType::kBlob:
+      AppendBlob(value.text, out);
+      break;
     case FieldType::kEnum:
       if (style == Style::kJson && !value.text.empty()) {
         AppendJsonString(value.text, out);
@@ -98,11 +116,16 @@ constexpr int kDepthMax = 64;
 
 const char* ScopeKey(FieldScope scope) {
   switch (scope) {
-    case FieldScope::kPacketContext: return "packet_context";
-    case FieldScope::kEventHeader: return "header";
-    case FieldScope::kStreamContext: return "stream_context";
-    case FieldScope::kEventContext: return "event_context";
-    case FieldScope::kPayload: return "fields";
+    case FieldScope::kPacketContext:
+      return "packet_context";
+    case FieldScope::kEventHeader:
+      return "header";
+    case FieldScope::kStreamContext:
+      return "stream_context";
+    case FieldScope::kEventContext:
+      return "event_context";
+    case FieldScope::kPayload:
+      return "fields";
   }
   return "fields";
 }
@@ -139,8 +162,12 @@ void AppendScopes(const EventView& event, Style style, std::string* out) {
 // The length of the UTF-8 sequence at the start of `text`; 0 when it is none.
 size_t Utf8Length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
-  const size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4 : 0;
+  const size_t length = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
   if (length > text.size()) return 0;
   for (size_t i = 1; i < length; ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;

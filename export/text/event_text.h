@@ -1,8 +1,8 @@
 // One decoded event as a line of text or of JSON: every field, in the order of the trace.
 //
 // Text: [+0.001234567] node stream provider:name: { context } { field = value, ... }
-// JSON: one object per line; 64-bit integers are JSON numbers, so read them as integers. Fields of equal
-// name in one scope (arrays apart) keep the last.
+// JSON: one object per line; 64-bit integers are JSON numbers, so read them as integers. Fields of
+// equal name in one scope (arrays apart) keep the last.
 //
 // Thread-safe: no state.
 #ifndef SYNCLINE_EXPORT_TEXT_EVENT_TEXT_H_

@@ -1,0 +1,165 @@
+#include "export/report/json_report.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace syncline::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json OrNull(const std::optional<T>& value) {
+  return value.has_value() ? Json(*value) : Json();
+}
+
+Json OrNull(const std::optional<TimelineTime>& time) {
+  return time.has_value() ? Json(time->ns) : Json();
+}
+
+Json Interval(const std::optional<DurationEstimate>& estimate) {
+  if (!estimate.has_value()) return nullptr;
+  const bool bounded = estimate->bounded();
+  return {{"est_ns", estimate->est_ns},
+          {"lo_ns", bounded ? Json(estimate->lo_ns) : Json()},
+          {"hi_ns", bounded ? Json(estimate->hi_ns) : Json()},
+          {"bound_ns", bounded ? Json(estimate->bound_ns()) : Json()}};
+}
+
+Json OfProcess(const analysis::ProcessReport& process) {
+  return {{"name", process.name},
+          {"pid", process.pid},
+          {"rank", process.rank},
+          {"job", process.job},
+          {"role", process.role},
+          {"command_line", process.command_line},
+          {"threads", process.threads},
+          {"covered_begin_ns", OrNull(process.covered_begin)},
+          {"covered_end_ns", OrNull(process.covered_end)},
+          {"covered_ns", process.covered_ns},
+          {"missing_ns", process.missing_ns},
+          {"end_known", process.end_known},
+          {"events", process.events},
+          {"counted_events", OrNull(process.counted_events)},
+          {"lost_events", OrNull(process.lost)},
+          {"cost_ns", OrNull(process.cost_ns)}};
+}
+
+Json OfLoss(const timeline::LossTotal& loss) {
+  return {{"reason", LossReasonName(loss.reason)},
+          {"source", loss.source},
+          {"detail", loss.detail},
+          {"intervals", loss.intervals},
+          {"count", OrNull(loss.count)},
+          {"begin_ns", loss.begin.ns},
+          {"end_ns", loss.end.ns}};
+}
+
+Json OfNode(const analysis::NodeReport& node) {
+  Json json = {{"name", node.name},
+               {"role", node.role},
+               {"state", node.state},
+               {"failure", node.failure},
+               {"streams", node.streams},
+               {"events", node.events},
+               {"foreign_events", node.foreign_events},
+               {"undecodable_events", node.undecodable_events},
+               {"start_skew", Interval(node.start_skew)},
+               {"stop_skew", Interval(node.stop_skew)},
+               {"clock_bound_ns", OrNull(node.bound_ns)},
+               {"wall_clock_error", Interval(node.wall_error)}};
+  json["processes"] = Json::array();
+  for (const auto& process : node.processes) json["processes"].push_back(OfProcess(process));
+  json["losses"] = Json::array();
+  for (const auto& loss : node.losses) json["losses"].push_back(OfLoss(loss));
+  return json;
+}
+
+Json OfSteps(const analysis::Report& report, const analysis::StepSeries& series) {
+  Json json = {{"node", report.nodes[series.node].name},
+               {"process", series.process},
+               {"domain", series.domain},
+               {"name", series.name},
+               {"count", series.steps.size()},
+               {"mean_ns", series.mean_ns},
+               {"min_ns", series.min_ns},
+               {"median_ns", series.median_ns},
+               {"max_ns", series.max_ns}};
+  json["steps"] = Json::array();
+  for (const analysis::Step& step : series.steps) {
+    json["steps"].push_back(
+        {{"name", step.name}, {"begin_ns", step.begin.ns}, {"end_ns", step.end.ns}});
+  }
+  return json;
+}
+
+const char* InsideName(analysis::StepGroup::Inside inside) {
+  switch (inside) {
+    case analysis::StepGroup::Inside::kYes:
+      return "yes";
+    case analysis::StepGroup::Inside::kNo:
+      return "no";
+    case analysis::StepGroup::Inside::kUndecided:
+      return "undecided";
+  }
+  return "undecided";
+}
+
+Json OfGroups(const analysis::Report& report, const analysis::GroupSeries& series) {
+  Json json = {{"node", report.nodes[series.node].name},
+               {"inside", series.inside},
+               {"outside", series.outside},
+               {"undecided", series.undecided},
+               {"wall_clock_shift", Interval(series.wall_shift)},
+               {"moved_by_wall_clock", series.moved_by_wall_clock}};
+  json["groups"] = Json::array();
+  for (const analysis::StepGroup& group : series.groups) {
+    json["groups"].push_back({{"step", group.step},
+                              {"tasks", group.tasks},
+                              {"begin_ns", group.begin.ns},
+                              {"end_ns", group.end.ns},
+                              {"inside_step", InsideName(group.inside)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string ReportJson(const analysis::Report& report) {
+  Json json = {{"format_version", kFormatVersion},
+               {"recording_id", report.recording_id},
+               {"complete", !report.incomplete},
+               {"epoch_unix_ns", report.epoch_unix_ns},
+               {"window",
+                {{"begin_ns", report.window_begin.ns},
+                 {"end_ns", report.window_end.ns},
+                 {"stop_reason", report.stop_reason}}},
+               {"reference_node", report.reference},
+               {"common_coverage",
+                {{"begin_ns", OrNull(report.common_begin)}, {"end_ns", OrNull(report.common_end)}}},
+               {"events", report.events}};
+  json["complaints"] = report.complaints;
+  json["nodes"] = Json::array();
+  for (const auto& node : report.nodes) json["nodes"].push_back(OfNode(node));
+  json["tasks"] = Json::array();
+  for (const analysis::TaskTotal& task : report.tasks) {
+    json["tasks"].push_back(
+        {{"node", task.node},
+         {"domain", task.domain},
+         {"name", task.name},
+         {"count", task.count},
+         {"clipped", task.clipped},
+         {"total_ns", task.total_ns},
+         {"self_ns", task.self_ns},
+         {"average_ns",
+          task.count == 0 ? Json() : Json(task.total_ns / static_cast<int64_t>(task.count))}});
+  }
+  json["steps"] = Json::array();
+  for (const auto& series : report.steps) json["steps"].push_back(OfSteps(report, series));
+  json["groups"] = Json::array();
+  for (const auto& series : report.groups) json["groups"].push_back(OfGroups(report, series));
+  // Names come from the traced program: bytes that are not UTF-8 are replaced, never an error.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace syncline::report

@@ -1,0 +1,245 @@
+#include "export/report/text_report.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "export/report/table.h"
+#include "export/report/units.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::Report;
+
+constexpr size_t kIndent = 2;
+
+class Writer {
+ public:
+  Writer(const Report& report, const TextOptions& options) : report_(report), options_(options) {}
+  std::string Write();
+
+ private:
+  void Heading(const std::string& text);
+  void Line(const std::string& text) { absl::StrAppend(&out_, "  ", text, "\n"); }
+  void Warn(const std::string& text);
+  void Print(const Table& table) { out_ += table.Format(options_.width, kIndent); }
+  void Head();
+  void Nodes();
+  void Coverage();
+  void Losses();
+  void Steps();
+  void Groups(const analysis::GroupSeries& groups);
+  void WallClock();
+  void Tasks();
+
+  const Report& report_;
+  const TextOptions& options_;
+  std::string out_;
+};
+
+void Writer::Heading(const std::string& text) {
+  absl::StrAppend(&out_, "\n", options_.color ? "\x1b[1m" : "", text,
+                  options_.color ? "\x1b[0m" : "", "\n");
+}
+
+void Writer::Warn(const std::string& text) {
+  absl::StrAppend(&out_, "  ", options_.color ? "\x1b[33m" : "", "! ", Fit(text, 1000),
+                  options_.color ? "\x1b[0m" : "", "\n");
+}
+
+void Writer::Head() {
+  const int64_t window_ns = report_.window_end.ns - report_.window_begin.ns;
+  absl::StrAppend(&out_, report_.from_recording ? "Recording " + report_.recording_id : "Traces",
+                  " · ", Plural(report_.nodes.size(), "node"), " · ", Time(window_ns), " · ",
+                  Plural(report_.events, "event"), "\n");
+  if (!report_.stop_reason.empty() && report_.stop_reason != "requested") {
+    Line("stopped: " + report_.stop_reason);
+  }
+  for (const std::string& complaint : report_.complaints) Warn(complaint);
+}
+
+void Writer::Nodes() {
+  Heading("Nodes");
+  Table table({{"node"},
+               {"role"},
+               {"state"},
+               {"events", Table::Align::kRight},
+               {"started", Table::Align::kRight},
+               {"stopped", Table::Align::kRight},
+               {"clock bound", Table::Align::kRight}});
+  for (const analysis::NodeReport& node : report_.nodes) {
+    const std::string reference = node.name == report_.reference ? " (reference)" : "";
+    table.Add({node.name + reference, node.role, node.state, Count(node.events),
+               WithBound(node.start_skew), WithBound(node.stop_skew),
+               node.bound_ns.has_value() ? "± " + Time(*node.bound_ns) : "unknown"});
+  }
+  Print(table);
+  if (report_.from_recording) {
+    Line(
+        "started and stopped: achieved less asked for, between the node's clock and the "
+        "reference.");
+  }
+}
+
+void Writer::Coverage() {
+  Table table({{"process", Table::Align::kLeft, true},
+               {"pid", Table::Align::kRight},
+               {"threads", Table::Align::kRight},
+               {"covered", Table::Align::kRight},
+               {"of window", Table::Align::kRight},
+               {"events", Table::Align::kRight},
+               {"cost", Table::Align::kRight},
+               {"cost/event", Table::Align::kRight}});
+  const int64_t window_ns = report_.window_end.ns - report_.window_begin.ns;
+  for (const analysis::NodeReport& node : report_.nodes) {
+    for (const analysis::ProcessReport& process : node.processes) {
+      const bool has_cost = process.cost_ns.has_value() && process.events > 0;
+      table.Add(
+          {process.name, absl::StrCat(process.pid), absl::StrCat(process.threads),
+           Time(process.covered_ns),
+           window_ns > 0 ? absl::StrFormat("%.1f %%", 100.0 * process.covered_ns / window_ns) : "-",
+           Count(process.events), has_cost ? Time(*process.cost_ns) : "-",
+           has_cost ? Time(*process.cost_ns / process.events) : "-"});
+    }
+  }
+  if (table.empty()) return;
+  Heading("Coverage and cost");
+  Print(table);
+  if (report_.common_begin.has_value()) {
+    Line(absl::StrCat("covered by all: ", SignedTime(report_.common_begin->ns), " to ",
+                      SignedTime(report_.common_end->ns), " (",
+                      Time(report_.common_end->ns - report_.common_begin->ns), ")"));
+  } else {
+    Line("no interval is covered by all processes");
+  }
+}
+
+void Writer::Losses() {
+  Heading("Losses");
+  Table table({{"node"},
+               {"what"},
+               {"count", Table::Align::kRight},
+               {"intervals", Table::Align::kRight},
+               {"from", Table::Align::kRight},
+               {"to", Table::Align::kRight},
+               {"source", Table::Align::kLeft, true},
+               {"detail", Table::Align::kLeft, true}});
+  for (const analysis::NodeReport& node : report_.nodes) {
+    for (const timeline::LossTotal& loss : node.losses) {
+      table.Add({node.name, LossReasonName(loss.reason),
+                 loss.count.has_value() ? Count(*loss.count) : "unknown", Count(loss.intervals),
+                 SignedTime(loss.begin.ns), SignedTime(loss.end.ns), loss.source, loss.detail});
+    }
+    for (const analysis::ProcessReport& process : node.processes) {
+      if (process.lost.value_or(0) == 0) continue;
+      table.Add({node.name, "lost in process", Count(*process.lost), "-", "-", "-", process.name,
+                 "events the process could not hand to the tracer"});
+    }
+  }
+  if (table.empty()) {
+    Line("none: every event that was counted is in the traces");
+    return;
+  }
+  Print(table);
+}
+
+void Writer::Groups(const analysis::GroupSeries& groups) {
+  uint64_t tasks = 0;
+  for (const analysis::StepGroup& group : groups.groups) tasks += group.tasks;
+  Line(absl::StrCat(report_.nodes[groups.node].name, " marks no steps; its ", Plural(tasks, "task"),
+                    " in ", Plural(groups.groups.size(), "of these step"), ": inside ",
+                    Count(groups.inside), ", outside ", Count(groups.outside), ", undecided ",
+                    Count(groups.undecided)));
+}
+
+void Writer::Steps() {
+  if (report_.steps.empty()) return;
+  Heading("Steps");
+  Table table({{"process", Table::Align::kLeft, true},
+               {"step"},
+               {"count", Table::Align::kRight},
+               {"mean", Table::Align::kRight},
+               {"min", Table::Align::kRight},
+               {"median", Table::Align::kRight},
+               {"max", Table::Align::kRight}});
+  for (const analysis::StepSeries& series : report_.steps) {
+    table.Add({series.process,
+               series.domain.empty() ? series.name : series.domain + " · " + series.name,
+               Count(series.steps.size()), Time(series.mean_ns), Time(series.min_ns),
+               Time(series.median_ns), Time(series.max_ns)});
+  }
+  Print(table);
+  for (const analysis::GroupSeries& groups : report_.groups) Groups(groups);
+}
+
+void Writer::WallClock() {
+  const bool any = std::any_of(report_.nodes.begin(), report_.nodes.end(),
+                               [](const auto& node) { return node.wall_error.has_value(); });
+  if (!any) return;
+  Heading("What a merge by wall clock would have got wrong");
+  for (const analysis::NodeReport& node : report_.nodes) {
+    if (!node.wall_error.has_value()) continue;
+    Line(absl::StrCat(node.name, " would be drawn ", WithBound(node.wall_error),
+                      " from where it was, against ", report_.reference));
+  }
+  for (const analysis::GroupSeries& groups : report_.groups) {
+    if (!groups.wall_shift.has_value()) continue;
+    Line(
+        absl::StrFormat("%s: %s of %s groups (%.0f %%) would lie in another step than the one they "
+                        "belong to",
+                        report_.nodes[groups.node].name, Count(groups.moved_by_wall_clock),
+                        Count(groups.groups.size()),
+                        100.0 * static_cast<double>(groups.moved_by_wall_clock) /
+                            static_cast<double>(groups.groups.size())));
+  }
+}
+
+void Writer::Tasks() {
+  if (report_.tasks.empty()) return;
+  for (size_t i = 0; i < report_.tasks.size();) {
+    const std::string& domain = report_.tasks[i].domain;
+    Heading(absl::StrCat("Top tasks · ", domain.empty() ? "no domain" : domain));
+    Table table({{"task", Table::Align::kLeft, true},
+                 {"node"},
+                 {"count", Table::Align::kRight},
+                 {"total", Table::Align::kRight},
+                 {"self", Table::Align::kRight},
+                 {"average", Table::Align::kRight},
+                 {"clipped", Table::Align::kRight}});
+    size_t rows = 0;
+    size_t more = 0;
+    for (; i < report_.tasks.size() && report_.tasks[i].domain == domain; ++i) {
+      const analysis::TaskTotal& task = report_.tasks[i];
+      if (rows == options_.tasks_per_domain) {
+        ++more;
+        continue;
+      }
+      ++rows;
+      table.Add({task.name, task.node, Count(task.count), Time(task.total_ns), Time(task.self_ns),
+                 task.count == 0 ? "-" : Time(task.total_ns / static_cast<int64_t>(task.count)),
+                 task.clipped == 0 ? "" : Count(task.clipped)});
+    }
+    Print(table);
+    if (more > 0) Line(absl::StrCat("and ", more, " more (--json has them all)"));
+  }
+}
+
+std::string Writer::Write() {
+  Head();
+  Nodes();
+  Coverage();
+  Losses();
+  Steps();
+  WallClock();
+  Tasks();
+  return std::move(out_);
+}
+
+}  // namespace
+
+std::string TextReport(const Report& report, const TextOptions& options) {
+  return Writer(report, options).Write();
+}
+
+}  // namespace syncline::report
