@@ -169,37 +169,65 @@ static void TaskEndEx(const struct itt_domain* domain, struct itt_clock_domain* 
 
 /* ---- overlapped tasks and regions ------------------------------------------------------------------ */
 
-/* Names of open overlapped tasks, so that their ends carry them too. A fixed table in which a newcomer
- * replaces what was there: then an end carries name 0, and readers pair by id as they must anyway. */
+/* Names of open overlapped tasks, so that their ends carry them too. A table of a fixed size, in which a
+ * newcomer without room replaces somebody: then an end carries name 0, and readers pair by id as they must
+ * anyway. */
 #define OVERLAPPED_SLOTS 4096u
+#define OVERLAPPED_PROBES 8u
 struct Overlapped {
-  uint32_t taken; /* by a thread, for a few loads or stores */
+  uint32_t taken; /* by a thread, for a few loads or stores; never waited for */
   uint32_t used;
   struct itt_id id;
   const struct itt_string_handle* name;
 };
 static struct Overlapped overlapped[OVERLAPPED_SLOTS];
 
-static struct Overlapped* TakeSlot(const struct itt_id* id) {
+static struct Overlapped* TakeSlot(const struct itt_id* id, uint32_t probe) {
   const uint64_t hash = side_hash(id->d1 ^ side_hash(id->d2 ^ side_hash(id->d3)));
-  struct Overlapped* slot = &overlapped[hash % OVERLAPPED_SLOTS];
+  struct Overlapped* slot = &overlapped[(hash + probe) % OVERLAPPED_SLOTS];
   return __atomic_exchange_n(&slot->taken, 1, __ATOMIC_ACQUIRE) == 0 ? slot : NULL;
 }
 static void GiveSlot(struct Overlapped* slot) {
   __atomic_store_n(&slot->taken, 0, __ATOMIC_RELEASE);
 }
 
+static void RememberOverlapped(const struct itt_id* id, const struct itt_string_handle* name) {
+  int stored = 0;
+  for (uint32_t probe = 0; probe <= OVERLAPPED_PROBES && !stored; probe++) {
+    const int last = probe == OVERLAPPED_PROBES; /* round again: replace the first */
+    struct Overlapped* slot = TakeSlot(id, last ? 0 : probe);
+    if (!slot) continue;
+    if (!slot->used || last || memcmp(&slot->id, id, sizeof *id) == 0) {
+      slot->used = 1;
+      slot->id = *id;
+      slot->name = name;
+      stored = 1;
+    }
+    GiveSlot(slot);
+  }
+}
+
+static const struct itt_string_handle* ForgetOverlapped(const struct itt_id* id) {
+  const struct itt_string_handle* name = NULL;
+  int found = 0;
+  for (uint32_t probe = 0; probe < OVERLAPPED_PROBES && !found; probe++) {
+    struct Overlapped* slot = TakeSlot(id, probe);
+    if (!slot) continue;
+    if (slot->used && memcmp(&slot->id, id, sizeof *id) == 0) {
+      name = slot->name;
+      slot->used = 0;
+      found = 1;
+    }
+    GiveSlot(slot);
+  }
+  return name;
+}
+
 static void TaskBeginOverlapped(const struct itt_domain* domain, struct itt_id id,
                                 struct itt_id parent, struct itt_string_handle* name) {
   struct itt_thread* thread = ItThread();
   if (!thread) return;
-  struct Overlapped* slot = TakeSlot(&id);
-  if (slot) {
-    slot->used = 1;
-    slot->id = id;
-    slot->name = name;
-    GiveSlot(slot);
-  }
+  RememberOverlapped(&id, name);
   uint64_t cost;
   if (Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
   struct syncline_itt_where at = At(thread);
@@ -211,15 +239,7 @@ static void TaskBeginOverlapped(const struct itt_domain* domain, struct itt_id i
 static void TaskEndOverlapped(const struct itt_domain* domain, struct itt_id id) {
   struct itt_thread* thread = ItThread();
   if (!thread) return;
-  const struct itt_string_handle* name = NULL;
-  struct Overlapped* slot = TakeSlot(&id);
-  if (slot) {
-    if (slot->used && memcmp(&slot->id, &id, sizeof id) == 0) {
-      name = slot->name;
-      slot->used = 0;
-    }
-    GiveSlot(slot);
-  }
+  const struct itt_string_handle* name = ForgetOverlapped(&id);
   uint64_t cost;
   if (Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
   struct syncline_itt_where at = At(thread);

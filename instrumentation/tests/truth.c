@@ -13,10 +13,12 @@
  *   frame    pid tid id    begin0 begin1 end0 end1 domain
  *   counter  pid tid value t0 t1 domain name
  *   thread   pid tid name
+ * SIGTERM ends the program early, with its truth.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +208,13 @@ static void Keep(struct Thread* thread) {
   thread->used = 0;
 }
 
+static volatile sig_atomic_t stop; /* SIGTERM: finish the round, write the truth */
+static volatile pid_t child;
+static void Stop(int number) {
+  stop = 1;
+  if (child > 0) kill(child, number);
+}
+
 static void* Run(void* argument) {
   struct Thread thread = {0};
   const int index = (int)(intptr_t)argument;
@@ -217,7 +226,7 @@ static void* Run(void* argument) {
   Say(&thread, "thread\t%d\t%d\t%s\n", getpid(), thread.tid, name);
   const unsigned long long until = Now() + (unsigned long long)options.duration_ms * 1000000ull;
   for (int i = 0; options.tasks == 0 || i < options.tasks; i++) {
-    if (options.duration_ms && Now() >= until) break;
+    if (stop || (options.duration_ms && Now() >= until)) break;
     Round(&thread);
   }
   Keep(&thread);
@@ -279,6 +288,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (options.truth) unlink(options.truth);
+  signal(SIGTERM, Stop);
   static_part_start(&first);
   static_part_start(&second);
   /* Everything is made before the collector is loaded, as static initialisers do. */
@@ -295,7 +305,6 @@ int main(int argc, char** argv) {
   format = static_part_string(&first, "shape %u %s");
   marker_name = static_part_string(&first, "mark");
   counter = static_part_counter(&first, "count", "truth", ITT_METADATA_U64);
-  pid_t child = options.fork ? 0 : -1;
   if (options.fork) {
     ITT_CALL(&first, thread_set_name, ("parent")); /* the collector is loaded before the fork */
     child = fork();

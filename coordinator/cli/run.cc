@@ -1,0 +1,303 @@
+#include "coordinator/cli/run.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/status.h"
+#include "common/text.h"
+
+namespace syncline::cli {
+namespace {
+
+constexpr char kCollectorVariable[] = "INTEL_LIBITTNOTIFY64";
+constexpr char kCollectorFile[] = "libsyncline_itt.so";
+// In the order in which they are tried; the later ones need LTTng-UST.
+constexpr std::array<const char*, 3> kLibraries = {kCollectorFile, "libsyncline_provider.so",
+                                                   "libsyncline_itt_provider.so"};
+
+std::string BaseName(std::string_view path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+// The launcher of several processes that `command` is; empty: none.
+std::string Launcher(const std::vector<std::string>& command) {
+  constexpr std::array<std::string_view, 9> kLaunchers = {"torchrun",   "mpirun",     "mpiexec",
+                                                          "orterun",    "srun",       "deepspeed",
+                                                          "horovodrun", "accelerate", "sbatch"};
+  constexpr std::array<std::string_view, 2> kModules = {"torch.distributed.run",
+                                                        "torch.distributed.launch"};
+  const std::string program = BaseName(command.front());
+  for (const std::string_view launcher : kLaunchers) {
+    if (program == launcher) return program;
+  }
+  if (!absl::StartsWith(program, "python")) return {};
+  for (size_t i = 1; i < command.size(); ++i) {
+    if (command[i] == "-m" && i + 1 < command.size()) {
+      for (const std::string_view module : kModules) {
+        if (command[i + 1] == module) return command[i + 1];
+      }
+    }
+    // The script: what follows are its arguments. `python /usr/bin/torchrun` is one of the
+    // launchers.
+    if (!absl::StartsWith(command[i], "-")) {
+      return BaseName(command[i]) == "torchrun" ? "torchrun" : "";
+    }
+  }
+  return {};
+}
+
+bool IsSet(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found != environment.end() && !found->second.empty();
+}
+
+std::string RuntimeDirectoryOf(const Environment& environment, uint32_t uid) {
+  return IsSet(environment, "SYNCLINE_RUNTIME_DIR") ? environment.at("SYNCLINE_RUNTIME_DIR")
+                                                    : absl::StrCat("/dev/shm/syncline-", uid);
+}
+
+// What does not depend on where the program will run.
+Environment Facts(const RunOptions& options) {
+  Environment facts;
+  if (!options.job.empty()) facts["SYNCLINE_JOB"] = options.job;
+  if (options.rank >= 0) facts["SYNCLINE_RANK"] = absl::StrCat(options.rank);
+  if (!options.role.empty()) facts["SYNCLINE_ROLE"] = options.role;
+  return facts;
+}
+
+std::string ShellQuoted(std::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(AbslView(text), {{"'", "'\\''"}}), "'");
+}
+
+// The file that execvp would start; nullopt: none is found.
+std::optional<std::filesystem::path> FindProgram(const std::string& name,
+                                                 const Environment& current) {
+  if (name.find('/') != std::string::npos) return name;
+  const auto path = current.find("PATH");
+  const std::string folders = path == current.end() ? "/bin:/usr/bin" : path->second;
+  for (const std::string& folder : std::vector<std::string>(absl::StrSplit(folders, ':'))) {
+    const std::filesystem::path candidate =
+        std::filesystem::path(folder.empty() ? "." : folder) / name;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return std::nullopt;
+}
+
+bool RaisesPrivileges(const std::filesystem::path& program) {
+  struct stat info;
+  return ::stat(program.c_str(), &info) == 0 && (info.st_mode & (S_ISUID | S_ISGID)) != 0;
+}
+
+void Warn(std::string_view line) {
+  std::fprintf(stderr, "syncline run: warning: %.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+// In the child: 0, or the number of the library that does not load; why goes to `report`.
+[[noreturn]] void LoadAndExit(const std::filesystem::path& library_directory, int report) {
+  for (size_t i = 0; i < kLibraries.size(); ++i) {
+    if (::dlopen((library_directory / kLibraries[i]).c_str(), RTLD_NOW) != nullptr) continue;
+    const char* reason = ::dlerror();
+    if (reason != nullptr) (void)!::write(report, reason, std::strlen(reason));
+    ::_exit(static_cast<int>(i) + 1);
+  }
+  ::_exit(0);
+}
+
+int Exec(const RunOptions& options, const Environment& environment) {
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : environment) lines.push_back(absl::StrCat(name, "=", value));
+  std::vector<char*> envp;
+  for (std::string& line : lines) envp.push_back(line.data());
+  envp.push_back(nullptr);
+  std::vector<std::string> words = options.command;
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execvpe(argv[0], argv.data(), envp.data());
+  const int error_number = errno;
+  std::fprintf(stderr, "syncline run: cannot start \"%s\": %s\n", argv[0],
+               std::strerror(error_number));
+  return error_number == ENOENT ? 127 : 126;
+}
+
+}  // namespace
+
+absl::Status CheckRunOptions(const RunOptions& options) {
+  if (options.command.empty() || options.command.front().empty()) {
+    return absl::InvalidArgumentError(
+        "No command: syncline run [--job ID] [--rank N] [--role NAME] -- COMMAND...");
+  }
+  const std::string launcher = Launcher(options.command);
+  if (options.rank >= 0 && !launcher.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(launcher, " starts several processes, and with --rank ", options.rank,
+                     " every one of them would be rank ", options.rank,
+                     ": leave out --rank (each process learns its own from ", launcher,
+                     "), or put `syncline run` behind the launcher"));
+  }
+  return absl::OkStatus();
+}
+
+EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& current,
+                                const RunPlace& place) {
+  EnvironmentPlan plan;
+  plan.set = Facts(options);
+  const std::string collector = (place.library_directory / kCollectorFile).string();
+  if (!IsSet(current, kCollectorVariable)) {
+    plan.set[kCollectorVariable] = collector;
+  } else if (current.at(kCollectorVariable) != collector) {
+    plan.warnings.push_back(
+        absl::StrCat(kCollectorVariable, " is set to ", current.at(kCollectorVariable),
+                     " (VTune?) and stays: the program's ITT tasks are not recorded"));
+  }
+  // A session daemon that hangs must not hold the program at its start.
+  if (!IsSet(current, "LTTNG_UST_REGISTER_TIMEOUT")) plan.set["LTTNG_UST_REGISTER_TIMEOUT"] = "0";
+  // An ordinary user's session daemon lives below $HOME, which nodes may share: the agent keeps it
+  // here.
+  if (place.uid != 0 && !IsSet(current, "LTTNG_HOME")) {
+    plan.lttng_home = std::filesystem::path(RuntimeDirectoryOf(current, place.uid)) / "lttng";
+    plan.set["LTTNG_HOME"] = plan.lttng_home.string();
+  }
+  return plan;
+}
+
+std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat format) {
+  const std::string collector = (place.library_directory / kCollectorFile).string();
+  std::string lines;
+  if (format == EnvFormat::kDocker) {
+    Environment values = Facts(options);
+    values[kCollectorVariable] = collector;
+    values["LTTNG_UST_REGISTER_TIMEOUT"] = "0";
+    for (const auto& [name, value] : values) {
+      absl::StrAppend(&lines, "ENV ", name, "=\"",
+                      absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"\"", "\\\""}, {"$", "\\$"}}),
+                      "\"\n");
+    }
+    return lines;
+  }
+  for (const auto& [name, value] : Facts(options)) {
+    absl::StrAppend(&lines, "export ", name, "=", ShellQuoted(value), "\n");
+  }
+  absl::StrAppend(&lines, "[ -n \"$", kCollectorVariable, "\" ] || export ", kCollectorVariable,
+                  "=", ShellQuoted(collector), "\n");
+  absl::StrAppend(
+      &lines,
+      "[ -n \"$LTTNG_UST_REGISTER_TIMEOUT\" ] || export LTTNG_UST_REGISTER_TIMEOUT=0\n"
+      "if [ \"$(id -u)\" != 0 ] && [ -z \"$LTTNG_HOME\" ]; then\n"
+      "  export LTTNG_HOME=\"${SYNCLINE_RUNTIME_DIR:-/dev/shm/syncline-$(id -u)}/lttng\"\n"
+      "  (umask 077; mkdir -p \"$LTTNG_HOME\")\n"
+      "fi\n");
+  return lines;
+}
+
+absl::StatusOr<std::filesystem::path> FindLibraryDirectory(
+    const std::filesystem::path& executable) {
+  const std::filesystem::path directory =
+      (executable.parent_path() / ".." / "lib").lexically_normal();
+  std::error_code error;
+  if (!std::filesystem::exists(directory / kCollectorFile, error)) {
+    return absl::NotFoundError(absl::StrCat("No ", kCollectorFile, " in \"", directory.string(),
+                                            "\": install Syncline with its lib folder beside bin"));
+  }
+  return directory;
+}
+
+absl::Status TryLibraries(const std::filesystem::path& library_directory, int limit_ms) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "Cannot try the libraries");
+  const pid_t child = ::fork();
+  if (child == 0) LoadAndExit(library_directory, ends[1]);
+  ::close(ends[1]);
+  if (child < 0) {
+    ::close(ends[0]);
+    return ErrnoStatus(errno, "Cannot try the libraries");
+  }
+  // The pipe closes when the child ends; what it wrote before is the reason.
+  std::string reason;
+  bool late = false;
+  for (;;) {
+    pollfd waiting{ends[0], POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, limit_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    late = ready == 0;
+    char text[512];
+    const ssize_t n = ready > 0 ? ::read(ends[0], text, sizeof text) : 0;
+    if (n <= 0) break;
+    reason.append(text, static_cast<size_t>(n));
+  }
+  ::close(ends[0]);
+  if (late) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (late) {
+    return absl::DeadlineExceededError(absl::StrCat("the libraries in ", library_directory.string(),
+                                                    " did not load in ", limit_ms,
+                                                    " ms (is the LTTng session daemon stopped?)"));
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
+  if (WIFEXITED(status)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        reason, WEXITSTATUS(status) > 1 ? " (install the package liblttng-ust1)" : ""));
+  }
+  return absl::FailedPreconditionError(absl::StrCat("trying the libraries in ",
+                                                    library_directory.string(),
+                                                    " ended with signal ", WTERMSIG(status)));
+}
+
+absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& current) {
+  SYNCLINE_RETURN_IF_ERROR(CheckRunOptions(options));
+  const auto program = FindProgram(options.command.front(), current);
+  if (program && RaisesPrivileges(*program)) {
+    Warn(absl::StrCat(program->string(), " runs with other privileges (setuid) and is not traced"));
+    return Exec(options, current);
+  }
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto library_directory = FindLibraryDirectory(self);
+  const absl::Status usable =
+      library_directory.ok() ? TryLibraries(*library_directory) : library_directory.status();
+  if (!usable.ok()) {
+    Warn(absl::StrCat("not traceable, started without Syncline: ", usable.message()));
+    return Exec(options, current);
+  }
+  const EnvironmentPlan plan = PlanEnvironment(options, current, {*library_directory, ::geteuid()});
+  for (const std::string& warning : plan.warnings) Warn(warning);
+  if (!plan.lttng_home.empty()) {
+    // Both may exist already; whoever uses them checks owner and mode.
+    ::mkdir(plan.lttng_home.parent_path().c_str(), 0700);
+    ::mkdir(plan.lttng_home.c_str(), 0700);
+  }
+  Environment environment = current;
+  for (const auto& [name, value] : plan.set) environment[name] = value;
+  return Exec(options, environment);
+}
+
+Environment CurrentEnvironment() {
+  Environment environment;
+  for (char** line = environ; line != nullptr && *line != nullptr; ++line) {
+    if (const char* equals = std::strchr(*line, '=')) {
+      environment.emplace(std::string(static_cast<const char*>(*line), equals), equals + 1);
+    }
+  }
+  return environment;
+}
+
+}  // namespace syncline::cli

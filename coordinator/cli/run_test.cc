@@ -1,0 +1,127 @@
+#include "coordinator/cli/run.h"
+
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace syncline::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+const RunPlace kRoot{"/opt/syncline/lib", 0};
+const RunPlace kUser{"/opt/syncline/lib", 1001};
+
+RunOptions Command(std::vector<std::string> command, int32_t rank = -1) {
+  RunOptions options;
+  options.rank = rank;
+  options.command = std::move(command);
+  return options;
+}
+
+TEST(CheckRunOptionsTest, ARankForALauncherIsRefusedWithTheReason) {
+  for (const auto& command : std::vector<std::vector<std::string>>{
+           {"torchrun", "train.py"},
+           {"/usr/bin/torchrun", "train.py"},
+           {"python3", "-m", "torch.distributed.run", "train.py"},
+           {"python", "-u", "-m", "torch.distributed.launch", "train.py"},
+           {"/usr/bin/python3.11", "/venv/bin/torchrun", "train.py"},
+           {"mpirun", "-n", "4", "train"},
+           {"srun", "train"}}) {
+    const absl::Status status = CheckRunOptions(Command(command, 3));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << command[0];
+    EXPECT_THAT(std::string(status.message()), HasSubstr("every one of them would be rank 3"));
+    EXPECT_TRUE(CheckRunOptions(Command(command)).ok()) << command[0];
+  }
+}
+
+TEST(CheckRunOptionsTest, OrdinaryProgramsMayHaveARank) {
+  EXPECT_TRUE(
+      CheckRunOptions(Command({"python", "train.py", "-m", "torch.distributed.run"}, 3)).ok());
+  EXPECT_TRUE(CheckRunOptions(Command({"python", "-m", "trainer", "torchrun"}, 0)).ok());
+  EXPECT_TRUE(CheckRunOptions(Command({"./torchrunner"}, 0)).ok());
+  EXPECT_FALSE(CheckRunOptions(Command({})).ok());
+  EXPECT_FALSE(CheckRunOptions(Command({""})).ok());
+}
+
+TEST(PlanEnvironmentTest, PlantsTheCollectorAndTheFacts) {
+  RunOptions options = Command({"train"}, 0);
+  options.job = "night";
+  options.role = "worker";
+  const EnvironmentPlan plan = PlanEnvironment(options, {{"PATH", "/bin"}}, kRoot);
+  EXPECT_THAT(plan.set, UnorderedElementsAre(
+                            Pair("INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"),
+                            Pair("LTTNG_UST_REGISTER_TIMEOUT", "0"), Pair("SYNCLINE_JOB", "night"),
+                            Pair("SYNCLINE_RANK", "0"), Pair("SYNCLINE_ROLE", "worker")));
+  EXPECT_THAT(plan.warnings, IsEmpty());
+  EXPECT_TRUE(plan.lttng_home.empty());
+}
+
+TEST(PlanEnvironmentTest, WhatTheUserSetStays) {
+  const EnvironmentPlan plan =
+      PlanEnvironment(Command({"train"}),
+                      {{"INTEL_LIBITTNOTIFY64", "/opt/vtune/libittnotify_collector.so"},
+                       {"LTTNG_UST_REGISTER_TIMEOUT", "100"},
+                       {"LTTNG_HOME", "/var/me"}},
+                      kUser);
+  EXPECT_THAT(plan.set, IsEmpty());
+  ASSERT_EQ(plan.warnings.size(), 1u);
+  EXPECT_THAT(plan.warnings[0], HasSubstr("/opt/vtune/libittnotify_collector.so"));
+}
+
+TEST(PlanEnvironmentTest, OurOwnCollectorIsNoReasonToWarn) {
+  const EnvironmentPlan plan =
+      PlanEnvironment(Command({"train"}),
+                      {{"INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"}}, kRoot);
+  EXPECT_THAT(plan.warnings, IsEmpty());
+}
+
+TEST(PlanEnvironmentTest, AnOrdinaryUsersLttngIsKeptOnTheNode) {
+  EXPECT_EQ(PlanEnvironment(Command({"x"}), {}, kUser).lttng_home, "/dev/shm/syncline-1001/lttng");
+  const EnvironmentPlan moved =
+      PlanEnvironment(Command({"x"}), {{"SYNCLINE_RUNTIME_DIR", "/run/x"}}, kUser);
+  EXPECT_EQ(moved.lttng_home, "/run/x/lttng");
+  EXPECT_EQ(moved.set.at("LTTNG_HOME"), "/run/x/lttng");
+}
+
+TEST(EnvLinesTest, ShellQuotesAndLetsTheUsersOwnWin) {
+  RunOptions options;
+  options.job = "it's";
+  const std::string lines = EnvLines(options, kUser);
+  EXPECT_THAT(lines, HasSubstr("export SYNCLINE_JOB='it'\\''s'\n"));
+  EXPECT_THAT(lines, HasSubstr("[ -n \"$INTEL_LIBITTNOTIFY64\" ] || export INTEL_LIBITTNOTIFY64="
+                               "'/opt/syncline/lib/libsyncline_itt.so'\n"));
+  EXPECT_THAT(lines, HasSubstr("LTTNG_HOME"));
+}
+
+TEST(EnvLinesTest, Docker) {
+  RunOptions options;
+  options.role = "a\"b$c";
+  EXPECT_EQ(EnvLines(options, kRoot, EnvFormat::kDocker),
+            "ENV INTEL_LIBITTNOTIFY64=\"/opt/syncline/lib/libsyncline_itt.so\"\n"
+            "ENV LTTNG_UST_REGISTER_TIMEOUT=\"0\"\n"
+            "ENV SYNCLINE_ROLE=\"a\\\"b\\$c\"\n");
+}
+
+TEST(FindLibraryDirectoryTest, BesideBin) {
+  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "run_test_prefix";
+  std::filesystem::create_directories(root / "lib");
+  EXPECT_EQ(FindLibraryDirectory(root / "bin" / "syncline").status().code(),
+            absl::StatusCode::kNotFound);
+  std::ofstream(root / "lib" / "libsyncline_itt.so");
+  const auto found = FindLibraryDirectory(root / "bin" / "syncline");
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(*found, root / "lib");
+  // An empty file is no library: tried in a child, and named.
+  const absl::Status tried = TryLibraries(*found);
+  EXPECT_EQ(tried.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(tried.message()), HasSubstr("libsyncline_itt.so"));
+  std::filesystem::remove_all(root);
+}
+
+}  // namespace
+}  // namespace syncline::cli
