@@ -1,16 +1,18 @@
-// The clock model of a recording: from any clock of any node to the timeline, with a proven interval.
+// The clock model of a recording: from any clock of any node to the timeline, with a proven
+// interval.
 //
 // Built once from samples (builder.h), stored as integers in clocks/models.json, and evaluated with
 // integer arithmetic only: the same file gives the same nanoseconds everywhere.
 //
 //   Locate(t)          where t is on the timeline: {est, lo, hi}, the truth is in [lo, hi].
-//   Difference(a, b)   b - a: {est, lo, hi}. For two nodes this is the shortest path between the two,
+//   Difference(a, b)   b - a: {est, lo, hi}. For two nodes this is the shortest path between the
+//   two,
 //                      never worse and mostly better than the difference of two Locate().
 //   Order(a, b)        before / after / undecided, from Difference.
 //
-// `analysis` uses Difference and Order only; Locate's estimate draws. A clock that the model does not
-// know has no times: ask Knows() once per clock, not per event. A node with no usable samples is placed
-// by its wall clock, with the interval unknown; then nothing across nodes may be claimed.
+// `analysis` uses Difference and Order only; Locate's estimate draws. A clock that the model does
+// not know has no times: ask Knows() once per clock, not per event. A node with no usable samples
+// is placed by its wall clock, with the interval unknown; then nothing across nodes may be claimed.
 //
 // Thread-safety: const methods may be called from any thread; a Mapper belongs to one thread.
 #ifndef SYNCLINE_CLOCKSYNC_CLOCK_MODEL_H_
@@ -34,8 +36,9 @@ class ClockModel {
   static absl::StatusOr<ClockModel> FromJson(std::string_view json);
   std::string ToJson() const;
 
-  // Every time is the node's own, unchanged and unbounded: for traces of one node, or without samples.
-  // Node i is names[i]; times of different nodes are comparable in estimate only if their clocks were.
+  // Every time is the node's own, unchanged and unbounded: for traces of one node, or without
+  // samples. Node i is names[i]; times of different nodes are comparable in estimate only if their
+  // clocks were.
   static ClockModel Identity(std::vector<std::string> names);
 
   ClockModel(ClockModel&&) noexcept;

@@ -1,6 +1,7 @@
-// The bytes of clocks/<edge>.samples and clocks/<node>.tuples: versioned, little endian, appendable.
-// Encoding and decoding only; who has the file reads and writes it. A truncated tail is tolerated (the
-// writer may have been killed) and counted; anything else malformed is InvalidArgument.
+// The bytes of clocks/<edge>.samples and clocks/<node>.tuples: versioned, little endian,
+// appendable. Encoding and decoding only; who has the file reads and writes it. A truncated tail is
+// tolerated (the writer may have been killed) and counted; anything else malformed is
+// InvalidArgument.
 #ifndef SYNCLINE_CLOCKSYNC_SAMPLE_FILE_H_
 #define SYNCLINE_CLOCKSYNC_SAMPLE_FILE_H_
 

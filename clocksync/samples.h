@@ -1,5 +1,5 @@
-// What the clock model is made from: probe samples between nodes, and bracketed readings of one host's
-// clocks. Plain values; their files are binary and versioned (sample_file.h).
+// What the clock model is made from: probe samples between nodes, and bracketed readings of one
+// host's clocks. Plain values; their files are binary and versioned (sample_file.h).
 #ifndef SYNCLINE_CLOCKSYNC_SAMPLES_H_
 #define SYNCLINE_CLOCKSYNC_SAMPLES_H_
 
@@ -20,9 +20,9 @@ enum class StampSource : uint8_t {
   kGrpc = 4,
 };
 
-// One exchange: local sends at t1, remote receives at t2, remote answers at t3, local receives at t4.
-// All stamps in ns of CLOCK_MONOTONIC_RAW of the side that took them. Soundness rule: a send stamp is
-// never late, a receive stamp never early. A stamp of 0 is missing (a one-way sample).
+// One exchange: local sends at t1, remote receives at t2, remote answers at t3, local receives at
+// t4. All stamps in ns of CLOCK_MONOTONIC_RAW of the side that took them. Soundness rule: a send
+// stamp is never late, a receive stamp never early. A stamp of 0 is missing (a one-way sample).
 //   remote - local <= t2 - t1     and     remote - local >= t3 - t4
 struct ProbeSample {
   int64_t t1_local_ns = 0;
@@ -40,16 +40,16 @@ struct Edge {
   uint64_t truncated_bytes = 0;      // cut off the end of the file: the writer was killed
 };
 
-// A bracketed reading of one host's clocks: RAW was read before and after the others, so each of them was
-// read at some RAW instant in [raw_before_ns, raw_after_ns].
+// A bracketed reading of one host's clocks: RAW was read before and after the others, so each of
+// them was read at some RAW instant in [raw_before_ns, raw_after_ns].
 struct ClockTuple {
   int64_t raw_before_ns = 0;
   int64_t monotonic_ns = 0;
   int64_t realtime_ns = 0;
   int64_t boottime_ns = 0;
   int64_t raw_after_ns = 0;
-  // adjtimex: frequency in 2^-16 ppm, tick in us, status bits, time constant; a change between two tuples
-  // means that MONOTONIC's rate changed somewhere between them.
+  // adjtimex: frequency in 2^-16 ppm, tick in us, status bits, time constant; a change between two
+  // tuples means that MONOTONIC's rate changed somewhere between them.
   int64_t adjtimex_freq = 0;
   int32_t adjtimex_tick_us = 0;
   int32_t adjtimex_status = 0;
@@ -57,8 +57,8 @@ struct ClockTuple {
 
 struct HostClocks {
   std::string node;
-  std::vector<ClockTuple> tuples;    // by raw_before_ns
-  uint64_t truncated_bytes = 0;      // cut off the end of the file: the writer was killed
+  std::vector<ClockTuple> tuples;  // by raw_before_ns
+  uint64_t truncated_bytes = 0;    // cut off the end of the file: the writer was killed
 };
 
 }  // namespace syncline::clocksync

@@ -1,0 +1,234 @@
+#include "clocksync/bounded_map.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+namespace syncline::clocksync {
+namespace {
+
+using Int128 = __int128;
+
+constexpr int64_t kBillion = 1'000'000'000;
+// Of a slope's fraction: 2^-48 is off by a nanosecond only after days; slopes reach 65,535.
+constexpr int kSlopeBits = 48;
+
+int64_t Saturate(Int128 value) {
+  if (value <= kUnknownLo) return kUnknownLo;
+  if (value >= kUnknownHi) return kUnknownHi;
+  return static_cast<int64_t>(value);
+}
+
+// a * b / c rounded down (b >= 0, c > 0). Most products fit 64 bits, whose division is much faster.
+Int128 MulDivFloor(Int128 a, Int128 b, Int128 c) {
+  const Int128 product = a * b;
+  if (product >= std::numeric_limits<int64_t>::min() &&
+      product <= std::numeric_limits<int64_t>::max() && c <= std::numeric_limits<int64_t>::max()) {
+    const auto p = static_cast<int64_t>(product);
+    const auto d = static_cast<int64_t>(c);
+    const int64_t quotient = p / d;
+    return quotient - (p % d < 0 ? 1 : 0);
+  }
+  const Int128 quotient = product / c;
+  return quotient - (product % c < 0 ? 1 : 0);
+}
+
+Int128 MulDivCeil(Int128 a, Int128 b, Int128 c) { return -MulDivFloor(-a, b, c); }
+
+bool IsUnknown(int64_t value) { return value == kUnknownLo || value == kUnknownHi; }
+
+}  // namespace
+
+int64_t SaturatingAdd(int64_t a, int64_t b) {
+  if (IsUnknown(a)) return a;
+  if (IsUnknown(b)) return b;
+  return Saturate(Int128{a} + b);
+}
+
+void MakeMonotone(std::vector<BoundedMap::Knot>* knots) {
+  for (size_t i = knots->size(); i-- > 1;) {
+    (*knots)[i - 1].lo = std::min((*knots)[i - 1].lo, (*knots)[i].lo);
+  }
+  for (size_t i = 0; i < knots->size(); ++i) {
+    BoundedMap::Knot& knot = (*knots)[i];
+    if (knot.lo > knot.hi) std::swap(knot.lo, knot.hi);
+    knot.est = std::clamp(knot.est, knot.lo, knot.hi);
+    if (i == 0) continue;
+    knot.est = std::max(knot.est, (*knots)[i - 1].est + 1);
+    knot.hi = std::max({knot.hi, knot.est, (*knots)[i - 1].hi});
+  }
+}
+
+BoundedMap::BoundedMap(std::vector<Knot> knots, int64_t rate_ppb_outside)
+    : knots_(std::move(knots)), rate_ppb_outside_(rate_ppb_outside) {}
+
+bool BoundedMap::IsValid(std::span<const Knot> knots) {
+  for (size_t i = 0; i < knots.size(); ++i) {
+    const Knot& knot = knots[i];
+    if (knot.lo > knot.est || knot.est > knot.hi) return false;
+    if (i == 0) continue;
+    const Knot& last = knots[i - 1];
+    if (knot.x <= last.x || knot.lo < last.lo || knot.est <= last.est || knot.hi < last.hi) {
+      return false;
+    }
+    // A side is known everywhere or nowhere.
+    if (IsUnknown(knot.lo) != IsUnknown(last.lo) || IsUnknown(knot.hi) != IsUnknown(last.hi)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+int64_t BoundedMap::Evaluate(Line line, int64_t x) const {
+  const auto value = [line](const Knot& knot) { return knot.*line; };
+  const auto after = std::upper_bound(knots_.begin(), knots_.end(), x,
+                                      [](int64_t at, const Knot& knot) { return at < knot.x; });
+  const bool inside = after != knots_.begin() && after != knots_.end();
+  if (inside) {
+    const Knot& a = *(after - 1);
+    const Knot& b = *after;
+    if (IsUnknown(value(a))) return value(a);
+    const Int128 dy = Int128{value(b)} - value(a);
+    const Int128 dx = Int128{x} - a.x;
+    const Int128 length = Int128{b.x} - a.x;
+    return Saturate(value(a) +
+                    (line == &Knot::hi ? MulDivCeil(dy, dx, length) : MulDivFloor(dy, dx, length)));
+  }
+  const bool before = after == knots_.begin();
+  const Knot& end = before ? knots_.front() : knots_.back();
+  if (IsUnknown(value(end))) return value(end);
+  const Int128 distance = before ? Int128{end.x} - x : Int128{x} - end.x;
+  if (rate_ppb_outside_ < 0 && distance > 0 && line != &Knot::est) {
+    return line == &Knot::lo ? kUnknownLo : kUnknownHi;
+  }
+  const Int128 slack = MulDivCeil(std::abs(rate_ppb_outside_), distance, kBillion);
+  const Int128 straight = Int128{value(end)} + (before ? -distance : distance);
+  if (line == &Knot::lo) return Saturate(straight - slack);
+  if (line == &Knot::hi) return Saturate(straight + slack);
+  if (knots_.size() < 2) return Saturate(straight);
+  const Knot& a = before ? knots_[0] : knots_[knots_.size() - 2];
+  const Knot& b = before ? knots_[1] : knots_[knots_.size() - 1];
+  const Int128 drift =
+      MulDivFloor((Int128{b.est} - a.est) - (Int128{b.x} - a.x), distance, Int128{b.x} - a.x);
+  const Int128 bent = straight + std::clamp(before ? -drift : drift, -slack, slack);
+  return Saturate(bent);
+}
+
+Bounds BoundedMap::At(const Bounds& x) const {
+  if (empty()) return {};
+  Bounds y;
+  if (x.lo != kUnknownLo) y.lo = Evaluate(&Knot::lo, x.lo);
+  if (x.hi != kUnknownHi) y.hi = Evaluate(&Knot::hi, x.hi);
+  y.est = std::clamp(Evaluate(&Knot::est, x.est), y.lo, y.hi);
+  return y;
+}
+
+// For lo and hi: an end of the interval of x, rounded outwards by up to 2 ns. Note which line
+// bounds which side: x is largest where even the lower line has reached y.
+int64_t BoundedMap::Invert(Line line, int64_t y) const {
+  const auto value = [line](const Knot& knot) { return knot.*line; };
+  if (IsUnknown(value(knots_.front()))) return line == &Knot::lo ? kUnknownHi : kUnknownLo;
+  const auto above =
+      line == &Knot::hi
+          ? std::lower_bound(knots_.begin(), knots_.end(), y,
+                             [&](const Knot& k, int64_t at) { return value(k) < at; })
+          : std::upper_bound(knots_.begin(), knots_.end(), y,
+                             [&](int64_t at, const Knot& k) { return at < value(k); });
+  if (above != knots_.begin() && above != knots_.end()) {
+    const Knot& a = *(above - 1);
+    const Knot& b = *above;
+    const Int128 dy = Int128{value(b)} - value(a);
+    const Int128 up = Int128{y} - value(a);
+    const Int128 length = Int128{b.x} - a.x;
+    if (line == &Knot::lo) return Saturate(a.x + MulDivCeil(up, length, dy) + 1);
+    const Int128 x = a.x + MulDivFloor(up, length, dy);
+    return Saturate(line == &Knot::hi ? x - 1 : x);
+  }
+  const bool before = above == knots_.begin();
+  const Knot& end = before ? knots_.front() : knots_.back();
+  const Int128 distance = before ? Int128{value(end)} - y : Int128{y} - value(end);
+  const Int128 straight = Int128{end.x} + (before ? -distance : distance);
+  if (rate_ppb_outside_ < 0 && distance > 0 && line != &Knot::est) {
+    return line == &Knot::lo ? kUnknownHi : kUnknownLo;
+  }
+  const int64_t rate = std::abs(rate_ppb_outside_);
+  // dy >= dx (1 - rho) and dy <= dx (1 + rho), hence |dx - dy| <= dy rho / (1 - rho).
+  const Int128 slack = MulDivCeil(rate, distance, kBillion - rate) + (distance > 0 ? 1 : 0);
+  if (line == &Knot::lo) return Saturate(straight + slack);
+  if (line == &Knot::hi) return Saturate(straight - slack);
+  if (knots_.size() < 2) return Saturate(straight);
+  const Knot& a = before ? knots_[0] : knots_[knots_.size() - 2];
+  const Knot& b = before ? knots_[1] : knots_[knots_.size() - 1];
+  const Int128 drift =
+      MulDivFloor((Int128{b.x} - a.x) - (Int128{b.est} - a.est), distance, Int128{b.est} - a.est);
+  return Saturate(straight + std::clamp(before ? -drift : drift, -slack, slack));
+}
+
+Bounds BoundedMap::Inverse(const Bounds& y) const {
+  if (empty()) return {};
+  Bounds x;
+  if (y.lo != kUnknownLo) x.lo = Invert(&Knot::hi, y.lo);
+  if (y.hi != kUnknownHi) x.hi = Invert(&Knot::lo, y.hi);
+  x.est = std::clamp(Invert(&Knot::est, y.est), x.lo, x.hi);
+  return x;
+}
+
+FastMap::FastMap(std::span<const Point> points) {
+  std::vector<Point> kept;
+  for (const Point& point : points) {
+    if (!kept.empty() && (point.x <= kept.back().x || point.y <= kept.back().y)) continue;
+    kept.push_back(point);
+  }
+  for (size_t i = 0; i + 1 < kept.size(); ++i) {
+    const Int128 dy = Int128{kept[i + 1].y} - kept[i].y;
+    const Int128 dx = Int128{kept[i + 1].x} - kept[i].x;
+    // Rounded down, so that a segment never ends above the next one's beginning.
+    const Int128 slope =
+        std::min<Int128>((dy << kSlopeBits) / dx, std::numeric_limits<uint64_t>::max());
+    starts_.push_back(kept[i].x);
+    segments_.push_back({kept[i].y, static_cast<uint64_t>(slope)});
+  }
+  if (kept.empty()) return;
+  const uint64_t slope = segments_.empty() ? uint64_t{1} << kSlopeBits : segments_.back().slope;
+  starts_.push_back(kept.back().x);
+  segments_.push_back({kept.back().y, slope});
+}
+
+int64_t FastMap::Evaluate(size_t segment, int64_t x) const {
+  const Int128 dx = Int128{x} - starts_[segment];
+  return Saturate(segments_[segment].y + ((dx * segments_[segment].slope) >> kSlopeBits));
+}
+
+int64_t FastMap::At(int64_t x) const {
+  size_t segment = 0;
+  return At(x, &segment);
+}
+
+int64_t FastMap::At(int64_t x, size_t* segment) const {
+  if (segments_.empty()) return x;
+  size_t at = *segment;
+  const size_t next = at + 1;
+  const bool here = (x >= starts_[at] || at == 0) && (next == starts_.size() || x < starts_[next]);
+  if (!here) [[unlikely]] {
+    const auto after = std::upper_bound(starts_.begin(), starts_.end(), x);
+    at = after == starts_.begin() ? 0 : static_cast<size_t>(after - starts_.begin()) - 1;
+    *segment = at;
+  }
+  return Evaluate(at, x);
+}
+
+int64_t FastMap::Inverse(int64_t y) const {
+  if (segments_.empty()) return y;
+  const auto after =
+      std::upper_bound(segments_.begin(), segments_.end(), y,
+                       [](int64_t at, const Segment& segment) { return at < segment.y; });
+  const size_t at =
+      after == segments_.begin() ? 0 : static_cast<size_t>(after - segments_.begin()) - 1;
+  const uint64_t slope = std::max<uint64_t>(segments_[at].slope, 1);
+  const Int128 scaled = (Int128{y} - segments_[at].y) << kSlopeBits;
+  Int128 x = starts_[at] + (scaled >= 0 ? (scaled + slope - 1) / slope : scaled / Int128{slope});
+  if (at + 1 < starts_.size()) x = std::min<Int128>(x, starts_[at + 1]);
+  return Saturate(x);
+}
+
+}  // namespace syncline::clocksync

@@ -1,0 +1,424 @@
+#include "clocksync/corridor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace syncline::clocksync {
+namespace {
+
+using Int128 = __int128;
+using Points = std::vector<Constraint>;  // x: distance or instant; y: theta, less some base
+
+constexpr int64_t kBillion = 1'000'000'000;
+constexpr int64_t kKnotNsMin = 20'000'000;
+constexpr int64_t kKnotNsMax = 1'000'000'000;
+constexpr int64_t kKnotsMax = 100'000;  // 28 hours at one a second, then they stand wider
+constexpr int kPointsBeyondWindow = 4;  // so that sparse samples still make an interval
+constexpr size_t kSpikePointsMax = 4;   // a run this short between two that agree is a false stamp
+
+Int128 CeilDiv(Int128 a, Int128 b) {  // b > 0
+  const Int128 quotient = a / b;
+  return quotient + (a % b > 0 ? 1 : 0);
+}
+
+int64_t Clip(Int128 value) {
+  return static_cast<int64_t>(std::clamp<Int128>(value, kUnknownLo, kUnknownHi));
+}
+
+// The lower convex hull of points sorted by x; of equal x the lowest.
+Points LowerHull(const Points& points) {
+  Points hull;
+  for (const Constraint& p : points) {
+    if (!hull.empty() && hull.back().x == p.x) {
+      if (hull.back().y <= p.y) continue;
+      hull.pop_back();
+    }
+    while (hull.size() >= 2) {
+      const Constraint& a = hull[hull.size() - 2];
+      const Constraint& b = hull.back();
+      const Int128 left = Int128{b.y - a.y} * (p.x - a.x);
+      if (left < Int128{p.y - a.y} * (b.x - a.x)) break;
+      hull.pop_back();
+    }
+    hull.push_back(p);
+  }
+  return hull;
+}
+
+Points Negated(Points points) {
+  for (Constraint& p : points) p.y = -p.y;
+  return points;
+}
+
+// Whether the line through (0, value) with slope rise / run stays above every point of `lower`.
+bool LineClears(const Points& lower, int64_t value, Int128 rise, Int128 run) {
+  return std::all_of(lower.begin(), lower.end(), [&](const Constraint& p) {
+    return (Int128{p.y} - value) * run <= rise * p.x;
+  });
+}
+
+// The best bound that one upper and one lower constraint on the same side of d = 0 give together:
+// the lower one, farther away, limits the slope with which the upper one is followed back to d = 0.
+Int128 BestMixedBound(const Points& upper, const Points& lower) {
+  Int128 best = kUnknownHi;
+  for (const Constraint& u : upper) {
+    for (const Constraint& l : lower) {
+      const bool right = l.x > u.x && u.x > 0;
+      const bool left = l.x < u.x && u.x < 0;
+      if (!right && !left) continue;
+      const Int128 numerator = Int128{u.y} * l.x - Int128{l.y} * u.x;
+      const Int128 denominator = Int128{l.x} - u.x;
+      best = std::min(best,
+                      right ? CeilDiv(numerator, denominator) : CeilDiv(-numerator, -denominator));
+    }
+  }
+  return best;
+}
+
+int64_t MaxInterceptOfHulls(const Points& upper, const Points& lower, int64_t rate_ppb_max) {
+  Int128 best = kUnknownHi;
+  for (const Constraint& p : upper) {
+    best = std::min(best, p.y + CeilDiv(Int128{rate_ppb_max} * std::abs(p.x), kBillion));
+  }
+  const auto right = std::lower_bound(upper.begin(), upper.end(), 0,
+                                      [](const Constraint& p, int64_t x) { return p.x < x; });
+  if (right != upper.end() && (right->x == 0 || right != upper.begin())) {
+    const Constraint& q = *right;
+    const Constraint& p = q.x == 0 ? q : *(right - 1);
+    const Int128 run = std::max<Int128>(Int128{q.x} - p.x, 1);
+    const Int128 rise = Int128{q.y} - p.y;
+    best = std::min(best, CeilDiv(Int128{p.y} * run - rise * p.x, run));
+    if (q.x != 0 && LineClears(lower, Clip(best), rise, run)) return Clip(best);
+  }
+  return Clip(std::min(best, BestMixedBound(upper, lower)));
+}
+
+// w d^2 / 2 in ns, rounded up; d in ns, w in ppb per second.
+int64_t Bend(int64_t d, int64_t wander_ppb_per_s) {
+  const Int128 square = Int128{d} * d;
+  return Clip(CeilDiv(square * wander_ppb_per_s, Int128{2} * kBillion * kBillion));
+}
+
+struct Point {
+  int64_t x = 0;
+  int64_t theta = 0;
+  bool is_upper = false;
+};
+
+// The points around `center` as distances, each loosened by what theta may bend until there.
+struct Window {
+  Points upper;
+  Points lower;
+
+  void Add(const Point& p, int64_t center, int64_t wander) {
+    const int64_t bend = Bend(p.x - center, wander);
+    if (p.is_upper) {
+      upper.push_back({p.x - center, p.theta + bend});
+    } else {
+      lower.push_back({p.x - center, p.theta - bend});
+    }
+  }
+};
+
+class Fitter {
+ public:
+  Fitter(const Constraints& constraints, const CorridorOptions& options) : options_(options) {
+    const Constraint& first =
+        constraints.upper.empty() ? constraints.lower.front() : constraints.upper.front();
+    base_ = first.y - first.x;
+    for (const Constraint& c : constraints.upper) points_.push_back({c.x, c.y - c.x - base_, true});
+    for (const Constraint& c : constraints.lower)
+      points_.push_back({c.x, c.y - c.x - base_, false});
+    std::stable_sort(points_.begin(), points_.end(),
+                     [](const Point& a, const Point& b) { return a.x < b.x; });
+    const int64_t span = points_.back().x - points_.front().x;
+    knot_ns_ = options.knot_ns > 0
+                   ? options.knot_ns
+                   : std::max(std::clamp(span / 64, kKnotNsMin, kKnotNsMax), span / kKnotsMax);
+    // A line between two knots is off by at most w D^2 / 8; 1 for the rounding of the knots.
+    slack_ = CeilSlack();
+    has_upper_ = !constraints.upper.empty();
+    has_lower_ = !constraints.lower.empty();
+  }
+
+  Epochs Fit() {
+    Epochs result;
+    size_t first = 0;
+    while (first < points_.size()) {
+      Epoch epoch;
+      const std::optional<int64_t> infeasible = FitKnots(first, points_.size(), &epoch);
+      if (!infeasible) {
+        result.epochs.push_back(std::move(epoch));
+        break;
+      }
+      const Split split = FindBreak(first, *infeasible);
+      if (split.spike) {
+        result.contradicting += split.right - split.left;
+        points_.erase(points_.begin() + static_cast<ptrdiff_t>(split.left),
+                      points_.begin() + static_cast<ptrdiff_t>(split.right));
+        continue;
+      }
+      epoch.clear();
+      if (!FitKnots(first, split.left, &epoch)) result.epochs.push_back(std::move(epoch));
+      first = split.right;
+    }
+    return result;
+  }
+
+ private:
+  // Points [.., left) fit and [right, ..) begin anew; what is between may belong to either.
+  struct Split {
+    size_t left = 0;
+    size_t right = 0;
+    bool spike = false;  // [left, right) contradict both sides, which agree
+  };
+
+  int64_t CeilSlack() const { return Bend(knot_ns_ / 2, options_.wander_ppb_per_s) + 1; }
+
+  size_t IndexAt(int64_t x, size_t first, size_t last) const {
+    const auto begin = points_.begin();
+    return static_cast<size_t>(
+        std::lower_bound(begin + static_cast<ptrdiff_t>(first),
+                         begin + static_cast<ptrdiff_t>(last), x,
+                         [](const Point& p, int64_t at) { return p.x < at; }) -
+        begin);
+  }
+
+  // Extends [from, to) until it has a few points of either kind to each side.
+  Window WindowAround(int64_t t, size_t first, size_t last) const {
+    size_t from = IndexAt(t - options_.window_ns, first, last);
+    size_t to = IndexAt(t + options_.window_ns + 1, first, last);
+    int uppers = 0, lowers = 0;
+    const auto enough = [&] {
+      return (uppers >= kPointsBeyondWindow || !has_upper_) &&
+             (lowers >= kPointsBeyondWindow || !has_lower_);
+    };
+    const auto count = [&](const Point& p) { ++(p.is_upper ? uppers : lowers); };
+    const size_t middle = IndexAt(t, first, last);
+    for (size_t i = from; i < middle && !enough(); ++i) count(points_[i]);
+    while (from > first && !enough()) count(points_[--from]);
+    uppers = lowers = 0;
+    for (size_t i = middle; i < to && !enough(); ++i) count(points_[i]);
+    while (to < last && !enough()) count(points_[to++]);
+    Window window;
+    for (size_t i = from; i < to; ++i) window.Add(points_[i], t, options_.wander_ppb_per_s);
+    return window;
+  }
+
+  // Knots over points [first, last); the instant of the first knot where no line fits.
+  std::optional<int64_t> FitKnots(size_t first, size_t last, Epoch* epoch) const {
+    if (first >= last) return std::nullopt;
+    const int64_t begin = points_[first].x;
+    const int64_t end = points_[last - 1].x;
+    for (int64_t t = begin;;) {
+      const Window window = WindowAround(t, first, last);
+      const Points upper = LowerHull(window.upper);
+      const Points lower = LowerHull(Negated(window.lower));
+      const int64_t hi = MaxInterceptOfHulls(upper, Negated(lower), options_.rate_ppb_max);
+      const int64_t lo = MaxInterceptOfHulls(lower, Negated(upper), options_.rate_ppb_max);
+      BoundedMap::Knot knot{.x = t};
+      if (hi != kUnknownHi) knot.hi = t + base_ + hi + slack_;
+      if (lo != kUnknownHi) knot.lo = t + base_ - lo - slack_;
+      if (knot.lo > knot.hi) return t;
+      knot.est = hi == kUnknownHi   ? knot.lo
+                 : lo == kUnknownHi ? knot.hi
+                                    : knot.lo + (knot.hi - knot.lo) / 2;
+      epoch->push_back(knot);
+      if (t == end) return std::nullopt;
+      // No last piece shorter than a knot.
+      t = end - t < 2 * knot_ns_ ? (end - t <= knot_ns_ ? end : t + (end - t) / 2) : t + knot_ns_;
+    }
+  }
+
+  // Whether one line fits all points [from, to) but those of [skip, skip_end).
+  bool Fits(size_t from, size_t to, size_t skip = 0, size_t skip_end = 0) const {
+    if (from >= to) return true;
+    const int64_t center = points_[from].x + (points_[to - 1].x - points_[from].x) / 2;
+    Window window;
+    for (size_t i = from; i < to; ++i) {
+      if (i < skip || i >= skip_end) window.Add(points_[i], center, options_.wander_ppb_per_s);
+    }
+    const Points upper = LowerHull(window.upper);
+    const Points lower = Negated(LowerHull(Negated(window.lower)));
+    const auto clearance = [&](double slope) {  // concave
+      double up = std::numeric_limits<double>::infinity(), low = -up;
+      for (const Constraint& p : upper) {
+        up = std::min(up, static_cast<double>(p.y) - slope * static_cast<double>(p.x));
+      }
+      for (const Constraint& p : lower) {
+        low = std::max(low, static_cast<double>(p.y) - slope * static_cast<double>(p.x));
+      }
+      return up - low;
+    };
+    double left = -static_cast<double>(options_.rate_ppb_max) * 1e-9, right = -left;
+    for (int i = 0; i < 100; ++i) {
+      const double a = left + (right - left) / 3, b = right - (right - left) / 3;
+      (clearance(a) < clearance(b) ? left : right) = clearance(a) < clearance(b) ? a : b;
+    }
+    return clearance((left + right) / 2) >= -1.0;
+  }
+
+  // Around `t` no line fits the points from `first` on: where does the first fit end?
+  Split FindBreak(size_t first, int64_t t) const {
+    const size_t from = IndexAt(t - 2 * options_.window_ns, first, points_.size());
+    const auto region_end = [&](int64_t x) {
+      return std::min(points_.size(),
+                      IndexAt(x + 2 * options_.window_ns, first, points_.size()) + 1);
+    };
+    size_t to = region_end(t);
+    while (Fits(from, to) && to < points_.size()) to = std::min(points_.size(), 2 * to - from);
+    // The longest prefix that fits, then the longest run from there on, then how far that reaches
+    // back.
+    const auto longest = [&](size_t begin, size_t end) {
+      size_t good = begin + 1, bad = end + 1;
+      while (bad - good > 1) {
+        const size_t middle = good + (bad - good) / 2;
+        (Fits(begin, middle) ? good : bad) = middle;
+      }
+      return good;
+    };
+    Split split;
+    split.right = std::max(longest(from, to), first + 1);
+    if (split.right >= points_.size()) split.right = points_.size() - 1;
+    const size_t next_to = region_end(points_[split.right].x);
+    const size_t run_end = longest(split.right, next_to);
+    if (run_end < next_to && run_end - split.right <= kSpikePointsMax &&
+        Fits(from, next_to, split.right, run_end)) {
+      return {.left = split.right, .right = run_end, .spike = true};
+    }
+    size_t good = split.right, bad = from;
+    while (good - bad > 1) {
+      const size_t middle = bad + (good - bad) / 2;
+      (Fits(middle, run_end) ? good : bad) = middle;
+    }
+    split.left = std::max(good, first + 1);
+    return split;
+  }
+
+  CorridorOptions options_;
+  std::vector<Point> points_;  // sorted by x
+  int64_t base_ = 0;
+  int64_t knot_ns_ = 0;
+  int64_t slack_ = 0;
+  bool has_upper_ = false;
+  bool has_lower_ = false;
+};
+
+// theta at x when it leaves `end` with a rate of `rate_ppb`, as a reading of clock y.
+int64_t Advance(int64_t y, int64_t dx, int64_t rate_ppb) {
+  if (y == kUnknownLo || y == kUnknownHi) return y;
+  return Clip(Int128{y} + dx + CeilDiv(Int128{dx} * rate_ppb, kBillion));
+}
+
+// The interval at x in the gap between knots a and b.
+BoundedMap::Knot GapKnot(const BoundedMap::Knot& a, const BoundedMap::Knot& b, int64_t x,
+                         const GapRule& rule) {
+  const int64_t from_a = x - a.x, to_b = x - b.x;
+  BoundedMap::Knot knot{.x = x};
+  const int64_t hi_a = Advance(a.hi, from_a, rule.rate_ppb_hi);
+  const int64_t lo_a = SaturatingAdd(Advance(a.lo, from_a, rule.rate_ppb_lo), -1);
+  const int64_t hi_b = Advance(b.hi, to_b, rule.rate_ppb_lo);
+  const int64_t lo_b = SaturatingAdd(Advance(b.lo, to_b, rule.rate_ppb_hi), -1);
+  knot.hi = rule.steps ? std::max(hi_a, hi_b) : std::min(hi_a, hi_b);
+  knot.lo = rule.steps ? std::min(lo_a, lo_b) : std::max(lo_a, lo_b);
+  const Int128 rise = Int128{b.est} - a.est;
+  knot.est = Clip(a.est + rise * from_a / (Int128{b.x} - a.x));
+  knot.est = std::clamp(knot.est, std::min(knot.lo, knot.hi), std::max(knot.lo, knot.hi));
+  return knot;
+}
+
+// Where a line leaving a.y with rate_a meets one arriving at b.y with rate_b, inside the gap.
+int64_t Meeting(int64_t a_x, int64_t a_y, int64_t rate_a, int64_t b_x, int64_t b_y,
+                int64_t rate_b) {
+  const Int128 rise = (Int128{b_y} - a_y) - (Int128{b_x} - a_x);  // of theta
+  const Int128 numerator = rise * kBillion - Int128{rate_b} * (b_x - a_x);
+  const Int128 denominator = Int128{rate_a} - rate_b;
+  if (denominator == 0) return a_x + (b_x - a_x) / 2;
+  return Clip(std::clamp<Int128>(a_x + numerator / denominator, a_x + 1, b_x - 1));
+}
+
+// The instant at which a line that leaves (from, 0) with slope 1 + rate has risen by `rise`.
+int64_t RisenBy(int64_t rise, int64_t rate_ppb) {
+  return Clip(Int128{rise} * kBillion / (Int128{kBillion} + rate_ppb));
+}
+
+// Neither clock goes back, so in a gap y is never before where it was at its beginning, nor after
+// where it is at its end. Where that cuts a line, the line gets a knot.
+std::vector<BoundedMap::Knot> GapKnots(const BoundedMap::Knot& a, const BoundedMap::Knot& b,
+                                       const GapRule& rule) {
+  std::vector<int64_t> instants = {a.x + 1, b.x - 1};
+  const bool two_sided = a.lo != kUnknownLo && a.hi != kUnknownHi;
+  if (two_sided && rule.steps) {
+    const int64_t meets_hi = a.x + RisenBy(b.hi - a.hi, rule.rate_ppb_hi);
+    const int64_t meets_lo = b.x - RisenBy(b.lo - a.lo, rule.rate_ppb_hi);
+    for (int64_t near : {-1, 0, 1}) {
+      instants.push_back(meets_hi + near);
+      instants.push_back(meets_lo + near);
+    }
+  } else if (two_sided) {
+    instants.push_back(Meeting(a.x, a.hi, rule.rate_ppb_hi, b.x, b.hi, rule.rate_ppb_lo));
+    instants.push_back(Meeting(a.x, a.lo, rule.rate_ppb_lo, b.x, b.lo, rule.rate_ppb_hi));
+  }
+  std::sort(instants.begin(), instants.end());
+  instants.erase(std::unique(instants.begin(), instants.end()), instants.end());
+  std::vector<BoundedMap::Knot> knots;
+  for (int64_t x : instants) {
+    if (x <= a.x || x >= b.x) continue;
+    BoundedMap::Knot knot = GapKnot(a, b, x, rule);
+    knot.hi = std::min(knot.hi, b.hi);
+    knot.lo = std::max(knot.lo, a.lo);
+    knots.push_back(knot);
+  }
+  return knots;
+}
+
+}  // namespace
+
+int64_t MaxIntercept(const std::vector<Constraint>& upper, const std::vector<Constraint>& lower,
+                     int64_t rate_ppb_max) {
+  return MaxInterceptOfHulls(LowerHull(upper), Negated(LowerHull(Negated(lower))), rate_ppb_max);
+}
+
+Epochs FitEpochs(const Constraints& constraints, const CorridorOptions& options) {
+  if (constraints.upper.empty() && constraints.lower.empty()) return {};
+  return Fitter(constraints, options).Fit();
+}
+
+Corridor JoinEpochs(Epochs epochs, const std::vector<GapRule>& gaps, int64_t rate_ppb_outside) {
+  Corridor corridor;
+  corridor.contradicting = epochs.contradicting;
+  std::vector<BoundedMap::Knot> knots, best;
+  bool cut = false;
+  for (size_t i = 0; i < epochs.epochs.size(); ++i) {
+    const Epoch& epoch = epochs.epochs[i];
+    if (!knots.empty()) {
+      const BoundedMap::Knot a = knots.back(), b = epoch.front();
+      GapRule rule = gaps.size() == 1 ? gaps[0] : gaps[i - 1];
+      const bool torn = GapKnot(a, b, b.x, rule).lo > b.hi || GapKnot(a, b, b.x, rule).hi < b.lo;
+      if (!rule.steps && torn) rule.steps = true;
+      Break gap{a.x, b.x, (b.est - b.x) - (a.est - a.x), b.hi < a.lo};
+      corridor.breaks.push_back(gap);
+      if (gap.backwards) {
+        cut = true;
+        if (knots.size() > best.size()) best = std::move(knots);
+        knots.clear();
+      } else {
+        for (const BoundedMap::Knot& knot : GapKnots(a, b, rule)) knots.push_back(knot);
+      }
+    }
+    knots.insert(knots.end(), epoch.begin(), epoch.end());
+  }
+  if (best.size() > knots.size()) knots = std::move(best);
+  MakeMonotone(&knots);
+  corridor.map = BoundedMap(std::move(knots), cut ? -rate_ppb_outside : rate_ppb_outside);
+  return corridor;
+}
+
+Corridor FitCorridor(const Constraints& constraints, const CorridorOptions& options) {
+  const GapRule rule{true, -options.rate_ppb_max, options.rate_ppb_max};
+  return JoinEpochs(FitEpochs(constraints, options), {rule}, options.rate_ppb_max);
+}
+
+}  // namespace syncline::clocksync

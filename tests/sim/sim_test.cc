@@ -1,0 +1,224 @@
+// Truth inside the bound, always: every scenario, several seeds, thousands of instants.
+//
+// SYNCLINE_SIM_SEEDS  seeds per scenario (default 3; CI and nights take more)
+// SYNCLINE_MUTANT     answers made wrong on purpose (answers.h): then these tests must fail
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "tests/sim/answers.h"
+#include "tests/sim/scenarios.h"
+
+namespace syncline::sim {
+namespace {
+
+constexpr int kInstants = 300;
+constexpr int64_t kReadingNs = 1;  // the simulator's own rounding of truth
+
+int Seeds() {
+  const char* text = std::getenv("SYNCLINE_SIM_SEEDS");
+  int seeds = 3;
+  if (text != nullptr && !absl::SimpleAtoi(text, &seeds)) seeds = 0;
+  return seeds;
+}
+
+struct Tally {
+  int64_t asked = 0;
+  int64_t outside = 0;
+  int64_t wrong_order = 0;
+  int64_t decided = 0;
+  std::vector<int64_t> bounds;  // of Locate, nodes other than the reference; unknown: kUnknownHi
+  std::vector<int64_t> errors;
+  std::string first_wrong;
+};
+
+class Trial {
+ public:
+  Trial(const NamedScenario& named, uint64_t seed)
+      : random_(seed * 7919 + 17),
+        scenario_(named.make(&random_)),
+        mutant_(MutantFromEnvironment()) {
+    world_ = Simulate(scenario_.hosts, scenario_.links, scenario_.length_ns, &random_);
+  }
+
+  const Scenario& scenario() const { return scenario_; }
+  const World& world() const { return world_; }
+
+  absl::StatusOr<clocksync::BuildResult> BuildIt() {
+    clocksync::BuildInput input{.hosts = world_.tuples, .edges = world_.edges};
+    for (const Host& host : world_.hosts) {
+      if (host.spec().name != "coordinator") input.nodes.push_back(host.spec().name);
+    }
+    nodes_ = static_cast<uint32_t>(input.nodes.size());
+    if (scenario_.causal) input.causal = scenario_.causal(world_, &random_);
+    zero_ = world_.hosts[scenario_.reference].Raw(kSecond);
+    return Build(std::move(input),
+                 {.reference = input.nodes[scenario_.reference], .zero_reference_raw_ns = zero_},
+                 mutant_);
+  }
+
+  Tally Ask(const clocksync::ClockModel& model) {
+    const Answers answers(model, mutant_);
+    Tally tally;
+    constexpr ClockKind kKinds[] = {ClockKind::kMonotonic, ClockKind::kMonotonic, ClockKind::kRaw,
+                                    ClockKind::kBoottime};
+    for (int i = 0; i < kInstants; ++i) {
+      const int64_t t = Instant(0, scenario_.length_ns - kSecond);
+      const uint32_t a = Pick(nodes_), b = Pick(nodes_);
+      const ClockKind kind_a = kKinds[Pick(4)], kind_b = kKinds[Pick(4)];
+      // Mostly close to each other, as a message is; sometimes far.
+      const int64_t later =
+          i % 8 == 0 ? Instant(0, scenario_.length_ns - kSecond) : t + Instant(-2 * kMs, 2 * kMs);
+      if (later < 0 || !Askable(a, t) || !Askable(b, later)) continue;
+      AskLocate(answers, a, kind_a, t, &tally);
+      AskDifference(answers, {a, kind_a}, t, {b, kind_b}, later, &tally);
+    }
+    return tally;
+  }
+
+ private:
+  int64_t Instant(int64_t lo, int64_t hi) {
+    return std::uniform_int_distribution<int64_t>(lo, hi)(random_);
+  }
+  uint32_t Pick(uint32_t n) { return static_cast<uint32_t>(Instant(0, n - 1)); }
+  bool Askable(uint32_t node, int64_t t) const {
+    return scenario_.ask(t) && world_.hosts[node].Awake(t);
+  }
+  int64_t Truth(int64_t t) const { return world_.hosts[scenario_.reference].Raw(t) - zero_; }
+
+  void AskLocate(const Answers& answers, uint32_t node, ClockKind kind, int64_t t, Tally* tally) {
+    const NodeTime time{{node, kind}, world_.hosts[node].Read(kind, t)};
+    const TimelineEstimate at = answers.Locate(time);
+    ++tally->asked;
+    if (node != scenario_.reference) {
+      tally->bounds.push_back(at.bound_ns());
+      tally->errors.push_back(std::abs(at.est.ns - Truth(t)));
+    }
+    if (!at.bounded()) return;
+    if (Truth(t) >= at.lo.ns - kReadingNs && Truth(t) <= at.hi.ns + kReadingNs) return;
+    ++tally->outside;
+    Note(tally, "Locate", t, Truth(t), at.lo.ns, at.est.ns, at.hi.ns);
+  }
+
+  void AskDifference(const Answers& answers, ClockId a, int64_t t_a, ClockId b, int64_t t_b,
+                     Tally* tally) {
+    const NodeTime first{a, world_.hosts[a.node].Read(a.kind, t_a)};
+    const NodeTime second{b, world_.hosts[b.node].Read(b.kind, t_b)};
+    const DurationEstimate d = answers.Difference(first, second);
+    // Within one node the difference is that of its own clock.
+    const int64_t truth = a == b ? second.ns - first.ns
+                          : a.node == b.node
+                              ? world_.hosts[a.node].Raw(t_b) - world_.hosts[a.node].Raw(t_a)
+                              : Truth(t_b) - Truth(t_a);
+    ++tally->asked;
+    if (truth < d.lo_ns - (d.bounded() ? kReadingNs : 0) ||
+        truth > d.hi_ns - (d.bounded() ? -kReadingNs : 0)) {
+      ++tally->outside;
+      Note(tally, "Difference", t_a, truth, d.lo_ns, d.est_ns, d.hi_ns);
+    }
+    const Ordering order = answers.Order(first, second);
+    if (order == Ordering::kUndecided) return;
+    ++tally->decided;
+    const bool wrong = order == Ordering::kBefore ? t_b < t_a : t_b > t_a;
+    if (wrong) ++tally->wrong_order;
+  }
+
+  void Note(Tally* tally, const char* what, int64_t t, int64_t truth, int64_t lo, int64_t est,
+            int64_t hi) {
+    if (!tally->first_wrong.empty()) return;
+    tally->first_wrong = std::string(what) + " at " + std::to_string(t) + " ns: truth " +
+                         std::to_string(truth) + " lo " + std::to_string(lo - truth) + " est " +
+                         std::to_string(est - truth) + " hi " + std::to_string(hi - truth);
+  }
+
+  Random random_;
+  Scenario scenario_;
+  Mutant mutant_;
+  World world_;
+  uint32_t nodes_ = 0;
+  int64_t zero_ = 0;
+};
+
+int64_t Median(std::vector<int64_t> values) {
+  if (values.empty()) return 0;
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+class SimTest : public testing::TestWithParam<size_t> {};
+
+TEST_P(SimTest, TruthIsInsideTheBound) {
+  const NamedScenario& named = Scenarios()[GetParam()];
+  for (int seed = 1; seed <= Seeds(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Trial run(named, static_cast<uint64_t>(seed));
+    const Scenario& scenario = run.scenario();
+    ASSERT_TRUE(scenario.occurred(run.world())) << "the situation did not occur";
+    const auto result = run.BuildIt();
+    ASSERT_TRUE(result.ok()) << result.status();
+    const Tally tally = run.Ask(result->model);
+    EXPECT_EQ(tally.outside, 0) << "of " << tally.asked << "; first: " << tally.first_wrong;
+    EXPECT_EQ(tally.wrong_order, 0) << "of " << tally.decided;
+    const int64_t bound = Median(tally.bounds);
+    if (scenario.bound_median_max_ns == 0) {
+      EXPECT_EQ(bound, kUnknownHi);
+    } else if (!tally.bounds.empty()) {
+      EXPECT_LE(bound, scenario.bound_median_max_ns);
+    }
+    if (scenario.error_median_max_ns != 0) {
+      EXPECT_LE(Median(tally.errors), scenario.error_median_max_ns);
+    }
+    for (clocksync::ClockEvent::Kind kind : scenario.reported) {
+      EXPECT_TRUE(std::any_of(result->events.begin(), result->events.end(),
+                              [kind](const auto& event) { return event.kind == kind; }))
+          << "not reported: kind " << static_cast<int>(kind);
+    }
+    for (const auto& event : result->events) {
+      EXPECT_FALSE(scenario.quiet && event.kind == clocksync::ClockEvent::Kind::kInfeasible)
+          << event.node << ": " << event.text;
+    }
+    // The same model from its file gives the same answers.
+    const auto again = clocksync::ClockModel::FromJson(result->model.ToJson());
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->ToJson(), result->model.ToJson());
+    RecordProperty("bound_median_ns", std::to_string(bound));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SimTest, testing::Range<size_t>(0, Scenarios().size()),
+                         [](const auto& info) { return Scenarios()[info.param].name; });
+
+// Wall clocks shifted by a constant: byte for byte the same model, but for what says "wall clock".
+TEST(SimWallClockTest, NoModelDependsOnAWallClock) {
+  for (const NamedScenario& named : Scenarios()) {
+    if (named.name != "star_of_two" && named.name != "ntp_slew_500_ppm" &&
+        named.name != "wall_step_forward") {
+      continue;
+    }
+    std::vector<std::string> models;
+    for (int64_t shift : {int64_t{0}, 86'400 * kSecond + 123'457}) {
+      Random random(5);
+      const Scenario scenario = named.make(&random);
+      World world = Simulate(scenario.hosts, scenario.links, scenario.length_ns, &random);
+      for (auto& tuple : world.tuples[1].tuples) tuple.realtime_ns += shift;
+      clocksync::BuildInput input{.hosts = world.tuples, .edges = world.edges};
+      for (const Host& host : world.hosts) {
+        if (host.spec().name != "coordinator") input.nodes.push_back(host.spec().name);
+      }
+      const auto result = clocksync::BuildModel(input, {.reference = input.nodes[0]});
+      ASSERT_TRUE(result.ok()) << result.status();
+      models.push_back(result->model.ToJson());
+    }
+    EXPECT_NE(models[0], models[1]) << named.name << ": the shift reached nothing";
+    const auto without_wall = [](const std::string& json) {
+      return json.substr(0, json.find("\"wall_clock\""));
+    };
+    EXPECT_EQ(without_wall(models[0]), without_wall(models[1])) << named.name;
+  }
+}
+
+}  // namespace
+}  // namespace syncline::sim
