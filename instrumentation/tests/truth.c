@@ -16,6 +16,7 @@
  * SIGTERM ends the program early, with its truth.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -194,17 +196,23 @@ static void Round(struct Thread* thread) {
   }
 }
 
-static pthread_mutex_t truth_mutex = PTHREAD_MUTEX_INITIALIZER;
-
+/* Threads and the forked child share the file: one at a time. */
 static void Keep(struct Thread* thread) {
   if (!options.truth) return;
-  pthread_mutex_lock(&truth_mutex);
-  FILE* file = fopen(options.truth, "a");
-  if (!file || fwrite(thread->out, 1, thread->used, file) != thread->used || fclose(file) != 0) {
-    perror("syncline-itt-truth: cannot write the truth");
+  const int file = open(options.truth, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0 || flock(file, LOCK_EX) != 0) {
+    perror("syncline-itt-truth: cannot open the truth file");
     _exit(1);
   }
-  pthread_mutex_unlock(&truth_mutex);
+  for (size_t at = 0; at < thread->used;) {
+    const ssize_t n = write(file, thread->out + at, thread->used - at);
+    if (n <= 0) {
+      perror("syncline-itt-truth: cannot write the truth");
+      _exit(1);
+    }
+    at += (size_t)n;
+  }
+  close(file);
   thread->used = 0;
 }
 

@@ -1,0 +1,122 @@
+/* itt_bench: what the collector costs. Prints one line for each figure: name, median ns, interval of the
+ * middle half; things that are compared run interleaved. `itt_bench off` needs nothing; `itt_bench on`
+ * waits for a line on stdin and expects to be recorded then: bench/itt_bench.py does that. */
+#define _GNU_SOURCE
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "instrumentation/bench/raw_tracepoints.h"
+#include "instrumentation/tests/static_part.h"
+
+#define ROUNDS 1001
+
+static const struct itt_id none;
+static struct static_part real, empty;
+static struct itt_domain* domain;
+static struct itt_string_handle* name;
+
+/* The thread's own time: others on the machine do not count. */
+static double Now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* A collector that does nothing: the floor under every other. */
+static __attribute__((noinline)) void EmptyBegin(const struct itt_domain* d, struct itt_id id,
+                                                 struct itt_id parent,
+                                                 struct itt_string_handle* n) {
+  __asm__ volatile("" : : "r"(d), "r"(n), "m"(id), "m"(parent) : "memory");
+}
+static __attribute__((noinline)) void EmptyEnd(const struct itt_domain* d) {
+  __asm__ volatile("" : : "r"(d) : "memory");
+}
+
+static void Pairs(struct static_part* part, int count) {
+  for (int i = 0; i < count; i++) {
+    ITT_CALL(part, task_begin, (domain, none, none, name));
+    ITT_CALL(part, task_end, (domain));
+  }
+}
+static void EmptyPairs(int count) { Pairs(&empty, count); }
+static void RealPairs(int count) { Pairs(&real, count); }
+static void RawPairs(int count) {
+  for (int i = 0; i < count; i++) {
+    lttng_ust_tracepoint(syncline_bench, begin, 1, 2, 3, 0);
+    lttng_ust_tracepoint(syncline_bench, end, 1, 2, 3, 0);
+  }
+}
+
+#define TEXTS 256
+static char texts[TEXTS][48];
+static void Lookups(int count) {
+  for (int i = 0; i < count; i++) {
+    if (!real.string_handle_create(texts[i % TEXTS])) abort();
+  }
+}
+
+static int Compare(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+struct Figure {
+  const char* name;
+  void (*run)(int count);
+  double ns[ROUNDS];
+};
+
+static void Measure(struct Figure* figures, int n, int count) {
+  for (int i = 0; i < n; i++) figures[i].run(count / 10);
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int i = 0; i < n; i++) {
+      const double begin = Now();
+      figures[i].run(count);
+      figures[i].ns[round] = (Now() - begin) / count;
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    qsort(figures[i].ns, ROUNDS, sizeof(double), Compare);
+    printf("%s %.2f %.2f %.2f\n", figures[i].name, figures[i].ns[ROUNDS / 2],
+           figures[i].ns[ROUNDS / 4], figures[i].ns[3 * ROUNDS / 4]);
+  }
+  fflush(stdout);
+}
+
+int main(int argc, char** argv) {
+  const int on = argc == 2 && strcmp(argv[1], "on") == 0;
+  if (!on && (argc != 2 || strcmp(argv[1], "off") != 0)) {
+    fprintf(stderr, "usage: INTEL_LIBITTNOTIFY64=.../libsyncline_itt.so itt_bench on|off\n");
+    return 2;
+  }
+  static_part_start(&real);
+  static_part_start(&empty);
+  domain = static_part_domain(&real, "bench");
+  name = static_part_string(&real, "convolution");
+  if (!static_part_load(&real) || !real.task_begin) {
+    fprintf(stderr, "itt_bench: no collector: set INTEL_LIBITTNOTIFY64\n");
+    return 1;
+  }
+  empty.global.api_initialized = 1;
+  empty.task_begin = EmptyBegin;
+  empty.task_end = EmptyEnd;
+  for (int i = 0; i < TEXTS; i++) {
+    snprintf(texts[i], sizeof texts[i], "autograd::engine::evaluate_function_%d", i);
+  }
+  if (on) {
+    char line[16];
+    if (!fgets(line, sizeof line, stdin)) return 1;
+    struct Figure figures[] = {{"raw_pair", RawPairs, {0}}, {"recorded_pair", RealPairs, {0}}};
+    Measure(figures, 2, 1000);
+  } else {
+    struct Figure figures[] = {{"empty_pair", EmptyPairs, {0}},
+                               {"off_pair", RealPairs, {0}},
+                               {"string_handle_lookup", Lookups, {0}}};
+    Measure(figures, 3, 10000);
+  }
+  return 0;
+}
