@@ -68,10 +68,11 @@ Json Judge(const std::vector<ProbeSample>& samples, int64_t truth_ns) {
     const int64_t lo = s.t3_remote_ns - s.t4_local_ns;
     if (truth_ns < lo || truth_ns > hi) ++wrong;
   }
-  for (size_t begin = 0; begin + kWindow <= samples.size(); begin += kWindow / 8) {
+  const size_t window = std::min(kWindow, samples.size());
+  for (size_t begin = 0; begin + window <= samples.size(); begin += kWindow / 8) {
     int64_t lo = INT64_MIN;
     int64_t hi = INT64_MAX;
-    for (size_t i = begin; i < begin + kWindow; ++i) {
+    for (size_t i = begin; i < begin + window; ++i) {
       hi = std::min(hi, samples[i].t2_remote_ns - samples[i].t1_local_ns);
       lo = std::max(lo, samples[i].t3_remote_ns - samples[i].t4_local_ns);
     }

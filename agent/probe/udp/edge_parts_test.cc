@@ -42,6 +42,15 @@ TEST(StampLadder, FallsStepByStepAndSaysWhy) {
   EXPECT_THAT(ladder.reason(), HasSubstr("no processor time left"));
 }
 
+TEST(StampLadder, StopsSpinningWhenItCatchesTooLittle) {
+  StampLadder ladder({.kernel_wanted = false});
+  for (int i = 0; i < 640; ++i) ladder.OnSpinResult(i % 3 == 0);
+  EXPECT_EQ(ladder.rung(), StampSource::kUserSpin);
+  for (int i = 0; i < 64; ++i) ladder.OnSpinResult(i % 8 == 0);
+  EXPECT_EQ(ladder.rung(), StampSource::kUserBlocking);
+  EXPECT_THAT(ladder.reason(), HasSubstr("the processors are busy"));
+}
+
 TEST(StampLadder, ClimbsWhenBothKindsOfStampsCome) {
   StampLadder ladder({.spin_allowed = false});
   for (int i = 0; i < 16; ++i) ladder.OnReceive(false);

@@ -156,11 +156,14 @@ void Endpoint::OnPacket(const ProbePacket& packet, const ReceivedPacket& receive
   if (received.realtime_ns == 0 && edge->ladder().kernel_wanted()) {
     ++counters_.receive_stamps_missing;
   }
+  const bool spinning = received.after_raw_ns <= spin_until_raw_ns_;
+  // The first request of a burst is not waited for.
+  if (initiator || spinner_ == edge) edge->ladder().OnSpinResult(spinning);
   stamper_.ReadWall();
   stamper_.ReadWall();
   const Arrival arrival{.after_raw_ns = received.after_raw_ns,
                         .realtime_ns = edge->ladder().kernel_wanted() ? received.realtime_ns : 0,
-                        .spinning = received.after_raw_ns <= spin_until_raw_ns_};
+                        .spinning = spinning};
   Deliver(edge, edge->book().Received(packet.sequence, arrival));
   if (packet.report) Deliver(edge, edge->book().Reported(packet.report_sequence, *packet.report));
   if (!initiator) {
@@ -176,7 +179,10 @@ void Endpoint::OnPacket(const ProbePacket& packet, const ReceivedPacket& receive
 
 void Endpoint::Answer(const ProbePacket& request, const ReceivedPacket& received, Edge* edge) {
   if (!Send(edge->ResponseTo(request), received.from, edge)) return;
-  if (edge->ladder().rung() == StampSource::kUserSpin && spinner_ == edge) spin_until_raw_ns_ = 0;
+  if (spinner_ == edge) {
+    spin_until_raw_ns_ = 0;
+    spinner_ = nullptr;
+  }
   if (edge->ladder().rung() == StampSource::kUserSpin && request.spin &&
       request.burst_remaining > 0) {
     const int64_t now = clock_->RawNs();

@@ -17,6 +17,8 @@ constexpr int kMissingToFall = 3;
 // A receive stamp costs nothing to wait for, and the kernel needs a few packets to begin.
 constexpr int kReceiveMissingToFall = 16;
 constexpr int kStampedToClimb = 16;
+// Guessed: spinning is given up when less than a quarter of so many packets were caught by it.
+constexpr int kSpinsToJudge = 64;
 
 }  // namespace
 
@@ -50,10 +52,22 @@ void StampLadder::OnReceive(bool stamped) {
   Fall(absl::StrCat("packets come without RX stamps from ", DeviceName()));
 }
 
-void StampLadder::OnSpinRefused() {
+void StampLadder::OnSpinResult(bool caught) {
+  if (rung_ != StampSource::kUserSpin) return;
+  spins_caught_ += caught ? 1 : 0;
+  if (++spins_ < kSpinsToJudge) return;
+  if (spins_caught_ < kSpinsToJudge / 4) {
+    StopSpinning("packets come too late for spinning, the processors are busy");
+  }
+  spins_ = spins_caught_ = 0;
+}
+
+void StampLadder::OnSpinRefused() { StopSpinning("no processor time left for spinning"); }
+
+void StampLadder::StopSpinning(const char* why) {
   if (rung_ != StampSource::kUserSpin) return;
   rung_ = StampSource::kUserBlocking;
-  absl::StrAppend(&reason_, "; no processor time left for spinning");
+  absl::StrAppend(&reason_, "; ", why);
 }
 
 void StampLadder::Fall(std::string reason) {

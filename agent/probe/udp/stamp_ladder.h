@@ -29,6 +29,9 @@ class StampLadder {
   void OnTransmitStamp();
   void OnTransmitStampMissing();
   void OnReceive(bool stamped);
+  // Whether a packet that was waited for without sleeping came while still spinning. On busy
+  // processors most do not, and spinning then only takes time from the other side.
+  void OnSpinResult(bool caught);
   // There is no processor time left to spin with.
   void OnSpinRefused();
 
@@ -41,6 +44,7 @@ class StampLadder {
   std::string DeviceName() const { return device_.empty() ? "the network device" : device_; }
   void Fall(std::string reason);
   void Climb();
+  void StopSpinning(const char* why);
 
   const Options options_;
   std::string device_;
@@ -50,6 +54,8 @@ class StampLadder {
   int receive_missing_ = 0;
   int transmit_stamped_ = 0;  // in a row, since the last that was missing
   int receive_stamped_ = 0;
+  int spins_ = 0;  // since spinning began, at most kSpinsToJudge
+  int spins_caught_ = 0;
 };
 
 // For people and JSON: "kernel", "spin", ...
