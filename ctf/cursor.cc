@@ -87,6 +87,11 @@ class CtfCursor : public EventCursor {
     const ClockClass* clock = packet_->header.stream->clock;
     FoundEvent event;
     while (batch_.size() < kBatch) {
+      PacketDecoder::Limits limits{last_ns_, latest_ns_.value_or(kUnknownHi), range_.begin_ns,
+                                   range_.end_ns};
+      decoder_.Run(&limits, kBatch, &batch_);
+      last_ns_ = limits.last_ns;
+      if (batch_.size() >= kBatch) return;
       const Step step = decoder_.Next(&event);
       if (step != Step::kEvent) {
         EndPacket(step, event);

@@ -60,6 +60,7 @@ void PacketDecoder::Begin(const Packet& packet, std::span<const uint8_t> bytes, 
   position_ = packet.header.header_bits;
   clock_ = clock_before_ = packet.header.begin_cycles.value_or(clock);
   open_ended_ = packet.open_ended;
+  ++packet_number_;
 }
 
 uint64_t* PacketDecoder::Slots(const ScopeNodes& nodes) {
@@ -133,10 +134,116 @@ Step PacketDecoder::Next(FoundEvent* event) {
   return Step::kEvent;
 }
 
+namespace {
+
+// One event header of the fast kinds. False when it does not lie before `end`.
+inline bool ReadFastHeader(FastHeader kind, const uint8_t*& bytes, const uint8_t* end,
+                           uint64_t& clock, uint32_t& id) {
+  const auto left = static_cast<size_t>(end - bytes);
+  if (kind == FastHeader::kLarge) {
+    if (left < 6) return false;
+    id = LoadNumber<uint16_t>(bytes, false);
+    if (id != 65535) {
+      clock = ExtendClock(clock, LoadNumber<uint32_t>(bytes + 2, false), 32);
+      bytes += 6;
+      return true;
+    }
+    if (left < 14) return false;
+    id = LoadNumber<uint32_t>(bytes + 2, false);
+    clock = LoadNumber<uint64_t>(bytes + 6, false);
+    bytes += 14;
+    return true;
+  }
+  if (left < 4) return false;
+  const uint32_t word = LoadNumber<uint32_t>(bytes, false);
+  id = word & 31;
+  if (id != 31) {
+    clock = ExtendClock(clock, word >> 5, 27);
+    bytes += 4;
+    return true;
+  }
+  if (left < 13) return false;
+  id = LoadNumber<uint32_t>(bytes + 1, false);
+  clock = LoadNumber<uint64_t>(bytes + 5, false);
+  bytes += 13;
+  return true;
+}
+
+}  // namespace
+
+void PacketDecoder::Run(Limits* limits, size_t records_max, std::vector<EventRecord>* records) {
+  const bool nanoseconds = stream_->clock == nullptr || stream_->clock->frequency == 1'000'000'000;
+  if (stream_->fast_header == FastHeader::kNone || !nanoseconds || open_ended_ ||
+      position_ % 8 != 0) {
+    return;
+  }
+  const FastEvent* events = stream_->fast_events.data();
+  const size_t event_count = stream_->fast_events.size();
+  const uint8_t* at = base_ + position_ / 8;
+  const uint8_t* end = base_ + content_bits_ / 8;
+  uint64_t clock = clock_;
+  int64_t last_ns = limits->last_ns;
+  while (records->size() < records_max) {
+    const uint8_t* bytes = at;
+    uint64_t cycles = clock;
+    uint32_t id = 0;
+    if (!ReadFastHeader(stream_->fast_header, bytes, end, cycles, id) || id >= event_count) break;
+    const FastEvent& event = events[id];
+    if (event.layout == nullptr) break;
+    if (event.fixed_bytes != 0) {
+      if (event.fixed_bytes > static_cast<size_t>(end - bytes)) break;
+      bytes += event.fixed_bytes;
+    } else {
+      bytes = event.layout->fast->Skip(bytes, end);
+      if (bytes == nullptr) break;
+    }
+    const auto time_ns = static_cast<int64_t>(cycles);
+    // Beyond int64_t is damage: negative here.
+    if (time_ns < 0 || time_ns < last_ns || time_ns > limits->latest_ns) break;
+    if (time_ns >= limits->begin_ns && time_ns < limits->end_ns) {
+      records->push_back(
+          {time_ns, &event.layout->event_class, at, static_cast<uint64_t>(at - base_) * 8});
+    }
+    last_ns = time_ns;
+    clock = cycles;
+    at = bytes;
+  }
+  limits->last_ns = last_ns;
+  clock_ = clock_before_ = clock;
+  position_ = static_cast<uint64_t>(at - base_) * 8;
+}
+
+const std::vector<FieldValue>* PacketDecoder::PacketValues(const EventLayout& layout) {
+  const uint32_t index = layout.event_class.index;
+  if (packet_values_.size() <= index) packet_values_.resize(index + 1);
+  CachedValues& cached = packet_values_[index];
+  if (cached.packet == packet_number_) return &cached.values;
+  cached.values.clear();
+  WalkState state{base_, content_bits_, 0, Slots(layout.nodes)};
+  ValueSink sink(cached.values);
+  if (!WalkNode(layout.nodes.root(Scope::kPacketHeader), state, sink) ||
+      !WalkNode(layout.nodes.root(Scope::kPacketContext), state, sink)) {
+    return nullptr;
+  }
+  cached.packet = packet_number_;
+  return &cached.values;
+}
+
 bool PacketDecoder::Decode(const EventLayout& layout, uint64_t begin_bits,
                            std::vector<FieldValue>* values) {
   values->clear();
   const ScopeNodes& nodes = layout.nodes;
+  if (layout.fast && stream_->fast_header != FastHeader::kNone && begin_bits % 8 == 0) {
+    const std::vector<FieldValue>* packet = PacketValues(layout);
+    if (packet == nullptr) return false;
+    values->insert(values->end(), packet->begin(), packet->end());
+    const uint8_t* bytes = base_ + begin_bits / 8;
+    const uint8_t* end = base_ + content_bits_ / 8;
+    uint64_t clock = 0;
+    uint32_t id = 0;
+    return ReadFastHeader(stream_->fast_header, bytes, end, clock, id) &&
+           layout.fast->Decode(bytes, end, values);
+  }
   WalkState state{base_, content_bits_, 0, Slots(nodes)};
   ValueSink sink(*values);
   if (nodes.needs_packet) {

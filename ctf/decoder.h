@@ -39,6 +39,16 @@ class PacketDecoder {
   // The next event. After kUnknownId and kDamaged the packet is over; `event` tells what was found.
   Step Next(FoundEvent* event);
 
+  struct Limits {
+    int64_t last_ns = 0;    // of the event before; earlier ones cannot be
+    int64_t latest_ns = 0;  // later ones cannot be
+    int64_t begin_ns = 0;   // only events in [begin_ns, end_ns) are wanted
+    int64_t end_ns = 0;
+  };
+  // Appends records, up to `records_max` in all, as long as events take the fast path and nothing
+  // is wrong with them, and updates `limits->last_ns`. What it stops at is for Next() to look at.
+  void Run(Limits* limits, size_t records_max, std::vector<EventRecord>* records);
+
   // Takes the time of the last event back, because it cannot be: the next one builds on the one
   // before.
   void RejectTime() { clock_ = clock_before_; }
@@ -54,6 +64,7 @@ class PacketDecoder {
   bool SkipBody(const EventLayout& layout, uint64_t header_begin, uint64_t header_end,
                 uint64_t* end);
   uint64_t* Slots(const ScopeNodes& nodes);
+  const std::vector<FieldValue>* PacketValues(const EventLayout& layout);
 
   const StreamLayout* stream_ = nullptr;
   const uint8_t* base_ = nullptr;
@@ -64,6 +75,13 @@ class PacketDecoder {
   bool open_ended_ = false;
   bool lttng_ = false;
   std::vector<uint64_t> slots_;
+  // The packet's own fields, decoded once per packet and event class.
+  struct CachedValues {
+    uint64_t packet = 0;
+    std::vector<FieldValue> values;
+  };
+  uint64_t packet_number_ = 0;
+  std::vector<CachedValues> packet_values_;  // by event class
 };
 
 }  // namespace syncline::ctf

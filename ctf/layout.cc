@@ -140,6 +140,9 @@ class LayoutBuilder {
     }
     const Node* header = out_.root(Scope::kEventHeader);
     out_.needs_header = header != nullptr && Contains(*header, wanted);
+    out_.has_header_fields = header != nullptr && Contains(*header, [](const Node& node) {
+                               return node.field != nullptr;
+                             });
   }
 
   uint32_t node_count() const { return node_count_; }
@@ -392,7 +395,21 @@ absl::Status AddEvent(const Metadata& metadata, const StreamType& stream, const 
   layout.event_class.attributes = event.attributes;
   builder.AddFields(layout.event_class);
   builder.NoteNeeds();
+  layout.fast = CompileFast(layout.nodes);
   return absl::OkStatus();
+}
+
+// Ids are small and dense in what LTTng writes; others take the general way.
+constexpr uint64_t kFastIds = 1 << 12;
+
+void AddFastEvents(StreamLayout& stream) {
+  stream.fast_header = ClassifyHeader(stream.nodes);
+  if (stream.fast_header == FastHeader::kNone) return;
+  for (const auto& [id, event] : stream.events) {
+    if (id >= kFastIds || !event->fast) continue;
+    if (stream.fast_events.size() <= id) stream.fast_events.resize(id + 1);
+    stream.fast_events[id] = {event->fast->fixed_bytes(), event.get()};
+  }
 }
 
 absl::StatusOr<std::shared_ptr<const TraceLayout>> Build(std::shared_ptr<const Metadata> metadata,
@@ -419,6 +436,7 @@ absl::StatusOr<std::shared_ptr<const TraceLayout>> Build(std::shared_ptr<const M
       trace->events.push_back(event_layout.get());
       layout->events.emplace(event.id.value_or(0), std::move(event_layout));
     }
+    AddFastEvents(*layout);
     trace->streams.push_back(std::move(layout));
   }
   return std::shared_ptr<const TraceLayout>(std::move(trace));

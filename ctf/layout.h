@@ -21,6 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/event_cursor.h"
+#include "ctf/fast_path.h"
 #include "ctf/metadata.h"
 
 namespace syncline::ctf {
@@ -84,6 +85,7 @@ struct ScopeNodes {
   // Later scopes refer to values in these, or their fields are wanted: walk them before the event.
   bool needs_packet = false;
   bool needs_header = false;
+  bool has_header_fields = false;  // the event header has fields of its own, besides id and time
 
   const Node* root(Scope scope) const { return roots[static_cast<int>(scope)].get(); }
 };
@@ -91,6 +93,13 @@ struct ScopeNodes {
 struct EventLayout {
   EventClass event_class;
   ScopeNodes nodes;
+  std::optional<FastProgram> fast;  // of contexts and payload, where they qualify
+};
+
+// What the fast path needs of an event, by id.
+struct FastEvent {
+  uint32_t fixed_bytes = 0;  // without the header; 0: varies
+  const EventLayout* layout = nullptr;
 };
 
 struct StreamLayout {
@@ -98,6 +107,8 @@ struct StreamLayout {
   const ClockClass* clock = nullptr;  // null: the stream has none; its times are 0
   ScopeNodes nodes;                   // packet header, packet context, event header
   std::unordered_map<uint64_t, std::unique_ptr<EventLayout>> events;
+  FastHeader fast_header = FastHeader::kNone;
+  std::vector<FastEvent> fast_events;  // by id; layout is null where the fast path does not apply
 
   const EventLayout* FindEvent(uint64_t id_wanted) const {
     const auto it = events.find(id_wanted);

@@ -257,5 +257,31 @@ TEST_F(SalvageTest, EveryFlippedBitIsSurvivedAndTold) {
   }
 }
 
+// The same trace without its fast path.
+std::shared_ptr<const TraceLayout> Obvious() {
+  auto layout = std::const_pointer_cast<TraceLayout>(LayoutOf(kMetadata));
+  for (auto& stream : layout->streams) stream->fast_header = FastHeader::kNone;
+  return layout;
+}
+
+TEST_F(SalvageTest, FastAndObviousDecodersAgreeOnEveryDamage) {
+  ASSERT_EQ(layout_->streams[0]->fast_header, FastHeader::kLarge);
+  ASSERT_EQ(layout_->streams[0]->fast_events.size(), 3u);
+  const auto obvious = Obvious();
+  const auto bytes = SmallTrace();
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    std::vector<uint8_t> damaged = bytes;
+    damaged[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    const ReadResult fast = Read(damaged);
+    const ReadResult slow = ReadAll(obvious, damaged);
+    ASSERT_EQ(fast.events, slow.events) << "bit " << bit;
+    ASSERT_EQ(fast.losses.size(), slow.losses.size()) << "bit " << bit;
+    for (size_t i = 0; i < fast.losses.size(); ++i) {
+      EXPECT_EQ(fast.losses[i].begin_ns, slow.losses[i].begin_ns);
+      EXPECT_EQ(fast.losses[i].detail, slow.losses[i].detail);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace syncline::ctf::testing

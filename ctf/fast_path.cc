@@ -1,0 +1,292 @@
+#include "ctf/fast_path.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ctf/bits.h"
+#include "ctf/layout.h"
+#include "ctf/walk.h"
+
+namespace syncline::ctf {
+namespace {
+
+bool IsNumber(const Node& node) {
+  const bool number = node.kind == TypeKind::kInteger || node.kind == TypeKind::kEnum ||
+                      node.kind == TypeKind::kFloat;
+  const uint32_t size = node.size_bits;
+  return number && node.alignment <= 8 && !node.reversed_bits &&
+         (size == 8 || size == 16 || size == 32 || size == 64) &&
+         (node.kind != TypeKind::kFloat || size >= 32);
+}
+
+inline uint64_t Load(const uint8_t* bytes, uint32_t width, bool big) {
+  switch (width) {
+    case 1:
+      return *bytes;
+    case 2:
+      return LoadNumber<uint16_t>(bytes, big);
+    case 4:
+      return LoadNumber<uint32_t>(bytes, big);
+    default:
+      return LoadNumber<uint64_t>(bytes, big);
+  }
+}
+
+inline void SetNumber(const FastField& field, bool real, uint64_t raw, FieldValue& value) {
+  if (real) {
+    value.d = RealFromBits(raw, field.width * 8u);
+    return;
+  }
+  value.u = field.is_signed ? static_cast<uint64_t>(SignExtend(raw, field.width * 8u)) : raw;
+  if (field.labels != nullptr) value.text = field.labels->Find(value.u);
+}
+
+inline FieldValue& Append(const FieldClass* field, std::vector<FieldValue>* values) {
+  FieldValue& value = values->emplace_back();
+  value.field = field;
+  value.type = field->type;
+  return value;
+}
+
+bool IsPlain(const Node& node, TypeKind kind, uint32_t size_bits, uint32_t alignment, Role role) {
+  return node.kind == kind && node.size_bits == size_bits && node.alignment == alignment &&
+         node.role == role && !node.is_signed && !node.big && !node.reversed_bits;
+}
+
+bool IsExtended(const Node& node) {
+  return node.kind == TypeKind::kStruct && node.alignment == 8 && node.children.size() == 2 &&
+         IsPlain(node.children[0], TypeKind::kInteger, 32, 8, Role::kEventId) &&
+         IsPlain(node.children[1], TypeKind::kInteger, 64, 8, Role::kTimestamp);
+}
+
+}  // namespace
+
+bool FastProgram::AddElements(const Node& node) {
+  const bool sequence = node.kind == TypeKind::kSequence;
+  FastField field;
+  field.field = node.field;
+  field.length = static_cast<uint32_t>(node.length);
+  if (sequence) {
+    // A length that stands in a header is not among these operations.
+    const bool stored =
+        std::any_of(fields_.begin(), fields_.end(), [&node](const FastField& earlier) {
+          return earlier.op == FastOp::kInteger && earlier.store == node.reference;
+        });
+    if (!stored) return false;
+    field.slot = static_cast<int8_t>(node.reference);
+  } else if (node.length > UINT32_MAX / 8) {
+    return false;
+  }
+  if (node.alignment > 8) return false;
+  if (node.is_text) {
+    field.op = sequence ? FastOp::kTextSequence : FastOp::kText;
+    field.width = 1;
+  } else {
+    const Node& element = node.children[0];
+    if (!IsNumber(element) || element.slot >= 0) return false;
+    field.op = sequence ? FastOp::kSequence : FastOp::kArray;
+    field.width = static_cast<uint8_t>(element.size_bits / 8);
+    field.big = element.big;
+    field.is_signed = element.is_signed;
+    field.is_real = element.kind == TypeKind::kFloat;
+    field.element = element.field;
+    field.labels = element.labels.get();
+  }
+  fields_.push_back(field);
+  return true;
+}
+
+bool FastProgram::Add(const Node& node) {
+  if (node.field == nullptr) return false;
+  FastField field;
+  field.field = node.field;
+  switch (node.kind) {
+    case TypeKind::kInteger:
+    case TypeKind::kEnum:
+    case TypeKind::kFloat:
+      if (!IsNumber(node) || node.slot >= kSlots) return false;
+      field.op = node.kind == TypeKind::kFloat ? FastOp::kReal : FastOp::kInteger;
+      field.width = static_cast<uint8_t>(node.size_bits / 8);
+      field.big = node.big;
+      field.is_signed = node.is_signed;
+      field.store = static_cast<int8_t>(node.slot);
+      field.labels = node.labels.get();
+      fields_.push_back(field);
+      return true;
+    case TypeKind::kString:
+      field.op = FastOp::kString;
+      fields_.push_back(field);
+      return node.alignment == 8;
+    case TypeKind::kStruct:
+      if (node.alignment > 8) return false;
+      field.op = FastOp::kStruct;
+      field.length = static_cast<uint32_t>(node.children.size());
+      fields_.push_back(field);
+      for (const Node& child : node.children) {
+        if (!Add(child)) return false;
+      }
+      return true;
+    case TypeKind::kArray:
+    case TypeKind::kSequence:
+      return AddElements(node);
+    default:
+      return false;
+  }
+}
+
+std::optional<FastProgram> CompileFast(const ScopeNodes& nodes) {
+  if (nodes.has_header_fields) return std::nullopt;
+  FastProgram program;
+  for (const Scope scope : {Scope::kStreamContext, Scope::kEventContext, Scope::kPayload}) {
+    const Node* root = nodes.root(scope);
+    if (root == nullptr) continue;
+    if (root->alignment > 8) return std::nullopt;
+    for (const Node& child : root->children) {
+      if (!program.Add(child)) return std::nullopt;
+    }
+  }
+  uint64_t bytes = 0;
+  for (const FastField& field : program.fields_) {
+    switch (field.op) {
+      case FastOp::kInteger:
+      case FastOp::kReal:
+        bytes += field.width;
+        break;
+      case FastOp::kText:
+      case FastOp::kArray:
+        bytes += uint64_t{field.length} * field.width;
+        break;
+      case FastOp::kStruct:
+        break;
+      case FastOp::kString:
+      case FastOp::kTextSequence:
+      case FastOp::kSequence:
+        return program;  // its size varies
+    }
+    if (bytes > UINT32_MAX) return std::nullopt;
+  }
+  program.fixed_bytes_ = static_cast<uint32_t>(bytes);
+  return program;
+}
+
+const uint8_t* FastProgram::Skip(const uint8_t* bytes, const uint8_t* end) const {
+  uint64_t slots[kSlots];
+  for (const FastField& field : fields_) {
+    const auto left = static_cast<uint64_t>(end - bytes);
+    uint64_t size = field.width;
+    switch (field.op) {
+      case FastOp::kInteger:
+        if (size > left) return nullptr;
+        if (field.store >= 0) slots[field.store] = Load(bytes, field.width, field.big);
+        break;
+      case FastOp::kReal:
+        break;
+      case FastOp::kStruct:
+        size = 0;
+        break;
+      case FastOp::kString: {
+        const void* nul = left == 0 ? nullptr : std::memchr(bytes, 0, left);
+        if (nul == nullptr) return nullptr;
+        size = static_cast<uint64_t>(static_cast<const uint8_t*>(nul) - bytes) + 1;
+        break;
+      }
+      case FastOp::kText:
+      case FastOp::kArray:
+        size *= field.length;
+        break;
+      case FastOp::kTextSequence:
+      case FastOp::kSequence:
+        if (slots[field.slot] > left) return nullptr;
+        size *= slots[field.slot];
+        break;
+    }
+    if (size > left) return nullptr;
+    bytes += size;
+  }
+  return bytes;
+}
+
+bool FastProgram::Decode(const uint8_t* bytes, const uint8_t* end,
+                         std::vector<FieldValue>* values) const {
+  uint64_t slots[kSlots];
+  for (const FastField& field : fields_) {
+    FieldValue& value = Append(field.field, values);
+    const auto left = static_cast<uint64_t>(end - bytes);
+    switch (field.op) {
+      case FastOp::kInteger:
+      case FastOp::kReal:
+        if (field.width > left) return false;
+        SetNumber(field, field.op == FastOp::kReal, Load(bytes, field.width, field.big), value);
+        if (field.store >= 0) slots[field.store] = value.u;
+        bytes += field.width;
+        break;
+      case FastOp::kStruct:
+        value.count = field.length;
+        break;
+      case FastOp::kString: {
+        const auto* text = reinterpret_cast<const char*>(bytes);
+        const void* nul = left == 0 ? nullptr : std::memchr(bytes, 0, left);
+        if (nul == nullptr) return false;
+        value.text = {text, static_cast<size_t>(static_cast<const char*>(nul) - text)};
+        bytes += value.text.size() + 1;
+        break;
+      }
+      case FastOp::kText:
+      case FastOp::kTextSequence: {
+        const uint64_t length = field.op == FastOp::kText ? field.length : slots[field.slot];
+        if (length > left) return false;
+        const std::string_view text(reinterpret_cast<const char*>(bytes), length);
+        value.text = text.substr(0, text.find('\0'));
+        bytes += length;
+        break;
+      }
+      case FastOp::kArray:
+      case FastOp::kSequence: {
+        const uint64_t length = field.op == FastOp::kArray ? field.length : slots[field.slot];
+        if (length > left / field.width) return false;
+        value.count = static_cast<uint32_t>(length);
+        for (uint64_t i = 0; i < length; ++i, bytes += field.width) {
+          SetNumber(field, field.is_real, Load(bytes, field.width, field.big),
+                    Append(field.element, values));
+        }
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+FastHeader ClassifyHeader(const ScopeNodes& nodes) {
+  const Node* root = nodes.root(Scope::kEventHeader);
+  if (root == nullptr || root->alignment != 8 || root->children.size() != 2) {
+    return FastHeader::kNone;
+  }
+  const Node& id = root->children[0];
+  const Node& variant = root->children[1];
+  if (variant.kind != TypeKind::kVariant || variant.reference != id.slot ||
+      variant.children.size() != 2 || variant.cases.size() != 2 ||
+      variant.children[0].kind != TypeKind::kStruct || variant.children[0].children.size() != 1 ||
+      !IsExtended(variant.children[1])) {
+    return FastHeader::kNone;
+  }
+  const Node& time = variant.children[0].children[0];
+  const VariantCase& compact = variant.cases[0];
+  const VariantCase& extended = variant.cases[1];
+  const auto splits_at = [&](uint64_t last) {
+    return compact.low == 0 && compact.high == last - 1 && compact.option == 0 &&
+           extended.low == last && extended.high == last && extended.option == 1;
+  };
+  if (IsPlain(id, TypeKind::kEnum, 16, 8, Role::kEventId) && splits_at(65535) &&
+      IsPlain(time, TypeKind::kInteger, 32, 8, Role::kTimestamp) &&
+      variant.children[0].alignment == 8) {
+    return FastHeader::kLarge;
+  }
+  if (IsPlain(id, TypeKind::kEnum, 5, 1, Role::kEventId) && splits_at(31) &&
+      IsPlain(time, TypeKind::kInteger, 27, 1, Role::kTimestamp) &&
+      variant.children[0].alignment == 1) {
+    return FastHeader::kCompact;
+  }
+  return FastHeader::kNone;
+}
+
+}  // namespace syncline::ctf
