@@ -17,26 +17,36 @@
 /* The value of a handle whose name did not fit the name table: its text travels in the events. */
 #define NAME_IN_EVENT 0xFFFFFFFFu
 
-/* An open task. While nothing is recorded only the first two are written. */
+/* An open task: 64 bytes, so that its depth is a shift. While nothing is recorded only the first three are
+ * written. */
 struct itt_task {
   const struct itt_domain* domain;
   const void* name;        /* string handle, or function when `by_function` */
-  uint32_t session;        /* the recording in which the rest was written; 0: none */
+  struct {
+    uint32_t session;      /* the recording in which the rest was written; 0: none */
+    uint32_t by_function;
+  } how;
   uint32_t domain_id;
   uint32_t name_id;
-  uint32_t by_function;
-  struct itt_id id;
+  uint64_t has_id;
+  struct itt_id id;        /* when has_id */
 };
 
 #define TASK_DEPTH_LIMIT 65535u /* depth is a u16 in the events; deeper tasks are counted as lost */
 #define SCRATCH_BYTES 4096u
 
 struct itt_thread {
-  struct syncline_thread* common;
-  uint32_t generation;     /* copy of common->generation: one cache line less in the quiet path */
-  uint32_t depth;          /* open tasks */
-  uint32_t capacity;       /* of `tasks` */
+  struct itt_task* top;    /* where the next task goes */
   struct itt_task* tasks;
+  struct itt_task* limit;
+  uint32_t loud;           /* 0: while the gate is shut there is nothing to do but to keep the stack */
+  uint32_t generation;     /* copy of common->generation */
+  uint32_t record_gate;    /* the value of the gate with which this thread records; 0: with none */
+  uint32_t last_domain_session;
+  uint32_t last_domain_id; /* of last_domain, announced in that session: tasks come in runs */
+  const struct itt_domain* last_domain;
+  uint32_t too_deep;       /* open tasks above the limit, which are only counted */
+  struct syncline_thread* common;
   struct itt_task* grown;  /* tasks, when they no longer fit behind this structure */
   size_t bytes;            /* of this mapping */
   char scratch[SCRATCH_BYTES];
@@ -55,7 +65,10 @@ static inline struct itt_thread* ItThread(void) {
 
 /* Nothing is recorded, and this thread knows. */
 static inline int Quiet(const struct itt_thread* thread) {
-  return __builtin_expect((*syncline_gate | thread->generation) == 0, 1);
+  return __builtin_expect((*syncline_gate | thread->loud) == 0, 1);
+}
+static inline uint32_t Depth(const struct itt_thread* thread) {
+  return (uint32_t)(thread->top - thread->tasks);
 }
 
 /* A recorded call. Enter says whether there is one; Leave must follow when it does. Between them `busy` is
@@ -66,8 +79,8 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread);
 static inline enum itt_entry Enter(struct itt_thread* thread, uint64_t* cost) {
   struct syncline_thread* common = thread->common;
   *cost = 0;
-  if (common->busy || *syncline_gate != thread->generation || common->session == 0 ||
-      syncline_paused || common->ignored) {
+  if (__builtin_expect(common->busy | syncline_paused | (*syncline_gate ^ thread->record_gate), 0) ||
+      thread->record_gate == 0) {
     const enum itt_entry entry = itt_enter_slow(thread);
     if (entry != ITT_RECORD) return entry;
   }
@@ -102,9 +115,17 @@ uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_h
 
 static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_domain* domain) {
   if (!domain) return 0;
+  const uint32_t session = thread->common->session;
+  if (__builtin_expect(thread->last_domain == domain && thread->last_domain_session == session, 1)) {
+    return thread->last_domain_id;
+  }
   const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)domain);
-  if (__builtin_expect(entry && entry->session == thread->common->session, 1)) return entry->value;
-  return itt_domain_id_slow(thread, domain);
+  const uint32_t id =
+      entry && entry->session == session ? entry->value : itt_domain_id_slow(thread, domain);
+  thread->last_domain = domain;
+  thread->last_domain_session = session;
+  thread->last_domain_id = id;
+  return id;
 }
 static inline uint32_t StringId(struct itt_thread* thread, const struct itt_string_handle* handle) {
   if (!handle) return 0;
@@ -131,10 +152,14 @@ extern __attribute__((visibility("hidden"))) const struct itt_binding itt_mark_b
 void itt_adopt_counter(struct itt_counter_info* info);
 /* Closes the tasks that a thread leaves open. */
 void itt_close_tasks(struct itt_thread* thread);
+/* Sets `loud` from what it depends on. */
+static inline void SetLoud(struct itt_thread* thread) {
+  thread->loud = thread->generation ? thread->generation : thread->too_deep;
+}
 
 static inline int HasId(const struct itt_id* id) { return (id->d1 | id->d2 | id->d3) != 0; }
 static inline struct syncline_itt_where At(const struct itt_thread* thread) {
-  const uint32_t depth = thread->depth ? thread->depth - 1 : 0;
+  const uint32_t depth = Depth(thread) ? Depth(thread) - 1 : 0;
   struct syncline_itt_where at = {thread->common->key, 0, 0, (uint16_t)depth};
   return at;
 }

@@ -193,7 +193,9 @@ static int ThrNameSet(const char* name, int bytes) {
 
 static void ThreadIgnore(void) {
   struct itt_thread* thread = ItThread();
-  if (thread) thread->common->ignored = 1;
+  if (!thread) return;
+  thread->common->ignored = 1;
+  thread->record_gate = 0;
 }
 
 static void SetPaused(int paused) {

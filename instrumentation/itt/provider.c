@@ -15,13 +15,17 @@
 typedef const struct syncline_itt_where* At;
 typedef const struct itt_id* Id;
 
-static int TaskBegin(At at) { EMIT(task_begin, at); }
+static int TaskBegin(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth) {
+  EMIT(task_begin, thread, domain, name, depth);
+}
+static int TaskEnd(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth) {
+  EMIT(task_end, thread, domain, name, depth);
+}
 static int TaskBeginId(At at, Id id, Id parent) { EMIT(task_begin_id, at, id, parent); }
 static int TaskBeginFn(At at, uint64_t function, Id id, Id parent) {
   EMIT(task_begin_fn, at, function, id, parent);
 }
 static int TaskBeginText(At at, const char* name) { EMIT(task_begin_text, at, name); }
-static int TaskEnd(At at) { EMIT(task_end, at); }
 static int TaskBeginOverlapped(At at, Id id, Id parent) {
   EMIT(task_begin_overlapped, at, id, parent);
 }

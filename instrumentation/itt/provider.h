@@ -21,13 +21,14 @@ struct syncline_itt_where {
 
 /* Each returns 1 when a session takes the event, 0 when none does. docs/event-schema.md. */
 struct syncline_itt_emit {
-  int (*task_begin)(const struct syncline_itt_where* at);
+  /* The two that come by the million take their fields in registers. */
+  int (*task_begin)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth);
+  int (*task_end)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth);
   int (*task_begin_id)(const struct syncline_itt_where* at, const struct itt_id* id,
                        const struct itt_id* parent);
   int (*task_begin_fn)(const struct syncline_itt_where* at, uint64_t function,
                        const struct itt_id* id, const struct itt_id* parent);
   int (*task_begin_text)(const struct syncline_itt_where* at, const char* name);
-  int (*task_end)(const struct syncline_itt_where* at);
   int (*task_begin_overlapped)(const struct syncline_itt_where* at, const struct itt_id* id,
                                const struct itt_id* parent);
   int (*task_end_overlapped)(const struct syncline_itt_where* at, const struct itt_id* id);

@@ -6,50 +6,62 @@
 
 #include "instrumentation/itt/internal.h"
 
-static __attribute__((noinline)) struct itt_task* Grow(struct itt_thread* thread) {
-  if (thread->depth >= TASK_DEPTH_LIMIT) return NULL;
-  const size_t old_bytes = thread->capacity * sizeof(struct itt_task);
+static int Grow(struct itt_thread* thread) {
+  const size_t old_bytes = (size_t)((char*)thread->limit - (char*)thread->tasks);
+  const uint32_t depth = Depth(thread);
+  if (depth >= TASK_DEPTH_LIMIT) return 0;
   struct itt_task* bigger = syncline_reserve(2 * old_bytes);
-  if (!bigger) return NULL;
+  if (!bigger) return 0;
   memcpy(bigger, thread->tasks, old_bytes);
   if (thread->grown) munmap(thread->grown, old_bytes);
   thread->tasks = thread->grown = bigger;
-  thread->capacity *= 2;
-  return &thread->tasks[thread->depth];
+  thread->top = bigger + depth;
+  thread->limit = (struct itt_task*)((char*)bigger + 2 * old_bytes);
+  return 1;
 }
 
-/* Counts the task as open; NULL when there is no room to remember it. */
-static inline struct itt_task* Push(struct itt_thread* thread, const struct itt_domain* domain,
-                                    const void* name) {
-  struct itt_task* task = &thread->tasks[thread->depth];
-  if (__builtin_expect(thread->depth >= thread->capacity, 0)) task = Grow(thread);
-  thread->depth++;
-  if (__builtin_expect(task == NULL, 0)) return NULL;
+static inline struct itt_task* PushInto(struct itt_thread* thread, const struct itt_domain* domain,
+                                        const void* name, uint32_t by_function) {
+  struct itt_task* task = thread->top;
+  thread->top = task + 1;
   task->domain = domain;
   task->name = name;
-  task->session = 0;
-  task->by_function = 0;
+  task->how.session = 0;
+  task->how.by_function = by_function;
   return task;
 }
 
-static inline struct itt_task* Pop(struct itt_thread* thread) {
-  if (thread->depth == 0) return NULL; /* begun before we were there */
-  thread->depth--;
-  return thread->depth < thread->capacity ? &thread->tasks[thread->depth] : NULL;
+/* Counts the task as open; NULL when there is no room to remember it. */
+static struct itt_task* Push(struct itt_thread* thread, const struct itt_domain* domain,
+                             const void* name, uint32_t by_function) {
+  if (thread->too_deep || (thread->top >= thread->limit && !Grow(thread))) {
+    thread->too_deep++;
+    SetLoud(thread);
+    return NULL;
+  }
+  return PushInto(thread, domain, name, by_function);
 }
 
-static struct itt_task* Newest(struct itt_thread* thread) {
-  if (thread->depth == 0 || thread->depth > thread->capacity) return NULL;
-  return &thread->tasks[thread->depth - 1];
+static struct itt_task* Pop(struct itt_thread* thread) {
+  if (thread->too_deep) {
+    thread->too_deep--;
+    SetLoud(thread);
+    return NULL;
+  }
+  if (thread->top == thread->tasks) return NULL; /* begun before we were there */
+  return --thread->top;
+}
+
+static const struct itt_task* Newest(const struct itt_thread* thread) {
+  return thread->too_deep || thread->top == thread->tasks ? NULL : thread->top - 1;
 }
 
 /* Fills in what the events carry; the task's names are announced. */
 static inline void Resolve(struct itt_thread* thread, struct itt_task* task) {
-  if (task->session == thread->common->session) return;
   task->domain_id = Carried(DomainId(thread, task->domain));
-  task->name_id = task->by_function ? 0 : StringId(thread, task->name);
-  task->id = (struct itt_id){0, 0, 0};
-  task->session = thread->common->session;
+  task->name_id = task->how.by_function ? 0 : StringId(thread, task->name);
+  task->how.session = thread->common->session;
+  task->has_id = 0;
 }
 
 static inline struct syncline_itt_where AtTask(const struct itt_thread* thread,
@@ -59,92 +71,93 @@ static inline struct syncline_itt_where AtTask(const struct itt_thread* thread,
   return at;
 }
 
-static inline int EmitBegin(const struct itt_thread* thread, const struct itt_task* task,
-                            const struct itt_id* parent) {
+/* `id` and `parent` lie where the caller pushed them, word by word: read word by word, or the loads stall. */
+static inline int EmitBegin(const struct itt_thread* thread, struct itt_task* task,
+                            const struct itt_id* id, const struct itt_id* parent) {
   const struct syncline_itt_where at = AtTask(thread, task);
-  if (task->by_function) {
-    return itt_emit->task_begin_fn(&at, (uintptr_t)task->name, &task->id, parent);
+  if (HasId(id)) {
+    task->has_id = 1;
+    task->id = *id;
   }
-  if (task->name_id == NAME_IN_EVENT) {
+  if (task->how.by_function) {
+    return itt_emit->task_begin_fn(&at, (uintptr_t)task->name, id, parent);
+  }
+  if (__builtin_expect(task->name_id == NAME_IN_EVENT, 0)) {
     return itt_emit->task_begin_text(&at, ((const struct itt_string_handle*)task->name)->text);
   }
-  if (HasId(&task->id) || HasId(parent)) return itt_emit->task_begin_id(&at, &task->id, parent);
-  return itt_emit->task_begin(&at);
+  if (HasId(id) || HasId(parent)) return itt_emit->task_begin_id(&at, id, parent);
+  return itt_emit->task_begin(at.thread, at.domain, at.name, at.depth);
 }
 
-static __attribute__((noinline)) void BeginLoud(struct itt_thread* thread,
-                                                const struct itt_domain* domain, const void* name,
-                                                int by_function, const struct itt_id* id,
+/* Everything but the quiet case; takes no room in the registers of that. */
+static __attribute__((noinline)) void BeginLoud(const struct itt_domain* domain, const void* name,
+                                                uint32_t by_function, const struct itt_id* id,
                                                 const struct itt_id* parent) {
+  struct itt_thread* thread = ItThread();
   uint64_t cost;
+  if (!thread) return;
   const enum itt_entry entry = Enter(thread, &cost);
   if (entry == ITT_TURNED_AWAY) return; /* and so will be its end */
-  struct itt_task* task = Push(thread, domain, name);
-  if (task) task->by_function = (uint32_t)by_function;
+  struct itt_task* task = Push(thread, domain, name, by_function);
   if (entry != ITT_RECORD) return;
   int written = 0;
   if (task) {
     Resolve(thread, task);
-    task->id = *id;
-    written = EmitBegin(thread, task, parent);
+    written = EmitBegin(thread, task, id, parent);
   }
   Leave(thread, cost, written);
 }
 
 static void TaskBegin(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
                       struct itt_string_handle* name) {
-  struct itt_thread* thread = ItThread();
-  if (__builtin_expect(!thread, 0)) return;
-  if (Quiet(thread)) {
-    Push(thread, domain, name);
+  struct itt_thread* thread = itt_self;
+  if (__builtin_expect(thread && Quiet(thread) && thread->top < thread->limit, 1)) {
+    PushInto(thread, domain, name, 0);
     return;
   }
-  BeginLoud(thread, domain, name, 0, &id, &parent);
+  BeginLoud(domain, name, 0, &id, &parent);
 }
 
 static void TaskBeginFn(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
                         void* function) {
-  struct itt_thread* thread = ItThread();
-  if (!thread) return;
-  if (Quiet(thread)) {
-    struct itt_task* task = Push(thread, domain, function);
-    if (task) task->by_function = 1;
+  struct itt_thread* thread = itt_self;
+  if (__builtin_expect(thread && Quiet(thread) && thread->top < thread->limit, 1)) {
+    PushInto(thread, domain, function, 1);
     return;
   }
-  BeginLoud(thread, domain, function, 1, &id, &parent);
+  BeginLoud(domain, function, 1, &id, &parent);
 }
 
-static __attribute__((noinline)) void EndLoud(struct itt_thread* thread) {
+static __attribute__((noinline)) void EndLoud(void) {
+  struct itt_thread* thread = ItThread();
   uint64_t cost;
+  if (!thread) return;
   const enum itt_entry entry = Enter(thread, &cost);
   if (entry == ITT_TURNED_AWAY) return;
   struct itt_task* task = Pop(thread);
   if (entry != ITT_RECORD) return;
   int written = 0;
   if (task) {
-    Resolve(thread, task);
+    if (task->how.session != thread->common->session) Resolve(thread, task);
     const struct syncline_itt_where at = AtTask(thread, task);
-    written = itt_emit->task_end(&at);
+    written = itt_emit->task_end(at.thread, at.domain, at.name, at.depth);
   }
   Leave(thread, cost, written);
 }
 
 static void TaskEnd(const struct itt_domain* domain) {
   (void)domain;
-  struct itt_thread* thread = ItThread();
-  if (__builtin_expect(!thread, 0)) return;
-  if (Quiet(thread)) {
-    Pop(thread);
+  struct itt_thread* thread = itt_self;
+  if (__builtin_expect(thread && Quiet(thread) && thread->top > thread->tasks, 1)) {
+    thread->top--;
     return;
   }
-  EndLoud(thread);
+  EndLoud();
 }
 
 void itt_close_tasks(struct itt_thread* thread) {
-  while (thread->depth > 0) {
-    if (Quiet(thread)) return;
-    EndLoud(thread);
-    if (thread->common->busy) return;
+  while ((thread->too_deep || Depth(thread) > 0) && !thread->common->busy && !Quiet(thread)) {
+    EndLoud();
   }
 }
 
@@ -279,7 +292,7 @@ static void RelationAddToCurrent(const struct itt_domain* domain, int relation, 
   if (!thread || Quiet(thread)) return;
   const struct itt_task* newest = Newest(thread);
   struct itt_id head = {0, 0, 0};
-  if (newest && newest->session != 0) head = newest->id;
+  if (newest && newest->how.session == thread->common->session && newest->has_id) head = newest->id;
   RelationAdd(domain, head, relation, tail);
 }
 

@@ -5,7 +5,7 @@
 
 #include "instrumentation/itt/internal.h"
 
-/* Room for 187 open tasks; pages are taken when they are touched. */
+/* Room for 180 open tasks; pages are taken when they are touched. */
 #define THREAD_BYTES (16u << 10)
 
 __thread struct itt_thread* itt_self;
@@ -15,7 +15,7 @@ static void ThreadExit(struct syncline_thread* common) {
   itt_close_tasks(thread);
   itt_self = NULL;
   common->library[ITT_LIBRARY] = NULL;
-  if (thread->grown) munmap(thread->grown, thread->capacity * sizeof(struct itt_task));
+  if (thread->grown) munmap(thread->grown, (size_t)((char*)thread->limit - (char*)thread->tasks));
   munmap(thread, thread->bytes);
 }
 
@@ -27,9 +27,10 @@ struct itt_thread* itt_thread_make(void) {
   thread->common = common;
   thread->generation = common->generation;
   thread->bytes = THREAD_BYTES;
-  thread->tasks = thread->first_tasks;
-  thread->capacity =
-      (uint32_t)((THREAD_BYTES - sizeof(struct itt_thread)) / sizeof(struct itt_task));
+  thread->top = thread->tasks = thread->first_tasks;
+  thread->limit =
+      thread->tasks + (THREAD_BYTES - sizeof(struct itt_thread)) / sizeof(struct itt_task);
+  SetLoud(thread);
   syncline_at_thread_exit(ITT_LIBRARY, ThreadExit);
   common->library[ITT_LIBRARY] = thread;
   itt_self = thread;
@@ -45,6 +46,9 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread) {
   if (*syncline_gate != thread->generation) {
     syncline_gate_changed(common);
     thread->generation = common->generation;
+    SetLoud(thread);
   }
-  return common->session != 0 && !syncline_paused && !common->ignored ? ITT_RECORD : ITT_QUIET;
+  const int records = common->session != 0 && !common->ignored;
+  thread->record_gate = records ? thread->generation : 0;
+  return records && !syncline_paused ? ITT_RECORD : ITT_QUIET;
 }

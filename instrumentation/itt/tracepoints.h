@@ -38,12 +38,19 @@
   lttng_ust_field_integer(uint64_t, e3, (id)->d3)
 #define SYNCLINE_FIELDS_TASK \
   SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_DOMAIN SYNCLINE_FIELD_NAME SYNCLINE_FIELD_DEPTH
+#define SYNCLINE_FIELDS_TASK_PLAIN                        \
+  lttng_ust_field_integer(uint32_t, thread, thread_arg)   \
+  lttng_ust_field_integer(uint32_t, domain, domain_arg)   \
+  lttng_ust_field_integer(uint32_t, name, name_arg)       \
+  lttng_ust_field_integer(uint16_t, depth, depth_arg)
 #define SYNCLINE_FIELDS_METADATA \
   SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_DOMAIN SYNCLINE_FIELD_KEY SYNCLINE_FIELD_DEPTH
 #endif
 
-LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin, LTTNG_UST_TP_ARGS(SYNCLINE_AT),
-                           LTTNG_UST_TP_FIELDS(SYNCLINE_FIELDS_TASK))
+LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin,
+    LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint32_t, domain_arg, uint32_t, name_arg,
+                      uint16_t, depth_arg),
+    LTTNG_UST_TP_FIELDS(SYNCLINE_FIELDS_TASK_PLAIN))
 
 LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin_id,
     LTTNG_UST_TP_ARGS(SYNCLINE_AT, SYNCLINE_ID(id), SYNCLINE_ID(parent)),
@@ -59,8 +66,10 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin_text,
     LTTNG_UST_TP_FIELDS(SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_DOMAIN SYNCLINE_FIELD_DEPTH
                         lttng_ust_field_string(name, text)))
 
-LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_end, LTTNG_UST_TP_ARGS(SYNCLINE_AT),
-                           LTTNG_UST_TP_FIELDS(SYNCLINE_FIELDS_TASK))
+LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_end,
+    LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint32_t, domain_arg, uint32_t, name_arg,
+                      uint16_t, depth_arg),
+    LTTNG_UST_TP_FIELDS(SYNCLINE_FIELDS_TASK_PLAIN))
 
 LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin_overlapped,
     LTTNG_UST_TP_ARGS(SYNCLINE_AT, SYNCLINE_ID(id), SYNCLINE_ID(parent)),

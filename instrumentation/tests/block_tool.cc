@@ -1,7 +1,7 @@
 // block_tool: looks at control blocks and switches gates, for tests.
 //   block_tool set DIR GENERATION     every block in DIR; prints how many
-//   block_tool show DIR               one line for each block: "pid state events lost names refused job rank role"
-//   block_tool names NAMES_FILE       one line for each name: "id kind text"
+//   block_tool show DIR               one line for each block: "pid state events lost names refused
+//   job rank role" block_tool names NAMES_FILE       one line for each name: "id kind text"
 #include <unistd.h>
 
 #include <cstdio>
