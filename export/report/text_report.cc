@@ -61,8 +61,8 @@ void Writer::Head() {
 
 void Writer::Nodes() {
   Heading("Nodes");
-  Table table({{"node"},
-               {"role"},
+  Table table({{"node", Table::Align::kLeft, true},
+               {"role", Table::Align::kLeft, true},
                {"state"},
                {"events", Table::Align::kRight},
                {"started", Table::Align::kRight},

@@ -1,0 +1,238 @@
+// The analysis and its printed forms over a job whose truth is known.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analysis/analyse.h"
+#include "export/report/json_report.h"
+#include "export/report/svg.h"
+#include "export/report/table.h"
+#include "export/report/text_report.h"
+#include "export/report/units.h"
+#include "timeline/cut_sink.h"
+#include "timeline/testing/scenario.h"
+#include "timeline/testing/two_node_job.h"
+
+namespace syncline::report {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using timeline::testing::kJobDelayNs;
+using timeline::testing::kJobOffsetNs;
+using timeline::testing::kJobSteps;
+using timeline::testing::kJobZeroNs;
+
+constexpr int64_t kUnixNs = 1'700'000'000'000'000'000;
+
+class ReportTest : public ::testing::Test {
+ protected:
+  ReportTest() : model_(timeline::testing::TwoNodeModel()) {
+    auto scenario = timeline::testing::ParseScenario(timeline::testing::TwoNodeJob());
+    EXPECT_TRUE(scenario.ok()) << scenario.status();
+    scenario_ = *std::move(scenario);
+    for (uint32_t i = 0; i < 2; ++i) {
+      placements_.push_back(timeline::ModelPlacement(model_, {i}));
+      scenario_.nodes[i].placement = placements_.back().get();
+      analysis::NodeFacts facts;
+      facts.role = i == 0 ? "master" : "worker";
+      facts.state = "complete";
+      facts.placement = placements_.back().get();
+      const int64_t zero_ns = kJobZeroNs + (i == 0 ? 0 : kJobOffsetNs);
+      facts.gate_opened = NodeTime{{i, ClockKind::kRaw}, zero_ns + 20'000};
+      facts.gate_closed = NodeTime{{i, ClockKind::kRaw}, zero_ns + 200'005'000};
+      facts.wall_offset_ns = kUnixNs - zero_ns;
+      facts_.push_back(facts);
+    }
+  }
+
+  analysis::Report Analyse(analysis::StepPattern pattern = {}) {
+    analysis::SummarySink summary(std::move(pattern));
+    timeline::TimelineSink* const sinks[] = {&summary};
+    const auto results = timeline::BuildTimeline(scenario_.nodes, scenario_.options, sinks);
+    EXPECT_TRUE(results.ok()) << results.status();
+    analysis::AnalyseInput input;
+    input.nodes = *results;
+    input.facts = facts_;
+    input.model = &model_;
+    input.reference = 0;
+    input.window = scenario_.options.window;
+    input.start_requested = NodeTime{{0, ClockKind::kRaw}, kJobZeroNs};
+    input.stop_requested = NodeTime{{0, ClockKind::kRaw}, kJobZeroNs + 200'000'000};
+    analysis::Report report = analysis::Analyse(input, summary);
+    report.from_recording = true;
+    report.recording_id = "20261121-093012-7f3a";
+    return report;
+  }
+
+  clocksync::ClockModel model_;
+  timeline::testing::Scenario scenario_;
+  std::vector<std::unique_ptr<timeline::Placement>> placements_;
+  std::vector<analysis::NodeFacts> facts_;
+};
+
+TEST_F(ReportTest, SkewsContainTheTruthAndAreNotTrivial) {
+  const analysis::Report report = Analyse();
+  for (const analysis::NodeReport& node : report.nodes) {
+    ASSERT_TRUE(node.start_skew.has_value() && node.stop_skew.has_value());
+    EXPECT_LE(node.start_skew->lo_ns, 20'000);
+    EXPECT_GE(node.start_skew->hi_ns, 20'000);
+    EXPECT_LE(node.stop_skew->lo_ns, 5'000);
+    EXPECT_GE(node.stop_skew->hi_ns, 5'000);
+  }
+  EXPECT_LT(report.nodes[1].start_skew->bound_ns(), 2 * kJobDelayNs);
+  EXPECT_FALSE(report.incomplete);
+}
+
+TEST_F(ReportTest, FindsTheStepsAndEachGroupInsideItsOwn) {
+  const analysis::Report report = Analyse();
+  ASSERT_EQ(report.steps.size(), 1u);
+  EXPECT_EQ(report.steps[0].node, 0u);
+  EXPECT_EQ(report.steps[0].name, "train_step");
+  EXPECT_EQ(report.steps[0].steps.size(), static_cast<size_t>(kJobSteps));
+  EXPECT_NEAR(report.steps[0].median_ns, 9'600'000, 5);
+  ASSERT_EQ(report.groups.size(), 1u);
+  const analysis::GroupSeries& groups = report.groups[0];
+  EXPECT_EQ(groups.inside, static_cast<uint64_t>(kJobSteps));
+  EXPECT_EQ(groups.outside + groups.undecided, 0u);
+  EXPECT_THAT(groups.groups, Each(Field(&analysis::StepGroup::tasks, 3u)));
+  EXPECT_EQ(groups.moved_by_wall_clock, 0u);  // here the wall clocks are right
+}
+
+TEST_F(ReportTest, AWrongWallClockIsMeasuredAndItsDamageCounted) {
+  facts_[1].wall_offset_ns = *facts_[1].wall_offset_ns - 6'000'000;  // 6 ms slow
+  const analysis::Report report = Analyse();
+  ASSERT_TRUE(report.nodes[1].wall_error.has_value());
+  EXPECT_LE(report.nodes[1].wall_error->lo_ns, -6'000'000);
+  EXPECT_GE(report.nodes[1].wall_error->hi_ns, -6'000'000);
+  EXPECT_FALSE(report.nodes[0].wall_error.has_value());
+  // Centres lie at 4.95 to 5.25 ms of steps of 10 ms that begin at 0.2 ms: all of them move.
+  EXPECT_EQ(report.groups[0].moved_by_wall_clock, static_cast<uint64_t>(kJobSteps));
+  EXPECT_EQ(report.groups[0].inside, static_cast<uint64_t>(kJobSteps));
+}
+
+TEST_F(ReportTest, NothingIsDecidedWithoutBounds) {
+  model_ = clocksync::ClockModel::Identity({"master-0", "worker-0"});
+  for (uint32_t i = 0; i < 2; ++i) {
+    placements_[i] =
+        timeline::ShiftPlacement({i}, -kJobZeroNs - (i == 0 ? 0 : kJobOffsetNs));
+    scenario_.nodes[i].placement = placements_[i].get();
+    facts_[i].placement = placements_[i].get();
+  }
+  const analysis::Report report = Analyse();
+  ASSERT_EQ(report.groups.size(), 1u);
+  EXPECT_EQ(report.groups[0].undecided, static_cast<uint64_t>(kJobSteps));
+  EXPECT_FALSE(report.nodes[1].bound_ns.has_value());
+  EXPECT_THAT(TextReport(report, {}), HasSubstr("unknown"));
+}
+
+TEST_F(ReportTest, TotalsSelfTimeAndCost) {
+  const analysis::Report report = Analyse();
+  const auto task = [&](const std::string& name) {
+    for (const analysis::TaskTotal& total : report.tasks) {
+      if (total.name == name) return total;
+    }
+    return analysis::TaskTotal{};
+  };
+  EXPECT_EQ(task("train_step").count, static_cast<uint64_t>(kJobSteps));
+  EXPECT_NEAR(task("train_step").total_ns, kJobSteps * 9'600'000, 100);
+  EXPECT_NEAR(task("train_step").self_ns, kJobSteps * 7'300'000, 100);
+  EXPECT_EQ(task("convolution").node, "worker-0");
+  EXPECT_EQ(report.nodes[0].processes[0].cost_ns, uint64_t{122 * 120});
+  EXPECT_EQ(report.nodes[0].processes[0].counted_events, report.nodes[0].processes[0].events);
+}
+
+TEST_F(ReportTest, StepsByDomainAndName) {
+  const analysis::Report report = Analyse({"oneDNN", "matmul"});
+  ASSERT_EQ(report.steps.size(), 1u);
+  EXPECT_EQ(report.steps[0].node, 1u);
+  EXPECT_EQ(report.steps[0].steps.size(), static_cast<size_t>(kJobSteps));
+}
+
+TEST_F(ReportTest, TextIsAlignedAndFitsTheTerminal) {
+  const analysis::Report report = Analyse();
+  for (const size_t width : {72, 100, 160}) {
+    const std::string text = TextReport(report, {.width = width});
+    size_t begin = 0;
+    for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      const std::string line = text.substr(begin, end - begin);
+      // Tables give way down to the width of their numbers; sentences are left whole.
+      if (width >= 100 && !line.starts_with("  worker") && !line.starts_with("  started")) {
+        EXPECT_LE(DisplayWidth(line), width) << line;
+      }
+      EXPECT_FALSE(line.ends_with(' ')) << line;
+    }
+    EXPECT_THAT(text, AllOf(HasSubstr("train_step"), HasSubstr("master-0"), Not(HasSubstr("\x1b"))));
+  }
+  EXPECT_THAT(TextReport(report, {.color = true}), HasSubstr("\x1b[1m"));
+  if (std::getenv("SYNCLINE_SHOW") != nullptr) printf("%s", TextReport(report, {}).c_str());
+}
+
+TEST_F(ReportTest, JsonHoldsWhatTheReportHolds) {
+  const std::string text = ReportJson(Analyse());
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["format_version"], kFormatVersion);
+  EXPECT_EQ(json["nodes"].size(), 2u);
+  EXPECT_EQ(json["steps"][0]["count"], kJobSteps);
+  EXPECT_EQ(json["groups"][0]["groups"][3]["inside_step"], "yes");
+  EXPECT_TRUE(json["nodes"][0]["wall_clock_error"].is_null());
+  EXPECT_EQ(text, ReportJson(Analyse()));
+}
+
+TEST_F(ReportTest, PictureShowsBothNodesAndTheBound) {
+  PictureOptions options;
+  options.title = "Two steps on master-0 and worker-0";
+  options.subtitle = "recording 20261121-093012-7f3a";
+  options.range = {{89'000'000}, {111'000'000}};
+  options.zero = {90'200'000};
+  options.step_node = 0;
+  options.boundaries = {{90'200'000}, {99'800'000}, {100'200'000}, {109'800'000}};
+  options.bound_ns[1] = 85'000;
+  PictureSink sink(options);
+  timeline::CutSink cut(options.range, &sink);
+  timeline::TimelineSink* const sinks[] = {&cut};
+  ASSERT_TRUE(timeline::BuildTimeline(scenario_.nodes, scenario_.options, sinks).ok());
+  const std::string svg = sink.Render();
+  EXPECT_THAT(svg, AllOf(HasSubstr("master-0 · rank 0"), HasSubstr("worker-0 · rank 1"),
+                         HasSubstr("± 85.0 µs"), HasSubstr(">convolution<"), HasSubstr("</svg>")));
+  if (const char* path = std::getenv("SYNCLINE_SHOW")) std::ofstream(path) << svg;
+}
+
+TEST(Picture, SaysThatItIsEmpty) {
+  PictureSink sink({.range = {{0}, {1000}}});
+  EXPECT_THAT(sink.Render(), HasSubstr("No task"));
+}
+
+TEST(Units, ReadWell) {
+  EXPECT_EQ(Time(0), "0");
+  EXPECT_EQ(Time(870), "870 ns");
+  EXPECT_EQ(Time(12'340), "12.3 µs");
+  EXPECT_EQ(Time(-4'560'000), "-4.56 ms");
+  EXPECT_EQ(Time(999'960), "1.00 ms");
+  EXPECT_EQ(Time(5'000'000'000), "5.000 s");
+  EXPECT_EQ(SignedTime(1500), "+1.50 µs");
+  EXPECT_EQ(Count(1'234'567), "1 234 567");
+  EXPECT_EQ(Plural(1, "task"), "1 task");
+}
+
+TEST(TableText, ShrinksCutsAndDefusesControlCharacters) {
+  EXPECT_EQ(Fit("abcdef", 4), "abc…");
+  EXPECT_EQ(Fit("äöü", 3), "äöü");
+  EXPECT_EQ(Fit("a\x1b[31m", 10), "a?[31m");
+  Table table({{"name", Table::Align::kLeft, true}, {"n", Table::Align::kRight}});
+  table.Add({"a very long name that gives way", "1"});
+  table.Add({"b", "22"});
+  EXPECT_EQ(table.Format(24, 0),
+            "name                   n\na very long name th…   1\nb                     22\n");
+}
+
+}  // namespace
+}  // namespace syncline::report
