@@ -10,8 +10,6 @@ namespace {
 using Int128 = __int128;
 
 constexpr int64_t kBillion = 1'000'000'000;
-// Of a slope's fraction: 2^-48 is off by a nanosecond only after days; slopes reach 65,535.
-constexpr int kSlopeBits = 48;
 
 int64_t Saturate(Int128 value) {
   if (value <= kUnknownLo) return kUnknownLo;
@@ -173,61 +171,59 @@ Bounds BoundedMap::Inverse(const Bounds& y) const {
   return x;
 }
 
+Interval BoundedMap::EndsAt(int64_t x) const {
+  if (empty()) return {};
+  return {Evaluate(&Knot::lo, x), Evaluate(&Knot::hi, x)};
+}
+
+Interval BoundedMap::InverseEnds(int64_t y) const {
+  if (empty()) return {};
+  return {Invert(&Knot::hi, y), Invert(&Knot::lo, y)};
+}
+
 FastMap::FastMap(std::span<const Point> points) {
   std::vector<Point> kept;
   for (const Point& point : points) {
     if (!kept.empty() && (point.x <= kept.back().x || point.y <= kept.back().y)) continue;
     kept.push_back(point);
   }
-  for (size_t i = 0; i + 1 < kept.size(); ++i) {
-    const Int128 dy = Int128{kept[i + 1].y} - kept[i].y;
-    const Int128 dx = Int128{kept[i + 1].x} - kept[i].x;
-    // Rounded down, so that a segment never ends above the next one's beginning.
-    const Int128 slope =
-        std::min<Int128>((dy << kSlopeBits) / dx, std::numeric_limits<uint64_t>::max());
-    starts_.push_back(kept[i].x);
-    segments_.push_back({kept[i].y, static_cast<uint64_t>(slope)});
+  uint64_t slope = uint64_t{1} << kSlopeBits;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const bool last = i + 1 == kept.size();
+    if (!last) {
+      const Int128 dy = Int128{kept[i + 1].y} - kept[i].y;
+      const Int128 dx = Int128{kept[i + 1].x} - kept[i].x;
+      // Rounded down, so that a segment never ends above the next one's beginning.
+      slope = static_cast<uint64_t>(
+          std::min<Int128>((dy << kSlopeBits) / dx, std::numeric_limits<uint64_t>::max()));
+    }
+    // The last segment's end is its beginning: what lies beyond is for Search(), which saturates.
+    segments_.push_back({kept[i].x, kept[last ? i : i + 1].x, kept[i].y, slope});
   }
-  if (kept.empty()) return;
-  const uint64_t slope = segments_.empty() ? uint64_t{1} << kSlopeBits : segments_.back().slope;
-  starts_.push_back(kept.back().x);
-  segments_.push_back({kept.back().y, slope});
 }
 
-int64_t FastMap::Evaluate(size_t segment, int64_t x) const {
-  const Int128 dx = Int128{x} - starts_[segment];
-  return Saturate(segments_[segment].y + ((dx * segments_[segment].slope) >> kSlopeBits));
-}
-
-int64_t FastMap::At(int64_t x) const {
-  size_t segment = 0;
-  return At(x, &segment);
-}
-
-int64_t FastMap::At(int64_t x, size_t* segment) const {
+int64_t FastMap::Search(int64_t x, size_t* segment) const {
   if (segments_.empty()) return x;
-  size_t at = *segment;
-  const size_t next = at + 1;
-  const bool here = (x >= starts_[at] || at == 0) && (next == starts_.size() || x < starts_[next]);
-  if (!here) [[unlikely]] {
-    const auto after = std::upper_bound(starts_.begin(), starts_.end(), x);
-    at = after == starts_.begin() ? 0 : static_cast<size_t>(after - starts_.begin()) - 1;
-    *segment = at;
-  }
-  return Evaluate(at, x);
+  const auto after = std::upper_bound(segments_.begin(), segments_.end(), x,
+                                      [](int64_t at, const Segment& s) { return at < s.x; });
+  const size_t at =
+      after == segments_.begin() ? 0 : static_cast<size_t>(after - segments_.begin()) - 1;
+  *segment = at;
+  const Int128 dx = Int128{x} - segments_[at].x;
+  return Saturate(segments_[at].y + ((dx * segments_[at].slope) >> kSlopeBits));
 }
 
 int64_t FastMap::Inverse(int64_t y) const {
   if (segments_.empty()) return y;
-  const auto after =
-      std::upper_bound(segments_.begin(), segments_.end(), y,
-                       [](int64_t at, const Segment& segment) { return at < segment.y; });
+  const auto after = std::upper_bound(segments_.begin(), segments_.end(), y,
+                                      [](int64_t at, const Segment& s) { return at < s.y; });
   const size_t at =
       after == segments_.begin() ? 0 : static_cast<size_t>(after - segments_.begin()) - 1;
-  const uint64_t slope = std::max<uint64_t>(segments_[at].slope, 1);
-  const Int128 scaled = (Int128{y} - segments_[at].y) << kSlopeBits;
-  Int128 x = starts_[at] + (scaled >= 0 ? (scaled + slope - 1) / slope : scaled / Int128{slope});
-  if (at + 1 < starts_.size()) x = std::min<Int128>(x, starts_[at + 1]);
+  const Segment& s = segments_[at];
+  const Int128 slope = std::max<uint64_t>(s.slope, 1);
+  const Int128 scaled = (Int128{y} - s.y) << kSlopeBits;
+  Int128 x = s.x + (scaled >= 0 ? (scaled + slope - 1) / slope : scaled / slope);
+  if (at + 1 < segments_.size()) x = std::min<Int128>(x, s.end);
   return Saturate(x);
 }
 

@@ -31,6 +31,11 @@ struct Bounds {
   bool operator==(const Bounds&) const = default;
 };
 
+struct Interval {
+  int64_t lo = kUnknownLo;
+  int64_t hi = kUnknownHi;
+};
+
 // a + b that sticks to the ends of the range, which mean "unknown".
 int64_t SaturatingAdd(int64_t a, int64_t b);
 
@@ -60,6 +65,9 @@ class BoundedMap {
   Bounds At(int64_t x) const { return At(Bounds::Exactly(x)); }
   // This clock when the other one reads y.
   Bounds Inverse(const Bounds& y) const;
+  // The same without the estimate.
+  Interval EndsAt(int64_t x) const;
+  Interval InverseEnds(int64_t y) const;
 
  private:
   using Line = int64_t Knot::*;  // lo, est or hi
@@ -86,22 +94,38 @@ class FastMap {
   explicit FastMap(std::span<const Point> points);
 
   // Monotone: a <= b implies At(a) <= At(b).
-  int64_t At(int64_t x) const;
-  // Begins the search at `*segment` and leaves there where it ended.
-  int64_t At(int64_t x, size_t* segment) const;
+  int64_t At(int64_t x) const {
+    size_t segment = 0;
+    return At(x, &segment);
+  }
+  // Looks at `*segment` first and leaves there where it looked last.
+  int64_t At(int64_t x, size_t* segment) const {
+    if (*segment < segments_.size()) [[likely]] {
+      const Segment& s = segments_[*segment];
+      // Inside the segment neither the difference nor the product can overflow.
+      if (x >= s.x && x < s.end) [[likely]] {
+        const auto dx = static_cast<uint64_t>(x) - static_cast<uint64_t>(s.x);
+        const auto dy =
+            static_cast<uint64_t>((static_cast<unsigned __int128>(dx) * s.slope) >> kSlopeBits);
+        return static_cast<int64_t>(static_cast<uint64_t>(s.y) + dy);
+      }
+    }
+    return Search(x, segment);
+  }
   // The smallest x with At(x) >= y, to within a nanosecond.
   int64_t Inverse(int64_t y) const;
-  std::span<const int64_t> starts() const { return starts_; }
 
  private:
+  // Of a slope's fraction: 2^-48 is off by a nanosecond only after days; slopes reach 65,535.
+  static constexpr int kSlopeBits = 48;
   struct Segment {
+    int64_t x = 0;    // begins; the first reaches back to minus infinity
+    int64_t end = 0;  // begin of the next one
     int64_t y = 0;
     uint64_t slope = 0;  // in 2^-48
   };
-  int64_t Evaluate(size_t segment, int64_t x) const;
+  int64_t Search(int64_t x, size_t* segment) const;
 
-  std::vector<int64_t>
-      starts_;  // x where a segment begins; the first reaches back to minus infinity
   std::vector<Segment> segments_;
 };
 

@@ -28,8 +28,9 @@ int64_t Clip(Int128 value) {
 }
 
 // The lower convex hull of points sorted by x; of equal x the lowest.
-Points LowerHull(const Points& points) {
-  Points hull;
+void LowerHull(const Points& points, Points* result) {
+  Points& hull = *result;
+  hull.clear();
   for (const Constraint& p : points) {
     if (!hull.empty() && hull.back().x == p.x) {
       if (hull.back().y <= p.y) continue;
@@ -44,31 +45,28 @@ Points LowerHull(const Points& points) {
     }
     hull.push_back(p);
   }
-  return hull;
 }
 
-Points Negated(Points points) {
-  for (Constraint& p : points) p.y = -p.y;
-  return points;
-}
+// Both hulls are of upper constraints: those of theta, and those of -theta (the lower ones,
+// mirrored).
 
-// Whether the line through (0, value) with slope rise / run stays above every point of `lower`.
-bool LineClears(const Points& lower, int64_t value, Int128 rise, Int128 run) {
-  return std::all_of(lower.begin(), lower.end(), [&](const Constraint& p) {
-    return (Int128{p.y} - value) * run <= rise * p.x;
+// Whether the line through (0, value) with slope rise / run keeps above every lower constraint.
+bool LineClears(const Points& mirrored, int64_t value, Int128 rise, Int128 run) {
+  return std::all_of(mirrored.begin(), mirrored.end(), [&](const Constraint& p) {
+    return (-Int128{p.y} - value) * run <= rise * p.x;
   });
 }
 
 // The best bound that one upper and one lower constraint on the same side of d = 0 give together:
 // the lower one, farther away, limits the slope with which the upper one is followed back to d = 0.
-Int128 BestMixedBound(const Points& upper, const Points& lower) {
+Int128 BestMixedBound(const Points& upper, const Points& mirrored) {
   Int128 best = kUnknownHi;
   for (const Constraint& u : upper) {
-    for (const Constraint& l : lower) {
+    for (const Constraint& l : mirrored) {
       const bool right = l.x > u.x && u.x > 0;
       const bool left = l.x < u.x && u.x < 0;
       if (!right && !left) continue;
-      const Int128 numerator = Int128{u.y} * l.x - Int128{l.y} * u.x;
+      const Int128 numerator = Int128{u.y} * l.x + Int128{l.y} * u.x;
       const Int128 denominator = Int128{l.x} - u.x;
       best = std::min(best,
                       right ? CeilDiv(numerator, denominator) : CeilDiv(-numerator, -denominator));
@@ -77,28 +75,33 @@ Int128 BestMixedBound(const Points& upper, const Points& lower) {
   return best;
 }
 
-int64_t MaxInterceptOfHulls(const Points& upper, const Points& lower, int64_t rate_ppb_max) {
-  Int128 best = kUnknownHi;
-  for (const Constraint& p : upper) {
-    best = std::min(best, p.y + CeilDiv(Int128{rate_ppb_max} * std::abs(p.x), kBillion));
-  }
+int64_t MaxInterceptOfHulls(const Points& upper, const Points& mirrored, int64_t rate_ppb_max) {
   const auto right = std::lower_bound(upper.begin(), upper.end(), 0,
                                       [](const Constraint& p, int64_t x) { return p.x < x; });
+  Int128 best = kUnknownHi;
   if (right != upper.end() && (right->x == 0 || right != upper.begin())) {
     const Constraint& q = *right;
     const Constraint& p = q.x == 0 ? q : *(right - 1);
     const Int128 run = std::max<Int128>(Int128{q.x} - p.x, 1);
     const Int128 rise = Int128{q.y} - p.y;
-    best = std::min(best, CeilDiv(Int128{p.y} * run - rise * p.x, run));
-    if (q.x != 0 && LineClears(lower, Clip(best), rise, run)) return Clip(best);
+    best = CeilDiv(Int128{p.y} * run - rise * p.x, run);
+    // The usual case: the hull's own edge is a line that satisfies everything.
+    const bool in_rate = (rise < 0 ? -rise : rise) * kBillion <= run * rate_ppb_max;
+    if (q.x != 0 && in_rate && LineClears(mirrored, Clip(best), rise, run)) return Clip(best);
   }
-  return Clip(std::min(best, BestMixedBound(upper, lower)));
+  for (const Constraint& p : upper) {
+    best = std::min(best, p.y + CeilDiv(Int128{rate_ppb_max} * std::abs(p.x), kBillion));
+  }
+  return Clip(std::min(best, BestMixedBound(upper, mirrored)));
 }
 
-// w d^2 / 2 in ns, rounded up; d in ns, w in ppb per second.
+// w d^2 / 2 in ns, rounded up; d in ns, w in ppb per second. In doubles, whose error is far below
+// the nanosecond that is added: this is asked once for each point of each window.
 int64_t Bend(int64_t d, int64_t wander_ppb_per_s) {
-  const Int128 square = Int128{d} * d;
-  return Clip(CeilDiv(square * wander_ppb_per_s, Int128{2} * kBillion * kBillion));
+  if (wander_ppb_per_s == 0) return 0;
+  const double distance = static_cast<double>(d);
+  const double bend = distance * distance * static_cast<double>(wander_ppb_per_s) * 0.5e-18;
+  return bend < 1e18 ? static_cast<int64_t>(bend) + 1 : kUnknownHi / 4;
 }
 
 struct Point {
@@ -107,18 +110,24 @@ struct Point {
   bool is_upper = false;
 };
 
-// The points around `center` as distances, each loosened by what theta may bend until there.
+// The points around an instant as distances from it, each loosened by what theta may bend until
+// there, and their hulls. Kept from one instant to the next for its memory.
 struct Window {
-  Points upper;
-  Points lower;
+  Points upper, mirrored;  // mirrored: lower constraints as upper ones of -theta
+  Points upper_hull, mirrored_hull;
 
+  void Clear() {
+    upper.clear();
+    mirrored.clear();
+  }
   void Add(const Point& p, int64_t center, int64_t wander) {
     const int64_t bend = Bend(p.x - center, wander);
-    if (p.is_upper) {
-      upper.push_back({p.x - center, p.theta + bend});
-    } else {
-      lower.push_back({p.x - center, p.theta - bend});
-    }
+    (p.is_upper ? upper : mirrored)
+        .push_back({p.x - center, (p.is_upper ? p.theta : -p.theta) + bend});
+  }
+  void MakeHulls() {
+    LowerHull(upper, &upper_hull);
+    LowerHull(mirrored, &mirrored_hull);
   }
 };
 
@@ -177,8 +186,8 @@ class Fitter {
 
   int64_t CeilSlack() const { return Bend(knot_ns_ / 2, options_.wander_ppb_per_s) + 1; }
 
-  size_t IndexAt(int64_t x, size_t first, size_t last) const {
-    const auto begin = points_.begin();
+  static size_t IndexAt(const std::vector<Point>& points, int64_t x, size_t first, size_t last) {
+    const auto begin = points.begin();
     return static_cast<size_t>(
         std::lower_bound(begin + static_cast<ptrdiff_t>(first),
                          begin + static_cast<ptrdiff_t>(last), x,
@@ -186,25 +195,58 @@ class Fitter {
         begin);
   }
 
-  // Extends [from, to) until it has a few points of either kind to each side.
-  Window WindowAround(int64_t t, size_t first, size_t last) const {
-    size_t from = IndexAt(t - options_.window_ns, first, last);
-    size_t to = IndexAt(t + options_.window_ns + 1, first, last);
+  // Points [first, last) less those that others imply. Under the assumptions the bound that l and r
+  // give at p between them is their chord plus w (p - l)(r - p) / 2: so p matters only if it is a
+  // corner of the convex hull of y + w x^2 / 2, whatever instant is asked of. In doubles: to drop
+  // one too many loosens by less than a nanosecond, and is sound.
+  std::vector<Point> Thinned(size_t first, size_t last) const {
+    std::vector<Point> thin;
+    for (const bool upper : {true, false}) {
+      const auto bent = [&](const Point& p) {
+        const auto x = static_cast<double>(p.x - points_[first].x);
+        const auto theta = static_cast<double>(upper ? p.theta : -p.theta);
+        return theta + x * x * static_cast<double>(options_.wander_ppb_per_s) * 0.5e-18;
+      };
+      const size_t begin = thin.size();
+      for (size_t i = first; i < last; ++i) {
+        const Point& p = points_[i];
+        if (p.is_upper != upper) continue;
+        while (thin.size() >= begin + 2) {
+          const Point& a = thin[thin.size() - 2];
+          const Point& b = thin.back();
+          const double left = (bent(b) - bent(a)) * static_cast<double>(p.x - a.x);
+          if (left < (bent(p) - bent(a)) * static_cast<double>(b.x - a.x)) break;
+          thin.pop_back();
+        }
+        thin.push_back(p);
+      }
+    }
+    std::stable_sort(thin.begin(), thin.end(),
+                     [](const Point& a, const Point& b) { return a.x < b.x; });
+    return thin;
+  }
+
+  // What is within the window around t, and beyond it until there are a few of either kind to each
+  // side.
+  void FillWindow(const std::vector<Point>& points, int64_t t) const {
+    const size_t last = points.size();
+    size_t from = IndexAt(points, t - options_.window_ns, 0, last);
+    size_t to = IndexAt(points, t + options_.window_ns + 1, 0, last);
     int uppers = 0, lowers = 0;
     const auto enough = [&] {
       return (uppers >= kPointsBeyondWindow || !has_upper_) &&
              (lowers >= kPointsBeyondWindow || !has_lower_);
     };
     const auto count = [&](const Point& p) { ++(p.is_upper ? uppers : lowers); };
-    const size_t middle = IndexAt(t, first, last);
-    for (size_t i = from; i < middle && !enough(); ++i) count(points_[i]);
-    while (from > first && !enough()) count(points_[--from]);
+    const size_t middle = IndexAt(points, t, 0, last);
+    for (size_t i = from; i < middle && !enough(); ++i) count(points[i]);
+    while (from > 0 && !enough()) count(points[--from]);
     uppers = lowers = 0;
-    for (size_t i = middle; i < to && !enough(); ++i) count(points_[i]);
-    while (to < last && !enough()) count(points_[to++]);
-    Window window;
-    for (size_t i = from; i < to; ++i) window.Add(points_[i], t, options_.wander_ppb_per_s);
-    return window;
+    for (size_t i = middle; i < to && !enough(); ++i) count(points[i]);
+    while (to < last && !enough()) count(points[to++]);
+    window_.Clear();
+    for (size_t i = from; i < to; ++i) window_.Add(points[i], t, options_.wander_ppb_per_s);
+    window_.MakeHulls();
   }
 
   // Knots over points [first, last); the instant of the first knot where no line fits.
@@ -212,12 +254,13 @@ class Fitter {
     if (first >= last) return std::nullopt;
     const int64_t begin = points_[first].x;
     const int64_t end = points_[last - 1].x;
+    const std::vector<Point> thin = Thinned(first, last);
     for (int64_t t = begin;;) {
-      const Window window = WindowAround(t, first, last);
-      const Points upper = LowerHull(window.upper);
-      const Points lower = LowerHull(Negated(window.lower));
-      const int64_t hi = MaxInterceptOfHulls(upper, Negated(lower), options_.rate_ppb_max);
-      const int64_t lo = MaxInterceptOfHulls(lower, Negated(upper), options_.rate_ppb_max);
+      FillWindow(thin, t);
+      const Points& upper = window_.upper_hull;
+      const Points& mirrored = window_.mirrored_hull;
+      const int64_t hi = MaxInterceptOfHulls(upper, mirrored, options_.rate_ppb_max);
+      const int64_t lo = MaxInterceptOfHulls(mirrored, upper, options_.rate_ppb_max);
       BoundedMap::Knot knot{.x = t};
       if (hi != kUnknownHi) knot.hi = t + base_ + hi + slack_;
       if (lo != kUnknownHi) knot.lo = t + base_ - lo - slack_;
@@ -236,21 +279,20 @@ class Fitter {
   bool Fits(size_t from, size_t to, size_t skip = 0, size_t skip_end = 0) const {
     if (from >= to) return true;
     const int64_t center = points_[from].x + (points_[to - 1].x - points_[from].x) / 2;
-    Window window;
+    window_.Clear();
     for (size_t i = from; i < to; ++i) {
-      if (i < skip || i >= skip_end) window.Add(points_[i], center, options_.wander_ppb_per_s);
+      if (i < skip || i >= skip_end) window_.Add(points_[i], center, options_.wander_ppb_per_s);
     }
-    const Points upper = LowerHull(window.upper);
-    const Points lower = Negated(LowerHull(Negated(window.lower)));
+    window_.MakeHulls();
     const auto clearance = [&](double slope) {  // concave
-      double up = std::numeric_limits<double>::infinity(), low = -up;
-      for (const Constraint& p : upper) {
+      double up = std::numeric_limits<double>::infinity(), down = up;
+      for (const Constraint& p : window_.upper_hull) {
         up = std::min(up, static_cast<double>(p.y) - slope * static_cast<double>(p.x));
       }
-      for (const Constraint& p : lower) {
-        low = std::max(low, static_cast<double>(p.y) - slope * static_cast<double>(p.x));
+      for (const Constraint& p : window_.mirrored_hull) {
+        down = std::min(down, static_cast<double>(p.y) + slope * static_cast<double>(p.x));
       }
-      return up - low;
+      return up + down;
     };
     double left = -static_cast<double>(options_.rate_ppb_max) * 1e-9, right = -left;
     for (int i = 0; i < 100; ++i) {
@@ -262,10 +304,10 @@ class Fitter {
 
   // Around `t` no line fits the points from `first` on: where does the first fit end?
   Split FindBreak(size_t first, int64_t t) const {
-    const size_t from = IndexAt(t - 2 * options_.window_ns, first, points_.size());
+    const size_t from = IndexAt(points_, t - 2 * options_.window_ns, first, points_.size());
     const auto region_end = [&](int64_t x) {
       return std::min(points_.size(),
-                      IndexAt(x + 2 * options_.window_ns, first, points_.size()) + 1);
+                      IndexAt(points_, x + 2 * options_.window_ns, first, points_.size()) + 1);
     };
     size_t to = region_end(t);
     while (Fits(from, to) && to < points_.size()) to = std::min(points_.size(), 2 * to - from);
@@ -304,6 +346,7 @@ class Fitter {
   int64_t slack_ = 0;
   bool has_upper_ = false;
   bool has_lower_ = false;
+  mutable Window window_;
 };
 
 // theta at x when it leaves `end` with a rate of `rate_ppb`, as a reading of clock y.
@@ -378,7 +421,10 @@ std::vector<BoundedMap::Knot> GapKnots(const BoundedMap::Knot& a, const BoundedM
 
 int64_t MaxIntercept(const std::vector<Constraint>& upper, const std::vector<Constraint>& lower,
                      int64_t rate_ppb_max) {
-  return MaxInterceptOfHulls(LowerHull(upper), Negated(LowerHull(Negated(lower))), rate_ppb_max);
+  Window window{.upper = upper, .mirrored = lower};
+  for (Constraint& p : window.mirrored) p.y = -p.y;
+  window.MakeHulls();
+  return MaxInterceptOfHulls(window.upper_hull, window.mirrored_hull, rate_ppb_max);
 }
 
 Epochs FitEpochs(const Constraints& constraints, const CorridorOptions& options) {

@@ -9,8 +9,9 @@ namespace {
 using Int128 = __int128;
 
 constexpr int64_t kBillion = 1'000'000'000;
-constexpr int kRoundsMax = 8;      // edges on a path
-constexpr int64_t kWorthItNs = 2;  // a smaller gain does not start another round
+constexpr int kRoundsMax = 8;  // edges on a path
+// A gain smaller than this, or than 1/64 of the interval, does not start another round.
+constexpr int64_t kWorthItNs = 2;
 
 int64_t Clip(Int128 value) {
   return static_cast<int64_t>(std::clamp<Int128>(value, kUnknownLo, kUnknownHi));
@@ -61,6 +62,20 @@ void LevelBreaks(const Grid& grid, const std::vector<int64_t>& x, std::vector<in
   }
 }
 
+// Intersects `best` with `candidate`; whether that was a gain.
+bool Tighten(const RootBounds& candidate, RootBounds* best) {
+  bool gain = false;
+  for (size_t k = 0; k < candidate.lo.size(); ++k) {
+    const int64_t width = SaturatingAdd(best->hi[k], -std::max(best->lo[k], -kUnknownHi));
+    const int64_t worth = std::max(kWorthItNs, IsUnknown(width) ? 0 : width / 64);
+    gain |= SaturatingAdd(candidate.lo[k], -worth) > best->lo[k] ||
+            SaturatingAdd(candidate.hi[k], worth) < best->hi[k];
+    best->lo[k] = std::max(best->lo[k], candidate.lo[k]);
+    best->hi[k] = std::min(best->hi[k], candidate.hi[k]);
+  }
+  return gain;
+}
+
 }  // namespace
 
 ClockGraph::ClockGraph(uint32_t vertex_count, std::vector<GraphEdge> edges)
@@ -80,20 +95,43 @@ Bounds ClockGraph::Cross(uint32_t edge, uint32_t from, const Bounds& x) const {
   return e.local == from ? e.map.At(x) : e.map.Inverse(x);
 }
 
-RootBounds ClockGraph::Candidate(uint32_t via, uint32_t edge, uint32_t vertex, const Grid& grid,
-                                 const RootBounds& via_bounds, bool via_is_root) const {
-  const std::vector<int64_t>& x = grid.x[vertex];
+// What the root's clock reads when `way.vertex` reads x, over this way.
+Interval ClockGraph::Follow(const Via& way, const Grid& grid, const RootBounds& via_bounds,
+                            int64_t x) const {
+  const GraphEdge& edge = edges_[way.edge];
+  const Interval y = edge.local == way.vertex ? edge.map.EndsAt(x) : edge.map.InverseEnds(x);
+  if (way.via_is_root) return y;
+  return {ValueAt(via_bounds.lo, grid.x[way.via], grid, y.lo, -1),
+          ValueAt(via_bounds.hi, grid.x[way.via], grid, y.hi, +1)};
+}
+
+RootBounds ClockGraph::Candidate(const Via& way, const Grid& grid,
+                                 const RootBounds& via_bounds) const {
+  const std::vector<int64_t>& x = grid.x[way.vertex];
   RootBounds bounds;
   bounds.lo.reserve(x.size());
   bounds.hi.reserve(x.size());
   for (int64_t at : x) {
-    const Bounds y = Cross(edge, vertex, Bounds::Exactly(at));
-    bounds.lo.push_back(via_is_root ? y.lo : ValueAt(via_bounds.lo, grid.x[via], grid, y.lo, -1));
-    bounds.hi.push_back(via_is_root ? y.hi : ValueAt(via_bounds.hi, grid.x[via], grid, y.hi, +1));
+    const Interval root = Follow(way, grid, via_bounds, at);
+    bounds.lo.push_back(root.lo);
+    bounds.hi.push_back(root.hi);
   }
   LevelBreaks(grid, x, &bounds.lo, -1);
   LevelBreaks(grid, x, &bounds.hi, +1);
   return bounds;
+}
+
+// A look at a few instants: in a large graph most ways are not worth following at all of them. To
+// pass one over is sound.
+bool ClockGraph::Promises(const Via& way, const Grid& grid, const RootBounds& via_bounds,
+                          const RootBounds& best) const {
+  const std::vector<int64_t>& x = grid.x[way.vertex];
+  const size_t stride = std::max<size_t>(x.size() / 8, 1);
+  for (size_t k = stride / 2; k < x.size(); k += stride) {
+    const Interval root = Follow(way, grid, via_bounds, x[k]);
+    if (root.lo > best.lo[k] || root.hi < best.hi[k]) return true;
+  }
+  return false;
 }
 
 std::vector<RootBounds> ClockGraph::BoundsTo(uint32_t root, const Grid& grid,
@@ -109,20 +147,13 @@ std::vector<RootBounds> ClockGraph::BoundsTo(uint32_t root, const Grid& grid,
         const uint32_t vertex = OtherEnd(edge, via);
         if (vertex == root || grid.x[vertex].empty()) continue;
         if (!only.empty() && !only[vertex]) continue;
-        const RootBounds candidate = Candidate(via, edge, vertex, grid, bounds[via], via == root);
         RootBounds& best = bounds[vertex];
+        const Via way{via, edge, vertex, via == root};
         if (best.lo.empty()) {
-          best = candidate;
+          best = Candidate(way, grid, bounds[via]);
           improved[vertex] = true;
-          continue;
-        }
-        for (size_t k = 0; k < candidate.lo.size(); ++k) {
-          if (SaturatingAdd(candidate.lo[k], -kWorthItNs) > best.lo[k] ||
-              SaturatingAdd(candidate.hi[k], kWorthItNs) < best.hi[k]) {
-            improved[vertex] = true;
-          }
-          best.lo[k] = std::max(best.lo[k], candidate.lo[k]);
-          best.hi[k] = std::min(best.hi[k], candidate.hi[k]);
+        } else if (Promises(way, grid, bounds[via], best)) {
+          improved[vertex] = improved[vertex] | Tighten(Candidate(way, grid, bounds[via]), &best);
         }
       }
     }

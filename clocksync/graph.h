@@ -68,8 +68,17 @@ class ClockGraph {
   std::vector<bool> NearPaths(uint32_t a, uint32_t b) const;
 
  private:
-  RootBounds Candidate(uint32_t via, uint32_t edge, uint32_t vertex, const Grid& grid,
-                       const RootBounds& via_bounds, bool via_is_root) const;
+  // From `vertex` over `edge` to `via`, and from there as already known.
+  struct Via {
+    uint32_t via = 0;
+    uint32_t edge = 0;
+    uint32_t vertex = 0;
+    bool via_is_root = false;
+  };
+  Interval Follow(const Via& way, const Grid& grid, const RootBounds& via_bounds, int64_t x) const;
+  RootBounds Candidate(const Via& way, const Grid& grid, const RootBounds& via_bounds) const;
+  bool Promises(const Via& way, const Grid& grid, const RootBounds& via_bounds,
+                const RootBounds& best) const;
   std::vector<int> HopsFrom(uint32_t vertex) const;
 
   std::vector<GraphEdge> edges_;
