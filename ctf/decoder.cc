@@ -234,9 +234,11 @@ bool PacketDecoder::Decode(const EventLayout& layout, uint64_t begin_bits,
   values->clear();
   const ScopeNodes& nodes = layout.nodes;
   if (layout.fast && stream_->fast_header != FastHeader::kNone && begin_bits % 8 == 0) {
-    const std::vector<FieldValue>* packet = PacketValues(layout);
-    if (packet == nullptr) return false;
-    values->insert(values->end(), packet->begin(), packet->end());
+    if (nodes.needs_packet) {
+      const std::vector<FieldValue>* packet = PacketValues(layout);
+      if (packet == nullptr) return false;
+      values->insert(values->end(), packet->begin(), packet->end());
+    }
     const uint8_t* bytes = base_ + begin_bits / 8;
     const uint8_t* end = base_ + content_bits_ / 8;
     uint64_t clock = 0;

@@ -145,6 +145,7 @@ std::optional<FastProgram> CompileFast(const ScopeNodes& nodes) {
       if (!program.Add(child)) return std::nullopt;
     }
   }
+  program.MakePrototype();
   uint64_t bytes = 0;
   for (const FastField& field : program.fields_) {
     switch (field.op) {
@@ -167,6 +168,17 @@ std::optional<FastProgram> CompileFast(const ScopeNodes& nodes) {
   }
   program.fixed_bytes_ = static_cast<uint32_t>(bytes);
   return program;
+}
+
+void FastProgram::MakePrototype() {
+  for (const FastField& field : fields_) {
+    if ((field.op != FastOp::kInteger && field.op != FastOp::kReal) || field.store >= 0) return;
+    FieldValue value;
+    value.field = field.field;
+    value.type = field.field->type;
+    prototype_.push_back(value);
+    prototype_bytes_ += field.width;
+  }
 }
 
 const uint8_t* FastProgram::Skip(const uint8_t* bytes, const uint8_t* end) const {
@@ -206,10 +218,26 @@ const uint8_t* FastProgram::Skip(const uint8_t* bytes, const uint8_t* end) const
   return bytes;
 }
 
+const uint8_t* FastProgram::DecodePrefix(const uint8_t* bytes,
+                                         std::vector<FieldValue>* values) const {
+  const size_t before = values->size();
+  values->insert(values->end(), prototype_.begin(), prototype_.end());
+  FieldValue* value = values->data() + before;
+  for (size_t i = 0; i < prototype_.size(); ++i, ++value) {
+    const FastField& field = fields_[i];
+    SetNumber(field, field.op == FastOp::kReal, Load(bytes, field.width, field.big), *value);
+    bytes += field.width;
+  }
+  return bytes;
+}
+
 bool FastProgram::Decode(const uint8_t* bytes, const uint8_t* end,
                          std::vector<FieldValue>* values) const {
+  if (prototype_bytes_ > static_cast<size_t>(end - bytes)) return false;
+  bytes = DecodePrefix(bytes, values);
   uint64_t slots[kSlots];
-  for (const FastField& field : fields_) {
+  for (size_t i = prototype_.size(); i < fields_.size(); ++i) {
+    const FastField& field = fields_[i];
     FieldValue& value = Append(field.field, values);
     const auto left = static_cast<uint64_t>(end - bytes);
     switch (field.op) {
@@ -245,7 +273,7 @@ bool FastProgram::Decode(const uint8_t* bytes, const uint8_t* end,
         const uint64_t length = field.op == FastOp::kArray ? field.length : slots[field.slot];
         if (length > left / field.width) return false;
         value.count = static_cast<uint32_t>(length);
-        for (uint64_t i = 0; i < length; ++i, bytes += field.width) {
+        for (uint64_t n = 0; n < length; ++n, bytes += field.width) {
           SetNumber(field, field.is_real, Load(bytes, field.width, field.big),
                     Append(field.element, values));
         }

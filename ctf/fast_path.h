@@ -69,9 +69,15 @@ class FastProgram {
   friend std::optional<FastProgram> CompileFast(const ScopeNodes& nodes);
   bool Add(const Node& node);
   bool AddElements(const Node& node);
+  void MakePrototype();
+  const uint8_t* DecodePrefix(const uint8_t* bytes, std::vector<FieldValue>* values) const;
 
   std::vector<FastField> fields_;
   uint32_t fixed_bytes_ = 0;
+  // Plain numbers at the start, which most events consist of: their values, ready but for the
+  // numbers.
+  std::vector<FieldValue> prototype_;
+  uint32_t prototype_bytes_ = 0;
 };
 
 // The program of an event's stream context, event context and payload; nullopt when it does not
