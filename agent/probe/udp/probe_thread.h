@@ -16,11 +16,12 @@
 #include "agent/probe/udp/endpoint.h"
 #include "agent/probe/udp/probe_clock.h"
 #include "agent/probe/udp/probe_plan.h"
+#include "agent/probe/udp/probe_runner.h"
 #include "agent/probe/udp/udp_socket.h"
 
 namespace syncline::probe {
 
-class ProbeThread {
+class ProbeThread : public ProbeRunner {
  public:
   struct Options {
     Address listen;
@@ -29,16 +30,15 @@ class ProbeThread {
   // `sink` is called on the probing thread and must neither wait nor call back.
   static absl::StatusOr<std::unique_ptr<ProbeThread>> Start(const Options& options,
                                                             SampleSink sink);
-  ~ProbeThread();
+  ~ProbeThread() override;
 
-  absl::Status AddPlan(const ProbePlan& plan);
-  void RemovePlan(uint64_t plan_id);
-  void Hurry(uint64_t plan_id, int64_t duration_ns);
-  std::vector<EdgeStatus> Status() const;
-  ProbeCounters counters() const;
+  absl::Status AddPlan(const ProbePlan& plan) override;
+  void RemovePlan(uint64_t plan_id) override;
+  void Hurry(uint64_t plan_id, int64_t duration_ns) override;
+  std::vector<EdgeStatus> Status() const override;
+  ProbeCounters counters() const override;
   const Address& address() const { return address_; }
-  // Processor time that probing has taken so far.
-  int64_t CpuNs() const;
+  int64_t CpuNs() const override;
 
  private:
   ProbeThread() = default;
