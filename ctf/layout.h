@@ -21,26 +21,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/event_cursor.h"
+#include "ctf/enum_labels.h"
 #include "ctf/fast_path.h"
 #include "ctf/metadata.h"
 
 namespace syncline::ctf {
-
-// Which label a value has. Ranges that overlap are cut, and the pieces carry all labels: "A, B".
-class EnumLabels {
- public:
-  explicit EnumLabels(const Type& type);
-  std::string_view Find(uint64_t value) const;  // empty: none
-
- private:
-  struct Range {
-    uint64_t low = 0;  // order of unsigned numbers; signed ones are shifted by `bias_`
-    uint64_t high = 0;
-    std::string label;
-  };
-  uint64_t bias_ = 0;
-  std::vector<Range> ranges_;  // disjoint, sorted
-};
 
 struct VariantCase {
   uint64_t low = 0;

@@ -45,7 +45,9 @@ struct event_header_large {
     struct { uint32_t id; uint64_clock_t timestamp; } extended;
   } v;
 } align(8);
-stream { id = 0; event.header := struct event_header_large; packet.context := struct packet_context; };
+stream {
+  id = 0; event.header := struct event_header_large; packet.context := struct packet_context;
+};
 event { name = "t:number"; id = 0; stream_id = 0; loglevel = 13; fields := struct {
   uint32_t _value; }; };
 event { name = "t:text"; id = 1; stream_id = 0; fields := struct {

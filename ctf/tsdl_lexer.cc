@@ -1,5 +1,6 @@
 #include "ctf/tsdl_lexer.h"
 
+#include <algorithm>
 #include <cctype>
 #include <optional>
 #include <utility>
@@ -202,6 +203,74 @@ absl::StatusOr<std::vector<Token>> TokenizeTsdl(std::string_view text, bool cut_
 absl::Status TsdlError(uint32_t line, uint32_t column, std::string_view message) {
   return absl::InvalidArgumentError(
       absl::StrCat("metadata:", line, ":", column, ": ", AbslView(message)));
+}
+
+const Token& TokenCursor::Peek(size_t ahead) const {
+  return tokens_[std::min(next_ + ahead, tokens_.size() - 1)];
+}
+
+const Token& TokenCursor::Take() {
+  const Token& token = Peek();
+  if (next_ + 1 < tokens_.size()) ++next_;
+  return token;
+}
+
+bool TokenCursor::IsSymbol(std::string_view symbol, size_t ahead) const {
+  return Peek(ahead).kind == TokenKind::kSymbol && Peek(ahead).text == symbol;
+}
+
+bool TokenCursor::IsWord(std::string_view word, size_t ahead) const {
+  return Peek(ahead).kind == TokenKind::kIdentifier && Peek(ahead).text == word;
+}
+
+bool TokenCursor::TrySymbol(std::string_view symbol) {
+  if (!IsSymbol(symbol)) return false;
+  Take();
+  return true;
+}
+
+bool TokenCursor::TryWord(std::string_view word) {
+  if (!IsWord(word)) return false;
+  Take();
+  return true;
+}
+
+absl::Status TokenCursor::ExpectSymbol(std::string_view symbol) {
+  if (TrySymbol(symbol)) return absl::OkStatus();
+  return Error(absl::StrCat("expected \"", AbslView(symbol), "\""));
+}
+
+absl::StatusOr<std::string> TokenCursor::ExpectName() {
+  if (Peek().kind != TokenKind::kIdentifier) return Error("expected a name");
+  return Take().text;
+}
+
+absl::StatusOr<std::string> TokenCursor::ExpectPath() {
+  SYNCLINE_ASSIGN_OR_RETURN(std::string path, ExpectName());
+  while (TrySymbol(".") || TrySymbol("->")) {
+    SYNCLINE_ASSIGN_OR_RETURN(const std::string name, ExpectName());
+    absl::StrAppend(&path, ".", name);
+  }
+  return path;
+}
+
+absl::Status TokenCursor::Error(std::string_view message) const {
+  const Token& token = Peek();
+  std::string found;
+  switch (token.kind) {
+    case TokenKind::kEnd:
+      found = "the end of the text";
+      break;
+    case TokenKind::kInteger:
+      found = absl::StrCat(token.integer);
+      break;
+    case TokenKind::kIdentifier:
+    case TokenKind::kString:
+    case TokenKind::kSymbol:
+      found = absl::StrCat("\"", token.text, "\"");
+      break;
+  }
+  return TsdlError(token.line, token.column, absl::StrCat(AbslView(message), ", found ", found));
 }
 
 }  // namespace syncline::ctf

@@ -21,29 +21,6 @@
 
 namespace syncline::ctf {
 
-// A cursor over tokens with the questions that a recursive descent asks.
-class TokenCursor {
- public:
-  explicit TokenCursor(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
-
-  const Token& Peek(size_t ahead = 0) const;
-  const Token& Take();
-  bool AtEnd() const { return Peek().kind == TokenKind::kEnd; }
-  bool IsSymbol(std::string_view symbol, size_t ahead = 0) const;
-  bool IsWord(std::string_view word, size_t ahead = 0) const;
-  bool TrySymbol(std::string_view symbol);
-  bool TryWord(std::string_view word);
-  absl::Status ExpectSymbol(std::string_view symbol);
-  absl::StatusOr<std::string> ExpectName();
-  // name { "." name }, as dotted text.
-  absl::StatusOr<std::string> ExpectPath();
-  absl::Status Error(std::string_view message) const;
-
- private:
-  std::vector<Token> tokens_;  // ends with kEnd
-  size_t next_ = 0;
-};
-
 // The right side of "key = value;".
 struct TsdlValue {
   enum class Kind : uint8_t { kInteger, kText, kPath } kind = Kind::kInteger;

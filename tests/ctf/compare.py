@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compares our decoding of CTF traces with babeltrace2's: the same bytes, every event, field and time.
+"""Compares our decoding of CTF traces with babeltrace2's: every event, field and time.
 
 compare.py CTF_DUMP TRACE...
 
-Events of one timestamp have no order among streams, so lines are compared as multisets per timestamp.
+Events of one timestamp have no order among streams, so lines are compared as multisets.
 Exits 1 and shows the first differences; 77 (skipped) when babeltrace2 is not installed.
 """
 import collections
@@ -37,7 +37,8 @@ def compare(dump, traces):
     if error or our_error:
         return error + our_error, 0
     missing, extra = theirs - ours, ours - theirs
-    report = [f"{name}: {line}\n" for name, lines in (("only babeltrace2", missing), ("only ours", extra))
+    report = [f"{name}: {line}\n"
+              for name, lines in (("only babeltrace2", missing), ("only ours", extra))
               for line in sorted(lines)[:5]]
     if report:
         report.append(f"{sum(missing.values())} of {sum(theirs.values())} events differ\n")

@@ -1,5 +1,6 @@
-// A tracepoint provider with every field type that LTTng-UST offers: what a real recording can contain.
-// `chars` is never empty: babeltrace2 2.0.4 prints the previous event's text for an empty text sequence.
+// A tracepoint provider with every field type that LTTng-UST offers: what a real recording can
+// contain. `chars` is never empty: babeltrace2 2.0.4 prints the previous event's text for an empty
+// text sequence.
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER syncline_test
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes a CTF 1.8 trace with random types: generate.py SEED DIRECTORY.
 
-Every type, size, alignment, byte order and header layout that CTF 1.8 allows and babeltrace2 2.0.4 reads, as
-compare.py needs. The same seed gives the same bytes. Traps of babeltrace2 2.0.4 that are kept out, each
-because the specification says otherwise:
+Every type, size, alignment, byte order and header layout that CTF 1.8 allows and babeltrace2 2.0.4
+reads, as compare.py needs. The same seed gives the same bytes. Traps of babeltrace2 2.0.4 that are
+kept out, each because the specification says otherwise:
 - an empty string, text array or text sequence prints the text of the one before;
 - numbers of 61 to 63 bits are wrong in octal and hexadecimal;
 - it asserts on lengths and tags inside of array elements, variant options and event contexts;
@@ -51,7 +51,8 @@ class Bits:
 
 
 class Integer:
-    def __init__(self, rng, size=None, signed=None, alignment=None, base=None, clock="", native=True):
+    def __init__(self, rng, size=None, signed=None, alignment=None, base=None, clock="",
+                 native=True):
         self.size = size or rng.choice(SCALAR_SIZES)
         self.signed = rng.random() < 0.4 if signed is None else signed
         self.big = None  # the trace's own
@@ -71,7 +72,8 @@ class Integer:
                 f" signed = {str(self.signed).lower()};{order}{mapped} }}")
 
     def random(self, rng):
-        low, high = (-(1 << self.size - 1), (1 << self.size - 1) - 1) if self.signed else (0, (1 << self.size) - 1)
+        low = -(1 << self.size - 1) if self.signed else 0
+        high = low + (1 << self.size) - 1
         return rng.choice([low, high, 0, rng.randint(low, high), rng.randint(low, high)])
 
     def write(self, bits, value):
@@ -109,7 +111,8 @@ class Enum:
         self.alignment = self.container.alignment
         low, high = (-4, 3) if self.container.signed else (0, 7)
         if labels is None:
-            self.maps = [("red", low, low), ("green", low + 1, low + 3), ("overlap", low + 2, low + 4),
+            self.maps = [("red", low, low), ("green", low + 1, low + 3),
+                         ("overlap", low + 2, low + 4),
                          ("with space", high, high)]
             self.values = list(range(low, high + 1))
         else:
@@ -171,7 +174,7 @@ class Array:
 
 
 class Struct:
-    """Members are (name, type, reference): the reference names the length or tag that stands before."""
+    """Members are (name, type, reference): a reference names the length or tag before it."""
 
     def __init__(self, rng, depth, name="f", plain=False):
         self.members = []
@@ -191,7 +194,8 @@ class Struct:
         elif choice == 2:
             self.members.append((name, Text(rng, rng.randrange(1, 6)), None))
         elif choice == 3:
-            self.members.append((f"_{name}_length", Integer(rng, size=8, signed=False, base=10), None))
+            length = Integer(rng, size=8, signed=False, base=10)
+            self.members.append((f"_{name}_length", length, None))
             self.members.append((name, Text(rng, None), f"_{name}_length"))
         elif choice == 4 and depth < 3:
             labels = ["a", "b", "c"]
@@ -265,15 +269,16 @@ class Stream:
     def __init__(self, rng, index):
         self.index = index
         self.header = rng.choice(["custom", "compact", "large", "none"])
-        self.stamp = Integer(rng, size=rng.choice([27, 32, 48, 64]), signed=False, base=10, clock="c")
+        self.stamp = Integer(rng, size=rng.choice([27, 32, 48, 64]), signed=False, base=10,
+                             clock="c")
         self.identity = Integer(rng, size=rng.choice([3, 8, 16]), signed=False, base=10)
         self.header_alignment = rng.choice([1, 8, 32])
         self.context = Struct(rng, 1, name="s") if rng.random() < 0.5 else None
         self.extra = Integer(rng, base=10) if rng.random() < 0.5 else None
         self.events = []
         for _ in range(1 if self.header == "none" else rng.randrange(1, 5)):
-            self.events.append((Struct(rng, 1, name="c", plain=True) if rng.random() < 0.3 else None,
-                                Struct(rng, 0, name="p")))
+            context = Struct(rng, 1, name="c", plain=True) if rng.random() < 0.3 else None
+            self.events.append((context, Struct(rng, 0, name="p")))
 
     def header_text(self):
         if self.header == "none":
@@ -281,19 +286,24 @@ class Stream:
         if self.header == "custom":
             return (f"struct {{ {self.identity.text()} id; {self.stamp.text()} timestamp; }}"
                     f" align({self.header_alignment})")
-        bits, last, stamp, align = (5, 31, 27, 1) if self.header == "compact" else (16, 65535, 32, 8)
+        compact = self.header == "compact"
+        bits, last, stamp, align = (5, 31, 27, 1) if compact else (16, 65535, 32, 8)
 
         def number(size, alignment, mapped=""):
             return f"integer {{ size = {size}; align = {alignment}; signed = false; {mapped}}}"
         clock = "map = clock.c.value; "
-        return (f"struct {{ enum : {number(bits, align)} {{ compact = 0 ... {last - 1}, extended = {last} }} id;"
+        return (f"struct {{ enum : {number(bits, align)}"
+                f" {{ compact = 0 ... {last - 1}, extended = {last} }} id;"
                 f" variant <id> {{ struct {{ {number(stamp, align, clock)} timestamp; }} compact;"
-                f" struct {{ {number(32, 8)} id; {number(64, 8, clock)} timestamp; }} extended; }} v; }} align(8)")
+                f" struct {{ {number(32, 8)} id; {number(64, 8, clock)} timestamp; }} extended;"
+                " } v;"
+                " } align(8)")
 
     def write_header(self, bits, rng, event, time):
         if self.header in ("none", "custom"):
             if self.header == "custom":
-                bits.align(max(self.header_alignment, self.identity.alignment, self.stamp.alignment))
+                bits.align(max(self.header_alignment, self.identity.alignment,
+                               self.stamp.alignment))
                 self.identity.write(bits, event)
             else:
                 bits.align(self.stamp.alignment)
@@ -364,11 +374,13 @@ def generate(seed, directory):
     streams = [Stream(rng, i) for i in range(rng.randrange(1, 4))]
     with open(os.path.join(directory, "metadata"), "w", encoding="utf-8") as out:
         out.write("/* CTF 1.8 */\n"
-                  f'trace {{ major = 1; minor = 8; uuid = "{identity}"; byte_order = {"be" if big else "le"};\n'
-                  " packet.header := struct { integer { size = 32; align = 8; signed = false; } magic;\n"
+                  f'trace {{ major = 1; minor = 8; uuid = "{identity}";\n'
+                  f' byte_order = {"be" if big else "le"}; packet.header := struct {{\n'
+                  "  integer { size = 32; align = 8; signed = false; } magic;\n"
                   "  integer { size = 8; align = 8; signed = false; } uuid[16];\n"
                   "  integer { size = 32; align = 8; signed = false; } stream_id; }; };\n"
-                  f'clock {{ name = "c"; freq = 1000000000; offset = {rng.randrange(1 << 40)}; }};\n')
+                  'clock { name = "c"; freq = 1000000000;'
+                  f' offset = {rng.randrange(1 << 40)}; }};\n')
         for stream in streams:
             out.write(stream.metadata())
     for stream in streams:

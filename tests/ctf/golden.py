@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Small traces as text, with the events or the error they must give: golden.py CTF_DUMP FILE...
 
-A file has a comment that says what it shows, then sections that begin with "--- NAME": "metadata" (text),
-"stream NAME" (hex bytes, # comments), "events" (stdout of ctf_dump), "messages" (its stderr; DIR stands for the
-trace's directory). A missing metadata section makes a directory without that file.
+A file has a comment that says what it shows, then sections that begin with "--- NAME": "metadata",
+"stream NAME" (hex bytes, # comments), "events" (stdout of ctf_dump), "messages" (its stderr; DIR
+stands for the trace's directory). Without a metadata section there is no such file.
 """
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Records a program with every LTTng-UST field type, with per-user and per-process buffers, small ones, so that
-# events are lost too; then compares our decoding with babeltrace2's.
+# Records a program with every LTTng-UST field type, with per-user and per-process buffers, small
+# ones, so that events are lost too; then compares our decoding with babeltrace2's.
 # record_and_compare.sh CTF_DUMP PROGRAM
 # Exit code 77: skipped (no root for a session daemon of its own, or no LTTng).
 set -euo pipefail
@@ -13,7 +13,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Own mounts: the daemon, its sockets and its buffers are seen by nobody else, and go with this script.
+# Own mounts: the daemon, its sockets and buffers are seen by nobody else, and go with this script.
 record() {
   mount --make-rprivate /
   mkdir -p /var/run/lttng
