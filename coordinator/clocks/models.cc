@@ -1,11 +1,15 @@
 #include "coordinator/clocks/models.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "clocksync/sample_file.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "common/text.h"
 
 namespace syncline::clocks {
 namespace {
@@ -18,6 +22,33 @@ using clocksync::ProbeSample;
 
 int64_t RoundTripNs(const ProbeSample& sample) {
   return (sample.t4_local_ns - sample.t1_local_ns) - (sample.t3_remote_ns - sample.t2_remote_ns);
+}
+
+// What the nodes found out about each other: clocks/A--B.samples of any two nodes of the input.
+void AddPeerEdges(const recording::Layout& layout, BuildInput* input,
+                  const std::function<void(const std::string&, const absl::Status&)>& note) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(layout.Clocks(), error)) {
+    if (entry.path().extension() == ".samples") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());  // the same model from the same files, always
+  const auto known = [&](const std::string& name) {
+    return std::find(input->nodes.begin(), input->nodes.end(), name) != input->nodes.end();
+  };
+  for (const std::filesystem::path& path : paths) {
+    if (path.filename().string().starts_with(
+            absl::StrCat(AbslView(recording::kCoordinatorName), "--"))) {
+      continue;
+    }
+    const auto bytes = ReadFile(path);
+    absl::StatusOr<Edge> edge = bytes.ok() ? clocksync::DecodeSamples(*bytes) : bytes.status();
+    if (!edge.ok()) {
+      note(path.stem().string(), edge.status());
+    } else if (known(edge->local) && known(edge->remote)) {
+      input->edges.push_back(*std::move(edge));
+    }
+  }
 }
 
 }  // namespace
@@ -96,6 +127,7 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
       note(node.name, host.status());
     }
   }
+  AddPeerEdges(layout, &input, note);
   BuildOptions options;
   options.reference = recording.reference.node;
   options.zero_reference_raw_ns = recording.reference.zero_monotonic_raw_ns;

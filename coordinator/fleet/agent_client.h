@@ -62,6 +62,15 @@ class AgentClient {
                              const ChunkSink& sink) = 0;
   virtual absl::StatusOr<std::unique_ptr<ClockStream>> OpenClockStream() = 0;
 
+  // Clock probes among the nodes over UDP. An agent without them says Unimplemented.
+  virtual absl::StatusOr<v1::ProbePlanReply> Probe(const v1::ProbePlan&, Timeout) {
+    return absl::UnimplementedError("this agent does not probe clocks over UDP");
+  }
+  virtual absl::StatusOr<v1::ProbeSamplesReply> ProbeSamples(const v1::ProbeSamplesRequest&,
+                                                             Timeout) {
+    return absl::UnimplementedError("this agent does not probe clocks over UDP");
+  }
+
   // Ends every call that is running now (clock streams aside) with Cancelled. From any thread.
   virtual void Cancel() = 0;
 };

@@ -206,6 +206,14 @@ class GrpcAgentClient : public AgentClient {
     return Call<v1::ReleaseResponse>(&v1::Agent::Stub::Release, request, timeout);
   }
 
+  absl::StatusOr<v1::ProbePlanReply> Probe(const v1::ProbePlan& plan, Timeout timeout) override {
+    return Call<v1::ProbePlanReply>(&v1::Agent::Stub::Probe, plan, timeout);
+  }
+  absl::StatusOr<v1::ProbeSamplesReply> ProbeSamples(const v1::ProbeSamplesRequest& request,
+                                                     Timeout timeout) override {
+    return Call<v1::ProbeSamplesReply>(&v1::Agent::Stub::ProbeSamples, request, timeout);
+  }
+
   absl::Status Fetch(const v1::FetchRequest& request, Timeout timeout,
                      const ChunkSink& sink) override {
     grpc::ClientContext context;

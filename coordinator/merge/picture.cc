@@ -13,13 +13,16 @@
 namespace syncline::merge {
 namespace {
 
-constexpr int64_t kMarginPercent = 6;            // of the steps' length, on either side
-constexpr int64_t kUnmarkedNs = 50'000'000;      // shown where no step is marked
+constexpr int64_t kMarginPercent = 6;        // of the steps' length, on either side
+constexpr int64_t kUnmarkedNs = 50'000'000;  // shown where no step is marked
 
 std::string NodeNames(const analysis::Report& report) {
   std::string names;
   for (size_t i = 0; i < report.nodes.size(); ++i) {
-    absl::StrAppend(&names, i == 0 ? "" : i + 1 == report.nodes.size() ? " and " : ", ",
+    absl::StrAppend(&names,
+                    i == 0                         ? ""
+                    : i + 1 == report.nodes.size() ? " and "
+                                                   : ", ",
                     report.nodes[i].name);
   }
   return names;
@@ -39,20 +42,23 @@ report::PictureOptions Choose(const analysis::Report& report) {
   } else {
     const size_t first = steps.size() < 3 ? 0 : steps.size() / 2 - 1;
     const size_t last = std::min(first + 1, steps.size() - 1);
-    const int64_t margin_ns = (steps[last].end.ns - steps[first].begin.ns) * kMarginPercent / 100 + 1;
+    const int64_t margin_ns =
+        (steps[last].end.ns - steps[first].begin.ns) * kMarginPercent / 100 + 1;
     options.range = {{steps[first].begin.ns - margin_ns}, {steps[last].end.ns + margin_ns}};
     options.zero = steps[first].begin;
     options.step_node = report.steps[0].node;
     for (size_t i = first; i <= last; ++i) {
       options.boundaries.push_back(steps[i].begin);
-      if (i == last || steps[i].end < steps[i + 1].begin) options.boundaries.push_back(steps[i].end);
+      if (i == last || steps[i].end < steps[i + 1].begin)
+        options.boundaries.push_back(steps[i].end);
     }
-    options.title = absl::StrCat(last > first ? "Two steps" : "One step", " on ", NodeNames(report));
+    options.title =
+        absl::StrCat(last > first ? "Two steps" : "One step", " on ", NodeNames(report));
   }
-  options.subtitle =
-      absl::StrCat(report.from_recording ? absl::StrCat("recording ", report.recording_id, " · ") : "",
-                   report::SignedTime(options.zero.ns), " after the start of the window · ",
-                   report::Time(options.range.end.ns - options.range.begin.ns), " shown");
+  options.subtitle = absl::StrCat(
+      report.from_recording ? absl::StrCat("recording ", report.recording_id, " · ") : "",
+      report::SignedTime(options.zero.ns), " after the start of the window · ",
+      report::Time(options.range.end.ns - options.range.begin.ns), " shown");
   return options;
 }
 
@@ -82,8 +88,7 @@ absl::StatusOr<std::string> MakePicture(const ReportOptions& options,
   report::PictureSink sink(std::move(picture));
   timeline::CutSink cut(range, &sink);
   timeline::TimelineSink* const sinks[] = {&cut};
-  SYNCLINE_RETURN_IF_ERROR(
-      timeline::BuildTimeline(inputs.nodes, inputs.build, sinks).status());
+  SYNCLINE_RETURN_IF_ERROR(timeline::BuildTimeline(inputs.nodes, inputs.build, sinks).status());
   return sink.Render();
 }
 

@@ -203,6 +203,13 @@ void Recorder::ProbeClocks() {
     nodes_[i].failure = absl::UnavailableError(absl::StrCat(
         "its clock cannot be read: ", why.ok() ? "no probe was answered" : why.message()));
   }
+  std::vector<clocks::PeerTarget> peers;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i].takes_part || !nodes_[i].failure.ok()) continue;
+    const hosts::Node& node = members_[i].node;
+    peers.push_back({node.name, node.local() ? "" : node.Address(), nodes_[i].client});
+  }
+  peers_ = std::make_unique<clocks::PeerProbing>(std::move(peers), layout_);
 }
 
 void Recorder::PrepareAll() {
@@ -224,6 +231,7 @@ absl::Status Recorder::StartAll() {
   const std::vector<clocksync::Edge> edges = Edges();
   SYNCLINE_ASSIGN_OR_RETURN(reference_, clocks::ChooseReference(edges));
   prober_->Hurry(5'000 * kMillisecondNs);
+  peers_->Hurry(5'000 * kMillisecondNs);
   // From here on there may be data on the nodes: whoever reads the directory later must find them.
   for (NodeProgress& node : nodes_) {
     if (node.takes_part) node.record->state = NodeState::kLeft;
@@ -284,6 +292,7 @@ void Recorder::Watch() {
 void Recorder::StopAll() {
   reporter_.Phase("stopping");
   prober_->Hurry(5'000 * kMillisecondNs);
+  peers_->Hurry(5'000 * kMillisecondNs);
   const std::vector<clocksync::Edge> edges = Edges();
   const int64_t lead_ns = LeadNs(nodes_.size());
   int64_t end_ns = recording_.reference.zero_monotonic_raw_ns + options_.window_ns;
@@ -310,10 +319,12 @@ void Recorder::StopAll() {
   prober_->Hurry(kMillisecondNs * 1'000);
   clock_.Wait(300 * kMillisecondNs, interrupts_.Next());
   prober_->Stop();
+  peers_->Stop();
 }
 
 void Recorder::RollBack() {
   if (prober_ != nullptr) prober_->Stop();
+  if (peers_ != nullptr) peers_->Stop();
   bool left = false;
   std::vector<absl::Status> released(nodes_.size());
   InParallel(nodes_.size(), 128, [&](size_t i) {

@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "clocksync/builder.h"
 #include "coordinator/clocks/clock.h"
+#include "coordinator/clocks/peer_probing.h"
 #include "coordinator/clocks/prober.h"
 #include "coordinator/fleet/agent_client.h"
 #include "coordinator/record/fleet_state.h"
@@ -91,6 +92,7 @@ class Recorder {
   recording::Recording recording_;
   std::vector<NodeProgress> nodes_;
   std::unique_ptr<clocks::Prober> prober_;
+  std::unique_ptr<clocks::PeerProbing> peers_;
   std::unique_ptr<Monitor> monitor_;
   size_t reference_ = 0;
   int64_t start_raw_ns_ = 0;  // T in the coordinator's clock

@@ -1,0 +1,175 @@
+// syncline clocks: how good the clocks of a recording are, or of the fleet right now.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/context.h"
+#include "coordinator/cli/parse.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/clocks/models.h"
+#include "coordinator/clocks/prober.h"
+
+namespace syncline::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kLiveNs = 3'000'000'000;
+
+const char* SourceName(clocksync::StampSource source) {
+  switch (source) {
+    case clocksync::StampSource::kHardware:
+      return "hardware";
+    case clocksync::StampSource::kKernel:
+      return "kernel";
+    case clocksync::StampSource::kUserSpin:
+      return "user, spinning";
+    case clocksync::StampSource::kUserBlocking:
+      return "user";
+    case clocksync::StampSource::kGrpc:
+      return "grpc";
+  }
+  return "";
+}
+
+const char* KindName(clocksync::ClockEvent::Kind kind) {
+  switch (kind) {
+    case clocksync::ClockEvent::Kind::kInfeasible:
+      return "infeasible";
+    case clocksync::ClockEvent::Kind::kStep:
+      return "step";
+    case clocksync::ClockEvent::Kind::kSlew:
+      return "slew";
+    case clocksync::ClockEvent::Kind::kSuspend:
+      return "suspend";
+    case clocksync::ClockEvent::Kind::kGap:
+      return "gap";
+    case clocksync::ClockEvent::Kind::kNoSamples:
+      return "no samples";
+  }
+  return "";
+}
+
+void PrintJson(std::ostream& out, const clocksync::BuildResult& clocks) {
+  Json json;
+  json["format_version"] = 1;
+  json["edges"] = Json::array();
+  for (const clocksync::EdgeQuality& edge : clocks.edges) {
+    json["edges"].push_back({{"local", edge.local},
+                             {"remote", edge.remote},
+                             {"source", SourceName(edge.source)},
+                             {"samples", edge.samples},
+                             {"offset_ns", edge.offset_ns},
+                             {"drift_ppb", edge.drift_ppb},
+                             {"bound_median_ns", edge.bound_median_ns},
+                             {"bound_worst_ns", edge.bound_worst_ns},
+                             {"round_trip_min_ns", edge.round_trip_min_ns}});
+  }
+  json["events"] = Json::array();
+  for (const clocksync::ClockEvent& event : clocks.events) {
+    json["events"].push_back({{"kind", KindName(event.kind)},
+                              {"node", event.node},
+                              {"begin_ns", event.begin_ns},
+                              {"end_ns", event.end_ns},
+                              {"text", event.text}});
+  }
+  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+void PrintText(const Context& context, const clocksync::BuildResult& clocks) {
+  std::ostream& out = *context.out;
+  Table table({"CLOCK OF", "SEEN FROM", "BOUND MEDIAN", "BOUND WORST", "OFFSET", "DRIFT",
+               "ROUND TRIP", "SAMPLES", "STAMPS"});
+  for (const clocksync::EdgeQuality& edge : clocks.edges) {
+    table.AddRow({edge.remote, edge.local, absl::StrCat("± ", FormatDuration(edge.bound_median_ns)),
+                  absl::StrCat("± ", FormatDuration(edge.bound_worst_ns)),
+                  FormatDuration(edge.offset_ns),
+                  absl::StrFormat("%+.3f ppm", static_cast<double>(edge.drift_ppb) / 1000),
+                  FormatDuration(edge.round_trip_min_ns), FormatCount(edge.samples),
+                  SourceName(edge.source)});
+  }
+  table.Print(out);
+  out << "\noffset = remote - local, of CLOCK_MONOTONIC_RAW, in the middle of the samples. The "
+         "truth is\n"
+         "within the bound as long as clocks run within 200 ppm of each other; a constant "
+         "asymmetry of\n"
+         "the path is inside the bound and cannot be told from an offset.\n";
+  for (const clocksync::ClockEvent& event : clocks.events) {
+    PrintNote(context, "warning", event.node, absl::StrCat(KindName(event.kind), ": ", event.text),
+              "");
+  }
+}
+
+absl::StatusOr<clocksync::BuildResult> OfRecording(const std::string& directory) {
+  SYNCLINE_ASSIGN_OR_RETURN(const recording::Recording recording,
+                            recording::ReadRecording(directory));
+  return clocks::BuildFromRecording(recording::Layout(directory), recording);
+}
+
+absl::StatusOr<clocksync::BuildResult> Live(const Context& context) {
+  SYNCLINE_ASSIGN_OR_RETURN(const std::vector<fleet::Member> members, ConnectTargets(context));
+  std::vector<clocks::ProbeTarget> targets;
+  for (const fleet::Member& member : members) {
+    targets.push_back({member.node.name, member.client.get(), ""});
+  }
+  clocks::Prober prober(std::move(targets), context.clock);
+  context.clock->Wait(kLiveNs, context.interrupts->First());
+  prober.Stop();
+  clocksync::BuildInput input;
+  for (size_t i = 0; i < members.size(); ++i) {
+    clocksync::Edge edge = prober.EdgeOf(i);
+    if (edge.samples.empty()) {
+      const absl::Status why = prober.StatusOf(i);
+      PrintNote(context, "error", members[i].node.name,
+                why.ok() ? "no probe was answered" : std::string(why.message()), "");
+      continue;
+    }
+    input.nodes.push_back(edge.remote);
+    input.edges.push_back(std::move(edge));
+  }
+  if (input.edges.empty()) return absl::UnavailableError("No node answers clock probes");
+  clocksync::BuildOptions options;
+  options.reference = input.nodes.front();
+  options.zero_reference_raw_ns = input.edges.front().samples.front().t2_remote_ns;
+  return clocksync::BuildModel(input, options);
+}
+
+int Clocks(const Context& context, const std::string& directory, bool live, bool json) {
+  if (live == !directory.empty()) {
+    return Fail(context, absl::InvalidArgumentError("Give either RUN or --live"));
+  }
+  const absl::StatusOr<clocksync::BuildResult> clocks =
+      live ? Live(context) : OfRecording(directory);
+  if (!clocks.ok()) return Fail(context, clocks.status());
+  if (json) {
+    PrintJson(*context.out, *clocks);
+  } else {
+    PrintText(context, *clocks);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void RegisterClocks(CLI::App* app, Context* context) {
+  CLI::App* const clocks =
+      app->add_subcommand("clocks", "Show how well the nodes' clocks are known");
+  const auto directory = std::make_shared<std::string>();
+  const auto live = std::make_shared<bool>(false);
+  const auto json = std::make_shared<bool>(false);
+  clocks->add_option("RUN", *directory, "A recording's directory");
+  clocks->add_flag("--live", *live, "Probe the fleet for three seconds instead");
+  clocks->add_flag("--json", *json, "As JSON, in ns and ppb");
+  clocks->footer(
+      "Examples:\n"
+      "  syncline clocks run-20261121-093012-7f3a\n"
+      "  syncline clocks --live --hosts hosts.txt --tls-dir tls");
+  clocks->callback(
+      [=] { context->action = [=] { return Clocks(*context, *directory, *live, *json); }; });
+}
+
+}  // namespace syncline::cli

@@ -1,0 +1,31 @@
+// The commands of `syncline`, one Register function each: adds a subcommand to `app` whose callback
+// sets context->action. `context` outlives the app's parsing.
+#ifndef SYNCLINE_COORDINATOR_CLI_COMMANDS_H_
+#define SYNCLINE_COORDINATOR_CLI_COMMANDS_H_
+
+namespace CLI {
+class App;
+}
+
+namespace syncline::cli {
+
+struct Context;
+
+void RegisterCerts(CLI::App* app, Context* context);
+void RegisterNodes(CLI::App* app, Context* context);
+void RegisterRecord(CLI::App* app, Context* context);
+void RegisterFetch(CLI::App* app, Context* context);
+void RegisterStatus(CLI::App* app, Context* context);
+void RegisterStop(CLI::App* app, Context* context);
+void RegisterRelease(CLI::App* app, Context* context);
+void RegisterClocks(CLI::App* app, Context* context);
+void RegisterMerge(CLI::App* app, Context* context);
+void RegisterEvents(CLI::App* app, Context* context);
+void RegisterReport(CLI::App* app, Context* context);
+void RegisterRun(CLI::App* app, Context* context);
+void RegisterEnv(CLI::App* app, Context* context);
+void RegisterCompletion(CLI::App* app, Context* context);
+
+}  // namespace syncline::cli
+
+#endif  // SYNCLINE_COORDINATOR_CLI_COMMANDS_H_

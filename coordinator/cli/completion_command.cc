@@ -1,0 +1,161 @@
+// syncline completion: shell scripts made from the program's own definition of its options, so that
+// they cannot differ from it.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/context.h"
+
+namespace syncline::cli {
+namespace {
+
+// Names and options that may follow the commands in `path`.
+struct Level {
+  std::string path;                // "certs init"
+  std::vector<std::string> words;  // subcommands, then options
+  std::vector<std::string> help;   // of each word, one line
+};
+
+std::string OneLine(const std::string& text) {
+  return absl::StrReplaceAll(text.substr(0, text.find('\n')), {{"'", ""}});
+}
+
+void Collect(const CLI::App& app, const std::string& path, std::vector<Level>* levels) {
+  Level level{path, {}, {}};
+  const std::vector<const CLI::App*> children =
+      app.get_subcommands([](const CLI::App* child) { return !child->get_name().empty(); });
+  for (const CLI::App* child : children) {
+    level.words.push_back(child->get_name());
+    level.help.push_back(OneLine(child->get_description()));
+  }
+  const auto add_options = [&](const CLI::App& from) {
+    for (const CLI::Option* option : from.get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        level.words.push_back("--" + name);
+        level.help.push_back(OneLine(option->get_description()));
+      }
+    }
+  };
+  add_options(app);
+  // Options of a group ("one of --node, --operator") belong to a child without a name.
+  for (const CLI::App* group :
+       app.get_subcommands([](const CLI::App* child) { return child->get_name().empty(); })) {
+    add_options(*group);
+  }
+  levels->push_back(level);
+  for (const CLI::App* child : children) {
+    Collect(*child, path.empty() ? child->get_name() : absl::StrCat(path, " ", child->get_name()),
+            levels);
+  }
+}
+
+// The longest known chain of commands among the words typed so far.
+constexpr const char* kFindPath = R"(  local path="" word candidate
+  for word in "${typed[@]}"; do
+    candidate="${path:+$path }$word"
+    case "$candidate" in
+      %CASES%) path="$candidate" ;;
+    esac
+  done
+)";
+
+std::string FindPath(const std::vector<Level>& levels) {
+  std::vector<std::string> cases;
+  for (const Level& level : levels) {
+    if (!level.path.empty()) cases.push_back(absl::StrCat("\"", level.path, "\""));
+  }
+  return absl::StrReplaceAll(kFindPath, {{"%CASES%", absl::StrJoin(cases, "|")}});
+}
+
+std::string Bash(const std::vector<Level>& levels) {
+  std::string script =
+      absl::StrCat("_syncline() {\n  local typed=(\"${COMP_WORDS[@]:1:COMP_CWORD-1}\")\n",
+                   FindPath(levels), "  local words=\"\"\n  case \"$path\" in\n");
+  for (const Level& level : levels) {
+    absl::StrAppend(&script, "    \"", level.path, "\") words=\"", absl::StrJoin(level.words, " "),
+                    "\" ;;\n");
+  }
+  absl::StrAppend(&script,
+                  "  esac\n"
+                  "  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+                  "}\n"
+                  "complete -o default -F _syncline syncline\n");
+  return script;
+}
+
+std::string Zsh(const std::vector<Level>& levels) {
+  std::string script = absl::StrCat("#compdef syncline\n_syncline() {\n  local -a typed words\n",
+                                    "  typed=(\"${(@)words[2,CURRENT-1]}\")\n", FindPath(levels),
+                                    "  local -a choices\n  case \"$path\" in\n");
+  // zsh ties `path` to PATH and completion to `words`: other names.
+  script = absl::StrReplaceAll(script, {{"local -a typed words", "local -a typed"},
+                                        {"local path=", "local chain="},
+                                        {"${path:+$path }", "${chain:+$chain }"},
+                                        {") path=\"$candidate\"", ") chain=\"$candidate\""},
+                                        {"case \"$path\"", "case \"$chain\""}});
+  for (const Level& level : levels) {
+    std::vector<std::string> choices;
+    for (size_t i = 0; i < level.words.size(); ++i) {
+      choices.push_back(absl::StrCat("'", level.words[i], ":",
+                                     absl::StrReplaceAll(level.help[i], {{":", "\\:"}}), "'"));
+    }
+    absl::StrAppend(&script, "    \"", level.path, "\") choices=(", absl::StrJoin(choices, " "),
+                    ") ;;\n");
+  }
+  absl::StrAppend(&script,
+                  "  esac\n"
+                  "  _describe 'syncline' choices || _files\n"
+                  "}\n"
+                  "compdef _syncline syncline\n");
+  return script;
+}
+
+std::string Fish(const std::vector<Level>& levels) {
+  std::string script = "complete -c syncline -f\n";
+  for (const Level& level : levels) {
+    std::string condition = "__fish_use_subcommand";
+    if (!level.path.empty()) {
+      condition = "true";
+      for (const auto& word : std::vector<std::string>{
+               absl::StrReplaceAll(level.path, {{" ", "; and __fish_seen_subcommand_from "}})}) {
+        condition = "__fish_seen_subcommand_from " + word;
+      }
+    }
+    for (size_t i = 0; i < level.words.size(); ++i) {
+      const std::string& word = level.words[i];
+      const bool option = word.rfind("--", 0) == 0;
+      absl::StrAppend(&script, "complete -c syncline -n '", condition, "' ", option ? "-l " : "-a ",
+                      option ? word.substr(2) : word, " -d '", level.help[i], "'\n");
+    }
+  }
+  return script;
+}
+
+int Completion(const CLI::App& app, const Context& context, const std::string& shell) {
+  std::vector<Level> levels;
+  Collect(app, "", &levels);
+  *context.out << (shell == "bash" ? Bash(levels) : shell == "zsh" ? Zsh(levels) : Fish(levels));
+  return kDone;
+}
+
+}  // namespace
+
+void RegisterCompletion(CLI::App* app, Context* context) {
+  CLI::App* const completion =
+      app->add_subcommand("completion", "Print a script that completes commands in a shell");
+  const auto shell = std::make_shared<std::string>();
+  completion->add_option("SHELL", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion->footer(
+      "Examples:\n"
+      "  source <(syncline completion bash)\n"
+      "  syncline completion fish > ~/.config/fish/completions/syncline.fish");
+  completion->callback(
+      [=] { context->action = [=] { return Completion(*app, *context, *shell); }; });
+}
+
+}  // namespace syncline::cli

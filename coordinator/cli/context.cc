@@ -1,0 +1,94 @@
+#include "coordinator/cli/context.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/files.h"
+#include "common/status.h"
+#include "common/text.h"
+#include "coordinator/cli/terminal.h"
+
+namespace syncline::cli {
+namespace {
+
+// Keeps line breaks: messages about several nodes have one line for each.
+std::string PrintableLines(std::string_view text) {
+  std::string lines;
+  while (true) {
+    const size_t end = text.find('\n');
+    lines += Printable(text.substr(0, end));
+    if (end == std::string_view::npos) return lines;
+    lines += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<hosts::Node>> Targets(const Context& context) {
+  std::string file = context.hosts_file;
+  const std::string variable = context.environment("SYNCLINE_HOSTS");
+  if (file.empty() && context.host_list.empty()) {
+    if (variable.empty()) {
+      return absl::InvalidArgumentError(
+          "Which nodes? Give --hosts FILE, -H a,b,node[01-16], or set SYNCLINE_HOSTS to either");
+    }
+    // A file when it is one, else a list.
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(variable, error)) return hosts::ParseHostList(variable);
+    file = variable;
+  }
+  if (file.empty()) return hosts::ParseHostList(context.host_list);
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, 16 << 20));
+  SYNCLINE_ASSIGN_OR_RETURN(std::vector<hosts::Node> nodes, hosts::ParseHosts(text, file));
+  if (context.host_list.empty()) return nodes;
+  return hosts::SelectHosts(nodes, context.host_list);
+}
+
+absl::StatusOr<std::vector<fleet::Member>> Connect(const Context& context,
+                                                   const std::vector<hosts::Node>& nodes) {
+  certs::Credentials credentials;
+  const bool all_local =
+      std::all_of(nodes.begin(), nodes.end(), [](const hosts::Node& node) { return node.local(); });
+  if (!all_local) {
+    std::string directory = context.tls_directory;
+    if (directory.empty()) directory = context.environment("SYNCLINE_TLS_DIR");
+    if (directory.empty()) {
+      return absl::InvalidArgumentError(
+          "Agents are reached by mutual TLS: give --tls-dir DIR or set SYNCLINE_TLS_DIR "
+          "(`syncline certs init DIR --hosts FILE` makes the certificates)");
+    }
+    SYNCLINE_ASSIGN_OR_RETURN(
+        credentials, certs::LoadOperator(directory, context.clock->UnixNs() / 1'000'000'000));
+  }
+  std::vector<fleet::Member> members;
+  for (const hosts::Node& node : nodes) {
+    members.push_back({node, context.connect(node, credentials)});
+  }
+  return members;
+}
+
+absl::StatusOr<std::vector<fleet::Member>> ConnectTargets(const Context& context) {
+  SYNCLINE_ASSIGN_OR_RETURN(const std::vector<hosts::Node> nodes, Targets(context));
+  return Connect(context, nodes);
+}
+
+int Fail(const Context& context, const absl::Status& status) {
+  *context.err << Styled("syncline: ", Style::kRed, context.ColourErr())
+               << PrintableLines(StdView(status.message())) << '\n';
+  return absl::IsInvalidArgument(status) ? kWrongUsage : kFailed;
+}
+
+void PrintNote(const Context& context, std::string_view severity, std::string_view node,
+               std::string_view what, std::string_view fix) {
+  const bool note = severity == "note";
+  if (note && context.quiet) return;
+  const Style style = note ? Style::kDim : severity == "warning" ? Style::kYellow : Style::kRed;
+  *context.err << Styled(severity, style, context.ColourErr()) << ": ";
+  if (!node.empty()) *context.err << node << ": ";
+  *context.err << Printable(what) << '\n';
+  if (!fix.empty()) *context.err << "    " << Printable(fix) << '\n';
+}
+
+}  // namespace syncline::cli

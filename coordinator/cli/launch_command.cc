@@ -1,0 +1,83 @@
+// syncline run and env: the command lines; run.h does the work.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "common/status.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/context.h"
+#include "coordinator/cli/run.h"
+
+namespace syncline::cli {
+namespace {
+
+struct LaunchArguments {
+  RunOptions options;
+  std::string format = "sh";
+};
+
+void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& arguments) {
+  command->add_option("--job", arguments->options.job,
+                      "The job's name (default: from Slurm or torchrun)");
+  command
+      ->add_option("--rank", arguments->options.rank,
+                   "This process's rank (default: from the launcher)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--role", arguments->options.role, "master, worker, ps, ...");
+}
+
+int Run(const Context& context, const LaunchArguments& arguments) {
+  const absl::StatusOr<int> code = ExecTraced(arguments.options, CurrentEnvironment());
+  return code.ok() ? *code : Fail(context, code.status());
+}
+
+int Env(const Context& context, const LaunchArguments& arguments) {
+  const absl::StatusOr<std::filesystem::path> libraries = FindLibraryDirectory("/proc/self/exe");
+  if (!libraries.ok()) return Fail(context, libraries.status());
+  *context.out << EnvLines(arguments.options, {*libraries, ::getuid()},
+                           arguments.format == "docker" ? EnvFormat::kDocker : EnvFormat::kShell);
+  return kDone;
+}
+
+}  // namespace
+
+void RegisterRun(CLI::App* app, Context* context) {
+  CLI::App* const run =
+      app->add_subcommand("run", "Start a program so that it can be traced later");
+  const auto arguments = std::make_shared<LaunchArguments>();
+  AddIdentity(run, arguments);
+  // Everything from the first word that is no option of ours belongs to the program.
+  run->prefix_command();
+  run->fallthrough(false);
+  run->footer(
+      "Nothing is recorded, and it costs nothing, until `syncline record`. The program keeps its "
+      "pid,\n"
+      "signals and exit code. For a launcher of several processes give no --rank: each has its "
+      "own.\n\n"
+      "Examples:\n"
+      "  syncline run -- python train.py\n"
+      "  syncline run --job nightly -- torchrun --nproc-per-node 4 train.py");
+  run->callback([=] {
+    context->becomes_program = true;
+    arguments->options.command = run->remaining();
+    if (!arguments->options.command.empty() && arguments->options.command.front() == "--") {
+      arguments->options.command.erase(arguments->options.command.begin());
+    }
+    context->action = [=] { return Run(*context, *arguments); };
+  });
+}
+
+void RegisterEnv(CLI::App* app, Context* context) {
+  CLI::App* const env = app->add_subcommand(
+      "env", "Print what `run` plants, as lines for a job script or Dockerfile");
+  const auto arguments = std::make_shared<LaunchArguments>();
+  AddIdentity(env, arguments);
+  env->add_option("--format", arguments->format, "sh or docker")
+      ->check(CLI::IsMember({"sh", "docker"}))
+      ->capture_default_str();
+  env->footer("Example, in an sbatch file:\n  eval \"$(syncline env)\"");
+  env->callback([=] { context->action = [=] { return Env(*context, *arguments); }; });
+}
+
+}  // namespace syncline::cli

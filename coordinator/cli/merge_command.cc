@@ -1,0 +1,179 @@
+// syncline merge, events, report: from recordings and traces to a timeline, its events and its
+// analysis.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "common/status.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/context.h"
+#include "coordinator/cli/parse.h"
+#include "coordinator/merge/merge.h"
+#include "export/report/json_report.h"
+#include "export/report/text_report.h"
+
+namespace syncline::cli {
+namespace {
+
+struct MergeArguments {
+  merge::MergeOptions options;
+  std::string alignment = "model";
+  std::string from;
+  std::string to;
+  bool json = false;
+  std::string svg;
+  std::string step;
+  std::string format = "text";
+};
+
+void AddInput(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
+  merge::InputOptions& input = arguments->options.input;
+  command
+      ->add_option("INPUT", input.inputs,
+                   "A recording, or CTF trace directories, NAME=DIR to name the node")
+      ->required();
+  command->add_option("--nodes", input.nodes, "Only these nodes, separated by commas")
+      ->delimiter(',');
+  command->add_flag("--refit", input.refit,
+                    "Make the clock model anew from the recording's raw samples");
+  command
+      ->add_option("--align", arguments->alignment,
+                   "model; wall-clock is what other tools do, for comparison only")
+      ->check(CLI::IsMember({"model", "wall-clock"}))
+      ->capture_default_str();
+}
+
+merge::InputOptions InputOf(const MergeArguments& arguments) {
+  merge::InputOptions input = arguments.options.input;
+  input.align =
+      arguments.alignment == "model" ? merge::Alignment::kModel : merge::Alignment::kWallClock;
+  return input;
+}
+
+absl::Status ParseInstant(const std::string& text, std::optional<TimelineTime>* time) {
+  if (text.empty()) return absl::OkStatus();
+  SYNCLINE_ASSIGN_OR_RETURN(const int64_t ns, ParseDuration(text));
+  *time = TimelineTime{ns};
+  return absl::OkStatus();
+}
+
+size_t TerminalWidth() {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60;
+  return known ? size.ws_col : 100;
+}
+
+void Complain(const Context& context, const std::vector<std::string>& complaints) {
+  for (const std::string& complaint : complaints) {
+    PrintNote(context, "warning", "", complaint, "");
+  }
+}
+
+int Merge(const Context& context, const MergeArguments& arguments) {
+  merge::MergeOptions options = arguments.options;
+  options.input = InputOf(arguments);
+  absl::Status parsed = ParseInstant(arguments.from, &options.from);
+  if (parsed.ok()) parsed = ParseInstant(arguments.to, &options.to);
+  if (!parsed.ok()) return Fail(context, parsed);
+  const absl::StatusOr<merge::MergeResult> merged = merge::Merge(options);
+  if (!merged.ok()) return Fail(context, merged.status());
+  Complain(context, merged->complaints);
+  for (const std::string& file : merged->files) {
+    *context.out << (merged->out_dir / file).string() << '\n';
+  }
+  return merged->incomplete ? kIncomplete : kDone;
+}
+
+int Events(const Context& context, const MergeArguments& arguments) {
+  const absl::StatusOr<merge::EventsResult> printed = merge::PrintEvents(
+      InputOf(arguments),
+      arguments.format == "jsonl" ? merge::EventFormat::kJsonLines : merge::EventFormat::kText,
+      context.out);
+  if (!printed.ok()) return Fail(context, printed.status());
+  // `syncline events RUN | head` is no failure: what was wanted was written.
+  context.out->clear();
+  Complain(context, printed->complaints);
+  return printed->incomplete ? kIncomplete : kDone;
+}
+
+int Report(const Context& context, const MergeArguments& arguments) {
+  merge::ReportOptions options;
+  options.input = InputOf(arguments);
+  // "domain:name" or "name".
+  const size_t colon = arguments.step.find(':');
+  if (colon != std::string::npos) options.step_domain = arguments.step.substr(0, colon);
+  options.step_name =
+      colon == std::string::npos ? arguments.step : arguments.step.substr(colon + 1);
+  const absl::StatusOr<analysis::Report> made = merge::MakeReport(options);
+  if (!made.ok()) return Fail(context, made.status());
+  if (!arguments.svg.empty()) {
+    const absl::StatusOr<std::string> picture = merge::MakePicture(options, *made);
+    if (!picture.ok()) return Fail(context, picture.status());
+    const absl::Status written = WriteFileAtomically(arguments.svg, *picture);
+    if (!written.ok()) return Fail(context, written);
+  }
+  if (arguments.json) {
+    *context.out << report::ReportJson(*made);
+  } else {
+    *context.out << report::TextReport(*made,
+                                       {.width = TerminalWidth(), .color = context.ColourOut()});
+  }
+  return made->incomplete ? kIncomplete : kDone;
+}
+
+}  // namespace
+
+void RegisterMerge(CLI::App* app, Context* context) {
+  CLI::App* const merge = app->add_subcommand(
+      "merge", "Merge a recording's nodes, or any CTF traces, into one timeline");
+  const auto arguments = std::make_shared<MergeArguments>();
+  AddInput(merge, arguments);
+  merge->add_option("--out", arguments->options.out_dir, "Where to (default: RUN/out)");
+  merge->add_option("--format", arguments->options.formats, "What to write: perfetto")
+      ->delimiter(',')
+      ->capture_default_str();
+  merge->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");
+  merge->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
+  merge->footer(
+      "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
+      "whole; one that holds anything else is refused.\n\n"
+      "Examples:\n"
+      "  syncline merge run-20261121-093012-7f3a\n"
+      "  syncline merge a=/traces/a b=/traces/b --out merged\n"
+      "Open timeline.perfetto-trace in https://ui.perfetto.dev");
+  merge->callback([=] { context->action = [=] { return Merge(*context, *arguments); }; });
+}
+
+void RegisterEvents(CLI::App* app, Context* context) {
+  CLI::App* const events =
+      app->add_subcommand("events", "Print every event, decoded, in timeline order");
+  const auto arguments = std::make_shared<MergeArguments>();
+  AddInput(events, arguments);
+  events->add_option("--format", arguments->format, "text or jsonl")
+      ->check(CLI::IsMember({"text", "jsonl"}))
+      ->capture_default_str();
+  events->footer("Example:\n  syncline events run-20261121-093012-7f3a | grep train_step | head");
+  events->callback([=] { context->action = [=] { return Events(*context, *arguments); }; });
+}
+
+void RegisterReport(CLI::App* app, Context* context) {
+  CLI::App* const report = app->add_subcommand(
+      "report", "Print what a recording shows: coverage, losses, cost, tasks, steps");
+  const auto arguments = std::make_shared<MergeArguments>();
+  AddInput(report, arguments);
+  report->add_flag("--json", arguments->json, "As JSON");
+  report->add_option("--svg", arguments->svg, "Also draw two steps of all nodes into this file");
+  report->add_option("--step", arguments->step,
+                     "Which tasks are the job's steps, [DOMAIN:]NAME (default: found by name)");
+  report->footer(
+      "Examples:\n"
+      "  syncline report run-20261121-093012-7f3a\n"
+      "  syncline report run-20261121-093012-7f3a --json --svg steps.svg");
+  report->callback([=] { context->action = [=] { return Report(*context, *arguments); }; });
+}
+
+}  // namespace syncline::cli

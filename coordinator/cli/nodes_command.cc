@@ -1,0 +1,141 @@
+// syncline nodes: what each node is, what can be traced there, what cannot, why, and the fix.
+#include <google/protobuf/util/json_util.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "common/text.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/context.h"
+#include "coordinator/cli/parse.h"
+#include "coordinator/cli/process_text.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/record/parallel.h"
+#include "coordinator/record/translate.h"
+
+namespace syncline::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Descriptions = std::vector<absl::StatusOr<v1::DescribeResponse>>;
+
+constexpr fleet::AgentClient::Timeout kDescribeTimeout{10'000};
+
+Descriptions DescribeAll(const std::vector<fleet::Member>& members) {
+  Descriptions descriptions(members.size(), absl::UnknownError("not asked"));
+  record::InParallel(members.size(), 128, [&](size_t i) {
+    descriptions[i] = members[i].client->Describe(kDescribeTimeout);
+  });
+  return descriptions;
+}
+
+bool IsBlocked(const v1::DescribeResponse& description) {
+  for (const v1::Complaint& complaint : description.complaints()) {
+    if (complaint.severity() == v1::Complaint::BLOCKER) return true;
+  }
+  return false;
+}
+
+void PrintTable(const Context& context, const std::vector<fleet::Member>& members,
+                const Descriptions& descriptions) {
+  Table table(
+      {"NODE", "STATE", "HOST", "CPUS", "MEMORY", "/DEV/SHM FREE", "LTTNG", "AGENT", "PROCESSES"});
+  for (size_t i = 0; i < members.size(); ++i) {
+    const std::string& name = members[i].node.name;
+    if (!descriptions[i].ok()) {
+      table.AddRow({name, "unreachable"});
+      continue;
+    }
+    const v1::DescribeResponse& node = *descriptions[i];
+    table.AddRow({name, IsBlocked(node) ? "blocked" : "ready", Printable(node.hostname()),
+                  absl::StrCat(node.cpu_count()), FormatSize(node.memory_bytes()),
+                  FormatSize(node.shm_free_bytes()),
+                  node.lttng_version().empty() ? "missing" : Printable(node.lttng_version()),
+                  Printable(node.agent_version()), absl::StrCat(node.processes_size())});
+  }
+  table.Print(*context.out);
+}
+
+void PrintDetails(const Context& context, const std::string& name,
+                  const v1::DescribeResponse& node) {
+  for (const v1::ProcessInfo& process : node.processes()) {
+    if (!context.quiet) *context.out << name << ": " << ProcessText(process) << '\n';
+  }
+  for (const v1::RecordingInfo& recording : node.recordings()) {
+    *context.out << name << ": recording " << Printable(recording.recording_id()) << " of "
+                 << Printable(recording.holder()) << ", " << StateName(recording.state()) << '\n';
+  }
+  for (const v1::Complaint& complaint : node.complaints()) {
+    const recording::ComplaintRecord record = record::FromComplaint(complaint);
+    PrintNote(context, record.severity, name, record.what, record.fix);
+  }
+}
+
+// The agent's answer as it is, under the node's name.
+void PrintJson(const Context& context, const std::vector<fleet::Member>& members,
+               const Descriptions& descriptions) {
+  Json nodes = Json::array();
+  for (size_t i = 0; i < members.size(); ++i) {
+    Json node;
+    node["name"] = members[i].node.name;
+    node["address"] = members[i].node.Address();
+    node["role"] = members[i].node.role;
+    node["reachable"] = descriptions[i].ok();
+    if (descriptions[i].ok()) {
+      google::protobuf::util::JsonPrintOptions print;
+      print.preserve_proto_field_names = true;
+      print.always_print_primitive_fields = true;
+      std::string text;
+      (void)google::protobuf::util::MessageToJsonString(*descriptions[i], &text, print);
+      node["description"] = Json::parse(text, nullptr, false);
+    } else {
+      node["failure"] = std::string(descriptions[i].status().message());
+    }
+    nodes.push_back(std::move(node));
+  }
+  *context.out << nodes.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+int Nodes(const Context& context, bool json) {
+  const absl::StatusOr<std::vector<fleet::Member>> members = ConnectTargets(context);
+  if (!members.ok()) return Fail(context, members.status());
+  const Descriptions descriptions = DescribeAll(*members);
+  if (json) {
+    PrintJson(context, *members, descriptions);
+  } else {
+    PrintTable(context, *members, descriptions);
+  }
+  size_t usable = 0;
+  for (size_t i = 0; i < members->size(); ++i) {
+    const std::string& name = (*members)[i].node.name;
+    if (!descriptions[i].ok()) {
+      PrintNote(context, "error", name, StdView(descriptions[i].status().message()), "");
+      continue;
+    }
+    if (!json) PrintDetails(context, name, *descriptions[i]);
+    if (!IsBlocked(*descriptions[i])) ++usable;
+  }
+  if (usable == members->size()) return kDone;
+  return usable == 0 ? kFailed : kIncomplete;
+}
+
+}  // namespace
+
+void RegisterNodes(CLI::App* app, Context* context) {
+  CLI::App* const nodes = app->add_subcommand(
+      "nodes", "Show what each node is, what can be traced there, what cannot, and the fix");
+  nodes->alias("check");
+  const auto json = std::make_shared<bool>(false);
+  nodes->add_flag("--json", *json, "Everything the agents say, as JSON");
+  nodes->footer(
+      "Exit code 0: all can be recorded; 3: some cannot; 1: none can.\n\n"
+      "Examples:\n"
+      "  syncline nodes --hosts hosts.txt --tls-dir tls\n"
+      "  syncline check -H node[01-16]");
+  nodes->callback([=] { context->action = [=] { return Nodes(*context, *json); }; });
+}
+
+}  // namespace syncline::cli

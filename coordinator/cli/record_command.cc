@@ -1,0 +1,157 @@
+// syncline record and fetch: make a recording; complete one.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "common/status.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/context.h"
+#include "coordinator/cli/parse.h"
+#include "coordinator/cli/record_summary.h"
+#include "coordinator/cli/record_view.h"
+#include "coordinator/record/finish.h"
+#include "coordinator/record/recorder.h"
+
+namespace syncline::cli {
+namespace {
+
+struct RecordArguments {
+  std::string window;
+  std::string directory;
+  std::string buffers = "user";
+  std::string limit;
+  std::string keep_free = "1G";
+  std::vector<std::string> events;
+  bool allow_missing = false;
+  bool json = false;
+};
+
+// "20261121-093012-7f3a": by the wall clock for people, with a tail against accidents.
+std::string NewRecordingId(const Context& context) {
+  std::random_device random;
+  const absl::Time now = absl::FromUnixNanos(context.clock->UnixNs());
+  return absl::StrCat(absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone()),
+                      absl::StrFormat("-%04x", random() & 0xffff));
+}
+
+absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
+                                                  const RecordArguments& arguments) {
+  record::RecordOptions options;
+  options.recording_id = NewRecordingId(context);
+  options.directory = arguments.directory.empty() ? absl::StrCat("run-", options.recording_id)
+                                                  : arguments.directory;
+  options.allow_missing = arguments.allow_missing;
+  options.created_by = context.created_by;
+  if (!arguments.window.empty()) {
+    SYNCLINE_ASSIGN_OR_RETURN(options.window_ns, ParseDuration(arguments.window));
+    if (options.window_ns <= 0) return absl::InvalidArgumentError("--for must be longer than 0");
+  }
+  if (!arguments.limit.empty()) {
+    SYNCLINE_ASSIGN_OR_RETURN(const uint64_t limit, ParseSize(arguments.limit));
+    options.prepare.set_size_limit_bytes(limit);
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(const uint64_t keep_free, ParseSize(arguments.keep_free));
+  options.prepare.set_disk_keep_free_bytes(keep_free);
+  options.prepare.set_buffer_scheme(arguments.buffers == "process" ? v1::PER_PROCESS
+                                                                   : v1::PER_USER);
+  for (const std::string& event : arguments.events) options.prepare.add_extra_events(event);
+  return options;
+}
+
+int Finished(const Context& context, const absl::StatusOr<record::Recorded>& recorded,
+             const std::filesystem::path& directory, bool json) {
+  if (!recorded.ok()) return Fail(context, recorded.status());
+  if (!json) return PrintSummary(context, *recorded, directory);
+  *context.out << recording::FormatRecording(recorded->recording);
+  for (const recording::NodeRecord& node : recorded->recording.nodes) {
+    if (node.state != recording::NodeState::kComplete) return kIncomplete;
+  }
+  return kDone;
+}
+
+int Record(const Context& context, const RecordArguments& arguments) {
+  const absl::StatusOr<record::RecordOptions> options = OptionsFrom(context, arguments);
+  if (!options.ok()) return Fail(context, options.status());
+  const absl::StatusOr<std::vector<fleet::Member>> members = ConnectTargets(context);
+  if (!members.ok()) return Fail(context, members.status());
+  RecordView view(&context, options->window_ns);
+  record::Recorder recorder(&*members, *options, context.clock, context.interrupts, &view);
+  return Finished(context, recorder.Run(), options->directory, arguments.json);
+}
+
+// The nodes as the recording knows them, at the addresses of today where targets are given.
+absl::StatusOr<std::vector<hosts::Node>> NodesOf(const Context& context,
+                                                 const std::string& directory) {
+  if (!context.hosts_file.empty() || !context.host_list.empty()) return Targets(context);
+  SYNCLINE_ASSIGN_OR_RETURN(const recording::Recording recording,
+                            recording::ReadRecording(directory));
+  std::vector<hosts::Node> nodes;
+  for (const recording::NodeRecord& record : recording.nodes) {
+    SYNCLINE_ASSIGN_OR_RETURN(hosts::Node node, hosts::ParseAddress(record.name, record.address));
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+int FetchRun(const Context& context, const std::string& directory, bool json) {
+  const absl::StatusOr<std::vector<hosts::Node>> nodes = NodesOf(context, directory);
+  if (!nodes.ok()) return Fail(context, nodes.status());
+  const absl::StatusOr<std::vector<fleet::Member>> members = Connect(context, *nodes);
+  if (!members.ok()) return Fail(context, members.status());
+  RecordView view(&context, 0);
+  return Finished(context,
+                  record::Resume(directory, *members, context.clock, context.interrupts, &view),
+                  directory, json);
+}
+
+}  // namespace
+
+void RegisterRecord(CLI::App* app, Context* context) {
+  CLI::App* const record =
+      app->add_subcommand("record", "Record all nodes together, and bring the data home");
+  const auto arguments = std::make_shared<RecordArguments>();
+  record->add_option("--for", arguments->window,
+                     "How long: 500ms, 10s, 2m; without it until Ctrl-C");
+  record->add_option("--out", arguments->directory, "Directory to make (default: run-ID)");
+  record->add_flag("--allow-missing", arguments->allow_missing,
+                   "Go on without nodes that cannot take part");
+  record
+      ->add_option("--buffers", arguments->buffers,
+                   "Share buffers per user, or one set each process")
+      ->check(CLI::IsMember({"user", "process"}))
+      ->capture_default_str();
+  record->add_option("--event", arguments->events,
+                     "One more LTTng-UST event to record, e.g. 'lttng_ust_libc:*'; repeatable");
+  record->add_option("--limit", arguments->limit, "Stop a node's recording at this size, e.g. 2G");
+  record
+      ->add_option("--keep-free", arguments->keep_free,
+                   "Stop before a node's disk has less than this left")
+      ->capture_default_str();
+  record->add_flag("--json", arguments->json, "Print recording.json instead of the summary");
+  record->footer(
+      "All nodes start at one instant, each by its own clock; either all take part or none does.\n"
+      "The first Ctrl-C stops and keeps everything, a second one leaves the data on the nodes.\n"
+      "Exit code 3: there is a recording, but something is missing; the output says what.\n\n"
+      "Examples:\n"
+      "  syncline record --for 10s --hosts hosts.txt --tls-dir tls\n"
+      "  syncline record --for 30s --out slow-step -H node[01-16] --allow-missing");
+  record->callback([=] { context->action = [=] { return Record(*context, *arguments); }; });
+}
+
+void RegisterFetch(CLI::App* app, Context* context) {
+  CLI::App* const fetch =
+      app->add_subcommand("fetch", "Bring home what a recording left on its nodes");
+  const auto directory = std::make_shared<std::string>();
+  const auto json = std::make_shared<bool>(false);
+  fetch->add_option("RUN", *directory, "The recording's directory")->required();
+  fetch->add_flag("--json", *json, "Print recording.json instead of the summary");
+  fetch->footer(
+      "Goes on where an earlier transfer ended; what is here already is not sent again.\n\n"
+      "Example:\n  syncline fetch run-20261121-093012-7f3a --tls-dir tls");
+  fetch->callback([=] { context->action = [=] { return FetchRun(*context, *directory, *json); }; });
+}
+
+}  // namespace syncline::cli

@@ -1,0 +1,116 @@
+#include "coordinator/cli/record_summary.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/cli/parse.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/record/translate.h"
+
+namespace syncline::cli {
+namespace {
+
+using recording::NodeRecord;
+using recording::NodeState;
+
+// "+120 us ± 9.81 us", relative to `base_ns` of the timeline.
+std::string InstantText(const TimelineEstimate& instant, int64_t base_ns) {
+  if (!instant.bounded()) return "unknown";
+  const int64_t late_ns = instant.est.ns - base_ns;
+  return absl::StrCat(late_ns >= 0 ? "+" : "", FormatDuration(late_ns), " ± ",
+                      FormatDuration(instant.bound_ns()));
+}
+
+// The largest distance between two nodes' achieved instants, with its bound.
+std::string SkewText(const std::vector<TimelineEstimate>& instants) {
+  std::optional<TimelineEstimate> first;
+  std::optional<TimelineEstimate> last;
+  for (const TimelineEstimate& instant : instants) {
+    if (!instant.bounded()) continue;
+    if (!first || instant.est.ns < first->est.ns) first = instant;
+    if (!last || instant.est.ns > last->est.ns) last = instant;
+  }
+  if (!first || instants.size() < 2) return "";
+  return absl::StrCat(FormatDuration(last->est.ns - first->est.ns), " ± ",
+                      FormatDuration(first->bound_ns() + last->bound_ns()));
+}
+
+uint64_t EventsOf(const NodeRecord& node) {
+  uint64_t events = 0;
+  for (const recording::ProcessRecord& process : node.processes) events += process.events;
+  return events;
+}
+
+size_t CoveredOf(const NodeRecord& node) {
+  return static_cast<size_t>(std::count_if(
+      node.processes.begin(), node.processes.end(),
+      [](const recording::ProcessRecord& process) { return process.on_monotonic_ns != 0; }));
+}
+
+}  // namespace
+
+TimelineEstimate AchievedInstant(const clocksync::ClockModel& model, uint32_t index,
+                                 const recording::Gate& gate) {
+  const ClockId clock{index, ClockKind::kRaw};
+  if (gate.gate_end_monotonic_raw_ns == 0 || !model.Knows(clock)) return {};
+  const TimelineEstimate begin = model.Locate({clock, gate.gate_begin_monotonic_raw_ns});
+  TimelineEstimate end = model.Locate({clock, gate.gate_end_monotonic_raw_ns});
+  end.lo = begin.lo;
+  return end;
+}
+
+int PrintSummary(const Context& context, const record::Recorded& recorded,
+                 const std::filesystem::path& directory) {
+  const recording::Recording& recording = recorded.recording;
+  Table table({"NODE", "STATE", "STARTED", "STOPPED", "PROCESSES", "EVENTS", "SIZE"});
+  std::vector<TimelineEstimate> starts;
+  std::vector<TimelineEstimate> stops;
+  bool complete = true;
+  bool any = false;
+  for (uint32_t i = 0; i < recording.nodes.size(); ++i) {
+    const NodeRecord& node = recording.nodes[i];
+    complete = complete && node.state == NodeState::kComplete;
+    if (node.state == NodeState::kMissing) {
+      table.AddRow({node.name, recording::NodeStateName(node.state)});
+      continue;
+    }
+    any = any || node.fetched.complete;
+    starts.push_back(AchievedInstant(recorded.clocks.model, i, node.start));
+    stops.push_back(AchievedInstant(recorded.clocks.model, i, node.stop));
+    table.AddRow({node.name, recording::NodeStateName(node.state), InstantText(starts.back(), 0),
+                  InstantText(stops.back(), recording.window.end_timeline_ns),
+                  absl::StrCat(CoveredOf(node), " of ", node.processes.size()),
+                  FormatCount(EventsOf(node)), FormatSize(node.fetched.bytes)});
+  }
+  std::ostream& out = *context.out;
+  if (!context.quiet) {
+    out << "recording " << recording.recording_id << ": "
+        << FormatDuration(recording.window.end_timeline_ns) << ", " << recording.window.stop_reason
+        << "\n\n";
+    table.Print(out);
+    const std::string start_skew = SkewText(starts);
+    if (!start_skew.empty()) {
+      out << "\nskew between nodes: start " << start_skew << ", stop " << SkewText(stops) << '\n';
+    }
+  }
+  for (const NodeRecord& node : recording.nodes) {
+    if (node.state == NodeState::kComplete) continue;
+    const std::string why = node.state == NodeState::kIncomplete && node.failure.empty()
+                                ? record::DescribeLoss(node)
+                                : node.failure;
+    PrintNote(context, "warning", node.name,
+              absl::StrCat(recording::NodeStateName(node.state), ": ", why),
+              node.state == NodeState::kLeft
+                  ? absl::StrCat("`syncline fetch ", directory.string(), "` brings it")
+                  : "");
+  }
+  for (const clocksync::ClockEvent& event : recorded.clocks.events) {
+    PrintNote(context, "note", event.node, absl::StrCat("clock: ", event.text), "");
+  }
+  out << directory.string() << '\n';
+  if (complete) return kDone;
+  return any ? kIncomplete : kFailed;
+}
+
+}  // namespace syncline::cli

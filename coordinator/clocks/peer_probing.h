@@ -1,0 +1,88 @@
+// The nodes of a recording probe each other over UDP, with kernel stamps where they have them: much
+// narrower than what the coordinator, perhaps a laptop on a VPN, can learn over gRPC. The
+// coordinator only hands out the plan (who probes whom, under which key) and takes the samples.
+//
+// Some hubs probe everybody: any two nodes are then two short hops apart. The samples go to
+// clocks/A--B.samples as they come; how each edge was probed, and why not better, to
+// clocks/probes.json at the end. Nothing here fails a recording: an agent that cannot probe, or a
+// network that swallows UDP, leaves that edge to the coordinator's own probes.
+#ifndef SYNCLINE_COORDINATOR_CLOCKS_PEER_PROBING_H_
+#define SYNCLINE_COORDINATOR_CLOCKS_PEER_PROBING_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "coordinator/fleet/agent_client.h"
+#include "coordinator/recording/recording.h"
+#include "syncline/v1/agent.pb.h"
+
+namespace syncline::clocks {
+
+struct PeerTarget {
+  std::string node;
+  std::string address;  // HOST:PORT as the other nodes reach it; empty: cannot be probed
+  fleet::AgentClient* client = nullptr;
+};
+
+// Who probes whom, as indices: the first is the initiator.
+struct Pair {
+  size_t local = 0;
+  size_t remote = 0;
+  bool operator==(const Pair&) const = default;
+};
+// Every pair of which one is among the first eight.
+std::vector<Pair> PairsToProbe(size_t nodes);
+
+class PeerProbing {
+ public:
+  // Hands out the plan, which takes a round trip to every node, and begins to collect.
+  PeerProbing(std::vector<PeerTarget> targets, const recording::Layout& layout);
+  ~PeerProbing();  // Stop()
+
+  // A while of quick bursts, from now.
+  void Hurry(int64_t ns);
+  // Takes the last samples, ends the plan, writes clocks/probes.json. Idempotent.
+  void Stop();
+
+ private:
+  struct Node {
+    PeerTarget target;
+    bool active = false;  // follows the plan
+    absl::Status status;  // why not (any more)
+    uint64_t next_sample_number = 0;
+    uint64_t dropped_count = 0;
+    v1::ProbePlanReply last;
+  };
+  struct Line {
+    Pair pair;
+    uint64_t samples = 0;
+    absl::Status status;  // of the file
+  };
+
+  void HandOut();
+  void Run(const std::stop_token& stop);
+  // One round over all nodes: prolongs the lease, takes the samples.
+  void Collect(int64_t lease_ms, int64_t hurry_ms);
+  void Take(Node* node);
+  void Append(uint32_t edge_number, const std::string& records);
+  void WriteReport() const;
+
+  const recording::Layout layout_;
+  v1::ProbePlan plan_;  // without edges
+  std::vector<Node> nodes_;
+  std::vector<Line> lines_;  // by edge number
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  int64_t hurry_ms_ = 0;  // guarded by mutex_
+  std::jthread thread_;   // last: it uses the others
+};
+
+}  // namespace syncline::clocks
+
+#endif  // SYNCLINE_COORDINATOR_CLOCKS_PEER_PROBING_H_

@@ -1,0 +1,196 @@
+#include "coordinator/merge/merge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/files.h"
+#include "coordinator/merge/test_recording.h"
+#include "timeline/testing/two_node_job.h"
+
+namespace syncline::merge {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using timeline::testing::kJobSteps;
+
+constexpr int64_t kWallErrorNs = -6'000'000;
+
+class MergeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::array<char, 32> name{"/tmp/syncline-merge-XXXXXX"};
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    root_ = name.data();
+    run_ = root_ / "run";
+    testing::WriteJob("first", kWallErrorNs, run_);
+  }
+  void TearDown() override {
+    unsetenv("SYNCLINE_MUTANT");
+    std::filesystem::remove_all(root_);
+  }
+
+  static MergeOptions Of(const std::filesystem::path& run) {
+    MergeOptions options;
+    options.input.inputs = {run.string()};
+    return options;
+  }
+  static std::string Read(const std::filesystem::path& path) {
+    const auto text = ReadFile(path);
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.ok() ? *text : "";
+  }
+
+  // What is wrong with a merge of run_, by everything that the test knows of it.
+  std::vector<std::string> Problems() {
+    std::vector<std::string> problems;
+    const auto first = Merge(Of(run_));
+    if (!first.ok()) return {std::string(first.status().message())};
+    const analysis::Report& report = first->report;
+    const bool groups =
+        report.groups.size() == 1 && report.groups[0].inside == static_cast<uint64_t>(kJobSteps);
+    if (!groups) problems.emplace_back("groups are not inside their steps");
+    const std::string timeline = Read(run_ / "out" / "timeline.perfetto-trace");
+    for (const char* process : {"master-0 · rank 0 · python master.py", "worker-0 · rank 1"}) {
+      if (timeline.find(process) == std::string::npos)
+        problems.emplace_back("a process is missing");
+    }
+    testing::WriteJob("second", kWallErrorNs, run_);
+    if (!Merge(Of(run_)).ok()) problems.emplace_back("cannot merge again");
+    if (Read(run_ / "out" / "report.json").find("\"second\"") == std::string::npos) {
+      problems.emplace_back("the output is yesterday's");
+    }
+    return problems;
+  }
+
+  std::filesystem::path root_;
+  std::filesystem::path run_;
+};
+
+TEST_F(MergeTest, ARecordingFromBytesToBytes) {
+  const auto result = Merge(Of(run_));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->incomplete);
+  EXPECT_THAT(result->complaints, IsEmpty());
+  EXPECT_EQ(result->report.groups.at(0).moved_by_wall_clock, static_cast<uint64_t>(kJobSteps));
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
+TEST_F(MergeTest, MutantsAreNoticed) {
+  for (const char* mutant : {"wallclock", "swap-nodes", "keys-without-node", "stale"}) {
+    std::filesystem::remove_all(run_);
+    testing::WriteJob("first", kWallErrorNs, run_);
+    setenv("SYNCLINE_MUTANT", mutant, 1);
+    EXPECT_THAT(Problems(), Not(IsEmpty())) << mutant;
+  }
+}
+
+TEST_F(MergeTest, TheSameBytesAgainAndFromElsewhere) {
+  ASSERT_TRUE(Merge(Of(run_)).ok());
+  const std::filesystem::path copy = root_ / "deep" / "er" / "copy";
+  std::filesystem::create_directories(copy.parent_path());
+  std::filesystem::copy(run_, copy, std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(copy / "out");
+  // A damaged trace too: what is said about it must not name where it lies.
+  for (const auto& run : {run_, copy}) {
+    std::ofstream(run / "nodes/worker-0/trace/ust/uid/0/64-bit/metadata") << "not a trace";
+    const auto merged = Merge(Of(run));
+    ASSERT_TRUE(merged.ok()) << merged.status();
+    EXPECT_TRUE(merged->incomplete);
+  }
+  for (const char* name : {"timeline.perfetto-trace", "report.json"}) {
+    EXPECT_EQ(Read(run_ / "out" / name), Read(copy / "out" / name)) << name;
+  }
+}
+
+TEST_F(MergeTest, AnUnreadableTraceIsNamedAndLeftOut) {
+  std::filesystem::remove_all(run_ / "nodes/worker-0/trace");
+  std::filesystem::create_directories(run_ / "nodes/worker-0/trace");
+  const auto result = Merge(Of(run_));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->incomplete);
+  EXPECT_THAT(result->complaints, Contains(HasSubstr("worker-0")));
+  EXPECT_EQ(result->report.steps.size(), 1u);  // the master is merged
+}
+
+TEST_F(MergeTest, AForeignDirectoryIsNotTouched) {
+  const std::filesystem::path out = root_ / "precious";
+  std::filesystem::create_directories(out);
+  std::ofstream(out / "thesis.tex") << "years";
+  MergeOptions options = Of(run_);
+  options.out_dir = out;
+  EXPECT_EQ(Merge(options).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Read(out / "thesis.tex"), "years");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(root_), {}), 2);  // no leftovers
+}
+
+TEST_F(MergeTest, TraceDirectoriesWithoutARecording) {
+  const std::string trace = run_ / "nodes/worker-0/trace";
+  MergeOptions options;
+  options.input.inputs = {"a=" + trace, "b=" + trace};
+  EXPECT_FALSE(Merge(options).ok());  // where to?
+  options.out_dir = root_ / "twins";
+  const auto result = Merge(options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->report.nodes.size(), 2u);
+  EXPECT_EQ(result->report.nodes[0].events, result->report.nodes[1].events);
+  EXPECT_THAT(Read(options.out_dir / "timeline.perfetto-trace"),
+              AllOf(HasSubstr("a · pid 10"), HasSubstr("b · pid 10")));
+}
+
+TEST_F(MergeTest, WrongUseIsExplained) {
+  MergeOptions options = Of(run_);
+  options.input.nodes = {"nobody"};
+  EXPECT_THAT(std::string(Merge(options).status().message()),
+              AllOf(HasSubstr("nobody"), HasSubstr("master-0")));
+  options = Of(run_);
+  options.formats = {"vhs"};
+  EXPECT_EQ(Merge(options).status().code(), absl::StatusCode::kInvalidArgument);
+  options = Of(run_ / "nowhere");
+  EXPECT_EQ(Merge(options).status().code(), absl::StatusCode::kNotFound);
+  options = Of(run_ / "clocks");
+  EXPECT_EQ(Merge(options).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(MergeTest, EventsInTimelineOrderAndAPicture) {
+  std::ostringstream out;
+  const auto events = PrintEvents(Of(run_).input, EventFormat::kJsonLines, &out);
+  ASSERT_TRUE(events.ok()) << events.status();
+  EXPECT_GT(events->events, 240u);
+  std::istringstream lines(out.str());
+  int64_t last_ns = INT64_MIN;
+  for (std::string line; std::getline(lines, line);) {
+    const int64_t time_ns = atoll(line.c_str() + line.find(':') + 1);
+    EXPECT_GE(time_ns, last_ns);
+    last_ns = time_ns;
+  }
+  ReportOptions options;
+  options.input = Of(run_).input;
+  const auto report = MakeReport(options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  const auto picture = MakePicture(options, *report);
+  ASSERT_TRUE(picture.ok()) << picture.status();
+  EXPECT_THAT(*picture, AllOf(HasSubstr("Two steps"), HasSubstr("convolution")));
+}
+
+TEST_F(MergeTest, CutsToAnInterval) {
+  MergeOptions options = Of(run_);
+  options.from = TimelineTime{50'000'000};
+  options.to = TimelineTime{90'000'000};
+  const auto result = Merge(options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->report.steps.at(0).steps.size(), 4u);
+}
+
+}  // namespace
+}  // namespace syncline::merge
