@@ -1,6 +1,6 @@
-// The agent's log: one line per event, "time level event key=value ...", to standard error or a file; and,
-// while a recording is in hand, into its agent.log as well. Values with blanks are quoted; control
-// characters never get through. Thread-safe.
+// The agent's log: one line per event, "time level event key=value ...", to standard error or a
+// file; and, while a recording is in hand, into its agent.log as well. Values with blanks are
+// quoted; control characters never get through. Thread-safe.
 #ifndef SYNCLINE_AGENT_LOG_H_
 #define SYNCLINE_AGENT_LOG_H_
 

@@ -1,4 +1,5 @@
-// syncline-agent. The only place of the agent that touches argv, the environment, signals and real clocks.
+// syncline-agent. The only place of the agent that touches argv, the environment, signals and real
+// clocks.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -46,18 +47,19 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Where this user's session daemon lives. Root uses LTTng's own places. Others often have a $HOME that
-// many nodes share, where a second node's daemon refuses to start: so a node-local directory, the same
-// that `syncline run` gives to programs.
+// Where this user's session daemon lives. Root uses LTTng's own places. Others often have a $HOME
+// that many nodes share, where a second node's daemon refuses to start: so a node-local directory,
+// the same that `syncline run` gives to programs.
 std::string LttngHome(uint32_t uid) {
   if (uid == 0) return "";
   const std::string given = Variable("LTTNG_HOME");
   if (!given.empty()) return given;
-  return (control_block::RuntimeDirectory(uid, Variable("SYNCLINE_RUNTIME_DIR")) / "lttng").string();
+  return (control_block::RuntimeDirectory(uid, Variable("SYNCLINE_RUNTIME_DIR")) / "lttng")
+      .string();
 }
 
-// Sees to it that nobody else can enter the data directory. An empty one, or one of an agent, is closed;
-// a directory that holds other things is left as it is and refused.
+// Sees to it that nobody else can enter the data directory. An empty one, or one of an agent, is
+// closed; a directory that holds other things is left as it is and refused.
 absl::Status CloseDataDirectory(const std::string& directory) {
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   struct stat info;
@@ -66,9 +68,9 @@ absl::Status CloseDataDirectory(const std::string& directory) {
   }
   if (info.st_uid == ::geteuid() && (info.st_mode & 0077) == 0) return absl::OkStatus();
   std::error_code error;
-  const bool ours = info.st_uid == ::geteuid() &&
-                    (std::filesystem::is_empty(directory, error) ||
-                     std::filesystem::exists(directory + "/agent.lock", error));
+  const bool ours =
+      info.st_uid == ::geteuid() && (std::filesystem::is_empty(directory, error) ||
+                                     std::filesystem::exists(directory + "/agent.lock", error));
   if (ours && ::chmod(directory.c_str(), 0700) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("The data directory \"", directory,
@@ -133,7 +135,11 @@ class Agent {
                            .agent_program = self_.string(),
                            .environment = environment()}),
         sampler_(&clock_, options_.node_name.empty() ? HostName() : options_.node_name),
-        inventory_({.gate = &gate_, .lttng = &lttng_, .runner = &runner_, .host = &host_, .clock = &clock_},
+        inventory_({.gate = &gate_,
+                    .lttng = &lttng_,
+                    .runner = &runner_,
+                    .host = &host_,
+                    .clock = &clock_},
                    {.data_directory = options_.data_dir,
                     .version = SYNCLINE_VERSION,
                     .lttng_home = LttngHome(uid_)}),
@@ -219,7 +225,8 @@ int RunAgent(int argc, char** argv) {
   absl::Status status = TakeDataDirectory(options->data_dir);
   if (status.ok()) {
     const int log_fd = OpenLog(options->log_file);
-    if (log_fd < 0) status = ErrnoStatus(errno, "Cannot open the log \"" + options->log_file + "\"");
+    if (log_fd < 0)
+      status = ErrnoStatus(errno, "Cannot open the log \"" + options->log_file + "\"");
     if (status.ok()) status = std::make_unique<Agent>(*options, log_fd)->Run();
   }
   if (status.ok()) return 0;

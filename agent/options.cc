@@ -11,19 +11,25 @@ namespace {
 constexpr const char* kDefaultPort = "7611";
 
 constexpr const char* kDescription =
-    "syncline-agent: the daemon of one node. It prepares, starts and stops LTTng recordings when a\n"
-    "coordinator (`syncline record`) asks, keeps the data until it was fetched, and compares clocks.\n";
+    "syncline-agent: the daemon of one node. It prepares, starts and stops LTTng recordings when "
+    "a\n"
+    "coordinator (`syncline record`) asks, keeps the data until it was fetched, and compares "
+    "clocks.\n";
 
 constexpr const char* kFooter =
     "\nExamples:\n"
     "  syncline-agent --data-dir ~/.local/share/syncline\n"
     "      local use: a Unix socket below the data directory, for this user and root only\n"
     "  syncline-agent --data-dir /var/lib/syncline --tls-dir /etc/syncline/tls\n"
-    "      a node of a fleet: mutual TLS on port 7611 as well; `syncline certs init` makes the files\n"
+    "      a node of a fleet: mutual TLS on port 7611 as well; `syncline certs init` makes the "
+    "files\n"
     "\n"
-    "As root it serves the processes of every user; otherwise those of its own. Without root it uses\n"
-    "LTTNG_HOME, or the node-local directory that `syncline run` uses too. It starts lttng-sessiond\n"
-    "when none runs, and ends it again. SIGTERM or Ctrl-C: an active recording is stopped and kept.\n"
+    "As root it serves the processes of every user; otherwise those of its own. Without root it "
+    "uses\n"
+    "LTTNG_HOME, or the node-local directory that `syncline run` uses too. It starts "
+    "lttng-sessiond\n"
+    "when none runs, and ends it again. SIGTERM or Ctrl-C: an active recording is stopped and "
+    "kept.\n"
     "\n"
     "Exit codes: 0 ended as asked, 1 failed, 2 wrong usage.\n";
 

@@ -10,12 +10,12 @@
 namespace syncline::agent {
 
 struct Options {
-  std::string listen;       // HOST:PORT; empty: no TCP
-  std::string socket;       // empty: no Unix socket
+  std::string listen;  // HOST:PORT; empty: no TCP
+  std::string socket;  // empty: no Unix socket
   std::string data_dir;
   std::string tls_dir;
-  std::string log_file;     // empty: standard error
-  std::string node_name;    // empty: the hostname
+  std::string log_file;   // empty: standard error
+  std::string node_name;  // empty: the hostname
   double retention_hours = 168;
 };
 

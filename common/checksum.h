@@ -8,7 +8,8 @@
 
 namespace syncline {
 
-// The CRC-32C of `bytes`; pass the CRC of what came before to go on: Crc32c(b, Crc32c(a)) == Crc32c(ab).
+// The CRC-32C of `bytes`; pass the CRC of what came before to go on: Crc32c(b, Crc32c(a)) ==
+// Crc32c(ab).
 uint32_t Crc32c(std::string_view bytes, uint32_t previous = 0);
 
 }  // namespace syncline

@@ -18,9 +18,9 @@ TEST(Crc32c, KnownValues) {
 TEST(Crc32c, GoesOnFromAnyPoint) {
   const std::string text = "the quick brown fox jumps over the lazy dog";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
-    EXPECT_EQ(Crc32c(std::string_view(text).substr(cut),
-                     Crc32c(std::string_view(text).substr(0, cut))),
-              Crc32c(text));
+    EXPECT_EQ(
+        Crc32c(std::string_view(text).substr(cut), Crc32c(std::string_view(text).substr(0, cut))),
+        Crc32c(text));
   }
 }
 

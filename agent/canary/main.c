@@ -1,5 +1,6 @@
-/* Writes one event, syncline:canary, and ends. The agent runs it as each user to be traced: when its
- * nonce comes back through the session, everything between a process of that user and the disk works. */
+/* Writes one event, syncline:canary, and ends. The agent runs it as each user to be traced: when
+ * its nonce comes back through the session, everything between a process of that user and the disk
+ * works. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include <errno.h>
@@ -10,7 +11,8 @@
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    fprintf(stderr, "usage: syncline-canary NONCE\nWrites the event syncline:canary; the agent runs it.\n");
+    fprintf(stderr,
+            "usage: syncline-canary NONCE\nWrites the event syncline:canary; the agent runs it.\n");
     return 2;
   }
   char* end = NULL;

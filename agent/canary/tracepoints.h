@@ -1,5 +1,5 @@
-/* The canary's own definition of `syncline:canary` (docs/event-schema.md). Providers are per process, so
- * this one and that of the instrumentation never meet. */
+/* The canary's own definition of `syncline:canary` (docs/event-schema.md). Providers are per
+ * process, so this one and that of the instrumentation never meet. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER syncline
 

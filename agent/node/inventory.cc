@@ -21,8 +21,9 @@ namespace {
 constexpr int kVersionLimitMs = 3'000;
 constexpr uint64_t kSmallShmBytes = 64 << 20;  // Docker's default
 // Features that decide which kernels oneDNN picks; the rest says nothing about a training job.
-constexpr std::array<const char*, 8> kCpuFeatures = {
-    "avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "amx_tile", "avx_vnni"};
+constexpr std::array<const char*, 8> kCpuFeatures = {"avx2",        "avx512f",  "avx512_vnni",
+                                                     "avx512_bf16", "amx_bf16", "amx_int8",
+                                                     "amx_tile",    "avx_vnni"};
 
 std::string FirstLine(const std::filesystem::path& path) {
   const auto text = ReadFile(path, 1 << 16);
@@ -138,8 +139,8 @@ void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block,
     const auto home = EnvironmentOf(options_.proc, entry.pid, "LTTNG_HOME");
     if (home.value_or(options_.lttng_home) == options_.lttng_home) return;
     Complain(v1::Complaint::WARNING, entry.pid,
-             absl::StrCat("Process ", entry.pid, " uses LTTNG_HOME=", *home,
-                          ", the agent ", options_.lttng_home, ": nothing of it will arrive"),
+             absl::StrCat("Process ", entry.pid, " uses LTTNG_HOME=", *home, ", the agent ",
+                          options_.lttng_home, ": nothing of it will arrive"),
              "start both with the same LTTNG_HOME, or leave it unset for both", response);
     return;
   }
@@ -169,9 +170,10 @@ void Inventory::DescribeProcesses(v1::DescribeResponse* response) {
     *response->add_processes() = std::move(process);
   }
   if (response->processes_size() == 0) {
-    Complain(v1::Complaint::WARNING, 0, "No program on this node is ready to be traced",
-             "start it under `syncline run -- ...`; or it ends before we look, or runs as another user",
-             response);
+    Complain(
+        v1::Complaint::WARNING, 0, "No program on this node is ready to be traced",
+        "start it under `syncline run -- ...`; or it ends before we look, or runs as another user",
+        response);
   }
   for (v1::Complaint& complaint : complaints) *response->add_complaints() = std::move(complaint);
   const uint32_t own_uid = response->agent_uid();

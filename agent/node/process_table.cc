@@ -31,7 +31,8 @@ constexpr std::array<Framework, 4> kFrameworks = {{
 
 uint64_t NamespaceInode(const std::filesystem::path& link) {
   std::error_code error;
-  const std::string target = std::filesystem::read_symlink(link, error).string();  // "pid:[4026531836]"
+  const std::string target =
+      std::filesystem::read_symlink(link, error).string();  // "pid:[4026531836]"
   const size_t open = target.find('[');
   const size_t close = target.find(']');
   uint64_t inode = 0;
@@ -43,7 +44,8 @@ uint64_t NamespaceInode(const std::filesystem::path& link) {
 bool ParseStat(std::string_view text, ProcessEntry* entry) {
   const size_t open = text.find('(');
   const size_t close = text.rfind(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return false;
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open)
+    return false;
   entry->name = std::string(text.substr(open + 1, close - open - 1));
   const std::vector<absl::string_view> rest =
       absl::StrSplit(AbslView(text.substr(close + 1)), ' ', absl::SkipEmpty());

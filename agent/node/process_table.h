@@ -1,5 +1,5 @@
-// The processes of this machine as /proc shows them to the agent: what is needed to find the process
-// behind a control block, and to see which ones have none. `proc` is a parameter for tests.
+// The processes of this machine as /proc shows them to the agent: what is needed to find the
+// process behind a control block, and to see which ones have none. `proc` is a parameter for tests.
 #ifndef SYNCLINE_AGENT_NODE_PROCESS_TABLE_H_
 #define SYNCLINE_AGENT_NODE_PROCESS_TABLE_H_
 
@@ -13,13 +13,13 @@
 namespace syncline::agent {
 
 struct ProcessEntry {
-  int32_t pid = 0;              // as the agent sees it
-  int32_t own_pid = 0;          // in its innermost namespace
-  uint64_t pid_namespace = 0;   // 0: not allowed to see
+  int32_t pid = 0;             // as the agent sees it
+  int32_t own_pid = 0;         // in its innermost namespace
+  uint64_t pid_namespace = 0;  // 0: not allowed to see
   uint64_t start_ticks = 0;
   uint32_t uid = 0;
-  char state = '?';             // R, S, D, T, t, Z, ...
-  std::string name;             // comm
+  char state = '?';  // R, S, D, T, t, Z, ...
+  std::string name;  // comm
 
   bool stopped() const { return state == 'T' || state == 't'; }
 };
@@ -30,11 +30,12 @@ std::vector<ProcessEntry> ListProcesses(const std::filesystem::path& proc = "/pr
 // One of them; nullopt when it is gone.
 std::optional<ProcessEntry> ReadProcess(const std::filesystem::path& proc, int32_t pid);
 
-// Which training library a process has mapped, for people ("PyTorch", "TensorFlow"); empty: none, or
-// not allowed to see.
+// Which training library a process has mapped, for people ("PyTorch", "TensorFlow"); empty: none,
+// or not allowed to see.
 std::string FrameworkOf(const std::filesystem::path& proc, int32_t pid);
 
-// The value of an environment variable the process was started with; nullopt: unset or not allowed to see.
+// The value of an environment variable the process was started with; nullopt: unset or not allowed
+// to see.
 std::optional<std::string> EnvironmentOf(const std::filesystem::path& proc, int32_t pid,
                                          std::string_view name);
 

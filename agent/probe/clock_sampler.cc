@@ -30,7 +30,8 @@ ClockSampler::~ClockSampler() {
 }
 
 absl::Status ClockSampler::StartFile(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int file =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return ErrnoStatus(errno, absl::StrCat("Cannot create \"", path.string(), "\""));
   const std::string header = clocksync::EncodeTuplesHeader(node_);
   if (::write(file, header.data(), header.size()) != static_cast<ssize_t>(header.size())) {

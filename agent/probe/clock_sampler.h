@@ -1,7 +1,7 @@
-// Reads the node's clocks ten times a second and more, all its life: the last readings for whoever asks,
-// and, while a recording exists, every reading into its clock.tuples. CLOCK_MONOTONIC, the trace's clock,
-// is slewed by NTP; only these readings tie it to CLOCK_MONOTONIC_RAW, on which all clock maths stands.
-// Thread-safe; a thread of its own.
+// Reads the node's clocks ten times a second and more, all its life: the last readings for whoever
+// asks, and, while a recording exists, every reading into its clock.tuples. CLOCK_MONOTONIC, the
+// trace's clock, is slewed by NTP; only these readings tie it to CLOCK_MONOTONIC_RAW, on which all
+// clock maths stands. Thread-safe; a thread of its own.
 #ifndef SYNCLINE_AGENT_PROBE_CLOCK_SAMPLER_H_
 #define SYNCLINE_AGENT_PROBE_CLOCK_SAMPLER_H_
 

@@ -43,7 +43,8 @@ v1::Complaint MakeComplaint(v1::Complaint::Severity severity, int32_t pid, std::
 v1::Complaint StoppedComplaint(const ProcessEntry& entry) {
   return MakeComplaint(
       v1::Complaint::WARNING, entry.pid,
-      absl::StrCat("Process ", entry.pid, " (", entry.name, ") is stopped: nothing of it is recorded"
+      absl::StrCat("Process ", entry.pid, " (", entry.name,
+                   ") is stopped: nothing of it is recorded"
                    " until it goes on, and LTTng may leave it out of this recording"),
       absl::StrCat("kill -CONT ", entry.pid, ", or leave the debugger that holds it"));
 }
@@ -51,9 +52,10 @@ v1::Complaint StoppedComplaint(const ProcessEntry& entry) {
 v1::Complaint UnreachableComplaint(const BlockId& id) {
   return MakeComplaint(
       v1::Complaint::WARNING, 0,
-      absl::StrCat("Process ", id.pid, " of pid namespace ", id.pid_namespace,
-                   " has a control block here but is not visible: it was killed, or it lives in a pid"
-                   " namespace beside the agent's, from which LTTng refuses programs"),
+      absl::StrCat(
+          "Process ", id.pid, " of pid namespace ", id.pid_namespace,
+          " has a control block here but is not visible: it was killed, or it lives in a pid"
+          " namespace beside the agent's, from which LTTng refuses programs"),
       "run the agent in the host's pid namespace (hostPID: true, docker run --pid=host) or in the"
       " job's own container");
 }
@@ -68,10 +70,10 @@ absl::StatusOr<int> LockDirectory(const std::filesystem::path& directory, uint32
     char text[256];
     const ssize_t length = ::pread(fd, text, sizeof text, 0);
     ::close(fd);
-    return absl::FailedPreconditionError(absl::StrCat(
-        "The processes of user ", uid, " are being recorded by another agent for ",
-        absl::string_view(text, length > 0 ? static_cast<size_t>(length) : 0),
-        "; wait until that recording is over, or stop it"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("The processes of user ", uid, " are being recorded by another agent for ",
+                     absl::string_view(text, length > 0 ? static_cast<size_t>(length) : 0),
+                     "; wait until that recording is over, or stop it"));
   }
   // Root may make it, the user's own agent must be able to use it.
   [[maybe_unused]] const int owned = ::fchown(fd, uid, static_cast<gid_t>(-1));
@@ -120,7 +122,9 @@ v1::ProcessInfo DescribeProcess(const Block& block, const ProcessEntry* entry) {
 }
 
 BlockGate::BlockGate(Clock* clock, BlockGateOptions options)
-    : clock_(clock), options_(std::move(options)), own_pid_namespace_(OwnPidNamespace(options_.proc)) {}
+    : clock_(clock),
+      options_(std::move(options)),
+      own_pid_namespace_(OwnPidNamespace(options_.proc)) {}
 
 BlockGate::~BlockGate() {
   watcher_ = {};
@@ -212,7 +216,8 @@ std::vector<v1::ProcessInfo> BlockGate::Processes(std::vector<v1::Complaint>* co
       complaints->push_back(MakeComplaint(
           v1::Complaint::WARNING, 0,
           absl::StrCat("Processes of user ", uid, " are left out: ", ids.status().message()),
-          absl::StrCat("make \"", directory.string(), "\" belong to user ", uid, " with mode 0700")));
+          absl::StrCat("make \"", directory.string(), "\" belong to user ", uid,
+                       " with mode 0700")));
       continue;
     }
     for (const BlockId& id : *ids) {
@@ -274,9 +279,8 @@ GateMove BlockGate::Open(uint32_t generation) {
     move = Write(generation);
     generation_ = generation;
   }
-  watcher_ = std::jthread([this, generation](const std::stop_token& stop) {
-    WatchLoop(stop, generation);
-  });
+  watcher_ = std::jthread(
+      [this, generation](const std::stop_token& stop) { WatchLoop(stop, generation); });
   // After the bracket: looking at /proc takes milliseconds.
   const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
   const std::lock_guard lock(mutex_);

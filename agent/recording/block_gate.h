@@ -1,9 +1,9 @@
 // The gate on real control blocks (control_block/live_block.h).
 //
-// While open, a thread looks for new blocks every 20 ms, so that a program launched during the recording
-// is recorded from its beginning. Blocks of processes that die stay open: what they counted and named is
-// kept. An agent serves its own user only, unless it is root: then every user who has a runtime directory.
-// Thread-safe.
+// While open, a thread looks for new blocks every 20 ms, so that a program launched during the
+// recording is recorded from its beginning. Blocks of processes that die stay open: what they
+// counted and named is kept. An agent serves its own user only, unless it is root: then every user
+// who has a runtime directory. Thread-safe.
 #ifndef SYNCLINE_AGENT_RECORDING_BLOCK_GATE_H_
 #define SYNCLINE_AGENT_RECORDING_BLOCK_GATE_H_
 
@@ -77,8 +77,8 @@ class BlockGate : public Gate {
   std::jthread watcher_;  // last: it uses the others
 };
 
-// How a process with a control block is described to the coordinator. `entry`: what /proc says of it, or
-// null when it is not visible.
+// How a process with a control block is described to the coordinator. `entry`: what /proc says of
+// it, or null when it is not visible.
 v1::ProcessInfo DescribeProcess(const control_block::Block& block, const ProcessEntry* entry);
 
 // The entry of /proc that a block belongs to; null when there is none.

@@ -38,15 +38,17 @@ absl::Status SystemCanary::Sing(uint32_t uid, uint64_t nonce) {
         absl::StrCat("Cannot run the canary as user ", uid, ": ", result.status().message()));
   }
   if (result->exit_code == kNobodyListens) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "No LTTng session listens to programs of user ", uid,
-        ": the session daemon is another user's or uses another LTTNG_HOME, or the program was refused"
-        " (see the session daemon's log)"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("LTTng's session does not reach programs of user ", uid,
+                     ". Causes: /dev/shm is full or its cgroup is (the buffers cannot be made); "
+                     "the session daemon is"
+                     " another user's or uses another LTTNG_HOME; or it refused the program (its "
+                     "log says why)"));
   }
   if (result->exit_code != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("The canary of user ", uid, " ended with code ", result->exit_code, ": ",
-                     absl::StripAsciiWhitespace(result->output)));
+    return absl::FailedPreconditionError(absl::StrCat("The canary of user ", uid,
+                                                      " ended with code ", result->exit_code, ": ",
+                                                      absl::StripAsciiWhitespace(result->output)));
   }
   return absl::OkStatus();
 }

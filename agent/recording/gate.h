@@ -1,5 +1,5 @@
-// The seam to the training processes: who is there, and the gate that switches their recording on and off
-// (instrumentation/abi/control_block.h).
+// The seam to the training processes: who is there, and the gate that switches their recording on
+// and off (instrumentation/abi/control_block.h).
 #ifndef SYNCLINE_AGENT_RECORDING_GATE_H_
 #define SYNCLINE_AGENT_RECORDING_GATE_H_
 
@@ -25,7 +25,7 @@ struct GateMove {
 
 struct GateCounts {
   uint32_t processes = 0;
-  uint64_t events = 0;   // of this recording, by the processes' own counts
+  uint64_t events = 0;  // of this recording, by the processes' own counts
   uint64_t lost = 0;
 };
 
@@ -42,8 +42,8 @@ class Gate {
   virtual absl::Status Lock(const std::string& holder) = 0;
   virtual void Unlock() = 0;
 
-  // Opens the control blocks, so that Open() only has to write; the generation to open with: one that no
-  // process has seen.
+  // Opens the control blocks, so that Open() only has to write; the generation to open with: one
+  // that no process has seen.
   virtual uint32_t Arm() = 0;
   // Writes the generation everywhere, now; processes that appear from now on get it as well.
   virtual GateMove Open(uint32_t generation) = 0;

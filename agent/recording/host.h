@@ -29,7 +29,8 @@ class SystemHost : public Host {
   uint64_t DiskFreeBytes(const std::filesystem::path& directory) override;
 };
 
-// "0-3,8" -> 9: the number of the highest CPU plus one, which is what LTTng allocates for. At least 1.
+// "0-3,8" -> 9: the number of the highest CPU plus one, which is what LTTng allocates for. At
+// least 1.
 uint32_t CpuCountOfRange(std::string_view range);
 
 }  // namespace syncline::agent

@@ -50,10 +50,12 @@ absl::Status Journal::Append(const journal::Entry& entry) const {
   SYNCLINE_ASSIGN_OR_RETURN(const std::string line, EncodeJournalEntry(entry));
   const int fd =
       ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open journal \"", path_.string(), "\""));
+  if (fd < 0)
+    return ErrnoStatus(errno, absl::StrCat("Cannot open journal \"", path_.string(), "\""));
   const ssize_t written = ::write(fd, line.data(), line.size());
   const bool synced = written == static_cast<ssize_t>(line.size()) && ::fdatasync(fd) == 0;
-  const int error_number = written >= 0 && written < static_cast<ssize_t>(line.size()) ? ENOSPC : errno;
+  const int error_number =
+      written >= 0 && written < static_cast<ssize_t>(line.size()) ? ENOSPC : errno;
   ::close(fd);
   if (synced) return absl::OkStatus();
   return ErrnoStatus(error_number, absl::StrCat("Cannot write journal \"", path_.string(), "\""));

@@ -1,7 +1,7 @@
-// The write-ahead journal of one recording: what the agent is about to do to it, on disk before it is
-// done, so that an agent that was killed finds its sessions, gates and files again.
-// One JSON object a line, appended and synced. A torn last line is what a kill leaves; it is ignored.
-// Not thread-safe.
+// The write-ahead journal of one recording: what the agent is about to do to it, on disk before it
+// is done, so that an agent that was killed finds its sessions, gates and files again. One JSON
+// object a line, appended and synced. A torn last line is what a kill leaves; it is ignored. Not
+// thread-safe.
 #ifndef SYNCLINE_AGENT_RECORDING_JOURNAL_H_
 #define SYNCLINE_AGENT_RECORDING_JOURNAL_H_
 
@@ -18,8 +18,8 @@ namespace syncline::agent {
 // One line, with its newline.
 absl::StatusOr<std::string> EncodeJournalEntry(const journal::Entry& entry);
 
-// The sum of all whole lines: later values replace earlier ones. DataLoss: a line in the middle does not
-// parse; NotFound-like emptiness is an entry without a state.
+// The sum of all whole lines: later values replace earlier ones. DataLoss: a line in the middle
+// does not parse; NotFound-like emptiness is an entry without a state.
 absl::StatusOr<journal::Entry> DecodeJournal(std::string_view bytes);
 
 class Journal {

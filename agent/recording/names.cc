@@ -41,15 +41,15 @@ bool IsFetchablePath(std::string_view path) {
 
 absl::Status CheckEventPattern(std::string_view pattern) {
   const size_t colon = pattern.find(':');
-  const bool valid = colon != std::string_view::npos && colon > 0 && colon + 1 < pattern.size() &&
-                     pattern.size() <= kPatternBytesMax &&
-                     std::all_of(pattern.begin(), pattern.end(), [](char c) {
-                       return absl::ascii_isalnum(c) || c == '_' || c == ':' || c == '*' ||
-                              c == '-' || c == '.';
-                     });
+  const bool valid =
+      colon != std::string_view::npos && colon > 0 && colon + 1 < pattern.size() &&
+      pattern.size() <= kPatternBytesMax && std::all_of(pattern.begin(), pattern.end(), [](char c) {
+        return absl::ascii_isalnum(c) || c == '_' || c == ':' || c == '*' || c == '-' || c == '.';
+      });
   if (valid) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("Not an LTTng-UST event pattern: \"",
-                                                 ForLog(pattern), "\"; write provider:name or provider:*"));
+                                                 ForLog(pattern),
+                                                 "\"; write provider:name or provider:*"));
 }
 
 std::string ForLog(std::string_view text) {

@@ -1,5 +1,5 @@
-// What a peer may name: recording ids, and files of a recording. Everything else is refused before it
-// comes near the file system. Pure.
+// What a peer may name: recording ids, and files of a recording. Everything else is refused before
+// it comes near the file system. Pure.
 #ifndef SYNCLINE_AGENT_RECORDING_NAMES_H_
 #define SYNCLINE_AGENT_RECORDING_NAMES_H_
 

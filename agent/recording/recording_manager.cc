@@ -18,9 +18,11 @@ namespace syncline::agent {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
-constexpr int64_t kSpinNs = 200'000;          // the end of a wait: sleeping is not that exact
-constexpr int64_t kWaitSliceNs = 10'000'000;  // how soon a waiting call notices that it was overtaken
-constexpr int64_t kWaitLimitNs = 600 * int64_t{1'000'000'000};  // an instant further away is a mistake
+constexpr int64_t kSpinNs = 200'000;  // the end of a wait: sleeping is not that exact
+constexpr int64_t kWaitSliceNs =
+    10'000'000;  // how soon a waiting call notices that it was overtaken
+constexpr int64_t kWaitLimitNs =
+    600 * int64_t{1'000'000'000};  // an instant further away is a mistake
 constexpr int64_t kLeaseLimitMs = 24 * 3600 * int64_t{1000};
 
 bool IsActive(v1::RecordingState state) {
@@ -37,8 +39,7 @@ absl::Status NoSuchRecording(const std::string& id) {
 RecordingManager::RecordingManager(ManagerParts parts, ManagerOptions options)
     : parts_(std::move(parts)),
       options_(std::move(options)),
-      session_prefix_(
-          absl::StrFormat("syncline-%08x-", Crc32c(options_.data_directory.string()))),
+      session_prefix_(absl::StrFormat("syncline-%08x-", Crc32c(options_.data_directory.string()))),
       nonces_(options_.seed) {}
 
 std::string RecordingManager::SessionName(const std::string& recording_id) const {
@@ -209,13 +210,14 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
   change.set_state(v1::RECORDING);
   *change.mutable_started() = response;
   parts_.log->Failure("journal", Record(*recording, change));
-  parts_.log->Info("started", {{"recording", request.recording_id()},
-                               {"generation", absl::StrCat(generation)},
-                               {"processes", absl::StrCat(move.processes)},
-                               {"late_ns", absl::StrCat(request.at_monotonic_raw_ns() == 0
-                                                            ? 0
-                                                            : move.begin_raw_ns -
-                                                                  request.at_monotonic_raw_ns())}});
+  parts_.log->Info(
+      "started",
+      {{"recording", request.recording_id()},
+       {"generation", absl::StrCat(generation)},
+       {"processes", absl::StrCat(move.processes)},
+       {"late_ns", absl::StrCat(request.at_monotonic_raw_ns() == 0
+                                    ? 0
+                                    : move.begin_raw_ns - request.at_monotonic_raw_ns())}});
   return response;
 }
 
@@ -326,9 +328,10 @@ absl::StatusOr<v1::ReleaseResponse> RecordingManager::Release(const v1::ReleaseR
     safe = recording->entry.fetched() || recording->entry.state() == v1::FAILED;
   }
   if (!request.even_if_not_fetched() && (active || !safe)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "Recording \"", request.recording_id(), "\" ", active ? "is still active" : "was not fetched",
-        ": fetch it first, or release it all the same"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("Recording \"", request.recording_id(), "\" ",
+                     active ? "is still active" : "was not fetched",
+                     ": fetch it first, or release it all the same"));
   }
   if (active) parts_.log->Failure("release", StopNow(recording, "released").status());
   const std::lock_guard operation(operation_);
@@ -349,10 +352,9 @@ absl::StatusOr<std::filesystem::path> RecordingManager::DirectoryForFetch(
   SYNCLINE_ASSIGN_OR_RETURN(const RecordingPtr recording, Find(recording_id));
   const std::lock_guard lock(mutex_);
   if (IsActive(recording->entry.state())) {
-    return absl::FailedPreconditionError(absl::StrCat("Recording \"", recording_id, "\" is ",
-                                                      v1::RecordingState_Name(
-                                                          recording->entry.state()),
-                                                      ": stop it first"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("Recording \"", recording_id, "\" is ",
+                     v1::RecordingState_Name(recording->entry.state()), ": stop it first"));
   }
   return recording->directory;
 }

@@ -1,17 +1,19 @@
 // What the agent does, without gRPC: the life of recordings on one node.
 //
-//   (none) -Prepare-> PREPARING -> READY -Start-> RECORDING -Stop-> STOPPING -> STOPPED -Release-> (none)
-//                        \-> FAILED ------------------------------------------------Release-> (none)
+//   (none) -Prepare-> PREPARING -> READY -Start-> RECORDING -Stop-> STOPPING -> STOPPED -Release->
+//   (none)
+//                        \-> FAILED ------------------------------------------------Release->
+//                        (none)
 //
-// One recording is active (PREPARING to STOPPING) at a time, because they would share the processes'
-// gates; any number of finished ones wait on the disk to be fetched. Every call is idempotent by
-// recording id. What LTTng is about to be told is in the recording's journal first, so that Recover()
-// finds sessions, gates and files again after a kill.
+// One recording is active (PREPARING to STOPPING) at a time, because they would share the
+// processes' gates; any number of finished ones wait on the disk to be fetched. Every call is
+// idempotent by recording id. What LTTng is about to be told is in the recording's journal first,
+// so that Recover() finds sessions, gates and files again after a kill.
 //
 // Thread-safe. `operation_` is held while a recording changes its state (for seconds, while LTTng
-// works); `mutex_` guards the table and is held briefly. An entry is written with both held and read with
-// either. Waits for an instant hold neither, so that a Stop
-// can overtake a Start or another Stop.
+// works); `mutex_` guards the table and is held briefly. An entry is written with both held and
+// read with either. Waits for an instant hold neither, so that a Stop can overtake a Start or
+// another Stop.
 #ifndef SYNCLINE_AGENT_RECORDING_RECORDING_MANAGER_H_
 #define SYNCLINE_AGENT_RECORDING_RECORDING_MANAGER_H_
 
@@ -56,7 +58,7 @@ struct ManagerParts {
 struct ManagerOptions {
   std::filesystem::path data_directory;
   int64_t retention_ns = 7 * 24 * 3600 * int64_t{1'000'000'000};  // of finished recordings
-  uint64_t seed = 0;                                               // of the canary's nonces
+  uint64_t seed = 0;                                              // of the canary's nonces
 };
 
 class RecordingManager {
@@ -86,11 +88,11 @@ class RecordingManager {
 
  private:
   struct Recording {
-    journal::Entry entry;             // all that is in the journal
+    journal::Entry entry;  // all that is in the journal
     std::filesystem::path directory;
     int64_t lease_end_monotonic_ns = 0;  // 0: none
-    uint64_t bytes = 0;               // as last looked at
-    bool abandon_wait = false;        // a Stop or Shutdown overtakes the waiting Start
+    uint64_t bytes = 0;                  // as last looked at
+    bool abandon_wait = false;           // a Stop or Shutdown overtakes the waiting Start
   };
   using RecordingPtr = std::shared_ptr<Recording>;
 
@@ -110,7 +112,8 @@ class RecordingManager {
   absl::Status CheckPrepare(const v1::PrepareRequest& request);
   absl::StatusOr<RecordingPtr> Find(const std::string& recording_id);
   RecordingPtr Active();
-  absl::StatusOr<v1::StopResponse> StopNow(const RecordingPtr& recording, const std::string& reason);
+  absl::StatusOr<v1::StopResponse> StopNow(const RecordingPtr& recording,
+                                           const std::string& reason);
   // False: the wait was cut short.
   bool WaitUntilRaw(int64_t at_raw_ns, const std::function<bool()>& cut_short);
   // Journal and table; `change` holds only what is new.

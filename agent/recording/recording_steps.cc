@@ -19,7 +19,7 @@ namespace syncline::agent {
 namespace {
 
 constexpr uint64_t kDefaultKeepFreeBytes = 256 << 20;
-constexpr int kDestroyWaitMs = 5'000;        // usual: 0.5 s; a killed writer can make it endless
+constexpr int kDestroyWaitMs = 5'000;  // usual: 0.5 s; a killed writer can make it endless
 constexpr int kLeftoverDestroyWaitMs = 2'000;
 constexpr uint64_t kDamagedCounterBit = uint64_t{1} << 63;
 
@@ -61,8 +61,8 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
   const auto users = UsersToTrace(*response, parts_.gate->Users().front());
   BufferNeeds needs;
   needs.possible_cpus = parts_.host->PossibleCpus();
-  needs.buffer_sets = static_cast<uint32_t>(
-      per_process ? response->processes_size() + users.size() : users.size());
+  needs.buffer_sets =
+      static_cast<uint32_t>(per_process ? response->processes_size() + users.size() : users.size());
   needs.requested_subbuffer_bytes = request.subbuffer_bytes();
   needs.requested_subbuffer_count = request.subbuffer_count();
   SYNCLINE_ASSIGN_OR_RETURN(
@@ -101,8 +101,7 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   SYNCLINE_RETURN_IF_ERROR(parts_.daemon->Ensure());
   SYNCLINE_ASSIGN_OR_RETURN(const SessionSpec spec, MakeSpec(recording, &response));
   response.set_session_name(spec.name);
-  SYNCLINE_RETURN_IF_ERROR(
-      parts_.clock_recorder->StartFile(recording.directory / "clock.tuples"));
+  SYNCLINE_RETURN_IF_ERROR(parts_.clock_recorder->StartFile(recording.directory / "clock.tuples"));
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Create(spec));
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
   const int64_t begin_ns = parts_.clock->MonotonicNs();
@@ -117,7 +116,8 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
     if (TraceContains(spec.trace_directory, nonce)) continue;
     return absl::FailedPreconditionError(absl::StrFormat(
         "The canary's event did not come back: LTTng says that it records, but nothing arrives in"
-        " the files. /dev/shm has %d MiB free and the buffers need %d MiB; is it full, or limited by"
+        " the files. /dev/shm has %d MiB free and the buffers need %d MiB; is it full, or limited "
+        "by"
         " a cgroup?",
         parts_.host->ShmFreeBytes() >> 20, response.buffers_bytes() >> 20));
   }

@@ -56,11 +56,11 @@ bool TraceContains(const std::filesystem::path& trace, uint64_t nonce) {
     if (found || entry.path().filename() == "metadata") return;
     const auto file = MappedFile::Open(entry.path());
     if (!file.ok()) return;
-    const auto bytes = file->bytes().first(
-        std::min<size_t>(file->bytes().size(), kNonceSearchBytesMax));
-    found = std::search(bytes.begin(), bytes.end(), std::begin(needle), std::end(needle),
-                        [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }) !=
-            bytes.end();
+    const auto bytes =
+        file->bytes().first(std::min<size_t>(file->bytes().size(), kNonceSearchBytesMax));
+    found =
+        std::search(bytes.begin(), bytes.end(), std::begin(needle), std::end(needle),
+                    [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }) != bytes.end();
   });
   return found;
 }
@@ -73,8 +73,8 @@ std::vector<v1::StreamResult> SummarizeTrace(const std::filesystem::path& trace,
   for (const std::filesystem::path& directory : *directories) {
     const auto metadata = ctf::LoadMetadata(directory);
     if (!metadata.ok()) {
-      Complain(absl::StrCat("The metadata of \"", directory.string(), "\" cannot be read: ",
-                            metadata.status().message()),
+      Complain(absl::StrCat("The metadata of \"", directory.string(),
+                            "\" cannot be read: ", metadata.status().message()),
                complaints);
     }
     for (const std::filesystem::path& file : ctf::ListStreamFiles(directory)) {

@@ -15,12 +15,12 @@ namespace syncline::agent {
 // Bytes of all regular files below `directory`; links are not followed. 0 when it does not exist.
 uint64_t DirectoryBytes(const std::filesystem::path& directory);
 
-// Whether the eight bytes of `nonce` stand in a stream file below `trace`. At most the first 64 MiB of
-// each file are looked at: the canary runs before anything else is recorded.
+// Whether the eight bytes of `nonce` stand in a stream file below `trace`. At most the first 64 MiB
+// of each file are looked at: the canary runs before anything else is recorded.
 bool TraceContains(const std::filesystem::path& trace, uint64_t nonce);
 
-// Every stream of every trace below `trace`, from its packet headers. What cannot be read is left out and
-// said in `complaints`.
+// Every stream of every trace below `trace`, from its packet headers. What cannot be read is left
+// out and said in `complaints`.
 std::vector<v1::StreamResult> SummarizeTrace(const std::filesystem::path& trace,
                                              std::vector<v1::Complaint>* complaints);
 

@@ -140,10 +140,9 @@ grpc::Status AgentService::Fetch(grpc::ServerContext* context, const v1::FetchRe
   }
   const auto directory = parts_.manager->DirectoryForFetch(request->recording_id());
   if (!directory.ok()) return ToGrpc(directory.status());
-  const absl::Status streamed =
-      StreamRecording(*directory, *request, [&](const v1::FetchChunk& chunk) {
-        return !context->IsCancelled() && writer->Write(chunk);
-      });
+  const absl::Status streamed = StreamRecording(
+      *directory, *request,
+      [&](const v1::FetchChunk& chunk) { return !context->IsCancelled() && writer->Write(chunk); });
   if (streamed.ok()) parts_.manager->MarkFetched(request->recording_id());
   parts_.log->Failure("fetch", streamed);
   return ToGrpc(streamed);

@@ -1,5 +1,5 @@
-// The gRPC shell: authorises, logs, maps RPCs to RecordingManager and Inventory, streams bytes and clock
-// readings. No decisions of its own.
+// The gRPC shell: authorises, logs, maps RPCs to RecordingManager and Inventory, streams bytes and
+// clock readings. No decisions of its own.
 #ifndef SYNCLINE_AGENT_SERVICE_AGENT_SERVICE_H_
 #define SYNCLINE_AGENT_SERVICE_AGENT_SERVICE_H_
 

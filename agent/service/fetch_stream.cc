@@ -19,7 +19,8 @@
 namespace syncline::agent {
 namespace {
 
-constexpr uint64_t kChunkBytes = 256 << 10;  // well below the contract's 1 MiB: the stream stays lively
+constexpr uint64_t kChunkBytes = 256
+                                 << 10;  // well below the contract's 1 MiB: the stream stays lively
 
 struct DigestDeleter {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
@@ -43,8 +44,8 @@ class FileDescriptor {
 absl::Status ReadExactly(int fd, uint64_t offset, std::string* bytes) {
   size_t done = 0;
   while (done < bytes->size()) {
-    const ssize_t n = ::pread(fd, bytes->data() + done, bytes->size() - done,
-                              static_cast<off_t>(offset + done));
+    const ssize_t n =
+        ::pread(fd, bytes->data() + done, bytes->size() - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus(errno, "Cannot read");
     if (n == 0) return absl::DataLossError("The file shrank while it was read");

@@ -1,5 +1,5 @@
-// A recording's files as a sequence of FetchChunk: the list, then every file from where the coordinator
-// wants it, in chunks with a CRC-32C, and its SHA-256 at the end. No gRPC here.
+// A recording's files as a sequence of FetchChunk: the list, then every file from where the
+// coordinator wants it, in chunks with a CRC-32C, and its SHA-256 at the end. No gRPC here.
 #ifndef SYNCLINE_AGENT_SERVICE_FETCH_STREAM_H_
 #define SYNCLINE_AGENT_SERVICE_FETCH_STREAM_H_
 
@@ -11,8 +11,9 @@
 
 namespace syncline::agent {
 
-// Calls `write` for each chunk until it returns false (Cancelled) or all is written. InvalidArgument: a
-// resume offset beyond a file's end or for no file. DataLoss: a file shrank while it was read.
+// Calls `write` for each chunk until it returns false (Cancelled) or all is written.
+// InvalidArgument: a resume offset beyond a file's end or for no file. DataLoss: a file shrank
+// while it was read.
 absl::Status StreamRecording(const std::filesystem::path& recording,
                              const v1::FetchRequest& request,
                              const std::function<bool(const v1::FetchChunk&)>& write);

@@ -1,5 +1,6 @@
 // Who a peer is, by its certificate: the fleet's CA signs two roles, told by the subject's OU
-// ("syncline operator", "syncline node", with O=Syncline). The chain was verified by TLS before. Pure.
+// ("syncline operator", "syncline node", with O=Syncline). The chain was verified by TLS before.
+// Pure.
 #ifndef SYNCLINE_AGENT_SERVICE_PEER_ROLE_H_
 #define SYNCLINE_AGENT_SERVICE_PEER_ROLE_H_
 

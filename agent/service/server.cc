@@ -4,7 +4,6 @@
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
 
-
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status.h"
@@ -39,8 +38,9 @@ absl::StatusOr<std::string> ReadPem(const std::filesystem::path& directory, cons
   auto pem = ReadFile(directory / name, kPemBytesMax);
   if (pem.ok()) return pem;
   return absl::FailedPreconditionError(
-      absl::StrCat(pem.status().message(), "; --tls-dir needs ca.pem, node.pem and node.key:"
-                                           " make them with `syncline certs init`"));
+      absl::StrCat(pem.status().message(),
+                   "; --tls-dir needs ca.pem, node.pem and node.key:"
+                   " make them with `syncline certs init`"));
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
@@ -71,10 +71,10 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServicePar
     builder.RegisterService(&server->fleet_service_);
     server->fleet_server_ = builder.BuildAndStart();
     if (server->fleet_server_ == nullptr || server->port_ == 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("Cannot listen on ", options.listen_address,
-                       ": the port is taken, the address is not this node's, or node.pem and node.key"
-                       " do not belong together"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "Cannot listen on ", options.listen_address,
+          ": the port is taken, the address is not this node's, or node.pem and node.key"
+          " do not belong together"));
     }
   }
   if (!options.socket_path.empty()) {
@@ -89,15 +89,17 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServicePar
         server->listener_,
         UnixListener::Listen(
             options.socket_path, [local](int fd) { grpc::AddInsecureChannelFromFd(local, fd); },
-            [log](uint32_t uid) { log->Warning("peer_refused", {{"uid", absl::StrCat(uid)}}); }));
+            [log](uint32_t uid) {
+              log->Warning("peer_refused", {{"uid", absl::StrCat(uid)}});
+            }));
   }
   return server;
 }
 
 void AgentServer::Shutdown(int limit_ms) {
   listener_.reset();
-  const gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                             gpr_time_from_millis(limit_ms, GPR_TIMESPAN));
+  const gpr_timespec deadline =
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(limit_ms, GPR_TIMESPAN));
   if (fleet_server_ != nullptr) fleet_server_->Shutdown(deadline);
   if (local_server_ != nullptr) local_server_->Shutdown(deadline);
   fleet_server_.reset();

@@ -52,9 +52,9 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Listen(
   address.sun_family = AF_UNIX;
   const std::string name = std::filesystem::absolute(path).string();
   if (name.size() >= sizeof address.sun_path) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("The socket's path is too long (", name.size(), " of at most ",
-                     sizeof address.sun_path - 1, " bytes): \"", name, "\"; give a shorter --socket"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "The socket's path is too long (", name.size(), " of at most ", sizeof address.sun_path - 1,
+        " bytes): \"", name, "\"; give a shorter --socket"));
   }
   std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
   SYNCLINE_RETURN_IF_ERROR(CheckDirectory(std::filesystem::path(name).parent_path()));

@@ -1,5 +1,6 @@
-// The local socket: gRPC's own Unix sockets do not tell who is at the other end, so the agent accepts
-// itself, asks the kernel for the peer's uid, and hands on only connections of its own user and of root.
+// The local socket: gRPC's own Unix sockets do not tell who is at the other end, so the agent
+// accepts itself, asks the kernel for the peer's uid, and hands on only connections of its own user
+// and of root.
 #ifndef SYNCLINE_AGENT_SERVICE_UNIX_LISTENER_H_
 #define SYNCLINE_AGENT_SERVICE_UNIX_LISTENER_H_
 
@@ -17,9 +18,10 @@ namespace syncline::agent {
 
 class UnixListener {
  public:
-  // `accepted` owns the descriptor (non-blocking) and is called on the listener's thread; `refused` is
-  // told the uid. The socket's directory is made 0700, and must be so, and ours. FailedPrecondition: it
-  // is not, or the path is too long for a socket; AlreadyExists: somebody listens there.
+  // `accepted` owns the descriptor (non-blocking) and is called on the listener's thread; `refused`
+  // is told the uid. The socket's directory is made 0700, and must be so, and ours.
+  // FailedPrecondition: it is not, or the path is too long for a socket; AlreadyExists: somebody
+  // listens there.
   static absl::StatusOr<std::unique_ptr<UnixListener>> Listen(
       const std::filesystem::path& path, std::function<void(int fd)> accepted,
       std::function<void(uint32_t uid)> refused);

@@ -17,7 +17,8 @@ constexpr uint64_t kSubbufferBytesMin = 4 << 10;  // a page: LTTng's own minimum
 constexpr uint32_t kPreferredSubbufferCount = 4;
 // Per CPU and channel besides the data: control structures, and the metadata channel.
 constexpr uint64_t kOverheadBytes = 64 << 10;
-// The job's share is never touched: at most a quarter of what is free, and no more than this in all.
+// The job's share is never touched: at most a quarter of what is free, and no more than this in
+// all.
 constexpr uint64_t kShare = 4;
 constexpr uint64_t kTotalBytesMax = uint64_t{1} << 30;
 
@@ -31,10 +32,9 @@ std::string Mebibytes(uint64_t bytes) {
 }
 
 absl::Status DoNotFit(const BufferNeeds& needs, const BufferRoom& room, uint64_t total) {
-  std::string what = absl::StrCat(
-      "The trace buffers do not fit: ", needs.possible_cpus, " CPUs x ", needs.buffer_sets,
-      " buffer sets need ", Mebibytes(total), ", but /dev/shm has ", Mebibytes(room.shm_free_bytes),
-      " free");
+  std::string what = absl::StrCat("The trace buffers do not fit: ", needs.possible_cpus, " CPUs x ",
+                                  needs.buffer_sets, " buffer sets need ", Mebibytes(total),
+                                  ", but /dev/shm has ", Mebibytes(room.shm_free_bytes), " free");
   if (room.cgroup_headroom_bytes.has_value()) {
     absl::StrAppend(&what, " and the memory cgroup ", Mebibytes(*room.cgroup_headroom_bytes));
   }
@@ -47,8 +47,8 @@ absl::Status DoNotFit(const BufferNeeds& needs, const BufferRoom& room, uint64_t
 }  // namespace
 
 absl::StatusOr<BufferPlan> PlanBuffers(const BufferNeeds& needs, const BufferRoom& room) {
-  const uint64_t available = std::min(room.shm_free_bytes, room.cgroup_headroom_bytes.value_or(
-                                                               room.shm_free_bytes));
+  const uint64_t available =
+      std::min(room.shm_free_bytes, room.cgroup_headroom_bytes.value_or(room.shm_free_bytes));
   BufferPlan plan;
   plan.subbuffer_count = needs.requested_subbuffer_count != 0 ? needs.requested_subbuffer_count
                                                               : kPreferredSubbufferCount;

@@ -1,11 +1,11 @@
 // How large the tracer's buffers may be. LTTng accepts a channel that nobody can allocate ("Tracing
-// started", and an empty trace), and what it does allocate is taken from the job's memory: so the agent
-// computes the need beforehand, chooses what fits, and refuses what does not. Pure.
+// started", and an empty trace), and what it does allocate is taken from the job's memory: so the
+// agent computes the need beforehand, chooses what fits, and refuses what does not. Pure.
 //
 //   bytes = possible CPUs x buffer sets x (sub-buffers x sub-buffer bytes + overhead)
 //
-// A buffer set is one user (buffers per user) or one process (per process). LTTng-UST allocates for every
-// *possible* CPU, not for those online.
+// A buffer set is one user (buffers per user) or one process (per process). LTTng-UST allocates for
+// every *possible* CPU, not for those online.
 #ifndef SYNCLINE_AGENT_SESSION_BUFFER_SIZING_H_
 #define SYNCLINE_AGENT_SESSION_BUFFER_SIZING_H_
 
@@ -18,7 +18,7 @@ namespace syncline::agent {
 
 struct BufferNeeds {
   uint32_t possible_cpus = 1;
-  uint32_t buffer_sets = 1;           // users, or processes
+  uint32_t buffer_sets = 1;                // users, or processes
   uint64_t requested_subbuffer_bytes = 0;  // 0: choose
   uint32_t requested_subbuffer_count = 0;  // 0: choose
 };
@@ -32,11 +32,12 @@ struct BufferPlan {
   uint64_t subbuffer_bytes = 0;
   uint32_t subbuffer_count = 0;
   uint64_t total_bytes = 0;
-  bool shrunk = false;                // less than what is chosen when there is room
+  bool shrunk = false;  // less than what is chosen when there is room
 };
 
-// FailedPrecondition when not even the smallest buffers fit, or those asked for do not: the message says
-// what is needed, what there is, and what to do. InvalidArgument for sizes that are no powers of two.
+// FailedPrecondition when not even the smallest buffers fit, or those asked for do not: the message
+// says what is needed, what there is, and what to do. InvalidArgument for sizes that are no powers
+// of two.
 absl::StatusOr<BufferPlan> PlanBuffers(const BufferNeeds& needs, const BufferRoom& room);
 
 }  // namespace syncline::agent

@@ -26,8 +26,8 @@ TEST(PlanBuffers, ShrinksForDockersSharedMemory) {
 }
 
 TEST(PlanBuffers, RespectsTheCgroup) {
-  const auto plan = PlanBuffers({.possible_cpus = 4}, {.shm_free_bytes = 4096 * kMiB,
-                                                       .cgroup_headroom_bytes = 8 * kMiB});
+  const auto plan = PlanBuffers({.possible_cpus = 4},
+                                {.shm_free_bytes = 4096 * kMiB, .cgroup_headroom_bytes = 8 * kMiB});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_LE(plan->total_bytes, 2 * kMiB);
 }
@@ -39,9 +39,8 @@ TEST(PlanBuffers, RefusesWhatCannotFit) {
 }
 
 TEST(PlanBuffers, TakesWhatWasAskedForOrRefuses) {
-  const BufferNeeds asked{.possible_cpus = 2,
-                          .requested_subbuffer_bytes = 4096,
-                          .requested_subbuffer_count = 2};
+  const BufferNeeds asked{
+      .possible_cpus = 2, .requested_subbuffer_bytes = 4096, .requested_subbuffer_count = 2};
   const auto plan = PlanBuffers(asked, {.shm_free_bytes = kMiB});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->subbuffer_bytes, 4096u);
@@ -53,10 +52,9 @@ TEST(PlanBuffers, TakesWhatWasAskedForOrRefuses) {
 }
 
 TEST(PlanBuffers, RefusesSizesThatLttngWouldRound) {
-  EXPECT_EQ(PlanBuffers({.requested_subbuffer_bytes = 5000}, {.shm_free_bytes = kMiB})
-                .status()
-                .code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      PlanBuffers({.requested_subbuffer_bytes = 5000}, {.shm_free_bytes = kMiB}).status().code(),
+      absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(PlanBuffers({.requested_subbuffer_count = 3}, {.shm_free_bytes = kMiB}).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(PlanBuffers({.requested_subbuffer_count = 1}, {.shm_free_bytes = kMiB}).status().code(),

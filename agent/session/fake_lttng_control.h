@@ -40,8 +40,8 @@ class FakeLttngControl : public LttngControl {
   }
 
   bool alive = true;
-  SessionSpec spec;                            // of the last Create
-  std::map<std::string, bool> running;         // sessions, started or not
+  SessionSpec spec;                              // of the last Create
+  std::map<std::string, bool> running;           // sessions, started or not
   std::map<std::string, absl::Status> failures;  // by method
   std::vector<ChannelCounters> counters;
   std::vector<std::string> calls;

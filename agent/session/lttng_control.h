@@ -1,11 +1,13 @@
 // The seam to LTTng: everything that the agent asks of the tracer.
 //
-// The real tracer may block for seconds (a stopped program holds `start` for 5.3 s) or for ever (a session
-// daemon that hangs), so each call has a time limit: DeadlineExceeded when it passed. The call may then
-// still take effect in the session daemon; callers go on as if it had not, and clean up by name.
+// The real tracer may block for seconds (a stopped program holds `start` for 5.3 s) or for ever (a
+// session daemon that hangs), so each call has a time limit: DeadlineExceeded when it passed. The
+// call may then still take effect in the session daemon; callers go on as if it had not, and clean
+// up by name.
 //
-// Implementations: LttngLibrary (liblttng-ctl, blocking, no limits of its own), SessionProcess (runs an
-// LttngLibrary in a child process that it kills and replaces when a limit passes), FakeLttngControl.
+// Implementations: LttngLibrary (liblttng-ctl, blocking, no limits of its own), SessionProcess
+// (runs an LttngLibrary in a child process that it kills and replaces when a limit passes),
+// FakeLttngControl.
 #ifndef SYNCLINE_AGENT_SESSION_LTTNG_CONTROL_H_
 #define SYNCLINE_AGENT_SESSION_LTTNG_CONTROL_H_
 
@@ -21,7 +23,7 @@ namespace syncline::agent {
 // One LTTng session with one user-space channel, as a recording needs it.
 struct SessionSpec {
   std::string name;
-  std::string trace_directory;       // absolute; LTTng makes it
+  std::string trace_directory;  // absolute; LTTng makes it
   std::string channel = "syncline";
   bool buffers_per_process = false;  // false: shared by all processes of a user
   uint64_t subbuffer_bytes = 0;      // a power of two
@@ -31,7 +33,7 @@ struct SessionSpec {
 
 struct ChannelCounters {
   std::string name;
-  uint64_t discarded_events = 0;     // may be garbage: bit 63 tells (seen after a writer was killed)
+  uint64_t discarded_events = 0;  // may be garbage: bit 63 tells (seen after a writer was killed)
   uint64_t lost_packets = 0;
 };
 
@@ -48,8 +50,8 @@ class LttngControl {
   virtual absl::Status Stop(const std::string& session) = 0;
   // Totals since the session began; after Stop and before Destroy.
   virtual absl::StatusOr<std::vector<ChannelCounters>> Counters(const std::string& session) = 0;
-  // Waits up to `wait_ms` for the last bytes. NotFound: no such session. DeadlineExceeded: not finished
-  // in time; the files are as they are.
+  // Waits up to `wait_ms` for the last bytes. NotFound: no such session. DeadlineExceeded: not
+  // finished in time; the files are as they are.
   virtual absl::Status Destroy(const std::string& session, int wait_ms) = 0;
   virtual absl::StatusOr<std::vector<std::string>> Sessions() = 0;
 };

@@ -55,9 +55,8 @@ absl::Status LttngStatus(int code, std::string_view what) {
     case LTTNG_ERR_NO_CONSUMER:
     case LTTNG_ERR_UST_CONSUMER64_FAIL:
     case LTTNG_ERR_UST_CONSUMER32_FAIL:
-      return absl::FailedPreconditionError(
-          absl::StrCat(message,
-                       "; the consumer daemon of this session daemon died: restart lttng-sessiond"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          message, "; the consumer daemon of this session daemon died: restart lttng-sessiond"));
     case LTTNG_ERR_EPERM:
       return absl::PermissionDeniedError(message);
     default:
@@ -93,7 +92,8 @@ absl::Status EnableMetadataChannel(lttng_handle* handle, lttng_domain* domain) {
   return absl::OkStatus();
 }
 
-absl::Status EnableDataChannel(lttng_handle* handle, lttng_domain* domain, const SessionSpec& spec) {
+absl::Status EnableDataChannel(lttng_handle* handle, lttng_domain* domain,
+                               const SessionSpec& spec) {
   Channel channel(lttng_channel_create(domain));
   if (channel == nullptr) return absl::InternalError("Cannot make a channel");
   SYNCLINE_RETURN_IF_ERROR(CopyName(spec.channel, channel->name));
@@ -106,9 +106,9 @@ absl::Status EnableDataChannel(lttng_handle* handle, lttng_domain* domain, const
   channel->attr.output = LTTNG_EVENT_MMAP;
   const int result = lttng_enable_channel(handle, channel.get());
   if (result < 0) {
-    return LttngStatus(result, absl::StrCat("Cannot enable channel \"", spec.channel, "\" with ",
-                                            spec.subbuffer_count, " x ", spec.subbuffer_bytes,
-                                            " bytes"));
+    return LttngStatus(result,
+                       absl::StrCat("Cannot enable channel \"", spec.channel, "\" with ",
+                                    spec.subbuffer_count, " x ", spec.subbuffer_bytes, " bytes"));
   }
   return absl::OkStatus();
 }
@@ -121,9 +121,10 @@ absl::Status EnableEvent(lttng_handle* handle, const std::string& pattern,
   SYNCLINE_RETURN_IF_ERROR(CopyName(pattern, event->name));
   event->loglevel_type = LTTNG_EVENT_LOGLEVEL_ALL;
   event->loglevel = -1;
-  const int result = lttng_enable_event_with_exclusions(handle, event.get(), channel.c_str(),
-                                                        nullptr, 0, nullptr);
-  if (result < 0) return LttngStatus(result, absl::StrCat("Cannot enable events \"", pattern, "\""));
+  const int result =
+      lttng_enable_event_with_exclusions(handle, event.get(), channel.c_str(), nullptr, 0, nullptr);
+  if (result < 0)
+    return LttngStatus(result, absl::StrCat("Cannot enable events \"", pattern, "\""));
   return absl::OkStatus();
 }
 
@@ -206,8 +207,8 @@ absl::Status LttngLibrary::Destroy(const std::string& session, int wait_ms) {
   lttng_destruction_handle_destroy(handle);
   if (waited == LTTNG_DESTRUCTION_HANDLE_STATUS_COMPLETED) return absl::OkStatus();
   if (waited == LTTNG_DESTRUCTION_HANDLE_STATUS_TIMEOUT) {
-    return absl::DeadlineExceededError(absl::StrCat("Session \"", session,
-                                                    "\" was not flushed within ", wait_ms, " ms"));
+    return absl::DeadlineExceededError(
+        absl::StrCat("Session \"", session, "\" was not flushed within ", wait_ms, " ms"));
   }
   return absl::UnavailableError(
       absl::StrCat("The session daemon broke off while destroying session \"", session, "\""));

@@ -1,5 +1,5 @@
-// The child process that owns liblttng-ctl: reads calls from a socket, performs them, replies. Ends when
-// the other end closes (the agent died or replaced it). One thread.
+// The child process that owns liblttng-ctl: reads calls from a socket, performs them, replies. Ends
+// when the other end closes (the agent died or replaced it). One thread.
 #ifndef SYNCLINE_AGENT_SESSION_SESSION_CHILD_H_
 #define SYNCLINE_AGENT_SESSION_SESSION_CHILD_H_
 

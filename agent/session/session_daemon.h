@@ -1,5 +1,5 @@
-// A session daemon for the node: the one that runs is left alone; where there is none, one is started,
-// and ended again when the agent ends and nobody else uses it.
+// A session daemon for the node: the one that runs is left alone; where there is none, one is
+// started, and ended again when the agent ends and nobody else uses it.
 #ifndef SYNCLINE_AGENT_SESSION_SESSION_DAEMON_H_
 #define SYNCLINE_AGENT_SESSION_SESSION_DAEMON_H_
 
@@ -20,8 +20,8 @@ class SessionDaemon {
   SessionDaemon(LttngControl* control, ProcessRunner* runner,
                 std::map<std::string, std::string> environment, std::filesystem::path pid_file);
 
-  // Returns when a session daemon answers. FailedPrecondition: LTTng is not installed, or the daemon does
-  // not start; the message holds the daemon's own words.
+  // Returns when a session daemon answers. FailedPrecondition: LTTng is not installed, or the
+  // daemon does not start; the message holds the daemon's own words.
   absl::Status Ensure();
 
   // Ends a daemon that this agent started, unless it has sessions of others.

@@ -87,9 +87,9 @@ absl::StatusOr<SessionReply> SessionProcess::Exchange(const SessionCall& call, i
     ready = ::poll(&wait, 1, limit_ms);
   } while (ready < 0 && errno == EINTR);
   if (ready == 0) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("LTTng did not answer \"", call.method, "\" within ", limit_ms,
-                     " ms; the process that asked was replaced. Is lttng-sessiond stopped or overloaded?"));
+    return absl::DeadlineExceededError(absl::StrCat(
+        "LTTng did not answer \"", call.method, "\" within ", limit_ms,
+        " ms; the process that asked was replaced. Is lttng-sessiond stopped or overloaded?"));
   }
   packet.resize(kSessionPacketBytesMax);
   const ssize_t length = ::recv(socket_, packet.data(), packet.size(), 0);
@@ -119,8 +119,8 @@ absl::Status SessionProcess::Stop(const std::string& session) {
 }
 
 absl::StatusOr<std::vector<ChannelCounters>> SessionProcess::Counters(const std::string& session) {
-  SYNCLINE_ASSIGN_OR_RETURN(
-      SessionReply reply, Call({.method = "counters", .session = session}, limits_.counters_ms));
+  SYNCLINE_ASSIGN_OR_RETURN(SessionReply reply,
+                            Call({.method = "counters", .session = session}, limits_.counters_ms));
   return std::move(reply.counters);
 }
 

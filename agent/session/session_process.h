@@ -1,5 +1,5 @@
-// LttngControl in a child process that is killed and replaced when a call exceeds its limit: neither a
-// blocked session daemon nor a crash in the tracer's library can hold or end the agent.
+// LttngControl in a child process that is killed and replaced when a call exceeds its limit:
+// neither a blocked session daemon nor a crash in the tracer's library can hold or end the agent.
 // Thread-safe: calls queue behind one another.
 #ifndef SYNCLINE_AGENT_SESSION_SESSION_PROCESS_H_
 #define SYNCLINE_AGENT_SESSION_SESSION_PROCESS_H_
@@ -17,8 +17,9 @@
 
 namespace syncline::agent {
 
-// How long each call may take before its process is replaced, ms. Guessed, from measurements: starting
-// with one stopped program takes 5.3 s, with large buffers 2 s; everything else well below 1 s.
+// How long each call may take before its process is replaced, ms. Guessed, from measurements:
+// starting with one stopped program takes 5.3 s, with large buffers 2 s; everything else well below
+// 1 s.
 struct SessionLimits {
   int alive_ms = 5'000;
   int create_ms = 10'000;

@@ -17,7 +17,8 @@ std::string Dump(const Json& json) {
 
 absl::StatusOr<Json> ParseObject(std::string_view packet) {
   Json json = Json::parse(packet, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::InternalError("Malformed packet between agent and session child");
+  if (!json.is_object())
+    return absl::InternalError("Malformed packet between agent and session child");
   return json;
 }
 

@@ -1,6 +1,6 @@
-// What the agent and its session child say to each other: one JSON object per packet of a SOCK_SEQPACKET
-// socket pair, one reply per call, in order. Both ends are the same program, so there is no versioning.
-// Pure; thread-safe.
+// What the agent and its session child say to each other: one JSON object per packet of a
+// SOCK_SEQPACKET socket pair, one reply per call, in order. Both ends are the same program, so
+// there is no versioning. Pure; thread-safe.
 #ifndef SYNCLINE_AGENT_SESSION_SESSION_PROTOCOL_H_
 #define SYNCLINE_AGENT_SESSION_SESSION_PROTOCOL_H_
 

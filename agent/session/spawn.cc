@@ -74,8 +74,7 @@ absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
   SetAttributes(&attributes);
   SetFileActions(options, &actions);
   pid_t pid = -1;
-  const int error =
-      ::posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
+  const int error = ::posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return ErrnoStatus(error, absl::StrCat("Cannot start ", options.arguments[0]));
@@ -96,8 +95,8 @@ absl::StatusOr<int> WaitForExit(pid_t pid, int limit_ms) {
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (ready <= 0) {
-    return absl::DeadlineExceededError(absl::StrCat("Process ", pid, " was killed after ", limit_ms,
-                                                    " ms"));
+    return absl::DeadlineExceededError(
+        absl::StrCat("Process ", pid, " was killed after ", limit_ms, " ms"));
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

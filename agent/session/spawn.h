@@ -1,5 +1,6 @@
-// Starting other programs from a process with threads: posix_spawn only, nothing inherited but what is
-// named, and every wait with a limit. ProcessRunner is the seam for those who run a program to its end.
+// Starting other programs from a process with threads: posix_spawn only, nothing inherited but what
+// is named, and every wait with a limit. ProcessRunner is the seam for those who run a program to
+// its end.
 #ifndef SYNCLINE_AGENT_SESSION_SPAWN_H_
 #define SYNCLINE_AGENT_SESSION_SPAWN_H_
 
@@ -15,10 +16,10 @@
 namespace syncline::agent {
 
 struct SpawnOptions {
-  std::vector<std::string> arguments;               // [0]: the program, looked up in PATH
-  std::map<std::string, std::string> environment;   // added to our own, or replacing in it
-  int pass_as_3 = -1;                               // becomes descriptor 3 of the child
-  int pass_as_output = -1;                          // becomes its standard output and error
+  std::vector<std::string> arguments;              // [0]: the program, looked up in PATH
+  std::map<std::string, std::string> environment;  // added to our own, or replacing in it
+  int pass_as_3 = -1;                              // becomes descriptor 3 of the child
+  int pass_as_output = -1;                         // becomes its standard output and error
 };
 
 // The child runs in a session of its own, with no signal blocked.

@@ -1,7 +1,8 @@
 // One call to an agent, for the integration test: no part of the product.
 //   agent_call TARGET METHOD [JSON-REQUEST] [--tls DIR ROLE SERVERNAME]
 // METHOD: an RPC's name; prints the response as one line of JSON. Fetch writes below the current
-// directory and checks every CRC; ClockExchange makes ten exchanges. Exit code 0, or 100 + gRPC's code.
+// directory and checks every CRC; ClockExchange makes ten exchanges. Exit code 0, or 100 + gRPC's
+// code.
 #include <google/protobuf/util/json_util.h>
 #include <grpcpp/grpcpp.h>
 
@@ -61,8 +62,8 @@ int Fetch(v1::Agent::Stub* stub, const std::string& json) {
       const auto parent = std::filesystem::path(data.path()).parent_path();
       if (!parent.empty()) std::filesystem::create_directories(parent);
       // Resumed files are cut at the offset, so appending puts every byte where it belongs.
-      std::ofstream(data.path(), std::ios::binary |
-                                     (data.offset_bytes() == 0 ? std::ios::trunc : std::ios::app))
+      std::ofstream(data.path(),
+                    std::ios::binary | (data.offset_bytes() == 0 ? std::ios::trunc : std::ios::app))
           << data.data();
     }
     if (chunk.has_end()) ++files;

@@ -1,0 +1,330 @@
+"""A real agent with real LTTng and real ITT programs, over its Unix socket (see harness.py)."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import (
+    BUILD, OTHER_UID, Agent, CallError, as_user, children_named, count_events, main, wait_until,
+)
+
+
+class AgentTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="syncline-agent-")
+        self.root = self.scratch.name
+        os.chmod(self.root, 0o755)
+        self.agents = []
+        self.jobs = []
+        # A pid namespace's number may be used again: no test sees another's leftovers.
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], check=True)
+        os.chmod("/dev/shm", 0o1777)
+
+    def tearDown(self):
+        for job in self.jobs:
+            if job.poll() is None:
+                job.send_signal(signal.SIGCONT)
+                job.kill()
+            job.wait()
+        for agent in self.agents:
+            if agent.process.poll() is None:
+                agent.end()
+        for pid in children_named("lttng-sessiond"):
+            os.kill(pid, signal.SIGCONT)
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not children_named("lttng-sessiond"), what="session daemons gone")
+        subprocess.run(["umount", "-l", "/dev/shm"], check=True)
+        self.scratch.cleanup()
+
+    def agent(self, **options):
+        self.agents.append(Agent(self.root, **options))
+        return self.agents[-1]
+
+    def job(self, uid=0, seconds=30, environment=None):
+        """A program that makes ITT tasks all the time."""
+        variables = dict(
+            os.environ,
+            INTEL_LIBITTNOTIFY64=f"{BUILD}/lib/libsyncline_itt.so",
+            LTTNG_UST_REGISTER_TIMEOUT="0",
+            **(environment or {}),
+        )
+        truth = os.path.join(self.root, f"truth.{len(self.jobs)}")
+        with open(truth, "wb"):
+            os.chown(truth, uid, uid)
+        self.jobs.append(
+            subprocess.Popen(
+                as_user(uid)
+                + [f"{BUILD}/bin/syncline-itt-truth", "--tasks", "0", "--work-ns", "20000",
+                   "--duration-ms", str(seconds * 1000), "--truth", truth],
+                env=variables,
+            )
+        )
+        job = self.jobs[-1]
+        directory = f"/dev/shm/syncline-{uid}"
+        wait_until(
+            lambda: os.path.isdir(directory)
+            and any(f"-{job.pid}-" in name for name in os.listdir(directory)),
+            what="control block",
+        )
+        return job
+
+    def trace_of(self, agent, recording_id):
+        return os.path.join(agent.data, "recordings", recording_id, "trace")
+
+    def test_life_of_a_recording(self):
+        job = self.job()
+        agent = self.agent()
+        described = agent.call("Describe")
+        self.assertEqual([p["pid"] for p in described["processes"]], [job.pid])
+        self.assertFalse(described["session_daemon_running"])
+        prepared = agent.call("Prepare", recording_id="r1", holder="ann@laptop", lease_ms=60000)
+        self.assertGreater(int(prepared["canary_round_trip_ns"]), 0)
+        with self.assertRaises(CallError) as refused:
+            agent.call("Prepare", recording_id="r2", holder="bob@laptop")
+        self.assertIn("ann@laptop", refused.exception.message)
+        at_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) + 300_000_000
+        started = agent.call("Start", recording_id="r1", at_monotonic_raw_ns=at_ns)
+        late_ns = int(started["gate_begin_monotonic_raw_ns"]) - at_ns
+        self.assertTrue(0 <= late_ns < 50_000_000, late_ns)
+        time.sleep(0.5)
+        status = agent.call("Status", recording_id="r1", renew_lease_ms=60000)
+        self.assertGreater(int(status["events_count"]), 100)
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertTrue(stopped["complete"])
+        self.assertTrue(all(stream["closed"] for stream in stopped["streams"]))
+        (coverage,) = stopped["coverage"]
+        self.assertGreaterEqual(
+            int(coverage["on_monotonic_ns"]), int(started["gate_begin_monotonic_ns"])
+        )
+        self.assertGreater(int(coverage["off_monotonic_ns"]), int(coverage["on_monotonic_ns"]))
+        fetched = os.path.join(self.root, "fetched")
+        os.mkdir(fetched)
+        agent.call("Fetch", cwd=fetched, recording_id="r1")
+        events = count_events(os.path.join(fetched, "trace"))
+        self.assertEqual(events, int(coverage["events_count"]))
+        self.assertEqual(len(os.listdir(os.path.join(fetched, "processes"))), 2)
+        self.assertTrue(agent.call("Release", recording_id="r1")["existed"])
+        self.assertEqual(os.listdir(os.path.join(agent.data, "recordings")), [])
+        self.assertEqual(agent.end(), 0)
+        self.assertEqual(children_named("lttng-sessiond"), [])
+
+    def test_an_interrupted_fetch_goes_on(self):
+        self.job()
+        agent = self.agent()
+        agent.record("r1")
+        whole, resumed = os.path.join(self.root, "whole"), os.path.join(self.root, "resumed")
+        for directory in (whole, resumed):
+            os.mkdir(directory)
+            agent.call("Fetch", cwd=directory, recording_id="r1")
+        resume = []
+        for directory, _, names in os.walk(resumed):
+            for name in names:
+                path = os.path.join(directory, name)
+                os.truncate(path, os.path.getsize(path) // 3)
+                resume.append({"path": os.path.relpath(path, resumed),
+                               "offset_bytes": os.path.getsize(path)})
+        agent.call("Fetch", cwd=resumed, recording_id="r1", resume=resume)
+        different = subprocess.run(["diff", "-r", whole, resumed], check=False).returncode
+        self.assertEqual(different, 0)
+        for bad in ({"path": "../journal", "offset_bytes": 0},
+                    {"path": "node.json", "offset_bytes": 10**9}):
+            with self.assertRaises(CallError) as refused:
+                agent.call("Fetch", cwd=resumed, recording_id="r1", resume=[bad])
+            self.assertEqual(refused.exception.code, 3)
+
+    def test_an_agent_that_was_killed_adopts(self):
+        self.job()
+        agent = self.agent()
+        agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        agent.call("Start", recording_id="r1")
+        time.sleep(0.3)
+        agent.end(signal.SIGKILL)
+        time.sleep(0.2)
+        agent.start()
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertIn("adopted", stopped["stop_reason"])
+        self.assertTrue(stopped["complete"])
+        self.assertEqual(
+            count_events(self.trace_of(agent, "r1")), int(stopped["coverage"][0]["events_count"])
+        )
+        self.assertTrue(agent.record("r2")["complete"], "the next one works")
+
+    def test_sigterm_stops_and_keeps(self):
+        self.job()
+        agent = self.agent()
+        agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        agent.call("Start", recording_id="r1")
+        self.assertEqual(agent.end(), 0)
+        agent.start()
+        self.assertEqual(agent.call("Stop", recording_id="r1")["stop_reason"], "agent shutdown")
+
+    def test_a_session_daemon_killed_while_recording(self):
+        self.job()
+        agent = self.agent()
+        agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        agent.call("Start", recording_id="r1")
+        time.sleep(0.5)
+        for pid in children_named("lttng-sessiond") + children_named("lttng-consumerd"):
+            os.kill(pid, signal.SIGKILL)
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertFalse(stopped["complete"])
+        self.assertGreater(count_events(self.trace_of(agent, "r1")), 0, "still readable")
+        self.assertTrue(agent.record("r2", seconds=0.1)["complete"], "with a new session daemon")
+
+    def test_a_session_daemon_that_hangs(self):
+        agent = self.agent()
+        agent.record("r1", seconds=0.1)
+        daemons = children_named("lttng-sessiond")
+        for pid in daemons:
+            os.kill(pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        with self.assertRaises(CallError) as refused:
+            agent.call("Prepare", recording_id="r2", holder="ann@laptop")
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertIn("lttng-sessiond", refused.exception.message)
+        for pid in daemons:
+            os.kill(pid, signal.SIGCONT)
+        self.assertTrue(agent.record("r2", seconds=0.1)["complete"])
+
+    def test_a_stopped_program_is_named_and_delays_nobody(self):
+        stopped_job, _ = self.job(), self.job()
+        agent = self.agent()
+        stopped_job.send_signal(signal.SIGSTOP)
+        prepared = agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        self.assertEqual([c["pid"] for c in prepared["complaints"]], [stopped_job.pid])
+        begin = time.monotonic()
+        agent.call("Start", recording_id="r1")
+        self.assertLess(time.monotonic() - begin, 0.5)
+        time.sleep(0.3)
+        stopped = agent.call("Stop", recording_id="r1")
+        events = sorted(int(one["events_count"]) for one in stopped["coverage"])
+        self.assertEqual(events[0], 0)
+        self.assertGreater(events[1], 100)
+
+    def test_a_program_that_begins_during_the_recording(self):
+        agent = self.agent()
+        agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        agent.call("Start", recording_id="r1")
+        job = self.job()
+        time.sleep(0.5)
+        stopped = agent.call("Stop", recording_id="r1")
+        (coverage,) = stopped["coverage"]
+        self.assertEqual(coverage["own_pid"], job.pid)
+        self.assertEqual(count_events(self.trace_of(agent, "r1")), int(coverage["events_count"]))
+
+    def test_a_job_killed_while_recording_keeps_its_names(self):
+        job = self.job()
+        agent = self.agent()
+        agent.call("Prepare", recording_id="r1", holder="ann@laptop", buffer_scheme="PER_PROCESS")
+        agent.call("Start", recording_id="r1")
+        time.sleep(0.3)
+        job.kill()
+        job.wait()
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertGreater(int(stopped["coverage"][0]["events_count"]), 0)
+        processes = os.path.join(agent.data, "recordings", "r1", "processes")
+        self.assertEqual(len(os.listdir(processes)), 2)
+        agent.record("r2", seconds=0.1)
+        blocks = [name for name in os.listdir("/dev/shm/syncline-0") if name.endswith(".block")]
+        self.assertEqual(blocks, [], "what a dead program left was cleared away")
+
+    def test_shared_memory_that_is_too_small(self):
+        subprocess.run(["mount", "-o", "remount,size=256k", "/dev/shm"], check=True)
+        agent = self.agent()
+        with self.assertRaises(CallError) as refused:
+            agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        self.assertIn("/dev/shm", refused.exception.message)
+        subprocess.run(["mount", "-o", "remount,size=64m", "/dev/shm"], check=True)
+        self.assertTrue(agent.record("r1", seconds=0.1)["complete"])
+
+    def test_shared_memory_that_fills_up_unseen(self):
+        """Sizes say that it fits; LTTng says that it records; only the canary knows better."""
+        agent = self.agent()
+        agent.record("warm", seconds=0.1)
+        used = os.statvfs("/dev/shm").f_files - os.statvfs("/dev/shm").f_ffree
+        subprocess.run(["mount", "-o", f"remount,nr_inodes={used + 1}", "/dev/shm"], check=True)
+        with self.assertRaises(CallError) as refused:
+            agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        self.assertEqual(refused.exception.code, 9)
+        self.assertIn("/dev/shm is full", refused.exception.message)
+
+    def test_another_user_is_traced_by_root(self):
+        self.job(uid=OTHER_UID)
+        agent = self.agent()
+        stopped = agent.record("r1")
+        (coverage,) = stopped["coverage"]
+        self.assertGreater(int(coverage["events_count"]), 100)
+        self.assertIn(f"ust/uid/{OTHER_UID}", " ".join(s["path"] for s in stopped["streams"]))
+
+    def test_an_ordinary_user(self):
+        home = f"/dev/shm/syncline-{OTHER_UID}/lttng"
+        os.mkdir(os.path.join(self.root, "own"))
+        os.chown(os.path.join(self.root, "own"), OTHER_UID, OTHER_UID)
+        environment = {k: v for k, v in os.environ.items() if k not in ("HOME", "LTTNG_HOME")}
+        agent = self.agent(uid=OTHER_UID, name="own/data", environment=environment)
+        self.job(uid=OTHER_UID, environment={"LTTNG_HOME": home})
+        wait_until(lambda: len(agent.call("Describe")["processes"]) == 1)
+        stopped = agent.record("r1")
+        self.assertEqual(
+            count_events(self.trace_of(agent, "r1")), int(stopped["coverage"][0]["events_count"])
+        )
+        self.assertGreater(int(stopped["coverage"][0]["events_count"]), 100)
+
+    def test_an_existing_session_daemon_is_left_alone(self):
+        subprocess.run(["lttng-sessiond", "--background", "--no-kernel"], check=True,
+                       stderr=subprocess.DEVNULL)
+        before = children_named("lttng-sessiond")
+        subprocess.run(["lttng", "create", "mine", "-o", f"{self.root}/mine"], check=True,
+                       stdout=subprocess.DEVNULL)
+        agent = self.agent()
+        agent.record("r1", seconds=0.1)
+        agent.end()
+        self.assertEqual(children_named("lttng-sessiond"), before)
+        listed = subprocess.run(
+            ["lttng", "list"], capture_output=True, text=True, check=True
+        ).stdout
+        self.assertIn("mine", listed)
+        self.assertIsNone(re.search(r"syncline-[0-9a-f]{8}-", listed), listed)
+
+    def test_two_agents_do_not_share_processes(self):
+        first, second = self.agent(name="first"), self.agent(name="second")
+        first.call("Prepare", recording_id="r1", holder="ann@laptop")
+        with self.assertRaises(CallError) as refused:
+            second.call("Prepare", recording_id="r1", holder="bob@laptop")
+        self.assertIn("ann@laptop", refused.exception.message)
+        first.call("Release", recording_id="r1", even_if_not_fetched=True)
+        self.assertTrue(second.record("r1", seconds=0.1)["complete"])
+
+    def test_fifty_recordings_leak_nothing(self):
+        self.job(seconds=200)
+        agent = self.agent()
+
+        def held():
+            proc = f"/proc/{agent.process.pid}"
+            return {
+                "descriptors": len(os.listdir(f"{proc}/fd")),
+                "threads": len(os.listdir(f"{proc}/task")),
+                "shared memory": len(os.listdir("/dev/shm")),
+                "sessions": subprocess.run(["lttng", "list"], capture_output=True, text=True,
+                                           check=True).stdout.count(") syncline-"),
+            }
+
+        for number in range(50):
+            stopped = agent.record(f"r{number}", seconds=0.02)
+            self.assertTrue(stopped["complete"], number)
+            agent.call("Release", recording_id=f"r{number}", even_if_not_fetched=True)
+            if number == 4:
+                before = held()
+        after = held()
+        self.assertEqual(after["sessions"], 0)
+        for what in ("descriptors", "shared memory"):
+            self.assertLessEqual(after[what], before[what] + 2, (before, after))
+        self.assertLessEqual(after["threads"], before["threads"] + 4, (before, after))
+
+
+if __name__ == "__main__":
+    main()
