@@ -121,8 +121,7 @@ TEST_F(ReportTest, AWrongWallClockIsMeasuredAndItsDamageCounted) {
 TEST_F(ReportTest, NothingIsDecidedWithoutBounds) {
   model_ = clocksync::ClockModel::Identity({"master-0", "worker-0"});
   for (uint32_t i = 0; i < 2; ++i) {
-    placements_[i] =
-        timeline::ShiftPlacement({i}, -kJobZeroNs - (i == 0 ? 0 : kJobOffsetNs));
+    placements_[i] = timeline::ShiftPlacement({i}, -kJobZeroNs - (i == 0 ? 0 : kJobOffsetNs));
     scenario_.nodes[i].placement = placements_[i].get();
     facts_[i].placement = placements_[i].get();
   }
@@ -169,7 +168,8 @@ TEST_F(ReportTest, TextIsAlignedAndFitsTheTerminal) {
       }
       EXPECT_FALSE(line.ends_with(' ')) << line;
     }
-    EXPECT_THAT(text, AllOf(HasSubstr("train_step"), HasSubstr("master-0"), Not(HasSubstr("\x1b"))));
+    EXPECT_THAT(text,
+                AllOf(HasSubstr("train_step"), HasSubstr("master-0"), Not(HasSubstr("\x1b"))));
   }
   EXPECT_THAT(TextReport(report, {.color = true}), HasSubstr("\x1b[1m"));
   if (std::getenv("SYNCLINE_SHOW") != nullptr) printf("%s", TextReport(report, {}).c_str());

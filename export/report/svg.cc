@@ -20,7 +20,7 @@ constexpr double kWidth = 1200;
 constexpr double kLeft = 232;  // where time begins; labels lie left of it
 constexpr double kRight = 24;
 constexpr double kTop = 100;
-constexpr double kRow = 20;    // one level of nesting
+constexpr double kRow = 20;  // one level of nesting
 constexpr double kLaneGap = 10;
 constexpr double kNodeHead = 30;
 constexpr double kGlyph = 6.3;  // mean width of a character at 11 px: a guess, on the wide side
@@ -52,11 +52,21 @@ std::string Escape(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out.push_back(static_cast<unsigned char>(c) < 0x20 ? ' ' : c); break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out.push_back(static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
+        break;
     }
   }
   return out;
@@ -107,13 +117,13 @@ double Painter::X(TimelineTime time) const {
 }
 
 void Painter::Text(double x, double y, const char* style, std::string_view text, const char* more) {
-  absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"%s>%s</text>\n", x, y, style,
-                        more, Escape(text));
+  absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"%s>%s</text>\n", x, y,
+                        style, more, Escape(text));
 }
 
 void Painter::Rect(double x, double y, double width, double height, std::string_view attributes) {
-  absl::StrAppendFormat(&body_, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" %s/>\n", x,
-                        y, width, height, AbslView(attributes));
+  absl::StrAppendFormat(&body_, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" %s/>\n",
+                        x, y, width, height, AbslView(attributes));
 }
 
 void Painter::ChooseLanes() {
@@ -192,7 +202,8 @@ void Painter::PaintBoxes(const Lane& lane, double top) {
     size_t end = i + 1;
     const bool narrow = x1 - x0 < kMergeBelow;
     while (narrow && end < boxes.size() && boxes[end]->depth == boxes[i]->depth &&
-           X(boxes[end]->begin) - x1 < kMergeBelow && X(boxes[end]->end) - X(boxes[end]->begin) < kMergeBelow) {
+           X(boxes[end]->begin) - x1 < kMergeBelow &&
+           X(boxes[end]->end) - X(boxes[end]->begin) < kMergeBelow) {
       x1 = std::max(x1, X(boxes[end]->end));
       ++end;
     }
@@ -228,10 +239,11 @@ void Painter::PaintBoundaries(uint32_t node, double top, double bottom) {
                             "fill=\"#d6336c\" opacity=\"0.22\"/>\n",
                             (x0 + x1 - width) / 2, top, width, bottom - top);
     }
-    absl::StrAppendFormat(&overlay_,
-                          "<line x1=\"%.2f\" x2=\"%.2f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#d6336c\" "
-                          "stroke-width=\"1\"%s/>\n",
-                          x, x, top, bottom, own ? "" : " stroke-dasharray=\"3 3\"");
+    absl::StrAppendFormat(
+        &overlay_,
+        "<line x1=\"%.2f\" x2=\"%.2f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#d6336c\" "
+        "stroke-width=\"1\"%s/>\n",
+        x, x, top, bottom, own ? "" : " stroke-dasharray=\"3 3\"");
   }
 }
 
@@ -276,9 +288,9 @@ void Painter::PaintAxis(double bottom) {
     const TimelineTime time{at + options_.zero.ns};
     if (time < options_.range.begin) continue;
     const double x = X(time);
-    absl::StrAppendFormat(&grid,
-                          "<line x1=\"%.2f\" x2=\"%.2f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#e3e8ee\"/>\n",
-                          x, x, kTop - 12, bottom);
+    absl::StrAppendFormat(
+        &grid, "<line x1=\"%.2f\" x2=\"%.2f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#e3e8ee\"/>\n", x, x,
+        kTop - 12, bottom);
     Text(x, kTop - 18, "axis", absl::StrFormat("%g ms", static_cast<double>(at) / 1e6),
          " text-anchor=\"middle\"");
   }
@@ -294,13 +306,14 @@ void Painter::PaintLegend(double top) {
       x = 24;
       y += 20;
     }
-    absl::StrAppend(&body_, "<g transform=\"translate(", absl::StrFormat("%.1f %.1f", x, y - 10), ")\">",
-                    swatch, "</g>\n");
+    absl::StrAppend(&body_, "<g transform=\"translate(", absl::StrFormat("%.1f %.1f", x, y - 10),
+                    ")\">", swatch, "</g>\n");
     Text(x + 18, y, "legend", text);
     x += width + 14;
   };
   const auto square = [](const char* color, const char* more = "") {
-    return absl::StrCat("<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"", color, "\"", more, "/>");
+    return absl::StrCat("<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"", color, "\"", more,
+                        "/>");
   };
   for (const std::string& name : legend_) entry(Fit(name, 36), square(colors_.at(name)));
   if (!options_.boundaries.empty()) {
@@ -345,7 +358,8 @@ std::string Painter::Paint() {
       "<defs><pattern id=\"hole\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
       "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f1f1f1\"/>"
       "<rect width=\"2\" height=\"6\" fill=\"#c9ccd1\"/></pattern></defs>\n";
-  absl::StrAppendFormat(&out, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", kWidth, y_);
+  absl::StrAppendFormat(&out, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", kWidth,
+                        y_);
   std::swap(body_, out);
   Text(24, 34, "title", options_.title);
   Text(24, 54, "subtitle", options_.subtitle);

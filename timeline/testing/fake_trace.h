@@ -49,6 +49,7 @@ class FakeTrace final : public TraceReader {
   explicit FakeTrace(size_t batch_size = 2) : batch_size_(batch_size) {}
 
   FakeStream* AddStream(std::string name);
+  const std::deque<FakeStream>& fake_streams() const { return streams_; }
   std::map<std::string, std::string>* mutable_environment() { return &environment_; }
   void set_wall_clock_offset_ns(int64_t offset_ns) { wall_clock_offset_ns_ = offset_ns; }
 
