@@ -51,6 +51,8 @@ struct Context {
   std::string host_list;
   std::string tls_directory;
 
+  // What follows "--" after `run`: a program and its arguments.
+  std::vector<std::string> program;
   // The chosen command replaces this process by another program: no threads, signals as they were.
   bool becomes_program = false;
   // What the chosen command does.

@@ -47,7 +47,7 @@ void RegisterRun(CLI::App* app, Context* context) {
       app->add_subcommand("run", "Start a program so that it can be traced later");
   const auto arguments = std::make_shared<LaunchArguments>();
   AddIdentity(run, arguments);
-  // Everything from the first word that is no option of ours belongs to the program.
+  // Also without "--": from the first word that is no option of ours, all belongs to the program.
   run->prefix_command();
   run->fallthrough(false);
   run->footer(
@@ -60,10 +60,7 @@ void RegisterRun(CLI::App* app, Context* context) {
       "  syncline run --job nightly -- torchrun --nproc-per-node 4 train.py");
   run->callback([=] {
     context->becomes_program = true;
-    arguments->options.command = run->remaining();
-    if (!arguments->options.command.empty() && arguments->options.command.front() == "--") {
-      arguments->options.command.erase(arguments->options.command.begin());
-    }
+    arguments->options.command = context->program.empty() ? run->remaining() : context->program;
     context->action = [=] { return Run(*context, *arguments); };
   });
 }

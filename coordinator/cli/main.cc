@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -105,6 +106,21 @@ void AddGlobalOptions(CLI::App* app, Context* context) {
       "  syncline record --for 10s --hosts hosts.txt --tls-dir tls");
 }
 
+// Takes the words after "--" away when the command is `run`: they are a program with options of its
+// own, which CLI11 would look at.
+std::vector<std::string> TakeProgram(const CLI::App& app, std::vector<std::string>* words) {
+  const auto dashes = std::find(words->begin(), words->end(), "--");
+  const auto command = std::find_if(words->begin(), dashes, [&](const std::string& word) {
+    const auto commands =
+        app.get_subcommands([&](const CLI::App* one) { return one->check_name(word); });
+    return !commands.empty();
+  });
+  if (dashes == words->end() || command == dashes || *command != "run") return {};
+  std::vector<std::string> program(dashes + 1, words->end());
+  words->erase(dashes, words->end());
+  return program;
+}
+
 int Main(int argc, char** argv) {
   // Leaked: the signal thread lives as long as the process.
   auto* const interrupts = new record::Interrupts;
@@ -147,8 +163,11 @@ int Main(int argc, char** argv) {
   RegisterEvents(&app, &context);
   RegisterReport(&app, &context);
   RegisterCompletion(&app, &context);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  context.program = TakeProgram(app, &words);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
-    app.parse(argc, argv);
+    app.parse(words);
   } catch (const CLI::ParseError& error) {
     // --help and --version end here too, with 0.
     return app.exit(error) == 0 ? kDone : kWrongUsage;
