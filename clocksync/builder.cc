@@ -1,6 +1,7 @@
 #include "clocksync/builder.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@ using Int128 = __int128;
 
 constexpr int64_t kBillion = 1'000'000'000;
 constexpr size_t kSamplesFew = 3;
+constexpr int64_t kStampMax = int64_t{1} << 59;  // 18 years of uptime: more is not a RAW clock
 
 struct EdgeFit {
   Constraints constraints;
@@ -54,7 +56,9 @@ EdgeFit CollectEdge(const Edge& edge) {
     const bool out = s.t1_local_ns != 0 && s.t2_remote_ns != 0;
     const bool back = s.t3_remote_ns != 0 && s.t4_local_ns != 0;
     const bool whole = out && back;
-    if (!out && !back) {
+    const bool sane = std::abs(s.t1_local_ns) < kStampMax && std::abs(s.t2_remote_ns) < kStampMax &&
+                      std::abs(s.t3_remote_ns) < kStampMax && std::abs(s.t4_local_ns) < kStampMax;
+    if ((!out && !back) || !sane) {
       ++fit.unusable;
       continue;
     }
@@ -192,7 +196,8 @@ class Builder {
     for (const CausalPair& pair : input_.causal) {
       const uint32_t a = pair.before.clock.node, b = pair.after.clock.node;
       const Bounds before = RawOf(pair.before), after = RawOf(pair.after);
-      if (a == b || before.lo == kUnknownLo || after.hi == kUnknownHi) continue;
+      if (a == b || before.lo <= -kStampMax || after.hi >= kStampMax) continue;
+      if (before.lo >= kStampMax || after.hi <= -kStampMax) continue;
       if (const auto reverse = edge_of.find(key(b, a)); reverse != edge_of.end()) {
         (*fits)[reverse->second].constraints.lower.push_back({after.hi, before.lo});
         continue;
@@ -259,6 +264,11 @@ class Builder {
       add(ClockEvent::Kind::kInfeasible, begin, end,
           absl::StrCat(fit.corridor.contradicting,
                        " stamps that contradict all others around them were left out"));
+    }
+    if (fit.corridor.gave_up) {
+      add(ClockEvent::Kind::kInfeasible, begin, end,
+          "these samples contradict each other all over; only the longest stretch that fits is "
+          "used");
     }
     for (const Break& gap : fit.corridor.breaks) {
       add(ClockEvent::Kind::kInfeasible, gap.begin_ns, gap.end_ns,

@@ -14,6 +14,7 @@ using Points = std::vector<Constraint>;  // x: distance or instant; y: theta, le
 constexpr int64_t kBillion = 1'000'000'000;
 constexpr int64_t kKnotNsMin = 20'000'000;
 constexpr int64_t kKnotNsMax = 1'000'000'000;
+constexpr size_t kBreaksMax = 200;      // of one edge; beyond, the fit gives up
 constexpr int64_t kKnotsMax = 100'000;  // 28 hours at one a second, then they stand wider
 constexpr int kPointsBeyondWindow = 4;  // so that sparse samples still make an interval
 constexpr size_t kSpikePointsMax = 4;   // a run this short between two that agree is a false stamp
@@ -101,7 +102,7 @@ int64_t Bend(int64_t d, int64_t wander_ppb_per_s) {
   if (wander_ppb_per_s == 0) return 0;
   const double distance = static_cast<double>(d);
   const double bend = distance * distance * static_cast<double>(wander_ppb_per_s) * 0.5e-18;
-  return bend < 1e18 ? static_cast<int64_t>(bend) + 1 : kUnknownHi / 4;
+  return bend < 1e18 ? static_cast<int64_t>(bend) + 1 : int64_t{1'000'000'000'000'000'000};
 }
 
 struct Point {
@@ -143,9 +144,11 @@ class Fitter {
     std::stable_sort(points_.begin(), points_.end(),
                      [](const Point& a, const Point& b) { return a.x < b.x; });
     const int64_t span = points_.back().x - points_.front().x;
+    // Few points do not need many knots, however far apart they are.
+    const auto knots_max = std::min(kKnotsMax, 64 + 16 * static_cast<int64_t>(points_.size()));
     knot_ns_ = options.knot_ns > 0
                    ? options.knot_ns
-                   : std::max(std::clamp(span / 64, kKnotNsMin, kKnotNsMax), span / kKnotsMax);
+                   : std::max(std::clamp(span / 64, kKnotNsMin, kKnotNsMax), span / knots_max);
     // A line between two knots is off by at most w D^2 / 8; 1 for the rounding of the knots.
     slack_ = CeilSlack();
     has_upper_ = !constraints.upper.empty();
@@ -156,6 +159,10 @@ class Fitter {
     Epochs result;
     size_t first = 0;
     while (first < points_.size()) {
+      if (result.epochs.size() + result.contradicting >= kBreaksMax) {
+        result.gave_up = true;
+        break;
+      }
       Epoch epoch;
       const std::optional<int64_t> infeasible = FitKnots(first, points_.size(), &epoch);
       if (!infeasible) {
@@ -435,8 +442,9 @@ Epochs FitEpochs(const Constraints& constraints, const CorridorOptions& options)
 Corridor JoinEpochs(Epochs epochs, const std::vector<GapRule>& gaps, int64_t rate_ppb_outside) {
   Corridor corridor;
   corridor.contradicting = epochs.contradicting;
+  corridor.gave_up = epochs.gave_up;
   std::vector<BoundedMap::Knot> knots, best;
-  bool cut = false;
+  bool cut = corridor.gave_up;
   for (size_t i = 0; i < epochs.epochs.size(); ++i) {
     const Epoch& epoch = epochs.epochs[i];
     if (!knots.empty()) {
@@ -446,7 +454,7 @@ Corridor JoinEpochs(Epochs epochs, const std::vector<GapRule>& gaps, int64_t rat
       if (!rule.steps && torn) rule.steps = true;
       Break gap{a.x, b.x, (b.est - b.x) - (a.est - a.x), b.hi < a.lo};
       corridor.breaks.push_back(gap);
-      if (gap.backwards) {
+      if (gap.backwards || corridor.gave_up) {
         cut = true;
         if (knots.size() > best.size()) best = std::move(knots);
         knots.clear();

@@ -68,6 +68,8 @@ using Epoch = std::vector<BoundedMap::Knot>;
 struct Epochs {
   std::vector<Epoch> epochs;   // in the order of x; empty without constraints
   uint64_t contradicting = 0;  // constraints left out: they contradict all others around them
+  bool gave_up =
+      false;  // so many breaks that the assumptions plainly do not hold: not all is fitted
 };
 
 Epochs FitEpochs(const Constraints& constraints, const CorridorOptions& options);
@@ -83,6 +85,7 @@ struct Corridor {
   BoundedMap map;  // x -> y; empty without constraints
   std::vector<Break> breaks;
   uint64_t contradicting = 0;
+  bool gave_up = false;
 };
 
 // One map of all epochs. `gaps` has one rule per gap, or one for all. For clocks that never go

@@ -153,7 +153,7 @@ std::vector<RootBounds> ClockGraph::BoundsTo(uint32_t root, const Grid& grid,
           best = Candidate(way, grid, bounds[via]);
           improved[vertex] = true;
         } else if (Promises(way, grid, bounds[via], best)) {
-          improved[vertex] = improved[vertex] | Tighten(Candidate(way, grid, bounds[via]), &best);
+          if (Tighten(Candidate(way, grid, bounds[via]), &best)) improved[vertex] = true;
         }
       }
     }

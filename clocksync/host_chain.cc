@@ -16,6 +16,9 @@ constexpr int64_t kBillion = 1'000'000'000;
 constexpr int64_t kUndeclaredSlewPpb = 500'000;
 // With constant adjtimex the rate is constant but for the decaying correction of a kernel PLL.
 constexpr int64_t kHostWanderPpbPerS = 20;
+// Far beyond any uptime and any date; the arithmetic of corridor.cc has room for these.
+constexpr int64_t kRawMax = int64_t{1} << 59;
+constexpr int64_t kReadingMax = int64_t{1} << 61;
 constexpr int64_t kHostWindowNs = kBillion;
 // A run this long shows its own rate better than the kernel's limits tell it.
 constexpr int64_t kRunForRateNs = kBillion / 4;
@@ -153,10 +156,16 @@ void ReportTears(const ClockRuns& runs, const std::string& node, ClockEvent::Kin
   }
 }
 
+bool Sane(int64_t reading, int64_t max) { return reading > -max && reading < max; }
+
 std::vector<ClockTuple> Usable(const HostClocks& host) {
   std::vector<ClockTuple> tuples;
   for (const ClockTuple& tuple : host.tuples) {
     if (tuple.raw_after_ns < tuple.raw_before_ns) continue;
+    const bool sane = Sane(tuple.raw_before_ns, kRawMax) && Sane(tuple.raw_after_ns, kRawMax) &&
+                      Sane(tuple.monotonic_ns, kReadingMax) &&
+                      Sane(tuple.boottime_ns, kReadingMax) && Sane(tuple.realtime_ns, kReadingMax);
+    if (!sane) continue;
     if (!tuples.empty() && tuple.raw_before_ns <= tuples.back().raw_after_ns) continue;
     tuples.push_back(tuple);
   }

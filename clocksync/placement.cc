@@ -164,8 +164,13 @@ class Placer {
     const std::vector<Stretch> stretches = SampledStretches(placed);
     if (stretches.empty()) return;
     int64_t sampled = 0;
+    int64_t instants_max = 64;
+    for (const GraphEdge& edge : graph_.edges()) {
+      const auto knots = static_cast<int64_t>(edge.map.knots().size());
+      instants_max = std::clamp(4 * knots, instants_max, kInstantsMax);
+    }
     for (const Stretch& s : stretches) sampled = SaturatingAdd(sampled, s.end - s.begin);
-    knot_ns_ = std::max(std::clamp(sampled / 64, kKnotNsMin, kKnotNsMax), sampled / kInstantsMax);
+    knot_ns_ = std::max(std::clamp(sampled / 64, kKnotNsMin, kKnotNsMax), sampled / instants_max);
     std::vector<Instant> merged;
     for (const Stretch& s : stretches) {
       for (int64_t t = s.begin; t < s.end; t += knot_ns_) merged.push_back({t});
