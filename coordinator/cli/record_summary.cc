@@ -26,12 +26,14 @@ std::string InstantText(const TimelineEstimate& instant, int64_t base_ns) {
 std::string SkewText(const std::vector<TimelineEstimate>& instants) {
   std::optional<TimelineEstimate> first;
   std::optional<TimelineEstimate> last;
+  size_t known = 0;
   for (const TimelineEstimate& instant : instants) {
     if (!instant.bounded()) continue;
+    ++known;
     if (!first || instant.est.ns < first->est.ns) first = instant;
     if (!last || instant.est.ns > last->est.ns) last = instant;
   }
-  if (!first || instants.size() < 2) return "";
+  if (known < 2) return "";
   return absl::StrCat(FormatDuration(last->est.ns - first->est.ns), " ± ",
                       FormatDuration(first->bound_ns() + last->bound_ns()));
 }
@@ -66,7 +68,9 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
   Table table({"NODE", "STATE", "STARTED", "STOPPED", "PROCESSES", "EVENTS", "SIZE"});
   std::vector<TimelineEstimate> starts;
   std::vector<TimelineEstimate> stops;
-  bool complete = true;
+  // A window that ended before its time is a missing time range, whatever the nodes have.
+  const std::string& reason = recording.window.stop_reason;
+  bool complete = reason == "requested" || reason == "interrupted";
   bool any = false;
   for (uint32_t i = 0; i < recording.nodes.size(); ++i) {
     const NodeRecord& node = recording.nodes[i];
@@ -90,9 +94,10 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
         << "\n\n";
     table.Print(out);
     const std::string start_skew = SkewText(starts);
-    if (!start_skew.empty()) {
-      out << "\nskew between nodes: start " << start_skew << ", stop " << SkewText(stops) << '\n';
-    }
+    const std::string stop_skew = SkewText(stops);
+    if (!start_skew.empty()) out << "\nskew between nodes: start " << start_skew;
+    if (!stop_skew.empty()) out << ", stop " << stop_skew;
+    if (!start_skew.empty()) out << '\n';
   }
   for (const NodeRecord& node : recording.nodes) {
     if (node.state == NodeState::kComplete) continue;
@@ -106,6 +111,12 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
                   : "");
   }
   for (const clocksync::ClockEvent& event : recorded.clocks.events) {
+    const bool absent =
+        std::any_of(recording.nodes.begin(), recording.nodes.end(), [&](const NodeRecord& node) {
+          return node.name == event.node && node.state != NodeState::kComplete &&
+                 !node.fetched.complete;
+        });
+    if (absent) continue;  // that it has no clock either goes without saying
     PrintNote(context, "note", event.node, absl::StrCat("clock: ", event.text), "");
   }
   out << directory.string() << '\n';

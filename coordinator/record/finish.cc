@@ -79,6 +79,19 @@ void ReleaseAll(const FinishInput& input) {
   });
 }
 
+// The coordinator was killed before it could say when the window ended: it ends where the reference
+// stopped.
+void SetLostWindow(recording::Recording* recording) {
+  recording->window.stop_reason = "coordinator lost";
+  recording->window.end_timeline_ns = recording->window.requested_ns;
+  for (const recording::NodeRecord& node : recording->nodes) {
+    if (node.name != recording->reference.node || node.stop.gate_end_monotonic_raw_ns == 0)
+      continue;
+    recording->window.end_timeline_ns =
+        node.stop.gate_end_monotonic_raw_ns - recording->reference.zero_monotonic_raw_ns;
+  }
+}
+
 }  // namespace
 
 void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeout,
@@ -145,11 +158,7 @@ absl::StatusOr<Recorded> Resume(const std::filesystem::path& directory,
     request.set_reason("fetched");
     StopNode(request, kResumeStopTimeout, interrupt, clock, &reporter, &nodes[i]);
   });
-  if (recording.window.stop_reason.empty()) {
-    // The coordinator was killed before it could say when the window ended.
-    recording.window.stop_reason = "coordinator lost";
-    recording.window.end_timeline_ns = recording.window.requested_ns;
-  }
+  if (recording.window.stop_reason.empty()) SetLostWindow(&recording);
   return Finish({.recording_id = recording.recording_id,
                  .layout = recording::Layout(directory),
                  .recording = &recording,
