@@ -25,6 +25,10 @@ using control_block::BlockId;
 using control_block::LiveBlock;
 
 constexpr std::chrono::milliseconds kWatchPeriod(20);
+// A program that has just begun may hand events to LTTng before the session daemon has started the
+// session in it (usually within 20 ms): they would be lost unseen. Its coverage begins a little
+// later.
+constexpr int64_t kNewcomerDelayNs = 100'000'000;
 // A process notices the closed gate at its next call; one that makes none keeps nobody waiting.
 constexpr int64_t kAnswerLimitNs = 100'000'000;
 constexpr int64_t kAnswerPollNs = 2'000'000;
@@ -176,7 +180,8 @@ void BlockGate::Unlock() {
   locks_.clear();
 }
 
-void BlockGate::TakeNewBlocks(uint32_t generation) {
+std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks() {
+  std::vector<MemberKey> taken;
   for (const uint32_t uid : Users()) {
     const std::filesystem::path directory = DirectoryOf(uid);
     const auto ids = control_block::ListBlocks(directory, uid);
@@ -186,9 +191,20 @@ void BlockGate::TakeNewBlocks(uint32_t generation) {
       if (members_.count(key) != 0) continue;
       auto block = LiveBlock::Open(directory, id, uid);
       if (!block.ok()) continue;  // half made: next time
-      if (generation != 0 && !block->SetGeneration(generation).ok()) continue;
       members_.emplace(key, *std::move(block));
+      taken.push_back(key);
     }
+  }
+  return taken;
+}
+
+void BlockGate::OpenNewcomers(uint32_t generation) {
+  const int64_t now_ns = clock_->MonotonicNs();
+  for (auto it = newcomers_.begin(); it != newcomers_.end();) {
+    const auto member = members_.find(it->first);
+    const bool due = now_ns >= it->second;
+    if (due && member != members_.end()) member->second.SetGeneration(generation).IgnoreError();
+    it = due ? newcomers_.erase(it) : std::next(it);
   }
 }
 
@@ -239,7 +255,7 @@ uint32_t BlockGate::Arm() {
   const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
   const std::lock_guard lock(mutex_);
   members_.clear();
-  TakeNewBlocks(0);
+  TakeNewBlocks();
   RemoveDead(processes);
   uint32_t highest = 0;
   for (auto& [key, live] : members_) {
@@ -296,6 +312,7 @@ GateMove BlockGate::Close() {
   GateMove move;
   {
     const std::lock_guard lock(mutex_);
+    newcomers_.clear();
     move = Write(0);
   }
   WaitForAnswers();
@@ -305,7 +322,7 @@ GateMove BlockGate::Close() {
 void BlockGate::CloseLeftover(uint32_t generation) {
   const std::lock_guard lock(mutex_);
   members_.clear();
-  TakeNewBlocks(0);
+  TakeNewBlocks();
   generation_ = generation;
   for (auto it = members_.begin(); it != members_.end();) {
     const auto block = it->second.Read();
@@ -319,7 +336,10 @@ void BlockGate::CloseLeftover(uint32_t generation) {
 void BlockGate::WatchLoop(const std::stop_token& stop, uint32_t generation) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    TakeNewBlocks(generation);
+    for (const MemberKey& key : TakeNewBlocks()) {
+      newcomers_[key] = clock_->MonotonicNs() + kNewcomerDelayNs;
+    }
+    OpenNewcomers(generation);
     wake_.wait_for(lock, stop, kWatchPeriod, [] { return false; });
   }
 }

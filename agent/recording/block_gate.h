@@ -1,7 +1,7 @@
 // The gate on real control blocks (control_block/live_block.h).
 //
 // While open, a thread looks for new blocks every 20 ms, so that a program launched during the
-// recording is recorded from its beginning. Blocks of processes that die stay open: what they
+// recording is recorded too. Blocks of processes that die stay open: what they
 // counted and named is kept. An agent serves its own user only, unless it is root: then every user
 // who has a runtime directory. Thread-safe.
 #ifndef SYNCLINE_AGENT_RECORDING_BLOCK_GATE_H_
@@ -55,8 +55,10 @@ class BlockGate : public Gate {
   using MemberKey = std::pair<uint32_t, control_block::BlockId>;  // uid first
 
   std::filesystem::path DirectoryOf(uint32_t uid) const;
-  // Opens the blocks that are not members yet; writes `generation` into them unless it is 0.
-  void TakeNewBlocks(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Opens the blocks that are not members yet; their keys.
+  std::vector<MemberKey> TakeNewBlocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Switches newcomers on when their time has come.
+  void OpenNewcomers(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Drops members and files of processes that have ended.
   void RemoveDead(const std::vector<ProcessEntry>& processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   GateMove Write(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -71,6 +73,7 @@ class BlockGate : public Gate {
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::map<MemberKey, control_block::LiveBlock> members_ ABSL_GUARDED_BY(mutex_);
+  std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // when to switch on, MONOTONIC
   std::vector<int> locks_ ABSL_GUARDED_BY(mutex_);
   uint32_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the recording in hand, also after Close
   uint64_t own_pid_namespace_ = 0;

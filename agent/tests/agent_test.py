@@ -167,7 +167,7 @@ class AgentTest(unittest.TestCase):
         agent = self.agent()
         agent.call("Prepare", recording_id="r1", holder="ann@laptop")
         agent.call("Start", recording_id="r1")
-        time.sleep(0.5)
+        time.sleep(2.5)  # the tracer writes out what it has every second
         for pid in children_named("lttng-sessiond") + children_named("lttng-consumerd"):
             os.kill(pid, signal.SIGKILL)
         stopped = agent.call("Stop", recording_id="r1")
@@ -210,7 +210,7 @@ class AgentTest(unittest.TestCase):
         agent.call("Prepare", recording_id="r1", holder="ann@laptop")
         agent.call("Start", recording_id="r1")
         job = self.job()
-        time.sleep(0.5)
+        time.sleep(1.0)
         stopped = agent.call("Stop", recording_id="r1")
         (coverage,) = stopped["coverage"]
         self.assertEqual(coverage["own_pid"], job.pid)
