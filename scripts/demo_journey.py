@@ -7,6 +7,7 @@ makes is removed at the end, also after Ctrl-C; the recording stays.
 """
 
 import argparse
+import json
 import os
 import shlex
 import signal
@@ -61,6 +62,16 @@ class Journey:
         heading(f"{title}: syncline {shlex.join(arguments)}")
         self._run(["syncline", *arguments], fine=(0, 3))
 
+    def clock_difference(self, local, remote):
+        """remote's trace clock less local's and its bound, from what `syncline clocks` says."""
+        command = ["syncline", "clocks", self.out, "--json"]
+        text = subprocess.run(
+            command, env=self._environment, check=True, capture_output=True, text=True
+        ).stdout
+        edges = {edge["remote"]: edge for edge in json.loads(text)["edges"]}
+        bound_ns = edges[local]["bound_worst_ns"] + edges[remote]["bound_worst_ns"]
+        return edges[remote]["offset_ns"] - edges[local]["offset_ns"], bound_ns
+
     def quietly(self, *arguments):
         """A fab task whose failure changes nothing any more."""
         subprocess.run(
@@ -110,21 +121,22 @@ def walk(bed, options, work):
     svg = os.path.join(options.out, "out", "steps.svg")
     journey.syncline("Report", "report", options.out, "--svg", svg)
     journey.syncline("Clocks", "clocks", options.out)
+    tell_truth(bed, journey)
 
 
-def tell_truth(bed):
+def tell_truth(bed, journey):
     local, remote = bed.hosts[0], bed.hosts[1]
-    print("\nThe truth, known because the hosts are simulated:")
-    print(
-        f"  {remote.name}'s trace clock is ahead of {local.name}'s by exactly "
-        f"{bed.monotonic_difference_ns(local.name, remote.name):,} ns"
-    )
+    truth_ns = bed.monotonic_difference_ns(local.name, remote.name)
+    measured_ns, bound_ns = journey.clock_difference(local.name, remote.name)
     wall_ns = remote.spec.wall_error_ns - local.spec.wall_error_ns
-    print(
-        f"  their wall clocks disagree by {wall_ns / 1e6:+,.3f} ms: so far apart would a merge by "
-        "wall clock put "
-        "events that happened together"
-    )
+    inside = abs(truth_ns - measured_ns) <= bound_ns
+    print(f"""
+The truth, known because the hosts are simulated:
+  {remote.name}'s trace clock less {local.name}'s   {truth_ns:>24,} ns
+  measured by Syncline                 {measured_ns:>24,} ns, at most {bound_ns:,} ns wrong
+  so it was wrong by                   {measured_ns - truth_ns:>24,} ns: {
+        "inside the bound" if inside else "OUTSIDE THE BOUND"}
+  their wall clocks disagree by        {wall_ns:>24,} ns: a merge by wall clock is wrong by this""")
 
 
 def tell_results(out):
@@ -179,7 +191,6 @@ def main():
             for host in bed.hosts:
                 print(f"{host.name} at {host.address}", flush=True)
             walk(bed, options, work)
-            tell_truth(bed)
     except (StepFailed, TestbedError) as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return 1

@@ -92,6 +92,14 @@ class Fleet:
         self.last = self.syncline(*arguments, fine=fine)
         return run
 
+    def clock_difference(self, run, local, remote):
+        """(lowest, highest): remote's trace clock minus local's, as `syncline clocks` states it."""
+        text = self.syncline("clocks", run, "--json").stdout
+        edges = {edge["remote"]: edge for edge in json.loads(text)["edges"]}
+        bound_ns = edges[local]["bound_worst_ns"] + edges[remote]["bound_worst_ns"]
+        middle_ns = edges[remote]["offset_ns"] - edges[local]["offset_ns"]
+        return middle_ns - bound_ns, middle_ns + bound_ns
+
     def timeline_tasks(self, run):
         """{node: tasks in timeline time}, from `syncline events`."""
         text = self.syncline("events", run, "--format", "jsonl", fine=(0, 3)).stdout
