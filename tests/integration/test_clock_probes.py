@@ -1,7 +1,7 @@
 """Clock probes by UDP between two network namespaces whose clocks differ by an exactly known hour.
 
-What must never happen is that a sample excludes the truth; how narrow the interval is depends on the
-machine, so that is asserted loosely and printed (pytest -s).
+What must never happen is that a sample excludes the truth; how narrow the interval is depends on
+the machine, so that is asserted loosely and printed (pytest -s).
 """
 
 import contextlib
