@@ -155,7 +155,8 @@ GroupSeries GroupsOf(const AnalyseInput& input, const StepSeries& main, uint32_t
   for (const Cluster& cluster : clusters) {
     const TimelineTime centre{cluster.begin.ns + (cluster.end.ns - cluster.begin.ns) / 2};
     const int64_t step = StepAt(main.steps, centre);
-    if (step < 0) continue;
+    // What is done in the pause between two steps (an evaluation, say) belongs to neither.
+    if (step < 0 || centre >= main.steps[static_cast<size_t>(step)].end) continue;
     if (groups.empty() || groups.back().group.step != static_cast<uint32_t>(step)) {
       StepGroup group;
       group.step = static_cast<uint32_t>(step);

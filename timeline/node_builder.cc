@@ -95,6 +95,12 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   if (!process.covered_since.has_value() && kind != EventKind::kOff) {
     Cover(here.process, here.moment, /*begin_again=*/false);
   }
+  Handle(kind, here);
+  ProcessAt(here.process).last = here.moment;
+  if (HasThread(kind)) ThreadAt(here.thread).spans->Seen(here.moment);
+}
+
+void NodeBuilder::Handle(EventKind kind, const Here& here) {
   switch (kind) {
     case EventKind::kOn:
     case EventKind::kOff:
@@ -138,8 +144,6 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
     default:
       break;
   }
-  ProcessAt(here.process).last = here.moment;
-  if (HasThread(kind)) ThreadAt(here.thread).spans->Seen(here.moment);
 }
 
 void NodeBuilder::Cover(uint32_t index, const Moment& moment, bool begin_again) {

@@ -71,6 +71,7 @@ class NodeBuilder {
   // node_builder.cc: the walk, coverage, losses
   absl::Status OpenStreams();
   void Dispatch(const StreamMerger::Head& head);
+  void Handle(EventKind kind, const Here& here);
   void Cover(uint32_t process, const Moment& moment, bool begin_again);
   void ApplyPendingEnd(Process* process, uint32_t index);
   void Uncover(uint32_t process, const Moment& moment);

@@ -36,7 +36,8 @@ constexpr char kOtherColor[] = "#b8bec6";
 constexpr char kStepColor[] = "#dfe5ec";
 
 constexpr char kStyle[] = R"(<style>
-text { font-family: 'Inter', 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif; fill: #1d2733; }
+text { font-family: 'Inter', 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif;
+  fill: #1d2733; }
 .title { font-size: 18px; font-weight: 600; }
 .subtitle { font-size: 12px; fill: #5b6776; }
 .node { font-size: 13px; font-weight: 600; }

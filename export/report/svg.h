@@ -1,6 +1,6 @@
-// A stretch of the timeline as a picture: one lane per thread, nodes below each other, the step boundaries of
-// the node that marks them drawn through all, with the clock bound as a shaded band where they cross
-// another node's lanes.
+// A stretch of the timeline as a picture: one lane per thread, nodes below each other, the step
+// boundaries of the node that marks them drawn through all, with the clock bound as a shaded band
+// where they cross another node's lanes.
 //
 // Self-contained SVG: no scripts, no external fonts. The same calls give the same bytes.
 // Thread-safety: one thread.

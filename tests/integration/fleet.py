@@ -92,6 +92,20 @@ class Fleet:
         self.last = self.syncline(*arguments, fine=fine)
         return run
 
+    def start_record(self, name, seconds):
+        """The same, not waited for."""
+        run = os.path.join(self.work, name)
+        arguments = [*self.fleet_arguments(), "--for", f"{seconds}s", "--out", run]
+        return subprocess.Popen(
+            ["syncline", "record", *arguments],
+            cwd=self.work,
+            env=self.environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
     def clock_difference(self, run, local, remote):
         """(lowest, highest): remote's trace clock minus local's, as `syncline clocks` states it."""
         text = self.syncline("clocks", run, "--json").stdout

@@ -124,7 +124,7 @@ def test_a_stopped_process_is_named_and_delays_nobody(fleet):
 
 def test_a_job_killed_while_recording_leaves_what_it_did(fleet):
     right = fleet.bed["right"]
-    recorder = start_record(fleet, "killed-job", 4)
+    recorder = fleet.start_record("killed-job", 4)
     time.sleep(3)
     right.run(["kill", "-KILL", ticker_pid(right)])
     output, _ = recorder.communicate(timeout=90)
@@ -145,7 +145,7 @@ def test_a_job_killed_while_recording_leaves_what_it_did(fleet):
 
 
 def test_ctrl_c_stops_and_keeps_everything(fleet):
-    recorder = start_record(fleet, "interrupted", 60)
+    recorder = fleet.start_record("interrupted", 60)
     time.sleep(5)
     recorder.send_signal(signal.SIGINT)
     output, _ = recorder.communicate(timeout=60)
@@ -159,7 +159,7 @@ def test_ctrl_c_stops_and_keeps_everything(fleet):
 
 def test_an_agent_killed_while_recording_is_survived_by_the_data(fleet):
     right = fleet.bed["right"]
-    recorder = start_record(fleet, "killed-agent", 5)
+    recorder = fleet.start_record("killed-agent", 5)
     time.sleep(3)
     right.run(["sh", "-c", "kill -KILL $(cat /opt/syncline/var/agent.pid)"])
     output, _ = recorder.communicate(timeout=90)
@@ -187,17 +187,3 @@ def test_a_trace_that_is_damaged_is_named_and_the_rest_is_merged(fleet):
     result = fleet.syncline("merge", run, fine=(INCOMPLETE,))
     assert "right" in result.stdout
     assert sum(task.name == "tick" for task in fleet.timeline_tasks(run)["left"]) > 20
-
-
-def start_record(fleet, name, seconds):
-    run = os.path.join(fleet.work, name)
-    command = ["syncline", "record", *fleet.fleet_arguments(), "--for", f"{seconds}s", "--out", run]
-    return subprocess.Popen(
-        command,
-        cwd=fleet.work,
-        env=fleet.environment,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )

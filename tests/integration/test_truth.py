@@ -7,11 +7,13 @@ cases every name is right, and no span is wrong that the timeline does not mark 
 
 import bisect
 import collections
+import json
 import os
+import time
 
 import pytest
 
-from tests.integration import raw_trace
+from tests.integration import perfetto, raw_trace
 from tests.integration.fleet import Fleet, load
 from tests.testbed import HostSpec, Testbed
 from tests.testbed.machine import BUILD
@@ -22,7 +24,8 @@ INCOMPLETE = 3
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
     binds = {"/opt/truth": os.path.join(BUILD, "bin", "syncline-itt-truth")}
-    with Testbed([HostSpec("solo")], seed=35, binds=binds) as bed:
+    specs = [HostSpec("solo"), HostSpec("tiny", shm_bytes=4 << 20)]
+    with Testbed(specs, seed=35, binds=binds) as bed:
         made = Fleet(bed, tmp_path_factory.mktemp("truth"))
         made.up()
         yield made
@@ -34,13 +37,13 @@ class Truth:
 
     def __init__(self, text):
         self._spans = collections.defaultdict(list)
-        self.count = 0
+        self._tids = set()
         for line in text.splitlines():
             words = line.split("\t")
             if words[0] == "span":
                 tid, depth, begin0, begin1, end0, end1 = map(int, words[2:8])
                 self._spans[tid, depth, words[9]].append((begin0, begin1, end0, end1))
-                self.count += 1
+                self._tids.add(tid)
         for spans in self._spans.values():
             spans.sort()
 
@@ -53,6 +56,14 @@ class Truth:
             return spans[index]
         return None
 
+    def has(self, depth, name, begin_ns, end_ns):
+        """Whether some thread's span began and ended at these instants."""
+        for tid in self._tids:
+            span = self.find(tid, depth, name, begin_ns, 0)
+            if span and span[2] <= end_ns <= span[3]:
+                return True
+        return False
+
     def between(self, begin_ns, end_ns):
         """How many spans lie wholly in an interval."""
         return sum(
@@ -62,19 +73,18 @@ class Truth:
         )
 
 
-def record_truth(fleet, name, *record_arguments):
-    """(recording, the program's account, the raw events in the node's clock)"""
-    host = fleet.bed["solo"]
-    host.run(["rm", "-f", "/tmp/truth"])
-    program = "/opt/truth --threads 2 --depth 4 --tasks 0 --duration-ms 9000 --work-ns 20000"
+def launch_truth(fleet, name):
+    """Starts the program on both hosts: two threads, some 100,000 tasks a second in all."""
+    for host in fleet.bed.hosts:
+        host.run(["rm", "-f", "/tmp/truth"])
+    program = "/opt/truth --threads 2 --depth 4 --tasks 0 --duration-ms 8000 --work-ns 10000"
     fleet.fab("launch", "--job", name, "--command", f"{program} --truth /tmp/truth")
-    run = os.path.join(fleet.work, name)
-    arguments = [*fleet.fleet_arguments(), "--for", "2s", "--out", run, *record_arguments]
-    fleet.last = fleet.syncline("record", *arguments, fine=(0, INCOMPLETE))
+
+
+def account_of(host):
+    """The program's own account, once it has ended."""
     host.run(["sh", "-c", "timeout 30 tail --pid=$(pgrep -x truth) -f /dev/null"], check=False)
-    account = host.run(["cat", "/tmp/truth"]).stdout
-    fleet.syncline("merge", run, fine=(0, INCOMPLETE))
-    return run, Truth(account), raw_trace.read_events(raw_trace.trace_directory(run, "solo"))
+    return Truth(host.run(["cat", "/tmp/truth"]).stdout)
 
 
 def tids(events):
@@ -94,14 +104,94 @@ def check_each_event(events, truth):
             assert truth.find(tid, fields["depth"], name, event.time_ns, which), (event, name)
 
 
-def test_generous_buffers_lose_nothing_and_every_name_is_right(fleet):
-    run, truth, events = record_truth(fleet, "generous")
-    node = load(os.path.join(run, "recording.json"))["nodes"][0]
+def check_each_span(fleet, run, node, truth):
+    """Every span of the timeline that is not marked as doubtful happened just so; how many are."""
+    text = fleet.syncline("events", run, "--format", "jsonl", "--nodes", node, fine=(0, 3)).stdout
+    records = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
+    node_clock = {record["time_ns"]: record["clock_ns"] for record in records}
+    rows = perfetto.query(
+        os.path.join(run, "out", "timeline.perfetto-trace"),
+        "select ts - 3600000000000, dur, slice.name, depth, exists (select 1 from args where "
+        "args.arg_set_id = slice.arg_set_id and key in ('debug.clipped begin', 'debug.clipped end', "
+        "'debug.suspect')) from slice join thread_track on track_id = thread_track.id "
+        f"join thread using (utid) join process using (upid) where process.name like '{node}%'",
+    )
+    doubtful = 0
+    for ts, dur, name, depth, marked in rows:
+        if marked == "1":
+            doubtful += 1
+            continue
+        begin_ns, end_ns = node_clock[int(ts)], node_clock[int(ts) + int(dur)]
+        assert truth.has(int(depth), name, begin_ns, end_ns), (name, depth, begin_ns, end_ns)
+    return len(rows), doubtful
+
+
+@pytest.fixture(scope="module")
+def recorded(fleet):
+    """A recording of both hosts; on the tiny one the buffers overflow while LTTng's consumer stands
+    still. ({host: account}, run, what record printed)"""
+    launch_truth(fleet, "truth")
+    run = os.path.join(fleet.work, "run-truth")
+    recorder = fleet.start_record("run-truth", 3)
+    wait_for_file(os.path.join(run, "clocks"))
+    time.sleep(2)
+    tiny = fleet.bed["tiny"]
+    tiny.run(["pkill", "-STOP", "lttng-consumerd"])
+    time.sleep(1)
+    tiny.run(["pkill", "-CONT", "lttng-consumerd"])
+    printed, _ = recorder.communicate(timeout=90)
+    assert recorder.returncode == INCOMPLETE, printed
+    accounts = {host.name: account_of(host) for host in fleet.bed.hosts}
+    fleet.syncline("merge", run, fine=(INCOMPLETE,))
+    return accounts, run
+
+
+def wait_for_file(path):
+    deadline = time.monotonic() + 30
+    while not os.path.exists(path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def raw_events(run, node):
+    return raw_trace.read_events(raw_trace.trace_directory(run, node))
+
+
+def node_of(run, name):
+    return next(n for n in load(os.path.join(run, "recording.json"))["nodes"] if n["name"] == name)
+
+
+def test_generous_buffers_lose_nothing_and_every_name_is_right(fleet, recorded):
+    accounts, run = recorded
+    node = node_of(run, "solo")
     assert node["state"] == "complete"
     assert sum(channel["discarded_events"] for channel in node["channels"]) == 0
-    check_each_event(events, truth)
+    events = raw_events(run, "solo")
+    check_each_event(events, accounts["solo"])
     on = next(e.time_ns for e in events if e.name == "syncline:on")
     off = next(e.time_ns for e in events if e.name == "syncline:off")
-    recorded = [t for t in raw_trace.tasks(events) if on <= t.begin_ns and t.end_ns <= off]
-    assert len(recorded) == truth.between(on, off) > 1000
-    assert len(fleet.timeline_tasks(run)["solo"]) == len(raw_trace.tasks(events))
+    tasks = [t for t in raw_trace.tasks(events) if on <= t.begin_ns and t.end_ns <= off]
+    assert len(tasks) == accounts["solo"].between(on, off) > 1000
+
+
+def test_tiny_buffers_lose_events_say_so_and_no_name_is_wrong(recorded):
+    accounts, run = recorded
+    node = node_of(run, "tiny")
+    assert node["state"] == "incomplete"
+    events = raw_events(run, "tiny")
+    check_each_event(events, accounts["tiny"])
+    recorded_own = sum(process["events"] for process in node["processes"])
+    ours = sum(e.name.startswith("syncline") and e.name != "syncline:canary" for e in events)
+    assert ours < recorded_own
+    report = load(os.path.join(run, "out", "report.json"))
+    losses = next(n for n in report["nodes"] if n["name"] == "tiny")["losses"]
+    assert sum(loss["count"] for loss in losses) == recorded_own - ours
+
+
+def test_perfetto_shows_no_span_that_did_not_happen(fleet, recorded):
+    accounts, run = recorded
+    spans, doubtful = check_each_span(fleet, run, "solo", accounts["solo"])
+    assert (
+        spans > 1000 and doubtful <= 2 * 5
+    )  # each thread's open tasks at either end of the window
+    spans, doubtful = check_each_span(fleet, run, "tiny", accounts["tiny"])
+    assert spans > 1000 and 0 < doubtful < spans // 2

@@ -31,7 +31,8 @@ std::string Head(const char* node, int64_t zero_ns, int rank, const char* script
 }
 
 std::string On(int64_t time_ns) {
-  return absl::StrCat(time_ns, " syncline:on generation=1 process=1 pid=+10 pidns=5 start_ticks=7\n");
+  return absl::StrCat(time_ns,
+                      " syncline:on generation=1 process=1 pid=+10 pidns=5 start_ticks=7\n");
 }
 
 std::string Off(int64_t time_ns, int64_t events) {

@@ -1,5 +1,6 @@
-// A training job on two nodes whose clocks are known exactly, as a scenario: "master-0" marks its steps,
-// "worker-0" runs three operations within each of them. Shared by the tests of analysis, reports and merge.
+// A training job on two nodes whose clocks are known exactly, as a scenario: "master-0" marks its
+// steps, "worker-0" runs three operations within each of them. Shared by the tests of analysis,
+// reports and merge.
 #ifndef SYNCLINE_TIMELINE_TESTING_TWO_NODE_JOB_H_
 #define SYNCLINE_TIMELINE_TESTING_TWO_NODE_JOB_H_
 
