@@ -7,13 +7,14 @@
  *   counters                      a u32: the next thread key      (shared by the user's processes)
  * PID is as the process sees itself, PIDNS the inode of /proc/self/ns/pid.
  *
- * Who writes what: the agent writes `generation` and nothing else. The process writes the rest. The agent
- * treats every byte as hostile: bounds, O_NOFOLLOW, owner and mode checked, truncation survived (SIGBUS:
- * it reads with pread, or maps and revalidates the size).
+ * Who writes what: the agent writes `generation` and nothing else. The process writes the rest. The
+ * agent treats every byte as hostile: bounds, O_NOFOLLOW, owner and mode checked, truncation
+ * survived (SIGBUS: it reads with pread, or maps and revalidates the size).
  *
- * The gate: generation is 0 while nothing is recorded. A recording gets a non-zero number that never
- * repeats within the process's life. One relaxed load per ITT call compares it with the number that the
- * process last acted on; a change makes the process announce itself (on) or stop (off).
+ * The gate: generation is 0 while nothing is recorded. A recording gets a non-zero number that
+ * never repeats within the process's life. One relaxed load per ITT call compares it with the
+ * number that the process last acted on; a change makes the process announce itself (on) or stop
+ * (off).
  *
  * Little endian, natural alignment; additive: new fields go into `reserved`, `version` tells.
  * Plain C, no dependency: everybody may include it.
@@ -27,10 +28,10 @@
 extern "C" {
 #endif
 
-#define SYNCLINE_BLOCK_MAGIC "SYNCBLK1"   /* 8 bytes, no NUL */
+#define SYNCLINE_BLOCK_MAGIC "SYNCBLK1" /* 8 bytes, no NUL */
 #define SYNCLINE_NAMES_MAGIC "SYNCNAM1"
 #define SYNCLINE_BLOCK_VERSION 1u
-#define SYNCLINE_BLOCK_THREADS 1024u      /* slots; further threads share the last one */
+#define SYNCLINE_BLOCK_THREADS 1024u /* slots; further threads share the last one */
 
 /* Bits of syncline_block.sources: which of our libraries are loaded. */
 #define SYNCLINE_SOURCE_ITT 1u
@@ -40,44 +41,44 @@ extern "C" {
 /* Values of syncline_block.state. */
 #define SYNCLINE_STATE_STARTING 0u
 #define SYNCLINE_STATE_LIVE 1u
-#define SYNCLINE_STATE_EXITED 2u          /* set at exit; a killed process leaves LIVE behind */
+#define SYNCLINE_STATE_EXITED 2u /* set at exit; a killed process leaves LIVE behind */
 
 /* 64 bytes, one cache line; written by its thread only (the last slot by every thread that found no
- * other). Counts since the process began: a slot that a new thread takes over from a dead one counts on,
- * so that the sum over the slots is the process's. `events` counts every event of our providers, the
- * announcements (on, off, thread, name, pause, resume) included. */
+ * other). Counts since the process began: a slot that a new thread takes over from a dead one
+ * counts on, so that the sum over the slots is the process's. `events` counts every event of our
+ * providers, the announcements (on, off, thread, name, pause, resume) included. */
 struct syncline_thread_slot {
-  uint32_t thread_key;                    /* 0: free */
+  uint32_t thread_key; /* 0: free */
   int32_t tid;
-  uint64_t events;                        /* events handed to the tracer */
-  uint64_t lost;                          /* events that could not be: table full, re-entered, fork */
-  uint64_t cost_ns;                       /* time inside our code while recording, sampled and scaled */
+  uint64_t events;  /* events handed to the tracer */
+  uint64_t lost;    /* events that could not be: table full, re-entered, fork */
+  uint64_t cost_ns; /* time inside our code while recording, sampled and scaled */
   uint64_t cost_samples;
-  char name[24];                          /* NUL-terminated, cut; the thread's name as last known */
+  char name[24]; /* NUL-terminated, cut; the thread's name as last known */
 };
 
 struct syncline_block {
   uint8_t magic[8];
   uint32_t version;
-  uint32_t header_bytes;                  /* sizeof(struct syncline_block): where the slots begin */
+  uint32_t header_bytes; /* sizeof(struct syncline_block): where the slots begin */
   uint32_t state;
   uint32_t sources;
-  int32_t pid;                            /* in its own namespace */
+  int32_t pid; /* in its own namespace */
   uint32_t uid;
   uint64_t pid_namespace;
   uint64_t start_ticks;
-  uint64_t started_monotonic_ns;          /* when the block was made */
-  int32_t rank;                           /* -1: unknown */
-  int32_t world_size;                     /* -1: unknown */
-  int32_t local_rank;                     /* -1: unknown */
-  uint32_t process_key;                   /* from `counters`: names the process in events */
-  char job[128];                          /* NUL-terminated UTF-8, all of these */
+  uint64_t started_monotonic_ns; /* when the block was made */
+  int32_t rank;                  /* -1: unknown */
+  int32_t world_size;            /* -1: unknown */
+  int32_t local_rank;            /* -1: unknown */
+  uint32_t process_key;          /* from `counters`: names the process in events */
+  char job[128];                 /* NUL-terminated UTF-8, all of these */
   char incarnation[64];
   char role[64];
   char hostname[64];
   char boot_id[40];
   char executable[256];
-  char command_line[1024];                /* blanks between arguments; secrets redacted; cut at 1023 */
+  char command_line[1024]; /* blanks between arguments; secrets redacted; cut at 1023 */
 
   /* The agent's word, on its own cache line. Also a futex word: the agent wakes after writing. */
   uint32_t generation __attribute__((aligned(64)));
@@ -85,17 +86,17 @@ struct syncline_block {
 
   /* The process's answer, on its own cache line. */
   uint32_t generation_seen __attribute__((aligned(64))); /* last value of the gate acted on */
-  uint32_t thread_slots_used;             /* high-water mark */
-  uint64_t on_monotonic_ns;               /* first call after the gate opened */
-  uint64_t off_monotonic_ns;              /* first call after it closed; 0 while on */
-  uint64_t names_bytes;                   /* valid bytes of the .names file */
+  uint32_t thread_slots_used;                            /* high-water mark */
+  uint64_t on_monotonic_ns;                              /* first call after the gate opened */
+  uint64_t off_monotonic_ns; /* first call after it closed; 0 while on */
+  uint64_t names_bytes;      /* valid bytes of the .names file */
   uint32_t names_count;
-  uint32_t names_refused;                 /* names that did not fit: they travel in the events */
-  uint64_t events_at_on;                  /* sums over the slots when the generation was seen */
+  uint32_t names_refused; /* names that did not fit: they travel in the events */
+  uint64_t events_at_on;  /* sums over the slots when the generation was seen */
   uint64_t lost_at_on;
   uint64_t cost_ns_at_on;
-  uint32_t paused;                        /* the program called __itt_pause */
-  uint32_t recording_generation;          /* the one that the times and sums above belong to; 0: none yet */
+  uint32_t paused;               /* the program called __itt_pause */
+  uint32_t recording_generation; /* the one that the times and sums above belong to; 0: none yet */
   uint32_t reserved_answer[12];
 
   uint8_t reserved[512];
@@ -106,16 +107,16 @@ struct syncline_block {
 struct syncline_names_header {
   uint8_t magic[8];
   uint32_t version;
-  uint32_t limit_bytes;                   /* the table never grows beyond; default 64 MiB */
+  uint32_t limit_bytes; /* the table never grows beyond; default 64 MiB */
 };
 
-/* A record: this, the text, a NUL, padding to 4. Written before names_bytes is advanced (release), so
- * the file may end in zeros or in half a record: valid records are those whose ids count on. */
+/* A record: this, the text, a NUL, padding to 4. Written before names_bytes is advanced (release),
+ * so the file may end in zeros or in half a record: valid records are those whose ids count on. */
 struct syncline_name_record {
   uint32_t id;
-  uint16_t text_bytes;                    /* without NUL; longer names are cut at 65534 */
-  uint8_t kind;                           /* docs/event-schema.md, syncline:name */
-  uint8_t flags;                          /* 1: text was cut */
+  uint16_t text_bytes; /* without NUL; longer names are cut at 65534 */
+  uint8_t kind;        /* docs/event-schema.md, syncline:name */
+  uint8_t flags;       /* 1: text was cut */
 };
 
 #ifdef __cplusplus

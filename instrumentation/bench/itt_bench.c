@@ -1,6 +1,7 @@
-/* itt_bench: what the collector costs. Prints one line for each figure: name, median ns, interval of the
- * middle half; things that are compared run interleaved. `itt_bench off` needs nothing; `itt_bench on`
- * waits for a line on stdin and expects to be recorded then: bench/itt_bench.py does that. */
+/* itt_bench: what the collector costs. Prints one line for each figure: name, median ns, interval
+ * of the middle half; things that are compared run interleaved. `itt_bench off` needs nothing;
+ * `itt_bench on` waits for a line on stdin and expects to be recorded then: bench/itt_bench.py does
+ * that. */
 #define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

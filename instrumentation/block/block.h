@@ -1,19 +1,21 @@
-/* The in-process side of the control block (abi/control_block.h): what our libraries share inside one
- * training process.
+/* The in-process side of the control block (abi/control_block.h): what our libraries share inside
+ * one training process.
  *
- * Why a shared library: a process has one block, one name table, one set of thread keys, whichever of our
- * libraries (ITT collector, socket preload, Python hook) are loaded and in whichever order. They all link
- * libsyncline_block.so, found beside them through $ORIGIN, so that the loader keeps one copy.
+ * Why a shared library: a process has one block, one name table, one set of thread keys, whichever
+ * of our libraries (ITT collector, socket preload, Python hook) are loaded and in whichever order.
+ * They all link libsyncline_block.so, found beside them through $ORIGIN, so that the loader keeps
+ * one copy.
  *
- * Manners: libc only; never throws, prints or aborts; memory from mmap only, because an allocator may call
- * ITT, which calls us. What fails makes the process untraceable (the gate stays shut), nothing else.
+ * Manners: libc only; never throws, prints or aborts; memory from mmap only, because an allocator
+ * may call ITT, which calls us. What fails makes the process untraceable (the gate stays shut),
+ * nothing else.
  *
- * Threads: everything may be called from any thread. Looking up a known name, the gate and the counting
- * take no lock; making a name, a thread or acting on a changed gate takes the one mutex.
+ * Threads: everything may be called from any thread. Looking up a known name, the gate and the
+ * counting take no lock; making a name, a thread or acting on a changed gate takes the one mutex.
  * Signal handlers: `busy` in struct syncline_thread guards against re-entry; callers set it around
  * everything except the check of the gate.
- * Fork: the child starts with the gate at a value that no agent writes, so that its first call comes here
- * and makes a block of its own. A child that only execs never does.
+ * Fork: the child starts with the gate at a value that no agent writes, so that its first call
+ * comes here and makes a block of its own. A child that only execs never does.
  */
 #ifndef SYNCLINE_INSTRUMENTATION_BLOCK_BLOCK_H_
 #define SYNCLINE_INSTRUMENTATION_BLOCK_BLOCK_H_
@@ -47,15 +49,15 @@ enum syncline_name_kind {
 struct syncline_thread {
   struct syncline_thread_slot* slot; /* in the block; a private dummy without one */
   uint32_t key;
-  uint32_t generation;               /* the value of the gate this thread last acted on */
-  uint32_t session;                  /* counts recordings, across forks; 0: not recording */
-  uint32_t busy;                     /* inside our code */
+  uint32_t generation; /* the value of the gate this thread last acted on */
+  uint32_t session;    /* counts recordings, across forks; 0: not recording */
+  uint32_t busy;       /* inside our code */
   int32_t tid;
   uint32_t slot_index;
-  uint32_t slot_shared;              /* several threads count in this slot: add atomically */
-  uint32_t ignored;                  /* __itt_thread_ignore */
-  uint32_t name_given;               /* by the program; else the kernel's name is used */
-  uint32_t calls;                    /* recorded calls, to choose those whose cost is measured */
+  uint32_t slot_shared; /* several threads count in this slot: add atomically */
+  uint32_t ignored;     /* __itt_thread_ignore */
+  uint32_t name_given;  /* by the program; else the kernel's name is used */
+  uint32_t calls;       /* recorded calls, to choose those whose cost is measured */
   char name[64];
   sigset_t fork_signals;
   void* library[SYNCLINE_LIBRARIES]; /* what each library keeps for this thread */
@@ -67,15 +69,16 @@ extern SYNCLINE_EXPORT const volatile uint32_t* volatile syncline_gate;
 /* The program asked for a pause. */
 extern SYNCLINE_EXPORT volatile uint32_t syncline_paused;
 
-/* Makes the block unless there is one and marks `source` (SYNCLINE_SOURCE_*) in it. 0, or -1 when this
- * process cannot be traced. Loads the tracer; sets LTTNG_UST_REGISTER_TIMEOUT=0 unless it is set. */
+/* Makes the block unless there is one and marks `source` (SYNCLINE_SOURCE_*) in it. 0, or -1 when
+ * this process cannot be traced. Loads the tracer; sets LTTNG_UST_REGISTER_TIMEOUT=0 unless it is
+ * set. */
 SYNCLINE_EXPORT int syncline_open(uint32_t source);
 
 /* This thread; made on first use. NULL when there is no memory. */
 SYNCLINE_EXPORT struct syncline_thread* syncline_thread_self(void);
 
-/* Acts on the gate: announces the process and this thread, or says that it is off. Returns 1 when this
- * thread records now. */
+/* Acts on the gate: announces the process and this thread, or says that it is off. Returns 1 when
+ * this thread records now. */
 SYNCLINE_EXPORT int syncline_gate_changed(struct syncline_thread* thread);
 
 /* Names this thread, in the block and, while recording, in the trace. */
@@ -100,20 +103,23 @@ SYNCLINE_EXPORT void syncline_name_announce(struct syncline_thread* thread, uint
 /* The trace clock, ns. */
 SYNCLINE_EXPORT uint64_t syncline_clock_ns(void);
 
-/* Opens `file` from the directory of this library; NULL when it or something it needs is missing. */
+/* Opens `file` from the directory of this library; NULL when it or something it needs is missing.
+ */
 SYNCLINE_EXPORT void* syncline_load_sibling(const char* file);
 
-/* Called when a thread ends, before its slot is given back. `library` indexes syncline_thread.library. */
+/* Called when a thread ends, before its slot is given back. `library` indexes
+ * syncline_thread.library. */
 SYNCLINE_EXPORT void syncline_at_thread_exit(int library, void (*call)(struct syncline_thread*));
 
-/* Zeroed memory that is never given back, 16-byte aligned; NULL when there is none or more than a limit
- * (256 MiB) was asked for in all. */
+/* Zeroed memory that is never given back, 16-byte aligned; NULL when there is none or more than a
+ * limit (256 MiB) was asked for in all. */
 SYNCLINE_EXPORT void* syncline_arena(size_t bytes);
 
 /* Memory that costs nothing until it is touched. */
 SYNCLINE_EXPORT void* syncline_reserve(size_t bytes);
 
-/* ---- counting: inline, because it is on every recorded call ---------------------------------------- */
+/* ---- counting: inline, because it is on every recorded call
+ * ---------------------------------------- */
 
 /* An event was handed to the tracer (written != 0), or could not be. */
 static inline void syncline_count(struct syncline_thread* thread, int written) {
@@ -126,7 +132,8 @@ static inline void syncline_count(struct syncline_thread* thread, int written) {
   }
 }
 
-/* One recorded call in 251 is timed. A prime, so that a loop of begins and ends is sampled fairly. */
+/* One recorded call in 251 is timed. A prime, so that a loop of begins and ends is sampled fairly.
+ */
 #define SYNCLINE_COST_STRIDE 251u
 
 SYNCLINE_EXPORT uint64_t syncline_cost_begin(void);

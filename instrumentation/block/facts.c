@@ -76,7 +76,8 @@ void syncline_facts_from_environment(struct syncline_block* block, syncline_envi
   }
 }
 
-/* ---- TF_CONFIG: just enough JSON ------------------------------------------------------------------- */
+/* ---- TF_CONFIG: just enough JSON
+ * ------------------------------------------------------------------- */
 
 /* Reads past the end (at a NUL) leave the cursor there, so every loop below ends. */
 struct Json {
@@ -85,7 +86,8 @@ struct Json {
 };
 
 static void Blanks(struct Json* json) {
-  while (*json->at == ' ' || *json->at == '\t' || *json->at == '\n' || *json->at == '\r') json->at++;
+  while (*json->at == ' ' || *json->at == '\t' || *json->at == '\n' || *json->at == '\r')
+    json->at++;
 }
 
 /* A string at the cursor into `out` (escapes kept as they are); 0 when there is none. */
@@ -173,13 +175,15 @@ void syncline_parse_tf_config(const char* text, struct syncline_tf_task* task) {
   }
 }
 
-/* ---- secrets --------------------------------------------------------------------------------------- */
+/* ---- secrets
+ * --------------------------------------------------------------------------------------- */
 
 static char Lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
-/* `part` of a name is a secret's word: "hf_token" and "apiKey" are, "tokenizer" and "max_tokens" are not. */
+/* `part` of a name is a secret's word: "hf_token" and "apiKey" are, "tokenizer" and "max_tokens"
+ * are not. */
 static int SecretPart(const char* part, size_t bytes) {
-  static const char* const kEndings[] = {"token",  "key",        "password", "passwd",     "pwd",
+  static const char* const kEndings[] = {"token",  "key",        "password",   "passwd",     "pwd",
                                          "secret", "passphrase", "credential", "credentials"};
   if (bytes == 4 && Lower(part[0]) == 'p' && Lower(part[1]) == 'a' && Lower(part[2]) == 's' &&
       Lower(part[3]) == 's') {

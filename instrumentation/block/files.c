@@ -1,5 +1,5 @@
-/* The files of the control block: made so that nobody else can plant, read or change them, and so that
- * touching them later cannot raise SIGBUS (space is taken before it is used). */
+/* The files of the control block: made so that nobody else can plant, read or change them, and so
+ * that touching them later cannot raise SIGBUS (space is taken before it is used). */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +37,8 @@ static size_t ReadSmallFile(const char* path, char* out, size_t out_bytes) {
   return used;
 }
 
-/* Field 22 of /proc/self/stat. The command in field 2 may hold blanks and brackets: count from its end. */
+/* Field 22 of /proc/self/stat. The command in field 2 may hold blanks and brackets: count from its
+ * end. */
 static uint64_t StartTicks(void) {
   char stat_text[1024];
   if (!ReadSmallFile("/proc/self/stat", stat_text, sizeof stat_text)) return 0;
@@ -90,8 +91,8 @@ static int OpenOwn(int directory, const char* name, int flags) {
   return fd;
 }
 
-/* Takes the space now: a full tmpfs must not become SIGBUS in somebody's training loop, nor a file size
- * limit SIGXFSZ. */
+/* Takes the space now: a full tmpfs must not become SIGBUS in somebody's training loop, nor a file
+ * size limit SIGXFSZ. */
 static int Back(int fd, uint64_t bytes) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return -1;
@@ -111,8 +112,7 @@ static int OpenDirectory(const char* path) {
   if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat info;
-  if (fd >= 0 &&
-      (fstat(fd, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 077) != 0)) {
+  if (fd >= 0 && (fstat(fd, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 077) != 0)) {
     close(fd);
     return -1;
   }
@@ -127,8 +127,8 @@ static int MakeCounters(struct syncline_files* files, int directory) {
   return files->counters ? 0 : -1;
 }
 
-/* Files are made under another name and renamed, so that the agent never sees half a block; an older file
- * of the same name (the process made one, then called exec) is replaced. */
+/* Files are made under another name and renamed, so that the agent never sees half a block; an
+ * older file of the same name (the process made one, then called exec) is replaced. */
 static int MakeNames(struct syncline_files* files, int directory) {
   char made[128], name[128];
   snprintf(name, sizeof name, "%s.names", files->stem);
@@ -191,11 +191,9 @@ int syncline_files_make(struct syncline_files* files) {
   int directory = OpenDirectory(files->directory);
   if (directory < 0) return -1;
   FillFacts(&facts);
-  snprintf(files->stem, sizeof files->stem, "%llu-%d-%llu",
-           (unsigned long long)facts.pid_namespace, facts.pid,
-           (unsigned long long)facts.start_ticks);
-  const int made = MakeCounters(files, directory) == 0 &&
-                   MakeNames(files, directory) == 0 &&
+  snprintf(files->stem, sizeof files->stem, "%llu-%d-%llu", (unsigned long long)facts.pid_namespace,
+           facts.pid, (unsigned long long)facts.start_ticks);
+  const int made = MakeCounters(files, directory) == 0 && MakeNames(files, directory) == 0 &&
                    MakeBlock(files, directory, &facts) == 0;
   close(directory);
   if (made) return 0;
@@ -207,8 +205,8 @@ int syncline_files_make(struct syncline_files* files) {
 int syncline_files_grow_names(struct syncline_files* files, uint64_t bytes) {
   if (bytes <= files->names_bytes_backed) return 0;
   if (bytes > SYNCLINE_NAMES_LIMIT) return -1;
-  /* Opened again rather than kept open: programs close descriptors that they do not know and reuse the
-   * numbers, and ours would then grow somebody else's file. */
+  /* Opened again rather than kept open: programs close descriptors that they do not know and reuse
+   * the numbers, and ours would then grow somebody else's file. */
   int directory = OpenDirectory(files->directory);
   if (directory < 0) return -1;
   char name[128];

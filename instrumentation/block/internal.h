@@ -19,11 +19,11 @@
 struct syncline_files {
   struct syncline_block* block;
   struct syncline_thread_slot* slots;
-  uint8_t* names;              /* SYNCLINE_NAMES_LIMIT reserved; names_bytes_backed usable */
+  uint8_t* names; /* SYNCLINE_NAMES_LIMIT reserved; names_bytes_backed usable */
   uint64_t names_bytes_backed;
-  uint32_t* counters;          /* shared by the user's processes: [0] the next key */
+  uint32_t* counters; /* shared by the user's processes: [0] the next key */
   char directory[256];
-  char stem[80];               /* PIDNS-PID-STARTTICKS */
+  char stem[80]; /* PIDNS-PID-STARTTICKS */
 };
 
 /* files.c. 0 or -1; on failure nothing is left behind. */
@@ -36,12 +36,12 @@ SYNCLINE_HIDDEN uint32_t syncline_files_next_key(struct syncline_files* files);
 /* The process. Guarded by the lock unless said otherwise. */
 struct syncline_process {
   struct syncline_files files;
-  const struct syncline_emit* emit;   /* the tracer; never NULL */
-  uint32_t ready;                     /* there is a block */
-  uint32_t forked;                    /* a child that has not made its block yet */
+  const struct syncline_emit* emit; /* the tracer; never NULL */
+  uint32_t ready;                   /* there is a block */
+  uint32_t forked;                  /* a child that has not made its block yet */
   uint32_t ever_recorded;
-  uint32_t session;                   /* of the recording now on; 0: none */
-  uint32_t sessions;                  /* counts up, across forks */
+  uint32_t session;  /* of the recording now on; 0: none */
+  uint32_t sessions; /* counts up, across forks */
   uint32_t sources;
 };
 extern SYNCLINE_HIDDEN struct syncline_process syncline_process;

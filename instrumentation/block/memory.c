@@ -1,4 +1,5 @@
-/* Memory without malloc: an allocator may call ITT, which calls us. No lock: a fork may come at any time. */
+/* Memory without malloc: an allocator may call ITT, which calls us. No lock: a fork may come at any
+ * time. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 
@@ -10,8 +11,8 @@ static uint8_t* arena;
 static size_t arena_used;
 
 void* syncline_reserve(size_t bytes) {
-  void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? NULL : memory;
 }
 

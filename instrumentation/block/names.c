@@ -1,9 +1,9 @@
 /* The name table: texts get ids that mean the same for the life of the process.
  *
- * Texts live in the .names file, which is mapped; here is the way from a text to its id (a hash table that
- * readers walk without a lock) and from an id to its text. Only making a name takes the process's lock.
- * The hash table grows by publishing a bigger one; the old one stays, because a reader may be in it, and
- * together they are less than twice the last. */
+ * Texts live in the .names file, which is mapped; here is the way from a text to its id (a hash
+ * table that readers walk without a lock) and from an id to its text. Only making a name takes the
+ * process's lock. The hash table grows by publishing a bigger one; the old one stays, because a
+ * reader may be in it, and together they are less than twice the last. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
@@ -25,14 +25,14 @@ struct Table {
 };
 
 struct Info {
-  uint32_t offset;            /* of the record in the names file */
+  uint32_t offset; /* of the record in the names file */
   uint32_t announced_session;
 };
 
 static struct Table* table;
-static struct Info* infos;     /* by id */
+static struct Info* infos; /* by id */
 static uint32_t count;
-static uint64_t bytes_used;    /* of the names file; private, so that a fork freezes it */
+static uint64_t bytes_used; /* of the names file; private, so that a fork freezes it */
 
 static uint64_t Load(const char* at, size_t bytes) {
   uint64_t word = 0;
@@ -46,8 +46,8 @@ static uint64_t Mix(uint64_t a, uint64_t b) {
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Sixteen bytes a step; the last step reads the last sixteen, overlapping what was read. On the path of
- * every __itt_string_handle_create, which PyTorch calls for each operator. */
+/* Sixteen bytes a step; the last step reads the last sixteen, overlapping what was read. On the
+ * path of every __itt_string_handle_create, which PyTorch calls for each operator. */
 static uint32_t Hash(uint8_t kind, const char* text, size_t bytes) {
   uint64_t h = 0x9E3779B97F4A7C15ull ^ kind;
   uint64_t a = 0, b = 0;
@@ -142,7 +142,8 @@ int syncline_names_after_fork(struct syncline_files* fresh, uint8_t* old_names) 
 /* The lock is held. */
 static uint32_t Append(uint8_t kind, const char* text, size_t bytes, int cut) {
   struct syncline_files* files = &syncline_process.files;
-  const uint64_t record_bytes = (sizeof(struct syncline_name_record) + bytes + 1 + 3) & ~(uint64_t)3;
+  const uint64_t record_bytes =
+      (sizeof(struct syncline_name_record) + bytes + 1 + 3) & ~(uint64_t)3;
   if (count >= IDS_LIMIT || MakeRoom() != 0 ||
       syncline_files_grow_names(files, bytes_used + record_bytes) != 0) {
     return 0;
@@ -192,9 +193,7 @@ uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes) {
   return id;
 }
 
-const char* syncline_name_text(uint32_t id) {
-  return id ? (const char*)(Record(id) + 1) : "";
-}
+const char* syncline_name_text(uint32_t id) { return id ? (const char*)(Record(id) + 1) : ""; }
 
 void syncline_name_announce(struct syncline_thread* thread, uint32_t id) {
   if (id == 0 || thread->session == 0) return;

@@ -52,7 +52,8 @@ void syncline_unlock(void) { pthread_mutex_unlock(&mutex); }
 
 uint64_t syncline_clock_ns(void) { return syncline_process.emit->clock_ns(); }
 
-/* ---- cost ------------------------------------------------------------------------------------------ */
+/* ---- cost
+ * ------------------------------------------------------------------------------------------ */
 
 /* A call that took longer than this was interrupted: counted once, not multiplied. */
 #define COST_OUTLIER_NS 50000u
@@ -79,17 +80,18 @@ static void MeasureClock(void) {
   clock_cost_ns = best;
 }
 
-/* ---- the gate -------------------------------------------------------------------------------------- */
+/* ---- the gate
+ * -------------------------------------------------------------------------------------- */
 
 static void RecordingEnds(struct syncline_thread* thread) {
   struct syncline_block* block = syncline_process.files.block;
   const struct syncline_sums sums = syncline_thread_sums();
   block->off_monotonic_ns = MonotonicNs();
   /* `off` counts itself: the numbers are those of the whole recording. */
-  syncline_count(thread, syncline_process.emit->off(
-                             block->generation_seen, block->process_key,
-                             sums.events - block->events_at_on + 1, sums.lost - block->lost_at_on,
-                             sums.cost_ns - block->cost_ns_at_on));
+  syncline_count(thread, syncline_process.emit->off(block->generation_seen, block->process_key,
+                                                    sums.events - block->events_at_on + 1,
+                                                    sums.lost - block->lost_at_on,
+                                                    sums.cost_ns - block->cost_ns_at_on));
   syncline_process.session = 0;
 }
 
@@ -148,7 +150,8 @@ void syncline_set_paused(struct syncline_thread* thread, int paused) {
                                 : syncline_process.emit->resume(thread->key));
 }
 
-/* ---- making the block ------------------------------------------------------------------------------ */
+/* ---- making the block
+ * ------------------------------------------------------------------------------ */
 
 void* syncline_load_sibling(const char* file) {
   Dl_info info;
@@ -204,7 +207,8 @@ int syncline_process_ensure(void) {
   return 0;
 }
 
-/* ---- fork and exit --------------------------------------------------------------------------------- */
+/* ---- fork and exit
+ * --------------------------------------------------------------------------------- */
 
 static sigset_t* ForkSignals(void) {
   static sigset_t shared; /* only when there is no memory for this thread */
@@ -233,8 +237,8 @@ static void AfterForkChild(void) {
   syncline_process.emit->after_fork_child(ForkSignals());
 }
 
-/* Runs before the destructors of libraries, LTTng-UST's among them. A process that ends by a signal or
- * _exit leaves its block in state LIVE. */
+/* Runs before the destructors of libraries, LTTng-UST's among them. A process that ends by a signal
+ * or _exit leaves its block in state LIVE. */
 static void AtExit(void) {
   struct syncline_thread* thread = syncline_thread_self();
   struct timespec limit;
@@ -256,8 +260,8 @@ static void AtExit(void) {
   syncline_unlock();
 }
 
-/* Once, by the first library that is loaded. The tracer is loaded without the lock: the loader has locks of
- * its own, and another thread may hold them while it waits for ours. */
+/* Once, by the first library that is loaded. The tracer is loaded without the lock: the loader has
+ * locks of its own, and another thread may hold them while it waits for ours. */
 static void OpenFirst(struct syncline_thread* thread) {
   const uint32_t was_busy = thread->busy;
   thread->busy = 1; /* dlopen allocates, and an allocator may call ITT */

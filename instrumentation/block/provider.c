@@ -1,4 +1,5 @@
-/* libsyncline_provider.so: the events of the provider `syncline` and what else is asked of LTTng-UST. */
+/* libsyncline_provider.so: the events of the provider `syncline` and what else is asked of
+ * LTTng-UST. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "instrumentation/block/provider.h"
@@ -10,11 +11,11 @@
 #include "instrumentation/block/tracepoints.h"
 
 /* Arguments are evaluated only when a session wants the event. */
-#define EMIT(event, ...)                                            \
-  do {                                                              \
-    if (!lttng_ust_tracepoint_enabled(syncline, event)) return 0;   \
-    lttng_ust_do_tracepoint(syncline, event, __VA_ARGS__);          \
-    return 1;                                                       \
+#define EMIT(event, ...)                                          \
+  do {                                                            \
+    if (!lttng_ust_tracepoint_enabled(syncline, event)) return 0; \
+    lttng_ust_do_tracepoint(syncline, event, __VA_ARGS__);        \
+    return 1;                                                     \
   } while (0)
 
 static int On(uint32_t generation, uint32_t process, int32_t pid, uint64_t pidns,
@@ -44,9 +45,15 @@ static uint64_t ClockNs(void) {
 }
 
 __attribute__((visibility("default"))) const struct syncline_emit syncline_emit = {
-    On,   Off,     Pause,
-    Resume, Thread, Name,
-    ClockNs, lttng_ust_before_fork, lttng_ust_after_fork_parent,
+    On,
+    Off,
+    Pause,
+    Resume,
+    Thread,
+    Name,
+    ClockNs,
+    lttng_ust_before_fork,
+    lttng_ust_after_fork_parent,
     lttng_ust_after_fork_child,
 };
 

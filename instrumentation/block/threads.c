@@ -107,9 +107,9 @@ void syncline_thread_announce(struct syncline_thread* thread) {
   if (!thread->slot_shared) {
     syncline_copy_text(thread->slot->name, sizeof thread->slot->name, thread->name);
   }
-  syncline_count(thread, syncline_process.emit->thread(thread->key,
-                                                       syncline_process.files.block->process_key,
-                                                       thread->tid, thread->name));
+  syncline_count(
+      thread, syncline_process.emit->thread(thread->key, syncline_process.files.block->process_key,
+                                            thread->tid, thread->name));
 }
 
 void syncline_thread_rename(struct syncline_thread* thread, const char* name) {

@@ -1,4 +1,5 @@
-/* LTTng-UST events of the provider `syncline`. Their meaning is a recording format: docs/event-schema.md.
+/* LTTng-UST events of the provider `syncline`. Their meaning is a recording format:
+ * docs/event-schema.md.
  * LTTng includes this file several times; hence the unusual guard. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER syncline

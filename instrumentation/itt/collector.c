@@ -1,8 +1,9 @@
 /* libsyncline_itt.so: the collector that INTEL_LIBITTNOTIFY64 names.
  *
- * Each static part in the process calls __itt_api_init once, with its mutex held. A pointer in its table is
- * live the moment it is stored, and other threads call through it before we return. So: our own state and
- * the tracer first, then the objects that exist already, then the functions that create, then the rest.
+ * Each static part in the process calls __itt_api_init once, with its mutex held. A pointer in its
+ * table is live the moment it is stored, and other threads call through it before we return. So:
+ * our own state and the tracer first, then the objects that exist already, then the functions that
+ * create, then the rest.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,10 +13,12 @@
 
 #include "instrumentation/itt/internal.h"
 
-/* ---- without a tracer ------------------------------------------------------------------------------ */
+/* ---- without a tracer
+ * ------------------------------------------------------------------------------ */
 
 static int Nobody(void) { return 0; }
-/* Called through other types: all arguments are in registers or the caller's stack, and are ignored. */
+/* Called through other types: all arguments are in registers or the caller's stack, and are
+ * ignored. */
 #define NOBODY ((void*)Nobody)
 static struct syncline_itt_emit no_tracer;
 const struct syncline_itt_emit* itt_emit = &no_tracer;
@@ -25,24 +28,33 @@ static void FillNoTracer(void) {
   for (size_t i = 0; i < sizeof no_tracer / sizeof(void*); i++) table[i] = NOBODY;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------- */
+/* ---- groups
+ * ---------------------------------------------------------------------------------------- */
 
 static const struct {
   const char* name;
   int group;
 } kGroups[] = {
-    {"all", ITT_GROUP_ALL},           {"control", ITT_GROUP_CONTROL},
-    {"thread", ITT_GROUP_THREAD},     {"mark", ITT_GROUP_MARK},
-    {"sync", ITT_GROUP_SYNC},         {"fsync", ITT_GROUP_FSYNC},
-    {"jit", ITT_GROUP_JIT},           {"model", ITT_GROUP_MODEL},
-    {"counter", ITT_GROUP_COUNTER},   {"frame", ITT_GROUP_FRAME},
-    {"stitch", ITT_GROUP_STITCH},     {"heap", ITT_GROUP_HEAP},
-    {"structure", ITT_GROUP_STRUCTURE}, {"suppress", ITT_GROUP_SUPPRESS},
-    {"arrays", ITT_GROUP_ARRAYS},     {"module", ITT_GROUP_MODULE},
+    {"all", ITT_GROUP_ALL},
+    {"control", ITT_GROUP_CONTROL},
+    {"thread", ITT_GROUP_THREAD},
+    {"mark", ITT_GROUP_MARK},
+    {"sync", ITT_GROUP_SYNC},
+    {"fsync", ITT_GROUP_FSYNC},
+    {"jit", ITT_GROUP_JIT},
+    {"model", ITT_GROUP_MODEL},
+    {"counter", ITT_GROUP_COUNTER},
+    {"frame", ITT_GROUP_FRAME},
+    {"stitch", ITT_GROUP_STITCH},
+    {"heap", ITT_GROUP_HEAP},
+    {"structure", ITT_GROUP_STRUCTURE},
+    {"suppress", ITT_GROUP_SUPPRESS},
+    {"arrays", ITT_GROUP_ARRAYS},
+    {"module", ITT_GROUP_MODULE},
 };
 
-/* INTEL_ITTNOTIFY_GROUPS: names between commas, semicolons or blanks; unset: everything. The static part
- * leaves it to collectors of this kind. */
+/* INTEL_ITTNOTIFY_GROUPS: names between commas, semicolons or blanks; unset: everything. The static
+ * part leaves it to collectors of this kind. */
 static int WantedGroups(const char* text) {
   if (!text || !*text) return ITT_GROUP_ALL;
   int groups = ITT_GROUP_COUNTER | ITT_GROUP_FRAME | ITT_GROUP_STITCH | ITT_GROUP_HEAP;
@@ -59,7 +71,8 @@ static int WantedGroups(const char* text) {
   return groups;
 }
 
-/* ---- binding --------------------------------------------------------------------------------------- */
+/* ---- binding
+ * --------------------------------------------------------------------------------------- */
 
 static void* FunctionFor(const char* name) {
   static const struct itt_binding* const kFiles[] = {itt_create_bindings, itt_task_bindings,
@@ -99,7 +112,8 @@ static void Adopt(struct itt_global* global) {
   }
 }
 
-/* ---- start ----------------------------------------------------------------------------------------- */
+/* ---- start
+ * ----------------------------------------------------------------------------------------- */
 
 static void BeforeFork(void) { itt_lock(); }
 static void AfterFork(void) { itt_unlock(); }
@@ -129,8 +143,8 @@ SYNCLINE_EXPORT void __itt_api_init(struct itt_global* global, int init_groups) 
   if (__atomic_compare_exchange_n(&state, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     __atomic_store_n(&state, Start() == 0 ? 2 : 3, __ATOMIC_RELEASE);
   }
-  /* Another thread may still be loading the tracer, perhaps waiting for a lock of the loader that this one
-   * holds: not waited for. Its events of these first moments are counted as lost. */
+  /* Another thread may still be loading the tracer, perhaps waiting for a lock of the loader that
+   * this one holds: not waited for. Its events of these first moments are counted as lost. */
   const int ready = __atomic_load_n(&state, __ATOMIC_ACQUIRE) != 3;
   if (ready) Adopt(global);
   Bind(global, WantedGroups(getenv("INTEL_ITTNOTIFY_GROUPS")) & init_groups, ready);

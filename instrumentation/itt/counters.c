@@ -1,4 +1,5 @@
-/* Counters: increments are summed here, recorded or not, and events carry the value after the call. */
+/* Counters: increments are summed here, recorded or not, and events carry the value after the call.
+ */
 #define _GNU_SOURCE
 #include <string.h>
 
@@ -9,14 +10,14 @@
 struct Counter {
   uint32_t domain; /* name ids; 0: none or refused */
   uint32_t name;
-  int type;        /* enum itt_metadata_type */
-  uint64_t bits;   /* the value, in the type's representation widened to 64 bits */
+  int type;      /* enum itt_metadata_type */
+  uint64_t bits; /* the value, in the type's representation widened to 64 bits */
 };
 
 static struct Counter** counters; /* by the value in the side table */
 static uint32_t count;            /* guarded by itt_lock */
-/* By the address that the caller holds (a static part's object, or ours), or, for counters that are a
- * domain and a string, by their ids with the highest bit set, which no address has. */
+/* By the address that the caller holds (a static part's object, or ours), or, for counters that are
+ * a domain and a string, by their ids with the highest bit set, which no address has. */
 static struct side_table by_key = {NULL, COUNTERS_LIMIT};
 
 static struct Counter* Find(uint64_t key) {

@@ -1,9 +1,9 @@
 /* Domains, string handles and everything else that a create function must return.
  *
- * Objects that the static parts made before we were loaded are adopted; later ones come from here, one for
- * each text however many static parts ask, and are never freed (the API has no way to say so). Programs that
- * make a new string for every step are bounded twice: by the name table (then texts travel in the events)
- * and by the arena (then everything new shares one handle). */
+ * Objects that the static parts made before we were loaded are adopted; later ones come from here,
+ * one for each text however many static parts ask, and are never freed (the API has no way to say
+ * so). Programs that make a new string for every step are bounded twice: by the name table (then
+ * texts travel in the events) and by the arena (then everything new shares one handle). */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -22,10 +22,12 @@ static void** by_id; /* our domain or string handle of a name's id */
 static struct itt_string_handle too_many = {"(too many names)", NULL, 0, NULL, NULL};
 static struct itt_domain switched_off = {0, "(off)", NULL, 0, NULL, NULL};
 
-/* ---- ids ------------------------------------------------------------------------------------------- */
+/* ---- ids
+ * ------------------------------------------------------------------------------------------- */
 
-/* The lock of the side tables and of the names are taken one after the other, never together. An object
- * without an id (the table is full, or not there yet) is asked for its text when it is first recorded. */
+/* The lock of the side tables and of the names are taken one after the other, never together. An
+ * object without an id (the table is full, or not there yet) is asked for its text when it is first
+ * recorded. */
 static struct side_entry* Remember(const void* object, uint32_t id) {
   if (!id) return NULL;
   itt_lock();
@@ -78,7 +80,8 @@ uint32_t itt_name(uint8_t kind, const char* text, size_t bytes) {
   return id;
 }
 
-/* ---- making objects -------------------------------------------------------------------------------- */
+/* ---- making objects
+ * -------------------------------------------------------------------------------- */
 
 /* `bytes` for the object, then the text. */
 static void* NewObject(size_t bytes, const char* text, size_t text_bytes, char** copy) {
@@ -120,8 +123,8 @@ static struct itt_domain* DomainCreate(const char* name) {
   return Settle(id, domain);
 }
 
-/* Strings beyond the name table: remembered in a small table of their own, so that a loop over a few new
- * names does not eat the arena. */
+/* Strings beyond the name table: remembered in a small table of their own, so that a loop over a
+ * few new names does not eat the arena. */
 #define OVERFLOW_SLOTS 65536u
 static struct itt_string_handle** overflow;
 
@@ -173,7 +176,8 @@ static struct itt_string_handle* StringHandleCreate(const char* text) {
   return __builtin_expect(handle != NULL, 1) ? handle : NewString(text, bytes);
 }
 
-/* ---- the rest: opaque to us ------------------------------------------------------------------------ */
+/* ---- the rest: opaque to us
+ * ------------------------------------------------------------------------ */
 
 static struct itt_histogram* HistogramCreate(const struct itt_domain* domain, const char* name,
                                              int x_type, int y_type) {
@@ -236,7 +240,6 @@ static unsigned char PtRegionCreate(const char* name) {
 
 static const char* ApiVersion(void) { return "3.26.0"; }
 static unsigned long long GetTimestamp(void) { return syncline_clock_ns(); }
-
 
 int itt_handles_start(void) {
   by_id = syncline_reserve(((size_t)SYNCLINE_NAME_IDS_LIMIT + 1) * sizeof(void*));

@@ -1,5 +1,5 @@
-/* What the files of libsyncline_itt.so share: the thread, the way into and out of a recorded call, names of
- * objects. */
+/* What the files of libsyncline_itt.so share: the thread, the way into and out of a recorded call,
+ * names of objects. */
 #ifndef SYNCLINE_INSTRUMENTATION_ITT_INTERNAL_H_
 #define SYNCLINE_INSTRUMENTATION_ITT_INTERNAL_H_
 
@@ -17,38 +17,39 @@
 /* The value of a handle whose name did not fit the name table: its text travels in the events. */
 #define NAME_IN_EVENT 0xFFFFFFFFu
 
-/* An open task: 64 bytes, so that its depth is a shift. While nothing is recorded only the first three are
- * written. */
+/* An open task: 64 bytes, so that its depth is a shift. While nothing is recorded only the first
+ * three are written. */
 struct itt_task {
   const struct itt_domain* domain;
-  const void* name;        /* string handle, or function when `by_function` */
+  const void* name; /* string handle, or function when `by_function` */
   struct {
-    uint32_t session;      /* the recording in which the rest was written; 0: none */
+    uint32_t session; /* the recording in which the rest was written; 0: none */
     uint32_t by_function;
   } how;
   uint32_t domain_id;
   uint32_t name_id;
   uint64_t has_id;
-  struct itt_id id;        /* when has_id */
+  struct itt_id id; /* when has_id */
 };
 
-#define TASK_DEPTH_LIMIT 65535u /* depth is a u16 in the events; deeper tasks are counted as lost */
+#define TASK_DEPTH_LIMIT 65535u /* depth is a u16 in the events; deeper tasks are counted as lost \
+                                 */
 #define SCRATCH_BYTES 4096u
 
 struct itt_thread {
-  struct itt_task* top;    /* where the next task goes */
+  struct itt_task* top; /* where the next task goes */
   struct itt_task* tasks;
   struct itt_task* limit;
-  uint32_t loud;           /* 0: while the gate is shut there is nothing to do but to keep the stack */
-  uint32_t generation;     /* copy of common->generation */
-  uint32_t record_gate;    /* the value of the gate with which this thread records; 0: with none */
+  uint32_t loud;        /* 0: while the gate is shut there is nothing to do but to keep the stack */
+  uint32_t generation;  /* copy of common->generation */
+  uint32_t record_gate; /* the value of the gate with which this thread records; 0: with none */
   uint32_t last_domain_session;
   uint32_t last_domain_id; /* of last_domain, announced in that session: tasks come in runs */
   const struct itt_domain* last_domain;
-  uint32_t too_deep;       /* open tasks above the limit, which are only counted */
+  uint32_t too_deep; /* open tasks above the limit, which are only counted */
   struct syncline_thread* common;
-  struct itt_task* grown;  /* tasks, when they no longer fit behind this structure */
-  size_t bytes;            /* of this mapping */
+  struct itt_task* grown; /* tasks, when they no longer fit behind this structure */
+  size_t bytes;           /* of this mapping */
   char scratch[SCRATCH_BYTES];
   struct itt_task first_tasks[];
 };
@@ -71,15 +72,17 @@ static inline uint32_t Depth(const struct itt_thread* thread) {
   return (uint32_t)(thread->top - thread->tasks);
 }
 
-/* A recorded call. Enter says whether there is one; Leave must follow when it does. Between them `busy` is
- * set, so that an allocator or a signal handler that calls ITT is turned away (and counted). */
+/* A recorded call. Enter says whether there is one; Leave must follow when it does. Between them
+ * `busy` is set, so that an allocator or a signal handler that calls ITT is turned away (and
+ * counted). */
 enum itt_entry { ITT_TURNED_AWAY, ITT_QUIET, ITT_RECORD };
 enum itt_entry itt_enter_slow(struct itt_thread* thread);
 
 static inline enum itt_entry Enter(struct itt_thread* thread, uint64_t* cost) {
   struct syncline_thread* common = thread->common;
   *cost = 0;
-  if (__builtin_expect(common->busy | syncline_paused | (*syncline_gate ^ thread->record_gate), 0) ||
+  if (__builtin_expect(common->busy | syncline_paused | (*syncline_gate ^ thread->record_gate),
+                       0) ||
       thread->record_gate == 0) {
     const enum itt_entry entry = itt_enter_slow(thread);
     if (entry != ITT_RECORD) return entry;
@@ -109,14 +112,16 @@ void itt_unlock(void);
 /* Learns an object that somebody else made. */
 void itt_adopt_domain(const struct itt_domain* domain);
 void itt_adopt_string(const struct itt_string_handle* handle);
-/* The id of a domain or string, announced in this recording; NAME_IN_EVENT when the table is full. */
+/* The id of a domain or string, announced in this recording; NAME_IN_EVENT when the table is full.
+ */
 uint32_t itt_domain_id_slow(struct itt_thread* thread, const struct itt_domain* domain);
 uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_handle* handle);
 
 static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_domain* domain) {
   if (!domain) return 0;
   const uint32_t session = thread->common->session;
-  if (__builtin_expect(thread->last_domain == domain && thread->last_domain_session == session, 1)) {
+  if (__builtin_expect(thread->last_domain == domain && thread->last_domain_session == session,
+                       1)) {
     return thread->last_domain_id;
   }
   const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)domain);

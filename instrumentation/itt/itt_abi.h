@@ -1,9 +1,11 @@
-/* The part of Intel's ITT API that a collector meets: structures and numbers, as its users have them in
- * memory. Names are ours; layouts and values are the API's (version 3, x86-64 and other LP64 systems).
+/* The part of Intel's ITT API that a collector meets: structures and numbers, as its users have
+ * them in memory. Names are ours; layouts and values are the API's (version 3, x86-64 and other
+ * LP64 systems).
  *
- * Every program or library that uses ITT carries a *static part* with one itt_global of its own. At its
- * first call it opens the library named in INTEL_LIBITTNOTIFY64 and calls `__itt_api_init(global, groups)`;
- * the collector writes its functions into the table that the global points to.
+ * Every program or library that uses ITT carries a *static part* with one itt_global of its own. At
+ * its first call it opens the library named in INTEL_LIBITTNOTIFY64 and calls
+ * `__itt_api_init(global, groups)`; the collector writes its functions into the table that the
+ * global points to.
  */
 #ifndef SYNCLINE_INSTRUMENTATION_ITT_ITT_ABI_H_
 #define SYNCLINE_INSTRUMENTATION_ITT_ITT_ABI_H_
@@ -60,7 +62,8 @@ struct itt_string_handle {
   struct itt_string_handle* next;
 };
 
-/* What a `__itt_counter` points to when the static part made it. It leaves extra1, extra2 uninitialised. */
+/* What a `__itt_counter` points to when the static part made it. It leaves extra1, extra2
+ * uninitialised. */
 struct itt_counter_info {
   const char* name;
   void* name_wide;
@@ -143,8 +146,8 @@ enum itt_collection_scope { ITT_COLLECT_HOST = 1, ITT_COLLECT_OFFLOAD = 2 };
 
 #define ITT_TIMESTAMP_NONE (~0ull)
 
-/* One function of the API. `*function` starts as an initialiser; null_function is for collectors that do
- * not want the call (NULL for most). The list ends where name is NULL. */
+/* One function of the API. `*function` starts as an initialiser; null_function is for collectors
+ * that do not want the call (NULL for most). The list ends where name is NULL. */
 struct itt_api_info {
   const char* name;
   void** function;

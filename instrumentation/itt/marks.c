@@ -7,7 +7,8 @@
 
 static const struct itt_id none;
 
-/* ---- frames ---------------------------------------------------------------------------------------- */
+/* ---- frames
+ * ---------------------------------------------------------------------------------------- */
 
 typedef int (*FrameEvent)(const struct syncline_itt_where* at, const struct itt_id* id);
 
@@ -62,10 +63,11 @@ static void OldFrame(FrameEvent event, const void* frame) {
 static void FrameBegin(void* frame) { OldFrame(itt_emit->frame_begin, frame); }
 static void FrameEnd(void* frame) { OldFrame(itt_emit->frame_end, frame); }
 
-/* ---- markers and events ---------------------------------------------------------------------------- */
+/* ---- markers and events
+ * ---------------------------------------------------------------------------- */
 
-static void Marker(const struct itt_domain* domain, struct itt_id id, struct itt_string_handle* name,
-                   int scope) {
+static void Marker(const struct itt_domain* domain, struct itt_id id,
+                   struct itt_string_handle* name, int scope) {
   struct itt_thread* thread = ItThread();
   uint64_t cost;
   if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
@@ -76,8 +78,8 @@ static void Marker(const struct itt_domain* domain, struct itt_id id, struct itt
 }
 
 static void MarkerEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
-                     unsigned long long timestamp, struct itt_id id,
-                     struct itt_string_handle* name, int scope) {
+                     unsigned long long timestamp, struct itt_id id, struct itt_string_handle* name,
+                     int scope) {
   (void)clock, (void)timestamp;
   Marker(domain, id, name, scope);
 }
@@ -122,11 +124,13 @@ static int MarkGlobal(int mark, const char* parameter) {
   return Event(MarkerOfProcess, mark);
 }
 
-/* ---- synchronisation ------------------------------------------------------------------------------- */
+/* ---- synchronisation
+ * ------------------------------------------------------------------------------- */
 
 enum { SYNC_PREPARE = 1, SYNC_CANCEL = 2, SYNC_ACQUIRED = 3, SYNC_RELEASING = 4 };
 
-/* Names of objects by address. Addresses come and go by the million: beyond the limit they are nameless. */
+/* Names of objects by address. Addresses come and go by the million: beyond the limit they are
+ * nameless. */
 static struct side_table sync_names = {NULL, 1u << 18};
 
 static void NameSync(const void* object, const char* text, size_t bytes) {
@@ -170,7 +174,8 @@ static void SyncCancel(void* object) { Sync(SYNC_CANCEL, object); }
 static void SyncAcquired(void* object) { Sync(SYNC_ACQUIRED, object); }
 static void SyncReleasing(void* object) { Sync(SYNC_RELEASING, object); }
 
-/* ---- threads, pause and resume --------------------------------------------------------------------- */
+/* ---- threads, pause and resume
+ * --------------------------------------------------------------------- */
 
 static void ThreadSetName(const char* name) {
   struct itt_thread* thread = ItThread();

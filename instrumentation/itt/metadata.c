@@ -10,9 +10,9 @@
 
 static const struct itt_id none;
 
-/* A text that comes again (oneDNN's shapes: the same few hundred for days) becomes a name, 4 bytes instead
- * of hundreds; one that never does (a step's number) must not fill the table. So: a name at second sight.
- * Hash collisions and races only make a text a name too early. */
+/* A text that comes again (oneDNN's shapes: the same few hundred for days) becomes a name, 4 bytes
+ * instead of hundreds; one that never does (a step's number) must not fill the table. So: a name at
+ * second sight. Hash collisions and races only make a text a name too early. */
 static uint32_t seen[4096];
 
 static uint32_t TextHash(const char* text, size_t bytes) {

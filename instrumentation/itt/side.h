@@ -1,8 +1,9 @@
 /* Side tables: what we know about objects that belong to others, by their address.
  *
- * Why not extra1 and extra2 of the objects: they are VTune's when its collector runs too, and counters come
- * with them uninitialised. Looking up takes no lock; putting takes the table's. Keys are never removed: a
- * handle lives as long as the process, and an address that is used again is put again.
+ * Why not extra1 and extra2 of the objects: they are VTune's when its collector runs too, and
+ * counters come with them uninitialised. Looking up takes no lock; putting takes the table's. Keys
+ * are never removed: a handle lives as long as the process, and an address that is used again is
+ * put again.
  */
 #ifndef SYNCLINE_INSTRUMENTATION_ITT_SIDE_H_
 #define SYNCLINE_INSTRUMENTATION_ITT_SIDE_H_
@@ -14,9 +15,9 @@ extern "C" {
 #endif
 
 struct side_entry {
-  uint64_t key;      /* 0: free */
+  uint64_t key; /* 0: free */
   uint32_t value;
-  uint32_t session;  /* the recording in which it was announced; 0: none */
+  uint32_t session; /* the recording in which it was announced; 0: none */
 };
 
 struct side_slots {
@@ -46,8 +47,8 @@ static inline struct side_entry* side_find(const struct side_table* table, uint6
   }
 }
 
-/* Gives `key` (not 0) a value, also when it had one. The caller holds the lock that guards the table. NULL
- * when the table is full or there is no memory. */
+/* Gives `key` (not 0) a value, also when it had one. The caller holds the lock that guards the
+ * table. NULL when the table is full or there is no memory. */
 struct side_entry* side_put(struct side_table* table, uint64_t key, uint32_t value);
 
 #ifdef __cplusplus

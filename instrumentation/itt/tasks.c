@@ -1,5 +1,6 @@
-/* Tasks: a stack for each thread, kept at all times, so that a task that is open when a recording begins
- * still has its name when it ends. A task's end carries no name: it closes the newest open task. */
+/* Tasks: a stack for each thread, kept at all times, so that a task that is open when a recording
+ * begins still has its name when it ends. A task's end carries no name: it closes the newest open
+ * task. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
@@ -71,7 +72,8 @@ static inline struct syncline_itt_where AtTask(const struct itt_thread* thread,
   return at;
 }
 
-/* `id` and `parent` lie where the caller pushed them, word by word: read word by word, or the loads stall. */
+/* `id` and `parent` lie where the caller pushed them, word by word: read word by word, or the loads
+ * stall. */
 static inline int EmitBegin(const struct itt_thread* thread, struct itt_task* task,
                             const struct itt_id* id, const struct itt_id* parent) {
   const struct syncline_itt_where at = AtTask(thread, task);
@@ -180,11 +182,12 @@ static void TaskEndEx(const struct itt_domain* domain, struct itt_clock_domain* 
   TaskEnd(domain);
 }
 
-/* ---- overlapped tasks and regions ------------------------------------------------------------------ */
+/* ---- overlapped tasks and regions
+ * ------------------------------------------------------------------ */
 
-/* Names of open overlapped tasks, so that their ends carry them too. A table of a fixed size, in which a
- * newcomer without room replaces somebody: then an end carries name 0, and readers pair by id as they must
- * anyway. */
+/* Names of open overlapped tasks, so that their ends carry them too. A table of a fixed size, in
+ * which a newcomer without room replaces somebody: then an end carries name 0, and readers pair by
+ * id as they must anyway. */
 #define OVERLAPPED_SLOTS 4096u
 #define OVERLAPPED_PROBES 8u
 struct Overlapped {
@@ -273,7 +276,8 @@ static void TaskEndOverlappedEx(const struct itt_domain* domain, struct itt_cloc
   TaskEndOverlapped(domain, id);
 }
 
-/* ---- relations ------------------------------------------------------------------------------------- */
+/* ---- relations
+ * ------------------------------------------------------------------------------------- */
 
 #define RELATION_CHILD_OF 5
 
@@ -287,7 +291,8 @@ static void RelationAdd(const struct itt_domain* domain, struct itt_id head, int
   Leave(thread, cost, itt_emit->relation(&at, (uint8_t)relation, &head, &tail));
 }
 
-static void RelationAddToCurrent(const struct itt_domain* domain, int relation, struct itt_id tail) {
+static void RelationAddToCurrent(const struct itt_domain* domain, int relation,
+                                 struct itt_id tail) {
   struct itt_thread* thread = ItThread();
   if (!thread || Quiet(thread)) return;
   const struct itt_task* newest = Newest(thread);

@@ -1,4 +1,5 @@
-/* An OpenMP program of GCC's: run on LLVM's libomp (LD_PRELOAD), which speaks ITT where libgomp does not. */
+/* An OpenMP program of GCC's: run on LLVM's libomp (LD_PRELOAD), which speaks ITT where libgomp
+ * does not. */
 #include <time.h>
 
 static double Now(void) {

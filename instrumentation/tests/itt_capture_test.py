@@ -1,4 +1,4 @@
-"""Records ITT programs with a real LTTng and compares what is in the trace with what they say they did.
+"""Records ITT programs with a real LTTng and compares the trace with what they say they did.
 
 Usage: itt_capture_test.py BUILD_DIRECTORY [unittest arguments]
 """
@@ -22,8 +22,8 @@ class Names:
     """What the announcements in a trace say, per process."""
 
     def __init__(self, events):
-        self.processes = {}                      # process key -> its "on" event
-        self.threads = {}                        # thread key -> (process key, tid, name)
+        self.processes = {}  # process key -> its "on" event
+        self.threads = {}  # thread key -> (process key, tid, name)
         self.texts = collections.defaultdict(dict)
         for event in events:
             if event.name == "syncline:on":
@@ -55,7 +55,9 @@ class CaptureTest(unittest.TestCase):
             self.fixture.start_daemon()
 
     def start_truth(self, *options, **environment):
-        return self.fixture.start("--truth", self.truth, "--tasks", 0, "--duration-ms", 60000, *options, **environment)
+        return self.fixture.start(
+            "--truth", self.truth, "--tasks", 0, "--duration-ms", 60000, *options, **environment
+        )
 
     def record(self, *options, wait_blocks=1, window_s=0.3, **session):
         """Runs the truth program and records its middle; (events, discarded, facts)."""
@@ -74,7 +76,9 @@ class CaptureTest(unittest.TestCase):
         """Every task of the trace is a task of the truth, and every one of the window is there."""
         matched = set()
         names = Names(events)
-        begins = [e for e in events if e.name in ("syncline_itt:task_begin", "syncline_itt:task_begin_id")]
+        begins = [
+            e for e in events if e.name in ("syncline_itt:task_begin", "syncline_itt:task_begin_id")
+        ]
         ends = [e for e in events if e.name == "syncline_itt:task_end"]
         spans = collections.defaultdict(list)
         for fact in facts:
@@ -87,17 +91,26 @@ class CaptureTest(unittest.TestCase):
             starts = {key: [s[0][index] for s in thread] for key, thread in spans.items()}
             for event in found:
                 key = names.pid(event), names.tid(event)
-                # Calls of one thread do not overlap: the last one that began before the event is its own.
+                # Calls of one thread do not overlap: the last one that began before the event is
+                # its own.
                 at = bisect.bisect_right(starts[key], event.time_ns) - 1
                 times, *expected = spans[key][at]
                 self.assertLessEqual(event.time_ns, times[index + 1], event)
                 matched.add((key, times[index]))
-                self.assertEqual([event.depth, names.text(event, "domain"), names.text(event, "name")],
-                                 expected, event)
+                self.assertEqual(
+                    [event.depth, names.text(event, "domain"), names.text(event, "name")],
+                    expected,
+                    event,
+                )
         on = max(e.time_ns for e in events if e.name == "syncline:on")
         off = min(e.time_ns for e in events if e.name == "syncline:off")
-        inside = {(key, t[i]) for key, thread in spans.items() for t, *_ in thread for i in (0, 2)
-                  if t[i] > on and t[i + 1] < off}
+        inside = {
+            (key, t[i])
+            for key, thread in spans.items()
+            for t, *_ in thread
+            for i in (0, 2)
+            if t[i] > on and t[i + 1] < off
+        }
         self.assertGreater(len(inside), 100)
         self.assertEqual(inside - matched, set())
         return names
@@ -108,8 +121,19 @@ class CaptureTest(unittest.TestCase):
 
 class Recorded(CaptureTest):
     def test_everything_is_there_with_its_names(self):
-        events, discarded, facts = self.record("--threads", 2, "--metadata", "--frames", "--counters", "--markers",
-                                               "--overlapped", "--ids", "--temporaries", "--work-ns", 20000)
+        events, discarded, facts = self.record(
+            "--threads",
+            2,
+            "--metadata",
+            "--frames",
+            "--counters",
+            "--markers",
+            "--overlapped",
+            "--ids",
+            "--temporaries",
+            "--work-ns",
+            20000,
+        )
         self.assertEqual(discarded, 0)
         names = self.assert_spans(events, facts)
         truth = {"text": [], "number": [], "marker": [], "counter": [], "frame": [], "over": []}
@@ -122,22 +146,36 @@ class Recorded(CaptureTest):
             return [v for v in truth[kind] if int(v[at]) > on and int(v[at + 1]) < off]
 
         def found(*kinds):
-            return [e for e in events if e.name in ["syncline_itt:" + k for k in kinds] and on < e.time_ns < off]
+            return [
+                e
+                for e in events
+                if e.name in ["syncline_itt:" + k for k in kinds] and on < e.time_ns < off
+            ]
 
-        texts = [e.text if e.name.endswith("text") else names.text(e, "text")
-                 for e in found("metadata_text", "metadata_name")]
+        texts = [
+            e.text if e.name.endswith("text") else names.text(e, "text")
+            for e in found("metadata_text", "metadata_name")
+        ]
         self.assertEqual(sorted(texts), sorted(v[7] for v in within("text", 3)))
-        self.assertGreater(self.count(events, "syncline_itt:metadata_name"),
-                           self.count(events, "syncline_itt:metadata_text"))
-        self.assertEqual(sorted(e.fields["values"][0] for e in found("metadata_i64")),
-                         sorted(int(v[7]) for v in within("number", 3)))
+        self.assertGreater(
+            self.count(events, "syncline_itt:metadata_name"),
+            self.count(events, "syncline_itt:metadata_text"),
+        )
+        self.assertEqual(
+            sorted(e.fields["values"][0] for e in found("metadata_i64")),
+            sorted(int(v[7]) for v in within("number", 3)),
+        )
         self.assertEqual(len(found("marker")), len(within("marker", 3)))
         self.assertEqual({names.text(e, "name") for e in found("marker")}, {"mark"})
-        self.assertEqual(sorted(e.value for e in found("counter_u64")),
-                         sorted(int(v[2]) for v in within("counter", 3)))
+        self.assertEqual(
+            sorted(e.value for e in found("counter_u64")),
+            sorted(int(v[2]) for v in within("counter", 3)),
+        )
         self.assertEqual({names.text(e, "name") for e in found("counter_u64")}, {"count"})
-        self.assertEqual({(names.tid(e), e.d1) for e in found("frame_begin")},
-                         {(int(v[1]), int(v[2])) for v in within("frame", 3)})
+        self.assertEqual(
+            {(names.tid(e), e.d1) for e in found("frame_begin")},
+            {(int(v[1]), int(v[2])) for v in within("frame", 3)},
+        )
         overlapped = {(int(v[1]), int(v[2])): v[8] for v in truth["over"]}
         for event in found("task_begin_overlapped", "task_end_overlapped"):
             self.assertEqual(names.text(event, "name"), overlapped[names.tid(event), event.d1])
@@ -165,7 +203,9 @@ class Recorded(CaptureTest):
 
     def test_five_recordings_of_one_process_each_know_every_name(self):
         f = self.fixture
-        process = self.start_truth("--names", 64, "--work-ns", 20000, "--threads", 2, "--temporaries")
+        process = self.start_truth(
+            "--names", 64, "--work-ns", 20000, "--threads", 2, "--temporaries"
+        )
         f.wait_for_blocks()
         recordings = []
         for generation in range(1, 6):
@@ -195,7 +235,9 @@ class Recorded(CaptureTest):
         self.assertGreater(orphans, 0)  # both threads are inside a task nearly always
 
     def test_small_buffers_lose_events_and_no_name_is_wrong(self):
-        events, discarded, facts = self.record("--threads", 2, "--work-ns", 0, "--names", 4096, window_s=0.1, subbuffer="4k")
+        events, discarded, facts = self.record(
+            "--threads", 2, "--work-ns", 0, "--names", 4096, window_s=0.1, subbuffer="4k"
+        )
         self.assertGreater(discarded, 0)
         by_pid = {}
         for line in self.fixture.block_tool("names", self.names_file()).splitlines():
@@ -231,7 +273,9 @@ class Recorded(CaptureTest):
         self.assertEqual({on.pid for on in names.processes.values()}, pids)
         keys = [key for key in names.threads]
         self.assertEqual(len(keys), len(set(keys)))
-        self.assertEqual({self.count(events, "syncline:on"), self.count(events, "syncline:off")}, {2})
+        self.assertEqual(
+            {self.count(events, "syncline:on"), self.count(events, "syncline:off")}, {2}
+        )
 
     def test_groups_are_chosen_by_the_environment(self):
         f = self.fixture
@@ -244,7 +288,7 @@ class Recorded(CaptureTest):
         events, _ = f.end_session(name)
         self.assertGreater(self.count(events, "syncline_itt:task_begin"), 10)
         self.assertGreater(self.count(events, "syncline_itt:counter_u64"), 10)  # always on
-        self.assertEqual(self.count(events, "syncline:off"), 1)                 # written at exit
+        self.assertEqual(self.count(events, "syncline:off"), 1)  # written at exit
 
 
 class Robust(CaptureTest):
@@ -252,7 +296,9 @@ class Robust(CaptureTest):
 
     def run_program(self, **environment):
         begin = time.monotonic()
-        process = self.fixture.start("--truth", self.truth, "--tasks", 50, "--threads", 2, "--fork", **environment)
+        process = self.fixture.start(
+            "--truth", self.truth, "--tasks", 50, "--threads", 2, "--fork", **environment
+        )
         self.fixture.finish(process, limit_s=20)
         return time.monotonic() - begin
 
@@ -290,8 +336,10 @@ class Robust(CaptureTest):
         f.daemon.wait()
         f.daemon = None
         f.stop(process)
-        names = f.block_tool("names", os.path.join(f.runtime, next(
-            n for n in os.listdir(f.runtime) if n.endswith(".names"))))
+        names = f.block_tool(
+            "names",
+            os.path.join(f.runtime, next(n for n in os.listdir(f.runtime) if n.endswith(".names"))),
+        )
         self.assertIn("task 0", names)
 
     def test_with_libraries_missing(self):

@@ -35,12 +35,18 @@ class Foreign(unittest.TestCase):
         return events, Names(events)
 
     def texts(self, events, names, key, *kinds):
-        return {names.text(e, key) for e in events if e.name in ["syncline_itt:" + k for k in kinds]}
+        return {
+            names.text(e, key) for e in events if e.name in ["syncline_itt:" + k for k in kinds]
+        }
 
     def test_onednn_primitives_have_their_kinds_as_names(self):
         events, names = self.record("tests/foreign_dnnl")
-        self.assertEqual(self.texts(events, names, "domain", "task_begin"), {"dnnl::primitive::execute"})
-        self.assertEqual(self.texts(events, names, "name", "task_begin", "task_end"), {"reorder", "matmul"})
+        self.assertEqual(
+            self.texts(events, names, "domain", "task_begin"), {"dnnl::primitive::execute"}
+        )
+        self.assertEqual(
+            self.texts(events, names, "name", "task_begin", "task_end"), {"reorder", "matmul"}
+        )
         begins = sum(e.name == "syncline_itt:task_begin" for e in events)
         ends = sum(e.name == "syncline_itt:task_end" for e in events)
         self.assertGreater(begins, 10)
@@ -49,13 +55,23 @@ class Foreign(unittest.TestCase):
     def test_onetbb(self):
         events, names = self.record("tests/foreign_tbb")
         kinds = {e.name for e in events}
-        self.assertTrue(kinds & {"syncline_itt:task_begin_id", "syncline_itt:sync", "syncline_itt:relation",
-                                 "syncline_itt:task_begin"}, kinds)
+        self.assertTrue(
+            kinds
+            & {
+                "syncline_itt:task_begin_id",
+                "syncline_itt:sync",
+                "syncline_itt:relation",
+                "syncline_itt:task_begin",
+            },
+            kinds,
+        )
         for text in self.texts(events, names, "name", "task_begin", "task_begin_id"):
             self.assertNotEqual(text, "")
 
     def test_llvm_openmp(self):
-        libraries = glob.glob("/usr/lib/llvm-*/lib/libomp.so.5") + glob.glob("/usr/lib/x86_64-linux-gnu/libomp.so.5")
+        libraries = glob.glob("/usr/lib/llvm-*/lib/libomp.so.5") + glob.glob(
+            "/usr/lib/x86_64-linux-gnu/libomp.so.5"
+        )
         if not libraries:
             self.skipTest("libomp is not installed")
         events, names = self.record("tests/foreign_omp", LD_PRELOAD=libraries[0])

@@ -1,7 +1,9 @@
-"""A session daemon of one's own, gates, and traces as lists of events, for tests that record for real.
+"""A session daemon of one's own, gates, and traces as lists of events, for real recordings.
 
-Under root everything runs in mount and pid namespaces of its own (own /run/lttng and /dev/shm), so that
-tests disturb neither each other nor the machine's LTTng and nothing is left behind; as an ordinary user an
+Under root everything runs in mount and pid namespaces of its own (own /run/lttng and /dev/shm), so
+that
+tests disturb neither each other nor the machine's LTTng and nothing is left behind; as an ordinary
+user an
 own LTTNG_HOME has to do. Exits with 77 (skipped) where neither is possible.
 """
 
@@ -30,8 +32,19 @@ def enter_namespaces():
             print("skipped: namespaces are not permitted here")
             sys.exit(SKIPPED)
         os.environ["SYNCLINE_TEST_NAMESPACES"] = "1"
-        os.execvp("unshare", ["unshare", "-mpf", "--kill-child", "--mount-proc", "--propagation", "private",
-                              sys.executable] + sys.argv)
+        os.execvp(
+            "unshare",
+            [
+                "unshare",
+                "-mpf",
+                "--kill-child",
+                "--mount-proc",
+                "--propagation",
+                "private",
+                sys.executable,
+            ]
+            + sys.argv,
+        )
     os.makedirs("/run/lttng", exist_ok=True)
     for path in ("/run/lttng", "/dev/shm"):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g", "tmpfs", path], check=True)
@@ -50,7 +63,9 @@ class Event:
             raise AttributeError(key) from error
 
 
-_LINE = re.compile(r"^\[(\d+)\] (?:\(\+[^)]*\) )?(?:\S+ )?(syncline\w*:\w+): \{ cpu_id = \d+ \}, \{ (.*) \}$")
+_LINE = re.compile(
+    r"^\[(\d+)\] (?:\(\+[^)]*\) )?(?:\S+ )?(syncline\w*:\w+): \{ cpu_id = \d+ \}, \{ (.*) \}$"
+)
 _FIELD = re.compile(r'(\w+) = (?:"((?:[^"\\]|\\.)*)"|\[ (.*?) \]|(-?[\w.+-]+))(?:, |$)')
 
 
@@ -65,7 +80,9 @@ def parse_events(text):
             if listed:
                 fields[key] = [int(v) for v in re.findall(r"= (-?\d+)", listed)]
             elif plain:
-                fields[key] = int(plain, 0) if re.fullmatch(r"-?(0x[0-9A-F]+|\d+)", plain) else float(plain)
+                fields[key] = (
+                    int(plain, 0) if re.fullmatch(r"-?(0x[0-9A-F]+|\d+)", plain) else float(plain)
+                )
             else:
                 fields[key] = quoted
         events.append(Event(int(match.group(1)), match.group(2), fields))
@@ -79,8 +96,12 @@ class Fixture:
         self.build = os.path.abspath(build_directory)
         self.directory = tempfile.mkdtemp(prefix="syncline-test-")
         self.runtime = os.path.join(self.directory, "runtime")
-        self.environment = dict(os.environ, LTTNG_HOME=self.directory, SYNCLINE_RUNTIME_DIR=self.runtime,
-                                INTEL_LIBITTNOTIFY64=os.path.join(self.build, "lib/libsyncline_itt.so"))
+        self.environment = dict(
+            os.environ,
+            LTTNG_HOME=self.directory,
+            SYNCLINE_RUNTIME_DIR=self.runtime,
+            INTEL_LIBITTNOTIFY64=os.path.join(self.build, "lib/libsyncline_itt.so"),
+        )
         self.environment.pop("LTTNG_UST_REGISTER_TIMEOUT", None)
         self.daemon = None
         self.processes = []
@@ -95,8 +116,12 @@ class Fixture:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def start_daemon(self):
-        self.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=self.environment,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.daemon = subprocess.Popen(
+            ["lttng-sessiond", "--no-kernel"],
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         self.wait_for(lambda: self.lttng("list", check=False).returncode == 0, "the session daemon")
 
     def stop_daemon(self):
@@ -111,16 +136,25 @@ class Fixture:
         self.daemon = None
 
     def lttng(self, *arguments, check=True):
-        done = subprocess.run(["lttng", "--no-sessiond", *arguments], env=self.environment, capture_output=True,
-                              text=True, timeout=60)
+        done = subprocess.run(
+            ["lttng", "--no-sessiond", *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         if check and done.returncode != 0:
             raise RuntimeError(f"lttng {' '.join(arguments)}: {done.stdout}{done.stderr}")
         return done
 
     def start(self, *command, program="bin/syncline-itt-truth", **environment):
-        process = subprocess.Popen([os.path.join(self.build, program), *map(str, command)],
-                                   env=dict(self.environment, **environment), text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            [os.path.join(self.build, program), *map(str, command)],
+            env=dict(self.environment, **environment),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.processes.append(process)
         return process
 
@@ -146,20 +180,33 @@ class Fixture:
     # ---- blocks and gates
 
     def block_tool(self, *arguments):
-        return subprocess.run([os.path.join(self.build, "tests/block_tool"), *map(str, arguments)], check=True,
-                              capture_output=True, text=True).stdout
+        return subprocess.run(
+            [os.path.join(self.build, "tests/block_tool"), *map(str, arguments)],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
 
     def blocks(self):
         """By pid: state, events, lost, cost_ns, names, refused."""
         result = {}
         for line in self.block_tool("show", self.runtime).splitlines():
             pid, state, events, lost, cost_ns, names, refused = map(int, line.split()[:7])
-            result[pid] = {"state": state, "events": events, "lost": lost, "cost_ns": cost_ns, "names": names,
-                           "refused": refused, "line": line}
+            result[pid] = {
+                "state": state,
+                "events": events,
+                "lost": lost,
+                "cost_ns": cost_ns,
+                "names": names,
+                "refused": refused,
+                "line": line,
+            }
         return result
 
     def wait_for_blocks(self, count=1):
-        self.wait_for(lambda: sum(b["state"] == 1 for b in self.blocks().values()) >= count, f"{count} blocks")
+        self.wait_for(
+            lambda: sum(b["state"] == 1 for b in self.blocks().values()) >= count, f"{count} blocks"
+        )
 
     def set_gates(self, generation):
         return int(self.block_tool("set", self.runtime, generation))
@@ -171,7 +218,17 @@ class Fixture:
         name = f"s{self.sessions}"
         output = os.path.join(self.directory, name)
         self.lttng("create", name, "-o", output)
-        self.lttng("enable-channel", "-u", "-s", name, "--subbuf-size", subbuffer, "--num-subbuf", "4", "syncline")
+        self.lttng(
+            "enable-channel",
+            "-u",
+            "-s",
+            name,
+            "--subbuf-size",
+            subbuffer,
+            "--num-subbuf",
+            "4",
+            "syncline",
+        )
         for pattern in events:
             self.lttng("enable-event", "-u", "-s", name, "-c", "syncline", pattern)
         self.lttng("start", name)
@@ -181,8 +238,11 @@ class Fixture:
         """Stops and destroys it: (events in order of time, discarded events)."""
         self.lttng("stop", name)
         self.lttng("destroy", name)
-        done = subprocess.run(["babeltrace2", "--clock-cycles", "--no-delta",
-                               os.path.join(self.directory, name)], capture_output=True, text=True)
+        done = subprocess.run(
+            ["babeltrace2", "--clock-cycles", "--no-delta", os.path.join(self.directory, name)],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode != 0:
             raise RuntimeError(f"babeltrace2: {done.stderr}")
         discarded = sum(int(n) for n in re.findall(r"discarded (\d+) event", done.stderr))
@@ -192,6 +252,7 @@ class Fixture:
 @dataclass
 class Fact:
     """A line of syncline-itt-truth's file."""
+
     kind: str
     values: list
 

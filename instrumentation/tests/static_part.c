@@ -16,9 +16,9 @@ void static_part_start(struct static_part* part) {
   pthread_mutex_init(&part->global.mutex, &attributes);
   part->global.mutex_initialized = 1;
   part->global.api_list = part->api;
-#define ENTRY(call, result, parameters, api_group)                      \
-  part->api[STATIC_PART_##call].name = "__itt_" #call;                  \
-  part->api[STATIC_PART_##call].function = (void**)(void*)&part->call;  \
+#define ENTRY(call, result, parameters, api_group)                     \
+  part->api[STATIC_PART_##call].name = "__itt_" #call;                 \
+  part->api[STATIC_PART_##call].function = (void**)(void*)&part->call; \
   part->api[STATIC_PART_##call].group = api_group;
   STATIC_PART_FUNCTIONS(ENTRY)
 #undef ENTRY

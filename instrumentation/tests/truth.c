@@ -1,8 +1,9 @@
 /* syncline-itt-truth: an ITT program that writes down what it did.
  *
- * Threads run trees of tasks whose shape and names follow from the seed; every call is bracketed by two
- * readings of CLOCK_MONOTONIC, the trace clock. What a recording says can then be checked span by span:
- * names must be right always, times must lie in the brackets, and what is missing must be declared lost.
+ * Threads run trees of tasks whose shape and names follow from the seed; every call is bracketed by
+ * two readings of CLOCK_MONOTONIC, the trace clock. What a recording says can then be checked span
+ * by span: names must be right always, times must lie in the brackets, and what is missing must be
+ * declared lost.
  *
  * The truth file has one line for each fact, fields separated by tabs, names last; times in ns:
  *   span     pid tid depth begin0 begin1 end0 end1 domain name
@@ -34,14 +35,14 @@
 
 static struct {
   int threads;
-  int tasks;          /* roots for each thread; 0: until the time is over */
+  int tasks; /* roots for each thread; 0: until the time is over */
   int depth;
   long duration_ms;
   unsigned seed;
-  int names;          /* distinct task names */
+  int names; /* distinct task names */
   int work_ns;
   int fork;
-  int temporaries;    /* names are made at each task from a buffer that is overwritten */
+  int temporaries; /* names are made at each task from a buffer that is overwritten */
   int metadata, frames, counters, markers, overlapped, ids;
   const char* truth;
 } options = {1, 100, 3, 0, 1, 16, 2000, 0, 0, 0, 0, 0, 0, 0, 0, NULL};
@@ -122,7 +123,8 @@ static void Extras(struct Thread* thread, struct static_part* part, const struct
     t0 = Now();
     ITT_CALL(&first, counter_set_value, (counter, &value));
     t1 = Now();
-    Say(thread, "counter\t%d\t%d\t%llu\t%llu\t%llu\ttruth\tcount\n", pid, thread->tid, value, t0, t1);
+    Say(thread, "counter\t%d\t%d\t%llu\t%llu\t%llu\ttruth\tcount\n", pid, thread->tid, value, t0,
+        t1);
   }
 }
 
@@ -250,33 +252,77 @@ static void RunThreads(int first_index) {
   for (int i = 0; i < options.threads; i++) pthread_join(threads[i], NULL);
 }
 
+// tidy: allow function-length: a table of options, one case each
 static int ReadOptions(int argc, char** argv) {
-  static const struct option kOptions[] = {
-      {"threads", 1, 0, 't'},    {"tasks", 1, 0, 'n'},   {"depth", 1, 0, 'd'},
-      {"duration-ms", 1, 0, 'D'}, {"seed", 1, 0, 's'},    {"names", 1, 0, 'N'},
-      {"work-ns", 1, 0, 'w'},    {"fork", 0, 0, 'f'},    {"temporaries", 0, 0, 'T'},
-      {"metadata", 0, 0, 'm'},   {"frames", 0, 0, 'F'},  {"counters", 0, 0, 'c'},
-      {"markers", 0, 0, 'M'},    {"overlapped", 0, 0, 'o'}, {"ids", 0, 0, 'i'},
-      {"truth", 1, 0, 'O'},      {0, 0, 0, 0}};
+  static const struct option kOptions[] = {{"threads", 1, 0, 't'},
+                                           {"tasks", 1, 0, 'n'},
+                                           {"depth", 1, 0, 'd'},
+                                           {"duration-ms", 1, 0, 'D'},
+                                           {"seed", 1, 0, 's'},
+                                           {"names", 1, 0, 'N'},
+                                           {"work-ns", 1, 0, 'w'},
+                                           {"fork", 0, 0, 'f'},
+                                           {"temporaries", 0, 0, 'T'},
+                                           {"metadata", 0, 0, 'm'},
+                                           {"frames", 0, 0, 'F'},
+                                           {"counters", 0, 0, 'c'},
+                                           {"markers", 0, 0, 'M'},
+                                           {"overlapped", 0, 0, 'o'},
+                                           {"ids", 0, 0, 'i'},
+                                           {"truth", 1, 0, 'O'},
+                                           {0, 0, 0, 0}};
   for (int c; (c = getopt_long(argc, argv, "", kOptions, NULL)) != -1;) {
     switch (c) {
-      case 't': options.threads = atoi(optarg); break;
-      case 'n': options.tasks = atoi(optarg); break;
-      case 'd': options.depth = atoi(optarg); break;
-      case 'D': options.duration_ms = atol(optarg); break;
-      case 's': options.seed = (unsigned)atoi(optarg); break;
-      case 'N': options.names = atoi(optarg); break;
-      case 'w': options.work_ns = atoi(optarg); break;
-      case 'f': options.fork = 1; break;
-      case 'T': options.temporaries = 1; break;
-      case 'm': options.metadata = 1; break;
-      case 'F': options.frames = 1; break;
-      case 'c': options.counters = 1; break;
-      case 'M': options.markers = 1; break;
-      case 'o': options.overlapped = 1; break;
-      case 'i': options.ids = 1; break;
-      case 'O': options.truth = optarg; break;
-      default: return -1;
+      case 't':
+        options.threads = atoi(optarg);
+        break;
+      case 'n':
+        options.tasks = atoi(optarg);
+        break;
+      case 'd':
+        options.depth = atoi(optarg);
+        break;
+      case 'D':
+        options.duration_ms = atol(optarg);
+        break;
+      case 's':
+        options.seed = (unsigned)atoi(optarg);
+        break;
+      case 'N':
+        options.names = atoi(optarg);
+        break;
+      case 'w':
+        options.work_ns = atoi(optarg);
+        break;
+      case 'f':
+        options.fork = 1;
+        break;
+      case 'T':
+        options.temporaries = 1;
+        break;
+      case 'm':
+        options.metadata = 1;
+        break;
+      case 'F':
+        options.frames = 1;
+        break;
+      case 'c':
+        options.counters = 1;
+        break;
+      case 'M':
+        options.markers = 1;
+        break;
+      case 'o':
+        options.overlapped = 1;
+        break;
+      case 'i':
+        options.ids = 1;
+        break;
+      case 'O':
+        options.truth = optarg;
+        break;
+      default:
+        return -1;
     }
   }
   if (options.threads < 1 || options.threads > 256 || options.names < 2 ||
