@@ -37,13 +37,13 @@ class Truth:
 
     def __init__(self, text):
         self._spans = collections.defaultdict(list)
-        self._tids = set()
+        self._places = set()
         for line in text.splitlines():
             words = line.split("\t")
             if words[0] == "span":
                 tid, depth, begin0, begin1, end0, end1 = map(int, words[2:8])
                 self._spans[tid, depth, words[9]].append((begin0, begin1, end0, end1))
-                self._tids.add(tid)
+                self._places.add((tid, depth))
         for spans in self._spans.values():
             spans.sort()
 
@@ -56,21 +56,21 @@ class Truth:
             return spans[index]
         return None
 
-    def has(self, depth, name, begin_ns, end_ns):
-        """Whether some thread's span began and ended at these instants."""
-        for tid in self._tids:
+    def has(self, name, begin_ns, end_ns):
+        """Whether a span of some thread, at some depth, began and ended at these instants.
+        (Perfetto's depth is that of what is drawn: below a lost parent it is smaller.)"""
+        for tid, depth in self._places:
             span = self.find(tid, depth, name, begin_ns, 0)
             if span and span[2] <= end_ns <= span[3]:
                 return True
         return False
 
     def between(self, begin_ns, end_ns):
-        """How many spans lie wholly in an interval."""
-        return sum(
-            begin_ns <= span[0] and span[3] <= end_ns
-            for spans in self._spans.values()
-            for span in spans
-        )
+        """How many spans (surely, possibly) lie in an interval: a call may straddle its ends."""
+        spans = [span for spans in self._spans.values() for span in spans]
+        surely = sum(begin_ns <= span[0] and span[3] <= end_ns for span in spans)
+        possibly = sum(begin_ns <= span[1] and span[2] <= end_ns for span in spans)
+        return surely, possibly
 
 
 def launch_truth(fleet, name):
@@ -111,18 +111,19 @@ def check_each_span(fleet, run, node, truth):
     node_clock = {record["time_ns"]: record["clock_ns"] for record in records}
     rows = perfetto.query(
         os.path.join(run, "out", "timeline.perfetto-trace"),
-        "select ts - 3600000000000, dur, slice.name, depth, exists (select 1 from args where "
-        "args.arg_set_id = slice.arg_set_id and key in ('debug.clipped begin', 'debug.clipped end', "
-        "'debug.suspect')) from slice join thread_track on track_id = thread_track.id "
+        "select ts - 3600000000000, dur, slice.name, exists (select 1 from args where "
+        "args.arg_set_id = slice.arg_set_id and key in ('debug.clipped begin', "
+        "'debug.clipped end', 'debug.suspect')) from slice join thread_track "
+        "on track_id = thread_track.id "
         f"join thread using (utid) join process using (upid) where process.name like '{node}%'",
     )
     doubtful = 0
-    for ts, dur, name, depth, marked in rows:
+    for ts, dur, name, marked in rows:
         if marked == "1":
             doubtful += 1
             continue
         begin_ns, end_ns = node_clock[int(ts)], node_clock[int(ts) + int(dur)]
-        assert truth.has(int(depth), name, begin_ns, end_ns), (name, depth, begin_ns, end_ns)
+        assert truth.has(name, begin_ns, end_ns), (name, begin_ns, end_ns)
     return len(rows), doubtful
 
 
@@ -170,7 +171,8 @@ def test_generous_buffers_lose_nothing_and_every_name_is_right(fleet, recorded):
     on = next(e.time_ns for e in events if e.name == "syncline:on")
     off = next(e.time_ns for e in events if e.name == "syncline:off")
     tasks = [t for t in raw_trace.tasks(events) if on <= t.begin_ns and t.end_ns <= off]
-    assert len(tasks) == accounts["solo"].between(on, off) > 1000
+    surely, possibly = accounts["solo"].between(on, off)
+    assert 1000 < surely <= len(tasks) <= possibly
 
 
 def test_tiny_buffers_lose_events_say_so_and_no_name_is_wrong(recorded):
@@ -190,8 +192,7 @@ def test_tiny_buffers_lose_events_say_so_and_no_name_is_wrong(recorded):
 def test_perfetto_shows_no_span_that_did_not_happen(fleet, recorded):
     accounts, run = recorded
     spans, doubtful = check_each_span(fleet, run, "solo", accounts["solo"])
-    assert (
-        spans > 1000 and doubtful <= 2 * 5
-    )  # each thread's open tasks at either end of the window
+    # At either end of the window each of the two threads has up to five tasks open.
+    assert spans > 1000 and doubtful <= 2 * 2 * 5
     spans, doubtful = check_each_span(fleet, run, "tiny", accounts["tiny"])
     assert spans > 1000 and 0 < doubtful < spans // 2
