@@ -254,13 +254,18 @@ void PacketWalker::CountDiscarded(const Packet& packet) {
   const std::optional<uint64_t> before = last_discarded_ ? last_discarded_
                                          : first         ? std::optional<uint64_t>(0)
                                                          : std::nullopt;
-  last_discarded_ = now;
-  if (!before) return;
+  if (!before) {
+    last_discarded_ = now;
+    return;
+  }
   const uint64_t grown = (now - *before) & LowBits(width);
   if (grown > LowBits(width) / 2) {
+    // LTTng sometimes writes a single packet with a smaller count, often 0, and then goes on where
+    // it was: keeping the largest so far counts no loss twice.
     discarded_valid_ = false;
     return;
   }
+  last_discarded_ = now;
   if (grown == 0) return;
   discarded_events_ += grown;
   const int64_t begin_ns = last_ns_ == kUnknownLo ? packet.begin_ns : last_ns_;

@@ -178,6 +178,17 @@ TEST_F(SalvageTest, DiscardedEventsAreCountedFromTheCumulativeCounter) {
   EXPECT_EQ(result.losses[1].end_ns, 500);
 }
 
+TEST_F(SalvageTest, ADiscardedCounterThatDipsIsNotCountedTwice) {
+  const auto bytes =
+      Join({PacketBuilder(100, 200, 0, 500).Close(), PacketBuilder(200, 300, 1, 0).Close(),
+            PacketBuilder(300, 400, 2, 500).Close(), PacketBuilder(400, 500, 3, 507).Close()});
+  const ReadResult result = Read(bytes);
+  ASSERT_THAT(result.losses, SizeIs(2));
+  EXPECT_EQ(result.losses[0].count, 500u);
+  EXPECT_EQ(result.losses[1].count, 7u);
+  EXPECT_EQ(result.losses[1].begin_ns, 400);
+}
+
 TEST_F(SalvageTest, DiscardedEventsBeforeARotationAreNotCountedAgain) {
   const auto bytes =
       Join({PacketBuilder(100, 200, 8, 1000).Close(), PacketBuilder(200, 300, 9, 1003).Close()});

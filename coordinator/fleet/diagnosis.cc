@@ -198,6 +198,14 @@ absl::Status TlsFailure(SSL* tls, int tls_error, const hosts::Node& node,
   if (tls_error == SSL_ERROR_SYSCALL || tls_error == SSL_ERROR_ZERO_RETURN ||
       reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
     ERR_clear_error();
+    // gRPC's server sends no alert. Its half was verified, so it is our node, and what it saw last
+    // is our certificate.
+    if (SSL_is_init_finished(tls)) {
+      return Refused(
+          "it is the node of our fleet, but hangs up on seeing our operator certificate: its clock "
+          "is wrong (by it the certificate is not yet valid, or has expired) or its ca.pem is "
+          "another fleet's; look at its clock (date) and at the agent's log");
+    }
     return absl::UnavailableError(absl::StrCat("it accepts connections on ", node.Address(),
                                                " and closes them: not a syncline agent, ",
                                                "or one that is just ending"));
