@@ -231,7 +231,9 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   }
   if (record.state == recording::NodeState::kIncomplete) {
     inputs->incomplete = true;
-    inputs->complaints.push_back(absl::StrCat(record.name, ": incomplete: ", record.failure));
+    inputs->complaints.push_back(absl::StrCat(
+        record.name, ": incomplete: ",
+        record.failure.empty() ? "events were lost; the losses say where" : record.failure));
   }
   KnownProcesses known = ReadProcesses(layout, record);
   node.processes = std::move(known.processes);
