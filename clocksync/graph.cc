@@ -50,15 +50,14 @@ void LevelBreaks(const Grid& grid, const std::vector<int64_t>& x, std::vector<in
       a = b = IsUnknown(a) ? a : b;
       continue;
     }
-    const int64_t length = x[k + 1] - x[k];
-    const int64_t loose = grid.segments[k] == Grid::Segment::kNearBreak
-                              ? length * grid.rate_ppb_max / kBillion + 1
-                              : 0;
-    const int64_t theta_a = a - x[k], theta_b = b - x[k + 1];
-    const int64_t theta =
+    const Int128 length = Int128{x[k + 1]} - x[k];
+    const bool near = grid.segments[k] == Grid::Segment::kNearBreak;
+    const Int128 loose = near ? length * grid.rate_ppb_max / kBillion + 1 : 0;
+    const Int128 theta_a = Int128{a} - x[k], theta_b = Int128{b} - x[k + 1];
+    const Int128 theta =
         sign > 0 ? std::max(theta_a, theta_b) + loose : std::min(theta_a, theta_b) - loose;
-    a = theta + x[k];
-    b = theta + x[k + 1];
+    a = Clip(theta + x[k]);
+    b = Clip(theta + x[k + 1]);
   }
 }
 

@@ -169,7 +169,7 @@ absl::Status ReadGraph(const Reader& root, Data* data) {
   data->graph = ClockGraph(static_cast<uint32_t>(vertices), std::move(edges));
   Grid& grid = data->grid;
   SYNCLINE_ASSIGN_OR_RETURN(const Reader member, root.Member("grid"));
-  SYNCLINE_ASSIGN_OR_RETURN(grid.bend_ns, member.Integer("bend_ns", 0, 1'000'000'000));
+  SYNCLINE_ASSIGN_OR_RETURN(grid.bend_ns, member.Integer("bend_ns", 0, int64_t{1} << 60));
   SYNCLINE_ASSIGN_OR_RETURN(grid.rate_ppb_max, member.Integer("rate_ppb_max", 0, kRateMax));
   SYNCLINE_ASSIGN_OR_RETURN(const Reader segments_member, member.Member("segments"));
   SYNCLINE_ASSIGN_OR_RETURN(const auto segments, segments_member.Integers());

@@ -92,9 +92,9 @@ class Placer {
     }
     for (size_t k = 0; k + 1 < instants_.size(); ++k) grid.segments.push_back(instants_[k].next);
     const double half = static_cast<double>(knot_ns_) / 2e9;
-    grid.bend_ns = static_cast<int64_t>(std::ceil(
-                       half * half * static_cast<double>(options_.wander_ppb_per_s) / 2)) +
-                   1;
+    // Capped where knots stand years apart: the model file takes no more.
+    const double bend = half * half * static_cast<double>(options_.wander_ppb_per_s) / 2;
+    grid.bend_ns = static_cast<int64_t>(std::min(std::ceil(bend), 1e17)) + 1;
     return grid;
   }
 
