@@ -198,9 +198,9 @@ absl::Status TlsFailure(SSL* tls, int tls_error, const hosts::Node& node,
   if (tls_error == SSL_ERROR_SYSCALL || tls_error == SSL_ERROR_ZERO_RETURN ||
       reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
     ERR_clear_error();
-    // gRPC's server sends no alert. Its half was verified, so it is our node, and what it saw last
-    // is our certificate.
-    if (SSL_is_init_finished(tls)) {
+    // gRPC's server sends no alert. Its certificate was verified, so it is our node, and what it
+    // saw last is our certificate. (SSL_is_init_finished is false again after a broken read.)
+    if (SSL_get0_peer_certificate(tls) != nullptr) {
       return Refused(
           "it is the node of our fleet, but hangs up on seeing our operator certificate: its clock "
           "is wrong (by it the certificate is not yet valid, or has expired) or its ca.pem is "
