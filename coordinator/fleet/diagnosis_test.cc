@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string>
 #include <thread>
 
@@ -31,6 +32,8 @@ certs::KeyPair IssueAt(const certs::KeyPair& authority, const certs::Subject& su
 class Diagnosis : public testing::Test {
  protected:
   void SetUp() override {
+    // A Unix socket raises it where TCP only fails later.
+    std::signal(SIGPIPE, SIG_IGN);
     server_time_ = now_;
     authority_ = *certs::MakeAuthority(now_ - 1000 * kDay);
     UseOperator(IssueAt(authority_, {Role::kOperator, "operator", ""}, now_));
@@ -66,12 +69,13 @@ class Diagnosis : public testing::Test {
     X509_VERIFY_PARAM_set_time(SSL_CTX_get0_param(context.get()), server_time_);
     const certs::UniqueTls tls(SSL_new(context.get()));
     SSL_set_fd(tls.get(), fd);
-    if (SSL_accept(tls.get()) == 1) SSL_write(tls.get(), "x", 1);
+    if (SSL_accept(tls.get()) == 1 && !hangs_up_) SSL_write(tls.get(), "x", 1);
     ::close(fd);
   }
 
   const int64_t now_ = 1'795'000'000;  // 2026-11-18
   int64_t server_time_ = 0;
+  bool hangs_up_ = false;  // as gRPC does: refuses us without an alert
   certs::KeyPair authority_;
   certs::KeyPair node_pair_;
   certs::Credentials credentials_;
@@ -140,6 +144,11 @@ TEST_F(Diagnosis, AConnectionThatIsClosedAtOnce) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("closes them"));
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+TEST_F(Diagnosis, TheNodeHangsUpOnSeeingOurCertificate) {
+  hangs_up_ = true;
+  EXPECT_THAT(Message(), HasSubstr("hangs up on seeing our operator certificate"));
 }
 
 TEST_F(Diagnosis, ALocalSocketThatIsNotThere) {
