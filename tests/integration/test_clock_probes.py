@@ -12,14 +12,12 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
 import time
 
 import pytest
 
 BUILD = os.environ.get("SYNCLINE_BUILD_DIR", "build")
 BENCH = os.path.join(BUILD, "bin", "syncline-probe-bench")
-WALLCLOCK = os.path.join(BUILD, "lib", "libsyncline_testbed_wallclock.so")
 PORT = 7700
 PACKET_BYTES = 80
 HOUR_S = 3600
@@ -158,41 +156,6 @@ def test_kernel_stamps_on_busy_processors(direct):
             process.wait()
     assert asked["sources"]["kernel"]["samples"] > 100
     assert asked["sources"]["kernel"]["bound_ns"]["p50"] < 5_000
-
-
-def test_wall_clock_steps_while_probing(direct):
-    """The wall clocks of both sides are wrong and jump, without the kernel telling of it."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        environments = []
-        files = []
-        for side in ("a", "b"):
-            path = os.path.join(folder, side)
-            with open(path, "wb") as file:
-                file.write(struct.pack("=q", 123_456_789_012))
-            files.append(stack.enter_context(open(path, "r+b", buffering=0)))
-            environments.append({"LD_PRELOAD": WALLCLOCK, "SYNCLINE_WALLCLOCK_FILE": path})
-        responder = direct.answer(6, environment=environments[0])
-        prober = direct.ask(5, environment=environments[1])
-        steps = 0
-        for step in itertools.cycle((1_000, -5_000_000_000, 700, 3_600_000_000_000, -300, 80_000)):
-            if prober.poll() is not None:
-                break
-            file = files[steps % 2]
-            file.seek(0)
-            (wrong,) = struct.unpack("=q", file.read(8))
-            file.seek(0)
-            file.write(struct.pack("=q", wrong + step))
-            steps += 1
-            time.sleep(0.003)
-        asked = result_of(prober)
-        answered = result_of(responder)
-    assert steps > 200
-    for source, judged in asked["sources"].items():
-        assert judged["samples_that_exclude_the_truth"] == 0, f"{source} stamps are not sound"
-    contradictions = [x["counters"]["wall_contradictions"] for x in (asked, answered)]
-    print(f"\n  {steps} steps, contradictions {contradictions}")
-    assert min(contradictions) > 0, "the steps were not noticed: the test tests nothing"
-    assert asked["sources"]["kernel"]["samples"] > 50
 
 
 @contextlib.contextmanager
