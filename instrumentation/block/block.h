@@ -52,6 +52,7 @@ struct syncline_thread {
   uint32_t generation; /* the value of the gate this thread last acted on */
   uint32_t session;    /* counts recordings, across forks; 0: not recording */
   uint32_t busy;       /* inside our code */
+  uint32_t busy_before_fork;
   int32_t tid;
   uint32_t slot_index;
   uint32_t slot_shared; /* several threads count in this slot: add atomically */
@@ -80,6 +81,10 @@ SYNCLINE_EXPORT struct syncline_thread* syncline_thread_self(void);
 /* Acts on the gate: announces the process and this thread, or says that it is off. Returns 1 when
  * this thread records now. */
 SYNCLINE_EXPORT int syncline_gate_changed(struct syncline_thread* thread);
+/* For a thread that has acted on an open gate and does not record, because no session took the
+ * process's `on` yet: asks again, now and then. 1 when this thread records now. The caller counts
+ * the calls that are lost meanwhile. */
+SYNCLINE_EXPORT int syncline_gate_ask_again(struct syncline_thread* thread);
 
 /* Names this thread, in the block and, while recording, in the trace. */
 SYNCLINE_EXPORT void syncline_thread_rename(struct syncline_thread* thread, const char* name);

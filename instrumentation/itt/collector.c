@@ -115,8 +115,22 @@ static void Adopt(struct itt_global* global) {
 /* ---- start
  * ----------------------------------------------------------------------------------------- */
 
-static void BeforeFork(void) { itt_lock(); }
-static void AfterFork(void) { itt_unlock(); }
+/* First before a fork and last after it (the block's handlers were registered earlier): so this
+ * thread is busy as long as it holds any lock of ours. */
+static __thread uint32_t busy_before_fork __attribute__((tls_model("initial-exec")));
+static void BeforeFork(void) {
+  struct syncline_thread* common = syncline_thread_self();
+  if (common) {
+    busy_before_fork = common->busy;
+    common->busy = 1;
+  }
+  itt_lock();
+}
+static void AfterFork(void) {
+  itt_unlock();
+  struct syncline_thread* common = syncline_thread_self();
+  if (common) common->busy = busy_before_fork;
+}
 
 /* 0: events can be recorded. */
 static int Start(void) {

@@ -32,8 +32,9 @@ struct itt_task {
   struct itt_id id; /* when has_id */
 };
 
-#define TASK_DEPTH_LIMIT 65535u /* depth is a u16 in the events; deeper tasks are counted as lost \
-                                 */
+#define TASK_DEPTH_LIMIT                                                   \
+  65535u /* depth is a u16 in the events; deeper tasks are counted as lost \
+          */
 #define SCRATCH_BYTES 4096u
 
 struct itt_thread {
@@ -44,6 +45,7 @@ struct itt_thread {
   uint32_t generation;  /* copy of common->generation */
   uint32_t record_gate; /* the value of the gate with which this thread records; 0: with none */
   uint32_t last_domain_session;
+  uint32_t last_domain_epoch;
   uint32_t last_domain_id; /* of last_domain, announced in that session: tasks come in runs */
   const struct itt_domain* last_domain;
   uint32_t too_deep; /* open tasks above the limit, which are only counted */
@@ -107,11 +109,22 @@ extern __attribute__((visibility("hidden"))) const struct syncline_itt_emit* itt
 extern __attribute__((visibility("hidden"))) struct side_table itt_handles;
 /* 0, or -1 without memory. */
 int itt_handles_start(void);
+/* Of the side tables. Only while busy: a signal handler or an allocator that calls ITT while its
+ * thread holds it would wait for itself. */
 void itt_lock(void);
 void itt_unlock(void);
+/* For what is not a recorded call and takes a lock: makes this thread busy, itt_release ends it.
+ * NULL when it is busy already, or cannot be known. */
+struct syncline_thread* itt_occupy(void);
+static inline void itt_release(struct syncline_thread* common) {
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  common->busy = 0;
+}
 /* Learns an object that somebody else made. */
 void itt_adopt_domain(const struct itt_domain* domain);
 void itt_adopt_string(const struct itt_string_handle* handle);
+/* Counts domains adopted: what is remembered about an address may be over. */
+extern __attribute__((visibility("hidden"))) uint32_t itt_domain_epoch;
 /* The id of a domain or string, announced in this recording; NAME_IN_EVENT when the table is full.
  */
 uint32_t itt_domain_id_slow(struct itt_thread* thread, const struct itt_domain* domain);
@@ -120,7 +133,9 @@ uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_h
 static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_domain* domain) {
   if (!domain) return 0;
   const uint32_t session = thread->common->session;
-  if (__builtin_expect(thread->last_domain == domain && thread->last_domain_session == session,
+  const uint32_t epoch = __atomic_load_n(&itt_domain_epoch, __ATOMIC_RELAXED);
+  if (__builtin_expect(thread->last_domain == domain && thread->last_domain_session == session &&
+                           thread->last_domain_epoch == epoch,
                        1)) {
     return thread->last_domain_id;
   }
@@ -129,6 +144,7 @@ static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_doma
       entry && entry->session == session ? entry->value : itt_domain_id_slow(thread, domain);
   thread->last_domain = domain;
   thread->last_domain_session = session;
+  thread->last_domain_epoch = epoch;
   thread->last_domain_id = id;
   return id;
 }

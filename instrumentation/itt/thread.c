@@ -47,8 +47,13 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread) {
     syncline_gate_changed(common);
     thread->generation = common->generation;
     SetLoud(thread);
+  } else if (thread->generation != 0 && common->session == 0) {
+    syncline_gate_ask_again(common);
   }
   const int records = common->session != 0 && !common->ignored;
   thread->record_gate = records ? thread->generation : 0;
-  return records && !syncline_paused ? ITT_RECORD : ITT_QUIET;
+  if (syncline_paused || common->ignored) return ITT_QUIET;
+  if (records) return ITT_RECORD;
+  if (thread->generation != 0) syncline_count(common, 0); /* no session takes `on` yet */
+  return ITT_QUIET;
 }

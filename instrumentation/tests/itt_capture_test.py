@@ -143,7 +143,7 @@ class Recorded(CaptureTest):
         off = min(e.time_ns for e in events if e.name == "syncline:off")
 
         def calls(kind, at, value):
-            """What the calls wholly inside the window left, and what those that touch it may have."""
+            """What calls inside the window left, and what those that touch it may have."""
             touching = [v for v in truth[kind] if int(v[at]) < off and int(v[at + 1]) > on]
             inside = [v for v in touching if int(v[at]) > on and int(v[at + 1]) < off]
             return [collections.Counter(map(value, some)) for some in (inside, touching)]

@@ -152,6 +152,7 @@ class Fixture:
             [os.path.join(self.build, program), *map(str, command)],
             env=dict(self.environment, **environment),
             text=True,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
