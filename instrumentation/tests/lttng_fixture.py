@@ -163,7 +163,7 @@ class Fixture:
         output, errors = process.communicate(timeout=limit_s)
         if process.returncode != 0:
             raise RuntimeError(f"{process.args} ended with {process.returncode}: {output}{errors}")
-        return output
+        return output + errors
 
     def stop(self, process):
         """Ends a syncline-itt-truth, which then writes its truth."""
