@@ -53,7 +53,7 @@ struct syncline_thread_slot {
   int32_t tid;
   uint64_t events;  /* events handed to the tracer */
   uint64_t lost;    /* events that could not be: table full, re-entered, fork */
-  uint64_t cost_ns; /* time inside our code while recording, sampled and scaled */
+  uint64_t cost_ns; /* estimate: time inside our code while recording, from a sample of calls */
   uint64_t cost_samples;
   char name[24]; /* NUL-terminated, cut; the thread's name as last known */
 };

@@ -55,10 +55,12 @@ struct syncline_thread {
   uint32_t busy_before_fork;
   int32_t tid;
   uint32_t slot_index;
-  uint32_t slot_shared; /* several threads count in this slot: add atomically */
-  uint32_t ignored;     /* __itt_thread_ignore */
-  uint32_t name_given;  /* by the program; else the kernel's name is used */
-  uint32_t calls;       /* recorded calls, to choose those whose cost is measured */
+  uint32_t slot_shared;     /* several threads count in this slot: add atomically */
+  uint32_t ignored;         /* __itt_thread_ignore */
+  uint32_t name_given;      /* by the program; else the kernel's name is used */
+  uint32_t calls_to_sample; /* until the next call whose cost is measured */
+  uint32_t cost_stride;     /* how many calls that one stands for */
+  uint32_t cost_samples;    /* at this stride */
   char name[64];
   sigset_t fork_signals;
   void* library[SYNCLINE_LIBRARIES]; /* what each library keeps for this thread */
@@ -137,16 +139,17 @@ static inline void syncline_count(struct syncline_thread* thread, int written) {
   }
 }
 
-/* One recorded call in 251 is timed. A prime, so that a loop of begins and ends is sampled fairly.
- */
-#define SYNCLINE_COST_STRIDE 251u
+/* A sample of the recorded calls is timed, and stands for the calls since the one before. Of the
+ * first calls of a thread in a recording one in 7, later ever fewer, down to one in 251: a thread
+ * that makes few calls has samples enough, and one that makes millions does not pay for them. */
+#define SYNCLINE_COST_STRIDE_MIN 7u
+#define SYNCLINE_COST_STRIDE_MAX 251u
 
 SYNCLINE_EXPORT uint64_t syncline_cost_begin(void);
 SYNCLINE_EXPORT void syncline_cost_end(struct syncline_thread* thread, uint64_t begin);
 
 static inline uint64_t syncline_cost_start(struct syncline_thread* thread) {
-  if (__builtin_expect(++thread->calls < SYNCLINE_COST_STRIDE, 1)) return 0;
-  thread->calls = 0;
+  if (__builtin_expect(--thread->calls_to_sample != 0, 1)) return 0;
   return syncline_cost_begin();
 }
 static inline void syncline_cost_stop(struct syncline_thread* thread, uint64_t begin) {

@@ -67,14 +67,32 @@ uint64_t syncline_clock_ns(void) { return syncline_process.emit->clock_ns(); }
 
 static uint64_t clock_cost_ns; /* of reading the clock itself */
 
-uint64_t syncline_cost_begin(void) { return MonotonicNs(); }
+/* The first reading fetches what reading the clock needs: that is not the call's cost, and where
+ * calls are rare it is most of it. */
+uint64_t syncline_cost_begin(void) {
+  MonotonicNs();
+  return MonotonicNs();
+}
+
+#define SAMPLES_AT_A_STRIDE 8u
 
 void syncline_cost_end(struct syncline_thread* thread, uint64_t begin) {
   uint64_t spent = MonotonicNs() - begin;
   spent = spent > clock_cost_ns ? spent - clock_cost_ns : 0;
-  if (spent <= COST_OUTLIER_NS) spent *= SYNCLINE_COST_STRIDE;
+  if (spent <= COST_OUTLIER_NS) spent *= thread->cost_stride;
   __atomic_fetch_add(&thread->slot->cost_ns, spent, __ATOMIC_RELAXED);
   __atomic_fetch_add(&thread->slot->cost_samples, 1, __ATOMIC_RELAXED);
+  if (++thread->cost_samples >= SAMPLES_AT_A_STRIDE) {
+    thread->cost_samples = 0;
+    if (thread->cost_stride < SYNCLINE_COST_STRIDE_MAX) thread->cost_stride++;
+  }
+  thread->calls_to_sample = thread->cost_stride;
+}
+
+/* A recording begins for this thread. */
+static void RestartCost(struct syncline_thread* thread) {
+  thread->calls_to_sample = thread->cost_stride = SYNCLINE_COST_STRIDE_MIN;
+  thread->cost_samples = 0;
 }
 
 static void MeasureClock(void) {
@@ -169,6 +187,7 @@ int syncline_gate_changed(struct syncline_thread* thread) {
   pthread_mutex_unlock(&gate_mutex);
   if (session != thread->session) {
     thread->session = session;
+    RestartCost(thread);
     if (session) syncline_thread_announce(thread);
   }
   thread->busy = 0;
