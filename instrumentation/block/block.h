@@ -49,9 +49,10 @@ enum syncline_name_kind {
 struct syncline_thread {
   struct syncline_thread_slot* slot; /* in the block; a private dummy without one */
   uint32_t key;
-  uint32_t generation; /* the value of the gate this thread last acted on */
-  uint32_t session;    /* counts recordings, across forks; 0: not recording */
-  uint32_t busy;       /* inside our code */
+  uint32_t generation;    /* the value of the gate this thread last acted on */
+  uint32_t session;       /* counts recordings, across forks; 0: not recording */
+  uint32_t busy;          /* inside our code */
+  uint32_t fork_handlers; /* that run now and hold locks */
   uint32_t busy_before_fork;
   int32_t tid;
   uint32_t slot_index;
@@ -69,6 +70,8 @@ struct syncline_thread {
 /* The gate: 0 while nothing is recorded. Points into the block; compare *syncline_gate with
  * syncline_thread.generation and call syncline_gate_changed when they differ. */
 extern SYNCLINE_EXPORT const volatile uint32_t* volatile syncline_gate;
+/* Keeps `*mine` equal to syncline_gate, for a library on whose path every load counts. */
+SYNCLINE_EXPORT void syncline_follow_gate(const volatile uint32_t* volatile* mine);
 /* The program asked for a pause. */
 extern SYNCLINE_EXPORT volatile uint32_t syncline_paused;
 
@@ -106,6 +109,12 @@ SYNCLINE_EXPORT uint32_t syncline_name_count(void);
 SYNCLINE_EXPORT const char* syncline_name_text(uint32_t id);
 /* Writes syncline:name unless this recording has it. */
 SYNCLINE_EXPORT void syncline_name_announce(struct syncline_thread* thread, uint32_t id);
+
+/* For the pthread_atfork handlers of each library that holds a lock across a fork: first before it,
+ * last after it. This thread is busy meanwhile: between our handlers run those of others, which may
+ * allocate, and an allocator may call ITT. */
+SYNCLINE_EXPORT void syncline_fork_begins(void);
+SYNCLINE_EXPORT void syncline_fork_is_over(void);
 
 /* The trace clock, ns. */
 SYNCLINE_EXPORT uint64_t syncline_clock_ns(void);

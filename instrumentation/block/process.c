@@ -12,7 +12,26 @@
 static const uint32_t closed = 0;                /* the gate of a process without a block */
 static const uint32_t look = SYNCLINE_GATE_LOOK; /* the gate of a child that has made none yet */
 const volatile uint32_t* volatile syncline_gate = &closed;
+static const volatile uint32_t* volatile* followers[SYNCLINE_LIBRARIES];
 volatile uint32_t syncline_paused;
+
+static void SetGate(const volatile uint32_t* gate) {
+  syncline_gate = gate;
+  for (int i = 0; i < SYNCLINE_LIBRARIES; i++) {
+    if (followers[i]) *followers[i] = gate;
+  }
+}
+
+void syncline_follow_gate(const volatile uint32_t* volatile* mine) {
+  syncline_lock();
+  for (int i = 0; i < SYNCLINE_LIBRARIES; i++) {
+    if (followers[i] && followers[i] != mine) continue;
+    followers[i] = mine;
+    *mine = syncline_gate;
+    break;
+  }
+  syncline_unlock();
+}
 
 /* Without a tracer: nobody takes the events. */
 static int NoOn(uint32_t a, uint32_t b, int32_t c, uint64_t d, uint64_t e) {
@@ -244,7 +263,7 @@ static void Ready(void) {
 /* The tracer is there too, or never will be: events can be recorded. */
 static void GoLive(void) {
   __atomic_store_n(&syncline_process.files.block->state, SYNCLINE_STATE_LIVE, __ATOMIC_RELEASE);
-  syncline_gate = &syncline_process.files.block->generation;
+  SetGate(&syncline_process.files.block->generation);
 }
 
 int syncline_process_ensure(void) {
@@ -254,12 +273,12 @@ int syncline_process_ensure(void) {
   struct syncline_files fresh;
   uint8_t* old_names = syncline_process.files.names;
   if (syncline_files_make(&fresh) != 0) {
-    syncline_gate = &closed;
+    SetGate(&closed);
     return -1;
   }
   if (syncline_names_after_fork(&fresh, old_names) != 0) {
     syncline_files_unlink(&fresh);
-    syncline_gate = &closed;
+    SetGate(&closed);
     return -1;
   }
   syncline_process.files = fresh; /* the parent's block stays mapped, and is not touched again */
@@ -277,25 +296,28 @@ static sigset_t* ForkSignals(void) {
   return thread ? &thread->fork_signals : &shared;
 }
 
-/* Between our handlers run those of others, which may allocate, and an allocator may call ITT:
- * turned away, because the locks are held. */
-static void BeforeFork(void) {
+void syncline_fork_begins(void) {
   struct syncline_thread* thread = syncline_thread_self();
-  if (thread) {
-    thread->busy_before_fork = thread->busy;
-    thread->busy = 1;
-  }
+  if (!thread || thread->fork_handlers++ != 0) return;
+  thread->busy_before_fork = thread->busy;
+  thread->busy = 1;
+}
+
+void syncline_fork_is_over(void) {
+  struct syncline_thread* thread = syncline_thread_self();
+  if (!thread || thread->fork_handlers == 0 || --thread->fork_handlers != 0) return;
+  thread->busy = thread->busy_before_fork;
+}
+
+static void BeforeFork(void) {
+  syncline_fork_begins();
   syncline_process.emit->before_fork(ForkSignals());
   syncline_lock();
-}
-static void AfterFork(void) {
-  struct syncline_thread* thread = syncline_thread_self();
-  if (thread) thread->busy = thread->busy_before_fork;
 }
 static void AfterForkParent(void) {
   syncline_unlock();
   syncline_process.emit->after_fork_parent(ForkSignals());
-  AfterFork();
+  syncline_fork_is_over();
 }
 static void AfterForkChild(void) {
   static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
@@ -304,13 +326,13 @@ static void AfterForkChild(void) {
     syncline_process.forked = 1;
     syncline_process.session = 0;
     syncline_process.ever_recorded = 0;
-    syncline_gate = &look;
+    SetGate(&look);
   }
   gate_mutex = fresh; /* its holder, if any, is not here */
   syncline_threads_after_fork();
   syncline_unlock();
   syncline_process.emit->after_fork_child(ForkSignals());
-  AfterFork();
+  syncline_fork_is_over();
 }
 
 /* exit() may have been called from a signal handler, inside our code: never wait for long. */
@@ -329,7 +351,7 @@ static void AtExit(void) {
   if (LockForExit(&mutex) != 0) return;
   const int ready = syncline_process.ready;
   thread->busy = 1; /* for good: what destructors still call is not recorded */
-  syncline_gate = &closed;
+  SetGate(&closed);
   syncline_process.ready = 0;
   syncline_process.forked = 0;
   syncline_unlock();

@@ -115,26 +115,19 @@ static void Adopt(struct itt_global* global) {
 /* ---- start
  * ----------------------------------------------------------------------------------------- */
 
-/* First before a fork and last after it (the block's handlers were registered earlier): so this
- * thread is busy as long as it holds any lock of ours. */
-static __thread uint32_t busy_before_fork __attribute__((tls_model("initial-exec")));
 static void BeforeFork(void) {
-  struct syncline_thread* common = syncline_thread_self();
-  if (common) {
-    busy_before_fork = common->busy;
-    common->busy = 1;
-  }
+  syncline_fork_begins();
   itt_lock();
 }
 static void AfterFork(void) {
   itt_unlock();
-  struct syncline_thread* common = syncline_thread_self();
-  if (common) common->busy = busy_before_fork;
+  syncline_fork_is_over();
 }
 
 /* 0: events can be recorded. */
 static int Start(void) {
   FillNoTracer();
+  syncline_follow_gate(&itt_gate);
   if (itt_handles_start() != 0 || syncline_open(SYNCLINE_SOURCE_ITT) != 0) return -1;
   pthread_atfork(BeforeFork, AfterFork, AfterFork);
   void* library = syncline_load_sibling(SYNCLINE_ITT_PROVIDER_FILE);

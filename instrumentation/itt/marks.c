@@ -209,7 +209,7 @@ static void SetPaused(int paused) {
   struct itt_thread* thread = ItThread();
   if (!thread || thread->common->busy) return;
   /* Act on the gate first, so that the pause is written into the recording that is on. */
-  if (*syncline_gate != thread->generation) itt_enter_slow(thread);
+  if (*itt_gate != thread->generation) itt_enter_slow(thread);
   thread->common->busy = 1;
   syncline_set_paused(thread->common, paused);
   thread->common->busy = 0;

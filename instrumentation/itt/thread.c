@@ -8,12 +8,15 @@
 /* Room for 180 open tasks; pages are taken when they are touched. */
 #define THREAD_BYTES (16u << 10)
 
-__thread struct itt_thread* itt_self;
+static const uint32_t closed = 0;
+const volatile uint32_t* volatile itt_gate = &closed;
+struct itt_thread itt_nobody = {.quiet_begin = (struct itt_task*)UINTPTR_MAX, .loud = 1};
+__thread struct itt_thread* itt_self = &itt_nobody;
 
 static void ThreadExit(struct syncline_thread* common) {
   struct itt_thread* thread = common->library[ITT_LIBRARY];
   itt_close_tasks(thread);
-  itt_self = NULL;
+  itt_self = &itt_nobody;
   common->library[ITT_LIBRARY] = NULL;
   if (thread->grown) munmap(thread->grown, (size_t)((char*)thread->limit - (char*)thread->tasks));
   munmap(thread, thread->bytes);
@@ -43,7 +46,7 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread) {
     syncline_count(common, 0);
     return ITT_TURNED_AWAY;
   }
-  if (*syncline_gate != thread->generation) {
+  if (*itt_gate != thread->generation) {
     syncline_gate_changed(common);
     thread->generation = common->generation;
     SetLoud(thread);
