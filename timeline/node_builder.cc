@@ -297,7 +297,7 @@ void NodeBuilder::FinishProcess(uint32_t index) {
     return;
   }
   hole(begin_ns, std::min(end_ns, coverage.front().begin_ns),
-       "recording begins in a process at its first call");
+       "recording begins in a process at its first call that LTTng takes");
   hole(std::max(begin_ns, coverage.back().end_ns), end_ns,
        process.end_known ? "switched off, or the program paused it"
                          : "nothing was heard after the last event: the process ended, or stayed "
