@@ -100,6 +100,10 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
     return absl::InvalidArgumentError("trace directories are merged into --out DIR");
   }
   SYNCLINE_ASSIGN_OR_RETURN(OutDir out, OutDir::Prepare(result.out_dir));
+  const std::stop_callback abandon(options.interrupt, [&] {
+    out.Abandon();
+    options.leave();
+  });
   std::ofstream file(out.staging() / kTimelineName, std::ios::binary | std::ios::trunc);
   if (!file.good()) {
     return ErrnoStatus(errno, absl::StrCat("cannot write in ", out.staging().string()));
