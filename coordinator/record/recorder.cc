@@ -243,7 +243,7 @@ absl::Status Recorder::StartAll() {
     if (node.takes_part) node.record->state = NodeState::kLeft;
   }
   recording_.reference.node = nodes_[reference_].record->name;
-  SYNCLINE_RETURN_IF_ERROR(recording::WriteRecording(layout_.root(), recording_));
+  SYNCLINE_RETURN_IF_ERROR(WriteBeginning());
 
   const int64_t lead_ns = LeadNs(nodes_.size());
   start_raw_ns_ = clock_.RawNs() + lead_ns;
@@ -272,7 +272,15 @@ absl::Status Recorder::StartAll() {
   const bool any = std::any_of(nodes_.begin(), nodes_.end(),
                                [](const NodeProgress& node) { return node.started; });
   if (!any) return FailureOf("did not start", nodes_, "");
-  return recording::WriteRecording(layout_.root(), recording_);
+  return WriteBeginning();
+}
+
+absl::Status Recorder::WriteBeginning() {
+  const absl::Status written = recording::WriteRecording(layout_.root(), recording_);
+  if (!absl::IsResourceExhausted(written)) return written;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      written.message(), "\nThis machine's disk is full, so nothing was recorded: make ",
+      "room, or choose another place with --out"));
 }
 
 void Recorder::Watch() {

@@ -74,6 +74,8 @@ class Recorder {
   void ProbeClocks();
   void PrepareAll();
   absl::Status StartAll();
+  // recording.json as it is before the end is known.
+  absl::Status WriteBeginning();
   void Watch();
   void StopAll();
   void RollBack();
