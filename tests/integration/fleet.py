@@ -78,7 +78,7 @@ class Fleet:
             *("--ready", "step 1:"),
         )
 
-    def record(self, name, seconds=5, fine=(0,)):
+    def record(self, name, seconds=5, *options, fine=(0,)):
         """Records and collects; returns the recording's directory."""
         run = os.path.join(self.work, name)
         arguments = [
@@ -88,14 +88,15 @@ class Fleet:
             f"{round(seconds * 1000)}ms",
             "--out",
             run,
+            *options,
         ]
         self.last = self.syncline(*arguments, fine=fine)
         return run
 
-    def start_record(self, name, seconds):
+    def start_record(self, name, seconds, *options):
         """The same, not waited for."""
         run = os.path.join(self.work, name)
-        arguments = [*self.fleet_arguments(), "--for", f"{seconds}s", "--out", run]
+        arguments = [*self.fleet_arguments(), "--for", f"{seconds}s", "--out", run, *options]
         return subprocess.Popen(
             ["syncline", "record", *arguments],
             cwd=self.work,
