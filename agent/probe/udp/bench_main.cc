@@ -100,6 +100,7 @@ Json CountersJson(const ProbeCounters& c) {
           {"receive_stamps_missing", c.receive_stamps_missing},
           {"wall_steps", c.wall_steps},
           {"wall_contradictions", c.wall_contradictions},
+          {"stamps_unbracketed", c.stamps_unbracketed},
           {"samples", c.samples},
           {"samples_impossible", c.samples_impossible}};
 }

@@ -23,6 +23,7 @@ struct ProbeCounters {
   uint64_t receive_stamps_missing = 0;
   uint64_t wall_steps = 0;           // the kernel told of a step of CLOCK_REALTIME
   uint64_t wall_contradictions = 0;  // stamps that fit no reading of CLOCK_REALTIME
+  uint64_t stamps_unbracketed = 0;   // no reading of it close before, or close after
   uint64_t samples = 0;
   uint64_t samples_impossible = 0;  // stamps in an order that cannot be; dropped
 };

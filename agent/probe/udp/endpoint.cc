@@ -15,6 +15,7 @@ namespace {
 // burst.
 constexpr int64_t kSpinForAnswerNs = 500'000;
 constexpr int64_t kSpinForRequestNs = 300'000;
+constexpr int64_t kReadWhileSpinningNs = 10'000;
 constexpr size_t kEdgesMax = 100'000;
 
 }  // namespace
@@ -78,6 +79,7 @@ void Endpoint::Hurry(uint64_t plan_id, int64_t duration_ns) {
 int64_t Endpoint::OnTime() {
   int64_t now = clock_->RawNs();
   GiveUpStamps(now);
+  if (now < spin_until_raw_ns_) stamper_.ReadWallIfOlderThan(kReadWhileSpinningNs, now);
   // Only those due now: one that is due again at once must not keep the others from being served.
   for (size_t left = due_.size(); left > 0 && !due_.empty(); --left) {
     const auto [due, edge] = *due_.begin();
@@ -105,7 +107,6 @@ bool Endpoint::Send(const ProbePacket& packet, const Address& to, Edge* edge) {
   plans_.find(packet.plan_id)->second.Seal(&bytes);
   stamper_.ReadWall();
   const auto sent = socket_->Send(to, bytes);
-  stamper_.ReadWall();
   if (!sent.ok()) {
     ++counters_.send_failures;
     return false;
@@ -115,6 +116,8 @@ bool Endpoint::Send(const ProbePacket& packet, const Address& to, Edge* edge) {
     tracker_.Sent(sent->id, edge->key(), packet.sequence, sent->before_raw_ns);
   }
   Deliver(edge, edge->book().Sent(packet.sequence, sent->before_raw_ns));
+  // Software stamps are there at once, mostly.
+  while (const auto stamp = socket_->NextTransmitStamp()) OnTransmitStamp(*stamp);
   return true;
 }
 
@@ -159,8 +162,6 @@ void Endpoint::OnPacket(const ProbePacket& packet, const ReceivedPacket& receive
   const bool spinning = received.after_raw_ns <= spin_until_raw_ns_;
   // The first request of a burst is not waited for.
   if (initiator || spinner_ == edge) edge->ladder().OnSpinResult(spinning);
-  stamper_.ReadWall();
-  stamper_.ReadWall();
   const Arrival arrival{.after_raw_ns = received.after_raw_ns,
                         .realtime_ns = edge->ladder().kernel_wanted() ? received.realtime_ns : 0,
                         .spinning = spinning};
@@ -212,7 +213,6 @@ void Endpoint::OnTransmitStamp(const TransmitStamp& stamp) {
   }
   const auto edge = edges_.find(awaited->edge);
   if (edge == edges_.end()) return;
-  stamper_.ReadWall();
   Deliver(edge->second.get(),
           edge->second->book().TransmitStamped(awaited->sequence, stamp.realtime_ns));
 }

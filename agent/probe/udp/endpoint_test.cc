@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/probe/udp/fake_network.h"
@@ -48,7 +49,8 @@ class EndpointTest : public ::testing::Test {
     ASSERT_TRUE(remote_->endpoint().AddPlan(plan_).ok());
   }
 
-  // Every stamp keeps the soundness rule against the true times. How far off the worst is, ns.
+  // Every stamp keeps the soundness rule against the true times. How far off the kernel's worst is,
+  // ns.
   int64_t ExpectSound() const {
     int64_t worst = 0;
     for (const EdgeSample& sample : local_->samples()) {
@@ -67,7 +69,7 @@ class EndpointTest : public ::testing::Test {
           continue;  // another exchange: they are at least 50 us apart
         }
         found = true;
-        worst = std::max(worst, off);
+        if (s.source == StampSource::kKernel) worst = std::max(worst, off);
         for (int64_t x : slack) EXPECT_GE(x, 0) << "exchange " << sequence;
       }
       EXPECT_TRUE(found) << "no exchange fits the sample at " << s.t1_local_ns;
@@ -94,8 +96,9 @@ TEST_F(EndpointTest, KernelStampsAreSoundAndTight) {
   // Bursts of 8 at 10 Hz; the last exchange is reported by the next burst only.
   EXPECT_GE(local_->samples().size(), 27u * 8);
   EXPECT_LE(local_->samples().size(), 33u * 8);
-  EXPECT_EQ(CountSource(StampSource::kKernel), local_->samples().size());
-  EXPECT_LE(ExpectSound(), 60);  // the bracket of 40 ns and the drift of the wall clock
+  // The first request of a burst comes when the responder has not read its wall clock for long.
+  EXPECT_GE(CountSource(StampSource::kKernel), local_->samples().size() * 7 / 8 - 1);
+  EXPECT_LE(ExpectSound(), 100);  // brackets of 40 ns, and the slew that may be between them
   EXPECT_EQ(LocalStatus().rung, StampSource::kKernel);
   EXPECT_FALSE(LocalStatus().silent);
 }
@@ -129,11 +132,13 @@ TEST(EndpointWallClock, AConstantShiftChangesNothing) {
     ASSERT_TRUE(b->endpoint().AddPlan(plan).ok());
     network.Run(2 * kSecond);
     std::vector<int64_t> stamps;
+    int kernel = 0;
     for (const EdgeSample& s : a->samples()) {
-      EXPECT_EQ(s.sample.source, StampSource::kKernel);
+      kernel += s.sample.source == StampSource::kKernel ? 1 : 0;
       stamps.insert(stamps.end(), {s.sample.t1_local_ns, s.sample.t2_remote_ns,
                                    s.sample.t3_remote_ns, s.sample.t4_local_ns});
     }
+    EXPECT_GT(kernel, 100);
     runs.push_back(stamps);
   }
   ASSERT_GT(runs[0].size(), 400u);
@@ -142,25 +147,48 @@ TEST(EndpointWallClock, AConstantShiftChangesNothing) {
 }
 
 TEST_F(EndpointTest, StepsOfTheWallClockAreSound) {
-  for (const bool told : {true, false}) {
-    SCOPED_TRACE(told ? "told by the kernel" : "found out");
-    FakeHost* hosts[] = {local_, remote_};
-    for (FakeHost* host : hosts) {
-      host->kernel_tells_of_steps = told;
-      // Some of them inside a burst, both ways, down to what the brackets can just see.
-      for (int64_t i = 0; i < 300; ++i) {
-        const int64_t size = network_.random().Between(0, 10) + (int64_t{100} << (i % 14));
-        host->wall_steps_ns.emplace_back(network_.now_ns() + i * 9'973'111,
-                                         i % 2 == 0 ? size : -size);
+  Begin();
+  for (const char* told : {"told by the kernel", "found out", "found out, stamps fetched late"}) {
+    SCOPED_TRACE(told);
+    const std::string_view how = told;
+    const ProbeCounters before = local_->endpoint().counters();
+    for (FakeHost* host : {local_, remote_}) {
+      host->kernel_tells_of_steps = how.starts_with("told");
+      host->stamps_step_until_fetched = how.ends_with("late");
+      // Inside bursts and between them, both ways, from less than the brackets can see on.
+      for (int64_t i = 0; i < 1500; ++i) {
+        const int64_t size = network_.random().Between(0, 10) + (int64_t{20} << (i % 16));
+        host->wall_steps_ns.emplace_back(
+            network_.now_ns() + i * 3'973'111 + network_.random().Between(0, 900'000),
+            network_.random().Between(0, 2) == 0 ? size : -size);
       }
     }
-    if (told) Begin();
-    network_.Run(3 * kSecond);
+    network_.Run(6 * kSecond);
     ExpectSound();
-    const ProbeCounters& counters = local_->endpoint().counters();
-    EXPECT_GT(told ? counters.wall_steps : counters.wall_contradictions, 0u);
+    const ProbeCounters& after = local_->endpoint().counters();
+    if (how.starts_with("told")) {
+      EXPECT_GT(after.wall_steps, before.wall_steps);
+    } else {
+      EXPECT_GT(after.wall_contradictions, before.wall_contradictions + 10);
+    }
   }
-  EXPECT_GT(CountSource(StampSource::kKernel), 100u);
+  EXPECT_GT(CountSource(StampSource::kKernel), 300u);
+}
+
+// The worst moment: the readings after the stamp agree with each other but not with the stamp.
+TEST_F(EndpointTest, StepsBetweenAStampAndItsMappingAreSound) {
+  Begin();
+  for (const int64_t size : {20, 60, 300, 20'000, 50'000, 80'000, 5'000'000}) {
+    for (FakeHost* host : {local_, remote_}) {
+      host->kernel_tells_of_steps = false;
+      host->step_after_fetch_ns = size;
+    }
+    network_.Run(2 * kSecond);
+  }
+  ExpectSound();
+  EXPECT_GT(remote_->wall_steps_ns.size(), 50u);
+  EXPECT_GT(remote_->endpoint().counters().wall_contradictions, 20u);
+  EXPECT_GT(CountSource(StampSource::kKernel), 300u);
 }
 
 TEST_F(EndpointTest, SlewsOfTheWallClockAreSound) {
@@ -210,12 +238,20 @@ TEST_F(EndpointTest, FallsToBlockingWhereSpinningIsNotAllowed) {
 }
 
 TEST_F(EndpointTest, LateTransmitStampsAreWaitedForButNotForEver) {
-  local_->transmit_stamp_delay_ns = 50 * kMs;
+  local_->transmit_stamp_delay_ns = kMs / 2;
   Begin();
   network_.Run(2 * kSecond);
-  EXPECT_EQ(CountSource(StampSource::kKernel), local_->samples().size());
-  EXPECT_GT(local_->samples().size(), 100u);
-  EXPECT_LE(ExpectSound(), 26'100);  // a stamp that is read 50 ms later is mapped 26 us wide
+  EXPECT_GT(CountSource(StampSource::kKernel), 100u);
+  EXPECT_LE(ExpectSound(), 500);  // what is read half a millisecond later is mapped that wide
+
+  // Who knows what the wall clock did in 50 ms: such a stamp is of no use, but the exchange is.
+  const size_t before = CountSource(StampSource::kKernel);
+  local_->transmit_stamp_delay_ns = 50 * kMs;
+  network_.Run(2 * kSecond);
+  EXPECT_LE(CountSource(StampSource::kKernel), before + 8);
+  EXPECT_GT(local_->endpoint().counters().stamps_unbracketed, 50u);
+  EXPECT_GT(CountSource(StampSource::kUserBlocking), 100u);
+  ExpectSound();
 
   local_->transmit_stamp_delay_ns = 300 * kMs;
   network_.Run(3 * kSecond);
@@ -237,7 +273,6 @@ TEST_F(EndpointTest, SurvivesLossDuplicatesAndReordering) {
   EXPECT_GT(local_->endpoint().counters().replayed, 0u);
   EXPECT_GT(remote_->endpoint().counters().replayed, 0u);
   for (const EdgeSample& s : local_->samples()) {
-    EXPECT_EQ(s.sample.source, StampSource::kKernel);
     // The drift of 100 ppm over these seconds is inside.
     const int64_t truth =
         remote_->RawAt(s.sample.t1_local_ns - local_->raw_offset_ns) - s.sample.t1_local_ns;

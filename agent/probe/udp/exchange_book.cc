@@ -42,7 +42,9 @@ ExchangeBook::MaybeSample ExchangeBook::Received(uint64_t sequence, const Arriva
   Entry& entry = At(sequence);
   entry.arrival = arrival;
   if (arrival.realtime_ns != 0) {
-    entry.received_raw_ns = stamper_->ReceivedRawNs(arrival.realtime_ns, arrival.after_raw_ns);
+    // What the initiator receives is the answer to what it sent.
+    entry.received_raw_ns = stamper_->ReceivedRawNs(
+        arrival.realtime_ns, initiator_ ? entry.before_raw_ns : std::nullopt, arrival.after_raw_ns);
   }
   return Advance(&entry);
 }

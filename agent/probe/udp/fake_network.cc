@@ -42,6 +42,15 @@ int64_t FakeHost::WallAt(int64_t true_ns) const {
   return wall;
 }
 
+int64_t FakeHost::StampOf(int64_t true_ns) const {
+  int64_t stamp = WallAt(true_ns);
+  for (const auto& [at, step] : wall_steps_ns) {
+    const bool between = at > true_ns && at <= network_->now_ns();
+    stamp += stamps_step_until_fetched && between ? step : 0;
+  }
+  return stamp;
+}
+
 int64_t FakeHost::RawNs() {
   network_->Pass(kClockReadNs / 2);
   const int64_t raw = RawAt(network_->now_ns());
@@ -85,7 +94,7 @@ absl::StatusOr<SentPacket> FakeHost::Send(const Address& to, std::span<const uin
   sent.id = sends_++;
   if (transmit_stamps) {
     stamps_.emplace(network_->now_ns() + transmit_stamp_delay_ns,
-                    TransmitStamp{.id = sent.id, .realtime_ns = WallAt(network_->now_ns())});
+                    Stamp{.id = sent.id, .true_ns = network_->now_ns()});
   }
   network_->Transmit(*this, to, {bytes.begin(), bytes.end()});
   network_->Pass(kSyscallNs);
@@ -96,8 +105,9 @@ std::optional<ReceivedPacket> FakeHost::Receive() {
   if (arrivals_.empty() || arrivals_.begin()->first > network_->now_ns()) return std::nullopt;
   network_->Pass(kSyscallNs);
   ReceivedPacket packet = arrivals_.begin()->second;
-  packet.realtime_ns = receive_stamps ? WallAt(arrivals_.begin()->first) : 0;
+  packet.realtime_ns = receive_stamps ? StampOf(arrivals_.begin()->first) : 0;
   arrivals_.erase(arrivals_.begin());
+  Fetched();
   packet.after_raw_ns = RawNs();
   return packet;
 }
@@ -105,9 +115,18 @@ std::optional<ReceivedPacket> FakeHost::Receive() {
 std::optional<TransmitStamp> FakeHost::NextTransmitStamp() {
   if (stamps_.empty() || stamps_.begin()->first > network_->now_ns()) return std::nullopt;
   network_->Pass(kSyscallNs);
-  const TransmitStamp stamp = stamps_.begin()->second;
+  const Stamp taken = stamps_.begin()->second;
+  const TransmitStamp stamp{.id = taken.id, .realtime_ns = StampOf(taken.true_ns)};
   stamps_.erase(stamps_.begin());
+  Fetched();
   return stamp;
+}
+
+void FakeHost::Fetched() {
+  if (step_after_fetch_ns == 0 || network_->random().Between(0, 16) != 0) return;
+  const bool forward = network_->random().Between(0, 2) == 0;
+  wall_steps_ns.emplace_back(network_->now_ns(),
+                             forward ? step_after_fetch_ns : -step_after_fetch_ns);
 }
 
 bool FakeHost::Serve() {

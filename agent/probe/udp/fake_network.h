@@ -38,6 +38,11 @@ class FakeHost : public ProbeClock, public ProbeSocket {
   std::vector<std::pair<int64_t, int64_t>> wall_rates_ppb = {{0, 0}};
   std::vector<std::pair<int64_t, int64_t>> wall_steps_ns;  // true time, by how much
   bool kernel_tells_of_steps = true;
+  // A stamp is of the wall clock as it is when the stamp is fetched, not when it was taken: what
+  // the testbed's wrong wall clocks do.
+  bool stamps_step_until_fetched = false;
+  // Sometimes the wall clock steps by so much, either way, right after a stamp was fetched.
+  int64_t step_after_fetch_ns = 0;
   bool transmit_stamps = true;
   int64_t transmit_stamp_delay_ns = 0;
   bool receive_stamps = true;
@@ -45,6 +50,8 @@ class FakeHost : public ProbeClock, public ProbeSocket {
 
   int64_t RawAt(int64_t true_ns) const;
   int64_t WallAt(int64_t true_ns) const;
+  // What the kernel's stamp of `true_ns` says, fetched now.
+  int64_t StampOf(int64_t true_ns) const;
 
   int64_t RawNs() override;
   WallReading ReadWall() override;
@@ -63,12 +70,17 @@ class FakeHost : public ProbeClock, public ProbeSocket {
 
  private:
   friend class FakeNetwork;
+  void Fetched();
   FakeNetwork* const network_;
   Address address_;
   std::unique_ptr<Endpoint> endpoint_;
   std::vector<EdgeSample> samples_;
   std::multimap<int64_t, ReceivedPacket> arrivals_;  // by true time
-  std::multimap<int64_t, TransmitStamp> stamps_;     // by true time at which they can be had
+  struct Stamp {
+    uint64_t id = 0;
+    int64_t true_ns = 0;
+  };
+  std::multimap<int64_t, Stamp> stamps_;  // by true time at which they can be had
   uint64_t sends_ = 0;
   int64_t wall_checked_true_ns_ = 0;
   int64_t next_raw_ns_ = 0;  // when its endpoint wants to be called again

@@ -7,47 +7,60 @@ namespace syncline::probe {
 Stamper::Stamper(ProbeClock* clock, ProbeCounters* counters)
     : clock_(clock), counters_(counters), rate_ppb_max_(clock->WallRatePpbMax()) {}
 
-std::optional<int64_t> Stamper::SentRawNs(int64_t realtime_ns, int64_t before_raw_ns) {
-  const auto at = Map(realtime_ns);
-  if (!at) return std::nullopt;
-  // It left before it was handed over: a step that the kernel did not tell of, or another packet's
-  // stamp.
-  if (at->hi_raw_ns < before_raw_ns) {
-    Contradicted();
-    return std::nullopt;
+void Stamper::ReadWall() {
+  // The narrower of two: a reading that was interrupted says little.
+  for (int i = 0; i < 2; ++i) {
+    const WallReading reading = clock_->ReadWall();
+    map_.Add(reading);
+    last_read_raw_ns_ = reading.raw_after_ns;
   }
+}
+
+void Stamper::ReadWallIfOlderThan(int64_t age_ns, int64_t now_raw_ns) {
+  if (now_raw_ns - last_read_raw_ns_ > age_ns) ReadWall();
+}
+
+std::optional<int64_t> Stamper::SentRawNs(int64_t realtime_ns, int64_t before_raw_ns) {
+  const auto at = Map({.realtime_ns = realtime_ns, .before_raw_ns = before_raw_ns}, before_raw_ns);
+  if (!at) return std::nullopt;
   return std::max(at->lo_raw_ns, before_raw_ns);
 }
 
-std::optional<int64_t> Stamper::ReceivedRawNs(int64_t realtime_ns, int64_t after_raw_ns) {
-  const auto at = Map(realtime_ns);
+std::optional<int64_t> Stamper::ReceivedRawNs(int64_t realtime_ns,
+                                              std::optional<int64_t> before_raw_ns,
+                                              int64_t after_raw_ns) {
+  const auto at = Map({.realtime_ns = realtime_ns}, before_raw_ns);
   if (!at) return std::nullopt;
-  if (at->lo_raw_ns > after_raw_ns) {
-    Contradicted();
-    return std::nullopt;
-  }
   return std::min(at->hi_raw_ns, after_raw_ns);
 }
 
-std::optional<WallMap::Interval> Stamper::Map(int64_t realtime_ns) {
+std::optional<WallMap::Interval> Stamper::Map(WallMap::Stamp stamp,
+                                              std::optional<int64_t> before_raw_ns) {
+  stamp.fetched_raw_ns = clock_->RawNs();
+  ReadWall();
   // The discipline may have changed between the stamp and now: the faster of the two rates holds.
   const int64_t rate_ppb_max = clock_->WallRatePpbMax();
   map_.set_rate_ppb_max(std::max(rate_ppb_max_, rate_ppb_max));
   rate_ppb_max_ = rate_ppb_max;
-  const auto at = map_.ToRaw(realtime_ns);
+  const WallMap::Interval at = map_.ToRaw(stamp);
   // Asked after the readings were used, so that no step can hide between.
   if (clock_->WallWasSet()) {
     ++counters_->wall_steps;
     map_.Forget();
     return std::nullopt;
   }
-  if (!at) Contradicted();
-  return at;
-}
-
-void Stamper::Contradicted() {
+  if (at.answer == WallMap::Answer::kNoReadings) {
+    ++counters_->stamps_unbracketed;
+    return std::nullopt;
+  }
+  // What the user read says the same, or the clock was set, or it is another packet's stamp.
+  const bool possible = at.answer == WallMap::Answer::kKnown &&
+                        at.lo_raw_ns <= stamp.fetched_raw_ns &&
+                        at.hi_raw_ns >= before_raw_ns.value_or(at.hi_raw_ns);
+  if (possible) return at;
   ++counters_->wall_contradictions;
   map_.Forget();
+  return std::nullopt;
 }
 
 }  // namespace syncline::probe

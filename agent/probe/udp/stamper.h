@@ -17,25 +17,29 @@ class Stamper {
   // Neither is owned.
   Stamper(ProbeClock* clock, ProbeCounters* counters);
 
-  // Reads the wall clock once more. Called just before and just after packets go and come: the
-  // closer to the stamp, the narrower the mapping.
-  void ReadWall() { map_.Add(clock_->ReadWall()); }
+  // Reads the wall clock. Called before packets go, and now and then while packets are waited for
+  // without sleeping: the closer to a stamp, the narrower its mapping.
+  void ReadWall();
+  void ReadWallIfOlderThan(int64_t age_ns, int64_t now_raw_ns);
 
   // The latest RAW instant at which the packet had certainly not left yet, the earliest at which it
-  // had certainly come. `before_raw_ns` and `after_raw_ns` are what the user read before and after
-  // the call. Nothing when the stamp cannot be trusted (a step of the wall clock, a contradiction):
-  // the user's reading, which is RAW, then has to do.
+  // had certainly come, from a stamp that was fetched just now. `before_raw_ns` is what the user
+  // read before the packet was sent (of a received packet: before that to which it is the answer,
+  // if to any), `after_raw_ns` after it was got; the stamp lies between them. Nothing when the
+  // stamp cannot be trusted: the user's readings, which are RAW, then have to do.
   std::optional<int64_t> SentRawNs(int64_t realtime_ns, int64_t before_raw_ns);
-  std::optional<int64_t> ReceivedRawNs(int64_t realtime_ns, int64_t after_raw_ns);
+  std::optional<int64_t> ReceivedRawNs(int64_t realtime_ns, std::optional<int64_t> before_raw_ns,
+                                       int64_t after_raw_ns);
 
  private:
-  std::optional<WallMap::Interval> Map(int64_t realtime_ns);
-  void Contradicted();
+  // Nothing, too, when the stamp does not lie after `before_raw_ns`.
+  std::optional<WallMap::Interval> Map(WallMap::Stamp stamp, std::optional<int64_t> before_raw_ns);
 
   ProbeClock* const clock_;
   ProbeCounters* const counters_;
   WallMap map_;
   int64_t rate_ppb_max_;
+  int64_t last_read_raw_ns_ = 0;
 };
 
 }  // namespace syncline::probe

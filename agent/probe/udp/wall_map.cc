@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 
 namespace syncline::probe {
 namespace {
@@ -18,21 +17,49 @@ void WallMap::Add(const WallReading& reading) {
   size_ = std::min(size_ + 1, kCapacity);
 }
 
-std::optional<WallMap::Interval> WallMap::ToRaw(int64_t realtime_ns) const {
-  Interval result{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
-  bool any_after = false;
+void WallMap::Side::Add(const Side& other) {
+  lo_raw_ns = any ? std::max(lo_raw_ns, other.lo_raw_ns) : other.lo_raw_ns;
+  hi_raw_ns = any ? std::min(hi_raw_ns, other.hi_raw_ns) : other.hi_raw_ns;
+  any = true;
+}
+
+std::optional<WallMap::Side> WallMap::ByReading(const WallReading& reading,
+                                                int64_t realtime_ns) const {
+  const int64_t distance = realtime_ns - reading.realtime_ns;
+  if (std::abs(distance) > kNsPerSecond) return std::nullopt;
+  const int64_t error =
+      std::abs(distance) * rate_ppb_max_ / (kBillion - rate_ppb_max_) + (distance != 0 ? 1 : 0);
+  return Side{reading.raw_before_ns + distance - error, reading.raw_after_ns + distance + error};
+}
+
+WallMap::Interval WallMap::ToRaw(const Stamp& stamp) const {
+  Side all{};
+  Side after{};
+  for (size_t i = 0; i < size_; ++i) {
+    const auto side = ByReading(readings_[i], stamp.realtime_ns);
+    if (!side) continue;
+    all.Add(*side);
+    if (readings_[i].raw_before_ns >= stamp.fetched_raw_ns &&
+        readings_[i].raw_after_ns - stamp.fetched_raw_ns <= kReachNs) {
+      after.Add(*side);
+    }
+  }
+  if (all.any && all.lo_raw_ns > all.hi_raw_ns) return {.answer = Answer::kContradiction};
+  if (!after.any) return {};
+  const int64_t before_raw_ns = stamp.before_raw_ns.value_or(after.lo_raw_ns - kMarginNs);
+  Side before{};
   for (size_t i = 0; i < size_; ++i) {
     const WallReading& reading = readings_[i];
-    const int64_t distance = realtime_ns - reading.realtime_ns;
-    if (std::abs(distance) > kNsPerSecond) continue;
-    any_after = any_after || distance <= 0;
-    const int64_t error =
-        std::abs(distance) * rate_ppb_max_ / (kBillion - rate_ppb_max_) + (distance != 0 ? 1 : 0);
-    result.lo_raw_ns = std::max(result.lo_raw_ns, reading.raw_before_ns + distance - error);
-    result.hi_raw_ns = std::min(result.hi_raw_ns, reading.raw_after_ns + distance + error);
+    if (reading.raw_after_ns > before_raw_ns ||
+        stamp.fetched_raw_ns - reading.raw_before_ns > kReachNs) {
+      continue;
+    }
+    if (const auto side = ByReading(reading, stamp.realtime_ns)) before.Add(*side);
   }
-  if (!any_after || result.lo_raw_ns > result.hi_raw_ns) return std::nullopt;
-  return result;
+  if (!before.any) return {};
+  return {.answer = Answer::kKnown,
+          .lo_raw_ns = std::min(before.lo_raw_ns, after.lo_raw_ns),
+          .hi_raw_ns = std::max(before.hi_raw_ns, after.hi_raw_ns)};
 }
 
 }  // namespace syncline::probe

@@ -1,20 +1,31 @@
 // From CLOCK_REALTIME, in which the kernel stamps packets, to CLOCK_MONOTONIC_RAW, as an interval
-// that contains the truth.
+// that contains the truth, also when the wall clock is stepped meanwhile and nobody tells of it.
 //
-// A reading says: at some RAW instant u in [a, b], REALTIME was R. A stamp S then lies at
-// u + (S - R) / (1 + r), where r is the rate of REALTIME against RAW and |r| <= rho, that is inside
+// A reading says: at some RAW instant u in [a, b], REALTIME was R. If the wall clock was not set
+// between reading and stamp, a stamp S lies at u + (S - R) / (1 + r), where r is the rate of
+// REALTIME against RAW and |r| <= rho, that is inside
 //   [a + (S - R) - e, b + (S - R) + e],   e = |S - R| * rho / (1 - rho).
-// Every reading gives such an interval and the truth is in all of them; so many readings, close to
-// the stamp, narrow it: some 30 ns wide in practice, the cost of reading a clock. rho is taken from
-// the kernel's discipline when the stamps are mapped. Example: a reading [1000, 1031] of R = 5000
-// and a stamp S = 25,000, rho = 500 ppm: e = 10, the stamp was taken at RAW 20,990 .. 21,041.
+// rho is taken from the kernel's discipline when the stamps are mapped. Example: a reading
+// [1000, 1031] of R = 5000 and a stamp S = 25,000, rho = 500 ppm: e = 10, the stamp was taken at
+// RAW 20,990 .. 21,041.
+//
+// Steps. A stamp is mapped by readings from both sides of it: some taken before the packet was
+// stamped, some after the stamp was fetched, each within kReachNs of the fetching. Assumed is one
+// step at most in that time. Wherever it is, either all readings before or all readings after are
+// of the stamp's own side of it. So the truth is in the intersection of the intervals of the one
+// side or in that of the other, and the result is the hull of both. A step that is larger than the
+// intervals are wide makes them disjoint, and then nothing is said; a smaller one is covered by the
+// hull. A step of the stamp alone, between its taking and its fetching (tests do that to whole
+// hosts), is the same case.
+//
+// That a reading was taken before the packet was stamped is certain for what this host sends
+// (before the send). For what it receives the readings after say where the stamp lies, and only
+// readings older than that by kMarginNs count: for one to be taken for older wrongly, the wall
+// clock must have gone back by more than kMarginNs between stamp and reading, and all earlier
+// readings contradict that.
 //
 // Only differences S - R are used: adding a constant to the wall clock changes nothing, bit for
 // bit.
-//
-// A step of the wall clock between two readings makes their intervals disjoint (if it is larger
-// than they are wide) and the kernel also tells of it; whoever maps asks the clock and calls
-// Forget().
 #ifndef SYNCLINE_AGENT_PROBE_UDP_WALL_MAP_H_
 #define SYNCLINE_AGENT_PROBE_UDP_WALL_MAP_H_
 
@@ -30,11 +41,25 @@ namespace syncline::probe {
 
 class WallMap {
  public:
+  // Nobody sets a clock twice within twice this.
+  static constexpr int64_t kReachNs = 1'000'000;
+  static constexpr int64_t kMarginNs = 2'000;
+
+  struct Stamp {
+    int64_t realtime_ns = 0;
+    // Readings that end by then were taken before the packet was stamped; nothing: not known.
+    std::optional<int64_t> before_raw_ns;
+    // Readings that begin from then on were taken after the stamp was fetched.
+    int64_t fetched_raw_ns = 0;
+  };
+  enum class Answer { kKnown, kNoReadings, kContradiction };
   struct Interval {
-    int64_t lo_raw_ns = 0;
+    Answer answer = Answer::kNoReadings;
+    int64_t lo_raw_ns = 0;  // when kKnown
     int64_t hi_raw_ns = 0;
   };
 
+  // In the order in which they were taken.
   void Add(const WallReading& reading);
   void Forget() { next_ = size_ = 0; }
   // At most half the speed of time itself: beyond, nothing could be said.
@@ -42,13 +67,21 @@ class WallMap {
     rate_ppb_max_ = std::clamp<int64_t>(rate_ppb_max, 0, 500'000'000);
   }
 
-  // Where the stamp lies. Nothing when there is no reading after it (a step between the last
-  // reading and the stamp would go unseen), none within a second of it, or when the readings
-  // contradict each other.
-  std::optional<Interval> ToRaw(int64_t realtime_ns) const;
+  // Where the stamp lies. kNoReadings when one of the sides has none, kContradiction when any two
+  // readings of the last second do.
+  Interval ToRaw(const Stamp& stamp) const;
 
  private:
-  static constexpr size_t kCapacity = 32;
+  // What some readings say together: all of it holds, or none.
+  struct Side {
+    int64_t lo_raw_ns;
+    int64_t hi_raw_ns;
+    bool any = false;
+    void Add(const Side& other);
+  };
+  std::optional<Side> ByReading(const WallReading& reading, int64_t realtime_ns) const;
+
+  static constexpr size_t kCapacity = 64;
   std::array<WallReading, kCapacity> readings_;  // a ring
   size_t next_ = 0;
   size_t size_ = 0;

@@ -10,42 +10,97 @@
 namespace syncline::probe {
 namespace {
 
+using Answer = WallMap::Answer;
+
+// REALTIME is RAW + 4000, read with a bracket of `width`.
+WallReading ReadingAt(int64_t raw_ns, int64_t step_ns = 0, int64_t width_ns = 31) {
+  return {raw_ns, raw_ns + 4000 + step_ns, raw_ns + width_ns};
+}
+
 TEST(WallMap, TheExampleOfTheHeader) {
   WallMap map;
   map.set_rate_ppb_max(500'000);
   map.Add({1000, 5000, 1031});
-  EXPECT_FALSE(map.ToRaw(25'000).has_value()) << "no reading after the stamp";
-  map.Add({1'000'000, 1'004'000, 1'000'031});  // far: says less
-  const auto at = map.ToRaw(25'000);
-  ASSERT_TRUE(at.has_value());
-  EXPECT_EQ(at->lo_raw_ns, 1000 + 20'000 - 11);
-  EXPECT_EQ(at->hi_raw_ns, 1031 + 20'000 + 11);
+  const WallMap::Stamp stamp{
+      .realtime_ns = 25'000, .before_raw_ns = 2000, .fetched_raw_ns = 21'000};
+  EXPECT_EQ(map.ToRaw(stamp).answer, Answer::kNoReadings) << "none after";
+  map.Add({21'000, 25'015, 21'015});
+  const auto at = map.ToRaw(stamp);
+  ASSERT_EQ(at.answer, Answer::kKnown);
+  EXPECT_EQ(at.lo_raw_ns, 21'000 - 15 - 1);
+  EXPECT_EQ(at.hi_raw_ns, 1031 + 20'000 + 11);
 }
 
-TEST(WallMap, SaysNothingWithoutCloseReadings) {
+TEST(WallMap, SaysNothingWithoutReadingsOnBothSides) {
+  constexpr int64_t kFetched = 10'000'000;
+  const WallMap::Stamp received{.realtime_ns = kFetched - 5000 + 4000, .fetched_raw_ns = kFetched};
   WallMap map;
-  EXPECT_FALSE(map.ToRaw(0).has_value());
-  map.Add({0, 0, 30});
-  EXPECT_TRUE(map.ToRaw(-900'000'000).has_value());
-  EXPECT_FALSE(map.ToRaw(-1'100'000'000).has_value());
-  map.Forget();
-  EXPECT_FALSE(map.ToRaw(-900'000'000).has_value());
-  map.Add({0, 50'000, 30});
-  ASSERT_TRUE(map.ToRaw(50'000).has_value()) << "what was forgotten came back";
-  EXPECT_EQ(map.ToRaw(50'000)->hi_raw_ns, 30);
+  EXPECT_EQ(map.ToRaw(received).answer, Answer::kNoReadings);
+  map.Add(ReadingAt(kFetched));
+  EXPECT_EQ(map.ToRaw(received).answer, Answer::kNoReadings) << "none before";
+  WallMap far = map;
+  far.Add(ReadingAt(kFetched - WallMap::kReachNs - 1));
+  EXPECT_EQ(far.ToRaw(received).answer, Answer::kNoReadings) << "too long before";
+  WallMap close = map;
+  close.Add(ReadingAt(kFetched - 5000 - 1500));
+  EXPECT_EQ(close.ToRaw(received).answer, Answer::kNoReadings) << "perhaps not before";
+  close.Add(ReadingAt(kFetched - 5000 - 2500));
+  EXPECT_EQ(close.ToRaw(received).answer, Answer::kKnown);
+  close.Forget();
+  EXPECT_EQ(close.ToRaw(received).answer, Answer::kNoReadings);
 }
 
 TEST(WallMap, NoticesReadingsThatContradictEachOther) {
-  WallMap map;
-  map.Add({0, 1'000'000, 30});
-  map.Add({1000, 1'001'000 + 100, 1030});  // stepped by 100 ns in a microsecond
-  EXPECT_FALSE(map.ToRaw(1'000'500).has_value());
+  for (const int64_t step : {-100, 100}) {
+    WallMap map;
+    map.Add(ReadingAt(0));
+    map.Add(ReadingAt(1000, step));
+    const WallMap::Stamp stamp{.realtime_ns = 4500, .before_raw_ns = 100, .fetched_raw_ns = 900};
+    EXPECT_EQ(map.ToRaw(stamp).answer, Answer::kContradiction);
+  }
+}
+
+// One step anywhere between the first reading and the last, also of a stamp that was taken already
+// (as the testbed does it), of any size: the truth is inside, or nothing is said.
+TEST(WallMap, ContainsTheTruthWhateverSteps) {
+  Random random(11);
+  int known = 0;
+  int contradictions = 0;
+  for (int round = 0; round < 200'000; ++round) {
+    WallMap map;
+    map.set_rate_ppb_max(500'000);
+    const int64_t size = int64_t{1} << random.Between(0, 20);
+    const int64_t step = random.Between(-size, size + 1);
+    const int64_t step_at = random.Between(0, 60'000);
+    const auto wall = [&](int64_t raw) { return raw + 7'000'000 + (raw >= step_at ? step : 0); };
+    const auto read = [&](int64_t raw) {
+      map.Add({raw - random.Between(0, 40), wall(raw), raw + random.Between(0, 40)});
+    };
+    read(random.Between(1'000, 20'000));
+    read(random.Between(20'100, 25'000));
+    const int64_t before = 25'100;
+    const int64_t stamped = random.Between(before, 40'000);
+    const int64_t fetched = random.Between(stamped, 45'000);
+    read(random.Between(45'100, 59'000));
+    const bool shifted_when_fetched = random.Between(0, 2) == 0;
+    const int64_t stamp = shifted_when_fetched ? stamped + wall(fetched) - fetched : wall(stamped);
+    const auto at =
+        map.ToRaw({.realtime_ns = stamp, .before_raw_ns = before, .fetched_raw_ns = fetched + 50});
+    contradictions += at.answer == Answer::kContradiction ? 1 : 0;
+    if (at.answer != Answer::kKnown) continue;
+    ++known;
+    ASSERT_LE(at.lo_raw_ns, stamped) << "step " << step << " at " << step_at;
+    ASSERT_GE(at.hi_raw_ns, stamped) << "step " << step << " at " << step_at;
+  }
+  EXPECT_GT(known, 50'000);
+  EXPECT_GT(contradictions, 20'000);
 }
 
 // Whatever the wall clock's rate does within the limit, the truth is inside, and a constant added
 // to the wall clock changes nothing.
 TEST(WallMap, ContainsTheTruthUnderAnySlewWithinTheLimit) {
   Random random(7);
+  int known = 0;
   for (int round = 0; round < 2000; ++round) {
     const int64_t rate_max_ppb = random.Between(0, 2) == 0 ? 500'000 : 100'000'000;
     WallMap map;
@@ -71,20 +126,22 @@ TEST(WallMap, ContainsTheTruthUnderAnySlewWithinTheLimit) {
         shifted.Add({reading.raw_before_ns, wall + shift, reading.raw_after_ns});
       }
     }
-    map.Add({raw, wall_ps / 1000, raw + 1});
-    shifted.Add({raw, wall_ps / 1000 + shift, raw + 1});
     for (const auto& [at, wall] : stamps) {
-      const auto found = map.ToRaw(wall);
-      ASSERT_TRUE(found.has_value());
+      WallMap::Stamp stamp{
+          .realtime_ns = wall, .before_raw_ns = at - 40, .fetched_raw_ns = at + 41};
+      const auto found = map.ToRaw(stamp);
+      if (found.answer == Answer::kNoReadings) continue;  // too close to one that is not counted
+      ++known;
       // A reading has whole nanoseconds: one more on each side.
-      EXPECT_LE(found->lo_raw_ns, at + 1);
-      EXPECT_GE(found->hi_raw_ns, at - 1);
-      const auto again = shifted.ToRaw(wall + shift);
-      ASSERT_TRUE(again.has_value());
-      EXPECT_EQ(again->lo_raw_ns, found->lo_raw_ns);
-      EXPECT_EQ(again->hi_raw_ns, found->hi_raw_ns);
+      EXPECT_LE(found.lo_raw_ns, at + 1);
+      EXPECT_GE(found.hi_raw_ns, at - 1);
+      stamp.realtime_ns += shift;
+      const auto again = shifted.ToRaw(stamp);
+      EXPECT_EQ(again.lo_raw_ns, found.lo_raw_ns);
+      EXPECT_EQ(again.hi_raw_ns, found.hi_raw_ns);
     }
   }
+  EXPECT_GT(known, 10'000);
 }
 
 }  // namespace
