@@ -11,7 +11,7 @@
 static const uint32_t closed = 0;
 const volatile uint32_t* volatile itt_gate = &closed;
 struct itt_thread itt_nobody = {.quiet_begin = (struct itt_task*)UINTPTR_MAX, .loud = 1};
-__thread struct itt_thread* itt_self = &itt_nobody;
+__thread struct itt_thread* itt_self __attribute__((tls_model("initial-exec"))) = &itt_nobody;
 
 static void ThreadExit(struct syncline_thread* common) {
   struct itt_thread* thread = common->library[ITT_LIBRARY];
