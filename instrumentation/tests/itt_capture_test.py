@@ -236,7 +236,7 @@ class Recorded(CaptureTest):
         for events, discarded in recordings:
             self.assertEqual(discarded, 0)
             names = self.assert_spans(events, facts)
-            self.assertGreaterEqual(len(next(iter(names.texts.values()))), 64)
+            self.assertGreater(len(next(iter(names.texts.values()))), 32)  # of those drawn
 
     def test_a_task_open_at_the_start_ends_with_its_name(self):
         events, _, facts = self.record("--depth", 8, "--work-ns", 200000, "--threads", 2)
