@@ -6,6 +6,7 @@ Usage: itt_traps_test.py BUILD_DIRECTORY [unittest arguments]
 import collections
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -148,10 +149,25 @@ class Life(Trap):
         process = self.start("fork")
         self.said(process, "ready")
         f.begin_session(subbuffer="64k")
-        f.set_gates(1)
-        self.go(process)
-        self.said(process, "forked")
-        f.set_gates(0)
+        over = threading.Event()
+
+        def toggle():  # recordings begin and end meanwhile, in the children too
+            generation = 0
+            while not over.wait(0.002):
+                generation += 1
+                try:
+                    f.set_gates(generation if generation % 2 else 0)
+                except subprocess.CalledProcessError:
+                    pass  # a child ended before its block was opened
+
+        toggler = threading.Thread(target=toggle)
+        toggler.start()
+        try:
+            self.go(process)
+            self.said(process, "forked")
+        finally:
+            over.set()
+            toggler.join()
         self.go(process)
         f.finish(process)
 
