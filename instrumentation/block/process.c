@@ -347,10 +347,10 @@ static int LockForExit(pthread_mutex_t* which) {
  * or _exit leaves its block in state LIVE. */
 static void AtExit(void) {
   struct syncline_thread* thread = syncline_thread_self();
-  if (!thread || thread->busy || LockForExit(&gate_mutex) != 0) return;
-  if (LockForExit(&mutex) != 0) return;
-  const int ready = syncline_process.ready;
+  if (!thread || thread->busy) return;
   thread->busy = 1; /* for good: what destructors still call is not recorded */
+  if (LockForExit(&gate_mutex) != 0 || LockForExit(&mutex) != 0) return;
+  const int ready = syncline_process.ready;
   SetGate(&closed);
   syncline_process.ready = 0;
   syncline_process.forked = 0;

@@ -142,6 +142,31 @@ class Calls(Trap):
         self.assertGreater(seen["thread"], 100)
         self.assertGreater(seen["handler"], 10)
 
+    def test_two_containers_of_one_user_share_no_keys(self):
+        """Each has a /dev/shm, thus a runtime directory, of its own; one LTTng records both."""
+        f = self.fixture
+        places = [f.runtime, f.runtime + "-2"]
+        processes = [self.start("legacy", SYNCLINE_RUNTIME_DIR=place) for place in places]
+        for process in processes:
+            self.said(process, "ready")
+        session = f.begin_session()
+        for place in places:
+            f.block_tool("set", place, 1)
+        for process in processes:
+            self.go(process)
+            self.said(process, "done")
+            self.go(process)
+            f.finish(process)
+        events, _ = f.end_session(session)
+        names = Names(events)
+        self.assertEqual(
+            sorted(p.pid for p in names.processes.values()), sorted(p.pid for p in processes)
+        )
+        self.assertEqual(
+            sorted(names.tid(e) for e in of(events, "task_begin_fn")),
+            sorted(p.pid for p in processes),
+        )
+
 
 class Life(Trap):
     def test_forks_with_other_threads_inside_calls(self):
