@@ -59,7 +59,9 @@ class CaptureTest(unittest.TestCase):
     def start_truth(self, *options, **environment):
         """Tasks of 50 us unless asked otherwise: enough of them, and a trace soon read."""
         forever = "--tasks 0 --duration-ms 60000 --work-ns 50000".split()
-        return self.fixture.start("--truth", self.truth, *forever, *options, **environment)
+        return self.fixture.start(
+            "--truth", self.truth, *forever, *options, registered=self.daemon, **environment
+        )
 
     def record(self, *options, wait_blocks=1, window_s=0.3, **session):
         """Runs the truth program and records its middle; (events, discarded, facts)."""

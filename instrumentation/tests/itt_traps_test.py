@@ -33,8 +33,7 @@ class Trap(unittest.TestCase):
             self.fixture.start_daemon()
 
     def start(self, *scenario, **environment):
-        # The scenario says "ready" when LTTng knows the program.
-        environment.setdefault("LTTNG_UST_REGISTER_TIMEOUT", "20000")
+        environment.setdefault("registered", True)
         process = self.fixture.start(*scenario, program="tests/itt_traps", **environment)
         watchdog = threading.Timer(60, process.kill)  # a deadlock is a failure, not a long wait
         watchdog.start()
@@ -245,6 +244,7 @@ class Life(Trap):
             "--truth",
             truth,
             *options.split(),
+            registered=True,
             LD_PRELOAD=os.path.join(BUILD, "tests/itt_allocator.so"),
         )
         f.wait_for_blocks(2)
@@ -276,7 +276,7 @@ class Early(Trap):
         session = f.begin_session()
         f.daemon.send_signal(signal.SIGSTOP)  # a session daemon too busy for newcomers
         try:
-            process = self.start("early", LTTNG_UST_REGISTER_TIMEOUT="0")
+            process = self.start("early", registered=False)
             self.said(process, "ready")
             f.set_gates(1)
             self.go(process)
