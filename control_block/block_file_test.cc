@@ -42,6 +42,9 @@ TEST(ParseBlockTest, FactsThreadsAndSums) {
   EXPECT_EQ(block->gate.events_since_on, 7u);
   EXPECT_EQ(block->gate.lost_since_on, 1u);
   EXPECT_EQ(block->gate.cost_ns_since_on, 1000u);
+  EXPECT_EQ(block->gate.asked_monotonic_ns, 900u);
+  EXPECT_EQ(block->gate.on_monotonic_ns, 1000u);
+  EXPECT_EQ(block->gate.lost_before_on, 1u);
 }
 
 TEST(ParseBlockTest, CutAnywhereNeverReadsBeyond) {

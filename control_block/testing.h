@@ -38,7 +38,9 @@ inline std::vector<uint8_t> MakeBlockBytes() {
   std::strcpy(block.command_line, "python train.py");
   block.thread_slots_used = 2;
   block.recording_generation = 3;
+  block.asked_monotonic_ns = 900;
   block.on_monotonic_ns = 1000;
+  block.lost_before_on = 1;
   block.events_at_on = 5;
   block.names_bytes = sizeof(syncline_names_header);
   made->slots[0] = {11, 1234, 8, 1, 900, 3, "main"};

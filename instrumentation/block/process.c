@@ -136,11 +136,11 @@ static void RecordingEnds(struct syncline_thread* thread) {
   const struct syncline_sums sums = syncline_thread_sums();
   block->off_monotonic_ns = MonotonicNs();
   /* `off` counts itself: the numbers are those of the whole recording. */
-  if (syncline_process.session != 0) {
-    syncline_count(thread, syncline_process.emit->off(block->generation_seen, block->process_key,
-                                                      sums.events - block->events_at_on + 1,
-                                                      sums.lost - block->lost_at_on,
-                                                      sums.cost_ns - block->cost_ns_at_on));
+  if (syncline_process.session != 0 &&
+      syncline_process.emit->off(
+          block->generation_seen, block->process_key, sums.events - block->events_at_on + 1,
+          sums.lost - block->lost_at_on, sums.cost_ns - block->cost_ns_at_on)) {
+    syncline_count(thread, 1); /* and when the session is gone already, nothing is lost by that */
   }
   syncline_process.session = 0;
 }
@@ -347,10 +347,10 @@ static int LockForExit(pthread_mutex_t* which) {
  * or _exit leaves its block in state LIVE. */
 static void AtExit(void) {
   struct syncline_thread* thread = syncline_thread_self();
-  if (!thread || thread->busy || LockForExit(&gate_mutex) != 0) return;
-  if (LockForExit(&mutex) != 0) return;
-  const int ready = syncline_process.ready;
+  if (!thread || thread->busy) return;
   thread->busy = 1; /* for good: what destructors still call is not recorded */
+  if (LockForExit(&gate_mutex) != 0 || LockForExit(&mutex) != 0) return;
+  const int ready = syncline_process.ready;
   SetGate(&closed);
   syncline_process.ready = 0;
   syncline_process.forked = 0;

@@ -59,7 +59,9 @@ class CaptureTest(unittest.TestCase):
     def start_truth(self, *options, **environment):
         """Tasks of 50 us unless asked otherwise: enough of them, and a trace soon read."""
         forever = "--tasks 0 --duration-ms 60000 --work-ns 50000".split()
-        return self.fixture.start("--truth", self.truth, *forever, *options, **environment)
+        return self.fixture.start(
+            "--truth", self.truth, *forever, *options, registered=self.daemon, **environment
+        )
 
     def record(self, *options, wait_blocks=1, window_s=0.3, **session):
         """Runs the truth program and records its middle; (events, discarded, facts)."""
@@ -236,7 +238,7 @@ class Recorded(CaptureTest):
         for events, discarded in recordings:
             self.assertEqual(discarded, 0)
             names = self.assert_spans(events, facts)
-            self.assertGreaterEqual(len(next(iter(names.texts.values()))), 64)
+            self.assertGreater(len(next(iter(names.texts.values()))), 32)  # of those drawn
 
     def test_a_task_open_at_the_start_ends_with_its_name(self):
         events, _, facts = self.record("--depth", 8, "--work-ns", 200000, "--threads", 2)

@@ -23,7 +23,7 @@ class Foreign(unittest.TestCase):
         f = Fixture(BUILD)
         self.addCleanup(f.close)
         f.start_daemon()
-        process = f.start(program=program, **environment)
+        process = f.start(program=program, registered=True, **environment)
         f.wait_for_blocks()
         name = f.begin_session(subbuffer="8M")
         f.set_gates(1)

@@ -6,6 +6,7 @@ Usage: itt_traps_test.py BUILD_DIRECTORY [unittest arguments]
 import collections
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -32,8 +33,7 @@ class Trap(unittest.TestCase):
             self.fixture.start_daemon()
 
     def start(self, *scenario, **environment):
-        # The scenario says "ready" when LTTng knows the program.
-        environment.setdefault("LTTNG_UST_REGISTER_TIMEOUT", "20000")
+        environment.setdefault("registered", True)
         process = self.fixture.start(*scenario, program="tests/itt_traps", **environment)
         watchdog = threading.Timer(60, process.kill)  # a deadlock is a failure, not a long wait
         watchdog.start()
@@ -141,6 +141,31 @@ class Calls(Trap):
         self.assertGreater(seen["thread"], 100)
         self.assertGreater(seen["handler"], 10)
 
+    def test_two_containers_of_one_user_share_no_keys(self):
+        """Each has a /dev/shm, thus a runtime directory, of its own; one LTTng records both."""
+        f = self.fixture
+        places = [f.runtime, f.runtime + "-2"]
+        processes = [self.start("legacy", SYNCLINE_RUNTIME_DIR=place) for place in places]
+        for process in processes:
+            self.said(process, "ready")
+        session = f.begin_session()
+        for place in places:
+            f.block_tool("set", place, 1)
+        for process in processes:
+            self.go(process)
+            self.said(process, "done")
+            self.go(process)
+            f.finish(process)
+        events, _ = f.end_session(session)
+        names = Names(events)
+        self.assertEqual(
+            sorted(p.pid for p in names.processes.values()), sorted(p.pid for p in processes)
+        )
+        self.assertEqual(
+            sorted(names.tid(e) for e in of(events, "task_begin_fn")),
+            sorted(p.pid for p in processes),
+        )
+
 
 class Life(Trap):
     def test_forks_with_other_threads_inside_calls(self):
@@ -148,10 +173,25 @@ class Life(Trap):
         process = self.start("fork")
         self.said(process, "ready")
         f.begin_session(subbuffer="64k")
-        f.set_gates(1)
-        self.go(process)
-        self.said(process, "forked")
-        f.set_gates(0)
+        over = threading.Event()
+
+        def toggle():  # recordings begin and end meanwhile, in the children too
+            generation = 0
+            while not over.wait(0.002):
+                generation += 1
+                try:
+                    f.set_gates(generation if generation % 2 else 0)
+                except subprocess.CalledProcessError:
+                    pass  # a child ended before its block was opened
+
+        toggler = threading.Thread(target=toggle)
+        toggler.start()
+        try:
+            self.go(process)
+            self.said(process, "forked")
+        finally:
+            over.set()
+            toggler.join()
         self.go(process)
         f.finish(process)
 
@@ -204,6 +244,7 @@ class Life(Trap):
             "--truth",
             truth,
             *options.split(),
+            registered=True,
             LD_PRELOAD=os.path.join(BUILD, "tests/itt_allocator.so"),
         )
         f.wait_for_blocks(2)
@@ -235,7 +276,7 @@ class Early(Trap):
         session = f.begin_session()
         f.daemon.send_signal(signal.SIGSTOP)  # a session daemon too busy for newcomers
         try:
-            process = self.start("early", LTTNG_UST_REGISTER_TIMEOUT="0")
+            process = self.start("early", registered=False)
             self.said(process, "ready")
             f.set_gates(1)
             self.go(process)

@@ -147,7 +147,11 @@ class Fixture:
             raise RuntimeError(f"lttng {' '.join(arguments)}: {done.stdout}{done.stderr}")
         return done
 
-    def start(self, *command, program="bin/syncline-itt-truth", **environment):
+    def start(self, *command, program="bin/syncline-itt-truth", registered=False, **environment):
+        """`registered`: LTTng knows the program before its block says that it is live. A session
+        that is set up while a program registers can have metadata that no reader accepts."""
+        if registered:
+            environment.setdefault("LTTNG_UST_REGISTER_TIMEOUT", "20000")
         process = subprocess.Popen(
             [os.path.join(self.build, program), *map(str, command)],
             env=dict(self.environment, **environment),

@@ -19,7 +19,7 @@ static int working = 1;
 
 /* ---- fork without exec, with other threads inside ITT calls ---- */
 
-#define CHILDREN 40
+#define CHILDREN 60
 
 static void* Worker(void* argument) {
   char text[48];
