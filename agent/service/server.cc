@@ -18,6 +18,7 @@ constexpr uint64_t kPemBytesMax = 1 << 20;
 constexpr int kKeepaliveTimeMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 constexpr int kClientPingPeriodMsMin = 5'000;
+constexpr int kPollPeriodMs = 500;
 
 void SetLimits(const std::string& name, grpc::ServerBuilder* builder) {
   grpc::ResourceQuota quota(name);
@@ -25,6 +26,10 @@ void SetLimits(const std::string& name, grpc::ServerBuilder* builder) {
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(kRequestBytesMax);
   builder->SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 4);
+  // A poller may sleep through a shutdown until this is over; gRPC's own 10 s is longer than those
+  // who end an agent wait.
+  builder->SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::CQ_TIMEOUT_MSEC,
+                               kPollPeriodMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
