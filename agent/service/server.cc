@@ -1,5 +1,6 @@
 #include "agent/service/server.h"
 
+#include <grpc/grpc.h>
 #include <grpc/support/time.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
@@ -18,7 +19,6 @@ constexpr uint64_t kPemBytesMax = 1 << 20;
 constexpr int kKeepaliveTimeMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 constexpr int kClientPingPeriodMsMin = 5'000;
-constexpr int kPollPeriodMs = 500;
 
 void SetLimits(const std::string& name, grpc::ServerBuilder* builder) {
   grpc::ResourceQuota quota(name);
@@ -26,10 +26,6 @@ void SetLimits(const std::string& name, grpc::ServerBuilder* builder) {
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(kRequestBytesMax);
   builder->SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 4);
-  // A poller may sleep through a shutdown until this is over; gRPC's own 10 s is longer than those
-  // who end an agent wait.
-  builder->SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::CQ_TIMEOUT_MSEC,
-                               kPollPeriodMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -67,6 +63,10 @@ AgentServer::AgentServer(const ServiceParts& parts)
 
 absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServiceParts& parts,
                                                                 const ServerOptions& options) {
+  // Never undone: the last grpc_shutdown() joins gRPC's backup poller, which may sleep for 10 s.
+  // That is longer than those wait who end an agent.
+  static const bool kept = (grpc_init(), true);
+  (void)kept;
   std::unique_ptr<AgentServer> server(new AgentServer(parts));
   if (!options.listen_address.empty()) {
     SYNCLINE_ASSIGN_OR_RETURN(const auto credentials, Credentials(options.tls_directory));
