@@ -1,4 +1,4 @@
-"""What cannot be recorded, and why: each cause is told apart, with the fix, before anything starts."""
+"""What cannot be recorded: each cause is told apart, with the fix, before anything starts."""
 
 import os
 import re
