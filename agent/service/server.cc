@@ -1,5 +1,6 @@
 #include "agent/service/server.h"
 
+#include <grpc/grpc.h>
 #include <grpc/support/time.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
@@ -62,6 +63,10 @@ AgentServer::AgentServer(const ServiceParts& parts)
 
 absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServiceParts& parts,
                                                                 const ServerOptions& options) {
+  // Never undone: the last grpc_shutdown() joins gRPC's backup poller, which may sleep for 10 s.
+  // That is longer than those wait who end an agent.
+  static const bool kept = (grpc_init(), true);
+  (void)kept;
   std::unique_ptr<AgentServer> server(new AgentServer(parts));
   if (!options.listen_address.empty()) {
     SYNCLINE_ASSIGN_OR_RETURN(const auto credentials, Credentials(options.tls_directory));

@@ -106,7 +106,7 @@ void AddGlobalOptions(CLI::App* app, Context* context) {
   app->add_option("--progress", context->progress, "auto, always or never")->check(choice);
   app->footer(
       "Nodes may also come from $SYNCLINE_HOSTS: the path of a hosts file, or a list.\n"
-      "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but incomplete.\n\n"
+      "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but incomplete, 130 interrupted.\n\n"
       "A first recording:\n"
       "  syncline certs init tls --hosts hosts.txt      # then start syncline-agent on each node\n"
       "  syncline nodes --hosts hosts.txt --tls-dir tls\n"

@@ -95,7 +95,15 @@ absl::Status DiagnoseLocal(const hosts::Node& node, const DiagnosisOptions& opti
   const Socket socket(OpenSocket(AF_UNIX));
   const int error_number = ConnectWithin(socket.get(), reinterpret_cast<sockaddr*>(&address),
                                          sizeof address, options.timeout);
-  return error_number == 0 ? absl::OkStatus() : ConnectFailure(error_number, node);
+  if (error_number != 0) return ConnectFailure(error_number, node);
+  // The agent closes connections of other users without a word.
+  ucred agent{};
+  socklen_t size = sizeof agent;
+  const bool known = ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &agent, &size) == 0;
+  if (!known || ::geteuid() == 0 || agent.uid == ::geteuid()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("the agent at ", node.Address(), " runs as user ", agent.uid,
+                   " and serves its own user and root only; this is user ", ::geteuid()));
 }
 
 // Remembers whom the peer's certificate names: after a refusal OpenSSL no longer has it.

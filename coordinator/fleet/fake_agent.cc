@@ -81,7 +81,7 @@ absl::StatusOr<v1::DescribeResponse> FakeAgent::Describe(Timeout) {
   SYNCLINE_RETURN_IF_ERROR(Enter("describe", behaviour.describe));
   v1::DescribeResponse response;
   response.set_protocol(behaviour.protocol);
-  response.set_agent_version("0.1.0");
+  response.set_agent_version(behaviour.version);
   response.set_hostname("fake");
   v1::ProcessInfo* const process = response.add_processes();
   process->set_pid(26);
@@ -119,13 +119,14 @@ absl::StatusOr<v1::StartResponse> FakeAgent::Start(const v1::StartRequest& reque
 
 absl::StatusOr<v1::StopResponse> FakeAgent::Stop(const v1::StopRequest& request, Timeout) {
   SYNCLINE_RETURN_IF_ERROR(Enter("stop", behaviour.stop));
+  if (behaviour.on_stop) behaviour.on_stop();
   const std::lock_guard<std::mutex> lock(mutex_);
   recording_ = false;
   v1::StopResponse response;
   response.set_gate_begin_monotonic_raw_ns(request.at_monotonic_raw_ns() + 100);
   response.set_gate_end_monotonic_raw_ns(request.at_monotonic_raw_ns() + 200);
   response.set_complete(true);
-  response.set_stop_reason("requested");
+  response.set_stop_reason(behaviour.stop_reason);
   v1::ChannelResult* const channel = response.add_channels();
   channel->set_name("syncline");
   channel->set_discarded_events_valid(true);

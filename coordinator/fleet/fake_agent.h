@@ -45,7 +45,10 @@ class FakeAgent : public AgentClient {
     int64_t clock_offset_ns = 0;        // its RAW minus the test's
     uint32_t discarded_events = 0;
     std::string protocol = "syncline.v1";
+    std::string version = "0.1.0";
+    std::string stop_reason = "requested";
     std::function<void()> on_prepare;
+    std::function<void()> on_stop;
     // Fetch: after this many chunks of the first transfer the connection breaks; < 0: never.
     int break_after_chunks = -1;
     // Fetch: damage the first chunk of this file, as many times.

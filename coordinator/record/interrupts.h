@@ -20,6 +20,11 @@ class Interrupts {
   std::stop_token First() const { return sources_[0].get_token(); }
   // Stops, or has stopped, with the second press of all.
   std::stop_token Second() const { return sources_[1].get_token(); }
+  // For the transfer: leaves the data on the nodes with the second press of all, or with the first
+  // when the recording ended without one.
+  std::stop_token Leave() const {
+    return sources_[sources_[0].stop_requested() ? 1 : 0].get_token();
+  }
   // Stops at the next press from now on.
   std::stop_token Next() const {
     return sources_[std::min<size_t>(presses_.load(), sources_.size() - 1)].get_token();

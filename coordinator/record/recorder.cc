@@ -145,7 +145,7 @@ absl::StatusOr<Recorded> Recorder::Run() {
                  .nodes = &nodes_,
                  .clock = &clock_,
                  .reporter = &reporter_,
-                 .interrupt = interrupts_.Next()});
+                 .interrupt = interrupts_.Leave()});
 }
 
 absl::Status Recorder::MakeDirectory() {

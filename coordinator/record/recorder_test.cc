@@ -24,8 +24,11 @@ class Log : public Observer {
   void OnPhase(std::string_view what) override {
     absl::StrAppend(&text, "phase ", std::string(what), "\n");
   }
-  void OnNode(const std::string& node, const v1::DescribeResponse&) override {
+  void OnNode(const std::string& node, const v1::DescribeResponse& description) override {
     absl::StrAppend(&text, "node ", node, "\n");
+    for (const v1::Complaint& one : description.complaints()) {
+      absl::StrAppend(&text, "complaint ", node, ": ", one.what(), "\n");
+    }
   }
   void OnNote(std::string_view severity, const std::string& node, std::string_view what,
               std::string_view) override {
@@ -141,6 +144,48 @@ TEST_F(Record, ABlockerIsSaidBeforeAnythingIsCreated) {
 TEST_F(Record, AnAgentOfAnotherProtocolIsNamed) {
   Add("a").behaviour.protocol = "syncline.v7";
   EXPECT_THAT(std::string(Run().status().message()), HasSubstr("speaks \"syncline.v7\""));
+}
+
+TEST_F(Record, AnotherVersionOfTheSameProtocolIsToldAndRecorded) {
+  Add("a").behaviour.version = "0.9.9";
+  ASSERT_TRUE(Run().ok());
+  EXPECT_THAT(log_.text,
+              HasSubstr("complaint a: Its agent is version 0.9.9, this program is 0.1.0"));
+}
+
+TEST_F(Record, ANodeThatStoppedByItselfIsIncomplete) {
+  Add("a");
+  Add("b").behaviour.stop_reason = "disk nearly full: \"/data\" has 3 MiB left";
+  const auto recorded = Run();
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  EXPECT_EQ(recorded->recording.nodes[0].state, NodeState::kComplete);
+  EXPECT_EQ(recorded->recording.nodes[1].state, NodeState::kIncomplete);
+}
+
+TEST_F(Record, AFirstInterruptWhileStoppingLosesNothing) {
+  FakeAgent& a = Add("a");
+  a.behaviour.on_stop = [this] { interrupts_.Press(); };
+  const auto recorded = Run();
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  EXPECT_EQ(recorded->recording.window.stop_reason, "requested");
+  EXPECT_EQ(recorded->recording.nodes[0].state, NodeState::kComplete);
+  EXPECT_THAT(log_.text, HasSubstr("once more leaves the data on the nodes"));
+}
+
+TEST_F(Record, ASecondInterruptWhileStoppingLeavesTheDataOnTheNodes) {
+  FakeAgent& a = Add("a");
+  a.behaviour.on_stop = [this] {
+    interrupts_.Press();
+    interrupts_.Press();
+  };
+  const auto recorded = Run();
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  EXPECT_EQ(recorded->recording.nodes[0].state, NodeState::kLeft);
+  EXPECT_EQ(a.Count("release"), 0);
+  a.behaviour.on_stop = nullptr;
+  const auto resumed = Resume(directory_, members_, &clock_, &interrupts_, &log_);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->recording.nodes[0].state, NodeState::kComplete);
 }
 
 TEST_F(Record, ANodeWithoutAClockIsNamed) {

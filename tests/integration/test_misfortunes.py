@@ -1,6 +1,7 @@
 """What goes wrong on real machines: a message that helps, and nothing lost that was recorded."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -172,6 +173,38 @@ def test_an_agent_killed_while_recording_is_survived_by_the_data(fleet):
     fleet.syncline("merge", run, fine=(0, INCOMPLETE))
     timeline = fleet.timeline_tasks(run)
     assert sum(task.name == "tick" for task in timeline["right"]) > 50
+
+
+def test_a_coordinator_that_is_killed_leaves_a_recording_to_fetch(fleet):
+    recorder = fleet.start_record("lost-coordinator", 60, "--lease", "5s")
+    run = os.path.join(fleet.work, "lost-coordinator")
+    while not os.path.exists(os.path.join(run, "recording.json")):
+        assert recorder.poll() is None, recorder.stdout.read()
+        time.sleep(0.05)
+    time.sleep(2)
+    recorder.kill()
+    recorder.communicate()
+    deadline = time.monotonic() + 30
+    while fleet.syncline("status", *fleet.fleet_arguments()).stdout.count("stopped") < 2:
+        assert time.monotonic() < deadline, "no lease ended it"
+        time.sleep(0.5)
+    result = fleet.syncline("fetch", run, *fleet.fleet_arguments(), fine=(INCOMPLETE,))
+    assert "lease expired" in result.stdout
+    assert "clocks were compared until then only" in result.stdout
+    recording = load(os.path.join(run, "recording.json"))
+    assert recording["window"]["stop_reason"] == "coordinator lost"
+    assert 5e9 < recording["window"]["end_timeline_ns"] < 30e9
+    for node in recording["nodes"]:
+        assert node["state"] == "incomplete" and node["fetched"]["complete"]
+    lowest, highest = fleet.clock_difference(run, "left", "right")
+    assert lowest <= fleet.bed.monotonic_difference_ns("left", "right") <= highest
+    # Seconds without a comparison: 200 ppm of them are in the bound of the end, not of the start.
+    stopped = re.search(r"^right .*? us\b.* \+.* ± ([0-9.]+) ms ", result.stdout, re.MULTILINE)
+    assert stopped and 0.5 < float(stopped.group(1)) < 10, result.stdout
+    fleet.syncline("merge", run, fine=(INCOMPLETE,))
+    timeline = fleet.timeline_tasks(run)
+    for name in ("left", "right"):
+        assert sum(task.name == "tick" for task in timeline[name]) > 200
 
 
 def test_a_trace_that_is_damaged_is_named_and_the_rest_is_merged(fleet):
