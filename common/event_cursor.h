@@ -157,8 +157,9 @@ class EventCursor {
   // first; reuse the vector to avoid allocation. False when the bytes do not decode.
   virtual bool Decode(const EventRecord& record, std::vector<FieldValue>* values) = 0;
 
-  // The same for many events of one class at a time, field by field: several times as fast where
-  // the reader can do it. False, and nothing was given to `sink`, where it cannot.
+  // The same for many records of one class, as Scan() gives them, field by field: several times as
+  // fast where the reader can do it; very large events a few at a time. False, and nothing was
+  // given to `sink`, where it cannot.
   virtual bool DecodeColumns(std::span<const EventRecord>, ColumnSink*) { return false; }
 
   // What was found lost so far; complete after the end. Times are in the stream's clock.

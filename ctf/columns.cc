@@ -43,11 +43,8 @@ void WithLoad(const FastField& field, bool real, F f) {
 class ColumnWalk {
  public:
   ColumnWalk(std::span<const EventRecord> records, ColumnScratch& scratch, ColumnSink& sink)
-      : size_(records.size()), scratch_(scratch), sink_(sink) {
-    scratch_.at.resize(std::max(scratch_.at.size(), size_));
+      : records_(records), size_(records.size()), scratch_(scratch), sink_(sink) {
     scratch_.numbers.resize(std::max(scratch_.numbers.size(), size_));
-    at_ = scratch_.at.data();
-    for (size_t i = 0; i < size_; ++i) at_[i] = records[i].bytes;
   }
 
   void Walk(const FastField& field) {
@@ -70,11 +67,16 @@ class ColumnWalk {
   }
 
  private:
-  // Fields of fixed size only move `offset_`; the others bring every event's own pointer up to
-  // date.
+  // Fields of fixed size only move `offset_`; the first of another size gives every event a pointer
+  // of its own, and each of them brings those up to date.
   void Settle() {
-    if (offset_ == 0) return;
-    for (size_t i = 0; i < size_; ++i) at_[i] += offset_;
+    if (at_ == nullptr) {
+      scratch_.at.resize(std::max(scratch_.at.size(), size_));
+      at_ = scratch_.at.data();
+      for (size_t i = 0; i < size_; ++i) at_[i] = records_[i].bytes + offset_;
+    } else if (offset_ != 0) {
+      for (size_t i = 0; i < size_; ++i) at_[i] += offset_;
+    }
     offset_ = 0;
   }
 
@@ -86,8 +88,14 @@ class ColumnWalk {
     uint64_t* numbers = scratch_.numbers.data();
     WithLoad(field, real, [&](auto load) {
       const uint8_t* const* at = at_;
+      const EventRecord* records = records_.data();
       const uint64_t offset = offset_;
-      for (size_t i = 0; i < size_; ++i) numbers[i] = load(at[i] + offset);
+      const size_t size = size_;
+      if (at == nullptr) {
+        for (size_t i = 0; i < size; ++i) numbers[i] = load(records[i].bytes + offset);
+      } else {
+        for (size_t i = 0; i < size; ++i) numbers[i] = load(at[i] + offset);
+      }
     });
     offset_ += field.width;
     if (field.store >= 0) {
@@ -139,11 +147,12 @@ class ColumnWalk {
     sink_.OnArrays(*field.field, scratch_.counts, {scratch_.numbers.data(), total});
   }
 
+  std::span<const EventRecord> records_;
   size_t size_;
   ColumnScratch& scratch_;
   ColumnSink& sink_;
   const uint8_t** at_ = nullptr;
-  uint64_t offset_ = 0;  // from at_, of all events
+  uint64_t offset_ = 0;  // of all events, from at_ or from where they begin
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace syncline::ctf {
 namespace {
 
 constexpr size_t kBatch = 1024;
+constexpr ptrdiff_t kColumnBytes = ptrdiff_t{1} << 20;
 
 }  // namespace
 
@@ -44,13 +45,22 @@ bool CtfCursor::Decode(const EventRecord& record, std::vector<FieldValue>* value
 bool CtfCursor::DecodeColumns(std::span<const EventRecord> records, ColumnSink* sink) {
   if (records.empty()) return true;
   const EventLayout& layout = *layout_->events[records[0].event_class->index];
-  if (!layout.fast || packet_->header.stream->fast_header == FastHeader::kNone) return false;
+  if (!layout.fast || !decoder_.HasFastHeader()) return false;
+  const std::vector<FieldValue>* shared = nullptr;
   if (layout.nodes.needs_packet) {
-    const std::vector<FieldValue>* shared = decoder_.PacketValues(layout);
+    shared = decoder_.PacketValues(layout);
     if (shared == nullptr) return false;
-    for (const FieldValue& value : *shared) sink->OnShared(value, records.size());
   }
-  WalkColumns(layout.fast->fields(), records, columns_, *sink);
+  // Large arrays are widened to 64 bits per element: a few events at a time then.
+  while (!records.empty()) {
+    size_t count = records.size();
+    while (count > 1 && records[count - 1].bytes - records[0].bytes > kColumnBytes) count /= 2;
+    if (shared != nullptr) {
+      for (const FieldValue& value : *shared) sink->OnShared(value, count);
+    }
+    WalkColumns(layout.fast->fields(), records.first(count), columns_, *sink);
+    records = records.subspan(count);
+  }
   return true;
 }
 

@@ -69,6 +69,8 @@ class PacketDecoder {
   const std::vector<FieldValue>* PacketValues(const EventLayout& layout);
 
   uint64_t clock() const { return clock_; }
+  // Of the packet at hand, or the last one.
+  bool HasFastHeader() const { return stream_->fast_header != FastHeader::kNone; }
 
  private:
   bool IsFast() const;

@@ -110,6 +110,8 @@ class NodeBuilder {
   void OnRelation(const Here& here);
   void OnSync(const Here& here);
   void OnForeign(const StreamMerger::Head& head);
+  // emitter_->Text() of names that every event of a class repeats, without hashing them each time.
+  TextId FieldText(const FieldClass& field);
   void AddArguments(TextId key, std::span<const FieldValue> values,
                     std::vector<Argument>* arguments);
   void AddId(const char* key, IttId id, std::vector<Argument>* arguments);
@@ -122,6 +124,12 @@ class NodeBuilder {
   NodeTables tables_;
   StreamMerger merger_;
   EventReader event_;
+  std::unordered_map<const FieldClass*, TextId> field_texts_;
+  struct ForeignTexts {
+    TextId name = kNoText;
+    TextId category = kNoText;  // the provider
+  };
+  std::unordered_map<const EventClass*, ForeignTexts> foreign_texts_;
   std::vector<Source> sources_;
   std::vector<Process> processes_;  // beside tables_.processes()
   std::vector<Thread> threads_;     // beside tables_.threads()

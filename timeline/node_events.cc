@@ -307,6 +307,12 @@ void NodeBuilder::OnSync(const Here& here) {
   emitter_->Push(instant);
 }
 
+TextId NodeBuilder::FieldText(const FieldClass& field) {
+  const auto [entry, is_new] = field_texts_.try_emplace(&field, kNoText);
+  if (is_new) entry->second = emitter_->Text(field.name);
+  return entry->second;
+}
+
 void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
   // The gate does not hold providers that are not ours: they are cut by time.
   if (options_.window.has_value() &&
@@ -321,7 +327,7 @@ void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
     const std::string& name = value.field->name;
     if (value.field->scope == FieldScope::kPayload) {
       if (name.empty()) continue;
-      AddArguments(emitter_->Text(name), {&value, 1}, &instant.arguments);
+      AddArguments(FieldText(*value.field), {&value, 1}, &instant.arguments);
     } else if (name == "vpid") {
       pid = static_cast<int32_t>(value.AsUnsigned());
     } else if (name == "vtid") {
@@ -338,10 +344,16 @@ void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
   } else {
     instant.track = CpuTrack(head.source);
   }
-  instant.name = emitter_->Text(head.record->event_class->name);
-  const size_t colon = head.record->event_class->name.find(':');
-  instant.category = emitter_->Text(
-      head.record->event_class->name.substr(0, colon == std::string::npos ? 0 : colon));
+  const EventClass* event_class = head.record->event_class;
+  const auto [texts, is_new] = foreign_texts_.try_emplace(event_class);
+  if (is_new) {
+    const size_t colon = event_class->name.find(':');
+    texts->second.name = emitter_->Text(event_class->name);
+    texts->second.category = emitter_->Text(
+        std::string_view(event_class->name).substr(0, colon == std::string::npos ? 0 : colon));
+  }
+  instant.name = texts->second.name;
+  instant.category = texts->second.category;
   instant.time = head.time;
   instant.node_time = {node_.placement->clock(), head.record->time_ns};
   emitter_->Push(instant);

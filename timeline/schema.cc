@@ -1,6 +1,9 @@
 #include "timeline/schema.h"
 
 #include <algorithm>
+#include <bit>
+
+#include "common/field_place.h"
 
 namespace syncline::timeline {
 namespace {
@@ -52,6 +55,12 @@ constexpr std::string_view kFieldNames[] = {
 };
 static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
 
+// kFieldCount: none of ours.
+size_t FieldIndex(std::string_view name) {
+  return static_cast<size_t>(std::find(std::begin(kFieldNames), std::end(kFieldNames), name) -
+                             std::begin(kFieldNames));
+}
+
 }  // namespace
 
 EventKind KindOf(std::string_view event_name) {
@@ -78,10 +87,24 @@ EventReader::Binding& EventReader::BindingFor(const EventClass* event_class) {
   if (inserted) {
     entry->second.kind = KindOf(event_class->name);
     entry->second.index.fill(-1);
+    Place(*event_class, &entry->second);
   }
   last_class_ = event_class;
   last_binding_ = &entry->second;
   return entry->second;
+}
+
+void EventReader::Place(const EventClass& event_class, Binding* binding) {
+  if (binding->kind == EventKind::kForeign) return;
+  for (const FieldClass& field : event_class.fields) {
+    if (field.scope != FieldScope::kPayload) continue;
+    const size_t index = FieldIndex(field.name);
+    if (index == kFieldCount) continue;
+    // Values() hands out decoded values.
+    if (!field.place || index == static_cast<size_t>(Field::kValues)) return;
+    binding->places[index] = field.place;
+  }
+  binding->placed = true;
 }
 
 void EventReader::Locate(Binding* binding) const {
@@ -97,11 +120,9 @@ void EventReader::Locate(Binding* binding) const {
       continue;
     }
     if (value.field->scope == FieldScope::kPayload) {
-      const auto* name = std::find(std::begin(kFieldNames), std::end(kFieldNames),
-                                   std::string_view(value.field->name));
-      if (name != std::end(kFieldNames)) {
-        binding->index[static_cast<size_t>(name - std::begin(kFieldNames))] =
-            static_cast<int32_t>(i);
+      const size_t index = FieldIndex(value.field->name);
+      if (index != kFieldCount) {
+        binding->index[index] = static_cast<int32_t>(i);
         binding->last_index = static_cast<int32_t>(i);
         binding->last_field = value.field;
       }
@@ -113,6 +134,8 @@ void EventReader::Locate(Binding* binding) const {
 
 bool EventReader::Decode(EventCursor* cursor, const EventRecord& record) {
   Binding& binding = BindingFor(record.event_class);
+  bytes_ = record.bytes;
+  if (binding.placed) return true;
   if (!cursor->Decode(record, &values_)) return false;
   // Positions move only behind fields of variable size, which our events have at their end; a trace
   // with such contexts is located anew each time.
@@ -124,12 +147,21 @@ bool EventReader::Decode(EventCursor* cursor, const EventRecord& record) {
 }
 
 const FieldValue* EventReader::Find(Field field) const {
-  if (last_binding_ == nullptr) return nullptr;
+  if (last_binding_ == nullptr || last_binding_->placed) return nullptr;
   const int32_t index = last_binding_->index[static_cast<size_t>(field)];
   return index < 0 ? nullptr : &values_[static_cast<size_t>(index)];
 }
 
+FieldPlace EventReader::PlaceOf(Field field) const {
+  if (last_binding_ == nullptr || !last_binding_->placed) return {};
+  return last_binding_->places[static_cast<size_t>(field)];
+}
+
 uint64_t EventReader::U64(Field field) const {
+  const FieldPlace place = PlaceOf(field);
+  if (place.kind == FieldPlace::Kind::kUnsigned || place.kind == FieldPlace::Kind::kSigned) {
+    return LoadNumber(place, bytes_);
+  }
   const FieldValue* value = Find(field);
   if (value == nullptr) return 0;
   switch (value->type) {
@@ -143,6 +175,14 @@ uint64_t EventReader::U64(Field field) const {
 }
 
 double EventReader::Real(Field field) const {
+  const FieldPlace place = PlaceOf(field);
+  if (place && place.kind != FieldPlace::Kind::kText) {
+    const uint64_t bits = LoadNumber(place, bytes_);
+    return place.kind == FieldPlace::Kind::kReal ? std::bit_cast<double>(bits)
+           : place.kind == FieldPlace::Kind::kSigned
+               ? static_cast<double>(static_cast<int64_t>(bits))
+               : static_cast<double>(bits);
+  }
   const FieldValue* value = Find(field);
   if (value == nullptr) return 0;
   switch (value->type) {
@@ -158,6 +198,8 @@ double EventReader::Real(Field field) const {
 }
 
 std::string_view EventReader::Text(Field field) const {
+  const FieldPlace place = PlaceOf(field);
+  if (place.kind == FieldPlace::Kind::kText) return LoadText(place, bytes_);
   const FieldValue* value = Find(field);
   if (value == nullptr || value->type != FieldType::kString) return {};
   return value->text;

@@ -97,7 +97,8 @@ class EventReader {
  public:
   EventKind Kind(const EventRecord& record) { return BindingFor(record.event_class).kind; }
 
-  // Makes the getters speak of `record`; false when its bytes do not decode.
+  // Makes the getters speak of `record`, which must stay valid meanwhile; false when its bytes do
+  // not decode. Where every field of ours has a place (FieldPlace), nothing is decoded at all.
   bool Decode(EventCursor* cursor, const EventRecord& record);
 
   // 0 or empty when the event has no such field.
@@ -111,13 +112,15 @@ class EventReader {
   IttId ParentId() const { return {U64(Field::kP1), U64(Field::kP2), U64(Field::kP3)}; }
   IttId OtherId() const { return {U64(Field::kE1), U64(Field::kE2), U64(Field::kE3)}; }
 
-  // Every value of the event, in preorder.
+  // Every value of a foreign event, in preorder.
   std::span<const FieldValue> all() const { return values_; }
 
  private:
   static constexpr size_t kFieldCount = static_cast<size_t>(Field::kFieldCount);
   struct Binding {
     EventKind kind = EventKind::kForeign;
+    bool placed = false;  // `places` has all there is of the event; else `index` counts
+    std::array<FieldPlace, kFieldCount> places;
     bool located = false;
     std::array<int32_t, kFieldCount> index;  // into the decoded values; -1: no such field
     int32_t last_index = -1;                 // the largest of them, and what lies there
@@ -125,12 +128,15 @@ class EventReader {
   };
 
   Binding& BindingFor(const EventClass* event_class);
+  static void Place(const EventClass& event_class, Binding* binding);
   void Locate(Binding* binding) const;
   const FieldValue* Find(Field field) const;
+  FieldPlace PlaceOf(Field field) const;
 
   std::unordered_map<const EventClass*, Binding> bindings_;
   const EventClass* last_class_ = nullptr;
   Binding* last_binding_ = nullptr;
+  const uint8_t* bytes_ = nullptr;  // of the record at hand
   std::vector<FieldValue> values_;
 };
 

@@ -2,14 +2,17 @@
 // added (callers add by node, reader, stream), then as the stream has them. This is the project's
 // tie-break.
 //
-// A binary heap of stream heads; a stream that stays first costs one comparison per event (events
-// come in runs). Holds one batch per stream, whatever the size of the traces.
+// Not one event at a time, but in slabs: what all streams have up to an instant is gathered, sorted
+// by radix, and handed out. A slab ends where the first stream's batch does, so that records stay
+// where they are; the cost of an event then hardly depends on the number of streams. Memory: a
+// batch per stream and one slab, whose length follows the density of events.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_STREAM_MERGER_H_
 #define SYNCLINE_TIMELINE_STREAM_MERGER_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -47,19 +50,40 @@ class StreamMerger {
     Placement* placement = nullptr;
     std::span<const EventRecord> batch;
     size_t next = 0;
-    TimelineTime time;  // of batch[next]
     bool started = false;
+    int64_t last_ns = 0;  // timeline, of the batch's last event
+  };
+  struct Place {
+    uint32_t source = 0;
+    uint32_t index = 0;  // in its batch
+  };
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  // A slab ends with this instant; of it, streams behind `source` wait, which may have more of it.
+  struct SlabEnd {
+    int64_t ns = kNone;
+    size_t source = 0;
   };
 
-  // Makes batch[next] and time valid; false at the end of the stream.
-  absl::StatusOr<bool> Load(Source* source);
-  bool Before(uint32_t a, uint32_t b) const;
-  void SiftDown(size_t position);
+  absl::Status Refill();
+  absl::Status Load(uint32_t source);
+  int64_t TimeOf(const Source& source, size_t index) const;
+  SlabEnd PlanSlab();
+  void Gather();
+  void Sort();
 
   std::vector<Source> sources_;
-  std::vector<uint32_t> heap_;  // of sources that have an event
+  // Beside sources_: timeline time of batch[next]; kNone at the end. Apart, because every slab
+  // looks at all of them.
+  std::vector<int64_t> heads_ns_;
+  std::vector<uint32_t> empty_;  // sources whose batch is used up
+  int64_t slab_begin_ns_ = 0;
+  uint64_t slab_length_ns_ = 1 << 20;
+  std::vector<Place> gathered_;  // the slab's events, stream by stream
+  // In the order of time: ns since slab_begin_ns_ in the upper half, the place in gathered_ below.
+  std::vector<uint64_t> slab_;
+  std::vector<uint64_t> scratch_;
+  size_t slab_next_ = 0;
   Head head_;
-  bool started_ = false;
 };
 
 }  // namespace syncline::timeline

@@ -23,14 +23,14 @@ struct Found {
 class Summer : public syncline::ColumnSink {
  public:
   void OnNumbers(const syncline::FieldClass&, std::span<const uint64_t> numbers) override {
-    sum_ = std::accumulate(numbers.begin(), numbers.end(), sum_);
+    sum_ = std::reduce(numbers.begin(), numbers.end(), sum_);
   }
   void OnTexts(const syncline::FieldClass&, std::span<const std::string_view> texts) override {
     for (const std::string_view text : texts) sum_ += text.size();
   }
   void OnArrays(const syncline::FieldClass&, std::span<const uint32_t>,
                 std::span<const uint64_t> elements) override {
-    sum_ = std::accumulate(elements.begin(), elements.end(), sum_);
+    sum_ = std::reduce(elements.begin(), elements.end(), sum_);
   }
   void OnShared(const syncline::FieldValue& value, size_t events) override {
     sum_ += events * (value.u + value.text.size());

@@ -1,0 +1,67 @@
+// How fast the events of K streams are put into one order. The streams interleave at random, which
+// is the worst case. Nothing is read or decoded.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "timeline/stream_merger.h"
+
+namespace syncline::timeline {
+namespace {
+
+constexpr size_t kEvents = 1 << 20;
+constexpr size_t kBatch = 1024;
+
+class ReadyCursor final : public EventCursor {
+ public:
+  explicit ReadyCursor(std::span<const EventRecord> records) : records_(records) {}
+  const StreamInfo& stream() const override { return info_; }
+  absl::StatusOr<std::span<const EventRecord>> NextBatch() override {
+    const auto batch = records_.first(std::min(kBatch, records_.size()));
+    records_ = records_.subspan(batch.size());
+    return batch;
+  }
+  bool Decode(const EventRecord&, std::vector<FieldValue>*) override { return false; }
+  std::span<const Loss> losses() const override { return {}; }
+
+ private:
+  StreamInfo info_;
+  std::span<const EventRecord> records_;
+};
+
+std::vector<std::vector<EventRecord>> MakeStreams(size_t count) {
+  std::vector<std::vector<EventRecord>> streams(count);
+  uint64_t random = 1;
+  for (auto& stream : streams) {
+    int64_t time_ns = 0;
+    for (size_t i = 0; i < kEvents / count; ++i) {
+      random = random * 6364136223846793005 + 1442695040888963407;
+      time_ns += static_cast<int64_t>((random >> 33) % (500 * count));
+      stream.push_back({time_ns, nullptr, nullptr, 0});
+    }
+  }
+  return streams;
+}
+
+void BM_Order(benchmark::State& state) {
+  const auto streams = MakeStreams(static_cast<size_t>(state.range(0)));
+  const auto placement = ShiftPlacement({}, 1000);
+  for (auto _ : state) {
+    StreamMerger merger;
+    for (const auto& stream : streams) {
+      merger.Add(std::make_unique<ReadyCursor>(stream), placement.get());
+    }
+    int64_t last_ns = 0;
+    for (auto head = merger.Next(); *head != nullptr; head = merger.Next()) {
+      if ((*head)->time.ns < last_ns) state.SkipWithError("out of order");
+      last_ns = (*head)->time.ns;
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kEvents));
+}
+BENCHMARK(BM_Order)->Arg(1)->Arg(2)->Arg(16)->Arg(128)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace syncline::timeline
