@@ -4,18 +4,10 @@
 #include <cstdlib>
 #include <limits>
 
+#include "clocksync/arithmetic.h"
+
 namespace syncline::clocksync {
 namespace {
-
-using Int128 = __int128;
-
-constexpr int64_t kBillion = 1'000'000'000;
-
-int64_t Saturate(Int128 value) {
-  if (value <= kUnknownLo) return kUnknownLo;
-  if (value >= kUnknownHi) return kUnknownHi;
-  return static_cast<int64_t>(value);
-}
 
 // a * b / c rounded down (b >= 0, c > 0). Most products fit 64 bits, whose division is much faster.
 Int128 MulDivFloor(Int128 a, Int128 b, Int128 c) {
@@ -33,14 +25,12 @@ Int128 MulDivFloor(Int128 a, Int128 b, Int128 c) {
 
 Int128 MulDivCeil(Int128 a, Int128 b, Int128 c) { return -MulDivFloor(-a, b, c); }
 
-bool IsUnknown(int64_t value) { return value == kUnknownLo || value == kUnknownHi; }
-
 }  // namespace
 
 int64_t SaturatingAdd(int64_t a, int64_t b) {
   if (IsUnknown(a)) return a;
   if (IsUnknown(b)) return b;
-  return Saturate(Int128{a} + b);
+  return Clip(Int128{a} + b);
 }
 
 void MakeMonotone(std::vector<BoundedMap::Knot>* knots) {
@@ -89,8 +79,8 @@ int64_t BoundedMap::Evaluate(Line line, int64_t x) const {
     const Int128 dy = Int128{value(b)} - value(a);
     const Int128 dx = Int128{x} - a.x;
     const Int128 length = Int128{b.x} - a.x;
-    return Saturate(value(a) +
-                    (line == &Knot::hi ? MulDivCeil(dy, dx, length) : MulDivFloor(dy, dx, length)));
+    return Clip(value(a) +
+                (line == &Knot::hi ? MulDivCeil(dy, dx, length) : MulDivFloor(dy, dx, length)));
   }
   const bool before = after == knots_.begin();
   const Knot& end = before ? knots_.front() : knots_.back();
@@ -101,15 +91,15 @@ int64_t BoundedMap::Evaluate(Line line, int64_t x) const {
   }
   const Int128 slack = MulDivCeil(std::abs(rate_ppb_outside_), distance, kBillion);
   const Int128 straight = Int128{value(end)} + (before ? -distance : distance);
-  if (line == &Knot::lo) return Saturate(straight - slack);
-  if (line == &Knot::hi) return Saturate(straight + slack);
-  if (knots_.size() < 2) return Saturate(straight);
+  if (line == &Knot::lo) return Clip(straight - slack);
+  if (line == &Knot::hi) return Clip(straight + slack);
+  if (knots_.size() < 2) return Clip(straight);
   const Knot& a = before ? knots_[0] : knots_[knots_.size() - 2];
   const Knot& b = before ? knots_[1] : knots_[knots_.size() - 1];
   const Int128 drift =
       MulDivFloor((Int128{b.est} - a.est) - (Int128{b.x} - a.x), distance, Int128{b.x} - a.x);
   const Int128 bent = straight + std::clamp(before ? -drift : drift, -slack, slack);
-  return Saturate(bent);
+  return Clip(bent);
 }
 
 Bounds BoundedMap::At(const Bounds& x) const {
@@ -138,9 +128,9 @@ int64_t BoundedMap::Invert(Line line, int64_t y) const {
     const Int128 dy = Int128{value(b)} - value(a);
     const Int128 up = Int128{y} - value(a);
     const Int128 length = Int128{b.x} - a.x;
-    if (line == &Knot::lo) return Saturate(a.x + MulDivCeil(up, length, dy) + 1);
+    if (line == &Knot::lo) return Clip(a.x + MulDivCeil(up, length, dy) + 1);
     const Int128 x = a.x + MulDivFloor(up, length, dy);
-    return Saturate(line == &Knot::hi ? x - 1 : x);
+    return Clip(line == &Knot::hi ? x - 1 : x);
   }
   const bool before = above == knots_.begin();
   const Knot& end = before ? knots_.front() : knots_.back();
@@ -152,14 +142,14 @@ int64_t BoundedMap::Invert(Line line, int64_t y) const {
   const int64_t rate = std::abs(rate_ppb_outside_);
   // dy >= dx (1 - rho) and dy <= dx (1 + rho), hence |dx - dy| <= dy rho / (1 - rho).
   const Int128 slack = MulDivCeil(rate, distance, kBillion - rate) + (distance > 0 ? 1 : 0);
-  if (line == &Knot::lo) return Saturate(straight + slack);
-  if (line == &Knot::hi) return Saturate(straight - slack);
-  if (knots_.size() < 2) return Saturate(straight);
+  if (line == &Knot::lo) return Clip(straight + slack);
+  if (line == &Knot::hi) return Clip(straight - slack);
+  if (knots_.size() < 2) return Clip(straight);
   const Knot& a = before ? knots_[0] : knots_[knots_.size() - 2];
   const Knot& b = before ? knots_[1] : knots_[knots_.size() - 1];
   const Int128 drift =
       MulDivFloor((Int128{b.x} - a.x) - (Int128{b.est} - a.est), distance, Int128{b.est} - a.est);
-  return Saturate(straight + std::clamp(before ? -drift : drift, -slack, slack));
+  return Clip(straight + std::clamp(before ? -drift : drift, -slack, slack));
 }
 
 Bounds BoundedMap::Inverse(const Bounds& y) const {
@@ -210,7 +200,7 @@ int64_t FastMap::Search(int64_t x, size_t* segment) const {
       after == segments_.begin() ? 0 : static_cast<size_t>(after - segments_.begin()) - 1;
   *segment = at;
   const Int128 dx = Int128{x} - segments_[at].x;
-  return Saturate(segments_[at].y + ((dx * segments_[at].slope) >> kSlopeBits));
+  return Clip(segments_[at].y + ((dx * segments_[at].slope) >> kSlopeBits));
 }
 
 int64_t FastMap::Inverse(int64_t y) const {
@@ -224,7 +214,7 @@ int64_t FastMap::Inverse(int64_t y) const {
   const Int128 scaled = (Int128{y} - s.y) << kSlopeBits;
   Int128 x = s.x + (scaled >= 0 ? (scaled + slope - 1) / slope : scaled / slope);
   if (at + 1 < segments_.size()) x = std::min<Int128>(x, s.end);
-  return Saturate(x);
+  return Clip(x);
 }
 
 }  // namespace syncline::clocksync

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "clocksync/arithmetic.h"
 #include "clocksync/corridor.h"
 #include "clocksync/graph.h"
 #include "clocksync/host_chain.h"
@@ -16,9 +17,6 @@
 namespace syncline::clocksync {
 namespace {
 
-using Int128 = __int128;
-
-constexpr int64_t kBillion = 1'000'000'000;
 constexpr size_t kSamplesFew = 3;
 constexpr int64_t kStampMax = int64_t{1} << 59;  // 18 years of uptime: more is not a RAW clock
 

@@ -115,7 +115,12 @@ TEST(BuilderTest, WithoutSamplesNothingIsClaimed) {
   const auto at = result->model.Locate(worker);
   EXPECT_FALSE(at.bounded());
   EXPECT_NEAR(at.est.ns, -897 * kSecond, 100'000);  // far outside the tuples
-  EXPECT_EQ(result->model.Order({{0, ClockKind::kRaw}, 0}, worker), Ordering::kUndecided);
+  const NodeTime master{{0, ClockKind::kRaw}, 0};
+  EXPECT_EQ(result->model.Order(master, worker), Ordering::kUndecided);
+  // The way over the reference's own clock, which is exact everywhere, knows no more.
+  EXPECT_EQ(result->model.Order(worker, master), Ordering::kUndecided);
+  EXPECT_EQ(result->model.Difference(worker, master).lo_ns, kUnknownLo);
+  EXPECT_EQ(result->model.Difference(worker, master).hi_ns, kUnknownHi);
   ASSERT_FALSE(result->events.empty());
   EXPECT_EQ(result->events.back().kind, ClockEvent::Kind::kNoSamples);
 }

@@ -4,31 +4,24 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "clocksync/arithmetic.h"
 #include "clocksync/model_data.h"
 
 namespace syncline::clocksync {
 namespace {
 
-using Int128 = __int128;
-
-constexpr int64_t kBillion = 1'000'000'000;
 constexpr ClockKind kKinds[] = {ClockKind::kMonotonic, ClockKind::kRaw, ClockKind::kRealtime,
                                 ClockKind::kBoottime};
 constexpr size_t kKindCount = 6;
-
-bool IsUnknown(int64_t value) { return value == kUnknownLo || value == kUnknownHi; }
-
-int64_t Clip(Int128 value) {
-  return static_cast<int64_t>(std::clamp<Int128>(value, kUnknownLo, kUnknownHi));
-}
 
 // a - b for interval ends: unknown if either is.
 int64_t Minus(int64_t a, int64_t b, int64_t unknown) {
   return IsUnknown(a) || IsUnknown(b) ? unknown : Clip(Int128{a} - b);
 }
 
-// Whether x is where the map was measured (everywhere, for a map that is exact everywhere).
+// Whether x is known and where the map was measured (everywhere, for a map exact everywhere).
 bool Covers(const BoundedMap& map, int64_t x) {
+  if (IsUnknown(x)) return false;
   if (!map.empty() && map.rate_ppb_outside() == 0) return true;
   return !map.empty() && x >= map.knots().front().x && x <= map.knots().back().x;
 }

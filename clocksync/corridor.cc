@@ -5,28 +5,20 @@
 #include <limits>
 #include <optional>
 
+#include "clocksync/arithmetic.h"
+
 namespace syncline::clocksync {
 namespace {
 
 using Int128 = __int128;
 using Points = std::vector<Constraint>;  // x: distance or instant; y: theta, less some base
 
-constexpr int64_t kBillion = 1'000'000'000;
 constexpr int64_t kKnotNsMin = 20'000'000;
 constexpr int64_t kKnotNsMax = 1'000'000'000;
 constexpr size_t kBreaksMax = 200;      // of one edge; beyond, the fit gives up
 constexpr int64_t kKnotsMax = 100'000;  // 28 hours at one a second, then they stand wider
 constexpr int kPointsBeyondWindow = 4;  // so that sparse samples still make an interval
 constexpr size_t kSpikePointsMax = 4;   // a run this short between two that agree is a false stamp
-
-Int128 CeilDiv(Int128 a, Int128 b) {  // b > 0
-  const Int128 quotient = a / b;
-  return quotient + (a % b > 0 ? 1 : 0);
-}
-
-int64_t Clip(Int128 value) {
-  return static_cast<int64_t>(std::clamp<Int128>(value, kUnknownLo, kUnknownHi));
-}
 
 // The lower convex hull of points sorted by x; of equal x the lowest.
 void LowerHull(const Points& points, Points* result) {

@@ -3,21 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "clocksync/arithmetic.h"
+
 namespace syncline::clocksync {
 namespace {
 
-using Int128 = __int128;
-
-constexpr int64_t kBillion = 1'000'000'000;
 constexpr int kRoundsMax = 8;  // edges on a path
 // A gain smaller than this, or than 1/64 of the interval, does not start another round.
 constexpr int64_t kWorthItNs = 2;
-
-int64_t Clip(Int128 value) {
-  return static_cast<int64_t>(std::clamp<Int128>(value, kUnknownLo, kUnknownHi));
-}
-
-bool IsUnknown(int64_t value) { return value == kUnknownLo || value == kUnknownHi; }
 
 // The line of `values` over `grid` at x, loosened: `sign` +1 for an upper, -1 for a lower line.
 int64_t ValueAt(const std::vector<int64_t>& values, const std::vector<int64_t>& x_grid,

@@ -4,14 +4,12 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "clocksync/arithmetic.h"
 #include "clocksync/corridor.h"
 
 namespace syncline::clocksync {
 namespace {
 
-using Int128 = __int128;
-
-constexpr int64_t kBillion = 1'000'000'000;
 // The kernel slews by at most 500 ppm on top of what adjtimex declares (MAXFREQ, adjtime()).
 constexpr int64_t kUndeclaredSlewPpb = 500'000;
 // With constant adjtimex the rate is constant but for the decaying correction of a kernel PLL.

@@ -5,10 +5,11 @@
 #include <limits>
 #include <queue>
 
+#include "clocksync/arithmetic.h"
+
 namespace syncline::clocksync {
 namespace {
 
-constexpr int64_t kBillion = 1'000'000'000;
 constexpr int64_t kKnotNsMin = 20'000'000;
 constexpr int64_t kKnotNsMax = kBillion;
 constexpr int64_t kBreakMarginNs = 1'000;

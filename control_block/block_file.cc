@@ -61,8 +61,10 @@ void FillGate(const syncline_block& raw, Block& block) {
   gate.generation = raw.generation;
   gate.generation_seen = raw.generation_seen;
   gate.recording_generation = raw.recording_generation;
+  gate.asked_monotonic_ns = raw.asked_monotonic_ns;
   gate.on_monotonic_ns = raw.on_monotonic_ns;
   gate.off_monotonic_ns = raw.off_monotonic_ns;
+  gate.lost_before_on = raw.lost_before_on;
   gate.paused = raw.paused != 0;
   if (raw.recording_generation == 0) return;
   gate.events_since_on = Since(block.events(), raw.events_at_on);

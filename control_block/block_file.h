@@ -58,10 +58,12 @@ struct GateAnswer {
   uint32_t generation = 0;            // the agent's word as it stands; 0: off
   uint32_t generation_seen = 0;       // the last value of the gate that the process acted on
   uint32_t recording_generation = 0;  // the recording that the rest is about; 0: never recorded
-  uint64_t on_monotonic_ns = 0;       // its first call after the gate opened
+  uint64_t asked_monotonic_ns = 0;    // its first call after the gate opened
+  uint64_t on_monotonic_ns = 0;       // LTTng took its first event; 0: not yet, calls were lost
   uint64_t off_monotonic_ns = 0;      // its first call after the gate closed; 0: still on
+  uint64_t lost_before_on = 0;        // calls between asked and on; part of lost_since_on
   bool paused = false;                // the program called __itt_pause
-  // Of the recording that began at on_monotonic_ns: sums over the slots, less those when it began.
+  // Since asked_monotonic_ns: sums over the slots, less those of then.
   uint64_t events_since_on = 0;
   uint64_t lost_since_on = 0;
   uint64_t cost_ns_since_on = 0;

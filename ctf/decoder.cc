@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ctf/event_header.h"
 #include "ctf/walk.h"
 
 namespace syncline::ctf {
@@ -124,6 +125,7 @@ Step PacketDecoder::Next(FoundEvent* event) {
   if (open_ended_ && LooksUnwritten(event->cycles, clock_bits)) return Step::kEnd;
   event->layout = stream_->FindEvent(event->id);
   if (event->layout == nullptr) return Step::kUnknownId;
+  event->body_bits = state.position;
   if (!SkipBody(*event->layout, position_, state.position, &event->end_bits)) {
     return Step::kDamaged;
   }
@@ -134,49 +136,33 @@ Step PacketDecoder::Next(FoundEvent* event) {
   return Step::kEvent;
 }
 
-namespace {
+bool PacketDecoder::IsFast() const {
+  const bool nanoseconds = stream_->clock == nullptr || stream_->clock->frequency == 1'000'000'000;
+  return stream_->fast_header != FastHeader::kNone && nanoseconds && !open_ended_ &&
+         position_ % 8 == 0 && position_ <= content_bits_;
+}
 
-// One event header of the fast kinds. False when it does not lie before `end`.
-inline bool ReadFastHeader(FastHeader kind, const uint8_t*& bytes, const uint8_t* end,
-                           uint64_t& clock, uint32_t& id) {
-  const auto left = static_cast<size_t>(end - bytes);
-  if (kind == FastHeader::kLarge) {
-    if (left < 6) return false;
-    id = LoadNumber<uint16_t>(bytes, false);
-    if (id != 65535) {
-      clock = ExtendClock(clock, LoadNumber<uint32_t>(bytes + 2, false), 32);
-      bytes += 6;
-      return true;
-    }
-    if (left < 14) return false;
-    id = LoadNumber<uint32_t>(bytes + 2, false);
-    clock = LoadNumber<uint64_t>(bytes + 6, false);
-    bytes += 14;
-    return true;
-  }
-  if (left < 4) return false;
-  const uint32_t word = LoadNumber<uint32_t>(bytes, false);
-  id = word & 31;
-  if (id != 31) {
-    clock = ExtendClock(clock, word >> 5, 27);
-    bytes += 4;
-    return true;
-  }
-  if (left < 13) return false;
-  id = LoadNumber<uint32_t>(bytes + 1, false);
-  clock = LoadNumber<uint64_t>(bytes + 5, false);
-  bytes += 13;
+std::optional<Lane> PacketDecoder::AsLane() const {
+  if (!IsFast()) return std::nullopt;
+  Lane lane;
+  lane.stream = stream_;
+  lane.base = base_;
+  lane.at = base_ + position_ / 8;
+  lane.end = base_ + content_bits_ / 8;
+  lane.clock = clock_;
+  return lane;
+}
+
+bool PacketDecoder::Resume(const Lane& lane) {
+  const uint64_t position = static_cast<uint64_t>(lane.at - lane.base) * 8;
+  if (position == position_) return false;
+  position_ = position;
+  clock_ = clock_before_ = lane.clock;
   return true;
 }
 
-}  // namespace
-
 void PacketDecoder::Run(Limits* limits, size_t records_max, std::vector<EventRecord>* records) {
-  const bool nanoseconds = stream_->clock == nullptr || stream_->clock->frequency == 1'000'000'000;
-  if (stream_->fast_header == FastHeader::kNone || !nanoseconds || open_ended_ ||
-      position_ % 8 != 0) {
-    return;
-  }
+  if (!IsFast()) return;
   const FastEvent* events = stream_->fast_events.data();
   const size_t event_count = stream_->fast_events.size();
   const uint8_t* at = base_ + position_ / 8;
@@ -187,9 +173,10 @@ void PacketDecoder::Run(Limits* limits, size_t records_max, std::vector<EventRec
     const uint8_t* bytes = at;
     uint64_t cycles = clock;
     uint32_t id = 0;
-    if (!ReadFastHeader(stream_->fast_header, bytes, end, cycles, id) || id >= event_count) break;
+    if (!ReadEventHeader(stream_->fast_header, bytes, end, cycles, id) || id >= event_count) break;
     const FastEvent& event = events[id];
     if (event.layout == nullptr) break;
+    const uint8_t* body = bytes;
     if (event.fixed_bytes != 0) {
       if (event.fixed_bytes > static_cast<size_t>(end - bytes)) break;
       bytes += event.fixed_bytes;
@@ -202,7 +189,7 @@ void PacketDecoder::Run(Limits* limits, size_t records_max, std::vector<EventRec
     if (time_ns < 0 || time_ns < last_ns || time_ns > limits->latest_ns) break;
     if (time_ns >= limits->begin_ns && time_ns < limits->end_ns) {
       records->push_back(
-          {time_ns, &event.layout->event_class, at, static_cast<uint64_t>(at - base_) * 8});
+          {time_ns, &event.layout->event_class, body, static_cast<uint64_t>(at - base_) * 8});
     }
     last_ns = time_ns;
     clock = cycles;
@@ -243,7 +230,7 @@ bool PacketDecoder::Decode(const EventLayout& layout, uint64_t begin_bits,
     const uint8_t* end = base_ + content_bits_ / 8;
     uint64_t clock = 0;
     uint32_t id = 0;
-    return ReadFastHeader(stream_->fast_header, bytes, end, clock, id) &&
+    return ReadEventHeader(stream_->fast_header, bytes, end, clock, id) &&
            layout.fast->Decode(bytes, end, values);
   }
   WalkState state{base_, content_bits_, 0, Slots(nodes)};

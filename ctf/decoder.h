@@ -4,10 +4,12 @@
 #define SYNCLINE_CTF_DECODER_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "common/event_cursor.h"
+#include "ctf/lanes.h"
 #include "ctf/layout.h"
 #include "ctf/packet_walker.h"
 
@@ -22,6 +24,7 @@ enum class Step : uint8_t {
 
 struct FoundEvent {
   uint64_t begin_bits = 0;  // from the start of the packet
+  uint64_t body_bits = 0;   // behind its header
   uint64_t end_bits = 0;
   uint64_t cycles = 0;
   uint64_t id = 0;
@@ -49,6 +52,12 @@ class PacketDecoder {
   // is wrong with them, and updates `limits->last_ns`. What it stops at is for Next() to look at.
   void Run(Limits* limits, size_t records_max, std::vector<EventRecord>* records);
 
+  // The same for a lane (lanes.h), which the caller gives room and the latest time: where it
+  // stands, nullopt when this packet is not for lanes; and going on where the lane stopped, true
+  // when it moved.
+  std::optional<Lane> AsLane() const;
+  bool Resume(const Lane& lane);
+
   // Takes the time of the last event back, because it cannot be: the next one builds on the one
   // before.
   void RejectTime() { clock_ = clock_before_; }
@@ -56,15 +65,18 @@ class PacketDecoder {
   // The fields of an event of this packet that begins at `begin_bits`.
   bool Decode(const EventLayout& layout, uint64_t begin_bits, std::vector<FieldValue>* values);
 
+  // The values of the packet's own fields that precede an event's; null when they do not decode.
+  const std::vector<FieldValue>* PacketValues(const EventLayout& layout);
+
   uint64_t clock() const { return clock_; }
 
  private:
+  bool IsFast() const;
   bool LooksUnwritten(uint64_t cycles, uint32_t clock_bits) const;
   bool RestIsZero() const;
   bool SkipBody(const EventLayout& layout, uint64_t header_begin, uint64_t header_end,
                 uint64_t* end);
   uint64_t* Slots(const ScopeNodes& nodes);
-  const std::vector<FieldValue>* PacketValues(const EventLayout& layout);
 
   const StreamLayout* stream_ = nullptr;
   const uint8_t* base_ = nullptr;

@@ -1,6 +1,7 @@
 #include "ctf/fast_path.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "ctf/bits.h"
@@ -172,13 +173,56 @@ std::optional<FastProgram> CompileFast(const ScopeNodes& nodes) {
 
 void FastProgram::MakePrototype() {
   for (const FastField& field : fields_) {
-    if ((field.op != FastOp::kInteger && field.op != FastOp::kReal) || field.store >= 0) return;
+    const bool plain = field.op == FastOp::kInteger
+                           ? field.store < 0 && field.labels == nullptr
+                           : field.op == FastOp::kReal && field.width == sizeof(double);
+    if (!plain || field.big || std::endian::native != std::endian::little) return;
     FieldValue value;
     value.field = field.field;
     value.type = field.field->type;
     prototype_.push_back(value);
+    plain_.push_back(
+        {prototype_bytes_, static_cast<uint8_t>(64 - 8 * field.width), field.is_signed});
     prototype_bytes_ += field.width;
   }
+}
+
+std::vector<std::pair<const FieldClass*, FieldPlace>> FastProgram::Places() const {
+  std::vector<std::pair<const FieldClass*, FieldPlace>> places;
+  uint64_t offset = 0;
+  for (const FastField& field : fields_) {
+    if (offset > UINT32_MAX) break;
+    FieldPlace place;
+    place.width = field.width;
+    place.big = field.big;
+    place.offset = static_cast<uint32_t>(offset);
+    switch (field.op) {
+      case FastOp::kInteger:
+        place.kind = field.is_signed ? FieldPlace::Kind::kSigned : FieldPlace::Kind::kUnsigned;
+        places.emplace_back(field.field, place);
+        offset += field.width;
+        break;
+      case FastOp::kReal:
+        place.kind = FieldPlace::Kind::kReal;
+        places.emplace_back(field.field, place);
+        offset += field.width;
+        break;
+      case FastOp::kText:
+      case FastOp::kArray:
+        offset += uint64_t{field.length} * field.width;
+        break;
+      case FastOp::kStruct:
+        break;
+      case FastOp::kString:
+        place.kind = FieldPlace::Kind::kText;
+        places.emplace_back(field.field, place);
+        return places;
+      case FastOp::kTextSequence:
+      case FastOp::kSequence:
+        return places;
+    }
+  }
+  return places;
 }
 
 const uint8_t* FastProgram::Skip(const uint8_t* bytes, const uint8_t* end) const {
@@ -218,25 +262,31 @@ const uint8_t* FastProgram::Skip(const uint8_t* bytes, const uint8_t* end) const
   return bytes;
 }
 
-const uint8_t* FastProgram::DecodePrefix(const uint8_t* bytes,
-                                         std::vector<FieldValue>* values) const {
+// Reads up to seven bytes behind the last number.
+void FastProgram::DecodePlain(const uint8_t* bytes, std::vector<FieldValue>* values) const {
   const size_t before = values->size();
   values->insert(values->end(), prototype_.begin(), prototype_.end());
   FieldValue* value = values->data() + before;
-  for (size_t i = 0; i < prototype_.size(); ++i, ++value) {
-    const FastField& field = fields_[i];
-    SetNumber(field, field.op == FastOp::kReal, Load(bytes, field.width, field.big), *value);
-    bytes += field.width;
+  for (const PlainNumber& plain : plain_) {
+    uint64_t raw;
+    std::memcpy(&raw, bytes + plain.offset, sizeof raw);
+    raw <<= plain.shift;
+    const auto extended = static_cast<uint64_t>(static_cast<int64_t>(raw) >> plain.shift);
+    value->u = plain.is_signed ? extended : raw >> plain.shift;
+    ++value;
   }
-  return bytes;
 }
 
 bool FastProgram::Decode(const uint8_t* bytes, const uint8_t* end,
                          std::vector<FieldValue>* values) const {
-  if (prototype_bytes_ > static_cast<size_t>(end - bytes)) return false;
-  bytes = DecodePrefix(bytes, values);
+  size_t first = 0;
+  if (static_cast<size_t>(end - bytes) >= prototype_bytes_ + sizeof(uint64_t)) {
+    DecodePlain(bytes, values);
+    bytes += prototype_bytes_;
+    first = prototype_.size();
+  }
   uint64_t slots[kSlots];
-  for (size_t i = prototype_.size(); i < fields_.size(); ++i) {
+  for (size_t i = first; i < fields_.size(); ++i) {
     const FastField& field = fields_[i];
     FieldValue& value = Append(field.field, values);
     const auto left = static_cast<uint64_t>(end - bytes);

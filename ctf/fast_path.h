@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "common/event_cursor.h"
@@ -59,8 +61,13 @@ class FastProgram {
   // Bytes of the contexts and payload together; 0 when they vary.
   uint32_t fixed_bytes() const { return fixed_bytes_; }
 
+  std::span<const FastField> fields() const { return fields_; }
+
   // Where the event ends whose contexts begin at `bytes`; null when it does not end before `end`.
   const uint8_t* Skip(const uint8_t* bytes, const uint8_t* end) const;
+
+  // Where fields lie that nothing of varying size precedes.
+  std::vector<std::pair<const FieldClass*, FieldPlace>> Places() const;
 
   // Appends the fields' values. False when the bytes end too early.
   bool Decode(const uint8_t* bytes, const uint8_t* end, std::vector<FieldValue>* values) const;
@@ -70,13 +77,20 @@ class FastProgram {
   bool Add(const Node& node);
   bool AddElements(const Node& node);
   void MakePrototype();
-  const uint8_t* DecodePrefix(const uint8_t* bytes, std::vector<FieldValue>* values) const;
+  void DecodePlain(const uint8_t* bytes, std::vector<FieldValue>* values) const;
 
   std::vector<FastField> fields_;
   uint32_t fixed_bytes_ = 0;
-  // Plain numbers at the start, which most events consist of: their values, ready but for the
-  // numbers.
-  std::vector<FieldValue> prototype_;
+  // Plain little-endian numbers at the start, which most events consist of: their values, ready but
+  // for the numbers. Each is cut out of eight bytes by two shifts, so that fields of different
+  // widths cost no branch.
+  struct PlainNumber {
+    uint32_t offset = 0;
+    uint8_t shift = 0;  // bits beyond it
+    bool is_signed = false;
+  };
+  std::vector<PlainNumber> plain_;
+  std::vector<FieldValue> prototype_;  // beside plain_
   uint32_t prototype_bytes_ = 0;
 };
 

@@ -398,6 +398,16 @@ absl::Status AddEvent(const Metadata& metadata, const StreamType& stream, const 
   return absl::OkStatus();
 }
 
+// Tells each field its place.
+void PlaceFields(const std::unordered_map<const FieldClass*, FieldPlace>& places,
+                 std::vector<FieldClass>& fields) {
+  for (FieldClass& field : fields) {
+    if (field.type == FieldType::kStruct) PlaceFields(places, field.children);
+    const auto found = places.find(&field);
+    if (found != places.end()) field.place = found->second;
+  }
+}
+
 // Ids are small and dense in what LTTng writes; others take the general way.
 constexpr uint64_t kFastIds = 1 << 12;
 
@@ -405,9 +415,13 @@ void AddFastEvents(StreamLayout& stream) {
   stream.fast_header = ClassifyHeader(stream.nodes);
   if (stream.fast_header == FastHeader::kNone) return;
   for (const auto& [id, event] : stream.events) {
-    if (id >= kFastIds || !event->fast) continue;
+    if (!event->fast) continue;
+    const auto places = event->fast->Places();
+    PlaceFields({places.begin(), places.end()}, event->event_class.fields);
+    if (id >= kFastIds) continue;
     if (stream.fast_events.size() <= id) stream.fast_events.resize(id + 1);
-    stream.fast_events[id] = {event->fast->fixed_bytes(), event.get()};
+    stream.fast_events[id] = {event->fast->fixed_bytes(), event->event_class.index, event.get()};
+    stream.fast_bytes_max = std::max(stream.fast_bytes_max, event->fast->fixed_bytes());
   }
 }
 

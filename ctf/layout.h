@@ -84,6 +84,7 @@ struct EventLayout {
 // What the fast path needs of an event, by id.
 struct FastEvent {
   uint32_t fixed_bytes = 0;  // without the header; 0: varies
+  uint32_t class_index = 0;
   const EventLayout* layout = nullptr;
 };
 
@@ -94,6 +95,7 @@ struct StreamLayout {
   std::unordered_map<uint64_t, std::unique_ptr<EventLayout>> events;
   FastHeader fast_header = FastHeader::kNone;
   std::vector<FastEvent> fast_events;  // by id; layout is null where the fast path does not apply
+  uint32_t fast_bytes_max = 0;         // the largest FastEvent::fixed_bytes
 
   const EventLayout* FindEvent(uint64_t id_wanted) const {
     const auto it = events.find(id_wanted);

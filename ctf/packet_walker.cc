@@ -37,11 +37,14 @@ std::string Describe(HeaderState state) {
 
 }  // namespace
 
-PacketWalker::PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name)
+PacketWalker::PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name,
+                           ByteRange range)
     : layout_(layout),
       source_(source),
       name_(std::move(name)),
-      signature_(PacketSignature(layout)) {}
+      signature_(PacketSignature(layout)),
+      offset_(range.begin),
+      end_(range.end) {}
 
 absl::StatusOr<PacketWalker::Candidate> PacketWalker::HeaderAt(uint64_t offset) {
   Candidate candidate;
@@ -101,7 +104,7 @@ absl::StatusOr<bool> PacketWalker::FitsChain(const Candidate& candidate) {
 }
 
 absl::StatusOr<std::optional<Packet>> PacketWalker::Next() {
-  while (offset_ < source_.size()) {
+  while (offset_ < source_.size() && offset_ < end_) {
     SYNCLINE_ASSIGN_OR_RETURN(const Candidate candidate, HeaderAt(offset_));
     bool usable = candidate.sound() || candidate.state == HeaderState::kBadSizes;
     if (!usable) {

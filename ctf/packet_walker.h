@@ -43,10 +43,17 @@ struct Packet {
   std::optional<size_t> loss;            // what this packet lacks, as an index into losses()
 };
 
+// Packets that begin in [begin, end), bytes; a packet begins at `begin`.
+struct ByteRange {
+  uint64_t begin = 0;
+  uint64_t end = UINT64_MAX;
+};
+
 class PacketWalker {
  public:
   // `layout` and `source` must outlive the walker. `name` becomes Loss::source.
-  PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name);
+  PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name,
+               ByteRange range = {});
 
   // The next packet; nullopt at the end. An error means that the source cannot be read.
   absl::StatusOr<std::optional<Packet>> Next();
@@ -89,6 +96,7 @@ class PacketWalker {
   std::string name_;
   std::vector<uint8_t> signature_;
   uint64_t offset_ = 0;
+  uint64_t end_ = UINT64_MAX;             // packets from here on are not wanted
   uint64_t clock_ = 0;                    // cycles, for short timestamps
   const StreamLayout* stream_ = nullptr;  // of the packets so far
   bool skipped_ = false;                  // damage lies before the next packet

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "ctf/metadata.h"
+#include "ctf/scan.h"
 #include "ctf/stream_summary.h"
 
 namespace syncline::ctf {
@@ -63,8 +64,16 @@ class CtfReader : public TraceReader {
     if (stream_index >= streams_.size()) {
       return absl::InvalidArgumentError(absl::StrCat("no stream ", stream_index));
     }
-    SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(files_[stream_index]));
+    SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(files_[stream_index].path));
     return MakeCursor(layout_, std::move(source), streams_[stream_index], {begin_ns, end_ns});
+  }
+
+  absl::StatusOr<std::vector<Loss>> Scan(Visit visit) override {
+    std::vector<ScanStream> streams;
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      streams.push_back({&streams_[i], &files_[i].path, files_[i].bytes, files_[i].clean});
+    }
+    return ScanStreams(layout_, streams, visit);
   }
 
  private:
@@ -82,13 +91,19 @@ class CtfReader : public TraceReader {
     info.begin_ns = summary.begin_ns;
     info.end_ns = summary.end_ns;
     streams_.push_back(std::move(info));
-    files_.push_back(file);
+    files_.push_back({file, summary.file_bytes, summary.closed && summary.losses.empty()});
   }
+
+  struct File {
+    std::filesystem::path path;
+    uint64_t bytes = 0;
+    bool clean = false;
+  };
 
   std::filesystem::path directory_;
   std::shared_ptr<const TraceLayout> layout_;
   std::vector<StreamInfo> streams_;
-  std::vector<std::filesystem::path> files_;
+  std::vector<File> files_;  // beside streams_
   std::vector<Loss> losses_;
 };
 

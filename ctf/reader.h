@@ -35,9 +35,12 @@ namespace syncline::ctf {
 // NotFound: "not a CTF trace: no metadata file". InvalidArgument: metadata that does not parse.
 absl::StatusOr<std::unique_ptr<TraceReader>> OpenTrace(const std::filesystem::path& directory);
 
+// Events with time in [begin_ns, end_ns), of packets that begin in [begin_byte, end_byte).
 struct CursorRange {
   int64_t begin_ns = kUnknownLo;
   int64_t end_ns = kUnknownHi;
+  uint64_t begin_byte = 0;  // where a packet begins
+  uint64_t end_byte = UINT64_MAX;
 };
 
 // A cursor over any bytes that hold packets of `layout`; OpenTrace's own are made so.

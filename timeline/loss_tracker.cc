@@ -1,44 +1,50 @@
 #include "timeline/loss_tracker.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace syncline::timeline {
 
-void StreamLossTracker::Suspect(Pending* pending, ThreadIndex thread) {
-  if (std::find(pending->suspects.begin(), pending->suspects.end(), thread) !=
-      pending->suspects.end()) {
-    return;
-  }
-  pending->suspects.push_back(thread);
-  on_suspect_(pending->loss, thread);
+void StreamLossTracker::Suspect(ThreadIndex thread, size_t loss) {
+  size_t& told = told_[thread];
+  if (loss < told) return;
+  told = loss + 1;
+  on_suspect_(losses_[loss], thread);
 }
 
 void StreamLossTracker::Update(std::span<const Loss> losses) {
-  for (; known_ < losses.size(); ++known_) {
-    Pending pending{losses[known_], {}};
-    if (any_seen_) Suspect(&pending, last_thread_);
+  while (losses_.size() < losses.size()) {
+    const size_t index = losses_.size();
+    losses_.push_back(losses[index]);
+    if (last_ns_.has_value()) Suspect(last_thread_, index);
     // In the order of thread numbers: a hash map's order is not reproducible.
     std::vector<ThreadIndex> seen;
     for (const auto& [thread, time_ns] : last_seen_ns_) {
-      if (time_ns >= pending.loss.begin_ns) seen.push_back(thread);
+      if (time_ns >= losses[index].begin_ns) seen.push_back(thread);
     }
     std::sort(seen.begin(), seen.end());
-    for (const ThreadIndex thread : seen) Suspect(&pending, thread);
-    pending_.push_back(std::move(pending));
+    for (const ThreadIndex thread : seen) Suspect(thread, index);
   }
 }
 
-void StreamLossTracker::Seen(ThreadIndex thread, int64_t time_ns) {
+void StreamLossTracker::Left(ThreadIndex thread, int64_t previous_ns, int64_t time_ns) {
+  if (losses_.empty()) return;
+  for (size_t i = told_[thread]; i < losses_.size() && losses_[i].begin_ns <= time_ns; ++i) {
+    const bool unknown = losses_[i].begin_ns == 0 && losses_[i].end_ns == 0;
+    if (unknown || losses_[i].end_ns >= previous_ns) {
+      Suspect(thread, i);
+    } else {
+      told_[thread] = i + 1;  // it was heard of since: not hit
+    }
+  }
+}
+
+void StreamLossTracker::Seen(ThreadIndex thread, std::optional<int64_t> previous_ns,
+                             int64_t time_ns) {
+  // Of a new thread nothing is open that could be wrong; the first after a loss is told of it.
+  Left(thread, previous_ns.value_or(last_ns_.value_or(time_ns)), time_ns);
   last_seen_ns_[thread] = time_ns;
   last_thread_ = thread;
-  any_seen_ = true;
-  if (pending_.empty()) return;
-  std::erase_if(pending_, [&](Pending& pending) {
-    if (time_ns < pending.loss.begin_ns) return false;
-    Suspect(&pending, thread);
-    return time_ns > pending.loss.end_ns;
-  });
+  last_ns_ = time_ns;
 }
 
 }  // namespace syncline::timeline

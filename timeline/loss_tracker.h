@@ -1,8 +1,12 @@
 // Which threads a loss may have hit.
 //
-// The tracer counts loss per CPU stream and packet interval, not per thread. So every thread that
-// was seen on that stream in the interval is suspect, and so are the one that ran there last before
-// it and the one that was seen first after it.
+// The tracer counts loss per CPU stream and packet interval, not per thread. A thread may have been
+// hit when it was silent meanwhile: when the loss lies between two of its events, one of which, at
+// least, is on that stream. Suspect are also the thread that was seen there last before the loss,
+// the one first after it, and those seen during it.
+//
+// What is not covered: a thread that went to another CPU, lost its only events there, and came
+// back.
 //
 // Losses become known as the stream is read, mostly before the events of their interval; one that
 // becomes known later falls on whoever was seen on the stream since it began.
@@ -13,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -29,25 +34,23 @@ class StreamLossTracker {
 
   explicit StreamLossTracker(OnSuspect on_suspect) : on_suspect_(std::move(on_suspect)) {}
 
-  // `losses` as the cursor reports them, growing.
+  // `losses` as the cursor reports them, growing, in the order of time.
   void Update(std::span<const Loss> losses);
-  // An event of `thread` in this stream.
-  void Seen(ThreadIndex thread, int64_t time_ns);
+  // An event of `thread` in this stream; its previous one, in whatever stream, was at `previous_ns`
+  // (nullopt: this is its first).
+  void Seen(ThreadIndex thread, std::optional<int64_t> previous_ns, int64_t time_ns);
+  // The same event, for the stream of the previous one: the thread has gone elsewhere.
+  void Left(ThreadIndex thread, int64_t previous_ns, int64_t time_ns);
 
  private:
-  struct Pending {
-    Loss loss;
-    std::vector<ThreadIndex> suspects;
-  };
-
-  void Suspect(Pending* pending, ThreadIndex thread);
+  void Suspect(ThreadIndex thread, size_t loss);
 
   OnSuspect on_suspect_;
-  size_t known_ = 0;
-  std::vector<Pending> pending_;
+  std::vector<Loss> losses_;
+  std::unordered_map<ThreadIndex, size_t> told_;  // losses before this one are dealt with
   std::unordered_map<ThreadIndex, int64_t> last_seen_ns_;
   ThreadIndex last_thread_ = 0;
-  bool any_seen_ = false;
+  std::optional<int64_t> last_ns_;  // of any thread
 };
 
 }  // namespace syncline::timeline

@@ -85,7 +85,7 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   if (HasThread(kind)) {
     here.thread = tables_.ThreadFor(sources_[head.source].owner, event_.U32(Field::kThread));
     here.process = ThreadAt(here.thread).process;
-    sources_[head.source].losses->Seen(here.thread, time_ns);
+    TrackLosses(here.thread, head.source, time_ns);
   } else {
     here.process = tables_.ProcessFor(sources_[head.source].owner, event_.U32(Field::kProcess));
   }
@@ -186,6 +186,17 @@ void NodeBuilder::UpdateLosses(uint32_t source) {
     AddLoss(losses[entry.losses_added], /*draw_on_node=*/false);
   }
   entry.losses->Update(losses);
+}
+
+void NodeBuilder::TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns) {
+  Thread& entry = ThreadAt(thread);
+  const std::optional<int64_t> previous_ns = entry.last_ns;
+  if (previous_ns.has_value() && entry.last_source != source) {
+    sources_[entry.last_source].losses->Left(thread, *previous_ns, time_ns);
+  }
+  entry.last_ns = time_ns;
+  entry.last_source = source;
+  sources_[source].losses->Seen(thread, previous_ns, time_ns);
 }
 
 void NodeBuilder::OnSuspect(const Loss& stream_loss, uint32_t thread) {
@@ -297,7 +308,7 @@ void NodeBuilder::FinishProcess(uint32_t index) {
     return;
   }
   hole(begin_ns, std::min(end_ns, coverage.front().begin_ns),
-       "recording begins in a process at its first call");
+       "recording begins in a process at its first call that LTTng takes");
   hole(std::max(begin_ns, coverage.back().end_ns), end_ns,
        process.end_known ? "switched off, or the program paused it"
                          : "nothing was heard after the last event: the process ended, or stayed "

@@ -53,6 +53,8 @@ class NodeBuilder {
   struct Thread {
     uint32_t process = 0;
     std::unique_ptr<ThreadSpans> spans;  // made with its track, at the first event
+    std::optional<int64_t> last_ns;      // its last event, in whatever stream,
+    uint32_t last_source = 0;            // and which stream that was
   };
   struct Source {
     uint32_t owner = 0;
@@ -79,6 +81,8 @@ class NodeBuilder {
   Loss Bounded(Loss loss) const;
   void AddLoss(const Loss& loss, bool draw_on_node);
   void UpdateLosses(uint32_t source);
+  // Says who may have been hit by the losses of the streams that a thread's event comes after.
+  void TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns);
   void OnSuspect(const Loss& loss, uint32_t thread);
   void Finish();
   void FinishProcess(uint32_t index);

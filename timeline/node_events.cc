@@ -334,7 +334,7 @@ void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
   if (tid != 0) {
     const uint32_t thread = tables_.ThreadForPid(owner, pid, tid, command);
     instant.track = ThreadAt(thread).spans->track();
-    sources_[head.source].losses->Seen(thread, head.record->time_ns);
+    TrackLosses(thread, head.source, head.record->time_ns);
   } else {
     instant.track = CpuTrack(head.source);
   }

@@ -345,7 +345,7 @@ void BlockGate::WatchLoop(const std::stop_token& stop, uint32_t generation) {
 }
 
 bool BlockGate::OfThisRecording(const control_block::GateAnswer& answer) const {
-  return answer.on_monotonic_ns != 0 && answer.recording_generation == generation_;
+  return answer.recording_generation != 0 && answer.recording_generation == generation_;
 }
 
 bool BlockGate::AllAnswered() {

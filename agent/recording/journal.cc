@@ -15,6 +15,18 @@ namespace {
 
 constexpr uint64_t kJournalBytesMax = 64 << 20;
 
+// Where the last whole line ends. A kill or a full disk may have left a torn one behind it; a line
+// written after that would be part of it, and damage in the middle.
+off_t EndOfWholeLines(int fd, off_t size) {
+  char last = '\n';
+  if (size > 0 && ::pread(fd, &last, 1, size - 1) != 1) return size;
+  while (size > 0 && last != '\n') {
+    --size;
+    if (size > 0 && ::pread(fd, &last, 1, size - 1) != 1) return size;
+  }
+  return size;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> EncodeJournalEntry(const journal::Entry& entry) {
@@ -48,10 +60,16 @@ absl::StatusOr<journal::Entry> DecodeJournal(std::string_view bytes) {
 
 absl::Status Journal::Append(const journal::Entry& entry) const {
   SYNCLINE_ASSIGN_OR_RETURN(const std::string line, EncodeJournalEntry(entry));
-  const int fd =
-      ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int fd = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0)
     return ErrnoStatus(errno, absl::StrCat("Cannot open journal \"", path_.string(), "\""));
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  const off_t whole = EndOfWholeLines(fd, size);
+  if (whole != size && ::ftruncate(fd, whole) != 0) {
+    const int error_number = errno;
+    ::close(fd);
+    return ErrnoStatus(error_number, absl::StrCat("Cannot mend journal \"", path_.string(), "\""));
+  }
   const ssize_t written = ::write(fd, line.data(), line.size());
   const bool synced = written == static_cast<ssize_t>(line.size()) && ::fdatasync(fd) == 0;
   const int error_number =

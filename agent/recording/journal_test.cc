@@ -1,7 +1,9 @@
 #include "agent/recording/journal.h"
 
+#include <filesystem>
 #include <string>
 
+#include "common/files.h"
 #include "gtest/gtest.h"
 
 namespace syncline::agent {
@@ -39,6 +41,20 @@ TEST(Journal, EveryCutOfTheLastLineGivesTheOneBefore) {
     EXPECT_EQ(entry->state(), v1::PREPARING) << cut;
     EXPECT_EQ(entry->generation(), 0u) << cut;
   }
+}
+
+TEST(Journal, WhatFollowsATornLineIsNotPartOfIt) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "torn-journal";
+  const std::string bytes = TwoEntries();
+  ASSERT_TRUE(WriteFileAtomically(path, std::string_view(bytes).substr(0, bytes.size() - 5)).ok());
+  journal::Entry third;
+  third.set_state(v1::STOPPED);
+  ASSERT_TRUE(Journal(path).Append(third).ok());
+  const auto entry = Journal(path).Read();
+  ASSERT_TRUE(entry.ok()) << entry.status();
+  EXPECT_EQ(entry->state(), v1::STOPPED);
+  EXPECT_EQ(entry->generation(), 0u);
+  std::filesystem::remove(path);
 }
 
 TEST(Journal, EmptyHasNoState) {

@@ -255,6 +255,7 @@ v1::RecordingInfo RecordingManager::Describe(const Recording& recording) {
   info.set_holder(recording.entry.request().holder());
   info.set_bytes(recording.bytes);
   info.set_failure(recording.entry.failure());
+  info.set_stop_reason(recording.entry.stopped().stop_reason());
   info.set_started_realtime_ns(recording.entry.written_realtime_ns());
   if (IsActive(recording.entry.state()) && recording.lease_end_monotonic_ns != 0) {
     info.set_lease_remaining_ms(
@@ -316,7 +317,12 @@ absl::StatusOr<v1::StatusResponse> RecordingManager::Status(const v1::StatusRequ
 absl::StatusOr<v1::ReleaseResponse> RecordingManager::Release(const v1::ReleaseRequest& request) {
   SYNCLINE_RETURN_IF_ERROR(CheckRecordingId(request.recording_id()));
   v1::ReleaseResponse response;
-  const auto found = Find(request.recording_id());
+  auto found = Find(request.recording_id());
+  if (absl::IsNotFound(found.status())) {
+    // Who breaks off a Prepare releases at once, perhaps before that call has made its entry.
+    const std::lock_guard operation(operation_);
+    found = Find(request.recording_id());
+  }
   if (absl::IsNotFound(found.status())) return response;
   SYNCLINE_RETURN_IF_ERROR(found);
   const RecordingPtr recording = *found;

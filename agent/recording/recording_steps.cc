@@ -1,5 +1,8 @@
 // The steps of RecordingManager that talk to LTTng, the gate and the disk: preparing, stopping, and
 // finishing what a killed agent left.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <set>
 #include <system_error>
@@ -19,6 +22,8 @@ namespace syncline::agent {
 namespace {
 
 constexpr uint64_t kDefaultKeepFreeBytes = 256 << 20;
+constexpr uint64_t kReserveBytes = 4 << 20;  // control blocks, node.json, the journal's last lines
+constexpr const char* kReserveFile = "reserve";
 constexpr int kDestroyWaitMs = 5'000;  // usual: 0.5 s; a killed writer can make it endless
 constexpr int kLeftoverDestroyWaitMs = 2'000;
 constexpr uint64_t kDamagedCounterBit = uint64_t{1} << 63;
@@ -41,6 +46,22 @@ std::set<uint32_t> UsersToTrace(const v1::PrepareResponse& response, uint32_t ow
   std::set<uint32_t> users = {own_uid};
   for (const v1::ProcessInfo& process : response.processes()) users.insert(process.uid());
   return users;
+}
+
+// Room that is still there when the disk has become full: given back when the tracer has ended, for
+// the last files. Its size is 0 (the room lies behind its end), so it does not count as data; where
+// the file system cannot do that, there is no reserve.
+void TakeReserve(const std::filesystem::path& directory) {
+  const int fd =
+      ::open((directory / kReserveFile).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return;
+  [[maybe_unused]] const int taken = ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, kReserveBytes);
+  ::close(fd);
+}
+
+void GiveReserveBack(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  std::filesystem::remove(directory / kReserveFile, ignored);
 }
 
 }  // namespace
@@ -92,6 +113,7 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
 
 absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recording) {
   v1::PrepareResponse response;
+  TakeReserve(recording.directory);
   std::vector<v1::Complaint> complaints;
   for (v1::ProcessInfo& process : parts_.gate->Processes(&complaints)) {
     *response.add_processes() = std::move(process);
@@ -134,6 +156,7 @@ void RecordingManager::AbandonSession(Recording& recording) {
   }
   parts_.gate->Unlock();
   parts_.clock_recorder->StopFile();
+  GiveReserveBack(recording.directory);
   std::error_code ignored;
   std::filesystem::remove_all(recording.directory / "trace", ignored);
 }
@@ -176,7 +199,7 @@ void RecordingManager::FinishSession(Recording& recording, v1::StopResponse* res
     *response->add_complaints() =
         Warning(std::string(status.message()),
                 "the files are taken as they are; a program that was killed while it wrote an event"
-                " does this: --buffers pid keeps it from harming the others");
+                " does this: --buffers process keeps it from harming the others");
     parts_.log->Failure("finish", status);
   };
   if (const absl::Status status = parts_.lttng->Stop(session); !status.ok()) incomplete(status);
@@ -194,6 +217,7 @@ void RecordingManager::FinishSession(Recording& recording, v1::StopResponse* res
   if (const absl::Status status = parts_.lttng->Destroy(session, kDestroyWaitMs); !status.ok()) {
     incomplete(status);
   }
+  GiveReserveBack(recording.directory);  // now that nobody writes events any more
 }
 
 void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* response) {
@@ -315,7 +339,9 @@ void RecordingManager::CheckLimits(const RecordingPtr& recording) {
     } else if (request.size_limit_bytes() != 0 && bytes >= request.size_limit_bytes()) {
       reason = "size limit reached";
     } else if (free < KeepFreeBytes(request)) {
-      reason = "disk nearly full";
+      reason = absl::StrFormat("disk nearly full: \"%s\" has %d MiB left, %d are to be kept free",
+                               options_.data_directory.string(), free >> 20,
+                               KeepFreeBytes(request) >> 20);
     }
   }
   if (!reason.empty()) parts_.log->Failure("limit", StopNow(recording, reason).status());

@@ -15,6 +15,9 @@ constexpr uint64_t kPreferredSubbufferBytes = 1 << 20;
 constexpr uint64_t kSmallestSubbufferBytes = 16 << 10;
 constexpr uint64_t kSubbufferBytesMin = 4 << 10;  // a page: LTTng's own minimum
 constexpr uint32_t kPreferredSubbufferCount = 4;
+// No machine has room for more; and products of larger ones would not fit 64 bits.
+constexpr uint64_t kSubbufferBytesMax = uint64_t{1} << 30;
+constexpr uint32_t kSubbufferCountMax = 1024;
 // Per CPU and channel besides the data: control structures, and the metadata channel.
 constexpr uint64_t kOverheadBytes = 64 << 10;
 // The job's share is never touched: at most a quarter of what is free, and no more than this in
@@ -41,7 +44,7 @@ absl::Status DoNotFit(const BufferNeeds& needs, const BufferRoom& room, uint64_t
   return absl::FailedPreconditionError(absl::StrCat(
       what,
       "; enlarge /dev/shm (docker run --shm-size=256m, or mount -o remount,size=256m /dev/shm),"
-      " ask for smaller buffers, or use buffers per user"));
+      " ask for smaller buffers (--buffer-size), or use buffers per user"));
 }
 
 }  // namespace
@@ -52,16 +55,19 @@ absl::StatusOr<BufferPlan> PlanBuffers(const BufferNeeds& needs, const BufferRoo
   BufferPlan plan;
   plan.subbuffer_count = needs.requested_subbuffer_count != 0 ? needs.requested_subbuffer_count
                                                               : kPreferredSubbufferCount;
-  if (!std::has_single_bit(plan.subbuffer_count) || plan.subbuffer_count < 2) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "The number of sub-buffers must be a power of two, at least 2: ", plan.subbuffer_count));
+  if (!std::has_single_bit(plan.subbuffer_count) || plan.subbuffer_count < 2 ||
+      plan.subbuffer_count > kSubbufferCountMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The number of sub-buffers must be a power of two from 2 to ",
+                     kSubbufferCountMax, ": ", plan.subbuffer_count));
   }
   if (needs.requested_subbuffer_bytes != 0) {
     plan.subbuffer_bytes = needs.requested_subbuffer_bytes;
-    if (!std::has_single_bit(plan.subbuffer_bytes) || plan.subbuffer_bytes < kSubbufferBytesMin) {
+    if (!std::has_single_bit(plan.subbuffer_bytes) || plan.subbuffer_bytes < kSubbufferBytesMin ||
+        plan.subbuffer_bytes > kSubbufferBytesMax) {
       return absl::InvalidArgumentError(
-          absl::StrCat("The size of a sub-buffer must be a power of two, at least ",
-                       kSubbufferBytesMin, " bytes: ", plan.subbuffer_bytes));
+          absl::StrCat("The size of a sub-buffer must be a power of two from ", kSubbufferBytesMin,
+                       " bytes to ", kSubbufferBytesMax, ": ", plan.subbuffer_bytes));
     }
     plan.total_bytes = TotalBytes(needs, plan.subbuffer_bytes, plan.subbuffer_count);
     // What somebody asked for may take more than our modest share, but never all there is.

@@ -61,5 +61,15 @@ TEST(PlanBuffers, RefusesSizesThatLttngWouldRound) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(PlanBuffers, RefusesSizesWhoseProductWouldOverflow) {
+  BufferNeeds needs{.possible_cpus = 2, .requested_subbuffer_bytes = uint64_t{1} << 63};
+  EXPECT_EQ(PlanBuffers(needs, {.shm_free_bytes = kMiB}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  needs.requested_subbuffer_bytes = 4096;
+  needs.requested_subbuffer_count = uint32_t{1} << 31;
+  EXPECT_EQ(PlanBuffers(needs, {.shm_free_bytes = kMiB}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace syncline::agent

@@ -77,6 +77,7 @@ absl::StatusOr<std::vector<fleet::Member>> ConnectTargets(const Context& context
 int Fail(const Context& context, const absl::Status& status) {
   *context.err << Styled("syncline: ", Style::kRed, context.ColourErr())
                << PrintableLines(StdView(status.message())) << '\n';
+  if (absl::IsCancelled(status)) return kInterrupted;
   return absl::IsInvalidArgument(status) ? kWrongUsage : kFailed;
 }
 

@@ -28,6 +28,7 @@ enum ExitCode : int {
   kFailed = 1,
   kWrongUsage = 2,
   kIncomplete = 3,  // done, but a node, a stream or a time range is missing; the output says which
+  kInterrupted = 130,  // Ctrl-C, and nothing is kept: as shells say it
 };
 
 struct Context {
@@ -55,6 +56,8 @@ struct Context {
   std::vector<std::string> program;
   // The chosen command replaces this process by another program: no threads, signals as they were.
   bool becomes_program = false;
+  // Ctrl-C presses `interrupts` instead of ending the program where it is.
+  bool ends_in_good_order = false;
   // What the chosen command does.
   std::function<int()> action;
 

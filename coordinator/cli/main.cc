@@ -40,13 +40,20 @@ class RealClock : public clocks::Clock {
   }
 };
 
-// SIGINT and SIGTERM count as presses of Ctrl-C, in a thread that waits for them: nothing is done
-// in signal handlers. Blocked in all threads, so this comes before the first other thread.
+// SIGINT, SIGTERM and a terminal that hangs up count as presses of Ctrl-C, in a thread that waits
+// for them: nothing is done in signal handlers. Blocked in all threads, so this comes before the
+// first other thread. What was ignored stays so (nohup; a script's background job).
 class Signals {
  public:
   explicit Signals(record::Interrupts* interrupts) {
+    // Progress that nobody reads any more must not end a recording.
+    ::signal(SIGPIPE, SIG_IGN);
     sigemptyset(&set_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set_, number);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction before {};
+      const bool known = ::sigaction(number, nullptr, &before) == 0;
+      if (!known || before.sa_handler != SIG_IGN) sigaddset(&set_, number);
+    }
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     std::thread([set = set_, interrupts] {
       constexpr int kImpatient = 3;
@@ -172,10 +179,9 @@ int Main(int argc, char** argv) {
     // --help and --version end here too, with 0.
     return app.exit(error) == 0 ? kDone : kWrongUsage;
   }
-  if (!context.becomes_program) {
-    const Signals signals(interrupts);
-    fleet::SilenceGrpcLog();
-  }
+  // Other commands leave nothing behind: a signal may end them where they are.
+  if (context.ends_in_good_order) const Signals signals(interrupts);
+  if (!context.becomes_program) fleet::SilenceGrpcLog();
   const int code = context.action();
   std::cout.flush();
   if (!std::cout) {

@@ -76,6 +76,8 @@ void Complain(const Context& context, const std::vector<std::string>& complaints
 int Merge(const Context& context, const MergeArguments& arguments) {
   merge::MergeOptions options = arguments.options;
   options.input = InputOf(arguments);
+  options.interrupt = context.interrupts->First();
+  options.leave = [] { ::_exit(kInterrupted); };
   absl::Status parsed = ParseInstant(arguments.from, &options.from);
   if (parsed.ok()) parsed = ParseInstant(arguments.to, &options.to);
   if (!parsed.ok()) return Fail(context, parsed);
@@ -140,12 +142,15 @@ void RegisterMerge(CLI::App* app, Context* context) {
   merge->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
   merge->footer(
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
-      "whole; one that holds anything else is refused.\n\n"
+      "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n\n"
       "Examples:\n"
       "  syncline merge run-20261121-093012-7f3a\n"
       "  syncline merge a=/traces/a b=/traces/b --out merged\n"
       "Open timeline.perfetto-trace in https://ui.perfetto.dev");
-  merge->callback([=] { context->action = [=] { return Merge(*context, *arguments); }; });
+  merge->callback([=] {
+    context->ends_in_good_order = true;
+    context->action = [=] { return Merge(*context, *arguments); };
+  });
 }
 
 void RegisterEvents(CLI::App* app, Context* context) {

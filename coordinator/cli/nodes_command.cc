@@ -102,7 +102,10 @@ void PrintJson(const Context& context, const std::vector<fleet::Member>& members
 int Nodes(const Context& context, bool json) {
   const absl::StatusOr<std::vector<fleet::Member>> members = ConnectTargets(context);
   if (!members.ok()) return Fail(context, members.status());
-  const Descriptions descriptions = DescribeAll(*members);
+  Descriptions descriptions = DescribeAll(*members);
+  for (absl::StatusOr<v1::DescribeResponse>& one : descriptions) {
+    if (one.ok()) record::AddVersionComplaint(context.created_by.version, &*one);
+  }
   if (json) {
     PrintJson(context, *members, descriptions);
   } else {

@@ -72,8 +72,10 @@ absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
   if (!SplitNumber(text, &number, &name)) return refuse();
   if (name.size() > 2 && name.substr(1) == "iB") name = name.substr(0, 1);
   if (name.size() == 2 && name[1] == 'B') name = name.substr(0, 1);
+  const bool small = name.size() == 1 && name[0] >= 'a' && name[0] <= 'z';
+  const std::string upper(name.size(), small ? static_cast<char>(name[0] - 'a' + 'A') : '\0');
   for (const Unit& unit : kSizeUnits) {
-    if (name != unit.name) continue;
+    if ((small ? std::string_view(upper) : name) != unit.name) continue;
     const double bytes = number * unit.factor;
     if (bytes > 1e18) return refuse();
     return static_cast<uint64_t>(std::llround(bytes));

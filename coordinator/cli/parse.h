@@ -13,7 +13,7 @@ namespace syncline::cli {
 // "500ms", "10s", "1.5m", "2h": ns. A bare number is refused: its unit would be a guess.
 absl::StatusOr<int64_t> ParseDuration(std::string_view text);
 
-// "512M", "1.5GiB", "4096": bytes; units are powers of 1024, with or without "iB"/"B".
+// "512M", "1.5GiB", "4096": bytes; units are powers of 1024, with or without "iB"/"B"; "4k" is 4K.
 absl::StatusOr<uint64_t> ParseSize(std::string_view text);
 
 // With three significant digits: "1.23 ms", "4.00 s", "-12.3 us", "0 ns".

@@ -26,6 +26,7 @@ TEST(Parse, Durations) {
 TEST(Parse, Sizes) {
   EXPECT_EQ(*ParseSize("4096"), 4096u);
   EXPECT_EQ(*ParseSize("4K"), 4096u);
+  EXPECT_EQ(*ParseSize("4k"), 4096u);
   EXPECT_EQ(*ParseSize("1.5GiB"), 1610612736u);
   EXPECT_EQ(*ParseSize("2MB"), 2097152u);
   for (const char* bad : {"", "M", "1X", "-1", "1KiBs", "iB", "1iB"}) {

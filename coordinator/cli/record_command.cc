@@ -1,5 +1,6 @@
 // syncline record and fetch: make a recording; complete one.
 #include <CLI/CLI.hpp>
+#include <bit>
 #include <memory>
 #include <random>
 
@@ -18,12 +19,22 @@
 namespace syncline::cli {
 namespace {
 
+// The monitor renews leases twice a second and waits up to 2 s for an answer.
+constexpr int64_t kLeaseMinNs = 5'000'000'000;
+constexpr int64_t kLeaseMaxNs = 24 * 3600 * int64_t{1'000'000'000};
+constexpr uint64_t kBufferBytesMin = 4 << 10;  // LTTng's own: a page
+constexpr uint64_t kBufferBytesMax = uint64_t{1} << 30;
+constexpr uint32_t kBufferCountMax = 1024;
+
 struct RecordArguments {
   std::string window;
   std::string directory;
   std::string buffers = "user";
   std::string limit;
   std::string keep_free = "1G";
+  std::string lease = "60s";
+  std::string buffer_size;
+  uint32_t buffer_count = 0;
   std::vector<std::string> events;
   bool allow_missing = false;
   bool json = false;
@@ -35,6 +46,25 @@ std::string NewRecordingId(const Context& context) {
   const absl::Time now = absl::FromUnixNanos(context.clock->UnixNs());
   return absl::StrCat(absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone()),
                       absl::StrFormat("-%04x", random() & 0xffff));
+}
+
+// Wrong sizes are refused here, before any node is asked; whether they fit, each node knows.
+absl::Status SetBuffers(const RecordArguments& arguments, v1::PrepareRequest* prepare) {
+  if (!arguments.buffer_size.empty()) {
+    SYNCLINE_ASSIGN_OR_RETURN(const uint64_t bytes, ParseSize(arguments.buffer_size));
+    if (bytes < kBufferBytesMin || bytes > kBufferBytesMax || !std::has_single_bit(bytes)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--buffer-size must be a power of two from 4K to 1G: ", arguments.buffer_size));
+    }
+    prepare->set_subbuffer_bytes(bytes);
+  }
+  const uint32_t count = arguments.buffer_count;
+  if (count != 0 && (count < 2 || count > kBufferCountMax || !std::has_single_bit(count))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--buffer-count must be a power of two from 2 to ", kBufferCountMax, ": ", count));
+  }
+  prepare->set_subbuffer_count(count);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
@@ -55,6 +85,12 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
   }
   SYNCLINE_ASSIGN_OR_RETURN(const uint64_t keep_free, ParseSize(arguments.keep_free));
   options.prepare.set_disk_keep_free_bytes(keep_free);
+  SYNCLINE_RETURN_IF_ERROR(SetBuffers(arguments, &options.prepare));
+  SYNCLINE_ASSIGN_OR_RETURN(const int64_t lease_ns, ParseDuration(arguments.lease));
+  if (lease_ns < kLeaseMinNs || lease_ns > kLeaseMaxNs) {
+    return absl::InvalidArgumentError("--lease must be 5s to 24h");
+  }
+  options.lease_ms = lease_ns / 1'000'000;
   options.prepare.set_buffer_scheme(arguments.buffers == "process" ? v1::PER_PROCESS
                                                                    : v1::PER_USER);
   for (const std::string& event : arguments.events) options.prepare.add_extra_events(event);
@@ -123,6 +159,10 @@ void RegisterRecord(CLI::App* app, Context* context) {
                    "Share buffers per user, or one set each process")
       ->check(CLI::IsMember({"user", "process"}))
       ->capture_default_str();
+  record->add_option("--buffer-size", arguments->buffer_size,
+                     "Size of a sub-buffer: a power of two from 4K (default: what fits)");
+  record->add_option("--buffer-count", arguments->buffer_count,
+                     "Sub-buffers per CPU: a power of two from 2 (default: 4)");
   record->add_option("--event", arguments->events,
                      "One more LTTng-UST event to record, e.g. 'lttng_ust_libc:*'; repeatable");
   record->add_option("--limit", arguments->limit, "Stop a node's recording at this size, e.g. 2G");
@@ -130,15 +170,26 @@ void RegisterRecord(CLI::App* app, Context* context) {
       ->add_option("--keep-free", arguments->keep_free,
                    "Stop before a node's disk has less than this left")
       ->capture_default_str();
+  record
+      ->add_option("--lease", arguments->lease,
+                   "A node that hears nothing from here for so long stops, and keeps what it has")
+      ->capture_default_str();
   record->add_flag("--json", arguments->json, "Print recording.json instead of the summary");
   record->footer(
       "All nodes start at one instant, each by its own clock; either all take part or none does.\n"
-      "The first Ctrl-C stops and keeps everything, a second one leaves the data on the nodes.\n"
-      "Exit code 3: there is a recording, but something is missing; the output says what.\n\n"
+      "The first Ctrl-C stops and keeps everything, a second one leaves the data on the nodes, a\n"
+      "third one ends the program at once; before the start the first one leaves nothing behind.\n"
+      "SIGTERM and a terminal that hangs up are the same. What stays on nodes: `syncline fetch "
+      "RUN`.\n"
+      "Exit code 3: there is a recording, but something is missing; the output says what. 130:\n"
+      "interrupted before anything was recorded.\n\n"
       "Examples:\n"
       "  syncline record --for 10s --hosts hosts.txt --tls-dir tls\n"
       "  syncline record --for 30s --out slow-step -H node[01-16] --allow-missing");
-  record->callback([=] { context->action = [=] { return Record(*context, *arguments); }; });
+  record->callback([=] {
+    context->ends_in_good_order = true;
+    context->action = [=] { return Record(*context, *arguments); };
+  });
 }
 
 void RegisterFetch(CLI::App* app, Context* context) {
@@ -151,7 +202,10 @@ void RegisterFetch(CLI::App* app, Context* context) {
   fetch->footer(
       "Goes on where an earlier transfer ended; what is here already is not sent again.\n\n"
       "Example:\n  syncline fetch run-20261121-093012-7f3a --tls-dir tls");
-  fetch->callback([=] { context->action = [=] { return FetchRun(*context, *directory, *json); }; });
+  fetch->callback([=] {
+    context->ends_in_good_order = true;
+    context->action = [=] { return FetchRun(*context, *directory, *json); };
+  });
 }
 
 }  // namespace syncline::cli

@@ -110,6 +110,12 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
                   ? absl::StrCat("`syncline fetch ", directory.string(), "` brings it")
                   : "");
   }
+  if (reason == "coordinator lost") {
+    PrintNote(context, "warning", "",
+              "whoever recorded was gone before the end: clocks were compared until then only, and "
+              "bounds grow from there (200 ppm of the time since); STOPPED shows how far",
+              "");
+  }
   for (const clocksync::ClockEvent& event : recorded.clocks.events) {
     const bool absent =
         std::any_of(recording.nodes.begin(), recording.nodes.end(), [&](const NodeRecord& node) {

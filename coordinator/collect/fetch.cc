@@ -20,6 +20,7 @@ namespace syncline::collect {
 namespace {
 
 constexpr int kFilesMax = 1'000'000;
+constexpr uint64_t kReserveBytes = 1 << 20;  // for recording.json and models.json
 
 // Files that the agent may still be writing: always brought whole.
 bool IsLive(std::string_view path) { return path == "agent.log" || path == "node.json"; }
@@ -83,7 +84,7 @@ class Transfer {
     }
     const uint64_t needed = total_bytes_ - std::min(total_bytes_, done_bytes_);
     const uint64_t free = options_.free_bytes(layout_.root());
-    if (needed > free) {
+    if (needed + kReserveBytes > free) {
       return absl::ResourceExhaustedError(
           absl::StrCat("this machine's disk is too full: ", needed, " bytes are to come, ", free,
                        " are free below \"", layout_.root().string(), "\""));

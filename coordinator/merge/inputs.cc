@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "common/text.h"
 #include "coordinator/merge/mutants.h"
+#include "coordinator/merge/place_by_model.h"
 #include "ctf/reader.h"
 #include "ctf/stream_summary.h"
 
@@ -278,7 +279,7 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
     const bool by_wall_clock =
         options.align == Alignment::kWallClock || CurrentMutant() == Mutant::kWallClock;
     if (inputs->model->Knows(clock) && !by_wall_clock) {
-      inputs->placements.push_back(timeline::ModelPlacement(*inputs->model, clock));
+      inputs->placements.push_back(PlaceByModel(*inputs->model, clock, reference_clock));
     } else {
       inputs->placements.push_back(ByWallClock(clock, inputs->nodes[i].readers, zero_unix_ns));
       if (!by_wall_clock) {

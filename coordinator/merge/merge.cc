@@ -86,20 +86,14 @@ std::filesystem::path OutPath(const MergeOptions& options, const OpenedInputs& i
   return recording::Layout(inputs.run).Out();
 }
 
-}  // namespace
-
-absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
-  SYNCLINE_RETURN_IF_ERROR(CheckFormats(options.formats));
-  if (options.from.has_value() && options.to.has_value() && *options.from >= *options.to) {
-    return absl::InvalidArgumentError("--from must lie before --to");
-  }
-  SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input));
-  MergeResult result;
-  result.out_dir = OutPath(options, inputs);
-  if (result.out_dir.empty()) {
-    return absl::InvalidArgumentError("trace directories are merged into --out DIR");
-  }
+// Everything into a directory beside result.out_dir, and then that in its place.
+absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInputs& inputs,
+                                  MergeResult result) {
   SYNCLINE_ASSIGN_OR_RETURN(OutDir out, OutDir::Prepare(result.out_dir));
+  const std::stop_callback abandon(options.interrupt, [&] {
+    out.Abandon();
+    options.leave();
+  });
   std::ofstream file(out.staging() / kTimelineName, std::ios::binary | std::ios::trunc);
   if (!file.good()) {
     return ErrnoStatus(errno, absl::StrCat("cannot write in ", out.staging().string()));
@@ -132,6 +126,26 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   if (CurrentMutant() == Mutant::kStale && std::filesystem::exists(result.out_dir)) return result;
   SYNCLINE_RETURN_IF_ERROR(out.Commit());
   return result;
+}
+
+}  // namespace
+
+absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
+  SYNCLINE_RETURN_IF_ERROR(CheckFormats(options.formats));
+  if (options.from.has_value() && options.to.has_value() && *options.from >= *options.to) {
+    return absl::InvalidArgumentError("--from must lie before --to");
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input));
+  MergeResult result;
+  result.out_dir = OutPath(options, inputs);
+  if (result.out_dir.empty()) {
+    return absl::InvalidArgumentError("trace directories are merged into --out DIR");
+  }
+  absl::StatusOr<MergeResult> written = Write(options, inputs, result);
+  if (!absl::IsResourceExhausted(written.status())) return written;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      written.status().message(), "\nThe merge does not fit into ", result.out_dir.string(),
+      ", which is as it was: make room there, or name another ", "place with --out"));
 }
 
 absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {

@@ -12,9 +12,12 @@
 #ifndef SYNCLINE_COORDINATOR_MERGE_MERGE_H_
 #define SYNCLINE_COORDINATOR_MERGE_MERGE_H_
 
+#include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <ostream>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -44,6 +47,10 @@ struct MergeOptions {
   std::vector<std::string> formats = {"perfetto"};
   std::optional<TimelineTime> from;  // cut to [from, to)
   std::optional<TimelineTime> to;
+  // When it stops, what was written so far is removed, an earlier merge stays, and `leave` is
+  // called by whoever stopped it; it must end the program.
+  std::stop_token interrupt;
+  std::function<void()> leave = [] { std::abort(); };
 };
 
 struct MergeResult {

@@ -193,5 +193,31 @@ TEST_F(MergeTest, CutsToAnInterval) {
   EXPECT_EQ(result->report.steps.at(0).steps.size(), 4u);
 }
 
+TEST_F(MergeTest, AnInterruptRemovesWhatWasWrittenAndKeepsTheEarlierMerge) {
+  MergeOptions options;
+  options.input.inputs = {run_.string()};
+  ASSERT_TRUE(Merge(options).ok());
+  const std::string before = Read(run_ / "out" / "timeline.perfetto-trace");
+  std::stop_source interrupts;
+  interrupts.request_stop();
+  options.interrupt = interrupts.get_token();
+  options.leave = [] { std::_Exit(130); };
+  EXPECT_EXIT(Merge(options).IgnoreError(), ::testing::ExitedWithCode(130), "");
+  EXPECT_EQ(Read(run_ / "out" / "timeline.perfetto-trace"), before);
+  for (const auto& entry : std::filesystem::directory_iterator(run_)) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
+}
+
+TEST_F(MergeTest, WhatAKilledMergeLeftIsClearedAway) {
+  const std::filesystem::path left = run_ / ".out.4242.tmp";
+  ASSERT_TRUE(MakeDirectories(left).ok());
+  ASSERT_TRUE(WriteFileAtomically(left / ".syncline-merge", "half").ok());
+  MergeOptions options;
+  options.input.inputs = {run_.string()};
+  ASSERT_TRUE(Merge(options).ok());
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
 }  // namespace
 }  // namespace syncline::merge

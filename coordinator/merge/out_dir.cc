@@ -1,6 +1,7 @@
 #include "coordinator/merge/out_dir.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,18 +19,54 @@ namespace {
 constexpr char kMark[] = ".syncline-merge";  // says that the directory is ours to replace
 constexpr char kMarkText[] = "Made by syncline merge, which replaces this directory as a whole.\n";
 
+// The mark's descriptor, locked as long as it is open; -1: another merge holds it, or there is
+// none.
+int LockMark(const std::filesystem::path& staging) {
+  const int fd = ::open((staging / kMark).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return -1;
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+// ".out.1234.tmp" of merges of `path` that were killed.
+void RemoveLeftovers(const std::filesystem::path& path) {
+  const std::string prefix = absl::StrCat(".", path.filename().string(), ".");
+  std::error_code error;
+  std::filesystem::directory_iterator entry(
+      path.has_parent_path() ? path.parent_path() : std::filesystem::path("."), error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(prefix) || !name.ends_with(".tmp")) continue;
+    const int fd = LockMark(entry->path());
+    if (fd < 0) continue;
+    std::error_code ignored;
+    std::filesystem::remove_all(entry->path(), ignored);
+    ::close(fd);
+  }
+}
+
 }  // namespace
 
 OutDir::OutDir(std::filesystem::path path, std::filesystem::path staging)
     : path_(std::move(path)), staging_(std::move(staging)) {}
 
 OutDir::OutDir(OutDir&& other) noexcept
-    : path_(std::move(other.path_)), staging_(std::exchange(other.staging_, {})) {}
+    : path_(std::move(other.path_)),
+      staging_(std::exchange(other.staging_, {})),
+      lock_fd_(std::exchange(other.lock_fd_, -1)),
+      committing_(std::move(other.committing_)) {}
 
 OutDir::~OutDir() {
-  if (staging_.empty()) return;
   std::error_code ignored;
-  std::filesystem::remove_all(staging_, ignored);
+  if (!staging_.empty()) std::filesystem::remove_all(staging_, ignored);
+  if (lock_fd_ >= 0) ::close(lock_fd_);
+}
+
+void OutDir::Abandon() {
+  committing_->lock();  // for good
+  std::error_code ignored;
+  if (!staging_.empty()) std::filesystem::remove_all(staging_, ignored);
 }
 
 absl::StatusOr<OutDir> OutDir::Prepare(const std::filesystem::path& given) {
@@ -49,16 +86,19 @@ absl::StatusOr<OutDir> OutDir::Prepare(const std::filesystem::path& given) {
     }
   }
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(path.has_parent_path() ? path.parent_path() : "."));
+  RemoveLeftovers(path);
   const std::filesystem::path staging =
       path.parent_path() / absl::StrCat(".", path.filename().string(), ".", getpid(), ".tmp");
   std::filesystem::remove_all(staging, error);
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(staging));
   OutDir out(path, staging);
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(staging / kMark, kMarkText));
+  out.lock_fd_ = LockMark(staging);
   return out;
 }
 
 absl::Status OutDir::Commit() {
+  const std::lock_guard<std::mutex> lock(*committing_);
   if (rename(staging_.c_str(), path_.c_str()) == 0) {  // there was none, or an empty one
     staging_.clear();
     return absl::OkStatus();

@@ -3,6 +3,8 @@
 #define SYNCLINE_COORDINATOR_MERGE_OUT_DIR_H_
 
 #include <filesystem>
+#include <memory>
+#include <mutex>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -10,7 +12,8 @@
 namespace syncline::merge {
 
 // Files are written into staging(); Commit() makes them the directory's contents in one step.
-// Without Commit the destructor removes them and the directory stays as it was.
+// Without Commit the destructor removes them and the directory stays as it was. What a merge that
+// was killed left beside it is removed by the next one; a lock tells it from one that runs.
 class OutDir {
  public:
   // FailedPrecondition when `path` exists, is not empty, and no merge made it.
@@ -21,12 +24,17 @@ class OutDir {
 
   const std::filesystem::path& staging() const { return staging_; }
   absl::Status Commit();
+  // Removes what was written so far and keeps Commit from happening: for another thread, which then
+  // ends the program.
+  void Abandon();
 
  private:
   OutDir(std::filesystem::path path, std::filesystem::path staging);
 
   std::filesystem::path path_;
   std::filesystem::path staging_;  // empty: nothing to clean up
+  int lock_fd_ = -1;               // of the mark in staging_
+  std::unique_ptr<std::mutex> committing_ = std::make_unique<std::mutex>();
 };
 
 }  // namespace syncline::merge

@@ -26,7 +26,9 @@ timeline::KnownProcess OfRecord(const recording::ProcessRecord& record) {
   process.role = record.role;
   process.rank = record.rank;
   process.world_size = record.world_size;
-  if (!record.has_control_block || record.on_monotonic_ns == 0) return process;
+  if (!record.has_control_block) return process;
+  if (record.lost != 0) process.counted_lost = record.lost;  // also before it was switched on
+  if (record.on_monotonic_ns == 0) return process;
   process.on_ns = record.on_monotonic_ns;
   if (record.off_monotonic_ns != 0) process.off_ns = record.off_monotonic_ns;
   process.counted_events = record.events;

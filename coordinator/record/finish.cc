@@ -45,7 +45,8 @@ void FetchNode(const FinishInput& input, NodeProgress* node) {
           : absl::StrCat("its data could not be fetched: ", fetched.status().message());
   input.reporter->Note(
       "error", record.name, record.failure,
-      absl::StrCat("`syncline fetch ", input.layout.root().string(), "` resumes where this ended"));
+      absl::StrCat(absl::IsResourceExhausted(fetched.status()) ? "make room here, then " : "",
+                   "`syncline fetch ", input.layout.root().string(), "` resumes where this ended"));
 }
 
 void SetStates(std::vector<NodeProgress>* nodes) {
@@ -80,16 +81,22 @@ void ReleaseAll(const FinishInput& input) {
 }
 
 // The coordinator was killed before it could say when the window ended: it ends where the reference
-// stopped.
+// stopped, or after the longest that another node recorded.
 void SetLostWindow(recording::Recording* recording) {
   recording->window.stop_reason = "coordinator lost";
-  recording->window.end_timeline_ns = recording->window.requested_ns;
+  int64_t longest_ns = 0;
   for (const recording::NodeRecord& node : recording->nodes) {
-    if (node.name != recording->reference.node || node.stop.gate_end_monotonic_raw_ns == 0)
-      continue;
-    recording->window.end_timeline_ns =
-        node.stop.gate_end_monotonic_raw_ns - recording->reference.zero_monotonic_raw_ns;
+    if (node.stop.gate_end_monotonic_raw_ns == 0) continue;
+    if (node.name == recording->reference.node) {
+      recording->window.end_timeline_ns =
+          node.stop.gate_end_monotonic_raw_ns - recording->reference.zero_monotonic_raw_ns;
+      return;
+    }
+    if (node.start.gate_end_monotonic_raw_ns == 0) continue;
+    longest_ns = std::max(
+        longest_ns, node.stop.gate_end_monotonic_raw_ns - node.start.gate_end_monotonic_raw_ns);
   }
+  recording->window.end_timeline_ns = longest_ns != 0 ? longest_ns : recording->window.requested_ns;
 }
 
 }  // namespace
@@ -124,8 +131,15 @@ absl::StatusOr<Recorded> Finish(const FinishInput& input) {
   absl::StatusOr<clocksync::BuildResult> models =
       clocks::WriteModels(input.layout, *input.recording);
   if (models.ok()) input.recording->epoch_unix_ns = models->model.epoch_unix_ns();
-  SYNCLINE_RETURN_IF_ERROR(recording::WriteRecording(input.layout.root(), *input.recording));
-  SYNCLINE_RETURN_IF_ERROR(collect::SyncToDisk(input.layout));
+  absl::Status written = recording::WriteRecording(input.layout.root(), *input.recording);
+  if (written.ok()) written = collect::SyncToDisk(input.layout);
+  if (written.ok() && absl::IsResourceExhausted(models.status())) written = models.status();
+  if (!written.ok()) {
+    return absl::Status(
+        written.code(),
+        absl::StrCat(written.message(), "\nNothing was released: all data is still on the nodes. ",
+                     "Make room, then: syncline fetch ", input.layout.root().string()));
+  }
   if (!models.ok()) {
     return WithContext(models.status(),
                        absl::StrCat("The recording is in \"", input.layout.root().string(),

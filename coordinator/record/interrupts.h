@@ -18,6 +18,8 @@ class Interrupts {
   }
   // Stops, or has stopped, with the first press of all.
   std::stop_token First() const { return sources_[0].get_token(); }
+  // Stops, or has stopped, with the second press of all.
+  std::stop_token Second() const { return sources_[1].get_token(); }
   // Stops at the next press from now on.
   std::stop_token Next() const {
     return sources_[std::min<size_t>(presses_.load(), sources_.size() - 1)].get_token();

@@ -74,8 +74,9 @@ void Monitor::Ask(const std::stop_token& stop) {
       counters.state = recording.state();
       // After the end was asked for, this is what was asked for.
       if (Ended(counters) && !stop.stop_requested()) {
-        trouble[i] = absl::StrCat("stopped recording by itself",
-                                  recording.failure().empty() ? "" : ": ", recording.failure());
+        const std::string& why =
+            recording.failure().empty() ? recording.stop_reason() : recording.failure();
+        trouble[i] = absl::StrCat("stopped recording by itself", why.empty() ? "" : ": ", why);
       }
     }
   });

@@ -25,7 +25,9 @@ constexpr milliseconds kDescribeTimeout{10'000};
 constexpr milliseconds kPrepareTimeout{60'000};
 constexpr milliseconds kReleaseTimeout{20'000};
 constexpr milliseconds kFlushTimeout{60'000};
-constexpr int64_t kLeaseMs = 60'000;
+// For clock samples and recording.json (guess: an hour of a small fleet); the nodes' data is asked
+// about when its size is known.
+constexpr uint64_t kDiskFreeMin = 8 << 20;
 constexpr uint64_t kSamplesToStart = 16;
 constexpr milliseconds kClockPatience{5'000};
 
@@ -102,7 +104,7 @@ Recorder::Recorder(const std::vector<fleet::Member>* members, RecordOptions opti
   options_.prepare.set_recording_id(options_.recording_id);
   options_.prepare.set_holder(
       absl::StrCat(options_.created_by.user, "@", options_.created_by.host));
-  options_.prepare.set_lease_ms(kLeaseMs);
+  options_.prepare.set_lease_ms(options_.lease_ms);
 }
 
 Recorder::~Recorder() = default;
@@ -135,6 +137,8 @@ absl::StatusOr<Recorded> Recorder::Run() {
   }
   Watch();
   StopAll();
+  // Whoever completes this later knows when the window ended. A full disk is told by Finish().
+  recording::WriteRecording(layout_.root(), recording_).IgnoreError();
   return Finish({.recording_id = options_.recording_id,
                  .layout = layout_,
                  .recording = &recording_,
@@ -157,25 +161,27 @@ absl::Status Recorder::MakeDirectory() {
                      "another directory with --out"));
   }
   made_directory_ = !std::filesystem::exists(layout_.root(), error);
-  return MakeDirectories(layout_.Clocks());
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(layout_.Clocks()));
+  const std::filesystem::space_info space = std::filesystem::space(layout_.root(), error);
+  if (error || space.available >= kDiskFreeMin) return absl::OkStatus();
+  Remove();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("this machine's disk is too full for a recording: ", space.available >> 20,
+                   " MiB are free below \"", layout_.root().string(),
+                   "\"; make room, or choose another place "
+                   "with --out"));
 }
 
 void Recorder::DescribeAll() {
   InParallel(nodes_.size(), 128, [&](size_t i) {
     NodeProgress& node = nodes_[i];
-    const absl::StatusOr<v1::DescribeResponse> description =
-        node.client->Describe(kDescribeTimeout);
+    absl::StatusOr<v1::DescribeResponse> description = node.client->Describe(kDescribeTimeout);
     if (!description.ok()) {
       node.failure = description.status();
       return;
     }
+    AddVersionComplaint(options_.created_by.version, &*description);
     reporter_.Tell([&](Observer& observer) { observer.OnNode(node.record->name, *description); });
-    if (description->protocol() != "syncline.v1") {
-      node.failure = absl::FailedPreconditionError(absl::StrCat(
-          "its agent (", description->agent_version(), ") speaks \"", description->protocol(),
-          "\", this program \"syncline.v1\": install the ", "same version on both"));
-      return;
-    }
     for (const v1::Complaint& complaint : description->complaints()) {
       const recording::ComplaintRecord record = FromComplaint(complaint);
       node.record->complaints.push_back(record);
@@ -237,7 +243,7 @@ absl::Status Recorder::StartAll() {
     if (node.takes_part) node.record->state = NodeState::kLeft;
   }
   recording_.reference.node = nodes_[reference_].record->name;
-  SYNCLINE_RETURN_IF_ERROR(recording::WriteRecording(layout_.root(), recording_));
+  SYNCLINE_RETURN_IF_ERROR(WriteBeginning());
 
   const int64_t lead_ns = LeadNs(nodes_.size());
   start_raw_ns_ = clock_.RawNs() + lead_ns;
@@ -266,14 +272,22 @@ absl::Status Recorder::StartAll() {
   const bool any = std::any_of(nodes_.begin(), nodes_.end(),
                                [](const NodeProgress& node) { return node.started; });
   if (!any) return FailureOf("did not start", nodes_, "");
-  return recording::WriteRecording(layout_.root(), recording_);
+  return WriteBeginning();
+}
+
+absl::Status Recorder::WriteBeginning() {
+  const absl::Status written = recording::WriteRecording(layout_.root(), recording_);
+  if (!absl::IsResourceExhausted(written)) return written;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      written.message(), "\nThis machine's disk is full, so nothing was recorded: make ",
+      "room, or choose another place with --out"));
 }
 
 void Recorder::Watch() {
   const std::stop_token interrupt = interrupts_.First();
   reporter_.Phase("recording");
-  monitor_ = std::make_unique<Monitor>(&nodes_, options_.recording_id, kLeaseMs, start_raw_ns_,
-                                       &clock_, &reporter_);
+  monitor_ = std::make_unique<Monitor>(&nodes_, options_.recording_id, options_.lease_ms,
+                                       start_raw_ns_, &clock_, &reporter_);
   const bool endless = options_.window_ns == 0;
   const int64_t end_ns = start_raw_ns_ + options_.window_ns - LeadNs(nodes_.size());
   while (!interrupt.stop_requested() && !monitor_->all_ended()) {
@@ -290,7 +304,7 @@ void Recorder::Watch() {
 }
 
 void Recorder::StopAll() {
-  reporter_.Phase("stopping");
+  if (!interrupts_.First().stop_requested()) reporter_.Phase("stopping");
   prober_->Hurry(5'000 * kMillisecondNs);
   peers_->Hurry(5'000 * kMillisecondNs);
   const std::vector<clocksync::Edge> edges = Edges();
@@ -302,7 +316,12 @@ void Recorder::StopAll() {
   }
   recording_.window.end_timeline_ns = end_ns - recording_.reference.zero_monotonic_raw_ns;
   const auto instants = clocks::InstantInNodes(edges, reference_, end_ns);
-  const Canceller canceller(nodes_, interrupts_.Next());
+  // The first press means "stop and keep everything": that is being done.
+  const std::stop_callback patience(interrupts_.First(), [this] {
+    reporter_.Phase("stopping; Ctrl-C once more leaves the data on the nodes");
+  });
+  const std::stop_token interrupt = interrupts_.Second();
+  const Canceller canceller(nodes_, interrupt);
   InParallel(nodes_.size(), kThreadPerNode, [&](size_t i) {
     NodeProgress& node = nodes_[i];
     if (!node.takes_part) return;
@@ -311,13 +330,12 @@ void Recorder::StopAll() {
     request.set_reason(recording_.window.stop_reason);
     if (instants.ok()) request.set_at_monotonic_raw_ns((*instants)[i].value_or(0));
     node.record->stop.requested_monotonic_raw_ns = request.at_monotonic_raw_ns();
-    StopNode(request, AfterInstant(lead_ns, kFlushTimeout), interrupts_.Next(), &clock_, &reporter_,
-             &node);
+    StopNode(request, AfterInstant(lead_ns, kFlushTimeout), interrupt, &clock_, &reporter_, &node);
   });
   monitor_.reset();
   // A last burst after the end of the window, so that no node's model has to extrapolate into it.
   prober_->Hurry(kMillisecondNs * 1'000);
-  clock_.Wait(300 * kMillisecondNs, interrupts_.Next());
+  clock_.Wait(300 * kMillisecondNs, interrupt);
   prober_->Stop();
   peers_->Stop();
 }

@@ -45,6 +45,7 @@ struct RecordOptions {
   std::filesystem::path directory;
   int64_t window_ns = 0;  // 0: until interrupted
   bool allow_missing = false;
+  int64_t lease_ms = 60'000;  // how long a node goes on without hearing from the coordinator
   recording::CreatedBy created_by;
   // Passed on to every agent; recording_id, holder and lease are filled in.
   v1::PrepareRequest prepare;
@@ -73,6 +74,8 @@ class Recorder {
   void ProbeClocks();
   void PrepareAll();
   absl::Status StartAll();
+  // recording.json as it is before the end is known.
+  absl::Status WriteBeginning();
   void Watch();
   void StopAll();
   void RollBack();

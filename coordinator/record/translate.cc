@@ -1,6 +1,7 @@
 #include "coordinator/record/translate.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -69,6 +70,15 @@ void AddComplaints(const google::protobuf::RepeatedPtrField<v1::Complaint>& comp
   }
 }
 
+constexpr const char* kProtocol = "syncline.v1";
+
+// Reasons that the coordinator gives; all others are the agent's own.
+bool EndedByItself(const std::string& reason) {
+  static const std::set<std::string> kOurs = {"", "requested", "interrupted", "lost nodes",
+                                              "fetched"};
+  return kOurs.count(reason) == 0;
+}
+
 template <class Response>
 void ApplyGate(const Response& response, recording::Gate* gate) {
   gate->gate_begin_monotonic_raw_ns = response.gate_begin_monotonic_raw_ns();
@@ -96,6 +106,20 @@ recording::ComplaintRecord FromComplaint(const v1::Complaint& complaint) {
   record.fix = complaint.fix();
   record.pid = complaint.pid();
   return record;
+}
+
+void AddVersionComplaint(const std::string& own_version, v1::DescribeResponse* description) {
+  const bool foreign = description->protocol() != kProtocol;
+  if (!foreign && description->agent_version() == own_version) return;
+  v1::Complaint& complaint = *description->add_complaints();
+  complaint.set_severity(foreign ? v1::Complaint::BLOCKER : v1::Complaint::WARNING);
+  complaint.set_what(foreign
+                         ? absl::StrCat("Its agent (", description->agent_version(), ") speaks \"",
+                                        description->protocol(), "\", this program (", own_version,
+                                        ") \"", kProtocol, "\"")
+                         : absl::StrCat("Its agent is version ", description->agent_version(),
+                                        ", this program is ", own_version));
+  complaint.set_fix("install the same version on both (`fab up` copies this one)");
 }
 
 void Apply(const v1::PrepareResponse& response, NodeRecord* node) {
@@ -147,6 +171,9 @@ std::string DescribeLoss(const NodeRecord& node) {
   if (node.state == recording::NodeState::kMissing) return "took no part";
   if (node.state == recording::NodeState::kLeft) return "its data is still on the node";
   std::vector<std::string> losses;
+  if (EndedByItself(node.stop.reason)) {
+    losses.push_back(absl::StrCat("it stopped before the window ended: ", node.stop.reason));
+  }
   if (!node.stop.complete) losses.push_back("the session could not be flushed in time");
   uint64_t discarded = 0;
   uint64_t packets = 0;

@@ -14,6 +14,9 @@ void Apply(const v1::StartResponse& response, recording::NodeRecord* node);
 void Apply(const v1::StopResponse& response, recording::NodeRecord* node);
 recording::ComplaintRecord FromComplaint(const v1::Complaint& complaint);
 
+// Another protocol than ours is a blocker, another version of the same protocol a warning.
+void AddVersionComplaint(const std::string& own_version, v1::DescribeResponse* description);
+
 // What of the node's recording is lost, in words; empty when nothing is. Shown, and the reason of
 // exit code 3.
 std::string DescribeLoss(const recording::NodeRecord& node);

@@ -118,7 +118,7 @@ struct ProcessRecord {
   int32_t world_size = -1;
   std::string role;
   std::vector<std::string> sources;
-  int64_t on_monotonic_ns = 0;   // its first call after the gate opened; 0: made none
+  int64_t on_monotonic_ns = 0;   // its first event that LTTng took; 0: none
   int64_t off_monotonic_ns = 0;  // 0: still on when the gate closed
   uint64_t events = 0;
   uint64_t lost = 0;

@@ -1,5 +1,6 @@
 // A trace from any bytes: metadata, a NUL, one stream. Without a NUL the bytes are a stream of the
-// LTTng-like trace that the unit tests use. Every event is decoded; times must not go back.
+// LTTng-like trace that the unit tests use. Every event is decoded; times must not go back; the
+// fast ways must find the same as the ordinary one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ctf/test_lanes.h"
 #include "ctf/test_trace.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -34,5 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       last_ns = record.time_ns;
     }
   }
+  ctf::CtfCursor ordinary(layout, std::make_unique<ctf::MemorySource>(stream), {}, {});
+  ctf::CtfCursor fast(layout, std::make_unique<ctf::MemorySource>(stream), {}, {});
+  size_t in_lanes = 0;
+  const auto found = ctf::testing::ReadWithLane(fast, layout->events.size(), &in_lanes);
+  if (!(found == ctf::testing::ReadInOrder(ordinary))) std::abort();
   return 0;
 }

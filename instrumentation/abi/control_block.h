@@ -4,7 +4,8 @@
  *   $SYNCLINE_RUNTIME_DIR, else /dev/shm/syncline-UID
  *   PIDNS-PID-STARTTICKS.block    header + thread slots           (fixed size, mapped whole)
  *   PIDNS-PID-STARTTICKS.names    append-only name table          (grows)
- *   counters                      a u32: the next thread key      (shared by the user's processes)
+ *   counters                      a u32: the last key given       (shared by the user's processes;
+ *                                                                  begins at a random number)
  * PID is as the process sees itself, PIDNS the inode of /proc/self/ns/pid.
  *
  * Who writes what: the agent writes `generation` and nothing else. The process writes the rest. The
@@ -52,7 +53,7 @@ struct syncline_thread_slot {
   int32_t tid;
   uint64_t events;  /* events handed to the tracer */
   uint64_t lost;    /* events that could not be: table full, re-entered, fork */
-  uint64_t cost_ns; /* time inside our code while recording, sampled and scaled */
+  uint64_t cost_ns; /* estimate: time inside our code while recording, from a sample of calls */
   uint64_t cost_samples;
   char name[24]; /* NUL-terminated, cut; the thread's name as last known */
 };
@@ -97,7 +98,9 @@ struct syncline_block {
   uint64_t cost_ns_at_on;
   uint32_t paused;               /* the program called __itt_pause */
   uint32_t recording_generation; /* the one that the times and sums above belong to; 0: none yet */
-  uint32_t reserved_answer[12];
+  uint64_t asked_monotonic_ns;   /* first call after the gate opened */
+  uint64_t lost_before_on;       /* calls between asked and on: the tracer was not ready */
+  uint32_t reserved_answer[8];
 
   uint8_t reserved[512];
   /* struct syncline_thread_slot slots[SYNCLINE_BLOCK_THREADS]; */

@@ -49,15 +49,19 @@ enum syncline_name_kind {
 struct syncline_thread {
   struct syncline_thread_slot* slot; /* in the block; a private dummy without one */
   uint32_t key;
-  uint32_t generation; /* the value of the gate this thread last acted on */
-  uint32_t session;    /* counts recordings, across forks; 0: not recording */
-  uint32_t busy;       /* inside our code */
+  uint32_t generation;    /* the value of the gate this thread last acted on */
+  uint32_t session;       /* counts recordings, across forks; 0: not recording */
+  uint32_t busy;          /* inside our code */
+  uint32_t fork_handlers; /* that run now and hold locks */
+  uint32_t busy_before_fork;
   int32_t tid;
   uint32_t slot_index;
-  uint32_t slot_shared; /* several threads count in this slot: add atomically */
-  uint32_t ignored;     /* __itt_thread_ignore */
-  uint32_t name_given;  /* by the program; else the kernel's name is used */
-  uint32_t calls;       /* recorded calls, to choose those whose cost is measured */
+  uint32_t slot_shared;     /* several threads count in this slot: add atomically */
+  uint32_t ignored;         /* __itt_thread_ignore */
+  uint32_t name_given;      /* by the program; else the kernel's name is used */
+  uint32_t calls_to_sample; /* until the next call whose cost is measured */
+  uint32_t cost_stride;     /* how many calls that one stands for */
+  uint32_t cost_samples;    /* at this stride */
   char name[64];
   sigset_t fork_signals;
   void* library[SYNCLINE_LIBRARIES]; /* what each library keeps for this thread */
@@ -66,6 +70,8 @@ struct syncline_thread {
 /* The gate: 0 while nothing is recorded. Points into the block; compare *syncline_gate with
  * syncline_thread.generation and call syncline_gate_changed when they differ. */
 extern SYNCLINE_EXPORT const volatile uint32_t* volatile syncline_gate;
+/* Keeps `*mine` equal to syncline_gate, for a library on whose path every load counts. */
+SYNCLINE_EXPORT void syncline_follow_gate(const volatile uint32_t* volatile* mine);
 /* The program asked for a pause. */
 extern SYNCLINE_EXPORT volatile uint32_t syncline_paused;
 
@@ -80,6 +86,10 @@ SYNCLINE_EXPORT struct syncline_thread* syncline_thread_self(void);
 /* Acts on the gate: announces the process and this thread, or says that it is off. Returns 1 when
  * this thread records now. */
 SYNCLINE_EXPORT int syncline_gate_changed(struct syncline_thread* thread);
+/* For a thread that has acted on an open gate and does not record, because no session took the
+ * process's `on` yet: asks again, now and then. 1 when this thread records now. The caller counts
+ * the calls that are lost meanwhile. */
+SYNCLINE_EXPORT int syncline_gate_ask_again(struct syncline_thread* thread);
 
 /* Names this thread, in the block and, while recording, in the trace. */
 SYNCLINE_EXPORT void syncline_thread_rename(struct syncline_thread* thread, const char* name);
@@ -99,6 +109,12 @@ SYNCLINE_EXPORT uint32_t syncline_name_count(void);
 SYNCLINE_EXPORT const char* syncline_name_text(uint32_t id);
 /* Writes syncline:name unless this recording has it. */
 SYNCLINE_EXPORT void syncline_name_announce(struct syncline_thread* thread, uint32_t id);
+
+/* For the pthread_atfork handlers of each library that holds a lock across a fork: first before it,
+ * last after it. This thread is busy meanwhile: between our handlers run those of others, which may
+ * allocate, and an allocator may call ITT. */
+SYNCLINE_EXPORT void syncline_fork_begins(void);
+SYNCLINE_EXPORT void syncline_fork_is_over(void);
 
 /* The trace clock, ns. */
 SYNCLINE_EXPORT uint64_t syncline_clock_ns(void);
@@ -132,16 +148,17 @@ static inline void syncline_count(struct syncline_thread* thread, int written) {
   }
 }
 
-/* One recorded call in 251 is timed. A prime, so that a loop of begins and ends is sampled fairly.
- */
-#define SYNCLINE_COST_STRIDE 251u
+/* A sample of the recorded calls is timed, and stands for the calls since the one before. Of the
+ * first calls of a thread in a recording one in 7, later ever fewer, down to one in 251: a thread
+ * that makes few calls has samples enough, and one that makes millions does not pay for them. */
+#define SYNCLINE_COST_STRIDE_MIN 7u
+#define SYNCLINE_COST_STRIDE_MAX 251u
 
 SYNCLINE_EXPORT uint64_t syncline_cost_begin(void);
 SYNCLINE_EXPORT void syncline_cost_end(struct syncline_thread* thread, uint64_t begin);
 
 static inline uint64_t syncline_cost_start(struct syncline_thread* thread) {
-  if (__builtin_expect(++thread->calls < SYNCLINE_COST_STRIDE, 1)) return 0;
-  thread->calls = 0;
+  if (__builtin_expect(--thread->calls_to_sample != 0, 1)) return 0;
   return syncline_cost_begin();
 }
 static inline void syncline_cost_stop(struct syncline_thread* thread, uint64_t begin) {

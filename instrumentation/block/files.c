@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,12 +121,29 @@ static int OpenDirectory(const char* path) {
   return fd;
 }
 
+/* Containers of one user have a /dev/shm each, thus counters each, and may still write into one
+ * trace: keys that begin anywhere among four billion do not meet. */
+static uint32_t RandomStart(const struct syncline_files* files) {
+  uint32_t start = 0;
+  if (syscall(SYS_getrandom, &start, sizeof start, GRND_NONBLOCK) != sizeof start) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    start = (uint32_t)now.tv_nsec * 2654435761u ^ (uint32_t)getpid() ^
+            (uint32_t)((uintptr_t)files->counters >> 12);
+  }
+  return start ? start : 1;
+}
+
 static int MakeCounters(struct syncline_files* files, int directory) {
   int fd = OpenOwn(directory, "counters", O_CREAT);
   if (fd < 0) return -1;
   if (Back(fd, COUNTERS_BYTES) == 0) files->counters = MapShared(fd, COUNTERS_BYTES);
   close(fd);
-  return files->counters ? 0 : -1;
+  if (!files->counters) return -1;
+  uint32_t untouched = 0;
+  __atomic_compare_exchange_n(&files->counters[0], &untouched, RandomStart(files), 0,
+                              __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return 0;
 }
 
 /* Files are made under another name and renamed, so that the agent never sees half a block; an

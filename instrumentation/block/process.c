@@ -12,7 +12,26 @@
 static const uint32_t closed = 0;                /* the gate of a process without a block */
 static const uint32_t look = SYNCLINE_GATE_LOOK; /* the gate of a child that has made none yet */
 const volatile uint32_t* volatile syncline_gate = &closed;
+static const volatile uint32_t* volatile* followers[SYNCLINE_LIBRARIES];
 volatile uint32_t syncline_paused;
+
+static void SetGate(const volatile uint32_t* gate) {
+  syncline_gate = gate;
+  for (int i = 0; i < SYNCLINE_LIBRARIES; i++) {
+    if (followers[i]) *followers[i] = gate;
+  }
+}
+
+void syncline_follow_gate(const volatile uint32_t* volatile* mine) {
+  syncline_lock();
+  for (int i = 0; i < SYNCLINE_LIBRARIES; i++) {
+    if (followers[i] && followers[i] != mine) continue;
+    followers[i] = mine;
+    *mine = syncline_gate;
+    break;
+  }
+  syncline_unlock();
+}
 
 /* Without a tracer: nobody takes the events. */
 static int NoOn(uint32_t a, uint32_t b, int32_t c, uint64_t d, uint64_t e) {
@@ -46,6 +65,13 @@ static const struct syncline_emit no_tracer = {NoOn,   NoOff,       NoPause, NoP
 
 struct syncline_process syncline_process = {.emit = &no_tracer};
 
+/* Two locks, taken in this order.
+ * `gate_mutex`: acting on the gate, one thread after the other; the tracer is called under it. A
+ * fork does not take it and the child starts it anew: LTTng-UST holds locks of its own across a
+ * fork, and a thread inside the tracer may be waiting for one of them.
+ * `mutex`: the data. Held across a fork; hence nothing is called under it that has locks or that
+ * allocates, the tracer least of all. */
+static pthread_mutex_t gate_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 void syncline_lock(void) { pthread_mutex_lock(&mutex); }
 void syncline_unlock(void) { pthread_mutex_unlock(&mutex); }
@@ -60,14 +86,32 @@ uint64_t syncline_clock_ns(void) { return syncline_process.emit->clock_ns(); }
 
 static uint64_t clock_cost_ns; /* of reading the clock itself */
 
-uint64_t syncline_cost_begin(void) { return MonotonicNs(); }
+/* The first reading fetches what reading the clock needs: that is not the call's cost, and where
+ * calls are rare it is most of it. */
+uint64_t syncline_cost_begin(void) {
+  MonotonicNs();
+  return MonotonicNs();
+}
+
+#define SAMPLES_AT_A_STRIDE 8u
 
 void syncline_cost_end(struct syncline_thread* thread, uint64_t begin) {
   uint64_t spent = MonotonicNs() - begin;
   spent = spent > clock_cost_ns ? spent - clock_cost_ns : 0;
-  if (spent <= COST_OUTLIER_NS) spent *= SYNCLINE_COST_STRIDE;
+  if (spent <= COST_OUTLIER_NS) spent *= thread->cost_stride;
   __atomic_fetch_add(&thread->slot->cost_ns, spent, __ATOMIC_RELAXED);
   __atomic_fetch_add(&thread->slot->cost_samples, 1, __ATOMIC_RELAXED);
+  if (++thread->cost_samples >= SAMPLES_AT_A_STRIDE) {
+    thread->cost_samples = 0;
+    if (thread->cost_stride < SYNCLINE_COST_STRIDE_MAX) thread->cost_stride++;
+  }
+  thread->calls_to_sample = thread->cost_stride;
+}
+
+/* A recording begins for this thread. */
+static void RestartCost(struct syncline_thread* thread) {
+  thread->calls_to_sample = thread->cost_stride = SYNCLINE_COST_STRIDE_MIN;
+  thread->cost_samples = 0;
 }
 
 static void MeasureClock(void) {
@@ -83,16 +127,40 @@ static void MeasureClock(void) {
 /* ---- the gate
  * -------------------------------------------------------------------------------------- */
 
+/* While the tracer does not take `on` it is asked again, not more often than this. */
+#define ASK_AGAIN_NS 100000u
+static uint64_t ask_again_ns; /* when; MONOTONIC, guarded by gate_mutex, looked at without */
+
 static void RecordingEnds(struct syncline_thread* thread) {
   struct syncline_block* block = syncline_process.files.block;
   const struct syncline_sums sums = syncline_thread_sums();
   block->off_monotonic_ns = MonotonicNs();
   /* `off` counts itself: the numbers are those of the whole recording. */
-  syncline_count(thread, syncline_process.emit->off(block->generation_seen, block->process_key,
-                                                    sums.events - block->events_at_on + 1,
-                                                    sums.lost - block->lost_at_on,
-                                                    sums.cost_ns - block->cost_ns_at_on));
+  if (syncline_process.session != 0) {
+    syncline_count(thread, syncline_process.emit->off(block->generation_seen, block->process_key,
+                                                      sums.events - block->events_at_on + 1,
+                                                      sums.lost - block->lost_at_on,
+                                                      sums.cost_ns - block->cost_ns_at_on));
+  }
   syncline_process.session = 0;
+}
+
+/* Coverage begins when a session takes `on`. In a program that has just begun LTTng-UST may know of
+ * its sessions later than we of the open gate, and would drop events without a word: until then
+ * calls are counted as lost. */
+static void WriteOn(struct syncline_thread* thread) {
+  struct syncline_block* block = syncline_process.files.block;
+  const uint64_t now = MonotonicNs();
+  if (!syncline_process.emit->on(block->recording_generation, block->process_key, block->pid,
+                                 block->pid_namespace, block->start_ticks)) {
+    __atomic_store_n(&ask_again_ns, now + ASK_AGAIN_NS, __ATOMIC_RELAXED);
+    return;
+  }
+  block->on_monotonic_ns = now;
+  block->lost_before_on = syncline_thread_sums().lost - block->lost_at_on;
+  syncline_process.session = ++syncline_process.sessions;
+  syncline_count(thread, 1);
+  if (syncline_paused) syncline_count(thread, syncline_process.emit->pause(thread->key));
 }
 
 static void RecordingBegins(struct syncline_thread* thread, uint32_t generation) {
@@ -101,41 +169,53 @@ static void RecordingBegins(struct syncline_thread* thread, uint32_t generation)
   block->events_at_on = sums.events;
   block->lost_at_on = sums.lost;
   block->cost_ns_at_on = sums.cost_ns;
-  block->on_monotonic_ns = MonotonicNs();
-  block->off_monotonic_ns = 0;
+  block->lost_before_on = 0;
+  block->asked_monotonic_ns = MonotonicNs();
+  block->on_monotonic_ns = block->off_monotonic_ns = 0;
   block->recording_generation = generation;
-  syncline_process.session = ++syncline_process.sessions;
   syncline_process.ever_recorded = 1;
-  syncline_count(thread, syncline_process.emit->on(generation, block->process_key, block->pid,
-                                                   block->pid_namespace, block->start_ticks));
-  if (syncline_paused) syncline_count(thread, syncline_process.emit->pause(thread->key));
+  WriteOn(thread);
+}
+
+/* The value of the gate that was acted on. */
+static uint32_t ActOnGate(struct syncline_thread* thread) {
+  syncline_lock();
+  const int ready = syncline_process_ensure() == 0;
+  if (ready && thread->key == 0) syncline_thread_enter(thread);
+  syncline_unlock();
+  if (!ready) return 0;
+  struct syncline_block* block = syncline_process.files.block;
+  uint32_t generation = *syncline_gate;
+  if (generation == SYNCLINE_GATE_LOOK) generation = 0;
+  if (generation != block->generation_seen) {
+    if (block->generation_seen != 0) RecordingEnds(thread);
+    if (generation != 0) RecordingBegins(thread, generation);
+    __atomic_store_n(&block->generation_seen, generation, __ATOMIC_RELEASE);
+  } else if (generation != 0 && syncline_process.session == 0) {
+    WriteOn(thread);
+  }
+  return generation;
 }
 
 int syncline_gate_changed(struct syncline_thread* thread) {
   if (thread->busy) return 0;
   thread->busy = 1;
-  syncline_lock();
-  uint32_t generation = 0;
-  if (syncline_process_ensure() == 0) {
-    if (thread->key == 0) syncline_thread_enter(thread);
-    struct syncline_block* block = syncline_process.files.block;
-    generation = *syncline_gate;
-    if (generation == SYNCLINE_GATE_LOOK) generation = 0;
-    if (generation != block->generation_seen) {
-      if (block->generation_seen != 0) RecordingEnds(thread);
-      if (generation != 0) RecordingBegins(thread, generation);
-      __atomic_store_n(&block->generation_seen, generation, __ATOMIC_RELEASE);
-    }
-  }
-  thread->generation = generation;
-  const uint32_t session = generation ? syncline_process.session : 0;
-  syncline_unlock();
+  pthread_mutex_lock(&gate_mutex);
+  thread->generation = ActOnGate(thread);
+  const uint32_t session = thread->generation ? syncline_process.session : 0;
+  pthread_mutex_unlock(&gate_mutex);
   if (session != thread->session) {
     thread->session = session;
+    RestartCost(thread);
     if (session) syncline_thread_announce(thread);
   }
   thread->busy = 0;
   return session != 0;
+}
+
+int syncline_gate_ask_again(struct syncline_thread* thread) {
+  if (MonotonicNs() < __atomic_load_n(&ask_again_ns, __ATOMIC_RELAXED)) return 0;
+  return syncline_gate_changed(thread);
 }
 
 void syncline_set_paused(struct syncline_thread* thread, int paused) {
@@ -183,7 +263,7 @@ static void Ready(void) {
 /* The tracer is there too, or never will be: events can be recorded. */
 static void GoLive(void) {
   __atomic_store_n(&syncline_process.files.block->state, SYNCLINE_STATE_LIVE, __ATOMIC_RELEASE);
-  syncline_gate = &syncline_process.files.block->generation;
+  SetGate(&syncline_process.files.block->generation);
 }
 
 int syncline_process_ensure(void) {
@@ -193,12 +273,12 @@ int syncline_process_ensure(void) {
   struct syncline_files fresh;
   uint8_t* old_names = syncline_process.files.names;
   if (syncline_files_make(&fresh) != 0) {
-    syncline_gate = &closed;
+    SetGate(&closed);
     return -1;
   }
   if (syncline_names_after_fork(&fresh, old_names) != 0) {
     syncline_files_unlink(&fresh);
-    syncline_gate = &closed;
+    SetGate(&closed);
     return -1;
   }
   syncline_process.files = fresh; /* the parent's block stays mapped, and is not touched again */
@@ -216,48 +296,73 @@ static sigset_t* ForkSignals(void) {
   return thread ? &thread->fork_signals : &shared;
 }
 
+void syncline_fork_begins(void) {
+  struct syncline_thread* thread = syncline_thread_self();
+  if (!thread || thread->fork_handlers++ != 0) return;
+  thread->busy_before_fork = thread->busy;
+  thread->busy = 1;
+}
+
+void syncline_fork_is_over(void) {
+  struct syncline_thread* thread = syncline_thread_self();
+  if (!thread || thread->fork_handlers == 0 || --thread->fork_handlers != 0) return;
+  thread->busy = thread->busy_before_fork;
+}
+
 static void BeforeFork(void) {
+  syncline_fork_begins();
   syncline_process.emit->before_fork(ForkSignals());
   syncline_lock();
 }
 static void AfterForkParent(void) {
   syncline_unlock();
   syncline_process.emit->after_fork_parent(ForkSignals());
+  syncline_fork_is_over();
 }
 static void AfterForkChild(void) {
+  static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
   if (syncline_process.ready || syncline_process.forked) {
     syncline_process.ready = 0;
     syncline_process.forked = 1;
     syncline_process.session = 0;
     syncline_process.ever_recorded = 0;
-    syncline_gate = &look;
+    SetGate(&look);
   }
+  gate_mutex = fresh; /* its holder, if any, is not here */
   syncline_threads_after_fork();
   syncline_unlock();
   syncline_process.emit->after_fork_child(ForkSignals());
+  syncline_fork_is_over();
+}
+
+/* exit() may have been called from a signal handler, inside our code: never wait for long. */
+static int LockForExit(pthread_mutex_t* which) {
+  struct timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_sec += 1;
+  return pthread_mutex_timedlock(which, &limit);
 }
 
 /* Runs before the destructors of libraries, LTTng-UST's among them. A process that ends by a signal
  * or _exit leaves its block in state LIVE. */
 static void AtExit(void) {
   struct syncline_thread* thread = syncline_thread_self();
-  struct timespec limit;
-  clock_gettime(CLOCK_REALTIME, &limit);
-  limit.tv_sec += 1;
-  /* exit() may have been called from a signal handler, inside our code: never wait for long. */
-  if (!thread || thread->busy || pthread_mutex_timedlock(&mutex, &limit) != 0) return;
+  if (!thread || thread->busy || LockForExit(&gate_mutex) != 0) return;
+  if (LockForExit(&mutex) != 0) return;
+  const int ready = syncline_process.ready;
   thread->busy = 1; /* for good: what destructors still call is not recorded */
-  syncline_gate = &closed;
-  if (syncline_process.ready) {
+  SetGate(&closed);
+  syncline_process.ready = 0;
+  syncline_process.forked = 0;
+  syncline_unlock();
+  if (ready) {
     struct syncline_block* block = syncline_process.files.block;
     if (block->generation_seen != 0) RecordingEnds(thread);
     __atomic_store_n(&block->state, SYNCLINE_STATE_EXITED, __ATOMIC_RELEASE);
     /* Nobody will ask for the names of a process that was never recorded. */
     if (!syncline_process.ever_recorded) syncline_files_unlink(&syncline_process.files);
   }
-  syncline_process.ready = 0;
-  syncline_process.forked = 0;
-  syncline_unlock();
+  pthread_mutex_unlock(&gate_mutex);
 }
 
 /* Once, by the first library that is loaded. The tracer is loaded without the lock: the loader has

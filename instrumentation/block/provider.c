@@ -20,7 +20,10 @@
 
 static int On(uint32_t generation, uint32_t process, int32_t pid, uint64_t pidns,
               uint64_t start_ticks) {
-  EMIT(on, generation, process, pid, pidns, start_ticks);
+  int taken = 0;
+  if (!lttng_ust_tracepoint_enabled(syncline, on)) return 0;
+  lttng_ust_do_tracepoint(syncline, on, generation, process, pid, pidns, start_ticks, &taken);
+  return taken;
 }
 static int Off(uint32_t generation, uint32_t process, uint64_t events, uint64_t lost,
                uint64_t cost_ns) {

@@ -22,9 +22,10 @@ extern "C" {
  */
 #define SYNCLINE_CANARY_SYMBOL "syncline_emit_canary"
 
-/* Each event returns 1 when a session takes it, 0 when none does. docs/event-schema.md has the
+/* Each event returns 1 when a session wants it, 0 when none does. docs/event-schema.md has the
  * meanings. */
 struct syncline_emit {
+  /* 1 only when it lies in a buffer. */
   int (*on)(uint32_t generation, uint32_t process, int32_t pid, uint64_t pidns,
             uint64_t start_ticks);
   int (*off)(uint32_t generation, uint32_t process, uint64_t events, uint64_t lost,

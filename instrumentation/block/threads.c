@@ -28,6 +28,7 @@ static void ThreadExit(void* argument) {
   for (int i = 0; i < SYNCLINE_LIBRARIES; i++) {
     if (exit_calls[i] && thread->library[i]) exit_calls[i](thread);
   }
+  thread->busy = 1; /* a signal handler that calls ITT must not want the lock */
   syncline_lock();
   if (thread->slot != &nowhere && !thread->slot_shared) slot_taken[thread->slot_index] = 0;
   syncline_unlock();

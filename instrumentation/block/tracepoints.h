@@ -14,11 +14,13 @@
 #include <lttng/tracepoint.h>
 #include <stdint.h>
 
+/* A field is read when a session is active and has found room for the event: `taken` learns of it.
+ * Nothing else tells: an enabled event is dropped in silence until its session is active. */
 LTTNG_UST_TRACEPOINT_EVENT(syncline, on,
     LTTNG_UST_TP_ARGS(uint32_t, generation_arg, uint32_t, process_arg, int32_t, pid_arg,
-                      uint64_t, pidns_arg, uint64_t, start_ticks_arg),
+                      uint64_t, pidns_arg, uint64_t, start_ticks_arg, int*, taken),
     LTTNG_UST_TP_FIELDS(
-        lttng_ust_field_integer(uint32_t, generation, generation_arg)
+        lttng_ust_field_integer(uint32_t, generation, (*taken = 1, generation_arg))
         lttng_ust_field_integer(uint32_t, process, process_arg)
         lttng_ust_field_integer(int32_t, pid, pid_arg)
         lttng_ust_field_integer(uint64_t, pidns, pidns_arg)

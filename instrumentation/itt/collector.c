@@ -115,12 +115,19 @@ static void Adopt(struct itt_global* global) {
 /* ---- start
  * ----------------------------------------------------------------------------------------- */
 
-static void BeforeFork(void) { itt_lock(); }
-static void AfterFork(void) { itt_unlock(); }
+static void BeforeFork(void) {
+  syncline_fork_begins();
+  itt_lock();
+}
+static void AfterFork(void) {
+  itt_unlock();
+  syncline_fork_is_over();
+}
 
 /* 0: events can be recorded. */
 static int Start(void) {
   FillNoTracer();
+  syncline_follow_gate(&itt_gate);
   if (itt_handles_start() != 0 || syncline_open(SYNCLINE_SOURCE_ITT) != 0) return -1;
   pthread_atfork(BeforeFork, AfterFork, AfterFork);
   void* library = syncline_load_sibling(SYNCLINE_ITT_PROVIDER_FILE);

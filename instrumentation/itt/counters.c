@@ -25,7 +25,7 @@ static struct Counter* Find(uint64_t key) {
   return entry ? counters[entry->value] : NULL;
 }
 
-/* `key` 0: the counter's own address. */
+/* `key` 0: the counter's own address. This thread is busy. */
 static struct Counter* Make(uint64_t key, uint32_t domain, uint32_t name, int type) {
   struct Counter* counter = syncline_arena(sizeof *counter);
   if (!counter) return NULL;
@@ -61,8 +61,17 @@ void itt_adopt_counter(struct itt_counter_info* info) {
        syncline_name_intern(SYNCLINE_NAME_COUNTER, info->name, strlen(info->name)), info->type);
 }
 
+static struct Counter* MakeOwn(uint64_t key, uint32_t domain, uint32_t name, int type) {
+  struct syncline_thread* common = itt_occupy();
+  if (!common) return NULL;
+  struct Counter* counter = Make(key, domain, name, type);
+  itt_release(common);
+  return counter;
+}
+
 static void* CounterCreateTyped(const char* name, const char* domain, int type) {
-  return Make(0, NameOf(SYNCLINE_NAME_DOMAIN, domain), NameOf(SYNCLINE_NAME_COUNTER, name), type);
+  return MakeOwn(0, NameOf(SYNCLINE_NAME_DOMAIN, domain), NameOf(SYNCLINE_NAME_COUNTER, name),
+                 type);
 }
 static void* CounterCreate(const char* name, const char* domain) {
   return CounterCreateTyped(name, domain, ITT_METADATA_U64);
@@ -188,7 +197,7 @@ static struct Counter* OfStrings(const struct itt_domain* domain,
   if (!domain_id || !name_id) return NULL;
   const uint64_t key = 1ull << 63 | (uint64_t)domain_id << 32 | name_id;
   struct Counter* counter = Find(key);
-  return counter ? counter : Make(key, domain_id, name_id, ITT_METADATA_U64);
+  return counter ? counter : MakeOwn(key, domain_id, name_id, ITT_METADATA_U64);
 }
 
 static void CounterIncV3(const struct itt_domain* domain, struct itt_string_handle* name) {

@@ -17,6 +17,14 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 void itt_lock(void) { pthread_mutex_lock(&mutex); }
 void itt_unlock(void) { pthread_mutex_unlock(&mutex); }
 
+struct syncline_thread* itt_occupy(void) {
+  struct syncline_thread* common = syncline_thread_self();
+  if (!common || common->busy) return NULL;
+  common->busy = 1;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  return common;
+}
+
 static void** by_id; /* our domain or string handle of a name's id */
 
 static struct itt_string_handle too_many = {"(too many names)", NULL, 0, NULL, NULL};
@@ -36,9 +44,22 @@ static struct side_entry* Remember(const void* object, uint32_t id) {
   return entry;
 }
 
+/* Of an object that we made. While busy: it too is asked when it is first recorded. */
+static void RememberOwn(const void* object, uint32_t id) {
+  struct syncline_thread* common = itt_occupy();
+  if (!common) return;
+  Remember(object, id);
+  itt_release(common);
+}
+
+/* The address may have been another domain's: libraries are unloaded, and their objects with them.
+ */
+uint32_t itt_domain_epoch;
+
 void itt_adopt_domain(const struct itt_domain* domain) {
   if (!domain->name) return;
   Remember(domain, syncline_name_intern(SYNCLINE_NAME_DOMAIN, domain->name, strlen(domain->name)));
+  __atomic_fetch_add(&itt_domain_epoch, 1, __ATOMIC_RELEASE);
 }
 
 void itt_adopt_string(const struct itt_string_handle* handle) {
@@ -46,13 +67,15 @@ void itt_adopt_string(const struct itt_string_handle* handle) {
   Remember(handle, syncline_name_intern(SYNCLINE_NAME_STRING, handle->text, strlen(handle->text)));
 }
 
+/* `text` is the object's, and is looked at only when we do not know the object: it may have gone
+ * with the library that made it, while a task of that library is still open. */
 static uint32_t Announced(struct itt_thread* thread, const void* object, uint8_t kind,
-                          const char* text) {
+                          const char* const* text) {
   struct side_entry* entry = side_find(&itt_handles, (uintptr_t)object);
   uint32_t id = entry ? entry->value : 0;
   if (!entry) {
-    if (!text) return 0;
-    id = syncline_name_intern(kind, text, strlen(text));
+    if (!*text) return 0;
+    id = syncline_name_intern(kind, *text, strlen(*text));
     if (!id) id = NAME_IN_EVENT;
     entry = Remember(object, id);
   }
@@ -62,21 +85,20 @@ static uint32_t Announced(struct itt_thread* thread, const void* object, uint8_t
 }
 
 uint32_t itt_domain_id_slow(struct itt_thread* thread, const struct itt_domain* domain) {
-  return Announced(thread, domain, SYNCLINE_NAME_DOMAIN, domain->name);
+  return Announced(thread, domain, SYNCLINE_NAME_DOMAIN, &domain->name);
 }
 
 uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_handle* handle) {
-  return Announced(thread, handle, SYNCLINE_NAME_STRING, handle->text);
+  return Announced(thread, handle, SYNCLINE_NAME_STRING, &handle->text);
 }
 
 uint32_t itt_name(uint8_t kind, const char* text, size_t bytes) {
   uint32_t id = syncline_name_find(kind, text, bytes);
   if (id) return id;
-  struct syncline_thread* common = syncline_thread_self();
-  if (!common || common->busy) return 0;
-  common->busy = 1;
+  struct syncline_thread* common = itt_occupy();
+  if (!common) return 0;
   id = syncline_name_intern(kind, text, bytes);
-  common->busy = 0;
+  itt_release(common);
   return id;
 }
 
@@ -119,7 +141,7 @@ static struct itt_domain* DomainCreate(const char* name) {
   if (!domain) return &switched_off;
   domain->flags = 1;
   domain->name = copy;
-  Remember(domain, id);
+  RememberOwn(domain, id);
   return Settle(id, domain);
 }
 
@@ -164,7 +186,7 @@ static __attribute__((noinline)) struct itt_string_handle* NewString(const char*
   handle = NewObject(sizeof *handle, text, bytes, &copy);
   if (!handle) return &too_many;
   handle->text = copy;
-  Remember(handle, id);
+  RememberOwn(handle, id);
   if (!id) OverflowPut(handle);
   return Settle(id, handle);
 }

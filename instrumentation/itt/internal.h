@@ -18,32 +18,36 @@
 #define NAME_IN_EVENT 0xFFFFFFFFu
 
 /* An open task: 64 bytes, so that its depth is a shift. While nothing is recorded only the first
- * three are written. */
+ * two are written: no later recording has the session that an earlier task left. */
 struct itt_task {
-  const struct itt_domain* domain;
-  const void* name; /* string handle, or function when `by_function` */
-  struct {
-    uint32_t session; /* the recording in which the rest was written; 0: none */
-    uint32_t by_function;
-  } how;
+  uintptr_t domain; /* its address; plus 1 when `name` is a function */
+  const void* name; /* string handle, or function */
+  uint64_t session; /* the recording in which the rest was written; 0: none */
   uint32_t domain_id;
   uint32_t name_id;
   uint64_t has_id;
   struct itt_id id; /* when has_id */
 };
 
-#define TASK_DEPTH_LIMIT 65535u /* depth is a u16 in the events; deeper tasks are counted as lost \
-                                 */
+#define TASK_DEPTH_LIMIT                                                   \
+  65535u /* depth is a u16 in the events; deeper tasks are counted as lost \
+          */
 #define SCRATCH_BYTES 4096u
 
 struct itt_thread {
   struct itt_task* top; /* where the next task goes */
+  /* While the gate is shut a task between these two is only kept on the stack. When there is more
+   * to do than that, `quiet_end` is NULL and `quiet_begin` beyond every task: so that one
+   * comparison says both. */
+  struct itt_task* quiet_end;
+  struct itt_task* quiet_begin;
   struct itt_task* tasks;
   struct itt_task* limit;
-  uint32_t loud;        /* 0: while the gate is shut there is nothing to do but to keep the stack */
+  uint32_t loud;        /* not 0: there is more to do */
   uint32_t generation;  /* copy of common->generation */
   uint32_t record_gate; /* the value of the gate with which this thread records; 0: with none */
   uint32_t last_domain_session;
+  uint32_t last_domain_epoch;
   uint32_t last_domain_id; /* of last_domain, announced in that session: tasks come in runs */
   const struct itt_domain* last_domain;
   uint32_t too_deep; /* open tasks above the limit, which are only counted */
@@ -54,19 +58,24 @@ struct itt_thread {
   struct itt_task first_tasks[];
 };
 
+/* Never NULL: a thread that is not known yet has `itt_nobody`, which is loud. */
 extern __thread struct itt_thread* itt_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __attribute__((visibility("hidden"))) struct itt_thread itt_nobody;
 
 /* This thread, made on first use; NULL when it is busy being made or there is no memory. */
 struct itt_thread* itt_thread_make(void);
 static inline struct itt_thread* ItThread(void) {
   struct itt_thread* thread = itt_self;
-  return __builtin_expect(thread != NULL, 1) ? thread : itt_thread_make();
+  return __builtin_expect(thread != &itt_nobody, 1) ? thread : itt_thread_make();
 }
+
+/* syncline_gate, one load nearer. */
+extern __attribute__((visibility("hidden"))) const volatile uint32_t* volatile itt_gate;
 
 /* Nothing is recorded, and this thread knows. */
 static inline int Quiet(const struct itt_thread* thread) {
-  return __builtin_expect((*syncline_gate | thread->loud) == 0, 1);
+  return __builtin_expect((*itt_gate | thread->loud) == 0, 1);
 }
 static inline uint32_t Depth(const struct itt_thread* thread) {
   return (uint32_t)(thread->top - thread->tasks);
@@ -81,8 +90,7 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread);
 static inline enum itt_entry Enter(struct itt_thread* thread, uint64_t* cost) {
   struct syncline_thread* common = thread->common;
   *cost = 0;
-  if (__builtin_expect(common->busy | syncline_paused | (*syncline_gate ^ thread->record_gate),
-                       0) ||
+  if (__builtin_expect(common->busy | syncline_paused | (*itt_gate ^ thread->record_gate), 0) ||
       thread->record_gate == 0) {
     const enum itt_entry entry = itt_enter_slow(thread);
     if (entry != ITT_RECORD) return entry;
@@ -107,11 +115,22 @@ extern __attribute__((visibility("hidden"))) const struct syncline_itt_emit* itt
 extern __attribute__((visibility("hidden"))) struct side_table itt_handles;
 /* 0, or -1 without memory. */
 int itt_handles_start(void);
+/* Of the side tables. Only while busy: a signal handler or an allocator that calls ITT while its
+ * thread holds it would wait for itself. */
 void itt_lock(void);
 void itt_unlock(void);
+/* For what is not a recorded call and takes a lock: makes this thread busy, itt_release ends it.
+ * NULL when it is busy already, or cannot be known. */
+struct syncline_thread* itt_occupy(void);
+static inline void itt_release(struct syncline_thread* common) {
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  common->busy = 0;
+}
 /* Learns an object that somebody else made. */
 void itt_adopt_domain(const struct itt_domain* domain);
 void itt_adopt_string(const struct itt_string_handle* handle);
+/* Counts domains adopted: what is remembered about an address may be over. */
+extern __attribute__((visibility("hidden"))) uint32_t itt_domain_epoch;
 /* The id of a domain or string, announced in this recording; NAME_IN_EVENT when the table is full.
  */
 uint32_t itt_domain_id_slow(struct itt_thread* thread, const struct itt_domain* domain);
@@ -120,7 +139,9 @@ uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_h
 static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_domain* domain) {
   if (!domain) return 0;
   const uint32_t session = thread->common->session;
-  if (__builtin_expect(thread->last_domain == domain && thread->last_domain_session == session,
+  const uint32_t epoch = __atomic_load_n(&itt_domain_epoch, __ATOMIC_RELAXED);
+  if (__builtin_expect(thread->last_domain == domain && thread->last_domain_session == session &&
+                           thread->last_domain_epoch == epoch,
                        1)) {
     return thread->last_domain_id;
   }
@@ -129,6 +150,7 @@ static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_doma
       entry && entry->session == session ? entry->value : itt_domain_id_slow(thread, domain);
   thread->last_domain = domain;
   thread->last_domain_session = session;
+  thread->last_domain_epoch = epoch;
   thread->last_domain_id = id;
   return id;
 }
@@ -157,9 +179,11 @@ extern __attribute__((visibility("hidden"))) const struct itt_binding itt_mark_b
 void itt_adopt_counter(struct itt_counter_info* info);
 /* Closes the tasks that a thread leaves open. */
 void itt_close_tasks(struct itt_thread* thread);
-/* Sets `loud` from what it depends on. */
+/* Sets `loud` and the bounds from what they depend on. */
 static inline void SetLoud(struct itt_thread* thread) {
   thread->loud = thread->generation ? thread->generation : thread->too_deep;
+  thread->quiet_end = thread->loud ? NULL : thread->limit;
+  thread->quiet_begin = thread->loud ? (struct itt_task*)UINTPTR_MAX : thread->tasks;
 }
 
 static inline int HasId(const struct itt_id* id) { return (id->d1 | id->d2 | id->d3) != 0; }

@@ -135,10 +135,12 @@ static struct side_table sync_names = {NULL, 1u << 18};
 
 static void NameSync(const void* object, const char* text, size_t bytes) {
   const uint32_t name = itt_name(SYNCLINE_NAME_SYNC, text, bytes);
-  if (!name || !object) return;
+  struct syncline_thread* common = name && object ? itt_occupy() : NULL;
+  if (!common) return;
   itt_lock();
   side_put(&sync_names, (uintptr_t)object, name);
   itt_unlock();
+  itt_release(common);
 }
 
 static void SyncCreate(void* object, const char* type, const char* name, int attribute) {
@@ -207,7 +209,7 @@ static void SetPaused(int paused) {
   struct itt_thread* thread = ItThread();
   if (!thread || thread->common->busy) return;
   /* Act on the gate first, so that the pause is written into the recording that is on. */
-  if (*syncline_gate != thread->generation) itt_enter_slow(thread);
+  if (*itt_gate != thread->generation) itt_enter_slow(thread);
   thread->common->busy = 1;
   syncline_set_paused(thread->common, paused);
   thread->common->busy = 0;

@@ -42,8 +42,8 @@ static inline struct side_entry* side_find(const struct side_table* table, uint6
   if (__builtin_expect(!slots, 0)) return 0;
   for (uint64_t at = side_hash(key) & slots->mask;; at = (at + 1) & slots->mask) {
     const uint64_t found = __atomic_load_n(&slots->entries[at].key, __ATOMIC_ACQUIRE);
+    if (found == 0) return 0; /* first: callers may ask for NULL */
     if (found == key) return &slots->entries[at];
-    if (found == 0) return 0;
   }
 }
 

@@ -18,29 +18,35 @@ static int Grow(struct itt_thread* thread) {
   thread->tasks = thread->grown = bigger;
   thread->top = bigger + depth;
   thread->limit = (struct itt_task*)((char*)bigger + 2 * old_bytes);
+  SetLoud(thread);
   return 1;
 }
 
-static inline struct itt_task* PushInto(struct itt_thread* thread, const struct itt_domain* domain,
-                                        const void* name, uint32_t by_function) {
+/* `domain` as in struct itt_task. */
+static inline struct itt_task* PushInto(struct itt_thread* thread, uintptr_t domain,
+                                        const void* name) {
   struct itt_task* task = thread->top;
   thread->top = task + 1;
   task->domain = domain;
   task->name = name;
-  task->how.session = 0;
-  task->how.by_function = by_function;
   return task;
 }
 
 /* Counts the task as open; NULL when there is no room to remember it. */
-static struct itt_task* Push(struct itt_thread* thread, const struct itt_domain* domain,
-                             const void* name, uint32_t by_function) {
+static struct itt_task* Push(struct itt_thread* thread, uintptr_t domain, const void* name) {
   if (thread->too_deep || (thread->top >= thread->limit && !Grow(thread))) {
     thread->too_deep++;
     SetLoud(thread);
     return NULL;
   }
-  return PushInto(thread, domain, name, by_function);
+  struct itt_task* task = PushInto(thread, domain, name);
+  task->session = 0;
+  return task;
+}
+
+#define BY_FUNCTION ((uintptr_t)1)
+static inline int ByFunction(const struct itt_task* task) {
+  return (task->domain & BY_FUNCTION) != 0;
 }
 
 static struct itt_task* Pop(struct itt_thread* thread) {
@@ -59,9 +65,10 @@ static const struct itt_task* Newest(const struct itt_thread* thread) {
 
 /* Fills in what the events carry; the task's names are announced. */
 static inline void Resolve(struct itt_thread* thread, struct itt_task* task) {
-  task->domain_id = Carried(DomainId(thread, task->domain));
-  task->name_id = task->how.by_function ? 0 : StringId(thread, task->name);
-  task->how.session = thread->common->session;
+  const void* domain = (const void*)(task->domain & ~BY_FUNCTION);
+  task->domain_id = Carried(DomainId(thread, domain));
+  task->name_id = ByFunction(task) ? 0 : StringId(thread, task->name);
+  task->session = thread->common->session;
   task->has_id = 0;
 }
 
@@ -81,7 +88,7 @@ static inline int EmitBegin(const struct itt_thread* thread, struct itt_task* ta
     task->has_id = 1;
     task->id = *id;
   }
-  if (task->how.by_function) {
+  if (ByFunction(task)) {
     return itt_emit->task_begin_fn(&at, (uintptr_t)task->name, id, parent);
   }
   if (__builtin_expect(task->name_id == NAME_IN_EVENT, 0)) {
@@ -92,15 +99,15 @@ static inline int EmitBegin(const struct itt_thread* thread, struct itt_task* ta
 }
 
 /* Everything but the quiet case; takes no room in the registers of that. */
-static __attribute__((noinline)) void BeginLoud(const struct itt_domain* domain, const void* name,
-                                                uint32_t by_function, const struct itt_id* id,
+static __attribute__((noinline)) void BeginLoud(uintptr_t domain, const void* name,
+                                                const struct itt_id* id,
                                                 const struct itt_id* parent) {
   struct itt_thread* thread = ItThread();
   uint64_t cost;
   if (!thread) return;
   const enum itt_entry entry = Enter(thread, &cost);
   if (entry == ITT_TURNED_AWAY) return; /* and so will be its end */
-  struct itt_task* task = Push(thread, domain, name, by_function);
+  struct itt_task* task = Push(thread, domain, name);
   if (entry != ITT_RECORD) return;
   int written = 0;
   if (task) {
@@ -113,21 +120,21 @@ static __attribute__((noinline)) void BeginLoud(const struct itt_domain* domain,
 static void TaskBegin(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
                       struct itt_string_handle* name) {
   struct itt_thread* thread = itt_self;
-  if (__builtin_expect(thread && Quiet(thread) && thread->top < thread->limit, 1)) {
-    PushInto(thread, domain, name, 0);
+  if (__builtin_expect(*itt_gate == 0 && thread->top < thread->quiet_end, 1)) {
+    PushInto(thread, (uintptr_t)domain, name);
     return;
   }
-  BeginLoud(domain, name, 0, &id, &parent);
+  BeginLoud((uintptr_t)domain, name, &id, &parent);
 }
 
 static void TaskBeginFn(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
                         void* function) {
   struct itt_thread* thread = itt_self;
-  if (__builtin_expect(thread && Quiet(thread) && thread->top < thread->limit, 1)) {
-    PushInto(thread, domain, function, 1);
+  if (__builtin_expect(*itt_gate == 0 && thread->top < thread->quiet_end, 1)) {
+    PushInto(thread, (uintptr_t)domain | BY_FUNCTION, function);
     return;
   }
-  BeginLoud(domain, function, 1, &id, &parent);
+  BeginLoud((uintptr_t)domain | BY_FUNCTION, function, &id, &parent);
 }
 
 static __attribute__((noinline)) void EndLoud(void) {
@@ -140,7 +147,7 @@ static __attribute__((noinline)) void EndLoud(void) {
   if (entry != ITT_RECORD) return;
   int written = 0;
   if (task) {
-    if (task->how.session != thread->common->session) Resolve(thread, task);
+    if (task->session != thread->common->session) Resolve(thread, task);
     const struct syncline_itt_where at = AtTask(thread, task);
     written = itt_emit->task_end(at.thread, at.domain, at.name, at.depth);
   }
@@ -150,7 +157,7 @@ static __attribute__((noinline)) void EndLoud(void) {
 static void TaskEnd(const struct itt_domain* domain) {
   (void)domain;
   struct itt_thread* thread = itt_self;
-  if (__builtin_expect(thread && Quiet(thread) && thread->top > thread->tasks, 1)) {
+  if (__builtin_expect(*itt_gate == 0 && thread->top > thread->quiet_begin, 1)) {
     thread->top--;
     return;
   }
@@ -297,7 +304,7 @@ static void RelationAddToCurrent(const struct itt_domain* domain, int relation,
   if (!thread || Quiet(thread)) return;
   const struct itt_task* newest = Newest(thread);
   struct itt_id head = {0, 0, 0};
-  if (newest && newest->how.session == thread->common->session && newest->has_id) head = newest->id;
+  if (newest && newest->session == thread->common->session && newest->has_id) head = newest->id;
   RelationAdd(domain, head, relation, tail);
 }
 

@@ -8,12 +8,15 @@
 /* Room for 180 open tasks; pages are taken when they are touched. */
 #define THREAD_BYTES (16u << 10)
 
-__thread struct itt_thread* itt_self;
+static const uint32_t closed = 0;
+const volatile uint32_t* volatile itt_gate = &closed;
+struct itt_thread itt_nobody = {.quiet_begin = (struct itt_task*)UINTPTR_MAX, .loud = 1};
+__thread struct itt_thread* itt_self __attribute__((tls_model("initial-exec"))) = &itt_nobody;
 
 static void ThreadExit(struct syncline_thread* common) {
   struct itt_thread* thread = common->library[ITT_LIBRARY];
   itt_close_tasks(thread);
-  itt_self = NULL;
+  itt_self = &itt_nobody;
   common->library[ITT_LIBRARY] = NULL;
   if (thread->grown) munmap(thread->grown, (size_t)((char*)thread->limit - (char*)thread->tasks));
   munmap(thread, thread->bytes);
@@ -43,12 +46,17 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread) {
     syncline_count(common, 0);
     return ITT_TURNED_AWAY;
   }
-  if (*syncline_gate != thread->generation) {
+  if (*itt_gate != thread->generation) {
     syncline_gate_changed(common);
     thread->generation = common->generation;
     SetLoud(thread);
+  } else if (thread->generation != 0 && common->session == 0) {
+    syncline_gate_ask_again(common);
   }
   const int records = common->session != 0 && !common->ignored;
   thread->record_gate = records ? thread->generation : 0;
-  return records && !syncline_paused ? ITT_RECORD : ITT_QUIET;
+  if (syncline_paused || common->ignored) return ITT_QUIET;
+  if (records) return ITT_RECORD;
+  if (thread->generation != 0) syncline_count(common, 0); /* no session takes `on` yet */
+  return ITT_QUIET;
 }

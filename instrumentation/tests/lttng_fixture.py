@@ -152,6 +152,7 @@ class Fixture:
             [os.path.join(self.build, program), *map(str, command)],
             env=dict(self.environment, **environment),
             text=True,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -162,7 +163,7 @@ class Fixture:
         output, errors = process.communicate(timeout=limit_s)
         if process.returncode != 0:
             raise RuntimeError(f"{process.args} ended with {process.returncode}: {output}{errors}")
-        return output
+        return output + errors
 
     def stop(self, process):
         """Ends a syncline-itt-truth, which then writes its truth."""

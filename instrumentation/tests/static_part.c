@@ -64,14 +64,16 @@ void* static_part_counter(struct static_part* part, const char* name, const char
 
 int static_part_load(struct static_part* part) {
   pthread_mutex_lock(&part->global.mutex);
-  if (!part->global.api_initialized) {
+  if (!part->global.api_initialized && !pthread_equal(part->loading, pthread_self())) {
+    part->loading = pthread_self();
     const char* path = getenv("INTEL_LIBITTNOTIFY64");
     void* library = path ? dlopen(path, RTLD_LAZY) : NULL;
     void (*init)(struct itt_global*, int);
     *(void**)&init = library ? dlsym(library, "__itt_api_init") : NULL;
     part->global.library = library;
     if (init) init(&part->global, ITT_GROUP_ALL);
-    part->global.api_initialized = 1;
+    __atomic_store_n(&part->global.api_initialized, 1, __ATOMIC_RELEASE);
+    part->loading = 0;
   }
   pthread_mutex_unlock(&part->global.mutex);
   return part->global.library != NULL;

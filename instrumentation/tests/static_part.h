@@ -39,6 +39,12 @@ extern "C" {
     ITT_GROUP_STRUCTURE)                                                                       \
   X(marker, void, (const struct itt_domain*, struct itt_id, struct itt_string_handle*, int),   \
     ITT_GROUP_STRUCTURE)                                                                       \
+  X(frame_create, void*, (const char*), ITT_GROUP_FRAME)                                       \
+  X(frame_begin, void, (void*), ITT_GROUP_FRAME)                                               \
+  X(frame_end, void, (void*), ITT_GROUP_FRAME)                                                 \
+  X(mark_create, int, (const char*), ITT_GROUP_MARK)                                           \
+  X(mark, int, (int, const char*), ITT_GROUP_MARK)                                             \
+  X(mark_global, int, (int, const char*), ITT_GROUP_MARK)                                      \
   X(frame_begin_v3, void, (const struct itt_domain*, struct itt_id*), ITT_GROUP_STRUCTURE)     \
   X(frame_end_v3, void, (const struct itt_domain*, struct itt_id*), ITT_GROUP_STRUCTURE)       \
   X(frame_submit_v3, void,                                                                     \
@@ -54,7 +60,8 @@ extern "C" {
   X(sync_acquired, void, (void*), ITT_GROUP_SYNC)                                              \
   X(thread_set_name, void, (const char*), ITT_GROUP_THREAD)                                    \
   X(pause, void, (void), ITT_GROUP_CONTROL)                                                    \
-  X(resume, void, (void), ITT_GROUP_CONTROL)
+  X(resume, void, (void), ITT_GROUP_CONTROL)                                                   \
+  X(detach, void, (void), ITT_GROUP_CONTROL)
 
 enum static_part_index {
 #define STATIC_PART_INDEX(name, result, parameters, group) STATIC_PART_##name,
@@ -65,6 +72,7 @@ enum static_part_index {
 
 struct static_part {
   struct itt_global global;
+  pthread_t loading; /* the thread that loads the collector; it may call again from within */
   struct itt_api_info api[STATIC_PART_COUNT + 1];
 #define STATIC_PART_POINTER(name, result, parameters, group) result(*name) parameters;
   STATIC_PART_FUNCTIONS(STATIC_PART_POINTER)

@@ -42,7 +42,7 @@ static struct {
   int names; /* distinct task names */
   int work_ns;
   int fork;
-  int temporaries; /* names are made at each task from a buffer that is overwritten */
+  int temporaries; /* names are made at each task from memory that is then freed */
   int metadata, frames, counters, markers, overlapped, ids;
   const char* truth;
 } options = {1, 100, 3, 0, 1, 16, 2000, 0, 0, 0, 0, 0, 0, 0, 0, NULL};
@@ -128,16 +128,25 @@ static void Extras(struct Thread* thread, struct static_part* part, const struct
   }
 }
 
+/* A collector that keeps the caller's pointer shows it. */
+static struct itt_string_handle* TemporaryName(struct static_part* part, unsigned number) {
+  char* text = malloc(32);
+  if (!text) abort();
+  snprintf(text, 32, "task %u", number);
+  struct itt_string_handle* handle = static_part_string(part, text);
+  explicit_bzero(text, 32);
+  free(text);
+  return handle;
+}
+
 static void Task(struct Thread* thread, int depth) {
   const unsigned number = Random(thread) % (unsigned)options.names;
   struct static_part* part = number % 4 == 3 ? &second : &first;
   const struct itt_domain* domain = domains[part == &second];
   const char* domain_name = part == &second ? "truth.second" : "truth";
   const int pid = getpid();
-  char name[32];
-  snprintf(name, sizeof name, "task %u", number);
   struct itt_string_handle* handle =
-      options.temporaries ? static_part_string(part, name) : names[number];
+      options.temporaries ? TemporaryName(part, number) : names[number];
   struct itt_id id = none;
   if (options.ids) {
     id.d1 = ++thread->next_id;
@@ -146,7 +155,6 @@ static void Task(struct Thread* thread, int depth) {
   const unsigned long long begin0 = Now();
   ITT_CALL(part, task_begin, (domain, id, none, handle));
   const unsigned long long begin1 = Now();
-  memset(name, '?', sizeof name); /* a collector that kept the pointer shows it */
   Extras(thread, part, domain, domain_name, depth, number);
   Spin(options.work_ns);
   const unsigned children = depth + 1 < options.depth ? Random(thread) % 3 : 0;

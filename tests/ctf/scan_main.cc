@@ -1,11 +1,13 @@
-// ctf_scan TRACE: decodes every field of every event, stream by stream, on one thread, and prints
+// ctf_scan TRACE: decodes every field of every event, in any order, on one thread, and prints
 // how many events there were, the sum of all fields, and how long it took
 // (the rate is per second of processor time, which neighbours disturb less).
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <ctime>
+#include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ctf/reader.h"
@@ -18,24 +20,48 @@ struct Found {
   size_t losses = 0;
 };
 
+class Summer : public syncline::ColumnSink {
+ public:
+  void OnNumbers(const syncline::FieldClass&, std::span<const uint64_t> numbers) override {
+    sum_ = std::accumulate(numbers.begin(), numbers.end(), sum_);
+  }
+  void OnTexts(const syncline::FieldClass&, std::span<const std::string_view> texts) override {
+    for (const std::string_view text : texts) sum_ += text.size();
+  }
+  void OnArrays(const syncline::FieldClass&, std::span<const uint32_t>,
+                std::span<const uint64_t> elements) override {
+    sum_ = std::accumulate(elements.begin(), elements.end(), sum_);
+  }
+  void OnShared(const syncline::FieldValue& value, size_t events) override {
+    sum_ += events * (value.u + value.text.size());
+  }
+
+  void Add(std::span<const syncline::FieldValue> values) {
+    for (const syncline::FieldValue& value : values) sum_ += value.u + value.text.size();
+  }
+  uint64_t sum() const { return sum_; }
+
+ private:
+  uint64_t sum_ = 0;
+};
+
 absl::StatusOr<Found> Scan(syncline::TraceReader& reader) {
   Found found;
+  Summer summer;
   std::vector<syncline::FieldValue> values;
-  for (const syncline::StreamInfo& stream : reader.streams()) {
-    auto cursor = reader.Open(stream.index);
-    if (!cursor.ok()) return cursor.status();
-    for (;;) {
-      auto batch = (*cursor)->NextBatch();
-      if (!batch.ok()) return batch.status();
-      if (batch->empty()) break;
-      found.events += batch->size();
-      for (const syncline::EventRecord& record : *batch) {
-        (*cursor)->Decode(record, &values);
-        for (const syncline::FieldValue& value : values) found.sum += value.u + value.text.size();
-      }
-    }
-    found.losses += (*cursor)->losses().size();
-  }
+  const auto losses = reader.Scan(
+      [&](syncline::EventCursor& cursor, std::span<const syncline::EventRecord> records) {
+        found.events += records.size();
+        if (cursor.DecodeColumns(records, &summer)) return absl::OkStatus();
+        for (const syncline::EventRecord& record : records) {
+          cursor.Decode(record, &values);
+          summer.Add(values);
+        }
+        return absl::OkStatus();
+      });
+  if (!losses.ok()) return losses.status();
+  found.sum = summer.sum();
+  found.losses = losses->size();
   return found;
 }
 

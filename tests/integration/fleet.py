@@ -28,7 +28,7 @@ class Fleet:
             file.write(config)
         self.environment = {
             **os.environ,
-            "PATH": os.path.join(BUILD, "bin") + ":" + os.environ["PATH"],
+            "PATH": ":".join([f"{BUILD}/bin", f"{BUILD}/tests", os.environ["PATH"]]),
             "SYNCLINE_BUILD": BUILD,
             "SYNCLINE_HOSTS": bed.hosts_file,
             "SYNCLINE_TLS_DIR": os.path.join(self.work, "tls"),
@@ -39,12 +39,12 @@ class Fleet:
         program = os.path.join(os.path.dirname(sys.executable), "fab")
         config = ssh_config or self.ssh_config
         command = [program, "-r", REPOSITORY, "-S", str(config), *arguments]
-        return self._run(command, check, (0,), environment)
+        return self.run(command, check, **environment)
 
     def syncline(self, *arguments, check=True, fine=(0,), **environment):
-        return self._run(["syncline", *arguments], check, fine, environment)
+        return self.run(["syncline", *arguments], check, fine, **environment)
 
-    def _run(self, command, check, fine, environment):
+    def run(self, command, check=True, fine=(0,), **environment):
         result = subprocess.run(
             command,
             cwd=self.work,
@@ -78,7 +78,7 @@ class Fleet:
             *("--ready", "step 1:"),
         )
 
-    def record(self, name, seconds=5, fine=(0,)):
+    def record(self, name, seconds=5, *options, fine=(0,)):
         """Records and collects; returns the recording's directory."""
         run = os.path.join(self.work, name)
         arguments = [
@@ -88,14 +88,15 @@ class Fleet:
             f"{round(seconds * 1000)}ms",
             "--out",
             run,
+            *options,
         ]
         self.last = self.syncline(*arguments, fine=fine)
         return run
 
-    def start_record(self, name, seconds):
+    def start_record(self, name, seconds, *options):
         """The same, not waited for."""
         run = os.path.join(self.work, name)
-        arguments = [*self.fleet_arguments(), "--for", f"{seconds}s", "--out", run]
+        arguments = [*self.fleet_arguments(), "--for", f"{seconds}s", "--out", run, *options]
         return subprocess.Popen(
             ["syncline", "record", *arguments],
             cwd=self.work,
@@ -121,15 +122,20 @@ class Fleet:
         middle_ns = there["offset_ns"] - here["offset_ns"]
         return middle_ns - bound_ns, middle_ns + bound_ns
 
-    def timeline_tasks(self, run):
-        """{node: tasks in timeline time}, from `syncline events`."""
-        text = self.syncline("events", run, "--format", "jsonl", fine=(0, 3)).stdout
+    def timeline_events(self, run, program="syncline", **environment):
+        """{node: events in timeline time}, from `syncline events`."""
+        command = [program, "events", run, "--format", "jsonl"]
         events = {}
-        for line in filter(lambda line: line.startswith("{"), text.splitlines()):
-            record = json.loads(line)
-            event = raw_trace.Event(record["time_ns"], record["event"], record["fields"])
-            events.setdefault(record["node"], []).append(event)
-        return {node: raw_trace.tasks(found) for node, found in events.items()}
+        for line in self.run(command, fine=(0, 3), **environment).stdout.splitlines():
+            if line.startswith("{"):
+                record = json.loads(line)
+                event = raw_trace.Event(record["time_ns"], record["event"], record["fields"])
+                events.setdefault(record["node"], []).append(event)
+        return events
+
+    def timeline_tasks(self, run):
+        """{node: tasks in timeline time}."""
+        return {node: raw_trace.tasks(found) for node, found in self.timeline_events(run).items()}
 
 
 def load(path):

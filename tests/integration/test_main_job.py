@@ -6,14 +6,13 @@ import shutil
 
 import pytest
 
-from tests.integration import perfetto, raw_trace, steps
+from tests.integration import merge_checks, perfetto, raw_trace, steps
 from tests.integration.fleet import HOST_TENSORFLOW, TENSORFLOW, Fleet, load
 from tests.testbed import HostSpec, Testbed
 
-NODES = ("master-0", "worker-0")
+NODES = (merge_checks.MASTER, merge_checks.WORKER)
+STEP_NAME = merge_checks.STEP_NAME
 SECONDS = 5
-# What the job does in one step on the worker, all of it through oneDNN.
-STEP_NAME = "train_step"
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +71,32 @@ def test_the_nodes_measure_each_other_much_better_than_grpc_can(fleet, run, trut
     assert probes["text"] in fleet.syncline("clocks", run).stdout
 
 
-def test_every_group_lies_inside_its_step_for_exactly_one_shift(fleet, run):
-    timeline = fleet.timeline_tasks(run)
-    master_steps = [t for t in timeline["master-0"] if t.name == STEP_NAME]
-    operations = timeline["worker-0"]
-    size, groups = steps.group_by_step(operations, master_steps)
-    assert size >= 3 and len(groups) >= 50
-    names = {tuple(sorted(operation.name for operation in group)) for group in groups}
-    assert len(names) == 1, "the worker runs the same operations in each step"
-    assert len(steps.fitting_shifts(groups, master_steps)) == 1
-    assert steps.crossing_share(groups, master_steps) == 0
+def test_every_group_lies_inside_its_step_and_nothing_else_is_wrong(fleet, run, truth_ns):
+    assert merge_checks.problems(fleet, run, truth_ns) == []
+    # The program of the mutants, with none chosen, is right too: what it is found guilty of below
+    # is the mutant's doing.
+    assert merge_checks.problems(fleet, run, truth_ns, "syncline-mutants", SYNCLINE_MUTANT="") == []
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "wallclock",
+        "zero-offset",
+        "sign-flipped",
+        "bound-of-a-second",
+        "swap-nodes",
+        "keys-without-node",
+        "stale",
+    ],
+)
+def test_a_merge_that_is_wrong_on_purpose_is_noticed(fleet, run, truth_ns, tmp_path, mutant):
+    copy = str(tmp_path / "run")
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("out"))
+    arguments = (fleet, copy, truth_ns, "syncline-mutants")
+    found = merge_checks.problems(*arguments, SYNCLINE_MUTANT=mutant)
+    print(f"{mutant}: {found}")
+    assert found
 
 
 def test_a_merge_by_wall_clock_puts_groups_into_the_wrong_steps(fleet, run, truth_ns):

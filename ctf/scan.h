@@ -1,0 +1,34 @@
+// Every event of some streams, in no particular order: several packets at a time (lanes.h).
+//
+// The work is cut into parts, stretches of one stream each, so that a trace of one large stream
+// keeps all lanes busy as well.
+#ifndef SYNCLINE_CTF_SCAN_H_
+#define SYNCLINE_CTF_SCAN_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/event_cursor.h"
+#include "ctf/layout.h"
+
+namespace syncline::ctf {
+
+struct ScanStream {
+  const StreamInfo* info = nullptr;
+  const std::filesystem::path* file = nullptr;
+  uint64_t bytes = 0;
+  bool clean = false;  // no damage: behind damage it takes what came before to go on
+};
+
+// See TraceReader::Scan.
+absl::StatusOr<std::vector<Loss>> ScanStreams(std::shared_ptr<const TraceLayout> layout,
+                                              std::span<const ScanStream> streams,
+                                              TraceReader::Visit visit);
+
+}  // namespace syncline::ctf
+
+#endif  // SYNCLINE_CTF_SCAN_H_

@@ -1,0 +1,251 @@
+"""Ctrl-C in every phase of a recording: either nothing was recorded and nothing is left anywhere, or
+what was recorded is kept, here or on the nodes, and the last lines say how to go on.
+
+A phase is held open from outside: a node that does not answer, a session daemon or an agent that
+stands still. SIGTERM and a terminal that hangs up count as Ctrl-C.
+"""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from tests.integration.fleet import HOST_TENSORFLOW, TENSORFLOW, Fleet, load
+from tests.testbed import HostSpec, Testbed
+from tests.testbed.machine import REPOSITORY
+
+TICKER = os.path.join(REPOSITORY, "tests", "integration", "ticker.py")
+FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
+LEFT_BEHIND = """
+lttng list 2>/dev/null | grep -o 'syncline-[^ ]*'
+ls /opt/syncline/var/data/recordings
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    binds = {HOST_TENSORFLOW: TENSORFLOW, "/opt/jobs/ticker.py": TICKER}
+    with Testbed([HostSpec("left"), HostSpec("right")], seed=41, binds=binds) as bed:
+        made = Fleet(bed, tmp_path_factory.mktemp("interrupts"))
+        made.up()
+        ticker = f"{HOST_TENSORFLOW}/bin/python /opt/jobs/ticker.py"
+        made.fab("launch", "--command", ticker, "--ready", "ticking")
+        yield made
+        made.fab("down")
+
+
+class Recording:
+    """A `syncline record` that runs: what it prints, as it comes."""
+
+    def __init__(self, fleet, name, seconds, *options):
+        self.run = os.path.join(fleet.work, name)
+        options = ("--progress", "always", *options)
+        self.process = fleet.start_record(name, seconds, *options)
+        self.printed = ""
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.printed += line
+
+    def wait_for(self, text, seconds=40):
+        """Until it has printed this."""
+        deadline = time.monotonic() + seconds
+        while text not in self.printed:
+            assert time.monotonic() < deadline, f"{text!r} is not in:\n{self.printed}"
+            time.sleep(0.02)
+
+    def interrupt(self, signal_number=signal.SIGINT):
+        self.process.send_signal(signal_number)
+
+    def end(self, seconds=60):
+        """Waits for the end; the exit code."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it does not end:\n{self.printed}") from None
+        self.reader.join(seconds)
+        return self.process.returncode
+
+
+def left_behind(fleet):
+    """Sessions and recordings on the hosts."""
+    return [host.run(["sh", "-c", LEFT_BEHIND], check=False).stdout for host in fleet.bed.hosts]
+
+
+def expect_nothing(fleet, recording):
+    assert not os.path.exists(recording.run)
+    assert left_behind(fleet) == ["", ""], recording.printed
+
+
+def expect_everything(fleet, recording):
+    for node in load(os.path.join(recording.run, "recording.json"))["nodes"]:
+        assert node["fetched"]["complete"], recording.printed
+    assert left_behind(fleet) == ["", ""], recording.printed
+
+
+def signal_all(host, name, signal_name):
+    host.run(["pkill", f"-{signal_name}", "-x", name])
+
+
+def agent_pid(host):
+    return host.run(["cat", "/opt/syncline/var/agent.pid"]).stdout.strip()
+
+
+def test_while_connecting_nothing_is_left(fleet):
+    right = fleet.bed["right"]
+    right.run(["kill", "-STOP", agent_pid(right)])
+    try:
+        recording = Recording(fleet, "connecting", 60)
+        recording.wait_for("asking 2 nodes")
+        time.sleep(0.5)
+        recording.interrupt()
+        assert recording.end(8) == INTERRUPTED, recording.printed
+    finally:
+        right.run(["kill", "-CONT", agent_pid(right)])
+    assert "interrupted: nothing was recorded" in recording.printed
+    expect_nothing(fleet, recording)
+
+
+def test_while_preparing_sessions_are_released(fleet):
+    right = fleet.bed["right"]
+    fleet.record("warm", 0.3)  # so that there is a session daemon to hold
+    recording = Recording(fleet, "preparing", 60)
+    recording.wait_for("measuring clocks")
+    signal_all(right, "lttng-sessiond", "STOP")
+    try:
+        recording.wait_for("preparing 2 nodes")
+        time.sleep(0.5)
+        recording.interrupt()
+    finally:
+        signal_all(right, "lttng-sessiond", "CONT")
+    assert recording.end() == INTERRUPTED, recording.printed
+    expect_nothing(fleet, recording)
+
+
+def test_between_ready_and_the_start_it_ends_in_good_order(fleet):
+    recording = Recording(fleet, "starting", 60)
+    recording.wait_for("preparing 2 nodes")
+    deadline = time.monotonic() + 30
+    while not os.path.exists(os.path.join(recording.run, "recording.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    recording.interrupt()  # T lies 0.3 s ahead
+    assert recording.end() == 0, recording.printed
+    expect_everything(fleet, recording)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_while_recording_everything_is_kept(fleet, number):
+    recording = Recording(fleet, f"recording-{number}", 60)
+    recording.wait_for("recording ...")
+    time.sleep(1)
+    recording.interrupt(number)
+    assert recording.end() == 0, recording.printed
+    expect_everything(fleet, recording)
+    window = load(os.path.join(recording.run, "recording.json"))["window"]
+    assert window["stop_reason"] == "interrupted"
+    assert 0.5e9 < window["end_timeline_ns"] < 30e9
+
+
+def test_a_first_press_while_stopping_loses_nothing(fleet):
+    right = fleet.bed["right"]
+    recording = Recording(fleet, "stopping", 1)
+    recording.wait_for("recording ...")
+    signal_all(right, "lttng-sessiond", "STOP")
+    try:
+        recording.wait_for("stopping ...")
+        time.sleep(1)
+        recording.interrupt()
+        recording.wait_for("Ctrl-C once more leaves the data on the nodes")
+    finally:
+        signal_all(right, "lttng-sessiond", "CONT")
+    assert recording.end() in (0, INCOMPLETE), recording.printed
+    expect_everything(fleet, recording)
+
+
+def test_a_second_press_leaves_the_data_on_the_nodes(fleet):
+    right = fleet.bed["right"]
+    recording = Recording(fleet, "second", 60)
+    recording.wait_for("recording ...")
+    time.sleep(1)
+    signal_all(right, "lttng-sessiond", "STOP")
+    try:
+        recording.interrupt()
+        recording.wait_for("stopping")
+        time.sleep(1)
+        recording.interrupt()
+        assert recording.end(20) in (FAILED, INCOMPLETE), recording.printed
+    finally:
+        signal_all(right, "lttng-sessiond", "CONT")
+    assert f"syncline fetch {recording.run}" in recording.printed
+    fleet.syncline("fetch", recording.run, *fleet.fleet_arguments(), fine=(0, INCOMPLETE))
+    expect_everything(fleet, recording)
+
+
+def test_a_transfer_that_is_interrupted_goes_on_later(fleet):
+    right = fleet.bed["right"]
+    recording = Recording(fleet, "fetching", 1)
+    recording.wait_for("recording ...")
+    recording.wait_for("stopping ...")
+    # As soon as the window's end is on the disk the data is on its way.
+    while load(os.path.join(recording.run, "recording.json"))["window"]["stop_reason"] == "":
+        time.sleep(0.002)
+    right.run(["kill", "-STOP", agent_pid(right)])
+    try:
+        time.sleep(0.5)
+        recording.interrupt()
+        code = recording.end(20)
+    finally:
+        right.run(["kill", "-CONT", agent_pid(right)])
+    assert code in (0, FAILED, INCOMPLETE), recording.printed
+    fleet.syncline("fetch", recording.run, *fleet.fleet_arguments(), fine=(0, INCOMPLETE))
+    expect_everything(fleet, recording)
+
+
+def test_nohup_is_honoured(fleet):
+    arguments = [*fleet.fleet_arguments(), "--for", "2s", "--out", "nohup-run"]
+    process = subprocess.Popen(
+        ["nohup", "syncline", "record", *arguments],
+        cwd=fleet.work,
+        env=fleet.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 30
+    while not os.path.exists(os.path.join(fleet.work, "nohup-run", "recording.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(60) == 0
+    run = load(os.path.join(fleet.work, "nohup-run", "recording.json"))
+    assert run["window"]["stop_reason"] == "requested"
+
+
+def test_an_interrupted_merge_leaves_the_earlier_one(fleet):
+    run = fleet.record("merging", 1)
+    fleet.syncline("merge", run)
+    before = os.listdir(run)
+    timeline = os.path.join(run, "out", "timeline.perfetto-trace")
+    with open(timeline, "rb") as file:
+        bytes_before = file.read()
+    code = 0
+    for _ in range(50):  # a merge of a second takes some 50 ms: it may be over before it is stopped
+        process = subprocess.Popen(["syncline", "merge", run], env=fleet.environment)
+        while process.poll() is None and len(os.listdir(run)) == len(before):
+            pass
+        process.send_signal(signal.SIGSTOP)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGCONT)
+        code = process.wait(30)
+        if code == INTERRUPTED:
+            break
+    assert code == INTERRUPTED
+    assert sorted(os.listdir(run)) == sorted(before)
+    with open(timeline, "rb") as file:
+        assert file.read() == bytes_before
