@@ -22,6 +22,7 @@
 #include "agent/node/inventory.h"
 #include "agent/options.h"
 #include "agent/probe/clock_sampler.h"
+#include "agent/probe/udp/probe_service.h"
 #include "agent/recording/block_gate.h"
 #include "agent/recording/canary.h"
 #include "agent/recording/recording_manager.h"
@@ -158,13 +159,15 @@ class Agent {
 
   absl::Status Run() {
     SYNCLINE_RETURN_IF_ERROR(manager_.Recover());
-    SYNCLINE_ASSIGN_OR_RETURN(
-        const auto server,
-        AgentServer::Start(
-            {.manager = &manager_, .inventory = &inventory_, .clock = &clock_, .log = &log_},
-            {.socket_path = options_.socket,
-             .listen_address = options_.listen,
-             .tls_directory = options_.tls_dir}));
+    SYNCLINE_ASSIGN_OR_RETURN(const auto server,
+                              AgentServer::Start({.manager = &manager_,
+                                                  .inventory = &inventory_,
+                                                  .clock = &clock_,
+                                                  .probes = &probes_,
+                                                  .log = &log_},
+                                                 {.socket_path = options_.socket,
+                                                  .listen_address = options_.listen,
+                                                  .tls_directory = options_.tls_dir}));
     log_.Info("serving", {{"version", SYNCLINE_VERSION},
                           {"pid", absl::StrCat(::getpid())},
                           {"uid", absl::StrCat(uid_)},
@@ -172,10 +175,14 @@ class Agent {
                           {"listen", options_.listen},
                           {"port", absl::StrCat(server->port())},
                           {"data_dir", options_.data_dir}});
+    ListenForProbes(server->port());
     const sigset_t signals = EndingSignals();
     const timespec period{.tv_sec = 0, .tv_nsec = kTickPeriodNs};
     int signal_number = -1;
-    while ((signal_number = ::sigtimedwait(&signals, nullptr, &period)) < 0) manager_.Tick();
+    while ((signal_number = ::sigtimedwait(&signals, nullptr, &period)) < 0) {
+      manager_.Tick();
+      probes_.Tick(clock_.RawNs());
+    }
     // A second signal ends at once; what is left then is adopted by the next agent.
     ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     log_.Info("ending", {{"signal", absl::StrCat(signal_number)}});
@@ -187,6 +194,14 @@ class Agent {
   }
 
  private:
+  // UDP on the same port as TCP. An agent that cannot is one without these probes, not a broken
+  // one.
+  void ListenForProbes(int tcp_port) {
+    if (tcp_port == 0) return;
+    const std::string host = options_.listen.substr(0, options_.listen.rfind(':'));
+    log_.Failure("probes", probes_.Listen(absl::StrCat(host, ":", tcp_port)));
+  }
+
   std::map<std::string, std::string> environment() const {
     const std::string home = LttngHome(uid_);
     if (home.empty()) return {};
@@ -207,6 +222,7 @@ class Agent {
   ClockSampler sampler_;
   Inventory inventory_;
   RecordingManager manager_;
+  probe::ProbeService probes_;
 };
 
 int RunAgent(int argc, char** argv) {

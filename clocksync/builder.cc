@@ -1,6 +1,7 @@
 #include "clocksync/builder.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <unordered_map>
 
@@ -26,7 +27,7 @@ struct EdgeFit {
   size_t unusable = 0;    // nothing in it, or from before the clock went back
   size_t impossible = 0;  // its own times contradict each other
   int64_t round_trip_min_ns = kUnknownHi;
-  StampSource source = StampSource::kHardware;
+  std::array<uint64_t, kStampSources> samples_by_source{};
 };
 
 // Both clocks only go forward; where the local one goes back (a reboot), the longest stretch
@@ -69,7 +70,7 @@ EdgeFit CollectEdge(const Edge& edge) {
       continue;
     }
     ++fit.samples;
-    fit.source = std::max(fit.source, s.source);
+    ++fit.samples_by_source[static_cast<size_t>(s.source)];
     if (out) fit.constraints.upper.push_back({s.t1_local_ns, s.t2_remote_ns});
     if (back) fit.constraints.lower.push_back({s.t4_local_ns, s.t3_remote_ns});
     if (whole) {
@@ -82,8 +83,13 @@ EdgeFit CollectEdge(const Edge& edge) {
 }
 
 EdgeQuality QualityOf(const Edge& edge, const EdgeFit& fit) {
-  EdgeQuality quality{
-      .local = edge.local, .remote = edge.remote, .source = fit.source, .samples = fit.samples};
+  const auto& by_source = fit.samples_by_source;
+  const auto commonest = std::max_element(by_source.begin(), by_source.end());
+  EdgeQuality quality{.local = edge.local,
+                      .remote = edge.remote,
+                      .source = static_cast<StampSource>(commonest - by_source.begin()),
+                      .samples = fit.samples,
+                      .samples_by_source = by_source};
   if (fit.round_trip_min_ns != kUnknownHi) quality.round_trip_min_ns = fit.round_trip_min_ns;
   const auto& knots = fit.corridor.map.knots();
   if (knots.empty()) return quality;

@@ -2,6 +2,7 @@
 #ifndef SYNCLINE_CLOCKSYNC_BUILDER_H_
 #define SYNCLINE_CLOCKSYNC_BUILDER_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -44,8 +45,9 @@ struct ClockEvent {
 struct EdgeQuality {
   std::string local;
   std::string remote;
-  StampSource source = StampSource::kGrpc;
+  StampSource source = StampSource::kGrpc;  // of most samples
   uint64_t samples = 0;
+  std::array<uint64_t, kStampSources> samples_by_source{};
   int64_t offset_ns = 0;  // estimate in the middle of the samples; remote - local
   int64_t drift_ppb = 0;
   int64_t bound_median_ns = 0;

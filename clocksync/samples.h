@@ -3,6 +3,7 @@
 #ifndef SYNCLINE_CLOCKSYNC_SAMPLES_H_
 #define SYNCLINE_CLOCKSYNC_SAMPLES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ enum class StampSource : uint8_t {
   kUserBlocking = 3,
   kGrpc = 4,
 };
+inline constexpr size_t kStampSources = 5;
 
 // One exchange: local sends at t1, remote receives at t2, remote answers at t3, local receives at
 // t4. All stamps in ns of CLOCK_MONOTONIC_RAW of the side that took them. Soundness rule: a send

@@ -68,9 +68,12 @@ class Journey:
         text = subprocess.run(
             command, env=self._environment, check=True, capture_output=True, text=True
         ).stdout
-        edges = {edge["remote"]: edge for edge in json.loads(text)["edges"]}
-        bound_ns = edges[local]["bound_worst_ns"] + edges[remote]["bound_worst_ns"]
-        return edges[remote]["offset_ns"] - edges[local]["offset_ns"], bound_ns
+        edges = {(edge["local"], edge["remote"]): edge for edge in json.loads(text)["edges"]}
+        if (local, remote) in edges:  # they probed each other
+            return edges[local, remote]["offset_ns"], edges[local, remote]["bound_worst_ns"]
+        here, there = edges["coordinator", local], edges["coordinator", remote]
+        bound_ns = here["bound_worst_ns"] + there["bound_worst_ns"]
+        return there["offset_ns"] - here["offset_ns"], bound_ns
 
     def quietly(self, *arguments):
         """A fab task whose failure changes nothing any more."""

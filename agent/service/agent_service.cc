@@ -176,4 +176,22 @@ grpc::Status AgentService::ClockExchange(
   return grpc::Status::OK;
 }
 
+grpc::Status AgentService::Probe(grpc::ServerContext* context, const v1::ProbePlan* plan,
+                                 v1::ProbePlanReply* reply) {
+  // Prolonged every second while a recording runs: only the beginning, which brings the key, the
+  // end and refusals are logged.
+  if (!plan->key().empty() || plan->lease_ms() <= 0 ||
+      PeerOf(*context).role != PeerRole::kOperator) {
+    if (grpc::Status status = Admit(*context, "Probe", ""); !status.ok()) return status;
+  }
+  return Answer(parts_.probes->Probe(*plan, parts_.clock->RawNs()), reply);
+}
+
+grpc::Status AgentService::ProbeSamples(grpc::ServerContext* context,
+                                        const v1::ProbeSamplesRequest* request,
+                                        v1::ProbeSamplesReply* reply) {
+  if (PeerOf(*context).role != PeerRole::kOperator) return Admit(*context, "ProbeSamples", "");
+  return Answer(parts_.probes->Samples(*request), reply);
+}
+
 }  // namespace syncline::agent

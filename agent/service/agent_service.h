@@ -12,6 +12,7 @@
 #include "agent/log.h"
 #include "agent/node/inventory.h"
 #include "agent/probe/clock.h"
+#include "agent/probe/udp/probe_service.h"
 #include "agent/recording/recording_manager.h"
 #include "agent/service/peer_role.h"
 #include "syncline/v1/agent.grpc.pb.h"
@@ -28,6 +29,7 @@ struct ServiceParts {
   RecordingManager* manager = nullptr;
   Inventory* inventory = nullptr;
   Clock* clock = nullptr;
+  probe::ProbeService* probes = nullptr;
   Log* log = nullptr;
 };
 
@@ -54,6 +56,10 @@ class AgentService final : public v1::Agent::Service {
   grpc::Status ClockExchange(
       grpc::ServerContext* context,
       grpc::ServerReaderWriter<v1::ClockProbeReply, v1::ClockProbe>* stream) override;
+  grpc::Status Probe(grpc::ServerContext* context, const v1::ProbePlan* plan,
+                     v1::ProbePlanReply* reply) override;
+  grpc::Status ProbeSamples(grpc::ServerContext* context, const v1::ProbeSamplesRequest* request,
+                            v1::ProbeSamplesReply* reply) override;
 
  private:
   Peer PeerOf(const grpc::ServerContext& context) const;

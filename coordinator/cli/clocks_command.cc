@@ -1,16 +1,21 @@
 // syncline clocks: how good the clocks of a recording are, or of the fleet right now.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files.h"
 #include "common/status.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/clocks/models.h"
+#include "coordinator/clocks/probe_report.h"
 #include "coordinator/clocks/prober.h"
 
 namespace syncline::cli {
@@ -19,6 +24,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t kLiveNs = 3'000'000'000;
+constexpr size_t kEdgesNamedMax = 4;
+
+struct Clocks {
+  clocksync::BuildResult built;
+  clocks::ProbeReport probes;  // empty: the nodes did not probe each other
+};
 
 const char* SourceName(clocksync::StampSource source) {
   switch (source) {
@@ -54,15 +65,25 @@ const char* KindName(clocksync::ClockEvent::Kind kind) {
   return "";
 }
 
-void PrintJson(std::ostream& out, const clocksync::BuildResult& clocks) {
+Json BySource(const clocksync::EdgeQuality& edge) {
+  Json json = Json::object();
+  for (size_t i = 0; i < edge.samples_by_source.size(); ++i) {
+    if (edge.samples_by_source[i] == 0) continue;
+    json[SourceName(static_cast<clocksync::StampSource>(i))] = edge.samples_by_source[i];
+  }
+  return json;
+}
+
+void PrintJson(std::ostream& out, const Clocks& clocks) {
   Json json;
   json["format_version"] = 1;
   json["edges"] = Json::array();
-  for (const clocksync::EdgeQuality& edge : clocks.edges) {
+  for (const clocksync::EdgeQuality& edge : clocks.built.edges) {
     json["edges"].push_back({{"local", edge.local},
                              {"remote", edge.remote},
                              {"source", SourceName(edge.source)},
                              {"samples", edge.samples},
+                             {"samples_by_source", BySource(edge)},
                              {"offset_ns", edge.offset_ns},
                              {"drift_ppb", edge.drift_ppb},
                              {"bound_median_ns", edge.bound_median_ns},
@@ -70,21 +91,49 @@ void PrintJson(std::ostream& out, const clocksync::BuildResult& clocks) {
                              {"round_trip_min_ns", edge.round_trip_min_ns}});
   }
   json["events"] = Json::array();
-  for (const clocksync::ClockEvent& event : clocks.events) {
+  for (const clocksync::ClockEvent& event : clocks.built.events) {
     json["events"].push_back({{"kind", KindName(event.kind)},
                               {"node", event.node},
                               {"begin_ns", event.begin_ns},
                               {"end_ns", event.end_ns},
                               {"text", event.text}});
   }
+  json["probes"] = Json::array();
+  for (const clocks::ProbeReport::Edge& edge : clocks.probes.edges) {
+    json["probes"].push_back({{"local", edge.local.node},
+                              {"remote", edge.remote.node},
+                              {"samples", edge.samples},
+                              {"text", clocks::Describe(edge)}});
+  }
   out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
-void PrintText(const Context& context, const clocksync::BuildResult& clocks) {
+// Which stamps the nodes had of each other, and why not better: edges alike share a line.
+void PrintProbes(std::ostream& out, const clocks::ProbeReport& probes) {
+  if (probes.edges.empty()) return;
+  std::map<std::string, std::vector<std::string>> edges_by_text;
+  for (const clocks::ProbeReport::Edge& edge : probes.edges) {
+    edges_by_text[clocks::Describe(edge)].push_back(
+        absl::StrCat(edge.local.node, "--", edge.remote.node));
+  }
+  out << "\nNodes probing each other over UDP:\n";
+  for (const auto& [text, edges] : edges_by_text) {
+    std::string names;
+    for (size_t i = 0; i < std::min(edges.size(), kEdgesNamedMax); ++i) {
+      absl::StrAppend(&names, i == 0 ? "" : ", ", edges[i]);
+    }
+    if (edges.size() > kEdgesNamedMax) {
+      absl::StrAppend(&names, " and ", edges.size() - kEdgesNamedMax, " more");
+    }
+    out << "  " << Printable(names) << ": " << Printable(text) << '\n';
+  }
+}
+
+void PrintText(const Context& context, const Clocks& clocks) {
   std::ostream& out = *context.out;
   Table table({"CLOCK OF", "SEEN FROM", "BOUND MEDIAN", "BOUND WORST", "OFFSET", "DRIFT",
                "ROUND TRIP", "SAMPLES", "STAMPS"});
-  for (const clocksync::EdgeQuality& edge : clocks.edges) {
+  for (const clocksync::EdgeQuality& edge : clocks.built.edges) {
     table.AddRow({edge.remote, edge.local, absl::StrCat("± ", FormatDuration(edge.bound_median_ns)),
                   absl::StrCat("± ", FormatDuration(edge.bound_worst_ns)),
                   FormatDuration(edge.offset_ns),
@@ -93,24 +142,34 @@ void PrintText(const Context& context, const clocksync::BuildResult& clocks) {
                   SourceName(edge.source)});
   }
   table.Print(out);
+  PrintProbes(out, clocks.probes);
   out << "\noffset = remote - local, of CLOCK_MONOTONIC_RAW, in the middle of the samples. The "
          "truth is\n"
          "within the bound as long as clocks run within 200 ppm of each other; a constant "
          "asymmetry of\n"
          "the path is inside the bound and cannot be told from an offset.\n";
-  for (const clocksync::ClockEvent& event : clocks.events) {
+  for (const clocksync::ClockEvent& event : clocks.built.events) {
     PrintNote(context, "warning", event.node, absl::StrCat(KindName(event.kind), ": ", event.text),
               "");
   }
 }
 
-absl::StatusOr<clocksync::BuildResult> OfRecording(const std::string& directory) {
+absl::StatusOr<Clocks> OfRecording(const std::string& directory) {
   SYNCLINE_ASSIGN_OR_RETURN(const recording::Recording recording,
                             recording::ReadRecording(directory));
-  return clocks::BuildFromRecording(recording::Layout(directory), recording);
+  const recording::Layout layout(directory);
+  SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult built,
+                            clocks::BuildFromRecording(layout, recording));
+  Clocks clocks{.built = std::move(built)};
+  // A recording without it is complete: no two nodes, or a coordinator that was killed.
+  const auto report = ReadFile(layout.Probes());
+  if (report.ok()) {
+    SYNCLINE_ASSIGN_OR_RETURN(clocks.probes, clocks::ReportFromJson(*report));
+  }
+  return clocks;
 }
 
-absl::StatusOr<clocksync::BuildResult> Live(const Context& context) {
+absl::StatusOr<Clocks> Live(const Context& context) {
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<fleet::Member> members, ConnectTargets(context));
   std::vector<clocks::ProbeTarget> targets;
   for (const fleet::Member& member : members) {
@@ -135,15 +194,15 @@ absl::StatusOr<clocksync::BuildResult> Live(const Context& context) {
   clocksync::BuildOptions options;
   options.reference = input.nodes.front();
   options.zero_reference_raw_ns = input.edges.front().samples.front().t2_remote_ns;
-  return clocksync::BuildModel(input, options);
+  SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult built, clocksync::BuildModel(input, options));
+  return Clocks{.built = std::move(built)};
 }
 
-int Clocks(const Context& context, const std::string& directory, bool live, bool json) {
+int ShowClocks(const Context& context, const std::string& directory, bool live, bool json) {
   if (live == !directory.empty()) {
     return Fail(context, absl::InvalidArgumentError("Give either RUN or --live"));
   }
-  const absl::StatusOr<clocksync::BuildResult> clocks =
-      live ? Live(context) : OfRecording(directory);
+  const absl::StatusOr<Clocks> clocks = live ? Live(context) : OfRecording(directory);
   if (!clocks.ok()) return Fail(context, clocks.status());
   if (json) {
     PrintJson(*context.out, *clocks);
@@ -169,7 +228,7 @@ void RegisterClocks(CLI::App* app, Context* context) {
       "  syncline clocks run-20261121-093012-7f3a\n"
       "  syncline clocks --live --hosts hosts.txt --tls-dir tls");
   clocks->callback(
-      [=] { context->action = [=] { return Clocks(*context, *directory, *live, *json); }; });
+      [=] { context->action = [=] { return ShowClocks(*context, *directory, *live, *json); }; });
 }
 
 }  // namespace syncline::cli

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,11 +19,10 @@
 namespace syncline::clocks {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kHubs = 8;
 constexpr size_t kKeyBytes = 32;
-constexpr fleet::AgentClient::Timeout kTimeout{5'000};
+// At the end it may be waited for three times.
+constexpr fleet::AgentClient::Timeout kTimeout{3'000};
 constexpr std::chrono::milliseconds kPeriod{1'000};
 // Long enough for a coordinator that is stopped for a while, short enough for one that died.
 constexpr int64_t kLeaseMs = 30'000;
@@ -92,8 +90,7 @@ std::vector<Pair> PairsToProbe(size_t nodes) {
 PeerProbing::PeerProbing(std::vector<PeerTarget> targets, const recording::Layout& layout)
     : layout_(layout) {
   std::erase_if(targets, [](const PeerTarget& target) { return target.address.empty(); });
-  for (PeerTarget& target : targets) nodes_.push_back({.target = std::move(target)});
-  for (const Pair& pair : PairsToProbe(nodes_.size())) lines_.push_back({.pair = pair});
+  for (const Pair& pair : PairsToProbe(targets.size())) lines_.push_back({.pair = pair});
   const std::string number = RandomBytes(sizeof(uint64_t));
   plan_.set_key(RandomBytes(kKeyBytes));
   if (lines_.empty() || number.empty() || plan_.key().empty()) return;
@@ -101,172 +98,171 @@ PeerProbing::PeerProbing(std::vector<PeerTarget> targets, const recording::Layou
   std::memcpy(&plan_number, number.data(), sizeof plan_number);
   plan_.set_plan_number(plan_number);
   plan_.set_spin_allowed(true);
-  HandOut();
-  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  for (PeerTarget& target : targets) nodes_.push_back({.target = std::move(target)});
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    nodes_[i].thread = std::jthread([this, i](const std::stop_token& stop) { Run(i, stop); });
+  }
 }
 
 PeerProbing::~PeerProbing() { Stop(); }
 
-void PeerProbing::HandOut() {
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    threads.emplace_back([this, i] {
-      v1::ProbePlan plan = plan_;
-      plan.set_lease_ms(kLeaseMs);
-      for (size_t number = 0; number < lines_.size(); ++number) {
-        const Pair& pair = lines_[number].pair;
-        if (pair.local != i && pair.remote != i) continue;
-        const PeerTarget& peer = nodes_[pair.local == i ? pair.remote : pair.local].target;
-        v1::ProbeEdge* edge = plan.add_edges();
-        edge->set_edge_number(static_cast<uint32_t>(number));
-        edge->set_initiator(pair.local == i);
-        edge->set_peer(peer.node);
-        edge->set_peer_address(peer.address);
-      }
-      const auto reply = nodes_[i].target.client->Probe(plan, kTimeout);
-      nodes_[i].active = reply.ok();
-      nodes_[i].status = reply.status();
-    });
+v1::ProbePlan PeerProbing::PlanFor(size_t index) const {
+  v1::ProbePlan plan = plan_;
+  plan.set_lease_ms(kLeaseMs);
+  for (size_t number = 0; number < lines_.size(); ++number) {
+    const Pair& pair = lines_[number].pair;
+    if (pair.local != index && pair.remote != index) continue;
+    const PeerTarget& peer = nodes_[pair.local == index ? pair.remote : pair.local].target;
+    v1::ProbeEdge* edge = plan.add_edges();
+    edge->set_edge_number(static_cast<uint32_t>(number));
+    edge->set_initiator(pair.local == index);
+    edge->set_peer(peer.node);
+    edge->set_peer_address(peer.address);
   }
+  return plan;
 }
 
 void PeerProbing::Hurry(int64_t ns) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    hurry_ms_ = std::max(hurry_ms_, ns / kNsPerMs);
+    hurry_ms_ = ns / kNsPerMs;
+    ++hurry_number_;
   }
   wake_.notify_all();
 }
 
-void PeerProbing::Run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
+void PeerProbing::Run(size_t index, const std::stop_token& stop) {
+  Node& node = nodes_[index];
+  auto begun = node.target.client->Probe(PlanFor(index), kTimeout);
+  node.active = begun.ok();
+  node.status = begun.status();
+  if (absl::IsUnimplemented(node.status)) {
+    node.status = absl::UnimplementedError(
+        "its agent is too old for clock probes over UDP: install the same version everywhere");
+  }
+  if (begun.ok()) node.last = *std::move(begun);
+  uint64_t hurries_seen = 0;
+  while (node.active && !stop.stop_requested()) {
     int64_t hurry_ms = 0;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      wake_.wait_for(lock, stop, kPeriod, [this] { return hurry_ms_ > 0; });
-      std::swap(hurry_ms, hurry_ms_);
+      wake_.wait_for(lock, stop, kPeriod, [&] { return hurry_number_ != hurries_seen; });
+      if (hurry_number_ != hurries_seen) hurry_ms = hurry_ms_;
+      hurries_seen = hurry_number_;
     }
-    if (!stop.stop_requested()) Collect(kLeaseMs, hurry_ms);
+    if (!stop.stop_requested()) Collect(index, kLeaseMs, hurry_ms);
   }
+  if (node.active) Collect(index, kLeaseMs, 0);
+  if (node.active) Collect(index, 0, 0);
 }
 
 void PeerProbing::Stop() {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
-  Collect(kLeaseMs, 0);
-  Collect(0, 0);
-  WriteReport();
+  if (std::exchange(stopped_, true) || nodes_.empty()) return;
+  for (Node& node : nodes_) node.thread.request_stop();
+  for (Node& node : nodes_) node.thread.join();
+  // A recording without it is complete.
+  [[maybe_unused]] const absl::Status written =
+      WriteFileAtomically(layout_.Probes(), ToJson(Report()));
 }
 
-void PeerProbing::Collect(int64_t lease_ms, int64_t hurry_ms) {
-  for (Node& node : nodes_) {
-    if (!node.active) continue;
-    v1::ProbePlan plan;
-    plan.set_plan_number(plan_.plan_number());
-    plan.set_lease_ms(lease_ms);
-    plan.set_hurry_ms(hurry_ms);
-    auto reply = node.target.client->Probe(plan, kTimeout);
-    if (!reply.ok()) {
-      // It does not get the plan again: an agent that began anew has other clocks to offer,
-      // perhaps.
-      node.active = absl::IsUnavailable(reply.status()) && lease_ms > 0;
-      node.status = reply.status();
-      continue;
-    }
-    node.last = *std::move(reply);
-    node.status = absl::OkStatus();
-    if (lease_ms > 0) Take(&node);
+void PeerProbing::Collect(size_t index, int64_t lease_ms, int64_t hurry_ms) {
+  Node& node = nodes_[index];
+  v1::ProbePlan plan;
+  plan.set_plan_number(plan_.plan_number());
+  plan.set_lease_ms(lease_ms);
+  plan.set_hurry_ms(hurry_ms);
+  auto reply = node.target.client->Probe(plan, kTimeout);
+  node.status = reply.status();
+  if (!reply.ok()) {
+    // It may come back; but it does not get the plan again if it began anew.
+    node.active = absl::IsUnavailable(reply.status()) || absl::IsDeadlineExceeded(reply.status());
+    return;
   }
+  node.last = *std::move(reply);
+  if (lease_ms > 0) Take(index);
 }
 
-void PeerProbing::Take(Node* node) {
+void PeerProbing::Take(size_t index) {
+  Node& node = nodes_[index];
   for (bool more = true; more;) {
     v1::ProbeSamplesRequest request;
     request.set_plan_number(plan_.plan_number());
-    request.set_from_sample_number(node->next_sample_number);
-    const auto reply = node->target.client->ProbeSamples(request, kTimeout);
+    request.set_from_sample_number(node.next_sample_number);
+    const auto reply = node.target.client->ProbeSamples(request, kTimeout);
     const int count = reply.ok() ? reply->edge_number_size() : 0;
     if (count == 0 || reply->t1_local_ns_size() != count || reply->t2_remote_ns_size() != count ||
         reply->t3_remote_ns_size() != count || reply->t4_local_ns_size() != count ||
         reply->source_size() != count) {
       return;
     }
-    std::map<uint32_t, std::string> records;
+    struct Records {
+      std::string bytes;
+      uint64_t samples = 0;
+    };
+    std::map<uint32_t, Records> by_edge;
     for (int i = 0; i < count; ++i) {
+      Records& records = by_edge[reply->edge_number(i)];
       clocksync::AppendSample({.t1_local_ns = reply->t1_local_ns(i),
                                .t2_remote_ns = reply->t2_remote_ns(i),
                                .t3_remote_ns = reply->t3_remote_ns(i),
                                .t4_local_ns = reply->t4_local_ns(i),
                                .source = FromMessage(reply->source(i))},
-                              &records[reply->edge_number(i)]);
-      if (reply->edge_number(i) < lines_.size()) ++lines_[reply->edge_number(i)].samples;
+                              &records.bytes);
+      ++records.samples;
     }
-    for (const auto& [edge_number, bytes] : records) Append(edge_number, bytes);
-    node->next_sample_number = reply->next_sample_number();
-    node->dropped_count = reply->dropped_count();
+    for (const auto& [edge_number, records] : by_edge) {
+      Append(index, edge_number, records.bytes, records.samples);
+    }
+    node.next_sample_number = reply->next_sample_number();
+    node.dropped_count = reply->dropped_count();
     more = reply->more();
   }
 }
 
-void PeerProbing::Append(uint32_t edge_number, const std::string& records) {
-  if (edge_number >= lines_.size()) return;
+void PeerProbing::Append(size_t index, uint32_t edge_number, const std::string& records,
+                         uint64_t samples) {
+  // A node speaks for the edges on which it asks, for no others.
+  if (edge_number >= lines_.size() || lines_[edge_number].pair.local != index) return;
   Line& line = lines_[edge_number];
   const std::string& local = nodes_[line.pair.local].target.node;
   const std::string& remote = nodes_[line.pair.remote].target.node;
   const std::filesystem::path path = layout_.Samples(local, remote);
-  std::error_code error;
   absl::Status status;
-  if (!std::filesystem::exists(path, error)) {
-    status = AppendTo(path, clocksync::EncodeSamplesHeader(local, remote));
-  }
+  if (line.samples == 0) status = AppendTo(path, clocksync::EncodeSamplesHeader(local, remote));
   if (status.ok()) status = AppendTo(path, records);
+  line.samples += samples;
   if (!status.ok()) line.status = status;
 }
 
-void PeerProbing::WriteReport() const {
-  const auto end_of = [this](size_t index, size_t number) {
-    const Node& node = nodes_[index];
-    Json end = {{"node", node.target.node}};
-    if (!node.status.ok()) end["failure"] = std::string(node.status.message());
-    for (const v1::ProbeEdgeState& edge : node.last.edges()) {
-      if (edge.edge_number() != number) continue;
-      end["stamps"] = SourceName(edge.source());
-      end["why_not_better"] = edge.reason();
-      if (edge.silent()) end["silence"] = edge.silence();
-    }
-    return end;
-  };
-  Json report = {{"format_version", 1}, {"edges", Json::array()}, {"nodes", Json::array()}};
+ProbeReport::End PeerProbing::EndOf(size_t index, size_t edge_number) const {
+  const Node& node = nodes_[index];
+  ProbeReport::End end{.node = node.target.node};
+  if (!node.status.ok()) end.failure = std::string(node.status.message());
+  for (const v1::ProbeEdgeState& edge : node.last.edges()) {
+    if (edge.edge_number() != edge_number) continue;
+    end.stamps = SourceName(edge.source());
+    end.why_not_better = edge.reason();
+    if (edge.silent()) end.silence = edge.silence();
+  }
+  return end;
+}
+
+ProbeReport PeerProbing::Report() const {
+  ProbeReport report;
   for (size_t number = 0; number < lines_.size(); ++number) {
     const Line& line = lines_[number];
-    Json edge = {{"local", end_of(line.pair.local, number)},
-                 {"remote", end_of(line.pair.remote, number)},
-                 {"samples_count", line.samples}};
-    if (!line.status.ok()) edge["failure"] = std::string(line.status.message());
-    report["edges"].push_back(std::move(edge));
+    report.edges.push_back({.local = EndOf(line.pair.local, number),
+                            .remote = EndOf(line.pair.remote, number),
+                            .samples = line.samples,
+                            .failure = std::string(line.status.message())});
   }
   for (const Node& node : nodes_) {
-    const v1::ProbeCounters& counters = node.last.counters();
-    report["nodes"].push_back(
-        {{"node", node.target.node},
-         {"cpu_ns", node.last.cpu_ns()},
-         {"samples_forgotten_count", node.dropped_count},
-         {"packets_sent_count", counters.packets_sent_count()},
-         {"packets_received_count", counters.packets_received_count()},
-         {"send_failures_count", counters.send_failures_count()},
-         {"dropped_wrong_size_count", counters.wrong_size_count()},
-         {"dropped_malformed_count", counters.malformed_count()},
-         {"dropped_unknown_plan_count", counters.unknown_plan_count()},
-         {"dropped_forged_count", counters.forged_count()},
-         {"dropped_replayed_count", counters.replayed_count()},
-         {"transmit_stamps_missing_count", counters.transmit_stamps_missing_count()},
-         {"receive_stamps_missing_count", counters.receive_stamps_missing_count()},
-         {"wall_clock_steps_count", counters.wall_steps_count()}});
+    report.nodes.push_back({.node = node.target.node,
+                            .cpu_ns = node.last.cpu_ns(),
+                            .samples_forgotten = node.dropped_count,
+                            .counters = node.last.counters()});
   }
-  // A recording without it is complete.
-  [[maybe_unused]] const absl::Status written =
-      WriteFileAtomically(layout_.Clocks() / "probes.json", report.dump(1) + "\n");
+  return report;
 }
 
 }  // namespace syncline::clocks

@@ -6,18 +6,22 @@
 // clocks/A--B.samples as they come; how each edge was probed, and why not better, to
 // clocks/probes.json at the end. Nothing here fails a recording: an agent that cannot probe, or a
 // network that swallows UDP, leaves that edge to the coordinator's own probes.
+//
+// One thread per node, so that a slow one delays nobody.
 #ifndef SYNCLINE_COORDINATOR_CLOCKS_PEER_PROBING_H_
 #define SYNCLINE_COORDINATOR_CLOCKS_PEER_PROBING_H_
 
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "coordinator/clocks/probe_report.h"
 #include "coordinator/fleet/agent_client.h"
 #include "coordinator/recording/recording.h"
 #include "syncline/v1/agent.pb.h"
@@ -41,46 +45,52 @@ std::vector<Pair> PairsToProbe(size_t nodes);
 
 class PeerProbing {
  public:
-  // Hands out the plan, which takes a round trip to every node, and begins to collect.
+  // Begins at once, and does not wait for the nodes.
   PeerProbing(std::vector<PeerTarget> targets, const recording::Layout& layout);
   ~PeerProbing();  // Stop()
 
   // A while of quick bursts, from now.
   void Hurry(int64_t ns);
-  // Takes the last samples, ends the plan, writes clocks/probes.json. Idempotent.
+  // Takes the last samples, ends the plan, writes clocks/probes.json. Idempotent. Takes as long as
+  // the slowest node, a few seconds at most.
   void Stop();
 
  private:
+  // Belongs to its thread until that has ended.
   struct Node {
     PeerTarget target;
     bool active = false;  // follows the plan
-    absl::Status status;  // why not (any more)
+    absl::Status status;  // why not (any more), or what went wrong last
     uint64_t next_sample_number = 0;
     uint64_t dropped_count = 0;
     v1::ProbePlanReply last;
+    std::jthread thread;
   };
+  // Belongs to the thread of the node that asks.
   struct Line {
     Pair pair;
     uint64_t samples = 0;
     absl::Status status;  // of the file
   };
 
-  void HandOut();
-  void Run(const std::stop_token& stop);
-  // One round over all nodes: prolongs the lease, takes the samples.
-  void Collect(int64_t lease_ms, int64_t hurry_ms);
-  void Take(Node* node);
-  void Append(uint32_t edge_number, const std::string& records);
-  void WriteReport() const;
+  void Run(size_t index, const std::stop_token& stop);
+  v1::ProbePlan PlanFor(size_t index) const;
+  // Prolongs the lease and takes the samples; with a lease of 0, ends the plan.
+  void Collect(size_t index, int64_t lease_ms, int64_t hurry_ms);
+  void Take(size_t index);
+  void Append(size_t index, uint32_t edge_number, const std::string& records, uint64_t samples);
+  ProbeReport Report() const;
+  ProbeReport::End EndOf(size_t index, size_t edge_number) const;
 
   const recording::Layout layout_;
-  v1::ProbePlan plan_;  // without edges
-  std::vector<Node> nodes_;
+  v1::ProbePlan plan_;       // without edges
   std::vector<Line> lines_;  // by edge number
+  bool stopped_ = false;
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  int64_t hurry_ms_ = 0;  // guarded by mutex_
-  std::jthread thread_;   // last: it uses the others
+  uint64_t hurry_number_ = 0;  // guarded by mutex_; counts the calls of Hurry()
+  int64_t hurry_ms_ = 0;       // guarded by mutex_; of the last of them
+  std::deque<Node> nodes_;     // last: their threads use the others
 };
 
 }  // namespace syncline::clocks

@@ -32,6 +32,7 @@ class Layout {
   std::filesystem::path Samples(std::string_view local, std::string_view remote) const;
   std::filesystem::path Tuples(std::string_view node) const;
   std::filesystem::path Models() const { return Clocks() / "models.json"; }
+  std::filesystem::path Probes() const { return Clocks() / "probes.json"; }
   std::filesystem::path Node(std::string_view node) const;
   std::filesystem::path NodeJson(std::string_view node) const { return Node(node) / "node.json"; }
   std::filesystem::path Trace(std::string_view node) const { return Node(node) / "trace"; }

@@ -107,12 +107,19 @@ class Fleet:
             stderr=subprocess.STDOUT,
         )
 
+    def clocks(self, run):
+        """What `syncline clocks` says, with the edges by (local, remote)."""
+        found = json.loads(self.syncline("clocks", run, "--json").stdout)
+        found["edges"] = {(edge["local"], edge["remote"]): edge for edge in found["edges"]}
+        return found
+
     def clock_difference(self, run, local, remote):
-        """(lowest, highest): remote's trace clock minus local's, as `syncline clocks` states it."""
-        text = self.syncline("clocks", run, "--json").stdout
-        edges = {edge["remote"]: edge for edge in json.loads(text)["edges"]}
-        bound_ns = edges[local]["bound_worst_ns"] + edges[remote]["bound_worst_ns"]
-        middle_ns = edges[remote]["offset_ns"] - edges[local]["offset_ns"]
+        """(lowest, highest): remote's trace clock minus local's, as the coordinator's own probes
+        state it."""
+        edges = self.clocks(run)["edges"]
+        here, there = edges["coordinator", local], edges["coordinator", remote]
+        bound_ns = here["bound_worst_ns"] + there["bound_worst_ns"]
+        middle_ns = there["offset_ns"] - here["offset_ns"]
         return middle_ns - bound_ns, middle_ns + bound_ns
 
     def timeline_events(self, run, program="syncline", **environment):

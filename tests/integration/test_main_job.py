@@ -56,6 +56,21 @@ def test_the_measured_interval_contains_the_known_offset(fleet, run, truth_ns):
     assert highest - lowest < 2_000_000  # and it is not the trivial one
 
 
+def test_the_nodes_measure_each_other_much_better_than_grpc_can(fleet, run, truth_ns):
+    """Over UDP with the kernel's stamps, and both are true."""
+    lowest, highest = fleet.clock_difference(run, *NODES)
+    clocks = fleet.clocks(run)
+    edge = clocks["edges"][NODES]
+    assert abs(edge["offset_ns"] - truth_ns) <= edge["bound_worst_ns"]
+    assert edge["source"] == "kernel" and edge["samples"] > 100
+    grpc_ns, udp_ns = (highest - lowest) / 2, edge["bound_median_ns"]
+    print(f"bound: gRPC {grpc_ns:.0f} ns, UDP {udp_ns} ns, {grpc_ns / udp_ns:.0f} times smaller")
+    assert udp_ns * 3 < grpc_ns
+    (probes,) = clocks["probes"]
+    assert "kernel stamps (hardware stamps are not used" in probes["text"]
+    assert probes["text"] in fleet.syncline("clocks", run).stdout
+
+
 def test_every_group_lies_inside_its_step_and_nothing_else_is_wrong(fleet, run, truth_ns):
     assert merge_checks.problems(fleet, run, truth_ns) == []
     # The program of the mutants, with none chosen, is right too: what it is found guilty of below

@@ -47,7 +47,7 @@ ProbePacket Edge::NextRequest(int64_t now_raw_ns) {
   request.sequence = next_sequence_++;
   request.nonce = schedule_.random().Next();
   request.burst_remaining = burst_remaining_;
-  request.spin = spin_allowed_ && (remote_wants_spin_ || ladder_.rung() == StampSource::kUserSpin);
+  request.spin = spin_allowed_ && (remote_wants_spin_ || spins(now_raw_ns));
   request.report_sequence = book_.NextToAsk();
   if (request.report_sequence != ProbePacket::kNoSequence) {
     request.report = book_.Own(request.report_sequence);
@@ -71,7 +71,7 @@ bool Edge::AcceptResponse(const ProbePacket& response, int64_t now_raw_ns) {
   last_heard_raw_ns_ = now_raw_ns;
   if (response.report) remote_wants_spin_ = response.report->source > StampSource::kKernel;
   if (burst_remaining_ > 0 && response.sequence + 1 == next_sequence_) {
-    due_raw_ns_ = std::max(now_raw_ns, last_sent_raw_ns_ + schedule_.SpacingNs());
+    due_raw_ns_ = std::max(now_raw_ns, last_sent_raw_ns_ + schedule_.SpacingNs(spins(now_raw_ns)));
   }
   return true;
 }

@@ -37,6 +37,13 @@ class Edge {
   bool AcceptResponse(const ProbePacket& response, int64_t now_raw_ns);
   void FastUntil(int64_t raw_ns, int64_t now_raw_ns);
   bool in_burst() const { return burst_remaining_ > 0; }
+  // Whether to wait for answers without sleeping. With kernel stamps only while bursts come
+  // quickly: at the beginning of a recording, and when told to hurry. It narrows the bound by a
+  // tenth and takes three times the processor time.
+  bool spins(int64_t now_raw_ns) const {
+    return ladder_.spins() &&
+           (ladder_.rung() != clocksync::StampSource::kKernel || schedule_.is_fast(now_raw_ns));
+  }
 
   // ---- Responder ----
   // False for a request that came before.

@@ -51,6 +51,17 @@ TEST(StampLadder, StopsSpinningWhenItCatchesTooLittle) {
   EXPECT_THAT(ladder.reason(), HasSubstr("the processors are busy"));
 }
 
+TEST(StampLadder, KernelStampsRestFromSpinningAndTryAgain) {
+  StampLadder ladder({});
+  EXPECT_TRUE(ladder.spins());
+  for (int i = 0; i < 64; ++i) ladder.OnSpinResult(i % 8 == 0);
+  EXPECT_FALSE(ladder.spins());
+  EXPECT_EQ(ladder.rung(), StampSource::kKernel);
+  for (int i = 0; i < 256; ++i) ladder.OnSpinResult(false);
+  EXPECT_TRUE(ladder.spins());
+  EXPECT_FALSE(StampLadder({.spin_allowed = false}).spins());
+}
+
 TEST(StampLadder, ClimbsWhenBothKindsOfStampsCome) {
   StampLadder ladder({.spin_allowed = false});
   for (int i = 0; i < 16; ++i) ladder.OnReceive(false);
@@ -118,7 +129,7 @@ TEST(BurstSchedule, SlowsDownAndHurries) {
   schedule.FastUntil(70 * kSecond);
   EXPECT_NEAR(bursts_until(70 * kSecond), 100, 12);
   for (int i = 0; i < 1000; ++i) {
-    const int64_t spacing = schedule.SpacingNs();
+    const int64_t spacing = schedule.SpacingNs(false);
     EXPECT_GE(spacing, 50'000);
     EXPECT_LT(spacing, 100'000);
   }

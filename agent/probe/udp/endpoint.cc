@@ -96,7 +96,7 @@ int64_t Endpoint::OnTime() {
 void Endpoint::SendRequest(Edge* edge, int64_t now_raw_ns) {
   const ProbePacket request = edge->NextRequest(now_raw_ns);
   if (!Send(request, edge->address(), edge)) return;
-  if (edge->ladder().rung() == StampSource::kUserSpin) {
+  if (edge->spins(now_raw_ns)) {
     Spin(edge, now_raw_ns + kSpinForAnswerNs, now_raw_ns);
   }
 }
@@ -184,8 +184,7 @@ void Endpoint::Answer(const ProbePacket& request, const ReceivedPacket& received
     spin_until_raw_ns_ = 0;
     spinner_ = nullptr;
   }
-  if (edge->ladder().rung() == StampSource::kUserSpin && request.spin &&
-      request.burst_remaining > 0) {
+  if (edge->ladder().spins() && request.spin && request.burst_remaining > 0) {
     const int64_t now = clock_->RawNs();
     Spin(edge, now + kSpinForRequestNs, now);
   }

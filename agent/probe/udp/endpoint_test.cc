@@ -241,7 +241,7 @@ TEST_F(EndpointTest, LateTransmitStampsAreWaitedForButNotForEver) {
   local_->transmit_stamp_delay_ns = kMs / 2;
   Begin();
   network_.Run(2 * kSecond);
-  EXPECT_GT(CountSource(StampSource::kKernel), 100u);
+  EXPECT_GT(CountSource(StampSource::kKernel), 50u);
   EXPECT_LE(ExpectSound(), 500);  // what is read half a millisecond later is mapped that wide
 
   // Who knows what the wall clock did in 50 ms: such a stamp is of no use, but the exchange is.
@@ -250,7 +250,7 @@ TEST_F(EndpointTest, LateTransmitStampsAreWaitedForButNotForEver) {
   network_.Run(2 * kSecond);
   EXPECT_LE(CountSource(StampSource::kKernel), before + 8);
   EXPECT_GT(local_->endpoint().counters().stamps_unbracketed, 50u);
-  EXPECT_GT(CountSource(StampSource::kUserBlocking), 100u);
+  EXPECT_GT(local_->samples().size(), CountSource(StampSource::kKernel) + 100);
   ExpectSound();
 
   local_->transmit_stamp_delay_ns = 300 * kMs;

@@ -51,11 +51,11 @@ struct EdgeStatus {
   std::string peer;
   clocksync::StampSource rung = clocksync::StampSource::kKernel;  // of this host's stamps
   std::string reason;                                             // why not a better one
-  bool silent = false;                 // the peer does not answer (initiator) or ask (responder)
-  std::string silence;                 // since when, and what may be the cause
-  uint64_t exchanges = 0;              // requests sent or received
-  uint64_t answered = 0;               // initiator: of these, answered
-  uint64_t samples_by_source[5] = {};  // indexed by StampSource
+  bool silent = false;     // the peer does not answer (initiator) or ask (responder)
+  std::string silence;     // since when, and what may be the cause
+  uint64_t exchanges = 0;  // requests sent or received
+  uint64_t answered = 0;   // initiator: of these, answered
+  uint64_t samples_by_source[clocksync::kStampSources] = {};  // indexed by StampSource
 };
 
 }  // namespace syncline::probe

@@ -36,6 +36,9 @@ struct ScheduleOptions {
   uint8_t exchanges_per_burst = 8;
   int64_t spacing_ns_min = 50'000;
   int64_t spacing_ns_max = 100'000;
+  // Shorter where it is waited without sleeping.
+  int64_t spin_spacing_ns_min = 20'000;
+  int64_t spin_spacing_ns_max = 40'000;
 };
 
 class BurstSchedule {
@@ -45,6 +48,7 @@ class BurstSchedule {
     last_ = start_raw_ns - random_.Between(0, Period(start_raw_ns));
   }
 
+  bool is_fast(int64_t now_raw_ns) const { return now_raw_ns < fast_until_; }
   void FastUntil(int64_t raw_ns) { fast_until_ = std::max(fast_until_, raw_ns); }
   // When the burst after the last one begins. May be in the past after a suspend: then at once.
   int64_t NextBurstRawNs(int64_t now_raw_ns) const {
@@ -55,13 +59,16 @@ class BurstSchedule {
     const int64_t tenth = Period(now_raw_ns) / 10;
     jitter_ = random_.Between(-tenth, tenth);
   }
-  int64_t SpacingNs() { return random_.Between(options_.spacing_ns_min, options_.spacing_ns_max); }
+  int64_t SpacingNs(bool spinning) {
+    return spinning ? random_.Between(options_.spin_spacing_ns_min, options_.spin_spacing_ns_max)
+                    : random_.Between(options_.spacing_ns_min, options_.spacing_ns_max);
+  }
   uint8_t exchanges_per_burst() const { return options_.exchanges_per_burst; }
   Random& random() { return random_; }
 
  private:
   int64_t Period(int64_t now_raw_ns) const {
-    return now_raw_ns < fast_until_ ? options_.fast_period_ns : options_.slow_period_ns;
+    return is_fast(now_raw_ns) ? options_.fast_period_ns : options_.slow_period_ns;
   }
 
   ScheduleOptions options_;

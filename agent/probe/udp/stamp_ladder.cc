@@ -19,6 +19,7 @@ constexpr int kReceiveMissingToFall = 16;
 constexpr int kStampedToClimb = 16;
 // Guessed: spinning is given up when less than a quarter of so many packets were caught by it.
 constexpr int kSpinsToJudge = 64;
+constexpr int kSpinRest = 256;
 
 }  // namespace
 
@@ -53,11 +54,19 @@ void StampLadder::OnReceive(bool stamped) {
 }
 
 void StampLadder::OnSpinResult(bool caught) {
-  if (rung_ != StampSource::kUserSpin) return;
+  if (!options_.spin_allowed || rung_ > StampSource::kUserSpin) return;
+  if (spin_rest_ > 0) {
+    --spin_rest_;
+    return;
+  }
   spins_caught_ += caught ? 1 : 0;
   if (++spins_ < kSpinsToJudge) return;
   if (spins_caught_ < kSpinsToJudge / 4) {
-    StopSpinning("packets come too late for spinning, the processors are busy");
+    if (rung_ == StampSource::kUserSpin) {
+      StopSpinning("packets come too late for spinning, the processors are busy");
+    } else {
+      spin_rest_ = kSpinRest;
+    }
   }
   spins_ = spins_caught_ = 0;
 }
@@ -72,6 +81,7 @@ void StampLadder::StopSpinning(const char* why) {
 
 void StampLadder::Fall(std::string reason) {
   reason_ = std::move(reason);
+  spins_ = spins_caught_ = spin_rest_ = 0;
   rung_ = options_.spin_allowed ? StampSource::kUserSpin : StampSource::kUserBlocking;
   if (!options_.spin_allowed) absl::StrAppend(&reason_, "; spinning is not allowed by the plan");
 }

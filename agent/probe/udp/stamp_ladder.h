@@ -30,12 +30,17 @@ class StampLadder {
   void OnTransmitStampMissing();
   void OnReceive(bool stamped);
   // Whether a packet that was waited for without sleeping came while still spinning. On busy
-  // processors most do not, and spinning then only takes time from the other side.
+  // processors most do not, and spinning then only takes time from the other side: it is left for a
+  // while (kernel stamps are narrower with it, because nothing has gone cold, but do not need it).
   void OnSpinResult(bool caught);
   // There is no processor time left to spin with.
   void OnSpinRefused();
 
   clocksync::StampSource rung() const { return rung_; }
+  // Whether to wait without sleeping inside a burst.
+  bool spins() const {
+    return options_.spin_allowed && spin_rest_ == 0 && rung_ <= clocksync::StampSource::kUserSpin;
+  }
   bool waits_for_transmit_stamp() const { return rung_ == clocksync::StampSource::kKernel; }
   // Why not a better rung. Hardware stamps are not used by this version.
   const std::string& reason() const { return reason_; }
@@ -56,6 +61,7 @@ class StampLadder {
   int receive_stamped_ = 0;
   int spins_ = 0;  // since spinning began, at most kSpinsToJudge
   int spins_caught_ = 0;
+  int spin_rest_ = 0;  // so many packets more before it is tried again, with kernel stamps
 };
 
 // For people and JSON: "kernel", "spin", ...
