@@ -91,6 +91,24 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
   return absl::OkStatus();
 }
 
+absl::Status AppendWhole(int fd, std::string_view bytes, const std::filesystem::path& path) {
+  const off_t before = ::lseek(fd, 0, SEEK_END);
+  for (std::string_view rest = bytes; !rest.empty();) {
+    const ssize_t written = ::write(fd, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int error_number = errno;
+      if (before >= 0 && ::ftruncate(fd, before) != 0) {
+        return ErrnoStatus(error_number, absl::StrCat("Cannot write \"", path.string(),
+                                                      "\", nor undo the half that was written"));
+      }
+      return ErrnoStatus(error_number, absl::StrCat("Cannot write \"", path.string(), "\""));
+    }
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MakeDirectories(const std::filesystem::path& path, unsigned mode) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return absl::OkStatus();

@@ -23,6 +23,11 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
 absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes,
                                  unsigned mode = 0644);
 
+// Appends all of `bytes` to a file that was opened with O_APPEND, or nothing of it: what a full
+// disk took in part is cut off again, so that what is appended later is not shifted. `path` is for
+// the message.
+absl::Status AppendWhole(int fd, std::string_view bytes, const std::filesystem::path& path);
+
 // Makes the directory and its parents; an existing one is fine.
 absl::Status MakeDirectories(const std::filesystem::path& path, unsigned mode = 0755);
 

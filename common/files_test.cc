@@ -1,5 +1,10 @@
 #include "common/files.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "gtest/gtest.h"
@@ -46,6 +51,26 @@ TEST_F(Files, ADirectoryInTheWayIsSaid) {
   ASSERT_TRUE(WriteFileAtomically(directory_ / "f", "x").ok());
   EXPECT_FALSE(MakeDirectories(directory_ / "f").ok());
   EXPECT_FALSE(MakeDirectories(directory_ / "f/g").ok());
+}
+
+TEST_F(Files, AppendsAllOrNothing) {
+  const auto path = directory_ / "records";
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  ASSERT_GE(fd, 0);
+  // A limit on the file's size is a disk that takes half of a write.
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit tight = before;
+  tight.rlim_cur = 100;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+  EXPECT_TRUE(AppendWhole(fd, std::string(64, 'a'), path).ok());
+  EXPECT_FALSE(AppendWhole(fd, std::string(64, 'b'), path).ok());
+  EXPECT_TRUE(AppendWhole(fd, std::string(36, 'c'), path).ok());
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, SIG_DFL);
+  ::close(fd);
+  EXPECT_EQ(*ReadFile(path), std::string(64, 'a') + std::string(36, 'c'));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "clocksync/sample_file.h"
+#include "common/files.h"
 #include "common/status.h"
 
 namespace syncline::agent {
@@ -31,13 +32,12 @@ ClockSampler::~ClockSampler() {
 
 absl::Status ClockSampler::StartFile(const std::filesystem::path& path) {
   const int file =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return ErrnoStatus(errno, absl::StrCat("Cannot create \"", path.string(), "\""));
-  const std::string header = clocksync::EncodeTuplesHeader(node_);
-  if (::write(file, header.data(), header.size()) != static_cast<ssize_t>(header.size())) {
-    const int error_number = errno;
+  absl::Status written = AppendWhole(file, clocksync::EncodeTuplesHeader(node_), path);
+  if (!written.ok()) {
     ::close(file);
-    return ErrnoStatus(error_number, absl::StrCat("Cannot write \"", path.string(), "\""));
+    return written;
   }
   const std::lock_guard lock(mutex_);
   if (file_ >= 0) ::close(file_);
@@ -65,7 +65,7 @@ void ClockSampler::Append(const clocksync::ClockTuple& tuple) {
   std::string bytes;
   clocksync::AppendTuple(tuple, &bytes);
   // A full disk loses readings, nothing else; the manager's disk guard stops the recording.
-  [[maybe_unused]] const ssize_t written = ::write(file_, bytes.data(), bytes.size());
+  AppendWhole(file_, bytes, "clock tuples").IgnoreError();
 }
 
 void ClockSampler::Loop(const std::stop_token& stop) {

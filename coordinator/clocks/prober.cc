@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "clocksync/sample_file.h"
+#include "common/files.h"
 #include "common/status.h"
 #include "coordinator/recording/recording.h"
 
@@ -41,13 +42,7 @@ class AppendFile {
     return fd_ >= 0 ? absl::OkStatus() : ErrnoStatus(errno, absl::StrCat("Cannot create ", path_));
   }
   absl::Status Append(std::string_view bytes) {
-    while (fd_ >= 0 && !bytes.empty()) {
-      const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return ErrnoStatus(errno, absl::StrCat("Cannot write ", path_));
-      bytes.remove_prefix(static_cast<size_t>(n));
-    }
-    return absl::OkStatus();
+    return fd_ < 0 ? absl::OkStatus() : AppendWhole(fd_, bytes, path_);
   }
 
  private:
