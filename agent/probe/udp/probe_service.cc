@@ -244,7 +244,8 @@ absl::StatusOr<v1::ProbeSamplesReply> ProbeService::Samples(
 }
 
 void ProbeService::Tick(int64_t now_ns) {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
   for (auto it = leases_.begin(); it != leases_.end();) {
     const auto [number, end_ns] = *it++;  // End() erases it
     if (end_ns <= now_ns) End(number);

@@ -45,7 +45,8 @@ class ProbeService {
   // `now_ns` is any clock of this host that goes forward, the same in all calls.
   absl::StatusOr<v1::ProbePlanReply> Probe(const v1::ProbePlan& plan, int64_t now_ns);
   absl::StatusOr<v1::ProbeSamplesReply> Samples(const v1::ProbeSamplesRequest& request);
-  // Ends plans whose lease is over; call it now and then.
+  // Ends plans whose lease is over; call it now and then. Never waits: a plan whose names take long
+  // to look up must not delay whoever ticks.
   void Tick(int64_t now_ns);
 
  private:

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace syncline::probe {
@@ -90,6 +92,19 @@ TEST_F(ProbeServiceTest, BeginsOnceAndDescribesItsOwnEdges) {
   ASSERT_TRUE(service_.Probe(again, 500 * kMs).ok());
   EXPECT_EQ(seen_.added.size(), 1u);
   EXPECT_EQ(seen_.hurried_ns, std::vector<int64_t>{10'000 * kMs});
+}
+
+TEST_F(ProbeServiceTest, ATickDoesNotWaitForNames) {
+  std::latch looking(1), found(1);
+  service_.Use(std::make_unique<FakeRunner>(&seen_), [&](const std::string& text) {
+    looking.count_down();
+    found.wait();
+    return Address::Parse(text);
+  });
+  const std::jthread call([&] { EXPECT_TRUE(service_.Probe(plan_, 0).ok()); });
+  looking.wait();
+  service_.Tick(0);  // would never return
+  found.count_down();
 }
 
 TEST_F(ProbeServiceTest, EndsWithItsLeaseOrWhenTold) {
