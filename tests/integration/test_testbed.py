@@ -70,10 +70,12 @@ import socket, struct, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("127.0.0.1", 0))
 s.setsockopt(socket.SOL_SOCKET, {option}, {value})
-before = time.time_ns()
-s.sendto(b"x", s.getsockname())
-extra = s.recvmsg(8, 256)[1]
-after = time.time_ns()
+extra = []
+while not extra:  # the kernel begins to stamp some time after it was asked to
+    before = time.time_ns()
+    s.sendto(b"x", s.getsockname())
+    extra = s.recvmsg(8, 256)[1]
+    after = time.time_ns()
 seconds, ns = struct.unpack_from("=qq", extra[0][2])
 print(before, seconds * 10**9 + ns, after)
 """
