@@ -307,7 +307,7 @@ def test_a_firewall_leaves_the_edge_to_grpc(fleet):
     """UDP into one host is swallowed: its pairs are told, the others probe, all are true."""
     namespace = fleet.bed["right"].namespace
     run("ip", "-n", namespace, "xfrm", "policy", "add",
-        "proto", "udp", "dir", "in", "action", "block")  # fmt: skip
+        "proto", "17", "dir", "in", "action", "block")  # fmt: skip
     recording = fleet.record("run-firewall", 6)
     clocks = fleet.clocks(recording)
     texts = {(probe["local"], probe["remote"]): probe["text"] for probe in clocks["probes"]}
