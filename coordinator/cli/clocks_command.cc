@@ -154,7 +154,7 @@ void PrintText(const Context& context, const Clocks& clocks) {
   }
 }
 
-absl::StatusOr<Clocks> OfRecording(const std::string& directory) {
+absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& directory) {
   SYNCLINE_ASSIGN_OR_RETURN(const recording::Recording recording,
                             recording::ReadRecording(directory));
   const recording::Layout layout(directory);
@@ -163,8 +163,15 @@ absl::StatusOr<Clocks> OfRecording(const std::string& directory) {
   Clocks clocks{.built = std::move(built)};
   // A recording without it is complete: no two nodes, or a coordinator that was killed.
   const auto report = ReadFile(layout.Probes());
-  if (report.ok()) {
-    SYNCLINE_ASSIGN_OR_RETURN(clocks.probes, clocks::ReportFromJson(*report));
+  if (!report.ok()) return clocks;
+  absl::StatusOr<clocks::ProbeReport> probes = clocks::ReportFromJson(*report);
+  if (probes.ok()) {
+    clocks.probes = *std::move(probes);
+  } else {
+    PrintNote(context, "warning", "",
+              absl::StrCat("\"", layout.Probes().string(), "\" is damaged: what it says of the ",
+                           "nodes' stamps is left out"),
+              "");
   }
   return clocks;
 }
@@ -202,7 +209,7 @@ int ShowClocks(const Context& context, const std::string& directory, bool live, 
   if (live == !directory.empty()) {
     return Fail(context, absl::InvalidArgumentError("Give either RUN or --live"));
   }
-  const absl::StatusOr<Clocks> clocks = live ? Live(context) : OfRecording(directory);
+  const absl::StatusOr<Clocks> clocks = live ? Live(context) : OfRecording(context, directory);
   if (!clocks.ok()) return Fail(context, clocks.status());
   if (json) {
     PrintJson(*context.out, *clocks);

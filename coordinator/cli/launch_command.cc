@@ -33,7 +33,7 @@ int Run(const Context& context, const LaunchArguments& arguments) {
 }
 
 int Env(const Context& context, const LaunchArguments& arguments) {
-  const absl::StatusOr<std::filesystem::path> libraries = FindLibraryDirectory("/proc/self/exe");
+  const absl::StatusOr<std::filesystem::path> libraries = OwnLibraryDirectory();
   if (!libraries.ok()) return Fail(context, libraries.status());
   *context.out << EnvLines(arguments.options, {*libraries, ::getuid()},
                            arguments.format == "docker" ? EnvFormat::kDocker : EnvFormat::kShell);

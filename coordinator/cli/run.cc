@@ -219,6 +219,11 @@ absl::StatusOr<std::filesystem::path> FindLibraryDirectory(
   return directory;
 }
 
+absl::StatusOr<std::filesystem::path> OwnLibraryDirectory() {
+  std::error_code error;
+  return FindLibraryDirectory(std::filesystem::read_symlink("/proc/self/exe", error));
+}
+
 absl::Status TryLibraries(const std::filesystem::path& library_directory, int limit_ms) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "Cannot try the libraries");
@@ -269,9 +274,7 @@ absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& cur
     Warn(absl::StrCat(program->string(), " runs with other privileges (setuid) and is not traced"));
     return Exec(options, current);
   }
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto library_directory = FindLibraryDirectory(self);
+  const auto library_directory = OwnLibraryDirectory();
   const absl::Status usable =
       library_directory.ok() ? TryLibraries(*library_directory) : library_directory.status();
   if (!usable.ok()) {

@@ -59,6 +59,8 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place,
 
 // bin/../lib of `executable`, which must hold libsyncline_itt.so. NotFound otherwise.
 absl::StatusOr<std::filesystem::path> FindLibraryDirectory(const std::filesystem::path& executable);
+// The same of the program that runs.
+absl::StatusOr<std::filesystem::path> OwnLibraryDirectory();
 
 // Whether the libraries load on this machine, tried in a child that is given `limit_ms`.
 absl::Status TryLibraries(const std::filesystem::path& library_directory, int limit_ms = 5000);

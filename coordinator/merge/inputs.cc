@@ -113,6 +113,23 @@ void AddTraces(OpenedTraces traces, timeline::NodeInput* node, OpenedInputs* inp
                             traces.complaints.end());
 }
 
+// Files of events that were fetched whole and are gone, or shorter, since: nothing inside a trace
+// says that there was one more stream.
+void MissStreams(const recording::Layout& layout, const recording::NodeRecord& record,
+                 OpenedInputs* inputs) {
+  if (!record.fetched.complete) return;
+  for (const recording::StreamRecord& stream : record.streams) {
+    std::error_code error;
+    const uint64_t bytes =
+        std::filesystem::file_size(layout.Trace(record.name) / stream.path, error);
+    if (!error && bytes >= stream.bytes) continue;
+    inputs->incomplete = true;
+    inputs->complaints.push_back(absl::StrCat(
+        record.name, ": trace/", stream.path, error ? " is gone" : " was cut",
+        " since it was fetched: ", error ? 0 : bytes, " of ", stream.bytes, " bytes are left"));
+  }
+}
+
 absl::StatusOr<clocksync::ClockModel> Refit(const recording::Layout& layout,
                                             const recording::Recording& recording) {
   clocksync::BuildInput input;
@@ -229,6 +246,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     inputs->complaints.push_back(absl::StrCat(record.name, ": ", facts.state, ": ", loss.detail));
   } else {
     AddTraces(OpenTraces(record.name, layout.Trace(record.name)), &node, inputs);
+    MissStreams(layout, record, inputs);
   }
   if (record.state == recording::NodeState::kIncomplete) {
     inputs->incomplete = true;

@@ -12,6 +12,7 @@
 
 #include "common/files.h"
 #include "coordinator/merge/test_recording.h"
+#include "coordinator/recording/recording.h"
 #include "timeline/testing/two_node_job.h"
 
 namespace syncline::merge {
@@ -122,6 +123,19 @@ TEST_F(MergeTest, AnUnreadableTraceIsNamedAndLeftOut) {
   EXPECT_TRUE(result->incomplete);
   EXPECT_THAT(result->complaints, Contains(HasSubstr("worker-0")));
   EXPECT_EQ(result->report.steps.size(), 1u);  // the master is merged
+}
+
+TEST_F(MergeTest, AStreamThatIsGoneSinceItWasFetchedIsNamed) {
+  absl::StatusOr<recording::Recording> whole = recording::ReadRecording(run_);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  recording::NodeRecord& node = whole->nodes.at(0);
+  node.fetched.complete = true;
+  node.streams.push_back({.path = "ust/uid/0/64-bit/syncline_7", .bytes = 8192});
+  ASSERT_TRUE(recording::WriteRecording(run_, *whole).ok());
+  const auto result = Merge(Of(run_));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->incomplete);
+  EXPECT_THAT(result->complaints, Contains(HasSubstr("syncline_7 is gone")));
 }
 
 TEST_F(MergeTest, AForeignDirectoryIsNotTouched) {

@@ -366,8 +366,12 @@ absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& directory) 
   if (!text.ok()) return text.status();
   absl::StatusOr<Recording> recording = ParseRecording(*text);
   if (!recording.ok()) {
-    return WithContext(recording.status(), absl::StrCat("Cannot read recording: path=\"",
-                                                        layout.RecordingJson().string(), "\""));
+    // Not the caller's argument is invalid: the file is damaged.
+    return absl::DataLossError(absl::StrCat(
+        "\"", layout.RecordingJson().string(), "\" is damaged: ", recording.status().message(),
+        "; the nodes' traces beside it are whole: `syncline "
+        "merge NODE=",
+        layout.root().string(), "/nodes/NODE/trace ... --out DIR` reads them"));
   }
   return recording;
 }

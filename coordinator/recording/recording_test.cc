@@ -1,7 +1,9 @@
 #include "coordinator/recording/recording.h"
 
+#include <filesystem>
 #include <string>
 
+#include "common/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -107,6 +109,17 @@ TEST(Recording, ADirectoryThatIsNoRecordingIsSaid) {
   const auto read = ReadRecording(testing::TempDir() + "/syncline-no-recording");
   EXPECT_EQ(read.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(read.status().message()), HasSubstr("is not a recording"));
+}
+
+TEST(Recording, ADamagedOneIsNotTheCallersMistake) {
+  const std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) / "syncline-damaged-recording";
+  ASSERT_TRUE(MakeDirectories(directory).ok());
+  ASSERT_TRUE(WriteFileAtomically(Layout(directory).RecordingJson(), "{ half").ok());
+  const auto read = ReadRecording(directory);
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr("is damaged"));
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace
