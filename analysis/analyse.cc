@@ -193,7 +193,7 @@ void FillCommonCoverage(Report* report) {
   std::optional<TimelineTime> end;
   for (const NodeReport& node : report->nodes) {
     for (const ProcessReport& process : node.processes) {
-      if (!process.covered_begin.has_value()) continue;
+      if (!process.covered_begin.has_value()) return;  // it covered nothing: so did all
       begin = begin.has_value() ? std::max(*begin, *process.covered_begin) : process.covered_begin;
       end = end.has_value() ? std::min(*end, *process.covered_end) : process.covered_end;
     }

@@ -56,8 +56,9 @@ class ReportTest : public ::testing::Test {
   analysis::Report Analyse(analysis::StepPattern pattern = {}) {
     analysis::SummarySink summary(std::move(pattern));
     timeline::TimelineSink* const sinks[] = {&summary};
-    const auto results = timeline::BuildTimeline(scenario_.nodes, scenario_.options, sinks);
+    auto results = timeline::BuildTimeline(scenario_.nodes, scenario_.options, sinks);
     EXPECT_TRUE(results.ok()) << results.status();
+    if (worker_covers_nothing_) (*results)[1].processes[0].coverage.clear();
     analysis::AnalyseInput input;
     input.nodes = *results;
     input.facts = facts_;
@@ -76,6 +77,7 @@ class ReportTest : public ::testing::Test {
   timeline::testing::Scenario scenario_;
   std::vector<std::unique_ptr<timeline::Placement>> placements_;
   std::vector<analysis::NodeFacts> facts_;
+  bool worker_covers_nothing_ = false;
 };
 
 TEST_F(ReportTest, SkewsContainTheTruthAndAreNotTrivial) {
@@ -146,6 +148,22 @@ TEST_F(ReportTest, TotalsSelfTimeAndCost) {
   EXPECT_EQ(task("convolution").node, "worker-0");
   EXPECT_EQ(report.nodes[0].processes[0].cost_ns, uint64_t{122 * 120});
   EXPECT_EQ(report.nodes[0].processes[0].counted_events, report.nodes[0].processes[0].events);
+}
+
+TEST_F(ReportTest, LostEventsCostTimeToo) {
+  analysis::Report report = Analyse();
+  analysis::ProcessReport& process = report.nodes[0].processes[0];
+  EXPECT_THAT(TextReport(report, {}), Not(HasSubstr("  60 ns")));
+  process.counted_events = 2 * process.events;
+  EXPECT_THAT(TextReport(report, {}), HasSubstr("  60 ns"));
+}
+
+TEST_F(ReportTest, WhatOneProcessMissedIsNotCoveredByAll) {
+  EXPECT_TRUE(Analyse().common_begin.has_value());
+  worker_covers_nothing_ = true;
+  const analysis::Report report = Analyse();
+  EXPECT_FALSE(report.common_begin.has_value());
+  EXPECT_THAT(TextReport(report, {}), HasSubstr("no interval is covered by all processes"));
 }
 
 TEST_F(ReportTest, StepsByDomainAndName) {

@@ -94,13 +94,15 @@ void Writer::Coverage() {
   const int64_t window_ns = report_.window_end.ns - report_.window_begin.ns;
   for (const analysis::NodeReport& node : report_.nodes) {
     for (const analysis::ProcessReport& process : node.processes) {
-      const bool has_cost = process.cost_ns.has_value() && process.events > 0;
+      // The cost is of every event that the process handed over, lost ones too.
+      const uint64_t handed_over = process.counted_events.value_or(process.events);
+      const bool has_cost = process.cost_ns.has_value() && handed_over > 0;
       table.Add(
           {process.name, absl::StrCat(process.pid), absl::StrCat(process.threads),
            Time(process.covered_ns),
            window_ns > 0 ? absl::StrFormat("%.1f %%", 100.0 * process.covered_ns / window_ns) : "-",
            Count(process.events), has_cost ? Time(*process.cost_ns) : "-",
-           has_cost ? Time(*process.cost_ns / process.events) : "-"});
+           has_cost ? Time(*process.cost_ns / handed_over) : "-"});
     }
   }
   if (table.empty()) return;
