@@ -27,6 +27,7 @@ host is accepted with a warning.
 import glob
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -50,6 +51,7 @@ from scripts.fab_hosts import (
 
 STOP_TIMEOUT_S = 10
 READY_TIMEOUT_S = 180
+SETTLE_S = 2  # a command that does not exist has ended by then
 REPOSITORY = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -246,6 +248,10 @@ def launch(c, command, job="job", copy="", port=2222, ready=""):
     """Start a job on all hosts, ready to be traced: `syncline run` over ssh, with TF_CONFIG and
     RANK set."""
     nodes = connect(c, read_hosts(hosts_file()))
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", job):
+        raise Exit(f"--job {job!r}: letters, digits, '.', '_' and '-' only.")
+    if copy and not os.path.isdir(copy):
+        raise Exit(f"--copy {copy}: there is no such directory here.")
     directory = f"{prefix()}/var/jobs/{job}"
     lines = {
         node.name: job_line(nodes, node, rank, directory, job, command, int(port))
@@ -317,9 +323,10 @@ def prepare_job(node, directory, copy):
 
 
 def wait_for_job(nodes, directory, ready):
-    """Until some log holds `ready` (at once when empty); {name: error} when a process ended
-    instead."""
+    """Until some log holds `ready` (when empty: until the jobs had time to fail); {name: error}
+    when a process ended instead."""
     deadline = time.monotonic() + READY_TIMEOUT_S
+    settled = time.monotonic() + SETTLE_S
     while True:
         _, failures = on_all(nodes, lambda node: check_alive(node, directory))
         if failures:
@@ -330,7 +337,7 @@ def wait_for_job(nodes, directory, ready):
                 node, f"grep -q -F -- {shlex.quote(ready)} {directory}.log", warn=True
             ).ok,
         )
-        if not ready or any(found[0].values()):
+        if (ready and any(found[0].values())) or (not ready and time.monotonic() > settled):
             return {}
         if time.monotonic() > deadline:
             late = HostError(f"no log holds {ready!r} after {READY_TIMEOUT_S} s", "see fab logs")

@@ -81,6 +81,14 @@ def test_a_job_that_ends_at_once_takes_the_others_down_again_and_says_why(fleet)
     assert result.returncode == 1
     assert "error: worker-0" in result.stdout and "no such data" in result.stdout
     assert fleet.bed["master-0"].run(["pgrep", "-f", "sleep 1234"], check=False).returncode == 1
+    result = fleet.fab("launch", "--command", "nosuchcommand", check=False)
+    assert result.returncode == 1 and "nosuchcommand" in result.stdout
+
+
+def test_a_job_name_that_leaves_its_directory_is_refused(fleet):
+    for name in ("../x", "a b", ""):
+        result = fleet.fab("launch", "--command", "sleep 1", f"--job={name}", check=False)
+        assert result.returncode == 1 and "letters" in result.stdout
 
 
 def test_a_second_job_of_the_same_name_is_refused_and_the_first_goes_on(fleet):
