@@ -43,7 +43,7 @@ class TlsTest(unittest.TestCase):
         )
 
     def call(self, method, role, **request):
-        return self.agent.call(method, target=f"localhost:{self.port}",
+        return self.agent.call(method, target=f"127.0.0.1:{self.port}",
                                extra=["--tls", self.tls, role, "n1"], **request)
 
     def test_an_operator_is_served(self):
@@ -70,7 +70,7 @@ class TlsTest(unittest.TestCase):
 
     def test_plain_text_is_not_spoken(self):
         with self.assertRaises(CallError) as refused:
-            self.agent.call("Describe", target=f"localhost:{self.port}")
+            self.agent.call("Describe", target=f"127.0.0.1:{self.port}")
         self.assertEqual(refused.exception.code, 14)
         started = subprocess.run(
             [f"{BUILD}/bin/syncline-agent", "--data-dir", f"{self.tls}/x",
