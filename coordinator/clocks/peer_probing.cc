@@ -66,13 +66,7 @@ const char* SourceName(v1::ProbeStampSource source) {
 absl::Status AppendTo(const std::filesystem::path& path, std::string_view bytes) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open ", path.string()));
-  absl::Status status;
-  while (status.ok() && !bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) status = ErrnoStatus(errno, absl::StrCat("Cannot write ", path.string()));
-    if (n > 0) bytes.remove_prefix(static_cast<size_t>(n));
-  }
+  absl::Status status = AppendWhole(fd, bytes, path);
   ::close(fd);
   return status;
 }
@@ -227,11 +221,14 @@ void PeerProbing::Append(size_t index, uint32_t edge_number, const std::string& 
   const std::string& local = nodes_[line.pair.local].target.node;
   const std::string& remote = nodes_[line.pair.remote].target.node;
   const std::filesystem::path path = layout_.Samples(local, remote);
-  absl::Status status;
-  if (line.samples == 0) status = AppendTo(path, clocksync::EncodeSamplesHeader(local, remote));
-  if (status.ok()) status = AppendTo(path, records);
-  line.samples += samples;
-  if (!status.ok()) line.status = status;
+  const std::string header =
+      line.samples == 0 ? clocksync::EncodeSamplesHeader(local, remote) : std::string();
+  absl::Status status = AppendTo(path, header + records);
+  if (status.ok()) {
+    line.samples += samples;
+  } else {
+    line.status = std::move(status);
+  }
 }
 
 ProbeReport::End PeerProbing::EndOf(size_t index, size_t edge_number) const {
