@@ -1,17 +1,27 @@
 """Drives Syncline on a testbed the way a user does: fab and the syncline command, nothing else."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
 
 from tests.integration import raw_trace
+from tests.testbed import Testbed
 from tests.testbed.machine import BUILD, REPOSITORY
 
 EXAMPLES = os.path.join(REPOSITORY, "examples")
 TENSORFLOW = os.path.join(REPOSITORY, ".venv-tensorflow")
 HOST_TENSORFLOW = "/opt/tensorflow"
+HOST_TICKER = "/opt/jobs/ticker.py"
+TICKER_BINDS = {
+    HOST_TENSORFLOW: TENSORFLOW,
+    HOST_TICKER: os.path.join(REPOSITORY, "tests", "integration", "ticker.py"),
+}
 COMMAND_TIMEOUT_S = 120
+START_TIMEOUT_S = 60
+FAILED, WRONG_USAGE, INCOMPLETE, INTERRUPTED = 1, 2, 3, 130
 
 
 class Fleet:
@@ -78,6 +88,11 @@ class Fleet:
             *("--ready", "step 1:"),
         )
 
+    def launch_ticker(self, *arguments):
+        """A small job with nested marks (ticker.py) on every host."""
+        command = " ".join([f"{HOST_TENSORFLOW}/bin/python", HOST_TICKER, *arguments])
+        self.fab("launch", "--command", command, "--ready", "ticking")
+
     def record(self, name, seconds=5, *options, fine=(0,)):
         """Records and collects; returns the recording's directory."""
         run = os.path.join(self.work, name)
@@ -106,6 +121,15 @@ class Fleet:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
+
+    def wait_until_it_records(self, recorder, run, seconds=1):
+        """Until so long after T: what the coordinator writes before T is on the disk."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not os.path.exists(os.path.join(run, "recording.json")):
+            assert recorder.poll() is None, recorder.stdout.read()
+            assert time.monotonic() < deadline, "it does not begin"
+            time.sleep(0.01)
+        time.sleep(seconds)
 
     def clocks(self, run):
         """What `syncline clocks` says, with the edges by (local, remote)."""
@@ -136,6 +160,46 @@ class Fleet:
     def timeline_tasks(self, run):
         """{node: tasks in timeline time}."""
         return {node: raw_trace.tasks(found) for node, found in self.timeline_events(run).items()}
+
+    def ticks(self, run):
+        """{node: how often the ticker's outer task is on the timeline}."""
+        tasks = self.timeline_tasks(run)
+        return {node: sum(task.name == "tick" for task in found) for node, found in tasks.items()}
+
+
+@contextlib.contextmanager
+def ticking(work, specs, seed, binds=None):
+    """Hosts with agents, on each of which the ticker runs: a Fleet."""
+    with Testbed(specs, seed=seed, binds={**TICKER_BINDS, **(binds or {})}) as bed:
+        fleet = Fleet(bed, work)
+        fleet.up()
+        fleet.launch_ticker()
+        yield fleet
+        fleet.fab("down")
+
+
+@contextlib.contextmanager
+def standing_still(host, *pids):
+    """The processes are stopped, and go on afterwards."""
+    host.run(["kill", "-STOP", *pids])
+    try:
+        yield
+    finally:
+        host.run(["kill", "-CONT", *pids])
+
+
+def pids_of(host, program):
+    """The processes whose program has this name."""
+    return host.run(["pgrep", "-x", program]).stdout.split()
+
+
+def agent_pid(host):
+    return host.run(["cat", "/opt/syncline/var/agent.pid"]).stdout.strip()
+
+
+def node_of(run, name):
+    """A node's entry in recording.json."""
+    return next(n for n in load(os.path.join(run, "recording.json"))["nodes"] if n["name"] == name)
 
 
 def load(path):

@@ -4,31 +4,25 @@ lost. A small tmpfs plays the disk."""
 import contextlib
 import os
 import subprocess
-import time
 
 import pytest
 
-from tests.integration.fleet import HOST_TENSORFLOW, TENSORFLOW, Fleet, load
+from tests.integration.fleet import FAILED, INCOMPLETE, TICKER_BINDS, Fleet, load, node_of
 from tests.testbed import HostSpec, Testbed
-from tests.testbed.machine import REPOSITORY
 
-TICKER = os.path.join(REPOSITORY, "tests", "integration", "ticker.py")
 DATA = "/opt/syncline/var/data"
-FAILED, INCOMPLETE = 1, 3
 KEEP_FREE_MIB = 8
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
     """Two hosts on which a small job ticks; the disk of `right` holds 32 MiB."""
-    binds = {HOST_TENSORFLOW: TENSORFLOW, "/opt/jobs/ticker.py": TICKER}
-    with Testbed([HostSpec("left"), HostSpec("right")], seed=43, binds=binds) as bed:
+    with Testbed([HostSpec("left"), HostSpec("right")], seed=43, binds=TICKER_BINDS) as bed:
         made = Fleet(bed, tmp_path_factory.mktemp("disks"))
         bed["right"].run(["mkdir", "-p", DATA])
         bed["right"].run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=700", "tmpfs", DATA])
         made.up()
-        ticker = f"{HOST_TENSORFLOW}/bin/python /opt/jobs/ticker.py 0.0002"
-        made.fab("launch", "--command", ticker, "--ready", "ticking")
+        made.launch_ticker("0.0002")
         yield made
         made.fab("down")
 
@@ -52,25 +46,9 @@ def fill(path, leave_bytes):
     return filler
 
 
-def node_of(run, name):
-    return next(n for n in load(os.path.join(run, "recording.json"))["nodes"] if n["name"] == name)
-
-
-def ticks(fleet, run, node):
-    return sum(task.name == "tick" for task in fleet.timeline_tasks(run)[node])
-
-
 def record(fleet, run, *options, seconds="1s", fine=(0,)):
     arguments = [*fleet.fleet_arguments(), "--for", seconds, "--out", run]
     return fleet.syncline("record", *arguments, *options, fine=fine).stdout
-
-
-def wait_until_it_records(recorder, run):
-    """Until after T: what the coordinator writes before it is on the disk."""
-    while not os.path.exists(os.path.join(run, "recording.json")):
-        assert recorder.poll() is None, recorder.stdout.read()
-        time.sleep(0.01)
-    time.sleep(1)
 
 
 def test_a_node_without_room_is_said_before_anything_is_recorded(fleet, tmp_path):
@@ -82,7 +60,7 @@ def test_a_node_without_room_is_said_before_anything_is_recorded(fleet, tmp_path
 def test_a_node_stops_before_its_disk_is_full_and_says_so(fleet, tmp_path):
     run, right = str(tmp_path / "run"), fleet.bed["right"]
     recorder = fleet.start_record(run, 6, "--keep-free", f"{KEEP_FREE_MIB}M")
-    wait_until_it_records(recorder, run)
+    fleet.wait_until_it_records(recorder, run)
     # Events fill it more slowly; the guard looks at what is free, not at who took it.
     filler = os.path.join(DATA, "filler")
     right.run(["fallocate", "-l", str((32 - KEEP_FREE_MIB) << 20), filler])
@@ -96,14 +74,14 @@ def test_a_node_stops_before_its_disk_is_full_and_says_so(fleet, tmp_path):
     assert node_of(run, "right")["state"] == "incomplete"
     assert node_of(run, "left")["state"] == "complete"
     fleet.syncline("merge", run, fine=(0, INCOMPLETE))
-    assert ticks(fleet, run, "right") > 100
+    assert fleet.ticks(run)["right"] > 100
 
 
 def test_a_disk_that_fills_up_all_at_once_takes_no_names(fleet, tmp_path):
     """Somebody else takes the rest within the guard's period: LTTng cannot write any more."""
     run, right = str(tmp_path / "run"), fleet.bed["right"]
     recorder = fleet.start_record(run, 4, "--keep-free", "1")
-    wait_until_it_records(recorder, run)
+    fleet.wait_until_it_records(recorder, run)
     filler = os.path.join(DATA, "filler")
     right.run(["sh", "-c", f"sleep 1; cat /dev/zero >{filler} 2>/dev/null; true"])
     try:
@@ -116,7 +94,7 @@ def test_a_disk_that_fills_up_all_at_once_takes_no_names(fleet, tmp_path):
     blocks = os.listdir(os.path.join(run, "nodes", "right", "processes"))
     assert len(blocks) == 2, printed
     fleet.syncline("merge", run, fine=(INCOMPLETE,))
-    assert ticks(fleet, run, "right") > 50
+    assert fleet.ticks(run)["right"] > 50
     assert record(fleet, str(tmp_path / "again"), "--keep-free", "1"), "the next one works"
 
 
@@ -131,7 +109,7 @@ def test_what_does_not_fit_here_stays_on_the_nodes_until_there_is_room(fleet, tm
     with small_disk(tmp_path / "disk", 64) as disk:
         run = f"{disk}/run"
         recorder = fleet.start_record(run, 3, "--keep-free", "1M")
-        wait_until_it_records(recorder, run)
+        fleet.wait_until_it_records(recorder, run)
         filler = fill(disk, 1 << 20)
         printed, _ = recorder.communicate(timeout=90)
         assert recorder.returncode in (FAILED, INCOMPLETE), printed
@@ -142,7 +120,7 @@ def test_what_does_not_fit_here_stays_on_the_nodes_until_there_is_room(fleet, tm
         fleet.syncline("merge", run)
         assert load(os.path.join(run, "recording.json"))["window"]["stop_reason"] == "requested"
         for name in ("left", "right"):
-            assert ticks(fleet, run, name) > 100
+            assert fleet.ticks(run)[name] > 100
     status = fleet.syncline("status", *fleet.fleet_arguments()).stdout
     assert "No recordings" in status
 
@@ -151,7 +129,7 @@ def test_not_even_room_for_recording_json(fleet, tmp_path):
     with small_disk(tmp_path / "disk", 64) as disk:
         run = f"{disk}/run"
         recorder = fleet.start_record(run, 3, "--keep-free", "1M")
-        wait_until_it_records(recorder, run)
+        fleet.wait_until_it_records(recorder, run)
         filler = fill(disk, 0)
         printed, _ = recorder.communicate(timeout=90)
         assert recorder.returncode == FAILED, printed
@@ -160,7 +138,7 @@ def test_not_even_room_for_recording_json(fleet, tmp_path):
         fleet.syncline("fetch", run, *fleet.fleet_arguments(), fine=(0, INCOMPLETE))
         fleet.syncline("merge", run, fine=(0, INCOMPLETE))
         for name in ("left", "right"):
-            assert node_of(run, name)["fetched"]["complete"] and ticks(fleet, run, name) > 100
+            assert node_of(run, name)["fetched"]["complete"] and fleet.ticks(run)[name] > 100
 
 
 def test_a_merge_that_cannot_be_written_leaves_the_earlier_one(fleet, tmp_path):

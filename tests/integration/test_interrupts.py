@@ -13,12 +13,18 @@ import time
 
 import pytest
 
-from tests.integration.fleet import HOST_TENSORFLOW, TENSORFLOW, Fleet, load
-from tests.testbed import HostSpec, Testbed
-from tests.testbed.machine import REPOSITORY
+from tests.integration.fleet import (
+    FAILED,
+    INCOMPLETE,
+    INTERRUPTED,
+    agent_pid,
+    load,
+    pids_of,
+    standing_still,
+    ticking,
+)
+from tests.testbed import HostSpec
 
-TICKER = os.path.join(REPOSITORY, "tests", "integration", "ticker.py")
-FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
 LEFT_BEHIND = """
 lttng list 2>/dev/null | grep -o 'syncline-[^ ]*'
 ls /opt/syncline/var/data/recordings
@@ -27,14 +33,9 @@ ls /opt/syncline/var/data/recordings
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    binds = {HOST_TENSORFLOW: TENSORFLOW, "/opt/jobs/ticker.py": TICKER}
-    with Testbed([HostSpec("left"), HostSpec("right")], seed=41, binds=binds) as bed:
-        made = Fleet(bed, tmp_path_factory.mktemp("interrupts"))
-        made.up()
-        ticker = f"{HOST_TENSORFLOW}/bin/python /opt/jobs/ticker.py"
-        made.fab("launch", "--command", ticker, "--ready", "ticking")
+    specs = [HostSpec("left"), HostSpec("right")]
+    with ticking(tmp_path_factory.mktemp("interrupts"), specs, 41) as made:
         yield made
-        made.fab("down")
 
 
 class Recording:
@@ -88,25 +89,18 @@ def expect_everything(fleet, recording):
     assert left_behind(fleet) == ["", ""], recording.printed
 
 
-def signal_all(host, name, signal_name):
-    host.run(["pkill", f"-{signal_name}", "-x", name])
-
-
-def agent_pid(host):
-    return host.run(["cat", "/opt/syncline/var/agent.pid"]).stdout.strip()
+def session_daemon_standing_still(host):
+    return standing_still(host, *pids_of(host, "lttng-sessiond"))
 
 
 def test_while_connecting_nothing_is_left(fleet):
     right = fleet.bed["right"]
-    right.run(["kill", "-STOP", agent_pid(right)])
-    try:
+    with standing_still(right, agent_pid(right)):
         recording = Recording(fleet, "connecting", 60)
         recording.wait_for("asking 2 nodes")
         time.sleep(0.5)
         recording.interrupt()
         assert recording.end(8) == INTERRUPTED, recording.printed
-    finally:
-        right.run(["kill", "-CONT", agent_pid(right)])
     assert "interrupted: nothing was recorded" in recording.printed
     expect_nothing(fleet, recording)
 
@@ -116,13 +110,10 @@ def test_while_preparing_sessions_are_released(fleet):
     fleet.record("warm", 0.3)  # so that there is a session daemon to hold
     recording = Recording(fleet, "preparing", 60)
     recording.wait_for("measuring clocks")
-    signal_all(right, "lttng-sessiond", "STOP")
-    try:
+    with session_daemon_standing_still(right):
         recording.wait_for("preparing 2 nodes")
         time.sleep(0.5)
         recording.interrupt()
-    finally:
-        signal_all(right, "lttng-sessiond", "CONT")
     assert recording.end() == INTERRUPTED, recording.printed
     expect_nothing(fleet, recording)
 
@@ -156,14 +147,11 @@ def test_a_first_press_while_stopping_loses_nothing(fleet):
     right = fleet.bed["right"]
     recording = Recording(fleet, "stopping", 1)
     recording.wait_for("recording ...")
-    signal_all(right, "lttng-sessiond", "STOP")
-    try:
+    with session_daemon_standing_still(right):
         recording.wait_for("stopping ...")
         time.sleep(1)
         recording.interrupt()
         recording.wait_for("Ctrl-C once more leaves the data on the nodes")
-    finally:
-        signal_all(right, "lttng-sessiond", "CONT")
     assert recording.end() in (0, INCOMPLETE), recording.printed
     expect_everything(fleet, recording)
 
@@ -173,15 +161,12 @@ def test_a_second_press_leaves_the_data_on_the_nodes(fleet):
     recording = Recording(fleet, "second", 60)
     recording.wait_for("recording ...")
     time.sleep(1)
-    signal_all(right, "lttng-sessiond", "STOP")
-    try:
+    with session_daemon_standing_still(right):
         recording.interrupt()
         recording.wait_for("stopping")
         time.sleep(1)
         recording.interrupt()
         assert recording.end(20) in (FAILED, INCOMPLETE), recording.printed
-    finally:
-        signal_all(right, "lttng-sessiond", "CONT")
     assert f"syncline fetch {recording.run}" in recording.printed
     fleet.syncline("fetch", recording.run, *fleet.fleet_arguments(), fine=(0, INCOMPLETE))
     expect_everything(fleet, recording)

@@ -6,11 +6,9 @@ import time
 
 import pytest
 
-from tests.integration.fleet import HOST_TENSORFLOW, TENSORFLOW, Fleet
-from tests.testbed import HostSpec, Testbed
-from tests.testbed.machine import REPOSITORY
+from tests.integration.fleet import ticking
+from tests.testbed import HostSpec
 
-TICKER = os.path.join(REPOSITORY, "tests", "integration", "ticker.py")
 RUNS = int(os.environ.get("SYNCLINE_LEAK_RUNS", "0"))
 RUNS_MIN, RUNS_S = 10, 30
 WARM_UP = 2  # the first recordings load libraries, start threads, make pools
@@ -29,14 +27,8 @@ echo processes $(pgrep -c -f 'syncline|lttng')
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    binds = {HOST_TENSORFLOW: TENSORFLOW, "/opt/jobs/ticker.py": TICKER}
-    with Testbed([HostSpec("solo")], seed=37, binds=binds) as bed:
-        made = Fleet(bed, tmp_path_factory.mktemp("leaks"))
-        made.up()
-        ticker = f"{HOST_TENSORFLOW}/bin/python /opt/jobs/ticker.py"
-        made.fab("launch", "--command", ticker, "--ready", "ticking")
+    with ticking(tmp_path_factory.mktemp("leaks"), [HostSpec("solo")], 37) as made:
         yield made
-        made.fab("down")
 
 
 def count(host):

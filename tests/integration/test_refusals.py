@@ -6,21 +6,18 @@ import shutil
 
 import pytest
 
-from tests.integration.fleet import HOST_TENSORFLOW, TENSORFLOW, Fleet
+from tests.integration.fleet import FAILED, INCOMPLETE, WRONG_USAGE, Fleet
 from tests.testbed import HostSpec, Testbed
-from tests.testbed.machine import BUILD, REPOSITORY, WALLCLOCK_LIBRARY
+from tests.testbed.machine import BUILD, WALLCLOCK_LIBRARY
 
-TICKER = os.path.join(REPOSITORY, "tests", "integration", "ticker.py")
 TRUTH = os.path.join(BUILD, "bin", "syncline-itt-truth")
-FAILED, WRONG_USAGE, INCOMPLETE = 1, 2, 3
 NS_PER_S = 1_000_000_000
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    binds = {HOST_TENSORFLOW: TENSORFLOW, "/opt/jobs/ticker.py": TICKER, "/opt/truth": TRUTH}
     specs = [HostSpec("left"), HostSpec("right", shm_bytes=64 << 20)]
-    with Testbed(specs, seed=47, binds=binds) as bed:
+    with Testbed(specs, seed=47, binds={"/opt/truth": TRUTH}) as bed:
         made = Fleet(bed, tmp_path_factory.mktemp("refusals"))
         made.up()
         yield made

@@ -13,11 +13,9 @@ import os
 import pytest
 
 from tests.integration import perfetto, raw_trace
-from tests.integration.fleet import Fleet, load
+from tests.integration.fleet import INCOMPLETE, Fleet, load, node_of
 from tests.testbed import HostSpec, Testbed
 from tests.testbed.machine import BUILD
-
-INCOMPLETE = 3
 
 
 @pytest.fixture(scope="module")
@@ -146,10 +144,6 @@ def recorded(fleet):
 
 def raw_events(run, node):
     return raw_trace.read_events(raw_trace.trace_directory(run, node))
-
-
-def node_of(run, name):
-    return next(n for n in load(os.path.join(run, "recording.json"))["nodes"] if n["name"] == name)
 
 
 def test_generous_buffers_lose_nothing_and_every_name_is_right(fleet, recorded):
