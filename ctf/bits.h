@@ -56,6 +56,16 @@ inline T LoadNumber(const uint8_t* bytes, bool big) {
   return value;
 }
 
+// Its counterpart, little-endian.
+template <class T>
+void StoreNumber(T value, uint8_t* bytes) {
+  if constexpr (std::endian::native == std::endian::big) {
+    for (size_t i = 0; i < sizeof(T); ++i) bytes[i] = static_cast<uint8_t>(value >> (8 * i));
+  } else {
+    std::memcpy(bytes, &value, sizeof value);
+  }
+}
+
 inline uint64_t LoadInteger(const uint8_t* base, uint64_t position, uint32_t bits, bool big) {
   if (position % 8 == 0) {
     const uint8_t* bytes = base + position / 8;

@@ -163,8 +163,6 @@ bool PacketDecoder::Resume(const Lane& lane) {
 
 void PacketDecoder::Run(Limits* limits, size_t records_max, std::vector<EventRecord>* records) {
   if (!IsFast()) return;
-  const FastEvent* events = stream_->fast_events.data();
-  const size_t event_count = stream_->fast_events.size();
   const uint8_t* at = base_ + position_ / 8;
   const uint8_t* end = base_ + content_bits_ / 8;
   uint64_t clock = clock_;
@@ -173,23 +171,16 @@ void PacketDecoder::Run(Limits* limits, size_t records_max, std::vector<EventRec
     const uint8_t* bytes = at;
     uint64_t cycles = clock;
     uint32_t id = 0;
-    if (!ReadEventHeader(stream_->fast_header, bytes, end, cycles, id) || id >= event_count) break;
-    const FastEvent& event = events[id];
-    if (event.layout == nullptr) break;
+    if (!ReadEventHeader(stream_->fast_header, bytes, end, cycles, id)) break;
     const uint8_t* body = bytes;
-    if (event.fixed_bytes != 0) {
-      if (event.fixed_bytes > static_cast<size_t>(end - bytes)) break;
-      bytes += event.fixed_bytes;
-    } else {
-      bytes = event.layout->fast->Skip(bytes, end);
-      if (bytes == nullptr) break;
-    }
+    bytes = SkipFastEvent(*stream_, id, body, end);
+    if (bytes == nullptr) break;
     const auto time_ns = static_cast<int64_t>(cycles);
     // Beyond int64_t is damage: negative here.
     if (time_ns < 0 || time_ns < last_ns || time_ns > limits->latest_ns) break;
     if (time_ns >= limits->begin_ns && time_ns < limits->end_ns) {
-      records->push_back(
-          {time_ns, &event.layout->event_class, body, static_cast<uint64_t>(at - base_) * 8});
+      records->push_back({time_ns, &stream_->fast_events[id].layout->event_class, body,
+                          static_cast<uint64_t>(at - base_) * 8});
     }
     last_ns = time_ns;
     clock = cycles;

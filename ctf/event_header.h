@@ -7,11 +7,13 @@
 
 #include "ctf/bits.h"
 #include "ctf/fast_path.h"
+#include "ctf/layout.h"
 #include "ctf/walk.h"
 
 namespace syncline::ctf {
 
 inline constexpr size_t kEventHeaderBytesMax = 14;
+inline constexpr size_t kLongEventHeaderBytes = 13;  // of both kinds, or more; short ones have less
 
 // Reads one, advances `bytes` behind it and `clock` to its time. False when it does not lie before
 // `end`.
@@ -45,6 +47,41 @@ inline bool ReadEventHeader(FastHeader kind, const uint8_t*& bytes, const uint8_
   clock = LoadNumber<uint64_t>(bytes + 5, false);
   bytes += 13;
   return true;
+}
+
+// Where the event ends whose body begins at `body`; null when it is none for the fast path, or does
+// not end before `end`.
+inline const uint8_t* SkipFastEvent(const StreamLayout& stream, uint32_t id, const uint8_t* body,
+                                    const uint8_t* end) {
+  if (id >= stream.fast_events.size()) return nullptr;
+  const FastEvent& event = stream.fast_events[id];
+  if (event.layout == nullptr) return nullptr;
+  if (event.fixed_bytes == 0) return event.layout->fast->Skip(body, end);
+  return event.fixed_bytes <= static_cast<size_t>(end - body) ? body + event.fixed_bytes : nullptr;
+}
+
+// Writes one, `brief` with the clock's lowest bits alone; returns its size in bytes, at most
+// kEventHeaderBytesMax. A brief one takes ids that are not the kind's largest.
+inline size_t WriteEventHeader(FastHeader kind, bool brief, uint32_t id, uint64_t clock,
+                               uint8_t* bytes) {
+  if (kind == FastHeader::kLarge) {
+    StoreNumber(static_cast<uint16_t>(brief ? id : 65535), bytes);
+    if (brief) {
+      StoreNumber(static_cast<uint32_t>(clock), bytes + 2);
+      return 6;
+    }
+    StoreNumber(id, bytes + 2);
+    StoreNumber(clock, bytes + 6);
+    return 14;
+  }
+  if (brief) {
+    StoreNumber(id | static_cast<uint32_t>(clock << 5), bytes);
+    return 4;
+  }
+  bytes[0] = 31;
+  StoreNumber(id, bytes + 1);
+  StoreNumber(clock, bytes + 5);
+  return 13;
 }
 
 }  // namespace syncline::ctf

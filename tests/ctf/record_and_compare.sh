@@ -1,10 +1,11 @@
 #!/bin/bash
 # Records a program with every LTTng-UST field type, with per-user and per-process buffers, small
-# ones, so that events are lost too; then compares our decoding with babeltrace2's.
-# record_and_compare.sh CTF_DUMP PROGRAM
+# ones, so that events are lost too; then compares our decoding with babeltrace2's, and what
+# babeltrace2 reads in our corrected copies with what it reads in the traces.
+# record_and_compare.sh CTF_DUMP PROGRAM CTF_COPY
 # Exit code 77: skipped (no root for a session daemon of its own, or no LTTng).
 set -euo pipefail
-dump=$1 program=$2
+dump=$1 program=$2 copy=$3
 here=$(cd "$(dirname "$0")" && pwd)
 if ! command -v lttng-sessiond babeltrace2 > /dev/null || ! unshare -m true 2> /dev/null; then
   echo "skipped: needs lttng-tools, babeltrace2, and root for private mounts"
@@ -48,3 +49,4 @@ fi
 mapfile -t traces < <(find "$work/trace" -name metadata -printf '%h\n')
 [ "${#traces[@]}" -eq 3 ] || { echo "expected 3 traces, found ${#traces[@]}"; exit 1; }
 python3 "$here/compare.py" "$dump" "${traces[@]}"
+python3 "$here/compare_copy.py" "$copy" "${traces[@]}"

@@ -1,0 +1,344 @@
+#include "export/ctf/trace_copy.h"
+
+#include <uuid/uuid.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "common/status.h"
+#include "ctf/decoder.h"
+#include "ctf/event_header.h"
+#include "ctf/metadata.h"
+#include "ctf/packet_walker.h"
+#include "ctf/stream_summary.h"
+#include "ctf/tsdl_writer.h"
+#include "ctf/walk.h"
+
+namespace syncline::ctf_export {
+namespace {
+
+using ctf::FastHeader;
+using ctf::Role;
+
+constexpr size_t kPacketUnit = 4096;  // packets are padded to whole pages, as LTTng's are
+
+// A name-based uuid (RFC 9562, version 5) below a namespace of our own: the same name, the same
+// uuid.
+ctf::Uuid UuidOf(const std::string& name) {
+  static constexpr uuid_t kNamespace = {0x8f, 0x2c, 0x51, 0x0e, 0x47, 0x1a, 0x4b, 0x63,
+                                        0x9d, 0x35, 0x6e, 0x10, 0xc8, 0xf4, 0x72, 0xb9};
+  ctf::Uuid uuid{};
+  uuid_generate_sha1(uuid.data(), kNamespace, name.data(), name.size());
+  return uuid;
+}
+
+// Where the numbers stand that a packet's header is corrected by; bits, 0: absent.
+class HeaderPlaces : public ctf::NullSink {
+ public:
+  explicit HeaderPlaces(const ctf::WalkState& state) : state_(state) {}
+
+  void Integer(const ctf::Node& node, uint64_t) {
+    if (node.role == Role::kNone) return;
+    places_[static_cast<size_t>(node.role)] = {state_.position - node.size_bits, node.size_bits,
+                                               node.big};
+  }
+  void Bytes(const ctf::Node& node, std::span<const uint8_t> bytes) {
+    if (node.role == Role::kUuid) uuid_bits_ = state_.position - bytes.size() * 8;
+    has_uuid_ |= node.role == Role::kUuid;
+  }
+
+  // Only numbers of whole bytes can be written.
+  bool Writable(Role role) const {
+    const Place& place = At(role);
+    return place.bits % 8 == 0 && place.position % 8 == 0;
+  }
+  void Put(Role role, uint64_t value, uint8_t* packet) const {
+    const Place& place = At(role);
+    const size_t size = place.bits / 8;
+    for (size_t i = 0; i < size; ++i) {
+      const size_t shift = 8 * (place.big ? size - 1 - i : i);
+      packet[place.position / 8 + i] = static_cast<uint8_t>(value >> shift);
+    }
+  }
+  void PutUuid(const ctf::Uuid& uuid, uint8_t* packet) const {
+    if (has_uuid_) std::copy(uuid.begin(), uuid.end(), packet + uuid_bits_ / 8);
+  }
+
+ private:
+  struct Place {
+    uint64_t position = 0;
+    uint32_t bits = 0;
+    bool big = false;
+  };
+  const Place& At(Role role) const { return places_[static_cast<size_t>(role)]; }
+
+  const ctf::WalkState& state_;
+  Place places_[static_cast<size_t>(Role::kTimestamp) + 1];
+  uint64_t uuid_bits_ = 0;
+  bool has_uuid_ = false;
+};
+
+uint32_t AlignmentOf(const ctf::Node* node) {
+  if (node == nullptr) return 1;
+  uint32_t alignment = node->alignment;
+  for (const ctf::Node& child : node->children)
+    alignment = std::max(alignment, AlignmentOf(&child));
+  return alignment;
+}
+
+absl::Status CheckLayout(const ctf::TraceLayout& layout) {
+  for (const auto& stream : layout.streams) {
+    if (stream->fast_header == FastHeader::kNone) {
+      return absl::UnimplementedError("its events do not have LTTng's headers");
+    }
+    for (const auto& [id, event] : stream->events) {
+      for (const ctf::Scope scope :
+           {ctf::Scope::kStreamContext, ctf::Scope::kEventContext, ctf::Scope::kPayload}) {
+        if (AlignmentOf(event->nodes.root(scope)) > 8) {
+          return absl::UnimplementedError(absl::StrCat("the fields of its event \"",
+                                                       event->event_class.name,
+                                                       "\" are aligned to more than bytes"));
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// One stream, packet by packet.
+class StreamCopy {
+ public:
+  StreamCopy(const ctf::TraceLayout& layout, ctf::ByteSource& source, const ctf::Uuid& uuid,
+             timeline::Placement& placement, const CopyOptions& options)
+      : source_(source),
+        uuid_(uuid),
+        placement_(placement),
+        options_(options),
+        walker_(layout, source, ""),
+        decoder_(layout) {}
+
+  absl::Status Run(std::ostream& out) {
+    for (;;) {
+      SYNCLINE_ASSIGN_OR_RETURN(const auto packet, walker_.Next());
+      if (!packet) return absl::OkStatus();
+      if (placement_.At(packet->begin_ns) >= options_.window.end) return absl::OkStatus();
+      if (packet->end_ns && placement_.At(*packet->end_ns) < options_.window.begin) {
+        last_ns_ = std::max(last_ns_, *packet->end_ns);
+        continue;
+      }
+      SYNCLINE_RETURN_IF_ERROR(CopyPacket(*packet));
+      out.write(reinterpret_cast<const char*>(packet_.data()), static_cast<std::streamsize>(size_));
+      bytes_ += size_;
+    }
+  }
+
+  uint64_t events() const { return events_; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  // The corrected clock's value.
+  uint64_t ValueOf(TimelineTime time) const {
+    return static_cast<uint64_t>(time.ns + options_.epoch_unix_ns);
+  }
+
+  absl::Status CopyPacket(const ctf::Packet& packet) {
+    size_ = 0;
+    SYNCLINE_ASSIGN_OR_RETURN(const auto bytes,
+                              source_.Read(packet.offset, static_cast<size_t>(packet.bytes)));
+    std::vector<uint64_t> slots(static_cast<size_t>(packet.header.stream->nodes.slots));
+    ctf::WalkState state{bytes.data(), bytes.size() * 8, 0, slots.data()};
+    HeaderPlaces places(state);
+    const ctf::ScopeNodes& nodes = packet.header.stream->nodes;
+    const bool walked = WalkNode(nodes.root(ctf::Scope::kPacketHeader), state, places) &&
+                        WalkNode(nodes.root(ctf::Scope::kPacketContext), state, places);
+    if (!walked || packet.header.header_bits % 8 != 0) return absl::OkStatus();
+    for (const Role role :
+         {Role::kTimestampBegin, Role::kTimestampEnd, Role::kContentSize, Role::kPacketSize}) {
+      if (!places.Writable(role)) {
+        return absl::UnimplementedError("its packets' sizes and times are not whole bytes");
+      }
+    }
+    // Room for every event to grow to the longest header.
+    const size_t room = bytes.size() * 4 + kPacketUnit;
+    if (packet_.size() < room) packet_.resize(room);
+    std::copy_n(bytes.data(), packet.content_bits / 8, packet_.data());
+    at_ = packet.header.header_bits / 8;
+    content_bits_ = packet.header.header_bits;
+    const TimelineTime begin_time =
+        std::max(placement_.At(std::max(packet.begin_ns, last_ns_)), options_.window.begin);
+    const uint64_t begin = ValueOf(begin_time);
+    value_ = begin;
+    const uint64_t events_before = events_;
+    CopyEvents(packet, bytes);
+    const bool whole = options_.window.begin.ns == kUnknownLo;
+    if (events_ != events_before || whole) Finish(packet, places, begin);
+    return absl::OkStatus();
+  }
+
+  void CopyEvents(const ctf::Packet& packet, std::span<const uint8_t> bytes) {
+    const ctf::ClockClass* clock = packet.header.stream->clock;
+    // As the cursor does it (ctf/cursor.cc): an event may lie behind a wrong end of its packet, but
+    // not behind the next one's begin.
+    int64_t latest_ns = packet.end_ns.value_or(std::numeric_limits<int64_t>::max());
+    if (packet.next_begin_ns) latest_ns = std::max(latest_ns, *packet.next_begin_ns);
+    decoder_.Begin(packet, bytes, decoder_.clock());
+    const FastHeader kind = packet.header.stream->fast_header;
+    PatchEvents(kind, latest_ns);
+    ctf::FoundEvent event;
+    while (decoder_.Next(&event) == ctf::Step::kEvent) {
+      const int64_t time_ns = ctf::CyclesToNs(clock, event.cycles);
+      if (time_ns < last_ns_ || time_ns > latest_ns) {
+        decoder_.RejectTime();
+        continue;
+      }
+      last_ns_ = time_ns;
+      const TimelineTime time = placement_.At(time_ns);
+      if (time < options_.window.begin) continue;
+      if (time >= options_.window.end) break;
+      Emit(kind, event, bytes.data(), ValueOf(time));
+    }
+  }
+
+  // The packet was copied as a whole; as long as every event of it is wanted and fits where it
+  // stood, only the times are written over. What this stops at is for Emit() and the rest too.
+  void PatchEvents(FastHeader kind, int64_t latest_ns) {
+    std::optional<ctf::Lane> lane = decoder_.AsLane();
+    if (!lane) return;
+    const uint64_t span = BriefSpan(kind);
+    while (true) {
+      const uint8_t* bytes = lane->at;
+      uint64_t cycles = lane->clock;
+      uint32_t id = 0;
+      if (!ctf::ReadEventHeader(kind, bytes, lane->end, cycles, id)) break;
+      const auto header = static_cast<size_t>(bytes - lane->at);
+      const uint8_t* const end = ctf::SkipFastEvent(*lane->stream, id, bytes, lane->end);
+      const auto time_ns = static_cast<int64_t>(cycles);
+      if (end == nullptr || time_ns < last_ns_ || time_ns > latest_ns) break;
+      const TimelineTime time = placement_.At(time_ns);
+      if (time < options_.window.begin || time >= options_.window.end) break;
+      const uint64_t value = ValueOf(time);
+      const bool brief = header < ctf::kLongEventHeaderBytes;
+      if (brief && value - value_ >= span) break;
+      ctf::WriteEventHeader(kind, brief, id, value, packet_.data() + (lane->at - lane->base));
+      value_ = value;
+      last_ns_ = time_ns;
+      lane->clock = cycles;
+      lane->at = end;
+      ++events_;
+    }
+    if (!decoder_.Resume(*lane)) return;
+    at_ = static_cast<size_t>(lane->at - lane->base);
+    content_bits_ = at_ * 8;
+  }
+
+  // How far apart two events may be for the later one to have a short header, ns.
+  static uint64_t BriefSpan(FastHeader kind) {
+    return uint64_t{1} << (kind == FastHeader::kCompact ? 27 : 32);
+  }
+
+  // A short header stays short as long as its time can be told from the one before.
+  void Emit(FastHeader kind, const ctf::FoundEvent& event, const uint8_t* packet, uint64_t value) {
+    const bool was_brief = event.body_bits - event.begin_bits < 8 * ctf::kLongEventHeaderBytes;
+    const bool brief = was_brief && value - value_ < BriefSpan(kind);
+    at_ += ctf::WriteEventHeader(kind, brief, static_cast<uint32_t>(event.id), value,
+                                 packet_.data() + at_);
+    const size_t body = event.body_bits / 8;
+    const size_t body_bytes = (event.end_bits + 7) / 8 - body;
+    std::copy_n(packet + body, body_bytes, packet_.data() + at_);
+    content_bits_ = at_ * 8 + (event.end_bits - event.body_bits);
+    at_ += body_bytes;
+    value_ = value;
+    ++events_;
+  }
+
+  void Finish(const ctf::Packet& packet, const HeaderPlaces& places, uint64_t begin) {
+    uint64_t end = std::max(value_, begin);
+    if (packet.end_ns && placement_.At(*packet.end_ns) < options_.window.end) {
+      end = std::max(end, ValueOf(placement_.At(*packet.end_ns)));
+    }
+    size_ = (at_ + kPacketUnit - 1) / kPacketUnit * kPacketUnit;
+    std::fill_n(packet_.data() + at_, size_ - at_, uint8_t{0});
+    places.Put(Role::kTimestampBegin, begin, packet_.data());
+    places.Put(Role::kTimestampEnd, end, packet_.data());
+    places.Put(Role::kContentSize, content_bits_, packet_.data());
+    places.Put(Role::kPacketSize, size_ * 8, packet_.data());
+    places.PutUuid(uuid_, packet_.data());
+    last_ns_ = std::max(last_ns_, packet.end_ns.value_or(last_ns_));
+  }
+
+  ctf::ByteSource& source_;
+  const ctf::Uuid& uuid_;
+  timeline::Placement& placement_;
+  const CopyOptions& options_;
+  ctf::PacketWalker walker_;
+  ctf::PacketDecoder decoder_;
+  std::vector<uint8_t> packet_;  // being written
+  size_t at_ = 0;                // in it
+  size_t size_ = 0;              // of it when it is finished; 0: nothing of it is wanted
+  uint64_t content_bits_ = 0;
+  uint64_t value_ = 0;            // of the event before, corrected
+  int64_t last_ns_ = kUnknownLo;  // the same, by the trace's clock
+  uint64_t events_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+// What the copy says of itself.
+ctf::Metadata Corrected(const ctf::Metadata& metadata, const ctf::Uuid& uuid,
+                        const CopyOptions& options) {
+  ctf::Metadata corrected = metadata;
+  corrected.uuid = uuid;
+  corrected.environment["hostname"] = options.node;
+  for (ctf::ClockClass& clock : corrected.clocks) {
+    clock.uuid = ctf::UuidText(UuidOf(absl::StrCat("timeline ", options.epoch_unix_ns)));
+    clock.description = "Syncline's timeline, ns since 1970";
+    clock.frequency = 1'000'000'000;
+    clock.offset_seconds = 0;
+    clock.offset_cycles = 0;
+  }
+  return corrected;
+}
+
+}  // namespace
+
+absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
+                                     const std::filesystem::path& out,
+                                     timeline::Placement& placement, const CopyOptions& options) {
+  SYNCLINE_ASSIGN_OR_RETURN(auto metadata, ctf::LoadMetadata(trace));
+  const ctf::Uuid uuid = UuidOf(
+      absl::StrCat(metadata->uuid ? ctf::UuidText(*metadata->uuid) : "none", " ", options.label));
+  SYNCLINE_ASSIGN_OR_RETURN(const auto layout, ctf::BuildLayout(metadata));
+  const auto context = [&trace](absl::Status status) {
+    return WithContext(std::move(status), absl::StrCat("cannot copy \"", trace.string(), "\""));
+  };
+  if (absl::Status status = CheckLayout(*layout); !status.ok()) return context(status);
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string text,
+                            ctf::WriteTsdl(Corrected(*metadata, uuid, options)));
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(out));
+  SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(out / "metadata", text));
+  CopyResult result;
+  for (const std::filesystem::path& file : ctf::ListStreamFiles(trace)) {
+    auto source = ctf::FileWindow::Open(file);
+    if (!source.ok()) continue;  // the reader has said so
+    std::ofstream to(out / file.filename(), std::ios::binary | std::ios::trunc);
+    StreamCopy copy(*layout, **source, uuid, placement, options);
+    if (absl::Status status = copy.Run(to); !status.ok()) return context(status);
+    to.close();
+    if (to.fail()) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("cannot write ", (out / file.filename()).string(), ": is the disk full?"));
+    }
+    ++result.streams;
+    result.events += copy.events();
+    result.bytes += copy.bytes();
+  }
+  return result;
+}
+
+}  // namespace syncline::ctf_export

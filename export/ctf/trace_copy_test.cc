@@ -1,0 +1,158 @@
+#include "export/ctf/trace_copy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "common/files.h"
+#include "ctf/reader.h"
+#include "ctf/test_trace.h"
+
+namespace syncline::ctf_export {
+namespace {
+
+using ctf::testing::Join;
+using ctf::testing::PacketBuilder;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Strings = std::vector<std::string>;
+
+// time * 2 + 1000: far more than any clock drifts, so that gaps outgrow what a short header holds.
+class Stretch final : public timeline::Placement {
+ public:
+  TimelineTime At(int64_t clock_ns) override { return {clock_ns * 2 + 1000}; }
+  std::optional<int64_t> BoundNs(int64_t) const override { return std::nullopt; }
+  int64_t ClockNs(TimelineTime time) const override { return (time.ns - 1000) / 2; }
+  ClockId clock() const override { return {}; }
+};
+
+class TraceCopyTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::path(::testing::TempDir()) /
+                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_ / "in");
+    Write("metadata", ctf::testing::kMetadata);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  void Write(const std::string& name, std::string_view bytes) {
+    std::ofstream(directory_ / "in" / name, std::ios::binary) << bytes;
+  }
+  void Write(const std::string& name, const std::vector<uint8_t>& bytes) {
+    Write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  std::string Read(const std::string& out, const std::string& name) {
+    return ReadFile(directory_ / out / name).value_or("");
+  }
+
+  CopyResult Copy(timeline::Interval window = {{kUnknownLo}, {kUnknownHi}},
+                  const std::string& out = "out") {
+    CopyOptions options{"node-a", "node-a/x", kEpoch, window};
+    auto result = CopyTrace(directory_ / "in", directory_ / out, placement_, options);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.value_or(CopyResult{});
+  }
+
+  // The copy's events, with its losses behind them.
+  Strings Events(const std::string& out = "out") {
+    Strings found;
+    auto reader = ctf::OpenTrace(directory_ / out);
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    if (!reader.ok()) return found;
+    EXPECT_EQ((*reader)->wall_clock_offset_ns(), 0);
+    EXPECT_EQ((*reader)->environment().at("hostname"), "node-a");
+    std::vector<FieldValue> values;
+    for (const StreamInfo& stream : (*reader)->streams()) {
+      auto cursor = *(*reader)->Open(stream.index);
+      for (;;) {
+        const auto batch = *cursor->NextBatch();
+        if (batch.empty()) break;
+        for (const EventRecord& record : batch) {
+          EXPECT_TRUE(cursor->Decode(record, &values));
+          EventRecord shown = record;
+          shown.time_ns -= kEpoch;
+          found.push_back(ctf::testing::Render(shown, values));
+        }
+      }
+      for (const Loss& loss : cursor->losses()) found.push_back("loss: " + loss.detail);
+    }
+    for (const Loss& loss : (*reader)->losses()) found.push_back("loss: " + loss.detail);
+    return found;
+  }
+
+  static constexpr int64_t kEpoch = 1'700'000'000'000'000'000;
+  std::filesystem::path directory_;
+  Stretch placement_;
+};
+
+TEST_F(TraceCopyTest, EveryEventKeepsItsFieldsAndGetsItsTime) {
+  Write("s_0", Join({PacketBuilder(100, 900, 0).Number(200, 7).Text(300, "x", {1, 2}).Close(),
+                     PacketBuilder(1000, 1900, 1).Number(1200, 8).Close()}));
+  Write("s_1", PacketBuilder(100, 900).NumberExtended(500, 9).Close());
+  const CopyResult result = Copy();
+  EXPECT_EQ(result.streams, 2u);
+  EXPECT_EQ(result.events, 4u);
+  EXPECT_THAT(Events(), ElementsAre("1400 t:number value=7",
+                                    "1600 t:text text=x _items_length=2 items=#2 items=1 items=2",
+                                    "3400 t:number value=8", "2000 t:number value=9"));
+}
+
+TEST_F(TraceCopyTest, AGapThatOutgrowsTheShortHeaderGetsALongOne) {
+  const uint64_t later = 200 + (uint64_t{1} << 31) + 5;  // twice that is more than 32 bits
+  Write(
+      "s_0",
+      PacketBuilder(100, later + 100).Number(200, 1).Number(later, 2).Number(later + 1, 3).Close());
+  Copy();
+  EXPECT_THAT(Events(), ElementsAre("1400 t:number value=1",
+                                    std::to_string(later * 2 + 1000) + " t:number value=2",
+                                    std::to_string(later * 2 + 1002) + " t:number value=3"));
+}
+
+TEST_F(TraceCopyTest, WhatIsDamagedBecomesSound) {
+  std::vector<uint8_t> cut = PacketBuilder(1000, 1900, 1).Number(1200, 8).Number(1300, 9).Close();
+  cut.resize(PacketBuilder::kFirstEventAt + 10 + 4);  // in the middle of the second event
+  Write("s_0", Join({PacketBuilder(100, 900, 0).Number(200, 7).Close(), cut}));
+  Write("s_1", PacketBuilder(100, 0).Number(400, 5).LeaveOpen());
+  Copy();
+  EXPECT_THAT(Events(), ElementsAre("1400 t:number value=7", "3400 t:number value=8",
+                                    "1800 t:number value=5"));
+}
+
+TEST_F(TraceCopyTest, OfAWindowOnlyItsEvents) {
+  Write("s_0", Join({PacketBuilder(100, 900, 0).Number(200, 1).Number(800, 2).Close(),
+                     PacketBuilder(1000, 1900, 1).Number(1200, 3).Number(1800, 4).Close(),
+                     PacketBuilder(2000, 2900, 2).Number(2200, 5).Close()}));
+  const auto time = [](int64_t clock_ns) { return TimelineTime{clock_ns * 2 + 1000}; };
+  EXPECT_EQ(Copy({time(800), time(1800)}).events, 2u);
+  EXPECT_THAT(Events(), ElementsAre("2600 t:number value=2", "3400 t:number value=3"));
+  EXPECT_EQ(Copy({time(5000), time(6000)}, "none").events, 0u);
+  EXPECT_THAT(Events("none"), IsEmpty());
+}
+
+TEST_F(TraceCopyTest, TheSameAgainAndAnotherTraceDiffers) {
+  Write("s_0", PacketBuilder(100, 900).Number(200, 7).Close());
+  Copy();
+  Copy({{kUnknownLo}, {kUnknownHi}}, "again");
+  EXPECT_EQ(Read("out", "metadata"), Read("again", "metadata"));
+  EXPECT_EQ(Read("out", "s_0"), Read("again", "s_0"));
+  CopyOptions other{"node-a", "node-a/y", kEpoch};
+  ASSERT_TRUE(CopyTrace(directory_ / "in", directory_ / "other", placement_, other).ok());
+  EXPECT_NE(Read("out", "metadata"), Read("other", "metadata")) << "two traces of one uuid";
+}
+
+TEST_F(TraceCopyTest, AnotherLayoutIsRefused) {
+  std::string metadata(ctf::testing::kMetadata);
+  metadata.replace(metadata.find("uint32_t _value;"), 16,
+                   "integer { size = 32; align = 32; } _value;");
+  Write("metadata", metadata);
+  const auto result =
+      CopyTrace(directory_ / "in", directory_ / "out", placement_, {"node-a", "node-a/x", kEpoch});
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(result.status().message()), ::testing::HasSubstr("t:number"));
+}
+
+}  // namespace
+}  // namespace syncline::ctf_export
