@@ -13,7 +13,7 @@ import os
 import pytest
 
 from tests.integration import perfetto, raw_trace
-from tests.integration.fleet import INCOMPLETE, Fleet, load, node_of
+from tests.integration.fleet import INCOMPLETE, Fleet, load, node_of, pids_of
 from tests.testbed import HostSpec, Testbed
 from tests.testbed.machine import BUILD
 
@@ -71,16 +71,19 @@ class Truth:
 
 
 def launch_truth(fleet, name):
-    """Starts the program on both hosts: two threads, some 100,000 tasks a second in all."""
+    """Starts the program on both hosts, until account_of(): two threads, some 100,000 tasks a
+    second in all."""
     for host in fleet.bed.hosts:
         host.run(["rm", "-f", "/tmp/truth"])
-    program = "/opt/truth --threads 2 --depth 4 --tasks 0 --duration-ms 7000 --work-ns 10000"
+    program = "/opt/truth --threads 2 --depth 4 --tasks 0 --duration-ms 120000 --work-ns 10000"
     fleet.fab("launch", "--job", name, "--command", f"{program} --truth /tmp/truth")
 
 
 def account_of(host):
-    """The program's own account, once it has ended."""
-    host.run(["sh", "-c", "timeout 30 tail --pid=$(pgrep -x truth) -f /dev/null"], check=False)
+    """Ends the program; its own account."""
+    (pid,) = pids_of(host, "truth")
+    host.run(["kill", "-TERM", pid])
+    host.run(["timeout", "60", "tail", f"--pid={pid}", "-f", "/dev/null"])
     return Truth(host.run(["cat", "/tmp/truth"]).stdout)
 
 
@@ -129,14 +132,11 @@ def recorded(fleet):
     """A recording of the host with generous buffers, then one of the other with two sub-buffers of
     4 KiB. ({host: account}, {host: run})"""
     launch_truth(fleet, "truth")
-    runs = {
-        "solo": fleet.record("run-solo", 1, "-H", "solo"),
-        "tiny": fleet.record(
-            *("run-tiny", 1, "-H", "tiny", "--buffer-size", "4k", "--buffer-count", "2"),
-            fine=(INCOMPLETE,),
-        ),
-    }
-    accounts = {host.name: account_of(host) for host in fleet.bed.hosts}
+    tiny = ("run-tiny", 1, "-H", "tiny", "--buffer-size", "4k", "--buffer-count", "2")
+    runs = {"solo": fleet.record("run-solo", 1, "-H", "solo")}
+    accounts = {"solo": account_of(fleet.bed["solo"])}
+    runs["tiny"] = fleet.record(*tiny, fine=(INCOMPLETE,))
+    accounts["tiny"] = account_of(fleet.bed["tiny"])
     fleet.syncline("merge", runs["solo"])
     fleet.syncline("merge", runs["tiny"], fine=(INCOMPLETE,))
     return accounts, runs
