@@ -137,7 +137,10 @@ void RegisterMerge(CLI::App* app, Context* context) {
   const auto arguments = std::make_shared<MergeArguments>();
   AddInput(merge, arguments);
   merge->add_option("--out", arguments->options.out_dir, "Where to (default: RUN/out)");
-  merge->add_option("--format", arguments->options.formats, "What to write: perfetto")
+  merge
+      ->add_option("--format", arguments->options.formats,
+                   "What to write: perfetto (a timeline), ctf (the traces\n"
+                   "again, times corrected, one below ctf/ per node and trace)")
       ->delimiter(',')
       ->capture_default_str();
   merge->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");

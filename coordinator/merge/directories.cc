@@ -173,7 +173,7 @@ void AddHost(Host host, const Input& input, OpenedInputs* inputs) {
   timeline::NodeInput node;
   node.name = host.name;
   node.root = input.directory.string();
-  for (OpenedTrace& trace : host.traces) AddTrace(std::move(trace.reader), &node, inputs);
+  for (OpenedTrace& trace : host.traces) AddTrace(std::move(trace), &node, inputs);
   for (UnreadableTrace& trace : host.unreadable) AddLoss(std::move(trace), &node, inputs);
   inputs->nodes.push_back(std::move(node));
 }

@@ -151,7 +151,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   } else {
     OpenedTraces opened = OpenTraces(layout.Trace(record.name));
     MissStreams(layout, record, opened, inputs);
-    for (OpenedTrace& trace : opened.traces) AddTrace(std::move(trace.reader), &node, inputs);
+    for (OpenedTrace& trace : opened.traces) AddTrace(std::move(trace), &node, inputs);
     for (UnreadableTrace& trace : opened.unreadable) AddLoss(std::move(trace), &node, inputs);
   }
   if (record.state == recording::NodeState::kIncomplete) {
@@ -266,14 +266,14 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
 
 }  // namespace
 
-void AddTrace(std::unique_ptr<TraceReader> reader, timeline::NodeInput* node,
-              OpenedInputs* inputs) {
-  for (const std::string& complaint : ComplaintsOf(*reader)) {
+void AddTrace(OpenedTrace trace, timeline::NodeInput* node, OpenedInputs* inputs) {
+  for (const std::string& complaint : ComplaintsOf(*trace.reader)) {
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(node->name, ": ", complaint));
   }
-  node->readers.push_back(reader.get());
-  inputs->readers.push_back(std::move(reader));
+  node->readers.push_back(trace.reader.get());
+  inputs->readers.push_back(std::move(trace.reader));
+  inputs->traces.push_back({node->name, std::move(trace.path)});
 }
 
 void AddLoss(UnreadableTrace trace, timeline::NodeInput* node, OpenedInputs* inputs) {

@@ -27,7 +27,12 @@ struct OpenedInputs {
   std::filesystem::path run;  // of a recording, else empty
   std::optional<recording::Recording> recording;
   std::unique_ptr<clocksync::ClockModel> model;  // nullptr for trace directories
+  struct TraceAt {
+    std::string node;
+    std::filesystem::path path;
+  };
   std::vector<std::unique_ptr<TraceReader>> readers;
+  std::vector<TraceAt> traces;  // beside `readers`
   std::vector<std::unique_ptr<timeline::Placement>> placements;
   std::vector<timeline::NodeInput> nodes;
   std::vector<analysis::NodeFacts> facts;  // beside `nodes`
@@ -46,7 +51,7 @@ absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options, const Input
 
 // Its two ways (recordings are in inputs.cc), and what both do with a trace.
 absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const InputList& list);
-void AddTrace(std::unique_ptr<TraceReader> reader, timeline::NodeInput* node, OpenedInputs* inputs);
+void AddTrace(OpenedTrace trace, timeline::NodeInput* node, OpenedInputs* inputs);
 void AddLoss(UnreadableTrace trace, timeline::NodeInput* node, OpenedInputs* inputs);
 
 // Control blocks and recording.json joined: who ran on the node, with names. A file that is

@@ -11,6 +11,7 @@
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/out_dir.h"
+#include "coordinator/merge/write_ctf.h"
 #include "export/perfetto/perfetto_sink.h"
 #include "export/report/json_report.h"
 #include "export/report/units.h"
@@ -22,6 +23,8 @@ namespace {
 constexpr char kTimelineName[] = "timeline.perfetto-trace";
 constexpr char kReportName[] = "report.json";
 constexpr char kModelName[] = "models.json";
+constexpr char kCtfName[] = "ctf";
+constexpr std::string_view kFormats[] = {"perfetto", "ctf"};
 
 // What the inputs cover: the recording's window; without one, from their first event to the last.
 std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
@@ -122,11 +125,15 @@ analysis::Report WithoutPaths(analysis::Report report, const OpenedInputs& input
 
 absl::Status CheckFormats(const std::vector<std::string>& formats) {
   for (const std::string& format : formats) {
-    if (format == "perfetto") continue;
+    if (std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown format '", format, "'; there is: perfetto"));
+        absl::StrCat("unknown format '", format, "'; there are: perfetto, ctf"));
   }
   return absl::OkStatus();
+}
+
+bool Wants(const MergeOptions& options, std::string_view format) {
+  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
 }
 
 // Where the merge goes, when it may go there: asked before the work is done.
@@ -152,28 +159,40 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
     out.Abandon();
     options.leave();
   });
-  std::ofstream file(out.staging() / kTimelineName, std::ios::binary | std::ios::trunc);
-  if (!file.good()) {
-    return ErrnoStatus(errno, absl::StrCat("cannot write in ", out.staging().string()));
-  }
   const timeline::Interval cut = Shown(options);
+  std::ofstream file;
+  if (Wants(options, "perfetto")) {
+    file.open(out.staging() / kTimelineName, std::ios::binary | std::ios::trunc);
+    if (!file.good()) {
+      return ErrnoStatus(errno, absl::StrCat("cannot write in ", out.staging().string()));
+    }
+    result.files.emplace_back(kTimelineName);
+  }
   perfetto::PerfettoSink perfetto(&file, {.epoch_unix_ns = inputs.epoch_unix_ns,
                                           .facts_time = options.from.value_or(TimelineTime{0})});
   analysis::SummarySink summary;
   timeline::CutSink cut_perfetto(cut, &perfetto);
   timeline::CutSink cut_summary(cut, &summary);
-  timeline::TimelineSink* const sinks[] = {&cut_perfetto, &cut_summary};
+  std::vector<timeline::TimelineSink*> sinks = {&cut_summary};
+  if (file.is_open()) sinks.push_back(&cut_perfetto);
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<timeline::NodeResult> results,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
-  file.close();
+  if (file.is_open()) file.close();
   if (file.fail()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot write ", result.out_dir.string(), ": is the disk full?"));
   }
+  std::vector<std::string> uncopied;
+  if (Wants(options, "ctf")) {
+    SYNCLINE_ASSIGN_OR_RETURN(uncopied, WriteCtf(inputs, cut, out.staging() / kCtfName));
+    result.files.emplace_back(kCtfName);
+  }
   result.report = MakeReportOf(inputs, results, summary);
+  result.report.incomplete |= !uncopied.empty();
+  result.report.complaints.insert(result.report.complaints.end(), uncopied.begin(), uncopied.end());
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(
       out.staging() / kReportName, report::ReportJson(WithoutPaths(result.report, inputs))));
-  result.files = {kTimelineName, kReportName};
+  result.files.emplace_back(kReportName);
   if (options.input.refit && inputs.recording.has_value()) {
     SYNCLINE_RETURN_IF_ERROR(
         WriteFileAtomically(out.staging() / kModelName, inputs.model->ToJson()));
