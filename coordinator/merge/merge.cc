@@ -52,9 +52,10 @@ absl::Status ChooseCut(const MergeOptions& options, OpenedInputs* inputs) {
       absl::StrCat("the recording's window is ", report::SignedTime(covered->begin.ns), " to ",
                    report::SignedTime(covered->end.ns));
   if (asked.begin >= covered->end || asked.end <= covered->begin) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("nothing lies between --from and --to (", report::SignedTime(asked.begin.ns),
-                     " to ", report::SignedTime(asked.end.ns), "): ", window));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nothing was recorded",
+        options.from.has_value() ? " from " + report::SignedTime(options.from->ns) : "",
+        options.to.has_value() ? " to " + report::SignedTime(options.to->ns) : "", ": ", window));
   }
   for (const auto& [option, outside] : {std::pair("--from", asked.begin < covered->begin),
                                         std::pair("--to", asked.end > covered->end)}) {
