@@ -125,6 +125,7 @@ struct Report {
   uint64_t events = 0;
   bool incomplete = false;
   std::vector<std::string> complaints;
+  std::vector<std::string> notes;  // hints for whoever asked; not part of the JSON
 };
 
 }  // namespace syncline::analysis

@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "analysis/names.h"
 
 namespace syncline::analysis {
+namespace {
+
+constexpr size_t kNamesListedMax = 20;
+
+}  // namespace
 
 bool BusyIntervals::Join(std::vector<Cluster>* clusters, const Cluster& next) const {
   if (clusters->empty()) return false;
@@ -64,13 +70,16 @@ const std::string& SummarySink::Pattern(timeline::TextId name) {
 
 void SummarySink::OnSpanBegin(const timeline::Span&) {}
 
-bool SummarySink::IsStep(const timeline::Span& span, const KnownTrack& track) const {
-  if (pattern_.domain.empty() && pattern_.name.empty()) {
-    return track.frames || LooksLikeStep(texts_[span.name]);
-  }
-  return (pattern_.domain.empty() || pattern_.domain == texts_[span.category]) &&
-         (pattern_.name.empty() || pattern_.name == texts_[span.name] ||
-          pattern_.name == NamePattern(texts_[span.name]));
+bool SummarySink::IsCalled(const std::string& wanted, const timeline::Span& span) {
+  if (wanted.empty()) return false;
+  const std::string& domain = texts_[span.category];
+  const auto is = [&](std::string_view name) {
+    if (wanted == name) return true;
+    const std::string_view rest(wanted);  // DOMAIN:NAME; either may have colons of its own
+    return rest.size() == domain.size() + 1 + name.size() && rest.starts_with(domain) &&
+           rest[domain.size()] == ':' && rest.ends_with(name);
+  };
+  return is(texts_[span.name]) || is(Pattern(span.name));
 }
 
 void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
@@ -95,6 +104,10 @@ void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
 void SummarySink::OnSpanEnd(const timeline::Span& span) {
   const KnownTrack& track = tracks_[span.track];
   if (!track.thread && !track.frames) return;
+  const bool is_step =
+      step_.has_value() ? IsCalled(*step_, span) : track.frames || LooksLikeStep(texts_[span.name]);
+  step_found_ = step_found_ || is_step;
+  if (track.frames) frames_.emplace(span.category, Pattern(span.name));
   const bool whole = !span.clipped_begin && !span.clipped_end && !span.suspect;
   if (track.thread) {
     TaskTotal& total = totals_[{track.node, span.category, Pattern(span.name)}];
@@ -107,7 +120,7 @@ void SummarySink::OnSpanEnd(const timeline::Span& span) {
     }
   }
   if (!whole) return;
-  if (IsStep(span, track)) AddStep(span, track);
+  if (is_step) AddStep(span, track);
   if (track.thread && span.depth == 0) {
     busy_[track.node].Add({span.begin, span.end, span.node_begin, span.node_end, 1});
   }
@@ -144,6 +157,36 @@ std::vector<SummarySink::Series> SummarySink::TakeSteps() const {
            std::tuple(!several_b, b.frames, b.depth, -b.total_ns);
   });
   return all;
+}
+
+absl::Status SummarySink::CheckStep() const {
+  if (!step_.has_value() || step_found_) return absl::OkStatus();
+  // Steps by their looks, or, where nothing looks like one, all that there is.
+  std::set<std::string> likely;
+  std::set<std::string> others;
+  const auto add = [&](timeline::TextId category, const std::string& name, bool frames) {
+    const std::string& domain = texts_[category];
+    const std::string full = domain.empty() ? name : domain + ":" + name;
+    (frames || LooksLikeStep(name) ? likely : others).insert("\"" + full + "\"");
+  };
+  for (const auto& [category, name] : frames_) add(category, name, /*frames=*/true);
+  for (const auto& [key, total] : totals_) {
+    add(std::get<1>(key), std::get<2>(key), /*frames=*/false);
+  }
+  const std::set<std::string>& names = likely.empty() ? others : likely;
+  std::string list;
+  size_t listed = 0;
+  for (const std::string& name : names) {
+    if (++listed > kNamesListedMax) break;
+    absl::StrAppend(&list, listed == 1 ? "" : ", ", name);
+  }
+  if (listed > kNamesListedMax) absl::StrAppend(&list, " and others");
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no task is called \"", *step_, "\" ([DOMAIN:]NAME), so there are no such steps. ",
+      names.empty()    ? "There are no tasks at all"
+      : likely.empty() ? "No name looks like a step's; the tasks are: "
+                       : "What looks like steps: ",
+      list));
 }
 
 }  // namespace syncline::analysis

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -44,14 +46,11 @@ class BusyIntervals {
   std::vector<Cluster> clusters_;
 };
 
-struct StepPattern {
-  std::string domain;  // both empty: by the look of the name
-  std::string name;
-};
-
 class SummarySink final : public timeline::TimelineSink {
  public:
-  explicit SummarySink(StepPattern pattern = {}) : pattern_(std::move(pattern)) {}
+  // `step`: which tasks are steps, "[DOMAIN:]NAME" with numbers as they are or as "#"; not given:
+  // by the look of their names.
+  explicit SummarySink(std::optional<std::string> step = {}) : step_(std::move(step)) {}
 
   void OnText(timeline::TextId id, std::string_view text) override;
   void OnTrack(const timeline::Track& track) override;
@@ -80,6 +79,9 @@ class SummarySink final : public timeline::TimelineSink {
   std::vector<Total> TakeTotals() const;
   // The likeliest first: tasks before frames, outermost first, then most time.
   std::vector<Series> TakeSteps() const;
+  // InvalidArgument when no task is called as `step` says; the message has the names that could be
+  // meant.
+  absl::Status CheckStep() const;
   // Outermost tasks by node.
   const std::map<uint32_t, BusyIntervals>& busy() const { return busy_; }
 
@@ -92,16 +94,18 @@ class SummarySink final : public timeline::TimelineSink {
   };
 
   const std::string& Pattern(timeline::TextId name);
-  bool IsStep(const timeline::Span& span, const KnownTrack& track) const;
+  bool IsCalled(const std::string& wanted, const timeline::Span& span);
   void AddStep(const timeline::Span& span, const KnownTrack& track);
 
-  StepPattern pattern_;
+  std::optional<std::string> step_;
+  bool step_found_ = false;
   std::vector<std::string> texts_{""};
   std::vector<std::string> patterns_;
   std::map<timeline::TrackId, KnownTrack> tracks_;
   std::map<std::tuple<uint32_t, timeline::TextId, std::string>, TaskTotal> totals_;
   std::map<std::tuple<std::string, uint32_t, timeline::TextId, std::string>, Series> steps_;
   std::map<uint32_t, BusyIntervals> busy_;
+  std::set<std::pair<timeline::TextId, std::string>> frames_;  // domain and pattern
 };
 
 }  // namespace syncline::analysis

@@ -176,6 +176,9 @@ class TraceReader {
   // REALTIME - trace clock in ns as the tracer sampled it, where it says so. For display and for
   // showing what a merge by wall clock would do; it never enters a clock model.
   virtual std::optional<int64_t> wall_clock_offset_ns() const = 0;
+  // Names the clock that the trace's times are in (LTTng: the host's boot); "" where it has no
+  // name. Two names are two clocks; the same name proves nothing (cloned machines, containers).
+  virtual std::string clock_uuid() const { return {}; }
   // Losses known before any event was read: unreadable streams, missing files.
   virtual std::span<const Loss> losses() const = 0;
   // Events with time in [begin_ns, end_ns) only; packets outside are never read.

@@ -15,22 +15,36 @@
 namespace syncline {
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 std::string Quoted(const std::filesystem::path& path) {
   return absl::StrCat("\"", path.string(), "\"");
+}
+
+std::string NotRegular(const std::filesystem::path& path, mode_t mode) {
+  const char* what = S_ISDIR(mode)                    ? "a directory"
+                     : S_ISFIFO(mode)                 ? "a FIFO"
+                     : S_ISSOCK(mode)                 ? "a socket"
+                     : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                                      : "something else";
+  return absl::StrCat("Cannot read ", Quoted(path), ": it is ", what, ", not a regular file");
+}
+
+absl::StatusOr<std::string> ReadAll(int fd, const std::filesystem::path& path,
+                                    uint64_t limit_bytes) {
+  std::string bytes;
+  char chunk[1 << 16];
+  for (;;) {
+    const ssize_t n = ::read(fd, chunk, sizeof chunk);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, absl::StrCat("Cannot read ", Quoted(path)));
+    }
+    if (n == 0) return bytes;
+    if (bytes.size() + static_cast<size_t>(n) > limit_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("Cannot read ", Quoted(path), ": larger than ", limit_bytes, " bytes"));
+    }
+    bytes.append(chunk, static_cast<size_t>(n));
+  }
 }
 
 absl::Status WriteAll(int fd, std::string_view bytes, const std::string& name) {
@@ -47,24 +61,39 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::string& name) {
 
 }  // namespace
 
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+absl::StatusOr<OpenFile> OpenRegular(const std::filesystem::path& path) {
+  // O_NONBLOCK: opening a FIFO would wait for its writer, a terminal for its line.
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const int error_number = errno;
+  struct stat info;
+  if (fd.get() < 0) {
+    // A socket cannot be opened at all.
+    if (error_number == ENXIO && ::stat(path.c_str(), &info) == 0) {
+      return absl::FailedPreconditionError(NotRegular(path, info.st_mode));
+    }
+    return ErrnoStatus(error_number, absl::StrCat("Cannot open ", Quoted(path)));
+  }
+  if (::fstat(fd.get(), &info) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("Cannot stat ", Quoted(path)));
+  }
+  if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(NotRegular(path, info.st_mode));
+  return OpenFile{std::move(fd), static_cast<uint64_t>(info.st_size)};
+}
+
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t limit_bytes) {
+  SYNCLINE_ASSIGN_OR_RETURN(const OpenFile file, OpenRegular(path));
+  return ReadAll(file.fd.get(), path, limit_bytes);
+}
+
+absl::StatusOr<std::string> ReadFileOrPipe(const std::filesystem::path& path,
+                                           uint64_t limit_bytes) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open ", Quoted(path)));
-  std::string bytes;
-  char chunk[1 << 16];
-  for (;;) {
-    const ssize_t n = ::read(fd.get(), chunk, sizeof chunk);
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoStatus(errno, absl::StrCat("Cannot read ", Quoted(path)));
-    }
-    if (n == 0) return bytes;
-    if (bytes.size() + static_cast<size_t>(n) > limit_bytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("Cannot read ", Quoted(path), ": larger than ", limit_bytes, " bytes"));
-    }
-    bytes.append(chunk, static_cast<size_t>(n));
-  }
+  return ReadAll(fd.get(), path, limit_bytes);
 }
 
 absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes,
@@ -125,20 +154,12 @@ absl::Status MakeDirectories(const std::filesystem::path& path, unsigned mode) {
 }
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open ", Quoted(path)));
-  struct stat info;
-  if (::fstat(fd.get(), &info) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("Cannot stat ", Quoted(path)));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(Quoted(path), " is not a regular file"));
-  }
-  if (info.st_size == 0) return MappedFile({});
-  void* address =
-      ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_SHARED, fd.get(), 0);
+  SYNCLINE_ASSIGN_OR_RETURN(const OpenFile file, OpenRegular(path));
+  if (file.size_bytes == 0) return MappedFile({});
+  const auto size = static_cast<size_t>(file.size_bytes);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd.get(), 0);
   if (address == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("Cannot map ", Quoted(path)));
-  return MappedFile({static_cast<const uint8_t*>(address), static_cast<size_t>(info.st_size)});
+  return MappedFile({static_cast<const uint8_t*>(address), size});
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}

@@ -8,15 +8,45 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace syncline {
 
-// The whole file; NotFound, PermissionDenied, or ResourceExhausted above `limit_bytes`.
+// A file descriptor, closed at the end. Movable.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct OpenFile {
+  Descriptor fd;
+  uint64_t size_bytes = 0;
+};
+
+// Opens for reading what should be a file and may be anything. FailedPrecondition that names the
+// path and says what is there instead of a regular file; a FIFO or a device never makes it wait.
+absl::StatusOr<OpenFile> OpenRegular(const std::filesystem::path& path);
+
+// The whole file; NotFound, PermissionDenied, FailedPrecondition (not a regular file), or
+// ResourceExhausted above `limit_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
                                      uint64_t limit_bytes = uint64_t{1} << 32);
+
+// The same of a file that the user named, which may be a pipe as well: `--hosts <(command)`.
+absl::StatusOr<std::string> ReadFileOrPipe(const std::filesystem::path& path, uint64_t limit_bytes);
 
 // Writes beside `path`, syncs and renames: readers see the old file or the new one, never a part.
 // `mode`: permission bits of a new file.

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
 
@@ -39,6 +42,31 @@ TEST_F(Files, ErrorsNameThePath) {
   EXPECT_NE(missing.status().message().find("nothing"), std::string::npos);
   EXPECT_EQ(ReadFile(directory_, 1).status().ok(), false);
   EXPECT_FALSE(MappedFile::Open(directory_).ok());
+}
+
+TEST_F(Files, WhatIsNoRegularFileIsRefusedAtOnce) {
+  ASSERT_EQ(::mkfifo((directory_ / "fifo").c_str(), 0600), 0);
+  const std::pair<std::filesystem::path, const char*> cases[] = {{directory_ / "fifo", "a FIFO"},
+                                                                 {directory_ / "a", "a directory"},
+                                                                 {"/dev/zero", "a device"}};
+  for (const auto& [path, what] : cases) {
+    for (const absl::Status& status :
+         {ReadFile(path).status(), MappedFile::Open(path).status(), OpenRegular(path).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << path;
+      const std::string message(status.message());
+      EXPECT_NE(message.find(what), std::string::npos) << message;
+      EXPECT_NE(message.find(path.filename().string()), std::string::npos) << message;
+    }
+  }
+}
+
+TEST_F(Files, APipeThatTheUserNamedIsRead) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "left 10.0.0.1", 13), 13);
+  ::close(ends[1]);
+  EXPECT_EQ(ReadFileOrPipe("/dev/fd/" + std::to_string(ends[0]), 100).value(), "left 10.0.0.1");
+  ::close(ends[0]);
 }
 
 TEST_F(Files, ALimitIsALimit) {

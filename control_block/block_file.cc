@@ -116,6 +116,8 @@ absl::StatusOr<Block> ParseBlock(std::span<const uint8_t> bytes) {
   block.names_bytes = raw.names_bytes;
   block.names_count = raw.names_count;
   block.names_refused = raw.names_refused;
+  block.bytes_expected =
+      raw.header_bytes + uint64_t{SYNCLINE_BLOCK_THREADS} * sizeof(syncline_thread_slot);
   const uint32_t used = std::min(raw.thread_slots_used, SYNCLINE_BLOCK_THREADS);
   for (uint32_t i = 0; i < used; ++i) {
     const uint64_t at = raw.header_bytes + uint64_t{i} * sizeof(syncline_thread_slot);
@@ -170,6 +172,7 @@ absl::StatusOr<NameTable> ParseNames(std::span<const uint8_t> bytes) {
     table.entries_.push_back({static_cast<uint32_t>(text_at), record.text_bytes, kind});
     at = next;
   }
+  table.valid_bytes_ = at;
   table.damaged_ = std::any_of(bytes.begin() + static_cast<ptrdiff_t>(std::min(at, bytes.size())),
                                bytes.end(), [](uint8_t byte) { return byte != 0; });
   return table;

@@ -86,6 +86,7 @@ struct Block {
   uint32_t names_count = 0;
   uint32_t names_refused = 0;       // names that did not fit the table
   std::vector<ThreadSlot> threads;  // used slots only
+  uint64_t bytes_expected = 0;      // header and all slots: a shorter file was cut
 
   uint64_t events() const;  // sums over the slots
   uint64_t lost() const;
@@ -119,6 +120,9 @@ class NameTable {
   std::string_view Text(uint32_t id) const;
   NameKind Kind(uint32_t id) const;
   bool Has(uint32_t id) const { return id >= 1 && id <= entries_.size(); }
+  // Header and whole records, up to the first that is none. The block's names_bytes says how many
+  // there were: with fewer, names are missing.
+  uint64_t valid_bytes() const { return valid_bytes_; }
   // The bytes did not end with a whole record or zeros: later names may be missing.
   bool damaged() const { return damaged_; }
 
@@ -131,6 +135,7 @@ class NameTable {
   };
   std::string texts_;
   std::vector<Entry> entries_;
+  uint64_t valid_bytes_ = 0;
   bool damaged_ = false;
 };
 

@@ -59,6 +59,7 @@ TEST(ParseBlockTest, CutAnywhereNeverReadsBeyond) {
   const auto one = ParseBlock(std::span(bytes).first(sizeof(syncline_block) + 100));
   ASSERT_TRUE(one.ok());
   EXPECT_EQ(one->threads.size(), 1u);
+  EXPECT_EQ(one->bytes_expected, bytes.size());
 }
 
 TEST(ParseBlockTest, HostileNumbers) {
@@ -114,11 +115,13 @@ TEST(ParseNamesTest, ZerosAtTheEndAreRoomHalfARecordIsDamage) {
   auto names = ParseNames(Bytes(whole + std::string(4096, '\0')));
   ASSERT_TRUE(names.ok());
   EXPECT_EQ(names->size(), 2u);
+  EXPECT_EQ(names->valid_bytes(), whole.size());
   EXPECT_FALSE(names->damaged());
   names = ParseNames(Bytes(whole.substr(0, whole.size() - 4)));
   ASSERT_TRUE(names.ok());
   EXPECT_EQ(names->size(), 1u);
   EXPECT_TRUE(names->damaged());
+  EXPECT_LT(names->valid_bytes(), whole.size());
 }
 
 TEST(ParseNamesTest, WhatIsNoTable) {

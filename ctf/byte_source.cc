@@ -23,24 +23,6 @@ std::string What(const char* verb, const std::filesystem::path& path) {
   return absl::StrCat("Cannot ", verb, " stream: path=\"", path.string(), "\"");
 }
 
-struct OpenFile {
-  int fd = -1;
-  uint64_t size = 0;
-};
-
-absl::StatusOr<OpenFile> OpenRegular(const std::filesystem::path& path) {
-  OpenFile file;
-  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file.fd < 0) return ErrnoStatus(errno, What("open", path));
-  struct stat info;
-  if (::fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(file.fd);
-    return absl::InvalidArgumentError(absl::StrCat(What("read", path), " is not a regular file"));
-  }
-  file.size = static_cast<uint64_t>(info.st_size);
-  return file;
-}
-
 }  // namespace
 
 absl::StatusOr<std::span<const uint8_t>> MemorySource::Read(uint64_t offset, size_t length) {
@@ -50,8 +32,7 @@ absl::StatusOr<std::span<const uint8_t>> MemorySource::Read(uint64_t offset, siz
 
 absl::StatusOr<std::unique_ptr<FileWindow>> FileWindow::Open(const std::filesystem::path& path) {
   SYNCLINE_ASSIGN_OR_RETURN(const OpenFile file, OpenRegular(path));
-  ::close(file.fd);
-  return std::unique_ptr<FileWindow>(new FileWindow(path, file.size));
+  return std::unique_ptr<FileWindow>(new FileWindow(path, file.size_bytes));
 }
 
 FileWindow::~FileWindow() { Unmap(); }
@@ -65,17 +46,15 @@ void FileWindow::Unmap() {
 absl::Status FileWindow::Map(uint64_t offset, size_t length) {
   Unmap();
   SYNCLINE_ASSIGN_OR_RETURN(const OpenFile file, OpenRegular(path_));
-  if (file.size < size_) {
-    ::close(file.fd);
+  if (file.size_bytes < size_) {
     return absl::DataLossError(absl::StrCat(What("read", path_), " shrank while it was read"));
   }
   const uint64_t begin = offset / (16 * kPage) * (16 * kPage);
   const uint64_t wanted = std::max<uint64_t>(kWindow, offset - begin + length);
   const auto bytes = static_cast<size_t>(std::min<uint64_t>(wanted, size_ - begin));
-  void* address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.fd, static_cast<off_t>(begin));
-  const int error = errno;
-  ::close(file.fd);
-  if (address == MAP_FAILED) return ErrnoStatus(error, What("map", path_));
+  void* address =
+      ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.fd.get(), static_cast<off_t>(begin));
+  if (address == MAP_FAILED) return ErrnoStatus(errno, What("map", path_));
   window_ = static_cast<uint8_t*>(address);
   window_offset_ = begin;
   window_size_ = bytes;
@@ -93,20 +72,18 @@ absl::StatusOr<std::span<const uint8_t>> FileWindow::Read(uint64_t offset, size_
 }
 
 absl::StatusOr<std::unique_ptr<FileReader>> FileReader::Open(const std::filesystem::path& path) {
-  SYNCLINE_ASSIGN_OR_RETURN(const OpenFile file, OpenRegular(path));
-  return std::unique_ptr<FileReader>(new FileReader(path, file.fd, file.size));
+  SYNCLINE_ASSIGN_OR_RETURN(OpenFile file, OpenRegular(path));
+  return std::unique_ptr<FileReader>(new FileReader(path, std::move(file)));
 }
 
-FileReader::~FileReader() { ::close(fd_); }
-
 absl::StatusOr<std::span<const uint8_t>> FileReader::Read(uint64_t offset, size_t length) {
-  if (offset >= size_) return std::span<const uint8_t>();
-  length = static_cast<size_t>(std::min<uint64_t>(length, size_ - offset));
+  if (offset >= size()) return std::span<const uint8_t>();
+  length = static_cast<size_t>(std::min<uint64_t>(length, size() - offset));
   if (buffer_.size() < length) buffer_.resize(length);
   size_t done = 0;
   while (done < length) {
-    const ssize_t n =
-        ::pread(fd_, buffer_.data() + done, length - done, static_cast<off_t>(offset + done));
+    const ssize_t n = ::pread(file_.fd.get(), buffer_.data() + done, length - done,
+                              static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus(errno, What("read", path_));
     if (n == 0) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/files.h"
 
 namespace syncline::ctf {
 
@@ -60,20 +61,16 @@ class FileWindow : public ByteSource {
 class FileReader : public ByteSource {
  public:
   static absl::StatusOr<std::unique_ptr<FileReader>> Open(const std::filesystem::path& path);
-  ~FileReader() override;
-  FileReader(const FileReader&) = delete;
-  FileReader& operator=(const FileReader&) = delete;
 
-  uint64_t size() const override { return size_; }
+  uint64_t size() const override { return file_.size_bytes; }
   absl::StatusOr<std::span<const uint8_t>> Read(uint64_t offset, size_t length) override;
 
  private:
-  FileReader(std::filesystem::path path, int fd, uint64_t size)
-      : path_(std::move(path)), fd_(fd), size_(size) {}
+  FileReader(std::filesystem::path path, OpenFile file)
+      : path_(std::move(path)), file_(std::move(file)) {}
 
   std::filesystem::path path_;
-  int fd_ = -1;
-  uint64_t size_ = 0;
+  OpenFile file_;
   std::vector<uint8_t> buffer_;
 };
 

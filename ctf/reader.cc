@@ -40,10 +40,12 @@ class CtfReader : public TraceReader {
   const std::map<std::string, std::string>& environment() const override {
     return layout_->metadata->environment;
   }
+  std::string clock_uuid() const override {
+    return layout_->metadata->clocks.empty() ? std::string() : Clock()->uuid;
+  }
   std::optional<int64_t> wall_clock_offset_ns() const override {
     if (layout_->metadata->clocks.empty()) return std::nullopt;
-    const ClockClass* clock = layout_->streams[0]->clock;
-    if (clock == nullptr) clock = &layout_->metadata->clocks[0];
+    const ClockClass* const clock = Clock();
     const bool negative = clock->offset_cycles < 0;
     const uint64_t cycles = negative ? 0 - static_cast<uint64_t>(clock->offset_cycles)
                                      : static_cast<uint64_t>(clock->offset_cycles);
@@ -77,6 +79,12 @@ class CtfReader : public TraceReader {
   }
 
  private:
+  // There is one.
+  const ClockClass* Clock() const {
+    const bool named = !layout_->streams.empty() && layout_->streams[0]->clock != nullptr;
+    return named ? layout_->streams[0]->clock : &layout_->metadata->clocks[0];
+  }
+
   void Unreadable(const std::filesystem::path& file, std::string why) {
     losses_.push_back({LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt, file.string(),
                        std::move(why)});

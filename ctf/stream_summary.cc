@@ -16,6 +16,30 @@ namespace {
 // Deeper than any layout of LTTng's; keeps a loop of mounts from being walked for ever.
 constexpr int kDirectoryDepthMax = 32;
 
+bool HoldsMetadata(const std::filesystem::path& directory) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::symlink_status(directory / "metadata", error));
+}
+
+void FindBelow(const std::filesystem::path& directory, int depth, FoundTraces* found) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (const std::filesystem::directory_iterator end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->path().filename() == "metadata") found->traces.push_back(directory);
+    if (!entry->is_directory(ignored)) continue;
+    if (entry->is_symlink(ignored)) {  // a trace, but not the way to more: it may lead in a circle
+      if (HoldsMetadata(entry->path())) found->traces.push_back(entry->path());
+    } else if (depth == kDirectoryDepthMax) {
+      found->unreadable.push_back({entry->path(), "too deep"});
+    } else {
+      FindBelow(entry->path(), depth + 1, found);
+    }
+  }
+  if (error) found->unreadable.push_back({directory, error.message()});
+}
+
 }  // namespace
 
 absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
@@ -53,28 +77,18 @@ absl::StatusOr<StreamSummary> SummarizeStream(const Metadata& metadata,
   return SummarizeStream(*layout, file);
 }
 
-absl::StatusOr<std::vector<std::filesystem::path>> FindTraces(const std::filesystem::path& root) {
+absl::StatusOr<FoundTraces> FindTraces(const std::filesystem::path& root) {
   std::error_code error;
   if (!std::filesystem::is_directory(root, error)) {
     return absl::NotFoundError(
         absl::StrCat("Cannot look for traces: \"", root.string(), "\" is not a directory"));
   }
-  std::vector<std::filesystem::path> traces;
-  if (std::filesystem::is_regular_file(root / "metadata", error)) traces.push_back(root);
-  std::filesystem::recursive_directory_iterator it(
-      root, std::filesystem::directory_options::skip_permission_denied, error);
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("Cannot list \"", root.string(), "\""));
-  for (const std::filesystem::recursive_directory_iterator end; it != end; it.increment(error)) {
-    if (error) break;
-    std::error_code ignored;
-    if (!it->is_directory(ignored)) continue;
-    if (it.depth() >= kDirectoryDepthMax) it.disable_recursion_pending();
-    if (std::filesystem::is_regular_file(it->path() / "metadata", ignored)) {
-      traces.push_back(it->path());
-    }
-  }
-  std::sort(traces.begin(), traces.end());
-  return traces;
+  FoundTraces found;
+  FindBelow(root, 0, &found);
+  std::sort(found.traces.begin(), found.traces.end());
+  std::sort(found.unreadable.begin(), found.unreadable.end(),
+            [](const auto& a, const auto& b) { return a.directory < b.directory; });
+  return found;
 }
 
 std::vector<std::filesystem::path> ListStreamFiles(const std::filesystem::path& trace) {
@@ -83,7 +97,7 @@ std::vector<std::filesystem::path> ListStreamFiles(const std::filesystem::path& 
   for (const auto& entry : std::filesystem::directory_iterator(trace, error)) {
     std::error_code ignored;
     const std::string name = entry.path().filename().string();
-    if (name == "metadata" || name.starts_with('.') || !entry.is_regular_file(ignored)) continue;
+    if (name == "metadata" || name.starts_with('.') || entry.is_directory(ignored)) continue;
     files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

@@ -2,8 +2,8 @@
 // that hold headers are read. The agent uses it to report what a recording holds and what the
 // tracer lost.
 //
-//   SYNCLINE_ASSIGN_OR_RETURN(auto traces, ctf::FindTraces(root));
-//   for (const auto& trace : traces) {
+//   SYNCLINE_ASSIGN_OR_RETURN(auto found, ctf::FindTraces(root));
+//   for (const auto& trace : found.traces) {
 //     SYNCLINE_ASSIGN_OR_RETURN(auto metadata, ctf::LoadMetadata(trace));
 //     for (const auto& file : ctf::ListStreamFiles(trace)) ... ctf::SummarizeStream(*metadata,
 //     file);
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -50,12 +51,21 @@ absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
 absl::StatusOr<StreamSummary> SummarizeStream(const Metadata& metadata,
                                               const std::filesystem::path& file);
 
-// Directories at or below `root` that hold a `metadata` file, sorted. All of LTTng's layouts: per
-// user, per process, kernel, rotation archives. What cannot be entered is skipped.
-absl::StatusOr<std::vector<std::filesystem::path>> FindTraces(const std::filesystem::path& root);
+struct FoundTraces {
+  std::vector<std::filesystem::path> traces;  // sorted
+  struct Unreadable {
+    std::filesystem::path directory;
+    std::string why;
+  };
+  std::vector<Unreadable> unreadable;  // there may be traces below; sorted
+};
 
-// The stream files of one trace directory, sorted: every regular file but `metadata` and hidden
-// ones.
+// Directories at or below `root` that hold a `metadata`, be it readable or not. All of LTTng's
+// layouts: per user, per process, kernel, rotation archives.
+absl::StatusOr<FoundTraces> FindTraces(const std::filesystem::path& root);
+
+// The stream files of one trace directory, sorted: everything but directories, `metadata` and
+// hidden files. What is no regular file is refused when it is opened.
 std::vector<std::filesystem::path> ListStreamFiles(const std::filesystem::path& trace);
 
 }  // namespace syncline::ctf

@@ -28,6 +28,9 @@ struct BuildOptions {
   // that are not ours are cut to it. Without a window holes are only drawn between coverage
   // intervals.
   std::optional<Interval> window;
+  // Counts and losses in the results are those of this interval only. What the processes counted
+  // themselves is then unknown: nothing says when. The sinks get everything (cut_sink.h).
+  std::optional<Interval> cut;
   // For tests only: pretends that processes of all nodes share one set of keys, as tools do that
   // key by pid. A test must notice.
   bool keys_without_node = false;

@@ -66,16 +66,18 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   const EventKind kind = event_.Kind(*head.record);
   UpdateLosses(head.source);
   if (kind == EventKind::kCanary) return;
-  ++result_.events;
+  const bool counted = !options_.cut.has_value() ||
+                       (options_.cut->begin <= head.time && head.time < options_.cut->end);
+  if (counted) ++result_.events;
   const int64_t time_ns = head.record->time_ns;
   if (!result_.seen.has_value()) result_.seen = ClockInterval{time_ns, time_ns};
   result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
   if (!event_.Decode(head.cursor, *head.record)) {
-    ++result_.undecodable_events;
+    if (counted) ++result_.undecodable_events;
     return;
   }
   if (kind == EventKind::kForeign) {
-    ++result_.foreign_events;
+    if (counted) ++result_.foreign_events;
     OnForeign(head);
     return;
   }
@@ -91,6 +93,7 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   }
   Process& process = ProcessAt(here.process);
   ++process.found_events;
+  if (counted) ++process.counted_here;
   // Another thread may get a word in before the one that writes `on`.
   if (!process.covered_since.has_value() && kind != EventKind::kOff) {
     Cover(here.process, here.moment, /*begin_again=*/false);
@@ -232,6 +235,13 @@ void NodeBuilder::AddLoss(const Loss& loss, bool draw_on_node) {
   const Loss whole = Bounded(loss);
   const TimelineTime begin = At(whole.begin_ns).timeline;
   const TimelineTime end = std::max(begin, At(whole.end_ns).timeline);
+  if (whole.reason != LossReason::kNotCovered) {
+    counts_are_known_ = counts_are_known_ && whole.count.has_value() &&
+                        whole.reason == LossReason::kDiscardedEvents;
+    declared_lost_ += whole.count.value_or(0);
+  }
+  if (draw_on_node) PushHole(node_track_, whole);
+  if (options_.cut.has_value() && (end < options_.cut->begin || begin >= options_.cut->end)) return;
   const auto [entry, inserted] = losses_.try_emplace({whole.source, whole.reason});
   LossTotal& total = entry->second;
   if (inserted) {
@@ -246,7 +256,6 @@ void NodeBuilder::AddLoss(const Loss& loss, bool draw_on_node) {
     total.begin = std::min(total.begin, begin);
     total.end = std::max(total.end, end);
   }
-  if (draw_on_node) PushHole(node_track_, whole);
 }
 
 void NodeBuilder::Finish() {
@@ -317,15 +326,7 @@ void NodeBuilder::FinishProcess(uint32_t index) {
 
 // Silent loss: the process counted more events than were found, beyond what the tracer owns up to.
 void NodeBuilder::FinishLosses() {
-  uint64_t declared = 0;
-  bool declared_known = true;
-  for (const auto& [key, total] : losses_) {
-    if (key.second == LossReason::kNotCovered) continue;
-    declared_known =
-        declared_known && total.count.has_value() && key.second == LossReason::kDiscardedEvents;
-    declared += total.count.value_or(0);
-  }
-  if (!declared_known) return;  // a whole packet or file is missing: it explains any number
+  if (!counts_are_known_) return;  // a whole packet or file is missing: it explains any number
   uint64_t missing = 0;
   std::string who;
   for (const Process& process : processes_) {
@@ -334,8 +335,8 @@ void NodeBuilder::FinishLosses() {
     missing += *process.counted_events - process.found_events;
     absl::StrAppend(&who, who.empty() ? "" : ", ", process.name);
   }
-  if (missing <= declared) return;
-  AddLoss({LossReason::kSilent, 0, 0, missing - declared, who,
+  if (missing <= declared_lost_) return;
+  AddLoss({LossReason::kSilent, 0, 0, missing - declared_lost_, who,
            "the processes counted more events than the trace holds"},
           /*draw_on_node=*/true);
 }
@@ -377,10 +378,12 @@ NodeResult NodeBuilder::TakeResult() {
     }
     result.coverage = process.coverage;
     result.end_known = process.end_known;
-    result.found_events = process.found_events;
-    result.counted_events = process.counted_events;
-    result.counted_lost = process.counted_lost;
-    result.cost_ns = process.cost_ns;
+    result.found_events = process.counted_here;
+    if (!options_.cut.has_value()) {
+      result.counted_events = process.counted_events;
+      result.counted_lost = process.counted_lost;
+      result.cost_ns = process.cost_ns;
+    }
     result.threads = process.threads;
     result_.processes.push_back(std::move(result));
   }

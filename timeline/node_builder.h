@@ -45,6 +45,7 @@ class NodeBuilder {
     bool end_known = false;
     std::optional<Moment> last;
     uint64_t found_events = 0;
+    uint64_t counted_here = 0;  // of those, in options.cut
     std::optional<uint64_t> counted_events;
     std::optional<uint64_t> counted_lost;
     std::optional<uint64_t> cost_ns;
@@ -136,6 +137,8 @@ class NodeBuilder {
   TrackId node_track_ = kNoTrack;
   std::optional<ClockInterval> extent_;  // of the streams, as their packet headers tell
   std::map<std::pair<std::string, LossReason>, LossTotal> losses_;
+  uint64_t declared_lost_ = 0;  // events that the tracer owns up to
+  bool counts_are_known_ = true;
   NodeResult result_;
 };
 

@@ -68,9 +68,9 @@ bool TraceContains(const std::filesystem::path& trace, uint64_t nonce) {
 std::vector<v1::StreamResult> SummarizeTrace(const std::filesystem::path& trace,
                                              std::vector<v1::Complaint>* complaints) {
   std::vector<v1::StreamResult> results;
-  const auto directories = ctf::FindTraces(trace);
-  if (!directories.ok()) return results;  // nothing was recorded
-  for (const std::filesystem::path& directory : *directories) {
+  const auto found = ctf::FindTraces(trace);
+  if (!found.ok()) return results;  // nothing was recorded
+  for (const std::filesystem::path& directory : found->traces) {
     const auto metadata = ctf::LoadMetadata(directory);
     if (!metadata.ok()) {
       Complain(absl::StrCat("The metadata of \"", directory.string(),
@@ -81,7 +81,8 @@ std::vector<v1::StreamResult> SummarizeTrace(const std::filesystem::path& trace,
       v1::StreamResult& result = results.emplace_back();
       result.set_path(file.lexically_relative(trace).string());
       std::error_code error;
-      result.set_bytes(std::filesystem::file_size(file, error));
+      const uint64_t bytes = std::filesystem::file_size(file, error);
+      if (!error) result.set_bytes(bytes);
       if (!metadata.ok()) continue;
       const auto summary = ctf::SummarizeStream(**metadata, file);
       if (!summary.ok()) {

@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<hosts::Node>> Targets(const Context& context) {
     file = variable;
   }
   if (file.empty()) return hosts::ParseHostList(context.host_list);
-  SYNCLINE_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, 16 << 20));
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string text, ReadFileOrPipe(file, 16 << 20));
   SYNCLINE_ASSIGN_OR_RETURN(std::vector<hosts::Node> nodes, hosts::ParseHosts(text, file));
   if (context.host_list.empty()) return nodes;
   return hosts::SelectHosts(nodes, context.host_list);

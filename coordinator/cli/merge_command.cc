@@ -5,6 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
@@ -22,11 +25,11 @@ namespace {
 struct MergeArguments {
   merge::MergeOptions options;
   std::string alignment = "model";
-  std::string from;
-  std::string to;
+  std::optional<std::string> from;
+  std::optional<std::string> to;
   bool json = false;
   std::string svg;
-  std::string step;
+  std::optional<std::string> step;
   std::string format = "text";
 };
 
@@ -54,9 +57,10 @@ merge::InputOptions InputOf(const MergeArguments& arguments) {
   return input;
 }
 
-absl::Status ParseInstant(const std::string& text, std::optional<TimelineTime>* time) {
-  if (text.empty()) return absl::OkStatus();
-  SYNCLINE_ASSIGN_OR_RETURN(const int64_t ns, ParseDuration(text));
+absl::Status ParseInstant(const std::optional<std::string>& text,
+                          std::optional<TimelineTime>* time) {
+  if (!text.has_value()) return absl::OkStatus();
+  SYNCLINE_ASSIGN_OR_RETURN(const int64_t ns, ParseDuration(*text));
   *time = TimelineTime{ns};
   return absl::OkStatus();
 }
@@ -67,10 +71,12 @@ size_t TerminalWidth() {
   return known ? size.ws_col : 100;
 }
 
-void Complain(const Context& context, const std::vector<std::string>& complaints) {
+void Complain(const Context& context, const std::vector<std::string>& complaints,
+              const std::vector<std::string>& notes) {
   for (const std::string& complaint : complaints) {
     PrintNote(context, "warning", "", complaint, "");
   }
+  for (const std::string& note : notes) PrintNote(context, "note", "", note, "");
 }
 
 int Merge(const Context& context, const MergeArguments& arguments) {
@@ -83,7 +89,7 @@ int Merge(const Context& context, const MergeArguments& arguments) {
   if (!parsed.ok()) return Fail(context, parsed);
   const absl::StatusOr<merge::MergeResult> merged = merge::Merge(options);
   if (!merged.ok()) return Fail(context, merged.status());
-  Complain(context, merged->complaints);
+  Complain(context, merged->complaints, merged->notes);
   for (const std::string& file : merged->files) {
     *context.out << (merged->out_dir / file).string() << '\n';
   }
@@ -98,18 +104,14 @@ int Events(const Context& context, const MergeArguments& arguments) {
   if (!printed.ok()) return Fail(context, printed.status());
   // `syncline events RUN | head` is no failure: what was wanted was written.
   context.out->clear();
-  Complain(context, printed->complaints);
+  Complain(context, printed->complaints, printed->notes);
   return printed->incomplete ? kIncomplete : kDone;
 }
 
 int Report(const Context& context, const MergeArguments& arguments) {
   merge::ReportOptions options;
   options.input = InputOf(arguments);
-  // "domain:name" or "name".
-  const size_t colon = arguments.step.find(':');
-  if (colon != std::string::npos) options.step_domain = arguments.step.substr(0, colon);
-  options.step_name =
-      colon == std::string::npos ? arguments.step : arguments.step.substr(colon + 1);
+  options.step = arguments.step;
   const absl::StatusOr<analysis::Report> made = merge::MakeReport(options);
   if (!made.ok()) return Fail(context, made.status());
   if (!arguments.svg.empty()) {
@@ -142,7 +144,9 @@ void RegisterMerge(CLI::App* app, Context* context) {
   merge->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
   merge->footer(
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
-      "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n\n"
+      "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n"
+      "A directory of traces is a node for each host below it; NAME=DIR names a node of one host.\n"
+      "--from and --to must meet the recording; what of them reaches beyond is cut and said.\n\n"
       "Examples:\n"
       "  syncline merge run-20261121-093012-7f3a\n"
       "  syncline merge a=/traces/a b=/traces/b --out merged\n"

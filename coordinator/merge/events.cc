@@ -32,6 +32,7 @@ absl::StatusOr<EventsResult> PrintEvents(const InputOptions& options, EventForma
   EventsResult result;
   result.incomplete = inputs.incomplete;
   result.complaints = inputs.complaints;
+  result.notes = inputs.notes;
   timeline::StreamMerger merger;
   std::vector<const std::string*> node_of_source;
   for (const timeline::NodeInput& node : inputs.nodes) {

@@ -2,220 +2,124 @@
 
 #include <algorithm>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "clocksync/builder.h"
-#include "clocksync/sample_file.h"
 #include "common/files.h"
 #include "common/status.h"
-#include "common/text.h"
+#include "coordinator/clocks/models.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/place_by_model.h"
-#include "ctf/reader.h"
-#include "ctf/stream_summary.h"
 
 namespace syncline::merge {
 namespace {
 
-struct NamedDirectory {
-  std::string name;
-  std::filesystem::path directory;
-};
-
-NamedDirectory ParseInput(const std::string& input) {
-  const size_t equals = input.find('=');
-  // "a/b=c" is a path; a name has no slash.
-  if (equals != std::string::npos && input.find('/') > equals && equals > 0) {
-    return {input.substr(0, equals), input.substr(equals + 1)};
-  }
-  std::filesystem::path path = std::filesystem::path(input).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  return {path.filename().string(), input};
-}
-
-bool IsRecording(const std::filesystem::path& directory) {
+// What a path is instead of the file that was fetched; nullopt: it is whole.
+std::optional<std::string> DamageOf(const std::filesystem::path& file, uint64_t bytes) {
   std::error_code error;
-  return std::filesystem::exists(directory / "recording.json", error);
-}
-
-// Opens every trace below `root`; what fails becomes a loss of the node and a complaint.
-struct OpenedTraces {
-  std::vector<std::unique_ptr<TraceReader>> readers;
-  std::vector<Loss> losses;
-  std::vector<std::string> complaints;
-};
-
-OpenedTraces OpenTraces(const std::string& node, const std::filesystem::path& root) {
-  OpenedTraces opened;
-  const auto lose = [&](const std::filesystem::path& path, const absl::Status& status) {
-    const std::string where = path.lexically_relative(root).string();
-    Loss loss;
-    loss.reason = LossReason::kUnreadable;
-    loss.source = where == "." ? "trace" : where;
-    loss.detail = StdView(status.message());
-    opened.complaints.push_back(absl::StrCat(node, ": left out, its data is kept: ", path.string(),
-                                             ": ", status.message()));
-    opened.losses.push_back(std::move(loss));
-  };
-  const auto traces = ctf::FindTraces(root);
-  if (!traces.ok()) {
-    lose(root, traces.status());
-    return opened;
-  }
-  if (traces->empty()) {
-    lose(root, absl::NotFoundError("no CTF trace in it (no metadata file)"));
-    return opened;
-  }
-  for (const std::filesystem::path& trace : *traces) {
-    auto reader = ctf::OpenTrace(trace);
-    if (!reader.ok()) {
-      lose(trace, reader.status());
-      continue;
-    }
-    for (const Loss& loss : (*reader)->losses()) {
-      opened.complaints.push_back(absl::StrCat(node, ": ", loss.source, ": ",
-                                               LossReasonName(loss.reason), ": ", loss.detail));
-    }
-    opened.readers.push_back(*std::move(reader));
-  }
-  return opened;
-}
-
-std::optional<int64_t> WallOffset(std::span<TraceReader* const> readers) {
-  for (const TraceReader* reader : readers) {
-    if (reader->wall_clock_offset_ns().has_value()) return reader->wall_clock_offset_ns();
-  }
-  return std::nullopt;
-}
-
-// The least time of a node's streams, trace clock.
-std::optional<int64_t> FirstTime(std::span<TraceReader* const> readers) {
-  std::optional<int64_t> first;
-  for (const TraceReader* reader : readers) {
-    for (const StreamInfo& stream : reader->streams()) {
-      if (stream.begin_ns == 0 && stream.end_ns == 0) continue;
-      first = first.has_value() ? std::min(*first, stream.begin_ns) : stream.begin_ns;
-    }
-  }
-  return first;
-}
-
-void AddTraces(OpenedTraces traces, timeline::NodeInput* node, OpenedInputs* inputs) {
-  for (std::unique_ptr<TraceReader>& reader : traces.readers) {
-    node->readers.push_back(reader.get());
-    inputs->readers.push_back(std::move(reader));
-  }
-  node->losses.insert(node->losses.end(), traces.losses.begin(), traces.losses.end());
-  inputs->incomplete = inputs->incomplete || !traces.complaints.empty();
-  inputs->complaints.insert(inputs->complaints.end(), traces.complaints.begin(),
-                            traces.complaints.end());
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  if (status.type() == std::filesystem::file_type::not_found) return "is gone";
+  if (error) return absl::StrCat("cannot be read (", error.message(), ")");
+  if (!std::filesystem::is_regular_file(status)) return "is no longer a file";
+  const uint64_t left = std::filesystem::file_size(file, error);
+  if (error || left >= bytes) return std::nullopt;
+  return absl::StrCat("was cut (", left, " of ", bytes, " bytes are left)");
 }
 
 // Files of events that were fetched whole and are gone, or shorter, since: nothing inside a trace
-// says that there was one more stream.
+// says that there was one more stream. Nor that there was a trace, when its metadata are gone.
 void MissStreams(const recording::Layout& layout, const recording::NodeRecord& record,
-                 OpenedInputs* inputs) {
-  if (!record.fetched.complete) return;
-  for (const recording::StreamRecord& stream : record.streams) {
-    std::error_code error;
-    const uint64_t bytes =
-        std::filesystem::file_size(layout.Trace(record.name) / stream.path, error);
-    if (!error && bytes >= stream.bytes) continue;
+                 const OpenedTraces& opened, OpenedInputs* inputs) {
+  // Where nothing is at all, it is said once, by who opens the traces.
+  std::error_code error;
+  if (!record.fetched.complete ||
+      !std::filesystem::is_directory(layout.Trace(record.name), error)) {
+    return;
+  }
+  const auto complain = [&](const auto&... what) {
     inputs->incomplete = true;
-    inputs->complaints.push_back(absl::StrCat(
-        record.name, ": trace/", stream.path, error ? " is gone" : " was cut",
-        " since it was fetched: ", error ? 0 : bytes, " of ", stream.bytes, " bytes are left"));
+    inputs->complaints.push_back(absl::StrCat(record.name, ": trace/", what...));
+  };
+  std::set<std::filesystem::path> seen;  // directories that are traces, readable or not
+  for (const OpenedTrace& trace : opened.traces) seen.insert(trace.path);
+  for (const UnreadableTrace& trace : opened.unreadable) seen.insert(trace.path);
+  for (const recording::StreamRecord& stream : record.streams) {
+    const std::filesystem::path file = layout.Trace(record.name) / stream.path;
+    if (const auto damage = DamageOf(file, stream.bytes)) {
+      complain(stream.path, " ", *damage, " since it was fetched");
+    }
+    if (stream.packets == 0 || !seen.insert(file.parent_path()).second) continue;
+    const std::string directory = std::filesystem::path(stream.path).parent_path().string();
+    complain(directory,
+             "/metadata is gone since it was fetched: nothing can read the streams "
+             "beside it");
   }
 }
 
-absl::StatusOr<clocksync::ClockModel> Refit(const recording::Layout& layout,
-                                            const recording::Recording& recording) {
-  clocksync::BuildInput input;
-  for (const recording::NodeRecord& node : recording.nodes) input.nodes.push_back(node.name);
+// Directories below nodes/ that recording.json does not name: data that is left out.
+void MissNodes(const recording::Layout& layout, const recording::Recording& recording,
+               OpenedInputs* inputs) {
+  std::set<std::string> strangers;
   std::error_code error;
-  std::vector<std::filesystem::path> files;
-  for (std::filesystem::directory_iterator entry(layout.Clocks(), error), end;
+  for (std::filesystem::directory_iterator entry(layout.Nodes(), error), end;
        !error && entry != end; entry.increment(error)) {
-    files.push_back(entry->path());
+    std::error_code ignored;
+    const std::string name = entry->path().filename().string();
+    if (entry->is_directory(ignored) && !name.starts_with('.')) strangers.insert(name);
   }
-  std::sort(files.begin(), files.end());
-  for (const std::filesystem::path& file : files) {
-    if (file.extension() != ".samples" && file.extension() != ".tuples") continue;
-    SYNCLINE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file));
-    if (file.extension() == ".samples") {
-      SYNCLINE_ASSIGN_OR_RETURN(clocksync::Edge edge, clocksync::DecodeSamples(bytes));
-      input.edges.push_back(std::move(edge));
-    } else {
-      SYNCLINE_ASSIGN_OR_RETURN(clocksync::HostClocks host, clocksync::DecodeTuples(bytes));
-      input.hosts.push_back(std::move(host));
-    }
+  for (const recording::NodeRecord& node : recording.nodes) strangers.erase(node.name);
+  for (const std::string& name : strangers) {
+    inputs->incomplete = true;
+    inputs->complaints.push_back(
+        absl::StrCat("nodes/", AsName(name),
+                     " is left out: recording.json names no such node (its clock was "
+                     "never measured; given alone as a trace directory it can be merged)"));
   }
-  clocksync::BuildOptions options;
-  options.reference = recording.reference.node;
-  options.zero_reference_raw_ns = recording.reference.zero_monotonic_raw_ns;
-  SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult result, clocksync::BuildModel(input, options));
+}
+
+// Anew from the raw samples. Those that cannot be read are said and left out.
+absl::StatusOr<clocksync::ClockModel> Refit(const recording::Layout& layout,
+                                            const recording::Recording& recording,
+                                            OpenedInputs* inputs) {
+  SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult result,
+                            clocks::BuildFromRecording(layout, recording));
+  for (const clocksync::ClockEvent& event : result.events) {
+    if (event.kind != clocksync::ClockEvent::Kind::kNoSamples) continue;
+    inputs->incomplete = true;
+    inputs->complaints.push_back(absl::StrCat("clock samples of ", event.node, ": ", event.text));
+  }
   return std::move(result.model);
 }
 
-absl::StatusOr<clocksync::ClockModel> LoadModel(const recording::Layout& layout,
-                                                const recording::Recording& recording, bool refit) {
-  if (refit) return Refit(layout, recording);
+absl::StatusOr<clocksync::ClockModel> ReadModel(const recording::Layout& layout) {
   SYNCLINE_ASSIGN_OR_RETURN(const std::string json, ReadFile(layout.Models()));
-  return clocksync::ClockModel::FromJson(json);
+  auto model = clocksync::ClockModel::FromJson(json);
+  if (!model.ok()) {
+    return WithContext(model.status(), absl::StrCat("\"", layout.Models().string(), "\""));
+  }
+  return model;
 }
 
-// Places each node by its wall clock: timeline zero is the Unix time `zero_unix_ns`.
-std::unique_ptr<timeline::Placement> ByWallClock(ClockId clock,
-                                                 std::span<TraceReader* const> readers,
-                                                 int64_t zero_unix_ns) {
-  const std::optional<int64_t> offset = WallOffset(readers);
-  if (offset.has_value()) return timeline::ShiftPlacement(clock, *offset - zero_unix_ns);
-  // Nothing says what its clock meant: it begins where the timeline does.
-  return timeline::ShiftPlacement(clock, -FirstTime(readers).value_or(0));
-}
-
-absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options) {
-  OpenedInputs inputs;
-  std::set<std::string> names;
-  for (const std::string& text : options.inputs) {
-    NamedDirectory input = ParseInput(text);
-    std::string name = input.name;
-    for (int copy = 2; !names.insert(name).second; ++copy) {
-      name = absl::StrCat(input.name, "-", copy);
-    }
-    timeline::NodeInput node;
-    node.name = name;
-    node.root = input.directory.string();
-    AddTraces(OpenTraces(name, input.directory), &node, &inputs);
-    inputs.nodes.push_back(std::move(node));
+// The model that was made at record time; where it cannot be read, or when asked for, a new one.
+absl::StatusOr<clocksync::ClockModel> LoadModel(const recording::Layout& layout,
+                                                const recording::Recording& recording, bool refit,
+                                                OpenedInputs* inputs) {
+  if (refit) return Refit(layout, recording, inputs);
+  absl::StatusOr<clocksync::ClockModel> model = ReadModel(layout);
+  if (model.ok()) return model;
+  absl::StatusOr<clocksync::ClockModel> made = Refit(layout, recording, inputs);
+  bool knows_any = false;
+  for (uint32_t node = 0; made.ok() && node < made->nodes().size(); ++node) {
+    knows_any = knows_any || made->Knows(ClockId{node});
   }
-  if (inputs.readers.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("nothing to merge: no input is a recording or holds a CTF trace\n  ",
-                     absl::StrJoin(inputs.complaints, "\n  ")));
-  }
-  std::optional<int64_t> zero_unix_ns;
-  for (const timeline::NodeInput& node : inputs.nodes) {
-    const std::optional<int64_t> offset = WallOffset(node.readers);
-    const std::optional<int64_t> first = FirstTime(node.readers);
-    if (!offset.has_value() || !first.has_value()) continue;
-    const int64_t begin_ns = *offset + *first;
-    zero_unix_ns = zero_unix_ns.has_value() ? std::min(*zero_unix_ns, begin_ns) : begin_ns;
-  }
-  inputs.epoch_unix_ns = zero_unix_ns.value_or(0);
-  for (uint32_t i = 0; i < inputs.nodes.size(); ++i) {
-    timeline::NodeInput& node = inputs.nodes[i];
-    inputs.placements.push_back(ByWallClock({i}, node.readers, inputs.epoch_unix_ns));
-    node.placement = inputs.placements.back().get();
-    node.facts.emplace_back("clock", "placed by its own wall clock, bound unknown");
-    analysis::NodeFacts facts;
-    facts.placement = node.placement;
-    facts.wall_offset_ns = WallOffset(node.readers);
-    inputs.facts.push_back(std::move(facts));
-  }
-  return inputs;
+  if (!knows_any) return model.status();
+  inputs->incomplete = true;
+  inputs->complaints.push_back(absl::StrCat("the clock model was made anew from clocks/*.samples: ",
+                                            model.status().message()));
+  return made;
 }
 
 // One node of a recording: its traces, processes and gate; the placement comes afterwards.
@@ -245,8 +149,10 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(record.name, ": ", facts.state, ": ", loss.detail));
   } else {
-    AddTraces(OpenTraces(record.name, layout.Trace(record.name)), &node, inputs);
-    MissStreams(layout, record, inputs);
+    OpenedTraces opened = OpenTraces(layout.Trace(record.name));
+    MissStreams(layout, record, opened, inputs);
+    for (OpenedTrace& trace : opened.traces) AddTrace(std::move(trace.reader), &node, inputs);
+    for (UnreadableTrace& trace : opened.unreadable) AddLoss(std::move(trace), &node, inputs);
   }
   if (record.state == recording::NodeState::kIncomplete) {
     inputs->incomplete = true;
@@ -256,6 +162,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   }
   KnownProcesses known = ReadProcesses(layout, record);
   node.processes = std::move(known.processes);
+  inputs->incomplete = inputs->incomplete || !known.complaints.empty();
   inputs->complaints.insert(inputs->complaints.end(), known.complaints.begin(),
                             known.complaints.end());
   facts.wall_offset_ns = WallOffset(node.readers);
@@ -299,7 +206,7 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
     if (inputs->model->Knows(clock) && !by_wall_clock) {
       inputs->placements.push_back(PlaceByModel(*inputs->model, clock, reference_clock));
     } else {
-      inputs->placements.push_back(ByWallClock(clock, inputs->nodes[i].readers, zero_unix_ns));
+      inputs->placements.push_back(PlaceByWallClock(clock, inputs->nodes[i].readers, zero_unix_ns));
       if (!by_wall_clock) {
         inputs->incomplete = true;
         inputs->complaints.push_back(absl::StrCat(
@@ -319,7 +226,12 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
   const recording::Recording& recording = *inputs.recording;
   SYNCLINE_RETURN_IF_ERROR(CheckNodeNames(options.nodes, recording));
   const recording::Layout layout(directory);
-  auto model = LoadModel(layout, recording, options.refit);
+  if (recording.nodes.empty()) {
+    return absl::DataLossError(absl::StrCat("\"", layout.RecordingJson().string(),
+                                            "\" names no node: there is nothing to merge"));
+  }
+  MissNodes(layout, recording, &inputs);
+  auto model = LoadModel(layout, recording, options.refit, &inputs);
   if (model.ok()) {
     inputs.model = std::make_unique<clocksync::ClockModel>(*std::move(model));
   } else {
@@ -354,31 +266,34 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
 
 }  // namespace
 
-absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options) {
-  if (options.inputs.empty()) return absl::InvalidArgumentError("nothing to merge: no input");
-  for (const std::string& input : options.inputs) {
-    const NamedDirectory named = ParseInput(input);
-    std::error_code error;
-    if (!std::filesystem::is_directory(named.directory, error)) {
-      return absl::NotFoundError(
-          absl::StrCat("not a directory: ", named.directory.string(),
-                       " (an input is a recording, or a directory with CTF traces)"));
-    }
-    if (!IsRecording(named.directory)) continue;
-    if (options.inputs.size() > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(input, " is a recording: it is merged alone, not with other inputs"));
-    }
-    auto opened = OpenRecording(options, named.directory);
-    if (opened.ok()) opened->build.keys_without_node = CurrentMutant() == Mutant::kKeysWithoutNode;
-    return opened;
+void AddTrace(std::unique_ptr<TraceReader> reader, timeline::NodeInput* node,
+              OpenedInputs* inputs) {
+  for (const std::string& complaint : ComplaintsOf(*reader)) {
+    inputs->incomplete = true;
+    inputs->complaints.push_back(absl::StrCat(node->name, ": ", complaint));
   }
-  if (!options.nodes.empty()) {
-    return absl::InvalidArgumentError("--nodes chooses nodes of a recording; these are traces");
-  }
-  auto opened = OpenDirectories(options);
-  if (opened.ok()) opened->build.keys_without_node = CurrentMutant() == Mutant::kKeysWithoutNode;
+  node->readers.push_back(reader.get());
+  inputs->readers.push_back(std::move(reader));
+}
+
+void AddLoss(UnreadableTrace trace, timeline::NodeInput* node, OpenedInputs* inputs) {
+  inputs->incomplete = true;
+  inputs->complaints.push_back(absl::StrCat(node->name, ": ", trace.complaint));
+  node->losses.push_back(std::move(trace.loss));
+}
+
+absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options, const InputList& list) {
+  auto opened = list.is_recording ? OpenRecording(options, list.inputs[0].directory)
+                                  : OpenDirectories(options, list);
+  if (!opened.ok()) return opened;
+  opened->notes.insert(opened->notes.begin(), list.notes.begin(), list.notes.end());
+  opened->build.keys_without_node = CurrentMutant() == Mutant::kKeysWithoutNode;
   return opened;
+}
+
+absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options) {
+  SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.inputs));
+  return OpenInputs(options, list);
 }
 
 }  // namespace syncline::merge

@@ -13,7 +13,9 @@
 #include "analysis/analyse.h"
 #include "clocksync/clock_model.h"
 #include "common/event_cursor.h"
+#include "coordinator/merge/input_list.h"
 #include "coordinator/merge/merge.h"
+#include "coordinator/merge/open_traces.h"
 #include "coordinator/recording/recording.h"
 #include "timeline/builder.h"
 #include "timeline/node_input.h"
@@ -33,14 +35,22 @@ struct OpenedInputs {
   timeline::BuildOptions build;
   int64_t epoch_unix_ns = 0;  // of timeline zero, for display
   std::vector<std::string> complaints;
+  std::vector<std::string> notes;  // hints for whoever typed the command; never written to a file
   bool incomplete = false;
 };
 
 // NotFound, InvalidArgument or DataLoss when there is nothing to merge at all.
 absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options);
+// The same of inputs that were listed already.
+absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options, const InputList& list);
 
-// Control blocks and recording.json joined: who ran on the node, with names. Damaged blocks become
-// complaints.
+// Its two ways (recordings are in inputs.cc), and what both do with a trace.
+absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const InputList& list);
+void AddTrace(std::unique_ptr<TraceReader> reader, timeline::NodeInput* node, OpenedInputs* inputs);
+void AddLoss(UnreadableTrace trace, timeline::NodeInput* node, OpenedInputs* inputs);
+
+// Control blocks and recording.json joined: who ran on the node, with names. A file that is
+// missing, damaged or cut becomes a complaint: something is lost.
 struct KnownProcesses {
   std::vector<timeline::KnownProcess> processes;
   std::vector<std::string> complaints;

@@ -1,5 +1,6 @@
 #include "coordinator/merge/merge.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "coordinator/merge/out_dir.h"
 #include "export/perfetto/perfetto_sink.h"
 #include "export/report/json_report.h"
+#include "export/report/units.h"
 #include "timeline/cut_sink.h"
 
 namespace syncline::merge {
@@ -21,11 +23,57 @@ constexpr char kTimelineName[] = "timeline.perfetto-trace";
 constexpr char kReportName[] = "report.json";
 constexpr char kModelName[] = "models.json";
 
-timeline::Interval CutOf(const MergeOptions& options) {
-  timeline::Interval cut{{kUnknownLo}, {kUnknownHi}};
-  if (options.from.has_value()) cut.begin = *options.from;
-  if (options.to.has_value()) cut.end = *options.to;
-  return cut;
+// What the inputs cover: the recording's window; without one, from their first event to the last.
+std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
+  const std::optional<timeline::Interval>& window = inputs.build.window;
+  if (window.has_value() && window->begin < window->end) return window;
+  std::optional<timeline::Interval> covered;
+  for (const timeline::NodeInput& node : inputs.nodes) {
+    const auto extent = ExtentOf(node.readers);
+    if (!extent.has_value()) continue;
+    const TimelineTime begin = node.placement->At(extent->begin_ns);
+    const TimelineTime end = node.placement->At(extent->end_ns);
+    if (!covered.has_value()) covered = timeline::Interval{begin, end};
+    covered->begin = std::min(covered->begin, begin);
+    covered->end = std::max(covered->end, end);
+  }
+  return covered;
+}
+
+// Sets what the merge is cut to. An interval in which nothing was recorded is an error; of one that
+// reaches beyond the recording, that part is left out and said.
+absl::Status ChooseCut(const MergeOptions& options, OpenedInputs* inputs) {
+  if (!options.from.has_value() && !options.to.has_value()) return absl::OkStatus();
+  const std::optional<timeline::Interval> covered = Covered(*inputs);
+  if (!covered.has_value()) return absl::OkStatus();  // there is no event to cut
+  const timeline::Interval asked{options.from.value_or(covered->begin),
+                                 options.to.value_or(covered->end)};
+  const std::string window =
+      absl::StrCat("the recording's window is ", report::SignedTime(covered->begin.ns), " to ",
+                   report::SignedTime(covered->end.ns));
+  if (asked.begin >= covered->end || asked.end <= covered->begin) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nothing was recorded",
+        options.from.has_value() ? " from " + report::SignedTime(options.from->ns) : "",
+        options.to.has_value() ? " to " + report::SignedTime(options.to->ns) : "", ": ", window));
+  }
+  for (const auto& [option, outside] : {std::pair("--from", asked.begin < covered->begin),
+                                        std::pair("--to", asked.end > covered->end)}) {
+    if (!outside) continue;
+    inputs->complaints.push_back(
+        absl::StrCat(option, " lies outside of what was recorded and is cut there: ", window));
+  }
+  inputs->build.cut =
+      timeline::Interval{std::max(asked.begin, covered->begin), std::min(asked.end, covered->end)};
+  return absl::OkStatus();
+}
+
+// The timeline shows the little that lies outside of the window, unless an end was asked for.
+timeline::Interval Shown(const MergeOptions& options) {
+  timeline::Interval shown{{kUnknownLo}, {kUnknownHi}};
+  if (options.from.has_value()) shown.begin = *options.from;
+  if (options.to.has_value()) shown.end = *options.to;
+  return shown;
 }
 
 // Analyses what the builder found, and fills the report's head.
@@ -37,7 +85,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs,
   input.facts = inputs.facts;
   input.model = inputs.model.get();
   input.reference = inputs.reference;
-  input.window = inputs.build.window;
+  input.window = inputs.build.cut.has_value() ? inputs.build.cut : inputs.build.window;
   if (inputs.recording.has_value() && inputs.reference.has_value()) {
     const recording::Recording& recording = *inputs.recording;
     const ClockId trace_clock = inputs.facts[*inputs.reference].placement->clock();
@@ -51,6 +99,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs,
   report.epoch_unix_ns = inputs.epoch_unix_ns;
   report.incomplete = report.incomplete || inputs.incomplete;
   report.complaints = inputs.complaints;
+  report.notes = inputs.notes;
   if (inputs.recording.has_value()) {
     report.from_recording = true;
     report.recording_id = inputs.recording->recording_id;
@@ -81,9 +130,19 @@ absl::Status CheckFormats(const std::vector<std::string>& formats) {
   return absl::OkStatus();
 }
 
-std::filesystem::path OutPath(const MergeOptions& options, const OpenedInputs& inputs) {
-  if (!options.out_dir.empty() || inputs.run.empty()) return options.out_dir;
-  return recording::Layout(inputs.run).Out();
+// Where the merge goes, when it may go there: asked before the work is done.
+absl::StatusOr<std::filesystem::path> ChooseOut(const MergeOptions& options,
+                                                const InputList& list) {
+  std::filesystem::path out = options.out_dir;
+  if (out.empty()) {
+    if (!list.is_recording) {
+      return absl::InvalidArgumentError("trace directories are merged into --out DIR");
+    }
+    out = recording::Layout(list.inputs[0].directory).Out();
+  }
+  SYNCLINE_RETURN_IF_ERROR(OutDir::Check(out));
+  SYNCLINE_RETURN_IF_ERROR(CheckOutput(out, list));
+  return out;
 }
 
 // Everything into a directory beside result.out_dir, and then that in its place.
@@ -98,7 +157,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   if (!file.good()) {
     return ErrnoStatus(errno, absl::StrCat("cannot write in ", out.staging().string()));
   }
-  const timeline::Interval cut = CutOf(options);
+  const timeline::Interval cut = Shown(options);
   perfetto::PerfettoSink perfetto(&file, {.epoch_unix_ns = inputs.epoch_unix_ns,
                                           .facts_time = options.from.value_or(TimelineTime{0})});
   analysis::SummarySink summary;
@@ -123,6 +182,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   }
   result.incomplete = result.report.incomplete;
   result.complaints = result.report.complaints;
+  result.notes = result.report.notes;
   if (CurrentMutant() == Mutant::kStale && std::filesystem::exists(result.out_dir)) return result;
   SYNCLINE_RETURN_IF_ERROR(out.Commit());
   return result;
@@ -135,12 +195,11 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   if (options.from.has_value() && options.to.has_value() && *options.from >= *options.to) {
     return absl::InvalidArgumentError("--from must lie before --to");
   }
-  SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input));
+  SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
   MergeResult result;
-  result.out_dir = OutPath(options, inputs);
-  if (result.out_dir.empty()) {
-    return absl::InvalidArgumentError("trace directories are merged into --out DIR");
-  }
+  SYNCLINE_ASSIGN_OR_RETURN(result.out_dir, ChooseOut(options, list));
+  SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input, list));
+  SYNCLINE_RETURN_IF_ERROR(ChooseCut(options, &inputs));
   absl::StatusOr<MergeResult> written = Write(options, inputs, result);
   if (!absl::IsResourceExhausted(written.status())) return written;
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -150,11 +209,17 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
 
 absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(const OpenedInputs inputs, OpenInputs(options.input));
-  analysis::SummarySink summary({options.step_domain, options.step_name});
+  analysis::SummarySink summary(options.step);
   timeline::TimelineSink* const sinks[] = {&summary};
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<timeline::NodeResult> results,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
-  return MakeReportOf(inputs, results, summary);
+  SYNCLINE_RETURN_IF_ERROR(summary.CheckStep());
+  analysis::Report report = MakeReportOf(inputs, results, summary);
+  if (options.step.has_value() && report.steps.empty()) {
+    report.notes.push_back(absl::StrCat("every ", *options.step,
+                                        " is cut off by the recording's ends or hit by a loss"));
+  }
+  return report;
 }
 
 }  // namespace syncline::merge

@@ -45,7 +45,7 @@ struct MergeOptions {
   InputOptions input;
   std::filesystem::path out_dir;  // empty: RUN/out; required for trace directories
   std::vector<std::string> formats = {"perfetto"};
-  std::optional<TimelineTime> from;  // cut to [from, to)
+  std::optional<TimelineTime> from;  // cut to [from, to): the timeline and the report
   std::optional<TimelineTime> to;
   // When it stops, what was written so far is removed, an earlier merge stays, and `leave` is
   // called by whoever stopped it; it must end the program.
@@ -59,10 +59,12 @@ struct MergeResult {
   analysis::Report report;
   bool incomplete = false;
   std::vector<std::string> complaints;  // one line each, for people
+  std::vector<std::string> notes;       // hints, likewise; in no file
 };
 
 // Replaces out_dir as a whole, and only when everything was written. FailedPrecondition: out_dir is
-// not empty and not an earlier merge's; InvalidArgument: unknown format or node, mixed inputs.
+// not empty and not an earlier merge's, or lies inside an input; InvalidArgument: unknown format or
+// node, mixed inputs, an interval in which nothing lies.
 absl::StatusOr<MergeResult> Merge(const MergeOptions& options);
 
 enum class EventFormat : uint8_t { kText, kJsonLines };
@@ -71,6 +73,7 @@ struct EventsResult {
   uint64_t events = 0;
   bool incomplete = false;
   std::vector<std::string> complaints;
+  std::vector<std::string> notes;
 };
 
 // Every event in timeline order: by time, node, stream, as the stream has them. A reader that
@@ -80,9 +83,11 @@ absl::StatusOr<EventsResult> PrintEvents(const InputOptions& options, EventForma
 
 struct ReportOptions {
   InputOptions input;
-  std::string step_domain;  // which tasks are the job's steps; empty: found by their names
-  std::string step_name;
+  // "[DOMAIN:]NAME": which tasks are the job's steps; not given: found by their names.
+  std::optional<std::string> step;
 };
+// InvalidArgument: no task is called as options.step says; the message has those that could be
+// meant.
 absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options);
 
 // The report's picture: two steps of every node (or a stretch of the middle where nothing is

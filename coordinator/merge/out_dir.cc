@@ -29,6 +29,11 @@ int LockMark(const std::filesystem::path& staging) {
   return -1;
 }
 
+std::filesystem::path WithoutSlash(const std::filesystem::path& given) {
+  const std::filesystem::path path = given.lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
 // ".out.1234.tmp" of merges of `path` that were killed.
 void RemoveLeftovers(const std::filesystem::path& path) {
   const std::string prefix = absl::StrCat(".", path.filename().string(), ".");
@@ -69,11 +74,20 @@ void OutDir::Abandon() {
   if (!staging_.empty()) std::filesystem::remove_all(staging_, ignored);
 }
 
-absl::StatusOr<OutDir> OutDir::Prepare(const std::filesystem::path& given) {
-  std::filesystem::path path = given.lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
+absl::Status OutDir::Check(const std::filesystem::path& given) {
+  const std::filesystem::path path = WithoutSlash(given);
   std::error_code error;
-  if (std::filesystem::exists(path, error)) {
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, error))) {
+    // It would be the link that is replaced, not the directory.
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write the merge: ", path.string(), " is a symbolic link; give ",
+                     std::filesystem::read_symlink(path, error).string(), " itself with --out"));
+  }
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::none) {
+    return ErrnoStatus(error.value(), absl::StrCat("cannot write the merge: ", path.string()));
+  }
+  if (std::filesystem::exists(status)) {
     if (!std::filesystem::is_directory(path, error)) {
       return absl::FailedPreconditionError(
           absl::StrCat("cannot write the merge: not a directory: ", path.string()));
@@ -85,6 +99,13 @@ absl::StatusOr<OutDir> OutDir::Prepare(const std::filesystem::path& given) {
                        " is not empty and no merge made it; name another --out, or empty it"));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OutDir> OutDir::Prepare(const std::filesystem::path& given) {
+  SYNCLINE_RETURN_IF_ERROR(Check(given));
+  const std::filesystem::path path = WithoutSlash(given);
+  std::error_code error;
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(path.has_parent_path() ? path.parent_path() : "."));
   RemoveLeftovers(path);
   const std::filesystem::path staging =

@@ -16,7 +16,10 @@ namespace syncline::merge {
 // was killed left beside it is removed by the next one; a lock tells it from one that runs.
 class OutDir {
  public:
-  // FailedPrecondition when `path` exists, is not empty, and no merge made it.
+  // FailedPrecondition when `path` exists, is not empty, and no merge made it, or is a link.
+  // Changes nothing: for a refusal before the work is done.
+  static absl::Status Check(const std::filesystem::path& path);
+  // The same, and makes staging().
   static absl::StatusOr<OutDir> Prepare(const std::filesystem::path& path);
   OutDir(OutDir&& other) noexcept;
   OutDir& operator=(OutDir&&) = delete;

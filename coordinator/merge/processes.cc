@@ -1,9 +1,14 @@
 // Control blocks and recording.json joined.
-#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
+#include "common/text.h"
 #include "control_block/block_file.h"
 #include "coordinator/merge/inputs.h"
 
@@ -58,68 +63,107 @@ void AddNames(const control_block::NameTable& names, timeline::KnownProcess* pro
   }
 }
 
-std::vector<std::filesystem::path> BlockFiles(const std::filesystem::path& directory) {
-  std::vector<std::filesystem::path> files;
+// The processes whose control blocks are in `directory`, by their files' names; what else is there
+// is nobody's.
+std::set<control_block::BlockId> IdsIn(const std::filesystem::path& directory) {
+  std::set<control_block::BlockId> ids;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (entry->path().extension() == ".block") files.push_back(entry->path());
+    // A table of names without its block is worth reading, too.
+    const std::filesystem::path block = entry->path().filename().replace_extension(".block");
+    if (const auto id = control_block::ParseBlockFileName(block.string())) ids.insert(*id);
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  return ids;
 }
+
+// Joins one node's processes, as recording.json has them, with the files in processes/.
+class ProcessReader {
+ public:
+  ProcessReader(std::filesystem::path directory, const recording::NodeRecord& node)
+      : directory_(std::move(directory)), node_(node) {}
+
+  KnownProcesses Read() {
+    std::set<control_block::BlockId> ids = IdsIn(directory_);
+    for (const recording::ProcessRecord& record : node_.processes) {
+      result_.processes.push_back(OfRecord(record));
+      // Fetched whole once: what is not there now was lost since.
+      if (!record.has_control_block || !node_.fetched.complete) continue;
+      ids.insert(
+          {static_cast<uint64_t>(record.pid_namespace_inode), record.own_pid, record.start_ticks});
+    }
+    for (const control_block::BlockId& id : ids) ReadOne(id);
+    return std::move(result_);
+  }
+
+ private:
+  void ReadOne(const control_block::BlockId& id) {
+    timeline::KnownProcess* process = Find(id);
+    const std::optional<control_block::Block> block = ReadBlock(id);
+    if (block.has_value()) AddBlock(*block, process);
+    const std::string file = control_block::NamesFileName(id);
+    const auto bytes = ReadFile(directory_ / file);
+    if (!bytes.ok()) return Complain(file, StdView(bytes.status().message()));
+    const auto names = control_block::ParseNames(BytesOf(*bytes));
+    if (!names.ok()) return Complain(file, StdView(names.status().message()));
+    AddNames(*names, process);
+    if (block.has_value() && names->valid_bytes() < block->names_bytes) {
+      Complain(file, absl::StrCat("damaged or cut: ", names->size(), " of ", block->names_count,
+                                  " names are left; of the others there are those that the trace "
+                                  "announces"));
+    } else if (names->damaged()) {
+      Complain(file, absl::StrCat("damaged: ", names->size(), " names are left"));
+    }
+  }
+
+  std::optional<control_block::Block> ReadBlock(const control_block::BlockId& id) {
+    const std::string file = control_block::BlockFileName(id);
+    const auto fail = [&](std::string_view why) {
+      Complain(file, why);
+      return std::nullopt;
+    };
+    const auto bytes = ReadFile(directory_ / file);
+    if (!bytes.ok()) return fail(StdView(bytes.status().message()));
+    auto block = control_block::ParseBlock(BytesOf(*bytes));
+    if (!block.ok()) return fail(StdView(block.status().message()));
+    if (block->facts.id != id) {
+      return fail("it describes another process: " + control_block::BlockFileName(block->facts.id));
+    }
+    if (bytes->size() < block->bytes_expected) {
+      Complain(file, absl::StrCat("cut: ", bytes->size(), " of ", block->bytes_expected,
+                                  " bytes are left; threads may have no name"));
+    }
+    return *std::move(block);
+  }
+
+  timeline::KnownProcess* Find(const control_block::BlockId& id) {
+    for (timeline::KnownProcess& known : result_.processes) {
+      if (known.key.pid_namespace == id.pid_namespace && known.key.pid == id.pid &&
+          known.key.start_ticks == id.start_ticks) {
+        return &known;
+      }
+    }
+    timeline::KnownProcess& made = result_.processes.emplace_back();
+    made.key.pid_namespace = id.pid_namespace;
+    made.key.pid = id.pid;
+    made.key.start_ticks = id.start_ticks;
+    return &made;
+  }
+
+  void Complain(const std::string& file, std::string_view why) {
+    result_.complaints.push_back(
+        absl::StrCat(node_.name, ": control block ", file, ": ", AbslView(why)));
+  }
+
+  std::filesystem::path directory_;
+  const recording::NodeRecord& node_;
+  KnownProcesses result_;
+};
 
 }  // namespace
 
 KnownProcesses ReadProcesses(const recording::Layout& layout, const recording::NodeRecord& node) {
-  KnownProcesses result;
-  for (const recording::ProcessRecord& record : node.processes) {
-    result.processes.push_back(OfRecord(record));
-  }
-  for (const std::filesystem::path& file : BlockFiles(layout.Processes(node.name))) {
-    const auto complain = [&](const absl::Status& status) {
-      result.complaints.push_back(absl::StrCat(node.name, ": control block ",
-                                               file.filename().string(), ": ", status.message()));
-    };
-    const auto bytes = ReadFile(file);
-    if (!bytes.ok()) {
-      complain(bytes.status());
-      continue;
-    }
-    const auto block = control_block::ParseBlock(BytesOf(*bytes));
-    if (!block.ok()) {
-      complain(block.status());
-      continue;
-    }
-    const control_block::BlockId& id = block->facts.id;
-    auto process = std::find_if(
-        result.processes.begin(), result.processes.end(), [&](const timeline::KnownProcess& known) {
-          return known.key.pid_namespace == id.pid_namespace && known.key.pid == id.pid &&
-                 known.key.start_ticks == id.start_ticks;
-        });
-    if (process == result.processes.end()) {
-      timeline::KnownProcess made;
-      made.key.pid_namespace = id.pid_namespace;
-      made.key.pid = id.pid;
-      made.key.start_ticks = id.start_ticks;
-      result.processes.push_back(std::move(made));
-      process = result.processes.end() - 1;
-    }
-    AddBlock(*block, &*process);
-    const auto names_bytes =
-        ReadFile(layout.Processes(node.name) / control_block::NamesFileName(id));
-    if (!names_bytes.ok()) {
-      complain(names_bytes.status());
-      continue;
-    }
-    const auto names = control_block::ParseNames(BytesOf(*names_bytes));
-    if (!names.ok()) {
-      complain(names.status());
-      continue;
-    }
-    AddNames(*names, &*process);
-  }
-  return result;
+  return ProcessReader(layout.Processes(node.name), node).Read();
 }
 
 }  // namespace syncline::merge

@@ -71,7 +71,7 @@ class Classes {
   std::string text_;
 };
 
-std::string Head(int64_t wall_offset_ns) {
+std::string Head(const std::string& hostname, int64_t wall_offset_ns) {
   return absl::StrCat(R"(/* CTF 1.8 */
 typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
 typealias integer { size = 16; align = 8; signed = false; } := uint16_t;
@@ -82,9 +82,11 @@ trace { major = 1; minor = 8; uuid = ")",
                       kUuid, R"("; byte_order = le;
   packet.header := struct {
     uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; uint64_t stream_instance_id; }; };
-env { tracer_name = "lttng-ust"; tracer_buffering_scheme = "uid"; tracer_buffering_id = 0; };
-clock { name = "monotonic"; freq = 1000000000; offset = )",
-                      wall_offset_ns, R"(; };
+env { tracer_name = "lttng-ust"; tracer_buffering_scheme = "uid"; tracer_buffering_id = 0;
+  hostname = ")",
+                      hostname, R"("; };
+clock { name = "monotonic"; uuid = "boot of )",
+                      hostname, R"("; freq = 1000000000; offset = )", wall_offset_ns, R"(; };
 typealias integer { size = 64; align = 8; map = clock.monotonic.value; } := clock_t64;
 stream { id = 0;
   event.header := struct { uint16_t id; clock_t64 timestamp; };
@@ -186,7 +188,8 @@ void WriteTrace(const timeline::testing::FakeTrace& trace, const timeline::NodeI
     }
     Must(WriteFileAtomically(directory / stream.name, Packet(events, &classes)));
   }
-  Must(WriteFileAtomically(directory / "metadata", Head(wall_offset_ns) + classes.text()));
+  Must(WriteFileAtomically(directory / "metadata",
+                           Head(node.name, wall_offset_ns) + classes.text()));
 }
 
 void WriteJob(const std::string& recording_id, int64_t wall_error_ns,

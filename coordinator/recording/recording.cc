@@ -293,7 +293,7 @@ std::filesystem::path Layout::Tuples(std::string_view node) const {
   return Clocks() / absl::StrCat(AbslView(node), ".tuples");
 }
 
-std::filesystem::path Layout::Node(std::string_view node) const { return root_ / "nodes" / node; }
+std::filesystem::path Layout::Node(std::string_view node) const { return Nodes() / node; }
 
 const char* NodeStateName(NodeState state) {
   for (const auto& [known, name] : kStates) {
@@ -329,9 +329,9 @@ absl::StatusOr<Recording> ParseRecording(std::string_view text) {
     return absl::InvalidArgumentError("\"format_version\" is missing");
   }
   if (*version != kFormatVersion) {
-    return absl::InvalidArgumentError(absl::StrCat("\"format_version\" is ", version->dump(),
-                                                   "; this program reads ", kFormatVersion,
-                                                   " (was it written by a newer syncline?)"));
+    return absl::FailedPreconditionError(absl::StrCat("\"format_version\" is ", version->dump(),
+                                                      "; this program reads ", kFormatVersion,
+                                                      " (was it written by a newer syncline?)"));
   }
   Recording recording;
   absl::Status status;
@@ -355,16 +355,45 @@ std::string FormatRecording(const Recording& recording) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+absl::Status CheckNotHeadless(const std::filesystem::path& directory) {
+  const Layout layout(directory);
+  std::error_code error;
+  const std::filesystem::path nodes = layout.Nodes();
+  if (std::filesystem::exists(layout.RecordingJson(), error) ||
+      !std::filesystem::is_directory(nodes, error)) {
+    return absl::OkStatus();
+  }
+  const bool clocks = std::filesystem::is_directory(layout.Clocks(), error);
+  bool traces = false;
+  for (std::filesystem::directory_iterator entry(nodes, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    traces = traces || std::filesystem::is_directory(entry->path() / "trace", ignored);
+  }
+  if (!clocks && !traces) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "\"", directory.string(), "\" is a recording without recording.json: nodes/",
+      clocks ? " and clocks/ are" : " is", " there, but the file that says who took part, when it ",
+      "began and which clock it counts by is not. Copy it from where the recording was made. ",
+      "Without it the traces can be merged by their wall clocks alone: `syncline merge ",
+      nodes.string(), " --out DIR`"));
+}
+
 absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& directory) {
   const Layout layout(directory);
   absl::StatusOr<std::string> text = ReadFile(layout.RecordingJson(), uint64_t{1} << 30);
   if (absl::IsNotFound(text.status())) {
+    SYNCLINE_RETURN_IF_ERROR(CheckNotHeadless(directory));
     return absl::NotFoundError(absl::StrCat(
         "\"", directory.string(),
         "\" is not a recording: it has no recording.json (`syncline record --out RUN` makes one)"));
   }
   if (!text.ok()) return text.status();
   absl::StatusOr<Recording> recording = ParseRecording(*text);
+  if (absl::IsFailedPrecondition(recording.status())) {
+    return WithContext(recording.status(),
+                       absl::StrCat("\"", layout.RecordingJson().string(), "\" cannot be read"));
+  }
   if (!recording.ok()) {
     // Not the caller's argument is invalid: the file is damaged.
     return absl::DataLossError(absl::StrCat(

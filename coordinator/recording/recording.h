@@ -33,6 +33,7 @@ class Layout {
   std::filesystem::path Tuples(std::string_view node) const;
   std::filesystem::path Models() const { return Clocks() / "models.json"; }
   std::filesystem::path Probes() const { return Clocks() / "probes.json"; }
+  std::filesystem::path Nodes() const { return root_ / "nodes"; }
   std::filesystem::path Node(std::string_view node) const;
   std::filesystem::path NodeJson(std::string_view node) const { return Node(node) / "node.json"; }
   std::filesystem::path Trace(std::string_view node) const { return Node(node) / "trace"; }
@@ -174,12 +175,18 @@ struct Recording {
   std::vector<NodeRecord> nodes;  // in the order of ClockId::node
 };
 
-// InvalidArgument for text that is not a recording.json of a format_version this program reads; the
-// message names the key. Node names are checked to be safe as directory names.
+// FailedPrecondition for a format_version that this program does not read; InvalidArgument for text
+// that is no recording.json: the message names the key. Node names are checked to be safe as
+// directory names.
 absl::StatusOr<Recording> ParseRecording(std::string_view json);
 std::string FormatRecording(const Recording& recording);
 
-// RUN/recording.json. NotFound, with what a recording looks like, when `directory` is not one.
+// NotFound when `directory` looks like a recording whose recording.json is gone (copied in part,
+// say): it says so, and what can be done.
+absl::Status CheckNotHeadless(const std::filesystem::path& directory);
+
+// RUN/recording.json. NotFound, with what a recording looks like, when `directory` is not one;
+// FailedPrecondition: of another format_version; DataLoss: damaged.
 absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& directory);
 absl::Status WriteRecording(const std::filesystem::path& directory, const Recording& recording);
 

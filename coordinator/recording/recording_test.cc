@@ -77,7 +77,6 @@ TEST(Recording, ErrorsNameTheKey) {
   EXPECT_THAT(message("[]"), HasSubstr("JSON object"));
   EXPECT_THAT(message("{"), HasSubstr("JSON object"));
   EXPECT_THAT(message(R"({"recording_id": "r"})"), HasSubstr("format_version"));
-  EXPECT_THAT(message(R"({"format_version": 2})"), HasSubstr("reads 1"));
   EXPECT_THAT(message(R"({"format_version": 1})"), HasSubstr("recording_id"));
   const std::string head = R"({"format_version": 1, "recording_id": "r", "nodes": )";
   EXPECT_THAT(message(head + "3}"), HasSubstr("\"nodes\" is not a list"));
@@ -89,6 +88,12 @@ TEST(Recording, ErrorsNameTheKey) {
   EXPECT_THAT(message(head + R"([{"name": "a", "state": "fine"}]})"), HasSubstr("state"));
   EXPECT_THAT(message(head + R"([{"name": "a"}, {"name": "a"}]})"), HasSubstr("two nodes"));
   EXPECT_THAT(message(head + R"([{"name": "../a"}]})"), HasSubstr("cannot be a node's name"));
+}
+
+TEST(Recording, AnotherVersionIsNoDamage) {
+  const auto read = ParseRecording(R"({"format_version": 2})");
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr("reads 1"));
 }
 
 TEST(Recording, TextThatIsNotUtf8IsReplacedNotRefused) {
@@ -109,6 +114,18 @@ TEST(Recording, ADirectoryThatIsNoRecordingIsSaid) {
   const auto read = ReadRecording(testing::TempDir() + "/syncline-no-recording");
   EXPECT_EQ(read.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(read.status().message()), HasSubstr("is not a recording"));
+}
+
+TEST(Recording, OneWithoutItsJsonIsNamedAsThat) {
+  const std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) / "syncline-headless-recording";
+  ASSERT_TRUE(MakeDirectories(directory / "nodes/a/trace").ok());
+  const auto read = ReadRecording(directory);
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(read.status().message()),
+              testing::AllOf(HasSubstr("a recording without recording.json: nodes/ is there"),
+                             HasSubstr("syncline merge " + (directory / "nodes").string())));
+  std::filesystem::remove_all(directory);
 }
 
 TEST(Recording, ADamagedOneIsNotTheCallersMistake) {

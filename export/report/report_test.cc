@@ -53,8 +53,8 @@ class ReportTest : public ::testing::Test {
     }
   }
 
-  analysis::Report Analyse(analysis::StepPattern pattern = {}) {
-    analysis::SummarySink summary(std::move(pattern));
+  analysis::Report Analyse(std::optional<std::string> step = {}) {
+    analysis::SummarySink summary(std::move(step));
     timeline::TimelineSink* const sinks[] = {&summary};
     auto results = timeline::BuildTimeline(scenario_.nodes, scenario_.options, sinks);
     EXPECT_TRUE(results.ok()) << results.status();
@@ -167,7 +167,7 @@ TEST_F(ReportTest, WhatOneProcessMissedIsNotCoveredByAll) {
 }
 
 TEST_F(ReportTest, StepsByDomainAndName) {
-  const analysis::Report report = Analyse({"oneDNN", "matmul"});
+  const analysis::Report report = Analyse("oneDNN:matmul");
   ASSERT_EQ(report.steps.size(), 1u);
   EXPECT_EQ(report.steps[0].node, 1u);
   EXPECT_EQ(report.steps[0].steps.size(), static_cast<size_t>(kJobSteps));

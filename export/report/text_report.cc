@@ -57,6 +57,7 @@ void Writer::Head() {
     Line("stopped: " + report_.stop_reason);
   }
   for (const std::string& complaint : report_.complaints) Warn(complaint);
+  for (const std::string& note : report_.notes) Line(Fit("note: " + note, 1000));
 }
 
 void Writer::Nodes() {

@@ -1,0 +1,237 @@
+// Trace directories that come without a recording.
+//
+// Clocks are the same inside one INPUT, unless its traces themselves say otherwise: traces of
+// several hosts below one directory are several nodes. They say it by different hostnames, or by
+// clocks of different names (another boot). That two say the same proves nothing, so two INPUTs are
+// always two nodes.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+#include "coordinator/merge/inputs.h"
+#include "coordinator/merge/open_traces.h"
+#include "coordinator/recording/recording.h"
+
+namespace syncline::merge {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The traces of one INPUT that may share a clock; "" is unknown, and contradicts nothing.
+struct Host {
+  std::string hostname;
+  std::string clock_uuid;
+  std::vector<OpenedTrace> traces;
+  std::vector<UnreadableTrace> unreadable;
+  std::string name;  // of the node
+};
+
+bool Agree(const std::string& a, const std::string& b) { return a.empty() || b.empty() || a == b; }
+
+size_t SharedParts(const fs::path& a, const fs::path& b) {
+  return static_cast<size_t>(
+      std::distance(a.begin(), std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first));
+}
+
+// What all traces of the host lie in.
+fs::path DirectoryOf(const Host& host) {
+  fs::path shared = host.traces.front().path;
+  for (const OpenedTrace& trace : host.traces) {
+    fs::path part;
+    const auto end =
+        std::next(shared.begin(), static_cast<ptrdiff_t>(SharedParts(shared, trace.path)));
+    for (auto it = shared.begin(); it != end; ++it) part /= *it;
+    shared = part;
+  }
+  return shared;
+}
+
+std::vector<Host> SplitByHost(OpenedTraces opened) {
+  std::vector<Host> hosts;
+  for (OpenedTrace& trace : opened.traces) {
+    const auto& environment = trace.reader->environment();
+    const auto entry = environment.find("hostname");
+    const std::string hostname = entry == environment.end() ? "" : entry->second;
+    const std::string clock_uuid = trace.reader->clock_uuid();
+    auto host = std::find_if(hosts.begin(), hosts.end(), [&](const Host& known) {
+      return Agree(known.hostname, hostname) && Agree(known.clock_uuid, clock_uuid);
+    });
+    if (host == hosts.end()) host = hosts.insert(hosts.end(), Host{});
+    if (host->hostname.empty()) host->hostname = hostname;
+    if (host->clock_uuid.empty()) host->clock_uuid = clock_uuid;
+    host->traces.push_back(std::move(trace));
+  }
+  if (hosts.empty()) hosts.emplace_back();
+  // What cannot be read belongs to the host whose traces lie next to it.
+  for (UnreadableTrace& trace : opened.unreadable) {
+    Host* nearest = &hosts.front();
+    size_t most = 0;
+    for (Host& host : hosts) {
+      for (const OpenedTrace& other : host.traces) {
+        const size_t shared = SharedParts(trace.path, other.path);
+        if (shared > most) nearest = &host;
+        most = std::max(most, shared);
+      }
+    }
+    nearest->unreadable.push_back(std::move(trace));
+  }
+  return hosts;
+}
+
+// "master-0 in D/a, worker-0 in D/b".
+std::string Describe(const std::vector<Host>& hosts) {
+  return absl::StrJoin(hosts, ", ", [](std::string* out, const Host& host) {
+    absl::StrAppend(out, host.hostname.empty() ? "an unnamed one" : AsName(host.hostname), " in ",
+                    DirectoryOf(host).string());
+  });
+}
+
+absl::Status CheckOneHost(const Input& input, const std::vector<Host>& hosts) {
+  if (hosts.size() == 1 || input.name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(input.text, " holds traces of ", hosts.size(), " clocks (", Describe(hosts),
+                   "), and one name stands for one node. Give each its own, as in `",
+                   hosts.front().hostname.empty() ? "NAME" : AsName(hosts.front().hostname), "=",
+                   DirectoryOf(hosts.front()).string(), "`, or the directory without a name"));
+}
+
+// A recording somewhere below is more than its traces.
+absl::Status CheckNoRecordingBelow(const Input& input, const OpenedTraces& opened) {
+  for (const OpenedTrace& trace : opened.traces) {
+    for (fs::path above = trace.path; above != input.directory && above.has_parent_path();
+         above = above.parent_path()) {
+      std::error_code error;
+      if (!fs::exists(recording::Layout(above).RecordingJson(), error)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(input.text, " is no recording but holds one: `syncline merge ",
+                       above.string(), "`; several are merged one by one"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Each trace once, unless every copy was given a name.
+class OnceOnly {
+ public:
+  absl::Status Add(const Input& input, const OpenedTraces& opened) {
+    for (const OpenedTrace& trace : opened.traces) {
+      std::error_code error;
+      const auto [other, fresh] =
+          seen_.try_emplace(fs::weakly_canonical(trace.path, error), &input);
+      if (fresh || (!input.name.empty() && !other->second->name.empty())) continue;
+      return absl::InvalidArgumentError(absl::StrCat(trace.path.string(), " is given twice, by ",
+                                                     other->second->text, " and by ", input.text,
+                                                     ". Give it once, or name both as NAME=DIR"));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::map<fs::path, const Input*> seen_;
+};
+
+std::string Fallback(const Input& input) {
+  std::error_code error;
+  return fs::absolute(input.directory, error).lexically_normal().filename().string();
+}
+
+// A name of its own for each host: the given one, else its hostname, else its directory's.
+void NameHosts(const std::vector<Input>& inputs, std::vector<std::vector<Host>>* hosts,
+               std::vector<std::string>* notes) {
+  std::set<std::string> names;
+  for (const Input& input : inputs) names.insert(input.name);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    for (Host& host : (*hosts)[i]) {
+      host.name = inputs[i].name;
+      if (!host.name.empty()) continue;
+      const std::string wanted =
+          AsName(host.hostname.empty() ? Fallback(inputs[i]) : host.hostname);
+      host.name = wanted;
+      for (int copy = 2; !names.insert(host.name).second; ++copy) {
+        host.name = absl::StrCat(wanted, "-", copy);
+      }
+      if (host.name == wanted) continue;
+      notes->push_back(absl::StrCat(
+          "more than one node is called ", wanted, "; the one in ",
+          host.traces.empty() ? inputs[i].directory.string() : DirectoryOf(host).string(), " is ",
+          host.name,
+          " here. NAME=DIR gives it a better name; traces of one host go below one "
+          "directory"));
+    }
+    if ((*hosts)[i].size() > 1) {
+      notes->push_back(absl::StrCat(inputs[i].text, " holds traces of ", (*hosts)[i].size(),
+                                    " clocks, each a node here: ", Describe((*hosts)[i])));
+    }
+  }
+}
+
+void AddHost(Host host, const Input& input, OpenedInputs* inputs) {
+  timeline::NodeInput node;
+  node.name = host.name;
+  node.root = input.directory.string();
+  for (OpenedTrace& trace : host.traces) AddTrace(std::move(trace.reader), &node, inputs);
+  for (UnreadableTrace& trace : host.unreadable) AddLoss(std::move(trace), &node, inputs);
+  inputs->nodes.push_back(std::move(node));
+}
+
+// Timeline zero is the first event of all, by wall clock.
+void PlaceAll(OpenedInputs* inputs) {
+  std::optional<int64_t> zero_unix_ns;
+  for (const timeline::NodeInput& node : inputs->nodes) {
+    const std::optional<int64_t> offset = WallOffset(node.readers);
+    const auto extent = ExtentOf(node.readers);
+    if (!offset.has_value() || !extent.has_value()) continue;
+    const int64_t begin_ns = *offset + extent->begin_ns;
+    zero_unix_ns = zero_unix_ns.has_value() ? std::min(*zero_unix_ns, begin_ns) : begin_ns;
+  }
+  inputs->epoch_unix_ns = zero_unix_ns.value_or(0);
+  for (uint32_t i = 0; i < inputs->nodes.size(); ++i) {
+    timeline::NodeInput& node = inputs->nodes[i];
+    inputs->placements.push_back(PlaceByWallClock({i}, node.readers, inputs->epoch_unix_ns));
+    node.placement = inputs->placements.back().get();
+    node.facts.emplace_back("clock", "placed by its own wall clock, bound unknown");
+    analysis::NodeFacts facts;
+    facts.placement = node.placement;
+    facts.wall_offset_ns = WallOffset(node.readers);
+    inputs->facts.push_back(std::move(facts));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const InputList& list) {
+  if (!options.nodes.empty()) {
+    return absl::InvalidArgumentError("--nodes chooses nodes of a recording; these are traces");
+  }
+  if (options.refit) {
+    return absl::InvalidArgumentError(
+        "--refit makes a clock model of a recording's samples; these are traces, which have none");
+  }
+  OpenedInputs inputs;
+  OnceOnly once;
+  std::vector<std::vector<Host>> hosts;
+  for (const Input& input : list.inputs) {
+    OpenedTraces opened = OpenTraces(input.directory);
+    SYNCLINE_RETURN_IF_ERROR(CheckNoRecordingBelow(input, opened));
+    SYNCLINE_RETURN_IF_ERROR(once.Add(input, opened));
+    hosts.push_back(SplitByHost(std::move(opened)));
+    SYNCLINE_RETURN_IF_ERROR(CheckOneHost(input, hosts.back()));
+  }
+  NameHosts(list.inputs, &hosts, &inputs.notes);
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    for (Host& host : hosts[i]) AddHost(std::move(host), list.inputs[i], &inputs);
+  }
+  if (inputs.readers.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("nothing to merge: no input is a recording or holds a CTF trace\n  ",
+                     absl::StrJoin(inputs.complaints, "\n  ")));
+  }
+  PlaceAll(&inputs);
+  return inputs;
+}
+
+}  // namespace syncline::merge
