@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "clocksync/sample_file.h"
+#include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
@@ -134,6 +136,32 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
   SYNCLINE_ASSIGN_OR_RETURN(BuildResult built, clocksync::BuildModel(input, options));
   built.events.insert(built.events.end(), events.begin(), events.end());
   return built;
+}
+
+std::string CompareWithStored(const recording::Layout& layout, BuildResult* built) {
+  const auto json = ReadFile(layout.Models());
+  const absl::StatusOr<clocksync::ClockModel> stored =
+      json.ok() ? clocksync::ClockModel::FromJson(*json) : json.status();
+  if (!stored.ok()) {
+    return absl::StrCat("\"", layout.Models().string(), "\" is ", json.ok() ? "damaged" : "missing",
+                        ": without it nodes are merged by their wall clocks; `syncline merge ",
+                        layout.root().string(), " --refit` makes a model from the samples");
+  }
+  std::set<std::string> told;
+  std::erase_if(built->events, [&](clocksync::ClockEvent& event) {
+    if (event.kind != clocksync::ClockEvent::Kind::kNoSamples) return false;
+    const std::vector<std::string>& names = stored->nodes();
+    const auto index = std::find(names.begin(), names.end(), event.node) - names.begin();
+    const ClockId clock{static_cast<uint32_t>(index), ClockKind::kRaw};
+    if (index == static_cast<ptrdiff_t>(names.size()) || !stored->Knows(clock)) return false;
+    const TimelineEstimate zero = stored->Locate(stored->Unlocate(clock, TimelineTime{0}));
+    if (!zero.bounded()) return false;
+    event.text = absl::StrCat("its samples are gone since; clocks/models.json, which was made of ",
+                              "them, still places it, at the window's begin ± ",
+                              DurationText(zero.bound_ns()));
+    return !told.insert(event.node).second;  // once for the file and the model alike
+  });
+  return "";
 }
 
 absl::StatusOr<BuildResult> WriteModels(const recording::Layout& layout,

@@ -1,5 +1,6 @@
 #include "coordinator/merge/merge.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <utility>
@@ -25,6 +26,15 @@ timeline::Interval CutOf(const MergeOptions& options) {
   timeline::Interval cut{{kUnknownLo}, {kUnknownHi}};
   if (options.from.has_value()) cut.begin = *options.from;
   if (options.to.has_value()) cut.end = *options.to;
+  return cut;
+}
+
+// What the report counts: of the cut, what lies in the window that was asked for. Gates close a
+// little late, and what was recorded after that is drawn, but not counted.
+timeline::Interval CountedOf(timeline::Interval cut, const OpenedInputs& inputs) {
+  if (!inputs.build.window.has_value()) return cut;
+  cut.begin = std::max(cut.begin, inputs.build.window->begin);
+  cut.end = std::min(cut.end, inputs.build.window->end);
   return cut;
 }
 
@@ -103,7 +113,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
                                           .facts_time = options.from.value_or(TimelineTime{0})});
   analysis::SummarySink summary;
   timeline::CutSink cut_perfetto(cut, &perfetto);
-  timeline::CutSink cut_summary(cut, &summary);
+  timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
   timeline::TimelineSink* const sinks[] = {&cut_perfetto, &cut_summary};
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<timeline::NodeResult> results,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
@@ -151,7 +161,8 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
 absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(const OpenedInputs inputs, OpenInputs(options.input));
   analysis::SummarySink summary({options.step_domain, options.step_name});
-  timeline::TimelineSink* const sinks[] = {&summary};
+  timeline::CutSink counted(CountedOf({{kUnknownLo}, {kUnknownHi}}, inputs), &summary);
+  timeline::TimelineSink* const sinks[] = {&counted};
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<timeline::NodeResult> results,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   return MakeReportOf(inputs, results, summary);

@@ -75,6 +75,10 @@ KnownProcesses ReadProcesses(const recording::Layout& layout, const recording::N
   KnownProcesses result;
   for (const recording::ProcessRecord& record : node.processes) {
     result.processes.push_back(OfRecord(record));
+    // Of a node that is not here, the node is the loss.
+    result.processes.back().expected = record.present_at_prepare &&
+                                       node.state != recording::NodeState::kMissing &&
+                                       node.state != recording::NodeState::kLeft;
   }
   for (const std::filesystem::path& file : BlockFiles(layout.Processes(node.name))) {
     const auto complain = [&](const absl::Status& status) {

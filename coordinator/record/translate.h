@@ -17,6 +17,9 @@ recording::ComplaintRecord FromComplaint(const v1::Complaint& complaint);
 // Another protocol than ours is a blocker, another version of the same protocol a warning.
 void AddVersionComplaint(const std::string& own_version, v1::DescribeResponse* description);
 
+// Whether the process was switched on, and said so, at some instant of the window.
+bool CoversWindow(const recording::NodeRecord& node, const recording::ProcessRecord& process);
+
 // What of the node's recording is lost, in words; empty when nothing is. Shown, and the reason of
 // exit code 3.
 std::string DescribeLoss(const recording::NodeRecord& node);

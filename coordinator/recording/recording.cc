@@ -122,6 +122,7 @@ void Fields(Archive& archive, ProcessRecord& value) {
   archive("cost_valid", value.cost_valid);
   archive("stopped", value.stopped);
   archive("has_control_block", value.has_control_block);
+  archive("present_at_prepare", value.present_at_prepare);
 }
 
 template <class Archive>

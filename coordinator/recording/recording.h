@@ -126,6 +126,8 @@ struct ProcessRecord {
   bool cost_valid = false;
   bool stopped = false;
   bool has_control_block = false;
+  // There before the start, so that it could have covered the window: that it did not is a loss.
+  bool present_at_prepare = false;
 };
 
 struct ComplaintRecord {
