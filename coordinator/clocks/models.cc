@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -51,6 +52,16 @@ void AddPeerEdges(const recording::Layout& layout, BuildInput* input,
       input->edges.push_back(*std::move(edge));
     }
   }
+}
+
+// How well the model knows the node's clock at the window's begin; nullopt: it does not.
+std::optional<int64_t> BoundAtZero(const clocksync::ClockModel& model, const std::string& node) {
+  const std::vector<std::string>& names = model.nodes();
+  const auto found = std::find(names.begin(), names.end(), node);
+  const ClockId clock{static_cast<uint32_t>(found - names.begin()), ClockKind::kRaw};
+  if (found == names.end() || !model.Knows(clock)) return std::nullopt;
+  const TimelineEstimate zero = model.Locate(model.Unlocate(clock, TimelineTime{0}));
+  return zero.bounded() ? std::optional(zero.bound_ns()) : std::nullopt;
 }
 
 }  // namespace
@@ -150,15 +161,12 @@ std::string CompareWithStored(const recording::Layout& layout, BuildResult* buil
   std::set<std::string> told;
   std::erase_if(built->events, [&](clocksync::ClockEvent& event) {
     if (event.kind != clocksync::ClockEvent::Kind::kNoSamples) return false;
-    const std::vector<std::string>& names = stored->nodes();
-    const auto index = std::find(names.begin(), names.end(), event.node) - names.begin();
-    const ClockId clock{static_cast<uint32_t>(index), ClockKind::kRaw};
-    if (index == static_cast<ptrdiff_t>(names.size()) || !stored->Knows(clock)) return false;
-    const TimelineEstimate zero = stored->Locate(stored->Unlocate(clock, TimelineTime{0}));
-    if (!zero.bounded()) return false;
-    event.text = absl::StrCat("its samples are gone since; clocks/models.json, which was made of ",
-                              "them, still places it, at the window's begin ± ",
-                              DurationText(zero.bound_ns()));
+    // Few samples, or a missing log of the host's clocks, are told as they are.
+    const std::optional<int64_t> bound_ns = BoundAtZero(*stored, event.node);
+    if (!bound_ns.has_value() || BoundAtZero(built->model, event.node).has_value()) return false;
+    event.text =
+        absl::StrCat("its samples are gone since; clocks/models.json, which was made of ",
+                     "them, still places it, at the window's begin ± ", DurationText(*bound_ns));
     return !told.insert(event.node).second;  // once for the file and the model alike
   });
   return "";
