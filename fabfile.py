@@ -129,7 +129,9 @@ def make_tree_archive(path):
         result = subprocess.run(command, check=False, capture_output=True, text=True)
         if result.returncode != 0:
             raise Exit(f"{result.stdout}{result.stderr}Build first: scripts/setup.")
-        subprocess.run(["tar", "-czf", path, "-C", stage, "."], check=True)
+        # For all users there, whatever this user's umask and the scratch directory's mode are.
+        everybody = "--mode=u+rwX,go+rX,go-w"
+        subprocess.run(["tar", everybody, "-czf", path, "-C", stage, "."], check=True)
 
 
 @task
@@ -170,12 +172,14 @@ def node_certificates(node):
 def install(node, archive):
     root = shlex.quote(prefix())
     tls = os.path.join(prefix(), "tls")
-    remote(node, f"mkdir -p {root}/var/data && mkdir -p -m 700 {shlex.quote(tls)}")
+    # Every user of the host runs its jobs from here; keys, certificates and recordings are private.
+    private = f"{root}/var/data {shlex.quote(tls)}"
+    remote(node, f"umask 022 && mkdir -p {root}/var {private} && chmod 700 {private}")
     node.connection.put(archive, os.path.join(prefix(), "syncline.tar.gz"))
     remote(node, f"cd {root} && tar -xzf syncline.tar.gz --no-same-owner && rm syncline.tar.gz")
     for name in sorted(os.listdir(node_certificates(node))):
         node.connection.put(os.path.join(node_certificates(node), name), os.path.join(tls, name))
-    remote(node, f"chmod 600 {shlex.quote(tls)}/*.key")
+    remote(node, f"chmod 600 {shlex.quote(tls)}/*")
     missing = remote(
         node, f"ldd {root}/bin/syncline-agent | grep 'not found' || true"
     ).stdout.split("\n")

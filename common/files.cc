@@ -73,14 +73,14 @@ absl::StatusOr<OpenFile> OpenRegular(const std::filesystem::path& path) {
   if (fd.get() < 0) {
     // A socket cannot be opened at all.
     if (error_number == ENXIO && ::stat(path.c_str(), &info) == 0) {
-      return absl::InvalidArgumentError(NotRegular(path, info.st_mode));
+      return absl::FailedPreconditionError(NotRegular(path, info.st_mode));
     }
     return ErrnoStatus(error_number, absl::StrCat("Cannot open ", Quoted(path)));
   }
   if (::fstat(fd.get(), &info) != 0) {
     return ErrnoStatus(errno, absl::StrCat("Cannot stat ", Quoted(path)));
   }
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(NotRegular(path, info.st_mode));
+  if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(NotRegular(path, info.st_mode));
   return OpenFile{std::move(fd), static_cast<uint64_t>(info.st_size)};
 }
 

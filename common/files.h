@@ -36,11 +36,11 @@ struct OpenFile {
   uint64_t size_bytes = 0;
 };
 
-// Opens for reading what should be a file and may be anything. InvalidArgument that names the path
-// and says what is there instead of a regular file; a FIFO or a device never makes it wait.
+// Opens for reading what should be a file and may be anything. FailedPrecondition that names the
+// path and says what is there instead of a regular file; a FIFO or a device never makes it wait.
 absl::StatusOr<OpenFile> OpenRegular(const std::filesystem::path& path);
 
-// The whole file; NotFound, PermissionDenied, InvalidArgument (not a regular file), or
+// The whole file; NotFound, PermissionDenied, FailedPrecondition (not a regular file), or
 // ResourceExhausted above `limit_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
                                      uint64_t limit_bytes = uint64_t{1} << 32);

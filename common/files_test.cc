@@ -52,7 +52,7 @@ TEST_F(Files, WhatIsNoRegularFileIsRefusedAtOnce) {
   for (const auto& [path, what] : cases) {
     for (const absl::Status& status :
          {ReadFile(path).status(), MappedFile::Open(path).status(), OpenRegular(path).status()}) {
-      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << path;
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << path;
       const std::string message(status.message());
       EXPECT_NE(message.find(what), std::string::npos) << message;
       EXPECT_NE(message.find(path.filename().string()), std::string::npos) << message;

@@ -33,11 +33,11 @@ def read_hosts(path):
     """The nodes of a hosts file, in its order."""
     nodes = []
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             lines = [line.split("#")[0].split() for line in file]
     except OSError as error:
         raise Exit(
-            f"Cannot read the hosts file {path}: {error.strerror}. Name it in SYNCLINE_HOSTS."
+            f"Cannot read the hosts file {path}: {error.strerror}. SYNCLINE_HOSTS names it."
         ) from error
     for words in filter(None, lines):
         if len(words) < 2:
@@ -46,7 +46,10 @@ def read_hosts(path):
         if words[1].startswith("["):
             host, _, port = words[1][1:].partition("]")
         role = next((word[5:] for word in words[2:] if word.startswith("role=")), "")
-        nodes.append(Node(words[0], host, int(port.lstrip(":") or DEFAULT_AGENT_PORT), role))
+        port = port.lstrip(":") or str(DEFAULT_AGENT_PORT)
+        if not host or not port.isdecimal():
+            raise Exit(f"{path}: the line of {words[0]} has no address[:port]: {words[1]}")
+        nodes.append(Node(words[0], host, int(port), role))
     if not nodes:
         raise Exit(f"{path} names no host.")
     return nodes

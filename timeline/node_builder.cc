@@ -312,8 +312,16 @@ void NodeBuilder::FinishProcess(uint32_t index) {
   if (!options_.window.has_value()) return;
   const int64_t begin_ns = node_.placement->ClockNs(options_.window->begin);
   const int64_t end_ns = node_.placement->ClockNs(options_.window->end);
-  if (coverage.empty()) {
-    hole(begin_ns, end_ns, "the process made no call that is recorded");
+  const bool covers =
+      std::any_of(coverage.begin(), coverage.end(), [&](const ClockInterval& interval) {
+        return interval.begin_ns < end_ns && interval.end_ns >= begin_ns;
+      });
+  if (!covers) {
+    constexpr const char* kWhy = "the process made no call in the window that is recorded";
+    hole(begin_ns, end_ns, kWhy);
+    if (known == nullptr || !known->expected) return;
+    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name, kWhy},
+            /*draw_on_node=*/false);
     return;
   }
   hole(begin_ns, std::min(end_ns, coverage.front().begin_ns),

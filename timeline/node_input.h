@@ -42,6 +42,8 @@ struct KnownProcess {
   std::string role;
   int32_t rank = -1;
   int32_t world_size = -1;
+  // That it covers nothing of the window is a loss: it should have.
+  bool expected = false;
   std::optional<int64_t> on_ns;  // trace clock; for when the events that say so were lost
   std::optional<int64_t> off_ns;
   std::optional<uint64_t> counted_events;  // by the process itself, in this recording

@@ -8,11 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "agent/node/shared_ranks.h"
 #include "common/files.h"
 
 namespace syncline::agent {
@@ -165,7 +167,12 @@ void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block,
 void Inventory::DescribeProcesses(v1::DescribeResponse* response) {
   std::vector<v1::Complaint> complaints;
   std::set<int32_t> with_block;
-  for (v1::ProcessInfo& process : parts_.gate->Processes(&complaints)) {
+  std::vector<v1::ProcessInfo> processes = parts_.gate->Processes(&complaints);
+  const std::vector<ProcessEntry> entries = ListProcesses(options_.proc);
+  for (v1::Complaint& complaint : ComplainOfSharedRanks(options_.proc, processes, entries)) {
+    complaints.push_back(std::move(complaint));
+  }
+  for (v1::ProcessInfo& process : processes) {
     if (process.pid() != 0) with_block.insert(process.pid());
     *response->add_processes() = std::move(process);
   }
@@ -177,7 +184,7 @@ void Inventory::DescribeProcesses(v1::DescribeResponse* response) {
   }
   for (v1::Complaint& complaint : complaints) *response->add_complaints() = std::move(complaint);
   const uint32_t own_uid = response->agent_uid();
-  for (const ProcessEntry& entry : ListProcesses(options_.proc)) {
+  for (const ProcessEntry& entry : entries) {
     if (own_uid != 0 && entry.uid != own_uid) continue;
     ComplainOfProcess(entry, with_block.count(entry.pid) != 0, response);
   }

@@ -51,6 +51,7 @@ bool ParseStat(std::string_view text, ProcessEntry* entry) {
       absl::StrSplit(AbslView(text.substr(close + 1)), ' ', absl::SkipEmpty());
   if (rest.size() < 20) return false;
   entry->state = rest[0][0];
+  if (!absl::SimpleAtoi(rest[1], &entry->parent_pid)) return false;
   return absl::SimpleAtoi(rest[19], &entry->start_ticks);
 }
 
@@ -105,6 +106,13 @@ std::string FrameworkOf(const std::filesystem::path& proc, int32_t pid) {
     if (maps->find(framework.library) != std::string::npos) return framework.name;
   }
   return "";
+}
+
+std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
+                              std::string_view file_name) {
+  const auto maps = ReadFile(proc / std::to_string(pid) / "maps", kProcFileBytesMax);
+  if (!maps.ok() || maps->empty()) return std::nullopt;
+  return maps->find(file_name) != std::string::npos;
 }
 
 std::optional<std::string> EnvironmentOf(const std::filesystem::path& proc, int32_t pid,

@@ -14,6 +14,7 @@ namespace syncline::agent {
 
 struct ProcessEntry {
   int32_t pid = 0;             // as the agent sees it
+  int32_t parent_pid = 0;      // so, too; 0: none, or outside of what the agent sees
   int32_t own_pid = 0;         // in its innermost namespace
   uint64_t pid_namespace = 0;  // 0: not allowed to see
   uint64_t start_ticks = 0;
@@ -36,6 +37,10 @@ std::string FrameworkOf(const std::filesystem::path& proc, int32_t pid);
 
 // The value of an environment variable the process was started with; nullopt: unset or not allowed
 // to see.
+// Whether the process has a file of this name mapped; nullopt: not allowed to see, or gone.
+std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
+                              std::string_view file_name);
+
 std::optional<std::string> EnvironmentOf(const std::filesystem::path& proc, int32_t pid,
                                          std::string_view name);
 

@@ -64,6 +64,12 @@ v1::Complaint UnreachableComplaint(const BlockId& id) {
       " job's own container");
 }
 
+// A process that became another program (exec) keeps its pid and its start: its block stays behind,
+// mapped by nobody.
+bool LeftByExec(const std::filesystem::path& proc, const ProcessEntry& entry, const BlockId& id) {
+  return !HasMapped(proc, entry.pid, control_block::BlockFileName(id)).value_or(true);
+}
+
 // Takes the lock file of one runtime directory. The descriptor, which holds the lock.
 absl::StatusOr<int> LockDirectory(const std::filesystem::path& directory, uint32_t uid,
                                   const std::string& holder) {
@@ -214,9 +220,10 @@ void BlockGate::RemoveDead(const std::vector<ProcessEntry>& processes) {
     const auto block = it->second.Read();
     // Only in our own namespace does "not in /proc" mean "gone". An earlier recording of these
     // processes is over (we hold the lock) and has kept their names.
-    const bool gone =
-        (block.ok() && block->facts.state == control_block::ProcessState::kExited) ||
-        (id.pid_namespace == own_pid_namespace_ && FindProcess(processes, id) == nullptr);
+    const ProcessEntry* entry = FindProcess(processes, id);
+    const bool gone = (block.ok() && block->facts.state == control_block::ProcessState::kExited) ||
+                      (id.pid_namespace == own_pid_namespace_ && entry == nullptr) ||
+                      (entry != nullptr && LeftByExec(options_.proc, *entry, id));
     if (gone) it->second.Remove().IgnoreError();
     it = gone ? members_.erase(it) : std::next(it);
   }
@@ -239,6 +246,7 @@ std::vector<v1::ProcessInfo> BlockGate::Processes(std::vector<v1::Complaint>* co
     for (const BlockId& id : *ids) {
       const ProcessEntry* entry = FindProcess(processes, id);
       if (entry == nullptr && id.pid_namespace == own_pid_namespace_) continue;  // dead
+      if (entry != nullptr && LeftByExec(options_.proc, *entry, id)) continue;
       const auto live = LiveBlock::Open(directory, id, uid);
       if (!live.ok()) continue;
       const auto block = live->Read();

@@ -85,6 +85,24 @@ TEST_F(BlockGateTest, DescribesALiveProcess) {
   EXPECT_TRUE(complaints_.empty());
 }
 
+TEST_F(BlockGateTest, AProcessThatBecameAnotherProgramIsNotTheOneOfTheBlock) {
+  AddProcess('S');
+  AddBlock();
+  const std::filesystem::path maps = root_ / "proc/1234/maps";
+  const std::string line = "7f00-7f10 rw-s 00000000 00:19 7 /dev/shm/syncline-0/";
+  EXPECT_TRUE(WriteFileAtomically(maps, line + "4026531836-1234-5678.block\n").ok());
+  BlockGate gate = MakeGate();
+  EXPECT_EQ(gate.Processes(&complaints_).size(), 1u);
+  gate.Arm();
+  EXPECT_TRUE(std::filesystem::exists(runtime_ / "4026531836-1234-5678.block"));
+  // Same pid, same start, nothing of ours in it.
+  EXPECT_TRUE(WriteFileAtomically(maps, std::string("7f00-7f10 r-xp 0 00:19 7 /bin/sleep\n")).ok());
+  EXPECT_TRUE(gate.Processes(&complaints_).empty());
+  gate.Arm();
+  EXPECT_FALSE(std::filesystem::exists(runtime_ / "4026531836-1234-5678.block"));
+  EXPECT_TRUE(gate.Members().empty());
+}
+
 TEST_F(BlockGateTest, NamesAStoppedProcess) {
   AddProcess('T');
   AddBlock();

@@ -337,7 +337,10 @@ void RecordingManager::CheckLimits(const RecordingPtr& recording) {
         parts_.clock->MonotonicNs() >= recording->lease_end_monotonic_ns) {
       reason = "lease expired: the coordinator was not heard from";
     } else if (request.size_limit_bytes() != 0 && bytes >= request.size_limit_bytes()) {
-      reason = "size limit reached";
+      reason = absl::StrFormat(
+          "size limit reached: %d KiB recorded, --limit is %d KiB; raise it, "
+          "or record for a shorter time",
+          bytes >> 10, request.size_limit_bytes() >> 10);
     } else if (free < KeepFreeBytes(request)) {
       reason = absl::StrFormat("disk nearly full: \"%s\" has %d MiB left, %d are to be kept free",
                                options_.data_directory.string(), free >> 20,

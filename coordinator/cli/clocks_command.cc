@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/cli/commands.h"
@@ -25,6 +26,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kLiveNs = 3'000'000'000;
 constexpr size_t kEdgesNamedMax = 4;
+constexpr fleet::AgentClient::Timeout kExplainTimeout{5'000};
 
 struct Clocks {
   clocksync::BuildResult built;
@@ -134,12 +136,11 @@ void PrintText(const Context& context, const Clocks& clocks) {
   Table table({"CLOCK OF", "SEEN FROM", "BOUND MEDIAN", "BOUND WORST", "OFFSET", "DRIFT",
                "ROUND TRIP", "SAMPLES", "STAMPS"});
   for (const clocksync::EdgeQuality& edge : clocks.built.edges) {
-    table.AddRow({edge.remote, edge.local, absl::StrCat("± ", FormatDuration(edge.bound_median_ns)),
-                  absl::StrCat("± ", FormatDuration(edge.bound_worst_ns)),
-                  FormatDuration(edge.offset_ns),
-                  absl::StrFormat("%+.3f ppm", static_cast<double>(edge.drift_ppb) / 1000),
-                  FormatDuration(edge.round_trip_min_ns), FormatCount(edge.samples),
-                  SourceName(edge.source)});
+    table.AddRow(
+        {edge.remote, edge.local, absl::StrCat("± ", DurationText(edge.bound_median_ns)),
+         absl::StrCat("± ", DurationText(edge.bound_worst_ns)), DurationText(edge.offset_ns),
+         absl::StrFormat("%+.3f ppm", static_cast<double>(edge.drift_ppb) / 1000),
+         DurationText(edge.round_trip_min_ns), FormatCount(edge.samples), SourceName(edge.source)});
   }
   table.Print(out);
   PrintProbes(out, clocks.probes);
@@ -160,6 +161,8 @@ absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& di
   const recording::Layout layout(directory);
   SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult built,
                             clocks::BuildFromRecording(layout, recording));
+  const std::string stored = clocks::CompareWithStored(layout, &built);
+  if (!stored.empty()) PrintNote(context, "warning", "", stored, "");
   Clocks clocks{.built = std::move(built)};
   // A recording without it is complete: no two nodes, or a coordinator that was killed.
   const auto report = ReadFile(layout.Probes());
@@ -176,7 +179,15 @@ absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& di
   return clocks;
 }
 
-absl::StatusOr<Clocks> Live(const Context& context) {
+// Why a node answered no probe: a call of the ordinary kind explains a connection that fails.
+std::string WhyNoProbe(fleet::AgentClient& client, const absl::Status& probing) {
+  const absl::StatusOr<v1::DescribeResponse> asked = client.Describe(kExplainTimeout);
+  if (!asked.ok()) return std::string(asked.status().message());
+  return probing.ok() ? "no probe was answered" : std::string(probing.message());
+}
+
+// `incomplete`: a node is missing; said.
+absl::StatusOr<Clocks> Live(const Context& context, bool* incomplete) {
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<fleet::Member> members, ConnectTargets(context));
   std::vector<clocks::ProbeTarget> targets;
   for (const fleet::Member& member : members) {
@@ -189,9 +200,9 @@ absl::StatusOr<Clocks> Live(const Context& context) {
   for (size_t i = 0; i < members.size(); ++i) {
     clocksync::Edge edge = prober.EdgeOf(i);
     if (edge.samples.empty()) {
-      const absl::Status why = prober.StatusOf(i);
       PrintNote(context, "error", members[i].node.name,
-                why.ok() ? "no probe was answered" : std::string(why.message()), "");
+                WhyNoProbe(*members[i].client, prober.StatusOf(i)), "");
+      *incomplete = true;
       continue;
     }
     input.nodes.push_back(edge.remote);
@@ -209,14 +220,16 @@ int ShowClocks(const Context& context, const std::string& directory, bool live, 
   if (live == !directory.empty()) {
     return Fail(context, absl::InvalidArgumentError("Give either RUN or --live"));
   }
-  const absl::StatusOr<Clocks> clocks = live ? Live(context) : OfRecording(context, directory);
+  bool incomplete = false;
+  const absl::StatusOr<Clocks> clocks =
+      live ? Live(context, &incomplete) : OfRecording(context, directory);
   if (!clocks.ok()) return Fail(context, clocks.status());
   if (json) {
     PrintJson(*context.out, *clocks);
   } else {
     PrintText(context, *clocks);
   }
-  return kDone;
+  return incomplete ? kIncomplete : kDone;
 }
 
 }  // namespace

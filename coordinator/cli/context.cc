@@ -24,24 +24,38 @@ std::string PrintableLines(std::string_view text) {
   }
 }
 
+absl::StatusOr<std::vector<hosts::Node>> ReadHosts(const std::string& file) {
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string text, ReadFileOrPipe(file, 16 << 20));
+  return hosts::ParseHosts(text, file);
+}
+
+// Meant as the path of a file, whether it is there or not; else it is a list of nodes.
+bool IsPath(const std::string& text) {
+  std::error_code error;
+  return text.find('/') != std::string::npos || text == "hosts" || text.ends_with(".txt") ||
+         std::filesystem::exists(text, error);
+}
+
+absl::StatusOr<std::vector<hosts::Node>> TargetsOfVariable(const Context& context) {
+  const std::string variable = context.environment("SYNCLINE_HOSTS");
+  if (variable.empty()) {
+    return absl::InvalidArgumentError(
+        "Which nodes? Give --hosts FILE, -H a,b,node[01-16], or set SYNCLINE_HOSTS to either");
+  }
+  absl::StatusOr<std::vector<hosts::Node>> nodes =
+      IsPath(variable) ? ReadHosts(variable) : hosts::ParseHostList(variable);
+  return nodes.ok() ? nodes : WithContext(nodes.status(), "SYNCLINE_HOSTS");
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<hosts::Node>> Targets(const Context& context) {
-  std::string file = context.hosts_file;
-  const std::string variable = context.environment("SYNCLINE_HOSTS");
-  if (file.empty() && context.host_list.empty()) {
-    if (variable.empty()) {
-      return absl::InvalidArgumentError(
-          "Which nodes? Give --hosts FILE, -H a,b,node[01-16], or set SYNCLINE_HOSTS to either");
-    }
-    // A file when it is one, else a list.
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(variable, error)) return hosts::ParseHostList(variable);
-    file = variable;
+  if (context.hosts_file.empty() && context.host_list.empty()) return TargetsOfVariable(context);
+  if (context.hosts_file.empty()) {
+    absl::StatusOr<std::vector<hosts::Node>> nodes = hosts::ParseHostList(context.host_list);
+    return nodes.ok() ? nodes : WithContext(nodes.status(), "-H");
   }
-  if (file.empty()) return hosts::ParseHostList(context.host_list);
-  SYNCLINE_ASSIGN_OR_RETURN(const std::string text, ReadFileOrPipe(file, 16 << 20));
-  SYNCLINE_ASSIGN_OR_RETURN(std::vector<hosts::Node> nodes, hosts::ParseHosts(text, file));
+  SYNCLINE_ASSIGN_OR_RETURN(std::vector<hosts::Node> nodes, ReadHosts(context.hosts_file));
   if (context.host_list.empty()) return nodes;
   return hosts::SelectHosts(nodes, context.host_list);
 }
@@ -53,14 +67,19 @@ absl::StatusOr<std::vector<fleet::Member>> Connect(const Context& context,
       std::all_of(nodes.begin(), nodes.end(), [](const hosts::Node& node) { return node.local(); });
   if (!all_local) {
     std::string directory = context.tls_directory;
-    if (directory.empty()) directory = context.environment("SYNCLINE_TLS_DIR");
+    const bool by_variable = directory.empty();
+    if (by_variable) directory = context.environment("SYNCLINE_TLS_DIR");
     if (directory.empty()) {
       return absl::InvalidArgumentError(
           "Agents are reached by mutual TLS: give --tls-dir DIR or set SYNCLINE_TLS_DIR "
           "(`syncline certs init DIR --hosts FILE` makes the certificates)");
     }
-    SYNCLINE_ASSIGN_OR_RETURN(
-        credentials, certs::LoadOperator(directory, context.clock->UnixNs() / 1'000'000'000));
+    absl::StatusOr<certs::Credentials> loaded =
+        certs::LoadOperator(directory, context.clock->UnixNs() / 1'000'000'000);
+    if (!loaded.ok()) {
+      return by_variable ? WithContext(loaded.status(), "SYNCLINE_TLS_DIR") : loaded.status();
+    }
+    credentials = *std::move(loaded);
   }
   std::vector<fleet::Member> members;
   for (const hosts::Node& node : nodes) {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -52,8 +53,8 @@ struct Context {
   std::string host_list;
   std::string tls_directory;
 
-  // What follows "--" after `run`: a program and its arguments.
-  std::vector<std::string> program;
+  // What follows "--" after `run`: a program and its arguments; nullopt: there was no "--".
+  std::optional<std::vector<std::string>> program;
   // The chosen command replaces this process by another program: no threads, signals as they were.
   bool becomes_program = false;
   // Ctrl-C presses `interrupts` instead of ending the program where it is.
@@ -71,7 +72,7 @@ struct Context {
   }
 };
 
-// The nodes that --hosts, -H or $SYNCLINE_HOSTS name.
+// The nodes that --hosts and -H name; $SYNCLINE_HOSTS counts when there is neither.
 absl::StatusOr<std::vector<hosts::Node>> Targets(const Context& context);
 
 // Clients for them. Certificates are asked for only when a node is not local.

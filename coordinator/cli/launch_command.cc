@@ -3,7 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
@@ -17,18 +20,44 @@ struct LaunchArguments {
   std::string format = "sh";
 };
 
+// CLI11's check of an option's text: what is wrong with it, or nothing.
+std::string IsRank(const std::string& text) {
+  int32_t rank = -1;
+  if (absl::SimpleAtoi(text, &rank) && rank >= 0) return "";
+  return absl::StrCat("\"", text, "\" is not a rank: ranks are 0, 1, 2, ...");
+}
+
+// The program and its arguments: from the first word that is no option of ours, "--" before it or
+// not. An option of ours that is written wrong must not become the program.
+absl::StatusOr<std::vector<std::string>> ProgramOf(
+    std::vector<std::string> words, const std::optional<std::vector<std::string>>& after_dashes) {
+  if (!words.empty() && words.front().size() > 1 && words.front()[0] == '-') {
+    return absl::InvalidArgumentError(
+        absl::StrCat("`syncline run` has no option ", words.front(),
+                     " (--job, --rank, --role; behind \"--\" stands the program)"));
+  }
+  if (!after_dashes.has_value()) return words;
+  // `run program -x -- y`: those dashes are the program's.
+  if (!words.empty()) words.emplace_back("--");
+  words.insert(words.end(), after_dashes->begin(), after_dashes->end());
+  return words;
+}
+
 void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& arguments) {
   command->add_option("--job", arguments->options.job,
                       "The job's name (default: from Slurm or torchrun)");
   command
       ->add_option("--rank", arguments->options.rank,
                    "This process's rank (default: from the launcher)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(IsRank);
   command->add_option("--role", arguments->options.role, "master, worker, ps, ...");
 }
 
-int Run(const Context& context, const LaunchArguments& arguments) {
-  const absl::StatusOr<int> code = ExecTraced(arguments.options, CurrentEnvironment());
+int Run(const Context& context, RunOptions options, const std::vector<std::string>& words) {
+  absl::StatusOr<std::vector<std::string>> program = ProgramOf(words, context.program);
+  if (!program.ok()) return Fail(context, program.status());
+  options.command = *std::move(program);
+  const absl::StatusOr<int> code = ExecTraced(options, CurrentEnvironment());
   return code.ok() ? *code : Fail(context, code.status());
 }
 
@@ -60,8 +89,9 @@ void RegisterRun(CLI::App* app, Context* context) {
       "  syncline run --job nightly -- torchrun --nproc-per-node 4 train.py");
   run->callback([=] {
     context->becomes_program = true;
-    arguments->options.command = context->program.empty() ? run->remaining() : context->program;
-    context->action = [=] { return Run(*context, *arguments); };
+    context->action = [=, words = run->remaining()] {
+      return Run(*context, arguments->options, words);
+    };
   });
 }
 

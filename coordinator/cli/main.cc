@@ -6,16 +6,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
+#include <optional>
 #include <thread>
 
-#include "coordinator/cli/commands.h"
+#include "coordinator/cli/command_line.h"
 #include "coordinator/cli/context.h"
 #include "coordinator/fleet/grpc_agent_client.h"
 
@@ -92,42 +91,6 @@ std::string HostName() {
   return name;
 }
 
-void AddGlobalOptions(CLI::App* app, Context* context) {
-  app->set_version_flag("--version", std::string("syncline ") + SYNCLINE_VERSION);
-  app->add_option("--hosts", context->hosts_file,
-                  "File with a node a line: name address[:port] [role=...]");
-  app->add_option("-H,--host", context->host_list,
-                  "Nodes a,b,node[01-16]; with --hosts: only these of the file");
-  app->add_option("--tls-dir", context->tls_directory,
-                  "Certificates made by `syncline certs` (default: $SYNCLINE_TLS_DIR)");
-  app->add_flag("-q,--quiet", context->quiet, "Only results, warnings and errors");
-  const auto choice = CLI::IsMember({"auto", "always", "never"});
-  app->add_option("--color", context->color, "auto, always or never")->check(choice);
-  app->add_option("--progress", context->progress, "auto, always or never")->check(choice);
-  app->footer(
-      "Nodes may also come from $SYNCLINE_HOSTS: the path of a hosts file, or a list.\n"
-      "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but incomplete, 130 interrupted.\n\n"
-      "A first recording:\n"
-      "  syncline certs init tls --hosts hosts.txt      # then start syncline-agent on each node\n"
-      "  syncline nodes --hosts hosts.txt --tls-dir tls\n"
-      "  syncline record --for 10s --hosts hosts.txt --tls-dir tls");
-}
-
-// Takes the words after "--" away when the command is `run`: they are a program with options of its
-// own, which CLI11 would look at.
-std::vector<std::string> TakeProgram(const CLI::App& app, std::vector<std::string>* words) {
-  const auto dashes = std::find(words->begin(), words->end(), "--");
-  const auto command = std::find_if(words->begin(), dashes, [&](const std::string& word) {
-    const auto commands =
-        app.get_subcommands([&](const CLI::App* one) { return one->check_name(word); });
-    return !commands.empty();
-  });
-  if (dashes == words->end() || command == dashes || *command != "run") return {};
-  std::vector<std::string> program(dashes + 1, words->end());
-  words->erase(dashes, words->end());
-  return program;
-}
-
 int Main(int argc, char** argv) {
   // Leaked: the signal thread lives as long as the process.
   auto* const interrupts = new record::Interrupts;
@@ -151,33 +114,8 @@ int Main(int argc, char** argv) {
          .unix_s = [&clock] { return clock.UnixNs() / 1'000'000'000; }});
   };
 
-  CLI::App app("One timeline across machines, with an honest error bar", "syncline");
-  app.require_subcommand(1);
-  app.fallthrough();
-  app.get_formatter()->column_width(28);
-  AddGlobalOptions(&app, &context);
-  RegisterCerts(&app, &context);
-  RegisterNodes(&app, &context);
-  RegisterRecord(&app, &context);
-  RegisterFetch(&app, &context);
-  RegisterStatus(&app, &context);
-  RegisterStop(&app, &context);
-  RegisterRelease(&app, &context);
-  RegisterClocks(&app, &context);
-  RegisterRun(&app, &context);
-  RegisterEnv(&app, &context);
-  RegisterMerge(&app, &context);
-  RegisterEvents(&app, &context);
-  RegisterReport(&app, &context);
-  RegisterCompletion(&app, &context);
-  std::vector<std::string> words(argv + 1, argv + argc);
-  context.program = TakeProgram(app, &words);
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
-  try {
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    // --help and --version end here too, with 0.
-    return app.exit(error) == 0 ? kDone : kWrongUsage;
+  if (const std::optional<int> code = ParseCommandLine({argv + 1, argv + argc}, &context)) {
+    return *code;
   }
   // Other commands leave nothing behind: a signal may end them where they are.
   if (context.ends_in_good_order) const Signals signals(interrupts);

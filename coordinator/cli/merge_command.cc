@@ -147,7 +147,9 @@ void RegisterMerge(CLI::App* app, Context* context) {
   merge->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
   merge->footer(
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
-      "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n\n"
+      "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n"
+      "A directory of traces is a node for each host below it; NAME=DIR names a node of one host.\n"
+      "--from and --to must meet the recording; what of them reaches beyond is cut and said.\n\n"
       "Examples:\n"
       "  syncline merge run-20261121-093012-7f3a\n"
       "  syncline merge a=/traces/a b=/traces/b --out merged\n"

@@ -17,8 +17,8 @@ struct Unit {
   double factor;
 };
 
-constexpr Unit kTimeUnits[] = {{"ns", 1},     {"us", 1e3}, {"ms", 1e6},  {"s", 1e9},
-                               {"min", 60e9}, {"m", 60e9}, {"h", 3600e9}};
+constexpr Unit kTimeUnits[] = {{"ns", 1},  {"us", 1e3},   {"µs", 1e3}, {"ms", 1e6},
+                               {"s", 1e9}, {"min", 60e9}, {"m", 60e9}, {"h", 3600e9}};
 constexpr Unit kSizeUnits[] = {{"", 1},
                                {"B", 1},
                                {"K", 1024.0},
@@ -32,12 +32,6 @@ bool SplitNumber(std::string_view text, double* number, std::string_view* unit) 
   while (end < text.size() && (absl::ascii_isdigit(text[end]) || text[end] == '.')) ++end;
   *unit = text.substr(end);
   return absl::SimpleAtod(AbslView(text.substr(0, end)), number);
-}
-
-std::string ThreeDigits(double value, std::string_view unit) {
-  const double size = std::fabs(value);
-  const int decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-  return absl::StrFormat("%.*f %s", decimals, value, AbslView(unit));
 }
 
 }  // namespace
@@ -81,16 +75,6 @@ absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
     return static_cast<uint64_t>(std::llround(bytes));
   }
   return refuse();
-}
-
-std::string FormatDuration(int64_t ns) {
-  const double value = static_cast<double>(ns);
-  const double size = std::fabs(value);
-  if (size < 1e3) return absl::StrCat(ns, " ns");
-  if (size < 999.5e3) return ThreeDigits(value / 1e3, "us");
-  if (size < 999.5e6) return ThreeDigits(value / 1e6, "ms");
-  if (size < 600e9) return ThreeDigits(value / 1e9, "s");
-  return ThreeDigits(value / 60e9, "min");
 }
 
 std::string FormatSize(uint64_t bytes) {

@@ -16,9 +16,6 @@ absl::StatusOr<int64_t> ParseDuration(std::string_view text);
 // "512M", "1.5GiB", "4096": bytes; units are powers of 1024, with or without "iB"/"B"; "4k" is 4K.
 absl::StatusOr<uint64_t> ParseSize(std::string_view text);
 
-// With three significant digits: "1.23 ms", "4.00 s", "-12.3 us", "0 ns".
-std::string FormatDuration(int64_t ns);
-
 // "812 B", "1.2 KiB", "3.4 GiB".
 std::string FormatSize(uint64_t bytes);
 

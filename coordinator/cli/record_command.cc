@@ -22,6 +22,11 @@ namespace {
 // The monitor renews leases twice a second and waits up to 2 s for an answer.
 constexpr int64_t kLeaseMinNs = 5'000'000'000;
 constexpr int64_t kLeaseMaxNs = 24 * 3600 * int64_t{1'000'000'000};
+// Nodes are told of the end when all have begun, which takes tens of ms: a window that is shorter
+// ends late everywhere, and a process whose calls are farther apart covers nothing of it.
+constexpr int64_t kWindowMinNs = 100'000'000;
+// What a recording needs before its first event: metadata, a packet per CPU, clock readings.
+constexpr uint64_t kLimitMin = 1 << 20;
 constexpr uint64_t kBufferBytesMin = 4 << 10;  // LTTng's own: a page
 constexpr uint64_t kBufferBytesMax = uint64_t{1} << 30;
 constexpr uint32_t kBufferCountMax = 1024;
@@ -77,10 +82,18 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
   options.created_by = context.created_by;
   if (!arguments.window.empty()) {
     SYNCLINE_ASSIGN_OR_RETURN(options.window_ns, ParseDuration(arguments.window));
-    if (options.window_ns <= 0) return absl::InvalidArgumentError("--for must be longer than 0");
+    if (options.window_ns < kWindowMinNs) {
+      return absl::InvalidArgumentError(
+          "--for must be at least 100ms: nodes are told of the end only when all have begun, and a "
+          "process is recorded from its first call in the window on");
+    }
   }
   if (!arguments.limit.empty()) {
     SYNCLINE_ASSIGN_OR_RETURN(const uint64_t limit, ParseSize(arguments.limit));
+    if (limit < kLimitMin) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--limit must be at least 1M, a size per node such as 512M or 2G: ", arguments.limit));
+    }
     options.prepare.set_size_limit_bytes(limit);
   }
   SYNCLINE_ASSIGN_OR_RETURN(const uint64_t keep_free, ParseSize(arguments.keep_free));
@@ -165,7 +178,8 @@ void RegisterRecord(CLI::App* app, Context* context) {
                      "Sub-buffers per CPU: a power of two from 2 (default: 4)");
   record->add_option("--event", arguments->events,
                      "One more LTTng-UST event to record, e.g. 'lttng_ust_libc:*'; repeatable");
-  record->add_option("--limit", arguments->limit, "Stop a node's recording at this size, e.g. 2G");
+  record->add_option("--limit", arguments->limit,
+                     "Stop a node's recording at this size, e.g. 2G (from 1M)");
   record
       ->add_option("--keep-free", arguments->keep_free,
                    "Stop before a node's disk has less than this left")

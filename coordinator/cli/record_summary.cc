@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/record/translate.h"
@@ -14,12 +15,11 @@ namespace {
 using recording::NodeRecord;
 using recording::NodeState;
 
-// "+120 us ± 9.81 us", relative to `base_ns` of the timeline.
+// "+120 µs ± 9.81 µs", relative to `base_ns` of the timeline.
 std::string InstantText(const TimelineEstimate& instant, int64_t base_ns) {
   if (!instant.bounded()) return "unknown";
   const int64_t late_ns = instant.est.ns - base_ns;
-  return absl::StrCat(late_ns >= 0 ? "+" : "", FormatDuration(late_ns), " ± ",
-                      FormatDuration(instant.bound_ns()));
+  return absl::StrCat(SignedDurationText(late_ns), " ± ", DurationText(instant.bound_ns()));
 }
 
 // The largest distance between two nodes' achieved instants, with its bound.
@@ -34,8 +34,8 @@ std::string SkewText(const std::vector<TimelineEstimate>& instants) {
     if (!last || instant.est.ns > last->est.ns) last = instant;
   }
   if (known < 2) return "";
-  return absl::StrCat(FormatDuration(last->est.ns - first->est.ns), " ± ",
-                      FormatDuration(first->bound_ns() + last->bound_ns()));
+  return absl::StrCat(DurationText(last->est.ns - first->est.ns), " ± ",
+                      DurationText(first->bound_ns() + last->bound_ns()));
 }
 
 uint64_t EventsOf(const NodeRecord& node) {
@@ -45,9 +45,10 @@ uint64_t EventsOf(const NodeRecord& node) {
 }
 
 size_t CoveredOf(const NodeRecord& node) {
-  return static_cast<size_t>(std::count_if(
-      node.processes.begin(), node.processes.end(),
-      [](const recording::ProcessRecord& process) { return process.on_monotonic_ns != 0; }));
+  return static_cast<size_t>(std::count_if(node.processes.begin(), node.processes.end(),
+                                           [&](const recording::ProcessRecord& process) {
+                                             return recording::CoversWindow(node, process);
+                                           }));
 }
 
 }  // namespace
@@ -90,7 +91,7 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
   std::ostream& out = *context.out;
   if (!context.quiet) {
     out << "recording " << recording.recording_id << ": "
-        << FormatDuration(recording.window.end_timeline_ns) << ", " << recording.window.stop_reason
+        << DurationText(recording.window.end_timeline_ns) << ", " << recording.window.stop_reason
         << "\n\n";
     table.Print(out);
     const std::string start_skew = SkewText(starts);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/duration_text.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/process_text.h"
 #include "coordinator/cli/terminal.h"
@@ -72,8 +73,8 @@ void RecordView::OnNote(std::string_view severity, const std::string& node, std:
 
 void RecordView::OnCounters(int64_t elapsed_ns, std::span<const record::NodeCounters> counters) {
   if (!context_.ShowProgress()) return;
-  std::string lines = absl::StrCat("  ", FormatDuration(std::max<int64_t>(0, elapsed_ns)));
-  absl::StrAppend(&lines, window_ns_ > 0 ? absl::StrCat(" of ", FormatDuration(window_ns_))
+  std::string lines = absl::StrCat("  ", DurationText(std::max<int64_t>(0, elapsed_ns)));
+  absl::StrAppend(&lines, window_ns_ > 0 ? absl::StrCat(" of ", DurationText(window_ns_))
                                          : std::string("  (Ctrl-C ends it and keeps everything)"));
   lines += '\n';
   if (counters.size() <= kLinesMax) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
 #include "common/text.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
@@ -72,8 +73,7 @@ int Status(const Context& context, bool json) {
         ++rows;
         node["recordings"].push_back(ToJson(info));
         table.AddRow({name, Printable(info.recording_id()), StateName(info.state()),
-                      Printable(info.holder()),
-                      FormatDuration(info.lease_remaining_ms() * 1'000'000),
+                      Printable(info.holder()), DurationText(info.lease_remaining_ms() * 1'000'000),
                       FormatSize(info.bytes()), Printable(info.failure())});
       }
     }

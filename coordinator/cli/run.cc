@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "coordinator/cli/launcher.h"
 
 namespace syncline::cli {
 namespace {
@@ -31,37 +32,6 @@ constexpr char kCollectorFile[] = "libsyncline_itt.so";
 // In the order in which they are tried; the later ones need LTTng-UST.
 constexpr std::array<const char*, 3> kLibraries = {kCollectorFile, "libsyncline_provider.so",
                                                    "libsyncline_itt_provider.so"};
-
-std::string BaseName(std::string_view path) {
-  return std::filesystem::path(path).filename().string();
-}
-
-// The launcher of several processes that `command` is; empty: none.
-std::string Launcher(const std::vector<std::string>& command) {
-  constexpr std::array<std::string_view, 9> kLaunchers = {"torchrun",   "mpirun",     "mpiexec",
-                                                          "orterun",    "srun",       "deepspeed",
-                                                          "horovodrun", "accelerate", "sbatch"};
-  constexpr std::array<std::string_view, 2> kModules = {"torch.distributed.run",
-                                                        "torch.distributed.launch"};
-  const std::string program = BaseName(command.front());
-  for (const std::string_view launcher : kLaunchers) {
-    if (program == launcher) return program;
-  }
-  if (!absl::StartsWith(program, "python")) return {};
-  for (size_t i = 1; i < command.size(); ++i) {
-    if (command[i] == "-m" && i + 1 < command.size()) {
-      for (const std::string_view module : kModules) {
-        if (command[i + 1] == module) return command[i + 1];
-      }
-    }
-    // The script: what follows are its arguments. `python /usr/bin/torchrun` is one of the
-    // launchers.
-    if (!absl::StartsWith(command[i], "-")) {
-      return BaseName(command[i]) == "torchrun" ? "torchrun" : "";
-    }
-  }
-  return {};
-}
 
 bool IsSet(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
@@ -144,7 +114,7 @@ absl::Status CheckRunOptions(const RunOptions& options) {
     return absl::InvalidArgumentError(
         "No command: syncline run [--job ID] [--rank N] [--role NAME] -- COMMAND...");
   }
-  const std::string launcher = Launcher(options.command);
+  const std::string launcher = LauncherIn(options.command);
   if (options.rank >= 0 && !launcher.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(launcher, " starts several processes, and with --rank ", options.rank,

@@ -30,10 +30,24 @@ TEST(CheckRunOptionsTest, ARankForALauncherIsRefusedWithTheReason) {
            {"python3", "-m", "torch.distributed.run", "train.py"},
            {"python", "-u", "-m", "torch.distributed.launch", "train.py"},
            {"/usr/bin/python3.11", "/venv/bin/torchrun", "train.py"},
+           {"python3", "-X", "dev", "-mtorch.distributed.run", "train.py"},
            {"mpirun", "-n", "4", "train"},
-           {"srun", "train"}}) {
+           {"/usr/bin/mpirun.openmpi", "train"},
+           {"srun", "train"},
+           {"bash", "-c", "torchrun train.py"},
+           {"bash", "-lc", "cd /x && OMP_NUM_THREADS=1 exec torchrun train.py"},
+           {"/bin/sh", "-e", "-c", "if true; then 'torchrun' train.py; fi"},
+           {"sh", "-c", "python -m torch.distributed.run train.py | tee log"},
+           {"sh", "-c", "bash -c \"mpirun -n 2 train\""},
+           {"env", "OMP_NUM_THREADS=1", "torchrun", "train.py"},
+           {"env", "-u", "HOME", "torchrun", "train.py"},
+           {"env", "A=/b/c", "sh", "-c", "srun train"},
+           {"nohup", "nice", "-n", "5", "torchrun", "train.py"},
+           {"timeout", "10m", "python", "-m", "torch.distributed.run", "train.py"},
+           {"numactl", "--cpunodebind=0", "torchrun", "train.py"},
+           {"conda", "run", "-n", "env", "torchrun", "train.py"}}) {
     const absl::Status status = CheckRunOptions(Command(command, 3));
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << command[0];
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << testing::PrintToString(command);
     EXPECT_THAT(std::string(status.message()), HasSubstr("every one of them would be rank 3"));
     EXPECT_TRUE(CheckRunOptions(Command(command)).ok()) << command[0];
   }
@@ -44,6 +58,15 @@ TEST(CheckRunOptionsTest, OrdinaryProgramsMayHaveARank) {
       CheckRunOptions(Command({"python", "train.py", "-m", "torch.distributed.run"}, 3)).ok());
   EXPECT_TRUE(CheckRunOptions(Command({"python", "-m", "trainer", "torchrun"}, 0)).ok());
   EXPECT_TRUE(CheckRunOptions(Command({"./torchrunner"}, 0)).ok());
+  EXPECT_TRUE(CheckRunOptions(Command({"sh", "-c", "echo torchrun; python train.py"}, 0)).ok());
+  EXPECT_TRUE(
+      CheckRunOptions(Command({"sh", "-c", "python train.py --with 'mpirun; srun'"}, 0)).ok());
+  EXPECT_TRUE(CheckRunOptions(Command({"sh", "-c"}, 0)).ok());
+  EXPECT_TRUE(CheckRunOptions(Command({"bash", "train.sh", "torchrun"}, 0)).ok());
+  EXPECT_TRUE(CheckRunOptions(Command({"env", "X=torchrun", "train", "srun"}, 0)).ok());
+  EXPECT_TRUE(CheckRunOptions(Command({"nohup", "python", "train.py", "torchrun"}, 0)).ok());
+  EXPECT_TRUE(CheckRunOptions(Command({"python", "-c", "import x", "torchrun"}, 0)).ok());
+  EXPECT_TRUE(CheckRunOptions(Command({"mpirun.py"}, 0)).ok());
   EXPECT_FALSE(CheckRunOptions(Command({})).ok());
   EXPECT_FALSE(CheckRunOptions(Command({""})).ok());
 }

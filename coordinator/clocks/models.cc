@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <set>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "clocksync/sample_file.h"
+#include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
@@ -49,6 +52,16 @@ void AddPeerEdges(const recording::Layout& layout, BuildInput* input,
       input->edges.push_back(*std::move(edge));
     }
   }
+}
+
+// How well the model knows the node's clock at the window's begin; nullopt: it does not.
+std::optional<int64_t> BoundAtZero(const clocksync::ClockModel& model, const std::string& node) {
+  const std::vector<std::string>& names = model.nodes();
+  const auto found = std::find(names.begin(), names.end(), node);
+  const ClockId clock{static_cast<uint32_t>(found - names.begin()), ClockKind::kRaw};
+  if (found == names.end() || !model.Knows(clock)) return std::nullopt;
+  const TimelineEstimate zero = model.Locate(model.Unlocate(clock, TimelineTime{0}));
+  return zero.bounded() ? std::optional(zero.bound_ns()) : std::nullopt;
 }
 
 }  // namespace
@@ -134,6 +147,29 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
   SYNCLINE_ASSIGN_OR_RETURN(BuildResult built, clocksync::BuildModel(input, options));
   built.events.insert(built.events.end(), events.begin(), events.end());
   return built;
+}
+
+std::string CompareWithStored(const recording::Layout& layout, BuildResult* built) {
+  const auto json = ReadFile(layout.Models());
+  const absl::StatusOr<clocksync::ClockModel> stored =
+      json.ok() ? clocksync::ClockModel::FromJson(*json) : json.status();
+  if (!stored.ok()) {
+    return absl::StrCat("\"", layout.Models().string(), "\" is ", json.ok() ? "damaged" : "missing",
+                        ": without it nodes are merged by their wall clocks; `syncline merge ",
+                        layout.root().string(), " --refit` makes a model from the samples");
+  }
+  std::set<std::string> told;
+  std::erase_if(built->events, [&](clocksync::ClockEvent& event) {
+    if (event.kind != clocksync::ClockEvent::Kind::kNoSamples) return false;
+    // Few samples, or a missing log of the host's clocks, are told as they are.
+    const std::optional<int64_t> bound_ns = BoundAtZero(*stored, event.node);
+    if (!bound_ns.has_value() || BoundAtZero(built->model, event.node).has_value()) return false;
+    event.text =
+        absl::StrCat("its samples are gone since; clocks/models.json, which was made of ",
+                     "them, still places it, at the window's begin ± ", DurationText(*bound_ns));
+    return !told.insert(event.node).second;  // once for the file and the model alike
+  });
+  return "";
 }
 
 absl::StatusOr<BuildResult> WriteModels(const recording::Layout& layout,

@@ -35,6 +35,11 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> InstantInNodes(
 absl::StatusOr<clocksync::BuildResult> BuildFromRecording(const recording::Layout& layout,
                                                           const recording::Recording& recording);
 
+// A merge places nodes by the stored clocks/models.json, not by what `built` could be made of now:
+// corrects the events of `built` about nodes whose samples are gone but whom the stored model
+// places. What is wrong with the stored model, and what to do; empty when nothing is.
+std::string CompareWithStored(const recording::Layout& layout, clocksync::BuildResult* built);
+
 // The same, written to clocks/models.json.
 absl::StatusOr<clocksync::BuildResult> WriteModels(const recording::Layout& layout,
                                                    const recording::Recording& recording);

@@ -15,7 +15,9 @@ namespace {
 
 using clocksync::ProbeSample;
 using clocksync::StampSource;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 namespace fs = std::filesystem;
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -99,6 +101,31 @@ TEST_F(ModelsTest, StrangersAndDamagedFilesAreLeftOut) {
   std::string told;
   for (const clocksync::ClockEvent& event : events_) told += event.node + ": " + event.text + "\n";
   EXPECT_THAT(told, HasSubstr("a--b: "));
+}
+
+TEST_F(ModelsTest, AStoredModelPlacesNodesWhoseSamplesAreGone) {
+  ASSERT_TRUE(WriteModels(layout_, recording_).ok());
+  fs::remove(layout_.Samples("coordinator", "b"));
+  const auto told_of = [&](std::string* complaint) {
+    auto built = BuildFromRecording(layout_, recording_);
+    EXPECT_TRUE(built.ok()) << built.status();
+    *complaint = CompareWithStored(layout_, &*built);
+    std::string told;
+    for (const clocksync::ClockEvent& event : built->events) {
+      if (event.node == "b") told += event.text + "\n";
+    }
+    return told;
+  };
+  std::string complaint;
+  EXPECT_THAT(told_of(&complaint), AllOf(HasSubstr("models.json, which was made of them, still"),
+                                         Not(HasSubstr("wall"))));
+  EXPECT_EQ(complaint, "");
+  fs::remove(layout_.Models());
+  EXPECT_THAT(told_of(&complaint), HasSubstr("placed by its wall clock"));
+  EXPECT_THAT(complaint, AllOf(HasSubstr("models.json\" is missing"), HasSubstr("--refit`")));
+  ASSERT_TRUE(WriteFileAtomically(layout_.Models(), std::string("{")).ok());
+  told_of(&complaint);
+  EXPECT_THAT(complaint, AllOf(HasSubstr("models.json\" is damaged"), HasSubstr("--refit`")));
 }
 
 }  // namespace

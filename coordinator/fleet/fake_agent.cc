@@ -102,6 +102,12 @@ absl::StatusOr<v1::PrepareResponse> FakeAgent::Prepare(const v1::PrepareRequest&
   if (behaviour.on_prepare) behaviour.on_prepare();
   v1::PrepareResponse response;
   response.set_session_name("syncline-" + request.recording_id());
+  if (behaviour.has_process) {
+    v1::ProcessInfo* const process = response.add_processes();
+    process->set_own_pid(7);
+    process->set_command_line("python train.py");
+    process->set_has_control_block(true);
+  }
   return response;
 }
 
@@ -113,6 +119,8 @@ absl::StatusOr<v1::StartResponse> FakeAgent::Start(const v1::StartRequest& reque
   v1::StartResponse response;
   response.set_gate_begin_monotonic_raw_ns(request.at_monotonic_raw_ns() + 100);
   response.set_gate_end_monotonic_raw_ns(request.at_monotonic_raw_ns() + 200);
+  response.set_gate_begin_monotonic_ns(response.gate_begin_monotonic_raw_ns());
+  response.set_gate_end_monotonic_ns(response.gate_end_monotonic_raw_ns());
   response.set_processes_switched_count(1);
   return response;
 }
@@ -125,8 +133,19 @@ absl::StatusOr<v1::StopResponse> FakeAgent::Stop(const v1::StopRequest& request,
   v1::StopResponse response;
   response.set_gate_begin_monotonic_raw_ns(request.at_monotonic_raw_ns() + 100);
   response.set_gate_end_monotonic_raw_ns(request.at_monotonic_raw_ns() + 200);
+  response.set_gate_begin_monotonic_ns(response.gate_begin_monotonic_raw_ns());
+  response.set_gate_end_monotonic_ns(response.gate_end_monotonic_raw_ns());
   response.set_complete(true);
   response.set_stop_reason(behaviour.stop_reason);
+  if (behaviour.has_process) {
+    v1::ProcessCoverage* const coverage = response.add_coverage();
+    coverage->set_own_pid(7);
+    if (behaviour.on_after_start_ns != 0) {
+      coverage->set_on_monotonic_ns(last_start_.at_monotonic_raw_ns() +
+                                    behaviour.on_after_start_ns);
+      coverage->set_off_monotonic_ns(request.at_monotonic_raw_ns() + behaviour.off_after_stop_ns);
+    }
+  }
   v1::ChannelResult* const channel = response.add_channels();
   channel->set_name("syncline");
   channel->set_discarded_events_valid(true);

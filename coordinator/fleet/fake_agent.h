@@ -47,6 +47,11 @@ class FakeAgent : public AgentClient {
     std::string protocol = "syncline.v1";
     std::string version = "0.1.0";
     std::string stop_reason = "requested";
+    // When its one process was on, its MONOTONIC less the instants asked for; on 0: it never was.
+    // (Its MONOTONIC is its RAW.)
+    bool has_process = false;
+    int64_t on_after_start_ns = 1'000;
+    int64_t off_after_stop_ns = 1'000;
     std::function<void()> on_prepare;
     std::function<void()> on_stop;
     // Fetch: after this many chunks of the first transfer the connection breaks; < 0: never.

@@ -61,6 +61,10 @@ absl::Status ParseTarget(std::string_view address, Node* node) {
     return ParsePort(rest.substr(1), address, &node->port);
   }
   const size_t colon = address.find(':');
+  if (colon != std::string_view::npos && address.find(':', colon + 1) != std::string_view::npos) {
+    return BadAddress(address, absl::StrCat("an IPv6 address needs brackets, [", AbslView(address),
+                                            "] or [fe80::2]:7611"));
+  }
   node->host = address.substr(0, colon);
   if (node->host.empty()) return BadAddress(address, "the host is missing");
   if (!std::all_of(node->host.begin(), node->host.end(), IsHostCharacter)) {
@@ -68,13 +72,15 @@ absl::Status ParseTarget(std::string_view address, Node* node) {
   }
   if (colon == std::string_view::npos) return absl::OkStatus();
   port = address.substr(colon + 1);
-  if (port.find(':') != std::string_view::npos) {
-    return BadAddress(address, "an IPv6 address needs brackets, [fe80::2]:7611");
-  }
   return ParsePort(port, address, &node->port);
 }
 
 absl::Status ParseLine(const std::vector<std::string_view>& words, Node* node) {
+  if (words[0].find(':') != std::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", AbslView(words[0]), "\" is an address without a name before it; a line is ",
+        "`name address[:port] [role=...]`"));
+  }
   SYNCLINE_RETURN_IF_ERROR(recording::CheckNodeName(words[0]));
   node->name = words[0];
   if (words.size() < 2) {
@@ -89,7 +95,17 @@ absl::Status ParseLine(const std::vector<std::string_view>& words, Node* node) {
           absl::StrCat("\"", AbslView(words[i]), "\" is not understood; only role=... may follow ",
                        "the address"));
     }
+    if (!node->role.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "node \"", node->name, "\" has two roles; leave out one of role=", node->role, " and ",
+          AbslView(words[i])));
+    }
     node->role = words[i].substr(kRole.size());
+    if (node->role.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"role=\" of node \"", node->name,
+                       "\" is empty; name one (role=worker) or leave it ", "out"));
+    }
   }
   return absl::OkStatus();
 }
@@ -159,6 +175,8 @@ std::string Node::Address() const {
 }
 
 absl::StatusOr<std::vector<Node>> ParseHosts(std::string_view text, std::string_view file_name) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as Windows' editors begin files
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<Node> nodes;
   std::map<std::string, int> line_of_name;
   std::map<std::string, std::string> name_of_address;

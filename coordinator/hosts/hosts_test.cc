@@ -44,6 +44,15 @@ TEST(Hosts, ReadsNamesAddressesPortsAndRoles) {
   EXPECT_TRUE((*nodes)[4].local());
 }
 
+TEST(Hosts, AByteOrderMarkIsNoPartOfAName) {
+  const auto nodes = ParseHosts(
+      "\xef\xbb\xbf"
+      "a 10.0.0.1\n",
+      "hosts.txt");
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  EXPECT_EQ(nodes->front().name, "a");
+}
+
 TEST(Hosts, ErrorsNameFileLineAndReason) {
   EXPECT_THAT(ErrorOf("a 1.2.3.4\n\na 1.2.3.5\n"), HasSubstr("hosts.txt:3: node \"a\" is already"));
   EXPECT_THAT(ErrorOf("a 1.2.3.4\nb 1.2.3.4:7611\n"), HasSubstr("hosts.txt:2"));
@@ -54,6 +63,12 @@ TEST(Hosts, ErrorsNameFileLineAndReason) {
   EXPECT_THAT(ErrorOf("a 1.2.3.4:"), HasSubstr("port"));
   EXPECT_THAT(ErrorOf("a :7611"), HasSubstr("host is missing"));
   EXPECT_THAT(ErrorOf("a fe80::2"), HasSubstr("brackets"));
+  EXPECT_THAT(ErrorOf("a ::1"), HasSubstr("an IPv6 address needs brackets, [::1]"));
+  EXPECT_THAT(ErrorOf("a [::1]:port"), HasSubstr("the port \"port\" is not a number"));
+  EXPECT_THAT(ErrorOf("::1 role=x"), HasSubstr("\"::1\" is an address without a name"));
+  EXPECT_THAT(ErrorOf("[::1]:7611"), HasSubstr("a line is `name address"));
+  EXPECT_THAT(ErrorOf("a 1.2.3.4 role="), HasSubstr("\"role=\" of node \"a\" is empty"));
+  EXPECT_THAT(ErrorOf("a 1.2.3.4 role=x role=y"), HasSubstr("has two roles"));
   EXPECT_THAT(ErrorOf("a [fe80::2"), HasSubstr("\"]\" is missing"));
   EXPECT_THAT(ErrorOf("a [host]:1"), HasSubstr("IPv6"));
   EXPECT_THAT(ErrorOf("a unix:relative"), HasSubstr("absolute"));

@@ -237,7 +237,8 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
   } else {
     inputs.incomplete = true;
     inputs.complaints.push_back(absl::StrCat("no clock model (", model.status().message(),
-                                             "): nodes are placed by their wall clocks"));
+                                             "): nodes are placed by their wall clocks; ",
+                                             "--refit makes it from the clock samples"));
     inputs.model = std::make_unique<clocksync::ClockModel>(clocksync::ClockModel::Identity({}));
   }
   std::vector<uint32_t> clocks;  // ClockId::node of each node, by the model's own list

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <fstream>
@@ -220,7 +221,7 @@ TEST_F(InputsTest, AFifoInPlaceOfAFileIsNamedAndNotWaitedFor) {
   std::filesystem::remove(run_ / "recording.json");
   ASSERT_EQ(::mkfifo((run_ / "recording.json").c_str(), 0600), 0);
   std::filesystem::remove_all(root_ / "merged");
-  ExpectRefused(Of({run_.string()}), absl::StatusCode::kInvalidArgument, HasSubstr("a FIFO"));
+  ExpectRefused(Of({run_.string()}), absl::StatusCode::kFailedPrecondition, HasSubstr("a FIFO"));
 }
 
 TEST_F(InputsTest, WhatIsMissingOfARecordingIsSaid) {
@@ -243,19 +244,37 @@ TEST_F(InputsTest, WhatIsMissingOfARecordingIsSaid) {
   EXPECT_THAT(Why(Merge(Of({run_.string()})).status()), HasSubstr("names no node"));
 }
 
+TEST_F(InputsTest, WhatMayNotBeReadIsSaid) {
+  namespace fs = std::filesystem;
+  fs::permissions(root_, fs::perms::all);
+  const fs::path stream = Trace("worker-0") / "syncline_0";
+  fs::permissions(Trace("master-0"), fs::perms::none);
+  fs::permissions(stream, fs::perms::none);
+  const bool root = ::geteuid() == 0;  // to whom everything is open
+  if (root) {
+    ASSERT_EQ(::seteuid(65534), 0);
+  }
+  ExpectSaid(AllOf(HasSubstr("64-bit"), HasSubstr("cannot be listed: Permission denied")));
+  ExpectSaid(AllOf(HasSubstr("syncline_0"), HasSubstr("Permission denied")));
+  if (root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
+  fs::permissions(Trace("master-0"), fs::perms::all);
+}
+
 TEST_F(InputsTest, AWindowThatLiesElsewhereIsRefused) {
   constexpr int64_t kEndNs = kJobSteps * kJobStepNs;
   MergeOptions options = Of({run_.string()});
   options.from = TimelineTime{kEndNs};
   ExpectRefused(options, absl::StatusCode::kInvalidArgument,
-                AllOf(HasSubstr("nothing lies between"), HasSubstr("the recording's window is 0")));
+                AllOf(HasSubstr("nothing was recorded"), HasSubstr("the recording's window is 0")));
   options.from = TimelineTime{-2};
   options.to = TimelineTime{-1};
-  ExpectRefused(options, absl::StatusCode::kInvalidArgument, HasSubstr("nothing lies between"));
+  ExpectRefused(options, absl::StatusCode::kInvalidArgument, HasSubstr("nothing was recorded"));
   // Traces without a recording: what lies between their first event and their last.
   MergeOptions traces = Of({Trace("master-0").string()});
   traces.from = TimelineTime{3600'000'000'000};
-  ExpectRefused(traces, absl::StatusCode::kInvalidArgument, HasSubstr("nothing lies between"));
+  ExpectRefused(traces, absl::StatusCode::kInvalidArgument, HasSubstr("nothing was recorded"));
 }
 
 TEST_F(InputsTest, AWindowThatReachesBeyondIsCutAndTheReportAgrees) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/merge/inputs.h"
@@ -52,12 +53,13 @@ absl::Status ChooseCut(const MergeOptions& options, OpenedInputs* inputs) {
   const timeline::Interval asked{options.from.value_or(covered->begin),
                                  options.to.value_or(covered->end)};
   const std::string window =
-      absl::StrCat("the recording's window is ", report::SignedTime(covered->begin.ns), " to ",
-                   report::SignedTime(covered->end.ns));
+      absl::StrCat("the recording's window is ", SignedDurationText(covered->begin.ns), " to ",
+                   SignedDurationText(covered->end.ns));
   if (asked.begin >= covered->end || asked.end <= covered->begin) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("nothing lies between --from and --to (", report::SignedTime(asked.begin.ns),
-                     " to ", report::SignedTime(asked.end.ns), "): ", window));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nothing was recorded",
+        options.from.has_value() ? " from " + SignedDurationText(options.from->ns) : "",
+        options.to.has_value() ? " to " + SignedDurationText(options.to->ns) : "", ": ", window));
   }
   for (const auto& [option, outside] : {std::pair("--from", asked.begin < covered->begin),
                                         std::pair("--to", asked.end > covered->end)}) {
@@ -76,6 +78,15 @@ timeline::Interval Shown(const MergeOptions& options) {
   if (options.from.has_value()) shown.begin = *options.from;
   if (options.to.has_value()) shown.end = *options.to;
   return shown;
+}
+
+// What the report counts: of the cut, what lies in the window that was asked for. Gates close a
+// little late, and what was recorded after that is drawn, but not counted.
+timeline::Interval CountedOf(timeline::Interval cut, const OpenedInputs& inputs) {
+  if (!inputs.build.window.has_value()) return cut;
+  cut.begin = std::max(cut.begin, inputs.build.window->begin);
+  cut.end = std::min(cut.end, inputs.build.window->end);
+  return cut;
 }
 
 // Analyses what the builder found, and fills the report's head.
@@ -172,7 +183,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
                                           .facts_time = options.from.value_or(TimelineTime{0})});
   analysis::SummarySink summary;
   timeline::CutSink cut_perfetto(cut, &perfetto);
-  timeline::CutSink cut_summary(cut, &summary);
+  timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
   std::vector<timeline::TimelineSink*> sinks = {&cut_summary};
   if (file.is_open()) sinks.push_back(&cut_perfetto);
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<timeline::NodeResult> results,
@@ -228,7 +239,8 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
 absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(const OpenedInputs inputs, OpenInputs(options.input));
   analysis::SummarySink summary(options.step);
-  timeline::TimelineSink* const sinks[] = {&summary};
+  timeline::CutSink counted(CountedOf({{kUnknownLo}, {kUnknownHi}}, inputs), &summary);
+  timeline::TimelineSink* const sinks[] = {&counted};
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<timeline::NodeResult> results,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   SYNCLINE_RETURN_IF_ERROR(summary.CheckStep());

@@ -207,6 +207,49 @@ TEST_F(MergeTest, CutsToAnInterval) {
   EXPECT_EQ(result->report.steps.at(0).steps.size(), 4u);
 }
 
+TEST_F(MergeTest, CountsOnlyWhatLiesInTheWindow) {
+  // The gates closed late: what came after the window's end is in the traces, and on the timeline.
+  auto recording = recording::ReadRecording(run_);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  recording->window.end_timeline_ns = 5 * timeline::testing::kJobStepNs + 3'000'000;
+  ASSERT_TRUE(recording::WriteRecording(run_, *recording).ok());
+  const auto merged = Merge(Of(run_));
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  ReportOptions options;
+  options.input.inputs = {run_.string()};
+  const auto reported = MakeReport(options);
+  ASSERT_TRUE(reported.ok()) << reported.status();
+  for (const analysis::Report& report : {merged->report, *reported}) {
+    ASSERT_EQ(report.steps.size(), 1u);
+    EXPECT_EQ(report.steps[0].steps.size(), 5u);
+    for (const analysis::TaskTotal& task : report.tasks) {
+      if (task.name != "train_step") continue;
+      EXPECT_EQ(task.count, 5u);
+      EXPECT_EQ(task.clipped, 1u);  // the sixth straddles the end
+    }
+  }
+}
+
+TEST_F(MergeTest, AProcessThatWasThereAndCoversNothingOfTheWindowIsALoss) {
+  auto recording = recording::ReadRecording(run_);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_FALSE(MakeReport({{{run_.string()}}})->incomplete);
+  // Before its first event: a window of which nothing was covered.
+  recording->window = {10'000, 10'000, 20'000, "requested"};
+  recording->nodes[0].processes[0].present_at_prepare = true;
+  recording->nodes[0].processes[0].on_monotonic_ns = 0;
+  ASSERT_TRUE(recording::WriteRecording(run_, *recording).ok());
+  const auto report = MakeReport({{{run_.string()}}});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->incomplete);
+  EXPECT_TRUE(report->tasks.empty());
+  ASSERT_EQ(report->nodes[0].losses.size(), 1u);
+  EXPECT_EQ(report->nodes[0].losses[0].reason, LossReason::kNotCovered);
+  EXPECT_EQ(report->nodes[0].losses[0].begin.ns, 10'000);
+  EXPECT_EQ(report->nodes[0].losses[0].end.ns, 20'000);
+  EXPECT_TRUE(report->nodes[1].losses.empty()) << "nobody expected that one";
+}
+
 TEST_F(MergeTest, AnInterruptRemovesWhatWasWrittenAndKeepsTheEarlierMerge) {
   MergeOptions options;
   options.input.inputs = {run_.string()};

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
 #include "common/status.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/merge.h"
@@ -57,8 +58,8 @@ report::PictureOptions Choose(const analysis::Report& report) {
   }
   options.subtitle = absl::StrCat(
       report.from_recording ? absl::StrCat("recording ", report.recording_id, " · ") : "",
-      report::SignedTime(options.zero.ns), " after the start of the window · ",
-      report::Time(options.range.end.ns - options.range.begin.ns), " shown");
+      SignedDurationText(options.zero.ns), " after the start of the window · ",
+      DurationText(options.range.end.ns - options.range.begin.ns), " shown");
   return options;
 }
 

@@ -87,6 +87,10 @@ class ProcessReader {
     std::set<control_block::BlockId> ids = IdsIn(directory_);
     for (const recording::ProcessRecord& record : node_.processes) {
       result_.processes.push_back(OfRecord(record));
+      // Of a node that is not here, the node is the loss.
+      result_.processes.back().expected = recording::MissedWindow(node_, record) &&
+                                          node_.state != recording::NodeState::kMissing &&
+                                          node_.state != recording::NodeState::kLeft;
       // Fetched whole once: what is not there now was lost since.
       if (!record.has_control_block || !node_.fetched.complete) continue;
       ids.insert(

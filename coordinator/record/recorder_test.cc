@@ -7,6 +7,7 @@
 #include "common/files.h"
 #include "coordinator/fleet/fake_agent.h"
 #include "coordinator/record/finish.h"
+#include "coordinator/record/translate.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -224,6 +225,25 @@ TEST_F(Record, LossMakesANodeIncomplete) {
   ASSERT_TRUE(recorded.ok());
   EXPECT_EQ(recorded->recording.nodes[0].state, NodeState::kIncomplete);
   EXPECT_EQ(recorded->recording.nodes[0].channels[0].discarded_events, 7u);
+}
+
+TEST_F(Record, AProcessThatMissedTheWindowMakesItsNodeIncomplete) {
+  Add("covers").behaviour.has_process = true;
+  FakeAgent& late = Add("late");  // its first call came when the window was over
+  late.behaviour.has_process = true;
+  late.behaviour.on_after_start_ns = window_ns_ + 500;
+  FakeAgent& silent = Add("silent");
+  silent.behaviour.has_process = true;
+  silent.behaviour.on_after_start_ns = 0;
+  const auto recorded = Run();
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  EXPECT_EQ(recorded->recording.nodes[0].state, NodeState::kComplete);
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    const recording::NodeRecord& node = recorded->recording.nodes[i];
+    EXPECT_EQ(node.state, NodeState::kIncomplete) << node.name;
+    EXPECT_TRUE(node.processes[0].present_at_prepare);
+    EXPECT_THAT(DescribeLoss(node), HasSubstr("pid 7 (python train.py) covers nothing of the"));
+  }
 }
 
 TEST_F(Record, WhatCannotBeFetchedIsNotReleased) {

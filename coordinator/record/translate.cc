@@ -54,7 +54,10 @@ ProcessRecord& RecordOf(const Message& message, std::vector<ProcessRecord>* reco
 void AddProcesses(const google::protobuf::RepeatedPtrField<v1::ProcessInfo>& processes,
                   std::vector<ProcessRecord>* records) {
   for (const v1::ProcessInfo& process : processes) {
-    RecordOf(process, records) = FromProcess(process);
+    ProcessRecord& record = RecordOf(process, records);
+    const bool present_at_prepare = record.present_at_prepare;
+    record = FromProcess(process);
+    record.present_at_prepare = present_at_prepare;
   }
 }
 
@@ -77,6 +80,25 @@ bool EndedByItself(const std::string& reason) {
   static const std::set<std::string> kOurs = {"", "requested", "interrupted", "lost nodes",
                                               "fetched"};
   return kOurs.count(reason) == 0;
+}
+
+// Processes that missed the window; empty: there are none.
+std::string DescribeUncovered(const NodeRecord& node) {
+  constexpr size_t kNamedMax = 4;
+  constexpr size_t kCommandMax = 60;
+  size_t count = 0;
+  std::string who;
+  for (const ProcessRecord& process : node.processes) {
+    if (!recording::MissedWindow(node, process)) continue;
+    if (++count > kNamedMax) continue;
+    std::string command = process.command_line;
+    if (command.size() > kCommandMax) command = command.substr(0, kCommandMax) + "...";
+    absl::StrAppend(&who, count == 1 ? "" : ", ", "pid ", process.own_pid, " (", command, ")");
+  }
+  if (count == 0) return "";
+  if (count > kNamedMax) absl::StrAppend(&who, " and ", count - kNamedMax, " more");
+  return absl::StrCat(who, count == 1 ? " covers" : " cover", " nothing of the window: no call in ",
+                      "it is recorded (idle, stopped or gone, or the window was too short)");
 }
 
 template <class Response>
@@ -130,6 +152,9 @@ void Apply(const v1::PrepareResponse& response, NodeRecord* node) {
   node->prepare.canary_round_trip_ns = response.canary_round_trip_ns();
   node->prepare.duration_ns = response.prepare_duration_ns();
   AddProcesses(response.processes(), &node->processes);
+  for (ProcessRecord& process : node->processes) {
+    process.present_at_prepare = process.has_control_block;
+  }
   AddComplaints(response.complaints(), node);
 }
 
@@ -198,6 +223,9 @@ std::string DescribeLoss(const NodeRecord& node) {
   for (const ProcessRecord& process : node.processes) refused += process.lost;
   if (refused > 0)
     losses.push_back(absl::StrCat(refused, " events that processes could not write"));
+  if (std::string uncovered = DescribeUncovered(node); !uncovered.empty()) {
+    losses.push_back(std::move(uncovered));
+  }
   return absl::StrJoin(losses, ", ");
 }
 

@@ -122,6 +122,7 @@ void Fields(Archive& archive, ProcessRecord& value) {
   archive("cost_valid", value.cost_valid);
   archive("stopped", value.stopped);
   archive("has_control_block", value.has_control_block);
+  archive("present_at_prepare", value.present_at_prepare);
 }
 
 template <class Archive>
@@ -403,6 +404,29 @@ absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& directory) 
         layout.root().string(), "/nodes/NODE/trace ... --out DIR` reads them"));
   }
   return recording;
+}
+
+bool CoversWindow(const NodeRecord& node, const ProcessRecord& process) {
+  if (process.on_monotonic_ns == 0) return false;
+  // The window by the node's MONOTONIC; the gate was moved in both clocks. Where nobody said when
+  // the window was to end, it ended when the gate closed.
+  const Gate& start = node.start;
+  const Gate& stop = node.stop;
+  const int64_t begin_ns = start.requested_monotonic_raw_ns +
+                           (start.gate_begin_monotonic_ns - start.gate_begin_monotonic_raw_ns);
+  const int64_t end_ns = stop.requested_monotonic_raw_ns == 0
+                             ? stop.gate_end_monotonic_ns
+                             : stop.requested_monotonic_raw_ns + (stop.gate_begin_monotonic_ns -
+                                                                  stop.gate_begin_monotonic_raw_ns);
+  const bool in_time = stop.gate_end_monotonic_ns == 0 || process.on_monotonic_ns < end_ns;
+  return in_time && (process.off_monotonic_ns == 0 || process.off_monotonic_ns > begin_ns);
+}
+
+bool MissedWindow(const NodeRecord& node, const ProcessRecord& process) {
+  if (!process.present_at_prepare || CoversWindow(node, process)) return false;
+  return process.stopped ||
+         std::none_of(node.processes.begin(), node.processes.end(),
+                      [&node](const ProcessRecord& other) { return CoversWindow(node, other); });
 }
 
 absl::Status WriteRecording(const std::filesystem::path& directory, const Recording& recording) {

@@ -127,6 +127,8 @@ struct ProcessRecord {
   bool cost_valid = false;
   bool stopped = false;
   bool has_control_block = false;
+  // There before the start, so that it could have covered the window.
+  bool present_at_prepare = false;
 };
 
 struct ComplaintRecord {
@@ -165,6 +167,14 @@ struct NodeRecord {
   std::vector<ComplaintRecord> complaints;
   Fetched fetched;
 };
+
+// Whether the process was switched on, and said so, at some instant of the window.
+bool CoversWindow(const NodeRecord& node, const ProcessRecord& process);
+
+// Whether it is a loss that the process covers nothing of the window: it was there, and it stood
+// still, or nobody on the node covers anything. One that ran beside others and made no call had
+// nothing to record.
+bool MissedWindow(const NodeRecord& node, const ProcessRecord& process);
 
 struct Recording {
   std::string recording_id;

@@ -139,5 +139,21 @@ TEST(Recording, ADamagedOneIsNotTheCallersMistake) {
   std::filesystem::remove_all(directory);
 }
 
+TEST(MissedWindowTest, AnIdleProcessBesideOthersMissedNothingAStoppedOneDid) {
+  NodeRecord node;
+  node.start.requested_monotonic_raw_ns = 1000;
+  node.stop.requested_monotonic_raw_ns = 2000;
+  node.processes.resize(3);
+  for (ProcessRecord& process : node.processes) process.present_at_prepare = true;
+  for (const ProcessRecord& process : node.processes) EXPECT_TRUE(MissedWindow(node, process));
+  node.processes[0].on_monotonic_ns = 1500;
+  node.processes[1].stopped = true;
+  EXPECT_FALSE(MissedWindow(node, node.processes[0]));
+  EXPECT_TRUE(MissedWindow(node, node.processes[1]));
+  EXPECT_FALSE(MissedWindow(node, node.processes[2]));
+  node.processes[1].present_at_prepare = false;  // it came later
+  EXPECT_FALSE(MissedWindow(node, node.processes[1]));
+}
+
 }  // namespace
 }  // namespace syncline::recording

@@ -230,13 +230,13 @@ TEST(Picture, SaysThatItIsEmpty) {
 }
 
 TEST(Units, ReadWell) {
-  EXPECT_EQ(Time(0), "0");
-  EXPECT_EQ(Time(870), "870 ns");
-  EXPECT_EQ(Time(12'340), "12.3 µs");
-  EXPECT_EQ(Time(-4'560'000), "-4.56 ms");
-  EXPECT_EQ(Time(999'960), "1.00 ms");
-  EXPECT_EQ(Time(5'000'000'000), "5.000 s");
-  EXPECT_EQ(SignedTime(1500), "+1.50 µs");
+  EXPECT_EQ(Percent(5'000, 5'000), "100.0 %");
+  EXPECT_EQ(Percent(4'998, 5'000), "99.9 %") << "not rounded to what it is not";
+  EXPECT_EQ(Percent(999'999'999, 1'000'000'000), "99.9 %");
+  EXPECT_EQ(Percent(1, 2), "50.0 %");
+  EXPECT_EQ(Percent(1, 1'000'000), "0.1 %");
+  EXPECT_EQ(Percent(0, 5), "0.0 %");
+  EXPECT_EQ(Percent(0, 0), "-");
   EXPECT_EQ(Count(1'234'567), "1 234 567");
   EXPECT_EQ(Plural(1, "task"), "1 task");
 }

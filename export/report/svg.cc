@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "analysis/names.h"
+#include "common/duration_text.h"
 #include "common/text.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
@@ -325,7 +326,7 @@ void Painter::PaintLegend(double top) {
       if (options_.step_node != node) widest_ns = std::max(widest_ns, bound_ns);
     }
     if (widest_ns >= 0) {
-      entry(absl::StrCat("where it may lie on the other node: ± ", Time(widest_ns)),
+      entry(absl::StrCat("where it may lie on the other node: ± ", DurationText(widest_ns)),
             square("#d6336c", " opacity=\"0.22\""));
     } else if (lanes_.size() > 1) {
       entry("how far off it may lie on the other node: unknown", square("none"));

@@ -1,4 +1,5 @@
 #include "export/report/text_report.h"
+#include "common/duration_text.h"
 
 #include <algorithm>
 
@@ -51,8 +52,8 @@ void Writer::Warn(const std::string& text) {
 void Writer::Head() {
   const int64_t window_ns = report_.window_end.ns - report_.window_begin.ns;
   absl::StrAppend(&out_, report_.from_recording ? "Recording " + report_.recording_id : "Traces",
-                  " · ", Plural(report_.nodes.size(), "node"), " · ", Time(window_ns), " · ",
-                  Plural(report_.events, "event"), "\n");
+                  " · ", Plural(report_.nodes.size(), "node"), " · ", DurationText(window_ns),
+                  " · ", Plural(report_.events, "event"), "\n");
   if (!report_.stop_reason.empty() && report_.stop_reason != "requested") {
     Line("stopped: " + report_.stop_reason);
   }
@@ -73,7 +74,7 @@ void Writer::Nodes() {
     const std::string reference = node.name == report_.reference ? " (reference)" : "";
     table.Add({node.name + reference, node.role, node.state, Count(node.events),
                WithBound(node.start_skew), WithBound(node.stop_skew),
-               node.bound_ns.has_value() ? "± " + Time(*node.bound_ns) : "unknown"});
+               node.bound_ns.has_value() ? "± " + DurationText(*node.bound_ns) : "unknown"});
   }
   Print(table);
   if (report_.from_recording) {
@@ -98,21 +99,19 @@ void Writer::Coverage() {
       // The cost is of every event that the process handed over, lost ones too.
       const uint64_t handed_over = process.counted_events.value_or(process.events);
       const bool has_cost = process.cost_ns.has_value() && handed_over > 0;
-      table.Add(
-          {process.name, absl::StrCat(process.pid), absl::StrCat(process.threads),
-           Time(process.covered_ns),
-           window_ns > 0 ? absl::StrFormat("%.1f %%", 100.0 * process.covered_ns / window_ns) : "-",
-           Count(process.events), has_cost ? Time(*process.cost_ns) : "-",
-           has_cost ? Time(*process.cost_ns / handed_over) : "-"});
+      table.Add({process.name, absl::StrCat(process.pid), absl::StrCat(process.threads),
+                 DurationText(process.covered_ns), Percent(process.covered_ns, window_ns),
+                 Count(process.events), has_cost ? DurationText(*process.cost_ns) : "-",
+                 has_cost ? DurationText(*process.cost_ns / handed_over) : "-"});
     }
   }
   if (table.empty()) return;
   Heading("Coverage and cost");
   Print(table);
   if (report_.common_begin.has_value()) {
-    Line(absl::StrCat("covered by all: ", SignedTime(report_.common_begin->ns), " to ",
-                      SignedTime(report_.common_end->ns), " (",
-                      Time(report_.common_end->ns - report_.common_begin->ns), ")"));
+    Line(absl::StrCat("covered by all: ", SignedDurationText(report_.common_begin->ns), " to ",
+                      SignedDurationText(report_.common_end->ns), " (",
+                      DurationText(report_.common_end->ns - report_.common_begin->ns), ")"));
   } else {
     Line("no interval is covered by all processes");
   }
@@ -132,7 +131,8 @@ void Writer::Losses() {
     for (const timeline::LossTotal& loss : node.losses) {
       table.Add({node.name, LossReasonName(loss.reason),
                  loss.count.has_value() ? Count(*loss.count) : "unknown", Count(loss.intervals),
-                 SignedTime(loss.begin.ns), SignedTime(loss.end.ns), loss.source, loss.detail});
+                 SignedDurationText(loss.begin.ns), SignedDurationText(loss.end.ns), loss.source,
+                 loss.detail});
     }
     for (const analysis::ProcessReport& process : node.processes) {
       if (process.lost.value_or(0) == 0) continue;
@@ -167,10 +167,10 @@ void Writer::Steps() {
                {"median", Table::Align::kRight},
                {"max", Table::Align::kRight}});
   for (const analysis::StepSeries& series : report_.steps) {
-    table.Add({series.process,
-               series.domain.empty() ? series.name : series.domain + " · " + series.name,
-               Count(series.steps.size()), Time(series.mean_ns), Time(series.min_ns),
-               Time(series.median_ns), Time(series.max_ns)});
+    table.Add(
+        {series.process, series.domain.empty() ? series.name : series.domain + " · " + series.name,
+         Count(series.steps.size()), DurationText(series.mean_ns), DurationText(series.min_ns),
+         DurationText(series.median_ns), DurationText(series.max_ns)});
   }
   Print(table);
   for (const analysis::GroupSeries& groups : report_.groups) Groups(groups);
@@ -188,13 +188,11 @@ void Writer::WallClock() {
   }
   for (const analysis::GroupSeries& groups : report_.groups) {
     if (!groups.wall_shift.has_value()) continue;
-    Line(
-        absl::StrFormat("%s: %s of %s groups (%.0f %%) would lie in another step than the one they "
-                        "belong to",
-                        report_.nodes[groups.node].name, Count(groups.moved_by_wall_clock),
-                        Count(groups.groups.size()),
-                        100.0 * static_cast<double>(groups.moved_by_wall_clock) /
-                            static_cast<double>(groups.groups.size())));
+    Line(absl::StrCat(report_.nodes[groups.node].name, ": ", Count(groups.moved_by_wall_clock),
+                      " of ", Count(groups.groups.size()), " groups (",
+                      Percent(static_cast<int64_t>(groups.moved_by_wall_clock),
+                              static_cast<int64_t>(groups.groups.size())),
+                      ") would lie in another step than the one they belong to"));
   }
 }
 
@@ -219,12 +217,21 @@ void Writer::Tasks() {
         continue;
       }
       ++rows;
-      table.Add({task.name, task.node, Count(task.count), Time(task.total_ns), Time(task.self_ns),
-                 task.count == 0 ? "-" : Time(task.total_ns / static_cast<int64_t>(task.count)),
-                 task.clipped == 0 ? "" : Count(task.clipped)});
+      table.Add(
+          {task.name, task.node, Count(task.count), DurationText(task.total_ns),
+           DurationText(task.self_ns),
+           task.count == 0 ? "-" : DurationText(task.total_ns / static_cast<int64_t>(task.count)),
+           task.clipped == 0 ? "" : Count(task.clipped)});
     }
     Print(table);
     if (more > 0) Line(absl::StrCat("and ", more, " more (--json has them all)"));
+  }
+  const bool any_number =
+      std::any_of(report_.tasks.begin(), report_.tasks.end(),
+                  [](const auto& task) { return task.name.find('#') != std::string::npos; });
+  if (any_number) {
+    absl::StrAppend(&out_, "\n  # in a name stands for a number: \"step 1\" and \"step 2\" are ",
+                    "counted together, as \"step #\".\n");
   }
 }
 

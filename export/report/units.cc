@@ -1,31 +1,26 @@
 #include "export/report/units.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/duration_text.h"
 
 namespace syncline::report {
 
-std::string Time(int64_t ns) {
-  if (ns == 0) return "0";
-  const double value = static_cast<double>(ns);
-  const double size = std::fabs(value);
-  if (size < 1e3) return absl::StrFormat("%d ns", ns);
-  const bool micro = size < 999.95e3;
-  const bool milli = !micro && size < 999.95e6;
-  const double scaled = value / (micro ? 1e3 : milli ? 1e6 : 1e9);
-  const char* unit = micro ? "µs" : milli ? "ms" : "s";
-  const int digits = std::fabs(scaled) < 9.995 ? 2 : 1;
-  return absl::StrFormat("%.*f %s", unit[0] == 's' ? 3 : digits, scaled, unit);
+std::string Percent(int64_t part, int64_t whole) {
+  if (whole <= 0) return "-";
+  double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (part < whole) percent = std::min(percent, 99.9);
+  if (part > 0) percent = std::max(percent, 0.1);
+  return absl::StrFormat("%.1f %%", percent);
 }
-
-std::string SignedTime(int64_t ns) { return absl::StrCat(ns > 0 ? "+" : "", Time(ns)); }
 
 std::string WithBound(const std::optional<DurationEstimate>& estimate) {
   if (!estimate.has_value()) return "-";
-  if (!estimate->bounded()) return SignedTime(estimate->est_ns) + " ± unknown";
-  return absl::StrCat(SignedTime(estimate->est_ns), " ± ", Time(estimate->bound_ns()));
+  if (!estimate->bounded()) return SignedDurationText(estimate->est_ns) + " ± unknown";
+  return absl::StrCat(SignedDurationText(estimate->est_ns), " ± ",
+                      DurationText(estimate->bound_ns()));
 }
 
 std::string Count(uint64_t count) {

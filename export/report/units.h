@@ -10,10 +10,8 @@
 
 namespace syncline::report {
 
-// "0", "870 ns", "12.3 µs", "4.56 ms", "5.000 s": four digits at most before the unit changes.
-std::string Time(int64_t ns);
-// The same with a sign: "+12.3 µs".
-std::string SignedTime(int64_t ns);
+// "99.9 %": never 100 for less than all, nor 0 for more than nothing. "-" when the whole is 0.
+std::string Percent(int64_t part, int64_t whole);
 // "+12.3 µs ± 4.5 µs", "+12.3 µs ± unknown"; "-" for nullopt.
 std::string WithBound(const std::optional<DurationEstimate>& estimate);
 // "1 234 567".

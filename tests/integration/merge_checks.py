@@ -44,9 +44,13 @@ def problems(fleet, run, truth_ns, program="syncline", **environment):
 
     tasks = {node: raw_trace.tasks(events) for node, events in merged.items()}
     master_steps = [t for t in tasks[MASTER] if t.name == STEP_NAME]
+    window = report["window"]
+    counted = [
+        t for t in master_steps if window["begin_ns"] <= t.begin_ns and t.end_ns < window["end_ns"]
+    ]
     reported = [step for row in report["steps"] for step in row["steps"]]
-    if len(reported) < len(master_steps):
-        found.append(f"{len(reported)} of {len(master_steps)} steps: the output is yesterday's")
+    if len(reported) < len(counted):
+        found.append(f"{len(reported)} of {len(counted)} steps: the output is yesterday's")
     size, groups = steps.group_by_step(tasks[WORKER], master_steps)
     if size < 3 or len(groups) < 50:
         found.append(f"{len(groups)} groups of {size} operations are no training job")

@@ -1,5 +1,6 @@
 """fabfile.py against hosts that misbehave: they are named, the others not left half-started."""
 
+import os
 import subprocess
 
 import pytest
@@ -71,6 +72,23 @@ time.sleep(100)
     assert result.returncode == 1
     assert "error: worker-0" in result.stdout and "error: master-0" not in result.stdout
     assert agents_running(fleet) == set()
+
+
+def test_what_up_installs_is_everybody_s_but_keys_and_recordings_are_not(fleet):
+    master = fleet.bed["master-0"]
+    master.run(["chmod", "700", "/opt/syncline"])  # as an earlier version left it
+    before = os.umask(0o077)
+    try:
+        fleet.fab("up")
+    finally:
+        os.umask(before)
+    nobody = ["setpriv", "--reuid=61234", "--regid=61234", "--clear-groups"]
+    run = ["/opt/syncline/bin/syncline", "run", "--", "sh", "-c", "echo $INTEL_LIBITTNOTIFY64"]
+    assert "/opt/syncline/lib" in master.run([*nobody, *run]).stdout
+    for private in ("tls", "tls/node.key", "tls/node.pem", "var/data"):
+        modes = master.run(["stat", "-c", "%a", f"/opt/syncline/{private}"]).stdout.strip()
+        assert modes in ("600", "700"), private
+    fleet.fab("down")
 
 
 def test_a_job_that_ends_at_once_takes_the_others_down_again_and_says_why(fleet):

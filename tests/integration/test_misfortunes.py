@@ -89,8 +89,16 @@ def test_a_stopped_process_is_named_and_delays_nobody(fleet):
     right = fleet.bed["right"]
     pid = ticker_pid(right)
     with standing_still(right, pid):
-        run = fleet.record("stopped", 2, fine=(0, INCOMPLETE))
+        run = fleet.record("stopped", 2, fine=(INCOMPLETE,))
     assert pid in fleet.last.stdout and "stopped" in fleet.last.stdout
+    # What it would have done in the window nobody knows: that is said, and drawn.
+    assert node_of(run, "right")["state"] == "incomplete"
+    assert "covers nothing of the window" in fleet.last.stdout
+    fleet.syncline("merge", run, fine=(INCOMPLETE,))
+    report = load(os.path.join(run, "out", "report.json"))
+    losses = {node["name"]: node["losses"] for node in report["nodes"]}
+    assert [loss["reason"] for loss in losses["right"]] == ["not covered"]
+    assert losses["left"] == []
     left = node_of(run, "left")
     assert left["state"] == "complete"
     late_ns = (

@@ -72,6 +72,7 @@ absl::Status Parser::Process(std::string_view rest) {
     if (field.name == "pid") process.key.pid = static_cast<int32_t>(number);
     if (field.name == "pidns") process.key.pid_namespace = number;
     if (field.name == "ticks") process.key.start_ticks = number;
+    if (field.name == "expected") process.expected = number != 0;
     if (field.name == "rank") process.rank = static_cast<int32_t>(number);
     if (field.name == "events") process.counted_events = number;
     if (field.name == "on") process.on_ns = static_cast<int64_t>(number);

@@ -1,0 +1,164 @@
+#include "coordinator/cli/command_line.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "common/files.h"
+#include "coordinator/fleet/fake_agent.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace syncline::cli {
+namespace {
+
+using fleet::FakeAgent;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+namespace fs = std::filesystem;
+
+class CommandLine : public testing::Test {
+ protected:
+  CommandLine()
+      : directory_(fs::path(testing::TempDir()) /
+                   (std::string("syncline_cli_") +
+                    testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    fs::remove_all(directory_);
+    EXPECT_TRUE(MakeDirectories(directory_).ok());
+    context_.environment = [this](const char* name) { return variables_[name]; };
+    context_.clock = &clock_;
+    context_.interrupts = &interrupts_;
+    context_.out = &out_;
+    context_.err = &err_;
+    context_.created_by.version = "0.1.0";
+    context_.connect = [this](const hosts::Node& node, const certs::Credentials&) {
+      auto agent = std::make_unique<FakeAgent>(&clock_);
+      agent->behaviour = behaviour_;
+      connected_.push_back(node.name);
+      return agent;
+    };
+  }
+  ~CommandLine() override { fs::remove_all(directory_); }
+
+  // The exit code.
+  int Run(const std::vector<std::string>& words) {
+    out_.str("");
+    err_.str("");
+    const std::optional<int> code = ParseCommandLine(words, &context_);
+    return code.has_value() ? *code : context_.action();
+  }
+  // A hosts file with agents of this machine: those need no certificates.
+  std::string HostsFile() {
+    const fs::path path = directory_ / "hosts";
+    EXPECT_TRUE(WriteFileAtomically(path, "a unix:/run/a\nb unix:/run/b\n").ok());
+    return path.string();
+  }
+
+  const fs::path directory_;
+  std::map<std::string, std::string> variables_;
+  fleet::FakeClock clock_;
+  record::Interrupts interrupts_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  FakeAgent::Behaviour behaviour_;
+  std::vector<std::string> connected_;
+  Context context_;
+};
+
+TEST_F(CommandLine, WrongUsageIsSaidLikeAnyOtherError) {
+  EXPECT_EQ(Run({"record", "--bogus"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), AllOf(StartsWith("syncline: "), HasSubstr("--bogus"),
+                                HasSubstr("syncline record --help")));
+  EXPECT_EQ(Run({"recrod"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), AllOf(StartsWith("syncline: "), HasSubstr("recrod")));
+  EXPECT_EQ(Run({}), kWrongUsage);
+  EXPECT_THAT(err_.str(), StartsWith("syncline: "));
+}
+
+TEST_F(CommandLine, HelpAndVersionAreNoErrors) {
+  EXPECT_EQ(Run({"--version"}), kDone);
+  EXPECT_EQ(out_.str(), "syncline 0.1.0\n");
+  EXPECT_EQ(Run({"--help"}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("Without --hosts and -H, nodes come from $SYNCLINE_HOSTS"));
+  EXPECT_EQ(Run({"completion", "bash"}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("--tls-dir"));
+}
+
+// A program that were started here would end this test with its own exit code, 1.
+TEST_F(CommandLine, RunStartsNothingWhenItsOwnOptionsAreWrong) {
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{"--rnak", "3"},
+                                             {"--rank", "3", "--jbo", "x"},
+                                             {"-r", "3"},
+                                             {"--hosts", "h"},
+                                             {"--rank", "-1"},
+                                             {"--rank", "three"},
+                                             {"--rank", "99999999999"}}) {
+    for (const bool dashes : {true, false}) {
+      std::vector<std::string> words = {"run"};
+      words.insert(words.end(), options.begin(), options.end());
+      if (dashes) words.emplace_back("--");
+      words.emplace_back("false");
+      EXPECT_EQ(Run(words), kWrongUsage) << options[0];
+      EXPECT_THAT(err_.str(), AllOf(StartsWith("syncline: "), HasSubstr(options[0]))) << options[0];
+    }
+  }
+  EXPECT_EQ(Run({"run", "--rank", "-1", "--", "false"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("\"-1\" is not a rank: ranks are 0, 1, 2"));
+  EXPECT_EQ(Run({"run", "--rank", "3", "--", "sh", "-c", "torchrun x"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("every one of them would be rank 3"));
+  EXPECT_EQ(Run({"run", "--"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("No command"));
+}
+
+TEST_F(CommandLine, AWindowThatNobodyCouldCoverIsRefusedWithTheReason) {
+  for (const char* window : {"0s", "1ms", "99ms"}) {
+    EXPECT_EQ(Run({"record", "--hosts", HostsFile(), "--for", window}), kWrongUsage) << window;
+    EXPECT_THAT(err_.str(), HasSubstr("--for must be at least 100ms: nodes are told"));
+  }
+  EXPECT_EQ(Run({"record", "--hosts", HostsFile(), "--limit", "1"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("--limit must be at least 1M"));
+}
+
+TEST_F(CommandLine, OptionsWinOverTheVariable) {
+  variables_["SYNCLINE_HOSTS"] = HostsFile();
+  EXPECT_EQ(Run({"nodes"}), kDone);
+  EXPECT_THAT(connected_, testing::ElementsAre("a", "b"));
+  EXPECT_EQ(Run({"nodes", "-H", "c"}), kWrongUsage);  // -H names TCP nodes: without certificates
+  EXPECT_THAT(err_.str(), HasSubstr("--tls-dir"));
+  variables_["SYNCLINE_HOSTS"] = "/no/such/file";
+  EXPECT_EQ(Run({"nodes", "--hosts", HostsFile(), "-H", "b"}), kDone);
+  EXPECT_EQ(connected_.back(), "b");
+}
+
+TEST_F(CommandLine, AVariableThatIsWrongIsNamed) {
+  for (const char* path : {"/no/such/file", "hosts.txt", "/"}) {
+    variables_["SYNCLINE_HOSTS"] = path;
+    EXPECT_NE(Run({"nodes"}), kDone) << path;
+    EXPECT_THAT(err_.str(), AllOf(HasSubstr("SYNCLINE_HOSTS"), HasSubstr(path)));
+  }
+  variables_["SYNCLINE_HOSTS"] = "a,b[";
+  EXPECT_EQ(Run({"nodes"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("SYNCLINE_HOSTS"));
+  variables_["SYNCLINE_HOSTS"] = "a,b";
+  variables_["SYNCLINE_TLS_DIR"] = "/no/such/tls";
+  EXPECT_NE(Run({"nodes"}), kDone);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("SYNCLINE_TLS_DIR"), HasSubstr("/no/such/tls")));
+  EXPECT_NE(Run({"nodes", "--tls-dir", "/no/other"}), kDone);
+  EXPECT_THAT(err_.str(), Not(HasSubstr("SYNCLINE_TLS_DIR")));
+}
+
+TEST_F(CommandLine, LiveClocksExplainAnAgentThatIsDownAsOtherCommandsDo) {
+  behaviour_.clock = absl::UnavailableError("failed to connect to all addresses");
+  behaviour_.describe = absl::UnavailableError("nothing listens on /run/a: start the agent");
+  EXPECT_EQ(Run({"clocks", "--live", "--hosts", HostsFile()}), kFailed);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("a: nothing listens on /run/a: start the agent"),
+                                HasSubstr("No node answers clock probes"),
+                                Not(HasSubstr("failed to connect"))));
+}
+
+}  // namespace
+}  // namespace syncline::cli

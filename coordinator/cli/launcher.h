@@ -1,0 +1,20 @@
+// Whether a command starts several processes of one job (torchrun, mpirun, srun, ...), as far as
+// its words tell: behind `env`, `nohup` and their like, and inside the line of `sh -c`. What a
+// script or a program does by itself cannot be seen here; the agents notice it later, by processes
+// that share a planted rank.
+//
+// Pure.
+#ifndef SYNCLINE_COORDINATOR_CLI_LAUNCHER_H_
+#define SYNCLINE_COORDINATOR_CLI_LAUNCHER_H_
+
+#include <string>
+#include <vector>
+
+namespace syncline::cli {
+
+// The launcher's name ("torchrun", "torch.distributed.run"); empty: none is seen.
+std::string LauncherIn(const std::vector<std::string>& command);
+
+}  // namespace syncline::cli
+
+#endif  // SYNCLINE_COORDINATOR_CLI_LAUNCHER_H_
