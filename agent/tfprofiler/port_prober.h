@@ -22,8 +22,8 @@ namespace syncline::agent {
 struct PortProberOptions {
   uint32_t only_uid = 0;  // whose processes; 0: everybody's
   std::filesystem::path proc = "/proc";
-  int port_limit_ms = 1'000;  // for one port; loopback answers within one
-  int limit_ms = 3'000;       // for all
+  int port_limit_ms = 2'000;  // for one port: it answers within 1 ms, unless the machine is starved
+  int limit_ms = 4'000;       // for all
 };
 
 class PortProber : public ProfilerFinder {

@@ -91,9 +91,9 @@ void WorkerProfile::Run() {
     return;
   }
   // The window in the worker's wall clock, which is this host's.
-  const int64_t raw_ns = clock_->RawNs();
-  const int64_t begin_ns =
-      clock_->RealtimeNs() + std::max<int64_t>(0, window_.start_raw_ns - raw_ns);
+  // Asked too late, it still ends when the window does.
+  const int64_t wait_ns = window_.start_raw_ns == 0 ? 0 : window_.start_raw_ns - clock_->RawNs();
+  const int64_t begin_ns = clock_->RealtimeNs() + wait_ns;
   const int64_t end_ns =
       window_.length_ns == 0 ? 0 : begin_ns + window_.length_ns + limits_.tail_ns;
   int64_t piece_ns = limits_.piece_ns;
