@@ -169,6 +169,15 @@ void RegisterRecord(CLI::App* app, Context* context) {
                      "Sub-buffers per CPU: a power of two from 2 (default: 4)");
   record->add_option("--event", arguments->events,
                      "One more LTTng-UST event to record, e.g. 'lttng_ust_libc:*'; repeatable");
+  record->add_option("--limit", arguments->limit, "Stop a node's recording at this size, e.g. 2G");
+  record
+      ->add_option("--keep-free", arguments->keep_free,
+                   "Stop before a node's disk has less than this left")
+      ->capture_default_str();
+  record
+      ->add_option("--lease", arguments->lease,
+                   "A node that hears nothing from here for so long stops, and keeps what it has")
+      ->capture_default_str();
   CLI::Option* const level =
       record
           ->add_option("--tf-profiler-level", arguments->tf_profiler_level,
@@ -181,15 +190,6 @@ void RegisterRecord(CLI::App* app, Context* context) {
           "Leave TensorFlow's own profilers alone: no operators. Otherwise a program cannot\n"
           "start a profile of its own (tf.profiler, TensorBoard) while it is recorded")
       ->excludes(level);
-  record->add_option("--limit", arguments->limit, "Stop a node's recording at this size, e.g. 2G");
-  record
-      ->add_option("--keep-free", arguments->keep_free,
-                   "Stop before a node's disk has less than this left")
-      ->capture_default_str();
-  record
-      ->add_option("--lease", arguments->lease,
-                   "A node that hears nothing from here for so long stops, and keeps what it has")
-      ->capture_default_str();
   record->add_flag("--json", arguments->json, "Print recording.json instead of the summary");
   record->footer(
       "All nodes start at one instant, each by its own clock; either all take part or none does.\n"

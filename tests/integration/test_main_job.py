@@ -244,7 +244,7 @@ def test_a_shorter_recording_than_planned_gives_the_profiler_back(fleet):
     assert record.returncode == 0, output
     for node in NODES:
         profile, *_ = xspace.profiles(os.path.join(fleet.work, "run-cut"), node)
-        assert profile["state"] in ("cut", "complete")  # complete: a slow machine, 10 s were over
+        assert profile["state"] in ("cut", "complete")  # complete: a slow machine, a whole piece was over
     # And the next one gets it.
     again = fleet.record("run-after-cut", 1)
     for node in NODES:
@@ -263,7 +263,8 @@ def test_what_a_program_computes_does_not_change(fleet):
     try:
         plain = program.stdout.readline()
         assert len(plain.strip()) == 64
-        run = fleet.record("run-same", 2)
+        # It takes its host's CPU for itself; what the job next to it loses is not looked at here.
+        run = fleet.record("run-same", 2, fine=(0, 3))
         digests, _ = program.communicate()  # its input ends
     finally:
         program.kill()
