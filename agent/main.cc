@@ -31,6 +31,8 @@
 #include "agent/session/session_child.h"
 #include "agent/session/session_daemon.h"
 #include "agent/session/session_process.h"
+#include "agent/tfprofiler/port_prober.h"
+#include "agent/tfprofiler/tf_profiles.h"
 #include "common/files.h"
 #include "common/status.h"
 
@@ -136,11 +138,14 @@ class Agent {
                            .agent_program = self_.string(),
                            .environment = environment()}),
         sampler_(&clock_, options_.node_name.empty() ? HostName() : options_.node_name),
+        profilers_(&clock_, {.only_uid = uid_}),
+        profiles_(&profilers_, &clock_, &log_),
         inventory_({.gate = &gate_,
                     .lttng = &lttng_,
                     .runner = &runner_,
                     .host = &host_,
-                    .clock = &clock_},
+                    .clock = &clock_,
+                    .profilers = &profilers_},
                    {.data_directory = options_.data_dir,
                     .version = SYNCLINE_VERSION,
                     .lttng_home = LttngHome(uid_)}),
@@ -151,6 +156,7 @@ class Agent {
                   .host = &host_,
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
+                  .profiles = &profiles_,
                   .log = &log_,
                   .node_json = [this] { return inventory_.DescribeAsJson(); }},
                  {.data_directory = options_.data_dir,
@@ -220,6 +226,8 @@ class Agent {
   BlockGate gate_;
   SystemCanary canary_;
   ClockSampler sampler_;
+  PortProber profilers_;
+  TfProfiles profiles_;
   Inventory inventory_;
   RecordingManager manager_;
   probe::ProbeService probes_;

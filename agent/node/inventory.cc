@@ -71,6 +71,29 @@ uint64_t MemoryBytes(const std::filesystem::path& proc) {
   return 0;
 }
 
+// To be called when the processes are described.
+void DescribeProfilers(const std::vector<FoundProfiler>& profilers,
+                       v1::DescribeResponse* response) {
+  for (const FoundProfiler& found : profilers) {
+    for (v1::ProcessInfo& process : *response->mutable_processes()) {
+      if (process.pid() != found.process.pid) continue;
+      v1::TfProfiler& profiler = *process.mutable_tf_profiler();
+      profiler.set_port_number(found.port);
+      profiler.set_task(found.task);
+      profiler.set_absence(found.absence);
+    }
+    if (found.port != 0) continue;
+    Complain(v1::Complaint::NOTE, found.process.pid,
+             absl::StrCat("Process ", found.process.pid, " (", found.process.name,
+                          ") runs TensorFlow and serves no profiler (", found.absence,
+                          "): its operators are not recorded"),
+             "workers of tf.distribute serve one by themselves; another program can call "
+             "tf.profiler.experimental.server.start(PORT), which lets everybody in the network "
+             "profile it",
+             response);
+  }
+}
+
 }  // namespace
 
 Inventory::Inventory(InventoryParts parts, InventoryOptions options)
@@ -134,7 +157,7 @@ void Inventory::DescribeLttng(v1::DescribeResponse* response) {
   }
 }
 
-void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block,
+void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block, bool has_profiler,
                                   v1::DescribeResponse* response) const {
   if (has_block) {
     if (options_.lttng_home.empty() || entry.uid == 0) return;
@@ -160,11 +183,17 @@ void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block,
   info.set_stopped(entry.stopped());
   Complain(v1::Complaint::WARNING, entry.pid,
            absl::StrCat("Process ", entry.pid, " (", entry.name, ") runs ", framework,
-                        " but was not started for tracing: nothing of it will be recorded"),
+                        " but was not started for tracing: ",
+                        has_profiler ? "only its operators" : "nothing of it", " will be recorded"),
            "start it under `syncline run -- ...`, or with the lines of `syncline env`", response);
 }
 
-void Inventory::DescribeProcesses(v1::DescribeResponse* response) {
+void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
+                                  v1::DescribeResponse* response) {
+  std::set<int32_t> with_profiler;
+  for (const FoundProfiler& found : profilers) {
+    if (found.port != 0) with_profiler.insert(found.process.pid);
+  }
   std::vector<v1::Complaint> complaints;
   std::set<int32_t> with_block;
   std::vector<v1::ProcessInfo> processes = parts_.gate->Processes(&complaints);
@@ -186,7 +215,8 @@ void Inventory::DescribeProcesses(v1::DescribeResponse* response) {
   const uint32_t own_uid = response->agent_uid();
   for (const ProcessEntry& entry : entries) {
     if (own_uid != 0 && entry.uid != own_uid) continue;
-    ComplainOfProcess(entry, with_block.count(entry.pid) != 0, response);
+    ComplainOfProcess(entry, with_block.count(entry.pid) != 0, with_profiler.count(entry.pid) != 0,
+                      response);
   }
 }
 
@@ -194,7 +224,9 @@ v1::DescribeResponse Inventory::Describe() {
   v1::DescribeResponse response;
   DescribeMachine(&response);
   DescribeLttng(&response);
-  DescribeProcesses(&response);
+  const std::vector<FoundProfiler> profilers = parts_.profilers->Find();
+  DescribeProcesses(profilers, &response);
+  DescribeProfilers(profilers, &response);
   return response;
 }
 

@@ -15,6 +15,7 @@
 #include "agent/recording/host.h"
 #include "agent/session/lttng_control.h"
 #include "agent/session/spawn.h"
+#include "agent/tfprofiler/profiler_finder.h"
 #include "syncline/v1/agent.pb.h"
 
 namespace syncline::agent {
@@ -25,6 +26,7 @@ struct InventoryParts {
   ProcessRunner* runner = nullptr;
   Host* host = nullptr;
   Clock* clock = nullptr;
+  ProfilerFinder* profilers = nullptr;
 };
 
 struct InventoryOptions {
@@ -47,10 +49,11 @@ class Inventory {
 
  private:
   void DescribeMachine(v1::DescribeResponse* response) const;
-  void DescribeProcesses(v1::DescribeResponse* response);
+  void DescribeProcesses(const std::vector<FoundProfiler>& profilers,
+                         v1::DescribeResponse* response);
   void DescribeLttng(v1::DescribeResponse* response);
   std::string LttngVersion();
-  void ComplainOfProcess(const ProcessEntry& entry, bool has_block,
+  void ComplainOfProcess(const ProcessEntry& entry, bool has_block, bool has_profiler,
                          v1::DescribeResponse* response) const;
 
   const InventoryParts parts_;

@@ -12,6 +12,7 @@
 #include "agent/recording/canary.h"
 #include "agent/recording/gate.h"
 #include "agent/recording/host.h"
+#include "agent/recording/operator_profiles.h"
 #include "agent/session/fake_lttng_control.h"
 #include "agent/session/spawn.h"
 #include "common/files.h"
@@ -134,6 +135,23 @@ class FakeClockRecorder : public ClockRecorder {
   }
   void StopFile() override { recording = false; }
   bool recording = false;
+};
+
+class FakeProfiles : public OperatorProfiles {
+ public:
+  void Find() override { calls.push_back("find"); }
+  void Begin(const ProfileWindow& begun) override {
+    calls.push_back("begin");
+    window = begun;
+  }
+  void End() override { calls.push_back("end"); }
+  std::vector<v1::Complaint> Collect() override {
+    calls.push_back("collect");
+    return complaints;
+  }
+  std::vector<std::string> calls;
+  ProfileWindow window;
+  std::vector<v1::Complaint> complaints;
 };
 
 }  // namespace syncline::agent

@@ -19,12 +19,13 @@ TEST(CheckRecordingId, TakesTheAlphabetOnly) {
 
 TEST(IsFetchablePath, StaysInsideTheRecording) {
   for (const std::string good : {"clock.tuples", "node.json", "agent.log", "processes/1-2-3.block",
-                                 "trace/ust/uid/0/64-bit/index/syncline_0.idx"}) {
+                                 "trace/ust/uid/0/64-bit/index/syncline_0.idx",
+                                 "xspace/profiles.json", "xspace/17-26-5-0.xspace.pb"}) {
     EXPECT_TRUE(IsFetchablePath(good)) << good;
   }
   for (const std::string bad :
        {"", "journal", "trace", "trace/", "/etc/passwd", "../x", "trace/../journal", "trace//x",
-        "trace/./x", "processes/..", "node.json/x", "other/x"}) {
+        "trace/./x", "processes/..", "xspace", "node.json/x", "other/x"}) {
     EXPECT_FALSE(IsFetchablePath(bad)) << bad;
   }
   EXPECT_FALSE(IsFetchablePath(std::string("trace/a\0b", 9)));

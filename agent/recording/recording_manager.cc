@@ -23,6 +23,7 @@ constexpr int64_t kWaitSliceNs =
     10'000'000;  // how soon a waiting call notices that it was overtaken
 constexpr int64_t kWaitLimitNs =
     600 * int64_t{1'000'000'000};  // an instant further away is a mistake
+constexpr uint32_t kTfProfilerLevelMax = 3;
 constexpr int64_t kLeaseLimitMs = 24 * 3600 * int64_t{1000};
 
 bool IsActive(v1::RecordingState state) {
@@ -83,6 +84,9 @@ absl::Status RecordingManager::CheckPrepare(const v1::PrepareRequest& request) {
   }
   if (request.lease_ms() < 0 || request.lease_ms() > kLeaseLimitMs) {
     return absl::InvalidArgumentError("A lease lasts from 0 (none) to 24 hours");
+  }
+  if (request.tf_profiler_level() > kTfProfilerLevelMax) {
+    return absl::InvalidArgumentError("TensorFlow's profiler has the levels 1 to 3");
   }
   return CheckRoom(request);
 }
@@ -185,6 +189,7 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
     change.set_step("gate");
     change.set_generation(generation);
     SYNCLINE_RETURN_IF_ERROR(Record(*recording, change));
+    BeginProfiles(*recording, request);
   }
   const auto overtaken = [&] {
     const std::lock_guard lock(mutex_);

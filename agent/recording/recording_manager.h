@@ -36,6 +36,7 @@
 #include "agent/recording/gate.h"
 #include "agent/recording/host.h"
 #include "agent/recording/journal.h"
+#include "agent/recording/operator_profiles.h"
 #include "agent/session/lttng_control.h"
 #include "agent/session/session_daemon.h"
 #include "syncline/v1/agent.pb.h"
@@ -51,6 +52,7 @@ struct ManagerParts {
   Host* host = nullptr;
   Clock* clock = nullptr;
   ClockRecorder* clock_recorder = nullptr;
+  OperatorProfiles* profiles = nullptr;
   Log* log = nullptr;
   std::function<std::string()> node_json;  // the inventory, to be kept in the recording
 };
@@ -102,6 +104,7 @@ class RecordingManager {
   absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, v1::PrepareResponse* response);
   absl::StatusOr<int64_t> RunCanaries(const Recording& recording);
   void AbandonSession(Recording& recording);
+  void BeginProfiles(const Recording& recording, const v1::StartRequest& request);
   // Stop's steps, under operation_.
   v1::StopResponse DoStop(Recording& recording, const std::string& reason);
   void FinishSession(Recording& recording, v1::StopResponse* response);

@@ -35,6 +35,7 @@ class RecordingManagerTest : public testing::Test {
                      .host = &host_,
                      .clock = &clock_,
                      .clock_recorder = &clocks_,
+                     .profiles = &profiles_,
                      .log = &log_,
                      .node_json = [] { return std::string("{}"); }},
         ManagerOptions{.data_directory = data_, .retention_ns = 100 * kSecondNs, .seed = 1});
@@ -82,6 +83,7 @@ class RecordingManagerTest : public testing::Test {
   FakeCanary canary_{&lttng_};
   FakeHost host_;
   FakeClockRecorder clocks_;
+  FakeProfiles profiles_;
   Log log_{-1, &clock_};
   std::unique_ptr<RecordingManager> manager_;
 };
@@ -118,6 +120,40 @@ TEST_F(RecordingManagerTest, WholeLife) {
   manager_->MarkFetched("r1");
   ASSERT_TRUE(Release("r1", false).ok());
   EXPECT_FALSE(std::filesystem::exists(DirectoryOf("r1")));
+}
+
+TEST_F(RecordingManagerTest, OperatorsAreAskedForAtTheStartAndHandedOverBeforeTheFilesAreListed) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_tf_profiler_level(2);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  EXPECT_THAT(profiles_.calls, ElementsAre("find")) << "the profilers' locks are not taken yet";
+  v1::StartRequest start;
+  start.set_recording_id("r1");
+  start.set_at_monotonic_raw_ns(clock_.now_ns + kSecondNs);
+  start.set_window_ns(3 * kSecondNs);
+  ASSERT_TRUE(manager_->Start(start).ok());
+  EXPECT_THAT(profiles_.calls, ElementsAre("find", "begin"));
+  EXPECT_EQ(profiles_.window.start_raw_ns, start.at_monotonic_raw_ns());
+  EXPECT_EQ(profiles_.window.length_ns, 3 * kSecondNs);
+  EXPECT_EQ(profiles_.window.host_tracer_level, 2);
+  EXPECT_EQ(profiles_.window.directory, DirectoryOf("r1"));
+  v1::Complaint busy;
+  busy.set_what("busy");
+  profiles_.complaints = {busy};
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_THAT(profiles_.calls, ElementsAre("find", "begin", "end", "collect"));
+  EXPECT_TRUE(stopped->complete()) << "a profile that did not come is no loss of the trace";
+  ASSERT_EQ(stopped->complaints_size(), 1);
+  EXPECT_EQ(stopped->complaints(0).what(), "busy");
+}
+
+TEST_F(RecordingManagerTest, ProfilersAreLeftAloneWhenTold) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_skip_tf_profiler(true);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  EXPECT_TRUE(profiles_.calls.empty());
 }
 
 TEST_F(RecordingManagerTest, EveryCallMayBeRepeated) {

@@ -145,7 +145,18 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   }
   response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
+  if (!recording.entry.request().skip_tf_profiler()) parts_.profiles->Find();
   return response;
+}
+
+void RecordingManager::BeginProfiles(const Recording& recording, const v1::StartRequest& request) {
+  const v1::PrepareRequest& prepared = recording.entry.request();
+  if (prepared.skip_tf_profiler()) return;
+  parts_.profiles->Begin({.recording_id = prepared.recording_id(),
+                          .directory = recording.directory,
+                          .start_raw_ns = request.at_monotonic_raw_ns(),
+                          .length_ns = std::max<int64_t>(0, request.window_ns()),
+                          .host_tracer_level = static_cast<int>(prepared.tf_profiler_level())});
 }
 
 void RecordingManager::AbandonSession(Recording& recording) {
@@ -178,6 +189,7 @@ v1::StopResponse RecordingManager::DoStop(Recording& recording, const std::strin
     response.set_gate_end_monotonic_ns(move.end_monotonic_ns);
     for (const v1::Complaint& complaint : move.complaints) *response.add_complaints() = complaint;
   }
+  parts_.profiles->End();  // they hand over while the session is flushed
   FinishSession(recording, &response);
   KeepFiles(recording, &response);
   journal::Entry stopped;
@@ -233,8 +245,11 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
         Warning(absl::StrCat("Not every control block could be kept: ", copied.message()),
                 "make room on the disk; names then come from the trace itself");
   }
+  for (v1::Complaint& complaint : parts_.profiles->Collect()) {
+    *response->add_complaints() = std::move(complaint);
+  }
   parts_.gate->Unlock();
-  parts_.clock_recorder->StopFile();
+  parts_.clock_recorder->StopFile();  // after the profiles: their times need it
   parts_.log->Failure("node_json", WriteFileAtomically(recording.directory / "node.json",
                                                        parts_.node_json(), 0600));
   std::vector<v1::Complaint> complaints;

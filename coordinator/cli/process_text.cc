@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "coordinator/cli/terminal.h"
 
 namespace syncline::cli {
@@ -19,7 +20,17 @@ std::string ProcessText(const v1::ProcessInfo& process) {
   if (process.sources_size() > 0) {
     absl::StrAppend(&text, kDot, absl::StrJoin(process.sources(), "+"));
   } else if (!process.has_control_block()) {
-    absl::StrAppend(&text, kDot, "not traceable");
+    const bool has_profiler = process.tf_profiler().port_number() != 0;
+    absl::StrAppend(&text, kDot, has_profiler ? "operators only" : "not traceable");
+  }
+  if (process.has_tf_profiler()) {
+    const v1::TfProfiler& profiler = process.tf_profiler();
+    absl::StrAppend(&text, kDot,
+                    profiler.port_number() == 0 ? "no profiler port" : "profiler port ");
+    if (profiler.port_number() != 0) absl::StrAppend(&text, profiler.port_number());
+    if (!profiler.task().empty()) {
+      absl::StrAppend(&text, " (", absl::StrReplaceAll(profiler.task(), {{"/replica:0", ""}}), ")");
+    }
   }
   if (process.stopped()) absl::StrAppend(&text, kDot, "stopped");
   std::string command = process.command_line();

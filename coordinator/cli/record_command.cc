@@ -42,6 +42,8 @@ struct RecordArguments {
   uint32_t buffer_count = 0;
   std::vector<std::string> events;
   bool allow_missing = false;
+  bool no_tf_profiler = false;
+  uint32_t tf_profiler_level = 0;
   bool json = false;
 };
 
@@ -106,6 +108,8 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
   options.lease_ms = lease_ns / 1'000'000;
   options.prepare.set_buffer_scheme(arguments.buffers == "process" ? v1::PER_PROCESS
                                                                    : v1::PER_USER);
+  options.prepare.set_skip_tf_profiler(arguments.no_tf_profiler);
+  options.prepare.set_tf_profiler_level(arguments.tf_profiler_level);
   for (const std::string& event : arguments.events) options.prepare.add_extra_events(event);
   return options;
 }
@@ -188,6 +192,18 @@ void RegisterRecord(CLI::App* app, Context* context) {
       ->add_option("--lease", arguments->lease,
                    "A node that hears nothing from here for so long stops, and keeps what it has")
       ->capture_default_str();
+  CLI::Option* const level =
+      record
+          ->add_option("--tf-profiler-level", arguments->tf_profiler_level,
+                       "What TensorFlow's own profilers record: 1 marks, 2 operators, 3 also the\n"
+                       "tensors received (default: 3)")
+          ->check(CLI::Range(1, 3));
+  record
+      ->add_flag(
+          "--no-tf-profiler", arguments->no_tf_profiler,
+          "Leave TensorFlow's own profilers alone: no operators. Otherwise a program cannot\n"
+          "start a profile of its own (tf.profiler, TensorBoard) while it is recorded")
+      ->excludes(level);
   record->add_flag("--json", arguments->json, "Print recording.json instead of the summary");
   record->footer(
       "All nodes start at one instant, each by its own clock; either all take part or none does.\n"

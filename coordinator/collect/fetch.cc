@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -21,6 +23,9 @@ namespace {
 
 constexpr int kFilesMax = 1'000'000;
 constexpr uint64_t kReserveBytes = 1 << 20;  // for recording.json and models.json
+
+// What a node's directory has besides single files, here and there.
+constexpr std::array<std::string_view, 3> kFolders = {"trace", "processes", "xspace"};
 
 // Files that the agent may still be writing: always brought whole.
 bool IsLive(std::string_view path) { return path == "agent.log" || path == "node.json"; }
@@ -149,7 +154,7 @@ std::map<std::string, uint64_t> FindPrefixes(const recording::Layout& layout,
     if (bytes > 0) prefixes[agent_path] = bytes;
   };
   const std::filesystem::path root = layout.Node(node);
-  for (const char* folder : {"trace", "processes"}) {
+  for (const std::string_view folder : kFolders) {
     std::error_code error;
     std::filesystem::recursive_directory_iterator entry(root / folder, error);
     for (; !error && entry != std::filesystem::recursive_directory_iterator();
@@ -196,7 +201,8 @@ absl::StatusOr<std::filesystem::path> LocalPath(const recording::Layout& layout,
     const bool plain = !component.empty() && component != "." && component != ".." &&
                        component.size() <= 255 && component.find('\0') == component.npos;
     if (!plain || ++depth > 32) return BadPath(path);
-    if (depth == 1 && component != "trace" && component != "processes") return BadPath(path);
+    const auto folder = std::find(kFolders.begin(), kFolders.end(), StdView(component));
+    if (depth == 1 && folder == kFolders.end()) return BadPath(path);
     relative /= std::string(component);
   }
   if (depth < 2 || relative.extension() == ".part") return BadPath(path);

@@ -26,6 +26,7 @@ class Fetch : public testing::Test {
     agent_.files = {{"trace/ust/uid/0/64-bit/metadata", "the metadata"},
                     {"trace/ust/uid/0/64-bit/syncline_0", std::string(1000, 's')},
                     {"processes/1-26-5.block", "block"},
+                    {"xspace/1-26-5-0.xspace.pb", "operators"},
                     {"clock.tuples", "tuples"},
                     {"node.json", "{}"},
                     {"agent.log", ""}};
@@ -60,7 +61,7 @@ class Fetch : public testing::Test {
 TEST_F(Fetch, BringsEverythingToItsPlace) {
   const auto bytes = Run();
   ASSERT_TRUE(bytes.ok()) << bytes.status();
-  EXPECT_EQ(*bytes, 12u + 1000 + 5 + 6 + 2);
+  EXPECT_EQ(*bytes, 12u + 1000 + 5 + 9 + 6 + 2);
   ExpectWhole();
   EXPECT_TRUE(fs::exists(layout_.Trace("n1") / "ust/uid/0/64-bit/syncline_0"));
   EXPECT_TRUE(fs::exists(layout_.Tuples("n1")));

@@ -257,6 +257,7 @@ absl::Status Recorder::StartAll() {
     v1::StartRequest request;
     request.set_recording_id(options_.recording_id);
     request.set_at_monotonic_raw_ns(instants[i].value_or(0));
+    request.set_window_ns(options_.window_ns);
     node.record->start.requested_monotonic_raw_ns = request.at_monotonic_raw_ns();
     const absl::StatusOr<v1::StartResponse> started =
         node.client->Start(request, AfterInstant(lead_ns, milliseconds(15'000)));

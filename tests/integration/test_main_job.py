@@ -1,12 +1,15 @@
 """The main job: a real two-partition training job on two hosts with known clocks, through fab."""
 
 import filecmp
+import json
 import os
 import shutil
+import signal
+import subprocess
 
 import pytest
 
-from tests.integration import merge_checks, perfetto, raw_trace, steps
+from tests.integration import merge_checks, perfetto, raw_trace, steps, xspace
 from tests.integration.fleet import HOST_TENSORFLOW, TENSORFLOW, Fleet, load
 from tests.testbed import HostSpec, Testbed
 
@@ -167,6 +170,111 @@ def test_perfetto_finds_nothing_wrong(run):
     assert perfetto.query(timeline, errors) == []
     negative = "select count(*) from slice where dur < 0"
     assert perfetto.query(timeline, negative) == [["0"]]
+
+
+def test_both_workers_hand_over_the_operators_of_the_window(fleet, run):
+    for node in NODES:
+        (profile,) = xspace.profiles(run, node)
+        assert profile["state"] == "complete", profile["failure"]
+        assert profile["task"] == f"/job:{node.split('-')[0]}/replica:0/task:0"
+        assert len(profile["incarnation"]) == 16 and int(profile["incarnation"], 16)
+        start_ns, stop_ns = xspace.window_ns(profile["xspace"])
+        assert start_ns >= profile["begin_realtime_ns"]
+        assert stop_ns <= profile["end_realtime_ns"]
+        assert start_ns >= profile["asked_start_realtime_ns"]
+        assert stop_ns - start_ns >= profile["asked_duration_ns"]
+        events = xspace.event_count(profile["xspace"])
+        assert events > 100
+        print(f"{node}: {events} events, {profile['bytes']} bytes")
+
+
+def test_the_profiles_times_can_be_mapped_to_the_trace_clock(fleet, run):
+    """The host's wall clock, which is wrong on purpose, was read all the while."""
+    for node in NODES:
+        (profile,) = xspace.profiles(run, node)
+        with open(os.path.join(run, "clocks", f"{node}.tuples"), "rb") as file:
+            realtimes = xspace.realtimes_ns(file.read())
+        start_ns, stop_ns = xspace.window_ns(profile["xspace"])
+        assert min(realtimes) < start_ns and stop_ns < max(realtimes)
+
+
+def test_a_node_says_where_its_profiler_is(fleet):
+    found = {node["name"]: node for node in json.loads(fleet.syncline("nodes", "--json").stdout)}
+    shown = fleet.syncline("nodes").stdout
+    for node in NODES:
+        processes = found[node]["description"]["processes"]
+        (profiler,) = [one["tf_profiler"] for one in processes if "tf_profiler" in one]
+        assert profiler["task"] == f"/job:{node.split('-')[0]}/replica:0/task:0"
+        short = profiler["task"].replace("/replica:0", "")
+        assert f"profiler port {profiler['port_number']} ({short})" in shown
+
+
+def test_a_profiler_that_somebody_uses_is_said_and_the_job_goes_on(fleet, run):
+    (worker,) = xspace.profiles(run, "worker-0")
+    profiler = xspace.hold_profiler(fleet.bed["worker-0"], worker["port"])
+    try:
+        busy = fleet.record("run-busy", 1)
+        assert profiler.poll() is None
+    finally:
+        profiler.kill()
+        profiler.communicate()
+    (master,) = xspace.profiles(busy, "master-0")
+    (worker,) = xspace.profiles(busy, "worker-0")
+    assert master["state"] == "complete" and master["bytes"] > 0
+    assert worker["state"] == "busy" and "file" not in worker
+    recording = load(os.path.join(busy, "recording.json"))
+    for node in recording["nodes"]:
+        assert node["state"] == "complete", node["failure"]
+        said = [one for one in node["complaints"] if "in use by somebody else" in one["what"]]
+        assert len(said) == (node["name"] == "worker-0")
+        assert sum(process["events"] for process in node["processes"]) > 0
+
+
+def test_without_the_profiler_nobody_is_asked(fleet):
+    run = fleet.record("run-plain", 1, "--no-tf-profiler")
+    for node in NODES:
+        assert not os.path.exists(os.path.join(run, "nodes", node, "xspace"))
+
+
+def test_a_shorter_recording_than_planned_gives_the_profiler_back(fleet):
+    record = fleet.start_record("run-cut", 600, "--progress", "always")
+    assert any("recording ..." in line for line in record.stdout)
+    record.send_signal(signal.SIGINT)
+    output, _ = record.communicate(timeout=60)
+    assert record.returncode == 0, output
+    for node in NODES:
+        profile, *_ = xspace.profiles(os.path.join(fleet.work, "run-cut"), node)
+        assert profile["state"] in ("cut", "complete")  # complete: a slow machine, a whole piece was over
+    # And the next one gets it.
+    again = fleet.record("run-after-cut", 1)
+    for node in NODES:
+        (profile,) = xspace.profiles(again, node)
+        assert profile["state"] == "complete", profile
+
+
+def test_what_a_program_computes_does_not_change(fleet):
+    """The same training again and again in one worker, with its profiler on and off. It was not
+    started under `syncline run`: its operators are seen all the same."""
+    path = os.path.join(os.path.dirname(__file__), "same_training.py")
+    with open(path, encoding="utf-8") as file:
+        command = [f"{HOST_TENSORFLOW}/bin/python", "-c", file.read()]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    program = fleet.bed["master-0"].popen(command, **pipes)
+    try:
+        plain = program.stdout.readline()
+        assert len(plain.strip()) == 64
+        # It takes its host's CPU for itself; what the job next to it loses is not looked at here.
+        run = fleet.record("run-same", 2, fine=(0, 3))
+        digests, _ = program.communicate()  # its input ends
+    finally:
+        program.kill()
+        program.wait()
+    assert program.returncode == 0
+    assert digests.splitlines() and set(digests.splitlines()) == {plain.strip()}
+    found = xspace.profiles(run, "master-0")
+    (local,) = [one for one in found if one["task"] == "/job:localhost/replica:0/task:0"]
+    assert local["state"] == "complete", local["failure"]
+    assert xspace.event_count(local["xspace"]) > 100
 
 
 def test_merging_again_gives_the_same_bytes_from_anywhere(fleet, run, tmp_path):

@@ -110,6 +110,11 @@ PROTO_UNITLESS = {  # identifiers and ordinals, which have no unit
     "generation",
     "crc32c",
     "bytes",  # its own unit
+    "tf_profiler_level",
+    "host_tracer_level",  # TensorFlow's names
+    "device_tracer_level",
+    "python_tracer_level",
+    "version",
 }
 
 

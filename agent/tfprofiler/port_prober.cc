@@ -1,0 +1,118 @@
+#include "agent/tfprofiler/port_prober.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/tfprofiler/profiler_client.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr size_t kThreadsMax = 16;
+constexpr uint64_t kAnswerBytesMax = 1 << 20;  // of a worker with very many devices
+
+}  // namespace
+
+PortProber::PortKey PortProber::KeyOf(const TensorFlowProcess& process,
+                                      const ListeningSocket& socket) {
+  return {process.entry.pid, process.entry.start_ticks, socket.inode};
+}
+
+PortProber::Answer PortProber::Ask(const Question& question, int64_t until_ns) const {
+  const auto left_ms = [&] {
+    const int64_t left_ns = until_ns - clock_->MonotonicNs();
+    return std::min(options_.port_limit_ms, static_cast<int>(left_ns / kNsPerMs));
+  };
+  Answer answer;
+  answer.refusal = absl::StrCat("port ", question.socket->port, " was not asked in time");
+  if (left_ms() <= 0) return answer;
+  const auto client = ProfilerClient::Connect({.pid = question.process->entry.pid,
+                                               .net_namespace = question.process->net_namespace,
+                                               .address = question.socket->address,
+                                               .port = question.socket->port},
+                                              left_ms(), kAnswerBytesMax);
+  const absl::Status is = client.ok() ? (*client)->Check(left_ms()) : client.status();
+  answer.is_profiler = is.ok();
+  answer.final = is.ok() || absl::IsNotFound(is);
+  answer.refusal = is.ok() ? "" : absl::StrCat("port ", question.socket->port, ": ", is.message());
+  if (!is.ok()) return answer;
+  auto identity = (*client)->Identify(left_ms());
+  if (identity.ok()) {
+    answer.task = std::move(identity->task);
+    answer.incarnation = std::move(identity->incarnation);
+  } else {
+    answer.final = absl::IsNotFound(identity.status());
+  }
+  return answer;
+}
+
+void PortProber::AskAll(const std::vector<Question>& questions) {
+  const int64_t until_ns = clock_->MonotonicNs() + options_.limit_ms * kNsPerMs;
+  std::vector<Answer> answers(questions.size());
+  std::atomic<size_t> next = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < std::min(kThreadsMax, questions.size()); ++i) {
+      threads.emplace_back([&] {
+        for (size_t k = next++; k < questions.size(); k = next++) {
+          answers[k] = Ask(questions[k], until_ns);
+        }
+      });
+    }
+  }
+  for (size_t i = 0; i < questions.size(); ++i) {
+    answers_[questions[i].key] = std::move(answers[i]);
+  }
+}
+
+FoundProfiler PortProber::Choose(const TensorFlowProcess& process) {
+  FoundProfiler found;
+  found.process = process.entry;
+  found.net_namespace = process.net_namespace;
+  found.absence = "it listens on no port";
+  for (const ListeningSocket& socket : process.sockets) {
+    const Answer& answer = answers_[KeyOf(process, socket)];
+    // One profile at a time in a process, whatever port it is asked at: a worker's own is the one
+    // that tells who it is.
+    const bool better = found.port == 0 || (found.task.empty() && !answer.task.empty());
+    if (answer.is_profiler && better) {
+      found.port = socket.port;
+      found.address = socket.address;
+      found.task = answer.task;
+      found.incarnation = answer.incarnation;
+      found.absence.clear();
+    } else if (found.port == 0) {
+      found.absence = answer.refusal;
+    }
+  }
+  return found;
+}
+
+std::vector<FoundProfiler> PortProber::Find() {
+  const std::vector<TensorFlowProcess> processes = FindTensorFlow(options_.proc, options_.only_uid);
+  const std::lock_guard lock(mutex_);
+  std::map<PortKey, Answer> known;
+  std::vector<Question> questions;
+  for (const TensorFlowProcess& process : processes) {
+    for (const ListeningSocket& socket : process.sockets) {
+      const PortKey key = KeyOf(process, socket);
+      const auto it = answers_.find(key);
+      if (it != answers_.end() && it->second.final) {
+        known.insert(*it);
+      } else {
+        questions.push_back({key, &process, &socket});
+      }
+    }
+  }
+  answers_ = std::move(known);  // and what belongs to processes that have ended is forgotten
+  AskAll(questions);
+  std::vector<FoundProfiler> found;
+  for (const TensorFlowProcess& process : processes) found.push_back(Choose(process));
+  return found;
+}
+
+}  // namespace syncline::agent

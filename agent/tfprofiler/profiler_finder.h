@@ -1,0 +1,34 @@
+// The seam to the profilers that TensorFlow's workers serve: where they are.
+#ifndef SYNCLINE_AGENT_TFPROFILER_PROFILER_FINDER_H_
+#define SYNCLINE_AGENT_TFPROFILER_PROFILER_FINDER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/node/process_table.h"
+
+namespace syncline::agent {
+
+// A process with TensorFlow in it, and its profiler's port.
+struct FoundProfiler {
+  ProcessEntry process;
+  uint64_t net_namespace = 0;  // inode; 0: not allowed to see
+  std::string address;         // that it listens on
+  uint16_t port = 0;           // 0: none was found
+  std::string task;            // "/job:worker/replica:0/task:0"; empty: it is no such server
+  std::string incarnation;     // 16 hex digits, as in the keys of tensors that it sends
+  std::string absence;         // why there is no port, for people
+};
+
+class ProfilerFinder {
+ public:
+  virtual ~ProfilerFinder() = default;
+  // What there is now. Takes a bounded time, however many ports there are and whoever is behind
+  // them. Thread-safe.
+  virtual std::vector<FoundProfiler> Find() = 0;
+};
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_TFPROFILER_PROFILER_FINDER_H_

@@ -1,0 +1,90 @@
+#include "agent/tfprofiler/tf_profiles.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+
+namespace syncline::agent {
+namespace {
+
+// Level 3 alone names both ends of a tensor that crosses to another machine with one key, so that
+// arrows need no second source.
+constexpr int kLevelDefault = 3;
+// Of all answers that are received at one time.
+constexpr uint64_t kAnswersBytesMax = 512 << 20;
+
+}  // namespace
+
+void TfProfiles::Find() {
+  std::vector<FoundProfiler> found = finder_->Find();
+  const std::lock_guard lock(mutex_);
+  found_ = std::move(found);
+}
+
+void TfProfiles::Begin(const ProfileWindow& window) {
+  const std::lock_guard lock(mutex_);
+  if (recording_id_ == window.recording_id || found_.empty()) return;
+  recording_id_ = window.recording_id;
+  const std::filesystem::path directory = window.directory / "xspace";
+  if (const absl::Status made = MakeDirectories(directory, 0700); !made.ok()) {
+    log_->Failure("tf_profiler", made);
+    return;
+  }
+  {
+    const std::lock_guard entries_lock(entries_mutex_);
+    directory_ = directory;
+    entries_.clear();
+  }
+  ProfileWindow asked = window;
+  if (asked.host_tracer_level == 0) asked.host_tracer_level = kLevelDefault;
+  ProfileLimits limits = limits_;
+  limits.answer_bytes_max =
+      std::min<uint64_t>(limits.answer_bytes_max, kAnswersBytesMax / found_.size());
+  for (const FoundProfiler& worker : found_) {
+    if (worker.port == 0) {
+      ProfileEntry entry;
+      entry.worker = worker;
+      entry.state = ProfileState::kMissing;
+      entry.failure = worker.absence;
+      Keep(std::move(entry));
+    } else {
+      workers_.push_back(std::make_unique<WorkerProfile>(
+          worker, asked, limits, clock_, [this](ProfileEntry entry) { Keep(std::move(entry)); }));
+    }
+  }
+}
+
+void TfProfiles::End() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& worker : workers_) worker->End();
+}
+
+std::vector<v1::Complaint> TfProfiles::Collect() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& worker : workers_) worker->Join();
+  workers_.clear();
+  found_.clear();
+  recording_id_.clear();
+  const std::lock_guard entries_lock(entries_mutex_);
+  return ComplainOfProfiles(std::exchange(entries_, {}));
+}
+
+void TfProfiles::Keep(ProfileEntry entry) {
+  log_->Line(entry.failure.empty() ? LogLevel::kInfo : LogLevel::kWarning, "tf_profiler",
+             {{"pid", absl::StrCat(entry.worker.process.pid)},
+              {"port", absl::StrCat(entry.worker.port)},
+              {"task", entry.worker.task},
+              {"piece", absl::StrCat(entry.piece)},
+              {"state", ProfileStateName(entry.state)},
+              {"bytes", absl::StrCat(entry.bytes)},
+              {"failure", entry.failure}});
+  const std::lock_guard lock(entries_mutex_);
+  entries_.push_back(std::move(entry));
+  // At once, so that an agent that is killed leaves a list of what there is.
+  log_->Failure("tf_profiler",
+                WriteFileAtomically(directory_ / "profiles.json", FormatProfiles(entries_), 0600));
+}
+
+}  // namespace syncline::agent
