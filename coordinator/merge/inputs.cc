@@ -13,6 +13,7 @@
 #include "common/text.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/place_by_model.h"
+#include "coordinator/merge/profiles.h"
 #include "ctf/reader.h"
 #include "ctf/stream_summary.h"
 
@@ -111,6 +112,16 @@ void AddTraces(OpenedTraces traces, timeline::NodeInput* node, OpenedInputs* inp
   inputs->incomplete = inputs->incomplete || !traces.complaints.empty();
   inputs->complaints.insert(inputs->complaints.end(), traces.complaints.begin(),
                             traces.complaints.end());
+}
+
+void AddProfiles(OpenedProfiles profiles, timeline::NodeInput* node, OpenedInputs* inputs) {
+  for (std::unique_ptr<TraceReader>& reader : profiles.readers) {
+    inputs->readers.push_back(std::move(reader));
+  }
+  node->profiles = std::move(profiles.profiles);
+  inputs->incomplete = inputs->incomplete || profiles.incomplete;
+  inputs->complaints.insert(inputs->complaints.end(), profiles.complaints.begin(),
+                            profiles.complaints.end());
 }
 
 // Files of events that were fetched whole and are gone, or shorter, since: nothing inside a trace
@@ -258,6 +269,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   node.processes = std::move(known.processes);
   inputs->complaints.insert(inputs->complaints.end(), known.complaints.begin(),
                             known.complaints.end());
+  AddProfiles(ReadProfiles(layout, record.name), &node, inputs);
   facts.wall_offset_ns = WallOffset(node.readers);
   inputs->nodes.push_back(std::move(node));
   inputs->facts.push_back(std::move(facts));
@@ -308,6 +320,9 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
     }
     inputs->nodes[i].placement = inputs->placements.back().get();
     inputs->facts[i].placement = inputs->placements.back().get();
+    inputs->walls.push_back(std::make_unique<timeline::WallPlacement>(
+        inputs->model.get(), inputs->placements.back().get(), inputs->facts[i].wall_offset_ns));
+    inputs->nodes[i].wall = inputs->walls.back().get();
   }
 }
 

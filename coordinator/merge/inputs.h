@@ -27,6 +27,7 @@ struct OpenedInputs {
   std::unique_ptr<clocksync::ClockModel> model;  // nullptr for trace directories
   std::vector<std::unique_ptr<TraceReader>> readers;
   std::vector<std::unique_ptr<timeline::Placement>> placements;
+  std::vector<std::unique_ptr<timeline::WallPlacement>> walls;
   std::vector<timeline::NodeInput> nodes;
   std::vector<analysis::NodeFacts> facts;  // beside `nodes`
   std::optional<uint32_t> reference;       // index into `nodes`
