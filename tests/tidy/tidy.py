@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "ctf": ["common"],
     "xspace": ["common"],
     "control_block": ["common", "instrumentation/abi"],
-    "timeline": ["common", "clocksync", "ctf", "control_block"],
+    "timeline": ["common", "clocksync", "ctf", "xspace", "control_block"],
     "analysis": ["common", "clocksync", "timeline"],
     "export": ["common", "clocksync", "ctf", "timeline", "analysis"],
     "proto": [],
