@@ -92,7 +92,11 @@ void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
   };
   for (size_t i = first; i < result_.profiles.size(); ++i) {
     const ProfileResult& profile = result_.profiles[i];
-    if (!profile.begin.has_value() || !profile.end.has_value()) continue;
+    if (!profile.begin.has_value() || !profile.end.has_value()) {
+      // Never asked for, or undecided: it says nothing of when.
+      if (profile.events == 0) hole(until, options_.window->end, profile.absence);
+      continue;
+    }
     hole(until, *profile.begin,
          i == first ? "TensorFlow's profiler had not begun" : "between two pieces of the profile");
     if (!profile.absence.empty() && profile.events == 0) {
@@ -100,7 +104,10 @@ void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
     }
     until = std::max(until, *profile.end);
   }
-  hole(until, options_.window->end, "TensorFlow's profiler had ended");
+  const bool any =
+      std::any_of(result_.profiles.begin() + static_cast<ptrdiff_t>(first), result_.profiles.end(),
+                  [](const ProfileResult& profile) { return profile.events > 0; });
+  if (any) hole(until, options_.window->end, "TensorFlow's profiler had ended");
 }
 
 absl::Status NodeBuilder::AddProfiles(TensorMatcher* matcher) {

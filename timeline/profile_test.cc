@@ -74,7 +74,7 @@ Built Build(const std::string& bytes, const clocksync::ClockModel& model,
 
 std::string OneLine(const std::vector<std::pair<std::string, xspace::EventTimes>>& events) {
   xspace::PlaneBuilder plane("/host:CPU");
-  xspace::LineBuilder line("tf_Compute/-12", 0);
+  xspace::LineBuilder line("tf_Compute/1", 0);
   for (const auto& [name, times] : events) line.Event(plane.EventId(name), times);
   plane.Add(line);
   return xspace::SpaceBytes({plane.Bytes(), xspace::EnvironmentPlane(kWall, kWall + 3 * kSecond)});
@@ -89,7 +89,7 @@ TEST(ProfileTest, OperatorsNestOnTheLaneOfTheirThread) {
   EXPECT_THAT(built.breaches, IsEmpty());
   EXPECT_THAT(built.text, HasSubstr("TensorFlow /job:worker/task:0"));
   EXPECT_THAT(built.text, HasSubstr("tf_Compute"));
-  EXPECT_THAT(built.text, Not(HasSubstr("tf_Compute/-12")));  // its number says nothing
+  EXPECT_THAT(built.text, Not(HasSubstr("tf_Compute/1")));  // its number says nothing
   EXPECT_THAT(built.text, HasSubstr("conv/a"));
   EXPECT_THAT(built.text, Not(HasSubstr("crossing")));
   ASSERT_EQ(built.node.profiles.size(), 1u);
@@ -110,7 +110,6 @@ TEST(ProfileTest, WhatNoProfileShowsIsAHole) {
   const auto model = Model(kZeroRaw + 100 * kSecond, 0);
   const Built built = Build("", model, "its profiler was busy with another session");
   EXPECT_THAT(built.text, HasSubstr("its profiler was busy with another session"));
-  EXPECT_THAT(built.text, HasSubstr("TensorFlow's profiler had ended"));
   EXPECT_THAT(built.node.losses, IsEmpty());  // it was never there: no loss
 }
 

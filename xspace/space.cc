@@ -23,7 +23,7 @@ constexpr uint32_t kKey = 1, kValue = 2;
 }
 constexpr uint32_t kMetadataName = 2;  // of XEventMetadata and XStatMetadata
 namespace line_field {
-constexpr uint32_t kName = 2, kTimestamp = 3, kDisplayName = 11;
+constexpr uint32_t kId = 1, kName = 2, kTimestamp = 3, kDisplayName = 11;
 }
 
 constexpr char kEnvironmentPlane[] = "Task Environment";
@@ -56,6 +56,14 @@ std::string NameOr(const std::unordered_map<int64_t, std::string_view>& names, i
   const auto found = names.find(id);
   if (found != names.end() && !found->second.empty()) return std::string(found->second);
   return absl::StrCat(kind, " #", id);
+}
+
+int64_t IdOf(std::span<const uint8_t> line) {
+  Fields fields(line);
+  while (fields.Next()) {
+    if (fields.number() == line_field::kId) return fields.signed_value();
+  }
+  return 0;
 }
 
 }  // namespace
@@ -308,6 +316,10 @@ void Space::MakeStreams() {
     StreamInfo stream;
     stream.index = static_cast<uint32_t>(streams_.size());
     stream.name = line.name;
+    // Several threads may be called "python": TensorFlow puts a thread's number only into names of
+    // its own making.
+    const std::string number = absl::StrCat("/", IdOf(line.bytes));
+    if (!stream.name.ends_with(number)) stream.name += number;
     stream.clock.kind = ClockKind::kRealtime;
     stream.packets = 1;
     stream.begin_ns = TimeNs(line, line.first_ps);

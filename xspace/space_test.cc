@@ -77,6 +77,8 @@ TEST(SpaceTest, GivesEventsWithExactTimesNamesAndStats) {
   EXPECT_THAT(space->losses(), IsEmpty());
   EXPECT_EQ(space->environment().at("hostname"), "worker-0");
   ASSERT_THAT(space->streams(), SizeIs(2));
+  EXPECT_EQ(space->streams()[0].name, "tf_Compute/1");
+  EXPECT_EQ(space->streams()[1].name, "python/1");
   EXPECT_EQ(space->streams()[0].clock.kind, ClockKind::kRealtime);
   EXPECT_EQ(space->streams()[0].end_ns - kBegin, 160);
 }

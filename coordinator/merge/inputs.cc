@@ -163,6 +163,7 @@ absl::StatusOr<clocksync::ClockModel> Refit(const recording::Layout& layout,
       input.hosts.push_back(std::move(host));
     }
   }
+  input.causal = CausalPairsOf(layout, recording);
   clocksync::BuildOptions options;
   options.reference = recording.reference.node;
   options.zero_reference_raw_ns = recording.reference.zero_monotonic_raw_ns;

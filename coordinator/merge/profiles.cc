@@ -9,6 +9,7 @@
 #include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "timeline/builder.h"
 #include "timeline/profile_lanes.h"
 #include "xspace/space.h"
 
@@ -95,17 +96,18 @@ class Opener {
     input.process.pid = record.own_pid;
     input.process.start_ticks = record.start_ticks;
     input.task = record.task;
-    const bool began = record.begin_realtime_ns != 0;
-    input.covered.begin_ns = began ? record.begin_realtime_ns : record.asked_start_realtime_ns;
-    input.covered.end_ns = began && record.end_realtime_ns > record.begin_realtime_ns
-                               ? record.end_realtime_ns
-                               : input.covered.begin_ns + record.asked_duration_ns;
+    // The agent's clock around the call, which begins before the profile does.
+    const bool ran = record.asked_start_realtime_ns != 0 &&
+                     record.end_realtime_ns > record.asked_start_realtime_ns;
+    input.covered.begin_ns = record.asked_start_realtime_ns;
+    input.covered.end_ns =
+        ran ? record.end_realtime_ns : record.asked_start_realtime_ns + record.asked_duration_ns;
     if (record.file.empty()) {
       input.absence = Absence(record);
-      // It was running when it was lost: that is events which were there and are not here.
-      if (record.state == "cut" || (record.state == "failed" && began)) {
+      // It was running when it was lost: those are events that were there and are not here.
+      if (record.state == "cut" || (record.state == "failed" && ran)) {
         Lose(record, &input, LossReason::kTruncated, input.absence);
-      } else {
+      } else if (record.state != "missing") {  // of which the report's table is enough
         Say(record, absl::StrCat("no operators: ", input.absence));
       }
     } else {
@@ -155,11 +157,8 @@ class Opener {
       input->losses.push_back(std::move(loss));
       opened_.incomplete = true;
     }
-    if (record.state == "cut") {
-      Lose(record, input, LossReason::kTruncated,
-           absl::StrCat("its profile was cut short",
-                        record.failure.empty() ? "" : ": " + record.failure));
-    } else if ((*space)->events() == 0) {
+    // "cut" ended with the recording: nothing of the window is missing.
+    if ((*space)->events() == 0) {
       input->absence = Absence(record.state == "complete" ? WithState(record, "empty") : record);
       Say(record, absl::StrCat("no operators: ", input->absence));
     }
@@ -204,6 +203,35 @@ absl::StatusOr<std::vector<ProfileRecord>> ParseProfiles(std::string_view text) 
       records.begin(), records.end(),
       [&](const ProfileRecord& a, const ProfileRecord& b) { return order(a) < order(b); });
   return records;
+}
+
+std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
+                                      const recording::Recording& recording) {
+  std::vector<OpenedProfiles> profiles;
+  std::vector<std::unique_ptr<timeline::Placement>> placements;
+  std::vector<std::unique_ptr<timeline::WallPlacement>> walls;
+  std::vector<timeline::NodeInput> nodes;
+  for (uint32_t i = 0; i < recording.nodes.size(); ++i) {
+    profiles.push_back(ReadProfiles(layout, recording.nodes[i].name));
+    // Nothing has a place yet, and any will do: it is for finding the places that pairs are wanted.
+    placements.push_back(timeline::ShiftPlacement({i}, 0));
+    walls.push_back(std::make_unique<timeline::WallPlacement>(nullptr, placements.back().get(), 0));
+    timeline::NodeInput& node = nodes.emplace_back();
+    node.name = recording.nodes[i].name;
+    node.placement = placements.back().get();
+    node.wall = walls.back().get();
+    node.profiles = profiles.back().profiles;
+  }
+  std::vector<CausalPair> pairs;
+  const auto built = timeline::BuildTimeline(nodes, {}, {});
+  if (!built.ok()) return pairs;
+  for (const timeline::NodeResult& node : *built) {
+    for (const timeline::TensorTransfer& transfer : node.received) {
+      if (transfer.send_node == transfer.receive_node) continue;
+      pairs.push_back({transfer.send_begin, transfer.received});
+    }
+  }
+  return pairs;
 }
 
 OpenedProfiles ReadProfiles(const recording::Layout& layout, const std::string& node) {

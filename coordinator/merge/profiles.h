@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/event_cursor.h"
+#include "common/time.h"
 #include "coordinator/recording/recording.h"
 #include "timeline/node_input.h"
 
@@ -46,6 +47,11 @@ struct OpenedProfiles {
 // What is damaged or gone becomes losses and complaints. A job whose profiler was busy, or that has
 // none, is named, and is not incomplete for that.
 OpenedProfiles ReadProfiles(const recording::Layout& layout, const std::string& node);
+
+// Tensors between nodes as facts that a clock model must agree with: the begin of a send is before
+// its receive. Nodes are numbered as in the recording.
+std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
+                                      const recording::Recording& recording);
 
 }  // namespace syncline::merge
 

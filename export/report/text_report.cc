@@ -207,13 +207,15 @@ void Writer::Profiles() {
                {"operators", Table::Align::kRight},
                {"steps", Table::Align::kRight},
                {"", Table::Align::kLeft, true}});
-  const auto when = [](const std::optional<TimelineTime>& time) {
-    return time.has_value() ? SignedTime(time->ns) : std::string("undecided");
+  const auto when = [](const std::optional<TimelineTime>& time, const auto& profile) {
+    if (time.has_value()) return SignedTime(time->ns);
+    return std::string(profile.events > 0 ? "undecided" : "-");
   };
   for (const analysis::NodeReport& node : report_.nodes) {
     for (const timeline::ProfileResult& profile : node.profiles) {
-      table.Add({profile.name, profile.task, when(profile.begin), when(profile.end),
-                 Count(profile.operators), Count(profile.steps), profile.absence});
+      table.Add({profile.name, profile.task, when(profile.begin, profile),
+                 when(profile.end, profile), Count(profile.operators), Count(profile.steps),
+                 profile.absence});
     }
   }
   if (table.empty()) return;

@@ -1,4 +1,4 @@
-"""TensorFlow's operators and tensors, from the kept recording in tests/golden/tensorflow_profile."""
+"""TensorFlow's operators and tensors, from the recording in tests/golden/tensorflow_profile."""
 
 import filecmp
 import glob
@@ -20,10 +20,10 @@ TIMELINE = "timeline.perfetto-trace"
 ORIGIN_NS = 3600 * 10**9  # timeline zero in the Perfetto file
 
 
-def merge(run, fine=(0,)):
+def merge(run, *options, fine=(0,)):
     """Merges; returns report.json."""
     result = subprocess.run(
-        [os.path.join(BUILD, "bin", "syncline"), "merge", str(run)],
+        [os.path.join(BUILD, "bin", "syncline"), "merge", str(run), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -175,6 +175,30 @@ def test_merging_again_gives_the_same_bytes_from_anywhere(merged, tmp_path):
     ours, theirs = os.path.join(run, "out"), os.path.join(again, "out")
     _, different, errors = filecmp.cmpfiles(ours, theirs, names, shallow=False)
     assert (different, errors) == ([], [])
+
+
+def test_tensors_alone_tie_the_clocks_of_two_nodes_together(merged, tmp_path):
+    """Refitted without a single probe, the model stands on tensors in both directions."""
+    _, report = merged
+    run = copy(tmp_path / "run")
+    for path in glob.glob(os.path.join(run, "clocks", "*.samples")):
+        os.remove(path)
+    refitted = merge(run, "--refit")
+    probed, tied = (
+        [node["clock_bound_ns"] for node in found["nodes"]] for found in (report, refitted)
+    )
+    assert refitted["tensors"]["matched"] == EXPECTED["matched"]
+    assert refitted["tensors"]["received_before_sent"]["contradicting_the_model"] == 0
+    assert all(bound is not None for bound in tied)
+    assert max(probed) < max(tied) < 100_000_000
+
+
+def test_probes_and_tensors_agree_about_the_clocks(tmp_path):
+    run = copy(tmp_path / "run")
+    refitted = merge(run, "--refit")
+    assert refitted["tensors"]["received_before_sent"]["contradicting_the_model"] == 0
+    assert refitted["tensors"]["received_before_sent"]["here"] == 0
+    assert max(node["clock_bound_ns"] for node in refitted["nodes"]) < 100_000
 
 
 def test_a_profile_that_was_cut_short_is_a_loss_and_the_rest_is_there(tmp_path):
