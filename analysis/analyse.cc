@@ -91,6 +91,7 @@ NodeReport OfNode(const AnalyseInput& input, uint32_t index, const Interval& win
   report.foreign_events = node.foreign_events;
   report.undecodable_events = node.undecodable_events;
   report.losses = node.losses;
+  report.profiles = node.profiles;
   if (input.model != nullptr && facts.gate_opened.has_value() &&
       input.start_requested.has_value()) {
     report.start_skew = input.model->Difference(*input.start_requested, *facts.gate_opened);
@@ -218,6 +219,7 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
                         input.nodes[i].undecodable_events > 0;
   }
   if (input.reference.has_value()) report.reference = input.nodes[*input.reference].name;
+  report.tensors = SummariseTensors(input.nodes, input.model);
   FillCommonCoverage(&report);
   for (SummarySink::Total& total : summary.TakeTotals()) {
     total.total.node = report.nodes[total.node].name;

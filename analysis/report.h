@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/tensors.h"
 #include "common/time.h"
 #include "timeline/node_input.h"
 
@@ -51,6 +52,7 @@ struct NodeReport {
   // Wall clock of this node less that of the reference node at one instant.
   std::optional<DurationEstimate> wall_error;
   std::vector<ProcessReport> processes;
+  std::vector<timeline::ProfileResult> profiles;  // by TensorFlow
   std::vector<timeline::LossTotal> losses;
 };
 
@@ -122,6 +124,7 @@ struct Report {
   std::vector<TaskTotal> tasks;   // by domain, then by total, largest first
   std::vector<StepSeries> steps;  // the main series first
   std::vector<GroupSeries> groups;
+  TensorReport tensors;
   uint64_t events = 0;
   bool incomplete = false;
   std::vector<std::string> complaints;

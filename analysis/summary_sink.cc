@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/names.h"
+#include "timeline/profile_lanes.h"
 
 namespace syncline::analysis {
 namespace {
@@ -55,6 +56,7 @@ void SummarySink::OnTrack(const timeline::Track& track) {
   KnownTrack known;
   known.node = track.node;
   known.thread = track.kind == timeline::TrackKind::kThread;
+  known.lane = track.kind == timeline::TrackKind::kLane;
   known.frames = track.kind == timeline::TrackKind::kAsync && track.name == "frames";
   known.process =
       track.kind == timeline::TrackKind::kProcess ? track.name : tracks_[track.parent].process;
@@ -103,14 +105,19 @@ void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
 
 void SummarySink::OnSpanEnd(const timeline::Span& span) {
   const KnownTrack& track = tracks_[span.track];
-  if (!track.thread && !track.frames) return;
+  // Of a profile, what a model is made of; what the framework does besides is on the timeline.
+  const bool operation = track.lane && texts_[span.category] == timeline::kOperatorCategory;
+  if (!track.thread && !track.frames && !operation) return;
   const bool is_step =
-      step_.has_value() ? IsCalled(*step_, span) : track.frames || LooksLikeStep(texts_[span.name]);
+      !operation && (step_.has_value() ? IsCalled(*step_, span)
+                                       : track.frames || LooksLikeStep(texts_[span.name]));
   step_found_ = step_found_ || is_step;
   if (track.frames) frames_.emplace(span.category, Pattern(span.name));
   const bool whole = !span.clipped_begin && !span.clipped_end && !span.suspect;
-  if (track.thread) {
-    TaskTotal& total = totals_[{track.node, span.category, Pattern(span.name)}];
+  if (track.thread || operation) {
+    // The numbers in an operator's name are part of it: they tell one layer from another.
+    const std::string& name = operation ? texts_[span.name] : Pattern(span.name);
+    TaskTotal& total = totals_[{track.node, span.category, name}];
     if (whole) {
       ++total.count;
       total.total_ns += span.end.ns - span.begin.ns;
@@ -119,7 +126,7 @@ void SummarySink::OnSpanEnd(const timeline::Span& span) {
       ++total.clipped;
     }
   }
-  if (!whole) return;
+  if (!whole || operation) return;
   if (is_step) AddStep(span, track);
   if (track.thread && span.depth == 0) {
     busy_[track.node].Add({span.begin, span.end, span.node_begin, span.node_end, 1});

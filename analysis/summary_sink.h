@@ -89,6 +89,7 @@ class SummarySink final : public timeline::TimelineSink {
   struct KnownTrack {
     uint32_t node = 0;
     bool thread = false;
+    bool lane = false;
     bool frames = false;
     std::string process;
   };

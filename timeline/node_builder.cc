@@ -21,8 +21,13 @@ bool HasThread(EventKind kind) {
 }  // namespace
 
 NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options,
-                         Emitter* emitter, SharedTracks* shared)
-    : node_(node), index_(index), options_(options), emitter_(emitter), shared_(shared) {
+                         Emitter* emitter, SharedTracks* shared, TensorMatcher* matcher)
+    : node_(node),
+      index_(index),
+      options_(options),
+      emitter_(emitter),
+      shared_(shared),
+      matcher_(matcher) {
   result_.name = node.name;
   result_.index = index;
 }
@@ -37,6 +42,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
     Dispatch(*head);
   }
   Finish();
+  SYNCLINE_RETURN_IF_ERROR(AddProfiles(matcher_));
   return TakeResult();
 }
 

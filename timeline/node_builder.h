@@ -20,6 +20,7 @@
 #include "timeline/loss_tracker.h"
 #include "timeline/node_input.h"
 #include "timeline/node_tables.h"
+#include "timeline/profile_lanes.h"
 #include "timeline/schema.h"
 #include "timeline/stream_merger.h"
 #include "timeline/thread_spans.h"
@@ -29,7 +30,7 @@ namespace syncline::timeline {
 class NodeBuilder {
  public:
   NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options, Emitter* emitter,
-              SharedTracks* shared);
+              SharedTracks* shared, TensorMatcher* matcher);
   absl::StatusOr<NodeResult> Build();
 
  private:
@@ -91,6 +92,13 @@ class NodeBuilder {
   void PushClockBounds();
   NodeResult TakeResult();
 
+  // node_profiles.cc: TensorFlow's profiles
+  absl::Status AddProfiles(TensorMatcher* matcher);
+  absl::Status AddProfile(const ProfileInput& profile, ProfileLanes* lanes, ProfileResult result);
+  TrackId TrackOfProfile(const ProfileInput& profile, std::string* name);
+  void LoseOfProfile(const ProfileInput& profile, Loss loss);
+  void PushProfileHoles(size_t first, TrackId group);
+
   // node_tracks.cc: tracks and names
   void AddNodeTrack();
   Process& ProcessAt(uint32_t index);
@@ -122,6 +130,7 @@ class NodeBuilder {
   const BuildOptions& options_;
   Emitter* emitter_;
   SharedTracks* shared_;
+  TensorMatcher* matcher_;
   NodeTables tables_;
   StreamMerger merger_;
   EventReader event_;

@@ -16,6 +16,8 @@
 #include "common/loss.h"
 #include "common/time.h"
 #include "timeline/placement.h"
+#include "timeline/tensors.h"
+#include "timeline/wall_placement.h"
 
 namespace syncline::timeline {
 
@@ -59,6 +61,16 @@ struct ClockInterval {
   int64_t end_ns = 0;
 };
 
+// What TensorFlow's profiler of one process was asked for, and what came (recording-format.md).
+struct ProfileInput {
+  ProcessKey process;             // key.node is filled in by the builder
+  std::string task;               // "/job:worker/replica:0/task:0"; empty: unknown
+  TraceReader* reader = nullptr;  // outlives the builder; nullptr: nothing came
+  ClockInterval covered;          // CLOCK_REALTIME; what was asked for where nothing came
+  std::string absence;            // why nothing came, for people
+  std::vector<Loss> losses;       // CLOCK_REALTIME; an empty interval means all of `covered`
+};
+
 struct NodeInput {
   std::string name;
   // Paths in losses are shown relative to it: what is exported must not depend on where it lies.
@@ -66,6 +78,8 @@ struct NodeInput {
   std::vector<TraceReader*> readers;  // outlive the builder
   Placement* placement = nullptr;     // of the readers' clock; outlives the builder
   std::vector<KnownProcess> processes;
+  std::vector<ProfileInput> profiles;  // by process, then time
+  WallPlacement* wall = nullptr;       // of the profiles' clock; outlives the builder
   // Found before any event was read: directories that are no trace, unreadable streams. An empty
   // interval means all of the window.
   std::vector<Loss> losses;
@@ -100,6 +114,20 @@ struct ProcessResult {
   uint32_t threads = 0;
 };
 
+struct ProfileResult {
+  ProcessKey process;
+  std::string name;  // of its process's track
+  std::string task;
+  std::string absence;
+  std::optional<TimelineTime> begin;  // nullopt: the wall clock's steps leave it undecided
+  std::optional<TimelineTime> end;
+  uint64_t events = 0;
+  uint64_t operators = 0;
+  uint64_t steps = 0;
+  // Events that are on no lane because the wall clock was set while they ran.
+  uint64_t undecided_events = 0;
+};
+
 struct NodeResult {
   std::string name;
   uint32_t index = 0;
@@ -111,6 +139,9 @@ struct NodeResult {
   std::optional<ClockInterval> seen;  // first and last event, trace clock
   std::vector<ProcessResult> processes;
   std::vector<LossTotal> losses;
+  std::vector<ProfileResult> profiles;
+  std::vector<TensorTransfer> received;  // tensors that arrived at this node
+  TensorEnds tensor_ends;
 };
 
 }  // namespace syncline::timeline

@@ -38,6 +38,8 @@ enum class TrackKind : uint8_t {
   kThread,  // nested spans
   kAsync,   // overlapped tasks, frames: spans that do not nest
   kCounter,
+  kGroup,  // lanes and counters of a process that belong together
+  kLane,   // nested spans of a group
 };
 
 // For people: "worker-0 · rank 1 · python train.py".
@@ -80,7 +82,7 @@ struct Span {
   TimelineTime end;     // valid in OnSpanEnd only
   NodeTime node_begin;  // as recorded, for Difference and Order
   NodeTime node_end;
-  int64_t self_ns = 0;              // duration less its children's, ns (OnSpanEnd of kThread only)
+  int64_t self_ns = 0;  // duration less its children's, ns (OnSpanEnd of kThread and kLane only)
   std::vector<Argument> arguments;  // complete in OnSpanEnd
 };
 

@@ -111,8 +111,10 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> InstantInNodes(std::span<con
 }
 
 absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
-                                               const recording::Recording& recording) {
+                                               const recording::Recording& recording,
+                                               std::vector<clocksync::CausalPair> causal) {
   BuildInput input;
+  input.causal = std::move(causal);
   std::vector<clocksync::ClockEvent> events;
   const auto note = [&](const std::string& who, const absl::Status& status) {
     events.push_back({.kind = clocksync::ClockEvent::Kind::kNoSamples,

@@ -13,6 +13,7 @@
 #include "coordinator/clocks/models.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/place_by_model.h"
+#include "coordinator/merge/profiles.h"
 
 namespace syncline::merge {
 namespace {
@@ -27,6 +28,16 @@ std::optional<std::string> DamageOf(const std::filesystem::path& file, uint64_t 
   const uint64_t left = std::filesystem::file_size(file, error);
   if (error || left >= bytes) return std::nullopt;
   return absl::StrCat("was cut (", left, " of ", bytes, " bytes are left)");
+}
+
+void AddProfiles(OpenedProfiles profiles, timeline::NodeInput* node, OpenedInputs* inputs) {
+  for (std::unique_ptr<TraceReader>& reader : profiles.readers) {
+    inputs->readers.push_back(std::move(reader));
+  }
+  node->profiles = std::move(profiles.profiles);
+  inputs->incomplete = inputs->incomplete || profiles.incomplete;
+  inputs->complaints.insert(inputs->complaints.end(), profiles.complaints.begin(),
+                            profiles.complaints.end());
 }
 
 // Files of events that were fetched whole and are gone, or shorter, since: nothing inside a trace
@@ -84,8 +95,9 @@ void MissNodes(const recording::Layout& layout, const recording::Recording& reco
 absl::StatusOr<clocksync::ClockModel> Refit(const recording::Layout& layout,
                                             const recording::Recording& recording,
                                             OpenedInputs* inputs) {
-  SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult result,
-                            clocks::BuildFromRecording(layout, recording));
+  SYNCLINE_ASSIGN_OR_RETURN(
+      clocksync::BuildResult result,
+      clocks::BuildFromRecording(layout, recording, CausalPairsOf(layout, recording)));
   for (const clocksync::ClockEvent& event : result.events) {
     if (event.kind != clocksync::ClockEvent::Kind::kNoSamples) continue;
     inputs->incomplete = true;
@@ -165,6 +177,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   inputs->incomplete = inputs->incomplete || !known.complaints.empty();
   inputs->complaints.insert(inputs->complaints.end(), known.complaints.begin(),
                             known.complaints.end());
+  AddProfiles(ReadProfiles(layout, record.name), &node, inputs);
   facts.wall_offset_ns = WallOffset(node.readers);
   inputs->nodes.push_back(std::move(node));
   inputs->facts.push_back(std::move(facts));
@@ -215,6 +228,9 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
     }
     inputs->nodes[i].placement = inputs->placements.back().get();
     inputs->facts[i].placement = inputs->placements.back().get();
+    inputs->walls.push_back(std::make_unique<timeline::WallPlacement>(
+        inputs->model.get(), inputs->placements.back().get(), inputs->facts[i].wall_offset_ns));
+    inputs->nodes[i].wall = inputs->walls.back().get();
   }
 }
 

@@ -32,8 +32,9 @@ struct OpenedInputs {
     std::filesystem::path path;
   };
   std::vector<std::unique_ptr<TraceReader>> readers;
-  std::vector<TraceAt> traces;  // beside `readers`
+  std::vector<TraceAt> traces;  // those of CTF among `readers`
   std::vector<std::unique_ptr<timeline::Placement>> placements;
+  std::vector<std::unique_ptr<timeline::WallPlacement>> walls;
   std::vector<timeline::NodeInput> nodes;
   std::vector<analysis::NodeFacts> facts;  // beside `nodes`
   std::optional<uint32_t> reference;       // index into `nodes`

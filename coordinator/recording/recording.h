@@ -38,6 +38,8 @@ class Layout {
   std::filesystem::path NodeJson(std::string_view node) const { return Node(node) / "node.json"; }
   std::filesystem::path Trace(std::string_view node) const { return Node(node) / "trace"; }
   std::filesystem::path Processes(std::string_view node) const { return Node(node) / "processes"; }
+  // TensorFlow's profiles.
+  std::filesystem::path XSpace(std::string_view node) const { return Node(node) / "xspace"; }
   std::filesystem::path Out() const { return root_ / "out"; }
 
  private:

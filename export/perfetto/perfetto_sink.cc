@@ -404,8 +404,9 @@ uint64_t PerfettoSink::HoleTrack(const KnownTrack& track, uint64_t begin_ns, uin
   ProtoWriter out;
   out.Varint(descriptor::kUuid, uuid);
   out.Varint(descriptor::kParent, track.process_uuid);
-  out.Bytes(descriptor::kName,
-            track.kind == TrackKind::kThread ? "holes · " + track.name : std::string("holes"));
+  out.Bytes(descriptor::kName, track.kind == TrackKind::kThread || track.kind == TrackKind::kGroup
+                                   ? "holes · " + track.name
+                                   : std::string("holes"));
   ProtoWriter packet;
   packet.Varint(packet::kSequenceId, uuid);
   packet.Message(packet::kTrackDescriptor, out);

@@ -55,6 +55,49 @@ Json OfLoss(const timeline::LossTotal& loss) {
           {"end_ns", loss.end.ns}};
 }
 
+Json OfProfile(const timeline::ProfileResult& profile) {
+  return {{"process", profile.name},
+          {"pid", profile.process.pid},
+          {"task", profile.task},
+          {"begin_ns", OrNull(profile.begin)},
+          {"end_ns", OrNull(profile.end)},
+          {"events", profile.events},
+          {"operators", profile.operators},
+          {"steps", profile.steps},
+          {"undecided_events", profile.undecided_events},
+          {"absence", profile.absence}};
+}
+
+Json OfTensors(const analysis::Report& report) {
+  const analysis::TensorReport& tensors = report.tensors;
+  Json edges = Json::array();
+  for (const analysis::TensorEdgeReport& edge : tensors.edges) {
+    edges.push_back({{"tensor", edge.tensor},
+                     {"send_device", edge.send_device},
+                     {"receive_device", edge.receive_device},
+                     {"send_node", report.nodes[edge.send_node].name},
+                     {"receive_node", report.nodes[edge.receive_node].name},
+                     {"count", edge.count},
+                     {"bytes", OrNull(edge.bytes)},
+                     {"waiting_ns", OrNull(edge.waiting_ns)},
+                     {"flight", Interval(edge.flight)}});
+  }
+  const timeline::TensorEnds& unmatched = tensors.unmatched;
+  return {{"matched", tensors.tensors},
+          {"matched_in_complete_steps", tensors.in_complete_steps},
+          {"matched_across_nodes", tensors.across_nodes},
+          {"received_before_sent",
+           {{"by_wall_clock", tensors.backwards_by_wall_clock},
+            {"here", tensors.backwards_here},
+            {"contradicting_the_model", tensors.contradictions}}},
+          {"unmatched",
+           {{"sends", unmatched.unmatched_sends},
+            {"receives", unmatched.unmatched_receives},
+            {"sends_in_complete_steps", unmatched.unmatched_sends_in_complete_steps},
+            {"receives_in_complete_steps", unmatched.unmatched_receives_in_complete_steps}}},
+          {"edges", std::move(edges)}};
+}
+
 Json OfNode(const analysis::NodeReport& node) {
   Json json = {{"name", node.name},
                {"role", node.role},
@@ -70,6 +113,8 @@ Json OfNode(const analysis::NodeReport& node) {
                {"wall_clock_error", Interval(node.wall_error)}};
   json["processes"] = Json::array();
   for (const auto& process : node.processes) json["processes"].push_back(OfProcess(process));
+  json["profiles"] = Json::array();
+  for (const auto& profile : node.profiles) json["profiles"].push_back(OfProfile(profile));
   json["losses"] = Json::array();
   for (const auto& loss : node.losses) json["losses"].push_back(OfLoss(loss));
   return json;
@@ -158,6 +203,7 @@ std::string ReportJson(const analysis::Report& report) {
   for (const auto& series : report.steps) json["steps"].push_back(OfSteps(report, series));
   json["groups"] = Json::array();
   for (const auto& series : report.groups) json["groups"].push_back(OfGroups(report, series));
+  json["tensors"] = OfTensors(report);
   // Names come from the traced program: bytes that are not UTF-8 are replaced, never an error.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -32,6 +32,8 @@ class Writer {
   void Steps();
   void Groups(const analysis::GroupSeries& groups);
   void WallClock();
+  void Profiles();
+  void Tensors();
   void Tasks();
 
   const Report& report_;
@@ -196,6 +198,69 @@ void Writer::WallClock() {
   }
 }
 
+void Writer::Profiles() {
+  Table table({{"process", Table::Align::kLeft, true},
+               {"task", Table::Align::kLeft, true},
+               {"from", Table::Align::kRight},
+               {"to", Table::Align::kRight},
+               {"operators", Table::Align::kRight},
+               {"steps", Table::Align::kRight},
+               {"", Table::Align::kLeft, true}});
+  const auto when = [](const std::optional<TimelineTime>& time, const auto& profile) {
+    if (time.has_value()) return SignedTime(time->ns);
+    return std::string(profile.events > 0 ? "undecided" : "-");
+  };
+  for (const analysis::NodeReport& node : report_.nodes) {
+    for (const timeline::ProfileResult& profile : node.profiles) {
+      table.Add({profile.name, profile.task, when(profile.begin, profile),
+                 when(profile.end, profile), Count(profile.operators), Count(profile.steps),
+                 profile.absence});
+    }
+  }
+  if (table.empty()) return;
+  Heading("TensorFlow's profiles");
+  Print(table);
+}
+
+void Writer::Tensors() {
+  const analysis::TensorReport& tensors = report_.tensors;
+  if (tensors.edges.empty()) return;
+  Heading("Tensors between processes");
+  Table table({{"tensor", Table::Align::kLeft, true},
+               {"from", Table::Align::kLeft, true},
+               {"to", Table::Align::kLeft, true},
+               {"count", Table::Align::kRight},
+               {"bytes", Table::Align::kRight},
+               {"waiting", Table::Align::kRight},
+               {"flight", Table::Align::kRight}});
+  for (const analysis::TensorEdgeReport& edge : tensors.edges) {
+    table.Add({edge.tensor, report_.nodes[edge.send_node].name,
+               report_.nodes[edge.receive_node].name, Count(edge.count),
+               edge.bytes.has_value() ? Count(*edge.bytes) : "-",
+               edge.waiting_ns.has_value() ? Time(*edge.waiting_ns) : "-", WithBound(edge.flight)});
+  }
+  Print(table);
+  Line(
+      "medians; waiting: from when the receiver began to wait until the tensor was there; flight: "
+      "from the begin of its send.");
+  if (tensors.across_nodes > 0) {
+    Line(absl::StrCat("merged by wall clock, ", Count(tensors.backwards_by_wall_clock), " of ",
+                      Plural(tensors.across_nodes, "tensor"),
+                      " arrive before they were sent; here ", Count(tensors.backwards_here)));
+  }
+  if (tensors.contradictions > 0) {
+    Warn(absl::StrCat(Plural(tensors.contradictions, "tensor"),
+                      " cannot have arrived when the clock model says: its bounds do not hold"));
+  }
+  const uint64_t unmatched = tensors.unmatched.unmatched_sends_in_complete_steps +
+                             tensors.unmatched.unmatched_receives_in_complete_steps;
+  if (unmatched > 0) {
+    Line(absl::StrCat(Plural(unmatched, "end"),
+                      " of tensors in whole steps without the other "
+                      "(below level 3 the profiler leaves out cheap sends)"));
+  }
+}
+
 void Writer::Tasks() {
   if (report_.tasks.empty()) return;
   for (size_t i = 0; i < report_.tasks.size();) {
@@ -242,6 +307,8 @@ std::string Writer::Write() {
   Losses();
   Steps();
   WallClock();
+  Profiles();
+  Tensors();
   Tasks();
   return std::move(out_);
 }

@@ -1,0 +1,103 @@
+#include "analysis/tensors.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace syncline::analysis {
+namespace {
+
+using timeline::TensorTransfer;
+
+struct Edge {
+  uint32_t send_node = 0;
+  uint32_t receive_node = 0;
+  uint64_t count = 0;
+  std::vector<uint64_t> bytes;
+  std::vector<int64_t> waiting_ns;
+  std::vector<DurationEstimate> flights;
+};
+
+// Also where the model knows nothing: then by the timeline, unbounded.
+DurationEstimate FlightOf(const TensorTransfer& transfer, const clocksync::ClockModel* model) {
+  const bool known = model != nullptr && model->Knows(transfer.send_begin.clock) &&
+                     model->Knows(transfer.received.clock);
+  if (known) return model->Difference(transfer.send_begin, transfer.received);
+  DurationEstimate flight;
+  if (transfer.sent_at.has_value() && transfer.received_at.has_value()) {
+    flight.est_ns = transfer.received_at->ns - transfer.sent_at->ns;
+  }
+  return flight;
+}
+
+template <class T, class Less>
+T Median(std::vector<T> values, Less less) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end(), less);
+  return *middle;
+}
+
+void Add(const TensorTransfer& transfer, const clocksync::ClockModel* model, Edge* edge,
+         TensorReport* report) {
+  const DurationEstimate flight = FlightOf(transfer, model);
+  edge->send_node = transfer.send_node;
+  edge->receive_node = transfer.receive_node;
+  ++edge->count;
+  edge->flights.push_back(flight);
+  if (transfer.bytes.has_value()) edge->bytes.push_back(*transfer.bytes);
+  if (transfer.posted.has_value()) {
+    edge->waiting_ns.push_back(transfer.received.ns - transfer.posted->ns);
+  }
+  ++report->tensors;
+  if (transfer.complete_step) ++report->in_complete_steps;
+  if (transfer.send_node == transfer.receive_node) return;
+  ++report->across_nodes;
+  if (transfer.received.ns < transfer.send_begin.ns) ++report->backwards_by_wall_clock;
+  if (transfer.sent_at.has_value() && transfer.received_at.has_value() &&
+      *transfer.received_at < *transfer.sent_at) {
+    ++report->backwards_here;
+  }
+  if (flight.bounded() && flight.hi_ns < 0) ++report->contradictions;
+}
+
+}  // namespace
+
+TensorReport SummariseTensors(std::span<const timeline::NodeResult> nodes,
+                              const clocksync::ClockModel* model) {
+  TensorReport report;
+  using Key = std::tuple<std::string, std::string, std::string, uint32_t, uint32_t>;
+  std::map<Key, Edge> edges;
+  for (const timeline::NodeResult& node : nodes) {
+    for (const TensorTransfer& transfer : node.received) {
+      const Key key{transfer.edge.send_device, transfer.edge.receive_device, transfer.edge.tensor,
+                    transfer.send_node, transfer.receive_node};
+      Add(transfer, model, &edges[key], &report);
+    }
+    const timeline::TensorEnds& ends = node.tensor_ends;
+    report.unmatched.unmatched_sends += ends.unmatched_sends;
+    report.unmatched.unmatched_receives += ends.unmatched_receives;
+    report.unmatched.unmatched_sends_in_complete_steps += ends.unmatched_sends_in_complete_steps;
+    report.unmatched.unmatched_receives_in_complete_steps +=
+        ends.unmatched_receives_in_complete_steps;
+  }
+  for (auto& [key, edge] : edges) {
+    TensorEdgeReport row;
+    std::tie(row.send_device, row.receive_device, row.tensor, row.send_node, row.receive_node) =
+        key;
+    row.count = edge.count;
+    if (!edge.bytes.empty()) row.bytes = Median(std::move(edge.bytes), std::less<>());
+    if (!edge.waiting_ns.empty()) {
+      row.waiting_ns = Median(std::move(edge.waiting_ns), std::less<>());
+    }
+    row.flight =
+        Median(std::move(edge.flights), [](const DurationEstimate& a, const DurationEstimate& b) {
+          return std::tuple(a.est_ns, a.lo_ns, a.hi_ns) < std::tuple(b.est_ns, b.lo_ns, b.hi_ns);
+        });
+    report.edges.push_back(std::move(row));
+  }
+  return report;
+}
+
+}  // namespace syncline::analysis

@@ -1,0 +1,134 @@
+// A node's profiles by TensorFlow: lanes, and holes where there are none.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "timeline/node_builder.h"
+#include "timeline/profile_lanes.h"
+
+namespace syncline::timeline {
+
+// The process's track; one that no control block and no trace speaks of gets a new one.
+TrackId NodeBuilder::TrackOfProfile(const ProfileInput& profile, std::string* name) {
+  const ProcessKey& key = profile.process;
+  for (uint32_t i = 0; i < tables_.processes().size(); ++i) {
+    const ProcessKey& known = tables_.processes()[i].key;
+    if (known.pid != key.pid || known.start_ticks != key.start_ticks ||
+        known.pid_namespace != key.pid_namespace) {
+      continue;
+    }
+    *name = ProcessAt(i).name;
+    return ProcessAt(i).track;
+  }
+  Track track;
+  track.parent = node_track_;
+  track.kind = TrackKind::kProcess;
+  *name =
+      absl::StrCat(node_.name, " · ",
+                   profile.task.empty() ? absl::StrCat("pid ", key.pid) : ShortTask(profile.task));
+  track.name = *name;
+  track.node = index_;
+  track.process = key;
+  track.process.node = index_;
+  return emitter_->AddTrack(std::move(track));
+}
+
+void NodeBuilder::LoseOfProfile(const ProfileInput& profile, Loss loss) {
+  const bool unknown = loss.begin_ns == 0 && loss.end_ns == 0;
+  const auto trace_clock = [&](int64_t wall_ns) -> std::optional<int64_t> {
+    const std::optional<TimelineTime> at = node_.wall->At(wall_ns);
+    if (!at.has_value()) return std::nullopt;
+    return node_.placement->ClockNs(*at);
+  };
+  const auto begin = trace_clock(unknown ? profile.covered.begin_ns : loss.begin_ns);
+  const auto end = trace_clock(unknown ? profile.covered.end_ns : loss.end_ns);
+  const bool placed = begin.has_value() && end.has_value();
+  loss.begin_ns = placed ? *begin : 0;  // else: all of the window
+  loss.end_ns = placed ? *end : 0;
+  AddLoss(loss, /*draw_on_node=*/true);
+}
+
+absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* lanes,
+                                     ProfileResult result) {
+  result.process = profile.process;
+  result.process.node = index_;
+  result.task = profile.task;
+  result.absence = profile.absence;
+  result.begin = node_.wall->At(profile.covered.begin_ns);
+  result.end = node_.wall->At(profile.covered.end_ns);
+  SYNCLINE_RETURN_IF_ERROR(lanes->Add(profile, &result));
+  for (const Loss& loss : profile.losses) LoseOfProfile(profile, loss);
+  if (result.undecided_events > 0) {
+    LoseOfProfile(profile,
+                  {LossReason::kUnreadable, 0, 0, result.undecided_events,
+                   "TensorFlow " + ShortTask(profile.task),
+                   "the host's wall clock, by which TensorFlow's profiler stamps, was set: "
+                   "where these events lie cannot be decided"});
+  }
+  result_.profiles.push_back(std::move(result));
+  return absl::OkStatus();
+}
+
+// What of the window no profile of the process shows.
+void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
+  if (!options_.window.has_value()) return;
+  TimelineTime until = options_.window->begin;
+  const auto hole = [&](TimelineTime begin, TimelineTime end, const std::string& detail) {
+    begin = std::max(begin, until);
+    end = std::min(end, options_.window->end);
+    if (begin >= end) return;
+    Hole pushed;
+    pushed.track = group;
+    pushed.begin = begin;
+    pushed.end = end;
+    pushed.loss.reason = LossReason::kNotCovered;
+    pushed.loss.begin_ns = node_.placement->ClockNs(begin);
+    pushed.loss.end_ns = node_.placement->ClockNs(end);
+    pushed.loss.source = "TensorFlow " + ShortTask(result_.profiles[first].task);
+    pushed.loss.detail = detail;
+    emitter_->Push(pushed);
+  };
+  for (size_t i = first; i < result_.profiles.size(); ++i) {
+    const ProfileResult& profile = result_.profiles[i];
+    if (!profile.begin.has_value() || !profile.end.has_value()) {
+      // Never asked for, or undecided: it says nothing of when.
+      if (profile.events == 0) hole(until, options_.window->end, profile.absence);
+      continue;
+    }
+    hole(until, *profile.begin,
+         i == first ? "TensorFlow's profiler had not begun" : "between two pieces of the profile");
+    if (!profile.absence.empty() && profile.events == 0) {
+      hole(*profile.begin, *profile.end, profile.absence);
+    }
+    until = std::max(until, *profile.end);
+  }
+  const bool any =
+      std::any_of(result_.profiles.begin() + static_cast<ptrdiff_t>(first), result_.profiles.end(),
+                  [](const ProfileResult& profile) { return profile.events > 0; });
+  if (any) hole(until, options_.window->end, "TensorFlow's profiler had ended");
+}
+
+absl::Status NodeBuilder::AddProfiles(TensorMatcher* matcher) {
+  for (size_t i = 0; i < node_.profiles.size();) {
+    ProfileLanes::Owner owner;
+    ProfileResult prototype;
+    owner.track = TrackOfProfile(node_.profiles[i], &prototype.name);
+    owner.node = index_;
+    owner.process = node_.profiles[i].process;
+    owner.process.node = index_;
+    owner.task = node_.profiles[i].task;
+    owner.matcher_process = matcher->AddProcess(index_, owner.task);
+    ProfileLanes lanes(owner, node_.wall, emitter_, matcher);
+    const size_t first = result_.profiles.size();
+    for (const ProcessKey& process = node_.profiles[i].process;
+         i < node_.profiles.size() && node_.profiles[i].process == process; ++i) {
+      SYNCLINE_RETURN_IF_ERROR(AddProfile(node_.profiles[i], &lanes, prototype));
+    }
+    PushProfileHoles(first, lanes.group());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace syncline::timeline

@@ -1,0 +1,394 @@
+#include "timeline/profile_lanes.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/status.h"
+#include "common/text.h"
+
+namespace syncline::timeline {
+namespace {
+
+constexpr int64_t kBoundStepNs = 100'000'000;  // between two points of the clock bound's counter
+constexpr int64_t kBoundPointsMax = 600;
+constexpr std::string_view kDuration = "duration_ps";
+// Flooring to ns may make a span that ends with its parent end one later.
+constexpr int64_t kNestingSlackNs = 1;
+
+// "tf_Compute" from "tf_Compute/-8253600385598224674".
+std::string WithoutNumber(const std::string& thread) {
+  const size_t slash = thread.rfind('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == thread.size()) return thread;
+  const bool number = thread.find_first_not_of("-0123456789", slash + 1) == std::string::npos;
+  return number ? thread.substr(0, slash) : thread;
+}
+
+}  // namespace
+
+std::string ShortTask(std::string_view task) {
+  return absl::StrReplaceAll(AbslView(task), {{"/replica:0/", "/"}});
+}
+
+struct ProfileLanes::Event {
+  const Class* event_class = nullptr;
+  NodeTime begin;
+  NodeTime end;
+  std::optional<TimelineTime> begin_at;
+  std::optional<TimelineTime> end_at;
+};
+
+ProfileLanes::ProfileLanes(const Owner& owner, WallPlacement* placement, Emitter* emitter,
+                           TensorMatcher* matcher)
+    : owner_(owner), placement_(placement), emitter_(emitter), matcher_(matcher) {}
+
+TrackId ProfileLanes::AddTrack(TrackKind kind, std::string name, std::string unit) {
+  Track track;
+  track.parent = kind == TrackKind::kGroup ? owner_.track : group();
+  track.kind = kind;
+  track.name = std::move(name);
+  track.node = owner_.node;
+  track.process = owner_.process;
+  track.unit = std::move(unit);
+  return emitter_->AddTrack(std::move(track));
+}
+
+TrackId ProfileLanes::group() {
+  if (group_ == kNoTrack) {
+    const std::string task = ShortTask(owner_.task);
+    group_ = AddTrack(TrackKind::kGroup, task.empty() ? "TensorFlow" : "TensorFlow " + task);
+  }
+  return group_;
+}
+
+std::string ProfileLanes::LaneName(const std::string& thread) {
+  const std::string name = WithoutNumber(thread);
+  const int uses = ++name_uses_[name];
+  return uses == 1 ? name : absl::StrCat(name, " ", uses);
+}
+
+ProfileLanes::Class ProfileLanes::Classify(std::string_view name) {
+  Class made;
+  made.name = emitter_->Text(name);
+  if (name == "RunGraph") {
+    made.kind = Kind::kStep;
+  } else if (name == "ExecutorState::Process") {
+    made.kind = Kind::kProcess;
+  } else if (name == "ExecutorState::ProcessAsync::Start") {
+    made.kind = Kind::kPosted;
+  } else if (name == "ExecutorState::ProcessAsync::Done") {
+    made.kind = Kind::kReceived;
+  } else if (name.starts_with("Executor")) {
+    made.kind = Kind::kExecutor;
+  } else if (name == "MemoryAllocation" || name == "MemoryDeallocation") {
+    made.kind = Kind::kAllocation;
+  } else if (name == "ThreadpoolListener::StartRegion") {
+    made.kind = Kind::kRegion;
+  } else if (name.starts_with("ThreadpoolListener::")) {
+    made.kind = Kind::kPoolMark;
+  } else if (const size_t colon = name.rfind(':'); colon != std::string_view::npos && colon > 0 &&
+                                                   colon + 1 < name.size() &&
+                                                   name.find("::") == std::string_view::npos) {
+    const std::string_view type = name.substr(colon + 1);
+    made.kind = Kind::kOperator;
+    made.node = name.substr(0, colon);
+    made.name = emitter_->Text(made.node);
+    made.type = emitter_->Text(type);
+    if (type == "_Send" || type == "_HostSend") made.kind = Kind::kSend;
+    if (type == "_Recv" || type == "_HostRecv") made.kind = Kind::kReceiveKey;
+  }
+  return made;
+}
+
+const ProfileLanes::Class& ProfileLanes::ClassOf(const EventClass* event_class) {
+  const auto known = classes_.find(event_class);
+  if (known != classes_.end()) return known->second;
+  return classes_.emplace(event_class, Classify(event_class->name)).first->second;
+}
+
+const FieldValue* ProfileLanes::Find(std::string_view field) const {
+  for (const FieldValue& value : values_) {
+    if (value.field->name == field) return &value;
+  }
+  return nullptr;
+}
+
+int64_t ProfileLanes::Integer(std::string_view field) const {
+  const FieldValue* value = Find(field);
+  const bool number = value != nullptr &&
+                      (value->type == FieldType::kSigned || value->type == FieldType::kUnsigned);
+  return number ? value->s : 0;
+}
+
+std::string_view ProfileLanes::Text(std::string_view field) const {
+  const FieldValue* value = Find(field);
+  return value == nullptr ? std::string_view() : value->text;
+}
+
+absl::Status ProfileLanes::OpenLines(TraceReader* reader) {
+  lines_.clear();
+  for (const StreamInfo& stream : reader->streams()) {
+    Line line;
+    SYNCLINE_ASSIGN_OR_RETURN(line.cursor, reader->Open(stream.index));
+    line.thread = &threads_[stream.name];
+    lines_.push_back(std::move(line));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ProfileLanes::Refill(Line* line) {
+  if (line->next == line->batch.size()) {
+    SYNCLINE_ASSIGN_OR_RETURN(line->batch, line->cursor->NextBatch());
+    line->next = 0;
+  }
+  return !line->batch.empty();
+}
+
+// All threads in order of time, because a counter is fed by all of them.
+absl::Status ProfileLanes::Add(const ProfileInput& profile, ProfileResult* result) {
+  if (profile.reader == nullptr) return absl::OkStatus();
+  SYNCLINE_RETURN_IF_ERROR(OpenLines(profile.reader));
+  using Head = std::pair<int64_t, size_t>;
+  std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
+  const auto put_back = [&](size_t index) -> absl::Status {
+    Line& line = lines_[index];
+    SYNCLINE_ASSIGN_OR_RETURN(const bool more, Refill(&line));
+    if (more) heads.emplace(line.batch[line.next].time_ns, index);
+    return absl::OkStatus();
+  };
+  for (size_t i = 0; i < lines_.size(); ++i) SYNCLINE_RETURN_IF_ERROR(put_back(i));
+  while (!heads.empty()) {
+    const size_t index = heads.top().second;
+    heads.pop();
+    Line& line = lines_[index];
+    const EventRecord& record = line.batch[line.next++];
+    ++result->events;
+    if (line.cursor->Decode(record, &values_)) OnEvent(&line, record, result);
+    SYNCLINE_RETURN_IF_ERROR(put_back(index));
+  }
+  for (Line& line : lines_) {
+    for (Lane& lane : line.thread->lanes) {
+      while (!lane.stack.empty()) CloseTop(&lane);
+    }
+  }
+  PushBounds(profile.covered);
+  lines_.clear();
+  return absl::OkStatus();
+}
+
+void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult* result) {
+  Event event;
+  event.event_class = &ClassOf(record.event_class);
+  const Kind kind = event.event_class->kind;
+  const auto duration_ns = static_cast<int64_t>(values_[0].u / 1000);
+  if (kind == Kind::kRegion) line->allocated_bytes.reset();
+  const bool nothing_to_see = kind == Kind::kOther && duration_ns == 0;
+  if (kind == Kind::kRegion || kind == Kind::kPoolMark || nothing_to_see) return;
+  int64_t end_ns = 0;
+  if (__builtin_add_overflow(record.time_ns, duration_ns, &end_ns)) end_ns = kUnknownHi;
+  event.begin = {placement_->clock(), record.time_ns};
+  event.end = {placement_->clock(), end_ns};
+  event.begin_at = placement_->At(event.begin.ns);
+  event.end_at = duration_ns == 0 ? event.begin_at : placement_->At(event.end.ns);
+  if (kind == Kind::kOperator || kind == Kind::kSend || kind == Kind::kReceiveKey) {
+    ++result->operators;
+  }
+  if (kind == Kind::kStep) {
+    ++result->steps;
+    matcher_->OnStep(owner_.matcher_process, Integer("id"), event.begin);
+  }
+  if (kind == Kind::kAllocation) {
+    OnAllocation(event, line);
+    return;
+  }
+  Lane* lane = LaneFor(line->thread, event);
+  OnTensor(event, line, lane->track);
+  if (!event.begin_at.has_value() || !event.end_at.has_value()) {
+    ++result->undecided_events;
+    return;
+  }
+  Begin(lane, event);
+}
+
+ProfileLanes::Lane* ProfileLanes::LaneFor(Thread* thread, const Event& event) {
+  for (Lane& lane : thread->lanes) {
+    while (!lane.stack.empty() && lane.stack.back().end_ns <= event.begin.ns) CloseTop(&lane);
+    if (lane.stack.empty() || event.end.ns <= lane.stack.back().end_ns + kNestingSlackNs) {
+      return &lane;
+    }
+  }
+  if (thread->lanes.empty()) {
+    const auto named = std::find_if(threads_.begin(), threads_.end(),
+                                    [&](const auto& entry) { return &entry.second == thread; });
+    thread->name = LaneName(named->first);
+  }
+  Lane lane;
+  lane.track =
+      AddTrack(TrackKind::kLane,
+               thread->lanes.empty() ? thread->name : absl::StrCat(thread->name, " (crossing)"));
+  thread->lanes.push_back(std::move(lane));
+  return &thread->lanes.back();
+}
+
+void ProfileLanes::Begin(Lane* lane, const Event& event) {
+  Open open;
+  open.kind = event.event_class->kind;
+  open.end_ns = event.end.ns;
+  if (open.kind == Kind::kProcess) open.step_id = Integer("id");
+  Span& span = open.span;
+  span.track = lane->track;
+  span.name = event.event_class->name;
+  switch (open.kind) {
+    case Kind::kOperator:
+    case Kind::kSend:
+    case Kind::kReceiveKey:
+      span.category = emitter_->Text(kOperatorCategory);
+      break;
+    case Kind::kStep:
+      span.category = emitter_->Text(kStepCategory);
+      break;
+    case Kind::kOther:
+      span.category = emitter_->Text(kOtherCategory);
+      break;
+    default:
+      span.category = emitter_->Text(kExecutorCategory);
+      break;
+  }
+  span.depth = static_cast<uint16_t>(std::min<size_t>(lane->stack.size(), 0xffff));
+  span.node_begin = event.begin;
+  span.node_end = event.end;
+  // Two pieces of the wall clock's map may meet a nanosecond apart.
+  span.begin = std::max(*event.begin_at, lane->pushed_until);
+  span.end = std::max(*event.end_at, span.begin);
+  if (!lane->stack.empty()) {
+    span.begin = std::min(span.begin, lane->stack.back().span.end);
+    span.end = std::min(span.end, lane->stack.back().span.end);
+  }
+  span.arguments = ArgumentsOf(event);
+  lane->pushed_until = span.begin;
+  emitter_->SpanBegin(span);
+  lane->stack.push_back(std::move(open));
+}
+
+void ProfileLanes::CloseTop(Lane* lane) {
+  Open open = std::move(lane->stack.back());
+  lane->stack.pop_back();
+  const int64_t duration_ns = open.span.end.ns - open.span.begin.ns;
+  open.span.self_ns = std::max<int64_t>(0, duration_ns - open.children_ns);
+  if (!lane->stack.empty()) lane->stack.back().children_ns += duration_ns;
+  lane->pushed_until = std::max(lane->pushed_until, open.span.end);
+  emitter_->SpanEnd(open.span);
+}
+
+std::vector<Argument> ProfileLanes::ArgumentsOf(const Event& event) {
+  std::vector<Argument> arguments;
+  const auto add = [&](std::string_view key) -> Argument& {
+    Argument& argument = arguments.emplace_back();
+    argument.key = emitter_->Text(key);
+    return argument;
+  };
+  if (event.event_class->type != kNoText) {
+    Argument& type = add("type");
+    type.kind = Argument::Kind::kText;
+    type.text = event.event_class->type;
+  }
+  for (const FieldValue& value : values_) {
+    const std::string& name = value.field->name;
+    // What begins with "_" is TensorFlow's own bookkeeping.
+    if (name.empty() || name[0] == '_' || name == kDuration) continue;
+    if (value.type == FieldType::kBlob) continue;
+    const bool step = name == "step_id" || (name == "id" && event.event_class->node.empty());
+    Argument& argument = add(step ? std::string_view("step id") : std::string_view(name));
+    if (value.type == FieldType::kString) {
+      argument.kind = Argument::Kind::kText;
+      argument.text = emitter_->Text(value.text);
+    } else if (value.type == FieldType::kReal) {
+      argument.kind = Argument::Kind::kReal;
+      argument.d = value.d;
+    } else if (value.type == FieldType::kSigned) {
+      argument.kind = Argument::Kind::kInt;
+      argument.i = value.s;
+    } else {
+      argument.kind = Argument::Kind::kUint;
+      argument.u = value.u;
+    }
+  }
+  return arguments;
+}
+
+const ProfileLanes::Open* ProfileLanes::Enclosing(const Thread& thread, Kind kind,
+                                                  const Event& event) {
+  for (const Lane& lane : thread.lanes) {
+    for (auto open = lane.stack.rbegin(); open != lane.stack.rend(); ++open) {
+      if (open->kind == kind && open->end_ns >= event.end.ns) return &*open;
+    }
+  }
+  return nullptr;
+}
+
+void ProfileLanes::OnTensor(const Event& event, Line* line, TrackId track) {
+  const uint32_t process = owner_.matcher_process;
+  const std::string& node = event.event_class->node;
+  const TensorMatcher::Place place{track, event.begin, event.begin_at};
+  switch (event.event_class->kind) {
+    case Kind::kSend: {
+      const Open* around = Enclosing(*line->thread, Kind::kProcess, event);
+      if (around == nullptr) break;  // its step began before the profile
+      matcher_->OnSend(process, around->step_id, node, Text("key"), place, event.end);
+      break;
+    }
+    case Kind::kReceiveKey:
+      matcher_->OnKey(process, node, Text("key"));
+      break;
+    case Kind::kPosted:
+      matcher_->OnPosted(process, Integer("step_id"), Text("name"), event.begin);
+      break;
+    case Kind::kReceived: {
+      const std::string_view type = Text("kernel_type");
+      if (type != "_Recv" && type != "_HostRecv") break;
+      matcher_->OnReceived(process, Integer("step_id"), Text("name"), place, line->allocated_bytes);
+      line->allocated_bytes.reset();
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void ProfileLanes::OnAllocation(const Event& event, Line* line) {
+  // A thread that takes a tensor off the network allocates it before it says that it is there; what
+  // an operator allocates is something else.
+  const bool at_work = Enclosing(*line->thread, Kind::kProcess, event) != nullptr;
+  const bool new_memory = Find("requested_bytes") != nullptr && Integer("requested_bytes") > 0;
+  if (!at_work && new_memory && emitter_->Text("MemoryAllocation") == event.event_class->name) {
+    line->allocated_bytes = static_cast<uint64_t>(Integer("requested_bytes"));
+  }
+  if (!event.begin_at.has_value() || Find("bytes_allocated") == nullptr) return;
+  const std::string allocator(Text("allocator_name"));
+  const auto [counter, is_new] = counters_.try_emplace(allocator, kNoTrack);
+  if (is_new) {
+    counter->second = AddTrack(TrackKind::kCounter, "memory · " + allocator, "bytes");
+  }
+  emitter_->Push(CounterValue{counter->second, *event.begin_at,
+                              static_cast<double>(Integer("bytes_allocated"))});
+}
+
+// How far the group's times may be off: the node's clock, and what the wall clock adds to it.
+void ProfileLanes::PushBounds(const ClockInterval& covered) {
+  const int64_t length_ns = std::max<int64_t>(0, covered.end_ns - covered.begin_ns);
+  const int64_t step_ns = std::max(kBoundStepNs, length_ns / kBoundPointsMax + 1);
+  for (int64_t offset_ns = 0; offset_ns <= length_ns; offset_ns += step_ns) {
+    const int64_t wall_ns = covered.begin_ns + offset_ns;
+    const std::optional<TimelineTime> time = placement_->At(wall_ns);
+    const std::optional<int64_t> bound_ns = placement_->BoundNs(wall_ns);
+    if (!time.has_value() || !bound_ns.has_value()) continue;
+    if (bound_track_ == kNoTrack) bound_track_ = AddTrack(TrackKind::kCounter, "clock bound", "ns");
+    emitter_->Push(CounterValue{bound_track_, *time, static_cast<double>(*bound_ns)});
+  }
+}
+
+}  // namespace syncline::timeline

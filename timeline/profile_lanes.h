@@ -1,0 +1,146 @@
+// One process's profile by TensorFlow (XSpace) as lanes on the timeline.
+//
+// Under the process a group "TensorFlow /job:worker/task:0", in it a lane per thread of the
+// profile, named as TensorFlow names the thread, with nested spans: operators by name, their type
+// as an argument; steps (RunGraph, with the step's id); what the executor does. Allocations make a
+// counter per allocator. Marks of TensorFlow's own thread pools carry nothing to look at and stay
+// out.
+//
+// Why not on the lanes of the ITT tasks: a line of a profile is numbered by a hash of TensorFlow's
+// own, not by the kernel's thread id, so nothing says which ITT thread it is.
+//
+// A span that the profiler saw in part does not exist in the profile: it has whole ones only. Spans
+// that cross on one thread (made by hand) go to a second lane of that thread.
+//
+// Sends and receives of tensors are handed to the TensorMatcher on the way.
+// Memory: open spans and one batch per thread of the profile. Thread-safety: one thread.
+#ifndef SYNCLINE_TIMELINE_PROFILE_LANES_H_
+#define SYNCLINE_TIMELINE_PROFILE_LANES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/event_cursor.h"
+#include "timeline/emitter.h"
+#include "timeline/node_input.h"
+
+namespace syncline::timeline {
+
+// Categories of the spans.
+inline constexpr char kOperatorCategory[] = "TensorFlow operators";
+inline constexpr char kStepCategory[] = "TensorFlow steps";
+inline constexpr char kExecutorCategory[] = "TensorFlow executor";
+inline constexpr char kOtherCategory[] = "TensorFlow";
+
+// "/job:worker/task:0" from "/job:worker/replica:0/task:0": the replica is always 0.
+std::string ShortTask(std::string_view task);
+
+class ProfileLanes {
+ public:
+  struct Owner {
+    TrackId track = kNoTrack;  // of the process
+    uint32_t node = 0;
+    ProcessKey process;
+    std::string task;
+    uint32_t matcher_process = 0;
+  };
+  // All outlive this. One per process: its profiles are added in order of time.
+  ProfileLanes(const Owner& owner, WallPlacement* placement, Emitter* emitter,
+               TensorMatcher* matcher);
+
+  // Pushes everything of one profile, and adds to `result` what it was.
+  absl::Status Add(const ProfileInput& profile, ProfileResult* result);
+  TrackId group();  // made at its first use
+
+ private:
+  enum class Kind : uint8_t {
+    kOperator,
+    kSend,
+    kReceiveKey,
+    kStep,
+    kProcess,  // the executor works on ready nodes of one step
+    kPosted,
+    kReceived,
+    kExecutor,
+    kAllocation,
+    kRegion,  // a thread takes up work
+    kPoolMark,
+    kOther,
+  };
+  struct Class {
+    Kind kind = Kind::kOther;
+    TextId name = kNoText;
+    TextId type = kNoText;  // of an operator
+    std::string node;       // of an operator: its name
+  };
+  struct Open {
+    Span span;
+    Kind kind = Kind::kOther;
+    int64_t step_id = 0;  // kProcess
+    int64_t end_ns = 0;   // wall clock
+    int64_t children_ns = 0;
+  };
+  struct Lane {
+    TrackId track = kNoTrack;
+    std::vector<Open> stack;
+    TimelineTime pushed_until{kUnknownLo};
+  };
+  struct Thread {
+    std::string name;  // of its first lane
+    std::vector<Lane> lanes;
+  };
+  struct Line {  // a thread of one profile
+    std::unique_ptr<EventCursor> cursor;
+    std::span<const EventRecord> batch;
+    size_t next = 0;
+    Thread* thread = nullptr;
+    std::optional<uint64_t> allocated_bytes;  // by the work at hand
+  };
+  struct Event;  // the one at hand, decoded
+
+  absl::Status OpenLines(TraceReader* reader);
+  // False when the line is over.
+  absl::StatusOr<bool> Refill(Line* line);
+  void OnEvent(Line* line, const EventRecord& record, ProfileResult* result);
+  void OnTensor(const Event& event, Line* line, TrackId track);
+  void OnAllocation(const Event& event, Line* line);
+  const Class& ClassOf(const EventClass* event_class);
+  Class Classify(std::string_view name);
+  // The lane on which the event nests, everything closed that ended before it.
+  Lane* LaneFor(Thread* thread, const Event& event);
+  void Begin(Lane* lane, const Event& event);
+  void CloseTop(Lane* lane);
+  std::vector<Argument> ArgumentsOf(const Event& event);
+  // The innermost open span of the kind at the event.
+  static const Open* Enclosing(const Thread& thread, Kind kind, const Event& event);
+  const FieldValue* Find(std::string_view field) const;
+  int64_t Integer(std::string_view field) const;
+  std::string_view Text(std::string_view field) const;
+  void PushBounds(const ClockInterval& covered);
+  std::string LaneName(const std::string& thread);
+  TrackId AddTrack(TrackKind kind, std::string name, std::string unit = "");
+
+  Owner owner_;
+  WallPlacement* placement_;
+  Emitter* emitter_;
+  TensorMatcher* matcher_;
+  TrackId group_ = kNoTrack;
+  TrackId bound_track_ = kNoTrack;
+  std::vector<Line> lines_;                  // of the profile at hand
+  std::map<std::string, Thread> threads_;    // by name in the profile, which has a number in it
+  std::map<std::string, int> name_uses_;     // of names without the number
+  std::map<std::string, TrackId> counters_;  // by allocator
+  std::unordered_map<const EventClass*, Class> classes_;
+  std::vector<FieldValue> values_;
+};
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_PROFILE_LANES_H_
