@@ -112,7 +112,7 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> InstantInNodes(std::span<con
 
 absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
                                                const recording::Recording& recording,
-                                               std::vector<clocksync::CausalPair> causal) {
+                                               std::vector<CausalPair> causal) {
   BuildInput input;
   input.causal = std::move(causal);
   std::vector<clocksync::ClockEvent> events;
