@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> InstantInNodes(std::span<con
 }
 
 absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
-                                               const recording::Recording& recording) {
+                                               const recording::Recording& recording, bool audit) {
   BuildInput input;
   std::vector<clocksync::ClockEvent> events;
   const auto note = [&](const std::string& who, const absl::Status& status) {
@@ -131,6 +131,7 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
   BuildOptions options;
   options.reference = recording.reference.node;
   options.zero_reference_raw_ns = recording.reference.zero_monotonic_raw_ns;
+  options.audit = audit;
   SYNCLINE_ASSIGN_OR_RETURN(BuildResult built, clocksync::BuildModel(input, options));
   built.events.insert(built.events.end(), events.begin(), events.end());
   return built;

@@ -31,9 +31,10 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> InstantInNodes(
 
 // The model of a recording from its clocks/*.samples and *.tuples. Files that are missing or
 // damaged are ClockEvents of the result, not errors: a node without samples is placed by its wall
-// clock, unbounded.
+// clock, unbounded. `audit`: BuildOptions::audit.
 absl::StatusOr<clocksync::BuildResult> BuildFromRecording(const recording::Layout& layout,
-                                                          const recording::Recording& recording);
+                                                          const recording::Recording& recording,
+                                                          bool audit = false);
 
 // The same, written to clocks/models.json.
 absl::StatusOr<clocksync::BuildResult> WriteModels(const recording::Layout& layout,
