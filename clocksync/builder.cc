@@ -1,116 +1,26 @@
 #include "clocksync/builder.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "clocksync/arithmetic.h"
+#include "clocksync/blame.h"
 #include "clocksync/corridor.h"
+#include "clocksync/edge_fit.h"
 #include "clocksync/graph.h"
 #include "clocksync/host_chain.h"
+#include "clocksync/loops.h"
 #include "clocksync/model_data.h"
 #include "clocksync/placement.h"
+#include "common/duration_text.h"
 #include "common/status.h"
 
 namespace syncline::clocksync {
 namespace {
 
 constexpr size_t kSamplesFew = 3;
-constexpr int64_t kStampMax = int64_t{1} << 59;  // 18 years of uptime: more is not a RAW clock
-
-struct EdgeFit {
-  Constraints constraints;
-  Corridor corridor;
-  size_t samples = 0;
-  size_t unusable = 0;    // nothing in it, or from before the clock went back
-  size_t impossible = 0;  // its own times contradict each other
-  int64_t round_trip_min_ns = kUnknownHi;
-  std::array<uint64_t, kStampSources> samples_by_source{};
-};
-
-// Both clocks only go forward; where the local one goes back (a reboot), the longest stretch
-// counts.
-std::span<const ProbeSample> LongestForwardRun(const std::vector<ProbeSample>& samples) {
-  const auto begin_of = [](const ProbeSample& s) {
-    return s.t1_local_ns ? s.t1_local_ns : s.t4_local_ns;
-  };
-  constexpr int64_t kReorderNs = 10 * kBillion;  // answers may overtake one another a little
-  size_t first = 0, best = 0, best_size = 0;
-  for (size_t i = 1; i <= samples.size(); ++i) {
-    if (i < samples.size() && begin_of(samples[i]) > begin_of(samples[i - 1]) - kReorderNs)
-      continue;
-    if (i - first > best_size) best = first, best_size = i - first;
-    first = i;
-  }
-  return std::span(samples).subspan(best, best_size);
-}
-
-EdgeFit CollectEdge(const Edge& edge) {
-  EdgeFit fit;
-  const auto run = LongestForwardRun(edge.samples);
-  fit.unusable = edge.samples.size() - run.size();
-  for (const ProbeSample& s : run) {
-    const bool out = s.t1_local_ns != 0 && s.t2_remote_ns != 0;
-    const bool back = s.t3_remote_ns != 0 && s.t4_local_ns != 0;
-    const bool whole = out && back;
-    const bool sane = std::abs(s.t1_local_ns) < kStampMax && std::abs(s.t2_remote_ns) < kStampMax &&
-                      std::abs(s.t3_remote_ns) < kStampMax && std::abs(s.t4_local_ns) < kStampMax;
-    if ((!out && !back) || !sane) {
-      ++fit.unusable;
-      continue;
-    }
-    // An answer that took longer than the whole exchange: a stamp is false, or a clock jumped in
-    // between.
-    const int64_t away = SaturatingAdd(s.t4_local_ns, -s.t1_local_ns);
-    const int64_t there = SaturatingAdd(s.t3_remote_ns, -s.t2_remote_ns);
-    if (whole && (away < 0 || there < 0 || there - away > 1'000 + away / 1'000)) {
-      ++fit.impossible;
-      continue;
-    }
-    ++fit.samples;
-    ++fit.samples_by_source[static_cast<size_t>(s.source)];
-    if (out) fit.constraints.upper.push_back({s.t1_local_ns, s.t2_remote_ns});
-    if (back) fit.constraints.lower.push_back({s.t4_local_ns, s.t3_remote_ns});
-    if (whole) {
-      fit.round_trip_min_ns =
-          std::min(fit.round_trip_min_ns,
-                   (s.t4_local_ns - s.t1_local_ns) - (s.t3_remote_ns - s.t2_remote_ns));
-    }
-  }
-  return fit;
-}
-
-EdgeQuality QualityOf(const Edge& edge, const EdgeFit& fit) {
-  const auto& by_source = fit.samples_by_source;
-  const auto commonest = std::max_element(by_source.begin(), by_source.end());
-  EdgeQuality quality{.local = edge.local,
-                      .remote = edge.remote,
-                      .source = static_cast<StampSource>(commonest - by_source.begin()),
-                      .samples = fit.samples,
-                      .samples_by_source = by_source};
-  if (fit.round_trip_min_ns != kUnknownHi) quality.round_trip_min_ns = fit.round_trip_min_ns;
-  const auto& knots = fit.corridor.map.knots();
-  if (knots.empty()) return quality;
-  std::vector<int64_t> bounds;
-  for (const BoundedMap::Knot& knot : knots) {
-    const bool known = knot.lo != kUnknownLo && knot.hi != kUnknownHi;
-    bounds.push_back(known ? std::max(knot.hi - knot.est, knot.est - knot.lo) : kUnknownHi);
-  }
-  std::sort(bounds.begin(), bounds.end());
-  quality.bound_median_ns = bounds[bounds.size() / 2];
-  quality.bound_worst_ns = bounds.back();
-  const BoundedMap::Knot& middle = knots[knots.size() / 2];
-  quality.offset_ns = middle.est - middle.x;
-  const BoundedMap::Knot& a = knots.front();
-  const BoundedMap::Knot& b = knots.back();
-  if (b.x > a.x) {
-    const Int128 theta = (Int128{b.est} - a.est) - (Int128{b.x} - a.x);
-    quality.drift_ppb = static_cast<int64_t>(theta * kBillion / (b.x - a.x));
-  }
-  return quality;
-}
 
 class Builder {
  public:
@@ -120,8 +30,9 @@ class Builder {
   absl::StatusOr<BuildResult> Build() {
     SYNCLINE_RETURN_IF_ERROR(NameVertices());
     SYNCLINE_RETURN_IF_ERROR(FitHosts());
-    SYNCLINE_RETURN_IF_ERROR(FitEdges());
+    FitEdges();
     PlaceNodes();
+    PlaceEvents();
     const int64_t wall =
         RealtimeOfRaw(data_->clocks[data_->reference].host.realtime, options_.zero_reference_raw_ns)
             .est;
@@ -176,8 +87,13 @@ class Builder {
         return absl::InvalidArgumentError(
             absl::StrCat("clock readings of \"", host.node, "\", which is not in the recording"));
       }
-      if (vertex == vertices_.end() || vertex->second >= data_->names.size()) continue;
+      if (vertex == vertices_.end()) continue;
       HostFit fit = FitHostClocks(host);
+      for (const ClockEvent& event : fit.events) {
+        if (event.kind != ClockEvent::Kind::kSuspend) continue;
+        sleeps_.push_back({vertex->second, event.begin_ns, event.end_ns});
+      }
+      if (vertex->second >= data_->names.size()) continue;
       data_->clocks[vertex->second].host = std::move(fit.maps);
       events_.insert(events_.end(), fit.events.begin(), fit.events.end());
     }
@@ -191,11 +107,11 @@ class Builder {
   }
 
   // A happened before B: when A's clock read a, B's had not passed b.
-  void AddCausalPairs(std::vector<Edge>* edges, std::vector<EdgeFit>* fits) const {
+  void AddCausalPairs() {
     std::unordered_map<uint64_t, size_t> edge_of;
     const auto key = [](uint32_t a, uint32_t b) { return uint64_t{a} << 32 | b; };
-    for (size_t i = 0; i < edges->size(); ++i) {
-      edge_of.emplace(key(vertices_.at((*edges)[i].local), vertices_.at((*edges)[i].remote)), i);
+    for (size_t i = 0; i < edges_.size(); ++i) {
+      edge_of.emplace(key(vertices_.at(edges_[i].local), vertices_.at(edges_[i].remote)), i);
     }
     for (const CausalPair& pair : input_.causal) {
       const uint32_t a = pair.before.clock.node, b = pair.after.clock.node;
@@ -203,95 +119,176 @@ class Builder {
       if (a == b || before.lo <= -kStampMax || after.hi >= kStampMax) continue;
       if (before.lo >= kStampMax || after.hi <= -kStampMax) continue;
       if (const auto reverse = edge_of.find(key(b, a)); reverse != edge_of.end()) {
-        (*fits)[reverse->second].constraints.lower.push_back({after.hi, before.lo});
+        fits_[reverse->second].constraints.lower.push_back({after.hi, before.lo});
         continue;
       }
-      const auto [found, is_new] = edge_of.emplace(key(a, b), edges->size());
+      const auto [found, is_new] = edge_of.emplace(key(a, b), edges_.size());
       if (is_new) {
-        edges->push_back({.local = data_->names[a], .remote = data_->names[b]});
-        fits->emplace_back();
+        edges_.push_back({.local = data_->names[a], .remote = data_->names[b]});
+        fits_.emplace_back();
       }
-      (*fits)[found->second].constraints.upper.push_back({before.lo, after.hi});
+      fits_[found->second].constraints.upper.push_back({before.lo, after.hi});
     }
   }
 
-  absl::Status FitEdges() {
-    std::vector<Edge> edges;
-    std::vector<EdgeFit> fits;
+  CorridorOptions FitOptions() const {
+    return {.rate_ppb_max = options_.rate_ppb_max, .wander_ppb_per_s = options_.wander_ppb_per_s};
+  }
+
+  void FitEdges() {
     for (const Edge& edge : input_.edges) {
-      edges.push_back({.local = edge.local, .remote = edge.remote});
-      fits.push_back(CollectEdge(edge));
+      edges_.push_back({.local = edge.local, .remote = edge.remote});
+      fits_.push_back(CollectEdge(edge));
     }
-    AddCausalPairs(&edges, &fits);
+    AddCausalPairs();
+    for (EdgeFit& fit : fits_) fit.corridor = FitCorridor(fit.constraints, FitOptions());
+    FindSuspects();
     std::vector<GraphEdge> graph_edges;
-    for (size_t i = 0; i < edges.size(); ++i) {
-      EdgeFit& fit = fits[i];
-      fit.corridor = FitCorridor(fit.constraints, {.rate_ppb_max = options_.rate_ppb_max,
-                                                   .wander_ppb_per_s = options_.wander_ppb_per_s});
-      Report(edges[i], fit);
-      if (i < input_.edges.size()) qualities_.push_back(QualityOf(edges[i], fit));
+    for (size_t i = 0; i < edges_.size(); ++i) {
+      EdgeFit& fit = fits_[i];
+      ReportEdge(i);
+      if (i < input_.edges.size()) {
+        qualities_.push_back(QualityOf(edges_[i], fit));
+        if (options_.audit) AuditOf(i);
+      }
       breaks_.push_back(fit.corridor.breaks);
-      graph_edges.push_back({vertices_.at(edges[i].local), vertices_.at(edges[i].remote),
+      graph_edges.push_back({vertices_.at(edges_[i].local), vertices_.at(edges_[i].remote),
                              std::move(fit.corridor.map)});
       fit.constraints = {};
     }
-    const auto vertices = static_cast<uint32_t>(data_->names.size() + data_->hubs.size());
-    data_->graph = ClockGraph(vertices, std::move(graph_edges));
-    return absl::OkStatus();
+    data_->graph = ClockGraph(VertexCount(), std::move(graph_edges));
   }
 
-  void Report(const Edge& edge, const EdgeFit& fit) {
-    const std::string name = absl::StrCat(edge.local, "--", edge.remote);
-    const auto add = [&](ClockEvent::Kind kind, int64_t begin, int64_t end, std::string text) {
-      events_.push_back({kind, name, begin, end, std::move(text)});
-    };
+  uint32_t VertexCount() const {
+    return static_cast<uint32_t>(data_->names.size() + data_->hubs.size());
+  }
+
+  // Who broke, and where other edges of theirs must therefore not be believed.
+  void FindSuspects() {
+    std::vector<WatchedEdge> watched;
+    for (size_t i = 0; i < edges_.size(); ++i) {
+      watched.push_back({vertices_.at(edges_[i].local), vertices_.at(edges_[i].remote),
+                         &fits_[i].corridor, fits_[i].round_trip_min_ns});
+    }
+    const std::vector<Suspect> suspects = Blame(watched, VertexCount(), sleeps_);
+    if (suspects.empty()) return;
+    for (const Suspect& suspect : suspects) ReportSuspect(suspect);
+    std::vector<std::vector<Interval>> hidden;
+    for (uint32_t i = 0; i < edges_.size(); ++i) {
+      hidden.push_back(HiddenBreaks(watched[i], i, suspects));
+    }
+    for (size_t i = 0; i < edges_.size(); ++i) {
+      if (hidden[i].empty()) continue;
+      for (const Break& gap : fits_[i].corridor.breaks) {
+        hidden[i].push_back({gap.begin_ns, gap.end_ns});
+      }
+      std::sort(hidden[i].begin(), hidden[i].end(),
+                [](const Interval& a, const Interval& b) { return a.lo < b.lo; });
+      fits_[i].corridor = FitCorridor(fits_[i].constraints, FitOptions(), hidden[i]);
+    }
+  }
+
+  void ReportSuspect(const Suspect& suspect) {
+    const Suspect::Place& place = suspect.places.front();
+    ClockEvent event{.kind = ClockEvent::Kind::kInfeasible,
+                     .node = Name(place.vertex),
+                     .begin_ns = place.begin_ns,
+                     .end_ns = place.end_ns,
+                     .step_ns = suspect.step_ns,
+                     .step_ns_min = suspect.step_ns_min,
+                     .step_ns_max = suspect.step_ns_max};
+    for (uint32_t edge : suspect.edges) event.evidence.push_back(EdgeName(edge));
+    if (suspect.places.size() > 1) {
+      event.node = event.evidence.front();
+      event.begin_ns = suspect.places[1].begin_ns;  // by the local clock
+      event.end_ns = suspect.places[1].end_ns;
+      if (!suspect.edge_alone) {
+        for (const Suspect::Place& one : suspect.places) event.between.push_back(Name(one.vertex));
+      }
+    }
+    event.cause = suspect.edge_alone              ? ClockEvent::Cause::kFalseStamps
+                  : suspect.slept                 ? ClockEvent::Cause::kSuspend
+                  : event.step_size_ns_min() == 0 ? ClockEvent::Cause::kRateChange
+                                                  : ClockEvent::Cause::kStep;
+    event.text = TextOfBreak(event, suspect.backwards);
+    events_.push_back(std::move(event));
+  }
+
+  std::string EdgeName(size_t edge) const {
+    return absl::StrCat(edges_[edge].local, "--", edges_[edge].remote);
+  }
+
+  void AuditOf(size_t i) {
+    EdgeAudit audit = AuditEdge(fits_[i].constraints, fits_[i].corridor, FitOptions());
+    for (const SampleGap& gap : audit.gaps) {
+      const std::string bound =
+          gap.bound_ns == kUnknownHi ? "unknown" : absl::StrCat("± ", DurationText(gap.bound_ns));
+      events_.push_back({ClockEvent::Kind::kGap, EdgeName(i), gap.begin_ns, gap.end_ns,
+                         absl::StrCat("no samples for ", DurationText(gap.end_ns - gap.begin_ns),
+                                      ": in its middle the bound is ", bound)});
+    }
+    qualities_.back().audit = std::move(audit);
+    qualities_.back().constraints = fits_[i].constraints;
+    qualities_.back().corridor = fits_[i].corridor.map;
+  }
+
+  void ReportEdge(size_t i) {
+    const EdgeFit& fit = fits_[i];
     const auto& knots = fit.corridor.map.knots();
     const int64_t begin = knots.empty() ? 0 : knots.front().x;
     const int64_t end = knots.empty() ? 0 : knots.back().x;
+    const auto add = [&](ClockEvent::Kind kind, std::string text) {
+      events_.push_back({kind, EdgeName(i), begin, end, std::move(text)});
+      if (kind == ClockEvent::Kind::kInfeasible) {
+        events_.back().cause = ClockEvent::Cause::kFalseStamps;
+        events_.back().evidence = {EdgeName(i)};
+      }
+    };
     if (knots.empty()) {
-      add(ClockEvent::Kind::kNoSamples, 0, 0, "no usable samples");
+      add(ClockEvent::Kind::kNoSamples, "no usable samples");
     } else if (fit.samples > 0 && fit.samples < kSamplesFew) {
-      add(ClockEvent::Kind::kNoSamples, begin, end, absl::StrCat("only ", fit.samples, " samples"));
+      add(ClockEvent::Kind::kNoSamples, absl::StrCat("only ", fit.samples, " samples"));
     }
     if (fit.unusable > 0) {
-      add(ClockEvent::Kind::kGap, begin, end,
+      add(ClockEvent::Kind::kGap,
           absl::StrCat(
               fit.unusable,
               " samples without a whole direction, or from before a reboot, were left out"));
     }
     if (fit.impossible > 0) {
-      add(ClockEvent::Kind::kInfeasible, begin, end,
+      add(ClockEvent::Kind::kInfeasible,
           absl::StrCat(fit.impossible,
                        " samples whose own times contradict each other were left out"));
     }
     if (fit.corridor.contradicting > 0) {
-      add(ClockEvent::Kind::kInfeasible, begin, end,
+      add(ClockEvent::Kind::kInfeasible,
           absl::StrCat(fit.corridor.contradicting,
                        " stamps that contradict all others around them were left out"));
     }
     if (fit.corridor.gave_up) {
-      add(ClockEvent::Kind::kInfeasible, begin, end,
+      add(ClockEvent::Kind::kInfeasible,
           "these samples contradict each other all over; only the longest stretch that fits is "
           "used");
     }
-    for (const Break& gap : fit.corridor.breaks) {
-      add(ClockEvent::Kind::kInfeasible, gap.begin_ns, gap.end_ns,
-          absl::StrCat(
-              "no pair of clocks that keeps to rate ", options_.rate_ppb_max, " ppb and wander ",
-              options_.wander_ppb_per_s,
-              " ppb/s explains the samples: the offset changed by about ", gap.step_ns,
-              " ns (a step, suspend or migration)",
-              gap.backwards ? "; a clock went back, only the longer stretch is used" : ""));
-    }
   }
 
-  void PlaceNodes() {
+  void Place() {
     data_->grid = PlaceClocks(data_->graph, {.reference = data_->reference,
                                              .rate_ppb_max = options_.rate_ppb_max,
                                              .wander_ppb_per_s = options_.wander_ppb_per_s,
                                              .breaks = breaks_});
+  }
+
+  void PlaceNodes() {
+    Place();
+    Reconciliation agreed = ReconcileLoops(data_->reference, data_->grid, &data_->graph);
+    if (!agreed.loops.empty()) {
+      for (const ContradictingLoop& loop : agreed.loops) ReportLoop(loop);
+      Place();
+      agreed.bounds = data_->graph.BoundsTo(data_->reference, data_->grid);
+    }
     const Grid& grid = data_->grid;
-    const std::vector<RootBounds> bounds = data_->graph.BoundsTo(data_->reference, grid);
+    const std::vector<RootBounds>& bounds = agreed.bounds;
     for (uint32_t node = 0; node < data_->names.size(); ++node) {
       NodeClocks& its = data_->clocks[node];
       if (node == data_->reference) {
@@ -309,49 +306,73 @@ class Builder {
       bool infeasible = false;
       BoundedMap map =
           MapOnGrid(bounds[node], grid.x[node], grid.x[data_->reference], grid, &infeasible);
-      if (infeasible) map = Loosest(node, bounds);
+      if (infeasible) map = NothingClaimed(node, map);
       its.timeline = Shifted(map);
       its.rate_slack_ppb = RateSlack(node, its.timeline);
     }
   }
 
-  // The edges of this node contradict each other: some assumption broke, we cannot know which. The
-  // interval that holds whichever is right.
-  BoundedMap Loosest(uint32_t node, const std::vector<RootBounds>& bounds) {
-    const Grid& grid = data_->grid;
-    RootBounds loosest = bounds[node];
-    size_t first = grid.size(), last = 0;
-    for (size_t k = 0; k < loosest.lo.size(); ++k) {
-      if (loosest.lo[k] > loosest.hi[k]) first = std::min(first, k), last = k;
+  void ReportLoop(const ContradictingLoop& loop) {
+    ClockEvent event{.kind = ClockEvent::Kind::kInfeasible, .cause = ClockEvent::Cause::kLoop};
+    event.node = EdgeName(loop.suspects.front());
+    const std::vector<int64_t>& x = data_->grid.x[vertices_.at(edges_[loop.suspects[0]].local)];
+    event.begin_ns = x[loop.first_instant];
+    event.end_ns = x[loop.last_instant];
+    for (uint32_t edge : loop.edges) event.evidence.push_back(EdgeName(edge));
+    std::vector<std::string> suspects;
+    for (uint32_t edge : loop.suspects) suspects.push_back(EdgeName(edge));
+    event.text = absl::StrCat("the loop ", absl::StrJoin(event.evidence, ", "),
+                              " does not close, by ", DurationText(loop.short_ns), " at least: ");
+    if (loop.suspects.size() == 1) {
+      absl::StrAppend(&event.text, "all other loops agree without ", suspects[0],
+                      ", so its stamps are false, and it is left out");
+    } else {
+      absl::StrAppend(&event.text, "one of ", absl::StrJoin(suspects, ", "),
+                      " is false, nothing tells which; the interval covers what each says");
+      event.between = std::move(suspects);
     }
-    std::string names;
-    for (uint32_t edge : data_->graph.EdgesOf(node)) {
-      const uint32_t other = data_->graph.OtherEnd(edge, node);
-      absl::StrAppend(&names, names.empty() ? "" : ", ", Name(node), "--", Name(other));
-      std::vector<bool> only(data_->graph.vertex_count(), true);
-      ClockGraph alone(data_->graph.vertex_count(), WithoutOtherEdges(node, edge));
-      const std::vector<RootBounds> one = alone.BoundsTo(data_->reference, grid);
-      for (size_t k = 0; k < one[node].lo.size(); ++k) {
-        loosest.lo[k] = std::min({loosest.lo[k], one[node].lo[k], one[node].hi[k]});
-        loosest.hi[k] = std::max({loosest.hi[k], one[node].hi[k], one[node].lo[k]});
-      }
-    }
-    const std::vector<int64_t>& x = grid.x[node];
-    events_.push_back({ClockEvent::Kind::kInfeasible, data_->names[node],
-                       first < x.size() ? x[first] : 0, last < x.size() ? x[last] : 0,
-                       absl::StrCat("the paths over ", names,
-                                    " contradict each other; the interval covers what each says")});
-    bool infeasible = false;
-    return MapOnGrid(loosest, x, grid.x[data_->reference], grid, &infeasible);
+    events_.push_back(std::move(event));
   }
 
-  std::vector<GraphEdge> WithoutOtherEdges(uint32_t node, uint32_t keep) const {
-    std::vector<GraphEdge> edges;
-    for (uint32_t i = 0; i < data_->graph.edges().size(); ++i) {
-      const GraphEdge& edge = data_->graph.edges()[i];
-      if (i == keep || (edge.local != node && edge.remote != node)) edges.push_back(edge);
+  // So much contradicts itself that no edge may be believed.
+  BoundedMap NothingClaimed(uint32_t node, const BoundedMap& map) {
+    std::vector<BoundedMap::Knot> knots = map.knots();
+    for (BoundedMap::Knot& knot : knots) knot.lo = kUnknownLo, knot.hi = kUnknownHi;
+    events_.push_back({.kind = ClockEvent::Kind::kInfeasible,
+                       .node = data_->names[node],
+                       .begin_ns = knots.front().x,
+                       .end_ns = knots.back().x,
+                       .text = "the paths to this node contradict each other all over; nothing is "
+                               "claimed of it",
+                       .cause = ClockEvent::Cause::kLoop});
+    return BoundedMap(std::move(knots), map.rate_ppb_outside());
+  }
+
+  // Where an event stands on the timeline, by estimate; and where the timeline's zero stands.
+  void PlaceEvents() {
+    for (EdgeQuality& quality : qualities_) {
+      const int64_t first = quality.corridor.empty() ? 0 : quality.corridor.knots().front().x;
+      const auto at_first = OnTimeline(vertices_.at(quality.local), first);
+      quality.zero_local_ns = at_first ? SaturatingAdd(first, -at_first->ns) : first;
     }
-    return edges;
+    for (ClockEvent& event : events_) {
+      const std::string local = event.node.substr(0, event.node.find("--"));
+      const auto vertex = vertices_.find(vertices_.contains(event.node) ? event.node : local);
+      if (vertex == vertices_.end() || event.end_ns == 0) continue;
+      event.begin = OnTimeline(vertex->second, event.begin_ns);
+      event.end = OnTimeline(vertex->second, event.end_ns);
+    }
+  }
+
+  std::optional<TimelineTime> OnTimeline(uint32_t vertex, int64_t raw_ns) const {
+    const Grid& grid = data_->grid;
+    if (vertex == data_->reference) return TimelineTime{raw_ns - options_.zero_reference_raw_ns};
+    if (vertex >= grid.x.size() || grid.x[vertex].empty()) return std::nullopt;
+    std::vector<FastMap::Point> points;
+    for (size_t k = 0; k < grid.x[vertex].size(); ++k) {
+      points.push_back({grid.x[vertex][k], grid.x[data_->reference][k]});
+    }
+    return TimelineTime{SaturatingAdd(FastMap(points).At(raw_ns), -options_.zero_reference_raw_ns)};
   }
 
   std::string Name(uint32_t vertex) const {
@@ -402,6 +423,9 @@ class Builder {
   const BuildOptions& options_;
   std::unique_ptr<ModelAssembler::Data> data_;
   std::unordered_map<std::string, uint32_t> vertices_;
+  std::vector<Sleep> sleeps_;
+  std::vector<Edge> edges_;  // of the graph, without samples: those of the input, then causal ones
+  std::vector<EdgeFit> fits_;
   std::vector<std::vector<Break>> breaks_;  // per edge of the graph
   std::vector<EdgeQuality> qualities_;
   std::vector<ClockEvent> events_;

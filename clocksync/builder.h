@@ -8,7 +8,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clocksync/audit.h"
+#include "clocksync/bounded_map.h"
 #include "clocksync/clock_model.h"
+#include "clocksync/corridor.h"
+#include "clocksync/events.h"
 #include "clocksync/samples.h"
 #include "common/time.h"
 
@@ -22,6 +26,8 @@ struct BuildOptions {
   // w: bound of the change of that rate, ppb per second (10: a room that warms by 3 degrees a
   // minute).
   int64_t wander_ppb_per_s = 10;
+  // Also fill what EdgeQuality says it does then, and report gaps between samples: for reports.
+  bool audit = false;
 };
 
 struct BuildInput {
@@ -29,16 +35,6 @@ struct BuildInput {
   std::vector<HostClocks> hosts;   // of those nodes, and of "coordinator" when it probes
   std::vector<Edge> edges;
   std::vector<CausalPair> causal;  // from the traces; times in any known clock
-};
-
-// Something that happened to the clocks and that the reader of a report must know.
-struct ClockEvent {
-  enum class Kind : uint8_t { kInfeasible, kStep, kSlew, kSuspend, kGap, kNoSamples };
-  Kind kind = Kind::kGap;
-  std::string node;      // or "a--b" for an edge
-  int64_t begin_ns = 0;  // in the node's RAW clock
-  int64_t end_ns = 0;
-  std::string text;
 };
 
 // How good an edge is, for `syncline clocks`.
@@ -53,6 +49,11 @@ struct EdgeQuality {
   int64_t bound_median_ns = 0;
   int64_t bound_worst_ns = 0;
   int64_t round_trip_min_ns = 0;
+  // Filled by BuildOptions::audit.
+  EdgeAudit audit;
+  Constraints constraints;    // what the samples say: local RAW -> remote RAW
+  BoundedMap corridor;        // what follows of it
+  int64_t zero_local_ns = 0;  // what the local clock reads at timeline zero, by estimate
 };
 
 struct BuildResult {

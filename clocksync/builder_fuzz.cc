@@ -63,7 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           {now, numbers.Near(now), numbers.Near(now), numbers.Near(now), cs::StampSource::kGrpc});
     }
   }
-  const auto result = cs::BuildModel(input, {.reference = "a", .zero_reference_raw_ns = now});
+  const auto result =
+      cs::BuildModel(input, {.reference = "a", .zero_reference_raw_ns = now, .audit = true});
   if (!result.ok()) return 0;
   for (int64_t t : {INT64_MIN, int64_t{0}, now, INT64_MAX}) {
     for (ClockKind kind : {ClockKind::kRaw, ClockKind::kMonotonic, ClockKind::kRealtime}) {

@@ -348,74 +348,6 @@ class Fitter {
   mutable Window window_;
 };
 
-// theta at x when it leaves `end` with a rate of `rate_ppb`, as a reading of clock y.
-int64_t Advance(int64_t y, int64_t dx, int64_t rate_ppb) {
-  if (y == kUnknownLo || y == kUnknownHi) return y;
-  return Clip(Int128{y} + dx + CeilDiv(Int128{dx} * rate_ppb, kBillion));
-}
-
-// The interval at x in the gap between knots a and b.
-BoundedMap::Knot GapKnot(const BoundedMap::Knot& a, const BoundedMap::Knot& b, int64_t x,
-                         const GapRule& rule) {
-  const int64_t from_a = x - a.x, to_b = x - b.x;
-  BoundedMap::Knot knot{.x = x};
-  const int64_t hi_a = Advance(a.hi, from_a, rule.rate_ppb_hi);
-  const int64_t lo_a = SaturatingAdd(Advance(a.lo, from_a, rule.rate_ppb_lo), -1);
-  const int64_t hi_b = Advance(b.hi, to_b, rule.rate_ppb_lo);
-  const int64_t lo_b = SaturatingAdd(Advance(b.lo, to_b, rule.rate_ppb_hi), -1);
-  knot.hi = rule.steps ? std::max(hi_a, hi_b) : std::min(hi_a, hi_b);
-  knot.lo = rule.steps ? std::min(lo_a, lo_b) : std::max(lo_a, lo_b);
-  const Int128 rise = Int128{b.est} - a.est;
-  knot.est = Clip(a.est + rise * from_a / (Int128{b.x} - a.x));
-  knot.est = std::clamp(knot.est, std::min(knot.lo, knot.hi), std::max(knot.lo, knot.hi));
-  return knot;
-}
-
-// Where a line leaving a.y with rate_a meets one arriving at b.y with rate_b, inside the gap.
-int64_t Meeting(int64_t a_x, int64_t a_y, int64_t rate_a, int64_t b_x, int64_t b_y,
-                int64_t rate_b) {
-  const Int128 rise = (Int128{b_y} - a_y) - (Int128{b_x} - a_x);  // of theta
-  const Int128 numerator = rise * kBillion - Int128{rate_b} * (b_x - a_x);
-  const Int128 denominator = Int128{rate_a} - rate_b;
-  if (denominator == 0) return a_x + (b_x - a_x) / 2;
-  return Clip(std::clamp<Int128>(a_x + numerator / denominator, a_x + 1, b_x - 1));
-}
-
-// The instant at which a line that leaves (from, 0) with slope 1 + rate has risen by `rise`.
-int64_t RisenBy(int64_t rise, int64_t rate_ppb) {
-  return Clip(Int128{rise} * kBillion / (Int128{kBillion} + rate_ppb));
-}
-
-// Neither clock goes back, so in a gap y is never before where it was at its beginning, nor after
-// where it is at its end. Where that cuts a line, the line gets a knot.
-std::vector<BoundedMap::Knot> GapKnots(const BoundedMap::Knot& a, const BoundedMap::Knot& b,
-                                       const GapRule& rule) {
-  std::vector<int64_t> instants = {a.x + 1, b.x - 1};
-  const bool two_sided = a.lo != kUnknownLo && a.hi != kUnknownHi;
-  if (two_sided && rule.steps) {
-    const int64_t meets_hi = a.x + RisenBy(b.hi - a.hi, rule.rate_ppb_hi);
-    const int64_t meets_lo = b.x - RisenBy(b.lo - a.lo, rule.rate_ppb_hi);
-    for (int64_t near : {-1, 0, 1}) {
-      instants.push_back(meets_hi + near);
-      instants.push_back(meets_lo + near);
-    }
-  } else if (two_sided) {
-    instants.push_back(Meeting(a.x, a.hi, rule.rate_ppb_hi, b.x, b.hi, rule.rate_ppb_lo));
-    instants.push_back(Meeting(a.x, a.lo, rule.rate_ppb_lo, b.x, b.lo, rule.rate_ppb_hi));
-  }
-  std::sort(instants.begin(), instants.end());
-  instants.erase(std::unique(instants.begin(), instants.end()), instants.end());
-  std::vector<BoundedMap::Knot> knots;
-  for (int64_t x : instants) {
-    if (x <= a.x || x >= b.x) continue;
-    BoundedMap::Knot knot = GapKnot(a, b, x, rule);
-    knot.hi = std::min(knot.hi, b.hi);
-    knot.lo = std::max(knot.lo, a.lo);
-    knots.push_back(knot);
-  }
-  return knots;
-}
-
 }  // namespace
 
 int64_t MaxIntercept(const std::vector<Constraint>& upper, const std::vector<Constraint>& lower,
@@ -429,42 +361,6 @@ int64_t MaxIntercept(const std::vector<Constraint>& upper, const std::vector<Con
 Epochs FitEpochs(const Constraints& constraints, const CorridorOptions& options) {
   if (constraints.upper.empty() && constraints.lower.empty()) return {};
   return Fitter(constraints, options).Fit();
-}
-
-Corridor JoinEpochs(Epochs epochs, const std::vector<GapRule>& gaps, int64_t rate_ppb_outside) {
-  Corridor corridor;
-  corridor.contradicting = epochs.contradicting;
-  corridor.gave_up = epochs.gave_up;
-  std::vector<BoundedMap::Knot> knots, best;
-  bool cut = corridor.gave_up;
-  for (size_t i = 0; i < epochs.epochs.size(); ++i) {
-    const Epoch& epoch = epochs.epochs[i];
-    if (!knots.empty()) {
-      const BoundedMap::Knot a = knots.back(), b = epoch.front();
-      GapRule rule = gaps.size() == 1 ? gaps[0] : gaps[i - 1];
-      const bool torn = GapKnot(a, b, b.x, rule).lo > b.hi || GapKnot(a, b, b.x, rule).hi < b.lo;
-      if (!rule.steps && torn) rule.steps = true;
-      Break gap{a.x, b.x, (b.est - b.x) - (a.est - a.x), b.hi < a.lo};
-      corridor.breaks.push_back(gap);
-      if (gap.backwards || corridor.gave_up) {
-        cut = true;
-        if (knots.size() > best.size()) best = std::move(knots);
-        knots.clear();
-      } else {
-        for (const BoundedMap::Knot& knot : GapKnots(a, b, rule)) knots.push_back(knot);
-      }
-    }
-    knots.insert(knots.end(), epoch.begin(), epoch.end());
-  }
-  if (best.size() > knots.size()) knots = std::move(best);
-  MakeMonotone(&knots);
-  corridor.map = BoundedMap(std::move(knots), cut ? -rate_ppb_outside : rate_ppb_outside);
-  return corridor;
-}
-
-Corridor FitCorridor(const Constraints& constraints, const CorridorOptions& options) {
-  const GapRule rule{true, -options.rate_ppb_max, options.rate_ppb_max};
-  return JoinEpochs(FitEpochs(constraints, options), {rule}, options.rate_ppb_max);
 }
 
 }  // namespace syncline::clocksync

@@ -28,7 +28,7 @@
 #define SYNCLINE_CLOCKSYNC_CORRIDOR_H_
 
 #include <cstdint>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "clocksync/bounded_map.h"
@@ -53,11 +53,18 @@ struct CorridorOptions {
   int64_t knot_ns = 0;                // distance of knots; 0: chosen from the span
 };
 
-// The interval in which an assumption broke, by clock x.
+// The interval in which an assumption broke.
 struct Break {
-  int64_t begin_ns = 0;
+  int64_t begin_ns = 0;  // by clock x
   int64_t end_ns = 0;
-  int64_t step_ns = 0;     // theta after - theta before, estimate
+  int64_t begin_y_ns = 0;  // by clock y: the widest that the readings allow
+  int64_t end_y_ns = 0;
+  // How theta stepped, in an instant between the two: estimate, and limits that hold if the rate
+  // was one of those that the samples before and after allow. Limits on both sides of zero: the
+  // rate alone may have changed.
+  int64_t step_ns = 0;
+  int64_t step_ns_min = 0;
+  int64_t step_ns_max = 0;
   bool backwards = false;  // clock y went back: nothing is known on the shorter side
 };
 
@@ -79,6 +86,7 @@ struct GapRule {
   bool steps = true;  // theta may jump; otherwise its rate alone changes, within these limits:
   int64_t rate_ppb_lo = -200'000;
   int64_t rate_ppb_hi = 200'000;
+  int64_t wander_ppb_per_s = 10;  // of the epochs
 };
 
 struct Corridor {
@@ -93,8 +101,11 @@ struct Corridor {
 // outside it.
 Corridor JoinEpochs(Epochs epochs, const std::vector<GapRule>& gaps, int64_t rate_ppb_outside);
 
-// FitEpochs and JoinEpochs for two clocks whose offset may step.
-Corridor FitCorridor(const Constraints& constraints, const CorridorOptions& options);
+// FitEpochs and JoinEpochs for two clocks whose offset may step. It is taken to have stepped in
+// each of `known_gaps` (by clock x, in order), whether these constraints show it or not: those
+// inside are left out.
+Corridor FitCorridor(const Constraints& constraints, const CorridorOptions& options,
+                     std::span<const Interval> known_gaps = {});
 
 // The largest theta at d = 0 of all lines that pass under every point of `upper`, over every point
 // of `lower`, with a slope of at most rate_ppb_max; x is d. kUnknownHi when unlimited. Exposed for

@@ -143,6 +143,30 @@ std::vector<BoundedMap> JoinBetweenSteps(const ClockRuns& runs) {
   return maps;
 }
 
+// Changes of MONOTONIC's rate that nothing declared.
+void ReportHiddenSlews(const ClockRuns& runs, const std::vector<ClockTuple>& tuples,
+                       const std::string& node, std::vector<ClockEvent>* events) {
+  const auto tuple_at = [&](int64_t raw_ns) {
+    const auto after = std::lower_bound(
+        tuples.begin(), tuples.end(), raw_ns,
+        [](const ClockTuple& tuple, int64_t at) { return tuple.raw_after_ns < at; });
+    return after == tuples.end() ? tuples.back() : *after;
+  };
+  for (size_t i = 0; i < runs.torn.size(); ++i) {
+    const Epoch& before = runs.epochs.epochs[i];
+    const Epoch& after = runs.epochs.epochs[i + 1];
+    if (runs.torn[i] || !SameRate(tuple_at(before.back().x), tuple_at(after.front().x))) continue;
+    const auto rate = [](const BoundedMap::Knot& a, const BoundedMap::Knot& b) {
+      return b.x > a.x ? RatePpb(Int128{b.est} - a.est - (b.x - a.x), b.x - a.x) : 0;
+    };
+    events->push_back(
+        {ClockEvent::Kind::kSlew, node, before.back().x, after.front().x,
+         absl::StrCat("MONOTONIC changed its rate by about ",
+                      rate(after.front(), after.back()) - rate(before.front(), before.back()),
+                      " ppb, which adjtimex does not tell")});
+  }
+}
+
 void ReportTears(const ClockRuns& runs, const std::string& node, ClockEvent::Kind kind,
                  const char* what, std::vector<ClockEvent>* events) {
   for (size_t i = 0; i < runs.torn.size(); ++i) {
@@ -191,6 +215,7 @@ HostFit FitHostClocks(const HostClocks& host) {
       FitRuns(WithReading(tuples, &ClockTuple::monotonic_ns), &ClockTuple::monotonic_ns);
   ReportTears(monotonic, host.node, ClockEvent::Kind::kStep, "MONOTONIC jumped against RAW",
               &fit.events);
+  ReportHiddenSlews(monotonic, tuples, host.node, &fit.events);
   fit.maps.monotonic = Join(std::move(monotonic));
   ClockRuns boottime =
       FitRuns(WithReading(tuples, &ClockTuple::boottime_ns), &ClockTuple::boottime_ns);

@@ -1,6 +1,7 @@
 // syncline clocks: how good the clocks of a recording are, or of the fleet right now.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "coordinator/cli/clocks_text.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/parse.h"
@@ -18,6 +20,7 @@
 #include "coordinator/clocks/models.h"
 #include "coordinator/clocks/probe_report.h"
 #include "coordinator/clocks/prober.h"
+#include "export/report/clock_plot.h"
 
 namespace syncline::cli {
 namespace {
@@ -27,9 +30,21 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kLiveNs = 3'000'000'000;
 constexpr size_t kEdgesNamedMax = 4;
 constexpr fleet::AgentClient::Timeout kExplainTimeout{5'000};
+constexpr size_t kPairNodesInText = 6;
+constexpr size_t kPairNodesInJson = 32;
+constexpr size_t kPlotsInText = 2;
+constexpr size_t kTerminalColumns = 100;
+
+struct ClocksOptions {
+  std::string directory;
+  bool live = false;
+  bool json = false;
+  std::string svg;  // file to write a picture to
+};
 
 struct Clocks {
   clocksync::BuildResult built;
+  std::string title;
   clocks::ProbeReport probes;  // empty: the nodes did not probe each other
 };
 
@@ -76,30 +91,66 @@ Json BySource(const clocksync::EdgeQuality& edge) {
   return json;
 }
 
+Json Ns(int64_t ns) { return ns == kUnknownHi || ns == kUnknownLo ? Json() : Json(ns); }
+
+Json EdgeToJson(const clocksync::EdgeQuality& edge) {
+  const clocksync::EdgeAudit& audit = edge.audit;
+  return {{"local", edge.local},
+          {"remote", edge.remote},
+          {"source", SourceName(edge.source)},
+          {"samples", edge.samples},
+          {"samples_by_source", BySource(edge)},
+          {"offset_ns", edge.offset_ns},
+          {"drift_ppb", edge.drift_ppb},
+          {"bound_median_ns", edge.bound_median_ns},
+          {"bound_worst_ns", edge.bound_worst_ns},
+          {"round_trip_min_ns", edge.round_trip_min_ns},
+          {"wander_at_least_ppb_per_s", static_cast<double>(audit.wander_needed_ppt_per_s) / 1000},
+          {"step_unseen_median_ns", Ns(audit.unseen_step_ns_median)},
+          {"step_unseen_worst_ns", Ns(audit.unseen_step_ns_worst)},
+          {"step_unseen_worst_at_ns", audit.unseen_step_worst_at_ns - edge.zero_local_ns}};
+}
+
+// begin_ns and end_ns by the RAW clock of `node`; the same on the timeline where it has a place.
+Json EventToJson(const clocksync::ClockEvent& event) {
+  Json json = {{"kind", KindName(event.kind)},
+               {"node", event.node},
+               {"begin_ns", event.begin_ns},
+               {"end_ns", event.end_ns},
+               {"text", event.text}};
+  if (event.begin && event.end) {
+    json["timeline_begin_ns"] = event.begin->ns;
+    json["timeline_end_ns"] = event.end->ns;
+  }
+  if (event.cause != clocksync::ClockEvent::Cause::kNone) json["cause"] = CauseName(event.cause);
+  if (event.step_ns != 0) {
+    json["step_ns"] = event.step_ns;
+    json["step_ns_min"] = Ns(event.step_ns_min);
+    json["step_ns_max"] = Ns(event.step_ns_max);
+  }
+  if (!event.between.empty()) json["one_of"] = event.between;
+  if (!event.evidence.empty()) json["shown_by"] = event.evidence;
+  return json;
+}
+
 void PrintJson(std::ostream& out, const Clocks& clocks) {
+  const clocksync::BuildOptions assumed;
   Json json;
   json["format_version"] = 1;
+  json["assumptions"] = {{"rate_ppb_max", assumed.rate_ppb_max},
+                         {"wander_ppb_per_s", assumed.wander_ppb_per_s}};
   json["edges"] = Json::array();
-  for (const clocksync::EdgeQuality& edge : clocks.built.edges) {
-    json["edges"].push_back({{"local", edge.local},
-                             {"remote", edge.remote},
-                             {"source", SourceName(edge.source)},
-                             {"samples", edge.samples},
-                             {"samples_by_source", BySource(edge)},
-                             {"offset_ns", edge.offset_ns},
-                             {"drift_ppb", edge.drift_ppb},
-                             {"bound_median_ns", edge.bound_median_ns},
-                             {"bound_worst_ns", edge.bound_worst_ns},
-                             {"round_trip_min_ns", edge.round_trip_min_ns}});
+  for (const auto& edge : clocks.built.edges) json["edges"].push_back(EdgeToJson(edge));
+  json["pairs"] = Json::array();
+  for (const PairBound& pair : PairsOf(clocks.built, kPairNodesInJson)) {
+    json["pairs"].push_back({{"from", pair.from},
+                             {"to", pair.to},
+                             {"offset_ns", pair.offset_ns},
+                             {"bound_median_ns", Ns(pair.bound_median_ns)},
+                             {"bound_worst_ns", Ns(pair.bound_worst_ns)}});
   }
   json["events"] = Json::array();
-  for (const clocksync::ClockEvent& event : clocks.built.events) {
-    json["events"].push_back({{"kind", KindName(event.kind)},
-                              {"node", event.node},
-                              {"begin_ns", event.begin_ns},
-                              {"end_ns", event.end_ns},
-                              {"text", event.text}});
-  }
+  for (const auto& event : clocks.built.events) json["events"].push_back(EventToJson(event));
   json["probes"] = Json::array();
   for (const clocks::ProbeReport::Edge& edge : clocks.probes.edges) {
     json["probes"].push_back({{"local", edge.local.node},
@@ -144,14 +195,22 @@ void PrintText(const Context& context, const Clocks& clocks) {
   }
   table.Print(out);
   PrintProbes(out, clocks.probes);
+  PrintPairs(out, PairsOf(clocks.built, kPairNodesInText));
+  const report::ClockPlotInput plot{
+      .edges = clocks.built.edges, .events = clocks.built.events, .edges_max = kPlotsInText};
+  out << '\n' << report::ClockPlotText(plot, kTerminalColumns);
+  PrintAssumptions(out, clocks.built, {});
   out << "\noffset = remote - local, of CLOCK_MONOTONIC_RAW, in the middle of the samples. The "
          "truth is\n"
          "within the bound as long as clocks run within 200 ppm of each other; a constant "
          "asymmetry of\n"
          "the path is inside the bound and cannot be told from an offset.\n";
   for (const clocksync::ClockEvent& event : clocks.built.events) {
-    PrintNote(context, "warning", event.node, absl::StrCat(KindName(event.kind), ": ", event.text),
-              "");
+    const std::string when = WhenText(event);
+    const bool broken = event.kind == clocksync::ClockEvent::Kind::kInfeasible ||
+                        event.kind == clocksync::ClockEvent::Kind::kNoSamples;
+    PrintNote(context, broken ? "warning" : "note", event.node,
+              absl::StrCat(EventName(event), when.empty() ? "" : ", ", when, ": ", event.text), "");
   }
 }
 
@@ -160,10 +219,12 @@ absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& di
                             recording::ReadRecording(directory));
   const recording::Layout layout(directory);
   SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult built,
-                            clocks::BuildFromRecording(layout, recording));
+                            clocks::BuildFromRecording(layout, recording, {.audit = true}));
   const std::string stored = clocks::CompareWithStored(layout, &built);
   if (!stored.empty()) PrintNote(context, "warning", "", stored, "");
-  Clocks clocks{.built = std::move(built)};
+  Clocks clocks{
+      .built = std::move(built),
+      .title = absl::StrCat("Clocks of ", std::filesystem::path(directory).filename().string())};
   // A recording without it is complete: no two nodes, or a coordinator that was killed.
   const auto report = ReadFile(layout.Probes());
   if (!report.ok()) return clocks;
@@ -212,19 +273,30 @@ absl::StatusOr<Clocks> Live(const Context& context, bool* incomplete) {
   clocksync::BuildOptions options;
   options.reference = input.nodes.front();
   options.zero_reference_raw_ns = input.edges.front().samples.front().t2_remote_ns;
+  options.audit = true;
   SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult built, clocksync::BuildModel(input, options));
-  return Clocks{.built = std::move(built)};
+  return Clocks{.built = std::move(built), .title = "Clocks right now"};
 }
 
-int ShowClocks(const Context& context, const std::string& directory, bool live, bool json) {
-  if (live == !directory.empty()) {
+absl::Status WriteSvg(const Clocks& clocks, const std::string& path) {
+  const report::ClockPlotInput plot{
+      .title = clocks.title, .edges = clocks.built.edges, .events = clocks.built.events};
+  return WriteFileAtomically(path, report::ClockPlotSvg(plot));
+}
+
+int ShowClocks(const Context& context, const ClocksOptions& options) {
+  if (options.live == !options.directory.empty()) {
     return Fail(context, absl::InvalidArgumentError("Give either RUN or --live"));
   }
   bool incomplete = false;
   const absl::StatusOr<Clocks> clocks =
-      live ? Live(context, &incomplete) : OfRecording(context, directory);
+      options.live ? Live(context, &incomplete) : OfRecording(context, options.directory);
   if (!clocks.ok()) return Fail(context, clocks.status());
-  if (json) {
+  if (!options.svg.empty()) {
+    const absl::Status written = WriteSvg(*clocks, options.svg);
+    if (!written.ok()) return Fail(context, written);
+  }
+  if (options.json) {
     PrintJson(*context.out, *clocks);
   } else {
     PrintText(context, *clocks);
@@ -237,18 +309,19 @@ int ShowClocks(const Context& context, const std::string& directory, bool live, 
 void RegisterClocks(CLI::App* app, Context* context) {
   CLI::App* const clocks =
       app->add_subcommand("clocks", "Show how well the nodes' clocks are known");
-  const auto directory = std::make_shared<std::string>();
-  const auto live = std::make_shared<bool>(false);
-  const auto json = std::make_shared<bool>(false);
-  clocks->add_option("RUN", *directory, "A recording's directory");
-  clocks->add_flag("--live", *live, "Probe the fleet for three seconds instead");
-  clocks->add_flag("--json", *json, "As JSON, in ns and ppb");
+  const auto options = std::make_shared<ClocksOptions>();
+  clocks->add_option("RUN", options->directory, "A recording's directory");
+  clocks->add_flag("--live", options->live, "Probe the fleet for three seconds instead");
+  clocks->add_flag("--json", options->json, "As JSON, in ns and ppb");
+  clocks
+      ->add_option("--svg", options->svg,
+                   "Also draw samples, proven corridor and estimate of each edge into FILE")
+      ->type_name("FILE");
   clocks->footer(
       "Examples:\n"
-      "  syncline clocks run-20261121-093012-7f3a\n"
+      "  syncline clocks run-20261121-093012-7f3a --svg clocks.svg\n"
       "  syncline clocks --live --hosts hosts.txt --tls-dir tls");
-  clocks->callback(
-      [=] { context->action = [=] { return ShowClocks(*context, *directory, *live, *json); }; });
+  clocks->callback([=] { context->action = [=] { return ShowClocks(*context, *options); }; });
 }
 
 }  // namespace syncline::cli

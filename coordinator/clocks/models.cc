@@ -112,9 +112,9 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> InstantInNodes(std::span<con
 
 absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
                                                const recording::Recording& recording,
-                                               std::vector<CausalPair> causal) {
+                                               ModelOptions model_options) {
   BuildInput input;
-  input.causal = std::move(causal);
+  input.causal = std::move(model_options.causal);
   std::vector<clocksync::ClockEvent> events;
   const auto note = [&](const std::string& who, const absl::Status& status) {
     events.push_back({.kind = clocksync::ClockEvent::Kind::kNoSamples,
@@ -146,6 +146,7 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
   BuildOptions options;
   options.reference = recording.reference.node;
   options.zero_reference_raw_ns = recording.reference.zero_monotonic_raw_ns;
+  options.audit = model_options.audit;
   SYNCLINE_ASSIGN_OR_RETURN(BuildResult built, clocksync::BuildModel(input, options));
   built.events.insert(built.events.end(), events.begin(), events.end());
   return built;

@@ -32,8 +32,13 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> InstantInNodes(
 // The model of a recording from its clocks/*.samples and *.tuples. Files that are missing or
 // damaged are ClockEvents of the result, not errors: a node without samples is placed by its wall
 // clock, unbounded.
+struct ModelOptions {
+  std::vector<CausalPair> causal;  // what the traces say happened before what
+  bool audit = false;              // BuildOptions::audit
+};
 absl::StatusOr<clocksync::BuildResult> BuildFromRecording(const recording::Layout& layout,
-                                                          const recording::Recording& recording);
+                                                          const recording::Recording& recording,
+                                                          ModelOptions model_options = {});
 
 // A merge places nodes by the stored clocks/models.json, not by what `built` could be made of now:
 // corrects the events of `built` about nodes whose samples are gone but whom the stored model

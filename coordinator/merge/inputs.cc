@@ -97,7 +97,7 @@ absl::StatusOr<clocksync::ClockModel> Refit(const recording::Layout& layout,
                                             OpenedInputs* inputs) {
   SYNCLINE_ASSIGN_OR_RETURN(
       clocksync::BuildResult result,
-      clocks::BuildFromRecording(layout, recording, CausalPairsOf(layout, recording)));
+      clocks::BuildFromRecording(layout, recording, {.causal = CausalPairsOf(layout, recording)}));
   for (const clocksync::ClockEvent& event : result.events) {
     if (event.kind != clocksync::ClockEvent::Kind::kNoSamples) continue;
     inputs->incomplete = true;

@@ -10,6 +10,7 @@
 #include "analysis/names.h"
 #include "common/duration_text.h"
 #include "common/text.h"
+#include "export/report/svg_parts.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
 
@@ -35,44 +36,6 @@ constexpr std::array<const char*, 8> kColors = {"#4c78a8", "#f2a13c", "#59a14f",
                                                 "#e45756", "#76b7b2", "#9d7660", "#d4b83a"};
 constexpr char kOtherColor[] = "#b8bec6";
 constexpr char kStepColor[] = "#dfe5ec";
-
-constexpr char kStyle[] = R"(<style>
-text { font-family: 'Inter', 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif;
-  fill: #1d2733; }
-.title { font-size: 18px; font-weight: 600; }
-.subtitle { font-size: 12px; fill: #5b6776; }
-.node { font-size: 13px; font-weight: 600; }
-.lane { font-size: 11px; fill: #3c4856; }
-.axis { font-size: 11px; fill: #5b6776; }
-.box { font-size: 11px; }
-.light { fill: #ffffff; }
-.legend { font-size: 11px; fill: #3c4856; }
-</style>
-)";
-
-std::string Escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out.push_back(static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
-        break;
-    }
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -120,7 +83,7 @@ double Painter::X(TimelineTime time) const {
 
 void Painter::Text(double x, double y, const char* style, std::string_view text, const char* more) {
   absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"%s>%s</text>\n", x, y,
-                        style, more, Escape(text));
+                        style, more, EscapeXml(text));
 }
 
 void Painter::Rect(double x, double y, double width, double height, std::string_view attributes) {
@@ -355,7 +318,7 @@ std::string Painter::Paint() {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
       "height=\"%.0f\">\n",
       kWidth, y_, kWidth, y_);
-  out += kStyle;
+  out += kSvgStyle;
   out +=
       "<defs><pattern id=\"hole\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
       "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f1f1f1\"/>"

@@ -1,5 +1,6 @@
 #include "tests/sim/answers.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -71,6 +72,7 @@ Mutant MutantFromEnvironment() {
   if (name == "wall") return Mutant::kWallClock;
   if (name == "swapped") return Mutant::kSwappedNodes;
   if (name == "nowander") return Mutant::kNoWander;
+  if (name == "hop") return Mutant::kOneHop;
   std::fprintf(stderr, "unknown SYNCLINE_MUTANT\n");
   std::exit(0);  // a mutant that was not applied must not look like one that was noticed
 }
@@ -110,6 +112,11 @@ DurationEstimate Answers::Difference(NodeTime a, NodeTime b) const {
   if (mutant_ == Mutant::kBoundHalved) {
     answer.lo_ns = Halve(answer.lo_ns, answer.est_ns);
     answer.hi_ns = Halve(answer.hi_ns, answer.est_ns);
+  }
+  if (mutant_ == Mutant::kOneHop && a.clock.node != b.clock.node) {
+    const int64_t hop = std::min(model_.Locate(a).bound_ns(), model_.Locate(b).bound_ns());
+    answer.lo_ns = std::max(answer.lo_ns, answer.est_ns - hop);
+    answer.hi_ns = std::min(answer.hi_ns, answer.est_ns + hop);
   }
   if (mutant_ == Mutant::kOneSecondBound) {
     answer.lo_ns = answer.est_ns - 1'000'000'000;

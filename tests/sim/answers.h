@@ -18,6 +18,7 @@ enum class Mutant {
   kWallClock,       // wall: aligned by REALTIME, as other tools do
   kSwappedNodes,    // swapped: what is asked of one node is answered for another
   kNoWander,        // nowander: clocks taken to run straight
+  kOneHop,          // hop: two nodes' interval is as wide as one of them is known
 };
 
 // From SYNCLINE_MUTANT; kNone when unset. Aborts on an unknown name, so that a typo is noticed.

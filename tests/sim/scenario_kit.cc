@@ -1,6 +1,7 @@
 #include "tests/sim/scenario_kit.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace syncline::sim {
 namespace {
@@ -73,11 +74,67 @@ bool HasGap(const World& w, size_t edge, int64_t at_least_ns) {
   return false;
 }
 
+void Add(std::vector<NamedScenario>* all, std::string name, std::function<Scenario(Random*)> make) {
+  all->push_back({std::move(name), std::move(make)});
+}
+
+int64_t ShortestOut(const World& w, size_t edge, int64_t from_ns, int64_t to_ns) {
+  int64_t least = kUnknownHi;
+  for (const Flight& f : w.flights[edge]) {
+    if (f.sent_ns >= from_ns && f.sent_ns < to_ns) least = std::min(least, f.out_ns);
+  }
+  return least;
+}
+
+int64_t ShortestBack(const World& w, size_t edge, int64_t from_ns, int64_t to_ns) {
+  int64_t least = kUnknownHi;
+  for (const Flight& f : w.flights[edge]) {
+    if (f.sent_ns >= from_ns && f.sent_ns < to_ns) least = std::min(least, f.back_ns);
+  }
+  return least;
+}
+
+int64_t Gained(const World& w, uint32_t host, uint32_t on, int64_t from_ns, int64_t to_ns) {
+  return (w.hosts[host].Raw(to_ns) - w.hosts[host].Raw(from_ns)) -
+         (w.hosts[on].Raw(to_ns) - w.hosts[on].Raw(from_ns));
+}
+
+int64_t Bend(const World& w, uint32_t a, uint32_t b, int64_t from_ns, int64_t to_ns) {
+  constexpr int kSteps = 64;
+  const int64_t all = Gained(w, a, b, from_ns, to_ns);
+  int64_t worst = 0;
+  for (int i = 1; i < kSteps; ++i) {
+    const int64_t until = from_ns + (to_ns - from_ns) / kSteps * i;
+    worst = std::max(worst, std::abs(Gained(w, a, b, from_ns, until) - all * i / kSteps));
+  }
+  return worst;
+}
+
+size_t SamplesIn(const World& w, size_t edge, int64_t from_ns, int64_t to_ns) {
+  return static_cast<size_t>(std::count_if(
+      w.flights[edge].begin(), w.flights[edge].end(),
+      [&](const Flight& f) { return f.arrived && f.sent_ns >= from_ns && f.sent_ns < to_ns; }));
+}
+
+Broken StepOf(const Scenario& s, uint32_t host, bool named) {
+  const Step& step = s.hosts[host].raw.steps.front();
+  return {host, step.at_ns, step.by_ns, named};
+}
+
+void Breaks(Scenario* s, const Broken& broken) {
+  s->broken.push_back(broken);
+  s->reported.push_back(clocksync::ClockEvent::Kind::kInfeasible);
+  s->quiet = false;
+  s->error_median_max_ns = 0;
+  s->bound_median_max_ns = std::max<int64_t>(s->bound_median_max_ns, 60'000);
+}
+
 const std::vector<NamedScenario>& Scenarios() {
   static const auto* const kAll = [] {
     auto* all = new std::vector<NamedScenario>;
     AddNetworkScenarios(all);
     AddClockScenarios(all);
+    AddBreakScenarios(all);
     AddGraphScenarios(all);
     return all;
   }();

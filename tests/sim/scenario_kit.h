@@ -3,6 +3,7 @@
 #define SYNCLINE_TESTS_SIM_SCENARIO_KIT_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,24 @@ std::vector<int64_t> RoundTrips(const World& world, size_t edge);
 // Whether the edge was silent for at least that long.
 bool HasGap(const World& world, size_t edge, int64_t at_least_ns);
 
+void Add(std::vector<NamedScenario>* all, std::string name, std::function<Scenario(Random*)> make);
+
+// Shortest true delay of the edge's exchanges that were sent in [from, to).
+int64_t ShortestOut(const World& w, size_t edge, int64_t from_ns = 0, int64_t to_ns = kUnknownHi);
+int64_t ShortestBack(const World& w, size_t edge, int64_t from_ns = 0, int64_t to_ns = kUnknownHi);
+// How much the host's RAW clock gained on another's from one true instant to another.
+int64_t Gained(const World& w, uint32_t host, uint32_t on, int64_t from_ns, int64_t to_ns);
+// How far the offset of two RAW clocks bends away from a straight line over [from, to], at most.
+int64_t Bend(const World& w, uint32_t a, uint32_t b, int64_t from_ns, int64_t to_ns);
+// Samples of the edge whose request was sent in [from, to).
+size_t SamplesIn(const World& w, size_t edge, int64_t from_ns = 0, int64_t to_ns = kUnknownHi);
+
+// `broken` as its clock's own specification says.
+Broken StepOf(const Scenario& s, uint32_t host, bool named);
+// Says that this clock breaks: it is reported, and the estimate next to it is not asked.
+void Breaks(Scenario* s, const Broken& broken);
+
+void AddBreakScenarios(std::vector<NamedScenario>* all);
 void AddNetworkScenarios(std::vector<NamedScenario>* all);
 void AddClockScenarios(std::vector<NamedScenario>* all);
 void AddGraphScenarios(std::vector<NamedScenario>* all);

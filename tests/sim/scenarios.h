@@ -13,6 +13,16 @@
 
 namespace syncline::sim {
 
+// A RAW clock that breaks the model's assumptions. It must be told, with its name, the instant
+// inside the interval and the size inside the limits.
+struct Broken {
+  uint32_t host = 0;
+  int64_t at_ns = 0;  // true time
+  int64_t by_ns = 0;  // what its clock gains
+  bool named = true;  // false: the samples cannot tell which end of an edge it was
+  int64_t lasts_ns = 0;
+};
+
 struct Scenario {
   std::vector<HostSpec> hosts;  // the first is the reference unless `reference` says otherwise
   std::vector<LinkSpec> links;
@@ -26,8 +36,10 @@ struct Scenario {
   int64_t error_median_max_ns = 0;
   std::vector<clocksync::ClockEvent::Kind> reported;  // kinds that must be among the events
   bool quiet = false;                                 // nothing may be reported as infeasible
-  // Proof that the situation occurred.
-  std::function<bool(const World&)> occurred = [](const World&) { return true; };
+  std::vector<Broken> broken;  // clocks that must be blamed; nobody else may be
+  std::string false_edge;      // must be named as the one that lies, "a--b"
+  // Proof that the situation occurred; every scenario has one.
+  std::function<bool(const World&)> occurred;
   // Messages seen in the traces: (before, after) as nodes and true instants, made from the world.
   std::function<std::vector<CausalPair>(const World&, Random*)> causal;
   // Instants that are asked of; default: all while the host is awake.

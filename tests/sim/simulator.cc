@@ -35,6 +35,9 @@ double Host::RateError(int64_t t) const {
     error += raw.sine_ppm * 1e3 / omega *
              (std::cos(raw.sine_phase) - std::cos(omega * s + raw.sine_phase));
   }
+  if (raw.new_rate_at_ns != 0 && t > raw.new_rate_at_ns) {
+    error += static_cast<double>(t - raw.new_rate_at_ns) * raw.new_rate_ppm * 1e-6;
+  }
   const size_t k =
       std::min<size_t>(static_cast<size_t>(std::max<int64_t>(t, 0) / kWalkStep), walk_.size() - 1);
   const double dt = ns - static_cast<double>(static_cast<int64_t>(k) * kWalkStep);
@@ -147,13 +150,47 @@ int64_t DrawDelay(const DelaySpec& spec, int64_t t, Random* random) {
       extra = -scale * std::log(u) * (t / kSecond % 2 == 0 ? 1 : 50);
       break;
   }
+  if (spec.swing_ns != 0) {
+    const double turn = static_cast<double>(t) / static_cast<double>(spec.swing_period_ns);
+    extra += static_cast<double>(spec.swing_ns) / 2 * (1 - std::cos(2 * std::numbers::pi * turn));
+  }
   return least + static_cast<int64_t>(extra);
 }
 
 namespace {
 
+// One exchange, from `at` on; the sample is valid if the flight arrived.
+struct Exchange {
+  Flight flight;
+  clocksync::ProbeSample sample;
+  int64_t ends_ns = 0;
+};
+
+Exchange Send(const Host& local, const Host& remote, const LinkSpec& link, int64_t at,
+              Random* random) {
+  const int64_t arrives = at + DrawDelay(link.out, at, random);
+  const int64_t answers = arrives + 2'000 + static_cast<int64_t>(Uniform(random) * 3'000);
+  const int64_t back = answers + DrawDelay(link.back, answers, random);
+  const bool quiet = link.quiet_to_ns != 0 && back > link.quiet_from_ns && at < link.quiet_to_ns;
+  const bool asleep =
+      !local.Awake(at) || !local.Awake(back) || !remote.Awake(arrives) || !remote.Awake(answers);
+  Exchange exchange{.flight = {at, arrives - at, back - answers},
+                    .sample = {local.Raw(at), remote.Raw(arrives) + link.remote_lie_ns,
+                               remote.Raw(answers) + link.remote_lie_ns, local.Raw(back),
+                               clocksync::StampSource::kUserBlocking},
+                    .ends_ns = back};
+  const bool lost = Uniform(random) < link.loss;
+  const bool mute = link.mute_from_ns != 0 && at >= link.mute_from_ns;
+  if (Uniform(random) < link.loss_out_only || mute) {
+    exchange.sample.t3_remote_ns = exchange.sample.t4_local_ns = 0;
+  }
+  if (Uniform(random) < link.false_stamp) exchange.sample.t3_remote_ns += 5 * kMs;
+  exchange.flight.arrived = !quiet && !asleep && !lost;
+  return exchange;
+}
+
 clocksync::Edge Probe(const std::vector<Host>& hosts, const LinkSpec& link, int64_t length_ns,
-                      Random* random) {
+                      Random* random, std::vector<Flight>* flights) {
   const Host& local = hosts[link.local];
   const Host& remote = hosts[link.remote];
   clocksync::Edge edge{.local = local.spec().name, .remote = remote.spec().name};
@@ -162,22 +199,16 @@ clocksync::Edge Probe(const std::vector<Host>& hosts, const LinkSpec& link, int6
   for (int64_t t = link.begin_ns; t < end && exchanges < link.exchanges_max; t += link.every_ns) {
     int64_t at = t + static_cast<int64_t>(Uniform(random) * 1e6);
     for (int i = 0; i < link.burst && exchanges < link.exchanges_max; ++i, ++exchanges) {
-      const int64_t arrives = at + DrawDelay(link.out, at, random);
-      const int64_t answers = arrives + 2'000 + static_cast<int64_t>(Uniform(random) * 3'000);
-      const int64_t back = answers + DrawDelay(link.back, answers, random);
-      const bool quiet =
-          link.quiet_to_ns != 0 && back > link.quiet_from_ns && at < link.quiet_to_ns;
-      const bool asleep = !local.Awake(at) || !local.Awake(back) || !remote.Awake(arrives) ||
-                          !remote.Awake(answers);
-      clocksync::ProbeSample sample{local.Raw(at), remote.Raw(arrives), remote.Raw(answers),
-                                    local.Raw(back), clocksync::StampSource::kUserBlocking};
-      const bool lost = Uniform(random) < link.loss;
-      if (Uniform(random) < link.loss_out_only) sample.t3_remote_ns = sample.t4_local_ns = 0;
-      if (Uniform(random) < link.false_stamp) sample.t3_remote_ns += 5 * kMs;
-      at = back + 20'000;
-      if (quiet || asleep || lost) continue;
-      edge.samples.push_back(sample);
-      if (Uniform(random) < link.duplicates) edge.samples.push_back(sample);
+      const Exchange exchange = Send(local, remote, link, at, random);
+      flights->push_back(exchange.flight);
+      at = exchange.ends_ns + 20'000;
+      if (!exchange.flight.arrived) continue;
+      edge.samples.push_back(exchange.sample);
+      if (Uniform(random) < link.duplicates) edge.samples.push_back(exchange.sample);
+      const size_t count = edge.samples.size();
+      if (count > 1 && Uniform(random) < link.swapped) {
+        std::swap(edge.samples[count - 1], edge.samples[count - 2]);
+      }
     }
   }
   return edge;
@@ -198,8 +229,11 @@ World Simulate(const std::vector<HostSpec>& hosts, const std::vector<LinkSpec>& 
     }
     world.tuples.push_back(std::move(clocks));
   }
-  for (const LinkSpec& link : links)
-    world.edges.push_back(Probe(world.hosts, link, length_ns, random));
+  for (const LinkSpec& link : links) {
+    std::vector<Flight> flights;
+    world.edges.push_back(Probe(world.hosts, link, length_ns, random, &flights));
+    world.flights.push_back(std::move(flights));
+  }
   return world;
 }
 

@@ -37,6 +37,8 @@ struct RawSpec {
   double ramp_ppb_per_s = 0;
   double walk_ppb_per_s = 0;  // random walk of the rate, at most this steep
   std::vector<Step> steps;
+  int64_t new_rate_at_ns = 0;  // from then on this much faster; 0: never
+  double new_rate_ppm = 0;
 };
 
 // How MONOTONIC is disciplined: pieces of constant rate against RAW, from a true instant on.
@@ -67,6 +69,9 @@ struct DelaySpec {
   // From this instant on the minimum is another (a route changed); 0: never.
   int64_t change_at_ns = 0;
   int64_t min_after_ns = 0;
+  // On top: a slow swing between 0 and this, as of congestion that comes and goes.
+  int64_t swing_ns = 0;
+  int64_t swing_period_ns = 5 * kSecond;
 };
 
 struct LinkSpec {
@@ -82,9 +87,12 @@ struct LinkSpec {
   int64_t end_ns = 0;         // 0: until the end
   int64_t quiet_from_ns = 0;  // nothing arrives in between
   int64_t quiet_to_ns = 0;
+  int64_t mute_from_ns = 0;  // from then on requests arrive, answers do not; 0: never
   int exchanges_max = 1 << 30;
   double false_stamp = 0;  // share of samples with a t3 that is far too late
   double duplicates = 0;
+  double swapped = 0;         // share of samples that are handed over before the one taken earlier
+  int64_t remote_lie_ns = 0;  // both remote stamps are this much too late: another clock's
 };
 
 // A host in the world: all its clocks as functions of true time.
@@ -112,10 +120,19 @@ class Host {
   std::vector<double> walk_rate_;
 };
 
+// The truth about an exchange whose request was sent.
+struct Flight {
+  int64_t sent_ns = 0;  // true time
+  int64_t out_ns = 0;
+  int64_t back_ns = 0;
+  bool arrived = false;  // there is a sample of it
+};
+
 struct World {
   std::vector<Host> hosts;
   std::vector<clocksync::HostClocks> tuples;
   std::vector<clocksync::Edge> edges;
+  std::vector<std::vector<Flight>> flights;  // per edge
 };
 
 // `hub_names`: hosts that take part in probing but are no nodes are named "coordinator" by the

@@ -1,0 +1,34 @@
+// One edge: its usable samples as constraints, what is told of it.
+#ifndef SYNCLINE_CLOCKSYNC_EDGE_FIT_H_
+#define SYNCLINE_CLOCKSYNC_EDGE_FIT_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "clocksync/builder.h"
+#include "clocksync/corridor.h"
+#include "clocksync/samples.h"
+
+namespace syncline::clocksync {
+
+inline constexpr int64_t kStampMax = int64_t{1} << 59;  // 18 years of uptime: more is no RAW clock
+
+struct EdgeFit {
+  Constraints constraints;
+  Corridor corridor;
+  size_t samples = 0;
+  size_t unusable = 0;    // nothing in it, or from before the clock went back
+  size_t impossible = 0;  // its own times contradict each other
+  int64_t round_trip_min_ns = kUnknownHi;
+  std::array<uint64_t, kStampSources> samples_by_source{};
+};
+
+// The constraints of the samples that can be used, and what was left out. No corridor yet.
+EdgeFit CollectEdge(const Edge& edge);
+
+EdgeQuality QualityOf(const Edge& edge, const EdgeFit& fit);
+
+}  // namespace syncline::clocksync
+
+#endif  // SYNCLINE_CLOCKSYNC_EDGE_FIT_H_

@@ -1,0 +1,137 @@
+#include "coordinator/cli/clocks_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/duration_text.h"
+#include "coordinator/cli/terminal.h"
+
+namespace syncline::cli {
+namespace {
+
+using clocksync::ClockEvent;
+
+constexpr int kInstants = 33;
+constexpr size_t kEdgesMax = 12;  // in the table of what could hide
+
+// When there were samples, on the timeline.
+struct Span {
+  int64_t begin_ns = kUnknownHi;
+  int64_t end_ns = kUnknownLo;
+};
+
+Span SampledSpan(const clocksync::BuildResult& built) {
+  Span span;
+  for (const clocksync::EdgeQuality& edge : built.edges) {
+    if (edge.corridor.empty()) continue;
+    const auto& knots = edge.corridor.knots();
+    span.begin_ns = std::min(span.begin_ns, knots.front().x - edge.zero_local_ns);
+    span.end_ns = std::max(span.end_ns, knots.back().x - edge.zero_local_ns);
+  }
+  return span;
+}
+
+PairBound BoundOf(const clocksync::ClockModel& model, uint32_t from, uint32_t to,
+                  const Span& span) {
+  PairBound pair{.from = model.nodes()[from], .to = model.nodes()[to]};
+  std::vector<int64_t> bounds;
+  for (int i = 0; i < kInstants; ++i) {
+    const int64_t t = span.begin_ns + (span.end_ns - span.begin_ns) / (kInstants - 1) * i;
+    const NodeTime a = model.Unlocate({from, ClockKind::kRaw}, {t});
+    const NodeTime b = model.Unlocate({to, ClockKind::kRaw}, {t});
+    bounds.push_back(model.Difference(a, b).bound_ns());
+    if (i == kInstants / 2) pair.offset_ns = b.ns - a.ns;
+  }
+  std::sort(bounds.begin(), bounds.end());
+  pair.bound_median_ns = bounds[bounds.size() / 2];
+  pair.bound_worst_ns = bounds.back();
+  return pair;
+}
+
+std::string BoundText(int64_t ns) {
+  return ns == kUnknownHi ? "unknown" : absl::StrCat("± ", DurationText(ns));
+}
+
+std::string SizeText(int64_t ns) { return ns == kUnknownHi ? "any" : DurationText(ns); }
+
+}  // namespace
+
+std::vector<PairBound> PairsOf(const clocksync::BuildResult& built, size_t nodes_max) {
+  const clocksync::ClockModel& model = built.model;
+  const auto count = static_cast<uint32_t>(model.nodes().size());
+  const Span span = SampledSpan(built);
+  std::vector<PairBound> pairs;
+  if (span.begin_ns > span.end_ns) return pairs;
+  const uint32_t reference = model.reference_node();
+  for (uint32_t a = 0; a < count; ++a) {
+    for (uint32_t b = a + 1; b < count; ++b) {
+      const bool with_reference = a == reference || b == reference;
+      if (!with_reference && b >= nodes_max) continue;
+      pairs.push_back(BoundOf(model, b == reference ? b : a, b == reference ? a : b, span));
+    }
+  }
+  return pairs;
+}
+
+std::string WhenText(const ClockEvent& event) {
+  if (!event.begin || !event.end) return "";
+  if (event.begin->ns == event.end->ns) return SignedDurationText(event.begin->ns);
+  return absl::StrCat(SignedDurationText(event.begin->ns), " to ",
+                      SignedDurationText(event.end->ns));
+}
+
+std::string EventName(const ClockEvent& event) {
+  switch (event.kind) {
+    case ClockEvent::Kind::kInfeasible:
+      if (event.cause == ClockEvent::Cause::kNone) return "contradiction";
+      return clocksync::CauseName(event.cause);
+    case ClockEvent::Kind::kStep:
+      return "clock set";
+    case ClockEvent::Kind::kSlew:
+      return "slew";
+    case ClockEvent::Kind::kSuspend:
+      return "suspend";
+    case ClockEvent::Kind::kGap:
+      return "gap";
+    case ClockEvent::Kind::kNoSamples:
+      return "no samples";
+  }
+  return "";
+}
+
+void PrintPairs(std::ostream& out, const std::vector<PairBound>& pairs) {
+  if (pairs.empty()) return;
+  out << "\nAny two nodes, over the best paths:\n";
+  Table table({"FROM", "TO", "BOUND MEDIAN", "BOUND WORST", "OFFSET"});
+  for (const PairBound& pair : pairs) {
+    table.AddRow({Printable(pair.from), Printable(pair.to), BoundText(pair.bound_median_ns),
+                  BoundText(pair.bound_worst_ns), DurationText(pair.offset_ns)});
+  }
+  table.Print(out);
+}
+
+void PrintAssumptions(std::ostream& out, const clocksync::BuildResult& built,
+                      const clocksync::BuildOptions& options) {
+  out << "\nAssumed: clocks run within " << options.rate_ppb_max / 1000
+      << " ppm of each other, and change their rate by at most " << options.wander_ppb_per_s
+      << " ppb per second.\nWhat the samples say of that (a step smaller than these could not have "
+         "been seen):\n";
+  Table table({"EDGE", "WANDER AT LEAST", "STEP UNSEEN", "WORST", "AT"});
+  for (size_t i = 0; i < std::min(built.edges.size(), kEdgesMax); ++i) {
+    const clocksync::EdgeQuality& edge = built.edges[i];
+    const clocksync::EdgeAudit& audit = edge.audit;
+    const bool any = audit.unseen_step_ns_worst == kUnknownHi && audit.unseen_step_worst_at_ns == 0;
+    table.AddRow(
+        {Printable(absl::StrCat(edge.local, "--", edge.remote)),
+         absl::StrFormat("%.3f ppb/s", static_cast<double>(audit.wander_needed_ppt_per_s) / 1000),
+         SizeText(audit.unseen_step_ns_median), SizeText(audit.unseen_step_ns_worst),
+         any ? "-" : SignedDurationText(audit.unseen_step_worst_at_ns - edge.zero_local_ns)});
+  }
+  table.Print(out);
+  if (built.edges.size() > kEdgesMax) {
+    out << "and " << built.edges.size() - kEdgesMax << " more edges (--json has all)\n";
+  }
+}
+
+}  // namespace syncline::cli

@@ -1,0 +1,39 @@
+// What `syncline clocks` says beyond its table of edges: how well any two nodes are known from each
+// other, what the samples say about the assumptions, what happened to the clocks.
+#ifndef SYNCLINE_COORDINATOR_CLI_CLOCKS_TEXT_H_
+#define SYNCLINE_COORDINATOR_CLI_CLOCKS_TEXT_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "clocksync/builder.h"
+
+namespace syncline::cli {
+
+// Two nodes, over the time in which there were samples: half of the interval's width.
+struct PairBound {
+  std::string from;
+  std::string to;
+  int64_t offset_ns = 0;        // of their RAW clocks, to - from, in the middle
+  int64_t bound_median_ns = 0;  // kUnknownHi: unknown
+  int64_t bound_worst_ns = 0;
+};
+
+// Every pair of the first `nodes_max` nodes; of more nodes, each with the reference.
+std::vector<PairBound> PairsOf(const clocksync::BuildResult& built, size_t nodes_max);
+
+// When: "+6.100 s to +6.230 s"; "" for what has no place on the timeline.
+std::string WhenText(const clocksync::ClockEvent& event);
+
+// "step", "suspend", "gap", ...: the cause of a broken assumption, or else the kind.
+std::string EventName(const clocksync::ClockEvent& event);
+
+void PrintPairs(std::ostream& out, const std::vector<PairBound>& pairs);
+void PrintAssumptions(std::ostream& out, const clocksync::BuildResult& built,
+                      const clocksync::BuildOptions& options);
+
+}  // namespace syncline::cli
+
+#endif  // SYNCLINE_COORDINATOR_CLI_CLOCKS_TEXT_H_
