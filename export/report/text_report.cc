@@ -207,7 +207,7 @@ void Writer::Profiles() {
                {"steps", Table::Align::kRight},
                {"", Table::Align::kLeft, true}});
   const auto when = [](const std::optional<TimelineTime>& time, const auto& profile) {
-    if (time.has_value()) return SignedTime(time->ns);
+    if (time.has_value()) return SignedDurationText(time->ns);
     return std::string(profile.events > 0 ? "undecided" : "-");
   };
   for (const analysis::NodeReport& node : report_.nodes) {
