@@ -237,7 +237,8 @@ void Writer::Tensors() {
     table.Add({edge.tensor, report_.nodes[edge.send_node].name,
                report_.nodes[edge.receive_node].name, Count(edge.count),
                edge.bytes.has_value() ? Count(*edge.bytes) : "-",
-               edge.waiting_ns.has_value() ? Time(*edge.waiting_ns) : "-", WithBound(edge.flight)});
+               edge.waiting_ns.has_value() ? DurationText(*edge.waiting_ns) : "-",
+               WithBound(edge.flight)});
   }
   Print(table);
   Line(
