@@ -244,7 +244,8 @@ def test_a_shorter_recording_than_planned_gives_the_profiler_back(fleet):
     assert record.returncode == 0, output
     for node in NODES:
         profile, *_ = xspace.profiles(os.path.join(fleet.work, "run-cut"), node)
-        assert profile["state"] in ("cut", "complete")  # complete: a slow machine, a whole piece was over
+        # "complete": the machine was so slow that a whole piece was over.
+        assert profile["state"] in ("cut", "complete")
     # And the next one gets it.
     again = fleet.record("run-after-cut", 1)
     for node in NODES:
