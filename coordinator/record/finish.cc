@@ -113,6 +113,10 @@ void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeou
   if (stopped.ok()) {
     node->stopped = true;
     Apply(*stopped, node->record);
+    for (const v1::Complaint& complaint : stopped->complaints()) {
+      const recording::ComplaintRecord said = FromComplaint(complaint);
+      reporter->Note(said.severity, node->record->name, said.what, said.fix);
+    }
     return;
   }
   node->failure = stopped.status();
