@@ -222,9 +222,8 @@ absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& di
                             clocks::BuildFromRecording(layout, recording, {.audit = true}));
   const std::string stored = clocks::CompareWithStored(layout, &built);
   if (!stored.empty()) PrintNote(context, "warning", "", stored, "");
-  Clocks clocks{
-      .built = std::move(built),
-      .title = absl::StrCat("Clocks of ", std::filesystem::path(directory).filename().string())};
+  Clocks clocks{.built = std::move(built),
+                .title = absl::StrCat("Clocks of recording ", recording.recording_id)};
   // A recording without it is complete: no two nodes, or a coordinator that was killed.
   const auto report = ReadFile(layout.Probes());
   if (!report.ok()) return clocks;

@@ -24,8 +24,11 @@ absl::StatusOr<std::vector<std::string>> WriteCtf(const OpenedInputs& inputs,
     const auto node =
         std::find_if(inputs.nodes.begin(), inputs.nodes.end(),
                      [&trace](const timeline::NodeInput& one) { return one.name == trace.node; });
+    const std::filesystem::path root = inputs.recording.has_value()
+                                           ? recording::Layout(inputs.run).Trace(node->name)
+                                           : std::filesystem::path(node->root);
     const std::filesystem::path below =
-        DirectoryOf(node->name) / trace.path.lexically_relative(node->root);
+        DirectoryOf(node->name) / trace.path.lexically_relative(root);
     const ctf_export::CopyOptions options{node->name, below.string(), inputs.epoch_unix_ns, shown};
     const auto copied = ctf_export::CopyTrace(trace.path, out / below, *node->placement, options);
     if (absl::IsUnimplemented(copied.status()) || absl::IsInvalidArgument(copied.status())) {

@@ -1,5 +1,6 @@
 """The main job: a real two-partition training job on two hosts with known clocks, through fab."""
 
+import collections
 import filecmp
 import json
 import os
@@ -287,6 +288,22 @@ def test_merging_again_gives_the_same_bytes_from_anywhere(fleet, run, tmp_path):
     assert names == sorted(os.listdir(theirs)) and "timeline.perfetto-trace" in names
     _, different, errors = filecmp.cmpfiles(ours, theirs, names, shallow=False)
     assert (different, errors) == ([], [])
+
+
+def test_babeltrace2_reads_the_corrected_copy_as_the_timeline_has_it(fleet, run, tmp_path):
+    """Both nodes in one call, in one order: what its own merge cannot do with the raw traces."""
+    out = str(tmp_path / "copy")
+    fleet.syncline("merge", run, "--out", out, "--format", "ctf")
+    epoch_ns = load(os.path.join(run, "recording.json"))["epoch_unix_ns"]
+    expected = collections.Counter(
+        (event.time_ns + epoch_ns, event.name)
+        for events in fleet.timeline_events(run).values()
+        for event in events
+    )
+    copied = raw_trace.read_events(os.path.join(out, "ctf"))
+    times = [event.time_ns for event in copied]
+    assert times == sorted(times)
+    assert collections.Counter((event.time_ns, event.name) for event in copied) == expected
 
 
 def test_perfetto_shows_the_same_trace_as_two_nodes_in_two_sets_of_lanes(fleet, run, tmp_path):
