@@ -120,6 +120,22 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
   return absl::OkStatus();
 }
 
+absl::Status WriteOutput(const std::filesystem::path& path, std::string_view bytes) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::directory) {
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(path), " is a directory"));
+  }
+  if (status.type() == std::filesystem::file_type::regular ||
+      status.type() == std::filesystem::file_type::not_found) {
+    const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+    return WriteFileAtomically(error ? path : target, bytes);
+  }
+  const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open ", Quoted(path)));
+  return WriteAll(fd.get(), bytes, Quoted(path));
+}
+
 absl::Status AppendWhole(int fd, std::string_view bytes, const std::filesystem::path& path) {
   const off_t before = ::lseek(fd, 0, SEEK_END);
   for (std::string_view rest = bytes; !rest.empty();) {

@@ -53,6 +53,10 @@ absl::StatusOr<std::string> ReadFileOrPipe(const std::filesystem::path& path, ui
 absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes,
                                  unsigned mode = 0644);
 
+// Writes what a user asked for to where he said: a file is replaced as above, also at the end of a
+// link; what is no regular file (a pipe, a device) is written to, never replaced.
+absl::Status WriteOutput(const std::filesystem::path& path, std::string_view bytes);
+
 // Appends all of `bytes` to a file that was opened with O_APPEND, or nothing of it: what a full
 // disk took in part is cut off again, so that what is appended later is not shifted. `path` is for
 // the message.

@@ -101,5 +101,23 @@ TEST_F(Files, AppendsAllOrNothing) {
   EXPECT_EQ(*ReadFile(path), std::string(64, 'a') + std::string(36, 'c'));
 }
 
+TEST(WriteOutput, ReplacesFilesAndNothingElse) {
+  const std::filesystem::path directory =
+      std::filesystem::path(::testing::TempDir()) / "write_output_test";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  const std::filesystem::path file = directory / "file";
+  const std::filesystem::path link = directory / "link";
+  ASSERT_TRUE(WriteOutput(file, "one").ok());
+  std::filesystem::create_symlink("file", link);
+  ASSERT_TRUE(WriteOutput(link, "two").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(ReadFile(file).value_or(""), "two");
+  ASSERT_TRUE(WriteOutput("/dev/null", "three").ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_FALSE(WriteOutput(directory, "four").ok());
+  std::filesystem::remove_all(directory);
+}
+
 }  // namespace
 }  // namespace syncline

@@ -280,7 +280,7 @@ absl::StatusOr<Clocks> Live(const Context& context, bool* incomplete) {
 absl::Status WriteSvg(const Clocks& clocks, const std::string& path) {
   const report::ClockPlotInput plot{
       .title = clocks.title, .edges = clocks.built.edges, .events = clocks.built.events};
-  return WriteFileAtomically(path, report::ClockPlotSvg(plot));
+  return WriteOutput(path, report::ClockPlotSvg(plot));
 }
 
 int ShowClocks(const Context& context, const ClocksOptions& options) {

@@ -90,6 +90,10 @@ int Merge(const Context& context, const MergeArguments& arguments) {
   const absl::StatusOr<merge::MergeResult> merged = merge::Merge(options);
   if (!merged.ok()) return Fail(context, merged.status());
   Complain(context, merged->complaints, merged->notes);
+  if (merged->incomplete && merged->complaints.empty()) {
+    PrintNote(context, "warning", "", "something was lost; `syncline report` says what and where",
+              "");
+  }
   for (const std::string& file : merged->files) {
     *context.out << (merged->out_dir / file).string() << '\n';
   }
@@ -105,6 +109,10 @@ int Events(const Context& context, const MergeArguments& arguments) {
   // `syncline events RUN | head` is no failure: what was wanted was written.
   context.out->clear();
   Complain(context, printed->complaints, printed->notes);
+  if (printed->incomplete && printed->complaints.empty()) {
+    PrintNote(context, "warning", "", "something was lost; `syncline report` says what and where",
+              "");
+  }
   return printed->incomplete ? kIncomplete : kDone;
 }
 
@@ -117,7 +125,7 @@ int Report(const Context& context, const MergeArguments& arguments) {
   if (!arguments.svg.empty()) {
     const absl::StatusOr<std::string> picture = merge::MakePicture(options, *made);
     if (!picture.ok()) return Fail(context, picture.status());
-    const absl::Status written = WriteFileAtomically(arguments.svg, *picture);
+    const absl::Status written = WriteOutput(arguments.svg, *picture);
     if (!written.ok()) return Fail(context, written);
   }
   if (arguments.json) {

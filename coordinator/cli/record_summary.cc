@@ -51,6 +51,23 @@ size_t CoveredOf(const NodeRecord& node) {
                                            }));
 }
 
+// A rank that hangs inside one task looks like one that has nothing to do.
+void PrintIdle(const Context& context, const recording::Recording& recording) {
+  for (const NodeRecord& node : recording.nodes) {
+    for (const recording::ProcessRecord& process : node.processes) {
+      if (!process.present_at_prepare || recording::CoversWindow(node, process) ||
+          recording::MissedWindow(node, process)) {
+        continue;
+      }
+      PrintNote(context, "warning", node.name,
+                absl::StrCat("pid ", process.own_pid, " (", process.command_line,
+                             ") made no call in the window that is recorded: it was idle, or "
+                             "inside one call all the time"),
+                "");
+    }
+  }
+}
+
 }  // namespace
 
 TimelineEstimate AchievedInstant(const clocksync::ClockModel& model, uint32_t index,
@@ -111,6 +128,7 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
                   ? absl::StrCat("`syncline fetch ", directory.string(), "` brings it")
                   : "");
   }
+  PrintIdle(context, recording);
   if (reason == "coordinator lost") {
     PrintNote(context, "warning", "",
               "whoever recorded was gone before the end: clocks were compared until then only, and "

@@ -173,6 +173,10 @@ void AddHost(Host host, const Input& input, OpenedInputs* inputs) {
   timeline::NodeInput node;
   node.name = host.name;
   node.root = input.directory.string();
+  for (std::string& copy : DropCopies(&host.traces)) {
+    inputs->incomplete = true;
+    inputs->complaints.push_back(absl::StrCat(node.name, ": ", copy));
+  }
   for (OpenedTrace& trace : host.traces) AddTrace(std::move(trace), &node, inputs);
   for (UnreadableTrace& trace : host.unreadable) AddLoss(std::move(trace), &node, inputs);
   inputs->nodes.push_back(std::move(node));

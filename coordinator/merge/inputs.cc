@@ -70,6 +70,26 @@ void MissStreams(const recording::Layout& layout, const recording::NodeRecord& r
   }
 }
 
+// Traces in a node's directory that were not fetched into it: copies, or another host's. They are
+// left out.
+void DropStrangers(const recording::NodeRecord& record, const std::filesystem::path& root,
+                   OpenedTraces* opened, OpenedInputs* inputs) {
+  if (!record.fetched.complete || record.streams.empty()) return;
+  std::set<std::filesystem::path> own;
+  for (const recording::StreamRecord& stream : record.streams) {
+    own.insert((root / stream.path).parent_path());
+  }
+  const auto stranger = [&](const OpenedTrace& trace) {
+    if (own.count(trace.path) != 0) return false;
+    inputs->incomplete = true;
+    inputs->complaints.push_back(absl::StrCat(
+        record.name, ": trace/", trace.path.lexically_relative(root).string(),
+        " is left out: it was not fetched with this recording (a copy, or another host's?)"));
+    return true;
+  };
+  std::erase_if(opened->traces, stranger);
+}
+
 // Directories below nodes/ that recording.json does not name: data that is left out.
 void MissNodes(const recording::Layout& layout, const recording::Recording& recording,
                OpenedInputs* inputs) {
@@ -163,14 +183,15 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   } else {
     OpenedTraces opened = OpenTraces(layout.Trace(record.name));
     MissStreams(layout, record, opened, inputs);
+    DropStrangers(record, layout.Trace(record.name), &opened, inputs);
     for (OpenedTrace& trace : opened.traces) AddTrace(std::move(trace), &node, inputs);
     for (UnreadableTrace& trace : opened.unreadable) AddLoss(std::move(trace), &node, inputs);
   }
   if (record.state == recording::NodeState::kIncomplete) {
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(
-        record.name, ": incomplete: ",
-        record.failure.empty() ? "events were lost; the losses say where" : record.failure));
+        record.name,
+        ": incomplete: ", record.failure.empty() ? "events were lost" : record.failure));
   }
   KnownProcesses known = ReadProcesses(layout, record);
   node.processes = std::move(known.processes);

@@ -244,6 +244,39 @@ TEST_F(InputsTest, WhatIsMissingOfARecordingIsSaid) {
   EXPECT_THAT(Why(Merge(Of({run_.string()})).status()), HasSubstr("names no node"));
 }
 
+TEST_F(InputsTest, TracesThatWereNotFetchedWithTheRecordingAreLeftOut) {
+  const auto before = MakeReport({{{run_.string()}}});
+  ASSERT_TRUE(before.ok()) << before.status();
+  const recording::Layout layout(run_);
+  std::filesystem::copy(layout.Trace("master-0") / "ust", layout.Trace("worker-0") / "ust-master",
+                        std::filesystem::copy_options::recursive);
+  Change([](recording::Recording* recording) {
+    recording->nodes[1].fetched.complete = true;
+    recording->nodes[1].streams = {{std::string(kTrace) + "/syncline_0"}};
+  });
+  const auto merged = Merge(Of({run_.string()}));
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_TRUE(merged->incomplete);
+  EXPECT_THAT(merged->complaints,
+              Contains(AllOf(HasSubstr("worker-0: trace/ust-master/"), HasSubstr("left out"))));
+  EXPECT_EQ(merged->report.nodes[1].events, before->nodes[1].events);
+}
+
+TEST_F(InputsTest, ACopyBesideATraceIsLeftOut) {
+  const std::filesystem::path both = root_ / "both";
+  std::filesystem::create_directories(both);
+  std::filesystem::copy(Trace("worker-0"), both / "a", std::filesystem::copy_options::recursive);
+  const auto once = Merge(Of({both.string()}));
+  std::filesystem::copy(Trace("worker-0"), both / "b", std::filesystem::copy_options::recursive);
+  const auto twice = Merge(Of({both.string()}));
+  ASSERT_TRUE(once.ok() && twice.ok()) << once.status() << twice.status();
+  EXPECT_FALSE(once->incomplete);
+  EXPECT_TRUE(twice->incomplete);
+  EXPECT_THAT(twice->complaints, Contains(HasSubstr("is a copy of")));
+  ASSERT_EQ(twice->report.nodes.size(), 1u);
+  EXPECT_EQ(twice->report.nodes[0].events, once->report.nodes[0].events);
+}
+
 TEST_F(InputsTest, WhatMayNotBeReadIsSaid) {
   namespace fs = std::filesystem;
   fs::permissions(root_, fs::perms::all);

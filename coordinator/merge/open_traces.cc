@@ -1,6 +1,8 @@
 #include "coordinator/merge/open_traces.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -43,6 +45,32 @@ OpenedTraces OpenTraces(const std::filesystem::path& root) {
     }
   }
   return opened;
+}
+
+std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces) {
+  // Two streams that begin and end in the same nanoseconds, on one CPU, with as many packets, are
+  // one.
+  using Stream = std::tuple<std::string, uint32_t, int64_t, int64_t, uint64_t>;
+  std::map<Stream, std::filesystem::path> seen;
+  std::vector<std::string> dropped;
+  const auto is_copy = [&](const OpenedTrace& trace) {
+    std::map<Stream, std::filesystem::path> own;
+    for (const StreamInfo& stream : trace.reader->streams()) {
+      if (stream.packets == 0) continue;
+      own[{stream.name, stream.cpu.value_or(0), stream.begin_ns, stream.end_ns, stream.packets}] =
+          trace.path;
+    }
+    const auto known = [&seen](const auto& stream) { return seen.count(stream.first) != 0; };
+    if (own.empty() || !std::all_of(own.begin(), own.end(), known)) {
+      seen.insert(own.begin(), own.end());
+      return false;
+    }
+    dropped.push_back(absl::StrCat(trace.path.string(), " is left out: it is a copy of ",
+                                   seen[own.begin()->first].string()));
+    return true;
+  };
+  std::erase_if(*traces, is_copy);
+  return dropped;
 }
 
 std::vector<std::string> ComplaintsOf(const TraceReader& reader) {

@@ -38,6 +38,10 @@ struct OpenedTraces {
 // All that lies below `root`. What cannot be read is in `unreadable`; never an error.
 OpenedTraces OpenTraces(const std::filesystem::path& root);
 
+// Takes out of `traces` those that hold the same streams as an earlier one (copies): what they are,
+// one line each.
+std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces);
+
 // What the readers found damaged when they were opened, one line each.
 std::vector<std::string> ComplaintsOf(const TraceReader& reader);
 

@@ -28,6 +28,7 @@ class Writer {
   void Head();
   void Nodes();
   void Coverage();
+  void Silences();
   void Losses();
   void Steps();
   void Groups(const analysis::GroupSeries& groups);
@@ -86,6 +87,24 @@ void Writer::Nodes() {
   }
 }
 
+// Processes of which nothing is known in a part of the window: a rank that hangs looks like this.
+void Writer::Silences() {
+  for (const analysis::NodeReport& node : report_.nodes) {
+    for (const analysis::ProcessReport& process : node.processes) {
+      if (!process.covered_begin.has_value()) {
+        Line(absl::StrCat(process.name,
+                          ": no call that is recorded, in the whole window: idle, stopped, or "
+                          "inside one call all the time"));
+      } else if (!process.end_known && process.covered_end.has_value() &&
+                 *process.covered_end < report_.window_end) {
+        Line(absl::StrCat(process.name, ": nothing after ",
+                          SignedDurationText(process.covered_end->ns),
+                          ": it ended, or was inside one call from then on"));
+      }
+    }
+  }
+}
+
 void Writer::Coverage() {
   Table table({{"process", Table::Align::kLeft, true},
                {"pid", Table::Align::kRight},
@@ -110,6 +129,7 @@ void Writer::Coverage() {
   if (table.empty()) return;
   Heading("Coverage and cost");
   Print(table);
+  Silences();
   if (report_.common_begin.has_value()) {
     Line(absl::StrCat("covered by all: ", SignedDurationText(report_.common_begin->ns), " to ",
                       SignedDurationText(report_.common_end->ns), " (",
@@ -143,7 +163,8 @@ void Writer::Losses() {
     }
   }
   if (table.empty()) {
-    Line("none: every event that was counted is in the traces");
+    Line(report_.incomplete ? "none found in the traces; what is missing is said at the top"
+                            : "none: every event that was counted is in the traces");
     return;
   }
   Print(table);

@@ -67,7 +67,7 @@ def problems(fleet, run, truth_ns, program="syncline", **environment):
 def twins(run, merge):
     """The same trace as two nodes has equal process and thread ids on both."""
     trace = raw_trace.trace_directory(run, WORKER)
-    out = os.path.join(run, "twins")
+    out = f"{run}-twins"
     shutil.rmtree(out, ignore_errors=True)
     merge(f"a={trace}", f"b={trace}", "--out", out)
     with open(os.path.join(out, "timeline.perfetto-trace"), "rb") as file:
