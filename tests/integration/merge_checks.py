@@ -44,10 +44,9 @@ def problems(fleet, run, truth_ns, program="syncline", **environment):
 
     tasks = {node: raw_trace.tasks(events) for node, events in merged.items()}
     master_steps = [t for t in tasks[MASTER] if t.name == STEP_NAME]
-    window = report["window"]
-    counted = [
-        t for t in master_steps if window["begin_ns"] <= t.begin_ns and t.end_ns < window["end_ns"]
-    ]
+    window = load(os.path.join(run, "recording.json"))["window"]
+    begin_ns, end_ns = window["begin_timeline_ns"], window["end_timeline_ns"]
+    counted = [t for t in master_steps if begin_ns <= t.begin_ns and t.end_ns < end_ns]
     reported = [step for row in report["steps"] for step in row["steps"]]
     if len(reported) < len(counted):
         found.append(f"{len(reported)} of {len(counted)} steps: the output is yesterday's")
