@@ -121,6 +121,7 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
 }
 
 absl::Status WriteOutput(const std::filesystem::path& path, std::string_view bytes) {
+  if (path == "-" || path == "/dev/stdout") return WriteAll(STDOUT_FILENO, bytes, Quoted(path));
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::directory) {

@@ -54,7 +54,8 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
                                  unsigned mode = 0644);
 
 // Writes what a user asked for to where he said: a file is replaced as above, also at the end of a
-// link; what is no regular file (a pipe, a device) is written to, never replaced.
+// link; what is no regular file (a pipe, a device) is written to, never replaced. "-" is the
+// standard output.
 absl::Status WriteOutput(const std::filesystem::path& path, std::string_view bytes);
 
 // Appends all of `bytes` to a file that was opened with O_APPEND, or nothing of it: what a full

@@ -25,6 +25,7 @@ constexpr milliseconds kDescribeTimeout{10'000};
 constexpr milliseconds kPrepareTimeout{60'000};
 constexpr milliseconds kReleaseTimeout{20'000};
 constexpr milliseconds kFlushTimeout{60'000};
+constexpr milliseconds kPartingTimeout{1'000};
 // For clock samples and recording.json (guess: an hour of a small fleet); the nodes' data is asked
 // about when its size is known.
 constexpr uint64_t kDiskFreeMin = 8 << 20;
@@ -332,6 +333,10 @@ void Recorder::StopAll() {
     if (instants.ok()) request.set_at_monotonic_raw_ns((*instants)[i].value_or(0));
     node.record->stop.requested_monotonic_raw_ns = request.at_monotonic_raw_ns();
     StopNode(request, AfterInstant(lead_ns, kFlushTimeout), interrupt, &clock_, &reporter_, &node);
+    if (node.stopped || !interrupt.stop_requested()) return;
+    // It may have been cut off before it was sent. Told once more, the node does not go on until
+    // its lease ends; its answer is not needed.
+    node.client->Stop(request, kPartingTimeout).IgnoreError();
   });
   monitor_.reset();
   // A last burst after the end of the window, so that no node's model has to extrapolate into it.

@@ -269,6 +269,21 @@ TEST_F(Record, AnInterruptStopsEarlyAndKeepsEverything) {
   EXPECT_EQ(recorded->recording.nodes[0].state, NodeState::kComplete);
 }
 
+TEST_F(Record, TwoInterruptsAtOnceStillStopTheNodes) {
+  FakeAgent& a = Add("a");
+  window_ns_ = 0;
+  bool pressed = false;
+  clock_.on_wait = [&] {
+    if (a.Count("status") <= 3 || std::exchange(pressed, true)) return;
+    interrupts_.Press();
+    interrupts_.Press();
+  };
+  const auto recorded = Run();
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  EXPECT_EQ(recorded->recording.nodes[0].state, NodeState::kLeft);
+  EXPECT_EQ(a.Count("stop"), 1);
+}
+
 TEST_F(Record, AnInterruptBeforeTheStartLeavesNothing) {
   FakeAgent& a = Add("a");
   a.behaviour.on_prepare = [this] { interrupts_.Press(); };

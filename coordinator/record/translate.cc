@@ -197,7 +197,7 @@ std::string DescribeLoss(const NodeRecord& node) {
   if (node.state == recording::NodeState::kLeft) return "its data is still on the node";
   std::vector<std::string> losses;
   if (EndedByItself(node.stop.reason)) {
-    losses.push_back(absl::StrCat("it stopped before the window ended: ", node.stop.reason));
+    losses.push_back(absl::StrCat("it ended by itself: ", node.stop.reason));
   }
   if (!node.stop.complete) losses.push_back("the session could not be flushed in time");
   uint64_t discarded = 0;

@@ -90,6 +90,9 @@ void Writer::Nodes() {
 // Processes of which nothing is known in a part of the window: a rank that hangs looks like this.
 void Writer::Silences() {
   for (const analysis::NodeReport& node : report_.nodes) {
+    if (node.processes.empty() && node.state == "complete") {
+      Line(absl::StrCat(node.name, ": no process was traced"));
+    }
     for (const analysis::ProcessReport& process : node.processes) {
       if (!process.covered_begin.has_value()) {
         Line(absl::StrCat(process.name,
