@@ -32,7 +32,8 @@ bool IsLive(std::string_view path) { return path == "agent.log" || path == "node
 
 absl::Status BadPath(std::string_view path) {
   return absl::InvalidArgumentError(
-      absl::StrCat("the agent offers a file that no recording has: \"", AbslView(path), "\""));
+      absl::StrCat("the agent offers a file that no recording has: \"", AbslView(path),
+                   "\" (is it of a newer version? then fetch with its own `syncline`)"));
 }
 
 // One stream of chunks: the list, then each file's data and end, one file after the other.
