@@ -103,12 +103,7 @@ absl::Status CtfCursor::NextPacket() {
     done_ = true;
     return absl::OkStatus();
   }
-  // An event may lie behind its packet's end when the tracer wrote a wrong one, but not behind
-  // the next packet's begin.
-  latest_ns_ = packet_->end_ns;
-  if (latest_ns_ && packet_->next_begin_ns) {
-    latest_ns_ = std::max(*latest_ns_, *packet_->next_begin_ns);
-  }
+  latest_ns_ = packet_->latest_ns();
   if (latest_ns_ && *latest_ns_ < range_.begin_ns) {
     packet_.reset();
     return absl::OkStatus();

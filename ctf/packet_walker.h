@@ -13,6 +13,7 @@
 #ifndef SYNCLINE_CTF_PACKET_WALKER_H_
 #define SYNCLINE_CTF_PACKET_WALKER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -41,6 +42,12 @@ struct Packet {
   std::optional<int64_t> end_ns;
   std::optional<int64_t> next_begin_ns;  // of the packet that follows, when that is sound
   std::optional<size_t> loss;            // what this packet lacks, as an index into losses()
+
+  // No event of it is later; nullopt: nothing says so. One may lie behind the packet's end when the
+  // tracer wrote a wrong one, but not behind the next packet's begin.
+  std::optional<int64_t> latest_ns() const {
+    return end_ns && next_begin_ns ? std::max(*end_ns, *next_begin_ns) : end_ns;
+  }
 };
 
 // Packets that begin in [begin, end), bytes; a packet begins at `begin`.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -184,10 +183,7 @@ class StreamCopy {
 
   void CopyEvents(const ctf::Packet& packet, std::span<const uint8_t> bytes) {
     const ctf::ClockClass* clock = packet.header.stream->clock;
-    // As the cursor does it (ctf/cursor.cc): an event may lie behind a wrong end of its packet, but
-    // not behind the next one's begin.
-    int64_t latest_ns = packet.end_ns.value_or(std::numeric_limits<int64_t>::max());
-    if (packet.next_begin_ns) latest_ns = std::max(latest_ns, *packet.next_begin_ns);
+    const int64_t latest_ns = packet.latest_ns().value_or(kUnknownHi);
     decoder_.Begin(packet, bytes, decoder_.clock());
     const FastHeader kind = packet.header.stream->fast_header;
     PatchEvents(kind, latest_ns);
