@@ -71,12 +71,16 @@ size_t TerminalWidth() {
   return known ? size.ws_col : 100;
 }
 
-void Complain(const Context& context, const std::vector<std::string>& complaints,
-              const std::vector<std::string>& notes) {
-  for (const std::string& complaint : complaints) {
+// Of a MergeResult or EventsResult.
+template <class Result>
+void Complain(const Context& context, const Result& result) {
+  for (const std::string& complaint : result.complaints) {
     PrintNote(context, "warning", "", complaint, "");
   }
-  for (const std::string& note : notes) PrintNote(context, "note", "", note, "");
+  for (const std::string& note : result.notes) PrintNote(context, "note", "", note, "");
+  if (!result.incomplete || !result.complaints.empty()) return;
+  PrintNote(context, "warning", "", "something was lost; `syncline report` says what and where",
+            "");
 }
 
 int Merge(const Context& context, const MergeArguments& arguments) {
@@ -89,11 +93,7 @@ int Merge(const Context& context, const MergeArguments& arguments) {
   if (!parsed.ok()) return Fail(context, parsed);
   const absl::StatusOr<merge::MergeResult> merged = merge::Merge(options);
   if (!merged.ok()) return Fail(context, merged.status());
-  Complain(context, merged->complaints, merged->notes);
-  if (merged->incomplete && merged->complaints.empty()) {
-    PrintNote(context, "warning", "", "something was lost; `syncline report` says what and where",
-              "");
-  }
+  Complain(context, *merged);
   for (const std::string& file : merged->files) {
     *context.out << (merged->out_dir / file).string() << '\n';
   }
@@ -108,11 +108,7 @@ int Events(const Context& context, const MergeArguments& arguments) {
   if (!printed.ok()) return Fail(context, printed.status());
   // `syncline events RUN | head` is no failure: what was wanted was written.
   context.out->clear();
-  Complain(context, printed->complaints, printed->notes);
-  if (printed->incomplete && printed->complaints.empty()) {
-    PrintNote(context, "warning", "", "something was lost; `syncline report` says what and where",
-              "");
-  }
+  Complain(context, *printed);
   return printed->incomplete ? kIncomplete : kDone;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
@@ -15,7 +16,6 @@
 #include "coordinator/merge/write_ctf.h"
 #include "export/perfetto/perfetto_sink.h"
 #include "export/report/json_report.h"
-#include "export/report/units.h"
 #include "timeline/cut_sink.h"
 
 namespace syncline::merge {
@@ -25,7 +25,7 @@ constexpr char kTimelineName[] = "timeline.perfetto-trace";
 constexpr char kReportName[] = "report.json";
 constexpr char kModelName[] = "models.json";
 constexpr char kCtfName[] = "ctf";
-constexpr std::string_view kFormats[] = {"perfetto", "ctf"};
+constexpr const char* kFormats[] = {"perfetto", "ctf"};
 
 // What the inputs cover: the recording's window; without one, from their first event to the last.
 std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
@@ -138,7 +138,7 @@ absl::Status CheckFormats(const std::vector<std::string>& formats) {
   for (const std::string& format : formats) {
     if (std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown format '", format, "'; there are: perfetto, ctf"));
+        absl::StrCat("unknown format '", format, "'; there are: ", absl::StrJoin(kFormats, ", ")));
   }
   return absl::OkStatus();
 }

@@ -8,7 +8,7 @@
 namespace syncline::merge {
 namespace {
 
-// A directory's name: a node that was named on the command line may be called anything.
+// A directory's name: a node may be called anything, by the command line or by its trace.
 std::string DirectoryOf(std::string node) {
   std::replace(node.begin(), node.end(), '/', '_');
   return node.starts_with('.') ? absl::StrCat("_", node) : node;
