@@ -144,6 +144,17 @@ TEST_F(InputsTest, NodesWithoutANameAreCalledByTheirHost) {
   EXPECT_THAT(twins->notes, Contains(HasSubstr(copy.string() + " is worker-0-2 here")));
 }
 
+TEST_F(InputsTest, NodesAreChosenAmongTracesToo) {
+  MergeOptions options = Of({"a=" + Trace("worker-0").string(), "b=" + Trace("master-0").string()});
+  options.input.nodes = {"b"};
+  const auto merged = Merge(options);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_THAT(Names(*merged), ElementsAre("b"));
+  options.input.nodes = {"c"};
+  EXPECT_THAT(std::string(Merge(options).status().message()),
+              AllOf(HasSubstr("'c'"), HasSubstr("a, b")));
+}
+
 TEST_F(InputsTest, NamesThatSayTooLittleOrTooMuchAreRefused) {
   const std::string master = Trace("master-0").string();
   const std::string worker = Trace("worker-0").string();
