@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,8 +84,25 @@ void Complain(const Context& context, const Result& result) {
             "");
 }
 
+// Interpreters that may have pyarrow: the one that is named, else the one that scripts/setup made
+// beside the build, else the system's.
+std::vector<std::string> Pythons(const Context& context) {
+  const std::string named = context.environment("SYNCLINE_PYTHON");
+  if (!named.empty()) return {named};
+  std::error_code error;
+  const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path beside =
+      executable.parent_path() / ".." / ".." / ".venv-parquet" / "bin" / "python";
+  std::vector<std::string> pythons = {"python3"};
+  if (std::filesystem::exists(beside, error)) {
+    pythons.insert(pythons.begin(), beside.lexically_normal().string());
+  }
+  return pythons;
+}
+
 int Merge(const Context& context, const MergeArguments& arguments) {
   merge::MergeOptions options = arguments.options;
+  options.pythons = Pythons(context);
   options.input = InputOf(arguments);
   options.interrupt = context.interrupts->First();
   options.leave = [] { ::_exit(kInterrupted); };
@@ -143,10 +161,15 @@ void RegisterMerge(CLI::App* app, Context* context) {
   merge->add_option("--out", arguments->options.out_dir, "Where to (default: RUN/out)");
   merge
       ->add_option("--format", arguments->options.formats,
-                   "What to write: perfetto (a timeline), ctf (the traces\n"
-                   "again, times corrected, one below ctf/ per node and trace)")
+                   "What to write, separated by commas: perfetto (a timeline),\n"
+                   "ctf (the traces again, times corrected, one below ctf/ per node\n"
+                   "and trace), chrome (Kineto's JSON, a file per rank), vtune\n"
+                   "(a CSV per node that VTune imports), parquet (tables for DuckDB,\n"
+                   "Polars, Spark, ...; needs Python with pyarrow)")
       ->delimiter(',')
       ->capture_default_str();
+  merge->add_option("--threads", arguments->options.threads,
+                    "How many threads write Parquet (default: one per processor)");
   merge->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");
   merge->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
   merge->footer(

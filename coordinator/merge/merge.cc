@@ -1,31 +1,26 @@
 #include "coordinator/merge/merge.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/out_dir.h"
+#include "coordinator/merge/outputs.h"
 #include "coordinator/merge/write_ctf.h"
-#include "export/perfetto/perfetto_sink.h"
 #include "export/report/json_report.h"
 #include "timeline/cut_sink.h"
 
 namespace syncline::merge {
 namespace {
 
-constexpr char kTimelineName[] = "timeline.perfetto-trace";
 constexpr char kReportName[] = "report.json";
 constexpr char kModelName[] = "models.json";
 constexpr char kCtfName[] = "ctf";
-constexpr const char* kFormats[] = {"perfetto", "ctf"};
 
 // What the inputs cover: the recording's window; without one, from their first event to the last.
 std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
@@ -134,19 +129,6 @@ analysis::Report WithoutPaths(analysis::Report report, const OpenedInputs& input
   return report;
 }
 
-absl::Status CheckFormats(const std::vector<std::string>& formats) {
-  for (const std::string& format : formats) {
-    if (std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown format '", format, "'; there are: ", absl::StrJoin(kFormats, ", ")));
-  }
-  return absl::OkStatus();
-}
-
-bool Wants(const MergeOptions& options, std::string_view format) {
-  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
-}
-
 // Where the merge goes, when it may go there: asked before the work is done.
 absl::StatusOr<std::filesystem::path> ChooseOut(const MergeOptions& options,
                                                 const InputList& list) {
@@ -171,30 +153,17 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
     options.leave();
   });
   const timeline::Interval cut = Shown(options);
-  std::ofstream file;
-  if (Wants(options, "perfetto")) {
-    file.open(out.staging() / kTimelineName, std::ios::binary | std::ios::trunc);
-    if (!file.good()) {
-      return ErrnoStatus(errno, absl::StrCat("cannot write in ", out.staging().string()));
-    }
-    result.files.emplace_back(kTimelineName);
-  }
-  perfetto::PerfettoSink perfetto(&file, {.epoch_unix_ns = inputs.epoch_unix_ns,
-                                          .facts_time = options.from.value_or(TimelineTime{0})});
+  SYNCLINE_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(options, inputs, cut, out.staging()));
   analysis::SummarySink summary;
-  timeline::CutSink cut_perfetto(cut, &perfetto);
   timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
   std::vector<timeline::TimelineSink*> sinks = {&cut_summary};
-  if (file.is_open()) sinks.push_back(&cut_perfetto);
+  sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<timeline::NodeResult> results,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
-  if (file.is_open()) file.close();
-  if (file.fail()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot write ", result.out_dir.string(), ": is the disk full?"));
-  }
+  SYNCLINE_RETURN_IF_ERROR(outputs.Close());
+  result.files = outputs.files();
   std::vector<std::string> uncopied;
-  if (Wants(options, "ctf")) {
+  if (std::find(options.formats.begin(), options.formats.end(), "ctf") != options.formats.end()) {
     SYNCLINE_ASSIGN_OR_RETURN(uncopied, WriteCtf(inputs, cut, out.staging() / kCtfName));
     result.files.emplace_back(kCtfName);
   }

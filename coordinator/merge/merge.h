@@ -47,6 +47,9 @@ struct MergeOptions {
   std::vector<std::string> formats = {"perfetto"};
   std::optional<TimelineTime> from;  // cut to [from, to): the timeline and the report
   std::optional<TimelineTime> to;
+  // For format "parquet": Python interpreters that may have pyarrow, looked up in PATH.
+  std::vector<std::string> pythons = {"python3"};
+  unsigned threads = 0;  // 0: one per processor; what is written does not depend on it
   // When it stops, what was written so far is removed, an earlier merge stays, and `leave` is
   // called by whoever stopped it; it must end the program.
   std::stop_token interrupt;

@@ -185,6 +185,8 @@ size_t Utf8Length(std::string_view text) {
 
 }  // namespace
 
+void AppendJsonReal(double value, std::string* out) { AppendReal(value, Style::kJson, out); }
+
 void AppendJsonString(std::string_view text, std::string* out) {
   out->push_back('"');
   while (!text.empty()) {

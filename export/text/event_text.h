@@ -33,6 +33,8 @@ void AppendJson(const EventView& event, std::string* out);
 std::string Seconds(int64_t ns);
 // `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 void AppendJsonString(std::string_view text, std::string* out);
+// The shortest digits that read back as the same number; what is no number becomes a string.
+void AppendJsonReal(double value, std::string* out);
 
 }  // namespace syncline::text
 
