@@ -14,11 +14,11 @@ namespace {
 constexpr size_t kBufferBytes = 1 << 18;
 
 // Writes and clears `buffer`; false when nobody reads any more.
-absl::StatusOr<bool> Flush(std::string* buffer, std::ostream* out) {
+absl::StatusOr<bool> Flush(text::TextBuffer* buffer, std::ostream* out) {
   errno = 0;
-  out->write(buffer->data(), static_cast<std::streamsize>(buffer->size()));
+  out->write(buffer->text().data(), static_cast<std::streamsize>(buffer->size()));
   out->flush();
-  buffer->clear();
+  buffer->Clear();
   if (out->good()) return true;
   if (errno == EPIPE) return false;
   return ErrnoStatus(errno, "cannot write the events");
@@ -44,7 +44,8 @@ absl::StatusOr<EventsResult> PrintEvents(const InputOptions& options, EventForma
       }
     }
   }
-  std::string buffer;
+  text::EventText lines(format == EventFormat::kText ? text::EventText::Style::kText
+                                                     : text::EventText::Style::kJson);
   std::vector<FieldValue> values;
   for (;;) {
     SYNCLINE_ASSIGN_OR_RETURN(const timeline::StreamMerger::Head* head, merger.Next());
@@ -52,16 +53,16 @@ absl::StatusOr<EventsResult> PrintEvents(const InputOptions& options, EventForma
     if (!head->cursor->Decode(*head->record, &values)) result.incomplete = true;
     const text::EventView event{head->time, *node_of_source[head->source], &head->cursor->stream(),
                                 head->record, values};
-    format == EventFormat::kText ? AppendText(event, &buffer) : AppendJson(event, &buffer);
+    lines.Append(event);
     ++result.events;
-    if (buffer.size() < kBufferBytes) continue;
-    SYNCLINE_ASSIGN_OR_RETURN(const bool read, Flush(&buffer, out));
+    if (lines.buffer()->size() < kBufferBytes) continue;
+    SYNCLINE_ASSIGN_OR_RETURN(const bool read, Flush(lines.buffer(), out));
     if (!read) return result;
   }
   for (uint32_t i = 0; i < merger.size(); ++i) {
     result.incomplete = result.incomplete || !merger.cursor(i)->losses().empty();
   }
-  SYNCLINE_RETURN_IF_ERROR(Flush(&buffer, out));
+  SYNCLINE_RETURN_IF_ERROR(Flush(lines.buffer(), out));
   return result;
 }
 

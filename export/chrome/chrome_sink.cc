@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
 #include "export/text/arguments_json.h"
-#include "export/text/event_text.h"
+#include "export/text/json_text.h"
 
 namespace syncline::chrome {
 namespace {

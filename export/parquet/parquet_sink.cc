@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/text.h"
 #include "export/text/arguments_json.h"
-#include "export/text/event_text.h"
+#include "export/text/json_text.h"
 
 namespace syncline::parquet {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "export/text/event_text.h"
+#include "export/text/json_text.h"
 
 namespace syncline::parquet {
 namespace {

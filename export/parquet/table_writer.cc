@@ -14,7 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "export/parquet/script.h"
-#include "export/text/event_text.h"
+#include "export/text/json_text.h"
 
 extern char** environ;
 

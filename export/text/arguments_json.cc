@@ -1,7 +1,7 @@
 #include "export/text/arguments_json.h"
 
 #include "absl/strings/str_cat.h"
-#include "export/text/event_text.h"
+#include "export/text/json_text.h"
 
 namespace syncline::text {
 namespace {
