@@ -133,7 +133,7 @@ void EventText::AppendReal(double value) {
     out_.Put(style_ == Style::kJson ? quoted : quoted.substr(1, quoted.size() - 2));
     return;
   }
-  out_.PutNumber(value);
+  out_.PutReal(value);
 }
 
 void EventText::AppendUnsigned(const FieldValue& value) {

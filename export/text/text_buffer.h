@@ -6,6 +6,8 @@
 #define SYNCLINE_EXPORT_TEXT_TEXT_BUFFER_H_
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -52,15 +54,32 @@ class TextBuffer {
     }
     size_ += piece.size_;
   }
-  template <class Integer>
-  void PutNumber(Integer value) {
+  void PutNumber(uint64_t value) {
+    const size_t length = DigitsOf(value);
     char* const out = Room(kNumberMax);
-    size_ += static_cast<size_t>(std::to_chars(out, out + kNumberMax, value).ptr - out);
+    char* end = out + length;
+    for (; value >= 100; value /= 100) std::memcpy(end -= 2, Pair(value % 100), 2);
+    if (value >= 10) {
+      std::memcpy(out, Pair(value), 2);
+    } else {
+      *out = static_cast<char>('0' + value);
+    }
+    size_ += length;
+  }
+  void PutNumber(int64_t value) {
+    if (value < 0) Put('-');
+    PutNumber(value < 0 ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value));
+  }
+  void PutReal(double value) {  // finite
+    constexpr size_t kRealMax = 32;
+    char* const out = Room(kRealMax);
+    size_ += static_cast<size_t>(std::to_chars(out, out + kRealMax, value).ptr - out);
   }
   // Exactly nine digits.
   void PutNine(uint32_t value) {
     char* const out = Room(9);
-    for (int i = 8; i >= 0; --i, value /= 10) out[i] = static_cast<char>('0' + value % 10);
+    for (int i = 7; i > 0; i -= 2, value /= 100) std::memcpy(out + i, Pair(value % 100), 2);
+    out[0] = static_cast<char>('0' + value);
     size_ += 9;
   }
   // Room for `bytes` behind what was written; Add() what was used of it.
@@ -74,6 +93,25 @@ class TextBuffer {
  private:
   static constexpr size_t kNumberMax = 24;
 
+  static size_t DigitsOf(uint64_t value) {
+    static constexpr auto kPowers = [] {
+      std::array<uint64_t, 20> powers{};
+      uint64_t power = 1;
+      for (uint64_t& one : powers) one = power, power *= 10;
+      powers[0] = 0;
+      return powers;
+    }();
+    // log10(2) = 1233 / 4096 and a little less: one too many at most, which the table tells.
+    const auto digits = static_cast<size_t>(std::bit_width(value | 1) * 1233 >> 12);
+    return digits + (value >= kPowers[digits] ? 1 : 0);
+  }
+  static const char* Pair(uint64_t value) {
+    static constexpr char kPairs[] =
+        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243"
+        "4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687"
+        "888990919293949596979899";
+    return kPairs + 2 * value;
+  }
   void Grow(size_t bytes) {
     capacity_ = std::max(2 * capacity_, size_ + bytes + 4096);
     std::unique_ptr<char[]> grown(new char[capacity_]);
