@@ -66,6 +66,16 @@ absl::Status ParseInstant(const std::optional<std::string>& text,
   return absl::OkStatus();
 }
 
+absl::Status ParseRange(const MergeArguments& arguments, merge::Range* range) {
+  SYNCLINE_RETURN_IF_ERROR(ParseInstant(arguments.from, &range->from));
+  return ParseInstant(arguments.to, &range->to);
+}
+
+void AddRange(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
+  command->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");
+  command->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
+}
+
 size_t TerminalWidth() {
   winsize size{};
   const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60;
@@ -106,8 +116,7 @@ int Merge(const Context& context, const MergeArguments& arguments) {
   options.input = InputOf(arguments);
   options.interrupt = context.interrupts->First();
   options.leave = [] { ::_exit(kInterrupted); };
-  absl::Status parsed = ParseInstant(arguments.from, &options.from);
-  if (parsed.ok()) parsed = ParseInstant(arguments.to, &options.to);
+  const absl::Status parsed = ParseRange(arguments, &options.range);
   if (!parsed.ok()) return Fail(context, parsed);
   const absl::StatusOr<merge::MergeResult> merged = merge::Merge(options);
   if (!merged.ok()) return Fail(context, merged.status());
@@ -119,10 +128,13 @@ int Merge(const Context& context, const MergeArguments& arguments) {
 }
 
 int Events(const Context& context, const MergeArguments& arguments) {
-  const absl::StatusOr<merge::EventsResult> printed = merge::PrintEvents(
-      InputOf(arguments),
-      arguments.format == "jsonl" ? merge::EventFormat::kJsonLines : merge::EventFormat::kText,
-      context.out);
+  merge::EventsOptions options;
+  options.input = InputOf(arguments);
+  options.format =
+      arguments.format == "jsonl" ? merge::EventFormat::kJsonLines : merge::EventFormat::kText;
+  const absl::Status parsed = ParseRange(arguments, &options.range);
+  if (!parsed.ok()) return Fail(context, parsed);
+  const absl::StatusOr<merge::EventsResult> printed = merge::PrintEvents(options, context.out);
   if (!printed.ok()) return Fail(context, printed.status());
   // `syncline events RUN | head` is no failure: what was wanted was written.
   context.out->clear();
@@ -170,8 +182,7 @@ void RegisterMerge(CLI::App* app, Context* context) {
       ->capture_default_str();
   merge->add_option("--threads", arguments->options.threads,
                     "How many threads write Parquet (default: one per processor)");
-  merge->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");
-  merge->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
+  AddRange(merge, arguments);
   merge->footer(
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
       "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n"
@@ -195,7 +206,12 @@ void RegisterEvents(CLI::App* app, Context* context) {
   events->add_option("--format", arguments->format, "text or jsonl")
       ->check(CLI::IsMember({"text", "jsonl"}))
       ->capture_default_str();
-  events->footer("Example:\n  syncline events run-20261121-093012-7f3a | grep train_step | head");
+  AddRange(events, arguments);
+  events->footer(
+      "Also the events of TensorFlow's profiles, which the recording holds.\n\n"
+      "Examples:\n"
+      "  syncline events run-20261121-093012-7f3a | grep train_step | head\n"
+      "  syncline events run-20261121-093012-7f3a --from 1s --to 1.1s --nodes worker-0");
   events->callback([=] { context->action = [=] { return Events(*context, *arguments); }; });
 }
 

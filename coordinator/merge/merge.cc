@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "coordinator/merge/cut.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/out_dir.h"
@@ -21,59 +21,6 @@ namespace {
 constexpr char kReportName[] = "report.json";
 constexpr char kModelName[] = "models.json";
 constexpr char kCtfName[] = "ctf";
-
-// What the inputs cover: the recording's window; without one, from their first event to the last.
-std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
-  const std::optional<timeline::Interval>& window = inputs.build.window;
-  if (window.has_value() && window->begin < window->end) return window;
-  std::optional<timeline::Interval> covered;
-  for (const timeline::NodeInput& node : inputs.nodes) {
-    const auto extent = ExtentOf(node.readers);
-    if (!extent.has_value()) continue;
-    const TimelineTime begin = node.placement->At(extent->begin_ns);
-    const TimelineTime end = node.placement->At(extent->end_ns);
-    if (!covered.has_value()) covered = timeline::Interval{begin, end};
-    covered->begin = std::min(covered->begin, begin);
-    covered->end = std::max(covered->end, end);
-  }
-  return covered;
-}
-
-// Sets what the merge is cut to. An interval in which nothing was recorded is an error; of one that
-// reaches beyond the recording, that part is left out and said.
-absl::Status ChooseCut(const MergeOptions& options, OpenedInputs* inputs) {
-  if (!options.from.has_value() && !options.to.has_value()) return absl::OkStatus();
-  const std::optional<timeline::Interval> covered = Covered(*inputs);
-  if (!covered.has_value()) return absl::OkStatus();  // there is no event to cut
-  const timeline::Interval asked{options.from.value_or(covered->begin),
-                                 options.to.value_or(covered->end)};
-  const std::string window =
-      absl::StrCat("the recording's window is ", SignedDurationText(covered->begin.ns), " to ",
-                   SignedDurationText(covered->end.ns));
-  if (asked.begin >= covered->end || asked.end <= covered->begin) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "nothing was recorded",
-        options.from.has_value() ? " from " + SignedDurationText(options.from->ns) : "",
-        options.to.has_value() ? " to " + SignedDurationText(options.to->ns) : "", ": ", window));
-  }
-  for (const auto& [option, outside] : {std::pair("--from", asked.begin < covered->begin),
-                                        std::pair("--to", asked.end > covered->end)}) {
-    if (!outside) continue;
-    inputs->complaints.push_back(
-        absl::StrCat(option, " lies outside of what was recorded and is cut there: ", window));
-  }
-  inputs->build.cut =
-      timeline::Interval{std::max(asked.begin, covered->begin), std::min(asked.end, covered->end)};
-  return absl::OkStatus();
-}
-
-// The timeline shows the little that lies outside of the window, unless an end was asked for.
-timeline::Interval Shown(const MergeOptions& options) {
-  timeline::Interval shown{{kUnknownLo}, {kUnknownHi}};
-  if (options.from.has_value()) shown.begin = *options.from;
-  if (options.to.has_value()) shown.end = *options.to;
-  return shown;
-}
 
 // What the report counts: of the cut, what lies in the window that was asked for. Gates close a
 // little late, and what was recorded after that is drawn, but not counted.
@@ -152,7 +99,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
     out.Abandon();
     options.leave();
   });
-  const timeline::Interval cut = Shown(options);
+  const timeline::Interval cut = Shown(options.range);
   SYNCLINE_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(options, inputs, cut, out.staging()));
   analysis::SummarySink summary;
   timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
@@ -190,14 +137,12 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
 
 absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_RETURN_IF_ERROR(CheckFormats(options.formats));
-  if (options.from.has_value() && options.to.has_value() && *options.from >= *options.to) {
-    return absl::InvalidArgumentError("--from must lie before --to");
-  }
+  SYNCLINE_RETURN_IF_ERROR(CheckRange(options.range));
   SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
   MergeResult result;
   SYNCLINE_ASSIGN_OR_RETURN(result.out_dir, ChooseOut(options, list));
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input, list));
-  SYNCLINE_RETURN_IF_ERROR(ChooseCut(options, &inputs));
+  SYNCLINE_RETURN_IF_ERROR(ChooseCut(options.range, &inputs));
   absl::StatusOr<MergeResult> written = Write(options, inputs, result);
   if (!absl::IsResourceExhausted(written.status())) return written;
   return absl::ResourceExhaustedError(absl::StrCat(

@@ -95,7 +95,7 @@ absl::Status Outputs::OpenPerfetto(const MergeOptions& options, const OpenedInpu
     return ErrnoStatus(errno, absl::StrCat("cannot write in ", staging.string()));
   }
   const perfetto::Options perfetto{.epoch_unix_ns = inputs.epoch_unix_ns,
-                                   .facts_time = options.from.value_or(TimelineTime{0})};
+                                   .facts_time = options.range.from.value_or(TimelineTime{0})};
   Add(kTimelineName, shown,
       std::make_unique<perfetto::PerfettoSink>(perfetto_file_.get(), perfetto));
   return absl::OkStatus();

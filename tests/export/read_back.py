@@ -138,6 +138,39 @@ def check_vtune(out, spans_of_threads):
         assert len(tasks) == count, f"{node}: {len(tasks)} tasks, {count} spans of threads"
 
 
+def events(syncline, run, *arguments):
+    printed = subprocess.run(
+        [syncline, "events", run, "--format", "jsonl", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert printed.returncode == 0, printed.stderr
+    return [json.loads(line) for line in printed.stdout.splitlines()]
+
+
+def check_events(syncline, run, out):
+    everything = events(syncline, run)
+    times = [event["time_ns"] for event in everything]
+    assert times == sorted(times), "events are not in timeline order"
+    begin_ns, end_ns = times[len(times) // 3], times[len(times) // 2]
+    cut = events(syncline, run, "--from", f"{begin_ns}ns", "--to", f"{end_ns}ns")
+    assert cut == [e for e in everything if begin_ns <= e["time_ns"] < end_ns], "cut otherwise"
+    one = events(syncline, run, "--nodes", "worker-0")
+    assert one == [e for e in everything if e["node"] == "worker-0"], "other events of one node"
+    # Operators are spans made of one event each, with the same begin.
+    named = collections.defaultdict(list)
+    for event in everything:
+        named[event["time_ns"]].append(event["event"])
+    operators = duckdb.sql(
+        f"select name, begin_ns from {table(out, 'spans')} where category = 'TensorFlow operators'"
+    ).fetchall()
+    assert len(operators) > 100, operators
+    for name, time_ns in operators:
+        found = any(name in event for event in named[time_ns])
+        assert found, f"operator {name} at {time_ns} is not among the events"
+
+
 def main():
     syncline, run = (os.path.abspath(path) for path in sys.argv[1:3])
     with tempfile.TemporaryDirectory(prefix="syncline-exports-") as work:
@@ -155,6 +188,7 @@ def main():
             assert files.pop(path) == contents, f"{path} differs: place, zone, locale or threads"
         assert not files, f"only the first merge has {sorted(files)}"
         check_vtune(first, check_tables(first))
+        check_events(syncline, run, first)
 
         before = files_below(first)
         refused = merge(
