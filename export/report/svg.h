@@ -22,8 +22,8 @@ struct PictureOptions {
   std::string title;
   std::string subtitle;
   timeline::Interval range;
-  TimelineTime zero;                       // where the axis reads 0
-  std::optional<uint32_t> step_node;       // the node whose steps the boundaries are
+  TimelineTime zero;                  // where the axis reads 0
+  std::optional<uint32_t> step_node;  // the node whose steps the boundaries are
   std::vector<TimelineTime> boundaries;
   // By node: how far a boundary may be off in this node's lanes, ns; absent: unknown.
   std::map<uint32_t, int64_t> bound_ns;
@@ -42,6 +42,7 @@ class PictureSink final : public timeline::TimelineSink {
   void OnFlow(const timeline::Flow&) override {}
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound&) override {}
+  void OnClockEvent(const timeline::ClockEvent&) override {}
   absl::Status Finish() override { return absl::OkStatus(); }
 
   // After Finish. A picture without a single task says so.
@@ -53,15 +54,15 @@ class PictureSink final : public timeline::TimelineSink {
     TimelineTime begin;
     TimelineTime end;
     uint16_t depth = 0;
-    std::string name;                      // as NamePattern has it
+    std::string name;  // as NamePattern has it
     bool clipped = false;
   };
   struct Lane {
     uint32_t node = 0;
     std::string process;
     std::string thread;
-    uint64_t order = 0;                    // as the tracks were announced
-    int64_t busy_ns = 0;                   // of outermost tasks
+    uint64_t order = 0;   // as the tracks were announced
+    int64_t busy_ns = 0;  // of outermost tasks
     std::vector<Box> boxes;
     std::vector<timeline::Interval> holes;
   };

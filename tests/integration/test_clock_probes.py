@@ -17,7 +17,7 @@ import time
 
 import pytest
 
-from tests.integration.fleet import Fleet
+from tests.integration.fleet import INCOMPLETE, Fleet
 from tests.testbed import HostSpec, Testbed
 
 BUILD = os.environ.get("SYNCLINE_BUILD_DIR", "build")
@@ -303,6 +303,45 @@ def fleet(tmp_path_factory):
         made.fab("down")
 
 
+def live_clocks(fleet):
+    """What `clocks --live` says, with the edges and probes by (local, remote)."""
+    arguments = ["clocks", "--live", "--json", *fleet.fleet_arguments()]
+    found = json.loads(fleet.syncline(*arguments).stdout)
+    for kind in ("edges", "probes"):
+        found[kind] = {(one["local"], one["remote"]): one for one in found[kind]}
+    return found
+
+
+def test_a_cluster_is_judged_before_anything_is_recorded(fleet):
+    """`clocks --live` probes like a recording: over gRPC, and over UDP between the nodes."""
+    live = live_clocks(fleet)
+    names = ["left", "right", "third"]
+    assert {("coordinator", name) for name in names} <= set(live["edges"])
+    for local, remote in itertools.combinations(names, 2):
+        edge = live["edges"][local, remote]
+        assert edge["source"] == "kernel"
+        assert live["probes"][local, remote]["text"].startswith("kernel stamps (")
+        truth_ns = fleet.bed.monotonic_difference_ns(local, remote)
+        assert abs(edge["offset_ns"] - truth_ns) <= edge["bound_worst_ns"] < 1_000_000
+        slower = live["edges"]["coordinator", remote]["bound_median_ns"]
+        assert edge["bound_median_ns"] < slower, "UDP says no more than gRPC"
+    assert len(live["pairs"]) == 3
+
+
+def test_samples_that_are_cut_off_are_said(fleet):
+    """How many are left of how many; the stored model, which knew them all, places the nodes."""
+    recording = fleet.record("run-cut", 2)
+    path = os.path.join(recording, "clocks", "left--right.samples")
+    samples = fleet.clocks(recording)["edges"]["left", "right"]["samples"]
+    os.truncate(path, os.path.getsize(path) // 2)
+    for command in ("clocks", "merge"):
+        told = fleet.syncline(command, recording, fine=(INCOMPLETE,)).stdout
+        assert "left--right.samples was cut" in told
+        assert f"of its {samples} samples are left" in told
+    refitted = fleet.syncline("merge", recording, "--refit", fine=(INCOMPLETE,)).stdout
+    assert "left--right.samples was cut off" in refitted
+
+
 def test_a_firewall_leaves_the_edge_to_grpc(fleet):
     """UDP into one host is swallowed: its pairs are told, the others probe, all are true."""
     namespace = fleet.bed["right"].namespace
@@ -319,3 +358,8 @@ def test_a_firewall_leaves_the_edge_to_grpc(fleet):
         assert lowest <= fleet.bed.monotonic_difference_ns(*pair) <= highest
     assert clocks["edges"]["left", "third"]["source"] == "kernel"
     assert texts["left", "third"].startswith("kernel stamps (")
+    # And before a recording, too.
+    live = live_clocks(fleet)
+    assert ("left", "right") not in live["edges"] and ("coordinator", "right") in live["edges"]
+    told = live["probes"]["left", "right"]["text"]
+    assert told.startswith("no samples over UDP, gRPC probes alone: "), told
