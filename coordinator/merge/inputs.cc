@@ -141,7 +141,15 @@ absl::StatusOr<clocksync::ClockModel> LoadModel(const recording::Layout& layout,
                                                 OpenedInputs* inputs) {
   if (refit) return Refit(layout, recording, inputs);
   absl::StatusOr<clocksync::ClockModel> model = ReadModel(layout);
-  if (model.ok()) return model;
+  if (model.ok()) {
+    for (const clocks::LostSamples& lost : clocks::SamplesLost(layout, *model)) {
+      inputs->incomplete = inputs->incomplete || lost.cut;
+      (lost.cut ? inputs->complaints : inputs->notes)
+          .push_back(absl::StrCat(lost.text,
+                                  "; nodes are placed by the stored model, which knew them all"));
+    }
+    return model;
+  }
   absl::StatusOr<clocksync::ClockModel> made = Refit(layout, recording, inputs);
   bool knows_any = false;
   for (uint32_t node = 0; made.ok() && node < made->nodes().size(); ++node) {
@@ -202,6 +210,19 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   facts.wall_offset_ns = WallOffset(node.readers);
   inputs->nodes.push_back(std::move(node));
   inputs->facts.push_back(std::move(facts));
+}
+
+// What happened to the node's clock, for the timeline. An event without a place there is in the
+// report alone.
+void AddClockEvents(const std::string& node, OpenedInputs* inputs) {
+  for (const clocksync::ClockEvent& event : inputs->model->events()) {
+    if (!event.begin || !event.end || !clocksync::Concerns(event, node)) continue;
+    const std::string about = event.node == node ? "" : absl::StrCat(event.node, ": ");
+    inputs->nodes.back().clock_events.push_back({.begin = *event.begin,
+                                                 .end = *event.end,
+                                                 .name = clocksync::EventName(event),
+                                                 .text = absl::StrCat(about, event.text)});
+  }
 }
 
 // By the model; by the wall clock where the model does not know the node (or when asked for).
@@ -283,6 +304,7 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
       inputs.reference = static_cast<uint32_t>(inputs.nodes.size());
     }
     AddNode(layout, record, clock, &inputs);
+    AddClockEvents(record.name, &inputs);
   }
   inputs.epoch_unix_ns = recording.epoch_unix_ns;
   PlaceNodes(options, &inputs, clocks);

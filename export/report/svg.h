@@ -43,6 +43,7 @@ class PictureSink final : public timeline::TimelineSink {
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound&) override {}
+  void OnClockEvent(const timeline::ClockEvent&) override {}
   absl::Status Finish() override { return absl::OkStatus(); }
 
   // After Finish. A picture without a single task says so.
