@@ -59,6 +59,7 @@ class ChromeSink final : public timeline::TimelineSink {
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;
+  void OnClockEvent(const timeline::ClockEvent&) override {}
   absl::Status Finish() override;
 
  private:
