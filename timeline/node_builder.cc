@@ -327,10 +327,14 @@ void NodeBuilder::FinishProcess(uint32_t index) {
         return interval.begin_ns < end_ns && interval.end_ns >= begin_ns;
       });
   if (!covers) {
-    constexpr const char* kWhy = "the process made no call in the window that is recorded";
-    hole(begin_ns, end_ns, kWhy);
+    const bool late = known != nullptr && known->came_too_late;
+    const char* const why = late ? "begun in the window, and gone or too late to be recorded"
+                                 : "the process made no call in the window that is recorded";
+    hole(begin_ns, end_ns, why);
     if (known == nullptr || !known->expected) return;
-    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name, kWhy},
+    // There may be thousands of short-lived processes: they are one loss.
+    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
+             late ? "processes of short life" : process.name, why},
             /*draw_on_node=*/false);
     return;
   }

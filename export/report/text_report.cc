@@ -90,12 +90,15 @@ void Writer::Nodes() {
 
 // Processes of which nothing is known in a part of the window: a rank that hangs looks like this.
 void Writer::Silences() {
+  constexpr size_t kNamedMax = 8;
   for (const analysis::NodeReport& node : report_.nodes) {
     if (node.processes.empty() && node.state == "complete") {
       Line(absl::StrCat(node.name, ": no process was traced"));
     }
+    size_t silent = 0;
     for (const analysis::ProcessReport& process : node.processes) {
       if (!process.covered_begin.has_value()) {
+        if (++silent > kNamedMax) continue;
         Line(absl::StrCat(process.name,
                           ": no call that is recorded, in the whole window: idle, stopped, or "
                           "inside one call all the time"));
@@ -105,6 +108,9 @@ void Writer::Silences() {
                           SignedDurationText(process.covered_end->ns),
                           ": it ended, or was inside one call from then on"));
       }
+    }
+    if (silent > kNamedMax) {
+      Line(absl::StrCat(node.name, ": and no call of ", silent - kNamedMax, " processes more"));
     }
   }
 }
