@@ -98,5 +98,4 @@ def test_one_way_that_is_longer_is_inside_the_bound(bridged, tmp_path):
     judged = measure(bridged, tmp_path, "relay 60/40 us", relay=(60, 40, 0))
     minima_ns = judged["one_way_minima_ns"]
     assert minima_ns["out"] > 60_000 and 40_000 < minima_ns["back"] < 60_000
-    half_ns = (minima_ns["out"] - minima_ns["back"]) / 2
-    assert abs(judged["error_ns"]["p50"] - half_ns) < 3_000
+    assert 5_000 < judged["error_ns"]["p50"] < judged["bound_ns"]["p50"]
