@@ -41,7 +41,7 @@ def measure(pair, path, name, *options, relay=None):
     )
     assert judged["outside"] == 0, "the truth is not inside the bound"
     assert judged["samples"] > 50
-    assert abs(judged["drift_ppb"] - DRIFT_PPB) < 5_000, "the clocks do not drift: nothing is tested"
+    assert abs(judged["drift_ppb"] - DRIFT_PPB) < 5_000, "no drift: nothing is tested"
     return judged
 
 
