@@ -166,7 +166,7 @@ def test_udp_that_is_cut_off_in_the_middle(fleet):
 
 
 def test_without_a_single_sample_nothing_is_claimed_across_nodes(fleet):
-    """As where neither UDP nor gRPC probes get through: the merge goes by wall clock and says so."""
+    """As where neither UDP nor gRPC probes get through: merged by wall clock, and that is said."""
     recording = fleet.record("run-blind", 2)
     for path in glob.glob(os.path.join(recording, "clocks", "*")):
         if path.endswith((".samples", "models.json")):
