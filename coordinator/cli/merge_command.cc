@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,16 @@ absl::Status ParseInstant(const std::optional<std::string>& text,
   return absl::OkStatus();
 }
 
+absl::Status ParseRange(const MergeArguments& arguments, merge::Range* range) {
+  SYNCLINE_RETURN_IF_ERROR(ParseInstant(arguments.from, &range->from));
+  return ParseInstant(arguments.to, &range->to);
+}
+
+void AddRange(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
+  command->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");
+  command->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
+}
+
 size_t TerminalWidth() {
   winsize size{};
   const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60;
@@ -83,13 +94,29 @@ void Complain(const Context& context, const Result& result) {
             "");
 }
 
+// Interpreters that may have pyarrow: the one that is named, else the one that scripts/setup made
+// beside the build, else the system's.
+std::vector<std::string> Pythons(const Context& context) {
+  const std::string named = context.environment("SYNCLINE_PYTHON");
+  if (!named.empty()) return {named};
+  std::error_code error;
+  const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path beside =
+      executable.parent_path() / ".." / ".." / ".venv-parquet" / "bin" / "python";
+  std::vector<std::string> pythons = {"python3"};
+  if (std::filesystem::exists(beside, error)) {
+    pythons.insert(pythons.begin(), beside.lexically_normal().string());
+  }
+  return pythons;
+}
+
 int Merge(const Context& context, const MergeArguments& arguments) {
   merge::MergeOptions options = arguments.options;
+  options.pythons = Pythons(context);
   options.input = InputOf(arguments);
   options.interrupt = context.interrupts->First();
   options.leave = [] { ::_exit(kInterrupted); };
-  absl::Status parsed = ParseInstant(arguments.from, &options.from);
-  if (parsed.ok()) parsed = ParseInstant(arguments.to, &options.to);
+  const absl::Status parsed = ParseRange(arguments, &options.range);
   if (!parsed.ok()) return Fail(context, parsed);
   const absl::StatusOr<merge::MergeResult> merged = merge::Merge(options);
   if (!merged.ok()) return Fail(context, merged.status());
@@ -101,10 +128,13 @@ int Merge(const Context& context, const MergeArguments& arguments) {
 }
 
 int Events(const Context& context, const MergeArguments& arguments) {
-  const absl::StatusOr<merge::EventsResult> printed = merge::PrintEvents(
-      InputOf(arguments),
-      arguments.format == "jsonl" ? merge::EventFormat::kJsonLines : merge::EventFormat::kText,
-      context.out);
+  merge::EventsOptions options;
+  options.input = InputOf(arguments);
+  options.format =
+      arguments.format == "jsonl" ? merge::EventFormat::kJsonLines : merge::EventFormat::kText;
+  const absl::Status parsed = ParseRange(arguments, &options.range);
+  if (!parsed.ok()) return Fail(context, parsed);
+  const absl::StatusOr<merge::EventsResult> printed = merge::PrintEvents(options, context.out);
   if (!printed.ok()) return Fail(context, printed.status());
   // `syncline events RUN | head` is no failure: what was wanted was written.
   context.out->clear();
@@ -143,12 +173,16 @@ void RegisterMerge(CLI::App* app, Context* context) {
   merge->add_option("--out", arguments->options.out_dir, "Where to (default: RUN/out)");
   merge
       ->add_option("--format", arguments->options.formats,
-                   "What to write: perfetto (a timeline), ctf (the traces\n"
-                   "again, times corrected, one below ctf/ per node and trace)")
+                   "What to write, separated by commas: perfetto (a timeline),\n"
+                   "ctf (the traces again, times corrected, one below ctf/ per node\n"
+                   "and trace), chrome (Kineto's JSON, a file per rank), vtune\n"
+                   "(a CSV per node that VTune imports), parquet (tables for DuckDB,\n"
+                   "Polars, Spark, ...; needs Python with pyarrow)")
       ->delimiter(',')
       ->capture_default_str();
-  merge->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");
-  merge->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
+  merge->add_option("--threads", arguments->options.threads,
+                    "How many threads write Parquet (default: one per processor)");
+  AddRange(merge, arguments);
   merge->footer(
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
       "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n"
@@ -172,7 +206,12 @@ void RegisterEvents(CLI::App* app, Context* context) {
   events->add_option("--format", arguments->format, "text or jsonl")
       ->check(CLI::IsMember({"text", "jsonl"}))
       ->capture_default_str();
-  events->footer("Example:\n  syncline events run-20261121-093012-7f3a | grep train_step | head");
+  AddRange(events, arguments);
+  events->footer(
+      "Also the events of TensorFlow's profiles, which the recording holds.\n\n"
+      "Examples:\n"
+      "  syncline events run-20261121-093012-7f3a | grep train_step | head\n"
+      "  syncline events run-20261121-093012-7f3a --from 1s --to 1.1s --nodes worker-0");
   events->callback([=] { context->action = [=] { return Events(*context, *arguments); }; });
 }
 

@@ -41,12 +41,20 @@ struct InputOptions {
   Alignment align = Alignment::kModel;
 };
 
+// [from, to) of the timeline; nullopt: as far as there is something.
+struct Range {
+  std::optional<TimelineTime> from;
+  std::optional<TimelineTime> to;
+};
+
 struct MergeOptions {
   InputOptions input;
   std::filesystem::path out_dir;  // empty: RUN/out; required for trace directories
   std::vector<std::string> formats = {"perfetto"};
-  std::optional<TimelineTime> from;  // cut to [from, to): the timeline and the report
-  std::optional<TimelineTime> to;
+  Range range;  // of the timeline and the report
+  // For format "parquet": Python interpreters that may have pyarrow, looked up in PATH.
+  std::vector<std::string> pythons = {"python3"};
+  unsigned threads = 0;  // 0: one per processor; what is written does not depend on it
   // When it stops, what was written so far is removed, an earlier merge stays, and `leave` is
   // called by whoever stopped it; it must end the program.
   std::stop_token interrupt;
@@ -76,10 +84,16 @@ struct EventsResult {
   std::vector<std::string> notes;
 };
 
-// Every event in timeline order: by time, node, stream, as the stream has them. A reader that
-// closes its end of a pipe is no error.
-absl::StatusOr<EventsResult> PrintEvents(const InputOptions& options, EventFormat format,
-                                         std::ostream* out);
+struct EventsOptions {
+  InputOptions input;
+  EventFormat format = EventFormat::kText;
+  Range range;
+};
+
+// Every event in timeline order: by time, node, stream, as the stream has them; of a node, those of
+// its traces before those of TensorFlow's profiles. A reader that closes its end of a pipe is no
+// error.
+absl::StatusOr<EventsResult> PrintEvents(const EventsOptions& options, std::ostream* out);
 
 struct ReportOptions {
   InputOptions input;

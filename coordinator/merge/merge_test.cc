@@ -179,7 +179,7 @@ TEST_F(MergeTest, WrongUseIsExplained) {
 
 TEST_F(MergeTest, EventsInTimelineOrderAndAPicture) {
   std::ostringstream out;
-  const auto events = PrintEvents(Of(run_).input, EventFormat::kJsonLines, &out);
+  const auto events = PrintEvents({Of(run_).input, EventFormat::kJsonLines, {}}, &out);
   ASSERT_TRUE(events.ok()) << events.status();
   EXPECT_GT(events->events, 240u);
   std::istringstream lines(out.str());
@@ -200,8 +200,8 @@ TEST_F(MergeTest, EventsInTimelineOrderAndAPicture) {
 
 TEST_F(MergeTest, CutsToAnInterval) {
   MergeOptions options = Of(run_);
-  options.from = TimelineTime{50'000'000};
-  options.to = TimelineTime{90'000'000};
+  options.range.from = TimelineTime{50'000'000};
+  options.range.to = TimelineTime{90'000'000};
   const auto result = Merge(options);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->report.steps.at(0).steps.size(), 4u);

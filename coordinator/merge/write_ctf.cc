@@ -4,17 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "export/ctf/trace_copy.h"
+#include "export/output_file.h"
 
 namespace syncline::merge {
-namespace {
-
-// A directory's name: a node may be called anything, by the command line or by its trace.
-std::string DirectoryOf(std::string node) {
-  std::replace(node.begin(), node.end(), '/', '_');
-  return node.starts_with('.') ? absl::StrCat("_", node) : node;
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<std::string>> WriteCtf(const OpenedInputs& inputs,
                                                   timeline::Interval shown,
@@ -28,7 +20,7 @@ absl::StatusOr<std::vector<std::string>> WriteCtf(const OpenedInputs& inputs,
                                            ? recording::Layout(inputs.run).Trace(node->name)
                                            : std::filesystem::path(node->root);
     const std::filesystem::path below =
-        DirectoryOf(node->name) / trace.path.lexically_relative(root);
+        FileNameOf(node->name) / trace.path.lexically_relative(root);
     const ctf_export::CopyOptions options{node->name, below.string(), inputs.epoch_unix_ns, shown};
     const auto copied = ctf_export::CopyTrace(trace.path, out / below, *node->placement, options);
     if (absl::IsUnimplemented(copied.status()) || absl::IsInvalidArgument(copied.status())) {

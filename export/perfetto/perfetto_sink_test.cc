@@ -3,13 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -17,18 +12,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
-#include "common/files.h"
+#include "export/testing/perfetto_query.h"
 #include "timeline/testing/scenario.h"
 
 namespace syncline::perfetto {
 namespace {
 
-std::string ReadCase(const std::string& name) {
-  const auto text = ReadFile("tests/golden/timeline/" + name + ".txt");
-  EXPECT_TRUE(text.ok()) << text.status();
-  return text.ok() ? text->substr(0, text->find("--- timeline")) : "";
-}
+using export_testing::ReadCase;
 
 std::string Export(const std::string& scenario_text) {
   auto scenario = timeline::testing::ParseScenario(scenario_text);
@@ -64,51 +54,7 @@ std::optional<std::map<uint64_t, int>> CountFields(std::string_view bytes) {
   return counts;
 }
 
-// Perfetto's own engine, where there is one: $SYNCLINE_TRACE_PROCESSOR names a program that takes a
-// trace and queries and prints tab-separated tables.
-std::optional<std::string> QueryProgram() {
-  const char* named = std::getenv("SYNCLINE_TRACE_PROCESSOR");
-  const std::string path = named != nullptr ? named : "../shared/tools/trace_processor/query.mjs";
-  if (!std::filesystem::exists(path)) return std::nullopt;
-  return path;
-}
-
-class PerfettoQuery : public ::testing::Test {
- protected:
-  void SetUp() override {
-    program_ = QueryProgram();
-    if (!program_.has_value()) {
-      GTEST_SKIP() << "no trace processor: set SYNCLINE_TRACE_PROCESSOR to its query.mjs";
-    }
-    std::array<char, 32> name{"/tmp/syncline-perfetto-XXXXXX"};
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name.data();
-  }
-  void TearDown() override {
-    if (!directory_.empty()) std::filesystem::remove_all(directory_);
-  }
-
-  // The rows of each query, without the column names. The engine takes seconds to start.
-  std::vector<std::string> Query(const std::string& trace,
-                                 const std::vector<std::string>& queries) {
-    const std::string path = directory_ / "trace";
-    std::ofstream(path, std::ios::binary) << trace;
-    std::string command = absl::StrCat("node ", *program_, " ", path);
-    for (const std::string& sql : queries) {
-      absl::StrAppend(&command, " \"", sql, "\" \"select 'END' as mark\"");
-    }
-    FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
-    EXPECT_NE(pipe, nullptr);
-    std::string out;
-    std::array<char, 4096> chunk;
-    while (const size_t n = fread(chunk.data(), 1, chunk.size(), pipe)) out.append(chunk.data(), n);
-    EXPECT_EQ(pclose(pipe), 0) << out;
-    return absl::StrSplit(out, "mark\nEND\n");
-  }
-
-  std::optional<std::string> program_;
-  std::filesystem::path directory_;
-};
+using PerfettoQuery = export_testing::PerfettoQuery;
 
 TEST(PerfettoSink, WritesPacketsOnlyAndAlwaysTheSame) {
   const std::string text = ReadCase("overlapped_frames_counters");

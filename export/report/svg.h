@@ -1,6 +1,7 @@
-// A stretch of the timeline as a picture: one lane per thread, nodes below each other, the step
-// boundaries of the node that marks them drawn through all, with the clock bound as a shaded band
-// where they cross another node's lanes.
+// A stretch of the timeline as a picture: one lane per thread (of TensorFlow's, its operators),
+// nodes below each other, arrows for what one node sent to another, the step boundaries of the node
+// that marks them drawn through all, with the clock bound as a shaded band where they cross another
+// node's lanes.
 //
 // Self-contained SVG: no scripts, no external fonts. The same calls give the same bytes.
 // Thread-safety: one thread.
@@ -39,7 +40,7 @@ class PictureSink final : public timeline::TimelineSink {
   void OnSpanEnd(const timeline::Span& span) override;
   void OnInstant(const timeline::Instant&) override {}
   void OnCounter(const timeline::CounterValue&) override {}
-  void OnFlow(const timeline::Flow&) override {}
+  void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound&) override {}
   void OnClockEvent(const timeline::ClockEvent&) override {}
@@ -61,13 +62,21 @@ class PictureSink final : public timeline::TimelineSink {
     uint32_t node = 0;
     std::string process;
     std::string thread;
-    uint64_t order = 0;   // as the tracks were announced
-    int64_t busy_ns = 0;  // of outermost tasks
+    bool operators = false;  // a profile's: nothing else of it is drawn
+    uint64_t order = 0;      // as the tracks were announced
+    int64_t busy_ns = 0;     // of outermost tasks
     std::vector<Box> boxes;
     std::vector<timeline::Interval> holes;
   };
+  struct Arrow {
+    uint32_t from = 0;  // nodes
+    uint32_t to = 0;
+    TimelineTime sent;
+    TimelineTime received;
+  };
 
   PictureOptions options_;
+  std::vector<Arrow> arrows_;
   std::vector<std::string> texts_{""};
   std::map<timeline::TrackId, timeline::Track> tracks_;
   std::map<uint32_t, std::string> nodes_;

@@ -1,118 +1,18 @@
 #include "export/text/event_text.h"
 
-#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/text.h"
+#include "export/text/json_text.h"
 
 namespace syncline::text {
 namespace {
 
-enum class Style { kText, kJson };
-
-void AppendReal(double value, Style style, std::string* out) {
-  if (!std::isfinite(value)) {  // JSON has no word for it
-    const char* name = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-    absl::StrAppend(out, style == Style::kJson ? "\"" : "", name,
-                    style == Style::kJson ? "\"" : "");
-    return;
-  }
-  std::array<char, 32> digits;  // the shortest text that reads back as the same number
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  out->append(digits.data(), end.ptr);
-}
-
-void AppendUnsigned(const FieldValue& value, Style style, std::string* out) {
-  const int base = style == Style::kJson ? 10 : value.field->display_base;
-  switch (base) {
-    case 16:
-      absl::StrAppendFormat(out, "0x%x", value.u);
-      break;
-    case 8:
-      absl::StrAppendFormat(out, "0%o", value.u);
-      break;
-    case 2:
-      out->append("0b");
-      for (int bit = 63 - std::countl_zero(value.u | 1); bit >= 0; --bit) {
-        out->push_back((value.u >> bit & 1) != 0 ? '1' : '0');
-      }
-      break;
-    default:
-      absl::StrAppend(out, value.u);
-      break;
-  }
-}
-
-void AppendBlob(std::string_view bytes, std::string* out) {
-  out->push_back('"');
-  for (const char byte : bytes)
-    absl::StrAppendFormat(out, "%02x", static_cast<unsigned char>(byte));
-  out->push_back('"');
-}
-
-// Appends values[0] with its descendants; returns how many values that took. `depth` bounds
-// recursion: readers bound nesting too, but not for our sake.
-size_t AppendValue(std::span<const FieldValue> values, Style style, int depth, std::string* out) {
-  const FieldValue& value = values[0];
-  size_t used = 1;
-  const auto children = [&](bool named) {
-    for (uint32_t i = 0; i < value.count && used < values.size() && depth > 0; ++i) {
-      if (i > 0) out->append(style == Style::kJson ? "," : ", ");
-      if (named && style == Style::kJson) {
-        AppendJsonString(values[used].field->name, out);
-        out->push_back(':');
-      } else if (named) {
-        absl::StrAppend(out, values[used].field->name, " = ");
-      }
-      used += AppendValue(values.subspan(used), style, depth - 1, out);
-    }
-  };
-  switch (value.type) {
-    case FieldType::kUnsigned:
-      AppendUnsigned(value, style, out);
-      break;
-    case FieldType::kSigned:
-      absl::StrAppend(out, value.s);
-      break;
-    case FieldType::kReal:
-      AppendReal(value.d, style, out);
-      break;
-    case FieldType::kString:
-      AppendJsonString(value.text, out);
-      break;
-    case FieldType::kBlob:
-      AppendBlob(value.text, out);
-      break;
-    case FieldType::kEnum:
-      if (style == Style::kJson && !value.text.empty()) {
-        AppendJsonString(value.text, out);
-      } else if (value.text.empty()) {
-        value.field->is_signed ? absl::StrAppend(out, value.s) : absl::StrAppend(out, value.u);
-      } else {
-        absl::StrAppend(out, AbslView(value.text), " : ");
-        value.field->is_signed ? absl::StrAppend(out, value.s) : absl::StrAppend(out, value.u);
-      }
-      break;
-    case FieldType::kArray:
-      out->append(style == Style::kJson ? "[" : "[ ");
-      children(/*named=*/false);
-      out->append(style == Style::kJson ? "]" : " ]");
-      break;
-    case FieldType::kStruct:
-    case FieldType::kVariant:
-      out->append(style == Style::kJson ? "{" : "{ ");
-      children(/*named=*/true);
-      out->append(style == Style::kJson ? "}" : " }");
-      break;
-  }
-  return used;
-}
-
 constexpr int kDepthMax = 64;
+constexpr uint64_t kSecondNs = 1'000'000'000;
 
 const char* ScopeKey(FieldScope scope) {
   switch (scope) {
@@ -130,112 +30,206 @@ const char* ScopeKey(FieldScope scope) {
   return "fields";
 }
 
-// Each run of values of one scope, in braces.
-void AppendScopes(const EventView& event, Style style, std::string* out) {
-  size_t i = 0;
-  const bool has_payload =
-      !event.values.empty() && event.values.back().field->scope == FieldScope::kPayload;
-  if (style == Style::kJson && !has_payload) out->append(",\"fields\":{}");
-  while (i < event.values.size()) {
-    const FieldScope scope = event.values[i].field->scope;
-    if (style == Style::kJson) {
-      absl::StrAppend(out, ",\"", ScopeKey(scope), "\":{");
-    } else {
-      absl::StrAppend(out, i == 0 ? " {" : ", {");
-    }
-    for (bool first = true; i < event.values.size() && event.values[i].field->scope == scope;
-         first = false) {
-      const FieldValue& value = event.values[i];
-      if (style == Style::kJson) {
-        if (!first) out->push_back(',');
-        AppendJsonString(value.field->name, out);
-        out->push_back(':');
-      } else {
-        absl::StrAppend(out, first ? " " : ", ", value.field->name, " = ");
-      }
-      i += AppendValue(event.values.subspan(i), style, kDepthMax, out);
-    }
-    out->append(style == Style::kJson ? "}" : " }");
+// How many values the first one is, with all that lies inside it.
+size_t Extent(std::span<const FieldValue> values) {
+  size_t extent = 1;
+  for (size_t open = values[0].count; open > 0 && extent < values.size(); ++extent) {
+    open += values[extent].count;
+    --open;
   }
+  return extent;
 }
 
-// The length of the UTF-8 sequence at the start of `text`; 0 when it is none.
-size_t Utf8Length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  const size_t length = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-  if (length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  }
-  if (length == 3) {  // overlong forms and surrogates
-    const auto second = static_cast<unsigned char>(text[1]);
-    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0)) return 0;
-  }
-  if (length == 4) {
-    const auto second = static_cast<unsigned char>(text[1]);
-    if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90)) return 0;
-  }
-  return length;
+std::string JsonString(std::string_view text) {
+  std::string json;
+  AppendJsonString(text, &json);
+  return json;
 }
 
 }  // namespace
 
-void AppendJsonString(std::string_view text, std::string* out) {
-  out->push_back('"');
-  while (!text.empty()) {
-    const char c = text.front();
-    const size_t length = Utf8Length(text);
-    if (length == 0) {
-      out->append("\xef\xbf\xbd");
-      text.remove_prefix(1);
-      continue;
-    }
-    if (c == '"' || c == '\\') {
-      out->push_back('\\');
-      out->push_back(c);
-    } else if (c == '\n') {
-      out->append("\\n");
-    } else if (c == '\t') {
-      out->append("\\t");
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      absl::StrAppendFormat(out, "\\u%04x", static_cast<unsigned char>(c));
-    } else {
-      out->append(text.substr(0, length));
-    }
-    text.remove_prefix(length);
+EventText::Line EventText::MakeLine(const EventView& event) const {
+  const bool json = style_ == Style::kJson;
+  const StreamInfo& stream = *event.stream;
+  const std::string& name = event.record->event_class->name;
+  Line line;
+  line.made = true;
+  if (json) {
+    line.head = Piece(absl::StrCat(",\"node\":", JsonString(event.node), ",\"clock_ns\":"));
+    line.middle =
+        Piece(absl::StrCat(",\"stream\":", JsonString(stream.name),
+                           stream.cpu.has_value() ? absl::StrCat(",\"cpu\":", *stream.cpu) : "",
+                           ",\"event\":", JsonString(name)));
+  } else {
+    line.head = Piece(absl::StrCat("] ", AbslView(event.node), " ", stream.name, " ", name, ":"));
   }
-  out->push_back('"');
+  std::string before;
+  const bool has_payload =
+      !event.values.empty() && event.values.back().field->scope == FieldScope::kPayload;
+  if (json && !has_payload) before = ",\"fields\":{}";
+  for (size_t i = 0; i < event.values.size(); i += Extent(event.values.subspan(i))) {
+    const FieldClass& field = *event.values[i].field;
+    const bool same_scope = !line.steps.empty() && line.steps.back().field->scope == field.scope;
+    if (same_scope) {
+      before += json ? "," : ", ";
+    } else {
+      before += line.steps.empty() ? "" : json ? "}" : " },";
+      before += json ? absl::StrCat(",\"", ScopeKey(field.scope), "\":{") : " { ";
+    }
+    before += json ? JsonString(field.name) + ":" : field.name + " = ";
+    line.steps.push_back({&field, Piece(std::move(before))});
+    before.clear();
+  }
+  if (!line.steps.empty()) before += json ? "}" : " }";
+  line.end = Piece(before + (json ? "}\n" : "\n"));
+  return line;
 }
 
-std::string Seconds(int64_t ns) {
-  const bool negative = ns < 0;
-  const uint64_t magnitude = negative ? ~static_cast<uint64_t>(ns) + 1 : static_cast<uint64_t>(ns);
-  return absl::StrFormat("%c%d.%09d", negative ? '-' : '+', magnitude / 1'000'000'000,
-                         magnitude % 1'000'000'000);
+void EventText::AppendSeconds(int64_t ns) {
+  const uint64_t magnitude = ns < 0 ? ~static_cast<uint64_t>(ns) + 1 : static_cast<uint64_t>(ns);
+  out_.Put(ns < 0 ? '-' : '+');
+  out_.PutNumber(magnitude / kSecondNs);
+  out_.Put('.');
+  out_.PutNine(static_cast<uint32_t>(magnitude % kSecondNs));
 }
 
-void AppendText(const EventView& event, std::string* out) {
-  absl::StrAppend(out, "[", Seconds(event.time.ns), "] ", AbslView(event.node), " ",
-                  event.stream->name, " ", event.record->event_class->name, ":");
-  AppendScopes(event, Style::kText, out);
-  out->push_back('\n');
+bool EventText::AppendAs(const Line& line, const EventView& event) {
+  if (style_ == Style::kJson) {
+    out_.Put(std::string_view("{\"time_ns\":"));
+    out_.PutNumber(event.time.ns);
+    out_.Put(line.head);
+    out_.PutNumber(event.record->time_ns);
+    out_.Put(line.middle);
+  } else {
+    out_.Put('[');
+    AppendSeconds(event.time.ns);
+    out_.Put(line.head);
+  }
+  const std::span<const FieldValue> values = event.values;
+  size_t i = 0;
+  for (const Step& step : line.steps) {
+    if (i >= values.size() || values[i].field != step.field) return false;
+    out_.Put(step.before);
+    i += AppendValue(values.subspan(i), kDepthMax);
+  }
+  out_.Put(line.end);
+  return i >= values.size();
 }
 
-void AppendJson(const EventView& event, std::string* out) {
-  absl::StrAppend(out, "{\"time_ns\":", event.time.ns, ",\"node\":");
-  AppendJsonString(event.node, out);
-  absl::StrAppend(out, ",\"clock_ns\":", event.record->time_ns, ",\"stream\":");
-  AppendJsonString(event.stream->name, out);
-  if (event.stream->cpu.has_value()) absl::StrAppend(out, ",\"cpu\":", *event.stream->cpu);
-  absl::StrAppend(out, ",\"event\":");
-  AppendJsonString(event.record->event_class->name, out);
-  AppendScopes(event, Style::kJson, out);
-  out->append("}\n");
+void EventText::Append(const EventView& event) {
+  Line& line = lines_[{event.stream, event.record->event_class}];
+  const size_t begin = out_.size();
+  if (line.made && AppendAs(line, event)) return;
+  out_.CutTo(begin);
+  line = MakeLine(event);
+  AppendAs(line, event);
+}
+
+void EventText::AppendReal(double value) {
+  if (!std::isfinite(value)) {
+    scratch_.clear();
+    AppendJsonReal(value, &scratch_);  // in quotes
+    const std::string_view quoted = scratch_;
+    out_.Put(style_ == Style::kJson ? quoted : quoted.substr(1, quoted.size() - 2));
+    return;
+  }
+  out_.PutReal(value);
+}
+
+void EventText::AppendUnsigned(const FieldValue& value) {
+  const int base = style_ == Style::kJson ? 10 : value.field->display_base;
+  if (base == 10 || (base != 16 && base != 8 && base != 2)) return out_.PutNumber(value.u);
+  out_.Put(std::string_view(base == 16 ? "0x" : base == 8 ? "0" : "0b"));
+  char* const out = out_.Room(64);
+  out_.Add(static_cast<size_t>(std::to_chars(out, out + 64, value.u, base).ptr - out));
+}
+
+void EventText::AppendString(std::string_view text) {
+  char* const out = out_.Room(text.size() + 2);
+  *out = '"';
+  size_t i = 0;
+  for (; i < text.size() && IsPlain(text[i]); ++i) out[i + 1] = text[i];
+  if (i == text.size()) {
+    out[i + 1] = '"';
+    return out_.Add(text.size() + 2);
+  }
+  scratch_.clear();
+  AppendJsonString(text, &scratch_);
+  out_.Put(std::string_view(scratch_));
+}
+
+void EventText::AppendBlob(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out_.Put('"');
+  for (const char byte : bytes) {
+    out_.Put(kDigits[static_cast<unsigned char>(byte) >> 4]);
+    out_.Put(kDigits[static_cast<unsigned char>(byte) & 15]);
+  }
+  out_.Put('"');
+}
+
+void EventText::AppendEnum(const FieldValue& value) {
+  if (style_ == Style::kJson && !value.text.empty()) return AppendString(value.text);
+  if (!value.text.empty()) {
+    out_.Put(value.text);
+    out_.Put(std::string_view(" : "));
+  }
+  value.field->is_signed ? out_.PutNumber(value.s) : out_.PutNumber(value.u);
+}
+
+size_t EventText::AppendChildren(std::span<const FieldValue> values, bool named, int depth) {
+  const bool json = style_ == Style::kJson;
+  size_t used = 1;
+  for (uint32_t i = 0; i < values[0].count && used < values.size() && depth > 0; ++i) {
+    if (i > 0) out_.Put(std::string_view(json ? "," : ", "));
+    if (named && json) {
+      AppendString(values[used].field->name);
+      out_.Put(':');
+    } else if (named) {
+      out_.Put(values[used].field->name);
+      out_.Put(std::string_view(" = "));
+    }
+    used += AppendValue(values.subspan(used), depth - 1);
+  }
+  return used;
+}
+
+size_t EventText::AppendValue(std::span<const FieldValue> values, int depth) {
+  const FieldValue& value = values[0];
+  const bool json = style_ == Style::kJson;
+  size_t used = 1;
+  switch (value.type) {
+    case FieldType::kUnsigned:
+      AppendUnsigned(value);
+      break;
+    case FieldType::kSigned:
+      out_.PutNumber(value.s);
+      break;
+    case FieldType::kReal:
+      AppendReal(value.d);
+      break;
+    case FieldType::kString:
+      AppendString(value.text);
+      break;
+    case FieldType::kBlob:
+      AppendBlob(value.text);
+      break;
+    case FieldType::kEnum:
+      AppendEnum(value);
+      break;
+    case FieldType::kArray:
+      out_.Put(std::string_view(json ? "[" : "[ "));
+      used = AppendChildren(values, /*named=*/false, depth);
+      out_.Put(std::string_view(json ? "]" : " ]"));
+      break;
+    case FieldType::kStruct:
+    case FieldType::kVariant:
+      out_.Put(std::string_view(json ? "{" : "{ "));
+      used = AppendChildren(values, /*named=*/true, depth);
+      out_.Put(std::string_view(json ? "}" : " }"));
+      break;
+  }
+  return used;
 }
 
 }  // namespace syncline::text

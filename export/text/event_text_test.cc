@@ -10,7 +10,7 @@ namespace syncline::text {
 namespace {
 
 // An event of every type of field, in two scopes.
-class EventText : public ::testing::Test {
+class EventTextTest : public ::testing::Test {
  protected:
   FieldValue* Add(const char* name, FieldType type, FieldScope scope = FieldScope::kPayload) {
     FieldClass& field = fields_.emplace_back();
@@ -47,7 +47,11 @@ class EventText : public ::testing::Test {
     Add("empty", FieldType::kArray);
   }
 
-  EventView View() const { return {{-1'500'000'000}, "n 1", &stream_, &record_, values_}; }
+  std::string Line(EventText::Style style) {
+    EventText text(style);
+    text.Append({{-1'500'000'000}, "n 1", &stream_, &record_, values_});
+    return std::string(text.buffer()->text());
+  }
 
   std::deque<FieldClass> fields_;
   std::vector<FieldValue> values_;
@@ -56,18 +60,15 @@ class EventText : public ::testing::Test {
   EventRecord record_;
 };
 
-TEST_F(EventText, TextHasEveryField) {
-  std::string out;
-  AppendText(View(), &out);
-  EXPECT_EQ(out,
+TEST_F(EventTextTest, TextHasEveryField) {
+  EXPECT_EQ(Line(EventText::Style::kText),
             "[-1.500000000] n 1 chan_1 app:all: { vtid = -5 }, { big = 18446744073709551615, "
             "hex = 0xff, real = 0.1, text = \"a \\\"b\\\"\\n\xef\xbf\xbd ü\", color = RED : 2, "
             "list = [ 1, -2 ], pair = { x = inf }, empty = [  ] }\n");
 }
 
-TEST_F(EventText, JsonIsJsonAndLosesNoDigit) {
-  std::string out;
-  AppendJson(View(), &out);
+TEST_F(EventTextTest, JsonIsJsonAndLosesNoDigit) {
+  const std::string out = Line(EventText::Style::kJson);
   const auto json = nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false);
   ASSERT_FALSE(json.is_discarded()) << out;
   EXPECT_EQ(json["time_ns"], -1'500'000'000);
@@ -84,10 +85,23 @@ TEST_F(EventText, JsonIsJsonAndLosesNoDigit) {
   EXPECT_TRUE(json["fields"]["empty"].empty());
 }
 
-TEST(Seconds, KeepsEveryNanosecond) {
-  EXPECT_EQ(Seconds(0), "+0.000000000");
-  EXPECT_EQ(Seconds(-1), "-0.000000001");
-  EXPECT_EQ(Seconds(std::numeric_limits<int64_t>::min()), "-9223372036.854775808");
+// What lines have in common is kept; what they have not must not be.
+TEST_F(EventTextTest, FieldsMayDifferFromEventToEvent) {
+  EventText text(EventText::Style::kText);
+  const auto line = [&](int64_t time_ns, std::span<const FieldValue> values) {
+    text.buffer()->Clear();
+    text.Append({{time_ns}, "n", &stream_, &record_, values});
+    return std::string(text.buffer()->text());
+  };
+  const std::span<const FieldValue> all(values_);
+  const std::string whole = line(0, all);
+  EXPECT_EQ(line(0, all.first(1)), "[+0.000000000] n chan_1 app:all: { vtid = -5 }\n");
+  EXPECT_EQ(line(0, all.first(2)),
+            "[+0.000000000] n chan_1 app:all: { vtid = -5 }, { big = 18446744073709551615 }\n");
+  EXPECT_EQ(line(-1, {}), "[-0.000000001] n chan_1 app:all:\n");
+  EXPECT_EQ(line(std::numeric_limits<int64_t>::min(), all.subspan(1, 1)),
+            "[-9223372036.854775808] n chan_1 app:all: { big = 18446744073709551615 }\n");
+  EXPECT_EQ(line(0, all), whole);
 }
 
 }  // namespace

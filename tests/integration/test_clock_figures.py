@@ -41,7 +41,8 @@ def measure(pair, path, name, *options, relay=None):
     )
     assert judged["outside"] == 0, "the truth is not inside the bound"
     assert judged["samples"] > 50
-    assert abs(judged["drift_ppb"] - DRIFT_PPB) < 5_000, "no drift: nothing is tested"
+    drifted = abs(judged["drift_ppb"] - DRIFT_PPB) < 5_000
+    assert drifted, "the clocks do not drift: nothing is tested"
     return judged
 
 
@@ -98,4 +99,5 @@ def test_one_way_that_is_longer_is_inside_the_bound(bridged, tmp_path):
     judged = measure(bridged, tmp_path, "relay 60/40 us", relay=(60, 40, 0))
     minima_ns = judged["one_way_minima_ns"]
     assert minima_ns["out"] > 60_000 and 40_000 < minima_ns["back"] < 60_000
-    assert 5_000 < judged["error_ns"]["p50"] < judged["bound_ns"]["p50"]
+    half_ns = (minima_ns["out"] - minima_ns["back"]) / 2
+    assert abs(judged["error_ns"]["p50"] - half_ns) < 3_000

@@ -1,0 +1,69 @@
+#include "coordinator/merge/cut.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
+
+namespace syncline::merge {
+namespace {
+
+// What the inputs cover: the recording's window; without one, from their first event to the last.
+std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
+  const std::optional<timeline::Interval>& window = inputs.build.window;
+  if (window.has_value() && window->begin < window->end) return window;
+  std::optional<timeline::Interval> covered;
+  for (const timeline::NodeInput& node : inputs.nodes) {
+    const auto extent = ExtentOf(node.readers);
+    if (!extent.has_value()) continue;
+    const TimelineTime begin = node.placement->At(extent->begin_ns);
+    const TimelineTime end = node.placement->At(extent->end_ns);
+    if (!covered.has_value()) covered = timeline::Interval{begin, end};
+    covered->begin = std::min(covered->begin, begin);
+    covered->end = std::max(covered->end, end);
+  }
+  return covered;
+}
+
+}  // namespace
+
+absl::Status CheckRange(const Range& range) {
+  if (!range.from.has_value() || !range.to.has_value() || *range.from < *range.to) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("--from must lie before --to");
+}
+
+absl::Status ChooseCut(const Range& range, OpenedInputs* inputs) {
+  if (!range.from.has_value() && !range.to.has_value()) return absl::OkStatus();
+  const std::optional<timeline::Interval> covered = Covered(*inputs);
+  if (!covered.has_value()) return absl::OkStatus();  // there is no event to cut
+  const timeline::Interval asked{range.from.value_or(covered->begin),
+                                 range.to.value_or(covered->end)};
+  const std::string window =
+      absl::StrCat("the recording's window is ", SignedDurationText(covered->begin.ns), " to ",
+                   SignedDurationText(covered->end.ns));
+  if (asked.begin >= covered->end || asked.end <= covered->begin) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nothing was recorded",
+        range.from.has_value() ? " from " + SignedDurationText(range.from->ns) : "",
+        range.to.has_value() ? " to " + SignedDurationText(range.to->ns) : "", ": ", window));
+  }
+  for (const auto& [option, outside] : {std::pair("--from", asked.begin < covered->begin),
+                                        std::pair("--to", asked.end > covered->end)}) {
+    if (!outside) continue;
+    inputs->complaints.push_back(
+        absl::StrCat(option, " lies outside of what was recorded and is cut there: ", window));
+  }
+  inputs->build.cut =
+      timeline::Interval{std::max(asked.begin, covered->begin), std::min(asked.end, covered->end)};
+  return absl::OkStatus();
+}
+
+timeline::Interval Shown(const Range& range) {
+  return {range.from.value_or(TimelineTime{kUnknownLo}),
+          range.to.value_or(TimelineTime{kUnknownHi})};
+}
+
+}  // namespace syncline::merge

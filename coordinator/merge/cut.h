@@ -1,0 +1,26 @@
+// What --from and --to mean for what was opened.
+//
+// Thread-safe: no state.
+#ifndef SYNCLINE_COORDINATOR_MERGE_CUT_H_
+#define SYNCLINE_COORDINATOR_MERGE_CUT_H_
+
+#include "absl/status/status.h"
+#include "coordinator/merge/inputs.h"
+#include "coordinator/merge/merge.h"
+#include "timeline/builder.h"
+
+namespace syncline::merge {
+
+// InvalidArgument when it ends before it begins.
+absl::Status CheckRange(const Range& range);
+
+// Sets what `inputs` are cut to. An interval in which nothing was recorded is an error; of one that
+// reaches beyond the recording, that part is left out and said.
+absl::Status ChooseCut(const Range& range, OpenedInputs* inputs);
+
+// A timeline shows the little that lies outside of the window, unless an end was asked for.
+timeline::Interval Shown(const Range& range);
+
+}  // namespace syncline::merge
+
+#endif  // SYNCLINE_COORDINATOR_MERGE_CUT_H_

@@ -1,0 +1,155 @@
+#include "coordinator/merge/outputs.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+#include "export/chrome/chrome_sink.h"
+#include "export/parquet/parquet_sink.h"
+#include "export/parquet/table_writer.h"
+#include "export/perfetto/perfetto_sink.h"
+#include "export/vtune/vtune_sink.h"
+
+namespace syncline::merge {
+namespace {
+
+constexpr char kTimelineName[] = "timeline.perfetto-trace";
+constexpr const char* kFormats[] = {"perfetto", "ctf", "chrome", "vtune", "parquet"};
+
+bool Wants(const MergeOptions& options, std::string_view format) {
+  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
+}
+
+int ThreadsOf(const MergeOptions& options) {
+  const unsigned count =
+      options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
+  return static_cast<int>(std::clamp(count, 1u, 64u));
+}
+
+std::string HostnameOf(const timeline::NodeInput& node) {
+  for (const TraceReader* reader : node.readers) {
+    const auto hostname = reader->environment().find("hostname");
+    if (hostname != reader->environment().end() && !hostname->second.empty()) {
+      return hostname->second;
+    }
+  }
+  return node.name;
+}
+
+// Which of its own clocks a node's file for VTune is in, and how to get there.
+vtune::Node VtuneNode(const OpenedInputs& inputs, size_t index) {
+  const timeline::NodeInput& node = inputs.nodes[index];
+  timeline::Placement* const placement = node.placement;
+  vtune::Node made{node.name, HostnameOf(node), vtune::Node::Clock::kMonotonicRaw, nullptr};
+  const ClockId trace_clock = placement->clock();
+  const ClockId raw{trace_clock.node, ClockKind::kRaw};
+  const clocksync::ClockModel* model = inputs.model.get();
+  if (model != nullptr && model->Knows(raw) && model->Knows(trace_clock)) {
+    made.clock_ns = [model, placement, trace_clock, raw](TimelineTime time) {
+      const NodeTime here{trace_clock, placement->ClockNs(time)};
+      return model->Unlocate(raw, model->Locate(here).est).ns;
+    };
+    return made;
+  }
+  made.clock = vtune::Node::Clock::kUtc;
+  if (const std::optional<int64_t> offset_ns = inputs.facts[index].wall_offset_ns) {
+    made.clock_ns = [placement, offset_ns](TimelineTime time) {
+      return placement->ClockNs(time) + *offset_ns;
+    };
+  } else {
+    made.clock_ns = [epoch_ns = inputs.epoch_unix_ns](TimelineTime time) {
+      return epoch_ns + time.ns;
+    };
+  }
+  return made;
+}
+
+}  // namespace
+
+absl::Status CheckFormats(const std::vector<std::string>& formats) {
+  for (const std::string& format : formats) {
+    if (std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown format '", format, "'; there are: ", absl::StrJoin(kFormats, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+void Outputs::Add(std::string name, timeline::Interval shown,
+                  std::unique_ptr<timeline::TimelineSink> sink) {
+  files_.push_back(std::move(name));
+  writers_.push_back(std::move(sink));
+  cuts_.push_back(std::make_unique<timeline::CutSink>(shown, writers_.back().get()));
+  pushed_to_.push_back(cuts_.back().get());
+}
+
+absl::Status Outputs::OpenPerfetto(const MergeOptions& options, const OpenedInputs& inputs,
+                                   timeline::Interval shown, const std::filesystem::path& staging) {
+  perfetto_file_ =
+      std::make_unique<std::ofstream>(staging / kTimelineName, std::ios::binary | std::ios::trunc);
+  if (!perfetto_file_->good()) {
+    return ErrnoStatus(errno, absl::StrCat("cannot write in ", staging.string()));
+  }
+  const perfetto::Options perfetto{.epoch_unix_ns = inputs.epoch_unix_ns,
+                                   .facts_time = options.range.from.value_or(TimelineTime{0})};
+  Add(kTimelineName, shown,
+      std::make_unique<perfetto::PerfettoSink>(perfetto_file_.get(), perfetto));
+  return absl::OkStatus();
+}
+
+absl::Status Outputs::OpenParquet(const MergeOptions& options, const OpenedInputs& inputs,
+                                  timeline::Interval shown, const std::filesystem::path& staging) {
+  SYNCLINE_ASSIGN_OR_RETURN(
+      auto writer,
+      parquet::TableWriter::Start({staging / "parquet", options.pythons, ThreadsOf(options)}));
+  parquet::Options parquet;
+  for (const timeline::NodeInput& node : inputs.nodes) parquet.nodes.push_back(node.name);
+  parquet.epoch_unix_ns = inputs.epoch_unix_ns;
+  const clocksync::ClockModel* model = inputs.model.get();
+  parquet.reach = [model](NodeTime time) -> std::optional<parquet::Reach> {
+    if (model == nullptr) return std::nullopt;
+    const TimelineEstimate where = model->Locate(time);
+    if (!where.bounded()) return std::nullopt;
+    return parquet::Reach{where.est.ns - where.lo.ns, where.hi.ns - where.est.ns};
+  };
+  Add("parquet", shown,
+      std::make_unique<parquet::ParquetSink>(std::move(parquet), std::move(writer)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Outputs> Outputs::Open(const MergeOptions& options, const OpenedInputs& inputs,
+                                      timeline::Interval shown,
+                                      const std::filesystem::path& staging) {
+  Outputs outputs;
+  if (Wants(options, "perfetto")) {
+    SYNCLINE_RETURN_IF_ERROR(outputs.OpenPerfetto(options, inputs, shown, staging));
+  }
+  if (Wants(options, "chrome")) {
+    outputs.Add("chrome", shown,
+                std::make_unique<chrome::ChromeSink>(chrome::Options{
+                    .directory = staging / "chrome", .epoch_unix_ns = inputs.epoch_unix_ns}));
+  }
+  if (Wants(options, "vtune")) {
+    std::vector<vtune::Node> nodes;
+    for (size_t i = 0; i < inputs.nodes.size(); ++i) nodes.push_back(VtuneNode(inputs, i));
+    outputs.Add("vtune", shown,
+                std::make_unique<vtune::VtuneSink>(staging / "vtune", std::move(nodes)));
+  }
+  if (Wants(options, "parquet")) {
+    SYNCLINE_RETURN_IF_ERROR(outputs.OpenParquet(options, inputs, shown, staging));
+  }
+  return outputs;
+}
+
+absl::Status Outputs::Close() {
+  if (perfetto_file_ == nullptr) return absl::OkStatus();
+  perfetto_file_->close();
+  if (!perfetto_file_->fail()) return absl::OkStatus();
+  return absl::ResourceExhaustedError("cannot write the timeline: is the disk full?");
+}
+
+}  // namespace syncline::merge

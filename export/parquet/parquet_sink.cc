@@ -1,0 +1,381 @@
+#include "export/parquet/parquet_sink.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/text.h"
+#include "export/text/arguments_json.h"
+#include "export/text/json_text.h"
+
+namespace syncline::parquet {
+namespace {
+
+using enum ColumnType;
+
+constexpr size_t kBatchRows = size_t{1} << 18;  // a row group
+constexpr size_t kBatchTextBytes = 64 << 20;    // of its last column: Arrow's offsets have 31 bits
+constexpr uint64_t kParts = 4;
+
+const char* KindName(timeline::TrackKind kind) {
+  switch (kind) {
+    case timeline::TrackKind::kNode:
+      return "node";
+    case timeline::TrackKind::kProcess:
+      return "process";
+    case timeline::TrackKind::kThread:
+      return "thread";
+    case timeline::TrackKind::kAsync:
+      return "async";
+    case timeline::TrackKind::kCounter:
+      return "counter";
+    case timeline::TrackKind::kGroup:
+      return "group";
+    case timeline::TrackKind::kLane:
+      return "lane";
+  }
+  return "";
+}
+
+// As Hive writes the value of a partition: what a path or a pattern cannot hold is escaped.
+std::string HiveValue(std::string_view text) {
+  std::string value;
+  for (const char c : text) {
+    const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                       std::string_view("-_.+ ").find(c) != std::string_view::npos ||
+                       static_cast<unsigned char>(c) >= 0x80;
+    if (plain) {
+      value.push_back(c);
+    } else {
+      absl::StrAppendFormat(&value, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return value.empty() ? "__HIVE_DEFAULT_PARTITION__" : value;
+}
+
+std::string_view FactOf(const timeline::Track& track, std::string_view key) {
+  for (const auto& [name, value] : track.facts) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+void PutFact(const timeline::Track& track, std::string_view key, Column* column) {
+  const std::string_view fact = FactOf(track, key);
+  fact.empty() ? column->Null() : column->Text(fact);
+}
+
+void PutNumber(const timeline::Track& track, std::string_view key, Column* column) {
+  int64_t number = 0;
+  absl::SimpleAtoi(AbslView(FactOf(track, key)), &number) ? column->Int(number) : column->Null();
+}
+
+Table MakeTable(std::string name, std::vector<Column> columns) {
+  return {std::move(name), std::move(columns)};
+}
+
+Table SpanTable() {
+  return MakeTable("spans", {{"track", kInt32},
+                             {"name", kName},
+                             {"category", kName},
+                             {"depth", kInt32},
+                             {"begin_ns", kInt64},
+                             {"end_ns", kInt64},
+                             {"self_ns", kInt64},
+                             {"bound_lo_ns", kInt64},
+                             {"bound_hi_ns", kInt64},
+                             {"clipped_begin", kBool},
+                             {"clipped_end", kBool},
+                             {"suspect", kBool},
+                             {"arguments", kText}});
+}
+
+Table InstantTable() {
+  return MakeTable("instants", {{"track", kInt32},
+                                {"name", kName},
+                                {"category", kName},
+                                {"time_ns", kInt64},
+                                {"bound_lo_ns", kInt64},
+                                {"bound_hi_ns", kInt64},
+                                {"arguments", kText}});
+}
+
+Table HoleTable() {
+  return MakeTable("holes", {{"track", kInt32},
+                             {"begin_ns", kInt64},
+                             {"end_ns", kInt64},
+                             {"reason", kText},
+                             {"count", kInt64},
+                             {"source", kText},
+                             {"detail", kText}});
+}
+
+Table TrackTable() {
+  return MakeTable("tracks", {{"track", kInt32},
+                              {"parent", kInt32},
+                              {"process", kInt32},
+                              {"kind", kText},
+                              {"name", kText},
+                              {"node", kText},
+                              {"tid", kInt32},
+                              {"unit", kText}});
+}
+
+Table ProcessTable() {
+  return MakeTable("processes", {{"track", kInt32},
+                                 {"name", kText},
+                                 {"node", kText},
+                                 {"pid", kInt32},
+                                 {"pid_namespace", kInt64},
+                                 {"start_ticks", kInt64},
+                                 {"job", kText},
+                                 {"incarnation", kText},
+                                 {"rank", kInt32},
+                                 {"world_size", kInt32},
+                                 {"role", kText},
+                                 {"command_line", kText}});
+}
+
+Table FlowTable() {
+  return MakeTable("flows", {{"flow", kInt64},
+                             {"from_track", kInt32},
+                             {"to_track", kInt32},
+                             {"sent_ns", kInt64},
+                             {"received_ns", kInt64},
+                             {"name", kName}});
+}
+
+}  // namespace
+
+ParquetSink::ParquetSink(Options options, std::unique_ptr<TableWriter> writer)
+    : options_(std::move(options)), writer_(std::move(writer)) {
+  for (const std::string& name : options_.nodes) {
+    const auto make = [&](Table table) {
+      std::string directory = absl::StrCat(table.name, "/node=", HiveValue(name));
+      return Partition{std::move(table), std::move(directory)};
+    };
+    Node& node = nodes_.emplace_back();
+    node.spans = make(SpanTable());
+    node.instants = make(InstantTable());
+    node.counters =
+        make(MakeTable("counters", {{"track", kInt32}, {"time_ns", kInt64}, {"value", kDouble}}));
+    node.holes = make(HoleTable());
+    node.clock_bounds =
+        make(MakeTable("clock_bounds", {{"time_ns", kInt64}, {"bound_ns", kInt64}}));
+    node.names = make(MakeTable(
+        "names", {{"name", kName}, {"category", kName}, {"spans", kInt64}, {"total_ns", kInt64}}));
+  }
+  const auto whole = [](Table table) {
+    std::string directory = table.name;
+    return Partition{std::move(table), std::move(directory)};
+  };
+  flows_ = whole(FlowTable());
+  tracks_ = whole(TrackTable());
+  processes_ = whole(ProcessTable());
+  node_table_ = whole(MakeTable("nodes", {{"node", kText},
+                                          {"track", kInt32},
+                                          {"address", kText},
+                                          {"role", kText},
+                                          {"state", kText},
+                                          {"epoch_unix_ns", kInt64}}));
+}
+
+void ParquetSink::Flush(Partition* partition) {
+  const std::string path =
+      absl::StrCat(partition->directory, "/part-", partition->batches++ % kParts, ".parquet");
+  writer_->Write(path, texts_, &partition->table);
+}
+
+void ParquetSink::Added(Partition* partition) {
+  const Table& table = partition->table;
+  if (table.rows() >= kBatchRows || table.columns.back().text_bytes() >= kBatchTextBytes) {
+    Flush(partition);
+  }
+}
+
+void ParquetSink::OnText(timeline::TextId id, std::string_view text) {
+  if (texts_.size() <= id) texts_.resize(id + 1);
+  texts_[id] = text;
+}
+
+void ParquetSink::OnTrack(const timeline::Track& track) {
+  if (node_of_track_.size() <= track.id) {
+    node_of_track_.resize(track.id + 1);
+    process_of_track_.resize(track.id + 1, timeline::kNoTrack);
+  }
+  node_of_track_[track.id] =
+      std::min<uint32_t>(track.node, static_cast<uint32_t>(nodes_.size()) - 1);
+  const bool top = track.parent == timeline::kNoTrack;
+  const bool is_process = track.kind == timeline::TrackKind::kProcess;
+  if (is_process) {
+    process_of_track_[track.id] = track.id;
+  } else if (!top) {
+    process_of_track_[track.id] = process_of_track_[track.parent];
+  }
+  const std::string& node = options_.nodes[node_of_track_[track.id]];
+  auto row = tracks_.table.columns.begin();
+  (row++)->Int(track.id);
+  top ? (row++)->Null() : (row++)->Int(track.parent);
+  const timeline::TrackId process = process_of_track_[track.id];
+  process == timeline::kNoTrack ? (row++)->Null() : (row++)->Int(process);
+  (row++)->Text(KindName(track.kind));
+  (row++)->Text(track.name);
+  (row++)->Text(node);
+  track.tid == 0 ? (row++)->Null() : (row++)->Int(track.tid);
+  track.unit.empty() ? (row++)->Null() : (row++)->Text(track.unit);
+  Added(&tracks_);
+  if (is_process) {
+    row = processes_.table.columns.begin();
+    (row++)->Int(track.id);
+    (row++)->Text(track.name);
+    (row++)->Text(node);
+    for (const char* key : {"pid", "pid namespace", "start ticks"}) PutNumber(track, key, &*row++);
+    for (const char* key : {"job", "incarnation"}) PutFact(track, key, &*row++);
+    for (const char* key : {"rank", "world size"}) PutNumber(track, key, &*row++);
+    for (const char* key : {"role", "command line"}) PutFact(track, key, &*row++);
+    Added(&processes_);
+  } else if (track.kind == timeline::TrackKind::kNode) {
+    row = node_table_.table.columns.begin();
+    (row++)->Text(track.name);
+    (row++)->Int(track.id);
+    for (const char* key : {"address", "role", "state"}) PutFact(track, key, &*row++);
+    options_.epoch_unix_ns == 0 ? (row++)->Null() : (row++)->Int(options_.epoch_unix_ns);
+    Added(&node_table_);
+  }
+}
+
+void ParquetSink::PutReach(std::optional<Reach> reach, Column* lo, Column* hi) {
+  if (reach.has_value()) {
+    lo->Int(reach->lo_ns);
+    hi->Int(reach->hi_ns);
+  } else {
+    lo->Null();
+    hi->Null();
+  }
+}
+
+void ParquetSink::PutArguments(const std::vector<timeline::Argument>& arguments, Column* column) {
+  if (arguments.empty()) return column->Null();
+  json_ = "{";
+  const auto put_text = [this](timeline::TextId text, std::string* out) {
+    text::AppendJsonString(texts_[text], out);
+  };
+  text::AppendArgumentsJson(arguments, put_text, &json_);
+  json_.push_back('}');
+  column->Text(json_);
+}
+
+void ParquetSink::OnSpanEnd(const timeline::Span& span) {
+  Node& node = NodeOf(span.track);
+  std::vector<Column>& row = node.spans.table.columns;
+  row[0].Int(span.track);
+  row[1].Name(span.name);
+  row[2].Name(span.category);
+  row[3].Int(span.depth);
+  row[4].Int(span.begin.ns);
+  row[5].Int(span.end.ns);
+  row[6].Int(span.self_ns);
+  std::optional<Reach> reach = options_.reach(span.node_begin);
+  if (reach.has_value()) {
+    const std::optional<Reach> at_end = options_.reach(span.node_end);
+    if (at_end.has_value()) {
+      *reach = {std::max(reach->lo_ns, at_end->lo_ns), std::max(reach->hi_ns, at_end->hi_ns)};
+    } else {
+      reach.reset();
+    }
+  }
+  PutReach(reach, &row[7], &row[8]);
+  row[9].Bool(span.clipped_begin);
+  row[10].Bool(span.clipped_end);
+  row[11].Bool(span.suspect);
+  PutArguments(span.arguments, &row[12]);
+  Node::Use& use = node.uses[uint64_t{span.name} << 32 | span.category];
+  ++use.spans;
+  use.total_ns += span.end.ns - span.begin.ns;
+  Added(&node.spans);
+}
+
+void ParquetSink::OnInstant(const timeline::Instant& instant) {
+  Node& node = NodeOf(instant.track);
+  std::vector<Column>& row = node.instants.table.columns;
+  row[0].Int(instant.track);
+  row[1].Name(instant.name);
+  row[2].Name(instant.category);
+  row[3].Int(instant.time.ns);
+  PutReach(options_.reach(instant.node_time), &row[4], &row[5]);
+  PutArguments(instant.arguments, &row[6]);
+  Added(&node.instants);
+}
+
+void ParquetSink::OnCounter(const timeline::CounterValue& value) {
+  Node& node = NodeOf(value.track);
+  std::vector<Column>& row = node.counters.table.columns;
+  row[0].Int(value.track);
+  row[1].Int(value.time.ns);
+  row[2].Real(value.value);
+  Added(&node.counters);
+}
+
+void ParquetSink::OnFlow(const timeline::Flow& flow) {
+  std::vector<Column>& row = flows_.table.columns;
+  row[0].Int(static_cast<int64_t>(flow.id));
+  row[1].Int(flow.from);
+  row[2].Int(flow.to);
+  row[3].Int(flow.sent.ns);
+  row[4].Int(flow.received.ns);
+  row[5].Name(flow.name);
+  Added(&flows_);
+}
+
+void ParquetSink::OnHole(const timeline::Hole& hole) {
+  Node& node = NodeOf(hole.track);
+  std::vector<Column>& row = node.holes.table.columns;
+  row[0].Int(hole.track);
+  row[1].Int(hole.begin.ns);
+  row[2].Int(hole.end.ns);
+  row[3].Text(LossReasonName(hole.loss.reason));
+  hole.loss.count.has_value() ? row[4].Int(static_cast<int64_t>(*hole.loss.count)) : row[4].Null();
+  row[5].Text(hole.loss.source);
+  row[6].Text(hole.loss.detail);
+  Added(&node.holes);
+}
+
+void ParquetSink::OnClockBound(const timeline::ClockBound& bound) {
+  if (bound.node >= nodes_.size()) return;
+  std::vector<Column>& row = nodes_[bound.node].clock_bounds.table.columns;
+  row[0].Int(bound.time.ns);
+  bound.bound_ns.has_value() ? row[1].Int(*bound.bound_ns) : row[1].Null();
+  Added(&nodes_[bound.node].clock_bounds);
+}
+
+void ParquetSink::AddNames(Node* node) {
+  const std::map<uint64_t, Node::Use> sorted(node->uses.begin(), node->uses.end());
+  std::vector<Column>& row = node->names.table.columns;
+  for (const auto& [key, use] : sorted) {
+    row[0].Name(static_cast<timeline::TextId>(key >> 32));
+    row[1].Name(static_cast<timeline::TextId>(key));
+    row[2].Int(static_cast<int64_t>(use.spans));
+    row[3].Int(use.total_ns);
+  }
+}
+
+// Every table is there, also without rows: a query need not ask first.
+absl::Status ParquetSink::Finish() {
+  for (Node& node : nodes_) AddNames(&node);
+  const auto rest = [this](Partition* partition) {
+    if (partition->table.rows() > 0 || partition->batches == 0) Flush(partition);
+  };
+  for (Node& node : nodes_) {
+    for (Partition* partition : {&node.spans, &node.instants, &node.counters, &node.holes,
+                                 &node.clock_bounds, &node.names}) {
+      rest(partition);
+    }
+  }
+  for (Partition* partition : {&flows_, &tracks_, &processes_, &node_table_}) rest(partition);
+  return writer_->Finish();
+}
+
+}  // namespace syncline::parquet

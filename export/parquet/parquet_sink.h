@@ -1,0 +1,112 @@
+// The timeline as Parquet tables for DuckDB, Polars, pandas, Spark, ClickHouse, ...: one directory
+// per table, partitioned by node as Hive does it.
+//
+//   spans/node=NAME/part-0.parquet      track, name, category, depth, begin_ns, end_ns, self_ns,
+//                                       bound_lo_ns, bound_hi_ns, clipped_begin, clipped_end,
+//                                       suspect, arguments
+//   instants/node=NAME/...              track, name, category, time_ns, bounds, arguments
+//   counters/node=NAME/...              track, time_ns, value
+//   holes/node=NAME/...                 track, begin_ns, end_ns, reason, count, source, detail
+//   clock_bounds/node=NAME/...          time_ns, bound_ns
+//   names/node=NAME/...                 name, category, spans, total_ns: what spans are called
+//   flows/, tracks/, processes/, nodes/ not partitioned
+//
+// Times are int64 ns on the timeline. The truth of a time lies in [t - bound_lo_ns, t +
+// bound_hi_ns], null where that is unknown; of a span that is so for both its ends. As distances
+// they hardly take room; lo itself would take as much as the time. `arguments` is a JSON object.
+// A large table goes to four files by turns, so that they can be written side by side.
+//
+// The same calls give the same bytes, with one version of pyarrow. Memory: a batch of rows per
+// table, and what the writer has waiting. Thread-safety: one thread.
+#ifndef SYNCLINE_EXPORT_PARQUET_PARQUET_SINK_H_
+#define SYNCLINE_EXPORT_PARQUET_PARQUET_SINK_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "export/parquet/table.h"
+#include "export/parquet/table_writer.h"
+#include "timeline/sink.h"
+
+namespace syncline::parquet {
+
+// How far the truth may lie before and after an estimate.
+struct Reach {
+  int64_t lo_ns = 0;
+  int64_t hi_ns = 0;
+};
+
+struct Options {
+  std::vector<std::string> nodes;  // their names
+  int64_t epoch_unix_ns = 0;       // of timeline zero; 0: unknown
+  // Of a time as it was recorded; nullopt: unknown.
+  std::function<std::optional<Reach>(NodeTime)> reach;
+};
+
+class ParquetSink final : public timeline::TimelineSink {
+ public:
+  ParquetSink(Options options, std::unique_ptr<TableWriter> writer);
+
+  void OnText(timeline::TextId id, std::string_view text) override;
+  void OnTrack(const timeline::Track& track) override;
+  void OnSpanBegin(const timeline::Span&) override {}
+  void OnSpanEnd(const timeline::Span& span) override;
+  void OnInstant(const timeline::Instant& instant) override;
+  void OnCounter(const timeline::CounterValue& value) override;
+  void OnFlow(const timeline::Flow& flow) override;
+  void OnHole(const timeline::Hole& hole) override;
+  void OnClockBound(const timeline::ClockBound& bound) override;
+  void OnClockEvent(const timeline::ClockEvent&) override {}
+  absl::Status Finish() override;
+
+ private:
+  struct Partition {  // of a table
+    Table table;
+    std::string directory;
+    uint64_t batches = 0;
+  };
+  struct Node {
+    Partition spans;
+    Partition instants;
+    Partition counters;
+    Partition holes;
+    Partition clock_bounds;
+    Partition names;
+    struct Use {
+      uint64_t spans = 0;
+      int64_t total_ns = 0;
+    };
+    std::unordered_map<uint64_t, Use> uses;  // by name << 32 | category
+  };
+
+  Node& NodeOf(timeline::TrackId track) { return nodes_[node_of_track_[track]]; }
+  void PutReach(std::optional<Reach> reach, Column* lo, Column* hi);
+  void PutArguments(const std::vector<timeline::Argument>& arguments, Column* column);
+  // A row was added: writes the batch when it is full.
+  void Added(Partition* partition);
+  void Flush(Partition* partition);
+  void AddNames(Node* node);
+
+  Options options_;
+  std::unique_ptr<TableWriter> writer_;
+  std::vector<std::string> texts_{""};
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> node_of_track_;  // by id
+  std::vector<timeline::TrackId> process_of_track_;
+  Partition flows_;
+  Partition tracks_;
+  Partition processes_;
+  Partition node_table_;
+  std::string json_;  // the arguments at hand
+};
+
+}  // namespace syncline::parquet
+
+#endif  // SYNCLINE_EXPORT_PARQUET_PARQUET_SINK_H_

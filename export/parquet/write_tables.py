@@ -1,0 +1,130 @@
+"""Writes tables as Parquet with pyarrow: the other half of export/parquet/table_writer.cc.
+
+Reads batches from standard input, each a line of JSON and, behind it, the buffers of its columns as
+Arrow lays them out; answers on standard output: "ready VERSION", and in the end "done" or "error
+WHY". Each file is written by one thread, in the order of its batches: the bytes do not depend on
+how many threads there are.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError as error:
+    print(f"error {error}", flush=True)
+    sys.exit(1)
+
+TYPES = {
+    "int64": pa.int64(),
+    "int32": pa.int32(),
+    "double": pa.float64(),
+    "bool": pa.bool_(),
+    "name": pa.dictionary(pa.int32(), pa.string()),
+    "text": pa.string(),
+}
+BATCHES_WAITING = 2  # per thread
+
+
+def column_of(entry, rows, buffer):
+    def at(key):
+        return None if key not in entry else buffer.slice(entry[key])
+
+    kind, nulls = TYPES[entry["type"]], entry.get("nulls", 0)
+    if entry["type"] == "text":
+        buffers = [at("validity"), at("offsets"), at("values")]
+        return pa.Array.from_buffers(kind, rows, buffers, nulls)
+    if entry["type"] == "name":
+        codes = pa.Array.from_buffers(pa.int32(), rows, [at("validity"), at("values")], nulls)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(entry["dictionary"], pa.string()))
+    return pa.Array.from_buffers(kind, rows, [at("validity"), at("values")], nulls)
+
+
+def open_writer(path, header):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    columns = header["columns"]
+    schema = pa.schema([(c["name"], TYPES[c["type"]]) for c in columns])
+    return pq.ParquetWriter(
+        path,
+        schema,
+        version="2.6",
+        data_page_version="2.0",
+        compression="zstd",
+        compression_level=1,
+        store_schema=False,
+        use_dictionary=[c["name"] for c in columns if c["type"] in ("name", "text", "double")],
+        column_encoding={
+            c["name"]: "DELTA_BINARY_PACKED" for c in columns if c["type"] in ("int64", "int32")
+        },
+    )
+
+
+class Worker(threading.Thread):
+    """Writes the files that are its own."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.batches = queue.Queue(BATCHES_WAITING)
+        self.error = None
+        self.start()
+
+    def run(self):
+        writers = {}
+        while (item := self.batches.get()) is not None:
+            if self.error is None:
+                try:
+                    self.write(writers, *item)
+                except Exception as error:  # all of them are for the reader of "error ..."
+                    self.error = error
+        for writer in writers.values():
+            try:
+                writer.close()
+            except Exception as error:
+                self.error = self.error or error
+
+    @staticmethod
+    def write(writers, path, header, data):
+        if path not in writers:
+            writers[path] = open_writer(path, header)
+        buffer = pa.py_buffer(data)
+        columns = [column_of(entry, header["rows"], buffer) for entry in header["columns"]]
+        table = pa.Table.from_arrays(columns, schema=writers[path].schema)
+        writers[path].write_table(table, row_group_size=max(1, header["rows"]))
+
+
+def main(directory, threads):
+    print("ready", pa.__version__, flush=True)
+    stream = os.fdopen(0, "rb", buffering=1 << 16)
+    workers = [Worker() for _ in range(threads)]
+    owners = {}
+    while line := stream.readline():
+        header = json.loads(line)
+        data = bytearray(header["bytes"])
+        view, filled = memoryview(data), 0
+        while filled < len(data):
+            count = stream.readinto(view[filled:])
+            if count == 0:
+                raise EOFError("the tables end in the middle of a batch")
+            filled += count
+        owner = owners.setdefault(header["path"], workers[len(owners) % threads])
+        owner.batches.put((os.path.join(directory, header["path"]), header, data))
+    for worker in workers:
+        worker.batches.put(None)
+    for worker in workers:
+        worker.join()
+    for worker in workers:
+        if worker.error is not None:
+            raise worker.error
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1], int(sys.argv[2]))
+    except Exception as error:
+        print("error", " ".join(f"{type(error).__name__}: {error}".split()), flush=True)
+        sys.exit(1)

@@ -1,0 +1,205 @@
+"""read_back.py SYNCLINE RUN: merges a recording into every format that other programs read, reads
+the tables back with DuckDB, and finds the same spans, times and sums in all of them.
+
+Exits 77 (skipped) where DuckDB is missing: scripts/setup installs it into .venv-parquet.
+"""
+
+import collections
+import csv
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal
+
+try:
+    import duckdb
+except ImportError:
+    print("skipped: no DuckDB here; scripts/setup makes .venv-parquet, which has it")
+    sys.exit(77)
+
+FORMATS = "perfetto,chrome,vtune,parquet,ctf"
+ORIGIN_NS = 3_600_000_000_000
+
+
+def merge(syncline, run, out, *arguments, formats=FORMATS, **environment):
+    return subprocess.run(
+        [syncline, "merge", run, "--out", out, "--format", formats, *arguments],
+        env={**os.environ, "SYNCLINE_PYTHON": sys.executable, **environment},
+        cwd=os.path.dirname(out),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def files_below(root):
+    """Path below root -> contents."""
+    found = {}
+    for directory, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(directory, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, root)] = file.read()
+    return found
+
+
+def ns(microseconds):
+    value = Decimal(microseconds) * 1000
+    assert value == int(value), f"{microseconds} us is no whole number of ns"
+    return int(value)
+
+
+def chrome_spans(out):
+    """(category, name) -> [how many, sum of begins, sum of durations], of all ranks."""
+    spans = collections.defaultdict(lambda: [0, 0, 0])
+    for path in glob.glob(os.path.join(out, "chrome", "**", "*.json"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            trace = json.load(file, parse_float=Decimal)
+        for event in trace["traceEvents"]:
+            if event["ph"] != "X" or event["cat"] in ("hole", "flow"):
+                continue
+            entry = spans[event["cat"], event["name"]]
+            entry[0] += 1
+            entry[1] += ns(event["ts"]) - ORIGIN_NS
+            entry[2] += ns(event["dur"])
+    return dict(spans)
+
+
+def table(out, name, partitioned=True):
+    return f"'{out}/parquet/{name}/{'*/' if partitioned else ''}*.parquet'"
+
+
+def check_tables(out):
+    database = duckdb.connect()
+
+    def rows(sql):
+        return database.sql(sql).fetchall()
+
+    found = {
+        (category or "span", name): [count, begins, durations]
+        for category, name, count, begins, durations in rows(
+            "select category, name, count(*), sum(begin_ns)::bigint, "
+            f"sum(end_ns - begin_ns)::bigint from {table(out, 'spans')} group by all"
+        )
+    }
+    assert found == chrome_spans(out), "Parquet and Chrome's JSON have different spans"
+    assert len(found) > 20, found
+    types = {name: kind for name, kind, *_ in rows(f"describe from {table(out, 'spans')}")}
+    for column in ("begin_ns", "end_ns", "self_ns", "bound_lo_ns", "bound_hi_ns"):
+        assert types[column] == "BIGINT", types
+    for bound, limit in rows(
+        f"select s.bound, c.bound from (select node, max(greatest(bound_lo_ns, bound_hi_ns)) bound "
+        f"from {table(out, 'spans')} group by node) s join (select node, max(bound_ns) bound from "
+        f"{table(out, 'clock_bounds')} group by node) c using (node)"
+    ):
+        assert 0 < bound <= 2 * limit, f"spans have a bound of {bound} ns, their clock {limit} ns"
+    named = set(
+        rows(
+            "select name, category, sum(spans)::bigint, sum(total_ns)::bigint "
+            f"from {table(out, 'names')} group by all"
+        )
+    )
+    counted = rows(
+        "select name, category, count(*), sum(end_ns - begin_ns)::bigint "
+        f"from {table(out, 'spans')} group by all"
+    )
+    assert named == set(counted), "names does not add up to spans"
+    ranks = rows(
+        f"select p.rank, count(*) from {table(out, 'spans')} s join "
+        f"{table(out, 'tracks', False)} t using (track) join "
+        f"{table(out, 'processes', False)} p on p.track = t.process group by all order by all"
+    )
+    assert [rank for rank, _ in ranks] == [0, 1] and min(n for _, n in ranks) > 100, ranks
+    crossing = rows(
+        f"select count(*), min(received_ns - sent_ns) > 0 from {table(out, 'flows', False)} f "
+        f"join {table(out, 'tracks', False)} a on a.track = f.from_track "
+        f"join {table(out, 'tracks', False)} b on b.track = f.to_track where a.node <> b.node"
+    )
+    assert crossing[0][0] > 10 and crossing[0][1], crossing
+    for name in ("instants", "counters", "holes"):
+        rows(f"select count(*), min(node) from {table(out, name)}")
+    return rows(
+        f"select s.node, count(*) from {table(out, 'spans')} s join "
+        f"{table(out, 'tracks', False)} t using (track) where t.kind = 'thread' group by all"
+    )
+
+
+def check_vtune(out, spans_of_threads):
+    for node, count in spans_of_threads:
+        (path,) = glob.glob(os.path.join(out, "vtune", f"{node}-hostname-*.csv"))
+        with open(path, encoding="utf-8", newline="") as file:
+            head, *lines = csv.reader(file)
+        assert head == ["name", "start_tsc.CLOCK_MONOTONIC_RAW", "end_tsc", "pid", "tid"], head
+        assert all(len(line) == 5 and int(line[1]) <= int(line[2]) for line in lines)
+        tasks = [line for line in lines if line[3] and line[4]]
+        assert len(tasks) == count, f"{node}: {len(tasks)} tasks, {count} spans of threads"
+
+
+def events(syncline, run, *arguments):
+    printed = subprocess.run(
+        [syncline, "events", run, "--format", "jsonl", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert printed.returncode == 0, printed.stderr
+    return [json.loads(line) for line in printed.stdout.splitlines()]
+
+
+def check_events(syncline, run, out):
+    everything = events(syncline, run)
+    times = [event["time_ns"] for event in everything]
+    assert times == sorted(times), "events are not in timeline order"
+    begin_ns, end_ns = times[len(times) // 3], times[len(times) // 2]
+    cut = events(syncline, run, "--from", f"{begin_ns}ns", "--to", f"{end_ns}ns")
+    assert cut == [e for e in everything if begin_ns <= e["time_ns"] < end_ns], "cut otherwise"
+    one = events(syncline, run, "--nodes", "worker-0")
+    assert one == [e for e in everything if e["node"] == "worker-0"], "other events of one node"
+    # Operators are spans made of one event each, with the same begin.
+    named = collections.defaultdict(list)
+    for event in everything:
+        named[event["time_ns"]].append(event["event"])
+    operators = duckdb.sql(
+        f"select name, begin_ns from {table(out, 'spans')} where category = 'TensorFlow operators'"
+    ).fetchall()
+    assert len(operators) > 100, operators
+    for name, time_ns in operators:
+        found = any(name in event for event in named[time_ns])
+        assert found, f"operator {name} at {time_ns} is not among the events"
+
+
+def main():
+    syncline, run = (os.path.abspath(path) for path in sys.argv[1:3])
+    with tempfile.TemporaryDirectory(prefix="syncline-exports-") as work:
+        first, second = os.path.join(work, "first"), os.path.join(work, "elsewhere", "second")
+        os.mkdir(os.path.dirname(second))
+        for out, threads, environment in (
+            (first, "1", {"TZ": "UTC", "LC_ALL": "C"}),
+            (second, "4", {"TZ": "Asia/Kathmandu", "LC_ALL": "de_DE.UTF-8"}),
+        ):
+            merged = merge(syncline, run, out, "--threads", threads, **environment)
+            assert merged.returncode == 0, merged.stderr
+        files = files_below(first)
+        assert len(files) > 20, sorted(files)
+        for path, contents in files_below(second).items():
+            assert files.pop(path) == contents, f"{path} differs: place, zone, locale or threads"
+        assert not files, f"only the first merge has {sorted(files)}"
+        check_vtune(first, check_tables(first))
+        check_events(syncline, run, first)
+
+        before = files_below(first)
+        refused = merge(
+            syncline, run, first, formats="parquet", SYNCLINE_PYTHON="/nowhere/python"
+        )
+        assert refused.returncode == 1, refused.returncode
+        assert "pip install pyarrow" in refused.stderr, refused.stderr
+        assert "/nowhere/python" in refused.stderr, refused.stderr
+        assert files_below(first) == before, "a merge that failed changed what was there"
+    print("the same spans in Parquet (by DuckDB), Chrome's JSON and VTune's CSV")
+
+
+if __name__ == "__main__":
+    main()
