@@ -152,40 +152,27 @@ TEST(PacketIndexTest, AWrongIndexLosesNothing) {
   EXPECT_GT(refused, 0u);
 }
 
-struct Indexed {
-  std::vector<uint8_t> bytes;
-  std::vector<uint8_t> index;
-};
-
-// Eight packets of kMetadata's stream, 100 ns each, before each of which 3 events were discarded.
-Indexed EightPackets() {
-  Indexed stream;
-  stream.index = {0xc1, 0xf1, 0xdc, 0xc1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 72};
+// 100 ns each, before each of which 3 events were discarded.
+std::vector<std::vector<uint8_t>> EightPackets() {
+  std::vector<std::vector<uint8_t>> packets;
   for (uint64_t i = 0; i < 8; ++i) {
-    const std::vector<uint8_t> packet = PacketBuilder(100 * i, 100 * i + 90, i, 3 * i)
-                                            .Number(100 * i + 10, 7)
-                                            .Id(100 * i + 90, 2)
-                                            .Close();
-    for (const uint64_t field :
-         {uint64_t{stream.bytes.size()}, uint64_t{packet.size() * 8}, uint64_t{8 * (84 + 16)},
-          100 * i, 100 * i + 90, 3 * i, uint64_t{0}, uint64_t{1}, i}) {
-      for (int shift = 56; shift >= 0; shift -= 8) {
-        stream.index.push_back(static_cast<uint8_t>(field >> shift));
-      }
-    }
-    stream.bytes.insert(stream.bytes.end(), packet.begin(), packet.end());
+    packets.push_back(PacketBuilder(100 * i, 100 * i + 90, i, 3 * i)
+                          .Number(100 * i + 10, 7)
+                          .Id(100 * i + 90, 2)
+                          .Close());
   }
-  return stream;
+  return packets;
 }
 
 TEST(PacketIndexTest, WhatWasDiscardedInAWindowIsToldAlike) {
   const auto layout = LayoutOf(kMetadata);
-  const Indexed stream = EightPackets();
+  const std::vector<uint8_t> bytes = Join(EightPackets());
+  const std::vector<uint8_t> index = IndexOf(EightPackets());
   for (int64_t begin = 0; begin < 800; begin += 5) {
-    const uint64_t from = SeekIn(*layout, stream.bytes, stream.index, begin);
+    const uint64_t from = SeekIn(*layout, bytes, index, begin);
     EXPECT_EQ(from > 0, begin > 290) << begin;
-    const Window with = ReadWindow(layout, stream.bytes, {begin, begin + 130, from, UINT64_MAX});
-    const Window without = ReadWindow(layout, stream.bytes, {begin, begin + 130});
+    const Window with = ReadWindow(layout, bytes, {begin, begin + 130, from, UINT64_MAX});
+    const Window without = ReadWindow(layout, bytes, {begin, begin + 130});
     ASSERT_EQ(with.losses.size(), without.losses.size()) << begin;
     for (size_t i = 0; i < with.losses.size(); ++i) {
       EXPECT_EQ(with.losses[i].begin_ns, without.losses[i].begin_ns);
@@ -197,7 +184,8 @@ TEST(PacketIndexTest, WhatWasDiscardedInAWindowIsToldAlike) {
 
 TEST(PacketIndexTest, AnIndexOfADamagedStreamLosesNothingThatIsFoundWithoutIt) {
   const auto layout = LayoutOf(kMetadata);
-  const auto [sound, index] = EightPackets();
+  const std::vector<uint8_t> sound = Join(EightPackets());
+  const std::vector<uint8_t> index = IndexOf(EightPackets());
   constexpr int64_t kBegin = 505;
   ASSERT_GT(SeekIn(*layout, sound, index, kBegin), 0u);
   uint64_t believed = 0;
