@@ -2,10 +2,10 @@
 # Records a program with every LTTng-UST field type, with per-user and per-process buffers, small
 # ones, so that events are lost too; then compares our decoding with babeltrace2's, and what
 # babeltrace2 reads in our corrected copies with what it reads in the traces.
-# record_and_compare.sh CTF_DUMP PROGRAM CTF_COPY
+# record_and_compare.sh CTF_DUMP PROGRAM CTF_COPY CTF_TRANSLITERATE
 # Exit code 77: skipped (no root for a session daemon of its own, or no LTTng).
 set -euo pipefail
-dump=$1 program=$2 copy=$3
+dump=$1 program=$2 copy=$3 transliterate=$4
 here=$(cd "$(dirname "$0")" && pwd)
 if ! command -v lttng-sessiond babeltrace2 > /dev/null || ! unshare -m true 2> /dev/null; then
   echo "skipped: needs lttng-tools, babeltrace2, and root for private mounts"
@@ -49,4 +49,5 @@ fi
 mapfile -t traces < <(find "$work/trace" -name metadata -printf '%h\n')
 [ "${#traces[@]}" -eq 3 ] || { echo "expected 3 traces, found ${#traces[@]}"; exit 1; }
 python3 "$here/compare.py" "$dump" "${traces[@]}"
+python3 "$here/compare_ctf2.py" "$dump" "$transliterate" "${traces[@]}"
 python3 "$here/compare_copy.py" "$copy" "${traces[@]}"
