@@ -240,6 +240,26 @@ TEST(PacketIndexTest, TheReaderSaysTheSameOfAStreamWithAndWithoutItsIndex) {
   }
 }
 
+TEST(PacketIndexTest, AnIndexThatLttngWroteFitsItsStream) {
+  const std::filesystem::path trace =
+      "tests/golden/tensorflow_profile/run/nodes/worker-0/trace/ust/uid/0/64-bit";
+  const auto layout = BuildLayout(LoadMetadata(trace).value()).value();
+  for (const std::filesystem::path& file : ListStreamFiles(trace)) {
+    auto index = PacketIndex::OfStream(file);
+    ASSERT_TRUE(index.has_value()) << file;
+    const auto source = FileReader::Open(file).value();
+    IndexedStream indexed(*layout, *source, *index);
+    const auto extent = indexed.Extent().value();
+    const StreamSummary summary = SummarizeStream(*layout, file).value();
+    ASSERT_TRUE(extent.has_value()) << file;
+    EXPECT_EQ(extent->packets, summary.packets);
+    EXPECT_EQ(extent->begin_ns, summary.begin_ns);
+    EXPECT_EQ(extent->end_ns, summary.end_ns);
+    EXPECT_EQ(extent->beyond, 0u);
+    EXPECT_EQ(indexed.Seek(summary.end_ns).value() > 0, summary.packets > 3) << file;
+  }
+}
+
 TEST(PacketIndexTest, PacketsThatAreListedAndNotThereAreALoss) {
   const ScratchTrace scratch;
   ASSERT_TRUE(
