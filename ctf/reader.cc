@@ -18,7 +18,10 @@ namespace {
 class CtfReader : public TraceReader {
  public:
   CtfReader(std::filesystem::path directory, std::shared_ptr<const TraceLayout> layout)
-      : directory_(std::move(directory)), layout_(std::move(layout)) {}
+      : directory_(std::move(directory)), layout_(std::move(layout)) {
+    std::error_code none;
+    has_index_ = std::filesystem::is_directory(directory_ / "index", none);
+  }
 
   void AddStreams() {
     for (const std::filesystem::path& file : ListStreamFiles(directory_)) {
@@ -125,6 +128,7 @@ class CtfReader : public TraceReader {
 
   absl::StatusOr<std::optional<IndexedExtent>> IndexedOf(const std::filesystem::path& file,
                                                          uint64_t* bytes) const {
+    if (!has_index_) return std::nullopt;
     std::optional<PacketIndex> index = PacketIndex::OfStream(file);
     if (!index) return std::nullopt;
     SYNCLINE_ASSIGN_OR_RETURN(const auto source, FileReader::Open(file));
@@ -139,6 +143,7 @@ class CtfReader : public TraceReader {
 
   std::filesystem::path directory_;
   std::shared_ptr<const TraceLayout> layout_;
+  bool has_index_ = false;
   std::vector<StreamInfo> streams_;
   std::vector<File> files_;  // beside streams_
   std::vector<Loss> losses_;

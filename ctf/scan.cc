@@ -40,8 +40,8 @@ class Parts {
       part_ = 0;
       offsets_.clear();
     }
-    SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(*stream.file));
-    return std::make_unique<CtfCursor>(layout_, std::move(source), *stream.info, range);
+    return std::make_unique<CtfCursor>(layout_, FileWindow::OfSize(*stream.file, stream.bytes),
+                                       *stream.info, range);
   }
 
  private:
