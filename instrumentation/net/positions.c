@@ -161,8 +161,12 @@ static int Begin(struct net_call* call, int fd, enum net_direction_name directio
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   const uint64_t cost = syncline_cost_start(thread);
   if (!call->connection) call->connection = net_look_up(thread, fd, now_ns);
-  if (call->connection) Enter(call, direction, now_ns);
-  call->cost_ns = cost ? syncline_cost_begin() - cost : 0;
+  if (call->connection) {
+    Enter(call, direction, now_ns);
+    call->cost_ns = cost ? 1 + syncline_cost_begin() - cost : 0;
+  } else {
+    syncline_cost_stop(thread, cost);
+  }
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   thread->busy = 0;
   return call->connection != NULL;
@@ -195,7 +199,7 @@ static void Prove(struct net_call* call, struct net_direction* direction, uint64
 }
 
 void net_end(struct net_call* call, ssize_t result) {
-  if (call->session != __atomic_load_n(&net_session, __ATOMIC_RELAXED)) return; /* another one's */
+  if (call->session != __atomic_load_n(&net_session, __ATOMIC_RELAXED)) return; /* that is over */
   struct syncline_thread* thread = call->thread;
   struct net_direction* direction = &call->connection->directions[call->direction];
   const uint64_t bytes = result > 0 ? (uint64_t)result : 0;
@@ -231,7 +235,10 @@ void net_closing(int fd) {
   const int saved = errno;
   struct syncline_thread* thread = syncline_thread_self();
   errno = saved;
-  if (!thread || thread->busy || *net_gate != thread->generation || thread->session == 0) return;
+  if (!thread || thread->busy || *net_gate != thread->generation || thread->session == 0 ||
+      thread->session != net_session) {
+    return;
+  }
   thread->busy = 1;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   const uint64_t now_ns = syncline_clock_ns();
