@@ -299,9 +299,9 @@ void Writer::Messages() {
   const size_t shown = std::min(rows.size(), kRowsMax);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto* a, const auto* b) { return a->sent_bytes > b->sent_bytes; });
-  Table table({{"sender", Table::Align::kLeft, true},
-               {"receiver", Table::Align::kLeft, true},
-               {"connection", Table::Align::kLeft, true},
+  Table table({{"from", Table::Align::kLeft, true},
+               {"to", Table::Align::kLeft, true},
+               {"connection"},
                {"messages", Table::Align::kRight},
                {"bytes", Table::Align::kRight},
                {"largest", Table::Align::kRight},
@@ -309,9 +309,9 @@ void Writer::Messages() {
                {"sent again", Table::Align::kRight}});
   for (size_t i = 0; i < shown; ++i) {
     const analysis::MessageRow& row = *rows[i];
-    table.Add({row.sender, row.receiver, absl::StrCat(row.from, " > ", row.to), Count(row.messages),
-               Count(row.sent_bytes), Count(row.largest_bytes),
-               row.flight.has_value() ? WithBound(*row.flight) : "-",
+    table.Add({report_.nodes[row.send_node].name, report_.nodes[row.receive_node].name,
+               absl::StrCat(row.from, " > ", row.to), Count(row.messages), Count(row.sent_bytes),
+               Count(row.largest_bytes), row.flight.has_value() ? WithBound(*row.flight) : "-",
                row.retransmits.has_value() ? Count(*row.retransmits) : "-"});
   }
   Print(table);
