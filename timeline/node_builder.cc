@@ -21,13 +21,15 @@ bool HasThread(EventKind kind) {
 }  // namespace
 
 NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options,
-                         Emitter* emitter, SharedTracks* shared, TensorMatcher* matcher)
+                         Emitter* emitter, SharedTracks* shared, TensorMatcher* matcher,
+                         MessageMatcher* messages)
     : node_(node),
       index_(index),
       options_(options),
       emitter_(emitter),
       shared_(shared),
-      matcher_(matcher) {
+      matcher_(matcher),
+      messages_(messages) {
   result_.name = node.name;
   result_.index = index;
 }
@@ -149,6 +151,15 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
       break;
     case EventKind::kSync:
       OnSync(here);
+      break;
+    case EventKind::kConnection:
+    case EventKind::kConnectionState:
+    case EventKind::kSend:
+    case EventKind::kReceive:
+    case EventKind::kSendUnplaced:
+    case EventKind::kReceiveUnplaced:
+    case EventKind::kDoubt:
+      OnMessage(kind, here);
       break;
     default:
       break;

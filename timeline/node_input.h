@@ -15,6 +15,7 @@
 #include "common/identity.h"
 #include "common/loss.h"
 #include "common/time.h"
+#include "timeline/messages.h"
 #include "timeline/placement.h"
 #include "timeline/sink.h"
 #include "timeline/tensors.h"
@@ -145,6 +146,8 @@ struct NodeResult {
   std::vector<ProfileResult> profiles;
   std::vector<TensorTransfer> received;  // tensors that arrived at this node
   TensorEnds tensor_ends;
+  std::vector<MessageStream> message_streams;  // that this node received
+  MessageEnds message_ends;
 };
 
 }  // namespace syncline::timeline
