@@ -150,6 +150,10 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
     case EventKind::kSync:
       OnSync(here);
       break;
+    case EventKind::kTorchTransferBegin:
+    case EventKind::kTorchTransferEnd:
+      OnTransfer(kind, here);
+      break;
     default:
       break;
   }

@@ -44,14 +44,21 @@ constexpr KindName kKinds[] = {
     {"syncline_itt:event_end", EventKind::kEventEnd},
     {"syncline_itt:relation", EventKind::kRelation},
     {"syncline_itt:sync", EventKind::kSync},
+    {"syncline_torch:operators", EventKind::kTorchOperators},
+    {"syncline_torch:group", EventKind::kTorchGroup},
+    {"syncline_torch:collective", EventKind::kTorchCollective},
+    {"syncline_torch:transfer_begin", EventKind::kTorchTransferBegin},
+    {"syncline_torch:transfer_end", EventKind::kTorchTransferEnd},
 };
 
 // In the order of enum Field.
 constexpr std::string_view kFieldNames[] = {
-    "thread",      "process",    "domain", "name",   "depth",   "d1",     "d2",   "d3",   "p1",
-    "p2",          "p3",         "e1",     "e2",     "e3",      "fn",     "tid",  "pid",  "pidns",
-    "start_ticks", "generation", "events", "lost",   "cost_ns", "id",     "kind", "text", "scope",
-    "begin",       "end",        "value",  "values", "key",     "object",
+    "thread", "process", "domain",      "name",        "depth",  "d1",    "d2",      "d3",
+    "p1",     "p2",      "p3",          "e1",          "e2",     "e3",    "fn",      "tid",
+    "pid",    "pidns",   "start_ticks", "generation",  "events", "lost",  "cost_ns", "id",
+    "kind",   "text",    "scope",       "begin",       "end",    "value", "values",  "key",
+    "object", "on",      "group",       "description", "ranks",  "rank",  "size",    "sequence",
+    "bytes",  "peer",    "tag",
 };
 static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
 

@@ -42,6 +42,12 @@ enum class EventKind : uint8_t {
   kEventEnd,
   kRelation,
   kSync,
+  // PyTorch's (syncline_torch)
+  kTorchOperators,
+  kTorchGroup,
+  kTorchCollective,
+  kTorchTransferBegin,
+  kTorchTransferEnd,
 };
 
 enum class Field : uint8_t {
@@ -78,6 +84,16 @@ enum class Field : uint8_t {
   kValues,
   kKey,
   kObject,
+  kOn,
+  kGroup,
+  kDescription,
+  kRanks,
+  kRank,
+  kSize,
+  kSequence,
+  kBytes,
+  kPeer,
+  kTag,
   kFieldCount,
 };
 

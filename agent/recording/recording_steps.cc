@@ -105,7 +105,7 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
   spec.buffers_per_process = per_process;
   spec.subbuffer_bytes = plan.subbuffer_bytes;
   spec.subbuffer_count = plan.subbuffer_count;
-  spec.events = {"syncline:*", "syncline_itt:*"};
+  spec.events = {"syncline:*", "syncline_itt:*", "syncline_torch:*"};
   spec.events.insert(spec.events.end(), request.extra_events().begin(),
                      request.extra_events().end());
   return spec;
