@@ -113,6 +113,7 @@ sigset_t EndingSignals() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGHUP);
+  sigaddset(&signals, SIGUSR1);
   return signals;
 }
 
@@ -194,7 +195,9 @@ class Agent {
     log_.Info("ending", {{"signal", absl::StrCat(signal_number)}});
     manager_.Shutdown();
     server->Shutdown(kShutdownLimitMs);
-    daemon_.StopIfOurs();
+    // Programs do not always find their way to another session daemon: an agent that only makes
+    // room for the next one leaves it the one that runs.
+    if (signal_number != SIGUSR1) daemon_.StopIfOurs();
     log_.Info("ended");
     return absl::OkStatus();
   }

@@ -30,6 +30,7 @@ constexpr const char* kFooter =
     "lttng-sessiond\n"
     "when none runs, and ends it again. SIGTERM or Ctrl-C: an active recording is stopped and "
     "kept.\n"
+    "SIGUSR1: the same, for an agent that is replaced: it leaves lttng-sessiond to the next one.\n"
     "\n"
     "Exit codes: 0 ended as asked, 1 failed, 2 wrong usage.\n";
 

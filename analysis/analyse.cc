@@ -220,6 +220,9 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
   }
   if (input.reference.has_value()) report.reference = input.nodes[*input.reference].name;
   report.tensors = SummariseTensors(input.nodes, input.model);
+  std::vector<std::optional<int64_t>> wall_offsets_ns;
+  for (const NodeFacts& facts : input.facts) wall_offsets_ns.push_back(facts.wall_offset_ns);
+  report.messages = SummariseMessages(input.nodes, wall_offsets_ns, input.model);
   FillCommonCoverage(&report);
   for (SummarySink::Total& total : summary.TakeTotals()) {
     total.total.node = report.nodes[total.node].name;

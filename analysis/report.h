@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/messages.h"
 #include "analysis/tensors.h"
 #include "clocksync/events.h"
 #include "common/time.h"
@@ -127,6 +128,7 @@ struct Report {
   std::vector<GroupSeries> groups;
   TensorReport tensors;
   std::vector<clocksync::ClockEvent> clock_events;  // in the order of the model
+  MessageReport messages;
   uint64_t events = 0;
   bool incomplete = false;
   std::vector<std::string> complaints;

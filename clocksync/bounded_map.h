@@ -78,6 +78,11 @@ class BoundedMap {
   int64_t rate_ppb_outside_ = 0;
 };
 
+// A map's side is known everywhere or nowhere. Where it is not (a clock went back there, or nothing
+// was read for too long), keeps the longest stretch of knots that are known alike. Whether that was
+// less than all.
+bool KeepLongestAlike(std::vector<BoundedMap::Knot>* knots);
+
 // Widens knots until lo and hi do not decrease and est increases.
 void MakeMonotone(std::vector<BoundedMap::Knot>* knots);
 

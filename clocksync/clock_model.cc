@@ -55,28 +55,6 @@ void LimitBreaks(const Grid& grid, std::vector<BoundedMap::Knot>* knots) {
   }
 }
 
-// Where a clock went back, one side of that is unknown: keeps the longest stretch of knots that are
-// known alike. Whether that was less than all.
-bool KeepLongestAlike(std::vector<BoundedMap::Knot>* knots) {
-  const auto sides = [](const BoundedMap::Knot& k) {
-    return (IsUnknown(k.lo) ? 0 : 1) + (IsUnknown(k.hi) ? 0 : 1);
-  };
-  const auto alike = [](const BoundedMap::Knot& a, const BoundedMap::Knot& b) {
-    return IsUnknown(a.lo) == IsUnknown(b.lo) && IsUnknown(a.hi) == IsUnknown(b.hi);
-  };
-  size_t best = 0, best_size = 0;
-  for (size_t first = 0, last = 0; first < knots->size(); first = last) {
-    while (last < knots->size() && alike((*knots)[first], (*knots)[last])) ++last;
-    const int more = best_size == 0 ? 1 : sides((*knots)[first]) - sides((*knots)[best]);
-    if (more < 0 || (more == 0 && last - first <= best_size)) continue;
-    best = first, best_size = last - first;
-  }
-  if (best_size == knots->size()) return false;
-  *knots = std::vector<BoundedMap::Knot>(knots->begin() + static_cast<ptrdiff_t>(best),
-                                         knots->begin() + static_cast<ptrdiff_t>(best + best_size));
-  return true;
-}
-
 }  // namespace
 
 BoundedMap MapOnGrid(const RootBounds& bounds, const std::vector<int64_t>& x,

@@ -171,6 +171,7 @@ Corridor JoinEpochs(Epochs epochs, const std::vector<GapRule>& gaps, int64_t rat
     knots.insert(knots.end(), epoch.begin(), epoch.end());
   }
   if (best.size() > knots.size()) knots = std::move(best);
+  cut |= KeepLongestAlike(&knots);
   MakeMonotone(&knots);
   corridor.map = BoundedMap(std::move(knots), cut ? -rate_ppb_outside : rate_ppb_outside);
   return corridor;

@@ -164,6 +164,21 @@ TEST(CorridorTest, OneDirectionBoundsOneSide) {
   EXPECT_TRUE(FitCorridor({}, {}).map.empty());
 }
 
+// Of a stretch that has constraints on one side alone the other is unknown. What is left must be a
+// map that its file's reader takes.
+TEST(CorridorTest, WhereOneSideIsUnknownNothingIsClaimed) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  const auto known = [](int64_t x) { return BoundedMap::Knot{x, x, x + 5, x + 10}; };
+  const auto one_sided = [](int64_t x) { return BoundedMap::Knot{x, kUnknownLo, x + 5, x + 10}; };
+  Epochs epochs;
+  epochs.epochs = {{one_sided(0), one_sided(kSecond)},
+                   {known(2 * kSecond), known(3 * kSecond), known(4 * kSecond)}};
+  const Corridor corridor = JoinEpochs(epochs, {GapRule{}}, 200'000);
+  EXPECT_TRUE(BoundedMap::IsValid(corridor.map.knots()));
+  EXPECT_EQ(corridor.map.knots().front().x, 2 * kSecond);
+  EXPECT_EQ(corridor.map.At(kSecond), (Bounds{kUnknownLo, kSecond + 5, kUnknownHi}));
+}
+
 TEST(BoundedMapTest, InverseContainsWhatMapsThere) {
   std::mt19937_64 random(2);
   for (int round = 0; round < 200; ++round) {

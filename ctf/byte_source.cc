@@ -35,6 +35,10 @@ absl::StatusOr<std::unique_ptr<FileWindow>> FileWindow::Open(const std::filesyst
   return std::unique_ptr<FileWindow>(new FileWindow(path, file.size_bytes));
 }
 
+std::unique_ptr<FileWindow> FileWindow::OfSize(std::filesystem::path path, uint64_t size) {
+  return std::unique_ptr<FileWindow>(new FileWindow(std::move(path), size));
+}
+
 FileWindow::~FileWindow() { Unmap(); }
 
 void FileWindow::Unmap() {

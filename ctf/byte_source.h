@@ -38,6 +38,8 @@ class MemorySource : public ByteSource {
 class FileWindow : public ByteSource {
  public:
   static absl::StatusOr<std::unique_ptr<FileWindow>> Open(const std::filesystem::path& path);
+  // The same of a file that had `size` bytes a moment ago: it is opened when it is first read.
+  static std::unique_ptr<FileWindow> OfSize(std::filesystem::path path, uint64_t size);
   ~FileWindow() override;
   FileWindow(const FileWindow&) = delete;
   FileWindow& operator=(const FileWindow&) = delete;

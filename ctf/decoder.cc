@@ -22,6 +22,7 @@ class ValueSink {
     out.u = value;
     if (node.labels != nullptr) out.text = node.labels->Find(value);
   }
+  void VariableInteger(const Node& node, uint64_t value, uint32_t) { Integer(node, value); }
   void Real(const Node& node, double value) {
     if (node.field != nullptr) Add(node).d = value;
   }

@@ -15,7 +15,7 @@ bool IsNumber(const Node& node) {
   const bool number = node.kind == TypeKind::kInteger || node.kind == TypeKind::kEnum ||
                       node.kind == TypeKind::kFloat;
   const uint32_t size = node.size_bits;
-  return number && node.alignment <= 8 && !node.reversed_bits &&
+  return number && node.alignment <= 8 && !node.reversed_bits && !node.variable_length &&
          (size == 8 || size == 16 || size == 32 || size == 64) &&
          (node.kind != TypeKind::kFloat || size >= 32);
 }
@@ -51,7 +51,8 @@ inline FieldValue& Append(const FieldClass* field, std::vector<FieldValue>* valu
 
 bool IsPlain(const Node& node, TypeKind kind, uint32_t size_bits, uint32_t alignment, Role role) {
   return node.kind == kind && node.size_bits == size_bits && node.alignment == alignment &&
-         node.role == role && !node.is_signed && !node.big && !node.reversed_bits;
+         node.role == role && !node.is_signed && !node.big && !node.reversed_bits &&
+         !node.variable_length;
 }
 
 bool IsExtended(const Node& node) {
@@ -117,7 +118,7 @@ bool FastProgram::Add(const Node& node) {
     case TypeKind::kString:
       field.op = FastOp::kString;
       fields_.push_back(field);
-      return node.alignment == 8;
+      return node.alignment == 8 && node.unit_bytes == 1;
     case TypeKind::kStruct:
       if (node.alignment > 8) return false;
       field.op = FastOp::kStruct;

@@ -75,6 +75,7 @@ class StreamWriter {
       : options_(options), stream_(stream), random_(options.seed * 1000003 + stream) {}
 
   GeneratedStream Run() {
+    for (const uint32_t word : {0xc1f1dcc1u, 1u, 1u, 72u}) PutIndex(word);
     uint64_t time = 1'000'000'000 + random_.Next() % 1000;
     BeginPacket(time);
     for (uint64_t i = 0; i < options_.events_per_stream; ++i) {
@@ -103,8 +104,16 @@ class StreamWriter {
     out_.sum += static_cast<uint64_t>(static_cast<int64_t>(value));
   }
 
+  template <class T>
+  void PutIndex(T value) {
+    for (size_t i = sizeof value; i-- > 0;) {
+      out_.index.push_back(static_cast<uint8_t>(uint64_t{value} >> (8 * i)));
+    }
+  }
+
   void BeginPacket(uint64_t time) {
     packet_ = out_.bytes.size();
+    packet_begin_ = time;
     Put<uint32_t>(0xc1fc1fc1);
     for (const char c : std::string_view("SYNCLINE\x80\0genera", 16)) Put(c);
     Put<uint32_t>(0);
@@ -122,6 +131,10 @@ class StreamWriter {
     out_.bytes.resize(packet_ + (content + kPage - 1) / kPage * kPage);
     const uint64_t sizes[] = {time, content * 8, (out_.bytes.size() - packet_) * 8};
     std::memcpy(out_.bytes.data() + packet_ + 40, sizes, sizeof sizes);
+    for (const uint64_t field : {uint64_t{packet_}, sizes[2], sizes[1], packet_begin_, time,
+                                 uint64_t{0}, uint64_t{0}, uint64_t{stream_}, sequence_ - 1}) {
+      PutIndex(field);
+    }
   }
 
   void Header(uint16_t id, uint64_t time) {
@@ -173,6 +186,7 @@ class StreamWriter {
   Random random_;
   GeneratedStream out_;
   size_t packet_ = 0;
+  uint64_t packet_begin_ = 0;
   uint64_t sequence_ = 0;
   uint64_t last_ = 0;
   bool first_ = true;
@@ -190,13 +204,20 @@ absl::StatusOr<GeneratedTrace> GenerateTrace(const std::filesystem::path& direct
                                              const GeneratorOptions& options) {
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory));
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(directory / "metadata", kMetadata));
+  const std::filesystem::path indexes = directory / "index";
+  if (options.with_index) SYNCLINE_RETURN_IF_ERROR(MakeDirectories(indexes));
+  const auto view = [](const std::vector<uint8_t>& bytes) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
   GeneratedTrace trace;
   for (uint32_t i = 0; i < options.streams; ++i) {
     const GeneratedStream stream = GenerateStream(options, i);
-    const std::string_view bytes(reinterpret_cast<const char*>(stream.bytes.data()),
-                                 stream.bytes.size());
-    SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(directory / absl::StrCat("channel0_", i), bytes));
-    trace.bytes += bytes.size();
+    const std::string name = absl::StrCat("channel0_", i);
+    SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(directory / name, view(stream.bytes)));
+    if (options.with_index) {
+      SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(indexes / (name + ".idx"), view(stream.index)));
+    }
+    trace.bytes += stream.bytes.size();
     trace.events += stream.events;
     trace.sum += stream.sum;
   }

@@ -23,12 +23,14 @@ struct GeneratorOptions {
   uint32_t packet_bytes = 256 * 1024;  // a multiple of 4096
   uint64_t gap_ns_mean = 1000;         // between events of one stream
   uint64_t seed = 1;
+  bool with_index = false;  // GenerateTrace(): LTTng's packet index beside each stream
 };
 
 // What decoding must find: the sum of all integer values of contexts and payloads, of the lengths
 // of all strings, and of the bits of all reals, modulo 2^64.
 struct GeneratedStream {
   std::vector<uint8_t> bytes;
+  std::vector<uint8_t> index;  // as LTTng writes it to index/NAME.idx
   uint64_t events = 0;
   uint64_t sum = 0;
 };

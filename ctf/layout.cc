@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "ctf/roles.h"
 
 namespace syncline::ctf {
 namespace {
@@ -19,33 +20,6 @@ constexpr uint64_t kNodesMax = 1 << 22;
 std::string_view WithoutUnderscore(std::string_view name) {
   if (name.starts_with('_')) name.remove_prefix(1);
   return name;
-}
-
-Role RoleByName(Scope scope, std::string_view name) {
-  struct Entry {
-    Scope scope;
-    std::string_view name;
-    Role role;
-  };
-  static constexpr Entry kEntries[] = {
-      {Scope::kPacketHeader, "magic", Role::kMagic},
-      {Scope::kPacketHeader, "uuid", Role::kUuid},
-      {Scope::kPacketHeader, "stream_id", Role::kStreamId},
-      {Scope::kPacketHeader, "stream_instance_id", Role::kStreamInstanceId},
-      {Scope::kPacketContext, "timestamp_begin", Role::kTimestampBegin},
-      {Scope::kPacketContext, "timestamp_end", Role::kTimestampEnd},
-      {Scope::kPacketContext, "content_size", Role::kContentSize},
-      {Scope::kPacketContext, "packet_size", Role::kPacketSize},
-      {Scope::kPacketContext, "packet_seq_num", Role::kSequenceNumber},
-      {Scope::kPacketContext, "events_discarded", Role::kDiscardedEvents},
-      {Scope::kPacketContext, "cpu_id", Role::kCpuId},
-      {Scope::kEventHeader, "id", Role::kEventId},
-      {Scope::kEventHeader, "timestamp", Role::kTimestamp},
-  };
-  for (const Entry& entry : kEntries) {
-    if (entry.scope == scope && entry.name == name) return entry.role;
-  }
-  return Role::kNone;
 }
 
 FieldScope FieldScopeOf(Scope scope) {
@@ -75,7 +49,7 @@ FieldType FieldTypeOf(const Node& node) {
     case TypeKind::kEnum:
       return FieldType::kEnum;
     case TypeKind::kString:
-      return FieldType::kString;
+      return node.unit_bytes == 1 ? FieldType::kString : FieldType::kBlob;
     case TypeKind::kStruct:
       return FieldType::kStruct;
     case TypeKind::kVariant:
@@ -119,12 +93,13 @@ class LayoutBuilder {
 
   // The fields of all scopes, in order, and the nodes pointing at them.
   void AddFields(EventClass& event_class) {
+    const bool underscores = metadata_.roles_by_name;
     size_t count = 0;
     ForEachField([&count](Node&, const std::string&, Scope) { ++count; });
     event_class.fields.reserve(count);  // nodes keep pointers into it
-    ForEachField([&event_class](Node& node, const std::string& name, Scope scope) {
+    ForEachField([&](Node& node, const std::string& name, Scope scope) {
       event_class.fields.emplace_back();
-      FillField(node, name, "", scope, event_class.fields.back());
+      FillField(node, name, {"", scope, underscores}, event_class.fields.back());
     });
   }
 
@@ -159,8 +134,10 @@ class LayoutBuilder {
     node.alignment = type.alignment;
     node.size_bits = type.size_bits;
     node.length = type.length;
-    node.role = type.role;
-    if (metadata_.roles_by_name && node.role == Role::kNone) node.role = NameRole(type, name);
+    node.variable_length = type.variable_length;
+    node.unit_bytes = static_cast<uint8_t>(type.unit_bytes);
+    const FieldSpot spot{name, scope_, enclosing_.size() == 1};
+    node.role = metadata_.roles_by_name ? RoleByName(type, spot) : RoleByType(type, spot);
     switch (type.kind) {
       case TypeKind::kEnum:
         node.labels = std::make_shared<EnumLabels>(type);
@@ -181,24 +158,6 @@ class LayoutBuilder {
     }
   }
 
-  // Reserved names count where LTTng puts them: at the top of a header, or inside its variant. A
-  // clock mapping makes a timestamp of any other name.
-  Role NameRole(const Type& type, std::string_view name) const {
-    if (scope_ > Scope::kEventHeader) return Role::kNone;
-    if (scope_ != Scope::kEventHeader && enclosing_.size() > 1) return Role::kNone;
-    const bool integer = type.kind == TypeKind::kInteger || type.kind == TypeKind::kEnum;
-    const Role role = RoleByName(scope_, name);
-    if (role == Role::kUuid) {
-      const bool fits = type.kind == TypeKind::kArray && type.length == 16 &&
-                        type.element->kind == TypeKind::kInteger && type.element->size_bits == 8 &&
-                        type.element->alignment == 8;
-      return fits ? role : Role::kNone;
-    }
-    if (role != Role::kNone) return integer ? role : Role::kNone;
-    return scope_ == Scope::kEventHeader && integer && !type.clock.empty() ? Role::kTimestamp
-                                                                           : Role::kNone;
-  }
-
   absl::Status FillStruct(Node& node, const Type& type) {
     node.children.reserve(type.members.size());  // pointers into it are kept while it fills
     enclosing_.push_back(&node);
@@ -212,18 +171,19 @@ class LayoutBuilder {
   absl::Status FillVariant(Node& node, const Type& type, std::string_view name) {
     if (type.reference.empty()) return Error(name, "this variant has no tag");
     SYNCLINE_ASSIGN_OR_RETURN(Node * tag, Resolve(type.reference, name));
-    if (tag->kind != TypeKind::kEnum) return Error(name, "a variant's tag must be an enum");
     SYNCLINE_RETURN_IF_ERROR(Refer(node, *tag, name));
     node.tag_is_signed = tag->is_signed;
-    for (const EnumMapping& mapping : tag->type->mappings) {
-      const auto option =
-          std::find_if(type.members.begin(), type.members.end(), [&mapping](const Member& member) {
-            return WithoutUnderscore(member.name) == WithoutUnderscore(mapping.label);
-          });
-      if (option == type.members.end()) continue;
-      node.cases.push_back(
-          {mapping.low, mapping.high, static_cast<uint32_t>(option - type.members.begin())});
+    node.may_be_empty = type.may_be_empty;
+    for (uint32_t option = 0; option < type.members.size(); ++option) {
+      for (const EnumMapping& range : type.members[option].selected_by) {
+        node.cases.push_back({range.low, range.high, option});
+      }
     }
+    const bool by_label = node.cases.empty();
+    if (by_label && tag->kind != TypeKind::kEnum) {
+      return Error(name, "a variant's tag must be an enum");
+    }
+    if (by_label) AddCasesByLabel(node, type, *tag);
     node.children.reserve(type.members.size());
     enclosing_.push_back(&node);
     for (const Member& member : type.members) {
@@ -233,6 +193,18 @@ class LayoutBuilder {
     return absl::OkStatus();
   }
 
+  static void AddCasesByLabel(Node& node, const Type& type, const Node& tag) {
+    for (const EnumMapping& mapping : tag.type->mappings) {
+      const auto option =
+          std::find_if(type.members.begin(), type.members.end(), [&mapping](const Member& member) {
+            return WithoutUnderscore(member.name) == WithoutUnderscore(mapping.label);
+          });
+      if (option == type.members.end()) continue;
+      node.cases.push_back(
+          {mapping.low, mapping.high, static_cast<uint32_t>(option - type.members.begin())});
+    }
+  }
+
   absl::Status FillArray(Node& node, const Type& type, std::string_view name) {
     if (type.kind == TypeKind::kSequence) {
       SYNCLINE_ASSIGN_OR_RETURN(Node * length, Resolve(type.reference, name));
@@ -240,7 +212,7 @@ class LayoutBuilder {
     }
     const Type& element = *type.element;
     node.is_text = element.kind == TypeKind::kInteger && element.is_text &&
-                   element.size_bits == 8 && element.alignment % 8 == 0;
+                   element.size_bits == 8 && element.alignment % 8 == 0 && !element.variable_length;
     node.children.reserve(1);
     return Fill(node.children.emplace_back(), element, "");
   }
@@ -254,8 +226,9 @@ class LayoutBuilder {
     return absl::OkStatus();
   }
 
-  // CTF 1.8, section 7.3.2: an absolute path names its scope; a relative one is looked up in the
-  // enclosing structs from the inside out, then in the scopes that precede this one.
+  // CTF 1.8, section 7.3.2, and CTF 2's field locations: an absolute path names its scope; a
+  // relative one is looked up in the enclosing structs from the inside out, then in the scopes that
+  // precede this one.
   absl::StatusOr<Node*> Resolve(const std::string& reference, std::string_view name) {
     struct Prefix {
       std::string_view text;
@@ -292,7 +265,7 @@ class LayoutBuilder {
   static Node* Descend(Node& node, std::string_view path) {
     Node* at = &node;
     for (const absl::string_view step : absl::StrSplit(AbslView(path), '.')) {
-      while (at->kind == TypeKind::kArray || at->kind == TypeKind::kSequence) {
+      while (at->kind == TypeKind::kArray || at->kind == TypeKind::kSequence || at->may_be_empty) {
         if (at->children.empty()) return nullptr;
         at = &at->children[0];
       }
@@ -321,13 +294,20 @@ class LayoutBuilder {
     }
   }
 
-  static void FillField(Node& node, std::string_view name, const std::string& prefix, Scope scope,
+  struct FieldNaming {
+    std::string prefix;
+    Scope scope;
+    bool underscores;  // CTF 1.8: the first one is no part of the name
+  };
+  static void FillField(Node& node, std::string_view name, const FieldNaming& naming,
                         FieldClass& field) {
-    field.name = std::string(WithoutUnderscore(name));
-    field.path = prefix;
-    if (!field.name.empty()) absl::StrAppend(&field.path, prefix.empty() ? "" : ".", field.name);
+    field.name = std::string(naming.underscores ? WithoutUnderscore(name) : name);
+    field.path = naming.prefix;
+    if (!field.name.empty()) {
+      absl::StrAppend(&field.path, naming.prefix.empty() ? "" : ".", field.name);
+    }
     field.type = FieldTypeOf(node);
-    field.scope = FieldScopeOf(scope);
+    field.scope = FieldScopeOf(naming.scope);
     field.display_base = node.type->base;
     field.is_signed = node.is_signed;
     field.size_bits = node.size_bits;
@@ -337,8 +317,8 @@ class LayoutBuilder {
     field.children.reserve(node.children.size());
     for (size_t i = 0; i < node.children.size(); ++i) {
       field.children.emplace_back();
-      FillField(node.children[i], named ? node.type->members[i].name : "", field.path, scope,
-                field.children.back());
+      FillField(node.children[i], named ? node.type->members[i].name : "",
+                {field.path, naming.scope, naming.underscores}, field.children.back());
     }
   }
 
@@ -358,11 +338,11 @@ class LayoutBuilder {
   uint32_t node_count_ = 0;
 };
 
-// The clock that a stream's timestamps are mapped to: named, or the first mapping found, or the
-// only one.
+// The clock that a stream's timestamps are mapped to: named (CTF 2, where none is null), or the
+// first mapping found, or the only one.
 const ClockClass* ClockOf(const Metadata& metadata, const StreamType& stream,
                           const ScopeNodes& nodes) {
-  if (!stream.clock.empty()) return metadata.FindClock(stream.clock);
+  if (!metadata.roles_by_name || !stream.clock.empty()) return metadata.FindClock(stream.clock);
   std::string name;
   const auto search = [&name](const Node& node, const auto& self) -> void {
     if (name.empty() && node.type != nullptr) name = node.type->clock;

@@ -40,6 +40,9 @@ struct Node {
   bool reversed_bits = false;
   bool is_text = false;        // kArray, kSequence: characters, one string value
   bool tag_is_signed = false;  // kVariant
+  bool may_be_empty = false;   // kVariant
+  bool variable_length = false;
+  uint8_t unit_bytes = 1;  // kString
   Role role = Role::kNone;
   uint32_t alignment = 1;
   uint32_t size_bits = 0;

@@ -10,6 +10,7 @@
 #include "common/files.h"
 #include "common/status.h"
 #include "ctf/bits.h"
+#include "ctf/ctf2_parser.h"
 #include "ctf/tsdl_parser.h"
 
 namespace syncline::ctf {
@@ -45,6 +46,12 @@ PacketHeader ReadHeader(std::string_view packet, bool big) {
 }
 
 }  // namespace
+
+uint32_t DepthOf(const Type& type) {
+  uint32_t depth = type.element == nullptr ? 0 : type.element->depth;
+  for (const Member& member : type.members) depth = std::max(depth, member.type->depth);
+  return depth + 1;
+}
 
 const ClockClass* Metadata::FindClock(std::string_view name) const {
   for (const ClockClass& clock : clocks) {
@@ -98,7 +105,9 @@ absl::StatusOr<MetadataText> UnpackMetadata(std::string_view file) {
 
 absl::StatusOr<std::shared_ptr<const Metadata>> ParseMetadata(std::string_view file) {
   SYNCLINE_ASSIGN_OR_RETURN(const MetadataText unpacked, UnpackMetadata(file));
-  SYNCLINE_ASSIGN_OR_RETURN(Metadata metadata, ParseTsdl(unpacked.text, {.tolerate_cut = true}));
+  SYNCLINE_ASSIGN_OR_RETURN(
+      Metadata metadata, IsCtf2(unpacked.text) ? ParseCtf2(unpacked.text)
+                                               : ParseTsdl(unpacked.text, {.tolerate_cut = true}));
   if (unpacked.truncated) metadata.warnings.push_back("the metadata file is cut short");
   return std::make_shared<const Metadata>(std::move(metadata));
 }

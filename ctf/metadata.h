@@ -59,11 +59,6 @@ struct Type;
 using TypePtr = std::shared_ptr<const Type>;
 using Uuid = std::array<uint8_t, 16>;
 
-struct Member {
-  std::string name;  // as written, with CTF 1.8's leading "_"
-  TypePtr type;
-};
-
 // Values low..high carry `label`. For a signed container the bits are those of int64_t.
 struct EnumMapping {
   std::string label;
@@ -71,9 +66,17 @@ struct EnumMapping {
   uint64_t high = 0;
 };
 
+struct Member {
+  std::string name;  // as written, with CTF 1.8's leading "_"
+  TypePtr type;
+  // CTF 2, of an option: the tag's values that select it. CTF 1.8 goes by the tag's labels.
+  std::vector<EnumMapping> selected_by;
+};
+
 // One type. Which members mean something depends on `kind`.
 struct Type {
   TypeKind kind = TypeKind::kInteger;
+  uint32_t depth = 1;      // see DepthOf()
   uint32_t alignment = 1;  // bits, a power of two
   ByteOrder byte_order = ByteOrder::kNative;
   uint32_t size_bits = 0;             // kInteger, kFloat, kEnum: 1..64
@@ -81,6 +84,9 @@ struct Type {
   bool is_signed = false;             // kInteger, kEnum
   bool is_text = false;               // kInteger: has a character encoding
   bool reversed_bits = false;         // CTF 2: bit order differs from the byte order's natural one
+  bool variable_length = false;       // CTF 2, kInteger, kEnum: LEB128; size_bits is 64 then
+  bool may_be_empty = false;          // CTF 2, kVariant: an optional; no option selected is right
+  uint32_t unit_bytes = 1;            // kString: 2 or 4 make it a blob; the NUL is as long
   int base = 10;                      // kInteger, kEnum: for display
   std::string clock;                  // kInteger: name of the clock whose value it holds
   Role role = Role::kNone;            // CTF 2; CTF 1.8 goes by name
@@ -91,8 +97,13 @@ struct Type {
   std::string reference;              // kVariant: tag, kSequence: length; a dotted path
 };
 
+// How many types lie inside each other, `type` included, going by its parts' own depth. Deeper than
+// any tracer writes is refused, also where names hide it: what walks types is recursive.
+inline constexpr uint32_t kTypeDepthMax = 64;
+uint32_t DepthOf(const Type& type);
+
 struct ClockClass {
-  std::string name;
+  std::string name;  // CTF 2: its id
   std::string description;
   std::string uuid;
   uint64_t frequency = 1'000'000'000;  // Hz
@@ -116,7 +127,7 @@ struct StreamType {
   TypePtr event_header;
   TypePtr event_context;
   std::vector<EventType> events;
-  std::string clock;  // CTF 2: default clock; CTF 1.8: empty, found by mapping
+  std::string clock;  // CTF 2: id of the default clock; CTF 1.8: empty, found by mapping
 };
 
 struct Metadata {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "ctf/metadata.h"
+#include "ctf/packet_index.h"
 #include "ctf/scan.h"
 #include "ctf/stream_summary.h"
 
@@ -17,18 +18,15 @@ namespace {
 class CtfReader : public TraceReader {
  public:
   CtfReader(std::filesystem::path directory, std::shared_ptr<const TraceLayout> layout)
-      : directory_(std::move(directory)), layout_(std::move(layout)) {}
+      : directory_(std::move(directory)), layout_(std::move(layout)) {
+    std::error_code none;
+    has_index_ = std::filesystem::is_directory(directory_ / "index", none);
+  }
 
   void AddStreams() {
     for (const std::filesystem::path& file : ListStreamFiles(directory_)) {
-      const auto summary = SummarizeStream(*layout_, file);
-      if (!summary.ok()) {
-        Unreadable(file, std::string(summary.status().message()));
-      } else if (summary->packets == 0 && summary->file_bytes > 0) {
-        Unreadable(file, "no packet of this trace is in it");
-      } else {
-        AddStream(file, *summary);
-      }
+      const absl::Status status = AddStream(file);
+      if (!status.ok()) Unreadable(file, std::string(status.message()));
     }
     for (const std::string& warning : layout_->metadata->warnings) {
       losses_.push_back({LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
@@ -66,14 +64,17 @@ class CtfReader : public TraceReader {
     if (stream_index >= streams_.size()) {
       return absl::InvalidArgumentError(absl::StrCat("no stream ", stream_index));
     }
-    SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(files_[stream_index].path));
-    return MakeCursor(layout_, std::move(source), streams_[stream_index], {begin_ns, end_ns});
+    const std::filesystem::path& path = files_[stream_index].path;
+    SYNCLINE_ASSIGN_OR_RETURN(const uint64_t begin_byte, SeekStream(*layout_, path, begin_ns));
+    SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(path));
+    return MakeCursor(layout_, std::move(source), streams_[stream_index],
+                      {begin_ns, end_ns, begin_byte});
   }
 
   absl::StatusOr<std::vector<Loss>> Scan(Visit visit) override {
     std::vector<ScanStream> streams;
     for (size_t i = 0; i < streams_.size(); ++i) {
-      streams.push_back({&streams_[i], &files_[i].path, files_[i].bytes, files_[i].clean});
+      streams.push_back({&streams_[i], &files_[i].path, files_[i].bytes});
     }
     return ScanStreams(layout_, streams, visit);
   }
@@ -90,26 +91,59 @@ class CtfReader : public TraceReader {
                        std::move(why)});
   }
 
-  void AddStream(const std::filesystem::path& file, const StreamSummary& summary) {
+  // From the packet index where it fits, else from every packet's header.
+  absl::Status AddStream(const std::filesystem::path& file) {
     StreamInfo info;
     info.index = static_cast<uint32_t>(streams_.size());
     info.name = file.filename().string();
-    if (summary.cpu_id) info.cpu = static_cast<uint32_t>(*summary.cpu_id);
-    info.packets = summary.packets;
-    info.begin_ns = summary.begin_ns;
-    info.end_ns = summary.end_ns;
+    std::optional<uint64_t> cpu;
+    uint64_t bytes = 0;
+    SYNCLINE_ASSIGN_OR_RETURN(const std::optional<IndexedExtent> extent, IndexedOf(file, &bytes));
+    if (extent) {
+      info.packets = extent->packets;
+      info.begin_ns = extent->begin_ns;
+      info.end_ns = extent->end_ns;
+      cpu = extent->cpu_id;
+      if (extent->beyond > 0) {
+        losses_.push_back({LossReason::kLostPackets, info.end_ns, extent->beyond_end_ns,
+                           extent->beyond, info.name,
+                           "its index lists packets behind the end of the file"});
+      }
+    } else {
+      SYNCLINE_ASSIGN_OR_RETURN(const StreamSummary summary, SummarizeStream(*layout_, file));
+      if (summary.packets == 0 && summary.file_bytes > 0) {
+        return absl::DataLossError("no packet of this trace is in it");
+      }
+      info.packets = summary.packets;
+      info.begin_ns = summary.begin_ns;
+      info.end_ns = summary.end_ns;
+      cpu = summary.cpu_id;
+      bytes = summary.file_bytes;
+    }
+    if (cpu) info.cpu = static_cast<uint32_t>(*cpu);
     streams_.push_back(std::move(info));
-    files_.push_back({file, summary.file_bytes, summary.closed && summary.losses.empty()});
+    files_.push_back({file, bytes});
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::optional<IndexedExtent>> IndexedOf(const std::filesystem::path& file,
+                                                         uint64_t* bytes) const {
+    if (!has_index_) return std::nullopt;
+    std::optional<PacketIndex> index = PacketIndex::OfStream(file);
+    if (!index) return std::nullopt;
+    SYNCLINE_ASSIGN_OR_RETURN(const auto source, FileReader::Open(file));
+    *bytes = source->size();
+    return IndexedStream(*layout_, *source, *index).Extent();
   }
 
   struct File {
     std::filesystem::path path;
     uint64_t bytes = 0;
-    bool clean = false;
   };
 
   std::filesystem::path directory_;
   std::shared_ptr<const TraceLayout> layout_;
+  bool has_index_ = false;
   std::vector<StreamInfo> streams_;
   std::vector<File> files_;  // beside streams_
   std::vector<Loss> losses_;

@@ -40,22 +40,24 @@ class Parts {
       part_ = 0;
       offsets_.clear();
     }
-    SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(*stream.file));
-    return std::make_unique<CtfCursor>(layout_, std::move(source), *stream.info, range);
+    return std::make_unique<CtfCursor>(layout_, FileWindow::OfSize(*stream.file, stream.bytes),
+                                       *stream.info, range);
   }
 
  private:
-  // Finds where packets begin that may begin a part.
+  // Finds where packets begin that may begin a part: nowhere in a damaged stream, because behind
+  // damage it takes what came before to go on.
   absl::Status Cut(const ScanStream& stream) {
     offsets_ = {0};
-    if (!stream.clean || stream.bytes <= part_bytes_) return absl::OkStatus();
+    if (stream.bytes <= part_bytes_) return absl::OkStatus();
     SYNCLINE_ASSIGN_OR_RETURN(const auto source, FileReader::Open(*stream.file));
     PacketWalker walker(*layout_, *source, stream.info->name);
-    while (source->size() - offsets_.back() > part_bytes_) {
+    for (;;) {
       SYNCLINE_ASSIGN_OR_RETURN(const auto packet, walker.Next());
       if (!packet) break;
       if (packet->offset - offsets_.back() >= part_bytes_) offsets_.push_back(packet->offset);
     }
+    if (!walker.closed() || !walker.losses().empty()) offsets_ = {0};
     return absl::OkStatus();
   }
 

@@ -21,7 +21,6 @@ struct ScanStream {
   const StreamInfo* info = nullptr;
   const std::filesystem::path* file = nullptr;
   uint64_t bytes = 0;
-  bool clean = false;  // no damage: behind damage it takes what came before to go on
 };
 
 // See TraceReader::Scan.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ctf/bits.h"
 #include "ctf/byte_source.h"
 #include "ctf/layout.h"
 #include "ctf/metadata.h"
@@ -134,6 +135,25 @@ inline std::vector<uint8_t> Join(std::vector<std::vector<uint8_t>> packets) {
   std::vector<uint8_t> bytes;
   for (const auto& packet : packets) bytes.insert(bytes.end(), packet.begin(), packet.end());
   return bytes;
+}
+
+// The packet index of a stream of such packets, as LTTng writes it (packet_index.h).
+inline std::vector<uint8_t> IndexOf(const std::vector<std::vector<uint8_t>>& packets) {
+  std::vector<uint8_t> index = {0xc1, 0xf1, 0xdc, 0xc1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 72};
+  uint64_t offset = 0;
+  for (const std::vector<uint8_t>& packet : packets) {
+    const auto at = [&packet](size_t place) { return LoadBytes(&packet[place], 8, false); };
+    for (const uint64_t field :
+         {offset, at(PacketBuilder::kSizeAt), at(PacketBuilder::kContentAt),
+          at(PacketBuilder::kBeginAt), at(PacketBuilder::kEndAt), at(PacketBuilder::kDiscardedAt),
+          uint64_t{0}, uint64_t{1}, at(PacketBuilder::kSequenceAt)}) {
+      for (int shift = 56; shift >= 0; shift -= 8) {
+        index.push_back(static_cast<uint8_t>(field >> shift));
+      }
+    }
+    offset += packet.size();
+  }
+  return index;
 }
 
 inline std::shared_ptr<const TraceLayout> LayoutOf(std::string_view metadata) {

@@ -65,6 +65,19 @@ TEST(TsdlParserTest, TypesOfEveryKind) {
   EXPECT_EQ(payload.members[5].type->kind, TypeKind::kSequence);
 }
 
+TEST(TsdlParserTest, NamesDoNotHideHowDeepTypesNest) {
+  for (const bool arrays : {false, true}) {
+    std::string text = std::string(kTrace) + "struct s0 { string x; }; typealias string := t0;\n";
+    for (int i = 1; i < 200; ++i) {
+      const std::string n = std::to_string(i);
+      const std::string before = std::to_string(i - 1);
+      text += arrays ? "typedef t" + before + " t" + n + "[1];\n"
+                     : "struct s" + n + " { struct s" + before + " x; };\n";
+    }
+    EXPECT_THAT(std::string(ParseTsdl(text).status().message()), HasSubstr("nested too deeply"));
+  }
+}
+
 TEST(TsdlParserTest, InnerNamesHideOuterOnes) {
   const auto metadata = ParseTsdl(std::string(kTrace) + R"(
     typealias integer { size = 8; } := t;

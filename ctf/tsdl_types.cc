@@ -14,8 +14,6 @@
 namespace syncline::ctf {
 namespace {
 
-// Deeper nesting than any tracer writes; bounds the recursion of everything that walks types.
-constexpr int kDepthMax = 64;
 constexpr uint64_t kAlignmentMax = uint64_t{1} << 24;
 
 constexpr std::array<std::string_view, 12> kTypeWords = {
@@ -151,7 +149,7 @@ absl::StatusOr<std::string> TypeParser::ParseAliasName() {
 }
 
 absl::StatusOr<TypePtr> TypeParser::ParseSpecifier() {
-  if (depth_ >= kDepthMax) return tokens_.Error("types are nested too deeply");
+  if (depth_ >= kTypeDepthMax) return tokens_.Error("types are nested too deeply");
   ++depth_;
   while (tokens_.TryWord("const")) {
   }
@@ -378,6 +376,12 @@ absl::Status TypeParser::ParseMappings(Type& type) {
   return absl::OkStatus();
 }
 
+absl::Status TypeParser::SetDepth(Type& type) const {
+  type.depth = DepthOf(type);
+  return type.depth <= kTypeDepthMax ? absl::OkStatus()
+                                     : tokens_.Error("types are nested too deeply");
+}
+
 absl::StatusOr<TypePtr> TypeParser::ParseStruct() {
   std::string name;
   const Token where = tokens_.Peek();
@@ -404,6 +408,7 @@ absl::StatusOr<TypePtr> TypeParser::ParseStruct() {
     type->alignment = std::max(type->alignment, static_cast<uint32_t>(number.integer));
   }
   type->alignment = AlignmentOf(type->members, type->alignment);
+  SYNCLINE_RETURN_IF_ERROR(SetDepth(*type));
   if (has_body && !name.empty()) SYNCLINE_RETURN_IF_ERROR(Declare("struct " + name, type));
   return type;
 }
@@ -422,6 +427,7 @@ absl::StatusOr<TypePtr> TypeParser::ParseVariant() {
     type = std::make_shared<Type>();
     type->kind = TypeKind::kVariant;
     SYNCLINE_ASSIGN_OR_RETURN(type->members, ParseMembers());
+    SYNCLINE_RETURN_IF_ERROR(SetDepth(*type));
     if (!name.empty()) SYNCLINE_RETURN_IF_ERROR(Declare("variant " + name, type));
   } else {
     const TypePtr known = name.empty() ? nullptr : Find("variant " + name);
@@ -472,7 +478,7 @@ absl::StatusOr<Member> TypeParser::ParseDeclarator(TypePtr type) {
 // "a[2][n]" is two times n elements: the rightmost dimension is the innermost array.
 absl::StatusOr<TypePtr> TypeParser::ParseDimensions(TypePtr element) {
   if (!tokens_.IsSymbol("[")) return element;
-  if (depth_ >= kDepthMax) return tokens_.Error("types are nested too deeply");
+  if (depth_ >= kTypeDepthMax) return tokens_.Error("types are nested too deeply");
   tokens_.Take();
   auto array = std::make_shared<Type>();
   if (tokens_.Peek().kind == TokenKind::kInteger) {
@@ -487,6 +493,7 @@ absl::StatusOr<TypePtr> TypeParser::ParseDimensions(TypePtr element) {
   SYNCLINE_ASSIGN_OR_RETURN(array->element, ParseDimensions(std::move(element)));
   --depth_;
   array->alignment = array->element->alignment;
+  SYNCLINE_RETURN_IF_ERROR(SetDepth(*array));
   return array;
 }
 

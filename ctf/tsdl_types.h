@@ -73,12 +73,13 @@ class TypeParser {
   absl::StatusOr<std::vector<Member>> ParseMembers();
   absl::StatusOr<Member> ParseDeclarator(TypePtr type);
   absl::StatusOr<TypePtr> ParseDimensions(TypePtr element);
+  absl::Status SetDepth(Type& type) const;
   absl::StatusOr<TypePtr> ParseNamedType();
   absl::Status ErrorAt(const Token& token, std::string_view message) const;
 
   TokenCursor& tokens_;
   std::vector<Scope> scopes_;
-  int depth_ = 0;
+  uint32_t depth_ = 0;
 };
 
 }  // namespace syncline::ctf

@@ -3,6 +3,7 @@
 //
 // A sink is told what is met, in preorder:
 //   Integer(node, value)       integers and enums; signed ones sign-extended
+//   VariableInteger(node, value, bits)   the same of CTF 2's variable length, which had `bits`
 //   Real(node, value)
 //   Text(node, text)           strings and character arrays, without the NUL
 //   Bytes(node, bytes)         blobs, and the uuid of a packet header
@@ -10,6 +11,7 @@
 #ifndef SYNCLINE_CTF_WALK_H_
 #define SYNCLINE_CTF_WALK_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -38,6 +40,7 @@ struct WalkState {
 
 struct NullSink {
   void Integer(const Node&, uint64_t) {}
+  void VariableInteger(const Node&, uint64_t, uint32_t) {}
   void Real(const Node&, double) {}
   void Text(const Node&, std::string_view) {}
   void Bytes(const Node&, std::span<const uint8_t>) {}
@@ -113,7 +116,26 @@ class Walker {
     return true;
   }
 
+  // LEB128: seven bits a byte, the lowest first; the highest bit says that more follow.
+  bool VariableInteger(const Node& node) {
+    if (!state_.Align(8)) return false;
+    uint64_t value = 0;
+    uint32_t bits = 0;
+    for (bool more = true; more; bits += 7) {
+      if (bits >= 70 || !state_.Has(8)) return false;
+      const uint8_t byte = state_.base[state_.position / 8];
+      state_.position += 8;
+      more = (byte & 0x80) != 0;
+      if (bits < 64) value |= static_cast<uint64_t>(byte & 0x7f) << bits;
+    }
+    if (node.is_signed && bits < 64) value = static_cast<uint64_t>(SignExtend(value, bits));
+    if (node.slot >= 0) state_.slots[node.slot] = value;
+    sink_.VariableInteger(node, value, bits);
+    return true;
+  }
+
   bool Integer(const Node& node) {
+    if (node.variable_length) return VariableInteger(node);
     uint64_t value;
     if (!Raw(node, value)) return false;
     if (node.is_signed) value = static_cast<uint64_t>(SignExtend(value, node.size_bits));
@@ -129,8 +151,26 @@ class Walker {
     return true;
   }
 
+  // A string of wider characters, which ends with one that is zero: given as bytes.
+  bool WideString(const Node& node) {
+    const uint8_t* begin = state_.base + state_.position / 8;
+    const uint64_t left = (state_.limit - state_.position) / 8;
+    const uint64_t unit = node.unit_bytes;
+    for (uint64_t length = 0; unit <= left - length; length += unit) {
+      const uint8_t* character = begin + length;
+      if (std::any_of(character, character + unit, [](uint8_t byte) { return byte != 0; })) {
+        continue;
+      }
+      sink_.Bytes(node, {begin, static_cast<size_t>(length)});
+      state_.position += (length + unit) * 8;
+      return true;
+    }
+    return false;
+  }
+
   bool String(const Node& node) {
     if (!state_.Align(node.alignment)) return false;
+    if (node.unit_bytes != 1) return WideString(node);
     const auto* begin = reinterpret_cast<const char*>(state_.base + state_.position / 8);
     const size_t left = static_cast<size_t>((state_.limit - state_.position) / 8);
     const void* end = left == 0 ? nullptr : std::memchr(begin, 0, left);
@@ -159,7 +199,9 @@ class Walker {
       sink_.Compound(node, 1);
       return Walk(node.children[one.option]);
     }
-    return false;
+    if (!node.may_be_empty) return false;
+    sink_.Compound(node, 0);
+    return true;
   }
 
   bool Elements(const Node& node, uint64_t length) {
@@ -211,6 +253,12 @@ class RoleSink : public NullSink {
     const auto i = static_cast<size_t>(node.role);
     values_[i] = value;
     bits_[i] = static_cast<uint8_t>(node.size_bits);
+  }
+  void VariableInteger(const Node& node, uint64_t value, uint32_t bits) {
+    Integer(node, value);
+    if (node.role != Role::kNone) {
+      bits_[static_cast<size_t>(node.role)] = static_cast<uint8_t>(std::min(bits, 64u));
+    }
   }
   void Bytes(const Node& node, std::span<const uint8_t> bytes) {
     if (node.role == Role::kUuid) uuid_ = bytes;

@@ -1,7 +1,10 @@
 #include "timeline/builder.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "timeline/emitter.h"
 #include "timeline/node_builder.h"
@@ -9,8 +12,10 @@
 namespace syncline::timeline {
 namespace {
 
-// The arrows of the tensors that were sent and received, and what is said of them by node.
-void AddTensors(TensorMatcher::Result tensors, Emitter* emitter, std::vector<NodeResult>* results) {
+// The arrows of the tensors that were sent and received, and what is said of them by node. Returns
+// the next arrow's number.
+uint64_t AddTensors(TensorMatcher::Result tensors, Emitter* emitter,
+                    std::vector<NodeResult>* results) {
   uint64_t next_flow = 1;
   for (TensorMatcher::Matched& matched : tensors.matched) {
     TensorTransfer& transfer = matched.transfer;
@@ -29,6 +34,45 @@ void AddTensors(TensorMatcher::Result tensors, Emitter* emitter, std::vector<Nod
   for (size_t i = 0; i < tensors.nodes.size(); ++i) {
     (*results)[i].tensor_ends = tensors.nodes[i];
   }
+  return next_flow;
+}
+
+// From the bytes of the smallest message that is drawn on: thousands a second would hide
+// everything else, and the large ones are those that take time.
+constexpr size_t kMessageArrowsMax = 20'000;
+uint64_t SmallestDrawn(const std::vector<MessageStream>& streams) {
+  std::vector<uint64_t> bytes;
+  for (const MessageStream& stream : streams) {
+    for (const Message& message : stream.messages) bytes.push_back(message.bytes);
+  }
+  if (bytes.size() <= kMessageArrowsMax) return 0;
+  const auto limit = bytes.begin() + kMessageArrowsMax;
+  std::nth_element(bytes.begin(), limit, bytes.end(), std::greater<>());
+  return *limit + 1;
+}
+
+// An arrow from where a message was sent to where all of it had been taken.
+void AddMessages(MessageMatcher::Result messages, uint64_t next_flow, Emitter* emitter,
+                 std::vector<NodeResult>* results) {
+  const uint64_t smallest = SmallestDrawn(messages.streams);
+  for (MessageStream& stream : messages.streams) {
+    for (const Message& message : stream.messages) {
+      if (message.bytes < smallest) continue;
+      Flow flow;
+      flow.id = next_flow++;
+      flow.from = message.from;
+      flow.to = message.to;
+      flow.sent = message.sent;
+      flow.received = message.last;
+      flow.name = emitter->Text(absl::StrCat("message, ", message.bytes, " B"));
+      emitter->Push(flow);
+      ++stream.drawn;
+    }
+    (*results)[stream.receive_node].message_streams.push_back(std::move(stream));
+  }
+  for (size_t i = 0; i < messages.nodes.size(); ++i) {
+    (*results)[i].message_ends = messages.nodes[i];
+  }
 }
 
 }  // namespace
@@ -39,14 +83,19 @@ absl::StatusOr<std::vector<NodeResult>> BuildTimeline(std::span<const NodeInput>
   Emitter emitter(std::vector<TimelineSink*>(sinks.begin(), sinks.end()));
   SharedTracks shared;
   TensorMatcher matcher;
+  // Without a recording nodes lie where their wall clocks, which may be wrong, put them.
+  MessageMatcher::Options matching;
+  if (!options.window.has_value()) matching.margin_ns = kUnknownHi;
+  MessageMatcher messages(matching);
   std::vector<NodeResult> results;
   for (uint32_t i = 0; i < nodes.size(); ++i) {
-    NodeBuilder builder(nodes[i], i, options, &emitter, &shared, &matcher);
+    NodeBuilder builder(nodes[i], i, options, &emitter, &shared, &matcher, &messages);
     auto result = builder.Build();
     if (!result.ok()) return WithContext(result.status(), "node " + nodes[i].name);
     results.push_back(*std::move(result));
   }
-  AddTensors(matcher.Match(), &emitter, &results);
+  const uint64_t next_flow = AddTensors(matcher.Match(), &emitter, &results);
+  AddMessages(messages.Match(), next_flow, &emitter, &results);
   SYNCLINE_RETURN_IF_ERROR(emitter.Finish());
   return results;
 }

@@ -21,13 +21,15 @@ bool HasThread(EventKind kind) {
 }  // namespace
 
 NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options,
-                         Emitter* emitter, SharedTracks* shared, TensorMatcher* matcher)
+                         Emitter* emitter, SharedTracks* shared, TensorMatcher* matcher,
+                         MessageMatcher* messages)
     : node_(node),
       index_(index),
       options_(options),
       emitter_(emitter),
       shared_(shared),
-      matcher_(matcher) {
+      matcher_(matcher),
+      messages_(messages) {
   result_.name = node.name;
   result_.index = index;
 }
@@ -149,6 +151,15 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
       break;
     case EventKind::kSync:
       OnSync(here);
+      break;
+    case EventKind::kConnection:
+    case EventKind::kConnectionState:
+    case EventKind::kSend:
+    case EventKind::kReceive:
+    case EventKind::kSendUnplaced:
+    case EventKind::kReceiveUnplaced:
+    case EventKind::kDoubt:
+      OnMessage(kind, here);
       break;
     default:
       break;
@@ -327,10 +338,14 @@ void NodeBuilder::FinishProcess(uint32_t index) {
         return interval.begin_ns < end_ns && interval.end_ns >= begin_ns;
       });
   if (!covers) {
-    constexpr const char* kWhy = "the process made no call in the window that is recorded";
-    hole(begin_ns, end_ns, kWhy);
+    const bool late = known != nullptr && known->came_too_late;
+    const char* const why = late ? "begun in the window, and gone or too late to be recorded"
+                                 : "the process made no call in the window that is recorded";
+    hole(begin_ns, end_ns, why);
     if (known == nullptr || !known->expected) return;
-    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name, kWhy},
+    // There may be thousands of short-lived processes: they are one loss.
+    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
+             late ? "processes of short life" : process.name, why},
             /*draw_on_node=*/false);
     return;
   }

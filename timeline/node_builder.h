@@ -18,6 +18,7 @@
 #include "timeline/builder.h"
 #include "timeline/emitter.h"
 #include "timeline/loss_tracker.h"
+#include "timeline/messages.h"
 #include "timeline/node_input.h"
 #include "timeline/node_tables.h"
 #include "timeline/profile_lanes.h"
@@ -30,7 +31,7 @@ namespace syncline::timeline {
 class NodeBuilder {
  public:
   NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options, Emitter* emitter,
-              SharedTracks* shared, TensorMatcher* matcher);
+              SharedTracks* shared, TensorMatcher* matcher, MessageMatcher* messages);
   absl::StatusOr<NodeResult> Build();
 
  private:
@@ -118,6 +119,7 @@ class NodeBuilder {
   void OnCounter(const Here& here);
   void OnRelation(const Here& here);
   void OnSync(const Here& here);
+  void OnMessage(EventKind kind, const Here& here);  // node_messages.cc
   void OnForeign(const StreamMerger::Head& head);
   // emitter_->Text() of names that every event of a class repeats, without hashing them each time.
   TextId FieldText(const FieldClass& field);
@@ -131,6 +133,7 @@ class NodeBuilder {
   Emitter* emitter_;
   SharedTracks* shared_;
   TensorMatcher* matcher_;
+  MessageMatcher* messages_;
   NodeTables tables_;
   StreamMerger merger_;
   EventReader event_;

@@ -15,6 +15,7 @@
 #include "common/identity.h"
 #include "common/loss.h"
 #include "common/time.h"
+#include "timeline/messages.h"
 #include "timeline/placement.h"
 #include "timeline/sink.h"
 #include "timeline/tensors.h"
@@ -47,6 +48,7 @@ struct KnownProcess {
   int32_t world_size = -1;
   // That it covers nothing of the window is a loss: it should have.
   bool expected = false;
+  bool came_too_late = false;    // begun in the window, and never switched on
   std::optional<int64_t> on_ns;  // trace clock; for when the events that say so were lost
   std::optional<int64_t> off_ns;
   std::optional<uint64_t> counted_events;  // by the process itself, in this recording
@@ -144,6 +146,8 @@ struct NodeResult {
   std::vector<ProfileResult> profiles;
   std::vector<TensorTransfer> received;  // tensors that arrived at this node
   TensorEnds tensor_ends;
+  std::vector<MessageStream> message_streams;  // that this node received
+  MessageEnds message_ends;
 };
 
 }  // namespace syncline::timeline

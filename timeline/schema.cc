@@ -44,14 +44,24 @@ constexpr KindName kKinds[] = {
     {"syncline_itt:event_end", EventKind::kEventEnd},
     {"syncline_itt:relation", EventKind::kRelation},
     {"syncline_itt:sync", EventKind::kSync},
+    {"syncline_net:connection", EventKind::kConnection},
+    {"syncline_net:state", EventKind::kConnectionState},
+    {"syncline_net:send", EventKind::kSend},
+    {"syncline_net:receive", EventKind::kReceive},
+    {"syncline_net:send_unplaced", EventKind::kSendUnplaced},
+    {"syncline_net:receive_unplaced", EventKind::kReceiveUnplaced},
+    {"syncline_net:doubt", EventKind::kDoubt},
 };
 
 // In the order of enum Field.
 constexpr std::string_view kFieldNames[] = {
-    "thread",      "process",    "domain", "name",   "depth",   "d1",     "d2",   "d3",   "p1",
-    "p2",          "p3",         "e1",     "e2",     "e3",      "fn",     "tid",  "pid",  "pidns",
-    "start_ticks", "generation", "events", "lost",   "cost_ns", "id",     "kind", "text", "scope",
-    "begin",       "end",        "value",  "values", "key",     "object",
+    "thread",   "process",     "domain",    "name",       "depth",       "d1",         "d2",
+    "d3",       "p1",          "p2",        "p3",         "e1",          "e2",         "e3",
+    "fn",       "tid",         "pid",       "pidns",      "start_ticks", "generation", "events",
+    "lost",     "cost_ns",     "id",        "kind",       "text",        "scope",      "begin",
+    "end",      "value",       "values",    "key",        "object",      "connection", "sent",
+    "received", "retransmits", "rtt_us",    "local_port", "remote_port", "local",      "remote",
+    "bytes",    "since",       "direction", "expected",   "found",
 };
 static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
 

@@ -42,6 +42,13 @@ enum class EventKind : uint8_t {
   kEventEnd,
   kRelation,
   kSync,
+  kConnection,
+  kConnectionState,
+  kSend,
+  kReceive,
+  kSendUnplaced,
+  kReceiveUnplaced,
+  kDoubt,
 };
 
 enum class Field : uint8_t {
@@ -78,6 +85,20 @@ enum class Field : uint8_t {
   kValues,
   kKey,
   kObject,
+  kConnection,
+  kSent,
+  kReceived,
+  kRetransmits,
+  kRttUs,
+  kLocalPort,
+  kRemotePort,
+  kLocal,
+  kRemote,
+  kBytes,
+  kSince,
+  kDirection,
+  kExpected,
+  kFound,
   kFieldCount,
 };
 

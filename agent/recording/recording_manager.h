@@ -101,6 +101,7 @@ class RecordingManager {
   // Prepare's steps (recording_steps.cc), under operation_.
   absl::Status CheckRoom(const v1::PrepareRequest& request);
   absl::StatusOr<v1::PrepareResponse> DoPrepare(Recording& recording);
+  absl::Status BeginSession(const SessionSpec& spec);
   absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, v1::PrepareResponse* response);
   absl::StatusOr<int64_t> RunCanaries(const Recording& recording);
   void AbandonSession(Recording& recording);
@@ -132,6 +133,9 @@ class RecordingManager {
   const std::string session_prefix_;  // tells this agent's sessions from another's on the same node
   std::mutex operation_;
   std::mt19937_64 nonces_ ABSL_GUARDED_BY(operation_);
+  // Of the last Prepare: what the session daemon did not know.
+  std::vector<v1::ProcessInfo> unregistered_ ABSL_GUARDED_BY(operation_);
+  bool renew_daemon_ ABSL_GUARDED_BY(operation_) = false;  // it does not reach a program
   std::mutex mutex_;
   std::map<std::string, RecordingPtr> recordings_ ABSL_GUARDED_BY(mutex_);
   bool shutting_down_ ABSL_GUARDED_BY(mutex_) = false;

@@ -106,10 +106,26 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
   spec.buffers_per_process = per_process;
   spec.subbuffer_bytes = plan.subbuffer_bytes;
   spec.subbuffer_count = plan.subbuffer_count;
-  spec.events = {"syncline:*", "syncline_itt:*"};
+  spec.events = {"syncline:*", "syncline_itt:*", "syncline_net:*"};
   spec.events.insert(spec.events.end(), request.extra_events().begin(),
                      request.extra_events().end());
   return spec;
+}
+
+absl::Status RecordingManager::BeginSession(const SessionSpec& spec) {
+  if (std::exchange(renew_daemon_, false)) {
+    parts_.log->Failure("renew the session daemon", parts_.daemon->Renew());
+  }
+  absl::Status begun = parts_.lttng->Create(spec);
+  if (begun.ok()) begun = parts_.lttng->Start(spec.name);
+  if (!absl::IsAborted(begun)) return begun;
+  parts_.log->Warning("session daemon", {{"renewed, because", std::string(begun.message())}});
+  parts_.lttng->Destroy(spec.name, 0).IgnoreError();
+  if (const absl::Status renewed = parts_.daemon->Renew(); !renewed.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(begun.message(), ": ", renewed.message()));
+  }
+  SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Create(spec));
+  return parts_.lttng->Start(spec.name);
 }
 
 absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recording) {
@@ -125,8 +141,7 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   SYNCLINE_ASSIGN_OR_RETURN(const SessionSpec spec, MakeSpec(recording, &response));
   response.set_session_name(spec.name);
   SYNCLINE_RETURN_IF_ERROR(parts_.clock_recorder->StartFile(recording.directory / "clock.tuples"));
-  SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Create(spec));
-  SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
+  SYNCLINE_RETURN_IF_ERROR(BeginSession(spec));
   const int64_t begin_ns = parts_.clock->MonotonicNs();
   std::vector<uint64_t> nonces;
   for (const uint32_t uid : UsersToTrace(response, parts_.gate->Users().front())) {
@@ -146,11 +161,11 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   }
   response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
-  if (auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock);
-      unregistered.ok()) {
-    for (v1::Complaint& complaint : *unregistered) *response.add_complaints() = complaint;
-  } else {
-    parts_.log->Failure("registration", unregistered.status());
+  auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock);
+  parts_.log->Failure("registration", unregistered.status());
+  unregistered_ = unregistered.ok() ? *std::move(unregistered) : std::vector<v1::ProcessInfo>();
+  for (const v1::ProcessInfo& process : unregistered_) {
+    *response.add_complaints() = NotRegistered(process);
   }
   if (!recording.entry.request().skip_tf_profiler()) parts_.profiles->Find();
   return response;
@@ -215,13 +230,19 @@ void RecordingManager::FinishSession(Recording& recording, v1::StopResponse* res
   const std::string& session = recording.entry.session_name();
   const auto incomplete = [&](const absl::Status& status) {
     response->set_complete(false);
-    *response->add_complaints() =
-        Warning(std::string(status.message()),
-                "the files are taken as they are; a program that was killed while it wrote an event"
-                " does this: --buffers process keeps it from harming the others");
+    const bool daemon_gone =
+        absl::IsAborted(status) || absl::IsUnavailable(status) || absl::IsNotFound(status);
+    *response->add_complaints() = Warning(
+        daemon_gone ? absl::StrCat("LTTng ended while it recorded (", status.message(),
+                                   "): what it had not written is lost")
+                    : std::string(status.message()),
+        daemon_gone ? "was it killed, by a person or for memory? The next recording starts anew"
+                    : "the files are taken as they are; a program that was killed while it wrote "
+                      "an event does this: --buffers process keeps it from harming the others");
     parts_.log->Failure("finish", status);
   };
-  if (const absl::Status status = parts_.lttng->Stop(session); !status.ok()) incomplete(status);
+  const absl::Status stopped = parts_.lttng->Stop(session);
+  if (!stopped.ok()) incomplete(stopped);
   if (const auto counters = parts_.lttng->Counters(session); counters.ok()) {
     for (const ChannelCounters& one : *counters) {
       v1::ChannelResult& channel = *response->add_channels();
@@ -230,12 +251,11 @@ void RecordingManager::FinishSession(Recording& recording, v1::StopResponse* res
       channel.set_discarded_events_count(one.discarded_events & ~kDamagedCounterBit);
       channel.set_lost_packets_count(one.lost_packets);
     }
-  } else {
-    parts_.log->Failure("counters", counters.status());
+  } else if (stopped.ok()) {  // else it is said already
+    incomplete(counters.status());
   }
-  if (const absl::Status status = parts_.lttng->Destroy(session, kDestroyWaitMs); !status.ok()) {
-    incomplete(status);
-  }
+  const absl::Status destroyed = parts_.lttng->Destroy(session, kDestroyWaitMs);
+  if (!destroyed.ok() && response->complete()) incomplete(destroyed);
   GiveReserveBack(recording.directory);  // now that nobody writes events any more
 }
 
@@ -243,8 +263,15 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
   for (v1::ProcessInfo& process : parts_.gate->Members()) {
     *response->add_processes() = std::move(process);
   }
-  for (v1::ProcessCoverage& one : parts_.gate->Coverage()) {
-    *response->add_coverage() = std::move(one);
+  const std::vector<v1::ProcessCoverage> coverage = parts_.gate->Coverage();
+  for (const v1::ProcessCoverage& one : coverage) *response->add_coverage() = one;
+  for (const int32_t pid : Unreached(coverage, unregistered_)) {
+    renew_daemon_ = true;
+    *response->add_complaints() =
+        Warning(absl::StrCat("LTTng took no event of process ", pid,
+                             " although it knows the program: it has lost a connection to it"),
+                "record again: the agent starts another session daemon first, if it started this "
+                "one; else restart lttng-sessiond");
   }
   const absl::Status copied = parts_.gate->CopyBlocks(recording.directory / "processes");
   if (!copied.ok()) {

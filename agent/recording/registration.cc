@@ -26,6 +26,8 @@ absl::StatusOr<std::vector<v1::ProcessInfo>> Unknown(LttngControl& lttng, Gate& 
   return unknown;
 }
 
+}  // namespace
+
 v1::Complaint NotRegistered(const v1::ProcessInfo& process) {
   v1::Complaint complaint;
   complaint.set_severity(v1::Complaint::WARNING);
@@ -38,19 +40,27 @@ v1::Complaint NotRegistered(const v1::ProcessInfo& process) {
   return complaint;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<v1::Complaint>> AwaitRegistration(LttngControl& lttng, Gate& gate,
-                                                             Clock& clock) {
+absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(LttngControl& lttng, Gate& gate,
+                                                               Clock& clock) {
   const int64_t end_ns = clock.RawNs() + kWaitNs;
   SYNCLINE_ASSIGN_OR_RETURN(std::vector<v1::ProcessInfo> unknown, Unknown(lttng, gate));
   while (!unknown.empty() && clock.RawNs() < end_ns) {
     clock.SleepNs(kAskEveryNs);
     SYNCLINE_ASSIGN_OR_RETURN(unknown, Unknown(lttng, gate));
   }
-  std::vector<v1::Complaint> complaints;
-  for (const v1::ProcessInfo& process : unknown) complaints.push_back(NotRegistered(process));
-  return complaints;
+  return unknown;
+}
+
+std::vector<int32_t> Unreached(const std::vector<v1::ProcessCoverage>& coverage,
+                               const std::vector<v1::ProcessInfo>& unknown) {
+  std::vector<int32_t> pids;
+  for (const v1::ProcessCoverage& one : coverage) {
+    const bool known = std::none_of(
+        unknown.begin(), unknown.end(),
+        [&](const v1::ProcessInfo& process) { return process.own_pid() == one.own_pid(); });
+    if (known && one.lost_count() > 0 && one.on_monotonic_ns() == 0) pids.push_back(one.own_pid());
+  }
+  return pids;
 }
 
 }  // namespace syncline::agent

@@ -5,6 +5,7 @@
 #ifndef SYNCLINE_AGENT_RECORDING_REGISTRATION_H_
 #define SYNCLINE_AGENT_RECORDING_REGISTRATION_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -15,9 +16,15 @@
 namespace syncline::agent {
 
 // Waits a few seconds until the daemon knows each process of `gate` that has a control block and is
-// not stopped; returns a warning for each that lives on unknown. Errors: what LTTng said.
-absl::StatusOr<std::vector<v1::Complaint>> AwaitRegistration(LttngControl& lttng, Gate& gate,
-                                                             Clock& clock);
+// not stopped; returns those that live on unknown. Errors: what LTTng said.
+absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(LttngControl& lttng, Gate& gate,
+                                                               Clock& clock);
+v1::Complaint NotRegistered(const v1::ProcessInfo& process);
+
+// Processes that the daemon knew (they are not among `unknown`) and that made calls in the window
+// of which it took none: it has lost its second connection to them, and does not notice.
+std::vector<int32_t> Unreached(const std::vector<v1::ProcessCoverage>& coverage,
+                               const std::vector<v1::ProcessInfo>& unknown);
 
 }  // namespace syncline::agent
 

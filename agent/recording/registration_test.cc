@@ -29,9 +29,9 @@ TEST_F(RegistrationTest, KnownProgramsAreNotWaitedFor) {
   gate_.processes = {Program(7)};
   lttng_.programs = {7};
   clock_.on_sleep = [] { FAIL() << "slept"; };
-  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
-  ASSERT_TRUE(complaints.ok());
-  EXPECT_TRUE(complaints->empty());
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_TRUE(unknown->empty());
 }
 
 TEST_F(RegistrationTest, OneThatWasHeldUpIsWaitedFor) {
@@ -41,19 +41,19 @@ TEST_F(RegistrationTest, OneThatWasHeldUpIsWaitedFor) {
   clock_.on_sleep = [&] {
     if (++sleeps == 3) lttng_.programs.push_back(8);
   };
-  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
-  ASSERT_TRUE(complaints.ok());
-  EXPECT_TRUE(complaints->empty());
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_TRUE(unknown->empty());
   EXPECT_EQ(sleeps, 3);
 }
 
 TEST_F(RegistrationTest, OneThatNeverComesIsNamedAfterABoundedTime) {
   gate_.processes = {Program(7)};
   const int64_t begin_ns = clock_.now_ns;
-  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
-  ASSERT_TRUE(complaints.ok());
-  ASSERT_EQ(complaints->size(), 1u);
-  EXPECT_THAT(complaints->front().what(), HasSubstr("Process 1007 (python train.py)"));
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(unknown.ok());
+  ASSERT_EQ(unknown->size(), 1u);
+  EXPECT_THAT(NotRegistered(unknown->front()).what(), HasSubstr("Process 1007 (python train.py)"));
   EXPECT_LT(clock_.now_ns - begin_ns, 7'000'000'000);
 }
 
@@ -62,17 +62,31 @@ TEST_F(RegistrationTest, StoppedOnesAndThoseWithoutABlockDelayNobody) {
   gate_.processes[0].set_stopped(true);
   gate_.processes[1].set_has_control_block(false);
   clock_.on_sleep = [] { FAIL() << "slept"; };
-  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
-  ASSERT_TRUE(complaints.ok());
-  EXPECT_TRUE(complaints->empty());
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_TRUE(unknown->empty());
 }
 
 TEST_F(RegistrationTest, OneThatEndsMeanwhileIsNoComplaint) {
   gate_.processes = {Program(7)};
   clock_.on_sleep = [&] { gate_.processes.clear(); };
-  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
-  ASSERT_TRUE(complaints.ok());
-  EXPECT_TRUE(complaints->empty());
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_TRUE(unknown->empty());
+}
+
+TEST_F(RegistrationTest, OneThatIsKnownAndWasNotReachedIsTold) {
+  const auto coverage = [](int32_t pid, uint64_t lost, int64_t on_ns) {
+    v1::ProcessCoverage one;
+    one.set_own_pid(pid);
+    one.set_lost_count(lost);
+    one.set_on_monotonic_ns(on_ns);
+    return one;
+  };
+  EXPECT_THAT(
+      Unreached({coverage(7, 5, 0), coverage(8, 5, 0), coverage(9, 5, 1), coverage(10, 0, 0)},
+                {Program(8)}),
+      testing::ElementsAre(7));
 }
 
 TEST_F(RegistrationTest, WhatLttngSaysIsTheError) {

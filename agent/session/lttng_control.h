@@ -37,6 +37,8 @@ struct ChannelCounters {
   uint64_t lost_packets = 0;
 };
 
+// Aborted, from any call: the session daemon answers, and its consumer daemon is dead. It does not
+// start another one: only a new session daemon records again.
 class LttngControl {
  public:
   virtual ~LttngControl() = default;

@@ -57,10 +57,12 @@ absl::Status LttngStatus(int code, std::string_view what) {
     case LTTNG_ERR_EXIST_SESS:
       return absl::AlreadyExistsError(message);
     case LTTNG_ERR_NO_CONSUMER:
+    case LTTNG_ERR_NO_USTCONSUMERD:
     case LTTNG_ERR_UST_CONSUMER64_FAIL:
     case LTTNG_ERR_UST_CONSUMER32_FAIL:
-      return absl::FailedPreconditionError(absl::StrCat(
-          message, "; the consumer daemon of this session daemon died: restart lttng-sessiond"));
+      return absl::AbortedError(absl::StrCat(message,
+                                             "; the session daemon's consumer daemon, "
+                                             "which writes the files, has died"));
     case LTTNG_ERR_EPERM:
       return absl::PermissionDeniedError(message);
     default:

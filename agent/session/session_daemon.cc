@@ -79,4 +79,13 @@ void SessionDaemon::StopIfOurs() {
   std::filesystem::remove(pid_file_, ignored);
 }
 
+absl::Status SessionDaemon::Renew() {
+  StopIfOurs();
+  SYNCLINE_ASSIGN_OR_RETURN(const bool alive, control_->DaemonAlive());
+  if (!alive) return Ensure();
+  return absl::FailedPreconditionError(
+      "restart lttng-sessiond on this node: the agent does not, because it did not start it, or "
+      "because somebody else has a session in it");
+}
+
 }  // namespace syncline::agent

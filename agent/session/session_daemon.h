@@ -27,6 +27,9 @@ class SessionDaemon {
   // Ends a daemon that this agent started, unless it has sessions of others.
   void StopIfOurs();
 
+  // Another daemon in place of one that is broken. FailedPrecondition: it is not ours to end.
+  absl::Status Renew();
+
  private:
   LttngControl* const control_;
   ProcessRunner* const runner_;

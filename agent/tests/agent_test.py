@@ -175,6 +175,37 @@ class AgentTest(unittest.TestCase):
         self.assertGreater(count_events(self.trace_of(agent, "r1")), 0, "still readable")
         self.assertTrue(agent.record("r2", seconds=0.1)["complete"], "with a new session daemon")
 
+    def test_a_consumer_daemon_killed_while_recording(self):
+        """The session daemon lives on and can never record again: another takes its place."""
+        self.job()
+        agent = self.agent()
+        agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        agent.call("Start", recording_id="r1")
+        time.sleep(0.3)
+        for pid in children_named("lttng-consumerd"):
+            os.kill(pid, signal.SIGKILL)
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertFalse(stopped["complete"])
+        self.assertIn("what it had not written is lost", stopped["complaints"][0]["what"])
+        again = agent.record("r2", seconds=0.5)
+        self.assertTrue(again["complete"])
+        self.assertGreater(int(again["coverage"][0]["events_count"]), 0, "the job is in it")
+
+    def test_sigusr1_hands_the_session_daemon_over(self):
+        self.job()
+        agent = self.agent()
+        agent.record("r1", seconds=0.1)
+        daemons = children_named("lttng-sessiond")
+        self.assertEqual(agent.end(signal.SIGUSR1), 0)
+        self.assertEqual(children_named("lttng-sessiond"), daemons)
+        agent.start()
+        self.assertGreater(
+            int(agent.record("r2", seconds=0.3)["coverage"][0]["events_count"]), 0
+        )
+        self.assertEqual(children_named("lttng-sessiond"), daemons)
+        self.assertEqual(agent.end(), 0)
+        self.assertEqual(children_named("lttng-sessiond"), [], "the next agent ends it")
+
     def test_a_session_daemon_that_hangs(self):
         agent = self.agent()
         agent.record("r1", seconds=0.1)

@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<std::string>> ProgramOf(
   if (!words.empty() && words.front().size() > 1 && words.front()[0] == '-') {
     return absl::InvalidArgumentError(
         absl::StrCat("`syncline run` has no option ", words.front(),
-                     " (--job, --rank, --role; behind \"--\" stands the program)"));
+                     " (--job, --rank, --role, --no-messages; behind \"--\" stands the program)"));
   }
   if (!after_dashes.has_value()) return words;
   // `run program -x -- y`: those dashes are the program's.
@@ -51,6 +51,8 @@ void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& argu
                    "This process's rank (default: from the launcher)")
       ->check(IsRank);
   command->add_option("--role", arguments->options.role, "master, worker, ps, ...");
+  command->add_flag("!--no-messages", arguments->options.messages,
+                    "Do not see socket calls (no LD_PRELOAD)");
 }
 
 int Run(const Context& context, RunOptions options, const std::vector<std::string>& words) {

@@ -28,6 +28,7 @@ struct MergeArguments {
   std::string alignment = "model";
   std::optional<std::string> from;
   std::optional<std::string> to;
+  std::string shard_size = "1GiB";
   bool json = false;
   std::string svg;
   std::optional<std::string> step;
@@ -118,6 +119,9 @@ int Merge(const Context& context, const MergeArguments& arguments) {
   options.leave = [] { ::_exit(kInterrupted); };
   const absl::Status parsed = ParseRange(arguments, &options.range);
   if (!parsed.ok()) return Fail(context, parsed);
+  const absl::StatusOr<uint64_t> shard_bytes = ParseSize(arguments.shard_size);
+  if (!shard_bytes.ok()) return Fail(context, shard_bytes.status());
+  options.perfetto_bytes_max = *shard_bytes;
   const absl::StatusOr<merge::MergeResult> merged = merge::Merge(options);
   if (!merged.ok()) return Fail(context, merged.status());
   Complain(context, *merged);
@@ -182,6 +186,11 @@ void RegisterMerge(CLI::App* app, Context* context) {
       ->capture_default_str();
   merge->add_option("--threads", arguments->options.threads,
                     "How many threads write Parquet (default: one per processor)");
+  merge
+      ->add_option("--shard-size", arguments->shard_size,
+                   "A Perfetto timeline larger than this is written as an overview\n"
+                   "and windows of equal length, none of them larger")
+      ->capture_default_str();
   AddRange(merge, arguments);
   merge->footer(
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"

@@ -61,8 +61,15 @@ void PrintTable(const Context& context, const std::vector<fleet::Member>& member
 
 void PrintDetails(const Context& context, const std::string& name,
                   const v1::DescribeResponse& node) {
+  size_t without_messages = 0;
   for (const v1::ProcessInfo& process : node.processes()) {
     if (!context.quiet) *context.out << name << ": " << ProcessText(process) << '\n';
+    if (process.sources_size() > 0 && !SeesMessages(process)) ++without_messages;
+  }
+  if (without_messages > 0 && !context.quiet) {
+    PrintNote(context, "note", name,
+              absl::StrCat("messages of ", without_messages, " of these are not seen"),
+              "start them with `syncline run`, without --no-messages");
   }
   for (const v1::RecordingInfo& recording : node.recordings()) {
     *context.out << name << ": recording " << Printable(recording.recording_id()) << " of "

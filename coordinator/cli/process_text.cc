@@ -1,11 +1,18 @@
 #include "coordinator/cli/process_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "coordinator/cli/terminal.h"
 
 namespace syncline::cli {
+
+bool SeesMessages(const v1::ProcessInfo& process) {
+  return std::find(process.sources().begin(), process.sources().end(), "net") !=
+         process.sources().end();
+}
 
 std::string ProcessText(const v1::ProcessInfo& process) {
   constexpr size_t kCommandMax = 100;
@@ -19,6 +26,7 @@ std::string ProcessText(const v1::ProcessInfo& process) {
   if (!process.job().empty()) absl::StrAppend(&text, kDot, "job ", process.job());
   if (process.sources_size() > 0) {
     absl::StrAppend(&text, kDot, absl::StrJoin(process.sources(), "+"));
+    if (!SeesMessages(process)) absl::StrAppend(&text, kDot, "messages are not seen");
   } else if (!process.has_control_block()) {
     const bool has_profiler = process.tf_profiler().port_number() != 0;
     absl::StrAppend(&text, kDot, has_profiler ? "operators only" : "not traceable");

@@ -8,7 +8,10 @@
 
 namespace syncline::cli {
 
-// "pid 26 · worker · rank 1 of 2 · job 17 · itt · python train.py".
+// Whether a recording would hold what the process sends and receives.
+bool SeesMessages(const v1::ProcessInfo& process);
+
+// "pid 26 · worker · rank 1 of 2 · job 17 · itt+net · python train.py".
 std::string ProcessText(const v1::ProcessInfo& process);
 
 // "ready", "recording", ...

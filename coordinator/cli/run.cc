@@ -24,6 +24,7 @@
 #include "common/status.h"
 #include "common/text.h"
 #include "coordinator/cli/launcher.h"
+#include "coordinator/cli/preload.h"
 
 namespace syncline::cli {
 namespace {
@@ -31,8 +32,9 @@ namespace {
 constexpr char kCollectorVariable[] = "INTEL_LIBITTNOTIFY64";
 constexpr char kCollectorFile[] = "libsyncline_itt.so";
 // In the order in which they are tried; the later ones need LTTng-UST.
-constexpr std::array<const char*, 3> kLibraries = {kCollectorFile, "libsyncline_provider.so",
-                                                   "libsyncline_itt_provider.so"};
+constexpr std::array<const char*, 4> kLibraries = {kCollectorFile, "libsyncline_provider.so",
+                                                   "libsyncline_itt_provider.so",
+                                                   "libsyncline_net_provider.so"};
 
 bool IsSet(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
@@ -154,6 +156,14 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
         absl::StrCat(kCollectorVariable, " is set to ", current.at(kCollectorVariable),
                      " (VTune?) and stays: the program's ITT tasks are not recorded"));
   }
+  if (options.messages) {
+    const std::string library = (place.library_directory / kPreloadFile).string();
+    const auto preloaded = current.find(kPreloadVariable);
+    const std::string own = preloaded == current.end() ? "" : preloaded->second;
+    if (AppendPreload(own, library) != own) {
+      plan.set[kPreloadVariable] = AppendPreload(own, library);
+    }
+  }
   // A session daemon that hangs must not hold the program at its start.
   if (!IsSet(current, "LTTNG_UST_REGISTER_TIMEOUT")) plan.set["LTTNG_UST_REGISTER_TIMEOUT"] = "0";
   // An ordinary user's session daemon lives below $HOME, which nodes may share: the agent keeps it
@@ -167,11 +177,13 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
 
 std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat format) {
   const std::string collector = (place.library_directory / kCollectorFile).string();
+  const std::string preload = (place.library_directory / kPreloadFile).string();
   std::string lines;
   if (format == EnvFormat::kDocker) {
     Environment values = Facts(options);
     values[kCollectorVariable] = collector;
     values["LTTNG_UST_REGISTER_TIMEOUT"] = "0";
+    if (options.messages) values[kPreloadVariable] = preload;
     for (const auto& [name, value] : values) {
       absl::StrAppend(&lines, "ENV ", name, "=\"",
                       absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"\"", "\\\""}, {"$", "\\$"}}),
@@ -185,6 +197,10 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
   // Nothing here may end a script that runs under `set -eu`.
   absl::StrAppend(&lines, "[ -n \"${", kCollectorVariable, ":-}\" ] || export ", kCollectorVariable,
                   "=", ShellQuoted(collector), "\n");
+  if (options.messages) {
+    absl::StrAppend(&lines, "export ", kPreloadVariable, "=\"${", kPreloadVariable, ":+$",
+                    kPreloadVariable, ":}\"", ShellQuoted(preload), "\n");
+  }
   absl::StrAppend(
       &lines,
       "[ -n \"${LTTNG_UST_REGISTER_TIMEOUT:-}\" ] || export LTTNG_UST_REGISTER_TIMEOUT=0\n"
@@ -269,7 +285,14 @@ absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& cur
     Warn(absl::StrCat("not traceable, started without Syncline: ", usable.message()));
     return Exec(options, current);
   }
-  const EnvironmentPlan plan = PlanEnvironment(options, current, {*library_directory, ::geteuid()});
+  EnvironmentPlan plan = PlanEnvironment(options, current, {*library_directory, ::geteuid()});
+  if (const auto preload = plan.set.find(kPreloadVariable); preload != plan.set.end()) {
+    const absl::Status tried = TryPreload(preload->second);
+    if (!tried.ok()) {
+      Warn(absl::StrCat("messages are not recorded (", kPreloadVariable, "): ", tried.message()));
+      plan.set.erase(preload);
+    }
+  }
   for (const std::string& warning : plan.warnings) Warn(warning);
   if (!plan.lttng_home.empty()) {
     // Both may exist already; whoever uses them checks owner and mode.

@@ -28,6 +28,7 @@ struct RunOptions {
   std::string job;    // empty: from the launcher (Slurm, torchrun)
   int32_t rank = -1;  // -1: from the launcher
   std::string role;
+  bool messages = true;              // socket calls too: a library is preloaded
   std::vector<std::string> command;  // program and arguments
 };
 

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "coordinator/cli/preload.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -87,6 +88,7 @@ TEST(PlanEnvironmentTest, PlantsTheCollectorAndTheFacts) {
   const EnvironmentPlan plan = PlanEnvironment(options, {{"PATH", "/bin"}}, kRoot);
   EXPECT_THAT(plan.set, UnorderedElementsAre(
                             Pair("INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"),
+                            Pair("LD_PRELOAD", "/opt/syncline/lib/libsyncline_net.so"),
                             Pair("LTTNG_UST_REGISTER_TIMEOUT", "0"), Pair("SYNCLINE_JOB", "night"),
                             Pair("SYNCLINE_RANK", "0"), Pair("SYNCLINE_ROLE", "worker")));
   EXPECT_THAT(plan.warnings, IsEmpty());
@@ -98,9 +100,12 @@ TEST(PlanEnvironmentTest, WhatTheUserSetStays) {
       PlanEnvironment(Command({"train"}),
                       {{"INTEL_LIBITTNOTIFY64", "/opt/vtune/libittnotify_collector.so"},
                        {"LTTNG_UST_REGISTER_TIMEOUT", "100"},
-                       {"LTTNG_HOME", "/var/me"}},
+                       {"LTTNG_HOME", "/var/me"},
+                       {"LD_PRELOAD", "/usr/lib/libjemalloc.so.2"}},
                       kUser);
-  EXPECT_THAT(plan.set, IsEmpty());
+  EXPECT_THAT(plan.set, UnorderedElementsAre(Pair("LD_PRELOAD",
+                                                  "/usr/lib/libjemalloc.so.2:"
+                                                  "/opt/syncline/lib/libsyncline_net.so")));
   ASSERT_EQ(plan.warnings.size(), 1u);
   EXPECT_THAT(plan.warnings[0], HasSubstr("/opt/vtune/libittnotify_collector.so"));
 }
@@ -120,6 +125,24 @@ TEST(PlanEnvironmentTest, AnOrdinaryUsersLttngIsKeptOnTheNode) {
   EXPECT_EQ(moved.set.at("LTTNG_HOME"), "/run/x/lttng");
 }
 
+TEST(PlanEnvironmentTest, MessagesAreLeftOutWhenAskedAndNotPlantedTwice) {
+  RunOptions options = Command({"train"});
+  EXPECT_EQ(
+      PlanEnvironment(options, {{"LD_PRELOAD", "/opt/syncline/lib/libsyncline_net.so"}}, kRoot)
+          .set.count("LD_PRELOAD"),
+      0u);
+  options.messages = false;
+  EXPECT_EQ(PlanEnvironment(options, {}, kRoot).set.count("LD_PRELOAD"), 0u);
+}
+
+TEST(PreloadTest, IsTriedInAProgramThatDoesNothing) {
+  EXPECT_TRUE(TryPreload("").ok());
+  const absl::Status tried = TryPreload("/nonexistent/libsyncline_net.so");
+  EXPECT_EQ(tried.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(tried.message()), HasSubstr("/nonexistent/libsyncline_net.so"));
+  EXPECT_FALSE(TryPreload("", 5000, "/bin/false").ok());
+}
+
 TEST(EnvLinesTest, ShellQuotesAndLetsTheUsersOwnWin) {
   RunOptions options;
   options.job = "it's";
@@ -129,6 +152,8 @@ TEST(EnvLinesTest, ShellQuotesAndLetsTheUsersOwnWin) {
               HasSubstr("[ -n \"${INTEL_LIBITTNOTIFY64:-}\" ] || export INTEL_LIBITTNOTIFY64="
                         "'/opt/syncline/lib/libsyncline_itt.so'\n"));
   EXPECT_THAT(lines, HasSubstr("LTTNG_HOME"));
+  EXPECT_THAT(lines, HasSubstr("export LD_PRELOAD=\"${LD_PRELOAD:+$LD_PRELOAD:}\""
+                               "'/opt/syncline/lib/libsyncline_net.so'\n"));
 }
 
 // The exit code of a shell that runs `script`, in which nothing that runs before is set.
@@ -171,6 +196,7 @@ TEST(EnvLinesTest, Docker) {
   options.role = "a\"b$c";
   EXPECT_EQ(EnvLines(options, kRoot, EnvFormat::kDocker),
             "ENV INTEL_LIBITTNOTIFY64=\"/opt/syncline/lib/libsyncline_itt.so\"\n"
+            "ENV LD_PRELOAD=\"/opt/syncline/lib/libsyncline_net.so\"\n"
             "ENV LTTNG_UST_REGISTER_TIMEOUT=\"0\"\n"
             "ENV SYNCLINE_ROLE=\"a\\\"b\\$c\"\n");
 }

@@ -266,7 +266,8 @@ class GrpcAgentClient : public AgentClient {
 
   absl::Status Translate(const grpc::Status& status, Timeout timeout) {
     const absl::Status own = FromGrpcStatus(status);
-    if (absl::IsDeadlineExceeded(own)) {
+    // The agent's own limits (LTTng did not answer it) say more; ours has nobody's words.
+    if (absl::IsDeadlineExceeded(own) && own.message() == "Deadline Exceeded") {
       return absl::DeadlineExceededError(absl::StrCat("no answer within ", timeout.count() / 1000.0,
                                                       " s: the agent or its machine is busy, ",
                                                       "stopped or cut off"));

@@ -7,9 +7,7 @@
 #include "common/duration_text.h"
 
 namespace syncline::merge {
-namespace {
 
-// What the inputs cover: the recording's window; without one, from their first event to the last.
 std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
   const std::optional<timeline::Interval>& window = inputs.build.window;
   if (window.has_value() && window->begin < window->end) return window;
@@ -25,8 +23,6 @@ std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
   }
   return covered;
 }
-
-}  // namespace
 
 absl::Status CheckRange(const Range& range) {
   if (!range.from.has_value() || !range.to.has_value() || *range.from < *range.to) {

@@ -4,12 +4,17 @@
 #ifndef SYNCLINE_COORDINATOR_MERGE_CUT_H_
 #define SYNCLINE_COORDINATOR_MERGE_CUT_H_
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/merge.h"
 #include "timeline/builder.h"
 
 namespace syncline::merge {
+
+// What the inputs cover: the recording's window; without one, from their first event to the last.
+std::optional<timeline::Interval> Covered(const OpenedInputs& inputs);
 
 // InvalidArgument when it ends before it begins.
 absl::Status CheckRange(const Range& range);

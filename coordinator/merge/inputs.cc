@@ -11,6 +11,7 @@
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/clocks/models.h"
+#include "coordinator/merge/message_pairs.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/place_by_model.h"
 #include "coordinator/merge/profiles.h"
@@ -115,9 +116,12 @@ void MissNodes(const recording::Layout& layout, const recording::Recording& reco
 absl::StatusOr<clocksync::ClockModel> Refit(const recording::Layout& layout,
                                             const recording::Recording& recording,
                                             OpenedInputs* inputs) {
+  std::vector<CausalPair> causal = CausalPairsOf(layout, recording);
+  const std::vector<CausalPair> messages = MessagePairsOf(layout, recording);
+  causal.insert(causal.end(), messages.begin(), messages.end());
   SYNCLINE_ASSIGN_OR_RETURN(
       clocksync::BuildResult result,
-      clocks::BuildFromRecording(layout, recording, {.causal = CausalPairsOf(layout, recording)}));
+      clocks::BuildFromRecording(layout, recording, {.causal = std::move(causal)}));
   for (const clocksync::ClockEvent& event : result.events) {
     if (event.kind != clocksync::ClockEvent::Kind::kNoSamples) continue;
     inputs->incomplete = true;

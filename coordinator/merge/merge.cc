@@ -11,6 +11,7 @@
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/out_dir.h"
 #include "coordinator/merge/outputs.h"
+#include "coordinator/merge/shards.h"
 #include "coordinator/merge/write_ctf.h"
 #include "export/report/json_report.h"
 #include "timeline/cut_sink.h"
@@ -92,6 +93,22 @@ absl::StatusOr<std::filesystem::path> ChooseOut(const MergeOptions& options,
   return out;
 }
 
+// A timeline that its viewer could not hold is written anew, in pieces.
+absl::Status SplitLarge(const MergeOptions& options, const OpenedInputs& inputs,
+                        timeline::Interval shown, const std::filesystem::path& staging,
+                        MergeResult* result) {
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(staging / "timeline.perfetto-trace", error);
+  if (error || bytes <= options.perfetto_bytes_max) return absl::OkStatus();
+  const auto covered = inputs.build.cut.has_value() ? inputs.build.cut : Covered(inputs);
+  if (!covered.has_value() || covered->end.ns - covered->begin.ns < 1000) return absl::OkStatus();
+  SYNCLINE_ASSIGN_OR_RETURN(const Shards shards,
+                            WriteShards(options, inputs, shown, *covered, bytes, staging));
+  result->files.insert(result->files.end(), shards.files.begin(), shards.files.end());
+  result->notes.push_back(shards.note);
+  return absl::OkStatus();
+}
+
 // Everything into a directory beside result.out_dir, and then that in its place.
 absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInputs& inputs,
                                   MergeResult result) {
@@ -110,6 +127,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
   result.files = outputs.files();
+  SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, cut, out.staging(), &result));
   std::vector<std::string> uncopied;
   if (std::find(options.formats.begin(), options.formats.end(), "ctf") != options.formats.end()) {
     SYNCLINE_ASSIGN_OR_RETURN(uncopied, WriteCtf(inputs, cut, out.staging() / kCtfName));
@@ -128,7 +146,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   }
   result.incomplete = result.report.incomplete;
   result.complaints = result.report.complaints;
-  result.notes = result.report.notes;
+  result.notes.insert(result.notes.end(), result.report.notes.begin(), result.report.notes.end());
   if (CurrentMutant() == Mutant::kStale && std::filesystem::exists(result.out_dir)) return result;
   SYNCLINE_RETURN_IF_ERROR(out.Commit());
   return result;

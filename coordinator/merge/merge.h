@@ -54,6 +54,9 @@ struct MergeOptions {
   Range range;  // of the timeline and the report
   // For format "parquet": Python interpreters that may have pyarrow, looked up in PATH.
   std::vector<std::string> pythons = {"python3"};
+  // A Perfetto file that would be larger is written in pieces: viewers hold it in memory, several
+  // times as large.
+  uint64_t perfetto_bytes_max = uint64_t{1} << 30;
   unsigned threads = 0;  // 0: one per processor; what is written does not depend on it
   // When it stops, what was written so far is removed, an earlier merge stays, and `leave` is
   // called by whoever stopped it; it must end the program.

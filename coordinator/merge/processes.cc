@@ -87,12 +87,15 @@ class ProcessReader {
     std::set<control_block::BlockId> ids = IdsIn(directory_);
     for (const recording::ProcessRecord& record : node_.processes) {
       result_.processes.push_back(OfRecord(record));
+      result_.processes.back().came_too_late = recording::CameTooLate(record);
       // Of a node that is not here, the node is the loss.
       result_.processes.back().expected = recording::MissedWindow(node_, record) &&
                                           node_.state != recording::NodeState::kMissing &&
                                           node_.state != recording::NodeState::kLeft;
-      // Fetched whole once: what is not there now was lost since.
-      if (!record.has_control_block || !node_.fetched.complete) continue;
+      // Fetched whole once: what is not there now was lost since. One that recorded nothing may
+      // have ended, and taken its block along, before there was anything to fetch.
+      const bool recorded = record.on_monotonic_ns != 0 || record.lost != 0;
+      if (!record.has_control_block || !node_.fetched.complete || !recorded) continue;
       ids.insert(
           {static_cast<uint64_t>(record.pid_namespace_inode), record.own_pid, record.start_ticks});
     }

@@ -86,23 +86,42 @@ bool EndedByItself(const std::string& reason) {
   return kOurs.count(reason) == 0;
 }
 
-// Processes that missed the window; empty: there are none.
-std::string DescribeUncovered(const NodeRecord& node) {
+// Some of the processes by name, the others by their number; empty: there are none.
+std::string Name(const std::vector<const ProcessRecord*>& processes) {
   constexpr size_t kNamedMax = 4;
   constexpr size_t kCommandMax = 60;
-  size_t count = 0;
   std::string who;
+  for (size_t i = 0; i < processes.size() && i < kNamedMax; ++i) {
+    std::string command = processes[i]->command_line;
+    if (command.size() > kCommandMax) command = command.substr(0, kCommandMax) + "...";
+    absl::StrAppend(&who, i == 0 ? "" : ", ", "pid ", processes[i]->own_pid, " (", command, ")");
+  }
+  if (processes.size() > kNamedMax) {
+    absl::StrAppend(&who, " and ", processes.size() - kNamedMax, " more");
+  }
+  return who;
+}
+
+// Processes that missed the window, by why; empty: there are none.
+std::string DescribeUncovered(const NodeRecord& node) {
+  std::vector<const ProcessRecord*> late, unreached, silent;
   for (const ProcessRecord& process : node.processes) {
     if (!recording::MissedWindow(node, process)) continue;
-    if (++count > kNamedMax) continue;
-    std::string command = process.command_line;
-    if (command.size() > kCommandMax) command = command.substr(0, kCommandMax) + "...";
-    absl::StrAppend(&who, count == 1 ? "" : ", ", "pid ", process.own_pid, " (", command, ")");
+    const bool came_late = recording::CameTooLate(process);
+    (came_late ? late : process.lost > 0 ? unreached : silent).push_back(&process);
   }
-  if (count == 0) return "";
-  if (count > kNamedMax) absl::StrAppend(&who, " and ", count - kNamedMax, " more");
-  return absl::StrCat(who, count == 1 ? " covers" : " cover", " nothing of the window: no call in ",
-                      "it is recorded (idle, stopped or gone, or the window was too short)");
+  std::vector<std::string> sentences;
+  const auto say = [&](const std::vector<const ProcessRecord*>& processes, const char* one,
+                       const char* many, const char* rest) {
+    if (processes.empty()) return;
+    sentences.push_back(absl::StrCat(Name(processes), processes.size() == 1 ? one : many, rest));
+  };
+  say(late, " is", " are", " not recorded: begun in the window, and gone or too late for it");
+  say(unreached, " covers", " cover", " nothing of the window: LTTng took none of their calls");
+  say(silent, " covers", " cover",
+      " nothing of the window: no call in it is recorded (idle, stopped or gone, or the window was "
+      "too short)");
+  return absl::StrJoin(sentences, ", ");
 }
 
 template <class Response>

@@ -422,9 +422,16 @@ bool CoversWindow(const NodeRecord& node, const ProcessRecord& process) {
   return in_time && (process.off_monotonic_ns == 0 || process.off_monotonic_ns > begin_ns);
 }
 
+bool CameTooLate(const ProcessRecord& process) {
+  const bool calls =
+      std::find(process.sources.begin(), process.sources.end(), "itt") != process.sources.end();
+  return !process.present_at_prepare && process.on_monotonic_ns == 0 && calls;
+}
+
 bool MissedWindow(const NodeRecord& node, const ProcessRecord& process) {
+  if (CameTooLate(process)) return true;
   if (!process.present_at_prepare || CoversWindow(node, process)) return false;
-  return process.stopped ||
+  return process.stopped || process.lost > 0 ||
          std::none_of(node.processes.begin(), node.processes.end(),
                       [&node](const ProcessRecord& other) { return CoversWindow(node, other); });
 }

@@ -173,9 +173,14 @@ struct NodeRecord {
 // Whether the process was switched on, and said so, at some instant of the window.
 bool CoversWindow(const NodeRecord& node, const ProcessRecord& process);
 
-// Whether it is a loss that the process covers nothing of the window: it was there, and it stood
-// still, or nobody on the node covers anything. One that ran beside others and made no call had
-// nothing to record.
+// Whether the process made its first ITT call after the recording had been prepared and was never
+// switched on: agents notice such a process some 0.1 s later, and it was gone by then, or the
+// window was.
+bool CameTooLate(const ProcessRecord& process);
+
+// Whether it is a loss that the process covers nothing of the window: it came too late, or it was
+// there and stood still, or called while LTTng took none of it, or nobody on the node covers
+// anything. One that ran beside others and made no call had nothing to record.
 bool MissedWindow(const NodeRecord& node, const ProcessRecord& process);
 
 struct Recording {

@@ -151,8 +151,23 @@ TEST(MissedWindowTest, AnIdleProcessBesideOthersMissedNothingAStoppedOneDid) {
   EXPECT_FALSE(MissedWindow(node, node.processes[0]));
   EXPECT_TRUE(MissedWindow(node, node.processes[1]));
   EXPECT_FALSE(MissedWindow(node, node.processes[2]));
-  node.processes[1].present_at_prepare = false;  // it came later
-  EXPECT_FALSE(MissedWindow(node, node.processes[1]));
+  node.processes[2].lost = 5;  // it called, and the tracer took none of it
+  EXPECT_TRUE(MissedWindow(node, node.processes[2]));
+}
+
+TEST(MissedWindowTest, OneThatCameAndWentIsALossOneThatMadeNoCallIsNone) {
+  NodeRecord node;
+  node.processes.resize(1);
+  ProcessRecord& process = node.processes[0];
+  EXPECT_FALSE(MissedWindow(node, process)) << "a program that never called ITT";
+  process.sources = {"net", "itt"};
+  EXPECT_TRUE(MissedWindow(node, process));
+  EXPECT_TRUE(CameTooLate(process));
+  process.present_at_prepare = true;
+  EXPECT_FALSE(CameTooLate(process));
+  process.present_at_prepare = false;
+  process.on_monotonic_ns = 1500;
+  EXPECT_FALSE(CameTooLate(process));
 }
 
 }  // namespace

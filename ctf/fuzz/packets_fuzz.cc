@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto nul = std::find(all.begin(), all.end(), uint8_t{0});
   std::shared_ptr<const ctf::TraceLayout> layout = fixed;
   std::span<const uint8_t> stream = all;
-  if (size > 2 && data[0] == '/' && data[1] == '*' && nul != all.end()) {
+  const bool has_metadata = size > 2 && ((data[0] == '/' && data[1] == '*') || data[0] == 0x1e);
+  if (has_metadata && nul != all.end()) {
     const auto length = static_cast<size_t>(nul - all.begin());
     layout = ctf::testing::LayoutOf({reinterpret_cast<const char*>(data), length});
     stream = all.subspan(length + 1);

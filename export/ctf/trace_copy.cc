@@ -15,6 +15,7 @@
 #include "ctf/decoder.h"
 #include "ctf/event_header.h"
 #include "ctf/metadata.h"
+#include "ctf/packet_index.h"
 #include "ctf/packet_walker.h"
 #include "ctf/stream_summary.h"
 #include "ctf/tsdl_writer.h"
@@ -115,12 +116,12 @@ absl::Status CheckLayout(const ctf::TraceLayout& layout) {
 class StreamCopy {
  public:
   StreamCopy(const ctf::TraceLayout& layout, ctf::ByteSource& source, const ctf::Uuid& uuid,
-             timeline::Placement& placement, const CopyOptions& options)
+             timeline::Placement& placement, const CopyOptions& options, uint64_t begin_byte)
       : source_(source),
         uuid_(uuid),
         placement_(placement),
         options_(options),
-        walker_(layout, source, ""),
+        walker_(layout, source, "", {.begin = begin_byte}),
         decoder_(layout) {}
 
   absl::Status Run(std::ostream& out) {
@@ -301,6 +302,15 @@ ctf::Metadata Corrected(const ctf::Metadata& metadata, const ctf::Uuid& uuid,
   return corrected;
 }
 
+// A clock value whose time lies before `begin`; kUnknownLo: nothing is known to.
+int64_t BeforeWindow(timeline::Placement& placement, TimelineTime begin) {
+  constexpr int64_t kSlackNs = 1000;  // the way back from the timeline rounds
+  if (begin.ns == kUnknownLo) return kUnknownLo;
+  int64_t clock_ns = 0;
+  if (__builtin_sub_overflow(placement.ClockNs(begin), kSlackNs, &clock_ns)) return kUnknownLo;
+  return placement.At(clock_ns) < begin ? clock_ns : kUnknownLo;
+}
+
 }  // namespace
 
 absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
@@ -323,7 +333,10 @@ absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
     auto source = ctf::FileWindow::Open(file);
     if (!source.ok()) continue;  // the reader has said so
     std::ofstream to(out / file.filename(), std::ios::binary | std::ios::trunc);
-    StreamCopy copy(*layout, **source, uuid, placement, options);
+    SYNCLINE_ASSIGN_OR_RETURN(
+        const uint64_t begin_byte,
+        ctf::SeekStream(*layout, file, BeforeWindow(placement, options.window.begin)));
+    StreamCopy copy(*layout, **source, uuid, placement, options, begin_byte);
     if (absl::Status status = copy.Run(to); !status.ok()) return context(status);
     to.close();
     if (to.fail()) {

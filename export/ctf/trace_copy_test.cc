@@ -132,6 +132,29 @@ TEST_F(TraceCopyTest, OfAWindowOnlyItsEvents) {
   EXPECT_THAT(Events("none"), IsEmpty());
 }
 
+TEST_F(TraceCopyTest, OfAWindowTheSameWithAPacketIndex) {
+  std::vector<std::vector<uint8_t>> packets;
+  for (uint64_t i = 0; i < 12; ++i) {
+    packets.push_back(PacketBuilder(100 * i, 100 * i + 90, i)
+                          .Number(100 * i + 50, 7)
+                          .Id(100 * i + 90, 2)
+                          .Close());
+  }
+  Write("s_0", Join(packets));
+  const auto time = [](int64_t clock_ns) { return TimelineTime{clock_ns * 2 + 1000}; };
+  Copy({time(890), time(1080)}, "without");
+  std::filesystem::create_directories(directory_ / "in" / "index");
+  Write("index/s_0.idx", ctf::testing::IndexOf(packets));
+  EXPECT_EQ(Copy({time(890), time(1080)}, "with").events, 4u);
+  EXPECT_EQ(Read("with", "s_0"), Read("without", "s_0"));
+  // What lies long before the window is not looked at: no packet is there any more.
+  std::vector<uint8_t> hollow = Join(packets);
+  std::fill(hollow.begin() + 200, hollow.begin() + 400, uint8_t{0});
+  Write("s_0", hollow);
+  Copy({time(890), time(1080)}, "hollow");
+  EXPECT_EQ(Read("hollow", "s_0"), Read("without", "s_0"));
+}
+
 TEST_F(TraceCopyTest, TheSameAgainAndAnotherTraceDiffers) {
   Write("s_0", PacketBuilder(100, 900).Number(200, 7).Close());
   Copy();

@@ -85,12 +85,12 @@ Table SpanTable() {
                              {"begin_ns", kInt64},
                              {"end_ns", kInt64},
                              {"self_ns", kInt64},
-                             {"bound_lo_ns", kInt64},
-                             {"bound_hi_ns", kInt64},
+                             {"bound_lo_ns", kInt64, Column::kSometimes},
+                             {"bound_hi_ns", kInt64, Column::kSometimes},
                              {"clipped_begin", kBool},
                              {"clipped_end", kBool},
                              {"suspect", kBool},
-                             {"arguments", kText}});
+                             {"arguments", kText, Column::kSometimes}});
 }
 
 Table InstantTable() {
@@ -98,9 +98,9 @@ Table InstantTable() {
                                 {"name", kName},
                                 {"category", kName},
                                 {"time_ns", kInt64},
-                                {"bound_lo_ns", kInt64},
-                                {"bound_hi_ns", kInt64},
-                                {"arguments", kText}});
+                                {"bound_lo_ns", kInt64, Column::kSometimes},
+                                {"bound_hi_ns", kInt64, Column::kSometimes},
+                                {"arguments", kText, Column::kSometimes}});
 }
 
 Table HoleTable() {
@@ -108,35 +108,35 @@ Table HoleTable() {
                              {"begin_ns", kInt64},
                              {"end_ns", kInt64},
                              {"reason", kText},
-                             {"count", kInt64},
+                             {"count", kInt64, Column::kSometimes},
                              {"source", kText},
                              {"detail", kText}});
 }
 
 Table TrackTable() {
   return MakeTable("tracks", {{"track", kInt32},
-                              {"parent", kInt32},
-                              {"process", kInt32},
+                              {"parent", kInt32, Column::kSometimes},
+                              {"process", kInt32, Column::kSometimes},
                               {"kind", kText},
                               {"name", kText},
                               {"node", kText},
-                              {"tid", kInt32},
-                              {"unit", kText}});
+                              {"tid", kInt32, Column::kSometimes},
+                              {"unit", kText, Column::kSometimes}});
 }
 
 Table ProcessTable() {
   return MakeTable("processes", {{"track", kInt32},
                                  {"name", kText},
                                  {"node", kText},
-                                 {"pid", kInt32},
-                                 {"pid_namespace", kInt64},
-                                 {"start_ticks", kInt64},
-                                 {"job", kText},
-                                 {"incarnation", kText},
-                                 {"rank", kInt32},
-                                 {"world_size", kInt32},
-                                 {"role", kText},
-                                 {"command_line", kText}});
+                                 {"pid", kInt32, Column::kSometimes},
+                                 {"pid_namespace", kInt64, Column::kSometimes},
+                                 {"start_ticks", kInt64, Column::kSometimes},
+                                 {"job", kText, Column::kSometimes},
+                                 {"incarnation", kText, Column::kSometimes},
+                                 {"rank", kInt32, Column::kSometimes},
+                                 {"world_size", kInt32, Column::kSometimes},
+                                 {"role", kText, Column::kSometimes},
+                                 {"command_line", kText, Column::kSometimes}});
 }
 
 Table FlowTable() {
@@ -163,8 +163,8 @@ ParquetSink::ParquetSink(Options options, std::unique_ptr<TableWriter> writer)
     node.counters =
         make(MakeTable("counters", {{"track", kInt32}, {"time_ns", kInt64}, {"value", kDouble}}));
     node.holes = make(HoleTable());
-    node.clock_bounds =
-        make(MakeTable("clock_bounds", {{"time_ns", kInt64}, {"bound_ns", kInt64}}));
+    node.clock_bounds = make(
+        MakeTable("clock_bounds", {{"time_ns", kInt64}, {"bound_ns", kInt64, Column::kSometimes}}));
     node.names = make(MakeTable(
         "names", {{"name", kName}, {"category", kName}, {"spans", kInt64}, {"total_ns", kInt64}}));
   }
@@ -177,10 +177,10 @@ ParquetSink::ParquetSink(Options options, std::unique_ptr<TableWriter> writer)
   processes_ = whole(ProcessTable());
   node_table_ = whole(MakeTable("nodes", {{"node", kText},
                                           {"track", kInt32},
-                                          {"address", kText},
-                                          {"role", kText},
-                                          {"state", kText},
-                                          {"epoch_unix_ns", kInt64}}));
+                                          {"address", kText, Column::kSometimes},
+                                          {"role", kText, Column::kSometimes},
+                                          {"state", kText, Column::kSometimes},
+                                          {"epoch_unix_ns", kInt64, Column::kSometimes}}));
 }
 
 void ParquetSink::Flush(Partition* partition) {

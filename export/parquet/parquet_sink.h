@@ -28,9 +28,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "export/parquet/table.h"
 #include "export/parquet/table_writer.h"
 #include "timeline/sink.h"
@@ -83,7 +83,7 @@ class ParquetSink final : public timeline::TimelineSink {
       uint64_t spans = 0;
       int64_t total_ns = 0;
     };
-    std::unordered_map<uint64_t, Use> uses;  // by name << 32 | category
+    absl::flat_hash_map<uint64_t, Use> uses;  // by name << 32 | category
   };
 
   Node& NodeOf(timeline::TrackId track) { return nodes_[node_of_track_[track]]; }

@@ -105,7 +105,8 @@ void Column::EncodeNames(const std::vector<std::string>& texts, std::vector<uint
 
 void Column::Encode(const std::vector<std::string>& texts, std::vector<uint32_t>* scratch,
                     std::string* header, std::string* buffers) const {
-  absl::StrAppend(header, "{\"name\":\"", name_, "\",\"type\":\"", TypeName(type_), "\"");
+  absl::StrAppend(header, "{\"name\":\"", name_, "\",\"type\":\"", TypeName(type_),
+                  "\",\"nullable\":", may_be_null_ ? "true" : "false");
   const auto place = [&](const char* key) {
     absl::StrAppend(header, ",\"", key,
                     "\":", (buffers->size() + kAlignment - 1) / kAlignment * kAlignment);

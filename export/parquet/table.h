@@ -25,14 +25,16 @@ enum class ColumnType : uint8_t {
 // Push one value per row into each column, of its type.
 class Column {
  public:
-  Column(std::string name, ColumnType type) : name_(std::move(name)), type_(type) {}
+  enum Nulls : bool { kNever, kSometimes };
+  Column(std::string name, ColumnType type, Nulls nulls = kNever)
+      : name_(std::move(name)), type_(type), may_be_null_(nulls == kSometimes) {}
 
   void Int(int64_t value) { numbers_.push_back(value); }
   void Real(double value);
   void Bool(bool value) { numbers_.push_back(value ? 1 : 0); }
   void Name(timeline::TextId text) { numbers_.push_back(text); }
   void Text(std::string_view text);
-  void Null();
+  void Null();  // of a column that has nulls sometimes
 
   const std::string& name() const { return name_; }
   ColumnType type() const { return type_; }
@@ -52,6 +54,7 @@ class Column {
 
   std::string name_;
   ColumnType type_;
+  bool may_be_null_;
   std::vector<int64_t> numbers_;  // kText: where each text ends in text_
   std::string text_;
   std::vector<uint8_t> valid_;  // of the rows up to the last null

@@ -47,7 +47,7 @@ def column_of(entry, rows, buffer):
 def open_writer(path, header):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     columns = header["columns"]
-    schema = pa.schema([(c["name"], TYPES[c["type"]]) for c in columns])
+    schema = pa.schema([pa.field(c["name"], TYPES[c["type"]], c["nullable"]) for c in columns])
     return pq.ParquetWriter(
         path,
         schema,
@@ -56,6 +56,7 @@ def open_writer(path, header):
         compression="zstd",
         compression_level=1,
         store_schema=False,
+        write_statistics=[c["name"] for c in columns if c["type"] in ("int64", "int32")],
         use_dictionary=[c["name"] for c in columns if c["type"] in ("name", "text", "double")],
         column_encoding={
             c["name"]: "DELTA_BINARY_PACKED" for c in columns if c["type"] in ("int64", "int32")

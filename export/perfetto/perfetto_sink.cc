@@ -84,13 +84,12 @@ constexpr uint32_t kName = 10;
 constexpr uint32_t kArray = 12;
 }  // namespace annotation
 
-constexpr size_t kBufferBytes = 1 << 20;
 constexpr int64_t kLateNudgeNs = 16;
 
 }  // namespace
 
 PerfettoSink::PerfettoSink(std::ostream* out, const Options& options)
-    : out_(out), options_(options) {
+    : out_(out), packets_(out), options_(options) {
   if (options.epoch_unix_ns <= 0) return;
   ProtoWriter boottime;
   boottime.Varint(snapshot::kClockId, snapshot::kBoottime);
@@ -106,28 +105,11 @@ PerfettoSink::PerfettoSink(std::ostream* out, const Options& options)
   WritePacket(first);
 }
 
-void PerfettoSink::WritePacket(const ProtoWriter& packet) {
-  ProtoWriter framed;
-  framed.Message(trace::kPacket, packet);
-  buffer_ += framed.bytes();
-  if (buffer_.size() >= kBufferBytes) {
-    out_->write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-    buffer_.clear();
-  }
-}
-
-uint64_t PerfettoSink::FileTime(TimelineTime time) const {
-  // More than an hour before T can only be damage; it must not become a huge unsigned number.
-  return time.ns < -kOriginNs ? 0 : static_cast<uint64_t>(time.ns + kOriginNs);
-}
-
-PerfettoSink::Sequence& PerfettoSink::SequenceOf(uint64_t uuid) {
-  Sequence& sequence = sequences_[uuid];
-  sequence.uuid = uuid;
-  return sequence;
-}
+void PerfettoSink::WritePacket(const ProtoWriter& packet) { packets_.Packet(packet.bytes()); }
 
 void PerfettoSink::StartSequence(Sequence* sequence, uint64_t time_ns) {
+  sequence->uuid = static_cast<uint64_t>(sequence - sequences_.data());
+  sequence->bytes = SequenceBytes(sequence->uuid);
   ProtoWriter local;
   local.Varint(snapshot::kClockId, snapshot::kSequenceLocal);
   local.Varint(snapshot::kTimestamp, time_ns);
@@ -240,6 +222,7 @@ void PerfettoSink::OnTrack(const timeline::Track& track) {
     WriteChildTrack(track, &known);
   }
   WriteFacts(track, known);
+  if (tracks_.size() <= track.id) tracks_.resize(track.id + 1);
   tracks_[track.id] = std::move(known);
 }
 
@@ -266,7 +249,7 @@ void PerfettoSink::WriteFacts(const timeline::Track& track, const KnownTrack& kn
 
 void PerfettoSink::PutName(Sequence* sequence, timeline::TextId name, ProtoWriter* event) {
   if (name == timeline::kNoText) return;
-  if (sequence->names.insert(name).second) {
+  if (sequence->names.Add(name)) {
     ProtoWriter entry;
     entry.Varint(interned::kIid, name);
     entry.Bytes(interned::kText, texts_[name]);
@@ -277,7 +260,7 @@ void PerfettoSink::PutName(Sequence* sequence, timeline::TextId name, ProtoWrite
 
 void PerfettoSink::PutCategory(Sequence* sequence, timeline::TextId category, ProtoWriter* event) {
   if (category == timeline::kNoText) return;
-  if (sequence->categories.insert(category).second) {
+  if (sequence->categories.Add(category)) {
     ProtoWriter entry;
     entry.Varint(interned::kIid, category);
     entry.Bytes(interned::kText, texts_[category]);
@@ -314,7 +297,7 @@ void PerfettoSink::PutArguments(Sequence* sequence,
     if (key == timeline::kNoText) {
       annotation.Bytes(annotation::kName, "metadata");
     } else {
-      if (sequence->keys.insert(key).second) {
+      if (sequence->keys.Add(key)) {
         ProtoWriter entry;
         entry.Varint(interned::kIid, key);
         entry.Bytes(interned::kText, texts_[key]);
@@ -343,22 +326,37 @@ void PerfettoSink::OnSpanBegin(const timeline::Span& span) {
   if (span.late && track.kind == TrackKind::kThread) {
     begin.ns -= kLateNudgeNs - std::min<int64_t>(span.depth, kLateNudgeNs - 1);
   }
+  const uint64_t time_ns = FileTime(begin);
+  const bool plain = sequence.started && time_ns >= sequence.last_ns && Knows(sequence, span);
+  if (plain) [[likely]] {
+    packets_.SpanBegin(sequence.bytes, time_ns - sequence.last_ns, span.name, span.category);
+    sequence.last_ns = time_ns;
+    return;
+  }
   ProtoWriter event;
   event.Varint(event::kType, static_cast<uint64_t>(EventType::kBegin));
   PutName(&sequence, span.name, &event);
   PutCategory(&sequence, span.category, &event);
-  WriteEvent(&sequence, FileTime(begin), event);
+  WriteEvent(&sequence, time_ns, event);
 }
 
 void PerfettoSink::OnSpanEnd(const timeline::Span& span) {
   Sequence& sequence = SequenceOf(tracks_[span.track].uuid);
+  const uint64_t time_ns = FileTime(span.end);
+  const bool plain = span.arguments.empty() && !span.clipped_begin && !span.clipped_end &&
+                     !span.suspect && sequence.started && time_ns >= sequence.last_ns;
+  if (plain) [[likely]] {
+    packets_.SpanEnd(sequence.bytes, time_ns - sequence.last_ns);
+    sequence.last_ns = time_ns;
+    return;
+  }
   ProtoWriter event;
   event.Varint(event::kType, static_cast<uint64_t>(EventType::kEnd));
   PutArguments(&sequence, span.arguments, &event);
   if (span.clipped_begin) PutText("clipped begin", "its begin was not recorded", &event);
   if (span.clipped_end) PutText("clipped end", "its end was not recorded", &event);
   if (span.suspect) PutText("suspect", "events were lost while it was open", &event);
-  WriteEvent(&sequence, FileTime(span.end), event);
+  WriteEvent(&sequence, time_ns, event);
 }
 
 void PerfettoSink::OnInstant(const timeline::Instant& instant) {
@@ -473,8 +471,7 @@ void PerfettoSink::OnClockBound(const timeline::ClockBound& bound) {
 }
 
 absl::Status PerfettoSink::Finish() {
-  out_->write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-  buffer_.clear();
+  packets_.Flush();
   out_->flush();
   if (!out_->good()) return absl::ResourceExhaustedError("cannot write the Perfetto trace");
   return absl::OkStatus();

@@ -29,9 +29,9 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
+#include "export/perfetto/packet_buffer.h"
 #include "export/perfetto/proto_writer.h"
 #include "timeline/sink.h"
 
@@ -66,9 +66,10 @@ class PerfettoSink final : public timeline::TimelineSink {
     uint64_t uuid = 0;
     uint64_t last_ns = 0;
     bool started = false;
-    std::unordered_set<timeline::TextId> names;
-    std::unordered_set<timeline::TextId> categories;
-    std::unordered_set<timeline::TextId> keys;
+    SequenceBytes bytes;
+    SeenTexts names;
+    SeenTexts categories;
+    SeenTexts keys;
   };
   struct KnownTrack {
     timeline::TrackKind kind = timeline::TrackKind::kNode;
@@ -89,8 +90,20 @@ class PerfettoSink final : public timeline::TimelineSink {
   };
   enum class EventType : uint64_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
 
-  Sequence& SequenceOf(uint64_t uuid);
-  uint64_t FileTime(TimelineTime time) const;
+  Sequence& SequenceOf(uint64_t uuid) {
+    if (sequences_.size() <= uuid) [[unlikely]]
+      sequences_.resize(uuid + 1);
+    return sequences_[uuid];
+  }
+  // More than an hour before T can only be damage; it must not become a huge unsigned number.
+  static uint64_t FileTime(TimelineTime time) {
+    return time.ns < -kOriginNs ? 0 : static_cast<uint64_t>(time.ns + kOriginNs);
+  }
+  // Whether the span's texts are interned on it.
+  static bool Knows(const Sequence& sequence, const timeline::Span& span) {
+    return (span.name == timeline::kNoText || sequence.names.Has(span.name)) &&
+           (span.category == timeline::kNoText || sequence.categories.Has(span.category));
+  }
   // Writes a packet with `event` (a TrackEvent) and the names it needs.
   void WriteEvent(Sequence* sequence, uint64_t time_ns, const ProtoWriter& event);
   void WritePacket(const ProtoWriter& packet);
@@ -113,10 +126,11 @@ class PerfettoSink final : public timeline::TimelineSink {
   void PutValue(const timeline::Argument& argument, ProtoWriter* annotation) const;
 
   std::ostream* out_;
+  PacketBuffer packets_;
   Options options_;
   std::vector<std::string> texts_{""};
-  std::map<timeline::TrackId, KnownTrack> tracks_;
-  std::map<uint64_t, Sequence> sequences_;         // by uuid
+  std::vector<KnownTrack> tracks_;                 // by id
+  std::vector<Sequence> sequences_;                // by uuid
   std::map<uint64_t, LanesOf> hole_lanes_;         // by uuid of the track they speak of
   std::map<uint32_t, LanesOf> clock_event_lanes_;  // by node
   std::map<uint32_t, uint64_t> bound_tracks_;      // by node
@@ -124,7 +138,6 @@ class PerfettoSink final : public timeline::TimelineSink {
   uint64_t next_uuid_ = 1;
   uint64_t next_pid_ = 1;  // pids and tids: one count, so that none is both
   ProtoWriter interned_;
-  std::string buffer_;
 };
 
 }  // namespace syncline::perfetto

@@ -68,6 +68,42 @@ Json OfProfile(const timeline::ProfileResult& profile) {
           {"absence", profile.absence}};
 }
 
+Json OfMessages(const analysis::Report& report) {
+  const analysis::MessageReport& messages = report.messages;
+  Json streams = Json::array();
+  for (const analysis::MessageRow& row : messages.rows) {
+    streams.push_back({{"sender", row.sender},
+                       {"receiver", row.receiver},
+                       {"from", row.from},
+                       {"to", row.to},
+                       {"send_node", report.nodes[row.send_node].name},
+                       {"receive_node", report.nodes[row.receive_node].name},
+                       {"messages", row.messages},
+                       {"unmatched", row.unmatched},
+                       {"sent_bytes", row.sent_bytes},
+                       {"received_bytes", row.received_bytes},
+                       {"matched_bytes", row.matched_bytes},
+                       {"unplaced_bytes", row.unplaced_bytes},
+                       {"largest_bytes", row.largest_bytes},
+                       {"arrows", row.arrows},
+                       {"retransmitted_segments", OrNull(row.retransmits)},
+                       {"flight", row.flight.has_value() ? Interval(*row.flight) : Json()}});
+  }
+  return {{"matched", messages.messages},
+          {"matched_across_nodes", messages.across_nodes},
+          {"received_before_sent",
+           {{"by_wall_clock", OrNull(messages.backwards_by_wall_clock)},
+            {"here", messages.backwards_here},
+            {"checked_against_the_model", messages.checked},
+            {"contradicting_the_model", messages.contradictions}}},
+          {"connections", messages.ends.connections},
+          {"ends_without_the_other", messages.ends.alone},
+          {"bytes_of_ends_without_the_other", messages.ends.alone_bytes},
+          {"doubted_directions", messages.ends.doubted},
+          {"transfers_left_out", messages.ends.left_out},
+          {"streams", std::move(streams)}};
+}
+
 Json OfTensors(const analysis::Report& report) {
   const analysis::TensorReport& tensors = report.tensors;
   Json edges = Json::array();
@@ -214,6 +250,7 @@ std::string ReportJson(const analysis::Report& report) {
   json["tensors"] = OfTensors(report);
   json["clock_events"] = Json::array();
   for (const auto& event : report.clock_events) json["clock_events"].push_back(OfEvent(event));
+  json["messages"] = OfMessages(report);
   // Names come from the traced program: bytes that are not UTF-8 are replaced, never an error.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -36,6 +36,7 @@ class Writer {
   void ClockEvents();
   void Profiles();
   void Tensors();
+  void Messages();
   void Tasks();
 
   const Report& report_;
@@ -90,12 +91,15 @@ void Writer::Nodes() {
 
 // Processes of which nothing is known in a part of the window: a rank that hangs looks like this.
 void Writer::Silences() {
+  constexpr size_t kNamedMax = 8;
   for (const analysis::NodeReport& node : report_.nodes) {
     if (node.processes.empty() && node.state == "complete") {
       Line(absl::StrCat(node.name, ": no process was traced"));
     }
+    size_t silent = 0;
     for (const analysis::ProcessReport& process : node.processes) {
       if (!process.covered_begin.has_value()) {
+        if (++silent > kNamedMax) continue;
         Line(absl::StrCat(process.name,
                           ": no call that is recorded, in the whole window: idle, stopped, or "
                           "inside one call all the time"));
@@ -105,6 +109,9 @@ void Writer::Silences() {
                           SignedDurationText(process.covered_end->ns),
                           ": it ended, or was inside one call from then on"));
       }
+    }
+    if (silent > kNamedMax) {
+      Line(absl::StrCat(node.name, ": and no call of ", silent - kNamedMax, " processes more"));
     }
   }
 }
@@ -306,6 +313,57 @@ void Writer::Tensors() {
   }
 }
 
+// The connections that carried most; the JSON has all.
+void Writer::Messages() {
+  constexpr size_t kRowsMax = 12;
+  const analysis::MessageReport& messages = report_.messages;
+  const timeline::MessageEnds& ends = messages.ends;
+  if (messages.rows.empty() && ends.alone == 0) return;
+  Heading("Messages between processes");
+  std::vector<const analysis::MessageRow*> rows;
+  for (const analysis::MessageRow& row : messages.rows) rows.push_back(&row);
+  const size_t shown = std::min(rows.size(), kRowsMax);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto* a, const auto* b) { return a->sent_bytes > b->sent_bytes; });
+  Table table({{"from", Table::Align::kLeft, true},
+               {"to", Table::Align::kLeft, true},
+               {"connection"},
+               {"messages", Table::Align::kRight},
+               {"bytes", Table::Align::kRight},
+               {"largest", Table::Align::kRight},
+               {"on the way", Table::Align::kRight},
+               {"sent again", Table::Align::kRight}});
+  for (size_t i = 0; i < shown; ++i) {
+    const analysis::MessageRow& row = *rows[i];
+    table.Add({report_.nodes[row.send_node].name, report_.nodes[row.receive_node].name,
+               absl::StrCat(row.from, " > ", row.to), Count(row.messages), Count(row.sent_bytes),
+               Count(row.largest_bytes), row.flight.has_value() ? WithBound(*row.flight) : "-",
+               row.retransmits.has_value() ? Count(*row.retransmits) : "-"});
+  }
+  Print(table);
+  Line("on the way: from before a message was sent until all of it had been received, median.");
+  if (shown < rows.size()) {
+    Line(absl::StrCat("the JSON has ", Plural(rows.size() - shown, "more direction")));
+  }
+  if (messages.across_nodes > 0 && messages.backwards_by_wall_clock.has_value()) {
+    Line(absl::StrCat("merged by wall clock, ", Count(*messages.backwards_by_wall_clock), " of ",
+                      Plural(messages.across_nodes, "message"),
+                      " arrive before they were sent; here ", Count(messages.backwards_here)));
+  }
+  if (messages.contradictions > 0) {
+    Warn(absl::StrCat(Plural(messages.contradictions, "message"),
+                      " cannot have arrived when the clock model says: its bounds do not hold"));
+  }
+  if (ends.alone > 0) {
+    Line(absl::StrCat(Plural(ends.alone, "end"), " of connections (", Count(ends.alone_bytes),
+                      " bytes) without the other: not recorded there, or addresses translated"));
+  }
+  if (ends.doubted + ends.left_out > 0) {
+    Line(absl::StrCat(Plural(ends.doubted, "direction"), " with bytes that went by unseen; ",
+                      Plural(ends.left_out, "transfer"), " beyond what memory allows"));
+  }
+}
+
 void Writer::Tasks() {
   if (report_.tasks.empty()) return;
   for (size_t i = 0; i < report_.tasks.size();) {
@@ -355,6 +413,7 @@ std::string Writer::Write() {
   WallClock();
   Profiles();
   Tensors();
+  Messages();
   Tasks();
   return std::move(out_);
 }

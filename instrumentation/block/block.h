@@ -80,6 +80,9 @@ extern SYNCLINE_EXPORT volatile uint32_t syncline_paused;
  * set. */
 SYNCLINE_EXPORT int syncline_open(uint32_t source);
 
+/* `source` is in this process, whether or not it ever makes a block: others may. */
+SYNCLINE_EXPORT void syncline_loaded(uint32_t source);
+
 /* This thread; made on first use. NULL when there is no memory. */
 SYNCLINE_EXPORT struct syncline_thread* syncline_thread_self(void);
 

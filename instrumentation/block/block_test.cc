@@ -3,6 +3,7 @@
 #include "instrumentation/block/block.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,6 +166,23 @@ TEST_F(BlockTest, MoreThreadsThanSlots) {
   EXPECT_GT(read.threads.size(), before);
   EXPECT_LE(read.threads.size(), 1024u);
   EXPECT_GE(read.events(), 1200u);  // slots of dead threads count on
+}
+
+TEST_F(BlockTest, AFullFileSystemIsAskedRarelyAndAskedAgain) {
+  rlimit was;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &was), 0);
+  const rlimit full = {1, was.rlim_max};  // nothing can grow
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  const std::string filler(60000, 'g');
+  int number = 0;
+  uint32_t last = 1;
+  while (last != 0 && number < 100) last = Intern(std::to_string(number++) + filler);
+  EXPECT_EQ(last, 0u);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &was), 0);
+  int tries = 0;
+  while (last == 0 && tries < 5000) last = Intern(std::to_string(number + ++tries) + filler);
+  EXPECT_NE(last, 0u) << "there is room again";
+  EXPECT_GT(tries, 100) << "a try costs a millisecond where there is none";
 }
 
 TEST_F(BlockTest, AFullTableRefusesAndCounts) {  // the last test: nothing fits afterwards

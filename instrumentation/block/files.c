@@ -21,6 +21,7 @@
 #define BLOCK_BYTES \
   (sizeof(struct syncline_block) + SYNCLINE_BLOCK_THREADS * sizeof(struct syncline_thread_slot))
 #define NAMES_STEP (64u << 10)
+#define NAMES_TRIES_SAVED 1000u
 #define COUNTERS_BYTES 4096u
 
 /* The whole of a small file, NUL-terminated; the number of bytes, 0 on failure. */
@@ -224,6 +225,8 @@ int syncline_files_make(struct syncline_files* files) {
 int syncline_files_grow_names(struct syncline_files* files, uint64_t bytes) {
   if (bytes <= files->names_bytes_backed) return 0;
   if (bytes > SYNCLINE_NAMES_LIMIT) return -1;
+  /* Where the file system is full a try costs a millisecond, and it will mostly stay full. */
+  if (files->names_tries_saved && files->names_tries_saved++ < NAMES_TRIES_SAVED) return -1;
   /* Opened again rather than kept open: programs close descriptors that they do not know and reuse
    * the numbers, and ours would then grow somebody else's file. */
   int directory = OpenDirectory(files->directory);
@@ -238,6 +241,7 @@ int syncline_files_grow_names(struct syncline_files* files, uint64_t bytes) {
   if (target > SYNCLINE_NAMES_LIMIT) target = SYNCLINE_NAMES_LIMIT;
   const int result = Back(fd, target);
   close(fd);
+  files->names_tries_saved = result != 0;
   if (result == 0) files->names_bytes_backed = target;
   return result;
 }

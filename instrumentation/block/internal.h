@@ -21,6 +21,7 @@ struct syncline_files {
   struct syncline_thread_slot* slots;
   uint8_t* names; /* SYNCLINE_NAMES_LIMIT reserved; names_bytes_backed usable */
   uint64_t names_bytes_backed;
+  uint32_t names_tries_saved; /* since the last try to grow that failed; 0: it did not fail */
   uint32_t* counters; /* shared by the user's processes: [0] the next key */
   char directory[256];
   char stem[80]; /* PIDNS-PID-STARTTICKS */

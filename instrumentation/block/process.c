@@ -248,6 +248,9 @@ static void LoadTracer(void) {
   /* LTTng-UST would keep the program waiting for up to 3 s at its start and at every fork when the
    * session daemon hangs. */
   setenv("LTTNG_UST_REGISTER_TIMEOUT", "0", 0);
+  /* LTTng-UST cancels its threads at exit, for which the C library opens this: without a free
+   * descriptor it would abort the program there. */
+  dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
   void* library = syncline_load_sibling(SYNCLINE_PROVIDER_FILE);
   const struct syncline_emit* emit = library ? dlsym(library, SYNCLINE_PROVIDER_SYMBOL) : NULL;
   if (emit) syncline_process.emit = emit;
@@ -391,12 +394,16 @@ static void OpenFirst(struct syncline_thread* thread) {
   thread->busy = was_busy;
 }
 
+void syncline_loaded(uint32_t source) {
+  __atomic_fetch_or(&syncline_process.sources, source, __ATOMIC_RELAXED);
+}
+
 int syncline_open(uint32_t source) {
   static uint32_t opened;
   if (syncline_threads_start() != 0) return -1;
   struct syncline_thread* thread = syncline_thread_self();
   if (!thread) return -1;
-  __atomic_fetch_or(&syncline_process.sources, source, __ATOMIC_RELAXED);
+  syncline_loaded(source);
   if (__atomic_exchange_n(&opened, 1, __ATOMIC_ACQ_REL) == 0) OpenFirst(thread);
   syncline_lock();
   const int ready = syncline_process_ensure() == 0;

@@ -134,7 +134,7 @@ class Printer {
         return;
       case FieldType::kVariant:
         out_ += "{ ";
-        Value();
+        if (value.count > 0) Value();  // an empty optional has none
         out_ += " }";
         return;
       case FieldType::kStruct:

@@ -141,6 +141,39 @@ def test_a_program_that_the_session_daemon_does_not_know_is_named(fleet):
     assert min(fleet.ticks(run).values()) > 50  # the others lost nothing by it
 
 
+# Every child makes a call or two, and is gone before the agent can have noticed it.
+SHORT_LIVES = f"""
+setsid /opt/syncline/bin/syncline run -- {HOST_TENSORFLOW}/bin/python -c '
+import os, time, ittapi
+print("forking", flush=True)
+while True:
+    if os.fork() == 0:
+        with ittapi.task("short", domain="lives"):
+            os._exit(0)
+    os.wait()
+    time.sleep(0.05)
+' >/tmp/short.log 2>&1 &
+echo $!
+until grep -q forking /tmp/short.log; do sleep 0.1; done
+"""
+
+
+def test_processes_that_lived_too_shortly_are_one_loss(fleet):
+    right = fleet.bed["right"]
+    pid = right.run(["sh", "-c", SHORT_LIVES]).stdout.strip()
+    try:
+        run = fleet.record("short-lives", 2, fine=(INCOMPLETE,))
+    finally:
+        right.run(["kill", pid])
+    assert "not recorded: begun in the window" in fleet.last.stdout
+    fleet.syncline("merge", run, fine=(INCOMPLETE,))
+    report = load(os.path.join(run, "out", "report.json"))
+    losses = {node["name"]: node["losses"] for node in report["nodes"]}
+    assert losses["left"] == []
+    assert [loss["source"] for loss in losses["right"]] == ["processes of short life"]
+    assert len(fleet.syncline("report", run, fine=(INCOMPLETE,)).stdout.splitlines()) < 150
+
+
 def test_a_job_killed_while_recording_leaves_what_it_did(fleet):
     right = fleet.bed["right"]
     run = os.path.join(fleet.work, "killed-job")

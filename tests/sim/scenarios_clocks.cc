@@ -198,6 +198,19 @@ void AddWallClocks(std::vector<NamedScenario>* all) {
       return s;
     });
   }
+  // As a daemon does that knows no slewing: neither a rate nor steps fit, and what is left of the
+  // wall clock's map must still be one that can be stored.
+  Add(all, "wall_pushed_a_little_every_10_ms", [](Random* r) {
+    Scenario s = Pair(r);
+    for (int64_t at = 3 * kSecond; at < 9 * kSecond; at += 10 * kMs) {
+      s.hosts[1].wall_steps.push_back({at + static_cast<int64_t>(Between(0, 9e6, r)), 3'000});
+    }
+    s.occurred = [](const World& w) {
+      const auto wall = [&](int64_t t) { return w.hosts[1].Realtime(t) - w.hosts[1].Raw(t); };
+      return wall(9 * kSecond) - wall(3 * kSecond) > 1'000'000;
+    };
+    return s;
+  });
   Add(all, "wall_steps_again_and_again", [](Random* r) {
     Scenario s = Pair(r);
     for (HostSpec& host : s.hosts) {

@@ -61,6 +61,8 @@ def private_etc(spec):
     with open(os.path.join(etc, "wallclock"), "wb"):
         pass
     write(staging, "ld.so.preload", "/etc/syncline-testbed/wallclock.so\n")
+    if spec["drift"]:
+        write(etc, "drift", spec["drift"])
     write(staging, "hostname", spec["name"] + "\n")
     write(staging, "hosts", "127.0.0.1 localhost\n" + spec["etc_hosts"])
     for user in spec["users"]:

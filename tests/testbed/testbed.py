@@ -9,10 +9,12 @@ one bridge; the machine itself has address .254 on it and plays the coordinator.
 the pid of the process that made it: runs beside each other do not meet, and what a killed run left
 behind is removed by the next one.
 
-Where this flatters: the clocks do not drift (a time namespace has a constant offset); all hosts
-share the machine's CPUs; delay and loss on the wire are next to nothing.
+Where this flatters: the clocks do not drift (a time namespace has a constant offset), unless a
+HostSpec says that they shall; all hosts share the machine's CPUs; delay and loss on the wire are
+next to nothing.
 """
 
+import ctypes
 import dataclasses
 import fcntl
 import itertools
@@ -67,6 +69,8 @@ class HostSpec:
     shm_bytes: int = 0  # size of /dev/shm; 0: half of the memory, as usual
     boot_id: str | None = None  # a cloned machine has its twin's
     users: tuple = ()  # ordinary users, made with uids from 2001
+    # (rate_ppb, wander_ppb, period_ns): how its own clocks drift from now on (wallclock/drift.h).
+    drift: tuple | None = None
 
 
 @dataclasses.dataclass
@@ -80,6 +84,7 @@ class Host:
     index: int
     process: subprocess.Popen | None = None
     pid: int = 0
+    drift: str = ""  # "ANCHOR_NS RATE_PPB WANDER_PPB PERIOD_NS"; "": its clocks do not drift
 
     @property
     def name(self):
@@ -94,6 +99,13 @@ class Host:
         self.spec.wall_error_ns = error_ns
         with open(os.path.join(self.state_dir, "wallclock"), "r+b", buffering=0) as file:
             file.write(struct.pack("=q", error_ns))
+
+    def undrifted_ns(self, reading_ns):
+        """What the host's clock would have read, at the instant at which it read this."""
+        library = ctypes.CDLL(WALLCLOCK_LIBRARY)
+        library.syncline_testbed_undrifted.restype = ctypes.c_int64
+        library.syncline_testbed_undrifted.argtypes = (ctypes.c_char_p, ctypes.c_int64)
+        return library.syncline_testbed_undrifted(self.drift.encode(), reading_ns)
 
     def command(self, arguments, user=None):
         """The command line that runs `arguments` on this host from outside, without ssh."""
@@ -247,6 +259,9 @@ class Testbed:
         write(os.path.join(host.state_dir, "boot_id"), spec.boot_id + "\n")
         with open(os.path.join(host.state_dir, "wallclock"), "wb") as file:
             file.write(struct.pack("=q", spec.wall_error_ns))
+        if spec.drift:
+            anchor_ns = time.monotonic_ns() + spec.monotonic_offset_ns
+            host.drift = " ".join(str(number) for number in (anchor_ns, *spec.drift))
         shutil.copy2(self.key_path + ".pub", os.path.join(host.state_dir, "authorized_keys"))
         write(os.path.join(host.state_dir, "sshd_config"), SSHD_CONFIG.format(address=host.address))
         write(
@@ -258,6 +273,7 @@ class Testbed:
                     "monotonic_offset_ns": spec.monotonic_offset_ns,
                     "wallclock_file": os.path.join(host.state_dir, "wallclock"),
                     "wallclock_library": WALLCLOCK_LIBRARY,
+                    "drift": host.drift,
                     "shm_bytes": spec.shm_bytes,
                     "users": [{"name": name, "uid": uid} for name, uid in user_ids(spec).items()],
                     "binds": {

@@ -1,0 +1,122 @@
+#include "analysis/messages.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace syncline::analysis {
+namespace {
+
+using timeline::Message;
+using timeline::MessageStream;
+
+bool IsKnown(const MessageStream& stream, const clocksync::ClockModel* model) {
+  return model != nullptr && model->Knows(stream.sender_clock) &&
+         model->Knows(stream.receiver_clock);
+}
+
+// Also where the model knows nothing: then by the timeline, unbounded.
+DurationEstimate FlightOf(const MessageStream& stream, const Message& message,
+                          const clocksync::ClockModel* model) {
+  if (IsKnown(stream, model)) {
+    return model->Difference({stream.sender_clock, message.sent_ns},
+                             {stream.receiver_clock, message.last_ns});
+  }
+  DurationEstimate flight;
+  flight.est_ns = message.last.ns - message.sent.ns;
+  return flight;
+}
+
+std::optional<DurationEstimate> MedianFlight(const MessageStream& stream,
+                                             const clocksync::ClockModel* model) {
+  if (stream.messages.empty()) return std::nullopt;
+  const size_t step = stream.messages.size() / kFlightsMax + 1;
+  std::vector<DurationEstimate> flights;
+  for (size_t i = 0; i < stream.messages.size(); i += step) {
+    flights.push_back(FlightOf(stream, stream.messages[i], model));
+  }
+  const auto middle = flights.begin() + static_cast<ptrdiff_t>(flights.size() / 2);
+  std::nth_element(flights.begin(), middle, flights.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.est_ns, a.lo_ns, a.hi_ns) < std::tuple(b.est_ns, b.lo_ns, b.hi_ns);
+  });
+  return *middle;
+}
+
+// Messages between two nodes: does their order hold?
+void CheckOrder(const MessageStream& stream, std::optional<int64_t> wall_shift_ns,
+                const clocksync::ClockModel* model, MessageReport* report) {
+  const size_t step = stream.messages.size() / kFlightsMax + 1;
+  for (size_t i = 0; i < stream.messages.size(); ++i) {
+    const Message& message = stream.messages[i];
+    if (message.first < message.sent) ++report->backwards_here;
+    if (wall_shift_ns.has_value() && report->backwards_by_wall_clock.has_value() &&
+        message.first_ns - message.sent_ns + *wall_shift_ns < 0) {
+      ++*report->backwards_by_wall_clock;
+    }
+    if (i % step != 0 || !IsKnown(stream, model)) continue;
+    const DurationEstimate order = model->Difference({stream.sender_clock, message.sent_ns},
+                                                     {stream.receiver_clock, message.first_ns});
+    ++report->checked;
+    if (order.bounded() && order.hi_ns < 0) ++report->contradictions;
+  }
+}
+
+MessageRow RowOf(const MessageStream& stream, const clocksync::ClockModel* model) {
+  MessageRow row;
+  row.sender = stream.sender;
+  row.receiver = stream.receiver;
+  row.from = stream.from;
+  row.to = stream.to;
+  row.send_node = stream.send_node;
+  row.receive_node = stream.receive_node;
+  row.messages = stream.messages.size();
+  row.unmatched = stream.unmatched;
+  row.sent_bytes = stream.sent_bytes;
+  row.received_bytes = stream.received_bytes;
+  row.matched_bytes = stream.matched_bytes;
+  row.unplaced_bytes = stream.unplaced_bytes;
+  row.arrows = stream.drawn;
+  row.retransmits = stream.retransmits;
+  for (const Message& message : stream.messages) {
+    row.largest_bytes = std::max(row.largest_bytes, message.bytes);
+  }
+  row.flight = MedianFlight(stream, model);
+  return row;
+}
+
+}  // namespace
+
+MessageReport SummariseMessages(std::span<const timeline::NodeResult> nodes,
+                                std::span<const std::optional<int64_t>> wall_offsets_ns,
+                                const clocksync::ClockModel* model) {
+  MessageReport report;
+  const bool has_wall = std::any_of(wall_offsets_ns.begin(), wall_offsets_ns.end(),
+                                    [](const auto& offset) { return offset.has_value(); });
+  if (has_wall) report.backwards_by_wall_clock = 0;
+  for (const timeline::NodeResult& node : nodes) {
+    report.ends.connections += node.message_ends.connections;
+    report.ends.alone += node.message_ends.alone;
+    report.ends.alone_bytes += node.message_ends.alone_bytes;
+    report.ends.doubted += node.message_ends.doubted;
+    report.ends.left_out += node.message_ends.left_out;
+    for (const MessageStream& stream : node.message_streams) {
+      report.rows.push_back(RowOf(stream, model));
+      report.messages += stream.messages.size();
+      if (stream.send_node == stream.receive_node) continue;
+      report.across_nodes += stream.messages.size();
+      std::optional<int64_t> wall_shift_ns;
+      const std::optional<int64_t>& sender = wall_offsets_ns[stream.send_node];
+      const std::optional<int64_t>& receiver = wall_offsets_ns[stream.receive_node];
+      if (sender.has_value() && receiver.has_value()) wall_shift_ns = *receiver - *sender;
+      CheckOrder(stream, wall_shift_ns, model, &report);
+    }
+  }
+  std::stable_sort(
+      report.rows.begin(), report.rows.end(), [](const MessageRow& a, const MessageRow& b) {
+        return std::tie(a.send_node, a.receive_node, a.sender, a.receiver, a.from, a.to) <
+               std::tie(b.send_node, b.receive_node, b.sender, b.receiver, b.from, b.to);
+      });
+  return report;
+}
+
+}  // namespace syncline::analysis

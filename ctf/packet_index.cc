@@ -1,0 +1,167 @@
+#include "ctf/packet_index.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "ctf/bits.h"
+#include "ctf/packet_walker.h"
+
+namespace syncline::ctf {
+namespace {
+
+constexpr uint32_t kIndexMagic = 0xc1f1dcc1;
+constexpr uint64_t kIndexHeaderBytes = 16;
+constexpr uint64_t kEntryBytesMin = 56;    // of version 1.0, whose fields are all that is used
+constexpr uint64_t kEntryBytesMax = 4096;  // far above any version's
+constexpr size_t kPacketHeaderBytes = 512;
+// Packets before the window that are read: the one whose events may reach into it, and one that
+// tells how many events had been discarded before that.
+constexpr uint64_t kPacketsBefore = 2;
+
+}  // namespace
+
+PacketIndex::PacketIndex(std::unique_ptr<ByteSource> source, uint64_t entry_bytes)
+    : source_(std::move(source)),
+      entry_bytes_(entry_bytes),
+      size_((source_->size() - kIndexHeaderBytes) / entry_bytes) {}
+
+absl::StatusOr<PacketIndex> PacketIndex::Open(std::unique_ptr<ByteSource> source) {
+  SYNCLINE_ASSIGN_OR_RETURN(const auto bytes, source->Read(0, kIndexHeaderBytes));
+  if (bytes.size() < kIndexHeaderBytes) {
+    return absl::InvalidArgumentError("a packet index ends inside its header");
+  }
+  const auto word = [&bytes](size_t i) { return LoadBytes(bytes.data() + 4 * i, 4, true); };
+  if (word(0) != kIndexMagic || word(1) != 1) {
+    return absl::InvalidArgumentError("no packet index of version 1");
+  }
+  const uint64_t entry_bytes = word(3);
+  if (entry_bytes < kEntryBytesMin || entry_bytes > kEntryBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a packet index with entries of ", entry_bytes, " bytes"));
+  }
+  return PacketIndex(std::move(source), entry_bytes);
+}
+
+std::optional<PacketIndex> PacketIndex::OfStream(const std::filesystem::path& stream) {
+  const std::string name = stream.filename().string() + ".idx";
+  auto source = FileReader::Open(stream.parent_path() / "index" / name);
+  if (!source.ok()) return std::nullopt;
+  auto index = Open(*std::move(source));
+  if (!index.ok()) return std::nullopt;
+  return *std::move(index);
+}
+
+absl::StatusOr<IndexEntry> PacketIndex::At(uint64_t i) {
+  SYNCLINE_ASSIGN_OR_RETURN(const auto bytes,
+                            source_->Read(kIndexHeaderBytes + i * entry_bytes_, kEntryBytesMin));
+  if (bytes.size() < kEntryBytesMin) return absl::OutOfRangeError("behind the index's end");
+  const auto field = [&bytes](size_t at) { return LoadBytes(bytes.data() + 8 * at, 8, true); };
+  return IndexEntry{field(0), field(1), field(2), field(3), field(4), field(6)};
+}
+
+absl::StatusOr<std::optional<PacketHeader>> IndexedStream::Verified(uint64_t i) {
+  SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index_.At(i));
+  const uint64_t bytes = entry.packet_bits / 8;
+  if (entry.offset >= stream_.size() || bytes > stream_.size() - entry.offset) return std::nullopt;
+  SYNCLINE_ASSIGN_OR_RETURN(const auto head, stream_.Read(entry.offset, kPacketHeaderBytes));
+  // A header with shortened times is not read right without those before it, and differs then.
+  PacketHeader header;
+  const HeaderState state = ReadPacketHeader(layout_, head, HeaderContext{}, &header);
+  const bool same = state == HeaderState::kOk && header.packet_bits == entry.packet_bits &&
+                    header.content_bits == entry.content_bits &&
+                    header.begin_cycles == entry.begin_cycles &&
+                    header.end_cycles == entry.end_cycles && header.stream->id == entry.stream_id;
+  return same ? std::optional<PacketHeader>(header) : std::nullopt;
+}
+
+template <class Holds>
+absl::StatusOr<uint64_t> IndexedStream::FirstWhere(Holds holds) {
+  uint64_t low = 0;
+  uint64_t high = index_.size();
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index_.At(middle));
+    if (holds(entry)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+absl::StatusOr<uint64_t> IndexedStream::Seek(int64_t begin_ns) {
+  if (begin_ns == kUnknownLo || index_.size() == 0) return 0;
+  SYNCLINE_ASSIGN_OR_RETURN(const auto first, Verified(0));
+  if (!first) return 0;
+  const ClockClass* const clock = first->stream->clock;
+  SYNCLINE_ASSIGN_OR_RETURN(const uint64_t found, FirstWhere([&](const IndexEntry& entry) {
+                              return CyclesToNs(clock, entry.end_cycles) >= begin_ns;
+                            }));
+  if (found <= kPacketsBefore) return 0;
+  // All of them must be what they are said to be, one behind the other, and end before the window.
+  uint64_t start = 0;
+  uint64_t expected = 0;
+  for (uint64_t i = found - kPacketsBefore; i < std::min(found + 1, index_.size()); ++i) {
+    SYNCLINE_ASSIGN_OR_RETURN(const auto header, Verified(i));
+    SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index_.At(i));
+    if (!header || header->stream->clock != clock) return 0;
+    if (i == found - kPacketsBefore) {
+      start = entry.offset;
+    } else if (entry.offset != expected) {
+      return 0;
+    }
+    if (i < found && CyclesToNs(clock, *header->end_cycles) >= begin_ns) return 0;
+    expected = entry.offset + entry.packet_bits / 8;
+  }
+  return start;
+}
+
+absl::StatusOr<std::optional<IndexedExtent>> IndexedStream::Extent() {
+  if (index_.size() == 0) return std::nullopt;
+  SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry first_entry, index_.At(0));
+  SYNCLINE_ASSIGN_OR_RETURN(const auto first, Verified(0));
+  if (first_entry.offset != 0 || !first) return std::nullopt;
+  SYNCLINE_ASSIGN_OR_RETURN(const uint64_t beyond, FirstWhere([&](const IndexEntry& entry) {
+                              return entry.offset >= stream_.size();
+                            }));
+  // The last one that is whole: behind it may be one that was cut, or some that are not listed.
+  for (uint64_t last = beyond; last-- > 0 && last + 2 >= beyond;) {
+    SYNCLINE_ASSIGN_OR_RETURN(const auto header, Verified(last));
+    if (!header) continue;
+    const ClockClass* const clock = first->stream->clock;
+    IndexedExtent extent;
+    extent.packets = last;
+    extent.cpu_id = first->cpu_id;
+    extent.begin_ns = extent.end_ns = CyclesToNs(clock, *first->begin_cycles);
+    SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index_.At(last));
+    PacketWalker walker(layout_, stream_, "", {.begin = entry.offset});
+    for (;;) {
+      SYNCLINE_ASSIGN_OR_RETURN(const auto packet, walker.Next());
+      if (!packet) break;
+      ++extent.packets;
+      extent.end_ns = std::max(extent.end_ns, packet->end_ns.value_or(packet->begin_ns));
+    }
+    extent.beyond = index_.size() - beyond;
+    if (extent.beyond > 0) {
+      SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry missing, index_.At(index_.size() - 1));
+      extent.beyond_end_ns = std::max(extent.end_ns, CyclesToNs(clock, missing.end_cycles));
+    }
+    return extent;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<uint64_t> SeekStream(const TraceLayout& layout, const std::filesystem::path& stream,
+                                    int64_t begin_ns) {
+  if (begin_ns == kUnknownLo) return 0;
+  std::optional<PacketIndex> index = PacketIndex::OfStream(stream);
+  if (!index) return 0;
+  SYNCLINE_ASSIGN_OR_RETURN(const auto source, FileReader::Open(stream));
+  return IndexedStream(layout, *source, *index).Seek(begin_ns);
+}
+
+}  // namespace syncline::ctf

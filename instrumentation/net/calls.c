@@ -1,0 +1,178 @@
+/* The functions of libc that this library stands in front of: those that move bytes over a socket,
+ * and those after which a descriptor may be another one. Each calls the next function of its name,
+ * once, with what it was given; while nothing is recorded it does nothing else.
+ *
+ * Not here: UDP and Unix sockets pass (connections.c knows them by their protocol); splice,
+ * io_uring and system calls of the program's own are not seen, which the positions show
+ * (positions.c). */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "instrumentation/net/internal.h"
+
+/* Not in headers: what programs call that were built with _FORTIFY_SOURCE. */
+ssize_t __read_chk(int fd, void* buffer, size_t bytes, size_t room);
+ssize_t __recv_chk(int fd, void* buffer, size_t bytes, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flags,
+                       __SOCKADDR_ARG from, socklen_t* from_bytes);
+
+/* The next functions of these names. All are looked up at once, before anybody needs them: the
+ * loader's lock may be held by a thread that waits for the one that makes the call (a library that
+ * is being opened and waits for a thread of its own, as LTTng-UST does). */
+#define NET_FUNCTIONS(of)                                                                       \
+  of(write) of(writev) of(send) of(sendto) of(sendmsg) of(sendfile) of(sendfile64) of(sendmmsg) \
+      of(read) of(__read_chk) of(readv) of(recv) of(__recv_chk) of(recvfrom) of(__recvfrom_chk) \
+          of(recvmsg) of(recvmmsg) of(socket) of(dup) of(dup2) of(dup3) of(accept) of(accept4)  \
+              of(listen) of(connect) of(close)
+
+#define DECLARE(name) __typeof__(&name) name;
+static struct { NET_FUNCTIONS(DECLARE) } next;
+
+void net_find_functions(void) {
+#define FIND(name) *(void**)&next.name = dlsym(RTLD_NEXT, #name);
+  NET_FUNCTIONS(FIND)
+}
+
+/* Constructors of other libraries may run before ours. */
+#define NEXT(name) (__builtin_expect(!next.name, 0) ? (net_find_functions(), next.name) : next.name)
+
+/* Bytes that are looked at, not taken, or that are not of the stream. */
+#define NO_TRANSFER (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)
+
+#define TRANSFER(which, fd, invoke)                   \
+  do {                                                \
+    struct net_call call;                             \
+    if (NetQuiet() || !net_begin(&call, fd, which)) { \
+      return invoke;                                  \
+    }                                                 \
+    const ssize_t result = invoke;                    \
+    net_end(&call, result);                           \
+    return result;                                    \
+  } while (0)
+
+/* ---- bytes leave ---- */
+
+SYNCLINE_EXPORT ssize_t write(int fd, const void* buffer, size_t bytes) {
+  TRANSFER(NET_SEND, fd, NEXT(write)(fd, buffer, bytes));
+}
+SYNCLINE_EXPORT ssize_t writev(int fd, const struct iovec* parts, int count) {
+  TRANSFER(NET_SEND, fd, NEXT(writev)(fd, parts, count));
+}
+SYNCLINE_EXPORT ssize_t send(int fd, const void* buffer, size_t bytes, int flags) {
+  TRANSFER(NET_SEND, fd, NEXT(send)(fd, buffer, bytes, flags));
+}
+SYNCLINE_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags,
+                               __CONST_SOCKADDR_ARG to, socklen_t to_bytes) {
+  TRANSFER(NET_SEND, fd, NEXT(sendto)(fd, buffer, bytes, flags, to, to_bytes));
+}
+SYNCLINE_EXPORT ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
+  TRANSFER(NET_SEND, fd, NEXT(sendmsg)(fd, message, flags));
+}
+SYNCLINE_EXPORT ssize_t sendfile(int fd, int from, off_t* offset, size_t bytes) {
+  TRANSFER(NET_SEND, fd, NEXT(sendfile)(fd, from, offset, bytes));
+}
+SYNCLINE_EXPORT ssize_t sendfile64(int fd, int from, off64_t* offset, size_t bytes) {
+  TRANSFER(NET_SEND, fd, NEXT(sendfile64)(fd, from, offset, bytes));
+}
+
+static ssize_t Sum(const struct mmsghdr* messages, int count) {
+  ssize_t bytes = 0;
+  for (int i = 0; i < count; i++) bytes += messages[i].msg_len;
+  return bytes;
+}
+SYNCLINE_EXPORT int sendmmsg(int fd, struct mmsghdr* messages, unsigned count, int flags) {
+  struct net_call call;
+  if (NetQuiet() || !net_begin(&call, fd, NET_SEND)) {
+    return NEXT(sendmmsg)(fd, messages, count, flags);
+  }
+  const int result = NEXT(sendmmsg)(fd, messages, count, flags);
+  net_end(&call, Sum(messages, result));
+  return result;
+}
+
+/* ---- bytes arrive ---- */
+
+SYNCLINE_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
+  TRANSFER(NET_RECEIVE, fd, NEXT(read)(fd, buffer, bytes));
+}
+SYNCLINE_EXPORT ssize_t __read_chk(int fd, void* buffer, size_t bytes, size_t room) {
+  TRANSFER(NET_RECEIVE, fd, NEXT(__read_chk)(fd, buffer, bytes, room));
+}
+SYNCLINE_EXPORT ssize_t readv(int fd, const struct iovec* parts, int count) {
+  TRANSFER(NET_RECEIVE, fd, NEXT(readv)(fd, parts, count));
+}
+SYNCLINE_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
+  if (flags & NO_TRANSFER) return NEXT(recv)(fd, buffer, bytes, flags);
+  TRANSFER(NET_RECEIVE, fd, NEXT(recv)(fd, buffer, bytes, flags));
+}
+SYNCLINE_EXPORT ssize_t __recv_chk(int fd, void* buffer, size_t bytes, size_t room, int flags) {
+  if (flags & NO_TRANSFER) return NEXT(__recv_chk)(fd, buffer, bytes, room, flags);
+  TRANSFER(NET_RECEIVE, fd, NEXT(__recv_chk)(fd, buffer, bytes, room, flags));
+}
+SYNCLINE_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, __SOCKADDR_ARG from,
+                                 socklen_t* from_bytes) {
+  if (flags & NO_TRANSFER) return NEXT(recvfrom)(fd, buffer, bytes, flags, from, from_bytes);
+  TRANSFER(NET_RECEIVE, fd, NEXT(recvfrom)(fd, buffer, bytes, flags, from, from_bytes));
+}
+SYNCLINE_EXPORT ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flags,
+                                       __SOCKADDR_ARG from, socklen_t* from_bytes) {
+  if (flags & NO_TRANSFER) {
+    return NEXT(__recvfrom_chk)(fd, buffer, bytes, room, flags, from, from_bytes);
+  }
+  TRANSFER(NET_RECEIVE, fd, NEXT(__recvfrom_chk)(fd, buffer, bytes, room, flags, from, from_bytes));
+}
+SYNCLINE_EXPORT ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
+  if (flags & NO_TRANSFER) return NEXT(recvmsg)(fd, message, flags);
+  TRANSFER(NET_RECEIVE, fd, NEXT(recvmsg)(fd, message, flags));
+}
+SYNCLINE_EXPORT int recvmmsg(int fd, struct mmsghdr* messages, unsigned count, int flags,
+                             struct timespec* limit) {
+  struct net_call call;
+  if ((flags & NO_TRANSFER) || NetQuiet() || !net_begin(&call, fd, NET_RECEIVE)) {
+    return NEXT(recvmmsg)(fd, messages, count, flags, limit);
+  }
+  const int result = NEXT(recvmmsg)(fd, messages, count, flags, limit);
+  net_end(&call, Sum(messages, result));
+  return result;
+}
+
+/* ---- a descriptor begins or ends ---- */
+
+static int Fresh(int fd) {
+  if (fd >= 0) net_forget(fd);
+  return fd;
+}
+
+SYNCLINE_EXPORT int socket(int domain, int type, int protocol) {
+  return Fresh(NEXT(socket)(domain, type, protocol));
+}
+SYNCLINE_EXPORT int dup(int fd) { return Fresh(NEXT(dup)(fd)); }
+SYNCLINE_EXPORT int dup2(int fd, int to) { return Fresh(NEXT(dup2)(fd, to)); }
+SYNCLINE_EXPORT int dup3(int fd, int to, int flags) { return Fresh(NEXT(dup3)(fd, to, flags)); }
+SYNCLINE_EXPORT int accept(int fd, __SOCKADDR_ARG from, socklen_t* from_bytes) {
+  net_wake_for(fd);
+  return Fresh(NEXT(accept)(fd, from, from_bytes));
+}
+SYNCLINE_EXPORT int accept4(int fd, __SOCKADDR_ARG from, socklen_t* from_bytes, int flags) {
+  net_wake_for(fd);
+  return Fresh(NEXT(accept4)(fd, from, from_bytes, flags));
+}
+SYNCLINE_EXPORT int listen(int fd, int backlog) {
+  const int result = NEXT(listen)(fd, backlog);
+  if (result == 0) net_wake_for(fd);
+  return result;
+}
+SYNCLINE_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t to_bytes) {
+  net_wake_for(fd);
+  return NEXT(connect)(fd, to, to_bytes);
+}
+SYNCLINE_EXPORT int close(int fd) {
+  if (!NetQuiet()) net_closing(fd);
+  /* Before: afterwards the number may be somebody else's already. */
+  net_forget(fd);
+  return NEXT(close)(fd);
+}

@@ -1,0 +1,99 @@
+/* What the files of libsyncline_net.so share: the way into and out of a socket call.
+ *
+ * life.c         when the library wakes up, forks
+ * calls.c        the functions of libc that it stands in front of
+ * connections.c  descriptor -> connection, without a system call in the usual case
+ * positions.c    how many bytes of each direction have gone by
+ *
+ * Threads: any. There is one lock, never waited for and never held across a fork: a call that does
+ * not get it is not recorded. Signal handlers: `busy` of struct syncline_thread, as everywhere.
+ * errno is what the real call left.
+ */
+#ifndef SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_
+#define SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "instrumentation/block/block.h"
+#include "instrumentation/net/provider.h"
+
+#define NET_HIDDEN __attribute__((visibility("hidden")))
+
+enum net_direction_name { NET_SEND = 0, NET_RECEIVE = 1 };
+
+/* One direction of a connection. */
+struct net_direction {
+  uint64_t position; /* bytes since the connection began; good when `known` */
+  uint64_t calls;    /* low 16 bits: threads inside a call; above them: calls ever begun */
+  uint64_t checked_ns;
+  uint32_t known;
+};
+
+struct net_connection {
+  uint64_t cookie; /* the kernel's, unique while the machine runs */
+  uint32_t announced;
+  uint32_t retransmits; /* as last written */
+  uint64_t state_ns;    /* when that was */
+  struct net_direction directions[2];
+} __attribute__((aligned(64)));
+
+/* A call on a TCP connection that is being recorded. */
+struct net_call {
+  struct syncline_thread* thread;
+  struct net_connection* connection;
+  uint64_t since_ns; /* the call began after this, trace clock */
+  uint64_t entered;  /* the direction's `calls` before us */
+  uint64_t cost_ns;  /* spent before the call; 0: this call is not timed */
+  uint32_t session;
+  uint64_t anchor; /* position before the call, when that has to be proven */
+  int fd;
+  uint8_t direction;
+  uint8_t anchoring;
+  uint8_t silent; /* paused by the program: counted, not written */
+  uint8_t checked;
+};
+
+/* ---- life.c ---- */
+/* syncline_gate, one load nearer; and what this thread last acted on. */
+extern NET_HIDDEN const volatile uint32_t* volatile net_gate;
+extern NET_HIDDEN __thread uint32_t net_acted __attribute__((tls_model("initial-exec")));
+extern NET_HIDDEN const struct syncline_net_emit* net_emit;
+/* The process uses this socket: if that is TCP, it has a control block from here on. */
+NET_HIDDEN void net_wake_for(int fd);
+/* Nothing is recorded, and this thread knows. */
+static inline int NetQuiet(void) { return __builtin_expect((*net_gate | net_acted) == 0, 1); }
+
+/* ---- calls.c ---- */
+NET_HIDDEN void net_find_functions(void);
+
+/* ---- positions.c ---- */
+/* 1: the call is recorded; net_end must follow it with its result. */
+NET_HIDDEN int net_begin(struct net_call* call, int fd, enum net_direction_name direction);
+NET_HIDDEN void net_end(struct net_call* call, ssize_t bytes);
+/* The descriptor is about to be closed: the last that there is to say of its connection. */
+NET_HIDDEN void net_closing(int fd);
+
+/* What the kernel says of the connection: positions, retransmissions, round-trip time. */
+NET_HIDDEN void net_fill_state(int fd, struct syncline_net_connection_fields* fields);
+
+/* ---- connections.c ---- */
+/* Forgets what is known of a descriptor. */
+NET_HIDDEN void net_forget(int fd);
+/* The connection of a descriptor: NULL when it is no TCP connection, or not to be known now.
+ * `found` says whether this can be believed without a system call. */
+enum net_found { NET_NOT_TCP, NET_FOUND, NET_UNKNOWN };
+NET_HIDDEN enum net_found net_peek(int fd, uint64_t now_ns, struct net_connection** connection);
+NET_HIDDEN struct net_connection* net_look_up(struct syncline_thread* thread, int fd,
+                                              uint64_t now_ns);
+/* Writes syncline_net:connection unless this recording has it. */
+NET_HIDDEN void net_announce(struct syncline_thread* thread, struct net_connection* connection,
+                             int fd);
+/* A recording begins: what was known is from another one. 0, or -1 when somebody is at it. */
+NET_HIDDEN int net_begin_session(uint32_t session);
+/* The recording that connections are of. */
+extern NET_HIDDEN uint32_t net_session;
+NET_HIDDEN void net_connections_after_fork(void);
+
+#endif /* SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_ */
