@@ -49,9 +49,9 @@ from scripts.fab_hosts import (
     show,
 )
 
-STOP_TIMEOUT_S = 10
 READY_TIMEOUT_S = 180
-SETTLE_S = 2  # a command that does not exist has ended by then
+BEGIN_TIMEOUT_S = 30  # a shell that lives but starts no program for so long is the program
+SETTLE_S = 2  # a command that has begun, and fails at once, is told from one that works
 REPOSITORY = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -100,25 +100,35 @@ def fleet_arguments():
     return ["--hosts", hosts_file(), "--tls-dir", tls_dir()]
 
 
-def detached(command, log, pid_file):
-    """A shell line that starts a command which outlives the log-in, in a session of its own."""
-    log, pid_file = shlex.quote(log), shlex.quote(pid_file)
-    return f"setsid nohup {command} </dev/null >>{log} 2>&1 & echo $! >{pid_file}"
+def there(*parts):
+    """A path below Syncline's directory on the hosts."""
+    return os.path.join(prefix(), *parts)
 
 
-def end_session(pid_file):
-    """A shell line that ends the session a detached() command began: asked first, then killed."""
-    file = shlex.quote(pid_file)
-    return (
-        f"test ! -e {file} || {{ p=$(cat {file}); pkill -TERM -s $p; "
-        f"timeout {STOP_TIMEOUT_S} tail --pid=$p -f /dev/null || pkill -KILL -s $p; "
-        f"rm -f {file}; }}"
-    )
+def session_program():
+    return there("libexec/syncline/session")
+
+
+def session(*words):
+    """A shell line for the hosts: scripts/fab_session.sh, which starts and ends what outlives the
+    log-in."""
+    return shlex.join([session_program(), *words])
 
 
 def agent_files():
-    var = os.path.join(prefix(), "var")
-    return os.path.join(var, "agent.log"), os.path.join(var, "agent.pid")
+    return there("var/agent.pid"), there("var/agent.log")
+
+
+def job_files(job):
+    """A job's directory, pid file and log."""
+    directory = there("var/jobs", job)
+    return directory, f"{directory}.pid", f"{directory}.log"
+
+
+def end_of(node, log, lines):
+    """What the last lines of a log say, for people."""
+    said = remote(node, f"tail -n {lines} {shlex.quote(log)}", warn=True).stdout.strip()
+    return f"its log {log} ends with:\n{said}" if said else f"its log {log} is empty"
 
 
 def make_tree_archive(path):
@@ -156,11 +166,12 @@ def up(c):
     if failures:
         explain(failures)
         raise Exit("No agent was started.", code=1)
-    show(names(nodes), agent_command(nodes[0]) + "   # each with its own address")
+    start = session("start", *agent_files(), *agent_command(nodes[0]))
+    show(names(nodes), f"{start}   # each with its own address")
     _, failures = on_all(nodes, start_agent)
     if failures:
         explain(failures)
-        on_all(nodes, stop_agent)
+        on_all(nodes, lambda node: remote(node, session("end", agent_files()[0]), warn=True))
         raise Exit("The agents of the other hosts were stopped again.", code=1)
     local("nodes", *fleet_arguments(), fine=(0, 3))
 
@@ -170,12 +181,12 @@ def node_certificates(node):
 
 
 def install(node, archive):
-    root = shlex.quote(prefix())
-    tls = os.path.join(prefix(), "tls")
+    check_place(node)
+    root, tls = shlex.quote(prefix()), there("tls")
     # Every user of the host runs its jobs from here; keys, certificates and recordings are private.
-    private = f"{root}/var/data {shlex.quote(tls)}"
-    remote(node, f"umask 022 && mkdir -p {root}/var {private} && chmod 700 {private}")
-    node.connection.put(archive, os.path.join(prefix(), "syncline.tar.gz"))
+    private = shlex.join([there("var/data"), tls])
+    remote(node, f"umask 022 && mkdir -p {root}/var/jobs {private} && chmod 700 {private}")
+    node.connection.put(archive, there("syncline.tar.gz"))
     remote(node, f"cd {root} && tar -xzf syncline.tar.gz --no-same-owner && rm syncline.tar.gz")
     for name in sorted(os.listdir(node_certificates(node))):
         node.connection.put(os.path.join(node_certificates(node), name), os.path.join(tls, name))
@@ -191,42 +202,59 @@ def install(node, archive):
         )
 
 
+def check_place(node):
+    """An ordinary user can install only into what is theirs, or is yet to be made."""
+    own = shlex.join(there(part) for part in ("bin", "tls", "var", "var/data", "var/jobs"))
+    root = shlex.quote(prefix())
+    foreign = remote(
+        node,
+        f'for d in {own}; do test ! -e "$d" || test -O "$d" || stat -c "%U %n" "$d"; done; '
+        f'd={root}; until test -e "$d"; do d=$(dirname "$d"); done; '
+        'test -w "$d" || stat -c "%U %n" "$d"; id -un',
+    ).stdout.splitlines()
+    user = foreign.pop()
+    if foreign and user != "root":
+        owner, _, directory = foreign[0].partition(" ")
+        raise HostError(
+            f"{directory} is {owner}'s there, and ssh logs in as {user}",
+            f"log in as {owner} (User in ~/.ssh/config), or set SYNCLINE_PREFIX to a directory of "
+            f"{user}'s on the hosts",
+        )
+
+
 def agent_command(node):
-    host = f"[{node.host}]" if ":" in node.host else node.host
-    return shlex.join(
-        [
-            f"{prefix()}/bin/syncline-agent",
-            "--listen",
-            f"{host}:{node.port}",
-            "--data-dir",
-            f"{prefix()}/var/data",
-            "--tls-dir",
-            f"{prefix()}/tls",
-            "--node-name",
-            node.name,
-        ]
-    )
+    return [
+        there("bin/syncline-agent"),
+        "--listen",
+        f"{node.bracketed_host}:{node.port}",
+        "--data-dir",
+        there("var/data"),
+        "--tls-dir",
+        there("tls"),
+        "--node-name",
+        node.name,
+    ]
 
 
 def start_agent(node):
-    log, pid_file = agent_files()
-    stop_agent(node)
-    remote(node, detached(agent_command(node), log, pid_file))
+    pid_file, log = agent_files()
+    # SIGHUP: the session daemon goes on for the next agent, and the jobs stay known to it.
+    remote(node, session("replace", pid_file))
+    remote(node, session("start", pid_file, log, *agent_command(node)))
     # Its own socket, not whoever's: a port that is taken answers, too.
-    listens = f"ss -Hltnp 'sport = :{node.port}' | grep -q pid=$(cat {pid_file}),"
+    listens = f"ss -Hltnp 'sport = :{node.port}' | grep -q pid=$(cat {shlex.quote(pid_file)}),"
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     while time.monotonic() < deadline:
         if remote(node, listens, warn=True).ok:
             return
-        if not remote(node, f"kill -0 $(cat {pid_file})", warn=True).ok:
+        if state_of(node, pid_file) == "ended":
             break
         time.sleep(0.2)
-    said = remote(node, f"tail -n 5 {log}", warn=True).stdout.strip()
-    raise HostError("the agent does not serve", f"{log} ends with:\n{said}")
+    raise HostError("the agent does not serve", end_of(node, log, 5))
 
 
-def stop_agent(node):
-    remote(node, end_session(agent_files()[1]), warn=True)
+def state_of(node, pid_file):
+    return remote(node, session("state", pid_file)).stdout.strip()
 
 
 @task
@@ -241,7 +269,8 @@ def status(_):
 
 @task(
     help={
-        "command": "what to run on each host; {role}, {name}, {rank}, {host}, {master} are set",
+        "command": "a shell line to run on each host, by bash where there is one; {role}, {name}, "
+        "{rank}, {host}, {master} are set",
         "job": "the job's name (default: job)",
         "copy": "a directory to copy to the hosts; the command runs in it",
         "port": "the job's own port: TF_CONFIG's servers, MASTER_PORT (default: 2222)",
@@ -254,30 +283,39 @@ def launch(c, command, job="job", copy="", port=2222, ready=""):
     nodes = connect(c, read_hosts(hosts_file()))
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", job):
         raise Exit(f"--job {job!r}: letters, digits, '.', '_' and '-' only.")
+    if not command.strip():
+        raise Exit("--command is empty: what is to run on the hosts?")
     if copy and not os.path.isdir(copy):
         raise Exit(f"--copy {copy}: there is no such directory here.")
-    directory = f"{prefix()}/var/jobs/{job}"
     lines = {
-        node.name: job_line(nodes, node, rank, directory, job, command, int(port))
+        node.name: job_line(nodes, node, rank, job, command, int(port))
         for rank, node in enumerate(nodes)
     }
     if copy:
         print(f"copying {copy} to {names(nodes)}", flush=True)
-    _, failures = on_all(nodes, lambda node: prepare_job(node, directory, copy))
+    _, failures = on_all(nodes, lambda node: prepare_job(node, job, copy))
     if failures:
         explain(failures)
         raise Exit("No job was started.", code=1)
     for node in nodes:
         show(node.name, lines[node.name])
     _, failures = on_all(nodes, lambda node: remote(node, lines[node.name]))
-    failures = failures or wait_for_job(nodes, directory, ready)
+    failures = failures or wait_for_job(nodes, job, ready)
     if failures:
         explain(failures)
-        on_all(nodes, lambda node: remote(node, end_session(f"{directory}.pid"), warn=True))
-        raise Exit("The job was ended on the other hosts.", code=1)
+        _, left = on_all(nodes, lambda node: remote(node, session("end", job_files(job)[1])))
+        explain(left)
+        raise Exit(
+            f"The job may still run on {', '.join(sorted(left))}."
+            if left
+            else "The job was ended on all hosts.",
+            code=1,
+        )
 
 
-def job_line(nodes, node, rank, directory, job, command, port):
+def job_line(nodes, node, rank, job, command, port):
+    """Starts a node's part: one session, in which `syncline run` becomes the shell that runs the
+    command."""
     for word, value in (
         ("role", node.role),
         ("name", node.name),
@@ -295,11 +333,12 @@ def job_line(nodes, node, rank, directory, job, command, port):
         "TF_CONFIG": tf_config(nodes, node, port),
     }
     words = [f"{key}={value}" for key, value in environment.items() if value != ""]
-    run = [f"{prefix()}/bin/syncline", "run", "--job", job]
+    run = [there("bin/syncline"), "run", "--job", job]
     if node.role:
         run += ["--role", node.role]
-    line = f"{shlex.join(['env', *words, *run, '--'])} {command}"
-    return f"cd {directory} || exit; {detached(line, f'{directory}.log', f'{directory}.pid')}"
+    directory, pid_file, log = job_files(job)
+    start = session("start-line", pid_file, log, command, "env", *words, *run, "--")
+    return f"cd {shlex.quote(directory)} && {start}"
 
 
 def tf_config(nodes, node, port):
@@ -308,51 +347,64 @@ def tf_config(nodes, node, port):
         return ""
     cluster = {}
     for other in nodes:
-        cluster.setdefault(other.role, []).append(f"{other.host}:{port}")
+        cluster.setdefault(other.role, []).append(f"{other.bracketed_host}:{port}")
     index = [other.name for other in nodes if other.role == node.role].index(node.name)
     return json.dumps({"cluster": cluster, "task": {"type": node.role, "index": index}})
 
 
-def prepare_job(node, directory, copy):
-    if remote(node, f"kill -0 $(cat {directory}.pid)", warn=True).ok:
+def prepare_job(node, job, copy):
+    directory, pid_file, log = job_files(job)
+    if not remote(node, f"test -x {shlex.quote(session_program())}", warn=True).ok:
+        raise HostError(f"there is no {session_program()}", "fab up installs Syncline there")
+    if state_of(node, pid_file) != "ended":
         raise HostError(
             "a job of this name runs there",
             "end it with fab down --jobs-only, or choose another --job NAME",
         )
-    remote(node, f"rm -f {directory}.log && mkdir -p {directory}")
+    remote(node, f"rm -f {shlex.quote(log)} && mkdir -p {shlex.quote(directory)}")
     if copy:
         for name in sorted(os.listdir(copy)):
             if os.path.isfile(os.path.join(copy, name)):
-                node.connection.put(os.path.join(copy, name), f"{directory}/{name}")
+                node.connection.put(os.path.join(copy, name), os.path.join(directory, name))
 
 
-def wait_for_job(nodes, directory, ready):
-    """Until some log holds `ready` (when empty: until the jobs had time to fail); {name: error}
-    when a process ended instead."""
-    deadline = time.monotonic() + READY_TIMEOUT_S
-    settled = time.monotonic() + SETTLE_S
+def wait_for_job(nodes, job, ready):
+    """Until some log holds `ready`; when empty, until the command has begun on all hosts and had
+    time to fail. {name: error} when it ended instead."""
+    begin = time.monotonic()
+    began = None
     while True:
-        _, failures = on_all(nodes, lambda node: check_alive(node, directory))
+        states, failures = on_all(nodes, lambda node: check_alive(node, job))
+        now = time.monotonic()
         if failures:
             return failures
-        found = on_all(
-            nodes,
-            lambda node: remote(
-                node, f"grep -q -F -- {shlex.quote(ready)} {directory}.log", warn=True
-            ).ok,
-        )
-        if (ready and any(found[0].values())) or (not ready and time.monotonic() > settled):
+        if ready:
+            found, _ = on_all(nodes, lambda node: holds(node, job_files(job)[2], ready))
+            if any(found.values()):
+                return {}
+            if now - begin > READY_TIMEOUT_S:
+                late = f"no log holds {ready!r} after {READY_TIMEOUT_S} s"
+                return {nodes[0].name: HostError(late, "see fab logs")}
+        elif began is None and (
+            set(states.values()) == {"running"} or now - begin > BEGIN_TIMEOUT_S
+        ):
+            began = now
+        elif began is not None and now - began > SETTLE_S:
             return {}
-        if time.monotonic() > deadline:
-            late = HostError(f"no log holds {ready!r} after {READY_TIMEOUT_S} s", "see fab logs")
-            return {nodes[0].name: late}
         time.sleep(0.5)
 
 
-def check_alive(node, directory):
-    if not remote(node, f"kill -0 $(cat {directory}.pid)", warn=True).ok:
-        said = remote(node, f"tail -n 8 {directory}.log", warn=True).stdout.strip()
-        raise HostError("the job ended", f"its log {directory}.log ends with:\n{said}")
+def check_alive(node, job):
+    _, pid_file, log = job_files(job)
+    state = state_of(node, pid_file)
+    if state == "ended":
+        raise HostError("the job ended", end_of(node, log, 8))
+    return state
+
+
+def holds(node, log, text):
+    found = remote(node, f"grep -q -F -- {shlex.quote(text)} {shlex.quote(log)}", warn=True)
+    return found.ok
 
 
 # ---- recordings ----------------------------------------------------------------------------------
@@ -389,13 +441,13 @@ def down(c, jobs_only=False):
     """End the jobs and agents that were started from here. What was installed and recorded
     stays."""
     nodes = connect(c, read_hosts(hosts_file()))
-    line = f"for f in {prefix()}/var/jobs/*.pid; do {end_session('PID_FILE')}; done".replace(
-        "PID_FILE", '"$f"'
-    )
+    files = f"{shlex.quote(there('var/jobs'))}/*.pid"
     if not jobs_only:
-        line += f"; {end_session(agent_files()[1])}"
+        files += f" {shlex.quote(agent_files()[0])}"
+    program = session("end")
+    line = f"test ! -e {shlex.quote(session_program())} || {session('end')} {files}"
     show(names(nodes), line)
-    _, failures = on_all(nodes, lambda node: remote(node, line, warn=True))
+    _, failures = on_all(nodes, lambda node: remote(node, line))
     if failures:
         explain(failures)
         raise Exit("The other hosts are down.", code=1)
@@ -405,7 +457,8 @@ def down(c, jobs_only=False):
 def logs(c, lines=40):
     """Show the ends of the agents' and jobs' logs."""
     nodes = connect(c, read_hosts(hosts_file()))
-    line = f"tail -n {int(lines)} {prefix()}/var/agent.log {prefix()}/var/jobs/*.log"
+    agent, jobs = shlex.quote(agent_files()[1]), shlex.quote(there("var/jobs"))
+    line = f"tail -n {int(lines)} {agent} {jobs}/*.log"
     show(names(nodes), line)
     results, failures = on_all(nodes, lambda node: remote(node, line, warn=True).stdout)
     for node in nodes:

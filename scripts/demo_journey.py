@@ -143,14 +143,15 @@ The truth, known because the hosts are simulated:
 
 
 def tell_results(out):
+    quoted = shlex.quote(out)
     print(f"""
 What you have now, in {out}:
   the timeline   out/timeline.perfetto-trace   https://ui.perfetto.dev; stays in your browser
   two steps      out/steps.svg                 open it in a browser
-  the report     syncline report {out}         again, or as --json
-  the clocks     syncline clocks {out}
-  every event    syncline events {out} | less
-  the raw trace  babeltrace2 {out}/nodes/*/trace
+  the report     syncline report {quoted}         again, or as --json
+  the clocks     syncline clocks {quoted}
+  every event    syncline events {quoted} | less
+  the raw trace  babeltrace2 {quoted}/nodes/*/trace
 (syncline is build/bin/syncline)""")
 
 

@@ -28,6 +28,11 @@ class Node:
     role: str
     connection: Connection | None = None
 
+    @property
+    def bracketed_host(self):
+        """The address as it stands before a port."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
 
 def read_hosts(path):
     """The nodes of a hosts file, in its order."""

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,8 +89,24 @@ void Warn(std::string_view line) {
   std::fprintf(stderr, "syncline run: warning: %.*s\n", static_cast<int>(line.size()), line.data());
 }
 
+// A page of shared memory that cannot be had ends a process with SIGBUS: what /dev/shm says of it.
+std::string SharedMemoryLeft() {
+  constexpr uint64_t kKiB = 1024;
+  constexpr uint64_t kEnough = 1024 * kKiB;  // guessed: the trial needs a few pages
+  struct statvfs found;
+  if (::statvfs("/dev/shm", &found) != 0) return "";
+  const uint64_t left = found.f_bavail * found.f_frsize;
+  if (left >= kEnough) return "";
+  return absl::StrCat(" because /dev/shm is full (", left / kKiB, " KiB of ",
+                      found.f_blocks * found.f_frsize / kKiB,
+                      " are left): remove what is not needed there, or make it larger (docker run "
+                      "--shm-size)");
+}
+
 // In the child: 0, or the number of the library that does not load; why goes to `report`.
 [[noreturn]] void LoadAndExit(const std::filesystem::path& library_directory, int report) {
+  // LTTng-UST otherwise waits 3 s for a session daemon to know this process, which ends at once.
+  ::setenv("LTTNG_UST_REGISTER_TIMEOUT", "0", 1);
   for (size_t i = 0; i < kLibraries.size(); ++i) {
     if (::dlopen((library_directory / kLibraries[i]).c_str(), RTLD_NOW) != nullptr) continue;
     const char* reason = ::dlerror();
@@ -193,7 +210,8 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
   for (const auto& [name, value] : Facts(options)) {
     absl::StrAppend(&lines, "export ", name, "=", ShellQuoted(value), "\n");
   }
-  absl::StrAppend(&lines, "[ -n \"$", kCollectorVariable, "\" ] || export ", kCollectorVariable,
+  // Nothing here may end a script that runs under `set -eu`.
+  absl::StrAppend(&lines, "[ -n \"${", kCollectorVariable, ":-}\" ] || export ", kCollectorVariable,
                   "=", ShellQuoted(collector), "\n");
   if (options.messages) {
     absl::StrAppend(&lines, "export ", kPreloadVariable, "=\"${", kPreloadVariable, ":+$",
@@ -204,10 +222,10 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
                   kPythonVariable, ":+:$", kPythonVariable, "}\" ;; esac\n");
   absl::StrAppend(
       &lines,
-      "[ -n \"$LTTNG_UST_REGISTER_TIMEOUT\" ] || export LTTNG_UST_REGISTER_TIMEOUT=0\n"
-      "if [ \"$(id -u)\" != 0 ] && [ -z \"$LTTNG_HOME\" ]; then\n"
+      "[ -n \"${LTTNG_UST_REGISTER_TIMEOUT:-}\" ] || export LTTNG_UST_REGISTER_TIMEOUT=0\n"
+      "if [ \"$(id -u)\" != 0 ] && [ -z \"${LTTNG_HOME:-}\" ]; then\n"
       "  export LTTNG_HOME=\"${SYNCLINE_RUNTIME_DIR:-/dev/shm/syncline-$(id -u)}/lttng\"\n"
-      "  (umask 077; mkdir -p \"$LTTNG_HOME\")\n"
+      "  (umask 077; mkdir -p \"$LTTNG_HOME\") 2>/dev/null || :\n"
       "fi\n");
   return lines;
 }
@@ -269,9 +287,9 @@ absl::Status TryLibraries(const std::filesystem::path& library_directory, int li
                                  ? " (install the package liblttng-ust1)"
                                  : ""));
   }
-  return absl::FailedPreconditionError(absl::StrCat("trying the libraries in ",
-                                                    library_directory.string(),
-                                                    " ended with signal ", WTERMSIG(status)));
+  return absl::FailedPreconditionError(
+      absl::StrCat("trying the libraries in ", library_directory.string(), " ended with signal ",
+                   WTERMSIG(status), WTERMSIG(status) == SIGBUS ? SharedMemoryLeft() : ""));
 }
 
 absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& current) {

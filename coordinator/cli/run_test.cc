@@ -1,5 +1,8 @@
 #include "coordinator/cli/run.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <fstream>
 
 #include "coordinator/cli/preload.h"
@@ -40,6 +43,9 @@ TEST(CheckRunOptionsTest, ARankForALauncherIsRefusedWithTheReason) {
            {"/bin/sh", "-e", "-c", "if true; then 'torchrun' train.py; fi"},
            {"sh", "-c", "python -m torch.distributed.run train.py | tee log"},
            {"sh", "-c", "bash -c \"mpirun -n 2 train\""},
+           {"/bin/bash", "-c", "source venv/bin/activate && torchrun train.py", "fab launch"},
+           {"sh", "-c", ". venv/bin/activate\ncd x; exec torchrun train.py", "fab launch"},
+           {"sh", "-c", "echo begin; (cd x && mpirun -n 2 train); echo end", "fab launch"},
            {"env", "OMP_NUM_THREADS=1", "torchrun", "train.py"},
            {"env", "-u", "HOME", "torchrun", "train.py"},
            {"env", "A=/b/c", "sh", "-c", "srun train"},
@@ -63,6 +69,9 @@ TEST(CheckRunOptionsTest, OrdinaryProgramsMayHaveARank) {
   EXPECT_TRUE(
       CheckRunOptions(Command({"sh", "-c", "python train.py --with 'mpirun; srun'"}, 0)).ok());
   EXPECT_TRUE(CheckRunOptions(Command({"sh", "-c"}, 0)).ok());
+  EXPECT_TRUE(
+      CheckRunOptions(Command({"bash", "-c", "cd torchrun && python train.py", "torchrun"}, 0))
+          .ok());
   EXPECT_TRUE(CheckRunOptions(Command({"bash", "train.sh", "torchrun"}, 0)).ok());
   EXPECT_TRUE(CheckRunOptions(Command({"env", "X=torchrun", "train", "srun"}, 0)).ok());
   EXPECT_TRUE(CheckRunOptions(Command({"nohup", "python", "train.py", "torchrun"}, 0)).ok());
@@ -152,11 +161,47 @@ TEST(EnvLinesTest, ShellQuotesAndLetsTheUsersOwnWin) {
   options.job = "it's";
   const std::string lines = EnvLines(options, kUser);
   EXPECT_THAT(lines, HasSubstr("export SYNCLINE_JOB='it'\\''s'\n"));
-  EXPECT_THAT(lines, HasSubstr("[ -n \"$INTEL_LIBITTNOTIFY64\" ] || export INTEL_LIBITTNOTIFY64="
-                               "'/opt/syncline/lib/libsyncline_itt.so'\n"));
+  EXPECT_THAT(lines,
+              HasSubstr("[ -n \"${INTEL_LIBITTNOTIFY64:-}\" ] || export INTEL_LIBITTNOTIFY64="
+                        "'/opt/syncline/lib/libsyncline_itt.so'\n"));
   EXPECT_THAT(lines, HasSubstr("LTTNG_HOME"));
   EXPECT_THAT(lines, HasSubstr("export LD_PRELOAD=\"${LD_PRELOAD:+$LD_PRELOAD:}\""
                                "'/opt/syncline/lib/libsyncline_net.so'\n"));
+}
+
+// The exit code of a shell that runs `script`, in which nothing that runs before is set.
+int ExitOf(const std::string& shell, const std::string& script) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/usr/bin/env", "env", "-i", "PATH=/usr/bin:/bin", shell.c_str(), "-c", script.c_str(),
+            nullptr);
+    ::_exit(127);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(EnvLinesTest, StrictScriptsGoOn) {
+  RunOptions options;
+  options.job = "night";
+  const std::string lines = EnvLines(options, kUser);
+  const std::string planted =
+      "test \"$INTEL_LIBITTNOTIFY64\" = /opt/syncline/lib/libsyncline_itt.so && "
+      "test $LTTNG_UST_REGISTER_TIMEOUT$SYNCLINE_JOB = 0night";
+  // For an ordinary user, and where the directory cannot be made.
+  const std::string somebody = "id() { echo 1001; }\nSYNCLINE_RUNTIME_DIR=/dev/null/none\n";
+  for (const std::string shell : {"dash", "bash"}) {
+    EXPECT_EQ(ExitOf(shell, "set -eu\n" + lines + planted), 0) << shell;
+    EXPECT_EQ(ExitOf(shell, "set -eu\n" + somebody + lines + planted +
+                                " && test $LTTNG_HOME = /dev/null/none/lttng"),
+              0)
+        << shell;
+    EXPECT_EQ(ExitOf(shell, "set -eu\nexport INTEL_LIBITTNOTIFY64=/mine\n" + lines +
+                                "test $INTEL_LIBITTNOTIFY64 = /mine"),
+              0)
+        << shell;
+  }
 }
 
 TEST(EnvLinesTest, Docker) {
@@ -183,6 +228,16 @@ TEST(FindLibraryDirectoryTest, BesideBin) {
   const absl::Status tried = TryLibraries(*found);
   EXPECT_EQ(tried.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(tried.message()), HasSubstr("libsyncline_itt.so"));
+  std::filesystem::remove_all(root);
+}
+
+TEST(TryLibrariesTest, DoesNotWaitForASessionDaemon) {
+  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "run_test_try";
+  std::filesystem::remove_all(root);
+  std::filesystem::create_directories(root);
+  std::filesystem::copy(RUN_TEST_COLLECTOR, root / "libsyncline_itt.so");
+  // The first is loaded; the second, which is missing, ends the trial.
+  EXPECT_THAT(std::string(TryLibraries(root).message()), HasSubstr("libsyncline_provider.so"));
   std::filesystem::remove_all(root);
 }
 
