@@ -236,8 +236,8 @@ TEST(TryLibrariesTest, DoesNotWaitForASessionDaemon) {
   std::filesystem::remove_all(root);
   std::filesystem::create_directories(root);
   std::filesystem::copy(RUN_TEST_COLLECTOR, root / "libsyncline_itt.so");
-  // The first is loaded; the second, which is missing, ends the trial.
-  EXPECT_THAT(std::string(TryLibraries(root).message()), HasSubstr("libsyncline_provider.so"));
+  // The first is loaded; the next one, which is missing, ends the trial.
+  EXPECT_THAT(std::string(TryLibraries(root).message()), HasSubstr("libsyncline_torch.so"));
   std::filesystem::remove_all(root);
 }
 
