@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/tensors.h"
+#include "clocksync/events.h"
 #include "common/time.h"
 #include "timeline/node_input.h"
 
@@ -125,6 +126,7 @@ struct Report {
   std::vector<StepSeries> steps;  // the main series first
   std::vector<GroupSeries> groups;
   TensorReport tensors;
+  std::vector<clocksync::ClockEvent> clock_events;  // in the order of the model
   uint64_t events = 0;
   bool incomplete = false;
   std::vector<std::string> complaints;

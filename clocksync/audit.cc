@@ -14,6 +14,7 @@ constexpr size_t kPointsMin = 4;             // of each kind, however far away
 constexpr size_t kPointsMax = 512;           // of each kind
 constexpr int64_t kGapNsMin = 3 * kBillion;  // agents probe at least once a second
 constexpr int64_t kGapOfUsual = 8;
+constexpr int64_t kWithinBurst = 5'000'000;
 
 // Knots between two breaks.
 using Stretch = std::span<const BoundedMap::Knot>;
@@ -108,19 +109,23 @@ Interval ThetaFrom(const Constraints& all, int64_t t, bool before, int64_t base,
   return theta;
 }
 
-// Distances between successive instants with a sample, and the instants before them.
+// Distances between successive instants with a sample that are longer than `longer_than_ns`, widest
+// first, and the instants before them.
 struct Spacing {
   int64_t begin_ns = 0;
   int64_t length_ns = 0;
 };
 
-std::vector<Spacing> Spacings(const Constraints& all) {
+std::vector<Spacing> Spacings(const Constraints& all, int64_t longer_than_ns) {
   std::vector<int64_t> xs;
   for (const Constraint& c : all.upper) xs.push_back(c.x);
   for (const Constraint& c : all.lower) xs.push_back(c.x);
   std::sort(xs.begin(), xs.end());
   std::vector<Spacing> spacings;
-  for (size_t i = 1; i < xs.size(); ++i) spacings.push_back({xs[i - 1], xs[i] - xs[i - 1]});
+  for (size_t i = 1; i < xs.size(); ++i) {
+    const int64_t length_ns = xs[i] - xs[i - 1];
+    if (length_ns > longer_than_ns) spacings.push_back({xs[i - 1], length_ns});
+  }
   std::sort(spacings.begin(), spacings.end(),
             [](const Spacing& a, const Spacing& b) { return a.length_ns > b.length_ns; });
   return spacings;
@@ -177,13 +182,28 @@ void FindHiddenSteps(const Constraints& all, const Corridor& corridor,
 
 // Bursts are milliseconds long, what is between them is usual.
 int64_t UsualSpacing(const std::vector<Spacing>& widest_first) {
-  constexpr int64_t kWithinBurst = 5'000'000;
   size_t between = 0;
   while (between < widest_first.size() && widest_first[between].length_ns > kWithinBurst) ++between;
   return between == 0 ? 0 : widest_first[between / 2].length_ns;
 }
 
 }  // namespace
+
+std::vector<SampleGap> FindGaps(const Constraints& constraints, const Corridor& corridor) {
+  const std::vector<Spacing> spacings = Spacings(constraints, kWithinBurst);
+  const int64_t least = std::max(kGapNsMin, kGapOfUsual * UsualSpacing(spacings));
+  std::vector<SampleGap> gaps;
+  for (const Spacing& spacing : spacings) {
+    if (spacing.length_ns < least) break;
+    const Interval at = corridor.map.EndsAt(spacing.begin_ns + spacing.length_ns / 2);
+    const bool known = !IsUnknown(at.lo) && !IsUnknown(at.hi);
+    gaps.push_back({spacing.begin_ns, spacing.begin_ns + spacing.length_ns,
+                    known ? (at.hi - at.lo) / 2 : kUnknownHi});
+  }
+  std::sort(gaps.begin(), gaps.end(),
+            [](const SampleGap& a, const SampleGap& b) { return a.begin_ns < b.begin_ns; });
+  return gaps;
+}
 
 EdgeAudit AuditEdge(const Constraints& constraints, const Corridor& corridor,
                     const CorridorOptions& options) {
@@ -198,18 +218,8 @@ EdgeAudit AuditEdge(const Constraints& constraints, const Corridor& corridor,
               [](const Constraint& a, const Constraint& b) { return a.x < b.x; });
   }
   audit.wander_needed_ppt_per_s = WanderNeeded(corridor);
-  const std::vector<Spacing> spacings = Spacings(sorted);
+  const std::vector<Spacing> spacings = Spacings(sorted, -1);
   FindHiddenSteps(sorted, corridor, spacings, options, &audit);
-  const int64_t least = std::max(kGapNsMin, kGapOfUsual * UsualSpacing(spacings));
-  for (const Spacing& spacing : spacings) {
-    if (spacing.length_ns < least) break;
-    const Interval at = corridor.map.EndsAt(spacing.begin_ns + spacing.length_ns / 2);
-    const bool known = !IsUnknown(at.lo) && !IsUnknown(at.hi);
-    audit.gaps.push_back({spacing.begin_ns, spacing.begin_ns + spacing.length_ns,
-                          known ? (at.hi - at.lo) / 2 : kUnknownHi});
-  }
-  std::sort(audit.gaps.begin(), audit.gaps.end(),
-            [](const SampleGap& a, const SampleGap& b) { return a.begin_ns < b.begin_ns; });
   return audit;
 }
 

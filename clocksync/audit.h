@@ -34,8 +34,10 @@ struct EdgeAudit {
   int64_t unseen_step_ns_median = 0;
   int64_t unseen_step_ns_worst = 0;
   int64_t unseen_step_worst_at_ns = 0;  // by the local clock
-  std::vector<SampleGap> gaps;          // much longer than the samples' usual distance
 };
+
+// Times without samples that are much longer than their usual distance, in order.
+std::vector<SampleGap> FindGaps(const Constraints& constraints, const Corridor& corridor);
 
 EdgeAudit AuditEdge(const Constraints& constraints, const Corridor& corridor,
                     const CorridorOptions& options);

@@ -84,6 +84,12 @@ TEST(AuditTest, GapsAreTold) {
   ASSERT_TRUE(gap->begin.has_value() && gap->end.has_value());
   EXPECT_NEAR(static_cast<double>(gap->begin->ns), 20e9, 1e6);
   EXPECT_NEAR(static_cast<double>(gap->end->ns), 25e9, 1e6);
+  // And in the stored model, for whoever merges later.
+  const auto stored = ClockModel::FromJson(built.model.ToJson());
+  ASSERT_TRUE(stored.ok());
+  ASSERT_EQ(stored->events().size(), built.events.size());
+  EXPECT_EQ(stored->events()[0].text, built.events[0].text);
+  EXPECT_EQ(stored->events()[0].begin, built.events[0].begin);
 }
 
 TEST(AuditTest, WithoutSamplesAnyStepCouldHide) {

@@ -243,6 +243,9 @@ std::vector<Interval> HiddenBreaks(const WatchedEdge& edge, uint32_t edge_index,
                                    std::span<const Suspect> suspects) {
   const BoundedMap& map = edge.corridor->map;
   std::vector<Interval> hidden;
+#if SYNCLINE_TEST_MUTANTS
+  suspects = {};  // tests/sim must notice
+#endif
   if (map.empty()) return hidden;
   for (const Suspect& suspect : suspects) {
     const bool shows =

@@ -21,6 +21,7 @@ namespace syncline::clocksync {
 namespace {
 
 constexpr size_t kSamplesFew = 3;
+constexpr int64_t kSilenceNsMin = 3 * kBillion;  // agents probe at least once a second
 
 class Builder {
  public:
@@ -37,6 +38,7 @@ class Builder {
         RealtimeOfRaw(data_->clocks[data_->reference].host.realtime, options_.zero_reference_raw_ns)
             .est;
     data_->epoch_unix_ns = wall;
+    data_->events = events_;
     data_->Finish();
     return BuildResult{ModelAssembler::Make(std::move(data_)), std::move(qualities_),
                        std::move(events_)};
@@ -148,12 +150,14 @@ class Builder {
       EdgeFit& fit = fits_[i];
       ReportEdge(i);
       if (i < input_.edges.size()) {
+        ReportGaps(i);
         qualities_.push_back(QualityOf(edges_[i], fit));
         if (options_.audit) AuditOf(i);
       }
       breaks_.push_back(fit.corridor.breaks);
       graph_edges.push_back({vertices_.at(edges_[i].local), vertices_.at(edges_[i].remote),
-                             std::move(fit.corridor.map)});
+                             std::move(fit.corridor.map),
+                             i < input_.edges.size() ? input_.edges[i].samples.size() : 0});
       fit.constraints = {};
     }
     data_->graph = ClockGraph(VertexCount(), std::move(graph_edges));
@@ -220,16 +224,19 @@ class Builder {
 
   void AuditOf(size_t i) {
     EdgeAudit audit = AuditEdge(fits_[i].constraints, fits_[i].corridor, FitOptions());
-    for (const SampleGap& gap : audit.gaps) {
+    qualities_.back().audit = std::move(audit);
+    qualities_.back().constraints = fits_[i].constraints;
+    qualities_.back().corridor = fits_[i].corridor.map;
+  }
+
+  void ReportGaps(size_t i) {
+    for (const SampleGap& gap : FindGaps(fits_[i].constraints, fits_[i].corridor)) {
       const std::string bound =
           gap.bound_ns == kUnknownHi ? "unknown" : absl::StrCat("± ", DurationText(gap.bound_ns));
       events_.push_back({ClockEvent::Kind::kGap, EdgeName(i), gap.begin_ns, gap.end_ns,
                          absl::StrCat("no samples for ", DurationText(gap.end_ns - gap.begin_ns),
-                                      ": in its middle the bound is ", bound)});
+                                      ": in its middle the bound of this edge is ", bound)});
     }
-    qualities_.back().audit = std::move(audit);
-    qualities_.back().constraints = fits_[i].constraints;
-    qualities_.back().corridor = fits_[i].corridor.map;
   }
 
   void ReportEdge(size_t i) {
@@ -348,6 +355,35 @@ class Builder {
     return BoundedMap(std::move(knots), map.rate_ppb_outside());
   }
 
+  // Edges whose samples begin long after, or end long before, those of the others.
+  void ReportSilences() {
+    std::vector<Interval> sampled(qualities_.size());
+    Interval all{kUnknownHi, kUnknownLo};
+    for (size_t i = 0; i < qualities_.size(); ++i) {
+      if (qualities_[i].begin_local_ns > qualities_[i].end_local_ns) continue;
+      const uint32_t local = vertices_.at(qualities_[i].local);
+      const auto begin = OnTimeline(local, qualities_[i].begin_local_ns);
+      const auto end = OnTimeline(local, qualities_[i].end_local_ns);
+      if (!begin || !end) continue;
+      sampled[i] = {begin->ns, end->ns};
+      all = {std::min(all.lo, begin->ns), std::max(all.hi, end->ns)};
+    }
+    for (size_t i = 0; i < qualities_.size(); ++i) {
+      if (IsUnknown(sampled[i].lo)) continue;
+      const auto tell = [&](int64_t begin_ns, int64_t length_ns, const char* which) {
+        if (length_ns < kSilenceNsMin) return;
+        events_.push_back(
+            {ClockEvent::Kind::kGap, EdgeName(i), begin_ns, begin_ns + length_ns,
+             absl::StrCat("no samples for the ", which, " ", DurationText(length_ns),
+                          ": other paths, which are wider, have to do, or the bound grows by ",
+                          options_.rate_ppb_max / 1000, " ppm of the time")});
+      };
+      const int64_t missing_ns = sampled[i].lo - all.lo;
+      tell(qualities_[i].begin_local_ns - missing_ns, missing_ns, "first");
+      tell(qualities_[i].end_local_ns, all.hi - sampled[i].hi, "last");
+    }
+  }
+
   // Where an event stands on the timeline, by estimate; and where the timeline's zero stands.
   void PlaceEvents() {
     for (EdgeQuality& quality : qualities_) {
@@ -355,6 +391,7 @@ class Builder {
       const auto at_first = OnTimeline(vertices_.at(quality.local), first);
       quality.zero_local_ns = at_first ? SaturatingAdd(first, -at_first->ns) : first;
     }
+    ReportSilences();
     for (ClockEvent& event : events_) {
       const std::string local = event.node.substr(0, event.node.find("--"));
       const auto vertex = vertices_.find(vertices_.contains(event.node) ? event.node : local);

@@ -26,7 +26,7 @@ struct BuildOptions {
   // w: bound of the change of that rate, ppb per second (10: a room that warms by 3 degrees a
   // minute).
   int64_t wander_ppb_per_s = 10;
-  // Also fill what EdgeQuality says it does then, and report gaps between samples: for reports.
+  // Also fill what EdgeQuality says it does then: for reports.
   bool audit = false;
 };
 
@@ -49,6 +49,8 @@ struct EdgeQuality {
   int64_t bound_median_ns = 0;
   int64_t bound_worst_ns = 0;
   int64_t round_trip_min_ns = 0;
+  int64_t begin_local_ns = 0;  // of the first usable sample, by the local clock
+  int64_t end_local_ns = -1;   // of the last; before the first: there is none
   // Filled by BuildOptions::audit.
   EdgeAudit audit;
   Constraints constraints;    // what the samples say: local RAW -> remote RAW

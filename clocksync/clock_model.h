@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clocksync/events.h"
 #include "common/time.h"
 
 namespace syncline::clocksync {
@@ -48,6 +49,16 @@ class ClockModel {
   // Nodes in the order of ClockId::node.
   const std::vector<std::string>& nodes() const;
   uint32_t reference_node() const;
+  // What happened to the clocks while the samples were taken: steps, slews, sleeps, gaps. In a file
+  // from before these were stored: empty.
+  const std::vector<ClockEvent>& events() const;
+  // How many samples of which edges it was made of.
+  struct Source {
+    std::string local;
+    std::string remote;
+    uint64_t samples = 0;
+  };
+  std::vector<Source> sources() const;
   // Timeline zero as Unix time, for display and exports only; 0 when unknown.
   int64_t epoch_unix_ns() const;
 

@@ -74,6 +74,8 @@ EdgeQuality QualityOf(const Edge& edge, const EdgeFit& fit) {
   if (fit.round_trip_min_ns != kUnknownHi) quality.round_trip_min_ns = fit.round_trip_min_ns;
   const auto& knots = fit.corridor.map.knots();
   if (knots.empty()) return quality;
+  quality.begin_local_ns = knots.front().x;
+  quality.end_local_ns = knots.back().x;
   std::vector<int64_t> bounds;
   for (const BoundedMap::Knot& knot : knots) {
     const bool known = knot.lo != kUnknownLo && knot.hi != kUnknownHi;

@@ -24,6 +24,32 @@ const char* CauseName(ClockEvent::Cause cause) {
   return "";
 }
 
+const char* EventName(const ClockEvent& event) {
+  switch (event.kind) {
+    case ClockEvent::Kind::kInfeasible:
+      return event.cause == ClockEvent::Cause::kNone ? "contradiction" : CauseName(event.cause);
+    case ClockEvent::Kind::kStep:
+      return "clock set";
+    case ClockEvent::Kind::kSlew:
+      return "slew";
+    case ClockEvent::Kind::kSuspend:
+      return "suspend";
+    case ClockEvent::Kind::kGap:
+      return "gap";
+    case ClockEvent::Kind::kNoSamples:
+      return "no samples";
+  }
+  return "";
+}
+
+bool Concerns(const ClockEvent& event, std::string_view node) {
+  if (event.node == node) return true;
+  const size_t dashes = event.node.find("--");
+  if (dashes == std::string::npos) return false;
+  const std::string_view edge = event.node;
+  return edge.substr(0, dashes) == node || edge.substr(dashes + 2) == node;
+}
+
 std::string TextOfBreak(const ClockEvent& event, bool backwards) {
   std::string text;
   const int64_t least = event.step_size_ns_min();

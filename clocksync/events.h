@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/time.h"
@@ -12,6 +13,7 @@
 namespace syncline::clocksync {
 
 struct ClockEvent {
+  // Part of models.json, as Cause is: never renumber.
   enum class Kind : uint8_t {
     kInfeasible,  // the samples contradict an assumption of the model; `cause` says how
     kStep,        // a clock that may be set was set: the model follows
@@ -55,6 +57,10 @@ struct ClockEvent {
 
 // "a step", ... for people; "" for kNone.
 const char* CauseName(ClockEvent::Cause cause);
+// What it is, in a word or two: "step", "slew", "gap", ...
+const char* EventName(const ClockEvent& event);
+// Whether `node`'s clock is concerned: it is the event's own, or at an end of its edge.
+bool Concerns(const ClockEvent& event, std::string_view node);
 
 // The sentence about a clock that broke the model's assumptions, from the event's other fields.
 std::string TextOfBreak(const ClockEvent& event, bool backwards);

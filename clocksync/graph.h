@@ -22,7 +22,8 @@ namespace syncline::clocksync {
 struct GraphEdge {
   uint32_t local = 0;
   uint32_t remote = 0;
-  BoundedMap map;  // local -> remote
+  BoundedMap map;        // local -> remote
+  uint64_t samples = 0;  // that it was made of; 0: none, or not known any more
 };
 
 struct Grid {

@@ -34,6 +34,7 @@ struct ClockModel::Data {
   std::vector<NodeClocks> clocks;  // per node
   ClockGraph graph;                // vertices: nodes, then hubs
   Grid grid;
+  std::vector<ClockEvent> events;
 
   // ---- derived by Finish() -------------------------------------------------------------------
   // Timeline of each node's clock kinds, estimate only: [node][kind]; kind as ClockKind.

@@ -153,6 +153,57 @@ absl::Status ReadClocks(const Reader& root, Data* data) {
   return absl::OkStatus();
 }
 
+Json EventsToJson(const std::vector<ClockEvent>& events, bool of_wall_clocks) {
+  Json all = Json::array();
+  for (const ClockEvent& event : events) {
+    if ((event.kind == ClockEvent::Kind::kStep) != of_wall_clocks) continue;
+    Json json = {{"kind", static_cast<int>(event.kind)},
+                 {"cause", static_cast<int>(event.cause)},
+                 {"node", event.node},
+                 {"begin_ns", event.begin_ns},
+                 {"end_ns", event.end_ns},
+                 {"text", event.text}};
+    if (event.begin && event.end) {
+      json["timeline_begin_ns"] = event.begin->ns;
+      json["timeline_end_ns"] = event.end->ns;
+    }
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
+// Absent in files from before events were stored.
+absl::Status ReadEvents(const Reader& parent, std::vector<ClockEvent>* events) {
+  if (!parent.json().is_object() || !parent.json().contains("events")) return absl::OkStatus();
+  SYNCLINE_ASSIGN_OR_RETURN(const Reader member, parent.Member("events"));
+  SYNCLINE_ASSIGN_OR_RETURN(const auto items, member.Items());
+  for (const Reader& item : items) {
+    ClockEvent event;
+    SYNCLINE_ASSIGN_OR_RETURN(
+        const int64_t kind,
+        item.Integer("kind", 0, static_cast<int64_t>(ClockEvent::Kind::kNoSamples)));
+    SYNCLINE_ASSIGN_OR_RETURN(
+        const int64_t cause,
+        item.Integer("cause", 0, static_cast<int64_t>(ClockEvent::Cause::kLoop)));
+    event.kind = static_cast<ClockEvent::Kind>(kind);
+    event.cause = static_cast<ClockEvent::Cause>(cause);
+    SYNCLINE_ASSIGN_OR_RETURN(const Reader node, item.Member("node"));
+    SYNCLINE_ASSIGN_OR_RETURN(event.node, node.String());
+    SYNCLINE_ASSIGN_OR_RETURN(const Reader text, item.Member("text"));
+    SYNCLINE_ASSIGN_OR_RETURN(event.text, text.String());
+    SYNCLINE_ASSIGN_OR_RETURN(event.begin_ns, item.Integer("begin_ns"));
+    SYNCLINE_ASSIGN_OR_RETURN(event.end_ns, item.Integer("end_ns"));
+    if (item.json().contains("timeline_begin_ns")) {
+      SYNCLINE_ASSIGN_OR_RETURN(const int64_t begin_ns, item.Integer("timeline_begin_ns"));
+      SYNCLINE_ASSIGN_OR_RETURN(const int64_t end_ns, item.Integer("timeline_end_ns", begin_ns));
+      event.begin = TimelineTime{begin_ns};
+      event.end = TimelineTime{end_ns};
+    }
+    events->push_back(std::move(event));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadGraph(const Reader& root, Data* data) {
   const size_t vertices = data->names.size() + data->hubs.size();
   SYNCLINE_ASSIGN_OR_RETURN(const Reader edges_member, root.Member("edges"));
@@ -164,7 +215,13 @@ absl::Status ReadGraph(const Reader& root, Data* data) {
     SYNCLINE_ASSIGN_OR_RETURN(const int64_t remote, item.Integer("remote", 0, last));
     if (local == remote) return Bad(item.where(), "joins a node with itself");
     SYNCLINE_ASSIGN_OR_RETURN(BoundedMap map, item.Map("map"));
-    edges.push_back({static_cast<uint32_t>(local), static_cast<uint32_t>(remote), std::move(map)});
+    // Absent in files from before it was stored.
+    int64_t samples = 0;
+    if (item.json().contains("samples")) {
+      SYNCLINE_ASSIGN_OR_RETURN(samples, item.Integer("samples", 0));
+    }
+    edges.push_back({static_cast<uint32_t>(local), static_cast<uint32_t>(remote), std::move(map),
+                     static_cast<uint64_t>(samples)});
   }
   data->graph = ClockGraph(static_cast<uint32_t>(vertices), std::move(edges));
   Grid& grid = data->grid;
@@ -206,7 +263,10 @@ std::string ClockModel::ToJson() const {
     realtime.push_back(std::move(stretches));
   }
   for (const GraphEdge& edge : data.graph.edges()) {
-    edges.push_back({{"local", edge.local}, {"remote", edge.remote}, {"map", MapToJson(edge.map)}});
+    edges.push_back({{"local", edge.local},
+                     {"remote", edge.remote},
+                     {"samples", edge.samples},
+                     {"map", MapToJson(edge.map)}});
   }
   Json segments = Json::array();
   for (Grid::Segment segment : data.grid.segments) segments.push_back(static_cast<int>(segment));
@@ -224,7 +284,11 @@ std::string ClockModel::ToJson() const {
         {"rate_ppb_max", data.grid.rate_ppb_max},
         {"segments", std::move(segments)},
         {"x", data.grid.x}}},
-      {"wall_clock", {{"epoch_unix_ns", data.epoch_unix_ns}, {"realtime", std::move(realtime)}}},
+      {"events", EventsToJson(data.events, /*of_wall_clocks=*/false)},
+      {"wall_clock",
+       {{"epoch_unix_ns", data.epoch_unix_ns},
+        {"realtime", std::move(realtime)},
+        {"events", EventsToJson(data.events, /*of_wall_clocks=*/true)}}},
   };
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -255,6 +319,9 @@ absl::StatusOr<ClockModel> ClockModel::FromJson(std::string_view text) {
   SYNCLINE_ASSIGN_OR_RETURN(data->zero_reference_raw_ns, root.Integer("zero_reference_raw_ns"));
   SYNCLINE_RETURN_IF_ERROR(ReadClocks(root, data.get()));
   if (!data->identity) SYNCLINE_RETURN_IF_ERROR(ReadGraph(root, data.get()));
+  SYNCLINE_RETURN_IF_ERROR(ReadEvents(root, &data->events));
+  SYNCLINE_ASSIGN_OR_RETURN(const Reader wall_clock, root.Member("wall_clock"));
+  SYNCLINE_RETURN_IF_ERROR(ReadEvents(wall_clock, &data->events));
   data->Finish();
   return ClockModel(std::move(data));
 }

@@ -131,6 +131,11 @@ absl::StatusOr<Edge> DecodeSamples(std::string_view bytes) {
   return edge;
 }
 
+uint64_t SamplesInFile(std::string_view local, std::string_view remote, uint64_t file_bytes) {
+  const uint64_t header_bytes = EncodeSamplesHeader(local, remote).size();
+  return file_bytes < header_bytes ? 0 : (file_bytes - header_bytes) / kSampleBytes;
+}
+
 std::string EncodeTuplesHeader(std::string_view node) { return Header(kTuplesMagic, {node}); }
 
 void AppendTuple(const ClockTuple& tuple, std::string* bytes) {

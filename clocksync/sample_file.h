@@ -20,6 +20,8 @@ std::string EncodeSamplesHeader(std::string_view local, std::string_view remote)
 // One sample; at most 40 bytes.
 void AppendSample(const ProbeSample& sample, std::string* bytes);
 absl::StatusOr<Edge> DecodeSamples(std::string_view bytes);
+// How many samples a file of this size has, without reading it; 0 for one that is too short.
+uint64_t SamplesInFile(std::string_view local, std::string_view remote, uint64_t file_bytes);
 
 std::string EncodeTuplesHeader(std::string_view node);
 void AppendTuple(const ClockTuple& tuple, std::string* bytes);

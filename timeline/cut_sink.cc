@@ -75,6 +75,14 @@ void CutSink::OnClockBound(const ClockBound& bound) {
   if (Contains(bound.time)) next_->OnClockBound(bound);
 }
 
+void CutSink::OnClockEvent(const ClockEvent& event) {
+  if (event.end < range_.begin || event.begin >= range_.end) return;
+  ClockEvent cut = event;
+  cut.begin = std::max(event.begin, range_.begin);
+  cut.end = std::min(event.end, range_.end);
+  next_->OnClockEvent(cut);
+}
+
 absl::Status CutSink::Finish() {
   for (const auto& [track, value] : before_) next_->OnCounter({track, range_.begin, value});
   before_.clear();

@@ -28,6 +28,7 @@ class CutSink final : public TimelineSink {
   void OnFlow(const Flow& flow) override;
   void OnHole(const Hole& hole) override;
   void OnClockBound(const ClockBound& bound) override;
+  void OnClockEvent(const ClockEvent& event) override;
   absl::Status Finish() override;
 
  private:

@@ -54,6 +54,10 @@ void Emitter::Push(const ClockBound& bound) {
   for (TimelineSink* sink : sinks_) sink->OnClockBound(bound);
 }
 
+void Emitter::Push(const ClockEvent& event) {
+  for (TimelineSink* sink : sinks_) sink->OnClockEvent(event);
+}
+
 absl::Status Emitter::Finish() {
   absl::Status first;
   for (TimelineSink* sink : sinks_) {

@@ -33,6 +33,7 @@ class Emitter {
   void Push(const Flow& flow);
   void Push(const Hole& hole);
   void Push(const ClockBound& bound);
+  void Push(const ClockEvent& event);
   absl::Status Finish();
 
  private:

@@ -282,6 +282,10 @@ void NodeBuilder::Finish() {
   }
   FinishLosses();
   PushClockBounds();
+  for (ClockEvent event : node_.clock_events) {
+    event.node = index_;
+    emitter_->Push(event);
+  }
 }
 
 void NodeBuilder::FinishProcess(uint32_t index) {

@@ -16,6 +16,7 @@
 #include "common/loss.h"
 #include "common/time.h"
 #include "timeline/placement.h"
+#include "timeline/sink.h"
 #include "timeline/tensors.h"
 #include "timeline/wall_placement.h"
 
@@ -83,6 +84,7 @@ struct NodeInput {
   // Found before any event was read: directories that are no trace, unreadable streams. An empty
   // interval means all of the window.
   std::vector<Loss> losses;
+  std::vector<ClockEvent> clock_events;                    // `node` is filled in by the builder
   std::vector<std::pair<std::string, std::string>> facts;  // of the node, for people
 };
 

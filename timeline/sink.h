@@ -127,6 +127,16 @@ struct ClockBound {
   std::optional<int64_t> bound_ns;  // nullopt: unknown
 };
 
+// Something that happened to a node's clock: a step, a sleep, a change of rate, a time without
+// samples. The node's intervals allow for it; the event says why they are as they are.
+struct ClockEvent {
+  uint32_t node = 0;
+  TimelineTime begin;  // by estimate
+  TimelineTime end;
+  std::string name;  // "step", "suspend", "gap", ...
+  std::string text;  // for people
+};
+
 class TimelineSink {
  public:
   virtual ~TimelineSink() = default;
@@ -140,6 +150,7 @@ class TimelineSink {
   virtual void OnFlow(const Flow& flow) = 0;
   virtual void OnHole(const Hole& hole) = 0;
   virtual void OnClockBound(const ClockBound& bound) = 0;
+  virtual void OnClockEvent(const ClockEvent& event) = 0;
   // Everything was pushed. Errors of writing surface here.
   virtual absl::Status Finish() = 0;
 };

@@ -36,6 +36,7 @@ class WindowSink final : public TimelineSink {
   void OnFlow(const Flow& flow) override;
   void OnHole(const Hole& hole) override;
   void OnClockBound(const ClockBound& bound) override;
+  void OnClockEvent(const ClockEvent& event) override;
   absl::Status Finish() override;
 
   // Of a window; the first one begins, and the last one ends, with the range.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "agent/recording/names.h"
 #include "agent/recording/recording_manager.h"
+#include "agent/recording/registration.h"
 #include "agent/recording/trace_files.h"
 #include "agent/session/buffer_sizing.h"
 #include "common/files.h"
@@ -145,6 +146,12 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   }
   response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
+  if (auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock);
+      unregistered.ok()) {
+    for (v1::Complaint& complaint : *unregistered) *response.add_complaints() = complaint;
+  } else {
+    parts_.log->Failure("registration", unregistered.status());
+  }
   if (!recording.entry.request().skip_tf_profiler()) parts_.profiles->Find();
   return response;
 }

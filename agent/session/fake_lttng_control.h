@@ -38,12 +38,17 @@ class FakeLttngControl : public LttngControl {
     for (const auto& [name, is_running] : running) names.push_back(name);
     return names;
   }
+  absl::StatusOr<std::vector<int32_t>> Programs() override {
+    if (const absl::Status status = Failure("programs"); !status.ok()) return status;
+    return programs;
+  }
 
   bool alive = true;
   SessionSpec spec;                              // of the last Create
   std::map<std::string, bool> running;           // sessions, started or not
   std::map<std::string, absl::Status> failures;  // by method
   std::vector<ChannelCounters> counters;
+  std::vector<int32_t> programs;
   std::vector<std::string> calls;
 
  private:

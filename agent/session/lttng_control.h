@@ -54,6 +54,8 @@ class LttngControl {
   // finished in time; the files are as they are.
   virtual absl::Status Destroy(const std::string& session, int wait_ms) = 0;
   virtual absl::StatusOr<std::vector<std::string>> Sessions() = 0;
+  // The programs with tracepoints that are registered: each one's pid as it has it for itself.
+  virtual absl::StatusOr<std::vector<int32_t>> Programs() = 0;
 };
 
 }  // namespace syncline::agent

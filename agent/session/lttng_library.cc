@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string_view>
 
 #include "absl/strings/match.h"
@@ -226,6 +227,19 @@ absl::StatusOr<std::vector<std::string>> LttngLibrary::Sessions() {
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.emplace_back(sessions[i].name);
   return names;
+}
+
+absl::StatusOr<std::vector<int32_t>> LttngLibrary::Programs() {
+  lttng_domain domain = UstDomain(false);
+  Handle handle(lttng_create_handle("", &domain));
+  if (handle == nullptr) return absl::InternalError("Cannot make an LTTng handle");
+  lttng_event* events = nullptr;
+  const int count = lttng_list_tracepoints(handle.get(), &events);
+  const std::unique_ptr<lttng_event, FreeDeleter> owner(events);
+  if (count < 0) return LttngStatus(count, "Cannot list the programs of the session daemon");
+  std::set<int32_t> pids;
+  for (int i = 0; i < count; ++i) pids.insert(events[i].pid);
+  return std::vector<int32_t>(pids.begin(), pids.end());
 }
 
 }  // namespace syncline::agent

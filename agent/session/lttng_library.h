@@ -19,6 +19,7 @@ class LttngLibrary : public LttngControl {
   absl::StatusOr<std::vector<ChannelCounters>> Counters(const std::string& session) override;
   absl::Status Destroy(const std::string& session, int wait_ms) override;
   absl::StatusOr<std::vector<std::string>> Sessions() override;
+  absl::StatusOr<std::vector<int32_t>> Programs() override;
 };
 
 }  // namespace syncline::agent

@@ -135,4 +135,9 @@ absl::StatusOr<std::vector<std::string>> SessionProcess::Sessions() {
   return std::move(reply.sessions);
 }
 
+absl::StatusOr<std::vector<int32_t>> SessionProcess::Programs() {
+  SYNCLINE_ASSIGN_OR_RETURN(SessionReply reply, Call({.method = "programs"}, limits_.programs_ms));
+  return std::move(reply.programs);
+}
+
 }  // namespace syncline::agent

@@ -26,6 +26,7 @@ struct SessionLimits {
   int start_ms = 30'000;
   int stop_ms = 10'000;
   int counters_ms = 5'000;
+  int programs_ms = 15'000;  // the daemon waits up to 5 s for a program that does not answer
   int destroy_beyond_wait_ms = 3'000;  // on top of the wait asked for
 };
 
@@ -45,6 +46,7 @@ class SessionProcess : public LttngControl {
   absl::StatusOr<std::vector<ChannelCounters>> Counters(const std::string& session) override;
   absl::Status Destroy(const std::string& session, int wait_ms) override;
   absl::StatusOr<std::vector<std::string>> Sessions() override;
+  absl::StatusOr<std::vector<int32_t>> Programs() override;
 
  private:
   // The reply with an OK status, or the error.

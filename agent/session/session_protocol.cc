@@ -91,7 +91,8 @@ std::string EncodeReply(const SessionReply& reply) {
                    {"message", std::string(reply.status.message())},
                    {"alive", reply.alive},
                    {"counters", std::move(counters)},
-                   {"sessions", reply.sessions}});
+                   {"sessions", reply.sessions},
+                   {"programs", reply.programs}});
 }
 
 absl::StatusOr<SessionReply> DecodeReply(std::string_view packet) {
@@ -102,6 +103,11 @@ absl::StatusOr<SessionReply> DecodeReply(std::string_view packet) {
                               Text(*json, "message"));
   reply.alive = Flag(*json, "alive");
   reply.sessions = Texts(*json, "sessions");
+  if (const auto programs = json->find("programs"); programs != json->end()) {
+    for (const Json& pid : *programs) {
+      if (pid.is_number_integer()) reply.programs.push_back(pid.get<int32_t>());
+    }
+  }
   const auto it = json->find("counters");
   if (it != json->end() && it->is_array()) {
     for (const Json& one : *it) {
@@ -137,6 +143,8 @@ SessionReply Perform(LttngControl& control, const SessionCall& call) {
     reply.status = control.Destroy(call.session, call.wait_ms);
   } else if (call.method == "sessions") {
     keep(control.Sessions(), &reply.sessions);
+  } else if (call.method == "programs") {
+    keep(control.Programs(), &reply.programs);
   } else {
     reply.status = absl::UnimplementedError(absl::StrCat("Unknown method \"", call.method, "\""));
   }

@@ -27,6 +27,7 @@ struct SessionReply {
   bool alive = false;
   std::vector<ChannelCounters> counters;
   std::vector<std::string> sessions;
+  std::vector<int32_t> programs;
 };
 
 std::string EncodeCall(const SessionCall& call);

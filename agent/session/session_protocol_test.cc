@@ -28,11 +28,13 @@ TEST(SessionProtocol, AReplySurvivesTheWay) {
   SessionReply reply{.status = absl::NotFoundError("no session"), .alive = true};
   reply.counters = {{.name = "c", .discarded_events = ~uint64_t{0}, .lost_packets = 2}};
   reply.sessions = {"x"};
+  reply.programs = {7, 4711};
   const auto decoded = DecodeReply(EncodeReply(reply));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(decoded->status, reply.status);
   EXPECT_EQ(decoded->counters[0].discarded_events, ~uint64_t{0});
   EXPECT_EQ(decoded->sessions, reply.sessions);
+  EXPECT_EQ(decoded->programs, reply.programs);
 }
 
 TEST(SessionProtocol, GarbageIsAnError) {

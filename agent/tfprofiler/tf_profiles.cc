@@ -44,10 +44,9 @@ void TfProfiles::Begin(const ProfileWindow& window) {
       std::min<uint64_t>(limits.answer_bytes_max, kAnswersBytesMax / found_.size());
   for (const FoundProfiler& worker : found_) {
     if (worker.port == 0) {
-      ProfileEntry entry;
-      entry.worker = worker;
-      entry.state = ProfileState::kMissing;
-      entry.failure = worker.absence;
+      ProfileEntry entry = EntryOf(worker);
+      entry.record.state = xspace::ProfileState::kMissing;
+      entry.record.failure = worker.absence;
       Keep(std::move(entry));
     } else {
       workers_.push_back(std::make_unique<WorkerProfile>(
@@ -72,19 +71,19 @@ std::vector<v1::Complaint> TfProfiles::Collect() {
 }
 
 void TfProfiles::Keep(ProfileEntry entry) {
-  log_->Line(entry.failure.empty() ? LogLevel::kInfo : LogLevel::kWarning, "tf_profiler",
-             {{"pid", absl::StrCat(entry.worker.process.pid)},
-              {"port", absl::StrCat(entry.worker.port)},
-              {"task", entry.worker.task},
-              {"piece", absl::StrCat(entry.piece)},
-              {"state", ProfileStateName(entry.state)},
-              {"bytes", absl::StrCat(entry.bytes)},
-              {"failure", entry.failure}});
+  log_->Line(entry.record.failure.empty() ? LogLevel::kInfo : LogLevel::kWarning, "tf_profiler",
+             {{"pid", absl::StrCat(entry.pid)},
+              {"port", absl::StrCat(entry.record.port)},
+              {"task", entry.record.task},
+              {"piece", absl::StrCat(entry.record.piece)},
+              {"state", std::string(xspace::ProfileStateName(entry.record.state))},
+              {"bytes", absl::StrCat(entry.record.bytes)},
+              {"failure", entry.record.failure}});
   const std::lock_guard lock(entries_mutex_);
   entries_.push_back(std::move(entry));
   // At once, so that an agent that is killed leaves a list of what there is.
   log_->Failure("tf_profiler",
-                WriteFileAtomically(directory_ / "profiles.json", FormatProfiles(entries_), 0600));
+                WriteFileAtomically(directory_ / "profiles.json", FormatEntries(entries_), 0600));
 }
 
 }  // namespace syncline::agent

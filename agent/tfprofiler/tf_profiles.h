@@ -13,7 +13,7 @@
 #include "agent/log.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/operator_profiles.h"
-#include "agent/tfprofiler/profile_list.h"
+#include "agent/tfprofiler/profile_entry.h"
 #include "agent/tfprofiler/profiler_finder.h"
 #include "agent/tfprofiler/worker_profile.h"
 

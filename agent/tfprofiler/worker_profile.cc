@@ -69,10 +69,9 @@ bool WorkerProfile::WaitUntilAskingTime() {
 }
 
 ProfileEntry WorkerProfile::NewEntry(int number) const {
-  ProfileEntry entry;
-  entry.worker = worker_;
-  entry.piece = number;
-  entry.host_tracer_level = window_.host_tracer_level;
+  ProfileEntry entry = EntryOf(worker_);
+  entry.record.piece = number;
+  entry.record.host_tracer_level = window_.host_tracer_level;
   return entry;
 }
 
@@ -85,8 +84,8 @@ void WorkerProfile::Run() {
                                               limits_.connect_limit_ms, limits_.answer_bytes_max);
   if (!client.ok()) {
     ProfileEntry entry = NewEntry(0);
-    entry.begin_realtime_ns = entry.end_realtime_ns = clock_->RealtimeNs();
-    entry.failure = std::string(client.status().message());
+    entry.record.begin_realtime_ns = entry.record.end_realtime_ns = clock_->RealtimeNs();
+    entry.record.failure = std::string(client.status().message());
     keep_(std::move(entry));
     return;
   }
@@ -102,11 +101,11 @@ void WorkerProfile::Run() {
         PlanPiece(clock_->RealtimeNs(), begin_ns - limits_.head_ns, end_ns, piece_ns);
     if (piece.duration_ns == 0) return;
     Outcome outcome = RunPiece(**client, piece, number);
-    const ProfileState state = outcome.entry.state;
+    const xspace::ProfileState state = outcome.entry.record.state;
     keep_(std::move(outcome.entry));
     if (outcome.too_large && piece_ns > limits_.piece_ns_min) {
       piece_ns = std::max(piece_ns / 2, limits_.piece_ns_min);
-    } else if (state != ProfileState::kComplete && state != ProfileState::kEmpty) {
+    } else if (state != xspace::ProfileState::kComplete && state != xspace::ProfileState::kEmpty) {
       return;
     }
   }
@@ -115,17 +114,19 @@ void WorkerProfile::Run() {
 WorkerProfile::Outcome WorkerProfile::RunPiece(ProfilerClient& client, const Piece& piece,
                                                int number) {
   ProfileEntry entry = NewEntry(number);
-  entry.session = absl::StrCat("syncline-", window_.recording_id, "-", NameOf(worker_, number));
-  entry.asked_start_realtime_ns = piece.start_realtime_ns;
-  entry.asked_duration_ns = piece.duration_ns;
-  entry.begin_realtime_ns = clock_->RealtimeNs();
+  entry.record.session =
+      absl::StrCat("syncline-", window_.recording_id, "-", NameOf(worker_, number));
+  entry.record.asked_start_realtime_ns = piece.start_realtime_ns;
+  entry.record.asked_duration_ns = piece.duration_ns;
+  entry.record.begin_realtime_ns = clock_->RealtimeNs();
   {
     const std::lock_guard lock(mutex_);
     answer_.reset();
   }
-  const int64_t lead_ns = std::max<int64_t>(0, piece.start_realtime_ns - entry.begin_realtime_ns);
+  const int64_t lead_ns =
+      std::max<int64_t>(0, piece.start_realtime_ns - entry.record.begin_realtime_ns);
   const auto call =
-      client.Profile({.session = entry.session,
+      client.Profile({.session = entry.record.session,
                       .host_tracer_level = window_.host_tracer_level,
                       .start_realtime_ns = piece.start_realtime_ns,
                       .duration_ns = piece.duration_ns,
@@ -137,7 +138,7 @@ WorkerProfile::Outcome WorkerProfile::RunPiece(ProfilerClient& client, const Pie
                      });
   bool cut = false;
   const absl::StatusOr<ProfileAnswer> answer = Await(client, *call, entry, &cut);
-  entry.end_realtime_ns = clock_->RealtimeNs();
+  entry.record.end_realtime_ns = clock_->RealtimeNs();
   Store(answer, cut, &entry);
   return {std::move(entry), absl::IsResourceExhausted(answer.status())};
 }
@@ -149,13 +150,13 @@ absl::StatusOr<ProfileAnswer> WorkerProfile::Await(ProfilerClient& client,
   const auto answered = [this] { return answer_.has_value(); };
   wake_.wait(lock, [&] { return answered() || ending_; });
   if (!answered()) {
-    const int64_t left_ns =
-        entry.asked_start_realtime_ns + entry.asked_duration_ns - clock_->RealtimeNs();
+    const int64_t left_ns = entry.record.asked_start_realtime_ns + entry.record.asked_duration_ns -
+                            clock_->RealtimeNs();
     if (left_ns > 2 * limits_.tail_ns) {
       *cut = true;
       lock.unlock();
       // If this fails, the answer does not come either, and says more.
-      client.Terminate(entry.session, limits_.terminate_limit_ms).IgnoreError();
+      client.Terminate(entry.record.session, limits_.terminate_limit_ms).IgnoreError();
       lock.lock();
     }
     const int64_t patience_ns = give_up_monotonic_ns_ - clock_->MonotonicNs();
@@ -191,28 +192,28 @@ void WorkerProfile::Store(const absl::StatusOr<ProfileAnswer>& answer, bool cut,
                           ProfileEntry* entry) const {
   if (!answer.ok()) {
     const bool busy = absl::IsAlreadyExists(answer.status());
-    entry->state = busy ? ProfileState::kBusy : ProfileState::kFailed;
-    entry->failure = FailureText(answer.status());
+    entry->record.state = busy ? xspace::ProfileState::kBusy : xspace::ProfileState::kFailed;
+    entry->record.failure = FailureText(answer.status());
     return;
   }
   if (answer->xspace.empty()) {
-    entry->failure = "its TensorFlow is too old to send its profile";
+    entry->record.failure = "its TensorFlow is too old to send its profile";
     return;
   }
-  entry->bytes = answer->xspace.size();
+  entry->record.bytes = answer->xspace.size();
   const std::string name =
-      absl::StrCat(worker_.process.pid_namespace, "-", NameOf(worker_, entry->piece));
+      absl::StrCat(worker_.process.pid_namespace, "-", NameOf(worker_, entry->record.piece));
   const std::string file = absl::StrCat(name, ".xspace.pb");
   const absl::Status written =
       WriteFileAtomically(window_.directory / "xspace" / file, answer->xspace, 0600);
   if (!written.ok()) {
-    entry->failure = absl::StrCat("its profile could not be kept: ", written.message());
+    entry->record.failure = absl::StrCat("its profile could not be kept: ", written.message());
     return;
   }
-  entry->file = file;
-  entry->state = answer->empty ? ProfileState::kEmpty
-                 : cut         ? ProfileState::kCut
-                               : ProfileState::kComplete;
+  entry->record.file = file;
+  entry->record.state = answer->empty ? xspace::ProfileState::kEmpty
+                        : cut         ? xspace::ProfileState::kCut
+                                      : xspace::ProfileState::kComplete;
 }
 
 }  // namespace syncline::agent

@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/operator_profiles.h"
-#include "agent/tfprofiler/profile_list.h"
+#include "agent/tfprofiler/profile_entry.h"
 #include "agent/tfprofiler/profiler_client.h"
 
 namespace syncline::agent {

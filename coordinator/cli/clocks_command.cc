@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/clocks/models.h"
+#include "coordinator/clocks/peer_probing.h"
 #include "coordinator/clocks/probe_report.h"
 #include "coordinator/clocks/prober.h"
 #include "export/report/clock_plot.h"
@@ -209,19 +211,30 @@ void PrintText(const Context& context, const Clocks& clocks) {
     const std::string when = WhenText(event);
     const bool broken = event.kind == clocksync::ClockEvent::Kind::kInfeasible ||
                         event.kind == clocksync::ClockEvent::Kind::kNoSamples;
-    PrintNote(context, broken ? "warning" : "note", event.node,
-              absl::StrCat(EventName(event), when.empty() ? "" : ", ", when, ": ", event.text), "");
+    PrintNote(
+        context, broken ? "warning" : "note", event.node,
+        absl::StrCat(clocksync::EventName(event), when.empty() ? "" : ", ", when, ": ", event.text),
+        "");
   }
 }
 
-absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& directory) {
+// `incomplete`: samples are missing that there were; said.
+absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& directory,
+                                   bool* incomplete) {
   SYNCLINE_ASSIGN_OR_RETURN(const recording::Recording recording,
                             recording::ReadRecording(directory));
   const recording::Layout layout(directory);
   SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult built,
                             clocks::BuildFromRecording(layout, recording, {.audit = true}));
-  const std::string stored = clocks::CompareWithStored(layout, &built);
-  if (!stored.empty()) PrintNote(context, "warning", "", stored, "");
+  const clocks::StoredModel stored = clocks::CompareWithStored(layout, &built);
+  if (!stored.complaint.empty()) PrintNote(context, "warning", "", stored.complaint, "");
+  for (const clocks::LostSamples& lost : stored.samples_lost) {
+    *incomplete = true;
+    PrintNote(
+        context, "warning", "",
+        absl::StrCat(lost.text, "; what follows is made of those, a merge of the stored model"),
+        "");
+  }
   Clocks clocks{.built = std::move(built),
                 .title = absl::StrCat("Clocks of recording ", recording.recording_id)};
   // A recording without it is complete: no two nodes, or a coordinator that was killed.
@@ -246,7 +259,21 @@ std::string WhyNoProbe(fleet::AgentClient& client, const absl::Status& probing) 
   return probing.ok() ? "no probe was answered" : std::string(probing.message());
 }
 
-// `incomplete`: a node is missing; said.
+std::vector<clocks::PeerTarget> PeersOf(const std::vector<fleet::Member>& members) {
+  std::vector<clocks::PeerTarget> peers;
+  for (const fleet::Member& member : members) {
+    peers.push_back(
+        {member.node.name, member.node.local() ? "" : member.node.Address(), member.client.get()});
+  }
+  return peers;
+}
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// As while recording: over gRPC from here, over UDP between the nodes. `incomplete`: a node is
+// missing; said.
 absl::StatusOr<Clocks> Live(const Context& context, bool* incomplete) {
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<fleet::Member> members, ConnectTargets(context));
   std::vector<clocks::ProbeTarget> targets;
@@ -254,7 +281,9 @@ absl::StatusOr<Clocks> Live(const Context& context, bool* incomplete) {
     targets.push_back({member.node.name, member.client.get(), ""});
   }
   clocks::Prober prober(std::move(targets), context.clock);
+  clocks::PeerProbing peers(PeersOf(members), std::nullopt);
   context.clock->Wait(kLiveNs, context.interrupts->First());
+  peers.Stop();
   prober.Stop();
   clocksync::BuildInput input;
   for (size_t i = 0; i < members.size(); ++i) {
@@ -269,12 +298,19 @@ absl::StatusOr<Clocks> Live(const Context& context, bool* incomplete) {
     input.edges.push_back(std::move(edge));
   }
   if (input.edges.empty()) return absl::UnavailableError("No node answers clock probes");
+  const int64_t zero_ns = input.edges.front().samples.front().t2_remote_ns;
+  // What the nodes say of one another, of those whose clocks could be read at all.
+  for (clocksync::Edge& edge : peers.Edges()) {
+    if (Contains(input.nodes, edge.local) && Contains(input.nodes, edge.remote)) {
+      input.edges.push_back(std::move(edge));
+    }
+  }
   clocksync::BuildOptions options;
   options.reference = input.nodes.front();
-  options.zero_reference_raw_ns = input.edges.front().samples.front().t2_remote_ns;
+  options.zero_reference_raw_ns = zero_ns;
   options.audit = true;
   SYNCLINE_ASSIGN_OR_RETURN(clocksync::BuildResult built, clocksync::BuildModel(input, options));
-  return Clocks{.built = std::move(built), .title = "Clocks right now"};
+  return Clocks{.built = std::move(built), .title = "Clocks right now", .probes = peers.Report()};
 }
 
 absl::Status WriteSvg(const Clocks& clocks, const std::string& path) {
@@ -288,8 +324,9 @@ int ShowClocks(const Context& context, const ClocksOptions& options) {
     return Fail(context, absl::InvalidArgumentError("Give either RUN or --live"));
   }
   bool incomplete = false;
-  const absl::StatusOr<Clocks> clocks =
-      options.live ? Live(context, &incomplete) : OfRecording(context, options.directory);
+  const absl::StatusOr<Clocks> clocks = options.live
+                                            ? Live(context, &incomplete)
+                                            : OfRecording(context, options.directory, &incomplete);
   if (!clocks.ok()) return Fail(context, clocks.status());
   if (!options.svg.empty()) {
     const absl::Status written = WriteSvg(*clocks, options.svg);

@@ -81,25 +81,6 @@ std::string WhenText(const ClockEvent& event) {
                       SignedDurationText(event.end->ns));
 }
 
-std::string EventName(const ClockEvent& event) {
-  switch (event.kind) {
-    case ClockEvent::Kind::kInfeasible:
-      if (event.cause == ClockEvent::Cause::kNone) return "contradiction";
-      return clocksync::CauseName(event.cause);
-    case ClockEvent::Kind::kStep:
-      return "clock set";
-    case ClockEvent::Kind::kSlew:
-      return "slew";
-    case ClockEvent::Kind::kSuspend:
-      return "suspend";
-    case ClockEvent::Kind::kGap:
-      return "gap";
-    case ClockEvent::Kind::kNoSamples:
-      return "no samples";
-  }
-  return "";
-}
-
 void PrintPairs(std::ostream& out, const std::vector<PairBound>& pairs) {
   if (pairs.empty()) return;
   out << "\nAny two nodes, over the best paths:\n";

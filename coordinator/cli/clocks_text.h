@@ -27,9 +27,6 @@ std::vector<PairBound> PairsOf(const clocksync::BuildResult& built, size_t nodes
 // When: "+6.100 s to +6.230 s"; "" for what has no place on the timeline.
 std::string WhenText(const clocksync::ClockEvent& event);
 
-// "step", "suspend", "gap", ...: the cause of a broken assumption, or else the kind.
-std::string EventName(const clocksync::ClockEvent& event);
-
 void PrintPairs(std::ostream& out, const std::vector<PairBound>& pairs);
 void PrintAssumptions(std::ostream& out, const clocksync::BuildResult& built,
                       const clocksync::BuildOptions& options);

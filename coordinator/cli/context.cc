@@ -57,7 +57,8 @@ absl::StatusOr<std::vector<hosts::Node>> Targets(const Context& context) {
   }
   SYNCLINE_ASSIGN_OR_RETURN(std::vector<hosts::Node> nodes, ReadHosts(context.hosts_file));
   if (context.host_list.empty()) return nodes;
-  return hosts::SelectHosts(nodes, context.host_list);
+  auto selected = hosts::SelectHosts(nodes, context.host_list);
+  return selected.ok() ? selected : WithContext(selected.status(), context.hosts_file);
 }
 
 absl::StatusOr<std::vector<fleet::Member>> Connect(const Context& context,

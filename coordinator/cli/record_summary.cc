@@ -59,11 +59,14 @@ void PrintIdle(const Context& context, const recording::Recording& recording) {
           recording::MissedWindow(node, process)) {
         continue;
       }
+      const char* const why =
+          process.lost > 0 ? ") made calls in the window, and none of them was recorded: LTTng's "
+                             "session did not reach it (it was held up for seconds, or belongs to "
+                             "another session daemon)"
+                           : ") made no call in the window that is recorded: it was idle, or "
+                             "inside one call all the time";
       PrintNote(context, "warning", node.name,
-                absl::StrCat("pid ", process.own_pid, " (", process.command_line,
-                             ") made no call in the window that is recorded: it was idle, or "
-                             "inside one call all the time"),
-                "");
+                absl::StrCat("pid ", process.own_pid, " (", process.command_line, why), "");
     }
   }
 }
@@ -89,7 +92,6 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
   // A window that ended before its time is a missing time range, whatever the nodes have.
   const std::string& reason = recording.window.stop_reason;
   bool complete = reason == "requested" || reason == "interrupted";
-  bool any = false;
   for (uint32_t i = 0; i < recording.nodes.size(); ++i) {
     const NodeRecord& node = recording.nodes[i];
     complete = complete && node.state == NodeState::kComplete;
@@ -97,7 +99,6 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
       table.AddRow({node.name, recording::NodeStateName(node.state)});
       continue;
     }
-    any = any || node.fetched.complete;
     starts.push_back(AchievedInstant(recorded.clocks.model, i, node.start));
     stops.push_back(AchievedInstant(recorded.clocks.model, i, node.stop));
     table.AddRow({node.name, recording::NodeStateName(node.state), InstantText(starts.back(), 0),
@@ -145,8 +146,7 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
     PrintNote(context, "note", event.node, absl::StrCat("clock: ", event.text), "");
   }
   out << directory.string() << '\n';
-  if (complete) return kDone;
-  return any ? kIncomplete : kFailed;
+  return complete ? kDone : kIncomplete;
 }
 
 }  // namespace syncline::cli

@@ -27,9 +27,19 @@ int64_t RoundTripNs(const ProbeSample& sample) {
   return (sample.t4_local_ns - sample.t1_local_ns) - (sample.t3_remote_ns - sample.t2_remote_ns);
 }
 
+using Note = std::function<void(const std::string& who, const absl::Status& why)>;
+using NoteCut = std::function<void(const std::string& who, const std::filesystem::path& path,
+                                   uint64_t truncated_bytes)>;
+
+absl::Status CutOff(const std::filesystem::path& path, uint64_t truncated_bytes) {
+  return absl::DataLossError(absl::StrCat(
+      "clocks/", path.filename().string(), " was cut off: it ends in the middle of an entry (",
+      truncated_bytes, " bytes of it are left); what came after is gone, and bounds are wider"));
+}
+
 // What the nodes found out about each other: clocks/A--B.samples of any two nodes of the input.
-void AddPeerEdges(const recording::Layout& layout, BuildInput* input,
-                  const std::function<void(const std::string&, const absl::Status&)>& note) {
+void AddPeerEdges(const recording::Layout& layout, BuildInput* input, const Note& note,
+                  const NoteCut& note_cut) {
   std::vector<std::filesystem::path> paths;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(layout.Clocks(), error)) {
@@ -49,6 +59,7 @@ void AddPeerEdges(const recording::Layout& layout, BuildInput* input,
     if (!edge.ok()) {
       note(path.stem().string(), edge.status());
     } else if (known(edge->local) && known(edge->remote)) {
+      note_cut(path.stem().string(), path, edge->truncated_bytes);
       input->edges.push_back(*std::move(edge));
     }
   }
@@ -121,6 +132,10 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
                       .node = who,
                       .text = std::string(status.message())});
   };
+  const NoteCut note_cut = [&](const std::string& who, const std::filesystem::path& path,
+                               uint64_t truncated_bytes) {
+    if (truncated_bytes > 0) note(who, CutOff(path, truncated_bytes));
+  };
   for (const recording::NodeRecord& node : recording.nodes) {
     input.nodes.push_back(node.name);
     if (node.state == recording::NodeState::kMissing) continue;
@@ -128,6 +143,8 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
     absl::StatusOr<Edge> edge =
         samples.ok() ? clocksync::DecodeSamples(*samples) : samples.status();
     if (edge.ok()) {
+      note_cut(node.name, layout.Samples(recording::kCoordinatorName, node.name),
+               edge->truncated_bytes);
       input.edges.push_back(*std::move(edge));
     } else {
       note(node.name, edge.status());
@@ -136,13 +153,14 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
     absl::StatusOr<clocksync::HostClocks> host =
         tuples.ok() ? clocksync::DecodeTuples(*tuples) : tuples.status();
     if (host.ok()) {
+      note_cut(node.name, layout.Tuples(node.name), host->truncated_bytes);
       host->node = node.name;  // the file is the agent's, which does not know its own name here
       input.hosts.push_back(*std::move(host));
     } else {
       note(node.name, host.status());
     }
   }
-  AddPeerEdges(layout, &input, note);
+  AddPeerEdges(layout, &input, note, note_cut);
   BuildOptions options;
   options.reference = recording.reference.node;
   options.zero_reference_raw_ns = recording.reference.zero_monotonic_raw_ns;
@@ -152,14 +170,15 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
   return built;
 }
 
-std::string CompareWithStored(const recording::Layout& layout, BuildResult* built) {
+StoredModel CompareWithStored(const recording::Layout& layout, BuildResult* built) {
   const auto json = ReadFile(layout.Models());
   const absl::StatusOr<clocksync::ClockModel> stored =
       json.ok() ? clocksync::ClockModel::FromJson(*json) : json.status();
   if (!stored.ok()) {
-    return absl::StrCat("\"", layout.Models().string(), "\" is ", json.ok() ? "damaged" : "missing",
-                        ": without it nodes are merged by their wall clocks; `syncline merge ",
-                        layout.root().string(), " --refit` makes a model from the samples");
+    return {.complaint = absl::StrCat(
+                "\"", layout.Models().string(), "\" is ", json.ok() ? "damaged" : "missing",
+                ": without it nodes are merged by their wall clocks; `syncline merge ",
+                layout.root().string(), " --refit` makes a model from the samples")};
   }
   std::set<std::string> told;
   std::erase_if(built->events, [&](clocksync::ClockEvent& event) {
@@ -172,7 +191,25 @@ std::string CompareWithStored(const recording::Layout& layout, BuildResult* buil
                      "them, still places it, at the window's begin ± ", DurationText(*bound_ns));
     return !told.insert(event.node).second;  // once for the file and the model alike
   });
-  return "";
+  return {.samples_lost = SamplesLost(layout, *stored)};
+}
+
+std::vector<LostSamples> SamplesLost(const recording::Layout& layout,
+                                     const clocksync::ClockModel& stored) {
+  std::vector<LostSamples> lost;
+  for (const clocksync::ClockModel::Source& source : stored.sources()) {
+    const std::filesystem::path path = layout.Samples(source.local, source.remote);
+    std::error_code error;
+    const uintmax_t bytes = std::filesystem::file_size(path, error);
+    const uint64_t left = error ? 0 : clocksync::SamplesInFile(source.local, source.remote, bytes);
+    if (left >= source.samples) continue;
+    const bool cut = !error;
+    lost.push_back(
+        {cut, absl::StrCat("clocks/", path.filename().string(), cut ? " was cut" : " is gone",
+                           " since clocks/models.json was made: ", left, " of its ", source.samples,
+                           " samples are left")});
+  }
+  return lost;
 }
 
 absl::StatusOr<BuildResult> WriteModels(const recording::Layout& layout,

@@ -40,12 +40,26 @@ absl::StatusOr<clocksync::BuildResult> BuildFromRecording(const recording::Layou
                                                           const recording::Recording& recording,
                                                           ModelOptions model_options = {});
 
+// Files of which a stored model was made that were cut since (damage), or removed (perhaps to save
+// space).
+struct LostSamples {
+  bool cut = false;
+  std::string text;  // which file, how many samples are left of how many
+};
+// Looks at sizes alone.
+std::vector<LostSamples> SamplesLost(const recording::Layout& layout,
+                                     const clocksync::ClockModel& stored);
+
 // A merge places nodes by the stored clocks/models.json, not by what `built` could be made of now:
 // corrects the events of `built` about nodes whose samples are gone but whom the stored model
-// places. What is wrong with the stored model, and what to do; empty when nothing is.
-std::string CompareWithStored(const recording::Layout& layout, clocksync::BuildResult* built);
+// places.
+struct StoredModel {
+  std::string complaint;  // what is wrong with it, and what to do; empty when nothing is
+  std::vector<LostSamples> samples_lost;
+};
+StoredModel CompareWithStored(const recording::Layout& layout, clocksync::BuildResult* built);
 
-// The same, written to clocks/models.json.
+// What BuildFromRecording makes, written to clocks/models.json.
 absl::StatusOr<clocksync::BuildResult> WriteModels(const recording::Layout& layout,
                                                    const recording::Recording& recording);
 

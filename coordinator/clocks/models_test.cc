@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "clocksync/sample_file.h"
 #include "common/files.h"
 
@@ -17,6 +18,7 @@ using clocksync::ProbeSample;
 using clocksync::StampSource;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 namespace fs = std::filesystem;
 
@@ -109,7 +111,7 @@ TEST_F(ModelsTest, AStoredModelPlacesNodesWhoseSamplesAreGone) {
   const auto told_of = [&](std::string* complaint) {
     auto built = BuildFromRecording(layout_, recording_);
     EXPECT_TRUE(built.ok()) << built.status();
-    *complaint = CompareWithStored(layout_, &*built);
+    *complaint = CompareWithStored(layout_, &*built).complaint;
     std::string told;
     for (const clocksync::ClockEvent& event : built->events) {
       if (event.node == "b") told += event.text + "\n";
@@ -126,6 +128,36 @@ TEST_F(ModelsTest, AStoredModelPlacesNodesWhoseSamplesAreGone) {
   ASSERT_TRUE(WriteFileAtomically(layout_.Models(), std::string("{")).ok());
   told_of(&complaint);
   EXPECT_THAT(complaint, AllOf(HasSubstr("models.json\" is damaged"), HasSubstr("--refit`")));
+}
+
+// The stored model knows how many samples it was made of; a file's own end says when a record was
+// cut.
+TEST_F(ModelsTest, SamplesThatWereCutAreSaidWithHowManyAreLeft) {
+  Write("a", "b", 3600, 7200, 150, StampSource::kKernel);
+  const auto made = WriteModels(layout_, recording_);
+  ASSERT_TRUE(made.ok());
+  EXPECT_THAT(SamplesLost(layout_, made->model), IsEmpty());
+  const fs::path path = layout_.Samples("a", "b");
+  const uint64_t samples = made->edges[2].samples;
+  fs::resize_file(path, fs::file_size(path) / 2);
+  const auto left = clocksync::DecodeSamples(*ReadFile(path));
+  ASSERT_TRUE(left.ok());
+  ASSERT_GT(left->truncated_bytes, 0u) << "cut between two samples: the test tests less";
+  const std::string counts =
+      absl::StrCat(left->samples.size(), " of its ", samples, " samples are left");
+  auto lost = SamplesLost(layout_, made->model);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_TRUE(lost[0].cut);
+  EXPECT_THAT(lost[0].text, AllOf(HasSubstr("a--b.samples was cut"), HasSubstr(counts)));
+  BoundAndError();
+  std::string told;
+  for (const clocksync::ClockEvent& event : events_) told += event.node + ": " + event.text + "\n";
+  EXPECT_THAT(told, HasSubstr("a--b: clocks/a--b.samples was cut off"));
+  fs::remove(path);
+  lost = SamplesLost(layout_, made->model);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_FALSE(lost[0].cut);
+  EXPECT_THAT(lost[0].text, AllOf(HasSubstr("a--b.samples is gone"), HasSubstr("0 of its")));
 }
 
 }  // namespace

@@ -81,8 +81,8 @@ std::vector<Pair> PairsToProbe(size_t nodes) {
   return pairs;
 }
 
-PeerProbing::PeerProbing(std::vector<PeerTarget> targets, const recording::Layout& layout)
-    : layout_(layout) {
+PeerProbing::PeerProbing(std::vector<PeerTarget> targets, std::optional<recording::Layout> layout)
+    : layout_(std::move(layout)) {
   std::erase_if(targets, [](const PeerTarget& target) { return target.address.empty(); });
   for (const Pair& pair : PairsToProbe(targets.size())) lines_.push_back({.pair = pair});
   const std::string number = RandomBytes(sizeof(uint64_t));
@@ -154,9 +154,10 @@ void PeerProbing::Stop() {
   if (std::exchange(stopped_, true) || nodes_.empty()) return;
   for (Node& node : nodes_) node.thread.request_stop();
   for (Node& node : nodes_) node.thread.join();
+  if (!layout_) return;
   // A recording without it is complete.
   [[maybe_unused]] const absl::Status written =
-      WriteFileAtomically(layout_.Probes(), ToJson(Report()));
+      WriteFileAtomically(layout_->Probes(), ToJson(Report()));
 }
 
 void PeerProbing::Collect(size_t index, int64_t lease_ms, int64_t hurry_ms) {
@@ -189,46 +190,55 @@ void PeerProbing::Take(size_t index) {
         reply->source_size() != count) {
       return;
     }
-    struct Records {
-      std::string bytes;
-      uint64_t samples = 0;
-    };
-    std::map<uint32_t, Records> by_edge;
+    std::map<uint32_t, std::vector<clocksync::ProbeSample>> by_edge;
     for (int i = 0; i < count; ++i) {
-      Records& records = by_edge[reply->edge_number(i)];
-      clocksync::AppendSample({.t1_local_ns = reply->t1_local_ns(i),
-                               .t2_remote_ns = reply->t2_remote_ns(i),
-                               .t3_remote_ns = reply->t3_remote_ns(i),
-                               .t4_local_ns = reply->t4_local_ns(i),
-                               .source = FromMessage(reply->source(i))},
-                              &records.bytes);
-      ++records.samples;
+      by_edge[reply->edge_number(i)].push_back({.t1_local_ns = reply->t1_local_ns(i),
+                                                .t2_remote_ns = reply->t2_remote_ns(i),
+                                                .t3_remote_ns = reply->t3_remote_ns(i),
+                                                .t4_local_ns = reply->t4_local_ns(i),
+                                                .source = FromMessage(reply->source(i))});
     }
-    for (const auto& [edge_number, records] : by_edge) {
-      Append(index, edge_number, records.bytes, records.samples);
-    }
+    for (const auto& [edge_number, samples] : by_edge) Append(index, edge_number, samples);
     node.next_sample_number = reply->next_sample_number();
     node.dropped_count = reply->dropped_count();
     more = reply->more();
   }
 }
 
-void PeerProbing::Append(size_t index, uint32_t edge_number, const std::string& records,
-                         uint64_t samples) {
+void PeerProbing::Append(size_t index, uint32_t edge_number,
+                         const std::vector<clocksync::ProbeSample>& samples) {
   // A node speaks for the edges on which it asks, for no others.
   if (edge_number >= lines_.size() || lines_[edge_number].pair.local != index) return;
   Line& line = lines_[edge_number];
+  absl::Status status = Write(line, samples);
+  if (!status.ok()) {
+    line.status = std::move(status);
+    return;
+  }
+  line.samples += samples.size();
+  if (!layout_) line.in_memory.insert(line.in_memory.end(), samples.begin(), samples.end());
+}
+
+absl::Status PeerProbing::Write(const Line& line,
+                                const std::vector<clocksync::ProbeSample>& samples) const {
+  if (!layout_) return absl::OkStatus();
   const std::string& local = nodes_[line.pair.local].target.node;
   const std::string& remote = nodes_[line.pair.remote].target.node;
-  const std::filesystem::path path = layout_.Samples(local, remote);
-  const std::string header =
+  std::string bytes =
       line.samples == 0 ? clocksync::EncodeSamplesHeader(local, remote) : std::string();
-  absl::Status status = AppendTo(path, header + records);
-  if (status.ok()) {
-    line.samples += samples;
-  } else {
-    line.status = std::move(status);
+  for (const clocksync::ProbeSample& sample : samples) clocksync::AppendSample(sample, &bytes);
+  return AppendTo(layout_->Samples(local, remote), bytes);
+}
+
+std::vector<clocksync::Edge> PeerProbing::Edges() const {
+  std::vector<clocksync::Edge> edges;
+  for (const Line& line : lines_) {
+    if (line.in_memory.empty()) continue;
+    edges.push_back({.local = nodes_[line.pair.local].target.node,
+                     .remote = nodes_[line.pair.remote].target.node,
+                     .samples = line.in_memory});
   }
+  return edges;
 }
 
 ProbeReport::End PeerProbing::EndOf(size_t index, size_t edge_number) const {

@@ -5,7 +5,8 @@
 // Some hubs probe everybody: any two nodes are then two short hops apart. The samples go to
 // clocks/A--B.samples as they come; how each edge was probed, and why not better, to
 // clocks/probes.json at the end. Nothing here fails a recording: an agent that cannot probe, or a
-// network that swallows UDP, leaves that edge to the coordinator's own probes.
+// network that swallows UDP, leaves that edge to the coordinator's own probes. Without a recording
+// (a look at the fleet) nothing is written: the samples stay in memory.
 //
 // One thread per node, so that a slow one delays nobody.
 #ifndef SYNCLINE_COORDINATOR_CLOCKS_PEER_PROBING_H_
@@ -16,11 +17,13 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "clocksync/samples.h"
 #include "coordinator/clocks/probe_report.h"
 #include "coordinator/fleet/agent_client.h"
 #include "coordinator/recording/recording.h"
@@ -46,7 +49,7 @@ std::vector<Pair> PairsToProbe(size_t nodes);
 class PeerProbing {
  public:
   // Begins at once, and does not wait for the nodes.
-  PeerProbing(std::vector<PeerTarget> targets, const recording::Layout& layout);
+  PeerProbing(std::vector<PeerTarget> targets, std::optional<recording::Layout> layout);
   ~PeerProbing();  // Stop()
 
   // A while of quick bursts, from now.
@@ -54,6 +57,10 @@ class PeerProbing {
   // Takes the last samples, ends the plan, writes clocks/probes.json. Idempotent. Takes as long as
   // the slowest node, a few seconds at most.
   void Stop();
+  // After Stop().
+  ProbeReport Report() const;
+  // After Stop(), without a recording: the edges that have samples.
+  std::vector<clocksync::Edge> Edges() const;
 
  private:
   // Belongs to its thread until that has ended.
@@ -70,7 +77,8 @@ class PeerProbing {
   struct Line {
     Pair pair;
     uint64_t samples = 0;
-    absl::Status status;  // of the file
+    absl::Status status;                            // of the file
+    std::vector<clocksync::ProbeSample> in_memory;  // without a recording
   };
 
   void Run(size_t index, const std::stop_token& stop);
@@ -78,11 +86,12 @@ class PeerProbing {
   // Prolongs the lease and takes the samples; with a lease of 0, ends the plan.
   void Collect(size_t index, int64_t lease_ms, int64_t hurry_ms);
   void Take(size_t index);
-  void Append(size_t index, uint32_t edge_number, const std::string& records, uint64_t samples);
-  ProbeReport Report() const;
+  void Append(size_t index, uint32_t edge_number,
+              const std::vector<clocksync::ProbeSample>& samples);
+  absl::Status Write(const Line& line, const std::vector<clocksync::ProbeSample>& samples) const;
   ProbeReport::End EndOf(size_t index, size_t edge_number) const;
 
-  const recording::Layout layout_;
+  const std::optional<recording::Layout> layout_;
   v1::ProbePlan plan_;       // without edges
   std::vector<Line> lines_;  // by edge number
   bool stopped_ = false;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 #include <system_error>
@@ -24,16 +23,12 @@ namespace {
 constexpr int kFilesMax = 1'000'000;
 constexpr uint64_t kReserveBytes = 1 << 20;  // for recording.json and models.json
 
-// What a node's directory has besides single files, here and there.
-constexpr std::array<std::string_view, 3> kFolders = {"trace", "processes", "xspace"};
-
 // Files that the agent may still be writing: always brought whole.
 bool IsLive(std::string_view path) { return path == "agent.log" || path == "node.json"; }
 
 absl::Status BadPath(std::string_view path) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the agent offers a file that no recording has: \"", AbslView(path),
-                   "\" (is it of a newer version? then fetch with its own `syncline`)"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the agent offers a file by a name that no recording may have: \"", AbslView(path), "\""));
 }
 
 // One stream of chunks: the list, then each file's data and end, one file after the other.
@@ -155,16 +150,15 @@ std::map<std::string, uint64_t> FindPrefixes(const recording::Layout& layout,
     if (bytes > 0) prefixes[agent_path] = bytes;
   };
   const std::filesystem::path root = layout.Node(node);
-  for (const std::string_view folder : kFolders) {
-    std::error_code error;
-    std::filesystem::recursive_directory_iterator entry(root / folder, error);
-    for (; !error && entry != std::filesystem::recursive_directory_iterator();
-         entry.increment(error)) {
-      if (!entry->is_regular_file(error)) continue;
-      std::filesystem::path path = entry->path();
-      if (path.extension() == ".part") path.replace_extension();
-      note(path.lexically_relative(root).generic_string(), path);
-    }
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator entry(root, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator();
+       entry.increment(error)) {
+    if (!entry->is_regular_file(error)) continue;
+    std::filesystem::path path = entry->path();
+    if (path.extension() == ".part") path.replace_extension();
+    const std::string agent_path = path.lexically_relative(root).generic_string();
+    if (!IsLive(agent_path)) note(agent_path, path);
   }
   note("clock.tuples", layout.Tuples(node));
   return prefixes;
@@ -195,18 +189,16 @@ absl::Status SyncToDisk(const recording::Layout& layout) {
 absl::StatusOr<std::filesystem::path> LocalPath(const recording::Layout& layout,
                                                 std::string_view node, std::string_view path) {
   if (path == "clock.tuples") return layout.Tuples(node);
-  if (IsLive(path)) return layout.Node(node) / path;
+  // A name that is unknown here is of a newer agent: its file is kept where it belongs, unread.
   std::filesystem::path relative;
   size_t depth = 0;
   for (absl::string_view component : absl::StrSplit(AbslView(path), '/')) {
     const bool plain = !component.empty() && component != "." && component != ".." &&
                        component.size() <= 255 && component.find('\0') == component.npos;
     if (!plain || ++depth > 32) return BadPath(path);
-    const auto folder = std::find(kFolders.begin(), kFolders.end(), StdView(component));
-    if (depth == 1 && folder == kFolders.end()) return BadPath(path);
     relative /= std::string(component);
   }
-  if (depth < 2 || relative.extension() == ".part") return BadPath(path);
+  if (relative.extension() == ".part") return BadPath(path);
   return layout.Node(node) / relative;
 }
 

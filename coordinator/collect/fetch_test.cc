@@ -120,12 +120,20 @@ TEST_F(Fetch, AFullDiskIsSaidBeforeTheFirstByte) {
 }
 
 TEST_F(Fetch, HostilePathsAreRefused) {
-  for (const char* path : {"../x", "trace/../../x", "/etc/passwd", "trace", "trace//x", "other/x",
-                           "trace/./x", "", "processes/", "trace/a.part"}) {
+  for (const char* path : {"../x", "trace/../../x", "/etc/passwd", "trace//x", "trace/./x", "",
+                           "processes/", "trace/a.part", ".."}) {
     EXPECT_FALSE(LocalPath(layout_, "n1", path).ok()) << path;
     agent_.files = {{path, "x"}};
     EXPECT_EQ(Run().status().code(), absl::StatusCode::kInvalidArgument) << path;
   }
+}
+
+TEST_F(Fetch, WhatANewerAgentKeepsBesidesIsBroughtToo) {
+  agent_.files = {{"node.json", "{}"}, {"summary/1.bin", "of tomorrow"}, {"notes.json", "[]"}};
+  ASSERT_TRUE(Run().ok());
+  ExpectWhole();
+  ASSERT_TRUE(Run().ok());  // and is not brought twice
+  ExpectWhole();
 }
 
 TEST_F(Fetch, AnInterruptKeepsWhatCame) {

@@ -247,7 +247,7 @@ absl::StatusOr<std::vector<Node>> SelectHosts(const std::vector<Node>& all, std:
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const Node& node) { return node.name == name; });
     if (found == all.end()) {
-      return absl::NotFoundError(absl::StrCat("The hosts file has no node \"", name, "\""));
+      return absl::NotFoundError(absl::StrCat("no node \"", name, "\" in it"));
     }
     if (std::find(selected.begin(), selected.end(), *found) == selected.end()) {
       selected.push_back(*found);

@@ -208,9 +208,6 @@ void PlaceAll(OpenedInputs* inputs) {
 }  // namespace
 
 absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const InputList& list) {
-  if (!options.nodes.empty()) {
-    return absl::InvalidArgumentError("--nodes chooses nodes of a recording; these are traces");
-  }
   if (options.refit) {
     return absl::InvalidArgumentError(
         "--refit makes a clock model of a recording's samples; these are traces, which have none");
@@ -226,8 +223,15 @@ absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const 
     SYNCLINE_RETURN_IF_ERROR(CheckOneHost(input, hosts.back()));
   }
   NameHosts(list.inputs, &hosts, &inputs.notes);
+  std::vector<std::string> names;
+  for (const std::vector<Host>& found : hosts) {
+    for (const Host& host : found) names.push_back(host.name);
+  }
+  SYNCLINE_RETURN_IF_ERROR(CheckNodeNames(options.nodes, names));
   for (size_t i = 0; i < hosts.size(); ++i) {
-    for (Host& host : hosts[i]) AddHost(std::move(host), list.inputs[i], &inputs);
+    for (Host& host : hosts[i]) {
+      if (IsWanted(options.nodes, host.name)) AddHost(std::move(host), list.inputs[i], &inputs);
+    }
   }
   if (inputs.readers.empty()) {
     return absl::InvalidArgumentError(

@@ -55,9 +55,11 @@ absl::Status CheckDirectory(const Input& input) {
   if (error && status.type() != fs::file_type::not_found) {
     return ErrnoStatus(error.value(), absl::StrCat("Cannot open ", input.text));
   }
-  return absl::NotFoundError(
-      absl::StrCat("not a directory: ", input.directory.string(),
-                   " (an input is a recording, or a directory with CTF traces)"));
+  return absl::NotFoundError(absl::StrCat(
+      "not a directory: ", input.directory.string(),
+      input.name.empty() ? " (an input is a recording, or a directory with CTF traces)"
+                         : absl::StrCat(" (\"", input.text, "\" means that directory, as node \"",
+                                        input.name, "\")")));
 }
 
 absl::Status CheckName(const Input& input) {

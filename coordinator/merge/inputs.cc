@@ -141,7 +141,15 @@ absl::StatusOr<clocksync::ClockModel> LoadModel(const recording::Layout& layout,
                                                 OpenedInputs* inputs) {
   if (refit) return Refit(layout, recording, inputs);
   absl::StatusOr<clocksync::ClockModel> model = ReadModel(layout);
-  if (model.ok()) return model;
+  if (model.ok()) {
+    for (const clocks::LostSamples& lost : clocks::SamplesLost(layout, *model)) {
+      inputs->incomplete = inputs->incomplete || lost.cut;
+      (lost.cut ? inputs->complaints : inputs->notes)
+          .push_back(absl::StrCat(lost.text,
+                                  "; nodes are placed by the stored model, which knew them all"));
+    }
+    return model;
+  }
   absl::StatusOr<clocksync::ClockModel> made = Refit(layout, recording, inputs);
   bool knows_any = false;
   for (uint32_t node = 0; made.ok() && node < made->nodes().size(); ++node) {
@@ -204,19 +212,17 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   inputs->facts.push_back(std::move(facts));
 }
 
-absl::Status CheckNodeNames(const std::vector<std::string>& wanted,
-                            const recording::Recording& recording) {
-  for (const std::string& name : wanted) {
-    const bool exists =
-        std::any_of(recording.nodes.begin(), recording.nodes.end(),
-                    [&](const recording::NodeRecord& node) { return node.name == name; });
-    if (exists) continue;
-    std::vector<std::string> names;
-    for (const recording::NodeRecord& node : recording.nodes) names.push_back(node.name);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no node '", name, "' in the recording; it has: ", absl::StrJoin(names, ", ")));
+// What happened to the node's clock, for the timeline. An event without a place there is in the
+// report alone.
+void AddClockEvents(const std::string& node, OpenedInputs* inputs) {
+  for (const clocksync::ClockEvent& event : inputs->model->events()) {
+    if (!event.begin || !event.end || !clocksync::Concerns(event, node)) continue;
+    const std::string about = event.node == node ? "" : absl::StrCat(event.node, ": ");
+    inputs->nodes.back().clock_events.push_back({.begin = *event.begin,
+                                                 .end = *event.end,
+                                                 .name = clocksync::EventName(event),
+                                                 .text = absl::StrCat(about, event.text)});
   }
-  return absl::OkStatus();
 }
 
 // By the model; by the wall clock where the model does not know the node (or when asked for).
@@ -253,6 +259,11 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
         inputs->model.get(), inputs->placements.back().get(), inputs->facts[i].wall_offset_ns));
     inputs->nodes[i].wall = inputs->walls.back().get();
   }
+  if (options.align == Alignment::kWallClock) {
+    inputs->notes.emplace_back(
+        "placed by wall clocks, for comparison only: no instant of one node can be compared with "
+        "another's, and what they put outside the window is missing");
+  }
 }
 
 absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
@@ -261,7 +272,9 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
   inputs.run = directory;
   SYNCLINE_ASSIGN_OR_RETURN(inputs.recording, recording::ReadRecording(directory));
   const recording::Recording& recording = *inputs.recording;
-  SYNCLINE_RETURN_IF_ERROR(CheckNodeNames(options.nodes, recording));
+  std::vector<std::string> names;
+  for (const recording::NodeRecord& node : recording.nodes) names.push_back(node.name);
+  SYNCLINE_RETURN_IF_ERROR(CheckNodeNames(options.nodes, names));
   const recording::Layout layout(directory);
   if (recording.nodes.empty()) {
     return absl::DataLossError(absl::StrCat("\"", layout.RecordingJson().string(),
@@ -280,10 +293,7 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
   }
   std::vector<uint32_t> clocks;  // ClockId::node of each node, by the model's own list
   for (const recording::NodeRecord& record : recording.nodes) {
-    const bool wanted =
-        options.nodes.empty() ||
-        std::find(options.nodes.begin(), options.nodes.end(), record.name) != options.nodes.end();
-    if (!wanted) continue;
+    if (!IsWanted(options.nodes, record.name)) continue;
     const std::vector<std::string>& known = inputs.model->nodes();
     const auto index = std::find(known.begin(), known.end(), record.name) - known.begin();
     const auto clock = static_cast<uint32_t>(index < static_cast<ptrdiff_t>(known.size())
@@ -294,6 +304,7 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
       inputs.reference = static_cast<uint32_t>(inputs.nodes.size());
     }
     AddNode(layout, record, clock, &inputs);
+    AddClockEvents(record.name, &inputs);
   }
   inputs.epoch_unix_ns = recording.epoch_unix_ns;
   PlaceNodes(options, &inputs, clocks);
@@ -303,6 +314,20 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
 }
 
 }  // namespace
+
+bool IsWanted(const std::vector<std::string>& wanted, const std::string& name) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+}
+
+absl::Status CheckNodeNames(const std::vector<std::string>& wanted,
+                            const std::vector<std::string>& names) {
+  for (const std::string& name : wanted) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("no node '", name, "' here; the nodes are: ", absl::StrJoin(names, ", ")));
+  }
+  return absl::OkStatus();
+}
 
 void AddTrace(OpenedTrace trace, timeline::NodeInput* node, OpenedInputs* inputs) {
   for (const std::string& complaint : ComplaintsOf(*trace.reader)) {

@@ -52,6 +52,10 @@ absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options, const Input
 
 // Its two ways (recordings are in inputs.cc), and what both do with a trace.
 absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const InputList& list);
+// `--nodes`: nothing wanted is all. InvalidArgument: one is wanted that is not among `names`.
+bool IsWanted(const std::vector<std::string>& wanted, const std::string& name);
+absl::Status CheckNodeNames(const std::vector<std::string>& wanted,
+                            const std::vector<std::string>& names);
 void AddTrace(OpenedTrace trace, timeline::NodeInput* node, OpenedInputs* inputs);
 void AddLoss(UnreadableTrace trace, timeline::NodeInput* node, OpenedInputs* inputs);
 

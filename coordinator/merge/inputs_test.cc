@@ -144,6 +144,17 @@ TEST_F(InputsTest, NodesWithoutANameAreCalledByTheirHost) {
   EXPECT_THAT(twins->notes, Contains(HasSubstr(copy.string() + " is worker-0-2 here")));
 }
 
+TEST_F(InputsTest, NodesAreChosenAmongTracesToo) {
+  MergeOptions options = Of({"a=" + Trace("worker-0").string(), "b=" + Trace("master-0").string()});
+  options.input.nodes = {"b"};
+  const auto merged = Merge(options);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_THAT(Names(*merged), ElementsAre("b"));
+  options.input.nodes = {"c"};
+  EXPECT_THAT(std::string(Merge(options).status().message()),
+              AllOf(HasSubstr("'c'"), HasSubstr("a, b")));
+}
+
 TEST_F(InputsTest, NamesThatSayTooLittleOrTooMuchAreRefused) {
   const std::string master = Trace("master-0").string();
   const std::string worker = Trace("worker-0").string();
@@ -298,15 +309,15 @@ TEST_F(InputsTest, WhatMayNotBeReadIsSaid) {
 TEST_F(InputsTest, AWindowThatLiesElsewhereIsRefused) {
   constexpr int64_t kEndNs = kJobSteps * kJobStepNs;
   MergeOptions options = Of({run_.string()});
-  options.from = TimelineTime{kEndNs};
+  options.range.from = TimelineTime{kEndNs};
   ExpectRefused(options, absl::StatusCode::kInvalidArgument,
                 AllOf(HasSubstr("nothing was recorded"), HasSubstr("the recording's window is 0")));
-  options.from = TimelineTime{-2};
-  options.to = TimelineTime{-1};
+  options.range.from = TimelineTime{-2};
+  options.range.to = TimelineTime{-1};
   ExpectRefused(options, absl::StatusCode::kInvalidArgument, HasSubstr("nothing was recorded"));
   // Traces without a recording: what lies between their first event and their last.
   MergeOptions traces = Of({Trace("master-0").string()});
-  traces.from = TimelineTime{3600'000'000'000};
+  traces.range.from = TimelineTime{3600'000'000'000};
   ExpectRefused(traces, absl::StatusCode::kInvalidArgument, HasSubstr("nothing was recorded"));
 }
 
@@ -315,16 +326,16 @@ TEST_F(InputsTest, AWindowThatReachesBeyondIsCutAndTheReportAgrees) {
   const auto whole = Merge(Of({run_.string()}));
   ASSERT_TRUE(whole.ok()) << whole.status();
   MergeOptions options = Of({run_.string()});
-  options.from = TimelineTime{kEndNs / 2};
-  options.to = TimelineTime{2 * kEndNs};
+  options.range.from = TimelineTime{kEndNs / 2};
+  options.range.to = TimelineTime{2 * kEndNs};
   const auto half = Merge(options);
   ASSERT_TRUE(half.ok()) << half.status();
   EXPECT_FALSE(half->incomplete);
   EXPECT_THAT(half->complaints, ElementsAre(HasSubstr("--to lies outside")));
   EXPECT_EQ(half->report.window_begin.ns, kEndNs / 2);
   EXPECT_EQ(half->report.window_end.ns, kEndNs);
-  options.from.reset();
-  options.to = TimelineTime{kEndNs / 2};
+  options.range.from.reset();
+  options.range.to = TimelineTime{kEndNs / 2};
   const auto rest = Merge(options);
   ASSERT_TRUE(rest.ok()) << rest.status();
   EXPECT_THAT(rest->complaints, IsEmpty());

@@ -56,6 +56,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs,
   report.incomplete = report.incomplete || inputs.incomplete;
   report.complaints = inputs.complaints;
   report.notes = inputs.notes;
+  if (inputs.model != nullptr) report.clock_events = inputs.model->events();
   if (inputs.recording.has_value()) {
     report.from_recording = true;
     report.recording_id = inputs.recording->recording_id;

@@ -1,8 +1,6 @@
 #include "coordinator/merge/profiles.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,50 +9,16 @@
 #include "common/text.h"
 #include "timeline/builder.h"
 #include "timeline/profile_lanes.h"
+#include "xspace/profile_list.h"
 #include "xspace/space.h"
 
 namespace syncline::merge {
 namespace {
 
-using Json = nlohmann::json;
+using xspace::ProfileRecord;
+using xspace::ProfileState;
 
-constexpr int kProfilesVersion = 1;
 constexpr int64_t kTimeMaxNs = int64_t{1} << 61;  // sums of two fit
-
-// Keys that are missing or of another type keep what they stand at: a recording of a later version
-// is read as far as it is understood.
-void Read(const Json& json, const char* key, std::string* value) {
-  const auto found = json.find(key);
-  if (found != json.end() && found->is_string()) *value = *found->get_ptr<const std::string*>();
-}
-
-template <class Number>
-void Read(const Json& json, const char* key, Number* value) {
-  const auto found = json.find(key);
-  if (found != json.end() && found->is_number_integer()) *value = found->get<Number>();
-}
-
-ProfileRecord OfJson(const Json& json) {
-  ProfileRecord record;
-  Read(json, "file", &record.file);
-  Read(json, "own_pid", &record.own_pid);
-  Read(json, "pid_namespace_inode", &record.pid_namespace_inode);
-  Read(json, "start_ticks", &record.start_ticks);
-  Read(json, "task", &record.task);
-  Read(json, "piece", &record.piece);
-  Read(json, "asked_start_realtime_ns", &record.asked_start_realtime_ns);
-  Read(json, "asked_duration_ns", &record.asked_duration_ns);
-  Read(json, "begin_realtime_ns", &record.begin_realtime_ns);
-  Read(json, "end_realtime_ns", &record.end_realtime_ns);
-  Read(json, "state", &record.state);
-  Read(json, "failure", &record.failure);
-  Read(json, "bytes", &record.bytes);
-  for (int64_t* ns : {&record.asked_start_realtime_ns, &record.asked_duration_ns,
-                      &record.begin_realtime_ns, &record.end_realtime_ns}) {
-    *ns = std::clamp<int64_t>(*ns, 0, kTimeMaxNs);
-  }
-  return record;
-}
 
 // A name in the directory, nothing that leads out of it.
 bool IsPlainName(const std::string& name) {
@@ -68,20 +32,27 @@ std::string Subject(const ProfileRecord& record) {
 }
 
 // Why a profile shows nothing, in the words of a report.
-std::string Absence(const ProfileRecord& record) {
+std::string Absence(ProfileState state, const std::string& failure) {
   std::string why;
-  if (record.state == "busy") {
-    why = "its profiler was busy with another session";
-  } else if (record.state == "missing") {
-    why = "it has no profiler";
-  } else if (record.state == "empty") {
-    why = "its profile came without an event";
-  } else if (record.state == "failed") {
-    why = "its profile failed";
-  } else {
-    why = "its profile did not come";
+  switch (state) {
+    case ProfileState::kBusy:
+      why = "its profiler was busy with another session";
+      break;
+    case ProfileState::kMissing:
+      why = "it has no profiler";
+      break;
+    case ProfileState::kEmpty:
+      why = "its profile came without an event";
+      break;
+    case ProfileState::kFailed:
+      why = "its profile failed";
+      break;
+    case ProfileState::kComplete:
+    case ProfileState::kCut:
+      why = "its profile did not come";
+      break;
   }
-  if (!record.failure.empty()) absl::StrAppend(&why, ": ", record.failure);
+  if (!failure.empty()) absl::StrAppend(&why, ": ", failure);
   return why;
 }
 
@@ -103,11 +74,11 @@ class Opener {
     input.covered.end_ns =
         ran ? record.end_realtime_ns : record.asked_start_realtime_ns + record.asked_duration_ns;
     if (record.file.empty()) {
-      input.absence = Absence(record);
+      input.absence = Absence(record.state, record.failure);
       // It was running when it was lost: those are events that were there and are not here.
-      if (record.state == "cut" || (record.state == "failed" && ran)) {
+      if (record.state == ProfileState::kCut || (record.state == ProfileState::kFailed && ran)) {
         Lose(record, &input, LossReason::kTruncated, input.absence);
-      } else if (record.state != "missing") {  // of which the report's table is enough
+      } else if (record.state != ProfileState::kMissing) {  // of which the report's table is enough
         Say(record, absl::StrCat("no operators: ", input.absence));
       }
     } else {
@@ -159,16 +130,12 @@ class Opener {
     }
     // "cut" ended with the recording: nothing of the window is missing.
     if ((*space)->events() == 0) {
-      input->absence = Absence(record.state == "complete" ? WithState(record, "empty") : record);
+      const bool complete = record.state == ProfileState::kComplete;
+      input->absence = Absence(complete ? ProfileState::kEmpty : record.state, record.failure);
       Say(record, absl::StrCat("no operators: ", input->absence));
     }
     input->reader = space->get();
     opened_.readers.push_back(*std::move(space));
-  }
-
-  static ProfileRecord WithState(ProfileRecord record, const char* state) {
-    record.state = state;
-    return record;
   }
 
   std::filesystem::path directory_;
@@ -177,33 +144,6 @@ class Opener {
 };
 
 }  // namespace
-
-absl::StatusOr<std::vector<ProfileRecord>> ParseProfiles(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::InvalidArgumentError("it is not JSON");
-  int version = 0;
-  Read(json, "format_version", &version);
-  if (version != kProfilesVersion) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"format_version\" is ", version, "; this program reads ", kProfilesVersion));
-  }
-  std::vector<ProfileRecord> records;
-  const auto profiles = json.find("profiles");
-  if (profiles == json.end() || !profiles->is_array()) {
-    return absl::InvalidArgumentError("\"profiles\" is missing");
-  }
-  for (const Json& profile : *profiles) {
-    if (profile.is_object()) records.push_back(OfJson(profile));
-  }
-  const auto order = [](const ProfileRecord& record) {
-    return std::tuple(record.pid_namespace_inode, record.own_pid, record.start_ticks,
-                      record.asked_start_realtime_ns, record.piece, record.file);
-  };
-  std::stable_sort(
-      records.begin(), records.end(),
-      [&](const ProfileRecord& a, const ProfileRecord& b) { return order(a) < order(b); });
-  return records;
-}
 
 std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
                                       const recording::Recording& recording) {
@@ -239,8 +179,8 @@ OpenedProfiles ReadProfiles(const recording::Layout& layout, const std::string& 
   Opener opener(directory, node);
   const auto json = ReadFile(directory / "profiles.json");
   if (absl::IsNotFound(json.status())) return opener.Take();  // nobody asked for profiles
-  const auto records =
-      json.ok() ? ParseProfiles(*json) : absl::StatusOr<std::vector<ProfileRecord>>(json.status());
+  const auto records = json.ok() ? xspace::ParseProfileList(*json)
+                                 : absl::StatusOr<std::vector<ProfileRecord>>(json.status());
   if (!records.ok()) {
     OpenedProfiles failed = opener.Take();
     failed.incomplete = true;

@@ -112,11 +112,7 @@ void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeou
   }
   if (stopped.ok()) {
     node->stopped = true;
-    Apply(*stopped, node->record);
-    for (const v1::Complaint& complaint : stopped->complaints()) {
-      const recording::ComplaintRecord said = FromComplaint(complaint);
-      reporter->Note(said.severity, node->record->name, said.what, said.fix);
-    }
+    reporter->Notes(node->record->name, Apply(*stopped, node->record));
     return;
   }
   node->failure = stopped.status();

@@ -31,6 +31,11 @@ class Reporter {
             std::string_view fix = "") {
     Tell([&](Observer& observer) { observer.OnNote(severity, node, what, fix); });
   }
+  void Notes(const std::string& node, const std::vector<recording::ComplaintRecord>& complaints) {
+    for (const recording::ComplaintRecord& said : complaints) {
+      Note(said.severity, node, said.what, said.fix);
+    }
+  }
 
  private:
   std::mutex mutex_;

@@ -230,7 +230,7 @@ void Recorder::PrepareAll() {
       node.failure = ready.status();
       return;
     }
-    Apply(*ready, node.record);
+    reporter_.Notes(node.record->name, Apply(*ready, node.record));
   });
 }
 
@@ -264,7 +264,7 @@ absl::Status Recorder::StartAll() {
         node.client->Start(request, AfterInstant(lead_ns, milliseconds(15'000)));
     node.started = started.ok();
     if (started.ok()) {
-      Apply(*started, node.record);
+      reporter_.Notes(node.record->name, Apply(*started, node.record));
       return;
     }
     node.failure = started.status();

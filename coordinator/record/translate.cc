@@ -61,16 +61,20 @@ void AddProcesses(const google::protobuf::RepeatedPtrField<v1::ProcessInfo>& pro
   }
 }
 
-// Agents repeat what still holds; each complaint is kept once.
-void AddComplaints(const google::protobuf::RepeatedPtrField<v1::Complaint>& complaints,
-                   NodeRecord* node) {
+// Agents repeat what still holds: each complaint is kept once, and those that are new are returned.
+Complaints AddComplaints(const google::protobuf::RepeatedPtrField<v1::Complaint>& complaints,
+                         NodeRecord* node) {
+  Complaints fresh;
   for (const v1::Complaint& complaint : complaints) {
     const recording::ComplaintRecord record = FromComplaint(complaint);
     const bool known = std::any_of(
         node->complaints.begin(), node->complaints.end(),
         [&](const auto& other) { return other.what == record.what && other.pid == record.pid; });
-    if (!known) node->complaints.push_back(record);
+    if (known) continue;
+    node->complaints.push_back(record);
+    fresh.push_back(record);
   }
+  return fresh;
 }
 
 constexpr const char* kProtocol = "syncline.v1";
@@ -144,7 +148,7 @@ void AddVersionComplaint(const std::string& own_version, v1::DescribeResponse* d
   complaint.set_fix("install the same version on both (`fab up` copies this one)");
 }
 
-void Apply(const v1::PrepareResponse& response, NodeRecord* node) {
+Complaints Apply(const v1::PrepareResponse& response, NodeRecord* node) {
   node->prepare.session = response.session_name();
   node->prepare.subbuffer_bytes = response.subbuffer_bytes();
   node->prepare.subbuffer_count = response.subbuffer_count();
@@ -155,16 +159,16 @@ void Apply(const v1::PrepareResponse& response, NodeRecord* node) {
   for (ProcessRecord& process : node->processes) {
     process.present_at_prepare = process.has_control_block;
   }
-  AddComplaints(response.complaints(), node);
+  return AddComplaints(response.complaints(), node);
 }
 
-void Apply(const v1::StartResponse& response, NodeRecord* node) {
+Complaints Apply(const v1::StartResponse& response, NodeRecord* node) {
   ApplyGate(response, &node->start);
   node->start.processes_switched = response.processes_switched_count();
-  AddComplaints(response.complaints(), node);
+  return AddComplaints(response.complaints(), node);
 }
 
-void Apply(const v1::StopResponse& response, NodeRecord* node) {
+Complaints Apply(const v1::StopResponse& response, NodeRecord* node) {
   ApplyGate(response, &node->stop);
   node->stop.reason = response.stop_reason();
   node->stop.complete = response.complete();
@@ -189,7 +193,7 @@ void Apply(const v1::StopResponse& response, NodeRecord* node) {
     process.cost_ns = coverage.cost_ns();
     process.cost_valid = coverage.cost_valid();
   }
-  AddComplaints(response.complaints(), node);
+  return AddComplaints(response.complaints(), node);
 }
 
 std::string DescribeLoss(const NodeRecord& node) {

@@ -3,15 +3,19 @@
 #define SYNCLINE_COORDINATOR_RECORD_TRANSLATE_H_
 
 #include <string>
+#include <vector>
 
 #include "coordinator/recording/recording.h"
 #include "syncline/v1/agent.pb.h"
 
 namespace syncline::record {
 
-void Apply(const v1::PrepareResponse& response, recording::NodeRecord* node);
-void Apply(const v1::StartResponse& response, recording::NodeRecord* node);
-void Apply(const v1::StopResponse& response, recording::NodeRecord* node);
+using Complaints = std::vector<recording::ComplaintRecord>;
+
+// Each returns those of the agent's complaints that are new.
+Complaints Apply(const v1::PrepareResponse& response, recording::NodeRecord* node);
+Complaints Apply(const v1::StartResponse& response, recording::NodeRecord* node);
+Complaints Apply(const v1::StopResponse& response, recording::NodeRecord* node);
 recording::ComplaintRecord FromComplaint(const v1::Complaint& complaint);
 
 // Another protocol than ours is a blocker, another version of the same protocol a warning.

@@ -390,33 +390,45 @@ void PerfettoSink::OnFlow(const timeline::Flow& flow) {
   end(flow.to, flow.received);
 }
 
-// Holes of one track may overlap; slices of one Perfetto track may only nest.
-uint64_t PerfettoSink::HoleTrack(const KnownTrack& track, uint64_t begin_ns, uint64_t end_ns) {
-  std::vector<HoleLane>& lanes = hole_lanes_[track.uuid];
-  for (HoleLane& lane : lanes) {
-    if (lane.end_ns > static_cast<int64_t>(begin_ns)) continue;
-    lane.end_ns = static_cast<int64_t>(end_ns);
-    return lane.uuid;
-  }
+uint64_t PerfettoSink::WriteNamedTrack(uint64_t parent_uuid, std::string_view name,
+                                       const ProtoWriter* counter) {
   const uint64_t uuid = next_uuid_++;
   ProtoWriter out;
   out.Varint(descriptor::kUuid, uuid);
-  out.Varint(descriptor::kParent, track.process_uuid);
-  out.Bytes(descriptor::kName, track.kind == TrackKind::kThread || track.kind == TrackKind::kGroup
-                                   ? "holes · " + track.name
-                                   : std::string("holes"));
+  out.Varint(descriptor::kParent, parent_uuid);
+  out.Bytes(descriptor::kName, name);
+  if (counter != nullptr) out.Message(descriptor::kCounter, *counter);
   ProtoWriter packet;
   packet.Varint(packet::kSequenceId, uuid);
   packet.Message(packet::kTrackDescriptor, out);
   WritePacket(packet);
-  lanes.push_back({uuid, static_cast<int64_t>(end_ns)});
   return uuid;
 }
 
+void PerfettoSink::WriteInterval(LanesOf* lanes, TimelineTime begin, TimelineTime end,
+                                 const ProtoWriter& begin_event) {
+  const uint64_t begin_ns = FileTime(begin);
+  const uint64_t end_ns = std::max(begin_ns, FileTime(end));
+  auto lane = std::find_if(lanes->lanes.begin(), lanes->lanes.end(), [&](const Lane& one) {
+    return one.end_ns <= static_cast<int64_t>(begin_ns);
+  });
+  if (lane == lanes->lanes.end()) {
+    lane = lanes->lanes.insert(lane, {WriteNamedTrack(lanes->parent_uuid, lanes->name), 0});
+  }
+  lane->end_ns = static_cast<int64_t>(end_ns);
+  Sequence& sequence = SequenceOf(lane->uuid);
+  WriteEvent(&sequence, begin_ns, begin_event);
+  ProtoWriter end_event;
+  end_event.Varint(event::kType, static_cast<uint64_t>(EventType::kEnd));
+  WriteEvent(&sequence, end_ns, end_event);
+}
+
 void PerfettoSink::OnHole(const timeline::Hole& hole) {
-  const uint64_t begin_ns = FileTime(hole.begin);
-  const uint64_t end_ns = std::max(begin_ns, FileTime(hole.end));
-  Sequence& sequence = SequenceOf(HoleTrack(tracks_[hole.track], begin_ns, end_ns));
+  const KnownTrack& track = tracks_[hole.track];
+  LanesOf& lanes = hole_lanes_[track.uuid];
+  const bool of_a_part = track.kind == TrackKind::kThread || track.kind == TrackKind::kGroup;
+  lanes.parent_uuid = track.process_uuid;
+  lanes.name = of_a_part ? "holes · " + track.name : "holes";
   ProtoWriter begin;
   begin.Varint(event::kType, static_cast<uint64_t>(EventType::kBegin));
   begin.Bytes(event::kName, LossReasonName(hole.loss.reason));
@@ -429,28 +441,28 @@ void PerfettoSink::OnHole(const timeline::Hole& hole) {
   }
   if (!hole.loss.source.empty()) PutText("source", hole.loss.source, &begin);
   if (!hole.loss.detail.empty()) PutText("detail", hole.loss.detail, &begin);
-  WriteEvent(&sequence, begin_ns, begin);
-  ProtoWriter end;
-  end.Varint(event::kType, static_cast<uint64_t>(EventType::kEnd));
-  WriteEvent(&sequence, end_ns, end);
+  WriteInterval(&lanes, hole.begin, hole.end, begin);
+}
+
+void PerfettoSink::OnClockEvent(const timeline::ClockEvent& event) {
+  LanesOf& lanes = clock_event_lanes_[event.node];
+  lanes.parent_uuid = node_uuids_[event.node];
+  lanes.name = "clock events";
+  ProtoWriter begin;
+  begin.Varint(event::kType, static_cast<uint64_t>(EventType::kBegin));
+  begin.Bytes(event::kName, event.name);
+  begin.Bytes(event::kCategory, "clock");
+  PutText("what", event.text, &begin);
+  WriteInterval(&lanes, event.begin, event.end, begin);
 }
 
 void PerfettoSink::OnClockBound(const timeline::ClockBound& bound) {
   if (!bound.bound_ns.has_value()) return;
   uint64_t& uuid = bound_tracks_[bound.node];
   if (uuid == 0) {
-    uuid = next_uuid_++;
     ProtoWriter counter;
     counter.Bytes(descriptor::kCounterUnitName, "ns");
-    ProtoWriter out;
-    out.Varint(descriptor::kUuid, uuid);
-    out.Varint(descriptor::kParent, node_uuids_[bound.node]);
-    out.Bytes(descriptor::kName, "clock bound");
-    out.Message(descriptor::kCounter, counter);
-    ProtoWriter packet;
-    packet.Varint(packet::kSequenceId, uuid);
-    packet.Message(packet::kTrackDescriptor, out);
-    WritePacket(packet);
+    uuid = WriteNamedTrack(node_uuids_[bound.node], "clock bound", &counter);
   }
   ProtoWriter event;
   event.Varint(event::kType, static_cast<uint64_t>(EventType::kCounter));

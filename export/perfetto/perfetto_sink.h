@@ -58,6 +58,7 @@ class PerfettoSink final : public timeline::TimelineSink {
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;
+  void OnClockEvent(const timeline::ClockEvent& event) override;
   absl::Status Finish() override;
 
  private:
@@ -77,9 +78,15 @@ class PerfettoSink final : public timeline::TimelineSink {
     uint64_t pid = 0;           // synthetic
     std::string name;
   };
-  struct HoleLane {
+  // Intervals that may overlap need tracks beside each other: slices of one may only nest.
+  struct Lane {
     uint64_t uuid = 0;
     int64_t end_ns = 0;
+  };
+  struct LanesOf {
+    uint64_t parent_uuid = 0;
+    std::string name;
+    std::vector<Lane> lanes;
   };
   enum class EventType : uint64_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
 
@@ -104,7 +111,11 @@ class PerfettoSink final : public timeline::TimelineSink {
   void WriteProcess(const timeline::Track& track, KnownTrack* known);
   void WriteChildTrack(const timeline::Track& track, KnownTrack* known);
   void WriteFacts(const timeline::Track& track, const KnownTrack& known);
-  uint64_t HoleTrack(const KnownTrack& track, uint64_t begin_ns, uint64_t end_ns);
+  uint64_t WriteNamedTrack(uint64_t parent_uuid, std::string_view name,
+                           const ProtoWriter* counter = nullptr);
+  // `begin`: what it is, with all that is to be said of it.
+  void WriteInterval(LanesOf* lanes, TimelineTime begin, TimelineTime end,
+                     const ProtoWriter& begin_event);
 
   // Fields of the TrackEvent, interning on the way (into interned_).
   void PutName(Sequence* sequence, timeline::TextId name, ProtoWriter* event);
@@ -118,10 +129,11 @@ class PerfettoSink final : public timeline::TimelineSink {
   PacketBuffer packets_;
   Options options_;
   std::vector<std::string> texts_{""};
-  std::vector<KnownTrack> tracks_;                        // by id
-  std::vector<Sequence> sequences_;                       // by uuid
-  std::map<uint64_t, std::vector<HoleLane>> hole_lanes_;  // by uuid of the track they speak of
-  std::map<uint32_t, uint64_t> bound_tracks_;             // by node
+  std::vector<KnownTrack> tracks_;                 // by id
+  std::vector<Sequence> sequences_;                // by uuid
+  std::map<uint64_t, LanesOf> hole_lanes_;         // by uuid of the track they speak of
+  std::map<uint32_t, LanesOf> clock_event_lanes_;  // by node
+  std::map<uint32_t, uint64_t> bound_tracks_;      // by node
   std::map<uint32_t, uint64_t> node_uuids_;
   uint64_t next_uuid_ = 1;
   uint64_t next_pid_ = 1;  // pids and tids: one count, so that none is both

@@ -120,6 +120,14 @@ Json OfNode(const analysis::NodeReport& node) {
   return json;
 }
 
+Json OfEvent(const clocksync::ClockEvent& event) {
+  return {{"clock_of", event.node},
+          {"what", clocksync::EventName(event)},
+          {"begin_ns", OrNull(event.begin)},
+          {"end_ns", OrNull(event.end)},
+          {"text", event.text}};
+}
+
 Json OfSteps(const analysis::Report& report, const analysis::StepSeries& series) {
   Json json = {{"node", report.nodes[series.node].name},
                {"process", series.process},
@@ -204,6 +212,8 @@ std::string ReportJson(const analysis::Report& report) {
   json["groups"] = Json::array();
   for (const auto& series : report.groups) json["groups"].push_back(OfGroups(report, series));
   json["tensors"] = OfTensors(report);
+  json["clock_events"] = Json::array();
+  for (const auto& event : report.clock_events) json["clock_events"].push_back(OfEvent(event));
   // Names come from the traced program: bytes that are not UTF-8 are replaced, never an error.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

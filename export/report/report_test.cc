@@ -14,6 +14,7 @@
 #include "export/report/text_report.h"
 #include "export/report/units.h"
 #include "timeline/cut_sink.h"
+#include "timeline/profile_lanes.h"
 #include "timeline/testing/scenario.h"
 #include "timeline/testing/two_node_job.h"
 
@@ -222,6 +223,64 @@ TEST_F(ReportTest, PictureShowsBothNodesAndTheBound) {
   EXPECT_THAT(svg, AllOf(HasSubstr("master-0 · rank 0"), HasSubstr("worker-0 · rank 1"),
                          HasSubstr("± 85.0 µs"), HasSubstr(">convolution<"), HasSubstr("</svg>")));
   if (const char* path = std::getenv("SYNCLINE_SHOW")) std::ofstream(path) << svg;
+}
+
+// Two nodes, each with a thread of TensorFlow's executor.
+class OperatorPicture : public testing::Test {
+ protected:
+  OperatorPicture() {
+    using timeline::TrackKind;
+    sink_.OnText(1, timeline::kOperatorCategory);
+    sink_.OnText(2, "gradients/Conv2D_1_grad/Conv2DBackpropFilter");
+    sink_.OnText(3, "ExecutorState::Process");
+    for (uint32_t node = 0; node < 2; ++node) {
+      const uint32_t base = node * 10;
+      Add(base + 1, timeline::kNoTrack, TrackKind::kNode, node, "host");
+      Add(base + 2, base + 1, TrackKind::kProcess, node, "host · python");
+      Add(base + 3, base + 2, TrackKind::kGroup, node, "TensorFlow");
+      Add(base + 4, base + 3, TrackKind::kLane, node, "tf_Compute");
+      timeline::Span executor{.track = base + 4, .name = 3, .begin = {0}, .end = {1'000'000}};
+      timeline::Span convolution = executor;
+      convolution.name = 2;
+      convolution.category = 1;
+      convolution.depth = 1;
+      sink_.OnSpanEnd(convolution);
+      sink_.OnSpanEnd(executor);
+    }
+  }
+  void Add(timeline::TrackId id, timeline::TrackId parent, timeline::TrackKind kind, uint32_t node,
+           const char* name) {
+    timeline::Track track;
+    track.id = id;
+    track.parent = parent;
+    track.kind = kind;
+    track.node = node;
+    track.name = name;
+    sink_.OnTrack(track);
+  }
+  size_t Arrows() {
+    const std::string svg = sink_.Render();
+    size_t count = 0;
+    for (size_t at = 0; (at = svg.find("<line", at)) != std::string::npos; ++at) {
+      count += svg.substr(at, svg.find('>', at) - at).find("url(#arrow)") != std::string::npos;
+    }
+    return count;
+  }
+  PictureSink sink_{{.range = {{0}, {1'000'000}}}};
+};
+
+TEST_F(OperatorPicture, ShowsOperatorsWithoutTheirExecutor) {
+  const std::string svg = sink_.Render();
+  EXPECT_THAT(svg, AllOf(HasSubstr("operators · tf_Compute"), HasSubstr("/Conv2DBackpropFilter<"),
+                         testing::Not(HasSubstr("ExecutorState"))));
+}
+
+TEST_F(OperatorPicture, DrawsWhatOneNodeSentToAnother) {
+  EXPECT_EQ(Arrows(), 0u);
+  sink_.OnFlow({.id = 1, .from = 4, .to = 4, .sent = {1}, .received = {2}});
+  EXPECT_EQ(Arrows(), 0u) << "within a node";
+  sink_.OnFlow({.id = 2, .from = 4, .to = 14, .sent = {100'000}, .received = {200'000}});
+  EXPECT_EQ(Arrows(), 2u) << "the arrow and its legend";
 }
 
 TEST(Picture, SaysThatItIsEmpty) {

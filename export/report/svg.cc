@@ -13,6 +13,7 @@
 #include "export/report/svg_parts.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
+#include "timeline/profile_lanes.h"
 
 namespace syncline::report {
 namespace {
@@ -28,6 +29,7 @@ constexpr double kNodeHead = 30;
 constexpr double kGlyph = 6.3;  // mean width of a character at 11 px: a guess, on the wide side
 constexpr double kMergeBelow = 0.6;  // boxes narrower than this join with their neighbour
 constexpr size_t kBoxesMax = 200'000;
+constexpr size_t kArrowsMax = 400;  // more of them hide what they connect
 constexpr size_t kLanesPerNode = 6;
 constexpr uint16_t kDepthsMax = 5;
 
@@ -36,6 +38,13 @@ constexpr std::array<const char*, 8> kColors = {"#4c78a8", "#f2a13c", "#59a14f",
                                                 "#e45756", "#76b7b2", "#9d7660", "#d4b83a"};
 constexpr char kOtherColor[] = "#b8bec6";
 constexpr char kStepColor[] = "#dfe5ec";
+constexpr char kArrowColor[] = "#475569";
+
+// Of an operator's path the end tells most: "gradients/conv_grad/Conv2DBackpropFilter".
+std::string FitName(const std::string& name, size_t room) {
+  const size_t slash = DisplayWidth(name) > room ? name.rfind('/') : std::string::npos;
+  return Fit(slash == std::string::npos ? name : absl::StrCat("…", name.substr(slash)), room);
+}
 
 }  // namespace
 
@@ -60,6 +69,7 @@ class Painter {
   void PaintBox(const Box& box, double x0, double x1, double y, bool joined);
   void PaintAxis(double bottom);
   void PaintBoundaries(uint32_t node, double top, double bottom);
+  void PaintArrows();
   void PaintLegend(double top);
   void Text(double x, double y, const char* style, std::string_view text, const char* more = "");
   void Rect(double x, double y, double width, double height, std::string_view attributes);
@@ -70,8 +80,10 @@ class Painter {
   std::map<uint32_t, size_t> lanes_left_out_;
   std::map<std::string, const char*> colors_;
   std::vector<std::string> legend_;
+  bool others_ = false;  // names without a colour of their own
   std::string body_;
-  std::string overlay_;  // boundaries: above the boxes
+  std::string overlay_;                                    // boundaries and arrows: above the boxes
+  std::map<uint32_t, std::pair<double, double>> extents_;  // of a node's lanes: top, bottom
   double y_ = kTop;
 };
 
@@ -123,6 +135,7 @@ void Painter::ChooseColors() {
     colors_[by_time[i].second] = kColors[i];
     legend_.push_back(by_time[i].second);
   }
+  others_ = by_time.size() > kColors.size();
 }
 
 const char* Painter::ColorOf(const Box& box) const {
@@ -149,7 +162,7 @@ void Painter::PaintBox(const Box& box, double x0, double x1, double y, bool join
   const auto room = static_cast<size_t>(std::max(0.0, (width - 10) / kGlyph));
   if (joined || room < 3) return;
   const bool dark = color != std::string_view(kStepColor) && color != std::string_view(kOtherColor);
-  Text(x0 + 5, y + kRow - 6, dark ? "box light" : "box", Fit(box.name, room));
+  Text(x0 + 5, y + kRow - 6, dark ? "box light" : "box", FitName(box.name, room));
 }
 
 // Boxes too narrow to see are joined with their neighbours, so that a million tasks stay a picture.
@@ -235,8 +248,25 @@ void Painter::PaintNodes() {
            absl::StrCat("and ", Plural(left_out->second, "less busy thread"), " of ", head));
       y_ += kRow;
     }
+    extents_[node] = {top + kNodeHead, y_ - kLaneGap};
     PaintBoundaries(node, top + kNodeHead - 4, y_ - kLaneGap + 4);
     y_ += kLaneGap;
+  }
+}
+
+// From the edge of the sender's lanes that faces the receiver to the receiver's facing edge.
+void Painter::PaintArrows() {
+  for (const PictureSink::Arrow& arrow : sink_.arrows_) {
+    const auto from = extents_.find(arrow.from);
+    const auto to = extents_.find(arrow.to);
+    if (from == extents_.end() || to == extents_.end()) continue;
+    const bool down = from->second.first < to->second.first;
+    absl::StrAppendFormat(&overlay_,
+                          "<line x1=\"%.2f\" x2=\"%.2f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
+                          "stroke-width=\"1.2\" marker-end=\"url(#arrow)\"/>\n",
+                          X(arrow.sent), X(arrow.received),
+                          down ? from->second.second : from->second.first,
+                          down ? to->second.first : to->second.second, kArrowColor);
   }
 }
 
@@ -280,7 +310,7 @@ void Painter::PaintLegend(double top) {
     return absl::StrCat("<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"", color, "\"", more,
                         "/>");
   };
-  for (const std::string& name : legend_) entry(Fit(name, 36), square(colors_.at(name)));
+  for (const std::string& name : legend_) entry(FitName(name, 30), square(colors_.at(name)));
   if (!options_.boundaries.empty()) {
     entry("step boundary",
           "<line x1=\"6\" x2=\"6\" y1=\"-1\" y2=\"13\" stroke=\"#d6336c\" stroke-width=\"1.5\"/>");
@@ -295,10 +325,16 @@ void Painter::PaintLegend(double top) {
       entry("how far off it may lie on the other node: unknown", square("none"));
     }
   }
+  if (!sink_.arrows_.empty()) {
+    entry("sent and received",
+          absl::StrCat("<line x1=\"0\" x2=\"11\" y1=\"2\" y2=\"10\" stroke=\"", kArrowColor,
+                       "\" stroke-width=\"1.2\" marker-end=\"url(#arrow)\"/>"));
+  }
   bool holes = false;
   for (const auto& [node, lanes] : lanes_) {
     for (const Lane* lane : lanes) holes = holes || !lane->holes.empty();
   }
+  if (others_) entry("other", square(kOtherColor));
   if (holes) entry("lost, or not recorded", square("url(#hole)"));
   y_ = y + 20;
 }
@@ -307,6 +343,7 @@ std::string Painter::Paint() {
   ChooseLanes();
   ChooseColors();
   PaintNodes();
+  PaintArrows();
   if (lanes_.empty()) {
     Text(kLeft, y_ + 20, "lane", "No task of any thread lies in this stretch of time.");
     y_ += 40;
@@ -322,7 +359,12 @@ std::string Painter::Paint() {
   out +=
       "<defs><pattern id=\"hole\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
       "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f1f1f1\"/>"
-      "<rect width=\"2\" height=\"6\" fill=\"#c9ccd1\"/></pattern></defs>\n";
+      "<rect width=\"2\" height=\"6\" fill=\"#c9ccd1\"/></pattern>";
+  absl::StrAppend(&out,
+                  "<marker id=\"arrow\" viewBox=\"0 0 6 6\" refX=\"6\" refY=\"3\" "
+                  "markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\"><path d=\"M0 0L6 3L0 6z\" "
+                  "fill=\"",
+                  kArrowColor, "\"/></marker></defs>\n");
   absl::StrAppendFormat(&out, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", kWidth,
                         y_);
   std::swap(body_, out);
@@ -339,11 +381,18 @@ void PictureSink::OnText(timeline::TextId id, std::string_view text) {
 void PictureSink::OnTrack(const timeline::Track& track) {
   tracks_[track.id] = track;
   if (track.kind == timeline::TrackKind::kNode) nodes_[track.node] = track.name;
-  if (track.kind != timeline::TrackKind::kThread) return;
+  if (track.kind != timeline::TrackKind::kThread && track.kind != timeline::TrackKind::kLane) {
+    return;
+  }
+  const timeline::Track* process = &track;
+  while (process->kind != timeline::TrackKind::kProcess && tracks_.count(process->parent) != 0) {
+    process = &tracks_[process->parent];
+  }
   Lane& lane = lanes_[track.id];
   lane.node = track.node;
-  lane.process = tracks_[track.parent].name;
-  lane.thread = track.name;
+  lane.process = process->name;
+  lane.operators = track.kind == timeline::TrackKind::kLane;
+  lane.thread = lane.operators ? absl::StrCat("operators · ", track.name) : track.name;
   lane.order = track.id;
 }
 
@@ -351,10 +400,22 @@ void PictureSink::OnSpanEnd(const timeline::Span& span) {
   const auto lane = lanes_.find(span.track);
   if (lane == lanes_.end()) return;
   if (lane->second.boxes.size() >= kBoxesMax) return;  // no screen shows as many
-  if (span.depth == 0) lane->second.busy_ns += span.end.ns - span.begin.ns;
-  lane->second.boxes.push_back({span.begin, span.end, span.depth,
-                                analysis::NamePattern(texts_[span.name]),
-                                span.clipped_begin || span.clipped_end});
+  const bool operators = lane->second.operators;
+  if (operators && texts_[span.category] != timeline::kOperatorCategory) return;
+  // What an operator lies in is its executor, which is not drawn.
+  const uint16_t depth = operators ? 0 : span.depth;
+  if (depth == 0) lane->second.busy_ns += span.end.ns - span.begin.ns;
+  lane->second.boxes.push_back(
+      {span.begin, span.end, depth,
+       operators ? texts_[span.name] : analysis::NamePattern(texts_[span.name]),
+       span.clipped_begin || span.clipped_end});
+}
+
+void PictureSink::OnFlow(const timeline::Flow& flow) {
+  const uint32_t from = tracks_[flow.from].node;
+  const uint32_t to = tracks_[flow.to].node;
+  if (from == to || arrows_.size() >= kArrowsMax) return;
+  arrows_.push_back({from, to, flow.sent, flow.received});
 }
 
 void PictureSink::OnHole(const timeline::Hole& hole) {

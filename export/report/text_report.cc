@@ -33,6 +33,7 @@ class Writer {
   void Steps();
   void Groups(const analysis::GroupSeries& groups);
   void WallClock();
+  void ClockEvents();
   void Profiles();
   void Tensors();
   void Tasks();
@@ -202,6 +203,25 @@ void Writer::Steps() {
   for (const analysis::GroupSeries& groups : report_.groups) Groups(groups);
 }
 
+void Writer::ClockEvents() {
+  if (report_.clock_events.empty()) return;
+  Heading("What happened to the clocks");
+  Table table({{"clock of", Table::Align::kLeft, true},
+               {"what"},
+               {"from", Table::Align::kRight},
+               {"to", Table::Align::kRight}});
+  const auto when = [](const std::optional<TimelineTime>& time) {
+    return time.has_value() ? SignedDurationText(time->ns) : std::string("-");
+  };
+  for (const clocksync::ClockEvent& event : report_.clock_events) {
+    table.Add({event.node, clocksync::EventName(event), when(event.begin), when(event.end)});
+  }
+  Print(table);
+  for (const clocksync::ClockEvent& event : report_.clock_events) {
+    Line(Fit(absl::StrCat(event.node, ": ", event.text), 1000));
+  }
+}
+
 void Writer::WallClock() {
   const bool any = std::any_of(report_.nodes.begin(), report_.nodes.end(),
                                [](const auto& node) { return node.wall_error.has_value(); });
@@ -330,6 +350,7 @@ std::string Writer::Write() {
   Nodes();
   Coverage();
   Losses();
+  ClockEvents();
   Steps();
   WallClock();
   Profiles();

@@ -50,6 +50,7 @@ class VtuneSink final : public timeline::TimelineSink {
   void OnFlow(const timeline::Flow&) override {}
   void OnHole(const timeline::Hole&) override {}
   void OnClockBound(const timeline::ClockBound&) override {}
+  void OnClockEvent(const timeline::ClockEvent&) override {}
   absl::Status Finish() override;
 
  private:

@@ -17,89 +17,20 @@ import time
 
 import pytest
 
-from tests.integration.fleet import Fleet
+from tests.integration.fleet import INCOMPLETE, Fleet
+from tests.integration.probe_pair import (
+    ANSWERING,
+    ASKING,
+    HOUR_NS,
+    PORT,
+    WALLCLOCK,
+    Pair,
+    result_of,
+    run,
+)
 from tests.testbed import HostSpec, Testbed
 
-BUILD = os.environ.get("SYNCLINE_BUILD_DIR", "build")
-BENCH = os.path.join(BUILD, "bin", "syncline-probe-bench")
-WALLCLOCK = os.path.join(BUILD, "lib", "libsyncline_testbed_wallclock.so")
-PORT = 7700
 PACKET_BYTES = 80
-HOUR_S = 3600
-HOUR_NS = HOUR_S * 1_000_000_000
-ANSWERING, ASKING = "10.99.0.1", "10.99.0.2"
-_numbers = itertools.count()
-
-
-def run(*command):
-    subprocess.run(command, check=True, capture_output=True, text=True)
-
-
-class Pair:
-    """Two namespaces with an eth0 each, joined directly or by a bridge in a third."""
-
-    def __init__(self, bridge):
-        number = f"{os.getpid()}-{next(_numbers)}"
-        self.answering, self.asking, self.middle = (f"sp{number}{x}" for x in "abm")
-        self.names = [self.answering, self.asking, self.middle]
-        try:
-            self._connect(bridge)
-        except BaseException:
-            self.close()
-            raise
-
-    def _connect(self, bridge):
-        for name in self.names:
-            run("ip", "netns", "add", name)
-        if bridge:
-            run("ip", "-n", self.middle, "link", "add", "name", "br0", "type", "bridge")
-            run("ip", "-n", self.middle, "link", "set", "br0", "up")
-            for name, port in ((self.answering, "pa"), (self.asking, "pb")):
-                run("ip", "link", "add", "eth0", "netns", name, "type", "veth",
-                    "peer", "name", port, "netns", self.middle)  # fmt: skip
-                run("ip", "-n", self.middle, "link", "set", port, "master", "br0", "up")
-        else:
-            run("ip", "link", "add", "eth0", "netns", self.answering, "type", "veth",
-                "peer", "name", "eth0", "netns", self.asking)  # fmt: skip
-        for name, address in ((self.answering, ANSWERING), (self.asking, ASKING)):
-            run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
-            run("ip", "-n", name, "link", "set", "eth0", "up")
-
-    def close(self):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
-
-    def answer(self, seconds, *options, environment=None):
-        """The responder, an hour ahead of the prober."""
-        return self._start(
-            self.answering,
-            ["unshare", "-T", "--fork", "--kill-child", "--monotonic", str(HOUR_S)],
-            ["respond", "--listen", f"{ANSWERING}:{PORT}", "--seconds", str(seconds), *options],
-            environment,
-        )
-
-    def ask(self, seconds, *options, environment=None):
-        return self._start(
-            self.asking,
-            [],
-            ["probe", "--listen", f"{ASKING}:{PORT}", "--peer", f"{ANSWERING}:{PORT}",
-             "--seconds", str(seconds), "--truth-ns", str(HOUR_NS), *options],
-            environment,
-        )  # fmt: skip
-
-    def _start(self, namespace, wrapper, arguments, environment):
-        return subprocess.Popen(
-            ["ip", "netns", "exec", namespace, *wrapper, BENCH, *arguments],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **(environment or {})},
-        )
-
-
-def result_of(process, patience_s=60):
-    out, _ = process.communicate(timeout=patience_s)
-    assert process.returncode == 0
-    return json.loads(out)
 
 
 def measure(pair, seconds, *options):
@@ -303,6 +234,45 @@ def fleet(tmp_path_factory):
         made.fab("down")
 
 
+def live_clocks(fleet):
+    """What `clocks --live` says, with the edges and probes by (local, remote)."""
+    arguments = ["clocks", "--live", "--json", *fleet.fleet_arguments()]
+    found = json.loads(fleet.syncline(*arguments).stdout)
+    for kind in ("edges", "probes"):
+        found[kind] = {(one["local"], one["remote"]): one for one in found[kind]}
+    return found
+
+
+def test_a_cluster_is_judged_before_anything_is_recorded(fleet):
+    """`clocks --live` probes like a recording: over gRPC, and over UDP between the nodes."""
+    live = live_clocks(fleet)
+    names = ["left", "right", "third"]
+    assert {("coordinator", name) for name in names} <= set(live["edges"])
+    for local, remote in itertools.combinations(names, 2):
+        edge = live["edges"][local, remote]
+        assert edge["source"] == "kernel"
+        assert live["probes"][local, remote]["text"].startswith("kernel stamps (")
+        truth_ns = fleet.bed.monotonic_difference_ns(local, remote)
+        assert abs(edge["offset_ns"] - truth_ns) <= edge["bound_worst_ns"] < 1_000_000
+        slower = live["edges"]["coordinator", remote]["bound_median_ns"]
+        assert edge["bound_median_ns"] < slower, "UDP says no more than gRPC"
+    assert len(live["pairs"]) == 3
+
+
+def test_samples_that_are_cut_off_are_said(fleet):
+    """How many are left of how many; the stored model, which knew them all, places the nodes."""
+    recording = fleet.record("run-cut", 2)
+    path = os.path.join(recording, "clocks", "left--right.samples")
+    samples = fleet.clocks(recording)["edges"]["left", "right"]["samples"]
+    os.truncate(path, os.path.getsize(path) // 2)
+    for command in ("clocks", "merge"):
+        told = fleet.syncline(command, recording, fine=(INCOMPLETE,)).stdout
+        assert "left--right.samples was cut" in told
+        assert f"of its {samples} samples are left" in told
+    refitted = fleet.syncline("merge", recording, "--refit", fine=(INCOMPLETE,)).stdout
+    assert "left--right.samples was cut off" in refitted
+
+
 def test_a_firewall_leaves_the_edge_to_grpc(fleet):
     """UDP into one host is swallowed: its pairs are told, the others probe, all are true."""
     namespace = fleet.bed["right"].namespace
@@ -319,3 +289,8 @@ def test_a_firewall_leaves_the_edge_to_grpc(fleet):
         assert lowest <= fleet.bed.monotonic_difference_ns(*pair) <= highest
     assert clocks["edges"]["left", "third"]["source"] == "kernel"
     assert texts["left", "third"].startswith("kernel stamps (")
+    # And before a recording, too.
+    live = live_clocks(fleet)
+    assert ("left", "right") not in live["edges"] and ("coordinator", "right") in live["edges"]
+    told = live["probes"]["left", "right"]["text"]
+    assert told.startswith("no samples over UDP, gRPC probes alone: "), told

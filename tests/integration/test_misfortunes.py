@@ -7,7 +7,16 @@ import time
 
 import pytest
 
-from tests.integration.fleet import INCOMPLETE, agent_pid, load, node_of, standing_still, ticking
+from tests.integration.fleet import (
+    HOST_TENSORFLOW,
+    HOST_TICKER,
+    INCOMPLETE,
+    agent_pid,
+    load,
+    node_of,
+    standing_still,
+    ticking,
+)
 from tests.testbed import HostSpec
 
 NS_PER_S = 1_000_000_000
@@ -105,6 +114,31 @@ def test_a_stopped_process_is_named_and_delays_nobody(fleet):
         left["start"]["gate_end_monotonic_raw_ns"] - left["start"]["requested_monotonic_raw_ns"]
     )
     assert late_ns < NS_PER_S // 2
+
+
+# A ticker from where the host's session daemon cannot be seen, as in a container of its own.
+ELSEWHERE = f"""
+mkdir -p /var/run/lttng
+setsid unshare -m sh -e -c 'mount -t tmpfs none /var/run/lttng
+  exec /opt/syncline/bin/syncline run -- {HOST_TENSORFLOW}/bin/python {HOST_TICKER} 0.006' \
+  >/tmp/elsewhere.log 2>&1 &
+echo $!
+until grep -q ticking /tmp/elsewhere.log; do sleep 0.1; done
+"""
+
+
+def test_a_program_that_the_session_daemon_does_not_know_is_named(fleet):
+    right = fleet.bed["right"]
+    pid = right.run(["sh", "-c", ELSEWHERE]).stdout.strip()
+    try:
+        run = fleet.record("elsewhere", 2, fine=(INCOMPLETE,))
+    finally:
+        right.run(["kill", pid])
+    assert f"Process {pid} " in fleet.last.stdout
+    assert "not registered with LTTng's session daemon" in fleet.last.stdout
+    assert node_of(run, "left")["state"] == "complete"
+    fleet.syncline("merge", run, fine=(INCOMPLETE,))
+    assert min(fleet.ticks(run).values()) > 50  # the others lost nothing by it
 
 
 def test_a_job_killed_while_recording_leaves_what_it_did(fleet):

@@ -165,6 +165,18 @@ void AddCulprits(std::vector<NamedScenario>* all) {
     Jump(&s, 1, 800'000, true);
     return s;
   });
+  // A leaf behind a wide edge to the node that jumps, by more than its one-way minimum and less
+  // than its width: its samples, taken across the jump, fit together and exclude the truth.
+  Add(all, "a_leaf_whose_only_edge_hides_the_step", [](Random* r) {
+    Scenario s = Pair(r);
+    s.hosts.push_back(SomeHost("worker-1", r));
+    s.hosts.push_back(SomeHost("worker-2", r));
+    s.links = {Link(0, 1, 2'000, 500), Link(0, 2, 2'000, 500), Link(1, 2, 2'000, 500),
+               Link(1, 3, 200'000, 5'000)};
+    Jump(&s, 1, 300'000, true);
+    s.bound_median_max_ns = 300'000;
+    return s;
+  });
 }
 
 void AddLies(std::vector<NamedScenario>* all) {

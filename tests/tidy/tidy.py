@@ -27,7 +27,15 @@ MAY_INCLUDE = {
     "analysis": ["common", "clocksync", "timeline"],
     "export": ["common", "clocksync", "ctf", "timeline", "analysis"],
     "proto": [],
-    "agent": ["common", "clocksync", "ctf", "control_block", "proto", "instrumentation/abi"],
+    "agent": [
+        "common",
+        "clocksync",
+        "ctf",
+        "xspace",
+        "control_block",
+        "proto",
+        "instrumentation/abi",
+    ],
     "coordinator": [
         "common",
         "clocksync",

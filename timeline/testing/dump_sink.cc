@@ -126,6 +126,11 @@ void DumpSink::OnClockBound(const ClockBound& bound) {
   Line(absl::StrCat("bound ", bound.time.ns, " node ", bound.node, " = ", *bound.bound_ns));
 }
 
+void DumpSink::OnClockEvent(const ClockEvent& event) {
+  Line(absl::StrCat("clock event [", event.begin.ns, ", ", event.end.ns, "] ", event.name,
+                    " of node ", event.node, ": ", event.text));
+}
+
 absl::Status DumpSink::Finish() {
   finished_ = true;
   for (const auto& [track, open] : open_) {

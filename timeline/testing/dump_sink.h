@@ -22,6 +22,7 @@ class DumpSink final : public TimelineSink {
   void OnFlow(const Flow& flow) override;
   void OnHole(const Hole& hole) override;
   void OnClockBound(const ClockBound& bound) override;
+  void OnClockEvent(const ClockEvent& event) override;
   absl::Status Finish() override;
 
   const std::string& text() const { return text_; }

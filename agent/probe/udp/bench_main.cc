@@ -20,6 +20,9 @@
 #include <vector>
 
 #include "agent/probe/udp/probe_thread.h"
+#include "clocksync/sample_file.h"
+#include "common/files.h"
+#include "common/status.h"
 
 namespace syncline::probe {
 namespace {
@@ -41,6 +44,7 @@ struct Options {
   double seconds = 10;
   double fast_seconds = 30;
   uint64_t seed = 1;
+  std::string samples_path;  // empty: they are not kept
 };
 
 int64_t Percentile(std::vector<int64_t> values, double share) {
@@ -140,6 +144,19 @@ absl::StatusOr<ProbePlan> MakePlan(const Options& options) {
   return plan;
 }
 
+// All of them, in the order in which they were taken, as a recording has them.
+absl::Status WriteSamples(const std::map<StampSource, std::vector<ProbeSample>>& by_source,
+                          const std::string& path) {
+  std::vector<ProbeSample> all;
+  for (const auto& [source, list] : by_source) all.insert(all.end(), list.begin(), list.end());
+  std::sort(all.begin(), all.end(), [](const ProbeSample& a, const ProbeSample& b) {
+    return a.t1_local_ns < b.t1_local_ns;
+  });
+  std::string bytes = clocksync::EncodeSamplesHeader("asking", "answering");
+  for (const ProbeSample& sample : all) clocksync::AppendSample(sample, &bytes);
+  return WriteFileAtomically(path, bytes);
+}
+
 absl::StatusOr<Json> Run(const Options& options) {
   auto listen = Address::Parse(options.listen);
   if (!listen.ok()) return listen.status();
@@ -155,6 +172,10 @@ absl::StatusOr<Json> Run(const Options& options) {
   if (!probe.ok()) return probe.status();
   if (auto added = (*probe)->AddPlan(*plan); !added.ok()) return added;
   Rest(options.seconds);
+  if (!options.samples_path.empty()) {
+    const std::lock_guard lock(mutex);
+    SYNCLINE_RETURN_IF_ERROR(WriteSamples(samples, options.samples_path));
+  }
   Json result;
   result["status"] = StatusJson((*probe)->Status().front());
   result["counters"] = CountersJson((*probe)->counters());
@@ -187,6 +208,7 @@ int main(int argc, char** argv) {
   add_common(probe);
   probe->add_option("--peer", options.peer, "ADDRESS:PORT of the responder")->required();
   probe->add_option("--fast-seconds", options.fast_seconds, "probe at 10 Hz for so long");
+  probe->add_option("--samples", options.samples_path, "keep the samples in this file");
   probe->add_option("--seed", options.seed, "of the schedule");
   app.require_subcommand(1);
   CLI11_PARSE(app, argc, argv);

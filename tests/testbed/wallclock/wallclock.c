@@ -16,7 +16,15 @@
 // The offset is read at each call, so that a test can step a running host's clock:
 //   SYNCLINE_WALLCLOCK_FILE   file of one native int64, ns (default
 //   /etc/syncline-testbed/wallclock), or SYNCLINE_WALLCLOCK_NS     a constant, decimal ns
-// Neither: no shift. Not covered, and true: file times, hardware stamps, vDSO calls made by hand,
+// Neither: no shift.
+//
+// It can make the host's own clocks drift and wander, too: CLOCK_MONOTONIC, _RAW, _BOOTTIME and
+// their like, by one function (drift.h), for LTTng, the agent and the job alike:
+//   SYNCLINE_TESTBED_DRIFT    its numbers; or they stand in /etc/syncline-testbed/drift
+// Deadlines on those clocks are handed on as they are: they come late or early by the drift so far,
+// which is milliseconds.
+//
+// Not covered, and true: file times, hardware stamps, vDSO calls made by hand,
 // CLOCK_REALTIME timers (timerfd, timer_settime).
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,6 +35,7 @@
 #include <semaphore.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +49,34 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+#include "drift.h"
+
 enum { kNsPerS = 1000000000, kNsPerUs = 1000 };
 static const char kDefaultFile[] = "/etc/syncline-testbed/wallclock";
+static const char kDriftFile[] = "/etc/syncline-testbed/drift";
 
 static _Atomic int64_t g_constant_ns;
 static _Atomic int64_t* _Atomic g_offset_ns = &g_constant_ns;
 
+static struct Drift g_drift;
+static atomic_bool g_drifts;
+
+static void InitDrift(void) {
+  char text[128] = "";
+  const char* numbers = getenv("SYNCLINE_TESTBED_DRIFT");
+  if (!numbers) {
+    int fd = open(kDriftFile, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    ssize_t size = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[size < 0 ? 0 : size] = 0;
+    numbers = text;
+  }
+  if (ParseDrift(numbers, &g_drift)) atomic_store(&g_drifts, true);
+}
+
 __attribute__((constructor)) static void Init(void) {
+  InitDrift();
   const char* constant = getenv("SYNCLINE_WALLCLOCK_NS");
   if (constant) {
     atomic_store(&g_constant_ns, strtoll(constant, NULL, 10));
@@ -99,6 +129,11 @@ static struct timespec Add(struct timespec t, int64_t ns) {
   return t;
 }
 
+static int IsSteadyClock(clockid_t clock) {
+  return clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_BOOTTIME ||
+         clock == CLOCK_MONOTONIC_COARSE;
+}
+
 static int IsWallClock(clockid_t clock) {
   return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
 }
@@ -109,7 +144,12 @@ static int IsWallClock(clockid_t clock) {
 EXPORT int clock_gettime(clockid_t clock, struct timespec* out) {
   NEXT(clock_gettime);
   int result = next(clock, out);
-  if (result == 0 && IsWallClock(clock)) *out = Add(*out, OffsetNs());
+  if (result != 0) return result;
+  if (IsWallClock(clock)) {
+    *out = Add(*out, OffsetNs());
+  } else if (atomic_load_explicit(&g_drifts, memory_order_relaxed) && IsSteadyClock(clock)) {
+    *out = Add(*out, DriftedBy(&g_drift, out->tv_sec * (int64_t)kNsPerS + out->tv_nsec));
+  }
   return result;
 }
 
@@ -264,4 +304,13 @@ EXPORT long syscall(long number, ...) {
     a[3] = (long)&t;
   }
   return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+// ---- for tests
+// -----------------------------------------------------------------------------------
+
+// The machine's own clock when a host's, which drifts by these numbers, reads `reading_ns`.
+EXPORT int64_t syncline_testbed_undrifted(const char* numbers, int64_t reading_ns) {
+  struct Drift drift;
+  return ParseDrift(numbers, &drift) ? Undrifted(&drift, reading_ns) : reading_ns;
 }

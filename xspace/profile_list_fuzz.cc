@@ -4,12 +4,13 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "coordinator/merge/profiles.h"
+#include "xspace/profile_list.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto records = syncline::merge::ParseProfiles({reinterpret_cast<const char*>(data), size});
+  const auto records =
+      syncline::xspace::ParseProfileList({reinterpret_cast<const char*>(data), size});
   if (!records.ok()) return 0;
-  for (const syncline::merge::ProfileRecord& record : *records) {
+  for (const syncline::xspace::ProfileRecord& record : *records) {
     int64_t end_ns = 0;
     if (__builtin_add_overflow(record.asked_start_realtime_ns, record.asked_duration_ns, &end_ns) ||
         end_ns < 0 || record.begin_realtime_ns < 0 || record.end_realtime_ns < 0) {

@@ -1,0 +1,56 @@
+#include "agent/recording/registration.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace syncline::agent {
+namespace {
+
+// LTTng-UST asks every 5 s for a daemon that was not there; a little more than that.
+constexpr int64_t kWaitNs = 6'000'000'000;
+constexpr int64_t kAskEveryNs = 200'000'000;
+
+absl::StatusOr<std::vector<v1::ProcessInfo>> Unknown(LttngControl& lttng, Gate& gate) {
+  std::vector<v1::Complaint> said_already;
+  std::vector<v1::ProcessInfo> unknown;
+  SYNCLINE_ASSIGN_OR_RETURN(const std::vector<int32_t> known, lttng.Programs());
+  for (v1::ProcessInfo& process : gate.Processes(&said_already)) {
+    if (!process.has_control_block() || process.stopped()) continue;
+    // Programs register under the pid that they have for themselves.
+    if (std::find(known.begin(), known.end(), process.own_pid()) != known.end()) continue;
+    unknown.push_back(std::move(process));
+  }
+  return unknown;
+}
+
+v1::Complaint NotRegistered(const v1::ProcessInfo& process) {
+  v1::Complaint complaint;
+  complaint.set_severity(v1::Complaint::WARNING);
+  complaint.set_what(absl::StrCat("Process ", process.pid(), " (", process.command_line(),
+                                  ") is not registered with LTTng's session daemon: nothing of it "
+                                  "will be recorded"));
+  complaint.set_fix(
+      "if it was only just held up, record again; else it belongs to another session daemon "
+      "(another user's, another LTTNG_HOME, another container): run one agent beside each");
+  return complaint;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::Complaint>> AwaitRegistration(LttngControl& lttng, Gate& gate,
+                                                             Clock& clock) {
+  const int64_t end_ns = clock.RawNs() + kWaitNs;
+  SYNCLINE_ASSIGN_OR_RETURN(std::vector<v1::ProcessInfo> unknown, Unknown(lttng, gate));
+  while (!unknown.empty() && clock.RawNs() < end_ns) {
+    clock.SleepNs(kAskEveryNs);
+    SYNCLINE_ASSIGN_OR_RETURN(unknown, Unknown(lttng, gate));
+  }
+  std::vector<v1::Complaint> complaints;
+  for (const v1::ProcessInfo& process : unknown) complaints.push_back(NotRegistered(process));
+  return complaints;
+}
+
+}  // namespace syncline::agent

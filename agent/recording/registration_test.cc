@@ -1,0 +1,85 @@
+#include "agent/recording/registration.h"
+
+#include "agent/recording/fakes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace syncline::agent {
+namespace {
+
+using testing::HasSubstr;
+
+v1::ProcessInfo Program(int32_t pid) {
+  v1::ProcessInfo process;
+  process.set_pid(pid + 1000);  // the agent looks from outside the process's pid namespace
+  process.set_own_pid(pid);
+  process.set_command_line("python train.py");
+  process.set_has_control_block(true);
+  return process;
+}
+
+class RegistrationTest : public testing::Test {
+ protected:
+  FakeClock clock_;
+  FakeLttngControl lttng_;
+  FakeGate gate_{&clock_};
+};
+
+TEST_F(RegistrationTest, KnownProgramsAreNotWaitedFor) {
+  gate_.processes = {Program(7)};
+  lttng_.programs = {7};
+  clock_.on_sleep = [] { FAIL() << "slept"; };
+  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(complaints.ok());
+  EXPECT_TRUE(complaints->empty());
+}
+
+TEST_F(RegistrationTest, OneThatWasHeldUpIsWaitedFor) {
+  gate_.processes = {Program(7), Program(8)};
+  lttng_.programs = {7};
+  int sleeps = 0;
+  clock_.on_sleep = [&] {
+    if (++sleeps == 3) lttng_.programs.push_back(8);
+  };
+  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(complaints.ok());
+  EXPECT_TRUE(complaints->empty());
+  EXPECT_EQ(sleeps, 3);
+}
+
+TEST_F(RegistrationTest, OneThatNeverComesIsNamedAfterABoundedTime) {
+  gate_.processes = {Program(7)};
+  const int64_t begin_ns = clock_.now_ns;
+  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(complaints.ok());
+  ASSERT_EQ(complaints->size(), 1u);
+  EXPECT_THAT(complaints->front().what(), HasSubstr("Process 1007 (python train.py)"));
+  EXPECT_LT(clock_.now_ns - begin_ns, 7'000'000'000);
+}
+
+TEST_F(RegistrationTest, StoppedOnesAndThoseWithoutABlockDelayNobody) {
+  gate_.processes = {Program(7), Program(8)};
+  gate_.processes[0].set_stopped(true);
+  gate_.processes[1].set_has_control_block(false);
+  clock_.on_sleep = [] { FAIL() << "slept"; };
+  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(complaints.ok());
+  EXPECT_TRUE(complaints->empty());
+}
+
+TEST_F(RegistrationTest, OneThatEndsMeanwhileIsNoComplaint) {
+  gate_.processes = {Program(7)};
+  clock_.on_sleep = [&] { gate_.processes.clear(); };
+  const auto complaints = AwaitRegistration(lttng_, gate_, clock_);
+  ASSERT_TRUE(complaints.ok());
+  EXPECT_TRUE(complaints->empty());
+}
+
+TEST_F(RegistrationTest, WhatLttngSaysIsTheError) {
+  gate_.processes = {Program(7)};
+  lttng_.failures["programs"] = absl::UnavailableError("no daemon");
+  EXPECT_EQ(AwaitRegistration(lttng_, gate_, clock_).status().message(), "no daemon");
+}
+
+}  // namespace
+}  // namespace syncline::agent

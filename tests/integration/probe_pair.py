@@ -1,0 +1,103 @@
+"""Two hosts, as far as clock probes go: network namespaces a wire or a bridge apart, of which one
+has clocks that are an exactly known hour ahead (and may drift by an exactly known function)."""
+
+import itertools
+import json
+import os
+import subprocess
+
+BUILD = os.environ.get("SYNCLINE_BUILD_DIR", "build")
+BENCH = os.path.join(BUILD, "bin", "syncline-probe-bench")
+RELAY = os.path.join(BUILD, "bin", "syncline-testbed-relay")
+JUDGE = os.path.join(BUILD, "bin", "syncline-testbed-judge")
+WALLCLOCK = os.path.join(BUILD, "lib", "libsyncline_testbed_wallclock.so")
+PORT = 7700
+HOUR_S = 3600
+HOUR_NS = HOUR_S * 1_000_000_000
+ANSWERING, ASKING, RELAYING = "10.99.0.1", "10.99.0.2", "10.99.0.3"
+_numbers = itertools.count()
+
+
+def run(*command):
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+class Pair:
+    """Two namespaces with an eth0 each, joined directly or by a bridge in a third."""
+
+    def __init__(self, bridge):
+        number = f"{os.getpid()}-{next(_numbers)}"
+        self.answering, self.asking, self.middle = (f"sp{number}{x}" for x in "abm")
+        self.names = [self.answering, self.asking, self.middle]
+        try:
+            self._connect(bridge)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, bridge):
+        for name in self.names:
+            run("ip", "netns", "add", name)
+        if bridge:
+            run("ip", "-n", self.middle, "link", "add", "name", "br0", "type", "bridge")
+            run("ip", "-n", self.middle, "link", "set", "br0", "up")
+            for name, port in ((self.answering, "pa"), (self.asking, "pb")):
+                run("ip", "link", "add", "eth0", "netns", name, "type", "veth",
+                    "peer", "name", port, "netns", self.middle)  # fmt: skip
+                run("ip", "-n", self.middle, "link", "set", port, "master", "br0", "up")
+            run("ip", "-n", self.middle, "addr", "add", f"{RELAYING}/24", "dev", "br0")
+        else:
+            run("ip", "link", "add", "eth0", "netns", self.answering, "type", "veth",
+                "peer", "name", "eth0", "netns", self.asking)  # fmt: skip
+        for name, address in ((self.answering, ANSWERING), (self.asking, ASKING)):
+            run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
+            run("ip", "-n", name, "link", "set", "eth0", "up")
+
+    def close(self):
+        for name in self.names:
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+
+    def answer(self, seconds, *options, environment=None):
+        """The responder, an hour ahead of the prober."""
+        return self._start(
+            self.answering,
+            ["unshare", "-T", "--fork", "--kill-child", "--monotonic", str(HOUR_S)],
+            ["respond", "--listen", f"{ANSWERING}:{PORT}", "--seconds", str(seconds), *options],
+            environment,
+        )
+
+    def ask(self, seconds, *options, environment=None, by_way_of=ANSWERING):
+        return self._start(
+            self.asking,
+            [],
+            ["probe", "--listen", f"{ASKING}:{PORT}", "--peer", f"{by_way_of}:{PORT}",
+             "--seconds", str(seconds), "--truth-ns", str(HOUR_NS), *options],
+            environment,
+        )  # fmt: skip
+
+    def relay(self, out_us, back_us, jitter_us):
+        """Delays what is asked by way of RELAYING (only with a bridge)."""
+        ends = [f"{RELAYING}:{PORT}", f"{ANSWERING}:{PORT}"]
+        delays = ["--out-us", str(out_us), "--back-us", str(back_us), "--jitter-us", str(jitter_us)]
+        command = ["ip", "netns", "exec", self.middle, RELAY, *ends, *delays]
+        return subprocess.Popen(command)
+
+    def _start(self, namespace, wrapper, arguments, environment):
+        return subprocess.Popen(
+            ["ip", "netns", "exec", namespace, *wrapper, BENCH, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environment or {})},
+        )
+
+
+def result_of(process, patience_s=60):
+    out, _ = process.communicate(timeout=patience_s)
+    assert process.returncode == 0
+    return json.loads(out)
+
+
+def judge(samples_path, drift):
+    """What a model made of the samples is worth, against the truth."""
+    command = [JUDGE, samples_path, "--truth-ns", str(HOUR_NS), "--drift", drift]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
