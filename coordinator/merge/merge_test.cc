@@ -207,31 +207,6 @@ TEST_F(MergeTest, CutsToAnInterval) {
   EXPECT_EQ(result->report.steps.at(0).steps.size(), 4u);
 }
 
-TEST_F(MergeTest, ATimelineThatIsTooLargeIsWrittenInPieces) {
-  MergeOptions options = Of(run_);
-  const auto whole = Merge(options);
-  ASSERT_TRUE(whole.ok()) << whole.status();
-  EXPECT_THAT(whole->notes, Not(Contains(HasSubstr("larger than a viewer takes"))));
-  const uint64_t limit =
-      std::filesystem::file_size(run_ / "out" / "timeline.perfetto-trace") * 3 / 4;
-  options.perfetto_bytes_max = limit;
-  const auto pieces = Merge(options);
-  ASSERT_TRUE(pieces.ok()) << pieces.status();
-  EXPECT_THAT(pieces->files,
-              AllOf(Contains("timeline.perfetto-trace"), Contains("timeline/001.perfetto-trace"),
-                    Contains("timeline/002.perfetto-trace")));
-  EXPECT_THAT(pieces->notes, Contains(HasSubstr("larger than a viewer takes")));
-  for (const std::string& file : pieces->files) {
-    EXPECT_TRUE(std::filesystem::exists(pieces->out_dir / file)) << file;
-    if (file.starts_with("timeline/")) {
-      EXPECT_LE(std::filesystem::file_size(pieces->out_dir / file), limit) << file;
-    }
-  }
-  const std::string first = Read(run_ / "out" / "timeline" / "001.perfetto-trace");
-  ASSERT_TRUE(Merge(options).ok());
-  EXPECT_EQ(first, Read(run_ / "out" / "timeline" / "001.perfetto-trace"));
-}
-
 TEST_F(MergeTest, CountsOnlyWhatLiesInTheWindow) {
   // The gates closed late: what came after the window's end is in the traces, and on the timeline.
   auto recording = recording::ReadRecording(run_);

@@ -300,6 +300,8 @@ void ChromeSink::OnClockBound(const timeline::ClockBound& bound) {
   if (bound.bound_ns.has_value()) bounds_.push_back(bound);
 }
 
+void ChromeSink::OnClockEvent(const timeline::ClockEvent& event) { clock_events_.push_back(event); }
+
 // What is said of a node, in each file that has one of its processes: as a process of its own.
 void ChromeSink::WriteOfNodes() {
   for (const auto& [node, track] : node_tracks_) {
@@ -320,6 +322,15 @@ void ChromeSink::WriteOfNodes() {
         std::string* out = NextEvent(file.get());
         Head('C', at, bound.time, out);
         absl::StrAppend(out, ",\"name\":\"clock bound\",\"args\":{\"ns\":", *bound.bound_ns, "}}");
+      }
+      for (const timeline::ClockEvent& event : clock_events_) {
+        if (event.node != node) continue;
+        std::string* out = NextEvent(file.get());
+        Head('i', at, event.begin, out);
+        absl::StrAppend(out, R"(,"s":"p","cat":"clock","name":)", Json(event.name),
+                        R"(,"args":{"what":)", Json(event.text), R"(,"until ts":)");
+        AppendMicroseconds(InFile(event.end).ns, out);
+        out->append("}}");
       }
     }
   }

@@ -13,8 +13,8 @@
 //     file: readers nest by time and duration, and where both are equal by order.
 //   - A flow whose two ends lie in one file is an arrow. Each end is also an event of its own with
 //     the other end's place and time, since no viewer of one rank's file can draw what crosses.
-//   - Holes are spans of the category "hole". Those of the node, and the bound of its clock, are in
-//     every file that has a process of it.
+//   - Holes are spans of the category "hole". Those of the node, the bound of its clock and what
+//     happened to it are in every file that has a process of it.
 // Strict JSON: bytes that are no UTF-8 become U+FFFD, numbers that are none become strings.
 //
 // The same calls give the same bytes. Memory: names, open spans, and what is said of nodes.
@@ -59,7 +59,7 @@ class ChromeSink final : public timeline::TimelineSink {
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;
-  void OnClockEvent(const timeline::ClockEvent&) override {}
+  void OnClockEvent(const timeline::ClockEvent& event) override;
   absl::Status Finish() override;
 
  private:
@@ -117,6 +117,7 @@ class ChromeSink final : public timeline::TimelineSink {
   std::map<uint32_t, timeline::TrackId> node_tracks_;
   std::vector<timeline::Hole> node_holes_;
   std::vector<timeline::ClockBound> bounds_;
+  std::vector<timeline::ClockEvent> clock_events_;
 };
 
 }  // namespace syncline::chrome

@@ -165,6 +165,9 @@ ParquetSink::ParquetSink(Options options, std::unique_ptr<TableWriter> writer)
     node.holes = make(HoleTable());
     node.clock_bounds = make(
         MakeTable("clock_bounds", {{"time_ns", kInt64}, {"bound_ns", kInt64, Column::kSometimes}}));
+    node.clock_events = make(
+        MakeTable("clock_events",
+                  {{"begin_ns", kInt64}, {"end_ns", kInt64}, {"name", kText}, {"text", kText}}));
     node.names = make(MakeTable(
         "names", {{"name", kName}, {"category", kName}, {"spans", kInt64}, {"total_ns", kInt64}}));
   }
@@ -351,6 +354,16 @@ void ParquetSink::OnClockBound(const timeline::ClockBound& bound) {
   Added(&nodes_[bound.node].clock_bounds);
 }
 
+void ParquetSink::OnClockEvent(const timeline::ClockEvent& event) {
+  if (event.node >= nodes_.size()) return;
+  std::vector<Column>& row = nodes_[event.node].clock_events.table.columns;
+  row[0].Int(event.begin.ns);
+  row[1].Int(event.end.ns);
+  row[2].Text(event.name);
+  row[3].Text(event.text);
+  Added(&nodes_[event.node].clock_events);
+}
+
 void ParquetSink::AddNames(Node* node) {
   const std::map<uint64_t, Node::Use> sorted(node->uses.begin(), node->uses.end());
   std::vector<Column>& row = node->names.table.columns;
@@ -370,7 +383,7 @@ absl::Status ParquetSink::Finish() {
   };
   for (Node& node : nodes_) {
     for (Partition* partition : {&node.spans, &node.instants, &node.counters, &node.holes,
-                                 &node.clock_bounds, &node.names}) {
+                                 &node.clock_bounds, &node.clock_events, &node.names}) {
       rest(partition);
     }
   }

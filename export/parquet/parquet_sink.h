@@ -8,6 +8,7 @@
 //   counters/node=NAME/...              track, time_ns, value
 //   holes/node=NAME/...                 track, begin_ns, end_ns, reason, count, source, detail
 //   clock_bounds/node=NAME/...          time_ns, bound_ns
+//   clock_events/node=NAME/...          begin_ns, end_ns, name, text: steps, sleeps, gaps, ...
 //   names/node=NAME/...                 name, category, spans, total_ns: what spans are called
 //   flows/, tracks/, processes/, nodes/ not partitioned
 //
@@ -63,7 +64,7 @@ class ParquetSink final : public timeline::TimelineSink {
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;
-  void OnClockEvent(const timeline::ClockEvent&) override {}
+  void OnClockEvent(const timeline::ClockEvent& event) override;
   absl::Status Finish() override;
 
  private:
@@ -78,6 +79,7 @@ class ParquetSink final : public timeline::TimelineSink {
     Partition counters;
     Partition holes;
     Partition clock_bounds;
+    Partition clock_events;
     Partition names;
     struct Use {
       uint64_t spans = 0;

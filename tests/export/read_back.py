@@ -171,6 +171,22 @@ def check_events(syncline, run, out):
         assert found, f"operator {name} at {time_ns} is not among the events"
 
 
+def check_pieces(syncline, run, work, whole_bytes):
+    """A timeline that is larger than --shard-size is windows, none of them larger."""
+    out, limit = os.path.join(work, "pieces"), whole_bytes // 2
+    merged = merge(syncline, run, out, "--shard-size", str(limit), formats="perfetto")
+    assert merged.returncode == 0, merged.stderr
+    assert "larger than a viewer takes" in merged.stderr, merged.stderr
+    files = files_below(out)
+    windows = [path for path in files if path.startswith("timeline/")]
+    assert len(windows) >= 2 and all(0 < len(files[path]) <= limit for path in windows), windows
+    assert 0 < len(files["timeline.perfetto-trace"]) < whole_bytes
+    for path in windows:
+        assert os.path.join(out, path) in merged.stdout, merged.stdout
+    again = merge(syncline, run, out, "--shard-size", str(limit), formats="perfetto")
+    assert again.returncode == 0 and files_below(out) == files, "pieces differ from merge to merge"
+
+
 def main():
     syncline, run = (os.path.abspath(path) for path in sys.argv[1:3])
     with tempfile.TemporaryDirectory(prefix="syncline-exports-") as work:
@@ -189,6 +205,8 @@ def main():
         assert not files, f"only the first merge has {sorted(files)}"
         check_vtune(first, check_tables(first))
         check_events(syncline, run, first)
+        timeline = os.path.join(first, "timeline.perfetto-trace")
+        check_pieces(syncline, run, work, os.path.getsize(timeline))
 
         before = files_below(first)
         refused = merge(
