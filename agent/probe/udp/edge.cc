@@ -26,7 +26,8 @@ Edge::Edge(const ProbePlan& plan, const PlannedEdge& edge, size_t initiated, Sta
       spin_allowed_(plan.spin_allowed),
       ladder_({.kernel_wanted = plan.kernel_stamps, .spin_allowed = plan.spin_allowed}),
       book_(edge.initiator, stamper, &ladder_),
-      schedule_(ForEdges(plan.schedule, initiated), plan.seed ^ (uint64_t{edge.edge_id} << 20), now_raw_ns),
+      schedule_(ForEdges(plan.schedule, initiated), plan.seed ^ (uint64_t{edge.edge_id} << 20),
+                now_raw_ns),
       last_heard_raw_ns_(now_raw_ns) {
   status_.plan_id = plan.plan_id;
   status_.edge_id = edge.edge_id;

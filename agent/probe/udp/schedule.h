@@ -42,9 +42,9 @@ struct ScheduleOptions {
   int64_t spin_spacing_ns_max = 40'000;
 };
 
-// So that who begins the bursts of so many edges spends about a fifth of a processor on them: a burst
-// takes him some 130 us (measured: 8 exchanges of 16 us). Rare bursts only loosen, a hub that cannot
-// keep up has no samples at all.
+// So that who begins the bursts of so many edges spends about a fifth of a processor on them: a
+// burst takes him some 130 us (measured: 8 exchanges of 16 us). Rare bursts only loosen, a hub that
+// cannot keep up has no samples at all.
 inline ScheduleOptions ForEdges(ScheduleOptions options, size_t initiated) {
   constexpr int64_t kPeriodPerEdgeNs = 640'000;
   const int64_t least_ns = kPeriodPerEdgeNs * static_cast<int64_t>(initiated);
