@@ -44,6 +44,7 @@ struct Options {
   double seconds = 10;
   double fast_seconds = 30;
   uint64_t seed = 1;
+  uint32_t edges = 1;
   std::string samples_path;  // empty: they are not kept
 };
 
@@ -134,13 +135,11 @@ absl::StatusOr<ProbePlan> MakePlan(const Options& options) {
   plan.kernel_stamps = options.stamps == "kernel";
   plan.spin_allowed = options.stamps != "blocking";
   plan.schedule.fast_at_start_ns = static_cast<int64_t>(options.fast_seconds * kNsPerSecond);
-  PlannedEdge edge{.edge_id = 1, .initiator = !options.peer.empty(), .peer = "peer"};
+  PlannedEdge edge{.initiator = !options.peer.empty(), .peer = "peer"};
   if (edge.initiator) {
-    auto address = Address::Parse(options.peer);
-    if (!address.ok()) return address.status();
-    edge.address = *address;
+    SYNCLINE_ASSIGN_OR_RETURN(edge.address, Address::Parse(options.peer));
   }
-  plan.edges = {edge};
+  for (edge.edge_id = 1; edge.edge_id <= options.edges; ++edge.edge_id) plan.edges.push_back(edge);
   return plan;
 }
 
@@ -197,6 +196,8 @@ int main(int argc, char** argv) {
   auto add_common = [&](CLI::App* command) {
     command->add_option("--listen", options.listen, "own ADDRESS:PORT");
     command->add_option("--key", options.key, "at most 32 characters, the same on both sides");
+    command->add_option("--edges", options.edges,
+                        "so many edges between the two: a hub of so many, for what it costs");
     command->add_option("--seconds", options.seconds, "how long");
     command->add_option("--truth-ns", options.truth_ns, "responder's RAW minus prober's");
     command->add_option("--stamps", options.stamps, "the best to use")

@@ -21,8 +21,9 @@ namespace syncline::probe {
 
 class Edge {
  public:
-  // `stamper` is not owned.
-  Edge(const ProbePlan& plan, const PlannedEdge& edge, Stamper* stamper, int64_t now_raw_ns);
+  // `initiated`: so many edges of the plan begin here. `stamper` is not owned.
+  Edge(const ProbePlan& plan, const PlannedEdge& edge, size_t initiated, Stamper* stamper,
+       int64_t now_raw_ns);
 
   const EdgeKey& key() const { return key_; }
   const Address& address() const { return address_; }

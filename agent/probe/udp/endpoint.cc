@@ -43,8 +43,11 @@ absl::Status Endpoint::AddPlan(const ProbePlan& plan) {
   }
   plans_.emplace(plan.plan_id, plan.key);
   const int64_t now = clock_->RawNs();
+  const auto initiated = static_cast<size_t>(
+      std::count_if(plan.edges.begin(), plan.edges.end(),
+                    [](const PlannedEdge& planned) { return planned.initiator; }));
   for (const PlannedEdge& planned : plan.edges) {
-    auto edge = std::make_unique<Edge>(plan, planned, &stamper_, now);
+    auto edge = std::make_unique<Edge>(plan, planned, initiated, &stamper_, now);
     if (planned.initiator) {
       edge->ladder().set_device(socket_->DeviceTowards(planned.address));
       due_.emplace(edge->due_raw_ns(), edge.get());
@@ -77,17 +80,15 @@ void Endpoint::Hurry(uint64_t plan_id, int64_t duration_ns) {
 }
 
 int64_t Endpoint::OnTime() {
-  int64_t now = clock_->RawNs();
+  const int64_t now = clock_->RawNs();
   GiveUpStamps(now);
   if (now < spin_until_raw_ns_) stamper_.ReadWallIfOlderThan(kReadWhileSpinningNs, now);
-  // Only those due now: one that is due again at once must not keep the others from being served.
-  for (size_t left = due_.size(); left > 0 && !due_.empty(); --left) {
-    const auto [due, edge] = *due_.begin();
-    if (due > now) break;
+  // One at a time, the longest due: what has come meanwhile must not wait for a thousand others.
+  if (!due_.empty() && due_.begin()->first <= now) {
+    Edge* const edge = due_.begin()->second;
     due_.erase(due_.begin());
     SendRequest(edge, now);
     due_.emplace(edge->due_raw_ns(), edge);
-    now = clock_->RawNs();
   }
   const int64_t next = due_.empty() ? std::numeric_limits<int64_t>::max() : due_.begin()->first;
   return std::min(next, tracker_.NextDeadlineRawNs());

@@ -90,6 +90,33 @@ class EndpointTest : public ::testing::Test {
   ProbePlan plan_;
 };
 
+// What is due must not keep what has come from being read: a hub would have no samples at all.
+TEST_F(EndpointTest, AHubOfAThousandEdgesHearsThemAll) {
+  constexpr uint32_t kEdges = 1'000;
+  plan_.edges.clear();
+  for (uint32_t i = 1; i <= kEdges; ++i) {
+    plan_.edges.push_back(
+        {.edge_id = i, .initiator = true, .peer = "b", .address = remote_->address()});
+  }
+  ASSERT_TRUE(local_->endpoint().AddPlan(plan_).ok());
+  for (PlannedEdge& edge : plan_.edges) edge.initiator = false;
+  ASSERT_TRUE(remote_->endpoint().AddPlan(plan_).ok());
+  // All are due; one is served, so that what comes meanwhile is read in between.
+  network_.Pass(kSecond);
+  local_->endpoint().OnTime();
+  EXPECT_EQ(local_->endpoint().counters().packets_sent, 1u);
+  network_.Run(3 * kSecond);
+  uint64_t exchanges = 0, answered = 0;
+  for (const EdgeStatus& status : local_->endpoint().Status()) {
+    EXPECT_GT(status.answered, 0u) << "edge " << status.edge_id;
+    exchanges += status.exchanges;
+    answered += status.answered;
+  }
+  EXPECT_GT(answered, exchanges * 9 / 10);
+  // Bursts of 8 every 640 ms, not ten times a second.
+  EXPECT_LT(exchanges, kEdges * 8 * 7);
+}
+
 TEST_F(EndpointTest, KernelStampsAreSoundAndTight) {
   Begin();
   network_.Run(3 * kSecond);
