@@ -9,7 +9,6 @@
 namespace syncline::ctf {
 namespace {
 
-constexpr size_t kBatch = 1024;
 constexpr ptrdiff_t kColumnBytes = ptrdiff_t{1} << 20;
 
 }  // namespace
@@ -120,12 +119,12 @@ std::span<const EventRecord> CtfCursor::FillBatch() {
   batch_.clear();
   const ClockClass* clock = packet_->header.stream->clock;
   FoundEvent event;
-  while (batch_.size() < kBatch) {
+  while (batch_.size() < range_.batch_records) {
     PacketDecoder::Limits limits{last_ns_, latest_ns_.value_or(kUnknownHi), range_.begin_ns,
                                  range_.end_ns};
-    decoder_.Run(&limits, kBatch, &batch_);
+    decoder_.Run(&limits, range_.batch_records, &batch_);
     last_ns_ = limits.last_ns;
-    if (batch_.size() >= kBatch) break;
+    if (batch_.size() >= range_.batch_records) break;
     const Step step = decoder_.Next(&event);
     if (step != Step::kEvent) {
       EndPacket(step, event);

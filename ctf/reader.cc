@@ -1,5 +1,6 @@
 #include "ctf/reader.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -68,7 +69,7 @@ class CtfReader : public TraceReader {
     SYNCLINE_ASSIGN_OR_RETURN(const uint64_t begin_byte, SeekStream(*layout_, path, begin_ns));
     SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(path));
     return MakeCursor(layout_, std::move(source), streams_[stream_index],
-                      {begin_ns, end_ns, begin_byte});
+                      {begin_ns, end_ns, begin_byte, UINT64_MAX, BatchRecords()});
   }
 
   absl::StatusOr<std::vector<Loss>> Scan(Visit visit) override {
@@ -80,6 +81,11 @@ class CtfReader : public TraceReader {
   }
 
  private:
+  size_t BatchRecords() const {
+    constexpr size_t kAllRecords = size_t{1} << 20;  // of all the trace's cursors together
+    return std::clamp(kAllRecords / streams_.size(), size_t{32}, kBatchRecords);
+  }
+
   // There is one.
   const ClockClass* Clock() const {
     const bool named = !layout_->streams.empty() && layout_->streams[0]->clock != nullptr;

@@ -17,8 +17,9 @@
 // loss may end at kUnknownHi or begin at kUnknownLo: nothing bounds it there.
 //
 // Memory: a cursor holds one batch of records and maps a window of its file while it stands inside
-// one packet; no file stays open. Cursors keep what they need of the trace alive and may outlive
-// the reader.
+// one packet; no file stays open. The batches of a trace with many streams are smaller, so that all
+// of them together stay below 32 MiB as long as that leaves 32 records to each. Cursors keep what
+// they need of the trace alive and may outlive the reader.
 #ifndef SYNCLINE_CTF_READER_H_
 #define SYNCLINE_CTF_READER_H_
 
@@ -35,12 +36,15 @@ namespace syncline::ctf {
 // NotFound: "not a CTF trace: no metadata file". InvalidArgument: metadata that does not parse.
 absl::StatusOr<std::unique_ptr<TraceReader>> OpenTrace(const std::filesystem::path& directory);
 
+inline constexpr size_t kBatchRecords = 1024;
+
 // Events with time in [begin_ns, end_ns), of packets that begin in [begin_byte, end_byte).
 struct CursorRange {
   int64_t begin_ns = kUnknownLo;
   int64_t end_ns = kUnknownHi;
   uint64_t begin_byte = 0;  // where a packet begins
   uint64_t end_byte = UINT64_MAX;
+  size_t batch_records = kBatchRecords;  // at most so many at a time
 };
 
 // A cursor over any bytes that hold packets of `layout`; OpenTrace's own are made so.

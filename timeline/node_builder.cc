@@ -161,6 +161,10 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
     case EventKind::kDoubt:
       OnMessage(kind, here);
       break;
+    case EventKind::kTorchTransferBegin:
+    case EventKind::kTorchTransferEnd:
+      OnTransfer(kind, here);
+      break;
     default:
       break;
   }

@@ -121,6 +121,8 @@ class NodeBuilder {
   void OnSync(const Here& here);
   void OnMessage(EventKind kind, const Here& here);  // node_messages.cc
   void OnForeign(const StreamMerger::Head& head);
+  // node_torch.cc: what PyTorch's hook says
+  void OnTransfer(EventKind kind, const Here& here);
   // emitter_->Text() of names that every event of a class repeats, without hashing them each time.
   TextId FieldText(const FieldClass& field);
   void AddArguments(TextId key, std::span<const FieldValue> values,

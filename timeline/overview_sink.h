@@ -39,6 +39,7 @@ class OverviewSink final : public TimelineSink {
   void OnFlow(const Flow&) override {}
   void OnHole(const Hole& hole) override { next_->OnHole(hole); }
   void OnClockBound(const ClockBound& bound) override { next_->OnClockBound(bound); }
+  void OnClockEvent(const ClockEvent& event) override { next_->OnClockEvent(event); }
   absl::Status Finish() override { return next_->Finish(); }
 
  private:

@@ -51,17 +51,23 @@ constexpr KindName kKinds[] = {
     {"syncline_net:send_unplaced", EventKind::kSendUnplaced},
     {"syncline_net:receive_unplaced", EventKind::kReceiveUnplaced},
     {"syncline_net:doubt", EventKind::kDoubt},
+    {"syncline_torch:operators", EventKind::kTorchOperators},
+    {"syncline_torch:group", EventKind::kTorchGroup},
+    {"syncline_torch:collective", EventKind::kTorchCollective},
+    {"syncline_torch:transfer_begin", EventKind::kTorchTransferBegin},
+    {"syncline_torch:transfer_end", EventKind::kTorchTransferEnd},
 };
 
 // In the order of enum Field.
 constexpr std::string_view kFieldNames[] = {
-    "thread",   "process",     "domain",    "name",       "depth",       "d1",         "d2",
-    "d3",       "p1",          "p2",        "p3",         "e1",          "e2",         "e3",
-    "fn",       "tid",         "pid",       "pidns",      "start_ticks", "generation", "events",
-    "lost",     "cost_ns",     "id",        "kind",       "text",        "scope",      "begin",
-    "end",      "value",       "values",    "key",        "object",      "connection", "sent",
-    "received", "retransmits", "rtt_us",    "local_port", "remote_port", "local",      "remote",
-    "bytes",    "since",       "direction", "expected",   "found",
+    "thread",      "process",     "domain",    "name",       "depth",       "d1",         "d2",
+    "d3",          "p1",          "p2",        "p3",         "e1",          "e2",         "e3",
+    "fn",          "tid",         "pid",       "pidns",      "start_ticks", "generation", "events",
+    "lost",        "cost_ns",     "id",        "kind",       "text",        "scope",      "begin",
+    "end",         "value",       "values",    "key",        "object",      "connection", "sent",
+    "received",    "retransmits", "rtt_us",    "local_port", "remote_port", "local",      "remote",
+    "bytes",       "since",       "direction", "expected",   "found",       "on",         "group",
+    "description", "ranks",       "rank",      "size",       "sequence",    "peer",       "tag",
 };
 static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
 

@@ -49,6 +49,12 @@ enum class EventKind : uint8_t {
   kSendUnplaced,
   kReceiveUnplaced,
   kDoubt,
+  // PyTorch's (syncline_torch)
+  kTorchOperators,
+  kTorchGroup,
+  kTorchCollective,
+  kTorchTransferBegin,
+  kTorchTransferEnd,
 };
 
 enum class Field : uint8_t {
@@ -99,6 +105,15 @@ enum class Field : uint8_t {
   kDirection,
   kExpected,
   kFound,
+  kOn,
+  kGroup,
+  kDescription,
+  kRanks,
+  kRank,
+  kSize,
+  kSequence,
+  kPeer,
+  kTag,
   kFieldCount,
 };
 

@@ -115,15 +115,24 @@ void WindowSink::OnFlow(const Flow& flow) {
   if (window == WindowOf(flow.received)) sinks_[window]->OnFlow(flow);
 }
 
-void WindowSink::OnHole(const Hole& hole) {
-  const size_t first = WindowOf(hole.begin);
-  const size_t last = std::max(first, WindowOf(hole.end));
+template <class Stretch, class Push>
+void WindowSink::Divide(const Stretch& whole, const Push& push) {
+  const size_t first = WindowOf(whole.begin);
+  const size_t last = std::max(first, WindowOf(whole.end));
   for (size_t window = first; window <= last; ++window) {
-    Hole part = hole;
+    Stretch part = whole;
     if (window > first) part.begin = BeginOf(window);
     if (window < last) part.end = BeginOf(window + 1);
-    if (window == first || part.begin < part.end) sinks_[window]->OnHole(part);
+    if (window == first || part.begin < part.end) push(sinks_[window], part);
   }
+}
+
+void WindowSink::OnHole(const Hole& hole) {
+  Divide(hole, [](TimelineSink* sink, const Hole& part) { sink->OnHole(part); });
+}
+
+void WindowSink::OnClockEvent(const ClockEvent& event) {
+  Divide(event, [](TimelineSink* sink, const ClockEvent& part) { sink->OnClockEvent(part); });
 }
 
 void WindowSink::OnClockBound(const ClockBound& bound) {

@@ -36,6 +36,7 @@ class WindowSink final : public TimelineSink {
   void OnFlow(const Flow& flow) override;
   void OnHole(const Hole& hole) override;
   void OnClockBound(const ClockBound& bound) override;
+  void OnClockEvent(const ClockEvent& event) override;
   absl::Status Finish() override;
 
   // Of a window; the first one begins, and the last one ends, with the range.
@@ -55,6 +56,9 @@ class WindowSink final : public TimelineSink {
   };
 
   size_t WindowOf(TimelineTime time) const;
+  // Pushes each window's part of something that has a begin and an end.
+  template <class Stretch, class Push>
+  void Divide(const Stretch& whole, const Push& push);
   OnTrackNow& At(TrackId track);
   // Begins what is open again behind the edges up to `window`.
   void MoveTo(size_t window, OnTrackNow* now);

@@ -44,6 +44,7 @@ class SumSink final : public TimelineSink {
   void OnFlow(const Flow&) override {}
   void OnHole(const Hole& hole) override { holes[{hole.track, 0}] += hole.end.ns - hole.begin.ns; }
   void OnClockBound(const ClockBound&) override {}
+  void OnClockEvent(const ClockEvent&) override {}
   absl::Status Finish() override { return dump.Finish(); }
 
   testing::DumpSink dump;

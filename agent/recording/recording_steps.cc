@@ -106,7 +106,7 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
   spec.buffers_per_process = per_process;
   spec.subbuffer_bytes = plan.subbuffer_bytes;
   spec.subbuffer_count = plan.subbuffer_count;
-  spec.events = {"syncline:*", "syncline_itt:*", "syncline_net:*"};
+  spec.events = {"syncline:*", "syncline_itt:*", "syncline_net:*", "syncline_torch:*"};
   spec.events.insert(spec.events.end(), request.extra_events().begin(),
                      request.extra_events().end());
   return spec;

@@ -32,9 +32,16 @@ namespace {
 constexpr char kCollectorVariable[] = "INTEL_LIBITTNOTIFY64";
 constexpr char kCollectorFile[] = "libsyncline_itt.so";
 // In the order in which they are tried; the later ones need LTTng-UST.
-constexpr std::array<const char*, 4> kLibraries = {kCollectorFile, "libsyncline_provider.so",
+constexpr std::array<const char*, 6> kLibraries = {kCollectorFile,
+                                                   "libsyncline_torch.so",
+                                                   "libsyncline_provider.so",
                                                    "libsyncline_itt_provider.so",
-                                                   "libsyncline_net_provider.so"};
+                                                   "libsyncline_net_provider.so",
+                                                   "libsyncline_torch_provider.so"};
+constexpr size_t kLibrariesWithoutLttng = 2;
+// Python looks here first; holds the hook for PyTorch.
+constexpr char kPythonVariable[] = "PYTHONPATH";
+constexpr char kPythonFolder[] = "syncline-python";
 
 bool IsSet(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
@@ -164,6 +171,12 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
       plan.set[kPreloadVariable] = AppendPreload(own, library);
     }
   }
+  const std::string python = (place.library_directory / kPythonFolder).string();
+  if (!IsSet(current, kPythonVariable)) {
+    plan.set[kPythonVariable] = python;
+  } else if (!absl::StartsWith(current.at(kPythonVariable) + ":", python + ":")) {
+    plan.set[kPythonVariable] = absl::StrCat(python, ":", current.at(kPythonVariable));
+  }
   // A session daemon that hangs must not hold the program at its start.
   if (!IsSet(current, "LTTNG_UST_REGISTER_TIMEOUT")) plan.set["LTTNG_UST_REGISTER_TIMEOUT"] = "0";
   // An ordinary user's session daemon lives below $HOME, which nodes may share: the agent keeps it
@@ -178,6 +191,7 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
 std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat format) {
   const std::string collector = (place.library_directory / kCollectorFile).string();
   const std::string preload = (place.library_directory / kPreloadFile).string();
+  const std::string python = (place.library_directory / kPythonFolder).string();
   std::string lines;
   if (format == EnvFormat::kDocker) {
     Environment values = Facts(options);
@@ -189,6 +203,8 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
                       absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"\"", "\\\""}, {"$", "\\$"}}),
                       "\"\n");
     }
+    absl::StrAppend(&lines, "ENV ", kPythonVariable, "=\"", python, "${", kPythonVariable, ":+:$",
+                    kPythonVariable, "}\"\n");
     return lines;
   }
   for (const auto& [name, value] : Facts(options)) {
@@ -201,6 +217,9 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
     absl::StrAppend(&lines, "export ", kPreloadVariable, "=\"${", kPreloadVariable, ":+$",
                     kPreloadVariable, ":}\"", ShellQuoted(preload), "\n");
   }
+  absl::StrAppend(&lines, "case \"${", kPythonVariable, ":-}:\" in ", ShellQuoted(python + ":"),
+                  "*) ;; *) export ", kPythonVariable, "=", ShellQuoted(python), "\"${",
+                  kPythonVariable, ":+:$", kPythonVariable, "}\" ;; esac\n");
   absl::StrAppend(
       &lines,
       "[ -n \"${LTTNG_UST_REGISTER_TIMEOUT:-}\" ] || export LTTNG_UST_REGISTER_TIMEOUT=0\n"
@@ -263,8 +282,10 @@ absl::Status TryLibraries(const std::filesystem::path& library_directory, int li
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
   if (WIFEXITED(status)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        reason, WEXITSTATUS(status) > 1 ? " (install the package liblttng-ust1)" : ""));
+    return absl::FailedPreconditionError(
+        absl::StrCat(reason, WEXITSTATUS(status) > static_cast<int>(kLibrariesWithoutLttng)
+                                 ? " (install the package liblttng-ust1)"
+                                 : ""));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("trying the libraries in ", library_directory.string(), " ended with signal ",

@@ -89,8 +89,10 @@ TEST(PlanEnvironmentTest, PlantsTheCollectorAndTheFacts) {
   EXPECT_THAT(plan.set, UnorderedElementsAre(
                             Pair("INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"),
                             Pair("LD_PRELOAD", "/opt/syncline/lib/libsyncline_net.so"),
-                            Pair("LTTNG_UST_REGISTER_TIMEOUT", "0"), Pair("SYNCLINE_JOB", "night"),
-                            Pair("SYNCLINE_RANK", "0"), Pair("SYNCLINE_ROLE", "worker")));
+                            Pair("LTTNG_UST_REGISTER_TIMEOUT", "0"),
+                            Pair("PYTHONPATH", "/opt/syncline/lib/syncline-python"),
+                            Pair("SYNCLINE_JOB", "night"), Pair("SYNCLINE_RANK", "0"),
+                            Pair("SYNCLINE_ROLE", "worker")));
   EXPECT_THAT(plan.warnings, IsEmpty());
   EXPECT_TRUE(plan.lttng_home.empty());
 }
@@ -101,11 +103,14 @@ TEST(PlanEnvironmentTest, WhatTheUserSetStays) {
                       {{"INTEL_LIBITTNOTIFY64", "/opt/vtune/libittnotify_collector.so"},
                        {"LTTNG_UST_REGISTER_TIMEOUT", "100"},
                        {"LTTNG_HOME", "/var/me"},
+                       {"PYTHONPATH", "/me/lib:/me/more"},
                        {"LD_PRELOAD", "/usr/lib/libjemalloc.so.2"}},
                       kUser);
-  EXPECT_THAT(plan.set, UnorderedElementsAre(Pair("LD_PRELOAD",
-                                                  "/usr/lib/libjemalloc.so.2:"
-                                                  "/opt/syncline/lib/libsyncline_net.so")));
+  EXPECT_THAT(
+      plan.set,
+      UnorderedElementsAre(
+          Pair("PYTHONPATH", "/opt/syncline/lib/syncline-python:/me/lib:/me/more"),
+          Pair("LD_PRELOAD", "/usr/lib/libjemalloc.so.2:/opt/syncline/lib/libsyncline_net.so")));
   ASSERT_EQ(plan.warnings.size(), 1u);
   EXPECT_THAT(plan.warnings[0], HasSubstr("/opt/vtune/libittnotify_collector.so"));
 }
@@ -115,6 +120,14 @@ TEST(PlanEnvironmentTest, OurOwnCollectorIsNoReasonToWarn) {
       PlanEnvironment(Command({"train"}),
                       {{"INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"}}, kRoot);
   EXPECT_THAT(plan.warnings, IsEmpty());
+}
+
+TEST(PlanEnvironmentTest, APathThatIsOursAlreadyIsLeftAlone) {
+  for (const char* path :
+       {"/opt/syncline/lib/syncline-python", "/opt/syncline/lib/syncline-python:/me/lib"}) {
+    const EnvironmentPlan plan = PlanEnvironment(Command({"train"}), {{"PYTHONPATH", path}}, kRoot);
+    EXPECT_EQ(plan.set.count("PYTHONPATH"), 0u) << path;
+  }
 }
 
 TEST(PlanEnvironmentTest, AnOrdinaryUsersLttngIsKeptOnTheNode) {
@@ -198,7 +211,8 @@ TEST(EnvLinesTest, Docker) {
             "ENV INTEL_LIBITTNOTIFY64=\"/opt/syncline/lib/libsyncline_itt.so\"\n"
             "ENV LD_PRELOAD=\"/opt/syncline/lib/libsyncline_net.so\"\n"
             "ENV LTTNG_UST_REGISTER_TIMEOUT=\"0\"\n"
-            "ENV SYNCLINE_ROLE=\"a\\\"b\\$c\"\n");
+            "ENV SYNCLINE_ROLE=\"a\\\"b\\$c\"\n"
+            "ENV PYTHONPATH=\"/opt/syncline/lib/syncline-python${PYTHONPATH:+:$PYTHONPATH}\"\n");
 }
 
 TEST(FindLibraryDirectoryTest, BesideBin) {
@@ -222,8 +236,8 @@ TEST(TryLibrariesTest, DoesNotWaitForASessionDaemon) {
   std::filesystem::remove_all(root);
   std::filesystem::create_directories(root);
   std::filesystem::copy(RUN_TEST_COLLECTOR, root / "libsyncline_itt.so");
-  // The first is loaded; the second, which is missing, ends the trial.
-  EXPECT_THAT(std::string(TryLibraries(root).message()), HasSubstr("libsyncline_provider.so"));
+  // The first is loaded; the next one, which is missing, ends the trial.
+  EXPECT_THAT(std::string(TryLibraries(root).message()), HasSubstr("libsyncline_torch.so"));
   std::filesystem::remove_all(root);
 }
 

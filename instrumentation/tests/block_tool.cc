@@ -1,7 +1,8 @@
 // block_tool: looks at control blocks and switches gates, for tests.
 //   block_tool set DIR GENERATION     every block in DIR; prints how many
-//   block_tool show DIR               one line for each block: "pid state events lost names refused
-//   job rank role" block_tool names NAMES_FILE       one line for each name: "id kind text"
+//   block_tool show DIR               one line for each block: "pid state events lost cost_ns names
+//   refused recording job rank role" block_tool names NAMES_FILE       one line for each name: "id
+//   kind text"
 #include <unistd.h>
 
 #include <cstdio>
@@ -25,13 +26,13 @@ int Fail(const absl::Status& status) {
 
 int Show(const Block& block) {
   const auto& facts = block.facts;
-  std::printf("%d %d %llu %llu %llu %u %u job=%s rank=%d role=%s %s\n", facts.id.pid,
+  std::printf("%d %d %llu %llu %llu %u %u recording=%u job=%s rank=%d role=%s %s\n", facts.id.pid,
               static_cast<int>(facts.state),
               static_cast<unsigned long long>(block.gate.events_since_on),
               static_cast<unsigned long long>(block.gate.lost_since_on),
               static_cast<unsigned long long>(block.gate.cost_ns_since_on), block.names_count,
-              block.names_refused, facts.job.c_str(), facts.rank, facts.role.c_str(),
-              facts.command_line.c_str());
+              block.names_refused, block.gate.recording_generation, facts.job.c_str(), facts.rank,
+              facts.role.c_str(), facts.command_line.c_str());
   return 0;
 }
 

@@ -1,0 +1,310 @@
+"""The hook that `syncline run` plants into Python: programs that would notice it, or break.
+
+Usage: torch_hook_test.py BUILD_DIRECTORY WithoutTorch|WithTorch. The latter is skipped where
+.venv-torch is not (scripts/setup --torch); the former runs with any Python.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+from lttng_fixture import SKIPPED, Fixture, enter_namespaces
+
+BUILD = ""
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TORCH_PYTHON = os.path.join(REPOSITORY, ".venv-torch", "bin", "python")
+EVENTS = ("syncline:*", "syncline_itt:*", "syncline_torch:*")
+# A program says `step` after each step, and is done when its input ends.
+LOOP = """
+import os, select, threading, torch
+torch.set_num_threads(1)
+network = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(network.parameters(), 0.01)
+class ended:
+    is_set = staticmethod(lambda limit=0: bool(select.select([0], [], [], limit)[0]))
+def step():
+    optimizer.zero_grad()
+    network(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+step()
+print("step", flush=True)
+def train():
+    while not ended.is_set(): step()
+"""
+
+
+def planted(**more):
+    folder = os.path.join(BUILD, "lib", "syncline-python")
+    return dict(os.environ, PYTHONPATH=folder, PYTHONDONTWRITEBYTECODE="1", **more)
+
+
+def python(*arguments, **environment):
+    done = subprocess.run(
+        [sys.executable, *arguments], env=planted(**environment), capture_output=True, text=True
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+class WithoutTorch(unittest.TestCase):
+    """Nothing of Syncline but its finder is in a Python that does not import PyTorch."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="syncline-test-")
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder.name, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(text))
+        return path
+
+    def test_nothing_is_loaded_and_the_path_is_as_it_was(self):
+        code, said, errors = python(
+            "-c",
+            "import sys, json; print([p for p in sys.path if 'syncline' in p],"
+            " 'ctypes' in sys.modules, 'syncline' in open('/proc/self/maps').read())",
+        )
+        self.assertEqual((code, said, errors), (0, "[] False False\n", ""))
+
+    def test_a_program_that_asks_for_torch_in_vain(self):
+        code, said, _ = python(
+            "-c",
+            "import importlib.util\n"
+            "print(importlib.util.find_spec('torch_that_is_not_there'))\n"
+            "try:\n  import torch_that_is_not_there.nn\n"
+            "except ModuleNotFoundError as error: print(error.name)",
+        )
+        self.assertEqual((code, said), (0, "None\ntorch_that_is_not_there\n"))
+
+    def test_without_site_or_isolated_python_is_as_ever(self):
+        for option in ("-S", "-I", "-E"):
+            code, said, errors = python(
+                option, "-c", "import sys; print([f for f in sys.meta_path if 'Torch' in repr(f)])"
+            )
+            self.assertEqual((code, said, errors), (0, "[]\n", ""), option)
+
+    def test_the_users_own_sitecustomize_runs_first_and_is_the_one_that_is_found(self):
+        self.write("sitecustomize.py", "import os\nOWN = os.path.basename(__file__)\nprint('mine')")
+        path = planted()["PYTHONPATH"] + ":" + self.folder.name
+        done = subprocess.run(
+            [sys.executable, "-c", "import sitecustomize; print(sitecustomize.OWN)"],
+            env=dict(planted(), PYTHONPATH=path),
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual((done.stdout, done.stderr), ("mine\nsitecustomize.py\n", ""))
+
+    def test_a_sitecustomize_that_fails_is_reported_as_python_reports_it(self):
+        self.write("sitecustomize.py", "raise ValueError('mine')")
+        reports = []
+        for path in (self.folder.name, planted()["PYTHONPATH"] + ":" + self.folder.name):
+            done = subprocess.run(
+                [sys.executable, "-c", "print('runs')"],
+                env=dict(planted(), PYTHONPATH=path),
+                capture_output=True,
+                text=True,
+            )
+            self.assertEqual(done.stdout, "runs\n")
+            reports.append(done.stderr)
+        self.assertEqual(reports[0], reports[1])
+        self.assertIn("ValueError: mine", reports[0])
+
+    def test_a_torch_that_is_none_of_pytorchs_is_left_alone(self):
+        self.write("torch/__init__.py", "import torch.light")
+        self.write("torch/light.py", "on = 1")
+        path = planted()["PYTHONPATH"] + ":" + self.folder.name
+        done = subprocess.run(
+            [sys.executable, "-c", "import torch; print(torch.light.on)"],
+            env=dict(planted(), PYTHONPATH=path, SYNCLINE_RUNTIME_DIR=self.folder.name + "/run"),
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "1\n", ""))
+
+
+class WithTorch(unittest.TestCase):
+    def setUp(self):
+        self.fixture = Fixture(BUILD)
+        self.addCleanup(self.fixture.close)
+        self.fixture.start_daemon()
+        self.generation = 0
+
+    def start(self, program, *options, **environment):
+        """Runs LOOP and then `program`; back when it has made a step."""
+        planted_paths = {"PYTHONPATH": planted()["PYTHONPATH"], "KINETO_LOG_LEVEL": "9"}
+        process = subprocess.Popen(
+            [TORCH_PYTHON, *options, "-c", LOOP + textwrap.dedent(program)],
+            env={**self.fixture.environment, **planted_paths, **environment},
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.fixture.processes.append(process)
+        line = process.stdout.readline()
+        self.assertEqual(line, "step\n", line or process.stderr.read() if process.poll() else "")
+        return process
+
+    def end(self, process):
+        out, errors = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, errors), (0, ""))
+        return out
+
+    def record(self, until=None):
+        """One recording, which lasts until there is enough in it."""
+        session = self.fixture.begin_session(events=EVENTS)
+        self.generation += 1
+        self.fixture.set_gates(self.generation)
+        self.fixture.wait_for(until or (lambda: self.recorded() >= 500), "events", 15)
+        self.fixture.set_gates(0)
+        events, discarded = self.fixture.end_session(session)
+        self.assertEqual(discarded, 0)
+        self.check(events)
+        return events
+
+    def recorded(self):
+        """Events of the recording that was begun last."""
+        mine = f" recording={self.generation} "
+        return sum(b["events"] for b in self.fixture.blocks().values() if mine in b["line"])
+
+    def check(self, events):
+        """Every name is announced."""
+        names = {(e.process, e.id) for e in events if e.name == "syncline:name"}
+        of = {e.thread: e.process for e in events if e.name == "syncline:thread"}
+        tasks = [e for e in events if e.name.startswith("syncline_itt:task")]
+        used = {(of[e.thread], e.fields["name"]) for e in tasks}
+        self.assertLessEqual(used, names)
+
+    @staticmethod
+    def count(events, text):
+        names = {(e.process, e.id): e.text for e in events if e.name == "syncline:name"}
+        of = {e.thread: e.process for e in events if e.name == "syncline:thread"}
+        return sum(
+            names.get((of.get(e.thread), e.fields["name"])) == text
+            for e in events
+            if e.name == "syncline_itt:task_begin"
+        )
+
+    def test_attached_again_and_again(self):
+        process = self.start("train()")
+        for _ in range(3):
+            events = self.record()
+            self.assertGreater(self.count(events, "Optimizer.step#SGD.step"), 2)
+            self.assertGreater(self.count(events, "AddmmBackward0"), 2)
+        self.end(process)
+
+    def test_nothing_is_left_on_afterwards(self):
+        process = self.start(
+            """
+            original = torch.autograd.profiler._enable_profiler
+            seen = set()
+            def look():
+                return (str(torch._C._autograd._profiler_type()),
+                        torch.autograd.profiler._enable_profiler is original)
+            while not ended.is_set():
+                step()
+                seen.add(look())
+            print(len({kind for kind, _ in seen}), *look())
+            """
+        )
+        self.record()
+        # Seen with and without it, and without it in the end.
+        self.assertEqual(self.end(process), "2 ActiveProfilerType.NONE True\n")
+
+    def test_the_programs_own_profiler_wins(self):
+        """Begun and ended while a recording runs, and begun before one and ended after it."""
+        process = self.start(
+            """
+            from torch.profiler import profile, ProfilerActivity
+            while not ended.is_set():
+                with profile(activities=[ProfilerActivity.CPU]) as mine:
+                    step()
+                counts = {a.key: a.count for a in mine.key_averages()}
+                assert counts["aten::linear"] == 2, counts
+                for _ in range(20): step()
+            """
+        )
+        events = self.record(lambda: self.recorded() >= 1500)
+        self.assertGreater(self.count(events, "aten::linear"), 4)
+        self.end(process)
+
+    def test_a_loop_outside_the_main_thread(self):
+        process = self.start(
+            "worker = threading.Thread(target=train); worker.start(); worker.join()"
+        )
+        for _ in range(2):
+            events = self.record()
+            self.assertGreater(self.count(events, "Optimizer.step#SGD.step"), 2)
+        self.end(process)
+
+    def test_signal_handlers_of_the_programs_own(self):
+        process = self.start(
+            """
+            import signal
+            heard = []
+            signal.signal(signal.SIGALRM, lambda *_: heard.append(threading.current_thread().name))
+            signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+            train()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            print(len(heard) > 10, set(heard))
+            """
+        )
+        self.assertGreater(self.count(self.record(), "aten::linear"), 4)
+        self.assertEqual(self.end(process), "True {'MainThread'}\n")
+
+    def test_torch_that_is_imported_while_a_recording_runs(self):
+        self.generation += 1
+        session = self.fixture.begin_session(events=EVENTS)
+        process = self.start("train()")
+        self.fixture.set_gates(self.generation)
+        self.fixture.wait_for(lambda: self.recorded() >= 500, "events")
+        self.end(process)
+        events, _ = self.fixture.end_session(session)
+        self.assertGreater(self.count(events, "aten::linear"), 2)
+
+    def test_forked_and_spawned_data_loaders(self):
+        for method in ("fork", "spawn"):
+            with self.subTest(method):
+                process = self.start(
+                    f"""
+                    class Numbers(torch.utils.data.Dataset):
+                        def __len__(self): return 64
+                        def __getitem__(self, i): return torch.full((8,), float(i))
+                    while not ended.is_set():
+                        loader = torch.utils.data.DataLoader(
+                            Numbers(), batch_size=8, num_workers=2,
+                            multiprocessing_context={method!r})
+                        seen = 0
+                        for batch in loader:
+                            network(batch).sum().backward()
+                            seen += len(batch)
+                        assert seen == 64
+                    """
+                    if method == "fork"
+                    else "ended.is_set(None)"
+                )
+                if method == "fork":
+                    self.assertGreater(self.count(self.record(), "aten::linear"), 4)
+                self.end(process)
+
+    def test_the_interpreter_ends_while_it_records(self):
+        self.generation = 1
+        session = self.fixture.begin_session(events=EVENTS)
+        process = self.start("train()")
+        self.fixture.set_gates(1)
+        self.fixture.wait_for(lambda: self.recorded() >= 200, "events")
+        self.end(process)
+        self.fixture.end_session(session)
+
+
+if __name__ == "__main__":
+    if sys.argv[2] == "WithTorch" and not os.path.exists(TORCH_PYTHON):
+        print("skipped: no .venv-torch: scripts/setup --torch makes it")
+        sys.exit(SKIPPED)
+    enter_namespaces()
+    BUILD = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

@@ -1,0 +1,479 @@
+"""Makes PyTorch say what it does, while Syncline records, and be as it was before and after.
+
+Loaded by our sitecustomize when the program imports PyTorch; asleep until a recording starts. Then
+a native thread (libsyncline_torch.so) has `Hook.turn` called, in the main thread, between two
+bytecodes:
+  - operators: PyTorch's own ITT observer is switched on in the main thread (autograd's and Gloo's
+    threads inherit it), in other threads at their next optimizer step or communication;
+  - process groups are announced with their ranks and sequence numbers, again twice a second;
+  - collectives and transfers that the program asks for are announced with what PyTorch's observer
+    does not tell: group, number, peer, tag, bytes.
+At the end all of it is undone.
+
+A guest: it never imports torch, never raises into the program, and the program's own profiler
+always wins: PyTorch has room for one observer a thread, so ours leaves before the program's enters.
+"""
+
+import atexit
+import ctypes
+import os
+import sys
+import threading
+import weakref
+
+DONE, LATER = 0, 1
+
+COLLECTIVES = (
+    "allreduce",
+    "allreduce_coalesced",
+    "broadcast",
+    "allgather",
+    "allgather_coalesced",
+    "allgather_into_tensor_coalesced",
+    "_allgather_base",
+    "all_gather_single",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor_coalesced",
+    "_reduce_scatter_base",
+    "reduce_scatter_single",
+    "gather",
+    "scatter",
+    "alltoall",
+    "alltoall_base",
+    "barrier",
+)
+TRANSFERS = ("send", "recv", "recv_anysource")
+# Where PyTorch keeps state of this thread that it puts back afterwards: what is switched here would
+# be switched back, or be in the way.
+NOT_INSIDE = (
+    os.path.join("torch", "autograd", "graph.py"),
+    os.path.join("torch", "autograd", "__init__.py"),
+    os.path.join("torch", "autograd", "profiler.py"),
+    os.path.join("torch", "profiler", "profiler.py"),
+)
+
+
+def load_native(directory):
+    """libsyncline_torch.so. Its calls keep the interpreter's lock, but for `stop`."""
+    path = os.path.join(directory, "libsyncline_torch.so")
+    native = ctypes.PyDLL(path)
+    text, i32, u32, u64 = ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint64
+    native.turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32, ctypes.c_int)
+    for name, result, arguments in (
+        ("start", ctypes.c_int, [native.turn_type, ctypes.c_void_p]),
+        ("again", ctypes.c_int, []),
+        ("gate", u32, []),
+        ("operators", None, [ctypes.c_int]),
+        ("group", None, [text, text, text, i32, u32, u64]),
+        ("collective", None, [text, text, u64, u64]),
+        ("transfer_begin", u64, [text, text, i32, i32, u64]),
+        ("transfer_end", None, [u64, i32]),
+    ):
+        function = getattr(native, "syncline_torch_" + name)
+        function.restype, function.argtypes = result, arguments
+        setattr(native, name, function)
+    native.stop = ctypes.CDLL(path).syncline_torch_stop
+    return native
+
+
+def ranges(numbers):
+    """[0, 1, 2, 8] -> "0-2,8"."""
+    parts = []
+    for number in numbers:
+        if parts and parts[-1][1] + 1 == number:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(a) if a == b else "%d-%d" % (a, b) for a, b in parts)
+
+
+def bytes_of(tensors):
+    """Of a tensor, or of lists of them."""
+    if isinstance(tensors, (list, tuple)):
+        return sum(bytes_of(tensor) for tensor in tensors)
+    return tensors.numel() * tensors.element_size()
+
+
+class _LastWord:
+    """Dies with its thread, in it: PyTorch complains of an observer that a thread leaves behind."""
+
+    def __init__(self, operators):
+        self.operators = operators
+
+    def __del__(self):
+        try:
+            self.operators.leave(anywhere=True)
+        except Exception:
+            pass
+
+
+class Operators:
+    """PyTorch's ITT observer, which is a matter of each thread."""
+
+    def __init__(self, native):
+        self.native = native
+        # Another collector (VTune's) is not fed unasked.
+        collector = os.environ.get("INTEL_LIBITTNOTIFY64", "")
+        self.ours = os.path.basename(collector) == "libsyncline_itt.so"
+        self.threads = set()  # where it is on
+        self.here = threading.local()
+        self.profiler = None  # the module torch.autograd.profiler, once it is known
+
+    def ready(self):
+        torch = sys.modules.get("torch")
+        profiler = sys.modules.get("torch.autograd.profiler")
+        if torch is None or profiler is None:
+            return False
+        spec = getattr(torch, "__spec__", None)
+        if spec is None or getattr(spec, "_initializing", False):
+            return False
+        self.profiler = profiler
+        self.autograd = torch._C._autograd
+        self.ours = self.ours and torch._C._itt.is_available()
+        return True
+
+    def kind(self):
+        """What observes this thread."""
+        return self.autograd._profiler_type()
+
+    def enter(self, anywhere=False):
+        """True unless it is better done at another time."""
+        if not self.ours or self.kind() != type(self.kind()).NONE:
+            return True  # the program's own, or ours already
+        if not anywhere and self._inside():
+            return False
+        self._switch_on()
+        self.threads.add(threading.get_ident())
+        if not hasattr(self.here, "last_word"):
+            self.here.last_word = _LastWord(self)
+        self.native.operators(1)
+        return True
+
+    def leave(self, anywhere=False):
+        """True unless it is better done at another time."""
+        if not self.is_here():
+            return True
+        if not anywhere and self._inside():
+            return False
+        self.threads.discard(threading.get_ident())
+        if self.suspend():
+            self.native.operators(0)
+        return True
+
+    def suspend(self):
+        """True when it was on."""
+        if self.kind() != type(self.kind()).ITT:
+            return False
+        self.autograd._disable_profiler()
+        return True
+
+    def resume(self):
+        self._switch_on()
+
+    def _switch_on(self):
+        profiler = self.profiler
+        shapes = stack = flops = modules = memory = False
+        config = profiler.ProfilerConfig(
+            profiler.ProfilerState.ITT,
+            *(shapes, memory, stack, flops, modules),
+            profiler._ExperimentalConfig(),
+        )
+        self.autograd._enable_profiler(config, set())
+
+    def is_here(self):
+        return threading.get_ident() in self.threads
+
+    def forget_the_dead(self):
+        self.threads &= set(sys._current_frames())
+
+    @staticmethod
+    def _inside():
+        frame = sys._getframe()
+        while frame is not None:
+            if frame.f_code.co_filename.endswith(NOT_INSIDE):
+                return True
+            frame = frame.f_back
+        return False
+
+
+class Patches:
+    """Attributes that are something else for a while."""
+
+    def __init__(self):
+        self._made = []
+
+    def put(self, owner, name, make):
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        # As it lies there: what getattr gives of a class's method is not what makes it one.
+        as_found = owner.__dict__.get(name, self)
+        wrapper = make(original)
+        wrapper.__name__ = name
+        wrapper.__doc__ = getattr(original, "__doc__", None)
+        wrapper.__wrapped__ = original
+        setattr(owner, name, wrapper)
+        self._made.append((owner, name, wrapper, as_found))
+
+    def undo(self):
+        """What somebody else has wrapped meanwhile stays: ours then passes everything on."""
+        for owner, name, wrapper, as_found in reversed(self._made):
+            if owner.__dict__.get(name) is not wrapper:
+                continue
+            if as_found is self:  # inherited
+                delattr(owner, name)
+            else:
+                setattr(owner, name, as_found)
+        self._made = []
+
+    def __bool__(self):
+        return bool(self._made)
+
+
+class Hook:
+    def __init__(self, native):
+        self.native = native
+        self.operators = Operators(native)
+        self.patches = Patches()
+        self.distributed = None  # the module distributed_c10d while it is wrapped
+        self.optimizer_hook = None
+        self.transfers = {}  # id of a Work -> (weak reference, id of the transfer)
+        self.usable = True
+
+    # ---- called by the native thread, in the main thread if it can
+
+    def turn(self, generation, in_main_thread):
+        try:
+            return self._turn(generation, in_main_thread) if self.usable else DONE
+        except Exception:  # an unknown PyTorch: it is left alone from now on
+            self.usable = False
+            self._undo()
+            return DONE
+
+    def _turn(self, generation, in_main_thread):
+        if not self.operators.ready():
+            return LATER if generation else DONE
+        if generation:
+            self._install()
+            if in_main_thread and not self.operators.enter():
+                return LATER
+            self._announce_groups()
+            return DONE
+        if in_main_thread and not self.operators.leave():
+            return LATER
+        self._uninstall()
+        return DONE
+
+    def _install(self):
+        if not self.patches:
+            self.patches.put(self.operators.profiler, "_enable_profiler", self._make_enable)
+            self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
+        if self.optimizer_hook is None and len(sys._current_frames()) > 1:
+            optimizer = sys.modules.get("torch.optim.optimizer")
+            register = getattr(optimizer, "register_optimizer_step_post_hook", None)
+            if register is not None:
+                self.optimizer_hook = register(lambda *_: self._pass_by())
+        if self.distributed is None:
+            distributed = sys.modules.get("torch.distributed.distributed_c10d")
+            if distributed is not None and hasattr(distributed, "ProcessGroup"):
+                self._wrap_communication(distributed)
+
+    def _uninstall(self):
+        self.operators.forget_the_dead()
+        if self.operators.threads:
+            return  # another thread has yet to pass by
+        self._undo()
+
+    def _undo(self):
+        self.patches.undo()
+        self.distributed = None
+        self.transfers = {}
+        if self.optimizer_hook is not None:
+            self.optimizer_hook.remove()
+            self.optimizer_hook = None
+
+    def _pass_by(self):
+        """A thread of the program is at a good place: it joins, or leaves."""
+        try:
+            if self.native.gate():
+                self.operators.enter()
+            elif self.operators.leave():
+                self._uninstall()
+        except Exception:
+            pass
+
+    # ---- the program's own profiler
+
+    def _make_enable(self, original):
+        def enable(*arguments, **named):
+            try:
+                self.operators.leave(anywhere=True)
+            except Exception:
+                pass
+            return original(*arguments, **named)
+
+        return enable
+
+    def _make_disable(self, original):
+        def disable(*arguments, **named):
+            result = original(*arguments, **named)
+            self._rejoin()
+            return result
+
+        return disable
+
+    def _rejoin(self):
+        # Where the program's profiler can leave, ours can enter.
+        try:
+            if self.native.gate():
+                self.operators.enter(anywhere=True)
+        except Exception:
+            pass
+
+    # ---- process groups
+
+    def _announce_groups(self):
+        distributed = self.distributed
+        if distributed is None:
+            return
+        for group in list(distributed._world.pg_map):
+            self._announce(group)
+
+    def _announce(self, group):
+        world = self.distributed._world
+        members = world.pg_group_ranks.get(group, {})
+        if not members:
+            return
+        in_order = sorted(members, key=members.get)
+        self.native.group(
+            world.pg_names[group].encode(),
+            getattr(group, "group_desc", "").encode(),
+            ranges(in_order).encode(),
+            group.rank(),
+            group.size(),
+            group._get_sequence_number_for_group(),
+        )
+
+    # ---- collectives and transfers that the program asks for
+
+    def _wrap_communication(self, distributed):
+        self.distributed = distributed
+        for name in COLLECTIVES:
+            self.patches.put(distributed.ProcessGroup, name, self._make_collective(name))
+        for name in TRANSFERS:
+            self.patches.put(distributed.ProcessGroup, name, self._make_transfer(name))
+        self.patches.put(distributed.Work, "wait", self._make_wait)
+
+    def _name(self, group):
+        return self.distributed._world.pg_names[group].encode()
+
+    def _make_collective(self, name):
+        encoded = name.strip("_").encode()
+
+        def make(original):
+            def collective(group, *arguments, **named):
+                if self.native.gate():
+                    self._pass_by()
+                    self._tell_collective(group, encoded, arguments)
+                return original(group, *arguments, **named)
+
+            return collective
+
+        return make
+
+    def _tell_collective(self, group, name, arguments):
+        try:
+            size = bytes_of(arguments[0]) if arguments and name != b"barrier" else 0
+        except Exception:
+            size = 0
+        try:
+            number = group._get_sequence_number_for_group()
+            self.native.collective(self._name(group), name, number, size)
+        except Exception:
+            pass
+
+    def _make_transfer(self, name):
+        encoded = name.encode()
+
+        def make(original):
+            def transfer(group, *arguments, **named):
+                begun = self._begin_transfer(group, encoded, arguments, named)
+                if not begun:
+                    return original(group, *arguments, **named)
+                # PyTorch's ranges of transfers outlive the operator that contains them, on a
+                # stack: ours, which have ids, are in their place.
+                was_here = self.operators.is_here() and self.operators.suspend()
+                try:
+                    work = original(group, *arguments, **named)
+                    self._keep(work, begun)
+                    return work
+                finally:
+                    if was_here:
+                        self.operators.resume()
+
+            return transfer
+
+        return make
+
+    def _begin_transfer(self, group, name, arguments, named):
+        try:
+            if not self.native.gate():
+                return 0
+            self._pass_by()
+            any_source = name == b"recv_anysource"
+            peer = -1 if any_source else arguments[1]
+            tag = named.get("tag", arguments[-1])
+            size = bytes_of(arguments[0])
+            return self.native.transfer_begin(self._name(group), name, peer, tag, size)
+        except Exception:
+            return 0
+
+    def _keep(self, work, transfer):
+        key = id(work)
+        forget = self.transfers.pop
+
+        def gone(reference):
+            kept = self.transfers.get(key)
+            if kept is not None and kept[0] is reference:
+                forget(key, None)
+
+        self.transfers[key] = (weakref.ref(work, gone), transfer)
+
+    def _make_wait(self, original):
+        def wait(work, *arguments, **named):
+            result = original(work, *arguments, **named)
+            kept = self.transfers.pop(id(work), None)
+            if kept is not None and kept[0]() is work:
+                self.native.transfer_end(kept[1], -1)
+            return result
+
+        return wait
+
+    # ---- exit and fork
+
+    def at_exit(self):
+        """The interpreter goes away, from its main thread."""
+        self.native.stop()
+        try:
+            self.operators.leave(anywhere=True)
+            self._undo()
+        except Exception:
+            pass
+
+    def after_fork(self):
+        self.operators.threads &= {threading.get_ident()}
+        self.transfers = {}
+        self.native.again()
+
+
+def start(directory):
+    """Once, when the program imports PyTorch. `directory` holds our libraries."""
+    native = load_native(directory)
+    hook = Hook(native)
+    hook.callback = native.turn_type(hook.turn)  # lives as long as the process
+    start.hook = hook
+    pending = ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, ctypes.c_void_p)
+    if native.start(hook.callback, pending) == 0:
+        atexit.register(hook.at_exit)
+        os.register_at_fork(after_in_child=hook.after_fork)

@@ -1,0 +1,173 @@
+/* libsyncline_torch.so, one half: the thread that notices when a recording begins or ends and lets
+ * the hook (syncline_torch.py) act on it.
+ *
+ * It sleeps on the gate (a futex; the agent wakes it) and wants the interpreter only when the gate
+ * has changed. Then it asks through Py_AddPendingCall: CPython's main thread calls us between two
+ * bytecodes, with no signal involved. A main thread that executes no bytecode (it waits for another
+ * one that trains) is not waited for: what needs no particular thread is then done from here, as a
+ * thread of the interpreter for a moment, and the rest when the main thread comes back.
+ *
+ * The interpreter may go away: the hook calls syncline_torch_stop from `atexit`, and afterwards
+ * this thread does not touch it any more.
+ */
+#define _GNU_SOURCE
+#include "instrumentation/torch/watch.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "instrumentation/block/block.h"
+
+#define MS 1000000u
+#define MAIN_THREAD_LIMIT_NS (50 * MS) /* a guess at how long a C call of a training step takes */
+#define RETRY_MIN_NS (2 * MS)
+#define RETRY_MAX_NS (100 * MS)
+/* How often the groups' sequence numbers are announced while something is recorded. */
+#define REFRESH_NS (500 * MS)
+/* A child that only execs is not worth a control block. */
+#define CHILD_DELAY_NS (50 * MS)
+
+static struct {
+  pthread_mutex_t
+      mutex; /* held while the interpreter is called from the thread; guards `stopped` */
+  int stopped;
+  syncline_torch_turn turn;
+  syncline_torch_add_pending add_pending;
+  uint32_t acted;  /* the value of the gate that the main thread has acted on */
+  uint32_t asked;  /* a pending call waits */
+  uint32_t again;  /* it could not act where it was: ask again */
+  uint32_t forked; /* this thread begins in a child */
+} watch = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t NowNs(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Until the gate is no longer `value`, or `limit_ns` have passed (0: no limit). */
+static void Wait(const volatile uint32_t* gate, uint32_t value, uint64_t limit_ns) {
+  struct timespec limit = {(time_t)(limit_ns / 1000000000u), (long)(limit_ns % 1000000000u)};
+  syscall(SYS_futex, gate, FUTEX_WAIT, value, limit_ns ? &limit : NULL, NULL, 0);
+}
+
+/* In the main thread, which holds the interpreter's lock. */
+static int Pending(void* unused) {
+  (void)unused;
+  __atomic_store_n(&watch.asked, 0, __ATOMIC_RELEASE);
+  if (__atomic_load_n(&watch.stopped, __ATOMIC_ACQUIRE)) return 0;
+  const uint32_t value = *syncline_gate;
+  const int done = watch.turn(value, 1) == 0;
+  __atomic_store_n(&watch.again, !done, __ATOMIC_RELEASE);
+  if (done) __atomic_store_n(&watch.acted, value, __ATOMIC_RELEASE);
+  return 0;
+}
+
+static void AskMainThread(void) {
+  pthread_mutex_lock(&watch.mutex);
+  if (!watch.stopped) {
+    __atomic_store_n(&watch.asked, 1, __ATOMIC_RELEASE);
+    /* The list is full when other threads ask a lot: later. */
+    if (watch.add_pending(Pending, NULL) != 0) __atomic_store_n(&watch.asked, 0, __ATOMIC_RELEASE);
+  }
+  pthread_mutex_unlock(&watch.mutex);
+}
+
+static void TurnFromHere(uint32_t value) {
+  pthread_mutex_lock(&watch.mutex);
+  if (!watch.stopped) watch.turn(value, 0);
+  pthread_mutex_unlock(&watch.mutex);
+}
+
+/* What the thread knows of its last asking. */
+struct Asking {
+  uint64_t since_ns;
+  uint64_t retry_ns;
+  uint32_t from_here; /* the value of the gate that was acted on from here */
+};
+
+/* The gate has changed, or the groups are due: how long to sleep now; 0: until the gate changes. */
+static uint64_t Ask(struct Asking* asking, uint32_t value) {
+  const uint64_t now = NowNs();
+  if (!__atomic_load_n(&watch.asked, __ATOMIC_ACQUIRE)) {
+    const int again = __atomic_load_n(&watch.again, __ATOMIC_ACQUIRE);
+    asking->retry_ns =
+        again && asking->retry_ns < RETRY_MAX_NS ? 2 * asking->retry_ns : RETRY_MIN_NS;
+    asking->since_ns = now;
+    AskMainThread();
+    return asking->retry_ns;
+  }
+  if (now - asking->since_ns < MAIN_THREAD_LIMIT_NS) return RETRY_MIN_NS;
+  if (asking->from_here == value) return value ? REFRESH_NS : 0;
+  TurnFromHere(value);
+  asking->from_here = value;
+  return RETRY_MIN_NS;
+}
+
+static void* Watch(void* unused) {
+  (void)unused;
+  prctl(PR_SET_NAME, "syncline-torch");
+  if (watch.forked) {
+    const struct timespec delay = {0, CHILD_DELAY_NS};
+    nanosleep(&delay, NULL);
+    if (syncline_open(SYNCLINE_SOURCE_PYTHON) != 0) return NULL;
+  }
+  struct Asking asking = {0, RETRY_MIN_NS, 0};
+  uint64_t refreshed_ns = 0;
+  while (!__atomic_load_n(&watch.stopped, __ATOMIC_ACQUIRE)) {
+    const volatile uint32_t* gate = syncline_gate;
+    const uint32_t value = *gate;
+    uint64_t sleep_ns = value ? REFRESH_NS : 0;
+    const int due = value && NowNs() - refreshed_ns >= REFRESH_NS;
+    if (value != __atomic_load_n(&watch.acted, __ATOMIC_ACQUIRE) || due) {
+      if (due) refreshed_ns = NowNs();
+      sleep_ns = Ask(&asking, value);
+    }
+    Wait(gate, value, sleep_ns);
+  }
+  return NULL;
+}
+
+static int StartThread(void) {
+  sigset_t all, before;
+  pthread_t thread;
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return -1;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  sigfillset(&all); /* signals are the program's */
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&thread, &attributes, Watch, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  return error == 0 ? 0 : -1;
+}
+
+SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn,
+                                         syncline_torch_add_pending add_pending) {
+  if (!turn || !add_pending || watch.turn) return -1;
+  if (syncline_torch_events_start() != 0) return -1;
+  watch.turn = turn;
+  watch.add_pending = add_pending;
+  return StartThread();
+}
+
+SYNCLINE_EXPORT void syncline_torch_stop(void) {
+  pthread_mutex_lock(&watch.mutex);
+  __atomic_store_n(&watch.stopped, 1, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&watch.mutex);
+}
+
+SYNCLINE_EXPORT int syncline_torch_again(void) {
+  static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+  watch.mutex = fresh; /* its holder, if any, is not here */
+  if (!watch.turn || watch.stopped) return -1;
+  watch.asked = watch.again = 0;
+  watch.forked = 1;
+  watch.acted = UINT32_MAX; /* what the parent had on must be left, or joined, here too */
+  return StartThread();
+}

@@ -1,0 +1,47 @@
+/* What the hook (syncline_torch.py) calls, through ctypes; and what the files of
+ * libsyncline_torch.so share. The interpreter's lock is held in all calls but `stop`. */
+#ifndef SYNCLINE_INSTRUMENTATION_TORCH_WATCH_H_
+#define SYNCLINE_INSTRUMENTATION_TORCH_WATCH_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Acts on the gate, which is `generation` now (0: nothing is recorded). 0: done; else it wants to
+ * be asked again soon. Takes the interpreter's lock itself where it is not held. */
+typedef int (*syncline_torch_turn)(uint32_t generation, int in_main_thread);
+/* Py_AddPendingCall. */
+typedef int (*syncline_torch_add_pending)(int (*call)(void*), void* argument);
+
+/* Makes the control block and the thread. 0, or -1 when this process cannot be traced. */
+int syncline_torch_start(syncline_torch_turn turn, syncline_torch_add_pending add_pending);
+/* The interpreter goes away. Waits for a call of `turn` that is under way: without the
+ * interpreter's lock. */
+void syncline_torch_stop(void);
+/* In a forked child, which has no thread of ours. */
+int syncline_torch_again(void);
+
+/* The gate: 0 while nothing is recorded. */
+uint32_t syncline_torch_gate(void);
+
+/* ---- events: docs/event-schema.md. Texts end with NUL. Nothing happens while nothing is recorded.
+ */
+void syncline_torch_operators(int on);
+void syncline_torch_group(const char* group, const char* description, const char* ranks,
+                          int32_t rank, uint32_t size, uint64_t sequence);
+void syncline_torch_collective(const char* group, const char* name, uint64_t sequence,
+                               uint64_t bytes);
+/* The transfer's id; 0: not recorded. */
+uint64_t syncline_torch_transfer_begin(const char* group, const char* name, int32_t peer,
+                                       int32_t tag, uint64_t bytes);
+void syncline_torch_transfer_end(uint64_t id, int32_t peer);
+
+int syncline_torch_events_start(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SYNCLINE_INSTRUMENTATION_TORCH_WATCH_H_ */
