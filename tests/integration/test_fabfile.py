@@ -5,13 +5,16 @@ import subprocess
 
 import pytest
 
-from tests.integration.fleet import Fleet
+from tests.integration.fleet import Fleet, pids_of, standing_still
 from tests.testbed import AGENT_PORT, HostSpec, Testbed
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    specs = [HostSpec("master-0", role="master"), HostSpec("worker-0", role="worker")]
+    specs = [
+        HostSpec("master-0", role="master", users=("ann",)),
+        HostSpec("worker-0", role="worker", users=("ann",), shm_bytes=64 << 20),
+    ]
     with Testbed(specs, seed=21) as bed:
         made = Fleet(bed, tmp_path_factory.mktemp("fab"))
         made.fab("certs")
@@ -122,3 +125,107 @@ def test_down_ends_jobs_and_agents(fleet):
     assert agents_running(fleet) == set()
     for host in fleet.bed.hosts:
         assert host.run(["pgrep", "-f", "sleep 1235"], check=False).returncode == 1
+
+
+def runs(host, command):
+    """Whether a process with this very command line runs on the host."""
+    return host.run(["pgrep", "-xf", command], check=False).returncode == 0
+
+
+def test_strangers_who_have_an_old_pid_live_on(fleet):
+    worker = fleet.bed["worker-0"]
+    var = "/opt/syncline/var"
+    pid = worker.run(["sh", "-c", "setsid sleep 777 >/dev/null 2>&1 & echo $!"]).stdout.strip()
+    for task in (["down", "--jobs-only"], ["down"], ["up"]):
+        for file in ("jobs/done1.pid", "agent.pid"):
+            worker.run(["sh", "-c", f"echo {pid} >{var}/{file}"])
+        fleet.fab(*task)
+        assert runs(worker, "sleep 777"), task
+    assert agents_running(fleet) == {"master-0", "worker-0"}
+    worker.run(["kill", pid])
+
+
+@pytest.fixture(scope="module")
+def session_daemons(fleet):
+    """Agents, and on every host a session daemon, as a first recording leaves them."""
+    fleet.fab("up")
+    for host in fleet.bed.hosts:
+        host.run(["lttng-sessiond", "--background", "--no-kernel"])
+    yield
+    fleet.fab("down")
+    for host in fleet.bed.hosts:
+        host.run(["pkill", "-x", "lttng-sessiond"], check=False)
+
+
+def test_a_command_that_does_not_exist_is_said_beside_a_session_daemon(fleet, session_daemons):
+    result = fleet.fab("launch", "--command", "nosuchcommand", check=False)
+    assert result.returncode == 1
+    assert "error: master-0" in result.stdout and "error: worker-0" in result.stdout
+    assert "nosuchcommand: command not found" in result.stdout
+
+
+def test_run_does_not_wait_for_a_session_daemon(fleet, session_daemons):
+    worker = fleet.bed["worker-0"]
+    run = ["/opt/syncline/bin/syncline", "run", "--", "sh", "-c", "echo $INTEL_LIBITTNOTIFY64"]
+    with standing_still(worker, *pids_of(worker, "lttng-sessiond")):
+        result = worker.run(run)
+    assert result.stderr == "" and "libsyncline_itt" in result.stdout
+
+
+def test_run_says_that_dev_shm_is_full_and_the_program_runs(fleet, session_daemons):
+    worker = fleet.bed["worker-0"]
+    worker.run(["sh", "-c", "cat /dev/zero >/dev/shm/fill"], check=False)
+    try:
+        result = worker.run(["/opt/syncline/bin/syncline", "run", "--", "echo", "it runs"])
+    finally:
+        worker.run(["rm", "/dev/shm/fill"])
+    assert "it runs" in result.stdout
+    assert "/dev/shm is full" in result.stderr
+
+
+def test_a_compound_command_is_one_job(fleet, session_daemons):
+    command = (
+        "echo WHAT=sourced >what; source ./what && cd /tmp && echo \"$WHAT in $PWD\"; "
+        "sleep 1301; echo went on"
+    )
+    fleet.fab("launch", "--command", command, "--ready", "sourced in /tmp")
+    assert all(runs(host, "sleep 1301") for host in fleet.bed.hosts)
+    fleet.fab("down", "--jobs-only")
+    assert not any(runs(host, "sleep 1301") for host in fleet.bed.hosts)
+    assert "went on" not in fleet.fab("logs").stdout
+
+
+def test_a_job_that_fails_on_one_host_is_ended_wholly_on_the_others(fleet, session_daemons):
+    command = "test {role} = worker && echo broken && exit 4; sleep 1302 & sleep 1303; echo no"
+    result = fleet.fab("launch", "--command", command, check=False)
+    assert result.returncode == 1
+    assert "error: worker-0" in result.stdout and "broken" in result.stdout
+    assert "error: master-0" not in result.stdout
+    for seconds in (1302, 1303):
+        assert not any(runs(host, f"sleep {seconds}") for host in fleet.bed.hosts)
+    for host in fleet.bed.hosts:
+        assert "job.pid" not in host.run(["ls", "/opt/syncline/var/jobs"]).stdout
+
+
+def test_a_directory_with_a_blank(fleet):
+    fleet.fab("down")
+    place = {"SYNCLINE_PREFIX": "/opt/sync line"}
+    fleet.fab("up", **place)
+    assert agents_running(fleet) == {"master-0", "worker-0"}
+    fleet.fab("launch", "--command", "pwd; exec sleep 1304", **place)
+    printed = fleet.fab("logs", **place).stdout
+    assert "/opt/sync line/var/jobs/job\n" in printed and "agent.log" in printed
+    fleet.fab("down", **place)
+    assert agents_running(fleet) == set()
+    assert not any(runs(host, "sleep 1304") for host in fleet.bed.hosts)
+
+
+def test_an_ordinary_user_is_told_whose_directory_it_is(fleet, tmp_path):
+    ann = Fleet(fleet.bed, tmp_path, user="ann")
+    ann.environment["SYNCLINE_TLS_DIR"] = fleet.environment["SYNCLINE_TLS_DIR"]
+    result = ann.fab("up", check=False)
+    assert result.returncode == 1
+    assert "/opt/syncline" in result.stdout and "root's" in result.stdout
+    assert "SYNCLINE_PREFIX" in result.stdout and "chmod" not in result.stdout
+    result = ann.fab("up", check=False, SYNCLINE_PREFIX="/opt/ann/syncline")
+    assert result.returncode == 1 and "/opt is root's" in result.stdout
