@@ -139,17 +139,6 @@ void WindowSink::OnClockBound(const ClockBound& bound) {
   sinks_[WindowOf(bound.time)]->OnClockBound(bound);
 }
 
-void WindowSink::OnClockEvent(const ClockEvent& event) {
-  const size_t first = WindowOf(event.begin);
-  const size_t last = std::max(first, WindowOf(event.end));
-  for (size_t window = first; window <= last; ++window) {
-    ClockEvent part = event;
-    if (window > first) part.begin = BeginOf(window);
-    if (window < last) part.end = BeginOf(window + 1);
-    sinks_[window]->OnClockEvent(part);
-  }
-}
-
 absl::Status WindowSink::Finish() {
   absl::Status first;
   for (TimelineSink* sink : sinks_) {
