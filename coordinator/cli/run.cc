@@ -89,18 +89,19 @@ void Warn(std::string_view line) {
   std::fprintf(stderr, "syncline run: warning: %.*s\n", static_cast<int>(line.size()), line.data());
 }
 
-// A page of shared memory that cannot be had ends a process with SIGBUS: what /dev/shm says of it.
-std::string SharedMemoryLeft() {
+// A page of shared memory that cannot be had ends a process with SIGBUS, when LTTng-UST's thread in
+// it comes to it: too late for the trial below to see.
+absl::Status CheckSharedMemory() {
   constexpr uint64_t kKiB = 1024;
-  constexpr uint64_t kEnough = 1024 * kKiB;  // guessed: the trial needs a few pages
+  constexpr uint64_t kNeeded = 64 * kKiB;  // guessed: some pages each for LTTng-UST and us
   struct statvfs found;
-  if (::statvfs("/dev/shm", &found) != 0) return "";
+  // Without blocks it has no limit.
+  if (::statvfs("/dev/shm", &found) != 0 || found.f_blocks == 0) return absl::OkStatus();
   const uint64_t left = found.f_bavail * found.f_frsize;
-  if (left >= kEnough) return "";
-  return absl::StrCat(" because /dev/shm is full (", left / kKiB, " KiB of ",
-                      found.f_blocks * found.f_frsize / kKiB,
-                      " are left): remove what is not needed there, or make it larger (docker run "
-                      "--shm-size)");
+  if (left >= kNeeded) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "/dev/shm is full (", left / kKiB, " KiB of ", found.f_blocks * found.f_frsize / kKiB,
+      " are left): remove what is not needed there, or make it larger (docker run --shm-size)"));
 }
 
 // In the child: 0, or the number of the library that does not load; why goes to `report`.
@@ -248,6 +249,7 @@ absl::StatusOr<std::filesystem::path> OwnLibraryDirectory() {
 }
 
 absl::Status TryLibraries(const std::filesystem::path& library_directory, int limit_ms) {
+  SYNCLINE_RETURN_IF_ERROR(CheckSharedMemory());
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "Cannot try the libraries");
   const pid_t child = ::fork();
@@ -287,9 +289,9 @@ absl::Status TryLibraries(const std::filesystem::path& library_directory, int li
                                  ? " (install the package liblttng-ust1)"
                                  : ""));
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("trying the libraries in ", library_directory.string(), " ended with signal ",
-                   WTERMSIG(status), WTERMSIG(status) == SIGBUS ? SharedMemoryLeft() : ""));
+  return absl::FailedPreconditionError(absl::StrCat("trying the libraries in ",
+                                                    library_directory.string(),
+                                                    " ended with signal ", WTERMSIG(status)));
 }
 
 absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& current) {

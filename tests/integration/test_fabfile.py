@@ -145,12 +145,24 @@ def test_strangers_who_have_an_old_pid_live_on(fleet):
     worker.run(["kill", pid])
 
 
+def test_run_says_that_dev_shm_is_full_and_the_program_runs(fleet):
+    worker = fleet.bed["worker-0"]
+    fleet.fab("up")
+    worker.run(["sh", "-c", "cat /dev/zero >/dev/shm/fill"], check=False)
+    try:
+        result = worker.run(["/opt/syncline/bin/syncline", "run", "--", "echo", "it runs"])
+    finally:
+        worker.run(["rm", "/dev/shm/fill"])
+    assert "it runs" in result.stdout
+    assert "/dev/shm is full" in result.stderr
+
+
 @pytest.fixture(scope="module")
 def session_daemons(fleet):
     """Agents, and on every host a session daemon, as a first recording leaves them."""
     fleet.fab("up")
     for host in fleet.bed.hosts:
-        host.run(["lttng-sessiond", "--background", "--no-kernel"])
+        host.run(["sh", "-c", "lttng-sessiond --background --no-kernel >/dev/null 2>&1"])
     yield
     fleet.fab("down")
     for host in fleet.bed.hosts:
@@ -170,17 +182,6 @@ def test_run_does_not_wait_for_a_session_daemon(fleet, session_daemons):
     with standing_still(worker, *pids_of(worker, "lttng-sessiond")):
         result = worker.run(run)
     assert result.stderr == "" and "libsyncline_itt" in result.stdout
-
-
-def test_run_says_that_dev_shm_is_full_and_the_program_runs(fleet, session_daemons):
-    worker = fleet.bed["worker-0"]
-    worker.run(["sh", "-c", "cat /dev/zero >/dev/shm/fill"], check=False)
-    try:
-        result = worker.run(["/opt/syncline/bin/syncline", "run", "--", "echo", "it runs"])
-    finally:
-        worker.run(["rm", "/dev/shm/fill"])
-    assert "it runs" in result.stdout
-    assert "/dev/shm is full" in result.stderr
 
 
 def test_a_compound_command_is_one_job(fleet, session_daemons):
