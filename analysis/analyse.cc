@@ -220,6 +220,9 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
   }
   if (input.reference.has_value()) report.reference = input.nodes[*input.reference].name;
   report.tensors = SummariseTensors(input.nodes, input.model);
+  if (input.collectives != nullptr) {
+    report.collectives = SummariseCollectives(*input.collectives, input.model);
+  }
   FillCommonCoverage(&report);
   for (SummarySink::Total& total : summary.TakeTotals()) {
     total.total.node = report.nodes[total.node].name;

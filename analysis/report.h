@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/collectives.h"
 #include "analysis/tensors.h"
 #include "common/time.h"
 #include "timeline/node_input.h"
@@ -125,6 +126,7 @@ struct Report {
   std::vector<StepSeries> steps;  // the main series first
   std::vector<GroupSeries> groups;
   TensorReport tensors;
+  CollectiveReport collectives;
   uint64_t events = 0;
   bool incomplete = false;
   std::vector<std::string> complaints;
