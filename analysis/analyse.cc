@@ -223,6 +223,9 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
   std::vector<std::optional<int64_t>> wall_offsets_ns;
   for (const NodeFacts& facts : input.facts) wall_offsets_ns.push_back(facts.wall_offset_ns);
   report.messages = SummariseMessages(input.nodes, wall_offsets_ns, input.model);
+  if (input.collectives != nullptr) {
+    report.collectives = SummariseCollectives(*input.collectives, input.model);
+  }
   FillCommonCoverage(&report);
   for (SummarySink::Total& total : summary.TakeTotals()) {
     total.total.node = report.nodes[total.node].name;

@@ -29,7 +29,8 @@ struct NodeFacts {
 
 struct AnalyseInput {
   std::span<const timeline::NodeResult> nodes;
-  std::span<const NodeFacts> facts;              // beside `nodes`
+  std::span<const NodeFacts> facts;  // beside `nodes`
+  const timeline::Collectives* collectives = nullptr;
   const clocksync::ClockModel* model = nullptr;  // nullptr: nothing across nodes can be said
   std::optional<uint32_t> reference;             // index into `nodes`
   std::optional<timeline::Interval> window;

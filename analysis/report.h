@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/collectives.h"
 #include "analysis/messages.h"
 #include "analysis/tensors.h"
 #include "clocksync/events.h"
@@ -129,6 +130,7 @@ struct Report {
   TensorReport tensors;
   std::vector<clocksync::ClockEvent> clock_events;  // in the order of the model
   MessageReport messages;
+  CollectiveReport collectives;
   uint64_t events = 0;
   bool incomplete = false;
   std::vector<std::string> complaints;

@@ -7,6 +7,7 @@ makes is removed at the end, also after Ctrl-C; the recording stays.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import shlex
@@ -21,12 +22,39 @@ sys.path.insert(0, REPOSITORY)
 
 from tests.testbed import HostSpec, Testbed, TestbedError  # noqa: E402  (after the path is set)
 
-EXAMPLE = os.path.join(REPOSITORY, "examples", "tensorflow_two_partitions")
-TENSORFLOW = os.path.join(REPOSITORY, ".venv-tensorflow")
-# Where the hosts see the framework, as if it were installed there; of the checkout they see
-# nothing.
-HOST_TENSORFLOW = "/opt/tensorflow"
-JOB = f"env TF_CPP_MIN_LOG_LEVEL=2 {HOST_TENSORFLOW}/bin/python {{role}}.py"
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A real training job, and where the hosts see its framework, as if it were installed there; of
+    the checkout they see nothing."""
+
+    example: str
+    command: str
+    environment: str  # of the checkout
+    host_environment: str
+    hosts: tuple  # (name, role)
+    pictured: bool  # it marks steps, which a picture can show
+
+    def environment_path(self):
+        return os.path.join(REPOSITORY, self.environment)
+
+
+TENSORFLOW = Job(
+    example="tensorflow_two_partitions",
+    command="env TF_CPP_MIN_LOG_LEVEL=2 /opt/tensorflow/bin/python {role}.py",
+    environment=".venv-tensorflow",
+    host_environment="/opt/tensorflow",
+    hosts=(("master-0", "master"), ("worker-0", "worker")),
+    pictured=True,
+)
+PYTORCH = Job(
+    example="pytorch_ddp",
+    command="env GLOO_SOCKET_IFNAME=eth0 /opt/torch/bin/python train.py",
+    environment=".venv-torch",
+    host_environment="/opt/torch",
+    hosts=(("rank-0", ""), ("rank-1", "")),
+    pictured=False,
+)
 
 
 class StepFailed(Exception):
@@ -98,7 +126,7 @@ def heading(text):
     print(f"\n\033[1m== {text}\033[0m" if sys.stdout.isatty() else f"\n== {text}", flush=True)
 
 
-def walk(bed, options, work):
+def walk(bed, options, job, work):
     journey = Journey(bed, options.out, work)
     journey.fab("Certificates", "certs")
     journey.fab("Deploy", "up")
@@ -109,9 +137,9 @@ def walk(bed, options, work):
             "--job",
             "digits",
             "--copy",
-            EXAMPLE,
+            os.path.join(REPOSITORY, "examples", job.example),
             "--command",
-            JOB,
+            job.command,
             "--ready",
             "step 100:",
         )
@@ -122,7 +150,8 @@ def walk(bed, options, work):
         journey.quietly("down")
     journey.fab("Merge", "merge", "--run", options.out)
     svg = os.path.join(options.out, "out", "steps.svg")
-    journey.syncline("Report", "report", options.out, "--svg", svg)
+    picture = ("--svg", svg) if job.pictured else ()
+    journey.syncline("Report", "report", options.out, *picture)
     journey.syncline("Clocks", "clocks", options.out)
     tell_truth(bed, journey)
 
@@ -133,26 +162,35 @@ def tell_truth(bed, journey):
     measured_ns, bound_ns = journey.clock_difference(local.name, remote.name)
     wall_ns = remote.spec.wall_error_ns - local.spec.wall_error_ns
     inside = abs(truth_ns - measured_ns) <= bound_ns
-    print(f"""
+    print(
+        f"""
 The truth, known because the hosts are simulated:
   {remote.name}'s trace clock less {local.name}'s   {truth_ns:>24,} ns
   measured by Syncline                 {measured_ns:>24,} ns, at most {bound_ns:,} ns wrong
   so it was wrong by                   {measured_ns - truth_ns:>24,} ns: {
         "inside the bound" if inside else "OUTSIDE THE BOUND"}
-  their wall clocks disagree by        {wall_ns:>24,} ns: a merge by wall clock is wrong by this""")
+  their wall clocks disagree by        {wall_ns:>24,} ns: a merge by wall clock is wrong by this"""
+    )
 
 
-def tell_results(out):
+def tell_results(out, job):
     quoted = shlex.quote(out)
-    print(f"""
+    picture = (
+        "two steps      out/steps.svg                 open it in a browser"
+        if job.pictured
+        else '               its first track is "collectives": a lane for each process group'
+    )
+    print(
+        f"""
 What you have now, in {out}:
   the timeline   out/timeline.perfetto-trace   https://ui.perfetto.dev; stays in your browser
-  two steps      out/steps.svg                 open it in a browser
+  {picture}
   the report     syncline report {quoted}         again, or as --json
   the clocks     syncline clocks {quoted}
   every event    syncline events {quoted} | less
   the raw trace  babeltrace2 {quoted}/nodes/*/trace
-(syncline is build/bin/syncline)""")
+(syncline is build/bin/syncline)"""
+    )
 
 
 def parse():
@@ -167,6 +205,11 @@ def parse():
     parser.add_argument("--seconds", type=int, default=5, help="how long to record (default 5)")
     parser.add_argument(
         "--seed", type=int, default=20, help="draws the hosts' clock errors (default 20)"
+    )
+    parser.add_argument(
+        "--pytorch",
+        action="store_true",
+        help="PyTorch's DistributedDataParallel instead of TensorFlow (setup --torch)",
     )
     options = parser.parse_args()
     options.out = options.out or time.strftime("run-demo-%Y%m%d-%H%M%S")
@@ -185,16 +228,20 @@ def give_to_caller(path):
 def main():
     options = parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    specs = [HostSpec("master-0", role="master"), HostSpec("worker-0", role="worker")]
+    job = PYTORCH if options.pytorch else TENSORFLOW
+    if not os.path.isdir(job.environment_path()):
+        print("demo: PyTorch is not installed: scripts/setup --torch", file=sys.stderr)
+        return 1
+    specs = [HostSpec(name, role=role) for name, role in job.hosts]
     begin = time.monotonic()
     try:
         heading("Two hosts")
         with tempfile.TemporaryDirectory() as work, Testbed(
-            specs, seed=options.seed, binds={HOST_TENSORFLOW: TENSORFLOW}
+            specs, seed=options.seed, binds={job.host_environment: job.environment_path()}
         ) as bed:
             for host in bed.hosts:
                 print(f"{host.name} at {host.address}", flush=True)
-            walk(bed, options, work)
+            walk(bed, options, job, work)
     except (StepFailed, TestbedError) as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return 1
@@ -203,7 +250,7 @@ def main():
         return 130
     finally:
         give_to_caller(options.out)
-    tell_results(options.out)
+    tell_results(options.out, job)
     print(f"\n{time.monotonic() - begin:.0f} s, and the hosts are gone again.")
     return 0
 

@@ -69,7 +69,8 @@ bool AsyncSpans::End(const Key& key, const Label& label, const Moment& moment) {
   return true;
 }
 
-void AsyncSpans::Whole(const Label& label, const Moment& begin, const Moment& end) {
+void AsyncSpans::Whole(const Label& label, const Moment& begin, const Moment& end,
+                       std::vector<Argument> arguments) {
   Span span;
   span.name = label.name;
   span.category = label.category;
@@ -77,6 +78,7 @@ void AsyncSpans::Whole(const Label& label, const Moment& begin, const Moment& en
   span.node_begin = begin.node;
   span.end = std::max(begin.timeline, end.timeline);
   span.node_end = end.node;
+  span.arguments = std::move(arguments);
   const size_t index = TakeLane(label.group_name, span.begin);
   Lane& lane = lanes_[label.group_name][index];
   lane.last_end = span.end;

@@ -52,7 +52,8 @@ class AsyncSpans {
   // An end without a begin: open since coverage began, when that is known; else dropped (false).
   bool End(const Key& key, const Label& label, const Moment& moment);
   // A whole span, reported afterwards.
-  void Whole(const Label& label, const Moment& begin, const Moment& end);
+  void Whole(const Label& label, const Moment& begin, const Moment& end,
+             std::vector<Argument> arguments = {});
   Span* FindOpen(IttId id);
   bool IsOpen(const Key& key) const { return open_.contains(key); }
 

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/identity.h"
+#include "timeline/collectives.h"
 #include "timeline/node_input.h"
 #include "timeline/sink.h"
 
@@ -39,10 +40,15 @@ struct BuildOptions {
 // Tracks by process, for all nodes: what keeps equal pids of two nodes apart.
 using SharedTracks = std::map<ProcessKey, TrackId>;
 
-// Pushes everything and calls Finish() of each sink. Results are in the order of `nodes`.
-absl::StatusOr<std::vector<NodeResult>> BuildTimeline(std::span<const NodeInput> nodes,
-                                                      const BuildOptions& options,
-                                                      std::span<TimelineSink* const> sinks);
+struct BuiltTimeline {
+  std::vector<NodeResult> nodes;  // in the order of the input
+  Collectives collectives;
+};
+
+// Pushes everything and calls Finish() of each sink.
+absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
+                                            const BuildOptions& options,
+                                            std::span<TimelineSink* const> sinks);
 
 }  // namespace syncline::timeline
 

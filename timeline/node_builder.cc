@@ -21,15 +21,13 @@ bool HasThread(EventKind kind) {
 }  // namespace
 
 NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options,
-                         Emitter* emitter, SharedTracks* shared, TensorMatcher* matcher,
-                         MessageMatcher* messages)
+                         Emitter* emitter, SharedTracks* shared, Matchers* matchers)
     : node_(node),
       index_(index),
       options_(options),
       emitter_(emitter),
       shared_(shared),
-      matcher_(matcher),
-      messages_(messages) {
+      matchers_(matchers) {
   result_.name = node.name;
   result_.index = index;
 }
@@ -44,7 +42,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
     Dispatch(*head);
   }
   Finish();
-  SYNCLINE_RETURN_IF_ERROR(AddProfiles(matcher_));
+  SYNCLINE_RETURN_IF_ERROR(AddProfiles(&matchers_->tensors));
   return TakeResult();
 }
 
@@ -161,9 +159,12 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
     case EventKind::kDoubt:
       OnMessage(kind, here);
       break;
+    case EventKind::kTorchOperators:
+    case EventKind::kTorchGroup:
+    case EventKind::kTorchCollective:
     case EventKind::kTorchTransferBegin:
     case EventKind::kTorchTransferEnd:
-      OnTransfer(kind, here);
+      OnTorch(kind, here);
       break;
     default:
       break;

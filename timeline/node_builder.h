@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "timeline/async_spans.h"
 #include "timeline/builder.h"
+#include "timeline/collectives.h"
 #include "timeline/emitter.h"
 #include "timeline/loss_tracker.h"
 #include "timeline/messages.h"
@@ -28,10 +29,18 @@
 
 namespace syncline::timeline {
 
+// What is matched between nodes.
+struct Matchers {
+  explicit Matchers(MessageMatcher::Options options) : messages(options) {}
+  TensorMatcher tensors;
+  MessageMatcher messages;
+  CollectiveMatcher collectives;
+};
+
 class NodeBuilder {
  public:
   NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options, Emitter* emitter,
-              SharedTracks* shared, TensorMatcher* matcher, MessageMatcher* messages);
+              SharedTracks* shared, Matchers* matchers);
   absl::StatusOr<NodeResult> Build();
 
  private:
@@ -52,6 +61,7 @@ class NodeBuilder {
     std::optional<uint64_t> counted_lost;
     std::optional<uint64_t> cost_ns;
     uint32_t threads = 0;
+    std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
   };
   struct Thread {
     uint32_t process = 0;
@@ -122,7 +132,10 @@ class NodeBuilder {
   void OnMessage(EventKind kind, const Here& here);  // node_messages.cc
   void OnForeign(const StreamMerger::Head& head);
   // node_torch.cc: what PyTorch's hook says
+  void OnTorch(EventKind kind, const Here& here);
   void OnTransfer(EventKind kind, const Here& here);
+  void OnCollectiveTask(EventKind kind, TextId name, const Here& here);
+  CollectiveMatcher::Place PlaceOf(const Moment& moment) const;
   // emitter_->Text() of names that every event of a class repeats, without hashing them each time.
   TextId FieldText(const FieldClass& field);
   void AddArguments(TextId key, std::span<const FieldValue> values,
@@ -134,8 +147,7 @@ class NodeBuilder {
   const BuildOptions& options_;
   Emitter* emitter_;
   SharedTracks* shared_;
-  TensorMatcher* matcher_;
-  MessageMatcher* messages_;
+  Matchers* matchers_;
   NodeTables tables_;
   StreamMerger merger_;
   EventReader event_;
@@ -145,6 +157,10 @@ class NodeBuilder {
     TextId category = kNoText;  // the provider
   };
   std::unordered_map<const EventClass*, ForeignTexts> foreign_texts_;
+  // By TextId, of tasks: what they are of a collective, as far as it was looked at.
+  enum class TaskPart : uint8_t { kUnknown, kNone, kLaunch, kWork };
+  std::vector<TaskPart> task_parts_;
+  std::unordered_map<TextId, std::string> collective_names_;
   std::vector<Source> sources_;
   std::vector<Process> processes_;  // beside tables_.processes()
   std::vector<Thread> threads_;     // beside tables_.threads()

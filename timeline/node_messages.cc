@@ -6,34 +6,34 @@ namespace syncline::timeline {
 void NodeBuilder::OnMessage(EventKind kind, const Here& here) {
   const TimelineTime time = here.moment.timeline;
   if (options_.cut.has_value() && (time < options_.cut->begin || time >= options_.cut->end)) return;
-  const uint32_t end = messages_->EndOf(index_, here.process, event_.U64(Field::kConnection),
-                                        node_.placement->clock());
+  const uint32_t end = matchers_->messages.EndOf(
+      index_, here.process, event_.U64(Field::kConnection), node_.placement->clock());
   const uint64_t begin = event_.U64(Field::kBegin);
   const uint64_t bytes = event_.U64(Field::kBytes);
   const TrackId track = ThreadAt(here.thread).spans->track();
   switch (kind) {
     case EventKind::kConnection:
-      messages_->SetProcess(end, ProcessAt(here.process).name);
-      messages_->OnConnection(
+      matchers_->messages.SetProcess(end, ProcessAt(here.process).name);
+      matchers_->messages.OnConnection(
           end, {event_.Text(Field::kLocal), static_cast<uint16_t>(event_.U64(Field::kLocalPort))},
           {event_.Text(Field::kRemote), static_cast<uint16_t>(event_.U64(Field::kRemotePort))});
       [[fallthrough]];
     case EventKind::kConnectionState:
-      messages_->OnRetransmits(end, event_.U32(Field::kRetransmits));
+      matchers_->messages.OnRetransmits(end, event_.U32(Field::kRetransmits));
       break;
     case EventKind::kSend: {
       const Moment since = At(static_cast<int64_t>(event_.U64(Field::kSince)));
-      messages_->OnSend(end, begin, bytes, {since.node.ns, since.timeline}, track);
+      matchers_->messages.OnSend(end, begin, bytes, {since.node.ns, since.timeline}, track);
       break;
     }
     case EventKind::kReceive:
-      messages_->OnReceive(end, begin, bytes, {here.moment.node.ns, time}, track);
+      matchers_->messages.OnReceive(end, begin, bytes, {here.moment.node.ns, time}, track);
       break;
     case EventKind::kDoubt:
-      messages_->OnDoubt(end, event_.U64(Field::kDirection) != 0);
+      matchers_->messages.OnDoubt(end, event_.U64(Field::kDirection) != 0);
       break;
     default:
-      messages_->OnUnplaced(end, kind == EventKind::kReceiveUnplaced, bytes);
+      matchers_->messages.OnUnplaced(end, kind == EventKind::kReceiveUnplaced, bytes);
       break;
   }
 }

@@ -13,6 +13,71 @@ constexpr uint8_t kTransferGroup = 5;  // AsyncSpans::Key::group
 
 }  // namespace
 
+CollectiveMatcher::Place NodeBuilder::PlaceOf(const Moment& moment) const {
+  // Of a node of which nothing is known, nothing is ruled out.
+  constexpr int64_t kUnknownBoundNs = int64_t{1} << 60;
+  return {moment.node, moment.timeline,
+          node_.placement->BoundNs(moment.node.ns).value_or(kUnknownBoundNs)};
+}
+
+void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
+  Process& process = ProcessAt(here.process);
+  const ProcessEntry& entry = tables_.processes()[here.process];
+  const std::string_view group = entry.Name(event_.U32(Field::kGroup));
+  CollectiveMatcher& matcher = matchers_->collectives;
+  if (kind == EventKind::kTorchGroup) {
+    if (!process.collectives.has_value()) process.collectives = matcher.AddProcess(index_);
+    CollectiveMatcher::GroupState state;
+    if (entry.known != nullptr) state.group.job = entry.known->job;
+    if (entry.known != nullptr) state.group.incarnation = entry.known->incarnation;
+    state.group.name = group;
+    state.group.ranks = entry.Name(event_.U32(Field::kRanks));
+    state.group.description = entry.Name(event_.U32(Field::kDescription));
+    state.group.size = event_.U32(Field::kSize);
+    state.rank = static_cast<int32_t>(event_.U64(Field::kRank));
+    state.sequence = event_.U64(Field::kSequence);
+    matcher.OnGroup(*process.collectives, std::move(state));
+    return;
+  }
+  if (kind == EventKind::kTorchTransferBegin || kind == EventKind::kTorchTransferEnd) {
+    if (kind == EventKind::kTorchTransferBegin && process.collectives.has_value()) {
+      matcher.OnTransfer(*process.collectives, group);
+    }
+    OnTransfer(kind, here);
+    return;
+  }
+  if (!process.collectives.has_value()) return;
+  if (kind == EventKind::kTorchOperators) {
+    matcher.OnOperators(*process.collectives, here.thread);
+    return;
+  }
+  matcher.OnCall(*process.collectives, here.thread, group, entry.Name(event_.U32(Field::kName)),
+                 event_.U64(Field::kSequence), event_.U64(Field::kBytes), PlaceOf(here.moment));
+}
+
+void NodeBuilder::OnCollectiveTask(EventKind kind, TextId name, const Here& here) {
+  if (name >= task_parts_.size()) task_parts_.resize(size_t{name} + 1, TaskPart::kUnknown);
+  TaskPart& part = task_parts_[name];
+  if (part == TaskPart::kUnknown) {
+    const std::string_view task = tables_.processes()[here.process].Name(event_.U32(Field::kName));
+    const std::string_view launch = CollectiveOfLaunch(task);
+    const std::string_view work = CollectiveOfWork(task);
+    part = !launch.empty() ? TaskPart::kLaunch : !work.empty() ? TaskPart::kWork : TaskPart::kNone;
+    if (part != TaskPart::kNone) collective_names_[name] = launch.empty() ? work : launch;
+  }
+  if (part == TaskPart::kNone) return;
+  CollectiveMatcher& matcher = matchers_->collectives;
+  const uint32_t process = *ProcessAt(here.process).collectives;
+  const bool begins = kind == EventKind::kTaskBegin;
+  if (part == TaskPart::kLaunch && begins) {
+    matcher.OnLaunch(process, here.thread, collective_names_[name], PlaceOf(here.moment));
+  } else if (part == TaskPart::kWork && begins) {
+    matcher.OnWorkBegin(process, here.thread, collective_names_[name]);
+  } else if (part == TaskPart::kWork) {
+    matcher.OnWorkEnd(process, here.thread, PlaceOf(here.moment));
+  }
+}
+
 void NodeBuilder::OnTransfer(EventKind kind, const Here& here) {
   AsyncSpans& async = *ProcessAt(here.process).async;
   const AsyncSpans::Key key{kTransferGroup, 0, event_.Id()};

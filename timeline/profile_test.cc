@@ -69,7 +69,7 @@ Built Build(const std::string& bytes, const clocksync::ClockModel& model,
   const BuildOptions options{.window = Interval{{0}, {4 * kSecond}}};
   auto result = BuildTimeline({&input, 1}, options, sinks);
   EXPECT_TRUE(result.ok()) << result.status();
-  return {result->at(0), sink.text(), sink.breaches()};
+  return {result->nodes.at(0), sink.text(), sink.breaches()};
 }
 
 std::string OneLine(const std::vector<std::pair<std::string, xspace::EventTimes>>& events) {

@@ -33,7 +33,8 @@ inline constexpr TrackId kNoTrack = 0xffffffff;
 inline constexpr TextId kNoText = 0;  // the empty string
 
 enum class TrackKind : uint8_t {
-  kNode,  // one per node; parent of its processes
+  kFleet,  // what concerns all nodes; no parent
+  kNode,   // one per node; parent of its processes
   kProcess,
   kThread,  // nested spans
   kAsync,   // overlapped tasks, frames: spans that do not nest

@@ -33,11 +33,11 @@ timeline::Interval CountedOf(timeline::Interval cut, const OpenedInputs& inputs)
 }
 
 // Analyses what the builder found, and fills the report's head.
-analysis::Report MakeReportOf(const OpenedInputs& inputs,
-                              std::span<const timeline::NodeResult> results,
+analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltTimeline& built,
                               const analysis::SummarySink& summary) {
   analysis::AnalyseInput input;
-  input.nodes = results;
+  input.nodes = built.nodes;
+  input.collectives = &built.collectives;
   input.facts = inputs.facts;
   input.model = inputs.model.get();
   input.reference = inputs.reference;
@@ -123,7 +123,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
   std::vector<timeline::TimelineSink*> sinks = {&cut_summary};
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
-  SYNCLINE_ASSIGN_OR_RETURN(const std::vector<timeline::NodeResult> results,
+  SYNCLINE_ASSIGN_OR_RETURN(const timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
   result.files = outputs.files();
@@ -133,7 +133,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
     SYNCLINE_ASSIGN_OR_RETURN(uncopied, WriteCtf(inputs, cut, out.staging() / kCtfName));
     result.files.emplace_back(kCtfName);
   }
-  result.report = MakeReportOf(inputs, results, summary);
+  result.report = MakeReportOf(inputs, built, summary);
   result.report.incomplete |= !uncopied.empty();
   result.report.complaints.insert(result.report.complaints.end(), uncopied.begin(), uncopied.end());
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(
@@ -174,10 +174,10 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   analysis::SummarySink summary(options.step);
   timeline::CutSink counted(CountedOf({{kUnknownLo}, {kUnknownHi}}, inputs), &summary);
   timeline::TimelineSink* const sinks[] = {&counted};
-  SYNCLINE_ASSIGN_OR_RETURN(const std::vector<timeline::NodeResult> results,
+  SYNCLINE_ASSIGN_OR_RETURN(const timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   SYNCLINE_RETURN_IF_ERROR(summary.CheckStep());
-  analysis::Report report = MakeReportOf(inputs, results, summary);
+  analysis::Report report = MakeReportOf(inputs, built, summary);
   if (options.step.has_value() && report.steps.empty()) {
     report.notes.push_back(absl::StrCat("every ", *options.step,
                                         " is cut off by the recording's ends or hit by a loss"));

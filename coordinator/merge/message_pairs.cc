@@ -59,7 +59,7 @@ std::vector<CausalPair> MessagePairsOf(const recording::Layout& layout,
   const auto built = timeline::BuildTimeline(nodes, options, {});
   if (!built.ok()) return {};  // the merge itself will say why
   std::vector<timeline::MessageStream> streams;
-  for (const timeline::NodeResult& node : *built) {
+  for (const timeline::NodeResult& node : built->nodes) {
     streams.insert(streams.end(), node.message_streams.begin(), node.message_streams.end());
   }
   return TightestPairs(streams);

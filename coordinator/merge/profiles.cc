@@ -165,7 +165,7 @@ std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
   std::vector<CausalPair> pairs;
   const auto built = timeline::BuildTimeline(nodes, {}, {});
   if (!built.ok()) return pairs;
-  for (const timeline::NodeResult& node : *built) {
+  for (const timeline::NodeResult& node : built->nodes) {
     for (const timeline::TensorTransfer& transfer : node.received) {
       if (transfer.send_node == transfer.receive_node) continue;
       pairs.push_back({transfer.send_begin, transfer.received});

@@ -216,7 +216,7 @@ void PerfettoSink::OnTrack(const timeline::Track& track) {
     named.name = "node " + track.name;
     WriteProcess(named, &known);
     node_uuids_[track.node] = known.uuid;
-  } else if (track.kind == TrackKind::kProcess) {
+  } else if (track.kind == TrackKind::kProcess || track.kind == TrackKind::kFleet) {
     WriteProcess(track, &known);
   } else {
     WriteChildTrack(track, &known);

@@ -134,6 +134,52 @@ Json OfTensors(const analysis::Report& report) {
           {"edges", std::move(edges)}};
 }
 
+Json OfCollective(const timeline::Collective& collective, const analysis::Report& report) {
+  Json members = Json::array();
+  for (const timeline::CollectiveMember& member : collective.members) {
+    members.push_back({{"node", report.nodes[member.node].name},
+                       {"rank", member.rank},
+                       {"entered_ns", member.entered_at.ns},
+                       {"left_ns", member.left_at ? Json(member.left_at->ns) : Json()}});
+  }
+  return {{"group", collective.group},
+          {"number", collective.number},
+          {"name", collective.name},
+          {"bytes", OrNull(collective.bytes)},
+          {"members", std::move(members)}};
+}
+
+Json OfCollectives(const analysis::Report& report) {
+  const analysis::CollectiveReport& collectives = report.collectives;
+  Json groups = Json::array();
+  for (const timeline::CollectiveGroup& group : collectives.found.groups) {
+    groups.push_back({{"job", group.job},
+                      {"name", group.name},
+                      {"description", group.description},
+                      {"ranks", group.ranks},
+                      {"size", group.size}});
+  }
+  Json kinds = Json::array();
+  for (const analysis::CollectiveKindReport& kind : collectives.kinds) {
+    kinds.push_back({{"group", kind.group},
+                     {"name", kind.name},
+                     {"count", kind.count},
+                     {"whole", kind.whole},
+                     {"bytes", OrNull(kind.bytes)},
+                     {"spread", Interval(kind.spread)},
+                     {"duration", Interval(kind.duration)}});
+  }
+  Json rows = Json::array();
+  for (const timeline::Collective& collective : collectives.found.collectives) {
+    rows.push_back(OfCollective(collective, report));
+  }
+  return {{"groups", std::move(groups)},
+          {"kinds", std::move(kinds)},
+          {"rows", std::move(rows)},
+          {"undecided_launches", collectives.found.undecided},
+          {"contradicting_the_model", collectives.contradictions}};
+}
+
 Json OfNode(const analysis::NodeReport& node) {
   Json json = {{"name", node.name},
                {"role", node.role},
@@ -251,6 +297,7 @@ std::string ReportJson(const analysis::Report& report) {
   json["clock_events"] = Json::array();
   for (const auto& event : report.clock_events) json["clock_events"].push_back(OfEvent(event));
   json["messages"] = OfMessages(report);
+  json["collectives"] = OfCollectives(report);
   // Names come from the traced program: bytes that are not UTF-8 are replaced, never an error.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -59,9 +59,10 @@ class ReportTest : public ::testing::Test {
     timeline::TimelineSink* const sinks[] = {&summary};
     auto results = timeline::BuildTimeline(scenario_.nodes, scenario_.options, sinks);
     EXPECT_TRUE(results.ok()) << results.status();
-    if (worker_covers_nothing_) (*results)[1].processes[0].coverage.clear();
+    if (worker_covers_nothing_) results->nodes[1].processes[0].coverage.clear();
     analysis::AnalyseInput input;
-    input.nodes = *results;
+    input.nodes = results->nodes;
+    input.collectives = &results->collectives;
     input.facts = facts_;
     input.model = &model_;
     input.reference = 0;

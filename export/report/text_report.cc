@@ -37,6 +37,7 @@ class Writer {
   void Profiles();
   void Tensors();
   void Messages();
+  void Collectives();
   void Tasks();
 
   const Report& report_;
@@ -364,6 +365,41 @@ void Writer::Messages() {
   }
 }
 
+void Writer::Collectives() {
+  const analysis::CollectiveReport& collectives = report_.collectives;
+  if (collectives.kinds.empty()) return;
+  Heading("Collectives");
+  Table table({{"collective", Table::Align::kLeft, true},
+               {"group", Table::Align::kLeft, true},
+               {"ranks", Table::Align::kLeft, true},
+               {"count", Table::Align::kRight},
+               {"whole", Table::Align::kRight},
+               {"bytes", Table::Align::kRight},
+               {"spread of entries", Table::Align::kRight},
+               {"duration", Table::Align::kRight}});
+  for (const analysis::CollectiveKindReport& kind : collectives.kinds) {
+    const timeline::CollectiveGroup& group = collectives.found.groups[kind.group];
+    table.Add({kind.name, group.description.empty() ? group.name : group.description, group.ranks,
+               Count(kind.count), Count(kind.whole),
+               kind.bytes.has_value() ? Count(*kind.bytes) : "-",
+               kind.spread.has_value() ? WithBound(*kind.spread) : "-",
+               kind.duration.has_value() ? WithBound(*kind.duration) : "-"});
+  }
+  Print(table);
+  Line(
+      "medians of whole ones (every rank was seen); duration: from the first entry to the last "
+      "exit.");
+  if (collectives.contradictions > 0) {
+    Warn(absl::StrCat(Plural(collectives.contradictions, "collective"),
+                      " that a rank left before another entered: the clock model's bounds do not "
+                      "hold, or events were lost"));
+  }
+  if (collectives.found.undecided > 0) {
+    Line(absl::StrCat(Count(collectives.found.undecided),
+                      " more were launched, of which their group is not known, or their number"));
+  }
+}
+
 void Writer::Tasks() {
   if (report_.tasks.empty()) return;
   for (size_t i = 0; i < report_.tasks.size();) {
@@ -414,6 +450,7 @@ std::string Writer::Write() {
   Profiles();
   Tensors();
   Messages();
+  Collectives();
   Tasks();
   return std::move(out_);
 }

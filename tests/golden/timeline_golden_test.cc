@@ -42,7 +42,7 @@ TEST_P(TimelineGolden, Matches) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(sink.breaches(), ::testing::IsEmpty());
   std::string actual = sink.text();
-  for (const NodeResult& node : *result) {
+  for (const NodeResult& node : result->nodes) {
     actual += "result " + node.name + " events=" + std::to_string(node.events) +
               " recovered=" + std::to_string(node.recovered) + "\n";
   }

@@ -20,7 +20,8 @@ std::string DumpSink::TrackPath(TrackId id) const {
   if (found == tracks_.end()) return absl::StrCat("UNKNOWN TRACK ", id);
   const Track& track = found->second;
   // A process's name begins with its node's.
-  if (track.kind == TrackKind::kNode || track.kind == TrackKind::kProcess) return track.name;
+  const bool on_top = track.kind == TrackKind::kNode || track.kind == TrackKind::kFleet;
+  if (on_top || track.kind == TrackKind::kProcess) return track.name;
   return absl::StrCat(TrackPath(track.parent), " / ", track.name);
 }
 
@@ -53,7 +54,8 @@ void DumpSink::Line(std::string line) {
 
 void DumpSink::OnTrack(const Track& track) {
   if (!tracks_.emplace(track.id, track).second) Breach("track announced twice");
-  if (track.kind != TrackKind::kNode && !tracks_.contains(track.parent)) Breach("no parent");
+  const bool on_top = track.kind == TrackKind::kNode || track.kind == TrackKind::kFleet;
+  if (!on_top && !tracks_.contains(track.parent)) Breach("no parent");
   std::string line = absl::StrCat("track ", track.id, " ", TrackPath(track.id));
   if (track.kind == TrackKind::kCounter) line += " (counter)";
   if (track.kind == TrackKind::kAsync) line += " (async)";

@@ -1,0 +1,108 @@
+#include "analysis/collectives.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace syncline::analysis {
+namespace {
+
+using timeline::Collective;
+using timeline::CollectiveMember;
+
+struct Instants {
+  NodeTime node;
+  TimelineTime timeline;
+};
+
+struct Kind {
+  uint64_t count = 0;
+  std::vector<uint64_t> bytes;
+  std::vector<DurationEstimate> spreads;
+  std::vector<DurationEstimate> durations;
+};
+
+DurationEstimate Between(const Instants& a, const Instants& b, const clocksync::ClockModel* model) {
+  if (model != nullptr && model->Knows(a.node.clock) && model->Knows(b.node.clock)) {
+    return model->Difference(a.node, b.node);
+  }
+  DurationEstimate difference;
+  difference.est_ns = b.timeline.ns - a.timeline.ns;
+  return difference;
+}
+
+template <class T, class Key>
+std::optional<T> Median(std::vector<T> values, Key key) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end(),
+                   [&](const T& a, const T& b) { return key(a) < key(b); });
+  return *middle;
+}
+
+Instants EntryOf(const CollectiveMember& member) { return {member.entered, member.entered_at}; }
+
+void Add(const Collective& collective, uint32_t size, const clocksync::ClockModel* model,
+         Kind* kind) {
+  ++kind->count;
+  if (collective.bytes.has_value()) kind->bytes.push_back(*collective.bytes);
+  const auto& members = collective.members;
+  if (members.size() < size) return;
+  const auto [first, last] = std::minmax_element(
+      members.begin(), members.end(), [](const CollectiveMember& a, const CollectiveMember& b) {
+        return a.entered_at < b.entered_at;
+      });
+  kind->spreads.push_back(Between(EntryOf(*first), EntryOf(*last), model));
+  const CollectiveMember* end = nullptr;
+  for (const CollectiveMember& member : members) {
+    if (!member.left_at.has_value()) return;
+    if (end == nullptr || *member.left_at > *end->left_at) end = &member;
+  }
+  kind->durations.push_back(Between(EntryOf(*first), {*end->left, *end->left_at}, model));
+}
+
+bool Contradicts(const Collective& collective, const clocksync::ClockModel* model) {
+  for (const CollectiveMember& left : collective.members) {
+    if (!left.left.has_value()) continue;
+    for (const CollectiveMember& entered : collective.members) {
+      const Instants exit{*left.left, *left.left_at};
+      const DurationEstimate late = Between(exit, EntryOf(entered), model);
+      if (late.bounded() && late.lo_ns > 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+CollectiveReport SummariseCollectives(const timeline::Collectives& found,
+                                      const clocksync::ClockModel* model) {
+  CollectiveReport report;
+  report.found = found;
+  std::map<std::pair<uint32_t, std::string>, Kind> kinds;
+  for (const Collective& collective : found.collectives) {
+    Add(collective, found.groups[collective.group].size, model,
+        &kinds[{collective.group, collective.name}]);
+    if (Contradicts(collective, model)) ++report.contradictions;
+  }
+  const auto of_estimate = [](const DurationEstimate& estimate) {
+    return std::tuple(estimate.est_ns, estimate.lo_ns, estimate.hi_ns);
+  };
+  for (auto& [key, kind] : kinds) {
+    CollectiveKindReport row;
+    row.group = key.first;
+    row.name = key.second;
+    row.count = kind.count;
+    row.whole = kind.spreads.size();
+    if (kind.bytes.size() == kind.count) {
+      row.bytes = Median(std::move(kind.bytes), [](uint64_t bytes) { return bytes; });
+    }
+    row.spread = Median(std::move(kind.spreads), of_estimate);
+    row.duration = Median(std::move(kind.durations), of_estimate);
+    report.kinds.push_back(std::move(row));
+  }
+  return report;
+}
+
+}  // namespace syncline::analysis

@@ -1,0 +1,150 @@
+// Collectives of process groups, matched across ranks.
+//
+// What a process shows of them (docs/event-schema.md, PyTorch):
+//   group       how many collectives of a group it has begun so far: at the recording's begin, and
+//               now and then
+//   call        the program calls a collective of a group, whose number it knows
+//   launch      PyTorch launches a collective (a `c10d::` task). Behind a call: that one. Without
+//               one PyTorch calls itself (DistributedDataParallel), and says not for which group
+//   work        a backend's thread works at it, from begin to end (a `gloo:` task)
+//
+// Numbers. Between two announcements of all groups the launches without a call belong to the group
+// whose number grew by as many as there are; where several grew, nobody can tell, and they are left
+// out and counted. A rank that is off by some (its group was used for transfers between some ranks
+// only, which PyTorch counts too) is shifted by the one number with which no rank leaves before
+// another has entered and all names agree; when there is no such number, or several, it is left
+// out.
+//
+// Works belong to launches of their kind in order: a backend takes them from a queue.
+//
+// Memory: one entry per launch. Thread-safety: one thread.
+#ifndef SYNCLINE_TIMELINE_COLLECTIVES_H_
+#define SYNCLINE_TIMELINE_COLLECTIVES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/time.h"
+
+namespace syncline::timeline {
+
+struct CollectiveGroup {
+  std::string job;
+  std::string incarnation;
+  std::string name;         // "0"
+  std::string ranks;        // "0-3,8": global ranks of its members
+  std::string description;  // "default_pg"
+  uint32_t size = 0;
+};
+
+// A rank's part of a collective: from its launch to the end of its work.
+struct CollectiveMember {
+  uint32_t node = 0;
+  int32_t rank = 0;  // in the group
+  NodeTime entered;
+  TimelineTime entered_at;
+  std::optional<NodeTime> left;  // nullopt: the end of its work was not recorded
+  std::optional<TimelineTime> left_at;
+};
+
+struct Collective {
+  uint32_t group = 0;   // index into Collectives::groups
+  uint64_t number = 0;  // as the group's first rank counts
+  std::string name;     // "allreduce"
+  std::optional<uint64_t> bytes;
+  std::vector<CollectiveMember> members;  // by rank
+};
+
+struct Collectives {
+  std::vector<CollectiveGroup> groups;
+  std::vector<Collective> collectives;  // by group and number
+  uint64_t undecided = 0;               // launches of which it is not known which they are
+};
+
+class CollectiveMatcher {
+ public:
+  struct Place {  // of an instant
+    NodeTime node;
+    TimelineTime timeline;
+    int64_t bound_ns = 0;  // of the node's clock there
+  };
+  struct GroupState {
+    CollectiveGroup group;
+    int32_t rank = 0;
+    uint64_t sequence = 0;
+  };
+
+  uint32_t AddProcess(uint32_t node);
+
+  // All in the process's order of time. `group` is its name.
+  void OnGroup(uint32_t process, GroupState state);
+  void OnCall(uint32_t process, uint32_t thread, std::string_view group, std::string_view name,
+              uint64_t sequence, uint64_t bytes, const Place& place);
+  void OnTransfer(uint32_t process, std::string_view group);
+  // The thread's operators begin or end to be recorded: what was called before has no launch.
+  void OnOperators(uint32_t process, uint32_t thread);
+  void OnLaunch(uint32_t process, uint32_t thread, std::string_view name, const Place& place);
+  void OnWorkBegin(uint32_t process, uint32_t thread, std::string_view name);
+  void OnWorkEnd(uint32_t process, uint32_t thread, const Place& place);
+
+  // Once, after everything was given.
+  Collectives Match();
+
+ private:
+  struct Launch {
+    std::string name;
+    Place entered;
+    std::optional<Place> left;
+    bool worked_at = false;
+    std::optional<uint64_t> bytes;
+    std::optional<size_t> group;  // index into Process::groups
+    std::optional<uint64_t> sequence;
+  };
+  struct Snapshot {
+    size_t position = 0;   // launches before it
+    size_t transfers = 0;  // of the group, before it
+    uint64_t sequence = 0;
+  };
+  struct Group {
+    CollectiveGroup facts;
+    int32_t rank = 0;
+    std::vector<size_t> transfers;  // for each, how many launches were before it
+    std::vector<Snapshot> snapshots;
+  };
+  struct Process {
+    uint32_t node = 0;
+    std::vector<Group> groups;
+    std::vector<Launch> launches;
+    std::map<uint32_t, size_t> called;     // by thread: the launch that its call announced
+    std::map<uint32_t, size_t> works;      // by thread: the launch that it works at
+    std::map<std::string, size_t> oldest;  // by kind of work: no earlier launch waits for one
+  };
+  struct Rank {
+    const Process* process = nullptr;
+    int32_t rank = 0;
+    std::map<uint64_t, const Launch*> launches;  // by number
+  };
+
+  static Group* FindGroup(Process* process, std::string_view name);
+  static void AttributeLaunches(Process* process);
+  static void Number(Process* process, size_t group);
+  static bool Fits(const Rank& first, const Rank& other, int64_t shift);
+  static std::optional<int64_t> ShiftOf(const Rank& first, const Rank& other);
+  static void Join(std::vector<Rank> ranks, uint32_t group, Collectives* result);
+
+  std::vector<Process> processes_;
+};
+
+// "c10d::_allgather_base_" -> "allgather_base"; empty for what is no collective's launch.
+std::string_view CollectiveOfLaunch(std::string_view task);
+// "gloo:all_reduce" -> "all_reduce"; empty for what is no collective's work.
+std::string_view CollectiveOfWork(std::string_view task);
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_COLLECTIVES_H_

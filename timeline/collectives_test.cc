@@ -1,0 +1,169 @@
+#include "timeline/collectives.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace syncline::timeline {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr uint32_t kMain = 1;
+constexpr uint32_t kWorker = 2;
+
+// One process as it is recorded; time goes on by itself.
+class Rank {
+ public:
+  Rank(CollectiveMatcher* matcher, uint32_t node, int32_t rank, int64_t now_ns = 1000)
+      : matcher_(matcher), node_(node), rank_(rank), now_ns_(now_ns) {
+    process_ = matcher->AddProcess(node);
+  }
+
+  void Group(const std::string& name, uint64_t sequence, uint32_t size = 2) {
+    matcher_->OnGroup(process_, {{"", "", name, "0-1", "", size}, rank_, sequence});
+  }
+  // PyTorch launches one by itself, and it is worked at.
+  void Launch(const std::string& name = "allreduce", const std::string& work = "all_reduce") {
+    matcher_->OnLaunch(process_, kMain, name, Now());
+    now_ns_ += 100;
+    matcher_->OnWorkBegin(process_, kWorker, work);
+    matcher_->OnWorkEnd(process_, kWorker, Now());
+    now_ns_ += 100;
+  }
+  // The program asks for it.
+  void Call(const std::string& group, uint64_t sequence, const std::string& name = "allreduce") {
+    matcher_->OnCall(process_, kMain, group, name, sequence, 4, Now());
+    Launch(name, name == "barrier" ? "barrier" : "all_reduce");
+  }
+  void Transfer(const std::string& group) { matcher_->OnTransfer(process_, group); }
+  uint32_t process() const { return process_; }
+  CollectiveMatcher::Place Now() const { return {{{node_}, now_ns_}, {now_ns_}, 0}; }
+  void Later(int64_t ns) { now_ns_ += ns; }
+
+ private:
+  CollectiveMatcher* matcher_;
+  uint32_t node_;
+  int32_t rank_;
+  int64_t now_ns_;
+  uint32_t process_;
+};
+
+std::vector<std::pair<uint64_t, size_t>> NumbersAndRanks(const Collectives& found) {
+  std::vector<std::pair<uint64_t, size_t>> numbers;
+  for (const Collective& collective : found.collectives) {
+    numbers.emplace_back(collective.number, collective.members.size());
+  }
+  return numbers;
+}
+
+TEST(CollectiveNamesTest, AreFoundInTasks) {
+  EXPECT_EQ(CollectiveOfLaunch("c10d::allreduce_"), "allreduce");
+  EXPECT_EQ(CollectiveOfLaunch("c10d::_allgather_base_"), "allgather_base");
+  EXPECT_EQ(CollectiveOfLaunch("c10d::send"), "");
+  EXPECT_EQ(CollectiveOfLaunch("aten::add"), "");
+  EXPECT_EQ(CollectiveOfWork("gloo:all_reduce"), "all_reduce");
+  EXPECT_EQ(CollectiveOfWork("gloo:send"), "");
+}
+
+TEST(CollectiveMatcherTest, RanksThatWereAttachedAtDifferentPointsMeetByNumber) {
+  CollectiveMatcher matcher;
+  Rank a(&matcher, 0, 0);
+  Rank b(&matcher, 1, 1);
+  a.Group("0", 50);
+  for (int i = 0; i < 3; ++i) a.Launch();
+  b.Later(200);
+  b.Group("0", 51);
+  for (int i = 0; i < 2; ++i) b.Launch();
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(NumbersAndRanks(found),
+              ElementsAre(std::pair(50, 1), std::pair(51, 2), std::pair(52, 2)));
+  EXPECT_EQ(found.undecided, 0u);
+  ASSERT_THAT(found.groups, SizeIs(1));
+  EXPECT_EQ(found.collectives[1].members[0].left_at->ns, 1300);
+}
+
+TEST(CollectiveMatcherTest, PyTorchsOwnBelongToTheGroupThatGrew) {
+  CollectiveMatcher matcher;
+  for (const uint32_t node : {0u, 1u}) {
+    Rank rank(&matcher, node, static_cast<int32_t>(node));
+    rank.Group("0", 10);
+    rank.Group("1", 3);
+    rank.Launch();
+    rank.Call("1", 3);
+    rank.Launch();
+    rank.Call("1", 4, "barrier");
+    rank.Group("0", 12);
+    rank.Group("1", 5);
+    rank.Launch();  // after the last announcement: as before
+  }
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(NumbersAndRanks(found),
+              ElementsAre(std::pair(10, 2), std::pair(11, 2), std::pair(12, 2), std::pair(3, 2),
+                          std::pair(4, 2)));
+  EXPECT_EQ(found.collectives[4].name, "barrier");
+  EXPECT_EQ(found.undecided, 0u);
+}
+
+TEST(CollectiveMatcherTest, WhereTwoGroupsGrewNobodyCanTell) {
+  CollectiveMatcher matcher;
+  for (const uint32_t node : {0u, 1u}) {
+    Rank rank(&matcher, node, static_cast<int32_t>(node));
+    rank.Group("0", 10);
+    rank.Group("1", 3);
+    rank.Launch();
+    rank.Launch();
+    rank.Group("0", 11);
+    rank.Group("1", 4);
+  }
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(found.collectives, IsEmpty());
+  EXPECT_EQ(found.undecided, 4u);
+}
+
+TEST(CollectiveMatcherTest, TransfersBetweenTwoRanksAreCountedByBoth) {
+  CollectiveMatcher matcher;
+  for (const uint32_t node : {0u, 1u}) {
+    Rank rank(&matcher, node, static_cast<int32_t>(node));
+    rank.Group("0", 10);
+    rank.Launch();
+    rank.Transfer("0");
+    rank.Transfer("0");
+    rank.Launch();
+  }
+  EXPECT_THAT(NumbersAndRanks(matcher.Match()), ElementsAre(std::pair(10, 2), std::pair(13, 2)));
+}
+
+TEST(CollectiveMatcherTest, ARankThatIsOffIsShiftedWhereOnlyOneShiftIsPossible) {
+  CollectiveMatcher matcher;
+  Rank a(&matcher, 0, 0);
+  Rank b(&matcher, 1, 1);
+  a.Group("0", 50);
+  b.Group("0", 47);  // of a larger group some ranks sent to each other
+  for (int i = 0; i < 20; ++i)
+    a.Launch(i == 7 ? "broadcast" : "allreduce", i == 7 ? "broadcast" : "all_reduce");
+  for (int i = 0; i < 20; ++i)
+    b.Launch(i == 7 ? "broadcast" : "allreduce", i == 7 ? "broadcast" : "all_reduce");
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(found.collectives, SizeIs(20));
+  for (const Collective& collective : found.collectives) {
+    ASSERT_THAT(collective.members, SizeIs(2));
+    EXPECT_EQ(collective.members[0].entered_at, collective.members[1].entered_at);
+  }
+}
+
+TEST(CollectiveMatcherTest, JobsAndGroupsAreKeptApart) {
+  CollectiveMatcher matcher;
+  for (const char* job : {"day", "night"}) {
+    Rank rank(&matcher, 0, 0);
+    matcher.OnGroup(rank.process(), {{job, "", "0", "0-1", "", 2}, 0, 5});
+    rank.Launch();
+  }
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(found.groups, SizeIs(2));
+  EXPECT_THAT(NumbersAndRanks(found), ElementsAre(std::pair(5, 1), std::pair(5, 1)));
+}
+
+}  // namespace
+}  // namespace syncline::timeline
