@@ -157,7 +157,9 @@ def test_perfetto_counts_as_many_slices_as_there_are_in_the_raw_traces(run):
     rows = perfetto.query(
         timeline,
         "select process.name, count(*) from slice join thread_track on slice.track_id = "
-        "thread_track.id join thread using (utid) join process using (upid) group by 1",
+        "thread_track.id join thread using (utid) join process using (upid) "
+        # Arrows hang on slices of their own, which are of no domain.
+        "where slice.category is not null group by 1",
     )
     found = {name.split()[0]: int(count) for name, count in rows}
     for node in NODES:
@@ -299,6 +301,7 @@ def test_babeltrace2_reads_the_corrected_copy_as_the_timeline_has_it(fleet, run,
         (event.time_ns + epoch_ns, event.name)
         for events in fleet.timeline_events(run).values()
         for event in events
+        if event.name.startswith("syncline")  # the profiles' events are in no trace
     )
     copied = raw_trace.read_events(os.path.join(out, "ctf"))
     times = [event.time_ns for event in copied]
