@@ -138,7 +138,7 @@ def test_after_a_restart_of_the_machine_nothing_is_ours(sessions):
     assert sessions.state() == "ended"
     sessions.end()
     assert lives(pid)
-    os.killpg(pid, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
 
 
 def test_what_a_stranger_left_in_a_session_of_that_number_is_left_alone(sessions):
@@ -183,8 +183,9 @@ def test_a_line_that_has_not_begun_is_starting(sessions):
 
 def test_replace_asks_the_first_process_only_and_with_hangup(sessions):
     sessions.start_line(
+        "trap 'echo hangup; wait; exit' HUP; trap 'echo term' TERM; "
         "sh -c 'trap \"echo other; exit\" HUP TERM; echo up; while :; do sleep 0.1; done' & "
-        "trap 'echo hangup; wait; exit' HUP; trap 'echo term' TERM; while :; do sleep 0.1; done"
+        "while :; do sleep 0.1; done"
     )
     sessions.wait_for_log("up")
     wait_until(lambda: sessions.state() == "running")
