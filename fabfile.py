@@ -238,7 +238,7 @@ def agent_command(node):
 
 def start_agent(node):
     pid_file, log = agent_files()
-    # SIGHUP: the session daemon goes on for the next agent, and the jobs stay known to it.
+    # SIGUSR1: the session daemon goes on for the next agent, and the jobs stay known to it.
     remote(node, session("replace", pid_file))
     remote(node, session("start", pid_file, log, *agent_command(node)))
     # Its own socket, not whoever's: a port that is taken answers, too.

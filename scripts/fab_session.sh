@@ -11,7 +11,7 @@
 #   session end FILE...
 #       Ends all that is left of each session: SIGTERM, and SIGKILL to what ignores it.
 #   session replace FILE
-#       The same, but what is sent first is SIGHUP, and only to the first process.
+#       The same, but what is sent first is SIGUSR1, and only to the first process.
 #
 # FILE holds the pid of the session's first process. By itself a pid may be a stranger's: the
 # program ended, or the machine was restarted. FILE.of holds what tells: the process' start time,
@@ -119,13 +119,13 @@ print_state() {
   fi
 }
 
-# end TERM|HUP FILE...
+# end TERM|USR1 FILE...
 end() {
   signal=$1 code=0
   shift
   for file; do
     look "$file"
-    if [ "$signal" = HUP ]; then rest=''; fi
+    if [ "$signal" = USR1 ]; then rest=''; fi
     test -z "$first$rest" || kill -s "$signal" $first $rest
   done
   uptime
@@ -155,7 +155,7 @@ case $what in
   start-line) start_line "$@" ;;
   state) print_state "$@" ;;
   end) end TERM "$@" ;;
-  replace) end HUP "$@" ;;
+  replace) end USR1 "$@" ;;
   *)
     sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0" >&2
     exit 2

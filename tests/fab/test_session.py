@@ -181,14 +181,14 @@ def test_a_line_that_has_not_begun_is_starting(sessions):
     wait_until(lambda: sessions.state() == "running")
 
 
-def test_replace_asks_the_first_process_only_and_with_hangup(sessions):
+def test_replace_asks_the_first_process_only_to_make_room(sessions):
     sessions.start_line(
-        "trap 'echo hangup; wait; exit' HUP; trap 'echo term' TERM; "
-        "sh -c 'trap \"echo other; exit\" HUP TERM; echo up; while :; do sleep 0.1; done' & "
+        "trap 'echo room; wait; exit' USR1; trap 'echo term' TERM; "
+        "sh -c 'trap \"echo other; exit\" USR1 TERM; echo up; while :; do sleep 0.1; done' & "
         "while :; do sleep 0.1; done"
     )
     sessions.wait_for_log("up")
     wait_until(lambda: sessions.state() == "running")
     sessions.run("replace", sessions.path("job.pid"))
-    assert sessions.read("job.log").split() == ["up", "hangup"]  # and in the end SIGKILL
+    assert sessions.read("job.log").split() == ["up", "room"]  # and in the end SIGKILL
     assert sessions.state() == "ended"

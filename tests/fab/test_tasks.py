@@ -30,7 +30,7 @@ def test_the_job_s_line_keeps_the_command_whole_and_paths_with_blanks(monkeypatc
 
 
 def test_the_demo_s_hints_work_for_a_directory_with_a_blank(capsys):
-    demo_journey.tell_results("my run")
+    demo_journey.tell_results("my run", demo_journey.TENSORFLOW)
     lines = capsys.readouterr().out.splitlines()
     commands = [line[17:] for line in lines if "syncline " in line or "babeltrace2" in line]
     given = [line.split("   ")[0] for line in commands if "my run" in line]

@@ -14,6 +14,7 @@ from tests.integration.fleet import (
     agent_pid,
     load,
     node_of,
+    pids_of,
     standing_still,
     ticking,
 )
@@ -172,6 +173,20 @@ def test_processes_that_lived_too_shortly_are_one_loss(fleet):
     assert losses["left"] == []
     assert [loss["source"] for loss in losses["right"]] == ["processes of short life"]
     assert len(fleet.syncline("report", run, fine=(INCOMPLETE,)).stdout.splitlines()) < 150
+
+
+def test_an_agent_that_is_replaced_leaves_its_session_daemon_to_the_next(fleet):
+    """A session daemon that is restarted does not always find back to every program."""
+    fleet.record("before", 0.5)
+    daemons = {host.name: pids_of(host, "lttng-sessiond") for host in fleet.bed.hosts}
+    agents = {host.name: agent_pid(host) for host in fleet.bed.hosts}
+    fleet.fab("up")
+    for host in fleet.bed.hosts:
+        assert agent_pid(host) != agents[host.name]
+        assert pids_of(host, "lttng-sessiond") == daemons[host.name]
+    run = fleet.record("after", 2)
+    fleet.syncline("merge", run)
+    assert min(fleet.ticks(run).values()) > 50
 
 
 def test_a_job_killed_while_recording_leaves_what_it_did(fleet):
