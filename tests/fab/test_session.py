@@ -82,6 +82,7 @@ def sessions(request, tmp_path):
 @pytest.fixture
 def stranger():
     process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    time.sleep(0.05)  # processes are told apart by the clock tick, 10 ms, in which they began
     yield process
     process.kill()
     process.wait()
