@@ -122,16 +122,17 @@ void ChromeSink::OnTrack(const timeline::Track& track) {
   known.node = track.node;
   known.name = track.name;
   known.whole_name = track.name;
-  if (track.kind == TrackKind::kNode || track.kind == TrackKind::kProcess) {
+  const bool on_top = track.kind == TrackKind::kNode || track.kind == TrackKind::kFleet;
+  if (on_top || track.kind == TrackKind::kProcess) {
     const bool is_node = track.kind == TrackKind::kNode;
     known.process = track.id;
     if (is_node) {
       tracks_[track.id].name = track.name;
       node_tracks_[track.node] = track.id;
     }
-    known.file = is_node ? NodeFile(track.node) : FileOf(track);
+    known.file = on_top ? NodeFile(track.node) : FileOf(track);
     known.file->nodes.insert(track.node);
-    known.pid = TakeId(is_node ? 0 : track.process.pid, known.file);
+    known.pid = TakeId(on_top ? 0 : track.process.pid, known.file);
     known.tid = known.pid;
     NameTrack(known, true, is_node ? "node " + track.name : track.name);
     if (!track.facts.empty()) {

@@ -157,6 +157,14 @@ class Pushed : public ::testing::Test {
   std::vector<timeline::Span> open_;
 };
 
+TEST_F(Pushed, WhatConcernsAllNodesHasAPlaceToo) {
+  AddTrack(5, timeline::kNoTrack, timeline::TrackKind::kFleet, "collectives");
+  AddTrack(6, 5, timeline::TrackKind::kAsync, "ranks 0-1");
+  Push(6, 10, 20);
+  PopAll();
+  EXPECT_FALSE(Finish().empty());
+}
+
 TEST_F(Pushed, PutsWhatBeginsTogetherBehindItsParent) {
   Push(2, 100, 200);
   Push(2, 100, 180);

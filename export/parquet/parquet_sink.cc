@@ -24,6 +24,8 @@ const char* KindName(timeline::TrackKind kind) {
   switch (kind) {
     case timeline::TrackKind::kNode:
       return "node";
+    case timeline::TrackKind::kFleet:
+      return "fleet";
     case timeline::TrackKind::kProcess:
       return "process";
     case timeline::TrackKind::kThread:
