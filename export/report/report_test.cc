@@ -263,7 +263,7 @@ class OperatorPicture : public testing::Test {
     const std::string svg = sink_.Render();
     size_t count = 0;
     for (size_t at = 0; (at = svg.find("<line", at)) != std::string::npos; ++at) {
-      count += svg.substr(at, svg.find('>', at) - at).find("url(#arrow)") != std::string::npos;
+      count += svg.substr(at, svg.find('>', at) - at).find("marker-end") != std::string::npos;
     }
     return count;
   }
@@ -282,6 +282,10 @@ TEST_F(OperatorPicture, DrawsWhatOneNodeSentToAnother) {
   EXPECT_EQ(Arrows(), 0u) << "within a node";
   sink_.OnFlow({.id = 2, .from = 4, .to = 14, .sent = {100'000}, .received = {200'000}});
   EXPECT_EQ(Arrows(), 2u) << "the arrow and its legend";
+  EXPECT_THAT(sink_.Render(), testing::Not(HasSubstr("message over TCP")));
+  sink_.OnFlow({.id = 3, .from = 2, .to = 12, .sent = {100'000}, .received = {200'000}});
+  EXPECT_EQ(Arrows(), 4u);
+  EXPECT_THAT(sink_.Render(), HasSubstr("message over TCP"));
 }
 
 TEST(Picture, SaysThatItIsEmpty) {

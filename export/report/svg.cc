@@ -38,7 +38,23 @@ constexpr std::array<const char*, 8> kColors = {"#4c78a8", "#f2a13c", "#59a14f",
                                                 "#e45756", "#76b7b2", "#9d7660", "#d4b83a"};
 constexpr char kOtherColor[] = "#b8bec6";
 constexpr char kStepColor[] = "#dfe5ec";
-constexpr char kArrowColor[] = "#475569";
+constexpr char kTensorColor[] = "#475569";
+constexpr char kMessageColor[] = "#b4bdca";
+
+std::string ArrowLine(bool tensor, double x0, double y0, double x1, double y1) {
+  return absl::StrFormat(
+      "<line x1=\"%.2f\" x2=\"%.2f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"%s\" "
+      "marker-end=\"url(#%s)\"/>\n",
+      x0, x1, y0, y1, tensor ? kTensorColor : kMessageColor, tensor ? "1.3" : "0.8",
+      tensor ? "tensor" : "message");
+}
+
+std::string ArrowHead(const char* name, const char* color) {
+  return absl::StrCat("<marker id=\"", name,
+                      "\" viewBox=\"0 0 6 6\" refX=\"6\" refY=\"3\" markerWidth=\"6\" "
+                      "markerHeight=\"6\" orient=\"auto\"><path d=\"M0 0L6 3L0 6z\" fill=\"",
+                      color, "\"/></marker>");
+}
 
 // Of an operator's path the end tells most: "gradients/conv_grad/Conv2DBackpropFilter".
 std::string FitName(const std::string& name, size_t room) {
@@ -80,7 +96,9 @@ class Painter {
   std::map<uint32_t, size_t> lanes_left_out_;
   std::map<std::string, const char*> colors_;
   std::vector<std::string> legend_;
-  bool others_ = false;  // names without a colour of their own
+  bool others_ = false;   // names without a colour of their own
+  bool tensors_ = false;  // there are such arrows
+  bool messages_ = false;
   std::string body_;
   std::string overlay_;                                    // boundaries and arrows: above the boxes
   std::map<uint32_t, std::pair<double, double>> extents_;  // of a node's lanes: top, bottom
@@ -254,19 +272,20 @@ void Painter::PaintNodes() {
   }
 }
 
-// From the edge of the sender's lanes that faces the receiver to the receiver's facing edge.
+// From the edge of the sender's lanes that faces the receiver to the receiver's facing edge;
+// tensors above the messages that carry them.
 void Painter::PaintArrows() {
-  for (const PictureSink::Arrow& arrow : sink_.arrows_) {
-    const auto from = extents_.find(arrow.from);
-    const auto to = extents_.find(arrow.to);
-    if (from == extents_.end() || to == extents_.end()) continue;
-    const bool down = from->second.first < to->second.first;
-    absl::StrAppendFormat(&overlay_,
-                          "<line x1=\"%.2f\" x2=\"%.2f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
-                          "stroke-width=\"1.2\" marker-end=\"url(#arrow)\"/>\n",
-                          X(arrow.sent), X(arrow.received),
-                          down ? from->second.second : from->second.first,
-                          down ? to->second.first : to->second.second, kArrowColor);
+  for (const bool tensor : {false, true}) {
+    for (const PictureSink::Arrow& arrow : sink_.arrows_) {
+      const auto from = extents_.find(arrow.from);
+      const auto to = extents_.find(arrow.to);
+      if (arrow.tensor != tensor || from == extents_.end() || to == extents_.end()) continue;
+      const bool down = from->second.first < to->second.first;
+      const double top = down ? from->second.second : from->second.first;
+      const double bottom = down ? to->second.first : to->second.second;
+      overlay_ += ArrowLine(tensor, X(arrow.sent), top, X(arrow.received), bottom);
+      (tensor ? tensors_ : messages_) = true;
+    }
   }
 }
 
@@ -325,11 +344,8 @@ void Painter::PaintLegend(double top) {
       entry("how far off it may lie on the other node: unknown", square("none"));
     }
   }
-  if (!sink_.arrows_.empty()) {
-    entry("sent and received",
-          absl::StrCat("<line x1=\"0\" x2=\"11\" y1=\"2\" y2=\"10\" stroke=\"", kArrowColor,
-                       "\" stroke-width=\"1.2\" marker-end=\"url(#arrow)\"/>"));
-  }
+  if (tensors_) entry("tensor, from its send to its receive", ArrowLine(true, 0, 2, 11, 10));
+  if (messages_) entry("message over TCP", ArrowLine(false, 0, 2, 11, 10));
   bool holes = false;
   for (const auto& [node, lanes] : lanes_) {
     for (const Lane* lane : lanes) holes = holes || !lane->holes.empty();
@@ -360,11 +376,8 @@ std::string Painter::Paint() {
       "<defs><pattern id=\"hole\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
       "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f1f1f1\"/>"
       "<rect width=\"2\" height=\"6\" fill=\"#c9ccd1\"/></pattern>";
-  absl::StrAppend(&out,
-                  "<marker id=\"arrow\" viewBox=\"0 0 6 6\" refX=\"6\" refY=\"3\" "
-                  "markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\"><path d=\"M0 0L6 3L0 6z\" "
-                  "fill=\"",
-                  kArrowColor, "\"/></marker></defs>\n");
+  absl::StrAppend(&out, ArrowHead("tensor", kTensorColor), ArrowHead("message", kMessageColor),
+                  "</defs>\n");
   absl::StrAppendFormat(&out, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", kWidth,
                         y_);
   std::swap(body_, out);
@@ -412,10 +425,11 @@ void PictureSink::OnSpanEnd(const timeline::Span& span) {
 }
 
 void PictureSink::OnFlow(const timeline::Flow& flow) {
-  const uint32_t from = tracks_[flow.from].node;
-  const uint32_t to = tracks_[flow.to].node;
-  if (from == to || arrows_.size() >= kArrowsMax) return;
-  arrows_.push_back({from, to, flow.sent, flow.received});
+  const timeline::Track& from = tracks_[flow.from];
+  const timeline::Track& to = tracks_[flow.to];
+  if (from.node == to.node || arrows_.size() >= kArrowsMax) return;
+  const bool tensor = from.kind == timeline::TrackKind::kLane;
+  arrows_.push_back({tensor, from.node, to.node, flow.sent, flow.received});
 }
 
 void PictureSink::OnHole(const timeline::Hole& hole) {

@@ -69,7 +69,8 @@ class PictureSink final : public timeline::TimelineSink {
     std::vector<timeline::Interval> holes;
   };
   struct Arrow {
-    uint32_t from = 0;  // nodes
+    bool tensor = false;  // else a message
+    uint32_t from = 0;    // nodes
     uint32_t to = 0;
     TimelineTime sent;
     TimelineTime received;
