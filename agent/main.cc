@@ -267,6 +267,7 @@ int RunAgent(int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == syncline::agent::kSessionChildFlag) {
+    ::signal(SIGPIPE, SIG_IGN);  // a session daemon that ends in mid-call is an error, not the end
     syncline::agent::LttngLibrary lttng;
     return syncline::agent::RunSessionChild(syncline::agent::kSessionChildSocket, lttng);
   }

@@ -118,7 +118,11 @@ absl::Status RecordingManager::BeginSession(const SessionSpec& spec) {
   }
   absl::Status begun = parts_.lttng->Create(spec);
   if (begun.ok()) begun = parts_.lttng->Start(spec.name);
-  if (!absl::IsAborted(begun)) return begun;
+  if (begun.ok()) return begun;
+  // It may also have ended when it met what is broken, with whatever error that gave.
+  const auto alive = parts_.lttng->DaemonAlive();
+  const bool gone = absl::IsUnavailable(begun) || (alive.ok() && !*alive);
+  if (!absl::IsAborted(begun) && !gone) return begun;
   parts_.log->Warning("session daemon", {{"renewed, because", std::string(begun.message())}});
   parts_.lttng->Destroy(spec.name, 0).IgnoreError();
   if (const absl::Status renewed = parts_.daemon->Renew(); !renewed.ok()) {

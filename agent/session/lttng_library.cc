@@ -56,6 +56,7 @@ absl::Status LttngStatus(int code, std::string_view what) {
       return absl::NotFoundError(message);
     case LTTNG_ERR_EXIST_SESS:
       return absl::AlreadyExistsError(message);
+    case LTTNG_ERR_FATAL:  // what it says until it has noticed
     case LTTNG_ERR_NO_CONSUMER:
     case LTTNG_ERR_NO_USTCONSUMERD:
     case LTTNG_ERR_UST_CONSUMER64_FAIL:
