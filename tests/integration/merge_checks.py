@@ -51,7 +51,7 @@ def problems(fleet, run, truth_ns, program="syncline", **environment):
     if len(reported) < len(counted):
         found.append(f"{len(reported)} of {len(counted)} steps: the output is yesterday's")
     size, groups = steps.group_by_step(tasks[WORKER], master_steps)
-    if size < 3 or len(groups) < 50:
+    if size < 3 or len(groups) < 15:  # a busy machine makes 7 steps a second, an idle one 50
         found.append(f"{len(groups)} groups of {size} operations are no training job")
     elif len({tuple(sorted(task.name for task in group)) for group in groups}) != 1:
         found.append("the worker runs different operations in different steps")

@@ -2,6 +2,7 @@
 lost. A small tmpfs plays the disk."""
 
 import contextlib
+import errno
 import os
 import subprocess
 
@@ -38,12 +39,18 @@ def small_disk(path, mib):
 
 
 def fill(path, leave_bytes):
-    """A file that leaves only so much of the disk."""
-    space = os.statvfs(path)
+    """A file that leaves only so much of the disk, on which a recording may be writing."""
     filler = os.path.join(path, "filler")
     with open(filler, "wb") as file:
-        os.posix_fallocate(file.fileno(), 0, space.f_bavail * space.f_frsize - leave_bytes)
-    return filler
+        while True:
+            space = os.statvfs(path)
+            try:
+                wanted = space.f_bavail * space.f_frsize - leave_bytes
+                os.posix_fallocate(file.fileno(), 0, wanted)
+                return filler
+            except OSError as error:  # somebody was faster
+                if error.errno != errno.ENOSPC:
+                    raise
 
 
 def record(fleet, run, *options, seconds="1s", fine=(0,)):
