@@ -62,6 +62,7 @@ class NodeBuilder {
     std::optional<uint64_t> cost_ns;
     uint32_t threads = 0;
     std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
+    TrackId sockets = kNoTrack;           // its lane for messages
   };
   struct Thread {
     uint32_t process = 0;
@@ -115,6 +116,7 @@ class NodeBuilder {
   Process& ProcessAt(uint32_t index);
   Thread& ThreadAt(uint32_t index);
   TrackId CpuTrack(uint32_t source);
+  TrackId MessageTrack(const Here& here);
   TextId NameText(uint32_t process, uint32_t id);
   Moment At(int64_t clock_ns);
   void PushHole(TrackId track, const Loss& loss);

@@ -1,7 +1,26 @@
 // Socket calls: given to the matcher, which sees all nodes.
+#include <utility>
+
 #include "timeline/node_builder.h"
 
 namespace syncline::timeline {
+
+// Messages that a task sends or takes hang on its thread; the others on one lane of the process:
+// TensorFlow sends from a new thread in every step, and hundreds of lanes would show an arrow each.
+TrackId NodeBuilder::MessageTrack(const Here& here) {
+  const ThreadSpans& spans = *ThreadAt(here.thread).spans;
+  if (spans.open_count() > 0) return spans.track();
+  Process& process = ProcessAt(here.process);
+  if (process.sockets != kNoTrack) return process.sockets;
+  Track track;
+  track.parent = process.track;
+  track.kind = TrackKind::kAsync;
+  track.name = "sockets";
+  track.node = index_;
+  track.process = tables_.processes()[here.process].key;
+  process.sockets = emitter_->AddTrack(std::move(track));
+  return process.sockets;
+}
 
 void NodeBuilder::OnMessage(EventKind kind, const Here& here) {
   const TimelineTime time = here.moment.timeline;
@@ -10,7 +29,7 @@ void NodeBuilder::OnMessage(EventKind kind, const Here& here) {
       index_, here.process, event_.U64(Field::kConnection), node_.placement->clock());
   const uint64_t begin = event_.U64(Field::kBegin);
   const uint64_t bytes = event_.U64(Field::kBytes);
-  const TrackId track = ThreadAt(here.thread).spans->track();
+  const TrackId track = MessageTrack(here);
   switch (kind) {
     case EventKind::kConnection:
       matchers_->messages.SetProcess(end, ProcessAt(here.process).name);
