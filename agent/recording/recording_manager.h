@@ -101,7 +101,6 @@ class RecordingManager {
   // Prepare's steps (recording_steps.cc), under operation_.
   absl::Status CheckRoom(const v1::PrepareRequest& request);
   absl::StatusOr<v1::PrepareResponse> DoPrepare(Recording& recording);
-  void AwaitPrograms();  // sets unregistered_
   absl::Status BeginSession(const SessionSpec& spec);
   absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, v1::PrepareResponse* response);
   absl::StatusOr<int64_t> RunCanaries(const Recording& recording);

@@ -92,8 +92,8 @@ TEST_F(RecordingManagerTest, WholeLife) {
   const auto prepared = manager_->Prepare(PrepareOf("r1"));
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_THAT(lttng_.calls, ElementsAre("create", "start", "stop", "start"));
-  EXPECT_THAT(lttng_.spec.events,
-              ElementsAre("syncline:*", "syncline_itt:*", "syncline_net:*", "syncline_torch:*"));
+  EXPECT_THAT(lttng_.spec.events, ElementsAre("syncline:*", "syncline_itt:*", "syncline_net:*",
+                                              "syncline_torch:*"));
   EXPECT_EQ(InfoOf("r1").state(), v1::READY);
   EXPECT_EQ(gate_.generation, 0u) << "nothing is recorded before Start";
   EXPECT_TRUE(gate_.locked);

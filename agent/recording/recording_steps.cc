@@ -112,18 +112,10 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
   return spec;
 }
 
-void RecordingManager::AwaitPrograms() {
-  auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock, unregistered_);
-  parts_.log->Failure("registration", unregistered.status());
-  unregistered_ = unregistered.ok() ? *std::move(unregistered) : std::vector<v1::ProcessInfo>();
-}
-
 absl::Status RecordingManager::BeginSession(const SessionSpec& spec) {
   if (std::exchange(renew_daemon_, false)) {
     parts_.log->Failure("renew the session daemon", parts_.daemon->Renew());
   }
-  unregistered_.clear();
-  AwaitPrograms();
   absl::Status begun = parts_.lttng->Create(spec);
   if (begun.ok()) begun = parts_.lttng->Start(spec.name);
   if (begun.ok()) return begun;
@@ -136,7 +128,6 @@ absl::Status RecordingManager::BeginSession(const SessionSpec& spec) {
   if (const absl::Status renewed = parts_.daemon->Renew(); !renewed.ok()) {
     return absl::FailedPreconditionError(absl::StrCat(begun.message(), ": ", renewed.message()));
   }
-  AwaitPrograms();
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Create(spec));
   return parts_.lttng->Start(spec.name);
 }
@@ -174,7 +165,9 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   }
   response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
-  AwaitPrograms();
+  auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock);
+  parts_.log->Failure("registration", unregistered.status());
+  unregistered_ = unregistered.ok() ? *std::move(unregistered) : std::vector<v1::ProcessInfo>();
   for (const v1::ProcessInfo& process : unregistered_) {
     *response.add_complaints() = NotRegistered(process);
   }

@@ -40,16 +40,11 @@ v1::Complaint NotRegistered(const v1::ProcessInfo& process) {
   return complaint;
 }
 
-absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(
-    LttngControl& lttng, Gate& gate, Clock& clock, const std::vector<v1::ProcessInfo>& given_up) {
-  const auto is_hopeless = [&](const v1::ProcessInfo& process) {
-    return std::any_of(given_up.begin(), given_up.end(), [&](const v1::ProcessInfo& other) {
-      return other.own_pid() == process.own_pid();
-    });
-  };
+absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(LttngControl& lttng, Gate& gate,
+                                                               Clock& clock) {
   const int64_t end_ns = clock.RawNs() + kWaitNs;
   SYNCLINE_ASSIGN_OR_RETURN(std::vector<v1::ProcessInfo> unknown, Unknown(lttng, gate));
-  while (!std::all_of(unknown.begin(), unknown.end(), is_hopeless) && clock.RawNs() < end_ns) {
+  while (!unknown.empty() && clock.RawNs() < end_ns) {
     clock.SleepNs(kAskEveryNs);
     SYNCLINE_ASSIGN_OR_RETURN(unknown, Unknown(lttng, gate));
   }

@@ -16,14 +16,9 @@
 namespace syncline::agent {
 
 // Waits a few seconds until the daemon knows each process of `gate` that has a control block and is
-// not stopped; returns those that live on unknown. For those of `given_up` nobody waits. Errors:
-// what LTTng said.
-//
-// To be called before a session is made, too: the daemon may lose a connection to a program that
-// registers meanwhile, and then lists the program and never reaches it.
-absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(
-    LttngControl& lttng, Gate& gate, Clock& clock,
-    const std::vector<v1::ProcessInfo>& given_up = {});
+// not stopped; returns those that live on unknown. Errors: what LTTng said.
+absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(LttngControl& lttng, Gate& gate,
+                                                               Clock& clock);
 v1::Complaint NotRegistered(const v1::ProcessInfo& process);
 
 // Processes that the daemon knew (they are not among `unknown`) and that made calls in the window

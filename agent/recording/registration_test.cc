@@ -57,14 +57,6 @@ TEST_F(RegistrationTest, OneThatNeverComesIsNamedAfterABoundedTime) {
   EXPECT_LT(clock_.now_ns - begin_ns, 7'000'000'000);
 }
 
-TEST_F(RegistrationTest, OneThatWasGivenUpDelaysNobodyAndIsStillNamed) {
-  gate_.processes = {Program(7)};
-  clock_.on_sleep = [] { FAIL() << "slept"; };
-  const auto unknown = AwaitRegistration(lttng_, gate_, clock_, {Program(7)});
-  ASSERT_TRUE(unknown.ok());
-  EXPECT_EQ(unknown->size(), 1u);
-}
-
 TEST_F(RegistrationTest, StoppedOnesAndThoseWithoutABlockDelayNobody) {
   gate_.processes = {Program(7), Program(8)};
   gate_.processes[0].set_stopped(true);
