@@ -1,9 +1,6 @@
 #include "coordinator/cli/run.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -25,6 +22,7 @@
 #include "common/text.h"
 #include "coordinator/cli/launcher.h"
 #include "coordinator/cli/preload.h"
+#include "coordinator/cli/trial.h"
 
 namespace syncline::cli {
 namespace {
@@ -250,34 +248,11 @@ absl::StatusOr<std::filesystem::path> OwnLibraryDirectory() {
 
 absl::Status TryLibraries(const std::filesystem::path& library_directory, int limit_ms) {
   SYNCLINE_RETURN_IF_ERROR(CheckSharedMemory());
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "Cannot try the libraries");
-  const pid_t child = ::fork();
-  if (child == 0) LoadAndExit(library_directory, ends[1]);
-  ::close(ends[1]);
-  if (child < 0) {
-    ::close(ends[0]);
-    return ErrnoStatus(errno, "Cannot try the libraries");
-  }
-  // The pipe closes when the child ends; what it wrote before is the reason.
-  std::string reason;
-  bool late = false;
-  for (;;) {
-    pollfd waiting{ends[0], POLLIN, 0};
-    const int ready = ::poll(&waiting, 1, limit_ms);
-    if (ready < 0 && errno == EINTR) continue;
-    late = ready == 0;
-    char text[512];
-    const ssize_t n = ready > 0 ? ::read(ends[0], text, sizeof text) : 0;
-    if (n <= 0) break;
-    reason.append(text, static_cast<size_t>(n));
-  }
-  ::close(ends[0]);
-  if (late) ::kill(child, SIGKILL);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (late) {
+  const auto load = [&](int report) { LoadAndExit(library_directory, report); };
+  const absl::StatusOr<Trial> trial = Try(load, limit_ms);
+  if (!trial.ok()) return WithContext(trial.status(), "Cannot try the libraries");
+  const int status = trial->status;
+  if (trial->late) {
     return absl::DeadlineExceededError(absl::StrCat("the libraries in ", library_directory.string(),
                                                     " did not load in ", limit_ms,
                                                     " ms (is the LTTng session daemon stopped?)"));
@@ -285,9 +260,9 @@ absl::Status TryLibraries(const std::filesystem::path& library_directory, int li
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
   if (WIFEXITED(status)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(reason, WEXITSTATUS(status) > static_cast<int>(kLibrariesWithoutLttng)
-                                 ? " (install the package liblttng-ust1)"
-                                 : ""));
+        absl::StrCat(trial->said, WEXITSTATUS(status) > static_cast<int>(kLibrariesWithoutLttng)
+                                      ? " (install the package liblttng-ust1)"
+                                      : ""));
   }
   return absl::FailedPreconditionError(absl::StrCat("trying the libraries in ",
                                                     library_directory.string(),
