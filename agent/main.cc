@@ -166,6 +166,9 @@ class Agent {
 
   absl::Status Run() {
     SYNCLINE_RETURN_IF_ERROR(manager_.Recover());
+    // LTTng knows programs that start after its session daemon at once, but does not always reach
+    // those that had to wait for one. Each recording asks again, and says what is wrong.
+    log_.Failure("session daemon", daemon_.Ensure());
     SYNCLINE_ASSIGN_OR_RETURN(const auto server,
                               AgentServer::Start({.manager = &manager_,
                                                   .inventory = &inventory_,

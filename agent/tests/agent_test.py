@@ -80,7 +80,7 @@ class AgentTest(unittest.TestCase):
         agent = self.agent()
         described = agent.call("Describe")
         self.assertEqual([p["pid"] for p in described["processes"]], [job.pid])
-        self.assertFalse(described["session_daemon_running"])
+        self.assertTrue(described["session_daemon_running"])
         prepared = agent.call("Prepare", recording_id="r1", holder="ann@laptop", lease_ms=60000)
         self.assertGreater(int(prepared["canary_round_trip_ns"]), 0)
         with self.assertRaises(CallError) as refused:
@@ -198,9 +198,9 @@ class AgentTest(unittest.TestCase):
 
     def test_sigusr1_hands_the_session_daemon_over(self):
         agent = self.agent()
-        agent.record("r1", seconds=0.1)
-        self.job()
         daemons = children_named("lttng-sessiond")
+        self.assertEqual(len(daemons), 1, "it is there before any job and any recording")
+        self.job()
         self.assertEqual(agent.end(signal.SIGUSR1), 0)
         self.assertEqual(children_named("lttng-sessiond"), daemons)
         agent.start()
@@ -212,7 +212,6 @@ class AgentTest(unittest.TestCase):
 
     def test_a_session_daemon_that_hangs(self):
         agent = self.agent()
-        agent.record("r1", seconds=0.1)
         daemons = children_named("lttng-sessiond")
         for pid in daemons:
             os.kill(pid, signal.SIGSTOP)
