@@ -79,18 +79,17 @@ void Writer::Nodes() {
                {"bound", Table::Align::kRight},
                {"likely", Table::Align::kRight}});
   for (const analysis::NodeReport& node : report_.nodes) {
-    const std::string reference = node.name == report_.reference ? " (reference)" : "";
     table.Add(
-        {node.name + reference, node.role, node.state, Count(node.events),
-         WithBound(node.start_skew), WithBound(node.stop_skew),
+        {node.name, node.role, node.state, Count(node.events), WithBound(node.start_skew),
+         WithBound(node.stop_skew),
          node.bound_ns.has_value() ? "± " + DurationText(*node.bound_ns) : "unknown",
          node.likely_bound_ns.has_value() ? "± " + DurationText(*node.likely_bound_ns) : "-"});
   }
   Print(table);
   if (report_.from_recording) {
-    Line(
-        "started and stopped: achieved less asked for, between the node's clock and the "
-        "reference.");
+    Line(absl::StrCat("started and stopped: achieved less asked for, between the node's clock and ",
+                      report_.reference.empty() ? "the reference" : "that of " + report_.reference,
+                      "."));
   }
   const AssumptionText assumed = TextOf(report_);
   if (!assumed.warning.empty()) Warn(assumed.warning);
