@@ -51,7 +51,7 @@ class StreamMerger {
     std::span<const EventRecord> batch;
     size_t next = 0;
     bool started = false;
-    int64_t last_ns = 0;  // timeline, of the batch's last event
+    std::vector<int64_t> times_ns;  // timeline, beside batch; they only go up
   };
   struct Place {
     uint32_t source = 0;
@@ -66,22 +66,24 @@ class StreamMerger {
 
   absl::Status Refill();
   absl::Status Load(uint32_t source);
-  int64_t TimeOf(const Source& source, size_t index) const;
   SlabEnd PlanSlab();
   void Gather();
   void Sort();
 
   std::vector<Source> sources_;
-  // Beside sources_: timeline time of batch[next]; kNone at the end. Apart, because every slab
-  // looks at all of them.
+  // Beside sources_: timeline time of batch[next]; kNone at the end; and that of the batch's last
+  // event. Apart, because every slab looks at all of them.
   std::vector<int64_t> heads_ns_;
+  std::vector<int64_t> lasts_ns_;
   std::vector<uint32_t> empty_;  // sources whose batch is used up
   int64_t slab_begin_ns_ = 0;
   uint64_t slab_length_ns_ = 1 << 20;
-  std::vector<Place> gathered_;  // the slab's events, stream by stream
+  // The slab's events, stream by stream; the first slab_size_ of it and of the next two are in use.
+  std::vector<Place> gathered_;
   // In the order of time: ns since slab_begin_ns_ in the upper half, the place in gathered_ below.
   std::vector<uint64_t> slab_;
   std::vector<uint64_t> scratch_;
+  size_t slab_size_ = 0;
   size_t slab_next_ = 0;
   Head head_;
 };
