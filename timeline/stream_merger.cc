@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "common/status.h"
@@ -10,10 +11,12 @@ namespace syncline::timeline {
 namespace {
 
 // A slab of this many events lies in the second-level cache; its length in ns is adapted to that.
-constexpr size_t kSlabEvents = 1 << 14;
-constexpr uint64_t kSlabLengthNsMax = uint64_t{1} << 31;  // fits half a key
-constexpr size_t kRadixMin = 256;                         // fewer are sorted by comparing
-constexpr int kDigitBits = 11;
+constexpr size_t kSlabEvents = 1 << 15;
+constexpr uint64_t kSlabLengthNsMax = uint64_t{1} << 31;
+constexpr size_t kRadixMin = 256;  // fewer are sorted by comparing
+constexpr int kDigitBitsMax = 12;
+
+int BitWidth(uint64_t value) { return static_cast<int>(std::bit_width(value)); }
 
 }  // namespace
 
@@ -49,8 +52,12 @@ absl::Status StreamMerger::Load(uint32_t number) {
 }
 
 absl::Status StreamMerger::Refill() {
-  for (const uint32_t number : empty_) SYNCLINE_RETURN_IF_ERROR(Load(number));
+  for (const uint32_t number : empty_) {
+    SYNCLINE_RETURN_IF_ERROR(Load(number));
+    index_bits_ = std::max(index_bits_, BitWidth(sources_[number].batch.size()));
+  }
   empty_.clear();
+  place_bits_ = index_bits_ + BitWidth(sources_.size());
   return absl::OkStatus();
 }
 
@@ -63,8 +70,9 @@ StreamMerger::SlabEnd StreamMerger::PlanSlab() {
     if (lasts_ns_[i] < end.ns) end = {lasts_ns_[i], i};
   }
   const auto begin = static_cast<uint64_t>(slab_begin_ns_);
-  if (static_cast<uint64_t>(end.ns) - begin > slab_length_ns_) {
-    end = {static_cast<int64_t>(begin + slab_length_ns_), heads_ns_.size()};
+  const uint64_t length_ns = std::min(slab_length_ns_, LowBits(64 - place_bits_));
+  if (static_cast<uint64_t>(end.ns) - begin > length_ns) {
+    end = {static_cast<int64_t>(begin + length_ns), heads_ns_.size()};
   }
   return end;
 }
@@ -84,13 +92,12 @@ void StreamMerger::Gather() {
     if (slab_.size() < room) {
       slab_.resize(2 * room);
       scratch_.resize(2 * room);
-      gathered_.resize(2 * room);
     }
+    const uint64_t place = uint64_t{i} << index_bits_;
     size_t next = source.next;
     size_t count = slab_size_;
     for (; next < times_ns.size() && times_ns[next] < limit_ns; ++next, ++count) {
-      slab_[count] = (static_cast<uint64_t>(times_ns[next]) - begin) << 32 | count;
-      gathered_[count] = {static_cast<uint32_t>(i), static_cast<uint32_t>(next)};
+      slab_[count] = (static_cast<uint64_t>(times_ns[next]) - begin) << place_bits_ | place | next;
     }
     slab_size_ = count;
     source.next = next;
@@ -110,35 +117,27 @@ void StreamMerger::Sort() {
     std::sort(keys.begin(), keys.end());
     return;
   }
-  constexpr uint64_t kDigits = uint64_t{1} << kDigitBits;
-  uint64_t used = 0;
-  for (const uint64_t key : keys) used |= key;
-  for (int shift = 32; shift < 64 && used >> shift != 0; shift += kDigitBits) {
+  const uint64_t longest = *std::max_element(keys.begin(), keys.end());
+  const int bits = BitWidth(longest >> place_bits_);
+  const int passes = (bits + kDigitBitsMax - 1) / kDigitBitsMax;
+  const int digit_bits = (bits + passes - 1) / std::max(passes, 1);
+  for (int pass = 0; pass < passes; ++pass) {
+    const int shift = place_bits_ + pass * digit_bits;
     const std::span<const uint64_t> from(slab_.data(), slab_size_);
-    std::array<uint32_t, kDigits> places{};
-    for (const uint64_t key : from) ++places[key >> shift & (kDigits - 1)];
+    std::array<uint32_t, uint64_t{1} << kDigitBitsMax> places{};
+    for (const uint64_t key : from) ++places[key >> shift & LowBits(digit_bits)];
     uint32_t sum = 0;
     for (uint32_t& place : places) sum += std::exchange(place, sum);
-    for (const uint64_t key : from) scratch_[places[key >> shift & (kDigits - 1)]++] = key;
+    for (const uint64_t key : from) scratch_[places[key >> shift & LowBits(digit_bits)]++] = key;
     slab_.swap(scratch_);
   }
 }
 
-absl::StatusOr<const StreamMerger::Head*> StreamMerger::Next() {
-  if (slab_next_ == slab_size_) {
-    SYNCLINE_RETURN_IF_ERROR(Refill());
-    Gather();
-    if (slab_size_ == 0) return nullptr;
-    Sort();
-  }
-  const uint64_t key = slab_[slab_next_++];
-  const Place place = gathered_[key & 0xffffffff];
-  const Source& source = sources_[place.source];
-  head_ = {&source.batch[place.index],
-           source.cursor.get(),
-           place.source,
-           {static_cast<int64_t>(static_cast<uint64_t>(slab_begin_ns_) + (key >> 32))}};
-  return &head_;
+absl::Status StreamMerger::NextSlab() {
+  SYNCLINE_RETURN_IF_ERROR(Refill());
+  Gather();
+  Sort();
+  return absl::OkStatus();
 }
 
 }  // namespace syncline::timeline
