@@ -12,6 +12,7 @@
 
 #include "analysis/collectives.h"
 #include "analysis/messages.h"
+#include "analysis/receipt.h"
 #include "analysis/tensors.h"
 #include "clocksync/events.h"
 #include "common/time.h"
@@ -35,7 +36,8 @@ struct ProcessReport {
   uint64_t events = 0;
   std::optional<uint64_t> counted_events;
   std::optional<uint64_t> lost;     // by the process's own count
-  std::optional<uint64_t> cost_ns;  // spent inside our code, by the process's own count
+  // Time spent inside our code, all threads added, by the process's own measurement.
+  std::optional<DurationEstimate> cost;
   uint32_t threads = 0;
 };
 

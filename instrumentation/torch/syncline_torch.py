@@ -20,6 +20,7 @@ import os
 import sys
 import threading
 import weakref
+from time import monotonic_ns
 
 DONE, LATER = 0, 1
 
@@ -69,6 +70,7 @@ def load_native(directory):
         ("collective", None, [text, text, u64, u64]),
         ("transfer_begin", u64, [text, text, i32, i32, u64]),
         ("transfer_end", None, [u64, i32]),
+        ("spent", None, [u64]),
     ):
         function = getattr(native, "syncline_torch_" + name)
         function.restype, function.argtypes = result, arguments
@@ -244,12 +246,15 @@ class Hook:
     # ---- called by the native thread, in the main thread if it can
 
     def turn(self, generation, in_main_thread):
+        begin = monotonic_ns()
         try:
             return self._turn(generation, in_main_thread) if self.usable else DONE
         except Exception:  # an unknown PyTorch: it is left alone from now on
             self.usable = False
             self._undo()
             return DONE
+        finally:
+            self.native.spent(monotonic_ns() - begin)
 
     def _turn(self, generation, in_main_thread):
         if not self.operators.ready():
@@ -374,8 +379,10 @@ class Hook:
         def make(original):
             def collective(group, *arguments, **named):
                 if self.native.gate():
+                    begin = monotonic_ns()
                     self._pass_by()
                     self._tell_collective(group, encoded, arguments)
+                    self.native.spent(monotonic_ns() - begin)
                 return original(group, *arguments, **named)
 
             return collective
@@ -398,19 +405,23 @@ class Hook:
 
         def make(original):
             def transfer(group, *arguments, **named):
+                begin = monotonic_ns()
                 begun = self._begin_transfer(group, encoded, arguments, named)
                 if not begun:
                     return original(group, *arguments, **named)
                 # PyTorch's ranges of transfers outlive the operator that contains them, on a
                 # stack: ours, which have ids, are in their place.
                 was_here = self.operators.is_here() and self.operators.suspend()
+                spent = monotonic_ns() - begin
                 try:
                     work = original(group, *arguments, **named)
+                    begin = monotonic_ns()
                     self._keep(work, begun)
                     return work
                 finally:
                     if was_here:
                         self.operators.resume()
+                    self.native.spent(spent + monotonic_ns() - begin)
 
             return transfer
 
