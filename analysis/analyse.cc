@@ -251,6 +251,9 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
   if (input.collectives != nullptr) {
     report.collectives = SummariseCollectives(*input.collectives, input.model);
   }
+  if (input.transfers != nullptr) {
+    report.transfers = SummariseTransfers(*input.transfers, input.model);
+  }
   FillCommonCoverage(&report);
   for (SummarySink::Total& total : summary.TakeTotals()) {
     total.total.node = report.nodes[total.node].name;
@@ -260,12 +263,12 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
     FillStatistics(&series.series);
     report.steps.push_back(std::move(series.series));
   }
-  if (report.steps.empty()) return report;
-  const StepSeries& main = report.steps.front();
-  for (const auto& [node, busy] : summary.busy()) {
   for (uint32_t i = 0; i < input.nodes.size(); ++i) {
     report.receipt.push_back(ReceiptOf(report, i, input.facts[i]));
   }
+  if (report.steps.empty()) return report;
+  const StepSeries& main = report.steps.front();
+  for (const auto& [node, busy] : summary.busy()) {
     const bool marks_steps =
         std::any_of(report.steps.begin(), report.steps.end(),
                     [node = node](const StepSeries& series) { return series.node == node; });

@@ -34,6 +34,7 @@ struct AnalyseInput {
   std::span<const timeline::NodeResult> nodes;
   std::span<const NodeFacts> facts;  // beside `nodes`
   const timeline::Collectives* collectives = nullptr;
+  const timeline::Transfers* transfers = nullptr;
   const clocksync::ClockModel* model = nullptr;  // nullptr: nothing across nodes can be said
   std::optional<uint32_t> reference;             // index into `nodes`
   std::optional<timeline::Interval> window;

@@ -14,6 +14,7 @@
 #include "analysis/messages.h"
 #include "analysis/receipt.h"
 #include "analysis/tensors.h"
+#include "analysis/transfers.h"
 #include "clocksync/events.h"
 #include "common/time.h"
 #include "timeline/node_input.h"
@@ -133,6 +134,8 @@ struct Report {
   std::vector<clocksync::ClockEvent> clock_events;  // in the order of the model
   MessageReport messages;
   CollectiveReport collectives;
+  TransferReport transfers;
+  std::vector<NodeReceipt> receipt;  // beside `nodes`
   uint64_t events = 0;
   bool incomplete = false;
   std::vector<std::string> complaints;

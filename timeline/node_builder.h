@@ -26,6 +26,7 @@
 #include "timeline/schema.h"
 #include "timeline/stream_merger.h"
 #include "timeline/thread_spans.h"
+#include "timeline/transfers.h"
 
 namespace syncline::timeline {
 
@@ -35,6 +36,7 @@ struct Matchers {
   TensorMatcher tensors;
   MessageMatcher messages;
   CollectiveMatcher collectives;
+  TransferMatcher transfers;
 };
 
 class NodeBuilder {

@@ -206,6 +206,34 @@ Json OfCollectives(const analysis::Report& report) {
           {"contradicting_the_model", collectives.contradictions}};
 }
 
+Json OfTransfers(const analysis::Report& report) {
+  const analysis::TransferReport& transfers = report.transfers;
+  const timeline::Transfers& found = transfers.found;
+  Json rows = Json::array();
+  for (const timeline::Transfer& transfer : found.transfers) {
+    const timeline::Channel& channel = found.channels[transfer.channel];
+    rows.push_back({{"job", channel.group.job},
+                    {"group", channel.group.name},
+                    {"group_ranks", channel.group.ranks},
+                    {"source", channel.source},
+                    {"destination", channel.destination},
+                    {"tag", channel.tag},
+                    {"bytes", transfer.bytes},
+                    {"send_node", report.nodes[transfer.send_node].name},
+                    {"receive_node", report.nodes[transfer.receive_node].name},
+                    {"sent_ns", transfer.sent_at.ns},
+                    {"received_ns", OrNull(transfer.received_at)}});
+  }
+  return {
+      {"matched", found.transfers.size()},
+      {"matched_across_nodes", transfers.across_nodes},
+      {"received_before_sent",
+       {{"here", transfers.backwards_here}, {"contradicting_the_model", transfers.contradictions}}},
+      {"unmatched", {{"sends", found.unmatched_sends}, {"receives", found.unmatched_receives}}},
+      {"undecided", found.undecided},
+      {"rows", std::move(rows)}};
+}
+
 Json OfNode(const analysis::NodeReport& node) {
   Json json = {{"name", node.name},
                {"role", node.role},
@@ -324,6 +352,7 @@ std::string ReportJson(const analysis::Report& report) {
   for (const auto& event : report.clock_events) json["clock_events"].push_back(OfEvent(event));
   json["messages"] = OfMessages(report);
   json["collectives"] = OfCollectives(report);
+  json["transfers"] = OfTransfers(report);
   json["receipt"] = Json::array();
   for (const auto& node : report.receipt) json["receipt"].push_back(OfReceipt(node));
   // Names come from the traced program: bytes that are not UTF-8 are replaced, never an error.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "export/report/receipt_text.h"
 #include "export/report/table.h"
+#include "export/report/transfers_text.h"
 #include "export/report/units.h"
 
 namespace syncline::report {
@@ -453,6 +454,7 @@ std::string Writer::Write() {
   Tensors();
   Messages();
   Collectives();
+  Section("Sends and receives", TransfersText(report_, options_.width, kIndent));
   Tasks();
   Section("What it cost", ReceiptText(report_.receipt, options_.width, kIndent));
   return std::move(out_);

@@ -240,7 +240,7 @@ class Hook:
         self.patches = Patches()
         self.distributed = None  # the module distributed_c10d while it is wrapped
         self.optimizer_hook = None
-        self.transfers = {}  # id of a Work -> (weak reference, id of the transfer)
+        self.transfers = {}  # id of a Work -> (weak reference, id of the transfer, from anybody?)
         self.usable = True
 
     # ---- called by the native thread, in the main thread if it can
@@ -416,7 +416,7 @@ class Hook:
                 try:
                     work = original(group, *arguments, **named)
                     begin = monotonic_ns()
-                    self._keep(work, begun)
+                    self._keep(work, begun, name == "recv_anysource")
                     return work
                 finally:
                     if was_here:
@@ -440,7 +440,15 @@ class Hook:
         except Exception:
             return 0
 
-    def _keep(self, work, transfer):
+    @staticmethod
+    def _source(work):
+        """The rank in the group that it came from, once it is there; -1: unknown."""
+        try:
+            return work._source_rank()
+        except Exception:
+            return -1
+
+    def _keep(self, work, transfer, any_source):
         key = id(work)
         forget = self.transfers.pop
 
@@ -449,14 +457,14 @@ class Hook:
             if kept is not None and kept[0] is reference:
                 forget(key, None)
 
-        self.transfers[key] = (weakref.ref(work, gone), transfer)
+        self.transfers[key] = (weakref.ref(work, gone), transfer, any_source)
 
     def _make_wait(self, original):
         def wait(work, *arguments, **named):
             result = original(work, *arguments, **named)
             kept = self.transfers.pop(id(work), None)
             if kept is not None and kept[0]() is work:
-                self.native.transfer_end(kept[1], -1)
+                self.native.transfer_end(kept[1], self._source(work) if kept[2] else -1)
             return result
 
         return wait
