@@ -9,6 +9,8 @@
 #include <set>
 
 #include "common/field_place.h"
+#include "common/files.h"
+#include "ctf/event_header.h"
 #include "ctf/generator.h"
 #include "ctf/test_lanes.h"
 #include "ctf/test_trace.h"
@@ -36,6 +38,7 @@ CtfCursor CursorOver(std::shared_ptr<const TraceLayout> layout, std::span<const 
 // Two mappings of a file differ in them.
 StreamContents WithoutAddresses(StreamContents contents) {
   for (SeenEvent& event : contents.events) event.bytes = nullptr;
+  std::sort(contents.events.begin(), contents.events.end());
   return contents;
 }
 
@@ -48,9 +51,46 @@ struct ScratchDirectory {
   }
 };
 
-TEST(ScanTest, EveryFlippedByteIsReadAlikeByLanes) {
-  const auto layout = LayoutOf(kMetadata);
-  const std::vector<uint8_t> sound = SmallStream();
+// kMetadata with the event header that LTTng's kernel tracer writes.
+std::string CompactMetadata() {
+  std::string metadata(kMetadata);
+  const auto replace = [&metadata](std::string_view from, std::string_view to) {
+    metadata.replace(metadata.find(from), from.size(), to);
+  };
+  replace("enum : uint16_t { compact = 0 ... 65534, extended = 65535 }",
+          "enum : integer { size = 5; align = 1; signed = false; } "
+          "{ compact = 0 ... 30, extended = 31 }");
+  replace("struct { uint32_clock_t timestamp; } compact",
+          "struct { integer { size = 27; align = 1; signed = false; "
+          "map = clock.monotonic.value; } timestamp; } compact");
+  return metadata;
+}
+
+std::vector<uint8_t> CompactStream() {
+  std::vector<std::vector<uint8_t>> packets;
+  for (uint64_t i = 0; i < 3; ++i) {
+    const uint64_t begin = 1000 * i + 100;
+    std::vector<uint8_t> bytes = PacketBuilder(begin, begin + 900, i).Close();
+    bytes.resize(PacketBuilder::kFirstEventAt);
+    for (uint64_t k = 0; k < 12; ++k) {
+      const uint32_t id = k % 5 == 0 ? 2 : 0;
+      uint8_t header[kEventHeaderBytesMax];
+      const size_t size =
+          WriteEventHeader(FastHeader::kCompact, k % 4 != 0, id, begin + 10 * k, header);
+      bytes.insert(bytes.end(), header, header + size);
+      if (id == 0) bytes.insert(bytes.end(), {static_cast<uint8_t>(k), 1, 2, 3});
+    }
+    const uint64_t content = bytes.size() * 8;
+    bytes.resize((bytes.size() + 63) / 64 * 64);
+    StoreNumber(content, &bytes[PacketBuilder::kContentAt]);
+    StoreNumber(uint64_t{bytes.size() * 8}, &bytes[PacketBuilder::kSizeAt]);
+    packets.push_back(std::move(bytes));
+  }
+  return Join(packets);
+}
+
+void CheckEveryFlippedByte(const std::shared_ptr<const TraceLayout>& layout,
+                           const std::vector<uint8_t>& sound) {
   size_t in_lanes = 0;
   for (size_t i = 0; i < sound.size(); ++i) {
     for (const uint8_t flip : {0x01, 0x80, 0xff}) {
@@ -66,6 +106,17 @@ TEST(ScanTest, EveryFlippedByteIsReadAlikeByLanes) {
     }
   }
   EXPECT_GT(in_lanes, sound.size());  // or nothing was compared
+}
+
+TEST(ScanTest, EveryFlippedByteIsReadAlikeByLanes) {
+  CheckEveryFlippedByte(LayoutOf(kMetadata), SmallStream());
+}
+
+TEST(ScanTest, EveryFlippedByteBehindCompactHeadersIsReadAlikeByLanes) {
+  const auto layout = LayoutOf(CompactMetadata());
+  ASSERT_NE(layout, nullptr);
+  ASSERT_EQ(layout->streams[0]->fast_header, FastHeader::kCompact);
+  CheckEveryFlippedByte(layout, CompactStream());
 }
 
 TEST(ScanTest, EveryPrefixIsReadAlikeByLanes) {
@@ -137,6 +188,55 @@ TEST(ScanTest, PartsOfLargeStreamsMakeTheWhole) {
   }
   EXPECT_EQ(WithoutAddresses(contents.Take(*losses)), WithoutAddresses(ordered.Take({})));
   EXPECT_GT(cursors.size(), 3u);  // or no stream was cut
+}
+
+// More streams than lanes, each broken in its own way: no lane may take another one along.
+TEST(ScanTest, LanesOfBrokenStreamsStopOneByOne) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_directories(scratch.path);
+  const auto write = [&scratch](const std::string& name, std::string_view bytes) {
+    ASSERT_TRUE(WriteFileAtomically(scratch.path / name, bytes).ok());
+  };
+  const auto view = [](const std::vector<uint8_t>& bytes) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  write("metadata", kMetadata);
+  std::vector<std::vector<uint8_t>> tiny;
+  for (uint64_t i = 0; i < 60; ++i) {
+    PacketBuilder packet(10 * i, 10 * i + 9, i);
+    if (i % 3 != 0) packet.Number(10 * i + 5, 7);
+    tiny.push_back(packet.Close());
+  }
+  write("tiny", view(Join(tiny)));
+  write("empty", "");
+  write("sound", view(SmallStream()));
+  write("unknown", view(Join({PacketBuilder(0, 90).Number(5, 1).Id(6, 77).Number(7, 2).Close(),
+                              PacketBuilder(100, 190, 1).Number(105, 3).Close()})));
+  for (const size_t broken : {90, 130, 300, 380, 600}) {
+    std::vector<uint8_t> bytes = SmallStream();
+    bytes[broken] ^= 0xff;
+    write("flipped_" + std::to_string(broken), view(bytes));
+    bytes.resize(broken);
+    write("cut_" + std::to_string(broken), view(bytes));
+  }
+  const auto reader = OpenTrace(scratch.path).value();
+  ContentsReader scanned;
+  const auto losses = reader->Scan([&](EventCursor& cursor, std::span<const EventRecord> records) {
+    scanned.Add(cursor, records, true);
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(losses.ok());
+  ContentsReader ordered;
+  std::vector<Loss> expected;
+  for (const StreamInfo& stream : reader->streams()) {
+    const auto cursor = reader->Open(stream.index).value();
+    for (auto batch = cursor->NextBatch(); !batch->empty(); batch = cursor->NextBatch()) {
+      ordered.Add(*cursor, *batch, false);
+    }
+    expected.insert(expected.end(), cursor->losses().begin(), cursor->losses().end());
+  }
+  EXPECT_GT(expected.size(), 5u);
+  EXPECT_EQ(WithoutAddresses(scanned.Take(*losses)), WithoutAddresses(ordered.Take(expected)));
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ absl::Status StreamMerger::Load(uint32_t number) {
   SYNCLINE_ASSIGN_OR_RETURN(source.batch, source.cursor->NextBatch());
   source.next = 0;
   if (source.batch.empty()) return absl::OkStatus();
-  source.times_ns.clear();
-  for (const EventRecord& record : source.batch) source.times_ns.push_back(record.time_ns);
+  source.times_ns.resize(source.batch.size());
+  for (size_t i = 0; i < source.batch.size(); ++i) source.times_ns[i] = source.batch[i].time_ns;
   source.placement->PlaceAll(source.times_ns);
   int64_t earliest_ns = source.started ? lasts_ns_[number] : std::numeric_limits<int64_t>::min();
   for (int64_t& ns : source.times_ns) {
@@ -124,7 +124,9 @@ void StreamMerger::Sort() {
   for (int pass = 0; pass < passes; ++pass) {
     const int shift = place_bits_ + pass * digit_bits;
     const std::span<const uint64_t> from(slab_.data(), slab_size_);
-    std::array<uint32_t, uint64_t{1} << kDigitBitsMax> places{};
+    std::array<uint32_t, size_t{1} << kDigitBitsMax> table;
+    const std::span<uint32_t> places = std::span(table).first(size_t{1} << digit_bits);
+    std::fill(places.begin(), places.end(), 0);
     for (const uint64_t key : from) ++places[key >> shift & LowBits(digit_bits)];
     uint32_t sum = 0;
     for (uint32_t& place : places) sum += std::exchange(place, sum);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "timeline/stream_merger.h"
@@ -11,15 +12,17 @@
 namespace syncline::timeline {
 namespace {
 
-constexpr size_t kEvents = 1 << 20;
+constexpr size_t kEvents = 1 << 22;
 constexpr size_t kBatch = 1024;
 
 class ReadyCursor final : public EventCursor {
  public:
-  explicit ReadyCursor(std::span<const EventRecord> records) : records_(records) {}
+  // The first batch is shorter than the others: streams do not run dry together.
+  ReadyCursor(std::span<const EventRecord> records, size_t first_batch)
+      : records_(records), batch_(first_batch) {}
   const StreamInfo& stream() const override { return info_; }
   absl::StatusOr<std::span<const EventRecord>> NextBatch() override {
-    const auto batch = records_.first(std::min(kBatch, records_.size()));
+    const auto batch = records_.first(std::min(std::exchange(batch_, kBatch), records_.size()));
     records_ = records_.subspan(batch.size());
     return batch;
   }
@@ -29,6 +32,7 @@ class ReadyCursor final : public EventCursor {
  private:
   StreamInfo info_;
   std::span<const EventRecord> records_;
+  size_t batch_;
 };
 
 std::vector<std::vector<EventRecord>> MakeStreams(size_t count) {
@@ -51,7 +55,8 @@ void BM_Order(benchmark::State& state) {
   for (auto _ : state) {
     StreamMerger merger;
     for (const auto& stream : streams) {
-      merger.Add(std::make_unique<ReadyCursor>(stream), placement.get());
+      const size_t first_batch = 1 + merger.size() * 389 % kBatch;
+      merger.Add(std::make_unique<ReadyCursor>(stream, first_batch), placement.get());
     }
     int64_t last_ns = 0;
     for (auto head = merger.Next(); *head != nullptr; head = merger.Next()) {

@@ -55,19 +55,22 @@ class TextBuffer {
     size_ += piece.size_;
   }
   void PutNumber(uint64_t value) {
-    const size_t length = DigitsOf(value);
     char* const out = Room(kNumberMax);
-    char* end = out + length;
-    for (; value >= 100'000'000; value /= 100'000'000) {
-      PutEight(static_cast<uint32_t>(value % 100'000'000), end -= 8);
+    if (value < kEightDigits) {
+      size_ += PutUpToEight(static_cast<uint32_t>(value), out);
+      return;
     }
-    for (; value >= 100; value /= 100) std::memcpy(end -= 2, Pair(value % 100), 2);
-    if (value >= 10) {
-      std::memcpy(out, Pair(value), 2);
+    size_t length = 0;
+    if (value < kEightDigits * kEightDigits) {
+      length = PutUpToEight(static_cast<uint32_t>(value / kEightDigits), out);
     } else {
-      *out = static_cast<char>('0' + value);
+      const uint64_t high = value / kEightDigits;
+      length = PutUpToEight(static_cast<uint32_t>(high / kEightDigits), out);
+      PutEight(static_cast<uint32_t>(high % kEightDigits), out + length);
+      length += 8;
     }
-    size_ += length;
+    PutEight(static_cast<uint32_t>(value % kEightDigits), out + length);
+    size_ += length + 8;
   }
   void PutNumber(int64_t value) {
     if (value < 0) Put('-');
@@ -81,8 +84,8 @@ class TextBuffer {
   // Exactly nine digits.
   void PutNine(uint32_t value) {
     char* const out = Room(9);
-    out[0] = static_cast<char>('0' + value / 100'000'000);
-    PutEight(value % 100'000'000, out + 1);
+    out[0] = static_cast<char>('0' + value / kEightDigits);
+    PutEight(static_cast<uint32_t>(value % kEightDigits), out + 1);
     size_ += 9;
   }
   // Room for `bytes` behind what was written; Add() what was used of it.
@@ -94,7 +97,9 @@ class TextBuffer {
   void Add(size_t bytes) { size_ += bytes; }
 
  private:
+  static_assert(std::endian::native == std::endian::little);
   static constexpr size_t kNumberMax = 24;
+  static constexpr uint64_t kEightDigits = 100'000'000;
 
   static size_t DigitsOf(uint64_t value) {
     static constexpr auto kPowers = [] {
@@ -108,21 +113,32 @@ class TextBuffer {
     const auto digits = static_cast<size_t>(std::bit_width(value | 1) * 1233 >> 12);
     return digits + (value >= kPowers[digits] ? 1 : 0);
   }
-  static const char* Pair(uint64_t value) {
+  static uint64_t Pair(uint32_t value) {
     static constexpr char kPairs[] =
         "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243"
         "4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687"
         "888990919293949596979899";
-    return kPairs + 2 * value;
+    uint16_t pair;
+    std::memcpy(&pair, kPairs + 2 * value, sizeof pair);
+    return pair;
   }
-  // Eight digits: the pairs do not wait for each other.
-  static void PutEight(uint32_t value, char* out) {
+  // Eight digits with leading zeros, the first in the lowest byte. No pair waits for another.
+  static uint64_t EightDigits(uint32_t value) {
     const uint32_t high = value / 10'000;
     const uint32_t low = value % 10'000;
-    std::memcpy(out, Pair(high / 100), 2);
-    std::memcpy(out + 2, Pair(high % 100), 2);
-    std::memcpy(out + 4, Pair(low / 100), 2);
-    std::memcpy(out + 6, Pair(low % 100), 2);
+    return Pair(high / 100) | Pair(high % 100) << 16 | Pair(low / 100) << 32 |
+           Pair(low % 100) << 48;
+  }
+  static void PutEight(uint32_t value, char* out) {
+    const uint64_t digits = EightDigits(value);
+    std::memcpy(out, &digits, sizeof digits);
+  }
+  // Without the zeros. Writes eight characters in any case: a loop over so few digits costs more.
+  static size_t PutUpToEight(uint32_t value, char* out) {
+    const size_t length = DigitsOf(value);
+    const uint64_t digits = EightDigits(value) >> (8 * (8 - length));
+    std::memcpy(out, &digits, sizeof digits);
+    return length;
   }
   void Grow(size_t bytes) {
     capacity_ = std::max(2 * capacity_, size_ + bytes + 4096);
