@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace syncline::analysis {
 namespace {
 
@@ -81,6 +83,7 @@ NodeReport OfNode(const AnalyseInput& input, uint32_t index, const Interval& win
   const NodeResult& node = input.nodes[index];
   const NodeFacts& facts = input.facts[index];
   const TimelineTime middle{window.begin.ns + (window.end.ns - window.begin.ns) / 2};
+  const Models models{input.model, input.likely};
   NodeReport report;
   report.name = node.name;
   report.role = facts.role;
@@ -94,12 +97,17 @@ NodeReport OfNode(const AnalyseInput& input, uint32_t index, const Interval& win
   report.profiles = node.profiles;
   if (input.model != nullptr && facts.gate_opened.has_value() &&
       input.start_requested.has_value()) {
-    report.start_skew = input.model->Difference(*input.start_requested, *facts.gate_opened);
+    report.start_skew = Difference(models, *input.start_requested, *facts.gate_opened);
   }
   if (input.model != nullptr && facts.gate_closed.has_value() && input.stop_requested.has_value()) {
-    report.stop_skew = input.model->Difference(*input.stop_requested, *facts.gate_closed);
+    report.stop_skew = Difference(models, *input.stop_requested, *facts.gate_closed);
   }
-  report.bound_ns = facts.placement->BoundNs(facts.placement->ClockNs(middle));
+  const int64_t middle_ns = facts.placement->ClockNs(middle);
+  report.bound_ns = facts.placement->BoundNs(middle_ns);
+  if (input.likely != nullptr && input.likely->Knows(facts.placement->clock())) {
+    const TimelineEstimate where = input.likely->Locate({facts.placement->clock(), middle_ns});
+    if (where.bounded() && report.bound_ns.has_value()) report.likely_bound_ns = where.bound_ns();
+  }
   if (input.reference.has_value() && *input.reference != index) {
     report.wall_error = WallError(input, *input.reference, index, middle);
   }
@@ -138,14 +146,48 @@ struct Building {
   NodeTime node_end;
 };
 
-StepGroup::Inside Decide(const clocksync::ClockModel* model, const Step& step,
-                         const Building& group) {
+StepGroup::Inside DecideBy(const clocksync::ClockModel* model, const Step& step,
+                           const Building& group) {
   if (model == nullptr) return StepGroup::Inside::kUndecided;
   const Ordering begin = model->Order(step.node_begin, group.node_begin);
   const Ordering end = model->Order(group.node_end, step.node_end);
   if (begin == Ordering::kAfter || end == Ordering::kAfter) return StepGroup::Inside::kNo;
   if (begin == Ordering::kBefore && end == Ordering::kBefore) return StepGroup::Inside::kYes;
   return StepGroup::Inside::kUndecided;
+}
+
+// What is proven; only where that is nothing, what the assumption makes likely.
+StepGroup::Inside Decide(const AnalyseInput& input, const Step& step, const Building& group) {
+  const StepGroup::Inside proven = DecideBy(input.model, step, group);
+  if (proven != StepGroup::Inside::kUndecided) return proven;
+  switch (DecideBy(input.likely, step, group)) {
+    case StepGroup::Inside::kYes:
+      return StepGroup::Inside::kLikely;
+    case StepGroup::Inside::kNo:
+      return StepGroup::Inside::kLikelyNot;
+    default:
+      return StepGroup::Inside::kUndecided;
+  }
+}
+
+void Count(StepGroup::Inside inside, GroupSeries* series) {
+  switch (inside) {
+    case StepGroup::Inside::kYes:
+      ++series->inside;
+      break;
+    case StepGroup::Inside::kNo:
+      ++series->outside;
+      break;
+    case StepGroup::Inside::kLikely:
+      ++series->likely_inside;
+      break;
+    case StepGroup::Inside::kLikelyNot:
+      ++series->likely_outside;
+      break;
+    case StepGroup::Inside::kUndecided:
+      ++series->undecided;
+      break;
+  }
 }
 
 GroupSeries GroupsOf(const AnalyseInput& input, const StepSeries& main, uint32_t node,
@@ -175,10 +217,8 @@ GroupSeries GroupsOf(const AnalyseInput& input, const StepSeries& main, uint32_t
   series.wall_shift = WallError(input, main.node, node, middle);
   for (Building& building : groups) {
     StepGroup& group = building.group;
-    group.inside = Decide(input.model, main.steps[group.step], building);
-    series.inside += group.inside == StepGroup::Inside::kYes ? 1 : 0;
-    series.outside += group.inside == StepGroup::Inside::kNo ? 1 : 0;
-    series.undecided += group.inside == StepGroup::Inside::kUndecided ? 1 : 0;
+    group.inside = Decide(input, main.steps[group.step], building);
+    Count(group.inside, &series);
     if (series.wall_shift.has_value()) {
       const TimelineTime moved{group.begin.ns + (group.end.ns - group.begin.ns) / 2 +
                                series.wall_shift->est_ns};
@@ -229,10 +269,21 @@ void FillCommonCoverage(Report* report) {
   report->common_end = end;
 }
 
-}  // namespace
+// What was recorded, and cannot have happened if what is assumed is true.
+std::string Refutation(const Report& report) {
+  const uint64_t count =
+      report.tensors.likely_contradictions + report.messages.likely_contradictions +
+      report.transfers.likely_contradictions + report.collectives.likely_contradictions;
+  if (count == 0) return "";
+  return absl::StrCat(count,
+                      " of the recorded messages, tensors, transfers and collectives "
+                      "contradict it");
+}
 
-Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
+Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
+  const Models models{input.model, input.likely};
   Report report;
+  report.assumption = input.assumption;
   const Interval window = WindowOf(input);
   const TimelineTime middle{window.begin.ns + (window.end.ns - window.begin.ns) / 2};
   report.window_begin = window.begin;
@@ -244,15 +295,15 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
                         input.nodes[i].undecodable_events > 0;
   }
   if (input.reference.has_value()) report.reference = input.nodes[*input.reference].name;
-  report.tensors = SummariseTensors(input.nodes, input.model);
+  report.tensors = SummariseTensors(input.nodes, models);
   std::vector<std::optional<int64_t>> wall_offsets_ns;
   for (const NodeFacts& facts : input.facts) wall_offsets_ns.push_back(facts.wall_offset_ns);
-  report.messages = SummariseMessages(input.nodes, wall_offsets_ns, input.model);
+  report.messages = SummariseMessages(input.nodes, wall_offsets_ns, models);
   if (input.collectives != nullptr) {
-    report.collectives = SummariseCollectives(*input.collectives, input.model);
+    report.collectives = SummariseCollectives(*input.collectives, models);
   }
   if (input.transfers != nullptr) {
-    report.transfers = SummariseTransfers(*input.transfers, input.model);
+    report.transfers = SummariseTransfers(*input.transfers, models);
   }
   FillCommonCoverage(&report);
   for (SummarySink::Total& total : summary.TakeTotals()) {
@@ -277,6 +328,18 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
     if (!groups.groups.empty()) report.groups.push_back(std::move(groups));
   }
   return report;
+}
+
+}  // namespace
+
+Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
+  Report report = AnalyseWith(input, summary);
+  std::string refuted_by = Refutation(report);
+  if (refuted_by.empty()) return report;
+  AnalyseInput proven_only = input;
+  proven_only.likely = nullptr;
+  proven_only.assumption.refuted_by = std::move(refuted_by);
+  return AnalyseWith(proven_only, summary);
 }
 
 }  // namespace syncline::analysis

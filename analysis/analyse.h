@@ -36,7 +36,11 @@ struct AnalyseInput {
   const timeline::Collectives* collectives = nullptr;
   const timeline::Transfers* transfers = nullptr;
   const clocksync::ClockModel* model = nullptr;  // nullptr: nothing across nodes can be said
-  std::optional<uint32_t> reference;             // index into `nodes`
+  // `model` under the assumption, nullptr where that is known to be false (`assumption` says why)
+  // or where nothing is assumed.
+  const clocksync::ClockModel* likely = nullptr;
+  Assumption assumption;
+  std::optional<uint32_t> reference;  // index into `nodes`
   std::optional<timeline::Interval> window;
   std::optional<NodeTime> start_requested;  // the same instants as the window's ends, in the
   std::optional<NodeTime> stop_requested;   // reference's clock

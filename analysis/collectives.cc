@@ -19,17 +19,14 @@ struct Instants {
 struct Kind {
   uint64_t count = 0;
   std::vector<uint64_t> bytes;
-  std::vector<DurationEstimate> spreads;
-  std::vector<DurationEstimate> durations;
+  std::vector<LevelledDuration> spreads;
+  std::vector<LevelledDuration> durations;
+  LevelCounts order;
 };
 
-DurationEstimate Between(const Instants& a, const Instants& b, const clocksync::ClockModel* model) {
-  if (model != nullptr && model->Knows(a.node.clock) && model->Knows(b.node.clock)) {
-    return model->Difference(a.node, b.node);
-  }
-  DurationEstimate difference;
-  difference.est_ns = b.timeline.ns - a.timeline.ns;
-  return difference;
+LevelledDuration Between(const Instants& a, const Instants& b, const Models& models) {
+  if (models.Knows(a.node.clock, b.node.clock)) return Difference(models, a.node, b.node);
+  return Unbounded(a.timeline, b.timeline);
 }
 
 template <class T, class Key>
@@ -43,8 +40,7 @@ std::optional<T> Median(std::vector<T> values, Key key) {
 
 Instants EntryOf(const CollectiveMember& member) { return {member.entered, member.entered_at}; }
 
-void Add(const Collective& collective, uint32_t size, const clocksync::ClockModel* model,
-         Kind* kind) {
+void Add(const Collective& collective, uint32_t size, const Models& models, Kind* kind) {
   ++kind->count;
   if (collective.bytes.has_value()) kind->bytes.push_back(*collective.bytes);
   const auto& members = collective.members;
@@ -53,38 +49,44 @@ void Add(const Collective& collective, uint32_t size, const clocksync::ClockMode
       members.begin(), members.end(), [](const CollectiveMember& a, const CollectiveMember& b) {
         return a.entered_at < b.entered_at;
       });
-  kind->spreads.push_back(Between(EntryOf(*first), EntryOf(*last), model));
+  kind->spreads.push_back(Between(EntryOf(*first), EntryOf(*last), models));
+  if (members.size() > 1) kind->order.Add(LevelOfOrder(kind->spreads.back()));
   const CollectiveMember* end = nullptr;
   for (const CollectiveMember& member : members) {
     if (!member.left_at.has_value()) return;
     if (end == nullptr || *member.left_at > *end->left_at) end = &member;
   }
-  kind->durations.push_back(Between(EntryOf(*first), {*end->left, *end->left_at}, model));
+  kind->durations.push_back(Between(EntryOf(*first), {*end->left, *end->left_at}, models));
 }
 
-bool Contradicts(const Collective& collective, const clocksync::ClockModel* model) {
+// At which level a rank left before another entered.
+Level ContradictionOf(const Collective& collective, const Models& models) {
+  Level worst = Level::kUndecided;
   for (const CollectiveMember& left : collective.members) {
     if (!left.left.has_value()) continue;
     for (const CollectiveMember& entered : collective.members) {
       const Instants exit{*left.left, *left.left_at};
-      const DurationEstimate late = Between(exit, EntryOf(entered), model);
-      if (late.bounded() && late.lo_ns > 0) return true;
+      const LevelledDuration late = Between(exit, EntryOf(entered), models);
+      if (late.bounded() && late.lo_ns > 0) return Level::kProven;
+      const auto& likely = late.likely;
+      if (likely.has_value() && likely->bounded() && likely->lo_ns > 0) worst = Level::kLikely;
     }
   }
-  return false;
+  return worst;
 }
 
 }  // namespace
 
-CollectiveReport SummariseCollectives(const timeline::Collectives& found,
-                                      const clocksync::ClockModel* model) {
+CollectiveReport SummariseCollectives(const timeline::Collectives& found, const Models& models) {
   CollectiveReport report;
   report.found = found;
   std::map<std::pair<uint32_t, std::string>, Kind> kinds;
   for (const Collective& collective : found.collectives) {
-    Add(collective, found.groups[collective.group].size, model,
+    Add(collective, found.groups[collective.group].size, models,
         &kinds[{collective.group, collective.name}]);
-    if (Contradicts(collective, model)) ++report.contradictions;
+    const Level contradiction = ContradictionOf(collective, models);
+    report.contradictions += contradiction == Level::kProven ? 1 : 0;
+    report.likely_contradictions += contradiction == Level::kLikely ? 1 : 0;
   }
   const auto of_estimate = [](const DurationEstimate& estimate) {
     return std::tuple(estimate.est_ns, estimate.lo_ns, estimate.hi_ns);
@@ -95,6 +97,7 @@ CollectiveReport SummariseCollectives(const timeline::Collectives& found,
     row.name = key.second;
     row.count = kind.count;
     row.whole = kind.spreads.size();
+    row.order = kind.order;
     if (kind.bytes.size() == kind.count) {
       row.bytes = Median(std::move(kind.bytes), [](uint64_t bytes) { return bytes; });
     }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "clocksync/clock_model.h"
+#include "analysis/levels.h"
 #include "common/time.h"
 #include "timeline/collectives.h"
 
@@ -21,8 +21,10 @@ struct CollectiveKindReport {
   uint64_t count = 0;
   uint64_t whole = 0;                        // of those, with every rank
   std::optional<uint64_t> bytes;             // median, where it is known of all
-  std::optional<DurationEstimate> spread;    // from the first entry to the last
-  std::optional<DurationEstimate> duration;  // from the first entry to the last exit
+  std::optional<LevelledDuration> spread;    // from the first entry to the last
+  std::optional<LevelledDuration> duration;  // from the first entry to the last exit
+  // Of the whole ones: whether who is said to have entered first did so before who was last.
+  LevelCounts order;
 };
 
 struct CollectiveReport {
@@ -30,11 +32,11 @@ struct CollectiveReport {
   timeline::Collectives found;
   // A rank had left before another entered, which cannot be: the model is wrong, or the matching.
   uint64_t contradictions = 0;
+  uint64_t likely_contradictions = 0;  // more, by what is called likely: the assumption is wrong
 };
 
-// `model` may be nullptr: then nothing is known of what lies between nodes but its estimate.
-CollectiveReport SummariseCollectives(const timeline::Collectives& found,
-                                      const clocksync::ClockModel* model);
+// Without models nothing is known of what lies between nodes but its estimate.
+CollectiveReport SummariseCollectives(const timeline::Collectives& found, const Models& models);
 
 }  // namespace syncline::analysis
 

@@ -10,30 +10,24 @@ namespace {
 using timeline::Message;
 using timeline::MessageStream;
 
-bool IsKnown(const MessageStream& stream, const clocksync::ClockModel* model) {
-  return model != nullptr && model->Knows(stream.sender_clock) &&
-         model->Knows(stream.receiver_clock);
+bool IsKnown(const MessageStream& stream, const Models& models) {
+  return models.Knows(stream.sender_clock, stream.receiver_clock);
 }
 
 // Also where the model knows nothing: then by the timeline, unbounded.
-DurationEstimate FlightOf(const MessageStream& stream, const Message& message,
-                          const clocksync::ClockModel* model) {
-  if (IsKnown(stream, model)) {
-    return model->Difference({stream.sender_clock, message.sent_ns},
-                             {stream.receiver_clock, message.last_ns});
-  }
-  DurationEstimate flight;
-  flight.est_ns = message.last.ns - message.sent.ns;
-  return flight;
+LevelledDuration FlightOf(const MessageStream& stream, const Message& message,
+                          const Models& models) {
+  if (!IsKnown(stream, models)) return Unbounded(message.sent, message.last);
+  return Difference(models, {stream.sender_clock, message.sent_ns},
+                    {stream.receiver_clock, message.last_ns});
 }
 
-std::optional<DurationEstimate> MedianFlight(const MessageStream& stream,
-                                             const clocksync::ClockModel* model) {
+std::optional<LevelledDuration> MedianFlight(const MessageStream& stream, const Models& models) {
   if (stream.messages.empty()) return std::nullopt;
   const size_t step = stream.messages.size() / kFlightsMax + 1;
-  std::vector<DurationEstimate> flights;
+  std::vector<LevelledDuration> flights;
   for (size_t i = 0; i < stream.messages.size(); i += step) {
-    flights.push_back(FlightOf(stream, stream.messages[i], model));
+    flights.push_back(FlightOf(stream, stream.messages[i], models));
   }
   const auto middle = flights.begin() + static_cast<ptrdiff_t>(flights.size() / 2);
   std::nth_element(flights.begin(), middle, flights.end(), [](const auto& a, const auto& b) {
@@ -44,7 +38,7 @@ std::optional<DurationEstimate> MedianFlight(const MessageStream& stream,
 
 // Messages between two nodes: does their order hold?
 void CheckOrder(const MessageStream& stream, std::optional<int64_t> wall_shift_ns,
-                const clocksync::ClockModel* model, MessageReport* report) {
+                const Models& models, MessageReport* report) {
   const size_t step = stream.messages.size() / kFlightsMax + 1;
   for (size_t i = 0; i < stream.messages.size(); ++i) {
     const Message& message = stream.messages[i];
@@ -53,15 +47,19 @@ void CheckOrder(const MessageStream& stream, std::optional<int64_t> wall_shift_n
         message.first_ns - message.sent_ns + *wall_shift_ns < 0) {
       ++*report->backwards_by_wall_clock;
     }
-    if (i % step != 0 || !IsKnown(stream, model)) continue;
-    const DurationEstimate order = model->Difference({stream.sender_clock, message.sent_ns},
-                                                     {stream.receiver_clock, message.first_ns});
+    if (i % step != 0 || !IsKnown(stream, models)) continue;
+    const LevelledDuration order = Difference(models, {stream.sender_clock, message.sent_ns},
+                                              {stream.receiver_clock, message.first_ns});
     ++report->checked;
-    if (order.bounded() && order.hi_ns < 0) ++report->contradictions;
+    if (order.bounded() && order.hi_ns < 0) {
+      ++report->contradictions;
+    } else if (order.likely.has_value() && order.likely->bounded() && order.likely->hi_ns < 0) {
+      ++report->likely_contradictions;
+    }
   }
 }
 
-MessageRow RowOf(const MessageStream& stream, const clocksync::ClockModel* model) {
+MessageRow RowOf(const MessageStream& stream, const Models& models) {
   MessageRow row;
   row.sender = stream.sender;
   row.receiver = stream.receiver;
@@ -80,7 +78,7 @@ MessageRow RowOf(const MessageStream& stream, const clocksync::ClockModel* model
   for (const Message& message : stream.messages) {
     row.largest_bytes = std::max(row.largest_bytes, message.bytes);
   }
-  row.flight = MedianFlight(stream, model);
+  row.flight = MedianFlight(stream, models);
   return row;
 }
 
@@ -88,7 +86,7 @@ MessageRow RowOf(const MessageStream& stream, const clocksync::ClockModel* model
 
 MessageReport SummariseMessages(std::span<const timeline::NodeResult> nodes,
                                 std::span<const std::optional<int64_t>> wall_offsets_ns,
-                                const clocksync::ClockModel* model) {
+                                const Models& models) {
   MessageReport report;
   const bool has_wall = std::any_of(wall_offsets_ns.begin(), wall_offsets_ns.end(),
                                     [](const auto& offset) { return offset.has_value(); });
@@ -100,7 +98,7 @@ MessageReport SummariseMessages(std::span<const timeline::NodeResult> nodes,
     report.ends.doubted += node.message_ends.doubted;
     report.ends.left_out += node.message_ends.left_out;
     for (const MessageStream& stream : node.message_streams) {
-      report.rows.push_back(RowOf(stream, model));
+      report.rows.push_back(RowOf(stream, models));
       report.messages += stream.messages.size();
       if (stream.send_node == stream.receive_node) continue;
       report.across_nodes += stream.messages.size();
@@ -108,7 +106,7 @@ MessageReport SummariseMessages(std::span<const timeline::NodeResult> nodes,
       const std::optional<int64_t>& sender = wall_offsets_ns[stream.send_node];
       const std::optional<int64_t>& receiver = wall_offsets_ns[stream.receive_node];
       if (sender.has_value() && receiver.has_value()) wall_shift_ns = *receiver - *sender;
-      CheckOrder(stream, wall_shift_ns, model, &report);
+      CheckOrder(stream, wall_shift_ns, models, &report);
     }
   }
   std::stable_sort(

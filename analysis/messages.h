@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "clocksync/clock_model.h"
+#include "analysis/levels.h"
 #include "common/time.h"
 #include "timeline/node_input.h"
 
@@ -34,7 +34,7 @@ struct MessageRow {
   std::optional<uint32_t> retransmits;  // segments
   // From before the send began until all of it had been taken; the median of up to kFlightsMax
   // messages spread over all, with the bound of that very message. Nothing without messages.
-  std::optional<DurationEstimate> flight;
+  std::optional<LevelledDuration> flight;
 };
 
 inline constexpr size_t kFlightsMax = 1000;
@@ -49,13 +49,14 @@ struct MessageReport {
   // Of those whose flight was computed: backwards also at the ends of the intervals.
   uint64_t checked = 0;
   uint64_t contradictions = 0;
-  timeline::MessageEnds ends;  // of all nodes
+  uint64_t likely_contradictions = 0;  // more, by what is called likely: the assumption is wrong
+  timeline::MessageEnds ends;          // of all nodes
 };
 
-// `wall_offsets_ns`: REALTIME - trace clock of each node, beside `nodes`. `model` may be nullptr.
+// `wall_offsets_ns`: REALTIME - trace clock of each node, beside `nodes`.
 MessageReport SummariseMessages(std::span<const timeline::NodeResult> nodes,
                                 std::span<const std::optional<int64_t>> wall_offsets_ns,
-                                const clocksync::ClockModel* model);
+                                const Models& models);
 
 }  // namespace syncline::analysis
 

@@ -37,7 +37,7 @@ TEST(MessagesTest, CountsWhatAMergeByWallClockGetsWrong) {
   nodes[0].message_ends.alone = 2;
   nodes[1].message_ends.alone = 1;
   const std::vector<std::optional<int64_t>> walls = {100'000, 105'000 - 200};
-  const MessageReport report = SummariseMessages(nodes, walls, nullptr);
+  const MessageReport report = SummariseMessages(nodes, walls, {});
   EXPECT_EQ(report.messages, 5u);
   EXPECT_EQ(report.across_nodes, 4u);
   EXPECT_EQ(report.backwards_by_wall_clock, 2u);  // flights shorter than the 200 ns of error
@@ -56,7 +56,7 @@ TEST(MessagesTest, WithoutWallClocksNothingIsSaidOfThem) {
   std::vector<timeline::NodeResult> nodes(1);
   nodes[0].message_streams = {Stream(0, 0)};
   const std::vector<std::optional<int64_t>> walls(1);
-  const MessageReport report = SummariseMessages(nodes, walls, nullptr);
+  const MessageReport report = SummariseMessages(nodes, walls, {});
   EXPECT_FALSE(report.backwards_by_wall_clock.has_value());
   EXPECT_FALSE(report.rows[0].flight.has_value());
 }

@@ -1,7 +1,8 @@
 // What a recording says, as plain values: the analysis fills them, export/report prints them.
 //
-// Every statement across nodes carries {est, lo, hi} from the clock model's Difference; what cannot
-// be decided is said to be undecided. Thread-safety: plain values.
+// Every statement across nodes carries {est, lo, hi} from the clock model's Difference, which is
+// proven, and beside it what is likely under the report's assumption; what cannot be decided is
+// said to be undecided. The three are never mixed. Thread-safety: plain values.
 #ifndef SYNCLINE_ANALYSIS_REPORT_H_
 #define SYNCLINE_ANALYSIS_REPORT_H_
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "analysis/collectives.h"
+#include "analysis/levels.h"
 #include "analysis/messages.h"
 #include "analysis/receipt.h"
 #include "analysis/tensors.h"
@@ -52,9 +54,10 @@ struct NodeReport {
   uint64_t foreign_events = 0;
   uint64_t undecodable_events = 0;
   // Achieved instant less the one asked for; the interval is proven.
-  std::optional<DurationEstimate> start_skew;
-  std::optional<DurationEstimate> stop_skew;
-  std::optional<int64_t> bound_ns;  // of the node's clock in the middle of the window
+  std::optional<LevelledDuration> start_skew;
+  std::optional<LevelledDuration> stop_skew;
+  std::optional<int64_t> bound_ns;  // of the node's clock in the middle of the window, proven
+  std::optional<int64_t> likely_bound_ns;
   // Wall clock of this node less that of the reference node at one instant.
   std::optional<DurationEstimate> wall_error;
   std::vector<ProcessReport> processes;
@@ -99,8 +102,10 @@ struct StepGroup {
   uint64_t tasks = 0;
   TimelineTime begin;
   TimelineTime end;
-  // By Order: does all of it lie inside the step?
-  enum class Inside : uint8_t { kYes, kNo, kUndecided } inside = Inside::kUndecided;
+  // By Order: does all of it lie inside the step? Proven; or only likely, under the report's
+  // assumption; or neither.
+  enum class Inside : uint8_t { kYes, kNo, kLikely, kLikelyNot, kUndecided };
+  Inside inside = Inside::kUndecided;
 };
 
 struct GroupSeries {
@@ -108,11 +113,20 @@ struct GroupSeries {
   std::vector<StepGroup> groups;
   uint64_t inside = 0;
   uint64_t outside = 0;
+  uint64_t likely_inside = 0;
+  uint64_t likely_outside = 0;
   uint64_t undecided = 0;
   // How far this node would move against the node that marks the steps, were both placed by wall
   // clock.
   std::optional<DurationEstimate> wall_shift;
   uint64_t moved_by_wall_clock = 0;  // groups whose centre would then lie in another step
+};
+
+// What "likely" means in this report.
+struct Assumption {
+  int64_t asymmetry_percent = clocksync::kAsymmetryPercentAny;  // then nothing is called likely
+  // Why it cannot be true; then nothing is called likely, either.
+  std::string refuted_by;
 };
 
 struct Report {
@@ -130,6 +144,7 @@ struct Report {
   std::vector<TaskTotal> tasks;   // by domain, then by total, largest first
   std::vector<StepSeries> steps;  // the main series first
   std::vector<GroupSeries> groups;
+  Assumption assumption;  // of everything that is called likely
   TensorReport tensors;
   std::vector<clocksync::ClockEvent> clock_events;  // in the order of the model
   MessageReport messages;

@@ -17,15 +17,15 @@ struct Edge {
   uint64_t count = 0;
   std::vector<uint64_t> bytes;
   std::vector<int64_t> waiting_ns;
-  std::vector<DurationEstimate> flights;
+  std::vector<LevelledDuration> flights;
 };
 
 // Also where the model knows nothing: then by the timeline, unbounded.
-DurationEstimate FlightOf(const TensorTransfer& transfer, const clocksync::ClockModel* model) {
-  const bool known = model != nullptr && model->Knows(transfer.send_begin.clock) &&
-                     model->Knows(transfer.received.clock);
-  if (known) return model->Difference(transfer.send_begin, transfer.received);
-  DurationEstimate flight;
+LevelledDuration FlightOf(const TensorTransfer& transfer, const Models& models) {
+  if (models.Knows(transfer.send_begin.clock, transfer.received.clock)) {
+    return Difference(models, transfer.send_begin, transfer.received);
+  }
+  LevelledDuration flight;
   if (transfer.sent_at.has_value() && transfer.received_at.has_value()) {
     flight.est_ns = transfer.received_at->ns - transfer.sent_at->ns;
   }
@@ -39,9 +39,8 @@ T Median(std::vector<T> values, Less less) {
   return *middle;
 }
 
-void Add(const TensorTransfer& transfer, const clocksync::ClockModel* model, Edge* edge,
-         TensorReport* report) {
-  const DurationEstimate flight = FlightOf(transfer, model);
+void Add(const TensorTransfer& transfer, const Models& models, Edge* edge, TensorReport* report) {
+  const LevelledDuration flight = FlightOf(transfer, models);
   edge->send_node = transfer.send_node;
   edge->receive_node = transfer.receive_node;
   ++edge->count;
@@ -59,13 +58,16 @@ void Add(const TensorTransfer& transfer, const clocksync::ClockModel* model, Edg
       *transfer.received_at < *transfer.sent_at) {
     ++report->backwards_here;
   }
-  if (flight.bounded() && flight.hi_ns < 0) ++report->contradictions;
+  if (flight.bounded() && flight.hi_ns < 0) {
+    ++report->contradictions;
+  } else if (flight.likely.has_value() && flight.likely->bounded() && flight.likely->hi_ns < 0) {
+    ++report->likely_contradictions;
+  }
 }
 
 }  // namespace
 
-TensorReport SummariseTensors(std::span<const timeline::NodeResult> nodes,
-                              const clocksync::ClockModel* model) {
+TensorReport SummariseTensors(std::span<const timeline::NodeResult> nodes, const Models& models) {
   TensorReport report;
   using Key = std::tuple<std::string, std::string, std::string, uint32_t, uint32_t>;
   std::map<Key, Edge> edges;
@@ -73,7 +75,7 @@ TensorReport SummariseTensors(std::span<const timeline::NodeResult> nodes,
     for (const TensorTransfer& transfer : node.received) {
       const Key key{transfer.edge.send_device, transfer.edge.receive_device, transfer.edge.tensor,
                     transfer.send_node, transfer.receive_node};
-      Add(transfer, model, &edges[key], &report);
+      Add(transfer, models, &edges[key], &report);
     }
     const timeline::TensorEnds& ends = node.tensor_ends;
     report.unmatched.unmatched_sends += ends.unmatched_sends;

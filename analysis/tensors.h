@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "clocksync/clock_model.h"
+#include "analysis/levels.h"
 #include "common/time.h"
 #include "timeline/node_input.h"
 
@@ -27,7 +27,7 @@ struct TensorEdgeReport {
   // From when the receiver began to wait until the tensor was there, on the receiver's own clock.
   std::optional<int64_t> waiting_ns;
   // From the begin of the send until the tensor was there.
-  DurationEstimate flight;
+  LevelledDuration flight;
 };
 
 struct TensorReport {
@@ -38,13 +38,13 @@ struct TensorReport {
   uint64_t backwards_by_wall_clock = 0;  // as each host's wall clock has it
   uint64_t backwards_here = 0;           // as the timeline draws them
   uint64_t contradictions = 0;           // also at the ends of the intervals: the model is wrong
+  uint64_t likely_contradictions = 0;    // more, by what is called likely: the assumption is wrong
   uint64_t in_complete_steps = 0;        // of all
   timeline::TensorEnds unmatched;        // of all nodes
 };
 
-// `model` may be nullptr: then nothing is known of flights between nodes but their estimate.
-TensorReport SummariseTensors(std::span<const timeline::NodeResult> nodes,
-                              const clocksync::ClockModel* model);
+// Without models nothing is known of flights between nodes but their estimate.
+TensorReport SummariseTensors(std::span<const timeline::NodeResult> nodes, const Models& models);
 
 }  // namespace syncline::analysis
 

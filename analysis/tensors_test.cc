@@ -30,7 +30,7 @@ TEST(TensorsTest, CountsWhatAMergeByWallClockGetsWrong) {
   nodes[1].received.push_back(Transfer(1, 1, 1000, 1300, -500));  // on one node: no matter
   nodes[0].tensor_ends.unmatched_sends = 2;
   nodes[1].tensor_ends.unmatched_receives = 1;
-  const TensorReport report = SummariseTensors(nodes, nullptr);
+  const TensorReport report = SummariseTensors(nodes, {});
   EXPECT_EQ(report.tensors, 4u);
   EXPECT_EQ(report.across_nodes, 3u);
   EXPECT_EQ(report.backwards_by_wall_clock, 1u);

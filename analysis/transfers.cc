@@ -18,16 +18,15 @@ struct Row {
   std::set<int32_t> tags;
   std::vector<uint64_t> bytes;
   std::vector<int64_t> waiting_ns;
-  std::vector<DurationEstimate> flights;
+  std::vector<LevelledDuration> flights;
 };
 
 // Also where the model knows nothing: then by the timeline, unbounded.
-DurationEstimate FlightOf(const Transfer& transfer, const clocksync::ClockModel* model) {
-  if (model != nullptr && model->Knows(transfer.send_begin.clock) &&
-      model->Knows(transfer.received->clock)) {
-    return model->Difference(transfer.send_begin, *transfer.received);
+LevelledDuration FlightOf(const Transfer& transfer, const Models& models) {
+  if (!models.Knows(transfer.send_begin.clock, transfer.received->clock)) {
+    return Unbounded(transfer.sent_at, *transfer.received_at);
   }
-  return {.est_ns = transfer.received_at->ns - transfer.sent_at.ns};
+  return Difference(models, transfer.send_begin, *transfer.received);
 }
 
 template <class T, class Less>
@@ -38,25 +37,27 @@ std::optional<T> Median(std::vector<T> values, Less less) {
   return *middle;
 }
 
-void Add(const Transfer& transfer, const clocksync::ClockModel* model, Row* row,
-         TransferReport* report) {
+void Add(const Transfer& transfer, const Models& models, Row* row, TransferReport* report) {
   ++row->row.count;
   row->bytes.push_back(transfer.bytes);
   const bool across = transfer.send_node != transfer.receive_node;
   if (across) ++report->across_nodes;
   if (!transfer.received.has_value() || !transfer.received_at.has_value()) return;
   row->waiting_ns.push_back(transfer.received->ns - transfer.posted.ns);
-  const DurationEstimate flight = FlightOf(transfer, model);
+  const LevelledDuration flight = FlightOf(transfer, models);
   row->flights.push_back(flight);
   if (!across) return;
   if (*transfer.received_at < transfer.sent_at) ++report->backwards_here;
-  if (flight.bounded() && flight.hi_ns < 0) ++report->contradictions;
+  if (flight.bounded() && flight.hi_ns < 0) {
+    ++report->contradictions;
+  } else if (flight.likely.has_value() && flight.likely->bounded() && flight.likely->hi_ns < 0) {
+    ++report->likely_contradictions;
+  }
 }
 
 }  // namespace
 
-TransferReport SummariseTransfers(const timeline::Transfers& found,
-                                  const clocksync::ClockModel* model) {
+TransferReport SummariseTransfers(const timeline::Transfers& found, const Models& models) {
   TransferReport report;
   report.found = found;
   using Key = std::tuple<std::string, std::string, std::string, std::string, int32_t, int32_t>;
@@ -72,7 +73,7 @@ TransferReport SummariseTransfers(const timeline::Transfers& found,
       row.row.receive_node = transfer.receive_node;
     }
     row.tags.insert(channel.tag);
-    Add(transfer, model, &row, &report);
+    Add(transfer, models, &row, &report);
   }
   for (auto& [key, made] : rows) {
     TransferRow row = made.row;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "clocksync/clock_model.h"
+#include "analysis/levels.h"
 #include "common/time.h"
 #include "timeline/transfers.h"
 
@@ -24,20 +24,19 @@ struct TransferRow {
   // From when the receiver called for it until it had waited for it, on the receiver's own clock.
   std::optional<int64_t> waiting_ns;
   // From the begin of the send until the receiver had waited for it.
-  std::optional<DurationEstimate> flight;
+  std::optional<LevelledDuration> flight;
 };
 
 struct TransferReport {
   std::vector<TransferRow> rows;  // by group, source, destination
   timeline::Transfers found;
-  uint64_t across_nodes = 0;    // of those found
-  uint64_t backwards_here = 0;  // received before they were sent, as the timeline draws them
-  uint64_t contradictions = 0;  // also at the ends of the intervals: the model is wrong
+  uint64_t across_nodes = 0;           // of those found
+  uint64_t backwards_here = 0;         // received before they were sent, as the timeline draws them
+  uint64_t contradictions = 0;         // also at the ends of the intervals: the model is wrong
+  uint64_t likely_contradictions = 0;  // more, by what is called likely: the assumption is wrong
 };
 
-// `model` may be nullptr: then nothing is known of what lies between nodes but its estimate.
-TransferReport SummariseTransfers(const timeline::Transfers& found,
-                                  const clocksync::ClockModel* model);
+TransferReport SummariseTransfers(const timeline::Transfers& found, const Models& models);
 
 }  // namespace syncline::analysis
 

@@ -50,6 +50,37 @@ TEST(BuilderTest, PlacesBothNodesOnTheTimeline) {
   EXPECT_NEAR(at_worker.bound_ns(), 10'000, 200);
 }
 
+// The samples' ways are 10 us long each; the interval does not know that, an assumption may say so.
+TEST(BuilderTest, AnAssumptionAboutAsymmetryNarrowsAndIsOnlyTrueIfItHolds) {
+  const auto result = BuildModel(TwoNodes(), Options());
+  ASSERT_TRUE(result.ok());
+  const auto interval = [](const ClockModel& model) {
+    return model.Difference({{0, ClockKind::kRaw}, 105 * kSecond},
+                            {{1, ClockKind::kRaw}, 105 * kSecond + kAhead});
+  };
+  const DurationEstimate proven = interval(result->model);
+  const DurationEstimate half = interval(*result->model.AssumingAsymmetry(50));
+  const DurationEstimate all = interval(*result->model.AssumingAsymmetry(100));
+  EXPECT_NEAR(static_cast<double>(proven.hi_ns - proven.lo_ns), 20'000, 300);
+  EXPECT_NEAR(static_cast<double>(half.hi_ns - half.lo_ns), 10'000, 300);
+  EXPECT_LE(half.lo_ns, 0);
+  EXPECT_GE(half.hi_ns, 0);
+  // That one way takes no time at all is no assumption.
+  EXPECT_EQ(all.lo_ns, proven.lo_ns);
+  EXPECT_EQ(all.hi_ns, proven.hi_ns);
+  // Of ways of 2 and 18 us it is false, and the truth outside; what is proven holds all the same.
+  BuildInput lopsided = TwoNodes();
+  for (ProbeSample& sample : lopsided.edges[0].samples) {
+    sample.t2_remote_ns -= 8'000;
+    sample.t3_remote_ns -= 8'000;
+  }
+  const auto other = BuildModel(lopsided, Options());
+  ASSERT_TRUE(other.ok());
+  EXPECT_LE(interval(other->model).lo_ns, 0);
+  EXPECT_GT(interval(*other->model.AssumingAsymmetry(50)).lo_ns, 0);
+  EXPECT_LE(interval(*other->model.AssumingAsymmetry(90)).lo_ns, 0);
+}
+
 TEST(BuilderTest, OrdersOnlyWhatIsFartherApartThanTheBound) {
   const auto result = BuildModel(TwoNodes(), Options());
   ASSERT_TRUE(result.ok());

@@ -20,6 +20,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +31,19 @@
 #include "common/time.h"
 
 namespace syncline::clocksync {
+
+// "path asymmetry <= 50 %": the difference of the two ways' least delays over their sum, and what
+// that means for a message. Of kAsymmetryPercentAny nothing follows; 0 is one way as long as the
+// other.
+inline constexpr int64_t kAsymmetryPercentAny = 100;
+// What reports assume where nothing else is asked for: one way may take three times as long as the
+// other. Why that: docs/clock-model.md.
+inline constexpr int64_t kAsymmetryPercentUsual = 50;
+std::string AsymmetryText(int64_t percent);
+std::string AsymmetryMeaning(int64_t percent);
+// Why it is false, where AssumingAsymmetry() says so.
+inline constexpr char kAsymmetryContradicted[] =
+    "paths between the nodes contradict each other under it";
 
 class ClockModel {
  public:
@@ -52,6 +67,10 @@ class ClockModel {
   // What happened to the clocks while the samples were taken: steps, slews, sleeps, gaps. In a file
   // from before these were stored: empty.
   const std::vector<ClockEvent>& events() const;
+  // The same under an assumption that no sample can prove: AsymmetryText(percent). Its intervals
+  // are narrower, and hold only if that does: "likely", never to be mixed with what is proven.
+  // nullopt: paths around a loop contradict it, so it is false.
+  std::optional<ClockModel> AssumingAsymmetry(int64_t percent) const;
   // How many samples of which edges it was made of.
   struct Source {
     std::string local;
@@ -73,6 +92,8 @@ class ClockModel {
   class Mapper {
    public:
     TimelineTime At(int64_t clock_ns);
+    // At() of each of `times_ns`, in place.
+    void PlaceAll(std::span<int64_t> times_ns);
 
    private:
     friend class ClockModel;

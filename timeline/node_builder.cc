@@ -393,9 +393,17 @@ void NodeBuilder::PushClockBounds() {
   }
   const int64_t length_ns = std::max<int64_t>(0, end_ns - begin_ns);
   const int64_t step_ns = std::max(kBoundStepNs, length_ns / kBoundPointsMax + 1);
+  std::optional<TrackId> likely;
   for (int64_t offset_ns = 0; offset_ns <= length_ns; offset_ns += step_ns) {
     const int64_t clock_ns = begin_ns + offset_ns;
-    emitter_->Push(ClockBound{index_, At(clock_ns).timeline, node_.placement->BoundNs(clock_ns)});
+    const TimelineTime time = At(clock_ns).timeline;
+    const std::optional<int64_t> bound_ns = node_.placement->BoundNs(clock_ns);
+    emitter_->Push(ClockBound{index_, time, bound_ns});
+    if (node_.likely == nullptr || !bound_ns.has_value()) continue;
+    const std::optional<int64_t> likely_ns = node_.likely->BoundNs(clock_ns);
+    if (!likely_ns.has_value()) continue;
+    if (!likely.has_value()) likely = AddLikelyBoundTrack();
+    emitter_->Push(CounterValue{*likely, time, static_cast<double>(*likely_ns)});
   }
 }
 

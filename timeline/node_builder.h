@@ -118,6 +118,7 @@ class NodeBuilder {
   Process& ProcessAt(uint32_t index);
   Thread& ThreadAt(uint32_t index);
   TrackId CpuTrack(uint32_t source);
+  TrackId AddLikelyBoundTrack();
   TrackId MessageTrack(const Here& here);
   TextId NameText(uint32_t process, uint32_t id);
   Moment At(int64_t clock_ns);

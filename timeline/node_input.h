@@ -80,6 +80,9 @@ struct NodeInput {
   std::string root;
   std::vector<TraceReader*> readers;  // outlive the builder
   Placement* placement = nullptr;     // of the readers' clock; outlives the builder
+  // The same under an assumption, which it names. Only its bound is drawn, beside the proven one.
+  const Placement* likely = nullptr;
+  std::string assumption;
   std::vector<KnownProcess> processes;
   std::vector<ProfileInput> profiles;  // by process, then time
   WallPlacement* wall = nullptr;       // of the profiles' clock; outlives the builder

@@ -144,6 +144,16 @@ TrackId NodeBuilder::CpuTrack(uint32_t source) {
   return entry.cpu_track;
 }
 
+TrackId NodeBuilder::AddLikelyBoundTrack() {
+  Track track;
+  track.parent = node_track_;
+  track.kind = TrackKind::kCounter;
+  track.name = absl::StrCat("likely clock bound, if ", node_.assumption);
+  track.node = index_;
+  track.unit = "ns";
+  return emitter_->AddTrack(std::move(track));
+}
+
 TextId NodeBuilder::NameText(uint32_t process, uint32_t id) {
   if (id == 0) return kNoText;
   TextId& text = ProcessAt(process).texts[id];

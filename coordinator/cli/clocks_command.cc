@@ -42,12 +42,25 @@ struct ClocksOptions {
   bool live = false;
   bool json = false;
   std::string svg;  // file to write a picture to
+  int64_t asymmetry_percent = clocksync::kAsymmetryPercentUsual;
 };
 
 struct Clocks {
   clocksync::BuildResult built;
   std::string title;
   clocks::ProbeReport probes;  // empty: the nodes did not probe each other
+  // What is likely if paths are at most so asymmetric; nullopt: the samples contradict that, or
+  // nothing is assumed.
+  int64_t asymmetry_percent = clocksync::kAsymmetryPercentAny;
+  std::optional<clocksync::ClockModel> likely = std::nullopt;
+
+  void Assume(int64_t percent) {
+    asymmetry_percent = percent;
+    likely.reset();
+    if (Assumes()) likely = built.model.AssumingAsymmetry(percent);
+  }
+  bool Assumes() const { return asymmetry_percent < clocksync::kAsymmetryPercentAny; }
+  const clocksync::ClockModel* LikelyModel() const { return likely ? &*likely : nullptr; }
 };
 
 const char* SourceName(clocksync::StampSource source) {
@@ -141,15 +154,26 @@ void PrintJson(std::ostream& out, const Clocks& clocks) {
   json["format_version"] = 1;
   json["assumptions"] = {{"rate_ppb_max", assumed.rate_ppb_max},
                          {"wander_ppb_per_s", assumed.wander_ppb_per_s}};
+  if (clocks.Assumes()) {
+    json["likely_assumes"] = {
+        {"path_asymmetry_percent_max", clocks.asymmetry_percent},
+        {"name", clocksync::AsymmetryText(clocks.asymmetry_percent)},
+        {"meaning", clocksync::AsymmetryMeaning(clocks.asymmetry_percent)},
+        {"refuted_by", clocks.likely ? Json() : Json(clocksync::kAsymmetryContradicted)}};
+  } else {
+    json["likely_assumes"] = nullptr;
+  }
   json["edges"] = Json::array();
   for (const auto& edge : clocks.built.edges) json["edges"].push_back(EdgeToJson(edge));
   json["pairs"] = Json::array();
-  for (const PairBound& pair : PairsOf(clocks.built, kPairNodesInJson)) {
-    json["pairs"].push_back({{"from", pair.from},
-                             {"to", pair.to},
-                             {"offset_ns", pair.offset_ns},
-                             {"bound_median_ns", Ns(pair.bound_median_ns)},
-                             {"bound_worst_ns", Ns(pair.bound_worst_ns)}});
+  for (const PairBound& pair : PairsOf(clocks.built, clocks.LikelyModel(), kPairNodesInJson)) {
+    json["pairs"].push_back(
+        {{"from", pair.from},
+         {"to", pair.to},
+         {"offset_ns", pair.offset_ns},
+         {"bound_median_ns", Ns(pair.bound_median_ns)},
+         {"bound_worst_ns", Ns(pair.bound_worst_ns)},
+         {"likely_bound_median_ns", pair.likely_median_ns ? Ns(*pair.likely_median_ns) : Json()}});
   }
   json["events"] = Json::array();
   for (const auto& event : clocks.built.events) json["events"].push_back(EventToJson(event));
@@ -184,6 +208,19 @@ void PrintProbes(std::ostream& out, const clocks::ProbeReport& probes) {
   }
 }
 
+void PrintLikely(std::ostream& out, const Clocks& clocks) {
+  if (!clocks.Assumes()) return;
+  const std::string name = clocksync::AsymmetryText(clocks.asymmetry_percent);
+  if (!clocks.likely) {
+    out << "Nothing is called likely: " << name
+        << " is false here: " << clocksync::kAsymmetryContradicted << ".\n";
+    return;
+  }
+  out << "Bounds are proven. Likely: the median bound if " << name << ":\n"
+      << clocksync::AsymmetryMeaning(clocks.asymmetry_percent)
+      << ". No sample can prove that (--assume-asymmetry).\n";
+}
+
 void PrintText(const Context& context, const Clocks& clocks) {
   std::ostream& out = *context.out;
   Table table({"CLOCK OF", "SEEN FROM", "BOUND MEDIAN", "BOUND WORST", "OFFSET", "DRIFT",
@@ -197,7 +234,8 @@ void PrintText(const Context& context, const Clocks& clocks) {
   }
   table.Print(out);
   PrintProbes(out, clocks.probes);
-  PrintPairs(out, PairsOf(clocks.built, kPairNodesInText));
+  PrintPairs(out, PairsOf(clocks.built, clocks.LikelyModel(), kPairNodesInText));
+  PrintLikely(out, clocks);
   const report::ClockPlotInput plot{
       .edges = clocks.built.edges, .events = clocks.built.events, .edges_max = kPlotsInText};
   out << '\n' << report::ClockPlotText(plot, kTerminalColumns);
@@ -324,10 +362,11 @@ int ShowClocks(const Context& context, const ClocksOptions& options) {
     return Fail(context, absl::InvalidArgumentError("Give either RUN or --live"));
   }
   bool incomplete = false;
-  const absl::StatusOr<Clocks> clocks = options.live
-                                            ? Live(context, &incomplete)
-                                            : OfRecording(context, options.directory, &incomplete);
+  absl::StatusOr<Clocks> clocks = options.live
+                                      ? Live(context, &incomplete)
+                                      : OfRecording(context, options.directory, &incomplete);
   if (!clocks.ok()) return Fail(context, clocks.status());
+  clocks->Assume(options.asymmetry_percent);
   if (!options.svg.empty()) {
     const absl::Status written = WriteSvg(*clocks, options.svg);
     if (!written.ok()) return Fail(context, written);
@@ -342,6 +381,17 @@ int ShowClocks(const Context& context, const ClocksOptions& options) {
 
 }  // namespace
 
+void AddAsymmetry(CLI::App* command, int64_t* percent) {
+  command
+      ->add_option("--assume-asymmetry", *percent,
+                   "What is called likely assumes that the two ways of a path differ by at\n"
+                   "most so much of their sum: of the shortest round trip no message took\n"
+                   "less than (100 - PERCENT)/2 %; 100: nothing is called likely")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(int64_t{0}, clocksync::kAsymmetryPercentAny))
+      ->capture_default_str();
+}
+
 void RegisterClocks(CLI::App* app, Context* context) {
   CLI::App* const clocks =
       app->add_subcommand("clocks", "Show how well the nodes' clocks are known");
@@ -353,6 +403,7 @@ void RegisterClocks(CLI::App* app, Context* context) {
       ->add_option("--svg", options->svg,
                    "Also draw samples, proven corridor and estimate of each edge into FILE")
       ->type_name("FILE");
+  AddAsymmetry(clocks, &options->asymmetry_percent);
   clocks->footer(
       "Examples:\n"
       "  syncline clocks run-20261121-093012-7f3a --svg clocks.svg\n"

@@ -32,20 +32,27 @@ Span SampledSpan(const clocksync::BuildResult& built) {
   return span;
 }
 
-PairBound BoundOf(const clocksync::ClockModel& model, uint32_t from, uint32_t to,
-                  const Span& span) {
+int64_t Median(std::vector<int64_t> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+PairBound BoundOf(const clocksync::ClockModel& model, const clocksync::ClockModel* likely,
+                  uint32_t from, uint32_t to, const Span& span) {
   PairBound pair{.from = model.nodes()[from], .to = model.nodes()[to]};
   std::vector<int64_t> bounds;
+  std::vector<int64_t> likely_bounds;
   for (int i = 0; i < kInstants; ++i) {
     const int64_t t = span.begin_ns + (span.end_ns - span.begin_ns) / (kInstants - 1) * i;
     const NodeTime a = model.Unlocate({from, ClockKind::kRaw}, {t});
     const NodeTime b = model.Unlocate({to, ClockKind::kRaw}, {t});
     bounds.push_back(model.Difference(a, b).bound_ns());
+    if (likely != nullptr) likely_bounds.push_back(likely->Difference(a, b).bound_ns());
     if (i == kInstants / 2) pair.offset_ns = b.ns - a.ns;
   }
-  std::sort(bounds.begin(), bounds.end());
-  pair.bound_median_ns = bounds[bounds.size() / 2];
-  pair.bound_worst_ns = bounds.back();
+  pair.bound_median_ns = Median(bounds);
+  pair.bound_worst_ns = *std::max_element(bounds.begin(), bounds.end());
+  if (likely != nullptr) pair.likely_median_ns = Median(likely_bounds);
   return pair;
 }
 
@@ -57,7 +64,8 @@ std::string SizeText(int64_t ns) { return ns == kUnknownHi ? "any" : DurationTex
 
 }  // namespace
 
-std::vector<PairBound> PairsOf(const clocksync::BuildResult& built, size_t nodes_max) {
+std::vector<PairBound> PairsOf(const clocksync::BuildResult& built,
+                               const clocksync::ClockModel* likely, size_t nodes_max) {
   const clocksync::ClockModel& model = built.model;
   const auto count = static_cast<uint32_t>(model.nodes().size());
   const Span span = SampledSpan(built);
@@ -68,7 +76,7 @@ std::vector<PairBound> PairsOf(const clocksync::BuildResult& built, size_t nodes
     for (uint32_t b = a + 1; b < count; ++b) {
       const bool with_reference = a == reference || b == reference;
       if (!with_reference && b >= nodes_max) continue;
-      pairs.push_back(BoundOf(model, b == reference ? b : a, b == reference ? a : b, span));
+      pairs.push_back(BoundOf(model, likely, b == reference ? b : a, b == reference ? a : b, span));
     }
   }
   return pairs;
@@ -84,10 +92,12 @@ std::string WhenText(const ClockEvent& event) {
 void PrintPairs(std::ostream& out, const std::vector<PairBound>& pairs) {
   if (pairs.empty()) return;
   out << "\nAny two nodes, over the best paths:\n";
-  Table table({"FROM", "TO", "BOUND MEDIAN", "BOUND WORST", "OFFSET"});
+  Table table({"FROM", "TO", "BOUND MEDIAN", "BOUND WORST", "LIKELY", "OFFSET"});
   for (const PairBound& pair : pairs) {
     table.AddRow({Printable(pair.from), Printable(pair.to), BoundText(pair.bound_median_ns),
-                  BoundText(pair.bound_worst_ns), DurationText(pair.offset_ns)});
+                  BoundText(pair.bound_worst_ns),
+                  pair.likely_median_ns ? BoundText(*pair.likely_median_ns) : "-",
+                  DurationText(pair.offset_ns)});
   }
   table.Print(out);
 }

@@ -4,6 +4,7 @@
 #define SYNCLINE_COORDINATOR_CLI_CLOCKS_TEXT_H_
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -19,10 +20,13 @@ struct PairBound {
   int64_t offset_ns = 0;        // of their RAW clocks, to - from, in the middle
   int64_t bound_median_ns = 0;  // kUnknownHi: unknown
   int64_t bound_worst_ns = 0;
+  std::optional<int64_t> likely_median_ns;  // under the assumption of `likely`
 };
 
-// Every pair of the first `nodes_max` nodes; of more nodes, each with the reference.
-std::vector<PairBound> PairsOf(const clocksync::BuildResult& built, size_t nodes_max);
+// Every pair of the first `nodes_max` nodes; of more nodes, each with the reference. `likely`: the
+// model under an assumption; nullptr: nothing is assumed.
+std::vector<PairBound> PairsOf(const clocksync::BuildResult& built,
+                               const clocksync::ClockModel* likely, size_t nodes_max);
 
 // When: "+6.100 s to +6.230 s"; "" for what has no place on the timeline.
 std::string WhenText(const clocksync::ClockEvent& event);

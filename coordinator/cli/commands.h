@@ -3,6 +3,8 @@
 #ifndef SYNCLINE_COORDINATOR_CLI_COMMANDS_H_
 #define SYNCLINE_COORDINATOR_CLI_COMMANDS_H_
 
+#include <cstdint>
+
 namespace CLI {
 class App;
 }
@@ -10,6 +12,9 @@ class App;
 namespace syncline::cli {
 
 struct Context;
+
+// --assume-asymmetry, of the commands that tell what is likely from what is proven.
+void AddAsymmetry(CLI::App* command, int64_t* percent);
 
 void RegisterCerts(CLI::App* app, Context* context);
 void RegisterNodes(CLI::App* app, Context* context);

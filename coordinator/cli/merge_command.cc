@@ -72,6 +72,10 @@ absl::Status ParseRange(const MergeArguments& arguments, merge::Range* range) {
   return ParseInstant(arguments.to, &range->to);
 }
 
+void AddAssumption(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
+  AddAsymmetry(command, &arguments->options.input.asymmetry_percent);
+}
+
 void AddRange(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
   command->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");
   command->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
@@ -134,6 +138,7 @@ int Merge(const Context& context, const MergeArguments& arguments) {
 int Events(const Context& context, const MergeArguments& arguments) {
   merge::EventsOptions options;
   options.input = InputOf(arguments);
+  options.input.asymmetry_percent = clocksync::kAsymmetryPercentAny;  // nothing is judged here
   options.format =
       arguments.format == "jsonl" ? merge::EventFormat::kJsonLines : merge::EventFormat::kText;
   const absl::Status parsed = ParseRange(arguments, &options.range);
@@ -174,6 +179,7 @@ void RegisterMerge(CLI::App* app, Context* context) {
       "merge", "Merge a recording's nodes, or any CTF traces, into one timeline");
   const auto arguments = std::make_shared<MergeArguments>();
   AddInput(merge, arguments);
+  AddAssumption(merge, arguments);
   merge->add_option("--out", arguments->options.out_dir, "Where to (default: RUN/out)");
   merge
       ->add_option("--format", arguments->options.formats,
@@ -229,6 +235,7 @@ void RegisterReport(CLI::App* app, Context* context) {
       "report", "Print what a recording shows: coverage, losses, cost, tasks, steps");
   const auto arguments = std::make_shared<MergeArguments>();
   AddInput(report, arguments);
+  AddAssumption(report, arguments);
   report->add_flag("--json", arguments->json, "As JSON");
   report->add_option("--svg", arguments->svg, "Also draw two steps of all nodes into this file");
   report->add_option("--step", arguments->step,

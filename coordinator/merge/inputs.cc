@@ -280,6 +280,30 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
   }
 }
 
+// What the samples do not prove, but would follow if paths were not too asymmetric.
+void Assume(int64_t asymmetry_percent, OpenedInputs* inputs) {
+  inputs->assumption.asymmetry_percent = asymmetry_percent;
+  if (asymmetry_percent >= clocksync::kAsymmetryPercentAny) return;
+  auto likely = inputs->model->AssumingAsymmetry(asymmetry_percent);
+  if (!likely.has_value()) {
+    inputs->assumption.refuted_by = clocksync::kAsymmetryContradicted;
+    return;
+  }
+  inputs->likely = std::make_unique<clocksync::ClockModel>(*std::move(likely));
+}
+
+// The bounds that are drawn beside the proven ones.
+void PlaceLikely(const std::vector<uint32_t>& clocks, OpenedInputs* inputs) {
+  if (inputs->likely == nullptr) return;
+  for (size_t i = 0; i < inputs->nodes.size(); ++i) {
+    const ClockId clock{clocks[i]};
+    if (!inputs->likely->Knows(clock)) continue;
+    inputs->placements.push_back(timeline::ModelPlacement(*inputs->likely, clock));
+    inputs->nodes[i].likely = inputs->placements.back().get();
+    inputs->nodes[i].assumption = clocksync::AsymmetryText(inputs->assumption.asymmetry_percent);
+  }
+}
+
 absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
                                            const std::filesystem::path& directory) {
   OpenedInputs inputs;
@@ -322,6 +346,8 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
   }
   inputs.epoch_unix_ns = recording.epoch_unix_ns;
   PlaceNodes(options, &inputs, clocks);
+  Assume(options.asymmetry_percent, &inputs);
+  PlaceLikely(clocks, &inputs);
   inputs.build.window =
       timeline::Interval{{recording.window.begin_timeline_ns}, {recording.window.end_timeline_ns}};
   return inputs;

@@ -26,7 +26,9 @@ namespace syncline::merge {
 struct OpenedInputs {
   std::filesystem::path run;  // of a recording, else empty
   std::optional<recording::Recording> recording;
-  std::unique_ptr<clocksync::ClockModel> model;  // nullptr for trace directories
+  std::unique_ptr<clocksync::ClockModel> model;   // nullptr for trace directories
+  std::unique_ptr<clocksync::ClockModel> likely;  // under `assumption`; nullptr: nothing is likely
+  analysis::Assumption assumption;
   struct TraceAt {
     std::string node;
     std::filesystem::path path;

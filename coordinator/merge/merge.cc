@@ -41,6 +41,8 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
   input.transfers = &built.transfers;
   input.facts = inputs.facts;
   input.model = inputs.model.get();
+  input.likely = inputs.likely.get();
+  input.assumption = inputs.assumption;
   input.reference = inputs.reference;
   input.window = inputs.build.cut.has_value() ? inputs.build.cut : inputs.build.window;
   if (inputs.recording.has_value() && inputs.reference.has_value()) {

@@ -24,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "analysis/report.h"
+#include "clocksync/clock_model.h"
 #include "common/time.h"
 
 namespace syncline::merge {
@@ -39,6 +40,9 @@ struct InputOptions {
   std::vector<std::string> nodes;  // of these only; empty: all
   bool refit = false;              // a recording: build the model anew from the raw clock samples
   Alignment align = Alignment::kModel;
+  // What is called likely assumes that paths are at most so asymmetric (clock_model.h);
+  // kAsymmetryPercentAny: nothing is.
+  int64_t asymmetry_percent = clocksync::kAsymmetryPercentUsual;
 };
 
 // [from, to) of the timeline; nullopt: as far as there is something.

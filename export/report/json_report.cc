@@ -26,6 +26,26 @@ Json Interval(const std::optional<DurationEstimate>& estimate) {
           {"bound_ns", bounded ? Json(estimate->bound_ns()) : Json()}};
 }
 
+// Proven, and beside it what is likely under the report's assumption; null: nothing more is.
+Json Interval(const std::optional<analysis::LevelledDuration>& estimate) {
+  if (!estimate.has_value()) return nullptr;
+  Json json = Interval(std::optional<DurationEstimate>(*estimate));
+  const auto& likely = estimate->likely;
+  const bool bounded = likely.has_value() && likely->bounded();
+  json["likely_lo_ns"] = bounded ? Json(likely->lo_ns) : Json();
+  json["likely_hi_ns"] = bounded ? Json(likely->hi_ns) : Json();
+  return json;
+}
+
+Json OfAssumption(const analysis::Assumption& assumption) {
+  const bool any = assumption.asymmetry_percent >= clocksync::kAsymmetryPercentAny;
+  if (any) return nullptr;
+  return {{"path_asymmetry_percent_max", assumption.asymmetry_percent},
+          {"name", clocksync::AsymmetryText(assumption.asymmetry_percent)},
+          {"meaning", clocksync::AsymmetryMeaning(assumption.asymmetry_percent)},
+          {"refuted_by", assumption.refuted_by.empty() ? Json() : Json(assumption.refuted_by)}};
+}
+
 Json OfProcess(const analysis::ProcessReport& process) {
   return {{"name", process.name},
           {"pid", process.pid},
@@ -113,7 +133,7 @@ Json OfMessages(const analysis::Report& report) {
                        {"largest_bytes", row.largest_bytes},
                        {"arrows", row.arrows},
                        {"retransmitted_segments", OrNull(row.retransmits)},
-                       {"flight", row.flight.has_value() ? Interval(*row.flight) : Json()}});
+                       {"flight", Interval(row.flight)}});
   }
   return {{"matched", messages.messages},
           {"matched_across_nodes", messages.across_nodes},
@@ -142,7 +162,7 @@ Json OfTensors(const analysis::Report& report) {
                      {"count", edge.count},
                      {"bytes", OrNull(edge.bytes)},
                      {"waiting_ns", OrNull(edge.waiting_ns)},
-                     {"flight", Interval(edge.flight)}});
+                     {"flight", Interval(std::optional(edge.flight))}});
   }
   const timeline::TensorEnds& unmatched = tensors.unmatched;
   return {{"matched", tensors.tensors},
@@ -193,7 +213,11 @@ Json OfCollectives(const analysis::Report& report) {
                      {"whole", kind.whole},
                      {"bytes", OrNull(kind.bytes)},
                      {"spread", Interval(kind.spread)},
-                     {"duration", Interval(kind.duration)}});
+                     {"duration", Interval(kind.duration)},
+                     {"first_before_last",
+                      {{"proven", kind.order.proven},
+                       {"likely", kind.order.likely},
+                       {"undecided", kind.order.undecided}}}});
   }
   Json rows = Json::array();
   for (const timeline::Collective& collective : collectives.found.collectives) {
@@ -246,6 +270,7 @@ Json OfNode(const analysis::NodeReport& node) {
                {"start_skew", Interval(node.start_skew)},
                {"stop_skew", Interval(node.stop_skew)},
                {"clock_bound_ns", OrNull(node.bound_ns)},
+               {"likely_clock_bound_ns", OrNull(node.likely_bound_ns)},
                {"wall_clock_error", Interval(node.wall_error)}};
   json["processes"] = Json::array();
   for (const auto& process : node.processes) json["processes"].push_back(OfProcess(process));
@@ -288,6 +313,10 @@ const char* InsideName(analysis::StepGroup::Inside inside) {
       return "yes";
     case analysis::StepGroup::Inside::kNo:
       return "no";
+    case analysis::StepGroup::Inside::kLikely:
+      return "likely";
+    case analysis::StepGroup::Inside::kLikelyNot:
+      return "likely not";
     case analysis::StepGroup::Inside::kUndecided:
       return "undecided";
   }
@@ -298,6 +327,8 @@ Json OfGroups(const analysis::Report& report, const analysis::GroupSeries& serie
   Json json = {{"node", report.nodes[series.node].name},
                {"inside", series.inside},
                {"outside", series.outside},
+               {"likely_inside", series.likely_inside},
+               {"likely_outside", series.likely_outside},
                {"undecided", series.undecided},
                {"wall_clock_shift", Interval(series.wall_shift)},
                {"moved_by_wall_clock", series.moved_by_wall_clock}};
@@ -327,6 +358,7 @@ std::string ReportJson(const analysis::Report& report) {
                {"common_coverage",
                 {{"begin_ns", OrNull(report.common_begin)}, {"end_ns", OrNull(report.common_end)}}},
                {"events", report.events}};
+  json["likely_assumes"] = OfAssumption(report.assumption);
   json["complaints"] = report.complaints;
   json["nodes"] = Json::array();
   for (const auto& node : report.nodes) json["nodes"].push_back(OfNode(node));

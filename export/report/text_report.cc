@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "export/report/levels_text.h"
 #include "export/report/receipt_text.h"
 #include "export/report/table.h"
 #include "export/report/transfers_text.h"
@@ -78,19 +79,24 @@ void Writer::Nodes() {
                {"events", Table::Align::kRight},
                {"started", Table::Align::kRight},
                {"stopped", Table::Align::kRight},
-               {"clock bound", Table::Align::kRight}});
+               {"bound", Table::Align::kRight},
+               {"likely", Table::Align::kRight}});
   for (const analysis::NodeReport& node : report_.nodes) {
-    const std::string reference = node.name == report_.reference ? " (reference)" : "";
-    table.Add({node.name + reference, node.role, node.state, Count(node.events),
-               WithBound(node.start_skew), WithBound(node.stop_skew),
-               node.bound_ns.has_value() ? "± " + DurationText(*node.bound_ns) : "unknown"});
+    table.Add(
+        {node.name, node.role, node.state, Count(node.events), WithBound(node.start_skew),
+         WithBound(node.stop_skew),
+         node.bound_ns.has_value() ? "± " + DurationText(*node.bound_ns) : "unknown",
+         node.likely_bound_ns.has_value() ? "± " + DurationText(*node.likely_bound_ns) : "-"});
   }
   Print(table);
   if (report_.from_recording) {
-    Line(
-        "started and stopped: achieved less asked for, between the node's clock and the "
-        "reference.");
+    Line(absl::StrCat("started and stopped: achieved less asked for, between the node's clock and ",
+                      report_.reference.empty() ? "the reference" : "that of " + report_.reference,
+                      "."));
   }
+  const AssumptionText assumed = TextOf(report_);
+  if (!assumed.warning.empty()) Warn(assumed.warning);
+  for (const std::string& line : assumed.lines) Line(line);
 }
 
 // Processes of which nothing is known in a part of the window: a rank that hangs looks like this.
@@ -183,9 +189,13 @@ void Writer::Groups(const analysis::GroupSeries& groups) {
   uint64_t tasks = 0;
   for (const analysis::StepGroup& group : groups.groups) tasks += group.tasks;
   Line(absl::StrCat(report_.nodes[groups.node].name, " marks no steps; its ", Plural(tasks, "task"),
-                    " in ", Plural(groups.groups.size(), "of these step"), ": inside ",
+                    " in ", Plural(groups.groups.size(), "of these step"), ": proven inside ",
                     Count(groups.inside), ", outside ", Count(groups.outside), ", undecided ",
                     Count(groups.undecided)));
+  if (groups.likely_inside + groups.likely_outside == 0) return;
+  Line(absl::StrCat("likely inside ", Count(groups.likely_inside), ", outside ",
+                    Count(groups.likely_outside), ": if ",
+                    clocksync::AsymmetryText(report_.assumption.asymmetry_percent)));
 }
 
 void Writer::Steps() {
@@ -386,6 +396,8 @@ void Writer::Collectives() {
   Line(
       "medians of whole ones (every rank was seen); duration: from the first entry to the last "
       "exit.");
+  const std::string order = OrderOfEntries(report_);
+  if (!order.empty()) Line(order);
   if (collectives.contradictions > 0) {
     Warn(absl::StrCat(Plural(collectives.contradictions, "collective"),
                       " that a rank left before another entered: the clock model's bounds do not "

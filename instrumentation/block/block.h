@@ -78,8 +78,8 @@ SYNCLINE_EXPORT void syncline_follow_gate(const volatile uint32_t* volatile* min
 extern SYNCLINE_EXPORT volatile uint32_t syncline_paused;
 
 /* Makes the block unless there is one and marks `source` (SYNCLINE_SOURCE_*) in it. 0, or -1 when
- * this process cannot be traced. Loads the tracer; sets LTTNG_UST_REGISTER_TIMEOUT=0 unless it is
- * set. */
+ * this process cannot be traced. Loads the tracer; sets its time limit unless it is
+ * set (abi/tracer.h). */
 SYNCLINE_EXPORT int syncline_open(uint32_t source);
 
 /* `source` is in this process, whether or not it ever makes a block: others may. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "instrumentation/abi/tracer.h"
 #include "instrumentation/block/internal.h"
 
 static const uint32_t closed = 0;                /* the gate of a process without a block */
@@ -202,9 +203,7 @@ void* syncline_load_sibling(const char* file) {
 }
 
 static void LoadTracer(void) {
-  /* LTTng-UST would keep the program waiting for up to 3 s at its start and at every fork when the
-   * session daemon hangs. */
-  setenv("LTTNG_UST_REGISTER_TIMEOUT", "0", 0);
+  setenv(SYNCLINE_TRACER_TIMEOUT_VARIABLE, SYNCLINE_TRACER_TIMEOUT_MS, 0);
   /* LTTng-UST cancels its threads at exit, for which the C library opens this: without a free
    * descriptor it would abort the program there. */
   dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -7,6 +7,9 @@ import os
 import subprocess
 
 BUILD = os.environ.get("SYNCLINE_BUILD_DIR", "build")
+SYNCLINE = os.path.join(BUILD, "bin", "syncline")
+AGENT = os.path.join(BUILD, "bin", "syncline-agent")
+GRPC_BENCH = os.path.join(BUILD, "tests", "syncline-grpc-probe-bench")
 BENCH = os.path.join(BUILD, "bin", "syncline-probe-bench")
 RELAY = os.path.join(BUILD, "bin", "syncline-testbed-relay")
 JUDGE = os.path.join(BUILD, "bin", "syncline-testbed-judge")
@@ -14,6 +17,7 @@ WALLCLOCK = os.path.join(BUILD, "lib", "libsyncline_testbed_wallclock.so")
 PORT = 7700
 HOUR_S = 3600
 HOUR_NS = HOUR_S * 1_000_000_000
+AN_HOUR_AHEAD = ["unshare", "-T", "--fork", "--kill-child", "--monotonic", str(HOUR_S)]
 ANSWERING, ASKING, RELAYING = "10.99.0.1", "10.99.0.2", "10.99.0.3"
 _numbers = itertools.count()
 
@@ -61,7 +65,7 @@ class Pair:
         """The responder, an hour ahead of the prober."""
         return self._start(
             self.answering,
-            ["unshare", "-T", "--fork", "--kill-child", "--monotonic", str(HOUR_S)],
+            AN_HOUR_AHEAD,
             ["respond", "--listen", f"{ANSWERING}:{PORT}", "--seconds", str(seconds), *options],
             environment,
         )
@@ -81,6 +85,28 @@ class Pair:
         delays = ["--out-us", str(out_us), "--back-us", str(back_us), "--jitter-us", str(jitter_us)]
         command = ["ip", "netns", "exec", self.middle, RELAY, *ends, *delays]
         return subprocess.Popen(command)
+
+    def agent(self, directory, environment=None):
+        """A real agent, an hour ahead of the prober, and its fleet's certificates (`tls`)."""
+        with open(os.path.join(directory, "hosts.txt"), "w", encoding="utf-8") as file:
+            file.write(f"answering {ANSWERING}:{PORT}\n")
+        tls = os.path.join(directory, "tls")
+        run(SYNCLINE, "certs", "init", tls, "--hosts", file.name)
+        data = os.path.join(directory, "agent")
+        options = ["--data-dir", data, "--tls-dir", os.path.join(tls, "nodes", "answering")]
+        return subprocess.Popen(
+            ["ip", "netns", "exec", self.answering, *AN_HOUR_AHEAD,
+             AGENT, *options, "--listen", f"{ANSWERING}:{PORT}"],
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+
+    def ask_over_grpc(self, directory, samples, seconds):
+        """Exchanges with the agent as the coordinator does; returns when it has its samples."""
+        tls = os.path.join(directory, "tls", "operator")
+        run("ip", "netns", "exec", self.asking, GRPC_BENCH, "probe", f"{ANSWERING}:{PORT}",
+            "--samples", samples, "--seconds", str(seconds),
+            "--tls", tls, "operator", "answering")  # fmt: skip
 
     def _start(self, namespace, wrapper, arguments, environment):
         return subprocess.Popen(

@@ -18,11 +18,31 @@ SECONDS = float(os.environ.get("SYNCLINE_FIGURES_SECONDS", "8"))
 DRIFT_PPB, WANDER_PPB, PERIOD_NS = 100_000, 100, 60_000_000_000
 
 
-def measure(pair, path, name, *options, relay=None):
-    """A model of a few seconds of probes, judged."""
+def drift_from_now():
+    """The drift of the side that is ahead, for the judge and as its environment."""
     anchor_ns = time.monotonic_ns() + HOUR_NS
     drift = f"{anchor_ns} {DRIFT_PPB} {WANDER_PPB} {PERIOD_NS}"
-    drifting = {"LD_PRELOAD": WALLCLOCK, "SYNCLINE_TESTBED_DRIFT": drift}
+    return drift, {"LD_PRELOAD": WALLCLOCK, "SYNCLINE_TESTBED_DRIFT": drift}
+
+
+def check(name, samples, drift, more=""):
+    """Prints what a model of the samples is worth."""
+    judged = judge(samples, drift)
+    print(
+        f"\n{name}: error p99 {judged['error_ns']['p99']} ns, bound p50 {judged['bound_ns']['p50']}"
+        f" p99 {judged['bound_ns']['p99']} ns, one-way minima {judged['one_way_minima_ns']},"
+        f" samples {judged['samples_by_source']}{more}"
+    )
+    assert judged["outside"] == 0, "the truth is not inside the bound"
+    assert judged["samples"] > 50
+    drifted = abs(judged["drift_ppb"] - DRIFT_PPB) < 5_000
+    assert drifted, "the clocks do not drift: nothing is tested"
+    return judged
+
+
+def measure(pair, path, name, *options, relay=None):
+    """A model of a few seconds of probes, judged."""
+    drift, drifting = drift_from_now()
     with contextlib.ExitStack() as stack:
         way = {}
         if relay:
@@ -33,17 +53,7 @@ def measure(pair, path, name, *options, relay=None):
         samples = str(path / "samples")
         asked = result_of(pair.ask(SECONDS, *options, "--samples", samples, **way))
         result_of(responder)
-    judged = judge(samples, drift)
-    print(
-        f"\n{name}: error p99 {judged['error_ns']['p99']} ns, bound p50 {judged['bound_ns']['p50']}"
-        f" p99 {judged['bound_ns']['p99']} ns, one-way minima {judged['one_way_minima_ns']},"
-        f" samples {judged['samples_by_source']}, processor {asked['cpu_share']:.2%}"
-    )
-    assert judged["outside"] == 0, "the truth is not inside the bound"
-    assert judged["samples"] > 50
-    drifted = abs(judged["drift_ppb"] - DRIFT_PPB) < 5_000
-    assert drifted, "the clocks do not drift: nothing is tested"
-    return judged
+    return check(name, samples, drift, f", processor {asked['cpu_share']:.2%}")
 
 
 @pytest.fixture
@@ -85,6 +95,21 @@ def test_kernel_stamps_while_the_processors_are_busy(direct, tmp_path):
 def test_user_stamps(direct, tmp_path, stamps):
     judged = measure(direct, tmp_path, f"veth pair, user stamps, {stamps}", "--stamps", stamps)
     assert judged["bound_ns"]["p50"] < 500_000
+
+
+def test_the_grpc_stream_alone(direct, tmp_path):
+    """With TLS, as always: what is left where UDP does not get through."""
+    drift, drifting = drift_from_now()
+    agent = direct.agent(str(tmp_path), drifting)
+    samples = str(tmp_path / "samples")
+    try:
+        direct.ask_over_grpc(str(tmp_path), samples, SECONDS)
+        assert agent.poll() is None, "the agent ended by itself"
+    finally:
+        agent.kill()  # unshare's --kill-child ends the agent
+        agent.wait()
+    judged = check("veth pair, gRPC stream with TLS", samples, drift)
+    assert judged["bound_ns"]["p50"] < 2_000_000
 
 
 def test_jitter_on_both_ways_alike(bridged, tmp_path):

@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "tests/sim/answers.h"
+#include "tests/sim/scenario_kit.h"
 #include "tests/sim/scenarios.h"
 
 namespace syncline::sim {
@@ -267,6 +268,62 @@ TEST_P(SimTest, TruthIsInsideTheBound) {
 
 INSTANTIATE_TEST_SUITE_P(All, SimTest, testing::Range<size_t>(0, Scenarios().size()),
                          [](const auto& info) { return Scenarios()[info.param].name; });
+
+// Whether the world keeps to what "likely" assumes, and to what everything assumes.
+bool AssumptionHolds(const Scenario& scenario, const World& world, int64_t percent) {
+  if (!scenario.broken.empty() || !scenario.false_edge.empty() || scenario.causal) return false;
+  for (size_t edge = 0; edge < world.edges.size(); ++edge) {
+    if (scenario.links[edge].false_stamp > 0) return false;
+    const std::vector<int64_t> trips = RoundTrips(world, edge);
+    if (trips.empty()) continue;
+    const int64_t least = std::min(ShortestOut(world, edge), ShortestBack(world, edge));
+    if (least * 200 < trips.front() * (100 - percent)) return false;
+  }
+  return true;
+}
+
+TEST(SimLikelyTest, HoldsWhereverItsAssumptionDoes) {
+  int held = 0;
+  for (const NamedScenario& named : Scenarios()) {
+    for (int seed = 1; seed <= std::min(Seeds(), 3); ++seed) {
+      SCOPED_TRACE(named.name + ", seed " + std::to_string(seed));
+      Trial run(named, static_cast<uint64_t>(seed));
+      const auto result = run.BuildIt();
+      ASSERT_TRUE(result.ok()) << result.status();
+      if (!AssumptionHolds(run.scenario(), run.world(), 50)) continue;
+      const auto likely = result->model.AssumingAsymmetry(50);
+      ASSERT_TRUE(likely.has_value()) << "is said to be contradicted";
+      const Tally tally = run.Ask(*likely);
+      EXPECT_EQ(tally.outside, 0) << "of " << tally.asked << "; first: " << tally.first_wrong;
+      EXPECT_EQ(tally.wrong_order, 0) << "of " << tally.decided;
+      ++held;
+      if (named.name != "no_jitter") continue;
+      // Of the width of the corridor half is left, and what is added for bends and between hosts.
+      const int64_t proven = Median(run.Ask(result->model).bounds);
+      EXPECT_LT(Median(tally.bounds), proven * 6 / 10);
+    }
+  }
+  EXPECT_GT(held, 20) << "hardly any scenario keeps to the assumption";
+}
+
+// All delay one way: the assumption is false, and nothing but the assumption.
+TEST(SimLikelyTest, IsFalseWhereItsAssumptionIsAndTheProofStands) {
+  for (const NamedScenario& named : Scenarios()) {
+    if (named.name != "all_delay_out" && named.name != "all_delay_back") continue;
+    SCOPED_TRACE(named.name);
+    Trial run(named, 1);
+    ASSERT_FALSE(AssumptionHolds(run.scenario(), run.world(), 50));
+    const auto result = run.BuildIt();
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(run.Ask(result->model).outside, 0);
+    const auto likely = result->model.AssumingAsymmetry(50);
+    ASSERT_TRUE(likely.has_value()) << "one path alone cannot contradict it";
+    EXPECT_GT(run.Ask(*likely).outside, 0);
+    const auto any = result->model.AssumingAsymmetry(clocksync::kAsymmetryPercentAny);
+    ASSERT_TRUE(any.has_value());
+    EXPECT_EQ(run.Ask(*any).outside, 0);
+  }
+}
 
 // Wall clocks shifted by a constant: byte for byte the same model, but for what says "wall clock".
 TEST(SimWallClockTest, NoModelDependsOnAWallClock) {

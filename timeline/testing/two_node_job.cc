@@ -60,8 +60,9 @@ std::string TwoNodeJob() {
 
   const int64_t zero_ns = kJobZeroNs + kJobOffsetNs;
   text += Head("worker-0", zero_ns, 1, "worker.py");
-  text += "name 1 oneDNN\nname 2 convolution\nname 3 matmul\nname 4 inner_product\n"
-          "stream syncline_0\n";
+  text +=
+      "name 1 oneDNN\nname 2 convolution\nname 3 matmul\nname 4 inner_product\n"
+      "stream syncline_0\n";
   text += On(zero_ns + 80'000);
   for (int64_t step = 0; step < kJobSteps; ++step) {
     const int64_t at = zero_ns + step * kJobStepNs + 2'000'000 + (step % 3) * 150'000;
@@ -72,7 +73,7 @@ std::string TwoNodeJob() {
   return text;
 }
 
-clocksync::ClockModel TwoNodeModel() {
+clocksync::ClockModel TwoNodeModel(int64_t delay_ns) {
   clocksync::BuildInput input;
   input.nodes = {"master-0", "worker-0"};
   clocksync::HostClocks master{"master-0", {}};
@@ -84,8 +85,8 @@ clocksync::ClockModel TwoNodeModel() {
     // MONOTONIC reads as RAW does: the tests' traces are in MONOTONIC.
     master.tuples.push_back({here, here, here, here, here});
     worker.tuples.push_back({there, there, there, there, there});
-    edge.samples.push_back({here, there + kJobDelayNs, there + kJobDelayNs + 1'000,
-                            here + 2 * kJobDelayNs + 1'000});
+    edge.samples.push_back(
+        {here, there + delay_ns, there + delay_ns + 1'000, here + 2 * delay_ns + 1'000});
   }
   input.hosts = {master, worker};
   input.edges = {edge};

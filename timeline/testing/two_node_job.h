@@ -13,15 +13,15 @@ namespace syncline::timeline::testing {
 
 inline constexpr int64_t kJobSteps = 20;
 inline constexpr int64_t kJobStepNs = 10'000'000;
-inline constexpr int64_t kJobZeroNs = 1'000'000'000;        // timeline zero in master-0's clock
-inline constexpr int64_t kJobOffsetNs = 777'000'000'000;    // worker-0's clock - master-0's
-inline constexpr int64_t kJobDelayNs = 40'000;              // of a probe, one way
+inline constexpr int64_t kJobZeroNs = 1'000'000'000;      // timeline zero in master-0's clock
+inline constexpr int64_t kJobOffsetNs = 777'000'000'000;  // worker-0's clock - master-0's
+inline constexpr int64_t kJobDelayNs = 40'000;            // of a probe, one way
 
 // Text for ParseScenario; shifts place both nodes right.
 std::string TwoNodeJob();
 
 // A model from probes of the two nodes with symmetric delays: its bound is about kJobDelayNs.
-clocksync::ClockModel TwoNodeModel();
+clocksync::ClockModel TwoNodeModel(int64_t delay_ns = kJobDelayNs);
 
 }  // namespace syncline::timeline::testing
 
