@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/node/shared_ranks.h"
+#include "agent/node/torch_sight.h"
 #include "common/files.h"
 
 namespace syncline::agent {
@@ -199,6 +200,11 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
   std::vector<v1::ProcessInfo> processes = parts_.gate->Processes(&complaints);
   const std::vector<ProcessEntry> entries = ListProcesses(options_.proc);
   for (v1::Complaint& complaint : ComplainOfSharedRanks(options_.proc, processes, entries)) {
+    complaints.push_back(std::move(complaint));
+  }
+  const Processor processor{response->cpu_count(),
+                            {response->cpu_features().begin(), response->cpu_features().end()}};
+  for (v1::Complaint& complaint : ComplainOfTorch(options_.proc, processes, processor)) {
     complaints.push_back(std::move(complaint));
   }
   for (v1::ProcessInfo& process : processes) {

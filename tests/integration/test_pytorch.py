@@ -57,6 +57,8 @@ def test_ranks_operators_and_shapes_are_recorded_each_time(training):
         trainers = [p for n in nodes for p in n["processes"] if "train.py" in p["command_line"]]
         assert sorted(process["rank"] for process in trainers) == [0, 1]
         assert {process["world_size"] for process in trainers} == {2}
+        said = training.syncline("nodes", *training.fleet_arguments()).stdout
+        assert "python" in said and "without Syncline's hook" not in said, said
         training.syncline("merge", run)
         for tasks in training.timeline_tasks(run).values():
             found = collections.Counter(task.name for task in tasks)
