@@ -5,7 +5,8 @@
 
 namespace syncline::timeline {
 
-bool EverybodyWaits(std::string_view collective) {
+bool EverybodyWaits(std::string_view collective, bool may_be_empty) {
+  constexpr std::string_view kBarrier = "barrier";
   constexpr std::string_view kKinds[] = {
       "allreduce",
       "allreduce_coalesced",
@@ -18,9 +19,10 @@ bool EverybodyWaits(std::string_view collective) {
       "reduce_scatter_base",
       "reduce_scatter_tensor_coalesced",
       "reduce_scatter_single",
-      "barrier",
   };
-  return std::find(std::begin(kKinds), std::end(kKinds), collective) != std::end(kKinds);
+  if (collective == kBarrier) return true;
+  return !may_be_empty &&
+         std::find(std::begin(kKinds), std::end(kKinds), collective) != std::end(kKinds);
 }
 
 }  // namespace syncline::timeline

@@ -11,7 +11,7 @@ namespace syncline::timeline {
 // before anybody else enters; reduce, gather, scatter) nor in an all-to-all, whose parts may be
 // empty. `collective` as in Collective::name: "allreduce". Of nothing at all (may_be_empty) only a
 // barrier waits.
-bool EverybodyWaits(std::string_view collective);
+bool EverybodyWaits(std::string_view collective, bool may_be_empty);
 
 }  // namespace syncline::timeline
 

@@ -48,8 +48,7 @@ std::optional<ProcessName> ProcessOf(const CollectiveGroup& group, const Collect
 }
 
 bool Waits(const Collective& collective) {
-  if (collective.may_be_empty && collective.name != "barrier") return false;
-  return timeline::EverybodyWaits(collective.name);
+  return timeline::EverybodyWaits(collective.name, collective.may_be_empty);
 }
 
 // When each process was in a collective, to find those that were in one only.
