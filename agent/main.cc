@@ -166,6 +166,9 @@ class Agent {
 
   absl::Status Run() {
     SYNCLINE_RETURN_IF_ERROR(manager_.Recover());
+    // LTTng knows at once what starts after its session daemon, other programs up to 5 s later.
+    // Each recording asks again, and says what is wrong.
+    log_.Failure("session daemon", daemon_.Ensure());
     SYNCLINE_ASSIGN_OR_RETURN(const auto server,
                               AgentServer::Start({.manager = &manager_,
                                                   .inventory = &inventory_,
@@ -195,8 +198,8 @@ class Agent {
     log_.Info("ending", {{"signal", absl::StrCat(signal_number)}});
     manager_.Shutdown();
     server->Shutdown(kShutdownLimitMs);
-    // Programs do not always find their way to another session daemon: an agent that only makes
-    // room for the next one leaves it the one that runs.
+    // Programs find their way to another session daemon only after seconds: an agent that only
+    // makes room for the next one leaves it the one that runs.
     if (signal_number != SIGUSR1) daemon_.StopIfOurs();
     log_.Info("ended");
     return absl::OkStatus();

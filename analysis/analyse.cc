@@ -41,7 +41,7 @@ ProcessReport OfProcess(const ProcessResult& process, timeline::Placement* place
   report.events = process.found_events;
   report.counted_events = process.counted_events;
   report.lost = process.counted_lost;
-  report.cost_ns = process.cost_ns;
+  report.cost = process.cost;
   report.threads = process.threads;
   for (const timeline::ClockInterval& interval : process.coverage) {
     const TimelineTime begin = std::max(placement->At(interval.begin_ns), window.begin);
@@ -229,6 +229,31 @@ GroupSeries GroupsOf(const AnalyseInput& input, const StepSeries& main, uint32_t
   return series;
 }
 
+// The step that a process makes, else that of the main series.
+std::optional<int64_t> StepOf(const Report& report, uint32_t node, const ProcessReport& process) {
+  if (report.steps.empty()) return std::nullopt;
+  for (const StepSeries& series : report.steps) {
+    if (series.node == node && series.process == process.name) return series.median_ns;
+  }
+  return report.steps.front().median_ns;
+}
+
+NodeReceipt ReceiptOf(const Report& report, uint32_t node, const NodeFacts& facts) {
+  NodeReceipt receipt;
+  receipt.name = report.nodes[node].name;
+  receipt.trace_bytes = facts.trace_bytes;
+  receipt.discarded_events = facts.discarded_events;
+  receipt.lost_packets = facts.lost_packets;
+  for (const ProcessReport& process : report.nodes[node].processes) {
+    receipt.processes.push_back({.name = process.name,
+                                 .events = process.counted_events.value_or(process.events),
+                                 .covered_ns = process.covered_ns,
+                                 .cost = process.cost,
+                                 .step_ns = StepOf(report, node, process)});
+  }
+  return receipt;
+}
+
 void FillCommonCoverage(Report* report) {
   std::optional<TimelineTime> begin;
   std::optional<TimelineTime> end;
@@ -246,11 +271,13 @@ void FillCommonCoverage(Report* report) {
 
 // What was recorded, and cannot have happened if what is assumed is true.
 std::string Refutation(const Report& report) {
-  const uint64_t count = report.tensors.likely_contradictions +
-                         report.messages.likely_contradictions +
-                         report.collectives.likely_contradictions;
+  const uint64_t count =
+      report.tensors.likely_contradictions + report.messages.likely_contradictions +
+      report.transfers.likely_contradictions + report.collectives.likely_contradictions;
   if (count == 0) return "";
-  return absl::StrCat(count, " of the recorded messages, tensors and collectives contradict it");
+  return absl::StrCat(count,
+                      " of the recorded messages, tensors, transfers and collectives "
+                      "contradict it");
 }
 
 Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
@@ -275,6 +302,9 @@ Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
   if (input.collectives != nullptr) {
     report.collectives = SummariseCollectives(*input.collectives, models);
   }
+  if (input.transfers != nullptr) {
+    report.transfers = SummariseTransfers(*input.transfers, models);
+  }
   FillCommonCoverage(&report);
   for (SummarySink::Total& total : summary.TakeTotals()) {
     total.total.node = report.nodes[total.node].name;
@@ -283,6 +313,9 @@ Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
   for (SummarySink::Series& series : summary.TakeSteps()) {
     FillStatistics(&series.series);
     report.steps.push_back(std::move(series.series));
+  }
+  for (uint32_t i = 0; i < input.nodes.size(); ++i) {
+    report.receipt.push_back(ReceiptOf(report, i, input.facts[i]));
   }
   if (report.steps.empty()) return report;
   const StepSeries& main = report.steps.front();

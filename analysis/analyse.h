@@ -25,12 +25,16 @@ struct NodeFacts {
   std::optional<NodeTime> gate_opened;  // MONOTONIC_RAW
   std::optional<NodeTime> gate_closed;
   std::optional<int64_t> wall_offset_ns;  // REALTIME - trace clock, as the tracer sampled it
+  std::optional<uint64_t> trace_bytes;    // written by LTTng; these three as counted at stop
+  std::optional<uint64_t> discarded_events;
+  uint64_t lost_packets = 0;
 };
 
 struct AnalyseInput {
   std::span<const timeline::NodeResult> nodes;
   std::span<const NodeFacts> facts;  // beside `nodes`
   const timeline::Collectives* collectives = nullptr;
+  const timeline::Transfers* transfers = nullptr;
   const clocksync::ClockModel* model = nullptr;  // nullptr: nothing across nodes can be said
   // `model` under the assumption, nullptr where that is known to be false (`assumption` says why)
   // or where nothing is assumed.

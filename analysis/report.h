@@ -14,7 +14,9 @@
 #include "analysis/collectives.h"
 #include "analysis/levels.h"
 #include "analysis/messages.h"
+#include "analysis/receipt.h"
 #include "analysis/tensors.h"
+#include "analysis/transfers.h"
 #include "clocksync/events.h"
 #include "common/time.h"
 #include "timeline/node_input.h"
@@ -37,7 +39,8 @@ struct ProcessReport {
   uint64_t events = 0;
   std::optional<uint64_t> counted_events;
   std::optional<uint64_t> lost;     // by the process's own count
-  std::optional<uint64_t> cost_ns;  // spent inside our code, by the process's own count
+  // Time spent inside our code, all threads added, by the process's own measurement.
+  std::optional<DurationEstimate> cost;
   uint32_t threads = 0;
 };
 
@@ -146,6 +149,8 @@ struct Report {
   std::vector<clocksync::ClockEvent> clock_events;  // in the order of the model
   MessageReport messages;
   CollectiveReport collectives;
+  TransferReport transfers;
+  std::vector<NodeReceipt> receipt;  // beside `nodes`
   uint64_t events = 0;
   bool incomplete = false;
   std::vector<std::string> complaints;

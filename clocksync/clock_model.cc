@@ -278,4 +278,12 @@ TimelineTime ClockModel::Mapper::At(int64_t clock_ns) {
   return {static_cast<const FastMap*>(map_)->At(clock_ns, &segment_)};
 }
 
+void ClockModel::Mapper::PlaceAll(std::span<int64_t> times_ns) {
+  if (map_ == nullptr) return;
+  const auto& map = *static_cast<const FastMap*>(map_);
+  size_t segment = segment_;
+  for (int64_t& ns : times_ns) ns = map.At(ns, &segment);
+  segment_ = segment;
+}
+
 }  // namespace syncline::clocksync

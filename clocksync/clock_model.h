@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,6 +92,8 @@ class ClockModel {
   class Mapper {
    public:
     TimelineTime At(int64_t clock_ns);
+    // At() of each of `times_ns`, in place.
+    void PlaceAll(std::span<int64_t> times_ns);
 
    private:
     friend class ClockModel;

@@ -56,6 +56,13 @@ uint64_t Sum(const std::vector<ThreadSlot>& threads) {
   return sum;
 }
 
+CostSums Since(const syncline_cost& now, const syncline_cost& then) {
+  return {Since(now.samples, then.samples),         Since(now.calls, then.calls),
+          Since(now.sampled_ns, then.sampled_ns),   Since(now.squares, then.squares),
+          Since(now.timed_ns, then.timed_ns),       Since(now.interrupted, then.interrupted),
+          Since(now.interrupted_ns, then.interrupted_ns)};
+}
+
 void FillGate(const syncline_block& raw, Block& block) {
   GateAnswer& gate = block.gate;
   gate.generation = raw.generation;
@@ -70,6 +77,7 @@ void FillGate(const syncline_block& raw, Block& block) {
   gate.events_since_on = Since(block.events(), raw.events_at_on);
   gate.lost_since_on = Since(block.lost(), raw.lost_at_on);
   gate.cost_ns_since_on = Since(block.cost_ns(), raw.cost_ns_at_on);
+  gate.cost_since_on = Since(raw.cost, raw.cost_at_on);
 }
 
 }  // namespace

@@ -53,6 +53,17 @@ struct ProcessFacts {
   std::string command_line;  // secrets redacted
 };
 
+// What the cost in one recording is made of: instrumentation/abi/control_block.h, syncline_cost.
+struct CostSums {
+  uint64_t samples = 0;  // 0: none was timed, or the libraries did not count it
+  uint64_t calls = 0;
+  uint64_t sampled_ns = 0;
+  uint64_t squares = 0;
+  uint64_t timed_ns = 0;
+  uint64_t interrupted = 0;
+  uint64_t interrupted_ns = 0;
+};
+
 // What the process answered to the agent's word.
 struct GateAnswer {
   uint32_t generation = 0;            // the agent's word as it stands; 0: off
@@ -66,7 +77,8 @@ struct GateAnswer {
   // Since asked_monotonic_ns: sums over the slots, less those of then.
   uint64_t events_since_on = 0;
   uint64_t lost_since_on = 0;
-  uint64_t cost_ns_since_on = 0;
+  uint64_t cost_ns_since_on = 0;  // what it is worth: cost.h
+  CostSums cost_since_on;
 };
 
 struct ThreadSlot {

@@ -92,8 +92,10 @@ class ColumnWalk {
       const uint64_t offset = offset_;
       const size_t size = size_;
       if (at == nullptr) {
+#pragma GCC unroll 8
         for (size_t i = 0; i < size; ++i) numbers[i] = load(records[i].bytes + offset);
       } else {
+#pragma GCC unroll 8
         for (size_t i = 0; i < size; ++i) numbers[i] = load(at[i] + offset);
       }
     });

@@ -38,7 +38,7 @@ absl::StatusOr<std::span<const EventRecord>> CtfCursor::NextBatch() {
 
 bool CtfCursor::Decode(const EventRecord& record, std::vector<FieldValue>* values) {
   const EventLayout& layout = *layout_->events[record.event_class->index];
-  return decoder_.Decode(layout, record.reader_word, values);
+  return decoder_.Decode(layout, record, values);
 }
 
 bool CtfCursor::DecodeColumns(std::span<const EventRecord> records, ColumnSink* sink) {

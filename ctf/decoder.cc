@@ -208,22 +208,17 @@ const std::vector<FieldValue>* PacketDecoder::PacketValues(const EventLayout& la
   return &cached.values;
 }
 
-bool PacketDecoder::Decode(const EventLayout& layout, uint64_t begin_bits,
+bool PacketDecoder::Decode(const EventLayout& layout, const EventRecord& record,
                            std::vector<FieldValue>* values) {
   values->clear();
   const ScopeNodes& nodes = layout.nodes;
-  if (layout.fast && stream_->fast_header != FastHeader::kNone && begin_bits % 8 == 0) {
+  if (layout.fast && stream_->fast_header != FastHeader::kNone) {
     if (nodes.needs_packet) {
       const std::vector<FieldValue>* packet = PacketValues(layout);
       if (packet == nullptr) return false;
       values->insert(values->end(), packet->begin(), packet->end());
     }
-    const uint8_t* bytes = base_ + begin_bits / 8;
-    const uint8_t* end = base_ + content_bits_ / 8;
-    uint64_t clock = 0;
-    uint32_t id = 0;
-    return ReadEventHeader(stream_->fast_header, bytes, end, clock, id) &&
-           layout.fast->Decode(bytes, end, values);
+    return layout.fast->Decode(record.bytes, base_ + content_bits_ / 8, values);
   }
   WalkState state{base_, content_bits_, 0, Slots(nodes)};
   ValueSink sink(*values);
@@ -233,7 +228,7 @@ bool PacketDecoder::Decode(const EventLayout& layout, uint64_t begin_bits,
       return false;
     }
   }
-  state.position = begin_bits;
+  state.position = record.reader_word;  // where the event begins, in bits
   for (const Scope scope :
        {Scope::kEventHeader, Scope::kStreamContext, Scope::kEventContext, Scope::kPayload}) {
     if (!WalkNode(nodes.root(scope), state, sink)) return false;

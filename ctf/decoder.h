@@ -62,8 +62,9 @@ class PacketDecoder {
   // before.
   void RejectTime() { clock_ = clock_before_; }
 
-  // The fields of an event of this packet that begins at `begin_bits`.
-  bool Decode(const EventLayout& layout, uint64_t begin_bits, std::vector<FieldValue>* values);
+  // The fields of an event of this packet.
+  bool Decode(const EventLayout& layout, const EventRecord& record,
+              std::vector<FieldValue>* values);
 
   // The values of the packet's own fields that precede an event's; null when they do not decode.
   const std::vector<FieldValue>* PacketValues(const EventLayout& layout);

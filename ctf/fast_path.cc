@@ -148,6 +148,7 @@ std::optional<FastProgram> CompileFast(const ScopeNodes& nodes) {
     }
   }
   program.MakePrototype();
+  program.MakeHops();
   uint64_t bytes = 0;
   for (const FastField& field : program.fields_) {
     switch (field.op) {
@@ -226,41 +227,68 @@ std::vector<std::pair<const FieldClass*, FieldPlace>> FastProgram::Places() cons
   return places;
 }
 
-const uint8_t* FastProgram::Skip(const uint8_t* bytes, const uint8_t* end) const {
-  uint64_t slots[kSlots];
+void FastProgram::MakeHops() {
+  uint64_t bytes = 0;
+  const auto add = [&](Hop::To to, const FastField& field, int8_t slot) {
+    hops_.push_back({std::exchange(bytes, 0), to, field.width, field.big, slot});
+  };
   for (const FastField& field : fields_) {
-    const auto left = static_cast<uint64_t>(end - bytes);
-    uint64_t size = field.width;
     switch (field.op) {
       case FastOp::kInteger:
-        if (size > left) return nullptr;
-        if (field.store >= 0) slots[field.store] = Load(bytes, field.width, field.big);
-        break;
       case FastOp::kReal:
+        if (field.store < 0) {
+          bytes += field.width;
+        } else {
+          add(Hop::To::kLength, field, field.store);
+        }
         break;
-      case FastOp::kStruct:
-        size = 0;
-        break;
-      case FastOp::kString: {
-        const void* nul = left == 0 ? nullptr : std::memchr(bytes, 0, left);
-        if (nul == nullptr) return nullptr;
-        size = static_cast<uint64_t>(static_cast<const uint8_t*>(nul) - bytes) + 1;
-        break;
-      }
       case FastOp::kText:
       case FastOp::kArray:
-        size *= field.length;
+        bytes += uint64_t{field.length} * field.width;
+        break;
+      case FastOp::kStruct:
+        break;
+      case FastOp::kString:
+        add(Hop::To::kString, field, -1);
         break;
       case FastOp::kTextSequence:
       case FastOp::kSequence:
-        if (slots[field.slot] > left) return nullptr;
-        size *= slots[field.slot];
+        add(Hop::To::kElements, field, field.slot);
         break;
     }
-    if (size > left) return nullptr;
-    bytes += size;
   }
-  return bytes;
+  add(Hop::To::kEnd, {}, -1);
+}
+
+const uint8_t* FastProgram::Skip(const uint8_t* bytes, const uint8_t* end) const {
+  uint64_t slots[kSlots];
+  for (const Hop* hop = hops_.data();; ++hop) {
+    auto left = static_cast<uint64_t>(end - bytes);
+    if (hop->bytes > left) return nullptr;
+    bytes += hop->bytes;
+    left -= hop->bytes;
+    switch (hop->to) {
+      case Hop::To::kEnd:
+        return bytes;
+      case Hop::To::kString: {
+        const void* nul = left == 0 ? nullptr : std::memchr(bytes, 0, left);
+        if (nul == nullptr) return nullptr;
+        bytes = static_cast<const uint8_t*>(nul) + 1;
+        break;
+      }
+      case Hop::To::kLength:
+        if (hop->width > left) return nullptr;
+        slots[hop->slot] = Load(bytes, hop->width, hop->big);
+        bytes += hop->width;
+        break;
+      case Hop::To::kElements: {
+        const uint64_t length = slots[hop->slot];
+        if (length > left || length * hop->width > left) return nullptr;
+        bytes += length * hop->width;
+        break;
+      }
+    }
+  }
 }
 
 // Reads up to seven bytes behind the last number.

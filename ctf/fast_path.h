@@ -76,11 +76,22 @@ class FastProgram {
   friend std::optional<FastProgram> CompileFast(const ScopeNodes& nodes);
   bool Add(const Node& node);
   bool AddElements(const Node& node);
+  void MakeHops();
   void MakePrototype();
   void DecodePlain(const uint8_t* bytes, std::vector<FieldValue>* values) const;
 
   std::vector<FastField> fields_;
   uint32_t fixed_bytes_ = 0;
+  // What it takes to find the end: `bytes` of no interest, then something that is.
+  struct Hop {
+    enum class To : uint8_t { kEnd, kString, kLength, kElements };
+    uint64_t bytes = 0;
+    To to = To::kEnd;
+    uint8_t width = 0;  // kLength: of the number that goes to `slot`; kElements: of each
+    bool big = false;
+    int8_t slot = -1;
+  };
+  std::vector<Hop> hops_;  // the last one is kEnd
   // Plain little-endian numbers at the start, which most events consist of: their values, ready but
   // for the numbers. Each is cut out of eight bytes by two shifts, so that fields of different
   // widths cost no branch.

@@ -9,118 +9,162 @@
 namespace syncline::ctf {
 namespace {
 
+// Far enough for memory to answer in time.
+constexpr ptrdiff_t kAhead = 2048;
+
 // What a lane needs at hand.
-struct Fast {
-  const uint8_t* at;
+struct Chain {
   const uint8_t* safe_end;  // an event of fixed size that begins before it ends in the packet
-  uint64_t clock;
-  size_t used_count;
-  const FastEvent* events;
-  uint32_t event_count;
-  bool compact;
+  const uint32_t* brief_bytes;
+  uint32_t brief_count;
+  uint32_t id_mask;
 };
 
-Fast Prepare(const Lane& lane) {
+Chain Prepare(const Lane& lane) {
   const size_t longest = kEventHeaderBytesMax + lane.stream->fast_bytes_max;
   const bool room = static_cast<size_t>(lane.end - lane.at) >= longest;
-  return {lane.at,
-          room ? lane.end - longest + 1 : lane.at,
-          lane.clock,
-          0,
-          lane.stream->fast_events.data(),
-          static_cast<uint32_t>(lane.stream->fast_events.size()),
-          lane.stream->fast_header == FastHeader::kCompact};
+  return {room ? lane.end - longest + 1 : lane.at, lane.stream->brief_bytes.data(),
+          static_cast<uint32_t>(lane.stream->brief_bytes.size()),
+          lane.stream->fast_header == FastHeader::kCompact ? 31u : 65535u};
 }
 
-__attribute__((noinline)) void Open(const Lane& lane, uint32_t class_index, Fast& fast) {
-  Bucket& bucket = lane.buckets[class_index];
-  if (bucket.records == nullptr) bucket.records = std::make_unique<EventRecord[]>(kLaneSteps);
-  lane.used[fast.used_count++] = class_index;
-}
-
-inline void Record(const Lane& lane, const FastEvent& event, const uint8_t* body, Fast& fast) {
-  Bucket& bucket = lane.buckets[event.class_index];
-  if (bucket.count == 0) Open(lane, event.class_index, fast);
-  bucket.records[bucket.count++] = {static_cast<int64_t>(fast.clock), &event.layout->event_class,
-                                    body, static_cast<uint64_t>(fast.at - lane.base) * 8};
-}
-
-// An event with a full timestamp, or of varying size. False: not for a lane.
-__attribute__((noinline)) bool StepRare(const Lane& lane, Fast& fast) {
-  const uint8_t* body = fast.at;
-  uint64_t clock = fast.clock;
+// Behind an event with a full timestamp, or of varying size; where it began when it is not for a
+// lane.
+__attribute__((noinline)) const uint8_t* SkipRare(const Lane& lane, const uint8_t* at) {
+  const uint8_t* body = at;
+  uint64_t clock = 0;
   uint32_t id = 0;
-  if (!ReadEventHeader(lane.stream->fast_header, body, lane.end, clock, id)) return false;
-  if (id >= fast.event_count || fast.events[id].layout == nullptr) return false;
-  if (clock < fast.clock || clock > lane.latest) return false;
-  const FastEvent& event = fast.events[id];
-  const uint8_t* next =
-      event.fixed_bytes != 0 ? body + event.fixed_bytes : event.layout->fast->Skip(body, lane.end);
-  if (next == nullptr) return false;
-  fast.clock = clock;
-  Record(lane, event, body, fast);
-  fast.at = next;
-  return true;
-}
-
-inline bool Step(const Lane& lane, Fast& fast) {
-  if (fast.at >= fast.safe_end) return false;
-  uint32_t id;
-  uint64_t clock;
-  const uint8_t* body;
-  if (fast.compact) {
-    const uint32_t word = LoadNumber<uint32_t>(fast.at, false);
-    id = word & 31;
-    if (id == 31) return StepRare(lane, fast);
-    clock = ExtendClock(fast.clock, word >> 5, 27);
-    body = fast.at + 4;
-  } else {
-    id = LoadNumber<uint16_t>(fast.at, false);
-    clock = ExtendClock(fast.clock, LoadNumber<uint32_t>(fast.at + 2, false), 32);
-    body = fast.at + 6;
-  }
-  if (id >= fast.event_count) return StepRare(lane, fast);
-  const FastEvent& event = fast.events[id];
-  if (event.fixed_bytes == 0) return StepRare(lane, fast);
-  if (clock > lane.latest) return false;
-  fast.clock = clock;
-  Record(lane, event, body, fast);
-  fast.at = body + event.fixed_bytes;
-  return true;
+  if (!ReadEventHeader(lane.stream->fast_header, body, lane.end, clock, id)) return at;
+  const uint8_t* next = SkipFastEvent(*lane.stream, id, body, lane.end);
+  return next == nullptr ? at : next;
 }
 
 template <size_t N>
-void Run(std::span<Lane> lanes) {
-  std::array<Fast, N> fast;
-  for (size_t i = 0; i < N; ++i) fast[i] = Prepare(lanes[i]);
+void Run(std::span<Lane> lanes, FoundEvents& found) {
+  std::array<Chain, N> chains;
+  std::array<const uint8_t*, N> places;
+  for (size_t i = 0; i < N; ++i) {
+    chains[i] = Prepare(lanes[i]);
+    places[i] = lanes[i].at;
+  }
   bool going = true;
-  for (size_t steps = 0; going && steps < kLaneSteps; ++steps) {
+  size_t steps = 0;
+  for (; going && steps < kLaneSteps; ++steps) {
 #pragma GCC unroll 8
-    for (size_t i = 0; i < N; ++i) going &= Step(lanes[i], fast[i]);
+    for (size_t i = 0; i < N; ++i) {
+      const Chain& chain = chains[i];
+      const uint8_t* const at = places[i];
+      found.places[i][steps] = at;
+      if (at >= chain.safe_end) {
+        going = false;
+        continue;
+      }
+      __builtin_prefetch(at + kAhead);
+      const uint32_t id = LoadNumber<uint16_t>(at, false) & chain.id_mask;
+      const uint32_t bytes = id < chain.brief_count ? chain.brief_bytes[id] : 0;
+      places[i] = at + bytes;
+      if (bytes == 0) {
+        places[i] = SkipRare(lanes[i], at);
+        going &= places[i] != at;
+      }
+    }
   }
   for (size_t i = 0; i < N; ++i) {
-    lanes[i].at = fast[i].at;
-    lanes[i].clock = fast[i].clock;
-    lanes[i].used_count = fast[i].used_count;
+    lanes[i].at = places[i];
+    // What the last step stopped at was not passed.
+    found.counts[i] = steps > 0 && found.places[i][steps - 1] == places[i] ? steps - 1 : steps;
   }
 }
 
 }  // namespace
 
-void RunLanes(std::span<Lane> lanes) {
+void FindEvents(std::span<Lane> lanes, FoundEvents* found) {
   static_assert(kLanes == 4);
   switch (lanes.size()) {
     case 1:
-      return Run<1>(lanes);
+      return Run<1>(lanes, *found);
     case 2:
-      return Run<2>(lanes);
+      return Run<2>(lanes, *found);
     case 3:
-      return Run<3>(lanes);
+      return Run<3>(lanes, *found);
     case 4:
-      return Run<4>(lanes);
+      return Run<4>(lanes, *found);
     default:
       return;
   }
+}
+
+void LaneRecords::Clear() {
+  for (size_t i = 0; i < used_count_; ++i) {
+    Bucket& bucket = buckets_[used_[i]];
+    bucket.next = bucket.records.get();
+  }
+  used_count_ = 0;
+}
+
+__attribute__((noinline)) void LaneRecords::Open(const FastEvent& event) {
+  Bucket& bucket = buckets_[event.class_index];
+  used_[used_count_++] = event.class_index;
+  if (bucket.records != nullptr) return;
+  bucket.records = std::make_unique<EventRecord[]>(kLaneSteps);
+  for (size_t i = 0; i < kLaneSteps; ++i) {
+    bucket.records[i].event_class = &event.layout->event_class;
+  }
+  bucket.next = bucket.records.get();
+}
+
+// False when some time cannot be. Short headers cannot step back, so that all of their times can be
+// judged by the last one.
+template <FastHeader kKind>
+bool LaneRecords::Sort(Lane& lane, std::span<const uint8_t* const> events) {
+  constexpr bool kLarge = kKind == FastHeader::kLarge;
+  constexpr uint32_t kLong = kLarge ? 65535 : 31;
+  const FastEvent* const classes = lane.stream->fast_events.data();
+  Bucket* const buckets = buckets_.data();
+  uint64_t clock = lane.clock;
+  for (const uint8_t* bytes : events) {
+    // As ReadEventHeader(), whose checks FindEvents() has made.
+    uint32_t id = LoadNumber<uint16_t>(bytes, false) & kLong;
+    if (id != kLong) {
+      clock = kLarge ? ExtendClock(clock, LoadNumber<uint32_t>(bytes + 2, false), 32)
+                     : ExtendClock(clock, LoadNumber<uint32_t>(bytes, false) >> 5, 27);
+      bytes += kLarge ? 6 : 4;
+    } else {
+      const uint64_t before = clock;
+      ReadEventHeader(kKind, bytes, lane.end, clock, id);
+      if (clock < before || clock > lane.latest) return false;
+    }
+    Bucket& bucket = buckets[classes[id].class_index];
+    if (bucket.next == bucket.records.get()) Open(classes[id]);
+    EventRecord* const record = bucket.next++;
+    record->time_ns = static_cast<int64_t>(clock);
+    record->bytes = bytes;
+  }
+  if (clock > lane.latest) return false;
+  lane.clock = clock;
+  return true;
+}
+
+void LaneRecords::Fill(Lane& lane, std::span<const uint8_t* const> events) {
+  const FastHeader kind = lane.stream->fast_header;
+  const auto sort = [&] {
+    Clear();
+    return kind == FastHeader::kLarge ? Sort<FastHeader::kLarge>(lane, events)
+                                      : Sort<FastHeader::kCompact>(lane, events);
+  };
+  if (sort()) return;
+  uint64_t clock = lane.clock;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const uint8_t* bytes = events[i];
+    const uint64_t before = clock;
+    uint32_t id = 0;
+    ReadEventHeader(kind, bytes, lane.end, clock, id);
+    if (clock >= before && clock <= lane.latest) continue;
+    lane.at = events[i];
+    events = events.first(i);
+    break;
+  }
+  sort();
 }
 
 }  // namespace syncline::ctf

@@ -390,6 +390,7 @@ void PlaceFields(const std::unordered_map<const FieldClass*, FieldPlace>& places
 
 // Ids are small and dense in what LTTng writes; others take the general way.
 constexpr uint64_t kFastIds = 1 << 12;
+constexpr uint64_t kCompactIds = 31;  // what the short header of the compact kind can tell
 
 void AddFastEvents(StreamLayout& stream) {
   stream.fast_header = ClassifyHeader(stream.nodes);
@@ -402,6 +403,12 @@ void AddFastEvents(StreamLayout& stream) {
     if (stream.fast_events.size() <= id) stream.fast_events.resize(id + 1);
     stream.fast_events[id] = {event->fast->fixed_bytes(), event->event_class.index, event.get()};
     stream.fast_bytes_max = std::max(stream.fast_bytes_max, event->fast->fixed_bytes());
+  }
+  const bool compact = stream.fast_header == FastHeader::kCompact;
+  for (const FastEvent& event : stream.fast_events) {
+    if (compact && stream.brief_bytes.size() == kCompactIds) break;
+    const uint32_t header = compact ? 4 : 6;
+    stream.brief_bytes.push_back(event.fixed_bytes == 0 ? 0 : header + event.fixed_bytes);
   }
 }
 

@@ -99,6 +99,9 @@ struct StreamLayout {
   FastHeader fast_header = FastHeader::kNone;
   std::vector<FastEvent> fast_events;  // by id; layout is null where the fast path does not apply
   uint32_t fast_bytes_max = 0;         // the largest FastEvent::fixed_bytes
+  // By id, of events with the short header: bytes of it and all that follows; 0 where that varies
+  // or the fast path does not apply.
+  std::vector<uint32_t> brief_bytes;
 
   const EventLayout* FindEvent(uint64_t id_wanted) const {
     const auto it = events.find(id_wanted);

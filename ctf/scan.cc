@@ -72,12 +72,7 @@ class Parts {
 class Scanner {
  public:
   Scanner(Parts parts, size_t classes, TraceReader::Visit visit)
-      : parts_(std::move(parts)), visit_(visit) {
-    for (Seat& seat : seats_) {
-      seat.buckets.resize(classes);
-      seat.used.resize(classes);
-    }
-  }
+      : parts_(std::move(parts)), visit_(visit), records_(classes) {}
 
   absl::StatusOr<std::vector<Loss>> Run() {
     for (;;) {
@@ -94,8 +89,6 @@ class Scanner {
  private:
   struct Seat {
     std::unique_ptr<CtfCursor> cursor;  // null: no part is left for it
-    std::vector<Bucket> buckets;
-    std::vector<uint32_t> used;
   };
 
   // Lets the seat stand in a packet; at the end of a part it goes on with the next one.
@@ -127,14 +120,13 @@ class Scanner {
         continue;
       }
       lanes[lane_count] = *lane;
-      lanes[lane_count].buckets = seat.buckets.data();
-      lanes[lane_count].used = seat.used.data();
       in_lane[lane_count++] = &seat;
     }
-    RunLanes({lanes.data(), lane_count});
+    FindEvents({lanes.data(), lane_count}, &found_);
     for (size_t i = 0; i < lane_count; ++i) {
+      records_.Fill(lanes[i], found_.OfLane(i));
       if (!in_lane[i]->cursor->EndLane(lanes[i])) alone[alone_count++] = in_lane[i];
-      SYNCLINE_RETURN_IF_ERROR(Empty(*in_lane[i], lanes[i].used_count));
+      SYNCLINE_RETURN_IF_ERROR(VisitRecords(*in_lane[i]->cursor));
     }
     // What is not for lanes, or not yet: the ordinary way.
     for (size_t i = 0; i < alone_count; ++i) {
@@ -144,12 +136,9 @@ class Scanner {
     return absl::OkStatus();
   }
 
-  absl::Status Empty(Seat& seat, size_t used_count) {
-    for (size_t i = 0; i < used_count; ++i) {
-      Bucket& bucket = seat.buckets[seat.used[i]];
-      const std::span<const EventRecord> records(bucket.records.get(), bucket.count);
-      bucket.count = 0;
-      SYNCLINE_RETURN_IF_ERROR(visit_(*seat.cursor, records));
+  absl::Status VisitRecords(CtfCursor& cursor) {
+    for (size_t i = 0; i < records_.class_count(); ++i) {
+      SYNCLINE_RETURN_IF_ERROR(visit_(cursor, records_.OfClass(i)));
     }
     return absl::OkStatus();
   }
@@ -157,6 +146,8 @@ class Scanner {
   Parts parts_;
   TraceReader::Visit visit_;
   std::array<Seat, kLanes> seats_;
+  FoundEvents found_;
+  LaneRecords records_;
   std::vector<Loss> losses_;
 };
 

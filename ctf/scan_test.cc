@@ -33,6 +33,12 @@ CtfCursor CursorOver(std::shared_ptr<const TraceLayout> layout, std::span<const 
   return CtfCursor(std::move(layout), std::make_unique<MemorySource>(bytes), {}, {});
 }
 
+// Two mappings of a file differ in them.
+StreamContents WithoutAddresses(StreamContents contents) {
+  for (SeenEvent& event : contents.events) event.bytes = nullptr;
+  return contents;
+}
+
 struct ScratchDirectory {
   std::filesystem::path path =
       std::filesystem::path(::testing::TempDir()) / ("scan_test_" + std::to_string(::getpid()));
@@ -129,7 +135,7 @@ TEST(ScanTest, PartsOfLargeStreamsMakeTheWhole) {
       ordered.Add(**cursor, *batch, false);
     }
   }
-  EXPECT_EQ(contents.Take(*losses), ordered.Take({}));
+  EXPECT_EQ(WithoutAddresses(contents.Take(*losses)), WithoutAddresses(ordered.Take({})));
   EXPECT_GT(cursors.size(), 3u);  // or no stream was cut
 }
 

@@ -17,7 +17,7 @@ namespace syncline::ctf::testing {
 struct SeenEvent {
   int64_t time_ns = 0;
   uint32_t class_index = 0;
-  uint64_t position = 0;
+  const uint8_t* bytes = nullptr;
   auto operator<=>(const SeenEvent&) const = default;
 };
 
@@ -71,7 +71,7 @@ class ContentsReader {
  public:
   void Add(EventCursor& cursor, std::span<const EventRecord> records, bool by_column) {
     for (const EventRecord& record : records) {
-      contents_.events.push_back({record.time_ns, record.event_class->index, record.reader_word});
+      contents_.events.push_back({record.time_ns, record.event_class->index, record.bytes});
     }
     if (by_column && cursor.DecodeColumns(records, &sums_)) {
       by_column_ += records.size();
@@ -112,20 +112,17 @@ inline StreamContents ReadInOrder(CtfCursor& cursor) {
 // As ScanStreams() moves a cursor, with one lane. `in_lanes` counts the events that took it.
 inline StreamContents ReadWithLane(CtfCursor& cursor, size_t classes, size_t* in_lanes) {
   ContentsReader contents;
-  std::vector<Bucket> buckets(classes);
-  std::vector<uint32_t> used(classes);
+  FoundEvents found;
+  LaneRecords records(classes);
   for (auto entered = cursor.Enter(); entered.ok() && *entered; entered = cursor.Enter()) {
     bool moved = false;
     if (std::optional<Lane> lane = cursor.BeginLane()) {
-      lane->buckets = buckets.data();
-      lane->used = used.data();
-      RunLanes({&*lane, 1});
+      FindEvents({&*lane, 1}, &found);
+      records.Fill(*lane, found.OfLane(0));
       moved = cursor.EndLane(*lane);
-      for (size_t i = 0; i < lane->used_count; ++i) {
-        Bucket& bucket = buckets[used[i]];
-        contents.Add(cursor, {bucket.records.get(), bucket.count}, true);
-        *in_lanes += bucket.count;
-        bucket.count = 0;
+      for (size_t i = 0; i < records.class_count(); ++i) {
+        contents.Add(cursor, records.OfClass(i), true);
+        *in_lanes += records.OfClass(i).size();
       }
     }
     if (moved) continue;

@@ -77,6 +77,25 @@ void AddMessages(MessageMatcher::Result messages, uint64_t next_flow, Emitter* e
   }
 }
 
+// An arrow from where a send was called to where its receiver had waited for it. Returns the next
+// arrow's number.
+uint64_t PushTransfers(const Transfers& found, uint64_t next_flow, Emitter* emitter) {
+  for (const Transfer& transfer : found.transfers) {
+    if (!transfer.received_at.has_value()) continue;
+    const Channel& channel = found.channels[transfer.channel];
+    Flow flow;
+    flow.id = next_flow++;
+    flow.from = transfer.from;
+    flow.to = transfer.to;
+    flow.sent = transfer.sent_at;
+    flow.received = *transfer.received_at;
+    flow.name = emitter->Text(absl::StrCat("rank ", channel.source, " to ", channel.destination,
+                                           ", tag ", channel.tag, ", ", transfer.bytes, " B"));
+    emitter->Push(flow);
+  }
+  return next_flow;
+}
+
 std::string LaneName(const CollectiveGroup& group) {
   return absl::StrCat(group.job.empty() ? "" : "job " + group.job + " · ",
                       group.description.empty() ? "group " + group.name : group.description,
@@ -139,7 +158,9 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
     if (!result.ok()) return WithContext(result.status(), "node " + nodes[i].name);
     built.nodes.push_back(*std::move(result));
   }
-  const uint64_t next_flow = AddTensors(matchers.tensors.Match(), &emitter, &built.nodes);
+  uint64_t next_flow = AddTensors(matchers.tensors.Match(), &emitter, &built.nodes);
+  built.transfers = matchers.transfers.Match();
+  next_flow = PushTransfers(built.transfers, next_flow, &emitter);
   AddMessages(matchers.messages.Match(), next_flow, &emitter, &built.nodes);
   built.collectives = matchers.collectives.Match();
   PushCollectives(built.collectives, &emitter);

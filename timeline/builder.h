@@ -16,6 +16,7 @@
 #include "timeline/collectives.h"
 #include "timeline/node_input.h"
 #include "timeline/sink.h"
+#include "timeline/transfers.h"
 
 namespace syncline::timeline {
 
@@ -43,6 +44,7 @@ using SharedTracks = std::map<ProcessKey, TrackId>;
 struct BuiltTimeline {
   std::vector<NodeResult> nodes;  // in the order of the input
   Collectives collectives;
+  Transfers transfers;
 };
 
 // Pushes everything and calls Finish() of each sink.

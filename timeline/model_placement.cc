@@ -9,6 +9,7 @@ class Modelled final : public Placement {
       : model_(model), clock_(clock), mapper_(model.MapperFor(clock)) {}
 
   TimelineTime At(int64_t clock_ns) override { return mapper_.At(clock_ns); }
+  void PlaceAll(std::span<int64_t> times_ns) override { mapper_.PlaceAll(times_ns); }
   std::optional<int64_t> BoundNs(int64_t clock_ns) const override {
     const TimelineEstimate where = model_.Locate({clock_, clock_ns});
     if (!where.bounded()) return std::nullopt;

@@ -324,7 +324,7 @@ void NodeBuilder::FinishProcess(uint32_t index) {
   if (known != nullptr) {
     if (!process.counted_events.has_value()) process.counted_events = known->counted_events;
     if (!process.counted_lost.has_value()) process.counted_lost = known->counted_lost;
-    if (!process.cost_ns.has_value()) process.cost_ns = known->cost_ns;
+    if (known->cost.has_value()) process.cost = known->cost;  // the event has no interval
   }
   const auto hole = [&](int64_t begin_ns, int64_t end_ns, const char* detail) {
     if (begin_ns >= end_ns) return;
@@ -428,7 +428,7 @@ NodeResult NodeBuilder::TakeResult() {
     if (!options_.cut.has_value()) {
       result.counted_events = process.counted_events;
       result.counted_lost = process.counted_lost;
-      result.cost_ns = process.cost_ns;
+      result.cost = process.cost;
     }
     result.threads = process.threads;
     result_.processes.push_back(std::move(result));

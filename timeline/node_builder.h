@@ -26,6 +26,7 @@
 #include "timeline/schema.h"
 #include "timeline/stream_merger.h"
 #include "timeline/thread_spans.h"
+#include "timeline/transfers.h"
 
 namespace syncline::timeline {
 
@@ -35,6 +36,7 @@ struct Matchers {
   TensorMatcher tensors;
   MessageMatcher messages;
   CollectiveMatcher collectives;
+  TransferMatcher transfers;
 };
 
 class NodeBuilder {
@@ -59,7 +61,7 @@ class NodeBuilder {
     uint64_t counted_here = 0;  // of those, in options.cut
     std::optional<uint64_t> counted_events;
     std::optional<uint64_t> counted_lost;
-    std::optional<uint64_t> cost_ns;
+    std::optional<DurationEstimate> cost;
     uint32_t threads = 0;
     std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
     TrackId sockets = kNoTrack;           // its lane for messages

@@ -42,7 +42,7 @@ void NodeBuilder::OnControl(EventKind kind, const Here& here) {
     case EventKind::kOff:
       process.counted_events = event_.U64(Field::kEvents);
       process.counted_lost = event_.U64(Field::kLost);
-      process.cost_ns = event_.U64(Field::kCostNs);
+      process.cost = DurationEstimate{.est_ns = static_cast<int64_t>(event_.U64(Field::kCostNs))};
       [[fallthrough]];
     case EventKind::kPause:
       // Paused and then switched off: coverage ended at the pause.

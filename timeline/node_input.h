@@ -53,7 +53,7 @@ struct KnownProcess {
   std::optional<int64_t> off_ns;
   std::optional<uint64_t> counted_events;  // by the process itself, in this recording
   std::optional<uint64_t> counted_lost;
-  std::optional<uint64_t> cost_ns;
+  std::optional<DurationEstimate> cost;
   std::unordered_map<uint32_t, KnownName> names;
   std::vector<KnownThread> threads;
 };
@@ -117,7 +117,7 @@ struct ProcessResult {
   uint64_t found_events = 0;
   std::optional<uint64_t> counted_events;
   std::optional<uint64_t> counted_lost;
-  std::optional<uint64_t> cost_ns;
+  std::optional<DurationEstimate> cost;  // time spent inside our code, all threads added
   uint32_t threads = 0;
 };
 

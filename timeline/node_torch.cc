@@ -36,6 +36,8 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
     state.group.size = event_.U32(Field::kSize);
     state.rank = static_cast<int32_t>(event_.U64(Field::kRank));
     state.sequence = event_.U64(Field::kSequence);
+    matchers_->transfers.OnGroup(*process.collectives, index_, state.group, state.rank,
+                                 state.sequence);
     matcher.OnGroup(*process.collectives, std::move(state));
     return;
   }
@@ -51,6 +53,7 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
     matcher.OnOperators(*process.collectives, here.thread);
     return;
   }
+  matchers_->transfers.OnSequence(*process.collectives, group, event_.U64(Field::kSequence));
   matcher.OnCall(*process.collectives, here.thread, group, entry.Name(event_.U32(Field::kName)),
                  event_.U64(Field::kSequence), event_.U64(Field::kBytes), PlaceOf(here.moment));
 }
@@ -79,7 +82,9 @@ void NodeBuilder::OnCollectiveTask(EventKind kind, TextId name, const Here& here
 }
 
 void NodeBuilder::OnTransfer(EventKind kind, const Here& here) {
-  AsyncSpans& async = *ProcessAt(here.process).async;
+  Process& process = ProcessAt(here.process);
+  AsyncSpans& async = *process.async;
+  const auto peer = static_cast<int32_t>(event_.U64(Field::kPeer));
   const AsyncSpans::Key key{kTransferGroup, 0, event_.Id()};
   AsyncSpans::Label label;
   label.group_name = "sends and receives";
@@ -87,9 +92,11 @@ void NodeBuilder::OnTransfer(EventKind kind, const Here& here) {
   if (kind == EventKind::kTorchTransferEnd) {
     // What it ends with has no name: without its begin it cannot be told.
     if (async.IsOpen(key)) async.End(key, label, here.moment);
+    if (process.collectives.has_value()) {
+      matchers_->transfers.OnEnd(*process.collectives, event_.Id().d1, peer, PlaceOf(here.moment));
+    }
     return;
   }
-  const auto peer = static_cast<int32_t>(event_.U64(Field::kPeer));
   const std::string_view name = tables_.processes()[here.process].Name(event_.U32(Field::kName));
   label.name = emitter_->Text(
       peer < 0 ? absl::StrCat(AbslView(name), " from any")
@@ -108,6 +115,16 @@ void NodeBuilder::OnTransfer(EventKind kind, const Here& here) {
   add("tag", argument);
   argument.i = static_cast<int64_t>(event_.U64(Field::kBytes));
   add("bytes", argument);
+  if (!process.collectives.has_value()) return;
+  TransferMatcher::Begin begin;
+  begin.id = event_.Id().d1;
+  begin.group = tables_.processes()[here.process].Name(event_.U32(Field::kGroup));
+  begin.send = name == "send";
+  begin.peer = peer;
+  begin.tag = static_cast<int32_t>(event_.U64(Field::kTag));
+  begin.bytes = event_.U64(Field::kBytes);
+  begin.track = span->track;
+  matchers_->transfers.OnBegin(*process.collectives, begin, PlaceOf(here.moment));
 }
 
 }  // namespace syncline::timeline

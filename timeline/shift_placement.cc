@@ -12,6 +12,9 @@ class Shifted final : public Placement {
     return {
         static_cast<int64_t>(static_cast<uint64_t>(clock_ns) + static_cast<uint64_t>(shift_ns_))};
   }
+  void PlaceAll(std::span<int64_t> times_ns) override {
+    for (int64_t& ns : times_ns) ns = Shifted::At(ns).ns;
+  }
   std::optional<int64_t> BoundNs(int64_t) const override { return std::nullopt; }
   int64_t ClockNs(TimelineTime time) const override {
     return static_cast<int64_t>(static_cast<uint64_t>(time.ns) - static_cast<uint64_t>(shift_ns_));

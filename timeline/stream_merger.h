@@ -39,7 +39,20 @@ class StreamMerger {
   void Add(std::unique_ptr<EventCursor> cursor, Placement* placement);
 
   // The next event; nullptr at the end.
-  absl::StatusOr<const Head*> Next();
+  absl::StatusOr<const Head*> Next() {
+    if (slab_next_ == slab_size_) {
+      if (absl::Status status = NextSlab(); !status.ok()) return status;
+      if (slab_size_ == 0) return nullptr;
+    }
+    const uint64_t key = slab_[slab_next_++];
+    const auto number = static_cast<uint32_t>((key & LowBits(place_bits_)) >> index_bits_);
+    const Source& source = sources_[number];
+    head_ = {&source.batch[key & LowBits(index_bits_)],
+             source.cursor.get(),
+             number,
+             {static_cast<int64_t>(static_cast<uint64_t>(slab_begin_ns_) + (key >> place_bits_))}};
+    return &head_;
+  }
 
   size_t size() const { return sources_.size(); }
   EventCursor* cursor(uint32_t source) const { return sources_[source].cursor.get(); }
@@ -51,11 +64,7 @@ class StreamMerger {
     std::span<const EventRecord> batch;
     size_t next = 0;
     bool started = false;
-    int64_t last_ns = 0;  // timeline, of the batch's last event
-  };
-  struct Place {
-    uint32_t source = 0;
-    uint32_t index = 0;  // in its batch
+    std::vector<int64_t> times_ns;  // timeline, beside batch; they only go up
   };
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
   // A slab ends with this instant; of it, streams behind `source` wait, which may have more of it.
@@ -64,24 +73,29 @@ class StreamMerger {
     size_t source = 0;
   };
 
+  static uint64_t LowBits(int bits) { return (uint64_t{1} << bits) - 1; }
+  absl::Status NextSlab();
   absl::Status Refill();
   absl::Status Load(uint32_t source);
-  int64_t TimeOf(const Source& source, size_t index) const;
   SlabEnd PlanSlab();
   void Gather();
   void Sort();
 
   std::vector<Source> sources_;
-  // Beside sources_: timeline time of batch[next]; kNone at the end. Apart, because every slab
-  // looks at all of them.
+  // Beside sources_: timeline time of batch[next]; kNone at the end; and that of the batch's last
+  // event. Apart, because every slab looks at all of them.
   std::vector<int64_t> heads_ns_;
+  std::vector<int64_t> lasts_ns_;
   std::vector<uint32_t> empty_;  // sources whose batch is used up
   int64_t slab_begin_ns_ = 0;
   uint64_t slab_length_ns_ = 1 << 20;
-  std::vector<Place> gathered_;  // the slab's events, stream by stream
-  // In the order of time: ns since slab_begin_ns_ in the upper half, the place in gathered_ below.
+  // The slab's events: ns since slab_begin_ns_ in the upper bits, then the source, then the place
+  // in its batch in the lowest index_bits_. The first slab_size_ are in use.
   std::vector<uint64_t> slab_;
   std::vector<uint64_t> scratch_;
+  int index_bits_ = 1;
+  int place_bits_ = 1;  // of source and index together
+  size_t slab_size_ = 0;
   size_t slab_next_ = 0;
   Head head_;
 };

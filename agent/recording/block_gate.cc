@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "control_block/cost.h"
 #include "instrumentation/abi/control_block.h"
 
 namespace syncline::agent {
@@ -388,6 +389,23 @@ GateCounts BlockGate::Counts() {
   return counts;
 }
 
+namespace {
+
+void SetCost(const control_block::Block& block, v1::ProcessCoverage* coverage) {
+  const DurationEstimate cost = control_block::CostOf(block.gate);
+  const bool any_sample =
+      std::any_of(block.threads.begin(), block.threads.end(),
+                  [](const control_block::ThreadSlot& slot) { return slot.cost_samples != 0; });
+  coverage->set_cost_ns(static_cast<uint64_t>(cost.est_ns));
+  coverage->set_cost_valid(cost.bounded() || any_sample);
+  coverage->set_cost_samples_count(block.gate.cost_since_on.samples);
+  if (!cost.bounded()) return;
+  coverage->set_cost_lo_ns(static_cast<uint64_t>(cost.lo_ns));
+  coverage->set_cost_hi_ns(static_cast<uint64_t>(cost.hi_ns));
+}
+
+}  // namespace
+
 std::vector<v1::ProcessCoverage> BlockGate::Coverage() {
   const std::lock_guard lock(mutex_);
   std::vector<v1::ProcessCoverage> coverage;
@@ -403,9 +421,7 @@ std::vector<v1::ProcessCoverage> BlockGate::Coverage() {
       one.set_off_monotonic_ns(static_cast<int64_t>(gate.off_monotonic_ns));
       one.set_events_count(gate.events_since_on);
       one.set_lost_count(gate.lost_since_on);
-      one.set_cost_ns(gate.cost_ns_since_on);
-      one.set_cost_valid(std::any_of(block->threads.begin(), block->threads.end(),
-                                     [](const auto& slot) { return slot.cost_samples != 0; }));
+      SetCost(*block, &one);
     }
     coverage.push_back(std::move(one));
   }

@@ -22,7 +22,9 @@ absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(LttngControl& ltt
 v1::Complaint NotRegistered(const v1::ProcessInfo& process);
 
 // Processes that the daemon knew (they are not among `unknown`) and that made calls in the window
-// of which it took none: it has lost its second connection to them, and does not notice.
+// of which it took none. Such a program gave up waiting for an answer as the recording began
+// (instrumentation/abi/tracer.h, or what the user set); the daemon has closed its second connection
+// to it, and never reaches it again.
 std::vector<int32_t> Unreached(const std::vector<v1::ProcessCoverage>& coverage,
                                const std::vector<v1::ProcessInfo>& unknown);
 

@@ -4,13 +4,17 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/receipt.h"
 #include "common/duration_text.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/record/translate.h"
+#include "export/report/receipt_text.h"
 
 namespace syncline::cli {
 namespace {
+
+constexpr size_t kReceiptColumns = 100;
 
 using recording::NodeRecord;
 using recording::NodeState;
@@ -71,6 +75,32 @@ void PrintIdle(const Context& context, const recording::Recording& recording) {
   }
 }
 
+// What it cost, by the processes' own measurements. Those that tell nothing are not named here.
+void PrintReceipt(const recording::Recording& recording, std::ostream& out) {
+  std::vector<analysis::NodeReceipt> nodes;
+  for (const NodeRecord& node : recording.nodes) {
+    if (node.stop.gate_end_monotonic_ns == 0) continue;
+    const recording::Volume volume = recording::VolumeOf(node);
+    analysis::NodeReceipt& receipt = nodes.emplace_back();
+    receipt.name = node.name;
+    receipt.trace_bytes = volume.bytes;
+    receipt.discarded_events = volume.discarded_events;
+    receipt.lost_packets = volume.lost_packets;
+    for (const recording::ProcessRecord& process : node.processes) {
+      if (process.on_monotonic_ns == 0) continue;
+      const int64_t end_ns = process.off_monotonic_ns != 0 ? process.off_monotonic_ns
+                                                           : node.stop.gate_end_monotonic_ns;
+      receipt.processes.push_back(
+          {.name = absl::StrCat(node.name, " · ", process.own_pid, " · ", process.command_line),
+           .events = process.events,
+           .covered_ns = std::max<int64_t>(0, end_ns - process.on_monotonic_ns),
+           .cost = recording::CostOf(process)});
+    }
+  }
+  const std::string text = report::ReceiptText(nodes, kReceiptColumns, 0);
+  if (!text.empty()) out << "\nwhat it cost:\n" << text;
+}
+
 }  // namespace
 
 TimelineEstimate AchievedInstant(const clocksync::ClockModel& model, uint32_t index,
@@ -118,6 +148,7 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
     if (!stop_skew.empty()) out << ", stop " << stop_skew;
     if (!start_skew.empty()) out << '\n';
   }
+  if (!context.quiet) PrintReceipt(recording, out);
   for (const NodeRecord& node : recording.nodes) {
     if (node.state == NodeState::kComplete) continue;
     const std::string why = node.state == NodeState::kIncomplete && node.failure.empty()

@@ -23,6 +23,7 @@
 #include "coordinator/cli/launcher.h"
 #include "coordinator/cli/preload.h"
 #include "coordinator/cli/trial.h"
+#include "instrumentation/abi/tracer.h"
 
 namespace syncline::cli {
 namespace {
@@ -105,7 +106,7 @@ absl::Status CheckSharedMemory() {
 // In the child: 0, or the number of the library that does not load; why goes to `report`.
 [[noreturn]] void LoadAndExit(const std::filesystem::path& library_directory, int report) {
   // LTTng-UST otherwise waits 3 s for a session daemon to know this process, which ends at once.
-  ::setenv("LTTNG_UST_REGISTER_TIMEOUT", "0", 1);
+  ::setenv(SYNCLINE_TRACER_TIMEOUT_VARIABLE, "0", 1);
   for (size_t i = 0; i < kLibraries.size(); ++i) {
     if (::dlopen((library_directory / kLibraries[i]).c_str(), RTLD_NOW) != nullptr) continue;
     const char* reason = ::dlerror();
@@ -176,8 +177,9 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
   } else if (!absl::StartsWith(current.at(kPythonVariable) + ":", python + ":")) {
     plan.set[kPythonVariable] = absl::StrCat(python, ":", current.at(kPythonVariable));
   }
-  // A session daemon that hangs must not hold the program at its start.
-  if (!IsSet(current, "LTTNG_UST_REGISTER_TIMEOUT")) plan.set["LTTNG_UST_REGISTER_TIMEOUT"] = "0";
+  if (!IsSet(current, SYNCLINE_TRACER_TIMEOUT_VARIABLE)) {
+    plan.set[SYNCLINE_TRACER_TIMEOUT_VARIABLE] = SYNCLINE_TRACER_TIMEOUT_MS;
+  }
   // An ordinary user's session daemon lives below $HOME, which nodes may share: the agent keeps it
   // here.
   if (place.uid != 0 && !IsSet(current, "LTTNG_HOME")) {
@@ -195,7 +197,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
   if (format == EnvFormat::kDocker) {
     Environment values = Facts(options);
     values[kCollectorVariable] = collector;
-    values["LTTNG_UST_REGISTER_TIMEOUT"] = "0";
+    values[SYNCLINE_TRACER_TIMEOUT_VARIABLE] = SYNCLINE_TRACER_TIMEOUT_MS;
     if (options.messages) values[kPreloadVariable] = preload;
     for (const auto& [name, value] : values) {
       absl::StrAppend(&lines, "ENV ", name, "=\"",
@@ -220,12 +222,13 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
                   "*) ;; *) export ", kPythonVariable, "=", ShellQuoted(python), "\"${",
                   kPythonVariable, ":+:$", kPythonVariable, "}\" ;; esac\n");
   absl::StrAppend(
-      &lines,
-      "[ -n \"${LTTNG_UST_REGISTER_TIMEOUT:-}\" ] || export LTTNG_UST_REGISTER_TIMEOUT=0\n"
-      "if [ \"$(id -u)\" != 0 ] && [ -z \"${LTTNG_HOME:-}\" ]; then\n"
-      "  export LTTNG_HOME=\"${SYNCLINE_RUNTIME_DIR:-/dev/shm/syncline-$(id -u)}/lttng\"\n"
-      "  (umask 077; mkdir -p \"$LTTNG_HOME\") 2>/dev/null || :\n"
-      "fi\n");
+      &lines, "[ -n \"${" SYNCLINE_TRACER_TIMEOUT_VARIABLE
+              ":-}\" ] || export " SYNCLINE_TRACER_TIMEOUT_VARIABLE "=" SYNCLINE_TRACER_TIMEOUT_MS
+              "\n"
+              "if [ \"$(id -u)\" != 0 ] && [ -z \"${LTTNG_HOME:-}\" ]; then\n"
+              "  export LTTNG_HOME=\"${SYNCLINE_RUNTIME_DIR:-/dev/shm/syncline-$(id -u)}/lttng\"\n"
+              "  (umask 077; mkdir -p \"$LTTNG_HOME\") 2>/dev/null || :\n"
+              "fi\n");
   return lines;
 }
 

@@ -89,7 +89,7 @@ TEST(PlanEnvironmentTest, PlantsTheCollectorAndTheFacts) {
   EXPECT_THAT(plan.set, UnorderedElementsAre(
                             Pair("INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"),
                             Pair("LD_PRELOAD", "/opt/syncline/lib/libsyncline_net.so"),
-                            Pair("LTTNG_UST_REGISTER_TIMEOUT", "0"),
+                            Pair("LTTNG_UST_REGISTER_TIMEOUT", "500"),
                             Pair("PYTHONPATH", "/opt/syncline/lib/syncline-python"),
                             Pair("SYNCLINE_JOB", "night"), Pair("SYNCLINE_RANK", "0"),
                             Pair("SYNCLINE_ROLE", "worker")));
@@ -188,7 +188,7 @@ TEST(EnvLinesTest, StrictScriptsGoOn) {
   const std::string lines = EnvLines(options, kUser);
   const std::string planted =
       "test \"$INTEL_LIBITTNOTIFY64\" = /opt/syncline/lib/libsyncline_itt.so && "
-      "test $LTTNG_UST_REGISTER_TIMEOUT$SYNCLINE_JOB = 0night";
+      "test $LTTNG_UST_REGISTER_TIMEOUT$SYNCLINE_JOB = 500night";
   // For an ordinary user, and where the directory cannot be made.
   const std::string somebody = "id() { echo 1001; }\nSYNCLINE_RUNTIME_DIR=/dev/null/none\n";
   for (const std::string shell : {"dash", "bash"}) {
@@ -210,7 +210,7 @@ TEST(EnvLinesTest, Docker) {
   EXPECT_EQ(EnvLines(options, kRoot, EnvFormat::kDocker),
             "ENV INTEL_LIBITTNOTIFY64=\"/opt/syncline/lib/libsyncline_itt.so\"\n"
             "ENV LD_PRELOAD=\"/opt/syncline/lib/libsyncline_net.so\"\n"
-            "ENV LTTNG_UST_REGISTER_TIMEOUT=\"0\"\n"
+            "ENV LTTNG_UST_REGISTER_TIMEOUT=\"500\"\n"
             "ENV SYNCLINE_ROLE=\"a\\\"b\\$c\"\n"
             "ENV PYTHONPATH=\"/opt/syncline/lib/syncline-python${PYTHONPATH:+:$PYTHONPATH}\"\n");
 }

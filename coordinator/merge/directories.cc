@@ -136,7 +136,8 @@ class OnceOnly {
 
 std::string Fallback(const Input& input) {
   std::error_code error;
-  return fs::absolute(input.directory, error).lexically_normal().filename().string();
+  const fs::path path = fs::absolute(input.directory, error).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();  // "." ends in "/"
 }
 
 // A name of its own for each host: the given one, else its hostname, else its directory's.

@@ -170,6 +170,15 @@ absl::StatusOr<clocksync::ClockModel> LoadModel(const recording::Layout& layout,
   return made;
 }
 
+// What LTTng wrote and did not write, as counted when the node stopped.
+void AddVolume(const recording::NodeRecord& record, analysis::NodeFacts* facts) {
+  if (record.stop.gate_end_monotonic_ns == 0) return;
+  const recording::Volume volume = recording::VolumeOf(record);
+  facts->trace_bytes = volume.bytes;
+  facts->discarded_events = volume.discarded_events;
+  facts->lost_packets = volume.lost_packets;
+}
+
 // One node of a recording: its traces, processes and gate; the placement comes afterwards.
 void AddNode(const recording::Layout& layout, const recording::NodeRecord& record, uint32_t clock,
              OpenedInputs* inputs) {
@@ -187,6 +196,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
   };
   facts.gate_opened = gate(record.start);
   facts.gate_closed = gate(record.stop);
+  AddVolume(record, &facts);
   if (record.state == recording::NodeState::kMissing ||
       record.state == recording::NodeState::kLeft) {
     Loss loss;

@@ -144,6 +144,14 @@ TEST_F(InputsTest, NodesWithoutANameAreCalledByTheirHost) {
   EXPECT_THAT(twins->notes, Contains(HasSubstr(copy.string() + " is worker-0-2 here")));
 }
 
+TEST_F(InputsTest, TheCurrentDirectoryIsCalledByItsName) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directories(root_ / "here");
+  std::filesystem::current_path(root_ / "here");
+  ExpectRefused(Of({"."}), absl::StatusCode::kInvalidArgument, HasSubstr("here: left out"));
+  std::filesystem::current_path(before);
+}
+
 TEST_F(InputsTest, NodesAreChosenAmongTracesToo) {
   MergeOptions options = Of({"a=" + Trace("worker-0").string(), "b=" + Trace("master-0").string()});
   options.input.nodes = {"b"};

@@ -38,6 +38,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
   analysis::AnalyseInput input;
   input.nodes = built.nodes;
   input.collectives = &built.collectives;
+  input.transfers = &built.transfers;
   input.facts = inputs.facts;
   input.model = inputs.model.get();
   input.likely = inputs.likely.get();

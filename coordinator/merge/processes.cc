@@ -38,7 +38,7 @@ timeline::KnownProcess OfRecord(const recording::ProcessRecord& record) {
   if (record.off_monotonic_ns != 0) process.off_ns = record.off_monotonic_ns;
   process.counted_events = record.events;
   process.counted_lost = record.lost;
-  if (record.cost_valid) process.cost_ns = record.cost_ns;
+  process.cost = recording::CostOf(record);
   return process;
 }
 

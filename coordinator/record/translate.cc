@@ -211,6 +211,9 @@ Complaints Apply(const v1::StopResponse& response, NodeRecord* node) {
     process.lost = coverage.lost_count();
     process.cost_ns = coverage.cost_ns();
     process.cost_valid = coverage.cost_valid();
+    process.cost_lo_ns = coverage.cost_lo_ns();
+    process.cost_hi_ns = coverage.cost_hi_ns();
+    process.cost_samples = coverage.cost_samples_count();
   }
   return AddComplaints(response.complaints(), node);
 }

@@ -120,6 +120,9 @@ void Fields(Archive& archive, ProcessRecord& value) {
   archive("lost", value.lost);
   archive("cost_ns", value.cost_ns);
   archive("cost_valid", value.cost_valid);
+  archive("cost_lo_ns", value.cost_lo_ns);
+  archive("cost_hi_ns", value.cost_hi_ns);
+  archive("cost_samples", value.cost_samples);
   archive("stopped", value.stopped);
   archive("has_control_block", value.has_control_block);
   archive("present_at_prepare", value.present_at_prepare);
@@ -404,6 +407,32 @@ absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& directory) 
         layout.root().string(), "/nodes/NODE/trace ... --out DIR` reads them"));
   }
   return recording;
+}
+
+std::optional<DurationEstimate> CostOf(const ProcessRecord& process) {
+  if (!process.cost_valid) return std::nullopt;
+  const auto ns = [](uint64_t value) {
+    return static_cast<int64_t>(std::min<uint64_t>(value, kUnknownHi - 1));
+  };
+  DurationEstimate cost{.est_ns = ns(process.cost_ns)};
+  if (process.cost_hi_ns == 0) return cost;
+  cost.lo_ns = std::min(ns(process.cost_lo_ns), cost.est_ns);
+  cost.hi_ns = std::max(ns(process.cost_hi_ns), cost.est_ns);
+  return cost;
+}
+
+Volume VolumeOf(const NodeRecord& node) {
+  Volume volume;
+  uint64_t discarded = 0;
+  bool valid = true;
+  for (const ChannelRecord& channel : node.channels) {
+    discarded += channel.discarded_events;
+    valid = valid && channel.discarded_events_valid;
+    volume.lost_packets += channel.lost_packets;
+  }
+  if (valid) volume.discarded_events = discarded;
+  for (const StreamRecord& stream : node.streams) volume.bytes += stream.bytes;
+  return volume;
 }
 
 bool CoversWindow(const NodeRecord& node, const ProcessRecord& process) {

@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/time.h"
 
 namespace syncline::recording {
 
@@ -127,11 +129,17 @@ struct ProcessRecord {
   uint64_t lost = 0;
   uint64_t cost_ns = 0;
   bool cost_valid = false;
+  uint64_t cost_lo_ns = 0;
+  uint64_t cost_hi_ns = 0;  // 0: the interval is unknown
+  uint64_t cost_samples = 0;
   bool stopped = false;
   bool has_control_block = false;
   // There before the start, so that it could have covered the window.
   bool present_at_prepare = false;
 };
+
+// The time spent inside our code, all threads added; nullopt: not measured.
+std::optional<DurationEstimate> CostOf(const ProcessRecord& process);
 
 struct ComplaintRecord {
   std::string severity;  // note, warning, blocker
@@ -169,6 +177,14 @@ struct NodeRecord {
   std::vector<ComplaintRecord> complaints;
   Fetched fetched;
 };
+
+// What LTTng wrote on a node, and what it did not.
+struct Volume {
+  uint64_t bytes = 0;
+  std::optional<uint64_t> discarded_events;  // nullopt: some channel could not say
+  uint64_t lost_packets = 0;
+};
+Volume VolumeOf(const NodeRecord& node);
 
 // Whether the process was switched on, and said so, at some instant of the window.
 bool CoversWindow(const NodeRecord& node, const ProcessRecord& process);

@@ -129,8 +129,9 @@ class StreamCopy {
       SYNCLINE_ASSIGN_OR_RETURN(const auto packet, walker_.Next());
       if (!packet) return absl::OkStatus();
       if (placement_.At(packet->begin_ns) >= options_.window.end) return absl::OkStatus();
-      if (packet->end_ns && placement_.At(*packet->end_ns) < options_.window.begin) {
-        last_ns_ = std::max(last_ns_, *packet->end_ns);
+      const std::optional<int64_t> end_ns = EndOf(*packet);
+      if (end_ns && placement_.At(*end_ns) < options_.window.begin) {
+        last_ns_ = std::max(last_ns_, *end_ns);
         continue;
       }
       SYNCLINE_RETURN_IF_ERROR(CopyPacket(*packet));
@@ -143,6 +144,12 @@ class StreamCopy {
   uint64_t bytes() const { return bytes_; }
 
  private:
+  // A packet that says to end behind the next one's begin is wrong, or that one's events would be.
+  static std::optional<int64_t> EndOf(const ctf::Packet& packet) {
+    if (!packet.end_ns || !packet.next_begin_ns) return packet.end_ns;
+    return std::min(*packet.end_ns, *packet.next_begin_ns);
+  }
+
   // The corrected clock's value.
   uint64_t ValueOf(TimelineTime time) const {
     return static_cast<uint64_t>(time.ns + options_.epoch_unix_ns);
@@ -257,8 +264,9 @@ class StreamCopy {
 
   void Finish(const ctf::Packet& packet, const HeaderPlaces& places, uint64_t begin) {
     uint64_t end = std::max(value_, begin);
-    if (packet.end_ns && placement_.At(*packet.end_ns) < options_.window.end) {
-      end = std::max(end, ValueOf(placement_.At(*packet.end_ns)));
+    const std::optional<int64_t> end_ns = EndOf(packet);
+    if (end_ns && placement_.At(*end_ns) < options_.window.end) {
+      end = std::max(end, ValueOf(placement_.At(*end_ns)));
     }
     size_ = (at_ + kPacketUnit - 1) / kPacketUnit * kPacketUnit;
     std::fill_n(packet_.data() + at_, size_ - at_, uint8_t{0});
@@ -267,7 +275,7 @@ class StreamCopy {
     places.Put(Role::kContentSize, content_bits_, packet_.data());
     places.Put(Role::kPacketSize, size_ * 8, packet_.data());
     places.PutUuid(uuid_, packet_.data());
-    last_ns_ = std::max(last_ns_, packet.end_ns.value_or(last_ns_));
+    last_ns_ = std::max(last_ns_, end_ns.value_or(last_ns_));
   }
 
   ctf::ByteSource& source_;

@@ -121,6 +121,17 @@ TEST_F(TraceCopyTest, WhatIsDamagedBecomesSound) {
                                     "1800 t:number value=5"));
 }
 
+TEST_F(TraceCopyTest, APacketThatSaysToEndTooLateCostsNoEventsBehindIt) {
+  Write("s_0", Join({PacketBuilder(100, uint64_t{1} << 40, 0).Number(200, 7).Close(),
+                     PacketBuilder(1000, 1900, 1).Number(1200, 8).Close(),
+                     PacketBuilder(2000, 2900, 2).Number(2200, 9).Close()}));
+  const Strings all = {"1400 t:number value=7", "3400 t:number value=8", "5400 t:number value=9"};
+  Copy();
+  EXPECT_EQ(Events(), all);
+  Copy({{3000}, {kUnknownHi}}, "later");
+  EXPECT_THAT(Events("later"), ElementsAre(all[1], all[2]));
+}
+
 TEST_F(TraceCopyTest, OfAWindowOnlyItsEvents) {
   Write("s_0", Join({PacketBuilder(100, 900, 0).Number(200, 1).Number(800, 2).Close(),
                      PacketBuilder(1000, 1900, 1).Number(1200, 3).Number(1800, 4).Close(),

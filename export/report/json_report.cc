@@ -62,7 +62,33 @@ Json OfProcess(const analysis::ProcessReport& process) {
           {"events", process.events},
           {"counted_events", OrNull(process.counted_events)},
           {"lost_events", OrNull(process.lost)},
-          {"cost_ns", OrNull(process.cost_ns)}};
+          {"cost_ns", process.cost.has_value() ? Json(process.cost->est_ns) : Json()}};
+}
+
+Json OfReceipt(const analysis::ProcessReceipt& process) {
+  const std::optional<analysis::ShareEstimate> share = process.share();
+  Json json = {{"process", process.name},
+               {"events", process.events},
+               {"events_per_second", process.events_per_second()},
+               {"covered_ns", process.covered_ns},
+               {"cost", Interval(process.cost)},
+               {"share_of_time", Json()},
+               {"step_ns", OrNull(process.step_ns)}};
+  if (!share.has_value()) return json;
+  json["share_of_time"] = {{"est_ppm", share->est_ppm},
+                           {"lo_ppm", share->bounded() ? Json(share->lo_ppm) : Json()},
+                           {"hi_ppm", share->bounded() ? Json(share->hi_ppm) : Json()}};
+  return json;
+}
+
+Json OfReceipt(const analysis::NodeReceipt& node) {
+  Json processes = Json::array();
+  for (const auto& process : node.processes) processes.push_back(OfReceipt(process));
+  return {{"node", node.name},
+          {"trace_bytes", OrNull(node.trace_bytes)},
+          {"discarded_events", OrNull(node.discarded_events)},
+          {"lost_packets", node.lost_packets},
+          {"processes", std::move(processes)}};
 }
 
 Json OfLoss(const timeline::LossTotal& loss) {
@@ -204,6 +230,34 @@ Json OfCollectives(const analysis::Report& report) {
           {"contradicting_the_model", collectives.contradictions}};
 }
 
+Json OfTransfers(const analysis::Report& report) {
+  const analysis::TransferReport& transfers = report.transfers;
+  const timeline::Transfers& found = transfers.found;
+  Json rows = Json::array();
+  for (const timeline::Transfer& transfer : found.transfers) {
+    const timeline::Channel& channel = found.channels[transfer.channel];
+    rows.push_back({{"job", channel.group.job},
+                    {"group", channel.group.name},
+                    {"group_ranks", channel.group.ranks},
+                    {"source", channel.source},
+                    {"destination", channel.destination},
+                    {"tag", channel.tag},
+                    {"bytes", transfer.bytes},
+                    {"send_node", report.nodes[transfer.send_node].name},
+                    {"receive_node", report.nodes[transfer.receive_node].name},
+                    {"sent_ns", transfer.sent_at.ns},
+                    {"received_ns", OrNull(transfer.received_at)}});
+  }
+  return {
+      {"matched", found.transfers.size()},
+      {"matched_across_nodes", transfers.across_nodes},
+      {"received_before_sent",
+       {{"here", transfers.backwards_here}, {"contradicting_the_model", transfers.contradictions}}},
+      {"unmatched", {{"sends", found.unmatched_sends}, {"receives", found.unmatched_receives}}},
+      {"undecided", found.undecided},
+      {"rows", std::move(rows)}};
+}
+
 Json OfNode(const analysis::NodeReport& node) {
   Json json = {{"name", node.name},
                {"role", node.role},
@@ -330,6 +384,9 @@ std::string ReportJson(const analysis::Report& report) {
   for (const auto& event : report.clock_events) json["clock_events"].push_back(OfEvent(event));
   json["messages"] = OfMessages(report);
   json["collectives"] = OfCollectives(report);
+  json["transfers"] = OfTransfers(report);
+  json["receipt"] = Json::array();
+  for (const auto& node : report.receipt) json["receipt"].push_back(OfReceipt(node));
   // Names come from the traced program: bytes that are not UTF-8 are replaced, never an error.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -182,16 +182,40 @@ TEST_F(ReportTest, TotalsSelfTimeAndCost) {
   EXPECT_NEAR(task("train_step").total_ns, kJobSteps * 9'600'000, 100);
   EXPECT_NEAR(task("train_step").self_ns, kJobSteps * 7'300'000, 100);
   EXPECT_EQ(task("convolution").node, "worker-0");
-  EXPECT_EQ(report.nodes[0].processes[0].cost_ns, uint64_t{122 * 120});
+  ASSERT_TRUE(report.nodes[0].processes[0].cost.has_value());
+  EXPECT_EQ(report.nodes[0].processes[0].cost->est_ns, 122 * 120);
   EXPECT_EQ(report.nodes[0].processes[0].counted_events, report.nodes[0].processes[0].events);
 }
 
-TEST_F(ReportTest, LostEventsCostTimeToo) {
+TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
+  const analysis::Report before = Analyse();
+  ASSERT_EQ(before.receipt.size(), 2u);
+  const analysis::ProcessReceipt& unmeasured = before.receipt[0].processes[0];
+  EXPECT_EQ(unmeasured.events, 122u);
+  EXPECT_FALSE(unmeasured.share()->bounded()) << "the event `off` has no interval";
+  EXPECT_EQ(unmeasured.step_ns, before.steps[0].median_ns);
+  EXPECT_THAT(TextReport(before, {}), AllOf(HasSubstr("What it cost"), HasSubstr("[unknown]")));
+
+  facts_[0].trace_bytes = 12'345;
+  facts_[0].discarded_events = 3;
   analysis::Report report = Analyse();
-  analysis::ProcessReport& process = report.nodes[0].processes[0];
-  EXPECT_THAT(TextReport(report, {}), Not(HasSubstr("  60 ns")));
-  process.counted_events = 2 * process.events;
-  EXPECT_THAT(TextReport(report, {}), HasSubstr("  60 ns"));
+  analysis::ProcessReceipt& process = report.receipt[0].processes[0];
+  process.covered_ns = 2'000'000'000;
+  process.cost = DurationEstimate{10'000'000, 9'000'001, 12'000'000};
+  EXPECT_EQ(process.events_per_second(), 61u);
+  EXPECT_EQ(process.share()->est_ppm, 5000);
+  EXPECT_EQ(process.share()->lo_ppm, 4500);
+  EXPECT_EQ(process.share()->hi_ppm, 6000);
+  const std::string text = TextReport(report, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("0.50 % [0.45, 0.60]"), HasSubstr("12 345 bytes of trace"),
+                          HasSubstr("3 events discarded")));
+  const auto json = nlohmann::json::parse(ReportJson(report), nullptr, false);
+  const auto& receipt = json["receipt"][0];
+  EXPECT_EQ(receipt["trace_bytes"], 12'345);
+  EXPECT_EQ(receipt["discarded_events"], 3);
+  EXPECT_EQ(receipt["processes"][0]["share_of_time"]["hi_ppm"], 6000);
+  EXPECT_EQ(receipt["processes"][0]["cost"]["lo_ns"], 9'000'001);
+  EXPECT_TRUE(json["receipt"][1]["trace_bytes"].is_null());
 }
 
 TEST_F(ReportTest, WhatOneProcessMissedIsNotCoveredByAll) {

@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "export/report/levels_text.h"
+#include "export/report/receipt_text.h"
 #include "export/report/table.h"
+#include "export/report/transfers_text.h"
 #include "export/report/units.h"
 
 namespace syncline::report {
@@ -40,6 +42,7 @@ class Writer {
   void Messages();
   void Collectives();
   void Tasks();
+  void Section(const std::string& heading, const std::string& text);
 
   const Report& report_;
   const TextOptions& options_;
@@ -129,23 +132,17 @@ void Writer::Coverage() {
                {"threads", Table::Align::kRight},
                {"covered", Table::Align::kRight},
                {"of window", Table::Align::kRight},
-               {"events", Table::Align::kRight},
-               {"cost", Table::Align::kRight},
-               {"cost/event", Table::Align::kRight}});
+               {"events", Table::Align::kRight}});
   const int64_t window_ns = report_.window_end.ns - report_.window_begin.ns;
   for (const analysis::NodeReport& node : report_.nodes) {
     for (const analysis::ProcessReport& process : node.processes) {
-      // The cost is of every event that the process handed over, lost ones too.
-      const uint64_t handed_over = process.counted_events.value_or(process.events);
-      const bool has_cost = process.cost_ns.has_value() && handed_over > 0;
       table.Add({process.name, absl::StrCat(process.pid), absl::StrCat(process.threads),
                  DurationText(process.covered_ns), Percent(process.covered_ns, window_ns),
-                 Count(process.events), has_cost ? DurationText(*process.cost_ns) : "-",
-                 has_cost ? DurationText(*process.cost_ns / handed_over) : "-"});
+                 Count(process.events)});
     }
   }
   if (table.empty()) return;
-  Heading("Coverage and cost");
+  Heading("Coverage");
   Print(table);
   Silences();
   if (report_.common_begin.has_value()) {
@@ -451,6 +448,12 @@ void Writer::Tasks() {
   }
 }
 
+void Writer::Section(const std::string& heading, const std::string& text) {
+  if (text.empty()) return;
+  Heading(heading);
+  out_ += text;
+}
+
 std::string Writer::Write() {
   Head();
   Nodes();
@@ -463,7 +466,9 @@ std::string Writer::Write() {
   Tensors();
   Messages();
   Collectives();
+  Section("Sends and receives", TransfersText(report_, options_.width, kIndent));
   Tasks();
+  Section("What it cost", ReceiptText(report_.receipt, options_.width, kIndent));
   return std::move(out_);
 }
 

@@ -104,5 +104,23 @@ TEST_F(EventTextTest, FieldsMayDifferFromEventToEvent) {
   EXPECT_EQ(line(0, all), whole);
 }
 
+TEST(TextBufferTest, NumbersOfEveryLength) {
+  TextBuffer buffer;
+  std::string expected;
+  for (uint64_t power = 1;; power *= 10) {
+    for (const uint64_t value : {power - 1, power, power + 1, power * 9 / 7}) {
+      buffer.PutNumber(value);
+      buffer.PutNumber(-static_cast<int64_t>(value >> 1));
+      expected += std::to_string(value) + std::to_string(-static_cast<int64_t>(value >> 1));
+    }
+    if (power > std::numeric_limits<uint64_t>::max() / 10) break;
+  }
+  for (const uint32_t nine : {0u, 7u, 99'999'999u, 100'000'000u, 120'305'007u, 999'999'999u}) {
+    buffer.PutNine(nine);
+    expected += std::to_string(1'000'000'000 + nine).substr(1);
+  }
+  EXPECT_EQ(buffer.text(), expected);
+}
+
 }  // namespace
 }  // namespace syncline::text

@@ -58,6 +58,9 @@ class TextBuffer {
     const size_t length = DigitsOf(value);
     char* const out = Room(kNumberMax);
     char* end = out + length;
+    for (; value >= 100'000'000; value /= 100'000'000) {
+      PutEight(static_cast<uint32_t>(value % 100'000'000), end -= 8);
+    }
     for (; value >= 100; value /= 100) std::memcpy(end -= 2, Pair(value % 100), 2);
     if (value >= 10) {
       std::memcpy(out, Pair(value), 2);
@@ -78,8 +81,8 @@ class TextBuffer {
   // Exactly nine digits.
   void PutNine(uint32_t value) {
     char* const out = Room(9);
-    for (int i = 7; i > 0; i -= 2, value /= 100) std::memcpy(out + i, Pair(value % 100), 2);
-    out[0] = static_cast<char>('0' + value);
+    out[0] = static_cast<char>('0' + value / 100'000'000);
+    PutEight(value % 100'000'000, out + 1);
     size_ += 9;
   }
   // Room for `bytes` behind what was written; Add() what was used of it.
@@ -111,6 +114,15 @@ class TextBuffer {
         "4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687"
         "888990919293949596979899";
     return kPairs + 2 * value;
+  }
+  // Eight digits: the pairs do not wait for each other.
+  static void PutEight(uint32_t value, char* out) {
+    const uint32_t high = value / 10'000;
+    const uint32_t low = value % 10'000;
+    std::memcpy(out, Pair(high / 100), 2);
+    std::memcpy(out + 2, Pair(high % 100), 2);
+    std::memcpy(out + 4, Pair(low / 100), 2);
+    std::memcpy(out + 6, Pair(low % 100), 2);
   }
   void Grow(size_t bytes) {
     capacity_ = std::max(2 * capacity_, size_ + bytes + 4096);

@@ -58,6 +58,18 @@ struct syncline_thread_slot {
   char name[24]; /* NUL-terminated, cut; the thread's name as last known */
 };
 
+/* What `cost_ns` is made of, of all threads since the process began: enough for an interval around
+ * it (control_block/cost.h). All zero in blocks of libraries that did not count it. */
+struct syncline_cost {
+  uint64_t samples;        /* timed calls that stand for the calls since the sample before, too */
+  uint64_t calls;          /* that these stand for, themselves included */
+  uint64_t sampled_ns;     /* estimate: what those calls took; part of cost_ns */
+  uint64_t squares;        /* sum over the samples of (ns x calls it stands for)^2 / 1024 */
+  uint64_t timed_ns;       /* of cost_ns, what a clock has seen: samples once, and all below */
+  uint64_t interrupted;    /* timed calls that took too long to have been ours alone */
+  uint64_t interrupted_ns; /* what they took: counted once, stands for nothing else */
+};
+
 struct syncline_block {
   uint8_t magic[8];
   uint32_t version;
@@ -102,7 +114,10 @@ struct syncline_block {
   uint64_t lost_before_on;       /* calls between asked and on: the tracer was not ready */
   uint32_t reserved_answer[8];
 
-  uint8_t reserved[512];
+  struct syncline_cost cost;
+  struct syncline_cost cost_at_on; /* when the generation was seen */
+
+  uint8_t reserved[400];
   /* struct syncline_thread_slot slots[SYNCLINE_BLOCK_THREADS]; */
 };
 

@@ -60,8 +60,10 @@ struct syncline_thread {
   uint32_t ignored;         /* __itt_thread_ignore */
   uint32_t name_given;      /* by the program; else the kernel's name is used */
   uint32_t calls_to_sample; /* until the next call whose cost is measured */
-  uint32_t cost_stride;     /* how many calls that one stands for */
+  uint32_t cost_calls;      /* how many calls that one stands for */
+  uint32_t cost_stride;     /* the mean of these now */
   uint32_t cost_samples;    /* at this stride */
+  uint32_t cost_random;
   char name[64];
   sigset_t fork_signals;
   void* library[SYNCLINE_LIBRARIES]; /* what each library keeps for this thread */
@@ -76,8 +78,8 @@ SYNCLINE_EXPORT void syncline_follow_gate(const volatile uint32_t* volatile* min
 extern SYNCLINE_EXPORT volatile uint32_t syncline_paused;
 
 /* Makes the block unless there is one and marks `source` (SYNCLINE_SOURCE_*) in it. 0, or -1 when
- * this process cannot be traced. Loads the tracer; sets LTTNG_UST_REGISTER_TIMEOUT=0 unless it is
- * set. */
+ * this process cannot be traced. Loads the tracer; sets its time limit unless it is
+ * set (abi/tracer.h). */
 SYNCLINE_EXPORT int syncline_open(uint32_t source);
 
 /* `source` is in this process, whether or not it ever makes a block: others may. */
@@ -153,12 +155,17 @@ static inline void syncline_count(struct syncline_thread* thread, int written) {
 
 /* A sample of the recorded calls is timed, and stands for the calls since the one before. Of the
  * first calls of a thread in a recording one in 7, later ever fewer, down to one in 251: a thread
- * that makes few calls has samples enough, and one that makes millions does not pay for them. */
+ * that makes few calls has samples enough, and one that makes millions does not pay for them. How
+ * many calls lie between two samples varies at random by a quarter: calls of several kinds come in
+ * turn (begin and end), and in step with them one kind would stand for all. */
 #define SYNCLINE_COST_STRIDE_MIN 7u
 #define SYNCLINE_COST_STRIDE_MAX 251u
 
 SYNCLINE_EXPORT uint64_t syncline_cost_begin(void);
 SYNCLINE_EXPORT void syncline_cost_end(struct syncline_thread* thread, uint64_t begin);
+/* For what happens rarely: all of it is timed. */
+SYNCLINE_EXPORT uint64_t syncline_cost_since(uint64_t begin);
+SYNCLINE_EXPORT void syncline_cost_timed(struct syncline_thread* thread, uint64_t spent_ns);
 
 static inline uint64_t syncline_cost_start(struct syncline_thread* thread) {
   if (__builtin_expect(--thread->calls_to_sample != 0, 1)) return 0;

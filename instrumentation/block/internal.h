@@ -22,7 +22,7 @@ struct syncline_files {
   uint8_t* names; /* SYNCLINE_NAMES_LIMIT reserved; names_bytes_backed usable */
   uint64_t names_bytes_backed;
   uint32_t names_tries_saved; /* since the last try to grow that failed; 0: it did not fail */
-  uint32_t* counters; /* shared by the user's processes: [0] the next key */
+  uint32_t* counters;         /* shared by the user's processes: [0] the next key */
   char directory[256];
   char stem[80]; /* PIDNS-PID-STARTTICKS */
 };
@@ -64,6 +64,13 @@ SYNCLINE_HIDDEN void syncline_threads_after_fork(void);
 SYNCLINE_HIDDEN void syncline_thread_enter(struct syncline_thread* thread);
 /* Refreshes the name from the kernel and writes syncline:thread. */
 SYNCLINE_HIDDEN void syncline_thread_announce(struct syncline_thread* thread);
+
+/* cost.c */
+/* Measures what reading the clock takes. */
+SYNCLINE_HIDDEN void syncline_cost_start_up(void);
+/* A recording begins for this process, or for this thread. */
+SYNCLINE_HIDDEN void syncline_cost_recording_begins(struct syncline_block* block);
+SYNCLINE_HIDDEN void syncline_cost_restart(struct syncline_thread* thread);
 
 /* Sums over the slots. */
 struct syncline_sums {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "instrumentation/abi/tracer.h"
 #include "instrumentation/block/internal.h"
 
 static const uint32_t closed = 0;                /* the gate of a process without a block */
@@ -78,52 +79,6 @@ void syncline_unlock(void) { pthread_mutex_unlock(&mutex); }
 
 uint64_t syncline_clock_ns(void) { return syncline_process.emit->clock_ns(); }
 
-/* ---- cost
- * ------------------------------------------------------------------------------------------ */
-
-/* A call that took longer than this was interrupted: counted once, not multiplied. */
-#define COST_OUTLIER_NS 50000u
-
-static uint64_t clock_cost_ns; /* of reading the clock itself */
-
-/* The first reading fetches what reading the clock needs: that is not the call's cost, and where
- * calls are rare it is most of it. */
-uint64_t syncline_cost_begin(void) {
-  MonotonicNs();
-  return MonotonicNs();
-}
-
-#define SAMPLES_AT_A_STRIDE 8u
-
-void syncline_cost_end(struct syncline_thread* thread, uint64_t begin) {
-  uint64_t spent = MonotonicNs() - begin;
-  spent = spent > clock_cost_ns ? spent - clock_cost_ns : 0;
-  if (spent <= COST_OUTLIER_NS) spent *= thread->cost_stride;
-  __atomic_fetch_add(&thread->slot->cost_ns, spent, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&thread->slot->cost_samples, 1, __ATOMIC_RELAXED);
-  if (++thread->cost_samples >= SAMPLES_AT_A_STRIDE) {
-    thread->cost_samples = 0;
-    if (thread->cost_stride < SYNCLINE_COST_STRIDE_MAX) thread->cost_stride++;
-  }
-  thread->calls_to_sample = thread->cost_stride;
-}
-
-/* A recording begins for this thread. */
-static void RestartCost(struct syncline_thread* thread) {
-  thread->calls_to_sample = thread->cost_stride = SYNCLINE_COST_STRIDE_MIN;
-  thread->cost_samples = 0;
-}
-
-static void MeasureClock(void) {
-  uint64_t best = 1000000;
-  for (int i = 0; i < 32; i++) {
-    const uint64_t begin = MonotonicNs();
-    const uint64_t spent = MonotonicNs() - begin;
-    if (spent < best) best = spent;
-  }
-  clock_cost_ns = best;
-}
-
 /* ---- the gate
  * -------------------------------------------------------------------------------------- */
 
@@ -169,6 +124,7 @@ static void RecordingBegins(struct syncline_thread* thread, uint32_t generation)
   block->events_at_on = sums.events;
   block->lost_at_on = sums.lost;
   block->cost_ns_at_on = sums.cost_ns;
+  syncline_cost_recording_begins(block);
   block->lost_before_on = 0;
   block->asked_monotonic_ns = MonotonicNs();
   block->on_monotonic_ns = block->off_monotonic_ns = 0;
@@ -200,15 +156,17 @@ static uint32_t ActOnGate(struct syncline_thread* thread) {
 int syncline_gate_changed(struct syncline_thread* thread) {
   if (thread->busy) return 0;
   thread->busy = 1;
+  const uint64_t begin = syncline_cost_begin();
   pthread_mutex_lock(&gate_mutex);
   thread->generation = ActOnGate(thread);
   const uint32_t session = thread->generation ? syncline_process.session : 0;
   pthread_mutex_unlock(&gate_mutex);
   if (session != thread->session) {
     thread->session = session;
-    RestartCost(thread);
+    syncline_cost_restart(thread);
     if (session) syncline_thread_announce(thread);
   }
+  if (session) syncline_cost_timed(thread, syncline_cost_since(begin));
   thread->busy = 0;
   return session != 0;
 }
@@ -245,9 +203,7 @@ void* syncline_load_sibling(const char* file) {
 }
 
 static void LoadTracer(void) {
-  /* LTTng-UST would keep the program waiting for up to 3 s at its start and at every fork when the
-   * session daemon hangs. */
-  setenv("LTTNG_UST_REGISTER_TIMEOUT", "0", 0);
+  setenv(SYNCLINE_TRACER_TIMEOUT_VARIABLE, SYNCLINE_TRACER_TIMEOUT_MS, 0);
   /* LTTng-UST cancels its threads at exit, for which the C library opens this: without a free
    * descriptor it would abort the program there. */
   dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -373,7 +329,7 @@ static void AtExit(void) {
 static void OpenFirst(struct syncline_thread* thread) {
   const uint32_t was_busy = thread->busy;
   thread->busy = 1; /* dlopen allocates, and an allocator may call ITT */
-  MeasureClock();
+  syncline_cost_start_up();
   pthread_atfork(BeforeFork, AfterForkParent, AfterForkChild);
   syncline_lock();
   if (syncline_files_make(&syncline_process.files) == 0) {

@@ -1,8 +1,8 @@
 // block_tool: looks at control blocks and switches gates, for tests.
 //   block_tool set DIR GENERATION     every block in DIR; prints how many
 //   block_tool show DIR               one line for each block: "pid state events lost cost_ns names
-//   refused recording job rank role" block_tool names NAMES_FILE       one line for each name: "id
-//   kind text"
+//                                     refused cost_lo_ns cost_hi_ns recording job rank role"
+//   block_tool names NAMES_FILE       one line for each name: "id kind text"
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/files.h"
+#include "control_block/cost.h"
 #include "control_block/live_block.h"
 
 namespace {
@@ -26,13 +27,15 @@ int Fail(const absl::Status& status) {
 
 int Show(const Block& block) {
   const auto& facts = block.facts;
-  std::printf("%d %d %llu %llu %llu %u %u recording=%u job=%s rank=%d role=%s %s\n", facts.id.pid,
-              static_cast<int>(facts.state),
+  const syncline::DurationEstimate cost = syncline::control_block::CostOf(block.gate);
+  std::printf("%d %d %llu %llu %llu %u %u %lld %lld recording=%u job=%s rank=%d role=%s %s\n",
+              facts.id.pid, static_cast<int>(facts.state),
               static_cast<unsigned long long>(block.gate.events_since_on),
               static_cast<unsigned long long>(block.gate.lost_since_on),
               static_cast<unsigned long long>(block.gate.cost_ns_since_on), block.names_count,
-              block.names_refused, block.gate.recording_generation, facts.job.c_str(), facts.rank,
-              facts.role.c_str(), facts.command_line.c_str());
+              block.names_refused, static_cast<long long>(cost.lo_ns),
+              static_cast<long long>(cost.hi_ns), block.gate.recording_generation,
+              facts.job.c_str(), facts.rank, facts.role.c_str(), facts.command_line.c_str());
   return 0;
 }
 

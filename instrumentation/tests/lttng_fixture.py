@@ -193,15 +193,18 @@ class Fixture:
         ).stdout
 
     def blocks(self):
-        """By pid: state, events, lost, cost_ns, names, refused."""
+        """By pid: state, events, lost, cost (estimate, low, high), names, refused."""
         result = {}
         for line in self.block_tool("show", self.runtime).splitlines():
-            pid, state, events, lost, cost_ns, names, refused = map(int, line.split()[:7])
+            numbers = list(map(int, line.split()[:9]))
+            pid, state, events, lost, cost_ns, names, refused, cost_lo_ns, cost_hi_ns = numbers
             result[pid] = {
                 "state": state,
                 "events": events,
                 "lost": lost,
                 "cost_ns": cost_ns,
+                "cost_lo_ns": cost_lo_ns,
+                "cost_hi_ns": cost_hi_ns,
                 "names": names,
                 "refused": refused,
                 "line": line,

@@ -16,6 +16,8 @@ from lttng_fixture import SKIPPED, Fixture, enter_namespaces
 BUILD = ""
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TORCH_PYTHON = os.path.join(REPOSITORY, ".venv-torch", "bin", "python")
+# Of recordings of one process: more by hand.
+REPEATS = int(os.environ.get("SYNCLINE_TEST_REPEATS", "5"))
 EVENTS = ("syncline:*", "syncline_itt:*", "syncline_torch:*")
 # A program says `step` after each step, and is done when its input ends.
 LOOP = """
@@ -190,12 +192,51 @@ class WithTorch(unittest.TestCase):
         )
 
     def test_attached_again_and_again(self):
+        """Names are complete each time, and its memory does not grow."""
         process = self.start("train()")
-        for _ in range(3):
+        own_kib = []
+        for _ in range(REPEATS):
             events = self.record()
             self.assertGreater(self.count(events, "Optimizer.step#SGD.step"), 2)
             self.assertGreater(self.count(events, "AddmmBackward0"), 2)
+            with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+                own_kib += [int(line.split()[1]) for line in file if line.startswith("RssAnon")]
+        # The first time it needs what it keeps; later ones need room for a new thread now and then.
+        self.assertLess(own_kib[-1] - own_kib[1], 4096, own_kib)
         self.end(process)
+
+    def test_training_is_the_same_to_the_bit(self):
+        program = """
+            import hashlib, sys
+            torch.manual_seed(7)
+            torch.use_deterministic_algorithms(True)
+            network = torch.nn.Sequential(
+                torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU(), torch.nn.Dropout(), torch.nn.Flatten(),
+                torch.nn.Linear(4 * 36, 10))
+            optimizer = torch.optim.SGD(network.parameters(), 0.1, momentum=0.9)
+            steps = 0
+            wanted = int(os.environ.get("STEPS", 0))
+            while steps != wanted if wanted else not ended.is_set():
+                steps += 1
+                optimizer.zero_grad()
+                loss = network(torch.randn(8, 1, 8, 8)).logsumexp(1).mean()
+                loss.backward()
+                optimizer.step()
+            weights = b"".join(p.detach().numpy().tobytes() for p in network.parameters())
+            print(steps, hashlib.sha256(weights).hexdigest())
+            """
+        process = self.start(program)
+        for _ in range(2):
+            self.record()
+        recorded = self.end(process)
+        alone = subprocess.run(
+            [TORCH_PYTHON, "-c", LOOP + textwrap.dedent(program)],
+            env=dict(os.environ, STEPS=recorded.split()[0]),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(alone.stdout, "step\n" + recorded)
 
     def test_nothing_is_left_on_afterwards(self):
         process = self.start(

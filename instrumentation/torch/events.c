@@ -105,3 +105,8 @@ SYNCLINE_EXPORT void syncline_torch_transfer_end(uint64_t id, int32_t peer) {
   struct syncline_thread* thread = Enter(&cost);
   if (thread) Leave(thread, cost, tracer->transfer_end(thread->key, id, peer));
 }
+
+SYNCLINE_EXPORT void syncline_torch_spent(uint64_t ns) {
+  struct syncline_thread* thread = tracer ? syncline_thread_self() : NULL;
+  if (thread) syncline_cost_timed(thread, ns);
+}

@@ -20,6 +20,7 @@ import os
 import sys
 import threading
 import weakref
+from time import monotonic_ns
 
 DONE, LATER = 0, 1
 
@@ -69,6 +70,7 @@ def load_native(directory):
         ("collective", None, [text, text, u64, u64]),
         ("transfer_begin", u64, [text, text, i32, i32, u64]),
         ("transfer_end", None, [u64, i32]),
+        ("spent", None, [u64]),
     ):
         function = getattr(native, "syncline_torch_" + name)
         function.restype, function.argtypes = result, arguments
@@ -238,18 +240,21 @@ class Hook:
         self.patches = Patches()
         self.distributed = None  # the module distributed_c10d while it is wrapped
         self.optimizer_hook = None
-        self.transfers = {}  # id of a Work -> (weak reference, id of the transfer)
+        self.transfers = {}  # id of a Work -> (weak reference, id of the transfer, from anybody?)
         self.usable = True
 
     # ---- called by the native thread, in the main thread if it can
 
     def turn(self, generation, in_main_thread):
+        begin = monotonic_ns()
         try:
             return self._turn(generation, in_main_thread) if self.usable else DONE
         except Exception:  # an unknown PyTorch: it is left alone from now on
             self.usable = False
             self._undo()
             return DONE
+        finally:
+            self.native.spent(monotonic_ns() - begin)
 
     def _turn(self, generation, in_main_thread):
         if not self.operators.ready():
@@ -374,8 +379,10 @@ class Hook:
         def make(original):
             def collective(group, *arguments, **named):
                 if self.native.gate():
+                    begin = monotonic_ns()
                     self._pass_by()
                     self._tell_collective(group, encoded, arguments)
+                    self.native.spent(monotonic_ns() - begin)
                 return original(group, *arguments, **named)
 
             return collective
@@ -398,19 +405,23 @@ class Hook:
 
         def make(original):
             def transfer(group, *arguments, **named):
+                begin = monotonic_ns()
                 begun = self._begin_transfer(group, encoded, arguments, named)
                 if not begun:
                     return original(group, *arguments, **named)
                 # PyTorch's ranges of transfers outlive the operator that contains them, on a
                 # stack: ours, which have ids, are in their place.
                 was_here = self.operators.is_here() and self.operators.suspend()
+                spent = monotonic_ns() - begin
                 try:
                     work = original(group, *arguments, **named)
-                    self._keep(work, begun)
+                    begin = monotonic_ns()
+                    self._keep(work, begun, name == "recv_anysource")
                     return work
                 finally:
                     if was_here:
                         self.operators.resume()
+                    self.native.spent(spent + monotonic_ns() - begin)
 
             return transfer
 
@@ -429,7 +440,15 @@ class Hook:
         except Exception:
             return 0
 
-    def _keep(self, work, transfer):
+    @staticmethod
+    def _source(work):
+        """The rank in the group that it came from, once it is there; -1: unknown."""
+        try:
+            return work._source_rank()
+        except Exception:
+            return -1
+
+    def _keep(self, work, transfer, any_source):
         key = id(work)
         forget = self.transfers.pop
 
@@ -438,14 +457,14 @@ class Hook:
             if kept is not None and kept[0] is reference:
                 forget(key, None)
 
-        self.transfers[key] = (weakref.ref(work, gone), transfer)
+        self.transfers[key] = (weakref.ref(work, gone), transfer, any_source)
 
     def _make_wait(self, original):
         def wait(work, *arguments, **named):
             result = original(work, *arguments, **named)
             kept = self.transfers.pop(id(work), None)
             if kept is not None and kept[0]() is work:
-                self.native.transfer_end(kept[1], -1)
+                self.native.transfer_end(kept[1], self._source(work) if kept[2] else -1)
             return result
 
         return wait

@@ -37,6 +37,8 @@ void syncline_torch_collective(const char* group, const char* name, uint64_t seq
 uint64_t syncline_torch_transfer_begin(const char* group, const char* name, int32_t peer,
                                        int32_t tag, uint64_t bytes);
 void syncline_torch_transfer_end(uint64_t id, int32_t peer);
+/* The hook itself took so long, measured by itself: part of the process's cost. */
+void syncline_torch_spent(uint64_t ns);
 
 int syncline_torch_events_start(void);
 

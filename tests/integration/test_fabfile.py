@@ -159,14 +159,10 @@ def test_run_says_that_dev_shm_is_full_and_the_program_runs(fleet):
 
 @pytest.fixture(scope="module")
 def session_daemons(fleet):
-    """Agents, and on every host a session daemon, as a first recording leaves them."""
+    """Agents, which have started a session daemon on every host."""
     fleet.fab("up")
-    for host in fleet.bed.hosts:
-        host.run(["sh", "-c", "lttng-sessiond --background --no-kernel >/dev/null 2>&1"])
     yield
     fleet.fab("down")
-    for host in fleet.bed.hosts:
-        host.run(["pkill", "-x", "lttng-sessiond"], check=False)
 
 
 def test_a_command_that_does_not_exist_is_said_beside_a_session_daemon(fleet, session_daemons):

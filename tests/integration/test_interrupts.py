@@ -107,7 +107,6 @@ def test_while_connecting_nothing_is_left(fleet):
 
 def test_while_preparing_sessions_are_released(fleet):
     right = fleet.bed["right"]
-    fleet.record("warm", 0.3)  # so that there is a session daemon to hold
     recording = Recording(fleet, "preparing", 60)
     recording.wait_for("measuring clocks")
     with session_daemon_standing_still(right):

@@ -176,7 +176,7 @@ def test_processes_that_lived_too_shortly_are_one_loss(fleet):
 
 
 def test_an_agent_that_is_replaced_leaves_its_session_daemon_to_the_next(fleet):
-    """A session daemon that is restarted does not always find back to every program."""
+    """A session daemon that is restarted is back with every program only after seconds."""
     fleet.record("before", 0.5)
     daemons = {host.name: pids_of(host, "lttng-sessiond") for host in fleet.bed.hosts}
     agents = {host.name: agent_pid(host) for host in fleet.bed.hosts}

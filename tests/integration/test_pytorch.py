@@ -1,6 +1,7 @@
 """DistributedDataParallel over Gloo, started through `syncline run`, which it does not know of."""
 
 import collections
+import json
 import os
 
 import pytest
@@ -84,3 +85,84 @@ def test_every_all_reduce_has_its_partner_though_attached_in_the_middle(training
         entered = max(member["entered_ns"] for member in row["members"])
         left = [member["left_ns"] for member in row["members"] if member["left_ns"] is not None]
         assert not left or min(left) >= entered - bound_ns, row
+
+
+@pytest.fixture(scope="module")
+def pipeline(training):
+    """Beside it, two stages with several sends in flight, in two groups, that keep a diary."""
+    folder = os.path.join(EXAMPLES, "pytorch_pipeline")
+    training.fab(
+        *("launch", "--job", "pipeline", "--copy", folder, "--port", "2300"),
+        *("--ready", "step 100:"),
+        *("--command", "env GLOO_SOCKET_IFNAME=eth0 /opt/torch/bin/python train.py --diary diary"),
+    )
+    return training
+
+
+def diary_of(host):
+    text = host.run(["cat", "/opt/syncline/var/jobs/pipeline/diary"]).stdout
+    return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+
+
+def arrows(fleet, run):
+    """How many begin in the timeline, by name: those of sends and receives."""
+    fleet.syncline("merge", run, "--format", "chrome")
+    names = collections.Counter()
+    for folder, _, files in os.walk(os.path.join(run, "out", "chrome")):
+        for file in files:
+            for event in load(os.path.join(folder, file))["traceEvents"]:
+                begins = event.get("cat") == "flow" and "to" in event["args"]
+                if begins and event["name"].startswith("rank "):
+                    names[event["name"]] += 1
+    return names
+
+
+def first_number(facts, times_ns):
+    """Of the numbers in a diary, the one of the transfer that is recorded at times_ns[0]."""
+
+    def apart(first):
+        pairs = zip(facts[first:], times_ns)
+        differences = sorted(abs(fact["ns"] - ns) for fact, ns in pairs)
+        return differences[len(differences) // 2]
+
+    return facts[min(range(len(facts) - len(times_ns) + 1), key=apart)]["number"]
+
+
+def test_each_receive_belongs_to_its_send(pipeline):
+    """By the numbers in the payload, which Syncline does not see."""
+    run = pipeline.record("run-pipeline", 1.5)
+    diaries = {host.name: diary_of(host) for host in pipeline.bed.hosts}
+    nodes = load(os.path.join(run, "recording.json"))["nodes"]
+    zero_ns = {}  # CLOCK_MONOTONIC at timeline zero
+    for node in nodes:
+        start = node["start"]
+        slewed_ns = start["gate_begin_monotonic_ns"] - start["gate_begin_monotonic_raw_ns"]
+        zero_ns[node["name"]] = start["requested_monotonic_raw_ns"] + slewed_ns
+    drawn = arrows(pipeline, run)
+    report = load(os.path.join(run, "out", "report.json"))
+    found = report["transfers"]
+    assert found["received_before_sent"]["contradicting_the_model"] == found["undecided"] == 0
+    channels = collections.defaultdict(list)
+    for row in found["rows"]:
+        assert {row["send_node"], row["receive_node"]} == {"rank-a", "rank-b"}
+        channels[row["group"], row["send_node"], row["receive_node"], row["tag"]].append(row)
+    # Activations and gradients, each one way; losses both ways.
+    assert len(channels) == 4 and len({group for group, *_ in channels}) == 2
+    for (_, sender, receiver, tag), rows in channels.items():
+        # The last ones were not waited for any more while it was recorded.
+        waited_for = [row["received_ns"] is not None for row in rows]
+        assert sum(waited_for) > 10 and waited_for == sorted(waited_for, reverse=True)
+        rows = rows[: sum(waited_for)]
+        name = "stages" if rows[0]["bytes"] > 100 else "losses"
+        numbers = []
+        for node, kind, key in ((sender, "send", "sent_ns"), (receiver, "receive", "received_ns")):
+            facts = [
+                fact
+                for fact in diaries[node]
+                if (fact["kind"], fact["group"], fact["tag"]) == (kind, name, tag)
+            ]
+            numbers.append(first_number(facts, [row[key] + zero_ns[node] for row in rows]))
+        assert numbers[0] == numbers[1], (name, tag)
+    # One for each that was waited for, from host to host.
+    assert sum(drawn.values()) == sum(row["received_ns"] is not None for row in found["rows"])
+    assert {name.split(",")[0] for name in drawn} == {"rank 0 to 1", "rank 1 to 0"}

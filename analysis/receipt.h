@@ -1,0 +1,51 @@
+// The receipt: what a recording cost those who were recorded.
+//
+// How sure the processes' own measurements are: control_block/cost.h. Thread-safety: plain values.
+#ifndef SYNCLINE_ANALYSIS_RECEIPT_H_
+#define SYNCLINE_ANALYSIS_RECEIPT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/time.h"
+
+namespace syncline::analysis {
+
+// A part of something, in millionths: [lo, hi] is rounded outwards. kUnknownHi: unbounded.
+struct ShareEstimate {
+  int64_t est_ppm = 0;
+  int64_t lo_ppm = 0;
+  int64_t hi_ppm = kUnknownHi;
+  bool bounded() const { return hi_ppm != kUnknownHi; }
+};
+
+struct ProcessReceipt {
+  std::string name;
+  uint64_t events = 0;     // that it handed over, lost ones too
+  int64_t covered_ns = 0;  // in this time
+  // Time inside our code, all threads added; nullopt: not measured.
+  std::optional<DurationEstimate> cost;
+  // The step that it makes, or that its job makes; its share is taken to be that of all the time.
+  std::optional<int64_t> step_ns;
+
+  uint64_t events_per_second() const;
+  // Of the time that it covers, as if no two threads were ever in our code at once.
+  std::optional<ShareEstimate> share() const;
+};
+
+struct NodeReceipt {
+  std::string name;
+  std::optional<uint64_t> trace_bytes;  // written by LTTng
+  std::optional<uint64_t> discarded_events;
+  uint64_t lost_packets = 0;
+  std::vector<ProcessReceipt> processes;
+};
+
+// `part` of a whole of `whole_ns`.
+std::optional<ShareEstimate> ShareOf(const DurationEstimate& part, int64_t whole_ns);
+
+}  // namespace syncline::analysis
+
+#endif  // SYNCLINE_ANALYSIS_RECEIPT_H_

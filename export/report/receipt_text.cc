@@ -1,0 +1,102 @@
+#include "export/report/receipt_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/duration_text.h"
+#include "export/report/table.h"
+#include "export/report/units.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::NodeReceipt;
+using analysis::ProcessReceipt;
+
+// As many digits as say something: "12", "3.4", "0.42", "0.004".
+std::string PercentNumber(int64_t ppm) {
+  const double percent = static_cast<double>(ppm) / 1e4;
+  const int digits = percent >= 10 ? 0 : percent >= 1 ? 1 : percent >= 0.1 ? 2 : 3;
+  return absl::StrFormat("%.*f", digits, percent);
+}
+
+std::string OfAStep(const ProcessReceipt& process) {
+  if (!process.step_ns.has_value() || !process.cost.has_value() || process.covered_ns <= 0) {
+    return "-";
+  }
+  const double part = static_cast<double>(process.cost->est_ns) /  //
+                      static_cast<double>(process.covered_ns);
+  const double ns = part * static_cast<double>(*process.step_ns);
+  return absl::StrCat(DurationText(std::llround(ns)), " of ", DurationText(*process.step_ns));
+}
+
+std::string Volume(const NodeReceipt& node) {
+  int64_t covered_ns = 0;
+  for (const ProcessReceipt& process : node.processes) {
+    covered_ns = std::max(covered_ns, process.covered_ns);
+  }
+  std::string text = absl::StrCat(node.name, ": ", Count(*node.trace_bytes), " bytes of trace");
+  if (covered_ns > 0) {
+    const double per_second =
+        1e9 * static_cast<double>(*node.trace_bytes) / static_cast<double>(covered_ns);
+    absl::StrAppend(&text, ", ", Count(static_cast<uint64_t>(std::llround(per_second))),
+                    " a second");
+  }
+  if (!node.discarded_events.has_value()) {
+    absl::StrAppend(&text, "; events were discarded, their number is unknown");
+  } else if (*node.discarded_events + node.lost_packets == 0) {
+    absl::StrAppend(&text, "; no event discarded");
+  } else {
+    absl::StrAppend(&text, "; ", Plural(*node.discarded_events, "event"), " discarded, ",
+                    Plural(node.lost_packets, "packet"), " lost");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ShareText(const std::optional<analysis::ShareEstimate>& share) {
+  if (!share.has_value()) return "-";
+  const std::string est = PercentNumber(share->est_ppm) + " %";
+  if (!share->bounded()) return est + " [unknown]";
+  return absl::StrCat(est, " [", PercentNumber(share->lo_ppm), ", ", PercentNumber(share->hi_ppm),
+                      "]");
+}
+
+std::string ReceiptText(std::span<const NodeReceipt> nodes, size_t width, size_t indent) {
+  Table table({{"process", Table::Align::kLeft, true},
+               {"events/s", Table::Align::kRight},
+               {"time inside", Table::Align::kRight},
+               {"an event", Table::Align::kRight},
+               {"share of time", Table::Align::kRight},
+               {"of a step", Table::Align::kRight}});
+  bool any_cost = false;
+  for (const NodeReceipt& node : nodes) {
+    for (const ProcessReceipt& process : node.processes) {
+      if (process.events == 0) continue;
+      any_cost = any_cost || process.cost.has_value();
+      const auto events = static_cast<int64_t>(process.events);
+      table.Add({process.name, Count(process.events_per_second()),
+                 process.cost.has_value() ? DurationText(process.cost->est_ns) : "-",
+                 process.cost.has_value() ? DurationText(process.cost->est_ns / events) : "-",
+                 ShareText(process.share()), OfAStep(process)});
+    }
+  }
+  if (table.empty()) return "";
+  std::string out = table.Format(width, indent);
+  const std::string blanks(indent, ' ');
+  for (const NodeReceipt& node : nodes) {
+    if (node.trace_bytes.has_value()) absl::StrAppend(&out, blanks, Volume(node), "\n");
+  }
+  if (any_cost) {
+    absl::StrAppend(&out, blanks,
+                    "time inside Syncline's code, all threads added, from timed calls; [...]: its "
+                    "95 % interval\n");
+  }
+  return out;
+}
+
+}  // namespace syncline::report

@@ -1,0 +1,14 @@
+/* What the training process tells LTTng-UST, whoever tells it: `syncline run`, or our libraries. */
+#ifndef SYNCLINE_INSTRUMENTATION_ABI_TRACER_H_
+#define SYNCLINE_INSTRUMENTATION_ABI_TRACER_H_
+
+#define SYNCLINE_TRACER_TIMEOUT_VARIABLE "LTTNG_UST_REGISTER_TIMEOUT"
+
+/* In ms, unless the user chose one. LTTng-UST makes two limits of it. For so long a program waits,
+ * at its start and at every fork, for a session daemon that hangs (LTTng's own default: 3 s). And
+ * for so long, at least 10 ms, it waits for the daemon's answers when a recording begins; when it
+ * gives up on one, the recording has nothing of this process. With 10 ms an overloaded machine lost
+ * 24 of 360 programs that way. */
+#define SYNCLINE_TRACER_TIMEOUT_MS "500"
+
+#endif /* SYNCLINE_INSTRUMENTATION_ABI_TRACER_H_ */

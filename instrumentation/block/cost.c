@@ -1,0 +1,109 @@
+/* Cost: what our code takes from the program, measured while it runs.
+ *
+ * Of the calls that are many a sample is timed (block.h); what happens rarely is timed always. The
+ * sums of all threads are in the block, so that whoever reads it can say how sure the estimate is.
+ */
+#define _GNU_SOURCE
+#include <time.h>
+
+#include "instrumentation/block/internal.h"
+
+/* A call that took longer than this was interrupted: counted once, not multiplied. */
+#define COST_OUTLIER_NS 50000u
+#define SAMPLES_AT_A_STRIDE 8u
+
+static uint64_t clock_cost_ns; /* of reading the clock itself */
+
+static uint64_t NowNs(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The first reading fetches what reading the clock needs: that is not the call's cost, and where
+ * calls are rare it is most of it. */
+uint64_t syncline_cost_begin(void) {
+  NowNs();
+  return NowNs();
+}
+
+uint64_t syncline_cost_since(uint64_t begin) {
+  const uint64_t spent = NowNs() - begin;
+  return spent > clock_cost_ns ? spent - clock_cost_ns : 0;
+}
+
+static void Add(uint64_t* sum, uint64_t more) { __atomic_fetch_add(sum, more, __ATOMIC_RELAXED); }
+
+void syncline_cost_timed(struct syncline_thread* thread, uint64_t spent_ns) {
+  if (!syncline_process.ready) return;
+  Add(&thread->slot->cost_ns, spent_ns);
+  Add(&syncline_process.files.block->cost.timed_ns, spent_ns);
+}
+
+static void Sampled(struct syncline_thread* thread, uint64_t spent_ns) {
+  struct syncline_cost* cost = &syncline_process.files.block->cost;
+  const uint64_t calls = thread->cost_calls;
+  const uint64_t all_ns = spent_ns * calls;
+  Add(&thread->slot->cost_ns, all_ns);
+  Add(&cost->samples, 1);
+  Add(&cost->calls, calls);
+  Add(&cost->sampled_ns, all_ns);
+  Add(&cost->squares, (all_ns * all_ns + 1023) / 1024);
+  Add(&cost->timed_ns, spent_ns);
+}
+
+/* Chooses the next call to be timed: after `stride` calls, give or take a quarter. */
+static void Next(struct syncline_thread* thread, uint32_t stride) {
+  uint32_t random = thread->cost_random ? thread->cost_random : (uint32_t)thread->tid;
+  random ^= random << 13; /* Marsaglia's xorshift */
+  random ^= random >> 17;
+  random ^= random << 5;
+  thread->cost_random = random;
+  thread->cost_stride = stride;
+  thread->cost_calls = stride - stride / 4 + random % (2 * (stride / 4) + 1);
+  thread->calls_to_sample = thread->cost_calls;
+}
+
+void syncline_cost_end(struct syncline_thread* thread, uint64_t begin) {
+  const uint64_t spent_ns = syncline_cost_since(begin);
+  if (syncline_process.ready) {
+    if (spent_ns <= COST_OUTLIER_NS) {
+      Sampled(thread, spent_ns);
+    } else {
+      syncline_cost_timed(thread, spent_ns);
+      Add(&syncline_process.files.block->cost.interrupted, 1);
+      Add(&syncline_process.files.block->cost.interrupted_ns, spent_ns);
+    }
+    Add(&thread->slot->cost_samples, 1);
+  }
+  uint32_t stride = thread->cost_stride;
+  if (++thread->cost_samples >= SAMPLES_AT_A_STRIDE) {
+    thread->cost_samples = 0;
+    if (stride < SYNCLINE_COST_STRIDE_MAX) stride++;
+  }
+  Next(thread, stride);
+}
+
+void syncline_cost_restart(struct syncline_thread* thread) {
+  thread->cost_samples = 0;
+  Next(thread, SYNCLINE_COST_STRIDE_MIN);
+}
+
+static uint64_t Load(const uint64_t* sum) { return __atomic_load_n(sum, __ATOMIC_RELAXED); }
+
+void syncline_cost_recording_begins(struct syncline_block* block) {
+  const struct syncline_cost* now = &block->cost;
+  block->cost_at_on = (struct syncline_cost){
+      Load(&now->samples),  Load(&now->calls),       Load(&now->sampled_ns),    Load(&now->squares),
+      Load(&now->timed_ns), Load(&now->interrupted), Load(&now->interrupted_ns)};
+}
+
+void syncline_cost_start_up(void) {
+  uint64_t best = 1000000;
+  for (int i = 0; i < 32; i++) {
+    const uint64_t begin = NowNs();
+    const uint64_t spent = NowNs() - begin;
+    if (spent < best) best = spent;
+  }
+  clock_cost_ns = best;
+}

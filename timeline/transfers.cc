@@ -1,0 +1,190 @@
+#include "timeline/transfers.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace syncline::timeline {
+namespace {
+
+// How far ranks' orders are searched for: a guess at how many one of them can have recorded before
+// the other was attached.
+constexpr int64_t kShiftMax = 256;
+
+// The sends i for which both i and i + shift exist: [first, last).
+std::pair<int64_t, int64_t> Overlap(size_t sends, size_t receives, int64_t shift) {
+  return {std::max<int64_t>(0, -shift),
+          std::min(static_cast<int64_t>(sends), static_cast<int64_t>(receives) - shift)};
+}
+
+bool ReceivedBefore(const CollectiveMatcher::Place& received,
+                    const CollectiveMatcher::Place& sent) {
+  return received.timeline.ns + received.bound_ns < sent.timeline.ns - sent.bound_ns;
+}
+
+}  // namespace
+
+void TransferMatcher::OnGroup(uint32_t process, uint32_t node, const CollectiveGroup& group,
+                              int32_t rank, uint64_t sequence) {
+  Process& at = processes_[process];
+  at.node = node;
+  const auto [entry, is_new] = at.groups.try_emplace(group.name);
+  if (is_new) {
+    entry->second.facts = group;
+    entry->second.rank = rank;
+    entry->second.from_first = sequence == 0;
+  }
+  entry->second.next = sequence;
+}
+
+void TransferMatcher::OnSequence(uint32_t process, std::string_view group, uint64_t sequence) {
+  Process& at = processes_[process];
+  const auto found = at.groups.find(group);
+  if (found != at.groups.end()) found->second.next = sequence + 1;
+}
+
+void TransferMatcher::OnBegin(uint32_t process, const Begin& begin, const Place& place) {
+  Process& at = processes_[process];
+  const auto found = at.groups.find(begin.group);
+  if (found == at.groups.end()) return;
+  Group& group = found->second;
+  End end;
+  end.bytes = begin.bytes;
+  end.begin = place;
+  end.number = group.next++;
+  end.track = begin.track;
+  end.peer = begin.peer;
+  end.tag = begin.tag;
+  end.send = begin.send;
+  at.open[begin.id] = {&group, group.ends.size()};
+  group.ends.push_back(end);
+}
+
+void TransferMatcher::OnEnd(uint32_t process, uint64_t id, int32_t peer, const Place& place) {
+  Process& at = processes_[process];
+  const auto open = at.open.find(id);
+  if (open == at.open.end()) return;
+  End& end = open->second.first->ends[open->second.second];
+  end.end = place;
+  if (end.peer < 0) end.peer = peer;
+  at.open.erase(open);
+}
+
+bool TransferMatcher::Fits(const Sides& sides, int64_t shift) {
+  const auto& sends = sides.sends.ends;
+  const auto& receives = sides.receives.ends;
+  const auto [first, last] = Overlap(sends.size(), receives.size(), shift);
+  for (int64_t i = first; i < last; ++i) {
+    const End& send = *sends[static_cast<size_t>(i)];
+    const End& receive = *receives[static_cast<size_t>(i + shift)];
+    if (send.bytes != receive.bytes) return false;
+    if (receive.end.has_value() && ReceivedBefore(*receive.end, send.begin)) return false;
+  }
+  return first < last;
+}
+
+std::optional<int64_t> TransferMatcher::ByNumber(const Sides& sides,
+                                                 const std::vector<int64_t>& shifts) {
+  std::optional<int64_t> best;
+  double least = 0;
+  bool tie = false;
+  for (const int64_t shift : shifts) {
+    const auto [first, last] = Overlap(sides.sends.ends.size(), sides.receives.ends.size(), shift);
+    double apart = 0;
+    for (int64_t i = first; i < last; ++i) {
+      const auto a = static_cast<int64_t>(sides.sends.ends[static_cast<size_t>(i)]->number);
+      const auto b =
+          static_cast<int64_t>(sides.receives.ends[static_cast<size_t>(i + shift)]->number);
+      apart += static_cast<double>(std::abs(a - b));
+    }
+    apart /= static_cast<double>(last - first);
+    tie = best.has_value() && (apart == least || (tie && apart > least));
+    if (best.has_value() && apart >= least) continue;
+    best = shift;
+    least = apart;
+  }
+  return tie ? std::nullopt : best;
+}
+
+std::optional<int64_t> TransferMatcher::ShiftOf(const Sides& sides, uint32_t group_size) {
+  if (sides.sends.from_first && sides.receives.from_first) return 0;
+  // With fewer in common the ranks would have been attached very far apart.
+  const int64_t enough =
+      static_cast<int64_t>(std::min(sides.sends.ends.size(), sides.receives.ends.size()) + 1) / 2;
+  std::vector<int64_t> fitting;
+  for (int64_t shift = -kShiftMax; shift <= kShiftMax; ++shift) {
+    const auto [first, last] = Overlap(sides.sends.ends.size(), sides.receives.ends.size(), shift);
+    if (last - first >= enough && Fits(sides, shift)) fitting.push_back(shift);
+  }
+  if (fitting.empty()) return std::nullopt;
+  return group_size <= 2 ? ByNumber(sides, fitting) : fitting.front();
+}
+
+void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result) {
+  const auto [first, last] = Overlap(sides.sends.ends.size(), sides.receives.ends.size(), shift);
+  for (int64_t i = first; i < last; ++i) {
+    const End& send = *sides.sends.ends[static_cast<size_t>(i)];
+    const End& receive = *sides.receives.ends[static_cast<size_t>(i + shift)];
+    Transfer transfer;
+    transfer.channel = static_cast<uint32_t>(result->channels.size() - 1);
+    transfer.send_node = sides.sends.node;
+    transfer.receive_node = sides.receives.node;
+    transfer.bytes = send.bytes;
+    transfer.send_begin = send.begin.node;
+    transfer.sent_at = send.begin.timeline;
+    transfer.posted = receive.begin.node;
+    if (receive.end.has_value()) {
+      transfer.received = receive.end->node;
+      transfer.received_at = receive.end->timeline;
+    }
+    transfer.from = send.track;
+    transfer.to = receive.track;
+    result->transfers.push_back(transfer);
+  }
+  const auto pairs = static_cast<uint64_t>(std::max<int64_t>(0, last - first));
+  result->unmatched_sends += sides.sends.ends.size() - pairs;
+  result->unmatched_receives += sides.receives.ends.size() - pairs;
+}
+
+Transfers TransferMatcher::Match() {
+  std::map<Key, std::pair<Channel, Sides>> channels;
+  Transfers result;
+  for (auto& [number, process] : processes_) {
+    for (auto& [name, group] : process.groups) {
+      for (const End& end : group.ends) {
+        if (end.peer < 0) {  // from anybody, and never waited for
+          ++result.unmatched_receives;
+          continue;
+        }
+        const int32_t source = end.send ? group.rank : end.peer;
+        const int32_t destination = end.send ? end.peer : group.rank;
+        const CollectiveGroup& facts = group.facts;
+        auto& [channel, sides] = channels[{facts.job, facts.incarnation, facts.name, facts.ranks,
+                                           source, destination, end.tag}];
+        channel = {facts, source, destination, end.tag};
+        Side& side = end.send ? sides.sends : sides.receives;
+        side.node = process.node;
+        side.from_first = group.from_first;
+        side.ends.push_back(&end);
+      }
+    }
+  }
+  for (auto& [key, made] : channels) {
+    auto& [channel, sides] = made;
+    if (sides.sends.ends.empty() || sides.receives.ends.empty()) {
+      result.unmatched_sends += sides.sends.ends.size();
+      result.unmatched_receives += sides.receives.ends.size();
+      continue;
+    }
+    const std::optional<int64_t> shift = ShiftOf(sides, channel.group.size);
+    if (!shift.has_value()) {
+      result.undecided += sides.sends.ends.size() + sides.receives.ends.size();
+      continue;
+    }
+    result.channels.push_back(channel);
+    Pair(sides, *shift, &result);
+  }
+  return result;
+}
+
+}  // namespace syncline::timeline
