@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "timeline/collective_kinds.h"
+
 namespace syncline::analysis {
 namespace {
 
@@ -62,6 +64,7 @@ void Add(const Collective& collective, uint32_t size, const Models& models, Kind
 // At which level a rank left before another entered.
 Level ContradictionOf(const Collective& collective, const Models& models) {
   Level worst = Level::kUndecided;
+  if (!timeline::EverybodyWaits(collective.name, collective.may_be_empty)) return worst;
   for (const CollectiveMember& left : collective.members) {
     if (!left.left.has_value()) continue;
     for (const CollectiveMember& entered : collective.members) {

@@ -99,6 +99,7 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
   launch.name = name;
   launch.entered = place;
   if (bytes > 0) launch.bytes = bytes;
+  launch.may_be_empty = bytes == 0;
   launch.sequence = sequence;
   if (Group* found = FindGroup(&at, group)) {
     launch.group = static_cast<size_t>(found - at.groups.data());
@@ -288,6 +289,7 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
       collective.number = as_first;
       collective.name = launch->name;
       if (launch->bytes.has_value()) collective.bytes = launch->bytes;
+      collective.may_be_empty |= launch->may_be_empty;
       CollectiveMember member;
       member.node = rank.process->node;
       member.rank = rank.rank;

@@ -57,6 +57,7 @@ struct Collective {
   uint64_t number = 0;  // as the group's first rank counts
   std::string name;     // "allreduce"
   std::optional<uint64_t> bytes;
+  bool may_be_empty = false;              // the program called it without a size that is known
   std::vector<CollectiveMember> members;  // by rank
 };
 
@@ -102,6 +103,7 @@ class CollectiveMatcher {
     std::optional<Place> left;
     bool worked_at = false;
     std::optional<uint64_t> bytes;
+    bool may_be_empty = false;
     std::optional<size_t> group;  // index into Process::groups
     std::optional<uint64_t> sequence;
   };

@@ -44,7 +44,8 @@ void AddInput(CLI::App* command, const std::shared_ptr<MergeArguments>& argument
   command->add_option("--nodes", input.nodes, "Only these nodes, separated by commas")
       ->delimiter(',');
   command->add_flag("--refit", input.refit,
-                    "Make the clock model anew from the recording's raw samples");
+                    "Make the clock model anew from the recording's raw samples, and from the\n"
+                    "messages and collectives in its traces");
   command
       ->add_option("--align", arguments->alignment,
                    "model; wall-clock is what other tools do, for comparison only")

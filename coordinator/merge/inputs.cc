@@ -11,6 +11,7 @@
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/clocks/models.h"
+#include "coordinator/merge/collective_pairs.h"
 #include "coordinator/merge/message_pairs.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/place_by_model.h"
@@ -115,8 +116,10 @@ void MissNodes(const recording::Layout& layout, const recording::Recording& reco
 // Anew from the raw samples. Those that cannot be read are said and left out.
 absl::StatusOr<clocksync::ClockModel> Refit(const recording::Layout& layout,
                                             const recording::Recording& recording,
+                                            const std::vector<CausalPair>& collectives,
                                             OpenedInputs* inputs) {
   std::vector<CausalPair> causal = CausalPairsOf(layout, recording);
+  causal.insert(causal.end(), collectives.begin(), collectives.end());
   const std::vector<CausalPair> messages = MessagePairsOf(layout, recording);
   causal.insert(causal.end(), messages.begin(), messages.end());
   SYNCLINE_ASSIGN_OR_RETURN(
@@ -142,8 +145,9 @@ absl::StatusOr<clocksync::ClockModel> ReadModel(const recording::Layout& layout)
 // The model that was made at record time; where it cannot be read, or when asked for, a new one.
 absl::StatusOr<clocksync::ClockModel> LoadModel(const recording::Layout& layout,
                                                 const recording::Recording& recording, bool refit,
+                                                const std::vector<CausalPair>& collectives,
                                                 OpenedInputs* inputs) {
-  if (refit) return Refit(layout, recording, inputs);
+  if (refit) return Refit(layout, recording, collectives, inputs);
   absl::StatusOr<clocksync::ClockModel> model = ReadModel(layout);
   if (model.ok()) {
     for (const clocks::LostSamples& lost : clocks::SamplesLost(layout, *model)) {
@@ -154,7 +158,7 @@ absl::StatusOr<clocksync::ClockModel> LoadModel(const recording::Layout& layout,
     }
     return model;
   }
-  absl::StatusOr<clocksync::ClockModel> made = Refit(layout, recording, inputs);
+  absl::StatusOr<clocksync::ClockModel> made = Refit(layout, recording, collectives, inputs);
   bool knows_any = false;
   for (uint32_t node = 0; made.ok() && node < made->nodes().size(); ++node) {
     knows_any = knows_any || made->Knows(ClockId{node});
@@ -304,8 +308,10 @@ void PlaceLikely(const std::vector<uint32_t>& clocks, OpenedInputs* inputs) {
   }
 }
 
+// `collectives`: what they say of the clocks, for a model that is made anew.
 absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
-                                           const std::filesystem::path& directory) {
+                                           const std::filesystem::path& directory,
+                                           const std::vector<CausalPair>& collectives = {}) {
   OpenedInputs inputs;
   inputs.run = directory;
   SYNCLINE_ASSIGN_OR_RETURN(inputs.recording, recording::ReadRecording(directory));
@@ -319,7 +325,7 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
                                             "\" names no node: there is nothing to merge"));
   }
   MissNodes(layout, recording, &inputs);
-  auto model = LoadModel(layout, recording, options.refit, &inputs);
+  auto model = LoadModel(layout, recording, options.refit, collectives, &inputs);
   if (model.ok()) {
     inputs.model = std::make_unique<clocksync::ClockModel>(*std::move(model));
   } else {
@@ -351,6 +357,18 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
   inputs.build.window =
       timeline::Interval{{recording.window.begin_timeline_ns}, {recording.window.end_timeline_ns}};
   return inputs;
+}
+
+// Collectives can be told apart only where the clocks are known somewhat: by the model that is made
+// without them.
+absl::StatusOr<OpenedInputs> OpenAndRefit(const InputOptions& options,
+                                          const std::filesystem::path& directory) {
+  SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs opened, OpenRecording(options, directory));
+  const auto built = timeline::BuildTimeline(opened.nodes, opened.build, {});
+  if (!built.ok()) return built.status();
+  const std::vector<CausalPair> pairs = CollectivePairs(built->collectives, *opened.model);
+  // Anew in any case: readers are read only once.
+  return OpenRecording(options, directory, pairs);
 }
 
 }  // namespace
@@ -386,8 +404,9 @@ void AddLoss(UnreadableTrace trace, timeline::NodeInput* node, OpenedInputs* inp
 }
 
 absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options, const InputList& list) {
-  auto opened = list.is_recording ? OpenRecording(options, list.inputs[0].directory)
-                                  : OpenDirectories(options, list);
+  auto opened = !list.is_recording ? OpenDirectories(options, list)
+                : options.refit    ? OpenAndRefit(options, list.inputs[0].directory)
+                                   : OpenRecording(options, list.inputs[0].directory);
   if (!opened.ok()) return opened;
   opened->notes.insert(opened->notes.begin(), list.notes.begin(), list.notes.end());
   opened->build.keys_without_node = CurrentMutant() == Mutant::kKeysWithoutNode;

@@ -1,39 +1,14 @@
 #include "coordinator/merge/message_pairs.h"
 
-#include <map>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 #include "coordinator/merge/open_traces.h"
+#include "coordinator/merge/tightest_pairs.h"
 #include "timeline/builder.h"
 #include "timeline/placement.h"
 
 namespace syncline::merge {
-namespace {
-
-constexpr int64_t kBinNs = 20'000'000;
-
-}  // namespace
-
-std::vector<CausalPair> TightestPairs(std::span<const timeline::MessageStream> streams) {
-  std::map<std::tuple<ClockId, ClockId, int64_t>, CausalPair> tightest;
-  for (const timeline::MessageStream& stream : streams) {
-    if (stream.send_node == stream.receive_node) continue;
-    for (const timeline::Message& message : stream.messages) {
-      const CausalPair pair{{stream.sender_clock, message.sent_ns},
-                            {stream.receiver_clock, message.first_ns}};
-      const auto [entry, is_new] = tightest.try_emplace(
-          {stream.sender_clock, stream.receiver_clock, message.sent_ns / kBinNs}, pair);
-      CausalPair& best = entry->second;
-      if (pair.after.ns - pair.before.ns < best.after.ns - best.before.ns) best = pair;
-    }
-  }
-  std::vector<CausalPair> pairs;
-  for (const auto& [bin, pair] : tightest) pairs.push_back(pair);
-  return pairs;
-}
-
 std::vector<CausalPair> MessagePairsOf(const recording::Layout& layout,
                                        const recording::Recording& recording) {
   std::vector<OpenedTrace> traces;
@@ -58,11 +33,17 @@ std::vector<CausalPair> MessagePairsOf(const recording::Layout& layout,
   options.window = timeline::Interval{{0}, {recording.window.end_timeline_ns}};
   const auto built = timeline::BuildTimeline(nodes, options, {});
   if (!built.ok()) return {};  // the merge itself will say why
-  std::vector<timeline::MessageStream> streams;
+  TightestPairs pairs;
   for (const timeline::NodeResult& node : built->nodes) {
-    streams.insert(streams.end(), node.message_streams.begin(), node.message_streams.end());
+    for (const timeline::MessageStream& stream : node.message_streams) {
+      if (stream.send_node == stream.receive_node) continue;
+      for (const timeline::Message& message : stream.messages) {
+        pairs.Offer(
+            {{stream.sender_clock, message.sent_ns}, {stream.receiver_clock, message.first_ns}});
+      }
+    }
   }
-  return TightestPairs(streams);
+  return pairs.Take();
 }
 
 }  // namespace syncline::merge

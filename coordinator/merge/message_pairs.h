@@ -3,20 +3,15 @@
 #ifndef SYNCLINE_COORDINATOR_MERGE_MESSAGE_PAIRS_H_
 #define SYNCLINE_COORDINATOR_MERGE_MESSAGE_PAIRS_H_
 
-#include <span>
 #include <vector>
 
 #include "common/time.h"
 #include "coordinator/recording/recording.h"
-#include "timeline/messages.h"
 
 namespace syncline::merge {
 
-// Of each direction between two nodes the tightest pair of every 20 ms: the others follow from it
-// but for what the clocks drift in that time.
-std::vector<CausalPair> TightestPairs(std::span<const timeline::MessageStream> streams);
-
-// Reads all traces of the recording. Nodes are numbered as in the recording.
+// Reads all traces of the recording. Of each direction between two nodes the tightest pair of every
+// 20 ms. Nodes are numbered as in the recording.
 std::vector<CausalPair> MessagePairsOf(const recording::Layout& layout,
                                        const recording::Recording& recording);
 
