@@ -116,8 +116,12 @@ def test_wall_clocks_that_are_set_and_slewed_while_recording(fleet):
     told = [event for event in report["clock_events"] if event["what"] == "clock set"]
     assert any(event["clock_of"] == STEADY for event in told)
     assert "What happened to the clocks" in fleet.syncline("report", recording, fine=(0, 3)).stdout
+
+
+def test_perfetto_shows_what_happened_to_the_clocks(fleet):
+    """Of the recording before."""
     rows = perfetto.query(
-        os.path.join(recording, "out", "timeline.perfetto-trace"),
+        os.path.join(fleet.work, "run-walls", "out", "timeline.perfetto-trace"),
         "select slice.name from slice join track on track_id = track.id "
         "where track.name = 'clock events' and category = 'clock'",
     )
@@ -128,6 +132,16 @@ def block_udp(fleet, node, how):
     namespace = fleet.bed[node].namespace
     end = ["action", "block"] if how == "add" else []
     run_command("ip", "-n", namespace, "xfrm", "policy", how, "proto", "17", "dir", "in", *end)
+
+
+def silence_of(clocks):
+    """The event that says since when the nodes' own probes had no answer."""
+    (silence,) = [
+        event
+        for event in clocks["events"]
+        if event["node"] == f"{STEADY}--{DRIFTING}" and "for the last" in event["text"]
+    ]
+    return silence
 
 
 def test_udp_that_is_cut_off_in_the_middle(fleet):
@@ -143,14 +157,14 @@ def test_udp_that_is_cut_off_in_the_middle(fleet):
     assert recorder.returncode in (0, INCOMPLETE), recorder.stdout.read()
     clocks = check_truth(fleet, recording)
     assert clocks["edges"][STEADY, DRIFTING]["source"] == "kernel"
-    (silence,) = [
-        event
-        for event in clocks["events"]
-        if event["node"] == f"{STEADY}--{DRIFTING}" and "for the last" in event["text"]
-    ]
-    assert silence["kind"] == "gap"
-    cut_ns = silence["timeline_begin_ns"]
+    assert silence_of(clocks)["kind"] == "gap"
     fleet.syncline("merge", recording, fine=(0, INCOMPLETE))
+
+
+def test_perfetto_shows_the_bound_widen(fleet):
+    """Of the recording before."""
+    recording = os.path.join(fleet.work, "run-cut-off")
+    cut_ns = silence_of(check_truth(fleet, recording))["timeline_begin_ns"]
     bounds = [
         (int(ts) - 3_600 * NS_PER_S, float(value))
         for ts, value in perfetto.query(
