@@ -117,6 +117,17 @@ class Pair:
         )
 
 
+def end_agent(process, patience_s=20):
+    """Ends an agent as an operator does, so that it ends the session daemon that it started."""
+    # `process` is unshare, which passes nothing on.
+    subprocess.run(["pkill", "-TERM", "-P", str(process.pid)], check=False)
+    try:
+        process.wait(patience_s)
+    finally:
+        process.kill()
+        process.wait()
+
+
 def result_of(process, patience_s=60):
     out, _ = process.communicate(timeout=patience_s)
     assert process.returncode == 0

@@ -12,7 +12,15 @@ import time
 
 import pytest
 
-from tests.integration.probe_pair import HOUR_NS, RELAYING, WALLCLOCK, Pair, judge, result_of
+from tests.integration.probe_pair import (
+    HOUR_NS,
+    RELAYING,
+    WALLCLOCK,
+    Pair,
+    end_agent,
+    judge,
+    result_of,
+)
 
 SECONDS = float(os.environ.get("SYNCLINE_FIGURES_SECONDS", "8"))
 DRIFT_PPB, WANDER_PPB, PERIOD_NS = 100_000, 100, 60_000_000_000
@@ -106,8 +114,7 @@ def test_the_grpc_stream_alone(direct, tmp_path):
         direct.ask_over_grpc(str(tmp_path), samples, SECONDS)
         assert agent.poll() is None, "the agent ended by itself"
     finally:
-        agent.kill()  # unshare's --kill-child ends the agent
-        agent.wait()
+        end_agent(agent)
     judged = check("veth pair, gRPC stream with TLS", samples, drift)
     assert judged["bound_ns"]["p50"] < 2_000_000
 
