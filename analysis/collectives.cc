@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "timeline/collective_kinds.h"
@@ -29,15 +28,6 @@ struct Kind {
 LevelledDuration Between(const Instants& a, const Instants& b, const Models& models) {
   if (models.Knows(a.node.clock, b.node.clock)) return Difference(models, a.node, b.node);
   return Unbounded(a.timeline, b.timeline);
-}
-
-template <class T, class Key>
-std::optional<T> Median(std::vector<T> values, Key key) {
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end(),
-                   [&](const T& a, const T& b) { return key(a) < key(b); });
-  return *middle;
 }
 
 Instants EntryOf(const CollectiveMember& member) { return {member.entered, member.entered_at}; }
@@ -70,9 +60,11 @@ Level ContradictionOf(const Collective& collective, const Models& models) {
     for (const CollectiveMember& entered : collective.members) {
       const Instants exit{*left.left, *left.left_at};
       const LevelledDuration late = Between(exit, EntryOf(entered), models);
-      if (late.bounded() && late.lo_ns > 0) return Level::kProven;
-      const auto& likely = late.likely;
-      if (likely.has_value() && likely->bounded() && likely->lo_ns > 0) worst = Level::kLikely;
+      const Level level = LevelOf(late, [](const DurationEstimate& interval) {
+        return interval.bounded() && interval.lo_ns > 0;
+      });
+      if (level == Level::kProven) return level;
+      if (level == Level::kLikely) worst = level;
     }
   }
   return worst;
@@ -91,9 +83,6 @@ CollectiveReport SummariseCollectives(const timeline::Collectives& found, const 
     report.contradictions += contradiction == Level::kProven ? 1 : 0;
     report.likely_contradictions += contradiction == Level::kLikely ? 1 : 0;
   }
-  const auto of_estimate = [](const DurationEstimate& estimate) {
-    return std::tuple(estimate.est_ns, estimate.lo_ns, estimate.hi_ns);
-  };
   for (auto& [key, kind] : kinds) {
     CollectiveKindReport row;
     row.group = key.first;
@@ -102,10 +91,10 @@ CollectiveReport SummariseCollectives(const timeline::Collectives& found, const 
     row.whole = kind.spreads.size();
     row.order = kind.order;
     if (kind.bytes.size() == kind.count) {
-      row.bytes = Median(std::move(kind.bytes), [](uint64_t bytes) { return bytes; });
+      row.bytes = Median(std::move(kind.bytes));
     }
-    row.spread = Median(std::move(kind.spreads), of_estimate);
-    row.duration = Median(std::move(kind.durations), of_estimate);
+    row.spread = Median(std::move(kind.spreads), ByEstimate());
+    row.duration = Median(std::move(kind.durations), ByEstimate());
     report.kinds.push_back(std::move(row));
   }
   return report;

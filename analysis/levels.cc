@@ -21,12 +21,15 @@ LevelledDuration Unbounded(TimelineTime a, TimelineTime b) {
 }
 
 Level LevelOfOrder(const LevelledDuration& difference) {
-  if (difference.lo_ns != kUnknownLo && difference.lo_ns >= 0) return Level::kProven;
-  const auto& likely = difference.likely;
-  if (likely.has_value() && likely->lo_ns != kUnknownLo && likely->lo_ns >= 0) {
-    return Level::kLikely;
-  }
-  return Level::kUndecided;
+  return LevelOf(difference, [](const DurationEstimate& interval) {
+    return interval.lo_ns != kUnknownLo && interval.lo_ns >= 0;
+  });
+}
+
+Level LevelOfContradiction(const LevelledDuration& difference) {
+  return LevelOf(difference, [](const DurationEstimate& interval) {
+    return interval.bounded() && interval.hi_ns < 0;
+  });
 }
 
 void LevelCounts::Add(Level level) {

@@ -5,8 +5,12 @@
 #ifndef SYNCLINE_ANALYSIS_LEVELS_H_
 #define SYNCLINE_ANALYSIS_LEVELS_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <tuple>
+#include <vector>
 
 #include "clocksync/clock_model.h"
 #include "common/time.h"
@@ -34,8 +38,32 @@ LevelledDuration Difference(const Models& models, NodeTime a, NodeTime b);
 // That of two instants whose clocks nobody knows: unbounded.
 LevelledDuration Unbounded(TimelineTime a, TimelineTime b);
 
-// At which level it is decided that it is not negative: that a came before b.
+// At which level `holds(interval)` is decided.
+template <class Holds>
+Level LevelOf(const LevelledDuration& difference, Holds holds) {
+  if (holds(difference)) return Level::kProven;
+  return difference.likely.has_value() && holds(*difference.likely) ? Level::kLikely
+                                                                    : Level::kUndecided;
+}
+// That it is not negative: that a came before b.
 Level LevelOfOrder(const LevelledDuration& difference);
+// That it is negative: that b came before a, which is false of what a caused.
+Level LevelOfContradiction(const LevelledDuration& difference);
+
+// One of them, so that its interval is its own; nullopt: there is none.
+template <class T, class Less = std::less<>>
+std::optional<T> Median(std::vector<T> values, Less less = {}) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end(), less);
+  return *middle;
+}
+// The order of Median: by estimate, then by the proven ends.
+struct ByEstimate {
+  bool operator()(const DurationEstimate& a, const DurationEstimate& b) const {
+    return std::tuple(a.est_ns, a.lo_ns, a.hi_ns) < std::tuple(b.est_ns, b.lo_ns, b.hi_ns);
+  }
+};
 
 // How often which.
 struct LevelCounts {

@@ -1,7 +1,6 @@
 #include "analysis/messages.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace syncline::analysis {
@@ -23,17 +22,12 @@ LevelledDuration FlightOf(const MessageStream& stream, const Message& message,
 }
 
 std::optional<LevelledDuration> MedianFlight(const MessageStream& stream, const Models& models) {
-  if (stream.messages.empty()) return std::nullopt;
   const size_t step = stream.messages.size() / kFlightsMax + 1;
   std::vector<LevelledDuration> flights;
   for (size_t i = 0; i < stream.messages.size(); i += step) {
     flights.push_back(FlightOf(stream, stream.messages[i], models));
   }
-  const auto middle = flights.begin() + static_cast<ptrdiff_t>(flights.size() / 2);
-  std::nth_element(flights.begin(), middle, flights.end(), [](const auto& a, const auto& b) {
-    return std::tuple(a.est_ns, a.lo_ns, a.hi_ns) < std::tuple(b.est_ns, b.lo_ns, b.hi_ns);
-  });
-  return *middle;
+  return Median(std::move(flights), ByEstimate());
 }
 
 // Messages between two nodes: does their order hold?
@@ -51,11 +45,9 @@ void CheckOrder(const MessageStream& stream, std::optional<int64_t> wall_shift_n
     const LevelledDuration order = Difference(models, {stream.sender_clock, message.sent_ns},
                                               {stream.receiver_clock, message.first_ns});
     ++report->checked;
-    if (order.bounded() && order.hi_ns < 0) {
-      ++report->contradictions;
-    } else if (order.likely.has_value() && order.likely->bounded() && order.likely->hi_ns < 0) {
-      ++report->likely_contradictions;
-    }
+    const Level contradiction = LevelOfContradiction(order);
+    report->contradictions += contradiction == Level::kProven ? 1 : 0;
+    report->likely_contradictions += contradiction == Level::kLikely ? 1 : 0;
   }
 }
 

@@ -1,7 +1,5 @@
 #include "analysis/tensors.h"
 
-#include <algorithm>
-#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -32,13 +30,6 @@ LevelledDuration FlightOf(const TensorTransfer& transfer, const Models& models) 
   return flight;
 }
 
-template <class T, class Less>
-T Median(std::vector<T> values, Less less) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end(), less);
-  return *middle;
-}
-
 void Add(const TensorTransfer& transfer, const Models& models, Edge* edge, TensorReport* report) {
   const LevelledDuration flight = FlightOf(transfer, models);
   edge->send_node = transfer.send_node;
@@ -58,11 +49,9 @@ void Add(const TensorTransfer& transfer, const Models& models, Edge* edge, Tenso
       *transfer.received_at < *transfer.sent_at) {
     ++report->backwards_here;
   }
-  if (flight.bounded() && flight.hi_ns < 0) {
-    ++report->contradictions;
-  } else if (flight.likely.has_value() && flight.likely->bounded() && flight.likely->hi_ns < 0) {
-    ++report->likely_contradictions;
-  }
+  const Level contradiction = LevelOfContradiction(flight);
+  report->contradictions += contradiction == Level::kProven ? 1 : 0;
+  report->likely_contradictions += contradiction == Level::kLikely ? 1 : 0;
 }
 
 }  // namespace
@@ -89,14 +78,9 @@ TensorReport SummariseTensors(std::span<const timeline::NodeResult> nodes, const
     std::tie(row.send_device, row.receive_device, row.tensor, row.send_node, row.receive_node) =
         key;
     row.count = edge.count;
-    if (!edge.bytes.empty()) row.bytes = Median(std::move(edge.bytes), std::less<>());
-    if (!edge.waiting_ns.empty()) {
-      row.waiting_ns = Median(std::move(edge.waiting_ns), std::less<>());
-    }
-    row.flight =
-        Median(std::move(edge.flights), [](const DurationEstimate& a, const DurationEstimate& b) {
-          return std::tuple(a.est_ns, a.lo_ns, a.hi_ns) < std::tuple(b.est_ns, b.lo_ns, b.hi_ns);
-        });
+    row.bytes = Median(std::move(edge.bytes));
+    row.waiting_ns = Median(std::move(edge.waiting_ns));
+    row.flight = *Median(std::move(edge.flights), ByEstimate());  // an edge has at least one
     report.edges.push_back(std::move(row));
   }
   return report;

@@ -1,7 +1,5 @@
 #include "analysis/transfers.h"
 
-#include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -29,14 +27,6 @@ LevelledDuration FlightOf(const Transfer& transfer, const Models& models) {
   return Difference(models, transfer.send_begin, *transfer.received);
 }
 
-template <class T, class Less>
-std::optional<T> Median(std::vector<T> values, Less less) {
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end(), less);
-  return *middle;
-}
-
 void Add(const Transfer& transfer, const Models& models, Row* row, TransferReport* report) {
   ++row->row.count;
   row->bytes.push_back(transfer.bytes);
@@ -48,11 +38,9 @@ void Add(const Transfer& transfer, const Models& models, Row* row, TransferRepor
   row->flights.push_back(flight);
   if (!across) return;
   if (*transfer.received_at < transfer.sent_at) ++report->backwards_here;
-  if (flight.bounded() && flight.hi_ns < 0) {
-    ++report->contradictions;
-  } else if (flight.likely.has_value() && flight.likely->bounded() && flight.likely->hi_ns < 0) {
-    ++report->likely_contradictions;
-  }
+  const Level contradiction = LevelOfContradiction(flight);
+  report->contradictions += contradiction == Level::kProven ? 1 : 0;
+  report->likely_contradictions += contradiction == Level::kLikely ? 1 : 0;
 }
 
 }  // namespace
@@ -78,11 +66,9 @@ TransferReport SummariseTransfers(const timeline::Transfers& found, const Models
   for (auto& [key, made] : rows) {
     TransferRow row = made.row;
     row.tags = made.tags.size();
-    row.bytes = Median(std::move(made.bytes), std::less<>()).value_or(0);
-    row.waiting_ns = Median(std::move(made.waiting_ns), std::less<>());
-    row.flight = Median(std::move(made.flights), [](const auto& a, const auto& b) {
-      return std::tuple(a.est_ns, a.lo_ns, a.hi_ns) < std::tuple(b.est_ns, b.lo_ns, b.hi_ns);
-    });
+    row.bytes = Median(std::move(made.bytes)).value_or(0);
+    row.waiting_ns = Median(std::move(made.waiting_ns));
+    row.flight = Median(std::move(made.flights), ByEstimate());
     report.rows.push_back(row);
   }
   return report;
