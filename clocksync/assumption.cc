@@ -38,14 +38,10 @@ BoundedMap Narrowed(const BoundedMap& map, int64_t percent) {
   return BoundedMap(std::move(knots), map.rate_ppb_outside());
 }
 
-std::string NameOf(uint32_t vertex, const ModelAssembler::Data& data) {
-  const size_t nodes = data.names.size();
-  return vertex < nodes ? data.names[vertex] : data.hubs[vertex - nodes];
-}
-
 // Whether the edge is one of a loop that contradicts itself.
 bool MayLie(const GraphEdge& edge, const ModelAssembler::Data& data) {
-  const std::string name = absl::StrCat(NameOf(edge.local, data), "--", NameOf(edge.remote, data));
+  const std::string name =
+      absl::StrCat(data.VertexName(edge.local), "--", data.VertexName(edge.remote));
   return std::any_of(data.events.begin(), data.events.end(), [&](const ClockEvent& event) {
     if (event.cause != ClockEvent::Cause::kLoop) return false;
     return event.node == name ||
@@ -60,13 +56,7 @@ std::optional<BoundedMap> TimelineOf(uint32_t node, const RootBounds& bounds,
   bool infeasible = false;
   const BoundedMap map = MapOnGrid(bounds, data.grid.x[node], root_x, data.grid, &infeasible);
   if (infeasible) return std::nullopt;
-  std::vector<BoundedMap::Knot> knots = map.knots();
-  for (BoundedMap::Knot& knot : knots) {
-    knot.lo = SaturatingAdd(knot.lo, -data.zero_reference_raw_ns);
-    knot.est -= data.zero_reference_raw_ns;
-    knot.hi = SaturatingAdd(knot.hi, -data.zero_reference_raw_ns);
-  }
-  return BoundedMap(std::move(knots), map.rate_ppb_outside());
+  return Shifted(map, -data.zero_reference_raw_ns);
 }
 
 bool SameEstimate(const BoundedMap& a, const BoundedMap& b) {

@@ -237,4 +237,14 @@ int64_t FastMap::Inverse(int64_t y) const {
   return Clip(x);
 }
 
+BoundedMap Shifted(const BoundedMap& map, int64_t by_ns) {
+  std::vector<BoundedMap::Knot> knots = map.knots();
+  for (BoundedMap::Knot& knot : knots) {
+    knot.lo = SaturatingAdd(knot.lo, by_ns);
+    knot.est += by_ns;
+    knot.hi = SaturatingAdd(knot.hi, by_ns);
+  }
+  return BoundedMap(std::move(knots), map.rate_ppb_outside());
+}
+
 }  // namespace syncline::clocksync

@@ -134,6 +134,9 @@ class FastMap {
   std::vector<Segment> segments_;
 };
 
+// The same with `by_ns` added to all that it says.
+BoundedMap Shifted(const BoundedMap& map, int64_t by_ns);
+
 }  // namespace syncline::clocksync
 
 #endif  // SYNCLINE_CLOCKSYNC_BOUNDED_MAP_H_

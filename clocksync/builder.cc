@@ -314,7 +314,7 @@ class Builder {
       BoundedMap map =
           MapOnGrid(bounds[node], grid.x[node], grid.x[data_->reference], grid, &infeasible);
       if (infeasible) map = NothingClaimed(node, map);
-      its.timeline = Shifted(map);
+      its.timeline = Shifted(map, -options_.zero_reference_raw_ns);
       its.rate_slack_ppb = RateSlack(node, its.timeline);
     }
   }
@@ -412,20 +412,7 @@ class Builder {
     return TimelineTime{SaturatingAdd(FastMap(points).At(raw_ns), -options_.zero_reference_raw_ns)};
   }
 
-  std::string Name(uint32_t vertex) const {
-    return vertex < data_->names.size() ? data_->names[vertex]
-                                        : data_->hubs[vertex - data_->names.size()];
-  }
-
-  BoundedMap Shifted(const BoundedMap& map) const {
-    std::vector<BoundedMap::Knot> knots = map.knots();
-    for (BoundedMap::Knot& knot : knots) {
-      knot.lo = SaturatingAdd(knot.lo, -options_.zero_reference_raw_ns);
-      knot.est -= options_.zero_reference_raw_ns;
-      knot.hi = SaturatingAdd(knot.hi, -options_.zero_reference_raw_ns);
-    }
-    return BoundedMap(std::move(knots), map.rate_ppb_outside());
-  }
+  std::string Name(uint32_t vertex) const { return data_->VertexName(vertex); }
 
   // How far the estimate's rate may be from the truth's, ppb: from the interval over growing spans
   // (mean value theorem), where no break is near.

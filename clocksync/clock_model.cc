@@ -176,10 +176,7 @@ const std::vector<std::string>& ClockModel::nodes() const { return data_->names;
 uint32_t ClockModel::reference_node() const { return data_->reference; }
 const std::vector<ClockEvent>& ClockModel::events() const { return data_->events; }
 std::vector<ClockModel::Source> ClockModel::sources() const {
-  const auto name = [this](uint32_t vertex) {
-    const size_t nodes = data_->names.size();
-    return vertex < nodes ? data_->names[vertex] : data_->hubs[vertex - nodes];
-  };
+  const auto name = [this](uint32_t vertex) { return data_->VertexName(vertex); };
   std::vector<Source> sources;
   for (const GraphEdge& edge : data_->graph.edges()) {
     if (edge.samples > 0) sources.push_back({name(edge.local), name(edge.remote), edge.samples});

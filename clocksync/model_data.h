@@ -36,6 +36,10 @@ struct ClockModel::Data {
   Grid grid;
   std::vector<ClockEvent> events;
 
+  const std::string& VertexName(uint32_t vertex) const {
+    return vertex < names.size() ? names[vertex] : hubs[vertex - names.size()];
+  }
+
   // ---- derived by Finish() -------------------------------------------------------------------
   // Timeline of each node's clock kinds, estimate only: [node][kind]; kind as ClockKind.
   std::vector<std::vector<std::unique_ptr<FastMap>>> fast;
