@@ -17,6 +17,7 @@ class Modelled final : public Placement {
   }
   int64_t ClockNs(TimelineTime time) const override { return model_.Unlocate(clock_, time).ns; }
   ClockId clock() const override { return clock_; }
+  std::unique_ptr<Placement> Clone() const override { return ModelPlacement(model_, clock_); }
 
  private:
   const clocksync::ClockModel& model_;

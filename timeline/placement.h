@@ -32,6 +32,8 @@ class Placement {
   // The inverse of At().
   virtual int64_t ClockNs(TimelineTime time) const = 0;
   virtual ClockId clock() const = 0;
+  // The same again, for another thread; null: there is no other.
+  virtual std::unique_ptr<Placement> Clone() const { return nullptr; }
 };
 
 // timeline = clock + shift_ns, bound unknown.

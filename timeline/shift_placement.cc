@@ -20,6 +20,7 @@ class Shifted final : public Placement {
     return static_cast<int64_t>(static_cast<uint64_t>(time.ns) - static_cast<uint64_t>(shift_ns_));
   }
   ClockId clock() const override { return clock_; }
+  std::unique_ptr<Placement> Clone() const override { return ShiftPlacement(clock_, shift_ns_); }
 
  private:
   ClockId clock_;

@@ -192,7 +192,7 @@ void RegisterMerge(CLI::App* app, Context* context) {
       ->delimiter(',')
       ->capture_default_str();
   merge->add_option("--threads", arguments->options.threads,
-                    "How many threads write Parquet (default: one per processor)");
+                    "How many threads write CTF and Parquet (default: one per processor)");
   merge
       ->add_option("--shard-size", arguments->shard_size,
                    "A Perfetto timeline larger than this is written as an overview\n"

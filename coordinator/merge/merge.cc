@@ -133,7 +133,8 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, cut, out.staging(), &result));
   std::vector<std::string> uncopied;
   if (std::find(options.formats.begin(), options.formats.end(), "ctf") != options.formats.end()) {
-    SYNCLINE_ASSIGN_OR_RETURN(uncopied, WriteCtf(inputs, cut, out.staging() / kCtfName));
+    SYNCLINE_ASSIGN_OR_RETURN(uncopied,
+                              WriteCtf(inputs, cut, ThreadsOf(options), out.staging() / kCtfName));
     result.files.emplace_back(kCtfName);
   }
   result.report = MakeReportOf(inputs, built, summary);

@@ -24,12 +24,6 @@ bool Wants(const MergeOptions& options, std::string_view format) {
   return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
 }
 
-int ThreadsOf(const MergeOptions& options) {
-  const unsigned count =
-      options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
-  return static_cast<int>(std::clamp(count, 1u, 64u));
-}
-
 std::string HostnameOf(const timeline::NodeInput& node) {
   for (const TraceReader* reader : node.readers) {
     const auto hostname = reader->environment().find("hostname");
@@ -70,6 +64,12 @@ vtune::Node VtuneNode(const OpenedInputs& inputs, size_t index) {
 
 }  // namespace
 
+unsigned ThreadsOf(const MergeOptions& options) {
+  const unsigned count =
+      options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
+  return std::clamp(count, 1u, 64u);
+}
+
 absl::Status CheckFormats(const std::vector<std::string>& formats) {
   for (const std::string& format : formats) {
     if (std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats)) continue;
@@ -103,9 +103,9 @@ absl::Status Outputs::OpenPerfetto(const MergeOptions& options, const OpenedInpu
 
 absl::Status Outputs::OpenParquet(const MergeOptions& options, const OpenedInputs& inputs,
                                   timeline::Interval shown, const std::filesystem::path& staging) {
-  SYNCLINE_ASSIGN_OR_RETURN(
-      auto writer,
-      parquet::TableWriter::Start({staging / "parquet", options.pythons, ThreadsOf(options)}));
+  SYNCLINE_ASSIGN_OR_RETURN(auto writer,
+                            parquet::TableWriter::Start({staging / "parquet", options.pythons,
+                                                         static_cast<int>(ThreadsOf(options))}));
   parquet::Options parquet;
   for (const timeline::NodeInput& node : inputs.nodes) parquet.nodes.push_back(node.name);
   parquet.epoch_unix_ns = inputs.epoch_unix_ns;

@@ -23,6 +23,9 @@ namespace syncline::merge {
 // InvalidArgument, with the words that there are, for one that there is not.
 absl::Status CheckFormats(const std::vector<std::string>& formats);
 
+// How many threads the options mean, at least one.
+unsigned ThreadsOf(const MergeOptions& options);
+
 // The sinks of the formats that are timelines (ctf is none: write_ctf.h).
 class Outputs {
  public:

@@ -9,7 +9,7 @@
 namespace syncline::merge {
 
 absl::StatusOr<std::vector<std::string>> WriteCtf(const OpenedInputs& inputs,
-                                                  timeline::Interval shown,
+                                                  timeline::Interval shown, unsigned threads,
                                                   const std::filesystem::path& out) {
   std::vector<std::string> complaints;
   for (const OpenedInputs::TraceAt& trace : inputs.traces) {
@@ -21,7 +21,8 @@ absl::StatusOr<std::vector<std::string>> WriteCtf(const OpenedInputs& inputs,
                                            : std::filesystem::path(node->root);
     const std::filesystem::path below =
         FileNameOf(node->name) / trace.path.lexically_relative(root);
-    const ctf_export::CopyOptions options{node->name, below.string(), inputs.epoch_unix_ns, shown};
+    const ctf_export::CopyOptions options{node->name, below.string(), inputs.epoch_unix_ns, shown,
+                                          threads};
     const auto copied = ctf_export::CopyTrace(trace.path, out / below, *node->placement, options);
     if (absl::IsUnimplemented(copied.status()) || absl::IsInvalidArgument(copied.status())) {
       complaints.push_back(absl::StrCat(node->name, ": ", copied.status().message()));

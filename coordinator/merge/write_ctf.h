@@ -13,9 +13,9 @@
 namespace syncline::merge {
 
 // Writes out/NODE/..., one directory per trace, named as below the input. Returns what could not be
-// copied, one line each.
+// copied, one line each. What is written does not depend on the number of threads.
 absl::StatusOr<std::vector<std::string>> WriteCtf(const OpenedInputs& inputs,
-                                                  timeline::Interval shown,
+                                                  timeline::Interval shown, unsigned threads,
                                                   const std::filesystem::path& out);
 
 }  // namespace syncline::merge

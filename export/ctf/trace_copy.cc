@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -362,6 +366,63 @@ int64_t BeforeWindow(timeline::Placement& placement, TimelineTime begin) {
   return placement.At(clock_ns) < begin ? clock_ns : kUnknownLo;
 }
 
+// The streams of one trace, several at a time.
+class StreamCopier {
+ public:
+  // All outlive it.
+  StreamCopier(const ctf::TraceLayout& layout, const ctf::Uuid& uuid, const CopyOptions& options,
+               const std::filesystem::path& out)
+      : layout_(layout), uuid_(uuid), options_(options), out_(out) {}
+
+  // What became of each of `files`.
+  std::vector<absl::StatusOr<CopyResult>> CopyAll(std::span<const std::filesystem::path> files,
+                                                  timeline::Placement& placement) const {
+    std::vector<absl::StatusOr<CopyResult>> copied(files.size(), CopyResult{});
+    std::atomic<size_t> next = 0;
+    const auto work = [&](timeline::Placement& own) {
+      std::vector<uint8_t> packet;
+      for (size_t i = next++; i < files.size(); i = next++) {
+        copied[i] = Copy(files[i], own, packet);
+        if (!copied[i].ok()) next = files.size();  // what has begun is finished
+      }
+    };
+    std::vector<std::unique_ptr<timeline::Placement>> placements;
+    std::vector<std::jthread> others;
+    while (placements.size() + 1 < std::min<size_t>(options_.threads, files.size())) {
+      placements.push_back(placement.Clone());
+      if (placements.back() == nullptr) break;
+      others.emplace_back(work, std::ref(*placements.back()));
+    }
+    work(placement);
+    for (std::jthread& other : others) other.join();
+    return copied;
+  }
+
+ private:
+  absl::StatusOr<CopyResult> Copy(const std::filesystem::path& file, timeline::Placement& placement,
+                                  std::vector<uint8_t>& packet) const {
+    auto source = ctf::FileWindow::Open(file);
+    if (!source.ok()) return CopyResult{};  // the reader has said so
+    std::ofstream to(out_ / file.filename(), std::ios::binary | std::ios::trunc);
+    SYNCLINE_ASSIGN_OR_RETURN(
+        const uint64_t begin_byte,
+        ctf::SeekStream(layout_, file, BeforeWindow(placement, options_.window.begin)));
+    StreamCopy copy(layout_, **source, uuid_, placement, options_, begin_byte, packet);
+    SYNCLINE_RETURN_IF_ERROR(copy.Run(to));
+    to.close();
+    if (to.fail()) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("cannot write ", (out_ / file.filename()).string(), ": is the disk full?"));
+    }
+    return CopyResult{1, copy.events(), copy.bytes()};
+  }
+
+  const ctf::TraceLayout& layout_;
+  const ctf::Uuid& uuid_;
+  const CopyOptions& options_;
+  const std::filesystem::path& out_;
+};
+
 }  // namespace
 
 absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
@@ -379,25 +440,14 @@ absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
                             ctf::WriteTsdl(Corrected(*metadata, uuid, options)));
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(out));
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(out / "metadata", text));
+  const std::vector<std::filesystem::path> files = ctf::ListStreamFiles(trace);
+  const StreamCopier copier(*layout, uuid, options, out);
   CopyResult result;
-  std::vector<uint8_t> packet;
-  for (const std::filesystem::path& file : ctf::ListStreamFiles(trace)) {
-    auto source = ctf::FileWindow::Open(file);
-    if (!source.ok()) continue;  // the reader has said so
-    std::ofstream to(out / file.filename(), std::ios::binary | std::ios::trunc);
-    SYNCLINE_ASSIGN_OR_RETURN(
-        const uint64_t begin_byte,
-        ctf::SeekStream(*layout, file, BeforeWindow(placement, options.window.begin)));
-    StreamCopy copy(*layout, **source, uuid, placement, options, begin_byte, packet);
-    if (absl::Status status = copy.Run(to); !status.ok()) return context(status);
-    to.close();
-    if (to.fail()) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("cannot write ", (out / file.filename()).string(), ": is the disk full?"));
-    }
-    ++result.streams;
-    result.events += copy.events();
-    result.bytes += copy.bytes();
+  for (const absl::StatusOr<CopyResult>& copied : copier.CopyAll(files, placement)) {
+    if (!copied.ok()) return context(copied.status());
+    result.streams += copied->streams;
+    result.events += copied->events;
+    result.bytes += copied->bytes;
   }
   return result;
 }

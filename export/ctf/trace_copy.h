@@ -29,6 +29,7 @@ struct CopyOptions {
   std::string label;  // tells the traces of one merge apart, e.g. "worker-0/ust/uid/0/64-bit"
   int64_t epoch_unix_ns = 0;                              // of timeline zero
   timeline::Interval window{{kUnknownLo}, {kUnknownHi}};  // only events in it
+  unsigned threads = 1;  // at most; what is written does not depend on it
 };
 
 struct CopyResult {

@@ -177,6 +177,27 @@ TEST_F(TraceCopyTest, TheSameAgainAndAnotherTraceDiffers) {
   EXPECT_NE(Read("out", "metadata"), Read("other", "metadata")) << "two traces of one uuid";
 }
 
+TEST_F(TraceCopyTest, TheSameBytesForAnyNumberOfThreads) {
+  for (uint64_t i = 0; i < 12; ++i) {
+    Write("s_" + std::to_string(i),
+          Join({PacketBuilder(100, 900, 0).Number(200 + i, 7).Text(300, "x", {1, 2}).Close(),
+                PacketBuilder(1000, 1900, 1).Number(1200 + i, 8).Close()}));
+  }
+  const auto placement = timeline::ShiftPlacement({}, 5000);  // one that has others of its kind
+  CopyOptions options{"node-a", "node-a/x", kEpoch};
+  ASSERT_EQ(CopyTrace(directory_ / "in", directory_ / "one", *placement, options)->events, 36u);
+  for (const unsigned threads : {2, 5, 64}) {
+    options.threads = threads;
+    const std::string out = std::to_string(threads);
+    ASSERT_EQ(CopyTrace(directory_ / "in", directory_ / out, *placement, options)->events, 36u);
+    for (int i = 0; i < 12; ++i) {
+      const std::string name = "s_" + std::to_string(i);
+      EXPECT_FALSE(Read(out, name).empty());
+      EXPECT_EQ(Read(out, name), Read("one", name)) << threads << " threads";
+    }
+  }
+}
+
 TEST_F(TraceCopyTest, AnotherLayoutIsRefused) {
   std::string metadata(ctf::testing::kMetadata);
   metadata.replace(metadata.find("uint32_t _value;"), 16,
