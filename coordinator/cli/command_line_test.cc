@@ -85,6 +85,8 @@ TEST_F(CommandLine, HelpAndVersionAreNoErrors) {
   EXPECT_THAT(out_.str(), HasSubstr("Without --hosts and -H, nodes come from $SYNCLINE_HOSTS"));
   EXPECT_EQ(Run({"completion", "bash"}), kDone);
   EXPECT_THAT(out_.str(), HasSubstr("--tls-dir"));
+  EXPECT_THAT(out_.str(), HasSubstr("\"merge --format\") values=\"perfetto ctf chrome"));
+  EXPECT_THAT(out_.str(), HasSubstr("\"events --format\") values=\"text jsonl\""));
 }
 
 // A program that were started here would end this test with its own exit code, 1.

@@ -1,11 +1,13 @@
 // syncline completion: shell scripts made from the program's own definition of its options, so that
 // they cannot differ from it.
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
 
@@ -17,7 +19,18 @@ struct Level {
   std::string path;                // "certs init"
   std::vector<std::string> words;  // subcommands, then options
   std::vector<std::string> help;   // of each word, one line
+  // Of options that take one of a few words: those, by the option's name.
+  std::map<std::string, std::vector<std::string>> values;
 };
+
+// CLI11 tells the words that an option takes in its type: "TEXT:{text,jsonl}".
+std::vector<std::string> ValuesOf(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t begin = type.find('{');
+  const size_t end = type.find('}', begin);
+  if (begin == std::string::npos || end == std::string::npos) return {};
+  return absl::StrSplit(type.substr(begin + 1, end - begin - 1), ',');
+}
 
 std::string OneLine(const std::string& text) {
   return absl::StrReplaceAll(text.substr(0, text.find('\n')), {{"'", ""}});
@@ -36,6 +49,8 @@ void Collect(const CLI::App& app, const std::string& path, std::vector<Level>* l
       for (const std::string& name : option->get_lnames()) {
         level.words.push_back("--" + name);
         level.help.push_back(OneLine(option->get_description()));
+        const std::vector<std::string> values = ValuesOf(*option);
+        if (!values.empty()) level.values["--" + name] = values;
       }
     }
   };
@@ -70,6 +85,31 @@ std::string FindPath(const std::vector<Level>& levels) {
   return absl::StrReplaceAll(kFindPath, {{"%CASES%", absl::StrJoin(cases, "|")}});
 }
 
+// One case for each option that takes one of a few words; `line` says what to do with %VALUES%.
+std::string ValueCases(const std::vector<Level>& levels, const std::string& line) {
+  std::string cases;
+  for (const Level& level : levels) {
+    for (const auto& [option, values] : level.values) {
+      absl::StrAppend(&cases, "    \"", level.path, " ", option, "\") ",
+                      absl::StrReplaceAll(line, {{"%VALUES%", absl::StrJoin(values, " ")}}),
+                      " ;;\n");
+    }
+  }
+  return cases;
+}
+
+// Lists are completed behind their last comma.
+constexpr const char* kBashValues =
+    R"(  local current="${COMP_WORDS[COMP_CWORD]}" previous="${typed[@]: -1}" before=""
+  case "$path $previous" in
+%CASES%  esac
+  if [[ -n "$values" ]]; then
+    [[ "$current" == *,* ]] && before="${current%,*},"
+    COMPREPLY=($(compgen -P "$before" -W "$values" -- "${current##*,}"))
+    return
+  fi
+)";
+
 std::string Bash(const std::vector<Level>& levels) {
   std::string script =
       absl::StrCat("_syncline() {\n  local typed=(\"${COMP_WORDS[@]:1:COMP_CWORD-1}\")\n",
@@ -78,11 +118,12 @@ std::string Bash(const std::vector<Level>& levels) {
     absl::StrAppend(&script, "    \"", level.path, "\") words=\"", absl::StrJoin(level.words, " "),
                     "\" ;;\n");
   }
-  absl::StrAppend(&script,
-                  "  esac\n"
-                  "  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
-                  "}\n"
-                  "complete -o default -F _syncline syncline\n");
+  absl::StrAppend(
+      &script, "  esac\n  local values=\"\"\n",
+      absl::StrReplaceAll(kBashValues, {{"%CASES%", ValueCases(levels, "values=\"%VALUES%\"")}}),
+      "  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+      "}\n"
+      "complete -o default -F _syncline syncline\n");
   return script;
 }
 
@@ -105,7 +146,8 @@ std::string Zsh(const std::vector<Level>& levels) {
     absl::StrAppend(&script, "    \"", level.path, "\") choices=(", absl::StrJoin(choices, " "),
                     ") ;;\n");
   }
-  absl::StrAppend(&script,
+  absl::StrAppend(&script, "  esac\n  case \"$chain ${typed[-1]}\" in\n",
+                  ValueCases(levels, "_values -s , value %VALUES%; return"),
                   "  esac\n"
                   "  _describe 'syncline' choices || _files\n"
                   "}\n"
@@ -128,7 +170,12 @@ std::string Fish(const std::vector<Level>& levels) {
       const std::string& word = level.words[i];
       const bool option = word.rfind("--", 0) == 0;
       absl::StrAppend(&script, "complete -c syncline -n '", condition, "' ", option ? "-l " : "-a ",
-                      option ? word.substr(2) : word, " -d '", level.help[i], "'\n");
+                      option ? word.substr(2) : word, " -d '", level.help[i], "'");
+      const auto values = level.values.find(word);
+      if (values != level.values.end()) {
+        absl::StrAppend(&script, " -x -a '", absl::StrJoin(values->second, " "), "'");
+      }
+      absl::StrAppend(&script, "\n");
     }
   }
   return script;

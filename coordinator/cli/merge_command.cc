@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/merge/merge.h"
+#include "coordinator/merge/outputs.h"
 #include "export/report/json_report.h"
 #include "export/report/text_report.h"
 
@@ -190,6 +192,7 @@ void RegisterMerge(CLI::App* app, Context* context) {
                    "(a CSV per node that VTune imports), parquet (tables for DuckDB,\n"
                    "Polars, Spark, ...; needs Python with pyarrow)")
       ->delimiter(',')
+      ->type_name(absl::StrCat("{", absl::StrJoin(merge::Formats(), ","), "}"))
       ->capture_default_str();
   merge->add_option("--threads", arguments->options.threads,
                     "How many threads write CTF and Parquet (default: one per processor)");

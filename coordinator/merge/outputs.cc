@@ -70,6 +70,8 @@ unsigned ThreadsOf(const MergeOptions& options) {
   return std::clamp(count, 1u, 64u);
 }
 
+std::span<const char* const> Formats() { return kFormats; }
+
 absl::Status CheckFormats(const std::vector<std::string>& formats) {
   for (const std::string& format : formats) {
     if (std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats)) continue;

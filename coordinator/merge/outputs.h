@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@
 
 namespace syncline::merge {
 
+// The words that `merge --format` takes.
+std::span<const char* const> Formats();
 // InvalidArgument, with the words that there are, for one that there is not.
 absl::Status CheckFormats(const std::vector<std::string>& formats);
 
