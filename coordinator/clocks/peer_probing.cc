@@ -76,8 +76,14 @@ absl::Status AppendTo(const std::filesystem::path& path, std::string_view bytes)
 std::vector<Pair> PairsToProbe(size_t nodes) {
   std::vector<Pair> pairs;
   for (size_t hub = 0; hub < std::min(nodes, kHubs); ++hub) {
-    for (size_t other = hub + 1; other < nodes; ++other) pairs.push_back({hub, other});
+    for (size_t other = hub + 1; other < nodes; ++other) {
+      pairs.push_back({hub, other});
+      // A question meets a processor that sleeps, its answer does not: asked from both sides, the
+      // difference cancels.
+      if (nodes <= kHubs) pairs.push_back({other, hub});
+    }
   }
+  for (size_t leaf = kHubs; leaf + 1 < nodes; ++leaf) pairs.push_back({leaf, leaf + 1});
   return pairs;
 }
 

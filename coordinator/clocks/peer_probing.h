@@ -43,7 +43,9 @@ struct Pair {
   size_t remote = 0;
   bool operator==(const Pair&) const = default;
 };
-// Every pair of which one is among the first eight.
+// Every pair of which one is among the first eight (the hubs), and neighbours, who are likely to talk
+// to each other. Where all are hubs both of a pair ask, each half as often (agent/probe/udp): in
+// larger fleets leaves that ask would load the hubs.
 std::vector<Pair> PairsToProbe(size_t nodes);
 
 class PeerProbing {

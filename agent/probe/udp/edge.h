@@ -21,9 +21,9 @@ namespace syncline::probe {
 
 class Edge {
  public:
-  // `initiated`: so many edges of the plan begin here. `stamper` is not owned.
-  Edge(const ProbePlan& plan, const PlannedEdge& edge, size_t initiated, Stamper* stamper,
-       int64_t now_raw_ns);
+  // `schedule`: the plan's, for this edge. `stamper` is not owned.
+  Edge(const ProbePlan& plan, const PlannedEdge& edge, const ScheduleOptions& schedule,
+       Stamper* stamper, int64_t now_raw_ns);
 
   const EdgeKey& key() const { return key_; }
   const Address& address() const { return address_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
@@ -46,8 +47,14 @@ absl::Status Endpoint::AddPlan(const ProbePlan& plan) {
   const auto initiated = static_cast<size_t>(
       std::count_if(plan.edges.begin(), plan.edges.end(),
                     [](const PlannedEdge& planned) { return planned.initiator; }));
+  std::set<std::string_view> asking;
   for (const PlannedEdge& planned : plan.edges) {
-    auto edge = std::make_unique<Edge>(plan, planned, initiated, &stamper_, now);
+    if (!planned.initiator) asking.insert(planned.peer);
+  }
+  for (const PlannedEdge& planned : plan.edges) {
+    const bool both_ask = asking.contains(planned.peer);
+    auto edge = std::make_unique<Edge>(plan, planned, ForEdge(plan.schedule, initiated, both_ask),
+                                       &stamper_, now);
     if (planned.initiator) {
       edge->ladder().set_device(socket_->DeviceTowards(planned.address));
       due_.emplace(edge->due_raw_ns(), edge.get());
