@@ -115,6 +115,25 @@ std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
   return maps->find(file_name) != std::string::npos;
 }
 
+std::optional<uint32_t> CpusAllowed(const std::filesystem::path& proc, int32_t pid) {
+  const auto text = ReadFile(proc / std::to_string(pid) / "status", kProcFileBytesMax);
+  if (!text.ok()) return std::nullopt;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "Cpus_allowed_list:")) continue;
+    uint32_t cpus = 0;  // of "0-1,4"
+    for (absl::string_view part : absl::StrSplit(absl::StripAsciiWhitespace(line), ',')) {
+      const std::vector<absl::string_view> ends = absl::StrSplit(part, '-');
+      uint32_t first = 0;
+      uint32_t last = 0;
+      if (!absl::SimpleAtoi(ends.front(), &first)) return std::nullopt;
+      if (!absl::SimpleAtoi(ends.back(), &last) || last < first) return std::nullopt;
+      cpus += last - first + 1;
+    }
+    return cpus;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> EnvironmentOf(const std::filesystem::path& proc, int32_t pid,
                                          std::string_view name) {
   const auto text = ReadFile(proc / std::to_string(pid) / "environ", kProcFileBytesMax);
