@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "agent/node/shared_ranks.h"
 #include "agent/node/torch_sight.h"
+#include "agent/recording/registration.h"
 #include "common/files.h"
 
 namespace syncline::agent {
@@ -229,6 +230,9 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
   }
   for (v1::ProcessInfo& process : processes) {
     if (process.pid() != 0) with_block.insert(process.pid());
+    if (auto want = WantOfDescriptors(options_.proc, process); want.has_value()) {
+      complaints.push_back(*std::move(want));
+    }
     *response->add_processes() = std::move(process);
   }
   if (response->processes_size() == 0) {

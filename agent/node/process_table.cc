@@ -134,6 +134,25 @@ std::optional<uint32_t> CpusAllowed(const std::filesystem::path& proc, int32_t p
   return std::nullopt;
 }
 
+std::optional<uint64_t> DescriptorsLeft(const std::filesystem::path& proc, int32_t pid) {
+  const std::filesystem::path directory = proc / std::to_string(pid);
+  const auto text = ReadFile(directory / "limits", kProcFileBytesMax);
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory / "fd", error);
+  if (!text.ok() || error) return std::nullopt;
+  uint64_t open = 0;
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) ++open;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "Max open files")) continue;
+    const std::vector<absl::string_view> limits =  // soft, hard, unit
+        absl::StrSplit(line, ' ', absl::SkipEmpty());
+    uint64_t limit = 0;
+    if (limits.empty() || !absl::SimpleAtoi(limits.front(), &limit)) return std::nullopt;
+    return limit > open ? limit - open : 0;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> EnvironmentOf(const std::filesystem::path& proc, int32_t pid,
                                          std::string_view name) {
   const auto text = ReadFile(proc / std::to_string(pid) / "environ", kProcFileBytesMax);

@@ -42,6 +42,9 @@ std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
 // On how many CPUs it may run; nullopt: not allowed to see, or gone.
 std::optional<uint32_t> CpusAllowed(const std::filesystem::path& proc, int32_t pid);
 
+// How many files and sockets it may still open; nullopt: not allowed to see, or gone.
+std::optional<uint64_t> DescriptorsLeft(const std::filesystem::path& proc, int32_t pid);
+
 // The value of an environment variable the process was started with; nullopt: unset or not allowed
 // to see.
 std::optional<std::string> EnvironmentOf(const std::filesystem::path& proc, int32_t pid,
