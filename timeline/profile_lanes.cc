@@ -88,9 +88,9 @@ ProfileLanes::Class ProfileLanes::Classify(std::string_view name) {
     made.kind = Kind::kPoolMark;
   } else if (name == "CollectiveExecutor::CompleteParams") {
     made.kind = Kind::kCollectiveGroup;
-  } else if (const size_t colon = name.rfind(':'); colon != std::string_view::npos && colon > 0 &&
-                                                   colon + 1 < name.size() &&
-                                                   name.find("::") == std::string_view::npos) {
+  } else if (const size_t colon = name.rfind(':');
+             colon != std::string_view::npos && colon > 0 && colon + 1 < name.size() &&
+             name[colon + 1] != ' ' && name.find("::") == std::string_view::npos) {
     const std::string_view type = name.substr(colon + 1);
     made.kind = Kind::kOperator;
     made.node = name.substr(0, colon);
