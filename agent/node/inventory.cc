@@ -18,6 +18,7 @@
 #include "agent/node/shared_ranks.h"
 #include "agent/node/torch_sight.h"
 #include "agent/recording/registration.h"
+#include "agent/tfprofiler/profile_entry.h"
 #include "common/files.h"
 
 namespace syncline::agent {
@@ -102,6 +103,14 @@ void DescribeProfilers(const std::vector<FoundProfiler>& profilers,
       profiler.set_port_number(found.port);
       profiler.set_task(found.task);
       profiler.set_absence(found.absence);
+      profiler.set_runs_collectives(found.runs_collectives);
+    }
+    if (found.port != 0 && found.runs_collectives) {
+      Complain(v1::Complaint::NOTE, found.process.pid,
+               absl::StrCat("Process ", found.process.pid, " (", found.process.name,
+                            "): its operators are recorded only on request, because ",
+                            kCollectivesAreUnsafe),
+               kAskAllTheSame, response);
     }
     if (found.port != 0) continue;
     Complain(v1::Complaint::NOTE, found.process.pid,
