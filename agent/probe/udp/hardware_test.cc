@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <vector>
 
 #include "agent/probe/udp/endpoint_fixture.h"
 #include "agent/probe/udp/fake_network.h"
+#include "agent/probe/udp/probe_clock.h"
+#include "agent/probe/udp/ptp_clock.h"
 #include "agent/probe/udp/stamper.h"
 
 namespace syncline::probe {
@@ -60,6 +62,19 @@ TEST_F(HardwareTest, StampsOfDevicesAreSoundAndMuchTighterThanTheKernels) {
   EXPECT_LE(ExpectSound(StampSource::kHardware), 1'500);  // two readings of 0.8 us
 }
 
+// Where reading the device's clock takes longer than its stamps save.
+TEST_F(HardwareTest, AClockThatIsReadCoarselyIsNoWorseThanTheKernelsStamps) {
+  Offer();
+  for (FakeHost* host : {local_, remote_}) {
+    host->device_transmit_ns = host->device_receive_ns = 0;
+    host->hardware_read_ns = 20'000;
+  }
+  Begin();
+  network_.Run(3 * kSecond);
+  EXPECT_GT(CountSource(StampSource::kHardware), 100u);
+  EXPECT_LE(ExpectSound(StampSource::kHardware), 200);
+}
+
 TEST_F(HardwareTest, IsNotUsedWhereOnlyTheUsersStampsAreWanted) {
   Offer();
   plan_.kernel_stamps = false;
@@ -76,6 +91,8 @@ TEST_F(HardwareTest, OneSideAloneDoesNotMakeASampleHardware) {
   EXPECT_EQ(LocalStatus().rung, StampSource::kHardware);
   EXPECT_EQ(CountSource(StampSource::kHardware), 0u);
   EXPECT_GT(CountSource(StampSource::kKernel), 100u);
+  // Its clock is read before every packet that leaves, also before the first of a burst.
+  EXPECT_EQ(local_->endpoint().counters().hardware_unbracketed, 0u);
   ExpectSound();
 }
 
@@ -246,6 +263,65 @@ TEST(Stamper, TheDevicesStampNeverWidensAndStaysSound) {
   }
   EXPECT_GT(narrower, 1'000);
   EXPECT_GT(same, 1'000);
+}
+
+// A servo may speed the clock up right after a reading: that is no contradiction.
+TEST(Stamper, ARateThatRisesBetweenReadingAndStampIsAllowedFor) {
+  for (const int64_t rate_ppb : {-60'000'000, 60'000'000}) {
+    FakeNetwork network;
+    FakeHost* host = network.AddHost();
+    host->hardware_offer = {.clock = 0};
+    host->hardware_read_ns = 100;
+    ProbeCounters counters;
+    Stamper stamper(host, &counters);
+    stamper.ReadHardware(0);
+    host->hardware_rates_ppb.emplace_back(network.now_ns(), rate_ppb);
+    const int64_t before = host->RawNs();
+    network.Pass(100'000);
+    const int64_t left = network.now_ns();
+    const auto sent = stamper.SentRawNs({.ns = host->HardwareAt(left), .clock = 0}, before);
+    ASSERT_TRUE(sent.has_value());
+    EXPECT_LE(*sent, host->RawAt(left));
+    EXPECT_EQ(counters.hardware_contradictions, 0u);
+  }
+}
+
+TEST(PtpClock, SaysWhyItCannotBeRead) {
+  int error_number = 0;
+  EXPECT_EQ(PtpClock::Open("/dev/no-such-clock", &error_number), nullptr);
+  EXPECT_EQ(error_number, ENOENT);
+  EXPECT_EQ(PtpClock::Open("/dev/null", &error_number), nullptr);
+  EXPECT_NE(error_number, 0);
+  SystemProbeClock clock;
+  EXPECT_NE(clock.OpenHardware(987'654), 0);
+  EXPECT_FALSE(clock.ReadHardware(987'654).has_value());
+  EXPECT_EQ(PtpClockPath(7), "/dev/ptp7");
+}
+
+TEST(PtpClock, WhatADriverReadIsUsedWhenItIsTheSameRaw) {
+  EXPECT_TRUE(PtpClock::IsOurs({10, 555, 12}, 9, 13));
+  EXPECT_TRUE(PtpClock::IsOurs({10, 555, 10}, 10, 10));
+  EXPECT_FALSE(PtpClock::IsOurs({3'600'000'000'010, 555, 3'600'000'000'012}, 9, 13))
+      << "a time namespace";
+  EXPECT_FALSE(PtpClock::IsOurs({0, 555, 0}, 9, 13)) << "left out";
+  EXPECT_FALSE(PtpClock::IsOurs({12, 555, 10}, 9, 13));
+  EXPECT_FALSE(PtpClock::IsOurs({10, 555, 14}, 9, 13));
+}
+
+// Runs where there is one.
+TEST(PtpClock, ReadsARealOne) {
+  int error_number = 0;
+  const auto clock = PtpClock::Open(PtpClockPath(0), &error_number);
+  if (clock == nullptr) GTEST_SKIP() << "no /dev/ptp0 that can be read here";
+  SystemProbeClock system;
+  const int64_t before = system.RawNs();
+  const auto reading = clock->Read();
+  ASSERT_TRUE(reading.has_value());
+  EXPECT_LE(before, reading->raw_before_ns);
+  EXPECT_LE(reading->raw_before_ns, reading->raw_after_ns);
+  EXPECT_LE(reading->raw_after_ns, system.RawNs());
+  EXPECT_GT(reading->clock_ns, 0);
+  EXPECT_GE(reading->rate_ppb_max, PtpClock::kUndialedPpbMax);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ bool SystemProbeClock::WallWasSet() {
 int SystemProbeClock::OpenHardware(int clock) {
   if (hardware_.contains(clock)) return 0;
   int error_number = 0;
-  auto opened = PtpClock::Open(clock, &error_number);
+  auto opened = PtpClock::Open(PtpClockPath(clock), &error_number);
   if (opened != nullptr) hardware_.emplace(clock, std::move(opened));
   return error_number;
 }

@@ -35,9 +35,8 @@ clockid_t ClockOfFile(int fd) {
 
 std::string PtpClockPath(int clock) { return absl::StrCat("/dev/ptp", clock); }
 
-std::unique_ptr<PtpClock> PtpClock::Open(int clock, int* error_number) {
+std::unique_ptr<PtpClock> PtpClock::Open(const std::string& path, int* error_number) {
   *error_number = 0;
-  const std::string path = PtpClockPath(clock);
   // Older kernels tell the dialed frequency only to who could also change it.
   int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -83,11 +82,7 @@ std::optional<ClockReading> PtpClock::ReadByDriver() {
   const ClockReading reading{.raw_before_ns = ToNs(request.ts[0][0]),
                              .clock_ns = ToNs(request.ts[0][1]),
                              .raw_after_ns = ToNs(request.ts[0][2])};
-  // In a time namespace the driver's RAW is not ours.
-  if (read && before <= reading.raw_before_ns && reading.raw_before_ns <= reading.raw_after_ns &&
-      reading.raw_after_ns <= after) {
-    return reading;
-  }
+  if (read && IsOurs(reading, before, after)) return reading;
   driver_reads_raw_ = false;
   return std::nullopt;
 }

@@ -33,12 +33,20 @@ class PtpClock {
   static constexpr int64_t kUndialedPpbMax = 300'000;
 
   // Nothing, and why not (errno) in `error_number`, when it cannot be read.
-  static std::unique_ptr<PtpClock> Open(int clock, int* error_number);
+  static std::unique_ptr<PtpClock> Open(const std::string& path, int* error_number);
   PtpClock(const PtpClock&) = delete;
   PtpClock& operator=(const PtpClock&) = delete;
   ~PtpClock();
 
   std::optional<ClockReading> Read();
+
+  // Whether the RAW that a driver read is the RAW that this process read around it. It is not in a
+  // time namespace, nor where the driver left its part out.
+  static bool IsOurs(const ClockReading& by_driver, int64_t before_raw_ns, int64_t after_raw_ns) {
+    return before_raw_ns <= by_driver.raw_before_ns &&
+           by_driver.raw_before_ns <= by_driver.raw_after_ns &&
+           by_driver.raw_after_ns <= after_raw_ns;
+  }
 
  private:
   explicit PtpClock(int fd);
