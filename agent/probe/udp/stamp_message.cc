@@ -45,6 +45,15 @@ void ReadCount(const cmsghdr& header, StampMessage* read) {
 
 }  // namespace
 
+bool RequestStamps(int fd, int flags) {
+  if ((flags & SOF_TIMESTAMPING_OPT_CMSG) != 0) {
+    const int on = 1;
+    ::setsockopt(fd, SOL_IP, IP_PKTINFO, &on, sizeof on);
+    ::setsockopt(fd, SOL_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);  // refused where there is only v4
+  }
+  return ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;
+}
+
 StampMessage ReadStampMessage(const msghdr& message) {
   StampMessage read;
   uint32_t by_address = 0;

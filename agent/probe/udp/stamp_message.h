@@ -5,6 +5,7 @@
 #include <linux/net_tstamp.h>
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -16,6 +17,13 @@ inline constexpr int kKernelStampFlags =
 inline constexpr int kDeviceStampFlags =
     SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE |
     SOF_TIMESTAMPING_OPT_TX_SWHW | SOF_TIMESTAMPING_OPT_PKTINFO | SOF_TIMESTAMPING_OPT_CMSG;
+
+// Asks for it, with kDeviceStampFlags also for the device through which a packet left. False, with
+// errno, where the kernel refuses.
+bool RequestStamps(int fd, int flags);
+
+// Room for all that is then told of a packet.
+inline constexpr size_t kStampControlBytes = 512;
 
 struct StampMessage {
   int64_t software_ns = 0;  // CLOCK_REALTIME; 0: none

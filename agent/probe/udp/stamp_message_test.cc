@@ -1,5 +1,6 @@
 #include "agent/probe/udp/stamp_message.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
@@ -10,6 +11,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace syncline::probe {
@@ -101,38 +104,53 @@ TEST(StampMessage, OtherMessagesAndShortOnesSayNothing) {
   EXPECT_EQ(Control().Read().software_ns, 0);
 }
 
+// Sends a packet from a socket to itself, with everything asked for that a device may be asked for.
+// Nothing where the machine has no such addresses.
+std::optional<StampMessage> SendToOneself(int family, const char* address) {
+  const int fd = ::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int flags = kKernelStampFlags | kDeviceStampFlags | SOF_TIMESTAMPING_OPT_ID;
+  EXPECT_TRUE(RequestStamps(fd, flags));
+  sockaddr_storage own{.ss_family = static_cast<sa_family_t>(family)};
+  auto* any = reinterpret_cast<sockaddr*>(&own);
+  socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  if (::bind(fd, any, length) != 0 || ::getsockname(fd, any, &length) != 0) {
+    ::close(fd);
+    return std::nullopt;
+  }
+  if (family == AF_INET) {
+    ::inet_pton(family, address, &reinterpret_cast<sockaddr_in*>(any)->sin_addr);
+  } else {
+    ::inet_pton(family, address, &reinterpret_cast<sockaddr_in6*>(any)->sin6_addr);
+  }
+  const char bytes[80] = {};
+  std::optional<StampMessage> sent;
+  pollfd readable{.fd = fd, .events = 0};  // POLLERR always counts
+  alignas(cmsghdr) char control[kStampControlBytes];
+  msghdr message{.msg_control = control, .msg_controllen = sizeof control};
+  if (::sendto(fd, bytes, sizeof bytes, 0, any, length) == ssize_t{sizeof bytes} &&
+      ::poll(&readable, 1, 10'000) == 1 && ::recvmsg(fd, &message, MSG_ERRQUEUE) >= 0) {
+    EXPECT_EQ(message.msg_flags & MSG_CTRUNC, 0) << "more was told than there is room for";
+    sent = ReadStampMessage(message);
+  }
+  ::close(fd);
+  return sent;
+}
+
 // The kernel itself: with what is asked of it for the sake of devices, its own stamps still come,
 // each with the device that the packet left through. (A device that stamps, too, is not at hand.)
 TEST(StampMessage, TheKernelTellsThroughWhichDeviceAPacketLeft) {
-  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ASSERT_GE(fd, 0);
-  const int flags = kKernelStampFlags | kDeviceStampFlags | SOF_TIMESTAMPING_OPT_ID;
-  const int on = 1;
-  ASSERT_EQ(::setsockopt(fd, SOL_IP, IP_PKTINFO, &on, sizeof on), 0);
-  ASSERT_EQ(::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags), 0);
-  sockaddr_in self{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
-  socklen_t length = sizeof self;
-  auto* address = reinterpret_cast<sockaddr*>(&self);
-  ASSERT_EQ(::bind(fd, address, length), 0);
-  ASSERT_EQ(::getsockname(fd, address, &length), 0);
-  char bytes[80] = {};
-  ASSERT_EQ(::sendto(fd, bytes, sizeof bytes, 0, address, length), ssize_t{sizeof bytes});
-
-  pollfd readable{.fd = fd, .events = 0};  // POLLERR always counts
-  ASSERT_EQ(::poll(&readable, 1, 10'000), 1);
-  alignas(cmsghdr) char control[512];
-  iovec vector{.iov_base = bytes, .iov_len = sizeof bytes};
-  msghdr message{.msg_iov = &vector,
-                 .msg_iovlen = 1,
-                 .msg_control = control,
-                 .msg_controllen = sizeof control};
-  ASSERT_GE(::recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT), 0);
-  const StampMessage sent = ReadStampMessage(message);
-  ::close(fd);
-  EXPECT_EQ(sent.count, 0u);
-  EXPECT_GT(sent.software_ns, 0);
-  EXPECT_EQ(sent.hardware_ns, 0);
-  EXPECT_EQ(sent.device_index, ::if_nametoindex("lo"));
+  int families = 0;
+  for (const auto& [family, address] : {std::pair(AF_INET, "127.0.0.1"), std::pair(AF_INET6, "::1"),
+                                        std::pair(AF_INET6, "::ffff:127.0.0.1")}) {
+    const auto sent = SendToOneself(family, address);
+    if (!sent) continue;
+    ++families;
+    EXPECT_EQ(sent->count, 0u) << address;
+    EXPECT_GT(sent->software_ns, 0) << address;
+    EXPECT_EQ(sent->hardware_ns, 0) << address;
+    EXPECT_EQ(sent->device_index, ::if_nametoindex("lo")) << address;
+  }
+  EXPECT_GE(families, 1);
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ bool UdpSocket::RequestStamps(bool with_ids) {
   const int flags = kKernelStampFlags |
                     (hardware_ ? kDeviceStampFlags : SOF_TIMESTAMPING_OPT_TSONLY) |
                     (with_ids ? SOF_TIMESTAMPING_OPT_ID : 0);
-  return ::setsockopt(fd_, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;
+  return probe::RequestStamps(fd_, flags);
 }
 
 void UdpSocket::RestartIds() {
@@ -139,9 +139,6 @@ HardwareOffer UdpSocket::UseHardware(const std::string& device) {
                                     device, ": ", std::strerror(error_number))};
   }
   if (!hardware_) {
-    const int on = 1;
-    ::setsockopt(fd_, SOL_IP, IP_PKTINFO, &on, sizeof on);
-    ::setsockopt(fd_, SOL_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
     hardware_ = true;
     if (!RequestStamps(/*with_ids=*/true)) {
       const int error_number = errno;
@@ -174,7 +171,7 @@ std::optional<ReceivedPacket> UdpSocket::Receive() {
   ReceivedPacket packet;
   sockaddr_storage from;
   iovec vector{.iov_base = packet.buffer.data(), .iov_len = packet.buffer.size()};
-  alignas(cmsghdr) char control[256];
+  alignas(cmsghdr) char control[kStampControlBytes];
   msghdr message{.msg_name = &from,
                  .msg_namelen = sizeof from,
                  .msg_iov = &vector,
@@ -195,7 +192,7 @@ std::optional<ReceivedPacket> UdpSocket::Receive() {
 std::optional<TransmitStamp> UdpSocket::NextTransmitStamp() {
   if (!kernel_stamps_) return std::nullopt;
   for (;;) {
-    alignas(cmsghdr) char control[256];
+    alignas(cmsghdr) char control[kStampControlBytes];
     msghdr message{.msg_control = control, .msg_controllen = sizeof control};
     if (::recvmsg(fd_, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return std::nullopt;
     const StampMessage stamps = ReadStampMessage(message);
