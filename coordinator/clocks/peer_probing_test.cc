@@ -237,6 +237,15 @@ TEST_F(PeerProbingTest, ANodeSpeaksOnlyForItsOwnEdges) {
   for (const auto& sample : its_own.samples) EXPECT_EQ(sample.t1_local_ns % 1000, 5);
 }
 
+TEST(ProbeReportTest, TheBestStampsNeedNoReason) {
+  ProbeReport::Edge edge{.local = {.node = "a", .stamps = "hardware"},
+                         .remote = {.node = "b", .stamps = "hardware"},
+                         .samples = 7};
+  EXPECT_EQ(Describe(edge), "hardware stamps");
+  edge.remote = {.node = "b", .stamps = "kernel", .why_not_better = "eth0 has no hardware clock"};
+  EXPECT_EQ(Describe(edge), "a: hardware stamps; b: kernel stamps (eth0 has no hardware clock)");
+}
+
 TEST(ProbeReportTest, ComesBackAsItWentInAndOthersAreRefused) {
   ProbeReport report;
   report.edges.push_back({.local = {.node = "a", .stamps = "kernel", .why_not_better = "x"},

@@ -66,6 +66,8 @@ def test_kernel_stamps(pair):
     # The first request of a burst finds the responder without a fresh reading of its wall clock.
     assert set(asked["sources"]) <= {"kernel", "spin", "blocking"}
     assert asked["status"]["rung"] == "kernel"
+    # Nothing better is to be had: the pair's devices are virtual.
+    assert asked["status"]["reason"].endswith(" has no hardware clock")
     kernel = asked["sources"]["kernel"]
     assert kernel["samples"] > 100
     # The figures to reach are 150 ns and 1 us on an idle machine; a busy one is worse.

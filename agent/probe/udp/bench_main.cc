@@ -113,6 +113,9 @@ Json CountersJson(const ProbeCounters& c) {
           {"wall_steps", c.wall_steps},
           {"wall_contradictions", c.wall_contradictions},
           {"stamps_unbracketed", c.stamps_unbracketed},
+          {"hardware_stamps_missing", c.hardware_stamps_missing},
+          {"hardware_contradictions", c.hardware_contradictions},
+          {"hardware_unbracketed", c.hardware_unbracketed},
           {"samples", c.samples},
           {"samples_impossible", c.samples_impossible}};
 }

@@ -43,7 +43,7 @@ class Edge {
   // tenth and takes three times the processor time.
   bool spins(int64_t now_raw_ns) const {
     return ladder_.spins() &&
-           (ladder_.rung() != clocksync::StampSource::kKernel || schedule_.is_fast(now_raw_ns));
+           (ladder_.rung() > clocksync::StampSource::kKernel || schedule_.is_fast(now_raw_ns));
   }
 
   // ---- Responder ----
