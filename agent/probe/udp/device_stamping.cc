@@ -35,7 +35,7 @@ bool Ask(int fd, unsigned long request, const std::string& device, void* data) {
 }
 
 std::string SwitchOn(const std::string& device) {
-  return absl::StrCat(" (an administrator can: hwtstamp_ctl -i ", device, " -t 1 -r 1)");
+  return absl::StrCat(" (an administrator can: hwstamp_ctl -i ", device, " -t 1 -r 1)");
 }
 
 // Of a device that has a clock and stamps with it: whether it does so now, with packets like ours.

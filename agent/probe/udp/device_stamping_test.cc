@@ -52,7 +52,7 @@ TEST(WhyNoHardwareStamps, WhatIsSwitchedOffCanBeSwitchedOn) {
   facts.setting = DeviceFacts::Setting{HWTSTAMP_TX_OFF, HWTSTAMP_FILTER_NONE};
   EXPECT_EQ(WhyNoHardwareStamps(facts),
             "eth0 can stamp in hardware, but that is switched off (an administrator can: "
-            "hwtstamp_ctl -i eth0 -t 1 -r 1)");
+            "hwstamp_ctl -i eth0 -t 1 -r 1)");
   facts.setting = DeviceFacts::Setting{HWTSTAMP_TX_OFF, HWTSTAMP_FILTER_ALL};
   EXPECT_THAT(WhyNoHardwareStamps(facts), HasSubstr("does not stamp what it sends"));
   facts.setting = DeviceFacts::Setting{HWTSTAMP_TX_ON, HWTSTAMP_FILTER_NONE};
@@ -60,7 +60,7 @@ TEST(WhyNoHardwareStamps, WhatIsSwitchedOffCanBeSwitchedOn) {
   // As ptp4l sets it on devices that could do more.
   facts.setting = DeviceFacts::Setting{HWTSTAMP_TX_ON, HWTSTAMP_FILTER_PTP_V2_EVENT};
   EXPECT_THAT(WhyNoHardwareStamps(facts), HasSubstr("only packets of PTP"));
-  EXPECT_THAT(WhyNoHardwareStamps(facts), HasSubstr("hwtstamp_ctl"));
+  EXPECT_THAT(WhyNoHardwareStamps(facts), HasSubstr("hwstamp_ctl"));
 }
 
 TEST(WhyNoHardwareStamps, WhatADeviceCannotDoIsNotAdvised) {
@@ -68,7 +68,7 @@ TEST(WhyNoHardwareStamps, WhatADeviceCannotDoIsNotAdvised) {
   facts.rx_filters = 1u << HWTSTAMP_FILTER_NONE | 1u << HWTSTAMP_FILTER_PTP_V2_EVENT;
   facts.setting = DeviceFacts::Setting{HWTSTAMP_TX_OFF, HWTSTAMP_FILTER_NONE};
   EXPECT_THAT(WhyNoHardwareStamps(facts), HasSubstr("can stamp only packets of PTP"));
-  EXPECT_THAT(WhyNoHardwareStamps(facts), Not(HasSubstr("hwtstamp_ctl")));
+  EXPECT_THAT(WhyNoHardwareStamps(facts), Not(HasSubstr("hwstamp_ctl")));
   facts = Usable();
   facts.tx_types = 1u << HWTSTAMP_TX_OFF;
   EXPECT_THAT(WhyNoHardwareStamps(facts), HasSubstr("cannot stamp in hardware what it sends"));
