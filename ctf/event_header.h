@@ -60,6 +60,26 @@ inline const uint8_t* SkipFastEvent(const StreamLayout& stream, uint32_t id, con
   return event.fixed_bytes <= static_cast<size_t>(end - body) ? body + event.fixed_bytes : nullptr;
 }
 
+// Where the event at `at` ends, and `clock` becomes its time; null as above.
+template <FastHeader kKind>
+inline const uint8_t* PassFastEvent(const StreamLayout& stream, const uint8_t* at,
+                                    const uint8_t* end, uint64_t& clock) {
+  constexpr bool kLarge = kKind == FastHeader::kLarge;
+  const auto left = static_cast<size_t>(end - at);
+  if (left >= (kLarge ? 6 : 4)) {
+    const uint32_t id = LoadNumber<uint16_t>(at, false) & (kLarge ? 65535 : 31);
+    const uint32_t bytes = id < stream.brief_events.size() ? stream.brief_events[id].bytes : 0;
+    if (bytes != 0) {
+      clock = kLarge ? ExtendClock(clock, LoadNumber<uint32_t>(at + 2, false), 32)
+                     : ExtendClock(clock, LoadNumber<uint32_t>(at, false) >> 5, 27);
+      return bytes <= left ? at + bytes : nullptr;
+    }
+  }
+  uint32_t id = 0;
+  if (!ReadEventHeader(kKind, at, end, clock, id)) return nullptr;
+  return SkipFastEvent(stream, id, at, end);
+}
+
 // Writes one, `brief` with the clock's lowest bits alone; returns its size in bytes, at most
 // kEventHeaderBytesMax. A brief one takes ids that are not the kind's largest.
 inline size_t WriteEventHeader(FastHeader kind, bool brief, uint32_t id, uint64_t clock,
@@ -82,6 +102,23 @@ inline size_t WriteEventHeader(FastHeader kind, bool brief, uint32_t id, uint64_
   StoreNumber(id, bytes + 1);
   StoreNumber(clock, bytes + 5);
   return 13;
+}
+
+inline bool IsBriefEventHeader(FastHeader kind, const uint8_t* bytes) {
+  const uint32_t longs = kind == FastHeader::kLarge ? 65535 : 31;
+  return (LoadNumber<uint16_t>(bytes, false) & longs) != longs;
+}
+
+// Puts another time into one. A brief one keeps the clock's lowest bits alone.
+inline void RewriteEventTime(FastHeader kind, uint64_t clock, uint8_t* bytes) {
+  const bool large = kind == FastHeader::kLarge;
+  if (!IsBriefEventHeader(kind, bytes)) {
+    StoreNumber(clock, bytes + (large ? 6 : 5));
+  } else if (large) {
+    StoreNumber(static_cast<uint32_t>(clock), bytes + 2);
+  } else {
+    StoreNumber((*bytes & 31u) | static_cast<uint32_t>(clock << 5), bytes);
+  }
 }
 
 }  // namespace syncline::ctf

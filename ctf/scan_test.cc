@@ -108,6 +108,26 @@ void CheckEveryFlippedByte(const std::shared_ptr<const TraceLayout>& layout,
   EXPECT_GT(in_lanes, sound.size());  // or nothing was compared
 }
 
+TEST(ScanTest, AnEventsTimeIsRewrittenAndNothingElse) {
+  for (const FastHeader kind : {FastHeader::kLarge, FastHeader::kCompact}) {
+    for (const bool brief : {true, false}) {
+      std::vector<uint8_t> bytes(kEventHeaderBytesMax + 4, 0xee);
+      const size_t size = WriteEventHeader(kind, brief, 17, 1'000'000, bytes.data());
+      ASSERT_EQ(IsBriefEventHeader(kind, bytes.data()), brief);
+      RewriteEventTime(kind, 1'234'567, bytes.data());
+      const uint8_t* at = bytes.data();
+      uint64_t clock = 1'000'000;
+      uint32_t id = 0;
+      ASSERT_TRUE(ReadEventHeader(kind, at, bytes.data() + bytes.size(), clock, id));
+      EXPECT_EQ(at, bytes.data() + size);
+      EXPECT_EQ(clock, 1'234'567u);
+      EXPECT_EQ(id, 17u);
+      EXPECT_EQ(std::count(bytes.begin() + static_cast<ptrdiff_t>(size), bytes.end(), 0xee),
+                static_cast<ptrdiff_t>(bytes.size() - size));
+    }
+  }
+}
+
 TEST(ScanTest, EveryFlippedByteIsReadAlikeByLanes) {
   CheckEveryFlippedByte(LayoutOf(kMetadata), SmallStream());
 }

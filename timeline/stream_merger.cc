@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
+#include <span>
 #include <utility>
 
 #include "common/status.h"
@@ -12,33 +14,37 @@ namespace {
 
 // A slab of this many events lies in the second-level cache; its length in ns is adapted to that.
 constexpr size_t kSlabEvents = 1 << 15;
+constexpr size_t kSlabEventsMax = 8 * kSlabEvents;  // unless they are all at one time
 constexpr uint64_t kSlabLengthNsMax = uint64_t{1} << 31;
 constexpr size_t kRadixMin = 256;  // fewer are sorted by comparing
 constexpr int kDigitBitsMax = 12;
+constexpr size_t kSourcesAhead = 4;  // far enough for memory to answer in time
+constexpr size_t kLateSources = 16;  // of so many sources, one may be refilled in a slab
 
 int BitWidth(uint64_t value) { return static_cast<int>(std::bit_width(value)); }
 
 }  // namespace
 
 void StreamMerger::Add(std::unique_ptr<EventCursor> cursor, Placement* placement) {
-  Source source;
-  source.cursor = std::move(cursor);
-  source.placement = placement;
-  empty_.push_back(static_cast<uint32_t>(sources_.size()));
-  sources_.push_back(std::move(source));
+  missing_.push_back(static_cast<uint32_t>(sources_.size()));
+  batches_.push_back({nullptr, cursor.get()});
   heads_ns_.push_back(kNone);
   lasts_ns_.push_back(kNone);
+  Source& source = sources_.emplace_back();
+  source.cursor = std::move(cursor);
+  source.placement = placement;
 }
 
 // A damaged stream may step back from one batch to the next; the order of one stream's events is
 // never changed. kNone is no time.
 absl::Status StreamMerger::Load(uint32_t number) {
   Source& source = sources_[number];
-  SYNCLINE_ASSIGN_OR_RETURN(source.batch, source.cursor->NextBatch());
+  SYNCLINE_ASSIGN_OR_RETURN(const auto batch, source.cursor->NextBatch());
   source.next = 0;
-  if (source.batch.empty()) return absl::OkStatus();
-  source.times_ns.resize(source.batch.size());
-  for (size_t i = 0; i < source.batch.size(); ++i) source.times_ns[i] = source.batch[i].time_ns;
+  source.times_ns.resize(batch.size());
+  batches_[number].records = batch.data();
+  if (batch.empty()) return absl::OkStatus();
+  for (size_t i = 0; i < batch.size(); ++i) source.times_ns[i] = batch[i].time_ns;
   source.placement->PlaceAll(source.times_ns);
   int64_t earliest_ns = source.started ? lasts_ns_[number] : std::numeric_limits<int64_t>::min();
   for (int64_t& ns : source.times_ns) {
@@ -51,79 +57,166 @@ absl::Status StreamMerger::Load(uint32_t number) {
   return absl::OkStatus();
 }
 
-absl::Status StreamMerger::Refill() {
-  for (const uint32_t number : empty_) {
+absl::Status StreamMerger::LoadMissing() {
+  for (const uint32_t number : missing_) {
     SYNCLINE_RETURN_IF_ERROR(Load(number));
-    index_bits_ = std::max(index_bits_, BitWidth(sources_[number].batch.size()));
+    index_bits_ = std::max(index_bits_, BitWidth(sources_[number].times_ns.size()));
   }
-  empty_.clear();
+  missing_.clear();
   place_bits_ = index_bits_ + BitWidth(sources_.size());
   return absl::OkStatus();
 }
 
-StreamMerger::SlabEnd StreamMerger::PlanSlab() {
+// All keys below `bound`; the last of them is in front of `next` then.
+const uint64_t* StreamMerger::Keys::TakeBelow(uint64_t bound) {
+  // Often it is a few: looks near first.
+  size_t step = 1;
+  while (next + step < size && room[next + step] < bound) step *= 2;
+  const auto from = room.begin() + static_cast<ptrdiff_t>(next + step / 2);
+  const auto to = room.begin() + static_cast<ptrdiff_t>(std::min(next + step, size));
+  next = static_cast<size_t>(std::lower_bound(from, to, bound) - room.begin());
+  return room.data() + next;
+}
+
+// What can be handed out until something else has to be done.
+absl::Status StreamMerger::NextRun() {
+  for (;;) {
+    const uint64_t refill = refills_.empty() ? kNoKey : refills_.front();
+    const uint64_t ready = slab_.first();
+    const uint64_t late = late_.first();
+    if (refill < std::min(ready, late)) {
+      SYNCLINE_RETURN_IF_ERROR(Refill());
+    } else if (ready == kNoKey && late == kNoKey) {
+      SYNCLINE_RETURN_IF_ERROR(NextSlab());
+      if (slab_.size == 0) return absl::OkStatus();
+    } else {
+      const bool from_late = late < ready;
+      Keys& keys = from_late ? late_ : slab_;
+      const uint64_t behind_refill = refill == kNoKey ? kNoKey : refill + 1;
+      run_next_ = keys.room.data() + keys.next;
+      run_end_ = keys.TakeBelow(std::min(from_late ? ready : late, behind_refill));
+      return absl::OkStatus();
+    }
+  }
+}
+
+// The stream whose batch is out; what it has of this slab becomes late.
+absl::Status StreamMerger::Refill() {
+  std::pop_heap(refills_.begin(), refills_.end(), std::greater<>());
+  const uint32_t number = SourceOf(refills_.back());
+  refills_.pop_back();
+  SYNCLINE_RETURN_IF_ERROR(Load(number));
+  const int bits = BitWidth(sources_[number].times_ns.size());
+  if (bits > index_bits_) {  // no key of this slab can name its events
+    PutBack();
+    index_bits_ = bits;
+    return absl::OkStatus();
+  }
+  const auto waiting = static_cast<ptrdiff_t>(late_.size);
+  Take(number, late_);
+  const auto begin = late_.room.begin();
+  std::inplace_merge(begin + static_cast<ptrdiff_t>(late_.next), begin + waiting,
+                     begin + static_cast<ptrdiff_t>(late_.size));
+  return absl::OkStatus();
+}
+
+// Ends the slab here: what waits in it is for the next one.
+void StreamMerger::PutBack() {
+  for (Keys* keys : {&slab_, &late_}) {
+    for (size_t i = keys->size; i-- > keys->next;) {
+      Source& source = sources_[SourceOf(keys->room[i])];
+      source.next = IndexOf(keys->room[i]);
+      heads_ns_[SourceOf(keys->room[i])] = source.times_ns[source.next];
+    }
+    keys->Clear();
+  }
+  refills_.clear();  // each of them is a key that waited, too
+}
+
+// False when there is nothing left.
+bool StreamMerger::PlanSlab() {
   slab_begin_ns_ = kNone;
-  SlabEnd end;
+  ends_ns_.clear();
   for (size_t i = 0; i < heads_ns_.size(); ++i) {
     if (heads_ns_[i] == kNone) continue;
     slab_begin_ns_ = std::min(slab_begin_ns_, heads_ns_[i]);
-    if (lasts_ns_[i] < end.ns) end = {lasts_ns_[i], i};
+    ends_ns_.push_back(lasts_ns_[i]);
   }
+  if (ends_ns_.empty()) return false;
+  const auto last = ends_ns_.begin() + static_cast<ptrdiff_t>(ends_ns_.size() / kLateSources);
+  std::nth_element(ends_ns_.begin(), last, ends_ns_.end());
   const auto begin = static_cast<uint64_t>(slab_begin_ns_);
-  const uint64_t length_ns = std::min(slab_length_ns_, LowBits(64 - place_bits_));
-  if (static_cast<uint64_t>(end.ns) - begin > length_ns) {
-    end = {static_cast<int64_t>(begin + length_ns), heads_ns_.size()};
-  }
-  return end;
+  const uint64_t length_ns = std::min(
+      {slab_length_ns_, LowBits(64 - place_bits_), static_cast<uint64_t>(*last) - begin + 1});
+  slab_end_ns_ = static_cast<int64_t>(begin + length_ns);
+  return true;
 }
 
-void StreamMerger::Gather() {
-  slab_size_ = 0;
-  slab_next_ = 0;
-  const SlabEnd end = PlanSlab();
+// Puts the source's events of the slab behind `keys`.
+void StreamMerger::Take(uint32_t number, Keys& keys) {
+  Source& source = sources_[number];
+  const std::vector<int64_t>& times_ns = source.times_ns;
+  const size_t room = keys.size + times_ns.size() - source.next;
+  if (keys.room.size() < room) keys.room.resize(2 * room);
   const auto begin = static_cast<uint64_t>(slab_begin_ns_);
-  for (size_t i = 0; i < heads_ns_.size(); ++i) {
-    // Instants before this one belong to the slab.
-    const int64_t limit_ns = i <= end.source && end.ns != kNone ? end.ns + 1 : end.ns;
-    if (heads_ns_[i] >= limit_ns) continue;
-    Source& source = sources_[i];
-    const std::span<const int64_t> times_ns = source.times_ns;
-    const size_t room = slab_size_ + times_ns.size() - source.next;
-    if (slab_.size() < room) {
-      slab_.resize(2 * room);
-      scratch_.resize(2 * room);
-    }
-    const uint64_t place = uint64_t{i} << index_bits_;
-    size_t next = source.next;
-    size_t count = slab_size_;
-    for (; next < times_ns.size() && times_ns[next] < limit_ns; ++next, ++count) {
-      slab_[count] = (static_cast<uint64_t>(times_ns[next]) - begin) << place_bits_ | place | next;
-    }
-    slab_size_ = count;
-    source.next = next;
-    const bool used_up = next == times_ns.size();
-    heads_ns_[i] = used_up ? kNone : times_ns[next];
-    if (used_up) empty_.push_back(static_cast<uint32_t>(i));
+  const uint64_t place = uint64_t{number} << index_bits_;
+  uint64_t* out = keys.room.data() + keys.size;
+  size_t next = source.next;
+  for (; next < times_ns.size() && times_ns[next] < slab_end_ns_; ++next) {
+    *out++ = (static_cast<uint64_t>(times_ns[next]) - begin) << place_bits_ | place | next;
   }
-  if (slab_size_ > kSlabEvents && slab_length_ns_ > 1) slab_length_ns_ /= 2;
-  if (slab_size_ < kSlabEvents / 4 && slab_length_ns_ < kSlabLengthNsMax) slab_length_ns_ *= 2;
+  if (next == source.next) {
+    heads_ns_[number] = next < times_ns.size() ? times_ns[next] : kNone;
+    return;
+  }
+  source.next = next;
+  keys.size = static_cast<size_t>(out - keys.room.data());
+  slab_last_ns_ = std::max(slab_last_ns_, times_ns[next - 1]);
+  const bool used_up = next == times_ns.size();
+  heads_ns_[number] = used_up ? kNone : times_ns[next];
+  if (!used_up) return;
+  refills_.push_back(out[-1]);
+  std::push_heap(refills_.begin(), refills_.end(), std::greater<>());
+}
+
+// Asks memory for what Take() will read of it.
+void StreamMerger::Prefetch(const Source& source) const {
+  const int64_t* const times_ns = source.times_ns.data() + source.next;
+  for (size_t i = 0; i < kSlabEvents / sources_.size() && i < 32; i += 8) {
+    __builtin_prefetch(times_ns + i);
+  }
+}
+
+// False when these are too many events at a time.
+bool StreamMerger::Gather() {
+  slab_.Clear();
+  late_.Clear();
+  slab_last_ns_ = slab_begin_ns_;
+  for (uint32_t i = 0; i < heads_ns_.size(); ++i) {
+    if (i + kSourcesAhead < heads_ns_.size()) Prefetch(sources_[i + kSourcesAhead]);
+    if (heads_ns_[i] >= slab_end_ns_) continue;
+    Take(i, slab_);
+    if (slab_.size > kSlabEventsMax && slab_length_ns_ > 1) return false;
+  }
+  return true;
 }
 
 // Equal times stay in the order of the streams, as they were gathered.
 void StreamMerger::Sort() {
-  const std::span<uint64_t> keys(slab_.data(), slab_size_);
+  const std::span<uint64_t> keys(slab_.room.data(), slab_.size);
   if (std::is_sorted(keys.begin(), keys.end())) return;
   if (keys.size() < kRadixMin) {
     std::sort(keys.begin(), keys.end());
     return;
   }
-  const uint64_t longest = *std::max_element(keys.begin(), keys.end());
-  const int bits = BitWidth(longest >> place_bits_);
+  const int bits =
+      BitWidth(static_cast<uint64_t>(slab_last_ns_) - static_cast<uint64_t>(slab_begin_ns_));
+  if (scratch_.size() < slab_.room.size()) scratch_.resize(slab_.room.size());
   const int passes = (bits + kDigitBitsMax - 1) / kDigitBitsMax;
   const int digit_bits = (bits + passes - 1) / std::max(passes, 1);
   for (int pass = 0; pass < passes; ++pass) {
     const int shift = place_bits_ + pass * digit_bits;
-    const std::span<const uint64_t> from(slab_.data(), slab_size_);
+    const std::span<const uint64_t> from(slab_.room.data(), slab_.size);
     std::array<uint32_t, size_t{1} << kDigitBitsMax> table;
     const std::span<uint32_t> places = std::span(table).first(size_t{1} << digit_bits);
     std::fill(places.begin(), places.end(), 0);
@@ -131,13 +224,19 @@ void StreamMerger::Sort() {
     uint32_t sum = 0;
     for (uint32_t& place : places) sum += std::exchange(place, sum);
     for (const uint64_t key : from) scratch_[places[key >> shift & LowBits(digit_bits)]++] = key;
-    slab_.swap(scratch_);
+    slab_.room.swap(scratch_);
   }
 }
 
 absl::Status StreamMerger::NextSlab() {
-  SYNCLINE_RETURN_IF_ERROR(Refill());
-  Gather();
+  SYNCLINE_RETURN_IF_ERROR(LoadMissing());
+  slab_.Clear();
+  while (PlanSlab() && !Gather()) {
+    PutBack();
+    slab_length_ns_ = std::max<uint64_t>(slab_length_ns_ / 4, 1);
+  }
+  if (slab_.size > kSlabEvents && slab_length_ns_ > 1) slab_length_ns_ /= 2;
+  if (slab_.size < kSlabEvents / 4 && slab_length_ns_ < kSlabLengthNsMax) slab_length_ns_ *= 2;
   Sort();
   return absl::OkStatus();
 }

@@ -3,9 +3,12 @@
 // tie-break.
 //
 // Not one event at a time, but in slabs: what all streams have up to an instant is gathered, sorted
-// by radix, and handed out. A slab ends where the first stream's batch does, so that records stay
-// where they are; the cost of an event then hardly depends on the number of streams. Memory: a
-// batch per stream and one slab, whose length follows the density of events.
+// by radix, and handed out; the cost of an event then hardly depends on the number of streams. A
+// record is valid until its stream is asked for more, so a stream whose batch ends inside a slab is
+// refilled there, when the last event of that batch is out. What the new batch has of the slab
+// comes late: it is kept apart, in order, and joins the rest on its way out. A slab ends where that
+// would be many. Memory: a batch per stream and one slab, whose length follows the density of
+// events.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_STREAM_MERGER_H_
@@ -14,7 +17,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,17 +42,15 @@ class StreamMerger {
 
   // The next event; nullptr at the end.
   absl::StatusOr<const Head*> Next() {
-    if (slab_next_ == slab_size_) {
-      if (absl::Status status = NextSlab(); !status.ok()) return status;
-      if (slab_size_ == 0) return nullptr;
+    if (run_next_ == run_end_) {
+      if (absl::Status status = NextRun(); !status.ok()) return status;
+      if (run_next_ == run_end_) return nullptr;
     }
-    const uint64_t key = slab_[slab_next_++];
-    const auto number = static_cast<uint32_t>((key & LowBits(place_bits_)) >> index_bits_);
-    const Source& source = sources_[number];
-    head_ = {&source.batch[key & LowBits(index_bits_)],
-             source.cursor.get(),
-             number,
-             {static_cast<int64_t>(static_cast<uint64_t>(slab_begin_ns_) + (key >> place_bits_))}};
+    const uint64_t key = *run_next_++;
+    const uint32_t number = SourceOf(key);
+    const Batch& batch = batches_[number];
+    const uint64_t time_ns = static_cast<uint64_t>(slab_begin_ns_) + (key >> place_bits_);
+    head_ = {batch.records + IndexOf(key), batch.cursor, number, {static_cast<int64_t>(time_ns)}};
     return &head_;
   }
 
@@ -61,42 +61,69 @@ class StreamMerger {
   struct Source {
     std::unique_ptr<EventCursor> cursor;
     Placement* placement = nullptr;
-    std::span<const EventRecord> batch;
-    size_t next = 0;
+    size_t next = 0;  // of the batch, not yet in the slab
     bool started = false;
-    std::vector<int64_t> times_ns;  // timeline, beside batch; they only go up
+    std::vector<int64_t> times_ns;  // timeline, of the batch's events; they only go up
+  };
+  // What handing out needs of a source; apart, because it goes from one to the next at random.
+  struct Batch {
+    const EventRecord* records = nullptr;
+    EventCursor* cursor = nullptr;
+  };
+  // Events of the slab, each a number: ns since slab_begin_ns_ in the upper bits, then the source,
+  // then the place in its batch in the lowest index_bits_. From `next` up to `size` they wait.
+  struct Keys {
+    std::vector<uint64_t> room;
+    size_t next = 0;
+    size_t size = 0;
+
+    uint64_t first() const { return next == size ? kNoKey : room[next]; }
+    const uint64_t* TakeBelow(uint64_t bound);
+    void Clear() { next = size = 0; }
   };
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
-  // A slab ends with this instant; of it, streams behind `source` wait, which may have more of it.
-  struct SlabEnd {
-    int64_t ns = kNone;
-    size_t source = 0;
-  };
+  static constexpr uint64_t kNoKey = std::numeric_limits<uint64_t>::max();  // behind all keys
 
   static uint64_t LowBits(int bits) { return (uint64_t{1} << bits) - 1; }
-  absl::Status NextSlab();
+  uint32_t SourceOf(uint64_t key) const {
+    return static_cast<uint32_t>((key & LowBits(place_bits_)) >> index_bits_);
+  }
+  size_t IndexOf(uint64_t key) const { return key & LowBits(index_bits_); }
+
+  absl::Status NextRun();
+  absl::Status Load(uint32_t number);
+  absl::Status LoadMissing();
   absl::Status Refill();
-  absl::Status Load(uint32_t source);
-  SlabEnd PlanSlab();
-  void Gather();
+  absl::Status NextSlab();
+  bool PlanSlab();
+  bool Gather();
+  void Prefetch(const Source& source) const;
+  void Take(uint32_t number, Keys& keys);
+  void PutBack();
   void Sort();
 
   std::vector<Source> sources_;
-  // Beside sources_: timeline time of batch[next]; kNone at the end; and that of the batch's last
-  // event. Apart, because every slab looks at all of them.
+  // Beside sources_. heads_ns_ and lasts_ns_: timeline time of the first event that is not yet in
+  // the slab, kNone when there is none, and of the batch's last event.
+  std::vector<Batch> batches_;
   std::vector<int64_t> heads_ns_;
   std::vector<int64_t> lasts_ns_;
-  std::vector<uint32_t> empty_;  // sources whose batch is used up
+  std::vector<uint32_t> missing_;  // sources to load before the next slab
+  // The slab: instants in [slab_begin_ns_, slab_end_ns_).
   int64_t slab_begin_ns_ = 0;
+  int64_t slab_end_ns_ = 0;
+  int64_t slab_last_ns_ = 0;  // no event of slab_ is later
   uint64_t slab_length_ns_ = 1 << 20;
-  // The slab's events: ns since slab_begin_ns_ in the upper bits, then the source, then the place
-  // in its batch in the lowest index_bits_. The first slab_size_ are in use.
-  std::vector<uint64_t> slab_;
-  std::vector<uint64_t> scratch_;
   int index_bits_ = 1;
   int place_bits_ = 1;  // of source and index together
-  size_t slab_size_ = 0;
-  size_t slab_next_ = 0;
+  Keys slab_;
+  Keys late_;
+  std::vector<uint64_t> refills_;  // heap of the last keys of batches that the slab used up
+  std::vector<uint64_t> scratch_;
+  std::vector<int64_t> ends_ns_;  // for PlanSlab()
+  // Being handed out, from slab_ or late_.
+  const uint64_t* run_next_ = nullptr;
+  const uint64_t* run_end_ = nullptr;
   Head head_;
 };
 

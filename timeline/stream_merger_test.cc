@@ -22,6 +22,8 @@ struct Case {
   size_t batch = 1;
   int64_t gap_ns_max = 10;  // 0: all at one time
   int64_t start_ns_max = 0;
+  size_t batch_growth = 0;  // with every event
+  size_t events_min = 0;    // per stream
 };
 
 void Check(const Case& one) {
@@ -37,7 +39,8 @@ void Check(const Case& one) {
   for (uint32_t s = 0; s < one.streams; ++s) {
     testing::FakeStream* stream = trace.AddStream(std::to_string(s));
     int64_t time_ns = below(one.start_ns_max) - one.start_ns_max / 2;
-    const auto count = static_cast<size_t>(below(static_cast<int64_t>(one.events) + 1));
+    const auto count =
+        std::max(static_cast<size_t>(below(static_cast<int64_t>(one.events) + 1)), one.events_min);
     for (size_t i = 0; i < count; ++i) {
       time_ns += below(one.gap_ns_max + 1);
       stream->events.push_back({time_ns, "e", {}});
@@ -60,6 +63,7 @@ void Check(const Case& one) {
     ASSERT_EQ((*head)->cursor, merger.cursor((*head)->source));
     ASSERT_EQ((*head)->record->time_ns - 7, (*head)->time.ns);
     found.emplace_back((*head)->time.ns, (*head)->source, seen[(*head)->source]++);
+    if (one.batch_growth > 0) trace.set_batch_size(one.batch + found.size() * one.batch_growth);
   }
   ASSERT_EQ(found, expected);
 }
@@ -83,6 +87,36 @@ TEST(StreamMergerTest, OrdersStreamsThatBeginAtDifferentTimes) {
 TEST(StreamMergerTest, OrdersMoreEventsThanASlabHolds) {
   Check({.streams = 8, .events = 40'000, .batch = 40'000, .gap_ns_max = 100});
   Check({.streams = 2, .events = 50'000, .batch = 50'000, .gap_ns_max = 0});
+}
+
+// Of so many streams some run dry inside a slab, and what they have then comes late.
+TEST(StreamMergerTest, OrdersWhatComesLate) {
+  for (const size_t streams : {16, 64, 300}) {
+    for (const size_t batch : {1, 5, 64}) {
+      for (const int64_t gap_ns : {0, 3, 1000}) {
+        Check({.streams = streams, .events = 400, .batch = batch, .gap_ns_max = gap_ns});
+      }
+    }
+  }
+  Check({.streams = 64, .events = 900, .batch = 30, .gap_ns_max = 100, .start_ns_max = 20'000});
+}
+
+TEST(StreamMergerTest, OrdersBatchesThatGrow) {
+  for (const size_t streams : {1, 3, 40, 100}) {
+    for (const int64_t gap_ns : {0, 5}) {
+      Check({.streams = streams, .events = 300, .gap_ns_max = gap_ns, .batch_growth = 1});
+    }
+  }
+}
+
+TEST(StreamMergerTest, OrdersManyEventsOfOneInstant) {
+  for (const int64_t gap_ns : {0, 1}) {
+    Check({.streams = 4,
+           .events = 100'000,
+           .batch = 100'000,
+           .gap_ns_max = gap_ns,
+           .events_min = 80'000});
+  }
 }
 
 TEST(StreamMergerTest, NothingIsNothing) {

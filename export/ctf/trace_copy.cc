@@ -3,6 +3,7 @@
 #include <uuid/uuid.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -112,17 +113,19 @@ absl::Status CheckLayout(const ctf::TraceLayout& layout) {
   return absl::OkStatus();
 }
 
-// One stream, packet by packet.
+// One stream, packet by packet. `packet` is where they are made, and may be used again.
 class StreamCopy {
  public:
   StreamCopy(const ctf::TraceLayout& layout, ctf::ByteSource& source, const ctf::Uuid& uuid,
-             timeline::Placement& placement, const CopyOptions& options, uint64_t begin_byte)
+             timeline::Placement& placement, const CopyOptions& options, uint64_t begin_byte,
+             std::vector<uint8_t>& packet)
       : source_(source),
         uuid_(uuid),
         placement_(placement),
         options_(options),
         walker_(layout, source, "", {.begin = begin_byte}),
-        decoder_(layout) {}
+        decoder_(layout),
+        packet_(packet) {}
 
   absl::Status Run(std::ostream& out) {
     for (;;) {
@@ -215,31 +218,65 @@ class StreamCopy {
   void PatchEvents(FastHeader kind, int64_t latest_ns) {
     std::optional<ctf::Lane> lane = decoder_.AsLane();
     if (!lane) return;
-    const uint64_t span = BriefSpan(kind);
-    while (true) {
-      const uint8_t* bytes = lane->at;
-      uint64_t cycles = lane->clock;
-      uint32_t id = 0;
-      if (!ctf::ReadEventHeader(kind, bytes, lane->end, cycles, id)) break;
-      const auto header = static_cast<size_t>(bytes - lane->at);
-      const uint8_t* const end = ctf::SkipFastEvent(*lane->stream, id, bytes, lane->end);
-      const auto time_ns = static_cast<int64_t>(cycles);
-      if (end == nullptr || time_ns < last_ns_ || time_ns > latest_ns) break;
-      const TimelineTime time = placement_.At(time_ns);
-      if (time < options_.window.begin || time >= options_.window.end) break;
-      const uint64_t value = ValueOf(time);
-      const bool brief = header < ctf::kLongEventHeaderBytes;
-      if (brief && value - value_ >= span) break;
-      ctf::WriteEventHeader(kind, brief, id, value, packet_.data() + (lane->at - lane->base));
-      value_ = value;
-      last_ns_ = time_ns;
-      lane->clock = cycles;
-      lane->at = end;
-      ++events_;
-    }
+    // In the copy, which is in the nearer caches.
+    uint8_t* const base = packet_.data();
+    lane->at = base + (lane->at - lane->base);
+    lane->end = base + (lane->end - lane->base);
+    lane->base = base;
+    size_t patched = 0;
+    do {
+      if (kind == FastHeader::kLarge) {
+        FindEvents<FastHeader::kLarge>(*lane, latest_ns);
+      } else {
+        FindEvents<FastHeader::kCompact>(*lane, latest_ns);
+      }
+      patched = PatchFound(kind, base);
+      if (patched == 0) break;
+      last_ns_ = times_ns_[patched - 1];
+      lane->clock = static_cast<uint64_t>(last_ns_);
+      lane->at = headers_[patched];
+      events_ += patched;
+    } while (patched == kPatchEvents);
     if (!decoder_.Resume(*lane)) return;
     at_ = static_cast<size_t>(lane->at - lane->base);
     content_bits_ = at_ * 8;
+  }
+
+  // Where the next events begin and when they were, up to one that the ordinary way has to look at.
+  // Apart from all that is done with them: where an event begins is only known when the size of the
+  // one before it is, so this waits for memory as it is.
+  template <FastHeader kKind>
+  void FindEvents(const ctf::Lane& lane, int64_t latest_ns) {
+    found_ = 0;
+    const uint8_t* at = lane.at;
+    uint64_t clock = lane.clock;
+    int64_t earliest_ns = last_ns_;
+    for (size_t count = 0;; ++count) {
+      headers_[count] = at;
+      if (count == kPatchEvents) return;
+      at = ctf::PassFastEvent<kKind>(*lane.stream, at, lane.end, clock);
+      const auto time_ns = static_cast<int64_t>(clock);
+      if (at == nullptr || time_ns < earliest_ns || time_ns > latest_ns) return;
+      times_ns_[count] = earliest_ns = time_ns;
+      found_ = count + 1;
+    }
+  }
+
+  // Writes over the times of events that were found, as long as they are wanted and fit; how many.
+  size_t PatchFound(FastHeader kind, uint8_t* base) {
+    std::copy_n(times_ns_.begin(), found_, placed_ns_.begin());
+    placement_.PlaceAll(std::span(placed_ns_).first(found_));
+    const uint64_t span = BriefSpan(kind);
+    for (size_t i = 0; i < found_; ++i) {
+      const TimelineTime time{placed_ns_[i]};
+      if (time < options_.window.begin || time >= options_.window.end) return i;
+      uint8_t* const header = base + (headers_[i] - base);
+      const uint64_t value = ValueOf(time);
+      if (value - value_ >= span && ctf::IsBriefEventHeader(kind, header)) return i;
+      ctf::RewriteEventTime(kind, value, header);
+      value_ = value;
+    }
+    return found_;
   }
 
   // How far apart two events may be for the later one to have a short header, ns.
@@ -284,14 +321,20 @@ class StreamCopy {
   const CopyOptions& options_;
   ctf::PacketWalker walker_;
   ctf::PacketDecoder decoder_;
-  std::vector<uint8_t> packet_;  // being written
-  size_t at_ = 0;                // in it
-  size_t size_ = 0;              // of it when it is finished; 0: nothing of it is wanted
+  std::vector<uint8_t>& packet_;  // being written
+  size_t at_ = 0;                 // in it
+  size_t size_ = 0;               // of it when it is finished; 0: nothing of it is wanted
   uint64_t content_bits_ = 0;
   uint64_t value_ = 0;            // of the event before, corrected
   int64_t last_ns_ = kUnknownLo;  // the same, by the trace's clock
   uint64_t events_ = 0;
   uint64_t bytes_ = 0;
+  // Events found and not yet patched: as many as lie in the nearest cache.
+  static constexpr size_t kPatchEvents = 256;
+  size_t found_ = 0;
+  std::array<const uint8_t*, kPatchEvents + 1> headers_;  // the last one: where they end
+  std::array<int64_t, kPatchEvents> times_ns_;
+  std::array<int64_t, kPatchEvents> placed_ns_;
 };
 
 // What the copy says of itself.
@@ -337,6 +380,7 @@ absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(out));
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(out / "metadata", text));
   CopyResult result;
+  std::vector<uint8_t> packet;
   for (const std::filesystem::path& file : ctf::ListStreamFiles(trace)) {
     auto source = ctf::FileWindow::Open(file);
     if (!source.ok()) continue;  // the reader has said so
@@ -344,7 +388,7 @@ absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
     SYNCLINE_ASSIGN_OR_RETURN(
         const uint64_t begin_byte,
         ctf::SeekStream(*layout, file, BeforeWindow(placement, options.window.begin)));
-    StreamCopy copy(*layout, **source, uuid, placement, options, begin_byte);
+    StreamCopy copy(*layout, **source, uuid, placement, options, begin_byte, packet);
     if (absl::Status status = copy.Run(to); !status.ok()) return context(status);
     to.close();
     if (to.fail()) {

@@ -47,6 +47,8 @@ class FakeTrace final : public TraceReader {
  public:
   // Batches hold `batch_size` events, so that records die as a real reader's do.
   explicit FakeTrace(size_t batch_size = 2) : batch_size_(batch_size) {}
+  // From the next batches on.
+  void set_batch_size(size_t batch_size) { batch_size_ = batch_size; }
 
   FakeStream* AddStream(std::string name);
   const std::deque<FakeStream>& fake_streams() const { return streams_; }
