@@ -293,6 +293,7 @@ void NodeBuilder::Finish() {
   }
   for (Thread& thread : threads_) {
     if (thread.spans == nullptr) continue;
+    EndLeftOut(&thread, kUnknownHi);
     thread.spans->Finish();
     result_.recovered += thread.spans->recovered_count();
   }
