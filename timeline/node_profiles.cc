@@ -141,6 +141,9 @@ absl::Status NodeBuilder::AddProfiles() {
       SYNCLINE_RETURN_IF_ERROR(AddProfile(node_.profiles[i], &lanes, prototype));
     }
     PushProfileHoles(first, lanes.group());
+    Partition partition = lanes.TakePartition();
+    partition.process = prototype.name;
+    if (!partition.nodes.empty()) result_.partitions.push_back(std::move(partition));
   }
   return absl::OkStatus();
 }

@@ -78,6 +78,10 @@ ProfileLanes::Class ProfileLanes::Classify(std::string_view name) {
     made.kind = Kind::kPosted;
   } else if (name == "ExecutorState::ProcessAsync::Done") {
     made.kind = Kind::kReceived;
+  } else if (name == "ExecutorPropagateOutputs") {
+    made.kind = Kind::kExecuted;
+  } else if (name == "ExecutorDoneCallback") {
+    made.kind = Kind::kDone;
   } else if (name.starts_with("Executor")) {
     made.kind = Kind::kExecutor;
   } else if (name == "MemoryAllocation" || name == "MemoryDeallocation") {
@@ -96,6 +100,7 @@ ProfileLanes::Class ProfileLanes::Classify(std::string_view name) {
     made.node = name.substr(0, colon);
     made.name = emitter_->Text(made.node);
     made.type = emitter_->Text(type);
+    made.type_name = type;
     made.collective = CollectiveOfType(type);
     if (type == "_Send" || type == "_HostSend") made.kind = Kind::kSend;
     if (type == "_Recv" || type == "_HostRecv") made.kind = Kind::kReceiveKey;
@@ -174,6 +179,7 @@ absl::Status ProfileLanes::Add(const ProfileInput& profile, ProfileResult* resul
       while (!lane.stack.empty()) CloseTop(&lane);
     }
   }
+  partition_.EndPiece();
   PushBounds(profile.covered);
   lines_.clear();
   return absl::OkStatus();
@@ -206,6 +212,7 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
   }
   Lane* lane = LaneFor(line->thread, event);
   OnTensor(event, line, lane->track);
+  OnPartition(event);
   OnCollective(event, *line);
   if (!event.begin_at.has_value() || !event.end_at.has_value()) {
     ++result->undecided_events;

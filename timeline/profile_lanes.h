@@ -30,6 +30,7 @@
 #include "common/event_cursor.h"
 #include "timeline/emitter.h"
 #include "timeline/node_input.h"
+#include "timeline/partitions.h"
 #include "timeline/profile_collectives.h"
 
 namespace syncline::timeline {
@@ -60,6 +61,8 @@ class ProfileLanes {
   // Pushes everything of one profile, and adds to `result` what it was.
   absl::Status Add(const ProfileInput& profile, ProfileResult* result);
   TrackId group();  // made at its first use
+  // After the last profile: the graphs that ran.
+  Partition TakePartition();
 
  private:
   enum class Kind : uint8_t {
@@ -70,6 +73,8 @@ class ProfileLanes {
     kProcess,  // the executor works on ready nodes of one step
     kPosted,
     kReceived,
+    kExecuted,  // a node has run
+    kDone,      // all nodes of an executor have
     kExecutor,
     kAllocation,
     kRegion,  // a thread takes up work
@@ -80,7 +85,8 @@ class ProfileLanes {
   struct Class {
     Kind kind = Kind::kOther;
     TextId name = kNoText;
-    TextId type = kNoText;   // of an operator
+    TextId type = kNoText;  // of an operator
+    std::string type_name;
     std::string node;        // of an operator: its name
     std::string collective;  // "allreduce"; empty for other operators
   };
@@ -120,6 +126,7 @@ class ProfileLanes {
   absl::StatusOr<bool> Refill(Line* line);
   void OnEvent(Line* line, const EventRecord& record, ProfileResult* result);
   void OnTensor(const Event& event, Line* line, TrackId track);
+  void OnPartition(const Event& event);
   void OnCollective(const Event& event, const Line& line);
   void OnCollectiveWork(const Event& event, const Line& line);
   void OnAllocation(const Event& event, Line* line);
@@ -144,6 +151,7 @@ class ProfileLanes {
   Emitter* emitter_;
   TensorMatcher* tensors_;
   ProfileCollectives* collectives_;
+  PartitionBuilder partition_;
   TrackId group_ = kNoTrack;
   TrackId bound_track_ = kNoTrack;
   std::vector<Line> lines_;                  // of the profile at hand

@@ -1,4 +1,4 @@
-// What a profile's events say of tensors and collectives, for those who match them.
+// What a profile's events say of tensors, graphs and collectives, for those who make more of it.
 #include <string>
 #include <string_view>
 
@@ -43,6 +43,37 @@ void ProfileLanes::OnTensor(const Event& event, Line* line, TrackId track) {
     default:
       break;
   }
+}
+
+void ProfileLanes::OnPartition(const Event& event) {
+  const Class& what = *event.event_class;
+  switch (what.kind) {
+    case Kind::kStep:
+      partition_.OnStep(Integer("id"));
+      break;
+    case Kind::kExecuted:
+      partition_.OnExecuted(Integer("id"), Text("kernel_name"), Integer("num_output_edges"),
+                            Integer("num_output_control_edges"));
+      break;
+    case Kind::kDone:
+      partition_.OnDone(Integer("id"));
+      break;
+    case Kind::kSend:
+    case Kind::kReceiveKey:
+      partition_.OnEnd(what.node, Text("key"), what.kind == Kind::kSend);
+      [[fallthrough]];
+    case Kind::kOperator:
+      partition_.OnOperator(what.node, what.type_name, event.end.ns - event.begin.ns);
+      break;
+    default:
+      break;
+  }
+}
+
+Partition ProfileLanes::TakePartition() {
+  Partition partition = partition_.Take();
+  partition.task = owner_.task;
+  return partition;
 }
 
 // A worker reaches a collective, hands its input over, says how large its group is, works at it.
