@@ -84,10 +84,8 @@ std::optional<Lane> CtfCursor::BeginLane() const {
   return lane;
 }
 
-bool CtfCursor::EndLane(const Lane& lane) {
-  if (!decoder_.Resume(lane)) return false;
-  last_ns_ = static_cast<int64_t>(lane.clock);
-  return true;
+void CtfCursor::EndLane(const Lane& lane) {
+  if (decoder_.Resume(lane)) last_ns_ = static_cast<int64_t>(lane.clock);
 }
 
 // Goes to the next packet that can hold events of the range; the others' bytes are never touched.

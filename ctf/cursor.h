@@ -34,14 +34,15 @@ class CtfCursor final : public EventCursor {
 
   // Stands in a packet that may hold events of the range; false at the end of the stream.
   absl::StatusOr<bool> Enter();
+  // False behind a packet's end, until Enter(). Its records stay valid that long.
+  bool InPacket() const { return packet_.has_value(); }
   // After Enter(): the next records of this packet; none at its end.
   std::span<const EventRecord> FillBatch();
   // After Enter(): where it stands, as a lane without buckets; nullopt when the packet is
   // not for lanes, and FillBatch() must go on.
   std::optional<Lane> BeginLane() const;
-  // Goes on where the lane stopped; false when it did not move. Its records are like those of
-  // NextBatch().
-  bool EndLane(const Lane& lane);
+  // Goes on where the lane is now. Its records are like those of NextBatch().
+  void EndLane(const Lane& lane);
 
  private:
   absl::Status NextPacket();

@@ -1,5 +1,9 @@
 #include "ctf/fast_path.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -59,6 +63,24 @@ bool IsExtended(const Node& node) {
   return node.kind == TypeKind::kStruct && node.alignment == 8 && node.children.size() == 2 &&
          IsPlain(node.children[0], TypeKind::kInteger, 32, 8, Role::kEventId) &&
          IsPlain(node.children[1], TypeKind::kInteger, 64, 8, Role::kTimestamp);
+}
+
+// Behind the NUL of the text that begins at `bytes`; null when there is none before `end`.
+inline const uint8_t* SkipText(const uint8_t* bytes, const uint8_t* end) {
+  const auto left = static_cast<size_t>(end - bytes);
+#ifdef __SSE2__
+  // Most texts are short, and of lengths that nobody can predict: no loop, no branch.
+  if (left >= 32) {
+    const auto nuls = [bytes](size_t at) {
+      const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + at));
+      return static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(block, _mm_setzero_si128())));
+    };
+    const uint32_t found = nuls(0) | nuls(16) << 16;
+    if (found != 0) return bytes + std::countr_zero(found) + 1;
+  }
+#endif
+  const void* nul = left == 0 ? nullptr : std::memchr(bytes, 0, left);
+  return nul == nullptr ? nullptr : static_cast<const uint8_t*>(nul) + 1;
 }
 
 }  // namespace
@@ -229,8 +251,8 @@ std::vector<std::pair<const FieldClass*, FieldPlace>> FastProgram::Places() cons
 
 void FastProgram::MakeHops() {
   uint64_t bytes = 0;
-  const auto add = [&](Hop::To to, const FastField& field, int8_t slot) {
-    hops_.push_back({std::exchange(bytes, 0), to, field.width, field.big, slot});
+  const auto add = [&](Hop::To to, uint8_t width, uint8_t element, bool big, int8_t slot) {
+    hops_.push_back({std::exchange(bytes, 0), to, width, element, big, slot});
   };
   for (const FastField& field : fields_) {
     switch (field.op) {
@@ -239,7 +261,7 @@ void FastProgram::MakeHops() {
         if (field.store < 0) {
           bytes += field.width;
         } else {
-          add(Hop::To::kLength, field, field.store);
+          add(Hop::To::kLength, field.width, 0, field.big, field.store);
         }
         break;
       case FastOp::kText:
@@ -249,15 +271,22 @@ void FastProgram::MakeHops() {
       case FastOp::kStruct:
         break;
       case FastOp::kString:
-        add(Hop::To::kString, field, -1);
+        add(Hop::To::kString, 0, 0, false, -1);
         break;
       case FastOp::kTextSequence:
       case FastOp::kSequence:
-        add(Hop::To::kElements, field, field.slot);
+        // Most lengths stand right before what they are of.
+        if (bytes == 0 && !hops_.empty() && hops_.back().to == Hop::To::kLength &&
+            hops_.back().slot == field.slot) {
+          hops_.back().to = Hop::To::kCounted;
+          hops_.back().element = field.width;
+        } else {
+          add(Hop::To::kElements, 0, field.width, false, field.slot);
+        }
         break;
     }
   }
-  add(Hop::To::kEnd, {}, -1);
+  add(Hop::To::kEnd, 0, 0, false, -1);
 }
 
 const uint8_t* FastProgram::Skip(const uint8_t* bytes, const uint8_t* end) const {
@@ -267,26 +296,23 @@ const uint8_t* FastProgram::Skip(const uint8_t* bytes, const uint8_t* end) const
     if (hop->bytes > left) return nullptr;
     bytes += hop->bytes;
     left -= hop->bytes;
-    switch (hop->to) {
-      case Hop::To::kEnd:
-        return bytes;
-      case Hop::To::kString: {
-        const void* nul = left == 0 ? nullptr : std::memchr(bytes, 0, left);
-        if (nul == nullptr) return nullptr;
-        bytes = static_cast<const uint8_t*>(nul) + 1;
-        break;
-      }
-      case Hop::To::kLength:
-        if (hop->width > left) return nullptr;
-        slots[hop->slot] = Load(bytes, hop->width, hop->big);
-        bytes += hop->width;
-        break;
-      case Hop::To::kElements: {
-        const uint64_t length = slots[hop->slot];
-        if (length > left || length * hop->width > left) return nullptr;
-        bytes += length * hop->width;
-        break;
-      }
+    // Not a switch: processors predict these better than a jump through a table.
+    if (hop->to == Hop::To::kEnd) return bytes;
+    if (hop->to == Hop::To::kString) {
+      bytes = SkipText(bytes, end);
+      if (bytes == nullptr) return nullptr;
+      continue;
+    }
+    if (hop->to != Hop::To::kElements) {
+      if (hop->width > left) return nullptr;
+      slots[hop->slot] = Load(bytes, hop->width, hop->big);
+      bytes += hop->width;
+      left -= hop->width;
+    }
+    if (hop->to != Hop::To::kLength) {
+      const uint64_t length = slots[hop->slot];
+      if (length > left || length * hop->element > left) return nullptr;
+      bytes += length * hop->element;
     }
   }
 }

@@ -84,10 +84,11 @@ class FastProgram {
   uint32_t fixed_bytes_ = 0;
   // What it takes to find the end: `bytes` of no interest, then something that is.
   struct Hop {
-    enum class To : uint8_t { kEnd, kString, kLength, kElements };
+    enum class To : uint8_t { kEnd, kString, kLength, kElements, kCounted };
     uint64_t bytes = 0;
     To to = To::kEnd;
-    uint8_t width = 0;  // kLength: of the number that goes to `slot`; kElements: of each
+    uint8_t width = 0;    // kLength, kCounted: of the number that goes to `slot`
+    uint8_t element = 0;  // kElements; kCounted, which is both: bytes of each
     bool big = false;
     int8_t slot = -1;
   };

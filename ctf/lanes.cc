@@ -1,6 +1,7 @@
 #include "ctf/lanes.h"
 
-#include <array>
+#include <algorithm>
+#include <utility>
 
 #include "ctf/bits.h"
 #include "ctf/event_header.h"
@@ -10,161 +11,199 @@ namespace syncline::ctf {
 namespace {
 
 // Far enough for memory to answer in time.
-constexpr ptrdiff_t kAhead = 2048;
+constexpr ptrdiff_t kAhead = 1024;
+constexpr size_t kRecordsMin = 32;   // of one class, at first
+constexpr size_t kRecordsMax = 256;  // that wait: they and their events lie in the nearest cache
+// Of all classes together, unless that leaves less than kRecordsMin to each: half a MiB.
+constexpr size_t kRecordsTotal = 16384;
 
-// What a lane needs at hand.
+// What the walk needs of a lane at hand.
 struct Chain {
+  const uint8_t* at;
   const uint8_t* safe_end;  // an event of fixed size that begins before it ends in the packet
-  const uint32_t* brief_bytes;
-  uint32_t brief_count;
-  uint32_t id_mask;
+  uint64_t clock;
+  LaneRecords::Bucket* buckets;
 };
 
 Chain Prepare(const Lane& lane) {
   const size_t longest = kEventHeaderBytesMax + lane.stream->fast_bytes_max;
   const bool room = static_cast<size_t>(lane.end - lane.at) >= longest;
-  return {room ? lane.end - longest + 1 : lane.at, lane.stream->brief_bytes.data(),
-          static_cast<uint32_t>(lane.stream->brief_bytes.size()),
-          lane.stream->fast_header == FastHeader::kCompact ? 31u : 65535u};
+  return {lane.at, room ? lane.end - longest + 1 : lane.at, lane.clock, lane.records->buckets()};
 }
 
-// Behind an event with a full timestamp, or of varying size; where it began when it is not for a
-// lane.
-__attribute__((noinline)) const uint8_t* SkipRare(const Lane& lane, const uint8_t* at) {
-  const uint8_t* body = at;
-  uint64_t clock = 0;
-  uint32_t id = 0;
-  if (!ReadEventHeader(lane.stream->fast_header, body, lane.end, clock, id)) return at;
-  const uint8_t* next = SkipFastEvent(*lane.stream, id, body, lane.end);
-  return next == nullptr ? at : next;
-}
-
-template <size_t N>
-void Run(std::span<Lane> lanes, FoundEvents& found) {
-  std::array<Chain, N> chains;
-  std::array<const uint8_t*, N> places;
-  for (size_t i = 0; i < N; ++i) {
-    chains[i] = Prepare(lanes[i]);
-    places[i] = lanes[i].at;
-  }
-  bool going = true;
-  size_t steps = 0;
-  for (; going && steps < kLaneSteps; ++steps) {
-#pragma GCC unroll 8
-    for (size_t i = 0; i < N; ++i) {
-      const Chain& chain = chains[i];
-      const uint8_t* const at = places[i];
-      found.places[i][steps] = at;
-      if (at >= chain.safe_end) {
-        going = false;
-        continue;
-      }
-      __builtin_prefetch(at + kAhead);
-      const uint32_t id = LoadNumber<uint16_t>(at, false) & chain.id_mask;
-      const uint32_t bytes = id < chain.brief_count ? chain.brief_bytes[id] : 0;
-      places[i] = at + bytes;
-      if (bytes == 0) {
-        places[i] = SkipRare(lanes[i], at);
-        going &= places[i] != at;
-      }
-    }
-  }
-  for (size_t i = 0; i < N; ++i) {
-    lanes[i].at = places[i];
-    // What the last step stopped at was not passed.
-    found.counts[i] = steps > 0 && found.places[i][steps - 1] == places[i] ? steps - 1 : steps;
-  }
-}
-
-}  // namespace
-
-void FindEvents(std::span<Lane> lanes, FoundEvents* found) {
-  static_assert(kLanes == 4);
-  switch (lanes.size()) {
-    case 1:
-      return Run<1>(lanes, *found);
-    case 2:
-      return Run<2>(lanes, *found);
-    case 3:
-      return Run<3>(lanes, *found);
-    case 4:
-      return Run<4>(lanes, *found);
-    default:
-      return;
-  }
-}
-
-void LaneRecords::Clear() {
-  for (size_t i = 0; i < used_count_; ++i) {
-    Bucket& bucket = buckets_[used_[i]];
-    bucket.next = bucket.records.get();
-  }
-  used_count_ = 0;
-}
-
-__attribute__((noinline)) void LaneRecords::Open(const FastEvent& event) {
-  Bucket& bucket = buckets_[event.class_index];
-  used_[used_count_++] = event.class_index;
-  if (bucket.records != nullptr) return;
-  bucket.records = std::make_unique<EventRecord[]>(kLaneSteps);
-  for (size_t i = 0; i < kLaneSteps; ++i) {
-    bucket.records[i].event_class = &event.layout->event_class;
-  }
-  bucket.next = bucket.records.get();
-}
-
-// False when some time cannot be. Short headers cannot step back, so that all of their times can be
-// judged by the last one.
-template <FastHeader kKind>
-bool LaneRecords::Sort(Lane& lane, std::span<const uint8_t* const> events) {
-  constexpr bool kLarge = kKind == FastHeader::kLarge;
-  constexpr uint32_t kLong = kLarge ? 65535 : 31;
-  const FastEvent* const classes = lane.stream->fast_events.data();
-  Bucket* const buckets = buckets_.data();
-  uint64_t clock = lane.clock;
-  for (const uint8_t* bytes : events) {
-    // As ReadEventHeader(), whose checks FindEvents() has made.
-    uint32_t id = LoadNumber<uint16_t>(bytes, false) & kLong;
-    if (id != kLong) {
-      clock = kLarge ? ExtendClock(clock, LoadNumber<uint32_t>(bytes + 2, false), 32)
-                     : ExtendClock(clock, LoadNumber<uint32_t>(bytes, false) >> 5, 27);
-      bytes += kLarge ? 6 : 4;
-    } else {
-      const uint64_t before = clock;
-      ReadEventHeader(kKind, bytes, lane.end, clock, id);
-      if (clock < before || clock > lane.latest) return false;
-    }
-    Bucket& bucket = buckets[classes[id].class_index];
-    if (bucket.next == bucket.records.get()) Open(classes[id]);
-    EventRecord* const record = bucket.next++;
-    record->time_ns = static_cast<int64_t>(clock);
-    record->bytes = bytes;
-  }
+// False when a time of what was found cannot be: short headers cannot step back, so that the last
+// one tells of all. Otherwise the lane goes on from here.
+bool Settle(Lane& lane, const uint8_t* at, uint64_t clock) {
   if (clock > lane.latest) return false;
+  lane.records->Keep();
+  lane.at = at;
   lane.clock = clock;
   return true;
 }
 
-void LaneRecords::Fill(Lane& lane, std::span<const uint8_t* const> events) {
-  const FastHeader kind = lane.stream->fast_header;
-  const auto sort = [&] {
-    Clear();
-    return kind == FastHeader::kLarge ? Sort<FastHeader::kLarge>(lane, events)
-                                      : Sort<FastHeader::kCompact>(lane, events);
-  };
-  if (sort()) return;
-  uint64_t clock = lane.clock;
-  for (size_t i = 0; i < events.size(); ++i) {
-    const uint8_t* bytes = events[i];
-    const uint64_t before = clock;
-    uint32_t id = 0;
-    ReadEventHeader(kind, bytes, lane.end, clock, id);
-    if (clock >= before && clock <= lane.latest) continue;
-    lane.at = events[i];
-    events = events.first(i);
-    break;
+__attribute__((noinline)) bool MakeRoom(Lane& lane, const uint8_t* at, uint64_t clock,
+                                        uint32_t class_index) {
+  return lane.records->Grow(class_index) ||
+         (Settle(lane, at, clock) && lane.records->Visit(*lane.cursor, class_index).ok());
+}
+
+// One with a full timestamp, or of varying size.
+struct RareEvent {
+  const uint8_t* body = nullptr;
+  const uint8_t* next = nullptr;  // null: it is not for a lane
+  uint64_t clock = 0;
+  uint32_t class_index = 0;
+};
+
+template <FastHeader kKind>
+__attribute__((noinline)) RareEvent FindRare(const Lane& lane, const uint8_t* at, uint64_t clock) {
+  RareEvent rare{at, nullptr, clock, 0};
+  uint32_t id = 0;
+  if (!ReadEventHeader(kKind, rare.body, lane.end, rare.clock, id)) return rare;
+  // Only here can a time step back.
+  if (rare.clock < clock || rare.clock > lane.latest) return rare;
+  rare.next = SkipFastEvent(*lane.stream, id, rare.body, lane.end);
+  if (rare.next != nullptr) rare.class_index = lane.stream->fast_events[id].class_index;
+  return rare;
+}
+
+// Steps of lanes that are all of one stream class.
+template <FastHeader kKind>
+class LaneWalk {
+ public:
+  explicit LaneWalk(const StreamLayout& stream)
+      : events_(stream.brief_events.data()),
+        known_(static_cast<uint32_t>(stream.brief_events.size())) {}
+
+  // One event of the lane; false, and it stays where it is, when it has to stop.
+  [[gnu::always_inline]] bool Step(Lane& lane, Chain& chain) const {
+    const uint8_t* const at = chain.at;
+    if (at >= chain.safe_end) return Stop(lane);
+    __builtin_prefetch(at + kAhead);
+    const uint32_t id = LoadNumber<uint16_t>(at, false) & kLong;
+    if (id >= known_ || events_[id].bytes == 0) [[unlikely]] {
+      const RareEvent rare = FindRare<kKind>(lane, at, chain.clock);
+      if (rare.next == nullptr) return Stop(lane);
+      return Put(lane, chain, rare.class_index, rare.body, rare.next, rare.clock);
+    }
+    const uint64_t clock = kLarge
+                               ? ExtendClock(chain.clock, LoadNumber<uint32_t>(at + 2, false), 32)
+                               : ExtendClock(chain.clock, LoadNumber<uint32_t>(at, false) >> 5, 27);
+    const BriefEvent& event = events_[id];
+    return Put(lane, chain, event.class_index, at + kBrief, at + event.bytes, clock);
   }
-  sort();
+
+ private:
+  static constexpr bool kLarge = kKind == FastHeader::kLarge;
+  static constexpr uint32_t kLong = kLarge ? 65535 : 31;
+  static constexpr size_t kBrief = kLarge ? 6 : 4;
+
+  static bool Stop(Lane& lane) {
+    lane.stopped = true;
+    return false;
+  }
+
+  [[gnu::always_inline]] static bool Put(Lane& lane, Chain& chain, uint32_t class_index,
+                                         const uint8_t* body, const uint8_t* next, uint64_t clock) {
+    LaneRecords::Bucket& bucket = chain.buckets[class_index];
+    if (bucket.next == bucket.end && !MakeRoom(lane, chain.at, chain.clock, class_index))
+        [[unlikely]] {
+      return Stop(lane);
+    }
+    EventRecord* const record = bucket.next++;
+    record->time_ns = static_cast<int64_t>(clock);
+    record->bytes = body;
+    chain.at = next;
+    chain.clock = clock;
+    return true;
+  }
+
+  const BriefEvent* events_;
+  uint32_t known_;
+};
+
+template <FastHeader kKind, size_t... kLane>
+void Walk(std::span<Lane> lanes, std::index_sequence<kLane...>) {
+  const LaneWalk<kKind> walk(*lanes[0].stream);
+  Chain chains[] = {Prepare(lanes[kLane])...};
+  // Not a loop over the lanes: what is known of each shall stay in registers.
+  while ((walk.Step(lanes[kLane], chains[kLane]) && ...)) {
+  }
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    if (Settle(lanes[i], chains[i].at, chains[i].clock)) continue;
+    lanes[i].records->TakeBack();
+    lanes[i].stopped = true;
+  }
+}
+
+template <FastHeader kKind>
+void WalkAlike(std::span<Lane> lanes) {
+  static_assert(kLanes == 2);
+  if (lanes.size() == 1) return Walk<kKind>(lanes, std::make_index_sequence<1>());
+  Walk<kKind>(lanes, std::make_index_sequence<2>());
+}
+
+}  // namespace
+
+void WalkLanes(std::span<Lane> lanes) {
+  while (!lanes.empty()) {
+    const StreamLayout* const stream = lanes[0].stream;
+    size_t alike = 1;
+    while (alike < std::min(lanes.size(), kLanes) && lanes[alike].stream == stream) ++alike;
+    if (stream->fast_header == FastHeader::kLarge) {
+      WalkAlike<FastHeader::kLarge>(lanes.first(alike));
+    } else {
+      WalkAlike<FastHeader::kCompact>(lanes.first(alike));
+    }
+    lanes = lanes.subspan(alike);
+  }
+}
+
+LaneRecords::LaneRecords(std::span<const EventLayout* const> events, TraceReader::Visit visit)
+    : events_(events),
+      visit_(visit),
+      records_max_(
+          std::clamp(kRecordsTotal / std::max<size_t>(events.size(), 1), kRecordsMin, kRecordsMax)),
+      buckets_(events.size()) {}
+
+bool LaneRecords::Grow(uint32_t class_index) {
+  Bucket& bucket = buckets_[class_index];
+  const size_t size = bucket.size();
+  if (size == records_max_) return false;
+  if (size == 0) used_.push_back(class_index);
+  const size_t room = std::clamp(2 * size, kRecordsMin, records_max_);
+  auto records = std::make_unique<EventRecord[]>(room);
+  std::copy_n(bucket.records.get(), size, records.get());
+  for (size_t i = size; i < room; ++i) records[i].event_class = &events_[class_index]->event_class;
+  bucket.records = std::move(records);
+  bucket.next = bucket.records.get() + size;
+  bucket.end = bucket.records.get() + room;
+  return true;
+}
+
+void LaneRecords::Keep() {
+  for (const uint32_t index : used_) buckets_[index].kept = buckets_[index].size();
+}
+
+void LaneRecords::TakeBack() {
+  for (const uint32_t index : used_) {
+    Bucket& bucket = buckets_[index];
+    bucket.next = bucket.records.get() + bucket.kept;
+  }
+}
+
+absl::Status LaneRecords::Visit(EventCursor& cursor, uint32_t class_index) {
+  Bucket& bucket = buckets_[class_index];
+  const size_t size = bucket.size();
+  bucket.next = bucket.records.get();
+  bucket.kept = 0;
+  if (status_.ok() && size > 0) status_ = visit_(cursor, {bucket.records.get(), size});
+  return status_;
+}
+
+absl::Status LaneRecords::VisitAll(EventCursor& cursor) {
+  for (const uint32_t index : used_) Visit(cursor, index).IgnoreError();
+  return status_;
 }
 
 }  // namespace syncline::ctf

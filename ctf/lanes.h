@@ -2,9 +2,8 @@
 //
 // Where an event begins depends on the size of the one before it: load its id, look its size up,
 // add. A processor can do nothing else for that packet meanwhile, some 5 ns per event. Packets do
-// not depend on each other, so while one waits others go on. FindEvents() does this chain and
-// nothing else; what is known then is where events begin, and all that is left to do is independent
-// from event to event: LaneRecords makes records of them, by class.
+// not depend on each other, so while one waits the other goes on: WalkLanes() advances each of them
+// by one event at a time and puts what it finds into the lane's records, by class.
 //
 // A lane takes events that the fast path (fast_path.h) knows and with which nothing is wrong. It
 // stops in front of anything else, which is then the ordinary decoder's to look at: what is fast
@@ -12,22 +11,62 @@
 #ifndef SYNCLINE_CTF_LANES_H_
 #define SYNCLINE_CTF_LANES_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/event_cursor.h"
 #include "ctf/layout.h"
 
 namespace syncline::ctf {
 
-inline constexpr size_t kLanes = 4;
-// Enough for loops over the events of one class to be worth their beginning and end, few enough for
-// a lane's events and records to lie in the nearer caches.
-inline constexpr size_t kLaneSteps = 512;
+// What is known of more does not fit a processor's registers, and costs what it gains.
+inline constexpr size_t kLanes = 2;
+
+// The events found in one packet and not yet visited, by class. They wait until there are enough of
+// one class, because loops over fields cost their beginning and end once per visit, and most traces
+// have some classes that are rare.
+class LaneRecords {
+ public:
+  struct Bucket {  // of one class
+    EventRecord* next = nullptr;
+    EventRecord* end = nullptr;
+    std::unique_ptr<EventRecord[]> records;
+    size_t kept = 0;
+
+    size_t size() const { return static_cast<size_t>(next - records.get()); }
+  };
+
+  // `events` (by EventClass::index) and `visit` must outlive it.
+  LaneRecords(std::span<const EventLayout* const> events, TraceReader::Visit visit);
+
+  // Where records are put, by EventClass::index.
+  Bucket* buckets() { return buckets_.data(); }
+
+  // Makes room for more of the class, if it can without a visit.
+  bool Grow(uint32_t class_index);
+
+  // What was put since Keep() is kept, or taken back.
+  void Keep();
+  void TakeBack();
+
+  // Gives `visit` the records of one class, or of all, and forgets them. `cursor` still stands in
+  // their packet. The first error stays, and nothing is visited any more.
+  const absl::Status& status() const { return status_; }
+  absl::Status Visit(EventCursor& cursor, uint32_t class_index);
+  absl::Status VisitAll(EventCursor& cursor);
+
+ private:
+  std::span<const EventLayout* const> events_;
+  TraceReader::Visit visit_;
+  absl::Status status_;
+  size_t records_max_;           // of a class
+  std::vector<Bucket> buckets_;  // by EventClass::index
+  std::vector<uint32_t> used_;   // indices of the buckets that have had records
+};
 
 struct Lane {
   const StreamLayout* stream = nullptr;  // with a fast header and a clock in ns
@@ -36,51 +75,14 @@ struct Lane {
   const uint8_t* end = nullptr;          // of the packet's content
   uint64_t clock = 0;                    // of the event before, ns
   uint64_t latest = 0;                   // no event is later
+  EventCursor* cursor = nullptr;         // in the packet, for those who visit
+  LaneRecords* records = nullptr;        // of the packet
+  bool stopped = false;                  // in front of something that is for the ordinary decoder
 };
 
-// Where events begin, by lane.
-struct FoundEvents {
-  std::array<std::array<const uint8_t*, kLaneSteps>, kLanes> places;
-  std::array<size_t, kLanes> counts;
-
-  std::span<const uint8_t* const> OfLane(size_t i) const { return {places[i].data(), counts[i]}; }
-};
-
-// Advances all lanes by one event at a time, kLaneSteps times or until one of them stops; `at` is
-// where each got to. Times are not looked at: `clock` stays.
-void FindEvents(std::span<Lane> lanes, FoundEvents* found);
-
-// The events of one lane, by class.
-class LaneRecords {
- public:
-  explicit LaneRecords(size_t classes) : buckets_(classes), used_(classes) {}
-
-  // Takes the events that FindEvents() found in the lane, and forgets those of before; brings the
-  // lane's `clock` up to date. In front of one whose time cannot be it stops, and the lane goes
-  // back there.
-  void Fill(Lane& lane, std::span<const uint8_t* const> events);
-
-  // Of one class each, in order.
-  size_t class_count() const { return used_count_; }
-  std::span<const EventRecord> OfClass(size_t i) const {
-    const Bucket& bucket = buckets_[used_[i]];
-    return {bucket.records.get(), bucket.next};
-  }
-
- private:
-  struct Bucket {
-    EventRecord* next = nullptr;
-    std::unique_ptr<EventRecord[]> records;  // room for kLaneSteps; made when it is first needed
-  };
-  void Clear();
-  template <FastHeader kKind>
-  bool Sort(Lane& lane, std::span<const uint8_t* const> events);
-  void Open(const FastEvent& event);
-
-  std::vector<Bucket> buckets_;  // by EventClass::index
-  std::vector<uint32_t> used_;   // indices of the buckets that are not empty
-  size_t used_count_ = 0;
-};
+// Advances all lanes until one of them stops. Lanes whose times cannot be stop where those were
+// last known to be right.
+void WalkLanes(std::span<Lane> lanes);
 
 }  // namespace syncline::ctf
 

@@ -406,9 +406,10 @@ void AddFastEvents(StreamLayout& stream) {
   }
   const bool compact = stream.fast_header == FastHeader::kCompact;
   for (const FastEvent& event : stream.fast_events) {
-    if (compact && stream.brief_bytes.size() == kCompactIds) break;
+    if (compact && stream.brief_events.size() == kCompactIds) break;
     const uint32_t header = compact ? 4 : 6;
-    stream.brief_bytes.push_back(event.fixed_bytes == 0 ? 0 : header + event.fixed_bytes);
+    const uint32_t bytes = event.fixed_bytes == 0 ? 0 : header + event.fixed_bytes;
+    stream.brief_events.push_back({bytes, event.class_index});
   }
 }
 

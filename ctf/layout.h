@@ -91,17 +91,21 @@ struct FastEvent {
   const EventLayout* layout = nullptr;
 };
 
+// The same of an event with the short header: all that most events need.
+struct BriefEvent {
+  uint32_t bytes = 0;  // of the header and all that follows; 0: varies, or not for the fast path
+  uint32_t class_index = 0;
+};
+
 struct StreamLayout {
   uint64_t id = 0;
   const ClockClass* clock = nullptr;  // null: the stream has none; its times are 0
   ScopeNodes nodes;                   // packet header, packet context, event header
   std::unordered_map<uint64_t, std::unique_ptr<EventLayout>> events;
   FastHeader fast_header = FastHeader::kNone;
-  std::vector<FastEvent> fast_events;  // by id; layout is null where the fast path does not apply
-  uint32_t fast_bytes_max = 0;         // the largest FastEvent::fixed_bytes
-  // By id, of events with the short header: bytes of it and all that follows; 0 where that varies
-  // or the fast path does not apply.
-  std::vector<uint32_t> brief_bytes;
+  std::vector<FastEvent> fast_events;    // by id; layout is null where the fast path does not apply
+  uint32_t fast_bytes_max = 0;           // the largest FastEvent::fixed_bytes
+  std::vector<BriefEvent> brief_events;  // by id
 
   const EventLayout* FindEvent(uint64_t id_wanted) const {
     const auto it = events.find(id_wanted);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "common/status.h"
@@ -71,8 +72,10 @@ class Parts {
 
 class Scanner {
  public:
-  Scanner(Parts parts, size_t classes, TraceReader::Visit visit)
-      : parts_(std::move(parts)), visit_(visit), records_(classes) {}
+  Scanner(Parts parts, std::span<const EventLayout* const> events, TraceReader::Visit visit)
+      : parts_(std::move(parts)), visit_(visit) {
+    for (Seat& seat : seats_) seat.records.emplace(events, visit_);
+  }
 
   absl::StatusOr<std::vector<Loss>> Run() {
     for (;;) {
@@ -88,11 +91,15 @@ class Scanner {
 
  private:
   struct Seat {
-    std::unique_ptr<CtfCursor> cursor;  // null: no part is left for it
+    std::unique_ptr<CtfCursor> cursor;   // null: no part is left for it
+    std::optional<LaneRecords> records;  // of the packet that the cursor stands in
   };
 
   // Lets the seat stand in a packet; at the end of a part it goes on with the next one.
   absl::Status Enter(Seat& seat) {
+    if (seat.cursor != nullptr && !seat.cursor->InPacket()) {
+      SYNCLINE_RETURN_IF_ERROR(seat.records->VisitAll(*seat.cursor));
+    }
     for (;;) {
       if (seat.cursor == nullptr) {
         SYNCLINE_ASSIGN_OR_RETURN(seat.cursor, parts_.Next());
@@ -114,19 +121,21 @@ class Scanner {
     size_t alone_count = 0;
     for (Seat& seat : seats_) {
       if (seat.cursor == nullptr) continue;
-      const std::optional<Lane> lane = seat.cursor->BeginLane();
+      std::optional<Lane> lane = seat.cursor->BeginLane();
       if (!lane) {
         alone[alone_count++] = &seat;
         continue;
       }
+      lane->cursor = seat.cursor.get();
+      lane->records = &*seat.records;
       lanes[lane_count] = *lane;
       in_lane[lane_count++] = &seat;
     }
-    FindEvents({lanes.data(), lane_count}, &found_);
+    WalkLanes({lanes.data(), lane_count});
     for (size_t i = 0; i < lane_count; ++i) {
-      records_.Fill(lanes[i], found_.OfLane(i));
-      if (!in_lane[i]->cursor->EndLane(lanes[i])) alone[alone_count++] = in_lane[i];
-      SYNCLINE_RETURN_IF_ERROR(VisitRecords(*in_lane[i]->cursor));
+      in_lane[i]->cursor->EndLane(lanes[i]);
+      SYNCLINE_RETURN_IF_ERROR(in_lane[i]->records->status());
+      if (lanes[i].stopped) alone[alone_count++] = in_lane[i];
     }
     // What is not for lanes, or not yet: the ordinary way.
     for (size_t i = 0; i < alone_count; ++i) {
@@ -136,18 +145,9 @@ class Scanner {
     return absl::OkStatus();
   }
 
-  absl::Status VisitRecords(CtfCursor& cursor) {
-    for (size_t i = 0; i < records_.class_count(); ++i) {
-      SYNCLINE_RETURN_IF_ERROR(visit_(cursor, records_.OfClass(i)));
-    }
-    return absl::OkStatus();
-  }
-
   Parts parts_;
   TraceReader::Visit visit_;
   std::array<Seat, kLanes> seats_;
-  FoundEvents found_;
-  LaneRecords records_;
   std::vector<Loss> losses_;
 };
 
@@ -156,8 +156,8 @@ class Scanner {
 absl::StatusOr<std::vector<Loss>> ScanStreams(std::shared_ptr<const TraceLayout> layout,
                                               std::span<const ScanStream> streams,
                                               TraceReader::Visit visit) {
-  const size_t classes = layout->events.size();
-  return Scanner(Parts(std::move(layout), streams), classes, visit).Run();
+  const std::span<const EventLayout* const> events = layout->events;
+  return Scanner(Parts(std::move(layout), streams), events, visit).Run();
 }
 
 }  // namespace syncline::ctf

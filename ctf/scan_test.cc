@@ -99,7 +99,7 @@ void CheckEveryFlippedByte(const std::shared_ptr<const TraceLayout>& layout,
       CtfCursor ordinary = CursorOver(layout, bytes);
       CtfCursor fast = CursorOver(layout, bytes);
       const StreamContents expected = ReadInOrder(ordinary);
-      const StreamContents found = ReadWithLane(fast, layout->events.size(), &in_lanes);
+      const StreamContents found = ReadWithLane(fast, *layout, &in_lanes);
       ASSERT_EQ(found.events, expected.events) << "byte " << i << " flipped by " << int{flip};
       ASSERT_EQ(found.sums, expected.sums) << "byte " << i << " flipped by " << int{flip};
       ASSERT_EQ(found.losses, expected.losses) << "byte " << i << " flipped by " << int{flip};
@@ -127,7 +127,7 @@ TEST(ScanTest, EveryPrefixIsReadAlikeByLanes) {
     const std::vector<uint8_t> bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length));
     CtfCursor ordinary = CursorOver(layout, bytes);
     CtfCursor fast = CursorOver(layout, bytes);
-    ASSERT_EQ(ReadWithLane(fast, layout->events.size(), &in_lanes), ReadInOrder(ordinary))
+    ASSERT_EQ(ReadWithLane(fast, *layout, &in_lanes), ReadInOrder(ordinary))
         << "the first " << length << " bytes";
   }
 }
@@ -169,10 +169,10 @@ TEST(ScanTest, PartsOfLargeStreamsMakeTheWhole) {
   auto reader = OpenTrace(directory);
   ASSERT_TRUE(reader.ok());
   ContentsReader contents;
-  std::set<EventCursor*> cursors;
+  std::set<EventCursor*> cursors_of_first;
   const auto losses =
       (*reader)->Scan([&](EventCursor& cursor, std::span<const EventRecord> records) {
-        cursors.insert(&cursor);
+        if (cursor.stream().index == 0) cursors_of_first.insert(&cursor);
         contents.Add(cursor, records, true);
         return absl::OkStatus();
       });
@@ -187,7 +187,7 @@ TEST(ScanTest, PartsOfLargeStreamsMakeTheWhole) {
     }
   }
   EXPECT_EQ(WithoutAddresses(contents.Take(*losses)), WithoutAddresses(ordered.Take({})));
-  EXPECT_GT(cursors.size(), 3u);  // or no stream was cut
+  EXPECT_GT(cursors_of_first.size(), 1u);  // or the stream was not cut
 }
 
 // More streams than lanes, each broken in its own way: no lane may take another one along.

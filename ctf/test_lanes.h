@@ -110,27 +110,30 @@ inline StreamContents ReadInOrder(CtfCursor& cursor) {
 }
 
 // As ScanStreams() moves a cursor, with one lane. `in_lanes` counts the events that took it.
-inline StreamContents ReadWithLane(CtfCursor& cursor, size_t classes, size_t* in_lanes) {
+inline StreamContents ReadWithLane(CtfCursor& cursor, const TraceLayout& layout, size_t* in_lanes) {
   ContentsReader contents;
-  FoundEvents found;
-  LaneRecords records(classes);
+  const auto visit = [&](EventCursor& at, std::span<const EventRecord> some) {
+    contents.Add(at, some, true);
+    return absl::OkStatus();
+  };
+  const auto visit_lane = [&](EventCursor& at, std::span<const EventRecord> some) {
+    *in_lanes += some.size();
+    return visit(at, some);
+  };
+  LaneRecords records(layout.events, visit_lane);
   for (auto entered = cursor.Enter(); entered.ok() && *entered; entered = cursor.Enter()) {
-    bool moved = false;
-    if (std::optional<Lane> lane = cursor.BeginLane()) {
-      FindEvents({&*lane, 1}, &found);
-      records.Fill(*lane, found.OfLane(0));
-      moved = cursor.EndLane(*lane);
-      for (size_t i = 0; i < records.class_count(); ++i) {
-        contents.Add(cursor, records.OfClass(i), true);
-        *in_lanes += records.OfClass(i).size();
+    while (cursor.InPacket()) {
+      bool stopped = true;
+      if (std::optional<Lane> lane = cursor.BeginLane()) {
+        lane->cursor = &cursor;
+        lane->records = &records;
+        WalkLanes({&*lane, 1});
+        cursor.EndLane(*lane);
+        stopped = lane->stopped;
       }
+      if (stopped && !VisitByClass(cursor, cursor.FillBatch(), visit).ok()) std::abort();
     }
-    if (moved) continue;
-    const auto visit = [&](EventCursor& at, std::span<const EventRecord> records) {
-      contents.Add(at, records, true);
-      return absl::OkStatus();
-    };
-    if (!VisitByClass(cursor, cursor.FillBatch(), visit).ok()) std::abort();
+    if (!records.VisitAll(cursor).ok()) std::abort();
   }
   return contents.Take(cursor.losses());
 }

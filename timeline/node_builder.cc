@@ -42,7 +42,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
     Dispatch(*head);
   }
   Finish();
-  SYNCLINE_RETURN_IF_ERROR(AddProfiles(&matchers_->tensors));
+  SYNCLINE_RETURN_IF_ERROR(AddProfiles());
   return TakeResult();
 }
 

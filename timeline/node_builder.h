@@ -22,6 +22,7 @@
 #include "timeline/messages.h"
 #include "timeline/node_input.h"
 #include "timeline/node_tables.h"
+#include "timeline/profile_collectives.h"
 #include "timeline/profile_lanes.h"
 #include "timeline/schema.h"
 #include "timeline/stream_merger.h"
@@ -36,6 +37,7 @@ struct Matchers {
   TensorMatcher tensors;
   MessageMatcher messages;
   CollectiveMatcher collectives;
+  ProfileCollectives profile_collectives;
   TransferMatcher transfers;
 };
 
@@ -107,7 +109,8 @@ class NodeBuilder {
   NodeResult TakeResult();
 
   // node_profiles.cc: TensorFlow's profiles
-  absl::Status AddProfiles(TensorMatcher* matcher);
+  absl::Status AddProfiles();
+  std::string JobOf(const ProcessKey& process) const;
   absl::Status AddProfile(const ProfileInput& profile, ProfileLanes* lanes, ProfileResult result);
   TrackId TrackOfProfile(const ProfileInput& profile, std::string* name);
   void LoseOfProfile(const ProfileInput& profile, Loss loss);

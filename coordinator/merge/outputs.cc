@@ -20,10 +20,6 @@ namespace {
 constexpr char kTimelineName[] = "timeline.perfetto-trace";
 constexpr const char* kFormats[] = {"perfetto", "ctf", "chrome", "vtune", "parquet"};
 
-bool Wants(const MergeOptions& options, std::string_view format) {
-  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
-}
-
 int ThreadsOf(const MergeOptions& options) {
   const unsigned count =
       options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
@@ -79,6 +75,15 @@ absl::Status CheckFormats(const std::vector<std::string>& formats) {
   return absl::OkStatus();
 }
 
+bool Wants(const MergeOptions& options, std::string_view format) {
+  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
+}
+
+parquet::WriterOptions ParquetWriterOf(const MergeOptions& options,
+                                       const std::filesystem::path& staging) {
+  return {staging / "parquet", options.pythons, ThreadsOf(options)};
+}
+
 void Outputs::Add(std::string name, timeline::Interval shown,
                   std::unique_ptr<timeline::TimelineSink> sink) {
   files_.push_back(std::move(name));
@@ -103,9 +108,8 @@ absl::Status Outputs::OpenPerfetto(const MergeOptions& options, const OpenedInpu
 
 absl::Status Outputs::OpenParquet(const MergeOptions& options, const OpenedInputs& inputs,
                                   timeline::Interval shown, const std::filesystem::path& staging) {
-  SYNCLINE_ASSIGN_OR_RETURN(
-      auto writer,
-      parquet::TableWriter::Start({staging / "parquet", options.pythons, ThreadsOf(options)}));
+  SYNCLINE_ASSIGN_OR_RETURN(auto writer,
+                            parquet::TableWriter::Start(ParquetWriterOf(options, staging)));
   parquet::Options parquet;
   for (const timeline::NodeInput& node : inputs.nodes) parquet.nodes.push_back(node.name);
   parquet.epoch_unix_ns = inputs.epoch_unix_ns;

@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ctf::CtfCursor ordinary(layout, std::make_unique<ctf::MemorySource>(stream), {}, {});
   ctf::CtfCursor fast(layout, std::make_unique<ctf::MemorySource>(stream), {}, {});
   size_t in_lanes = 0;
-  const auto found = ctf::testing::ReadWithLane(fast, layout->events.size(), &in_lanes);
+  const auto found = ctf::testing::ReadWithLane(fast, *layout, &in_lanes);
   if (!(found == ctf::testing::ReadInOrder(ordinary))) std::abort();
   return 0;
 }

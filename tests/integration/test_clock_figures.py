@@ -51,7 +51,7 @@ def check(name, samples, drift, more=""):
 
 
 def measure(pair, path, name, *options, relay=None, both=True):
-    """A model of a few seconds of probes, judged. Each asks the other, as agents of small fleets."""
+    """A model of a few seconds of probes, judged. Each asks the other, as in small fleets."""
     drift, drifting = drift_from_now()
     samples, answers_to = [str(path / "samples")], []
     keep = ["--samples", samples[0]]
