@@ -12,6 +12,7 @@
 #include "agent/probe/udp/probe_clock.h"
 #include "agent/probe/udp/ptp_clock.h"
 #include "agent/probe/udp/stamper.h"
+#include "agent/probe/udp/udp_socket.h"
 
 namespace syncline::probe {
 namespace {
@@ -284,6 +285,19 @@ TEST(Stamper, ARateThatRisesBetweenReadingAndStampIsAllowedFor) {
     EXPECT_LE(*sent, host->RawAt(left));
     EXPECT_EQ(counters.hardware_contradictions, 0u);
   }
+}
+
+TEST(UdpSocket, SaysWhyADeviceIsNotUsed) {
+  SystemProbeClock clock;
+  const Address local = *Address::Parse("127.0.0.1:0");
+  const auto socket = UdpSocket::Open(local, /*kernel_stamps=*/true, &clock);
+  ASSERT_TRUE(socket.ok()) << socket.status();
+  EXPECT_EQ((*socket)->UseHardware("lo").refusal, "lo has no hardware clock");
+  EXPECT_EQ((*socket)->UseHardware("lo").clock, -1);
+  EXPECT_THAT((*socket)->UseHardware("").refusal, HasSubstr("not known"));
+  const auto plain = UdpSocket::Open(local, /*kernel_stamps=*/false, &clock);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_THAT((*plain)->UseHardware("lo").refusal, HasSubstr("not wanted"));
 }
 
 TEST(PtpClock, SaysWhyItCannotBeRead) {

@@ -89,11 +89,12 @@ absl::StatusOr<std::unique_ptr<UdpSocket>> UdpSocket::Open(const Address& local,
   }
   // As much as the system allows; less only loses probes when very many come at once.
   ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof kBufferBytes);
-  return std::unique_ptr<UdpSocket>(new UdpSocket(fd, kernel_stamps, clock));
+  std::unique_ptr<UdpSocket> opened(new UdpSocket(fd, clock));
+  opened->kernel_stamps_ = kernel_stamps && opened->RequestStamps(/*with_ids=*/true);
+  return opened;
 }
 
-UdpSocket::UdpSocket(int fd, bool kernel_stamps, ProbeClock* clock)
-    : fd_(fd), kernel_stamps_(kernel_stamps && RequestStamps(/*with_ids=*/true)), clock_(clock) {}
+UdpSocket::UdpSocket(int fd, ProbeClock* clock) : fd_(fd), clock_(clock) {}
 
 UdpSocket::~UdpSocket() { ::close(fd_); }
 

@@ -52,14 +52,14 @@ class UdpSocket : public ProbeSocket {
   absl::StatusOr<Address> LocalAddress() const;
 
  private:
-  UdpSocket(int fd, bool kernel_stamps, ProbeClock* clock);
+  UdpSocket(int fd, ProbeClock* clock);
   bool RequestStamps(bool with_ids);
   void RestartIds();
   HardwareStamp StampOfDevice(const StampMessage& message);
 
   const int fd_;
-  const bool kernel_stamps_;
   ProbeClock* const clock_;
+  bool kernel_stamps_ = false;               // they are asked for
   bool hardware_ = false;                    // stamps of devices are asked for
   std::map<uint32_t, int> clock_of_device_;  // by index; -1: none that can be read
   uint64_t sent_ = 0;                        // ids given out
