@@ -32,7 +32,7 @@ AHEAD_MS = 3000
 ACTIVITIES = 2  # a bit of a request: it would take a configuration for a profile
 # The trainer never ends by itself: Kineto on demand is known to crash programs as they end.
 PROGRAM = """
-import time, torch
+import os, time, torch
 torch.set_num_threads(1)
 network = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
 optimizer = torch.optim.SGD(network.parameters(), 0.01)
@@ -42,6 +42,9 @@ while True:
     network(batch).sum().backward()
     optimizer.step()
     time.sleep(0.002)
+    with open(os.environ["OBSERVER"] + ".new", "w") as file:
+        file.write(str(torch._C._autograd._profiler_type()))
+    os.rename(file.name, os.environ["OBSERVER"])
 """
 # What both call by the same name, at least once a step.
 NAMES = ("Optimizer.step#SGD.step", "aten::linear", "AddmmBackward0")
@@ -60,6 +63,7 @@ class Daemon(threading.Thread):
         self.socket.bind(os.path.join(folder, "dynolog"))
         self.configuration = None  # makes the text when it is asked for
         self.asked = 0
+        self.profiles = False  # Kineto is busy with one
         self.given = threading.Event()
 
     def run(self):
@@ -70,6 +74,7 @@ class Daemon(threading.Thread):
                 continue
             self.asked += 1
             (bits,) = struct.unpack_from("<i", message, 40)
+            self.profiles = not bits & ACTIVITIES
             text = b""
             if bits & ACTIVITIES and self.configuration:
                 text = self.configuration().encode()
@@ -111,19 +116,26 @@ class Kineto(unittest.TestCase):
                 KINETO_USE_DAEMON="1",
                 KINETO_IPC_SOCKET_DIR=self.folder,
                 KINETO_CONFIG=settings,
+                OBSERVER=self.folder + "/observer",
             ),
+            stderr=subprocess.DEVNULL,  # PyTorch warns of a profile that was cut
         )
         self.fixture.processes.append(process)
         self.fixture.wait_for(lambda: self.daemon.asked > 0, "Kineto's first question", 60)
+        trains = self.folder + "/observer"
+        self.fixture.wait_for(lambda: os.path.exists(trains), "the first step", 60)
 
-    def profile(self):
-        """Kineto's events, once it has written them all."""
+    def observer(self):
+        """Of the training thread, after its last step."""
+        with open(self.folder + "/observer", encoding="ascii") as file:
+            return file.read().rsplit(".")[-1]
 
+    def ask_for_a_profile(self, length_ms):
         def configuration():
             return "\n".join(
                 [
                     f"PROFILE_START_TIME={time.time_ns() // 1_000_000 + AHEAD_MS}",
-                    f"ACTIVITIES_DURATION_MSECS={PROFILE_MS}",
+                    f"ACTIVITIES_DURATION_MSECS={length_ms}",
                     "ACTIVITIES_WARMUP_PERIOD_SECS=0",
                     f"ACTIVITIES_LOG_FILE={self.folder}/profile.json",
                 ]
@@ -131,6 +143,10 @@ class Kineto(unittest.TestCase):
 
         self.daemon.configuration = configuration
         self.assertTrue(self.daemon.given.wait(60))
+
+    def profile(self):
+        """Kineto's events, once it has written them all."""
+        self.ask_for_a_profile(PROFILE_MS)
         # Kineto renames it when it is whole.
         pattern = f"{self.folder}/profile_*.json"
         self.fixture.wait_for(lambda: glob.glob(pattern), "Kineto's profile", 60)
@@ -186,13 +202,28 @@ class Kineto(unittest.TestCase):
                 ((tid, operators),) = kineto.items()
                 self.compare(sorted(operators), itt[name, tid], abs(after_ns - before_ns))
 
+    def test_nothing_of_ours_is_left_on_when_a_recording_ends_in_a_profile(self):
+        """That PyTorch then takes off the profile first is PyTorch's; whose it is, is cut."""
+        self.start()
+        session = self.fixture.begin_session(events=EVENTS)
+        self.fixture.set_gates(1)
+        self.fixture.wait_for(lambda: self.observer() == "ITT", "the observer", 60)
+        self.ask_for_a_profile(60_000)
+        self.fixture.wait_for(lambda: self.daemon.profiles, "the profile to begin", 60)
+        self.fixture.set_gates(0)
+        self.fixture.wait_for(lambda: self.observer() == "NONE", "the observer to leave", 60)
+        self.fixture.end_session(session)
+
     def compare(self, kineto, itt, clock_moved_ns):
         """Each operator of Kineto's is one task, and the next one the next."""
         self.assertGreater(len(kineto), 20)
-        # The last task that begins before the middle of the operator.
-        tasks = [bisect.bisect(itt, (begin + duration // 2,)) - 1 for begin, duration in kineto]
-        self.assertEqual(tasks, list(range(tasks[0], tasks[0] + len(kineto))))
-        pairs = [(itt[task], operator) for task, operator in zip(tasks, kineto)]
+        # By order: which task is the first, most operators' times tell.
+        firsts = [bisect.bisect(itt, (o[0] + o[1] // 2,)) - 1 - i for i, o in enumerate(kineto)]
+        first = statistics.median_low(firsts)
+        pairs = list(zip(itt[first : first + len(kineto)], kineto))
+        self.assertEqual(len(pairs), len(kineto))
+        strangers = [(a, b) for a, b in pairs if a[0] > sum(b) or b[0] > sum(a)]
+        self.assertEqual(strangers, [])
         apart_ns = statistics.median(abs(a[0] - b[0]) for a, b in pairs)
         longer = statistics.median(a[1] / b[1] for a, b in pairs)
         print(f"{len(pairs)} pairs: {apart_ns} ns apart, {longer:.3f} times as long", flush=True)

@@ -160,6 +160,9 @@ class Operators:
         if self.kind() != type(self.kind()).ITT:
             return False
         self.autograd._disable_profiler()
+        # Kineto's profile on demand is the whole process's, and goes before a thread's own.
+        if self.kind() == type(self.kind()).ITT:
+            self.autograd._disable_profiler()
         return True
 
     def resume(self):
