@@ -94,7 +94,8 @@ Partition PartitionBuilder::Take() {
   Partition partition;
   partition.devices.assign(devices_.begin(), devices_.end());
   std::vector<uint32_t> position(nodes_.size());  // of each node, by name
-  for (const auto& [name, number] : numbers_) {
+  const std::map<std::string, uint32_t> by_name(numbers_.begin(), numbers_.end());
+  for (const auto& [name, number] : by_name) {
     position[number] = static_cast<uint32_t>(partition.nodes.size());
     Node& node = nodes_[number];
     if (!node.facts.data_edges.has_value()) node.facts.executions = node.events;

@@ -24,6 +24,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace syncline::timeline {
@@ -86,8 +87,13 @@ class PartitionBuilder {
   uint32_t NumberOf(std::string_view name);
   void Close(Step step);
 
+  struct Hash {  // so that a name is looked up without copying it
+    using is_transparent = void;
+    size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+  };
+
   std::vector<Node> nodes_;
-  std::map<std::string, uint32_t, std::less<>> numbers_;
+  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> numbers_;
   std::map<int64_t, Step> open_;
   std::vector<int64_t> begun_;  // steps in open_, oldest first
   std::map<std::vector<uint32_t>, uint64_t> graphs_;

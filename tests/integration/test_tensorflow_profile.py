@@ -94,8 +94,12 @@ def test_every_tensor_is_matched_and_none_arrives_before_it_was_sent(merged):
 
 def test_partitions_list_the_graph_of_each_worker(merged):
     """Of whole steps; both ends of every cut edge are in them."""
-    _, report = merged
+    run, report = merged
     assert [found["node"] for found in report["partitions"]] == NODES
+    said = subprocess.run(
+        [os.path.join(BUILD, "bin", "syncline"), "report", run], stdout=subprocess.PIPE, text=True
+    ).stdout
+    assert "\nPartitions\n" in said and "/job:worker/task:0/CPU:0" in said
     edges = collections.Counter()
     for number, partition in enumerate(report["partitions"]):
         device = f"/job:{NODES[number][:6]}/replica:0/task:0/device:CPU:0"
