@@ -95,6 +95,7 @@ NodeReport OfNode(const AnalyseInput& input, uint32_t index, const Interval& win
   report.undecodable_events = node.undecodable_events;
   report.losses = node.losses;
   report.profiles = node.profiles;
+  report.partitions = node.partitions;
   if (input.model != nullptr && facts.gate_opened.has_value() &&
       input.start_requested.has_value()) {
     report.start_skew = Difference(models, *input.start_requested, *facts.gate_opened);

@@ -62,6 +62,7 @@ struct NodeReport {
   std::optional<DurationEstimate> wall_error;
   std::vector<ProcessReport> processes;
   std::vector<timeline::ProfileResult> profiles;  // by TensorFlow
+  std::vector<timeline::Partition> partitions;
   std::vector<timeline::LossTotal> losses;
 };
 

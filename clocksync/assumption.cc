@@ -94,7 +94,7 @@ std::optional<ClockModel> ClockModel::AssumingAsymmetry(int64_t percent) const {
   for (GraphEdge& edge : edges) {
     // What traces alone say has no round trip; and of one that was widened because it may lie,
     // nobody knows where the truth is in it.
-    if (edge.samples == 0 || MayLie(edge, *data_)) continue;
+    if (edge.samples_of_local + edge.samples_of_remote == 0 || MayLie(edge, *data_)) continue;
     edge.map = Narrowed(edge.map, percent);
   }
   data->graph = ClockGraph(data_->graph.vertex_count(), std::move(edges));

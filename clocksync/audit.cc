@@ -12,7 +12,7 @@ constexpr size_t kInstantsMax = 96;          // looked at for hidden steps
 constexpr size_t kWidestMax = 32;            // of those, in the middle of the widest gaps
 constexpr size_t kPointsMin = 4;             // of each kind, however far away
 constexpr size_t kPointsMax = 512;           // of each kind
-constexpr int64_t kGapNsMin = 3 * kBillion;  // agents probe at least once a second
+constexpr int64_t kGapNsMin = 3 * kBillion;  // agents ask every other second at least
 constexpr int64_t kGapOfUsual = 8;
 constexpr int64_t kWithinBurst = 5'000'000;
 

@@ -21,7 +21,7 @@ namespace syncline::clocksync {
 namespace {
 
 constexpr size_t kSamplesFew = 3;
-constexpr int64_t kSilenceNsMin = 3 * kBillion;  // agents probe at least once a second
+constexpr int64_t kSilenceNsMin = 3 * kBillion;  // each of a pair asks every other second at least
 
 class Builder {
  public:
@@ -108,23 +108,35 @@ class Builder {
     return data_->RawOf(time);
   }
 
+  static uint64_t Key(uint32_t local, uint32_t remote) { return uint64_t{local} << 32 | remote; }
+
+  // One edge per pair of nodes, whoever asked.
+  void AddProbedEdges() {
+    for (const Edge& edge : input_.edges) {
+      const uint32_t local = vertices_.at(edge.local), remote = vertices_.at(edge.remote);
+      if (const auto reverse = edge_of_.find(Key(remote, local)); reverse != edge_of_.end()) {
+        AddAskedByRemote(edge, &fits_[reverse->second]);
+        continue;
+      }
+      edge_of_.emplace(Key(local, remote), edges_.size());
+      edges_.push_back({.local = edge.local, .remote = edge.remote});
+      fits_.push_back(CollectEdge(edge));
+    }
+    probed_ = edges_.size();
+  }
+
   // A happened before B: when A's clock read a, B's had not passed b.
   void AddCausalPairs() {
-    std::unordered_map<uint64_t, size_t> edge_of;
-    const auto key = [](uint32_t a, uint32_t b) { return uint64_t{a} << 32 | b; };
-    for (size_t i = 0; i < edges_.size(); ++i) {
-      edge_of.emplace(key(vertices_.at(edges_[i].local), vertices_.at(edges_[i].remote)), i);
-    }
     for (const CausalPair& pair : input_.causal) {
       const uint32_t a = pair.before.clock.node, b = pair.after.clock.node;
       const Bounds before = RawOf(pair.before), after = RawOf(pair.after);
       if (a == b || before.lo <= -kStampMax || after.hi >= kStampMax) continue;
       if (before.lo >= kStampMax || after.hi <= -kStampMax) continue;
-      if (const auto reverse = edge_of.find(key(b, a)); reverse != edge_of.end()) {
+      if (const auto reverse = edge_of_.find(Key(b, a)); reverse != edge_of_.end()) {
         fits_[reverse->second].constraints.lower.push_back({after.hi, before.lo});
         continue;
       }
-      const auto [found, is_new] = edge_of.emplace(key(a, b), edges_.size());
+      const auto [found, is_new] = edge_of_.emplace(Key(a, b), edges_.size());
       if (is_new) {
         edges_.push_back({.local = data_->names[a], .remote = data_->names[b]});
         fits_.emplace_back();
@@ -138,10 +150,7 @@ class Builder {
   }
 
   void FitEdges() {
-    for (const Edge& edge : input_.edges) {
-      edges_.push_back({.local = edge.local, .remote = edge.remote});
-      fits_.push_back(CollectEdge(edge));
-    }
+    AddProbedEdges();
     AddCausalPairs();
     for (EdgeFit& fit : fits_) fit.corridor = FitCorridor(fit.constraints, FitOptions());
     FindSuspects();
@@ -149,15 +158,15 @@ class Builder {
     for (size_t i = 0; i < edges_.size(); ++i) {
       EdgeFit& fit = fits_[i];
       ReportEdge(i);
-      if (i < input_.edges.size()) {
+      if (i < probed_) {
         ReportGaps(i);
         qualities_.push_back(QualityOf(edges_[i], fit));
         if (options_.audit) AuditOf(i);
       }
       breaks_.push_back(fit.corridor.breaks);
       graph_edges.push_back({vertices_.at(edges_[i].local), vertices_.at(edges_[i].remote),
-                             std::move(fit.corridor.map),
-                             i < input_.edges.size() ? input_.edges[i].samples.size() : 0});
+                             std::move(fit.corridor.map), fit.samples_of_local,
+                             fit.samples_of_remote});
       fit.constraints = {};
     }
     data_->graph = ClockGraph(VertexCount(), std::move(graph_edges));
@@ -448,7 +457,9 @@ class Builder {
   std::unique_ptr<ModelAssembler::Data> data_;
   std::unordered_map<std::string, uint32_t> vertices_;
   std::vector<Sleep> sleeps_;
-  std::vector<Edge> edges_;  // of the graph, without samples: those of the input, then causal ones
+  std::vector<Edge> edges_;  // of the graph, without samples: those probed, then causal ones
+  size_t probed_ = 0;
+  std::unordered_map<uint64_t, size_t> edge_of_;  // Key() -> the first such edge
   std::vector<EdgeFit> fits_;
   std::vector<std::vector<Break>> breaks_;  // per edge of the graph
   std::vector<EdgeQuality> qualities_;

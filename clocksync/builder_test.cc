@@ -50,6 +50,40 @@ TEST(BuilderTest, PlacesBothNodesOnTheTimeline) {
   EXPECT_NEAR(at_worker.bound_ns(), 10'000, 200);
 }
 
+// A question takes 10 us, its answer 6: the answers to both count, and lie on either side.
+TEST(BuilderTest, AskedFromBothSidesTheirDifferenceCancels) {
+  BuildInput input = TwoNodes();
+  Edge asked_by_worker{.local = "worker", .remote = "master"};
+  for (ProbeSample& s : input.edges[0].samples) {
+    s.t4_local_ns = s.t1_local_ns + 21'000;
+    const int64_t t = s.t1_local_ns + kSecond / 20;  // by the master
+    asked_by_worker.samples.push_back({t + kAhead, t + 10'000, t + 15'000, t + 21'000 + kAhead});
+  }
+  const auto interval = [](const BuildInput& in) {
+    const auto result = BuildModel(in, Options());
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->model.Difference({{0, ClockKind::kRaw}, 105 * kSecond},
+                                    {{1, ClockKind::kRaw}, 105 * kSecond + kAhead});
+  };
+  const DurationEstimate one_side = interval(input);
+  EXPECT_NEAR(static_cast<double>(one_side.est_ns), -2'000, 50);  // half of the difference
+  EXPECT_NEAR(static_cast<double>(one_side.hi_ns - one_side.lo_ns), 16'000, 300);
+  input.edges.push_back(asked_by_worker);
+  const DurationEstimate both = interval(input);
+  EXPECT_NEAR(static_cast<double>(both.est_ns), 0, 50);
+  EXPECT_NEAR(static_cast<double>(both.hi_ns - both.lo_ns), 12'000, 300);
+
+  const auto result = BuildModel(input, Options());
+  ASSERT_EQ(result->edges.size(), 1u);
+  EXPECT_EQ(result->edges[0].samples, 200u);
+  EXPECT_EQ(result->edges[0].round_trip_min_ns, 16'000);
+  const auto stored = ClockModel::FromJson(result->model.ToJson());
+  ASSERT_TRUE(stored.ok());
+  ASSERT_EQ(stored->sources().size(), 2u);
+  EXPECT_EQ(stored->sources()[1].local, "worker");
+  EXPECT_EQ(stored->sources()[1].samples, 100u);
+}
+
 // The samples' ways are 10 us long each; the interval does not know that, an assumption may say so.
 TEST(BuilderTest, AnAssumptionAboutAsymmetryNarrowsAndIsOnlyTrueIfItHolds) {
   const auto result = BuildModel(TwoNodes(), Options());

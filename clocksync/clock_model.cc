@@ -179,7 +179,9 @@ std::vector<ClockModel::Source> ClockModel::sources() const {
   const auto name = [this](uint32_t vertex) { return data_->VertexName(vertex); };
   std::vector<Source> sources;
   for (const GraphEdge& edge : data_->graph.edges()) {
-    if (edge.samples > 0) sources.push_back({name(edge.local), name(edge.remote), edge.samples});
+    const std::string local = name(edge.local), remote = name(edge.remote);
+    if (edge.samples_of_local > 0) sources.push_back({local, remote, edge.samples_of_local});
+    if (edge.samples_of_remote > 0) sources.push_back({remote, local, edge.samples_of_remote});
   }
   return sources;
 }

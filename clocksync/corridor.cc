@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "clocksync/arithmetic.h"
+#include "clocksync/hull.h"
 
 namespace syncline::clocksync {
 namespace {
@@ -194,30 +195,18 @@ class Fitter {
         begin);
   }
 
-  // Points [first, last) less those that others imply. Under the assumptions the bound that l and r
-  // give at p between them is their chord plus w (p - l)(r - p) / 2: so p matters only if it is a
-  // corner of the convex hull of y + w x^2 / 2, whatever instant is asked of. In doubles: to drop
-  // one too many loosens by less than a nanosecond, and is sound.
+  // Points [first, last) less those that others imply.
   std::vector<Point> Thinned(size_t first, size_t last) const {
     std::vector<Point> thin;
     for (const bool upper : {true, false}) {
-      const auto bent = [&](const Point& p) {
-        const auto x = static_cast<double>(p.x - points_[first].x);
-        const auto theta = static_cast<double>(upper ? p.theta : -p.theta);
-        return theta + x * x * static_cast<double>(options_.wander_ppb_per_s) * 0.5e-18;
-      };
-      const size_t begin = thin.size();
+      std::vector<Limit> limits;
       for (size_t i = first; i < last; ++i) {
         const Point& p = points_[i];
-        if (p.is_upper != upper) continue;
-        while (thin.size() >= begin + 2) {
-          const Point& a = thin[thin.size() - 2];
-          const Point& b = thin.back();
-          const double left = (bent(b) - bent(a)) * static_cast<double>(p.x - a.x);
-          if (left < (bent(p) - bent(a)) * static_cast<double>(b.x - a.x)) break;
-          thin.pop_back();
-        }
-        thin.push_back(p);
+        if (p.is_upper == upper) limits.push_back({p.x, upper ? p.theta : -p.theta});
+      }
+      for (size_t corner : CornersOfHull(limits, options_.wander_ppb_per_s)) {
+        const Limit& limit = limits[corner];
+        thin.push_back({limit.x, upper ? limit.theta_ns : -limit.theta_ns, upper});
       }
     }
     std::stable_sort(thin.begin(), thin.end(),

@@ -29,7 +29,7 @@ std::span<const ProbeSample> LongestForwardRun(const std::vector<ProbeSample>& s
 }  // namespace
 
 EdgeFit CollectEdge(const Edge& edge) {
-  EdgeFit fit;
+  EdgeFit fit{.samples_of_local = edge.samples.size()};
   const auto run = LongestForwardRun(edge.samples);
   fit.unusable = edge.samples.size() - run.size();
   for (const ProbeSample& s : run) {
@@ -61,6 +61,25 @@ EdgeFit CollectEdge(const Edge& edge) {
     }
   }
   return fit;
+}
+
+void AddAskedByRemote(const Edge& reverse, EdgeFit* fit) {
+  const EdgeFit other = CollectEdge(reverse);
+  // x(y_k) <= x_k is y(x_k) >= y_k, because both clocks only go forward.
+  for (const Constraint& c : other.constraints.upper) {
+    fit->constraints.lower.push_back({c.y, c.x});
+  }
+  for (const Constraint& c : other.constraints.lower) {
+    fit->constraints.upper.push_back({c.y, c.x});
+  }
+  fit->samples += other.samples;
+  fit->unusable += other.unusable;
+  fit->impossible += other.impossible;
+  fit->round_trip_min_ns = std::min(fit->round_trip_min_ns, other.round_trip_min_ns);
+  for (size_t i = 0; i < kStampSources; ++i) {
+    fit->samples_by_source[i] += other.samples_by_source[i];
+  }
+  fit->samples_of_remote += other.samples_of_local;
 }
 
 EdgeQuality QualityOf(const Edge& edge, const EdgeFit& fit) {

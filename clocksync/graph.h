@@ -23,7 +23,9 @@ struct GraphEdge {
   uint32_t local = 0;
   uint32_t remote = 0;
   BoundedMap map;        // local -> remote
-  uint64_t samples = 0;  // that it was made of; 0: none, or not known any more
+  // That it was made of, by who asked; 0: none, or not known any more.
+  uint64_t samples_of_local = 0;
+  uint64_t samples_of_remote = 0;
 };
 
 struct Grid {

@@ -215,13 +215,15 @@ absl::Status ReadGraph(const Reader& root, Data* data) {
     SYNCLINE_ASSIGN_OR_RETURN(const int64_t remote, item.Integer("remote", 0, last));
     if (local == remote) return Bad(item.where(), "joins a node with itself");
     SYNCLINE_ASSIGN_OR_RETURN(BoundedMap map, item.Map("map"));
-    // Absent in files from before it was stored.
-    int64_t samples = 0;
-    if (item.json().contains("samples")) {
-      SYNCLINE_ASSIGN_OR_RETURN(samples, item.Integer("samples", 0));
+    GraphEdge edge{static_cast<uint32_t>(local), static_cast<uint32_t>(remote), std::move(map)};
+    // Absent in files from before they were stored.
+    for (auto [name, samples] : {std::pair("samples", &edge.samples_of_local),
+                                 std::pair("samples_of_remote", &edge.samples_of_remote)}) {
+      if (!item.json().contains(name)) continue;
+      SYNCLINE_ASSIGN_OR_RETURN(const int64_t count, item.Integer(name, 0));
+      *samples = static_cast<uint64_t>(count);
     }
-    edges.push_back({static_cast<uint32_t>(local), static_cast<uint32_t>(remote), std::move(map),
-                     static_cast<uint64_t>(samples)});
+    edges.push_back(std::move(edge));
   }
   data->graph = ClockGraph(static_cast<uint32_t>(vertices), std::move(edges));
   Grid& grid = data->grid;
@@ -265,7 +267,8 @@ std::string ClockModel::ToJson() const {
   for (const GraphEdge& edge : data.graph.edges()) {
     edges.push_back({{"local", edge.local},
                      {"remote", edge.remote},
-                     {"samples", edge.samples},
+                     {"samples", edge.samples_of_local},
+                     {"samples_of_remote", edge.samples_of_remote},
                      {"map", MapToJson(edge.map)}});
   }
   Json segments = Json::array();

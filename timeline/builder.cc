@@ -163,6 +163,7 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
   next_flow = PushTransfers(built.transfers, next_flow, &emitter);
   AddMessages(matchers.messages.Match(), next_flow, &emitter, &built.nodes);
   built.collectives = matchers.collectives.Match();
+  matchers.profile_collectives.Match(&built.collectives);
   PushCollectives(built.collectives, &emitter);
   SYNCLINE_RETURN_IF_ERROR(emitter.Finish());
   return built;

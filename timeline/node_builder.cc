@@ -42,7 +42,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
     Dispatch(*head);
   }
   Finish();
-  SYNCLINE_RETURN_IF_ERROR(AddProfiles(&matchers_->tensors));
+  SYNCLINE_RETURN_IF_ERROR(AddProfiles());
   return TakeResult();
 }
 
@@ -293,6 +293,7 @@ void NodeBuilder::Finish() {
   }
   for (Thread& thread : threads_) {
     if (thread.spans == nullptr) continue;
+    EndLeftOut(&thread, kUnknownHi);
     thread.spans->Finish();
     result_.recovered += thread.spans->recovered_count();
   }

@@ -22,6 +22,7 @@
 #include "timeline/messages.h"
 #include "timeline/node_input.h"
 #include "timeline/node_tables.h"
+#include "timeline/profile_collectives.h"
 #include "timeline/profile_lanes.h"
 #include "timeline/schema.h"
 #include "timeline/stream_merger.h"
@@ -36,6 +37,7 @@ struct Matchers {
   TensorMatcher tensors;
   MessageMatcher messages;
   CollectiveMatcher collectives;
+  ProfileCollectives profile_collectives;
   TransferMatcher transfers;
 };
 
@@ -68,9 +70,10 @@ class NodeBuilder {
   };
   struct Thread {
     uint32_t process = 0;
-    std::unique_ptr<ThreadSpans> spans;  // made with its track, at the first event
-    std::optional<int64_t> last_ns;      // its last event, in whatever stream,
-    uint32_t last_source = 0;            // and which stream that was
+    std::unique_ptr<ThreadSpans> spans;        // made with its track, at the first event
+    std::optional<int64_t> last_ns;            // its last event, in whatever stream,
+    uint32_t last_source = 0;                  // and which stream that was
+    std::optional<int64_t> left_out_since_ns;  // the program's own profiler has it
   };
   struct Source {
     uint32_t owner = 0;
@@ -107,7 +110,8 @@ class NodeBuilder {
   NodeResult TakeResult();
 
   // node_profiles.cc: TensorFlow's profiles
-  absl::Status AddProfiles(TensorMatcher* matcher);
+  absl::Status AddProfiles();
+  std::string JobOf(const ProcessKey& process) const;
   absl::Status AddProfile(const ProfileInput& profile, ProfileLanes* lanes, ProfileResult result);
   TrackId TrackOfProfile(const ProfileInput& profile, std::string* name);
   void LoseOfProfile(const ProfileInput& profile, Loss loss);
@@ -138,6 +142,8 @@ class NodeBuilder {
   void OnForeign(const StreamMerger::Head& head);
   // node_torch.cc: what PyTorch's hook says
   void OnTorch(EventKind kind, const Here& here);
+  void OnOperators(const Here& here);
+  void EndLeftOut(Thread* thread, int64_t end_ns);
   void OnTransfer(EventKind kind, const Here& here);
   void OnCollectiveTask(EventKind kind, TextId name, const Here& here);
   CollectiveMatcher::Place PlaceOf(const Moment& moment) const;

@@ -16,6 +16,7 @@
 #include "common/loss.h"
 #include "common/time.h"
 #include "timeline/messages.h"
+#include "timeline/partitions.h"
 #include "timeline/placement.h"
 #include "timeline/sink.h"
 #include "timeline/tensors.h"
@@ -147,6 +148,7 @@ struct NodeResult {
   std::vector<ProcessResult> processes;
   std::vector<LossTotal> losses;
   std::vector<ProfileResult> profiles;
+  std::vector<Partition> partitions;     // of the processes whose profiles say something of them
   std::vector<TensorTransfer> received;  // tensors that arrived at this node
   TensorEnds tensor_ends;
   std::vector<MessageStream> message_streams;  // that this node received

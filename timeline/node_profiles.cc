@@ -110,7 +110,18 @@ void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
   if (any) hole(until, options_.window->end, "TensorFlow's profiler had ended");
 }
 
-absl::Status NodeBuilder::AddProfiles(TensorMatcher* matcher) {
+// Empty where the process does not say to which job it belongs.
+std::string NodeBuilder::JobOf(const ProcessKey& process) const {
+  for (const KnownProcess& known : node_.processes) {
+    if (known.key.pid == process.pid && known.key.start_ticks == process.start_ticks &&
+        known.key.pid_namespace == process.pid_namespace) {
+      return known.job;
+    }
+  }
+  return "";
+}
+
+absl::Status NodeBuilder::AddProfiles() {
   for (size_t i = 0; i < node_.profiles.size();) {
     ProfileLanes::Owner owner;
     ProfileResult prototype;
@@ -119,14 +130,20 @@ absl::Status NodeBuilder::AddProfiles(TensorMatcher* matcher) {
     owner.process = node_.profiles[i].process;
     owner.process.node = index_;
     owner.task = node_.profiles[i].task;
-    owner.matcher_process = matcher->AddProcess(index_, owner.task);
-    ProfileLanes lanes(owner, node_.wall, emitter_, matcher);
+    owner.tensors = matchers_->tensors.AddProcess(index_, owner.task);
+    owner.collectives = matchers_->profile_collectives.AddProcess(
+        index_, JobOf(node_.profiles[i].process), owner.task);
+    ProfileLanes lanes(owner, node_.wall, emitter_, &matchers_->tensors,
+                       &matchers_->profile_collectives);
     const size_t first = result_.profiles.size();
     for (const ProcessKey& process = node_.profiles[i].process;
          i < node_.profiles.size() && node_.profiles[i].process == process; ++i) {
       SYNCLINE_RETURN_IF_ERROR(AddProfile(node_.profiles[i], &lanes, prototype));
     }
     PushProfileHoles(first, lanes.group());
+    Partition partition = lanes.TakePartition();
+    partition.process = prototype.name;
+    if (!partition.nodes.empty()) result_.partitions.push_back(std::move(partition));
   }
   return absl::OkStatus();
 }

@@ -10,6 +10,8 @@ namespace syncline::timeline {
 namespace {
 
 constexpr uint8_t kTransferGroup = 5;  // AsyncSpans::Key::group
+// syncline_torch:operators
+constexpr uint64_t kLeftOut = 2;
 
 }  // namespace
 
@@ -48,14 +50,33 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
     OnTransfer(kind, here);
     return;
   }
+  if (kind == EventKind::kTorchOperators) return OnOperators(here);
   if (!process.collectives.has_value()) return;
-  if (kind == EventKind::kTorchOperators) {
-    matcher.OnOperators(*process.collectives, here.thread);
-    return;
-  }
   matchers_->transfers.OnSequence(*process.collectives, group, event_.U64(Field::kSequence));
   matcher.OnCall(*process.collectives, here.thread, group, entry.Name(event_.U32(Field::kName)),
                  event_.U64(Field::kSequence), event_.U64(Field::kBytes), PlaceOf(here.moment));
+}
+
+void NodeBuilder::OnOperators(const Here& here) {
+  Thread& thread = ThreadAt(here.thread);
+  if (event_.U64(Field::kOn) == kLeftOut) {
+    if (!thread.left_out_since_ns.has_value()) thread.left_out_since_ns = here.moment.node.ns;
+    return;
+  }
+  EndLeftOut(&thread, here.moment.node.ns);
+  const Process& process = ProcessAt(here.process);
+  if (process.collectives.has_value()) {
+    matchers_->collectives.OnOperators(*process.collectives, here.thread);
+  }
+}
+
+void NodeBuilder::EndLeftOut(Thread* thread, int64_t end_ns) {
+  if (!thread->left_out_since_ns.has_value()) return;
+  const int64_t begin_ns = *std::exchange(thread->left_out_since_ns, std::nullopt);
+  PushHole(thread->spans->track(),
+           Bounded({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, "PyTorch",
+                    "a profiler of the program's own (torch.profiler) has this thread: PyTorch's "
+                    "operators are not recorded"}));
 }
 
 void NodeBuilder::OnCollectiveTask(EventKind kind, TextId name, const Here& here) {

@@ -34,17 +34,13 @@ std::string ShortTask(std::string_view task) {
   return absl::StrReplaceAll(AbslView(task), {{"/replica:0/", "/"}});
 }
 
-struct ProfileLanes::Event {
-  const Class* event_class = nullptr;
-  NodeTime begin;
-  NodeTime end;
-  std::optional<TimelineTime> begin_at;
-  std::optional<TimelineTime> end_at;
-};
-
 ProfileLanes::ProfileLanes(const Owner& owner, WallPlacement* placement, Emitter* emitter,
-                           TensorMatcher* matcher)
-    : owner_(owner), placement_(placement), emitter_(emitter), matcher_(matcher) {}
+                           TensorMatcher* tensors, ProfileCollectives* collectives)
+    : owner_(owner),
+      placement_(placement),
+      emitter_(emitter),
+      tensors_(tensors),
+      collectives_(collectives) {}
 
 TrackId ProfileLanes::AddTrack(TrackKind kind, std::string name, std::string unit) {
   Track track;
@@ -82,6 +78,10 @@ ProfileLanes::Class ProfileLanes::Classify(std::string_view name) {
     made.kind = Kind::kPosted;
   } else if (name == "ExecutorState::ProcessAsync::Done") {
     made.kind = Kind::kReceived;
+  } else if (name == "ExecutorPropagateOutputs") {
+    made.kind = Kind::kExecuted;
+  } else if (name == "ExecutorDoneCallback") {
+    made.kind = Kind::kDone;
   } else if (name.starts_with("Executor")) {
     made.kind = Kind::kExecutor;
   } else if (name == "MemoryAllocation" || name == "MemoryDeallocation") {
@@ -90,14 +90,18 @@ ProfileLanes::Class ProfileLanes::Classify(std::string_view name) {
     made.kind = Kind::kRegion;
   } else if (name.starts_with("ThreadpoolListener::")) {
     made.kind = Kind::kPoolMark;
-  } else if (const size_t colon = name.rfind(':'); colon != std::string_view::npos && colon > 0 &&
-                                                   colon + 1 < name.size() &&
-                                                   name.find("::") == std::string_view::npos) {
+  } else if (name == "CollectiveExecutor::CompleteParams") {
+    made.kind = Kind::kCollectiveGroup;
+  } else if (const size_t colon = name.rfind(':');
+             colon != std::string_view::npos && colon > 0 && colon + 1 < name.size() &&
+             name[colon + 1] != ' ' && name.find("::") == std::string_view::npos) {
     const std::string_view type = name.substr(colon + 1);
     made.kind = Kind::kOperator;
     made.node = name.substr(0, colon);
     made.name = emitter_->Text(made.node);
     made.type = emitter_->Text(type);
+    made.type_name = type;
+    made.collective = CollectiveOfType(type);
     if (type == "_Send" || type == "_HostSend") made.kind = Kind::kSend;
     if (type == "_Recv" || type == "_HostRecv") made.kind = Kind::kReceiveKey;
   }
@@ -175,6 +179,7 @@ absl::Status ProfileLanes::Add(const ProfileInput& profile, ProfileResult* resul
       while (!lane.stack.empty()) CloseTop(&lane);
     }
   }
+  partition_.EndPiece();
   PushBounds(profile.covered);
   lines_.clear();
   return absl::OkStatus();
@@ -199,7 +204,7 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
   }
   if (kind == Kind::kStep) {
     ++result->steps;
-    matcher_->OnStep(owner_.matcher_process, Integer("id"), event.begin);
+    tensors_->OnStep(owner_.tensors, Integer("id"), event.begin);
   }
   if (kind == Kind::kAllocation) {
     OnAllocation(event, line);
@@ -207,6 +212,8 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
   }
   Lane* lane = LaneFor(line->thread, event);
   OnTensor(event, line, lane->track);
+  OnPartition(event);
+  OnCollective(event, *line);
   if (!event.begin_at.has_value() || !event.end_at.has_value()) {
     ++result->undecided_events;
     return;
@@ -251,6 +258,7 @@ void ProfileLanes::Begin(Lane* lane, const Event& event) {
     case Kind::kStep:
       span.category = emitter_->Text(kStepCategory);
       break;
+    case Kind::kCollectiveGroup:
     case Kind::kOther:
       span.category = emitter_->Text(kOtherCategory);
       break;
@@ -318,45 +326,6 @@ std::vector<Argument> ProfileLanes::ArgumentsOf(const Event& event) {
     }
   }
   return arguments;
-}
-
-const ProfileLanes::Open* ProfileLanes::Enclosing(const Thread& thread, Kind kind,
-                                                  const Event& event) {
-  for (const Lane& lane : thread.lanes) {
-    for (auto open = lane.stack.rbegin(); open != lane.stack.rend(); ++open) {
-      if (open->kind == kind && open->end_ns >= event.end.ns) return &*open;
-    }
-  }
-  return nullptr;
-}
-
-void ProfileLanes::OnTensor(const Event& event, Line* line, TrackId track) {
-  const uint32_t process = owner_.matcher_process;
-  const std::string& node = event.event_class->node;
-  const TensorMatcher::Place place{track, event.begin, event.begin_at};
-  switch (event.event_class->kind) {
-    case Kind::kSend: {
-      const Open* around = Enclosing(*line->thread, Kind::kProcess, event);
-      if (around == nullptr) break;  // its step began before the profile
-      matcher_->OnSend(process, around->step_id, node, Text("key"), place, event.end);
-      break;
-    }
-    case Kind::kReceiveKey:
-      matcher_->OnKey(process, node, Text("key"));
-      break;
-    case Kind::kPosted:
-      matcher_->OnPosted(process, Integer("step_id"), Text("name"), event.begin);
-      break;
-    case Kind::kReceived: {
-      const std::string_view type = Text("kernel_type");
-      if (type != "_Recv" && type != "_HostRecv") break;
-      matcher_->OnReceived(process, Integer("step_id"), Text("name"), place, line->allocated_bytes);
-      line->allocated_bytes.reset();
-      break;
-    }
-    default:
-      break;
-  }
 }
 
 void ProfileLanes::OnAllocation(const Event& event, Line* line) {

@@ -12,7 +12,7 @@
 // A span that the profiler saw in part does not exist in the profile: it has whole ones only. Spans
 // that cross on one thread (made by hand) go to a second lane of that thread.
 //
-// Sends and receives of tensors are handed to the TensorMatcher on the way.
+// Sends and receives of tensors, and parts of collectives, are handed to their matchers on the way.
 // Memory: open spans and one batch per thread of the profile. Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_PROFILE_LANES_H_
 #define SYNCLINE_TIMELINE_PROFILE_LANES_H_
@@ -30,6 +30,8 @@
 #include "common/event_cursor.h"
 #include "timeline/emitter.h"
 #include "timeline/node_input.h"
+#include "timeline/partitions.h"
+#include "timeline/profile_collectives.h"
 
 namespace syncline::timeline {
 
@@ -49,15 +51,18 @@ class ProfileLanes {
     uint32_t node = 0;
     ProcessKey process;
     std::string task;
-    uint32_t matcher_process = 0;
+    uint32_t tensors = 0;  // its number in the matchers
+    uint32_t collectives = 0;
   };
   // All outlive this. One per process: its profiles are added in order of time.
   ProfileLanes(const Owner& owner, WallPlacement* placement, Emitter* emitter,
-               TensorMatcher* matcher);
+               TensorMatcher* tensors, ProfileCollectives* collectives);
 
   // Pushes everything of one profile, and adds to `result` what it was.
   absl::Status Add(const ProfileInput& profile, ProfileResult* result);
   TrackId group();  // made at its first use
+  // After the last profile: the graphs that ran.
+  Partition TakePartition();
 
  private:
   enum class Kind : uint8_t {
@@ -68,17 +73,22 @@ class ProfileLanes {
     kProcess,  // the executor works on ready nodes of one step
     kPosted,
     kReceived,
+    kExecuted,  // a node has run
+    kDone,      // all nodes of an executor have
     kExecutor,
     kAllocation,
     kRegion,  // a thread takes up work
     kPoolMark,
+    kCollectiveGroup,  // a worker says of how many a group of collectives is
     kOther,
   };
   struct Class {
     Kind kind = Kind::kOther;
     TextId name = kNoText;
     TextId type = kNoText;  // of an operator
-    std::string node;       // of an operator: its name
+    std::string type_name;
+    std::string node;        // of an operator: its name
+    std::string collective;  // "allreduce"; empty for other operators
   };
   struct Open {
     Span span;
@@ -103,13 +113,22 @@ class ProfileLanes {
     Thread* thread = nullptr;
     std::optional<uint64_t> allocated_bytes;  // by the work at hand
   };
-  struct Event;  // the one at hand, decoded
+  struct Event {  // the one at hand, decoded
+    const Class* event_class = nullptr;
+    NodeTime begin;
+    NodeTime end;
+    std::optional<TimelineTime> begin_at;
+    std::optional<TimelineTime> end_at;
+  };
 
   absl::Status OpenLines(TraceReader* reader);
   // False when the line is over.
   absl::StatusOr<bool> Refill(Line* line);
   void OnEvent(Line* line, const EventRecord& record, ProfileResult* result);
   void OnTensor(const Event& event, Line* line, TrackId track);
+  void OnPartition(const Event& event);
+  void OnCollective(const Event& event, const Line& line);
+  void OnCollectiveWork(const Event& event, const Line& line);
   void OnAllocation(const Event& event, Line* line);
   const Class& ClassOf(const EventClass* event_class);
   Class Classify(std::string_view name);
@@ -130,7 +149,9 @@ class ProfileLanes {
   Owner owner_;
   WallPlacement* placement_;
   Emitter* emitter_;
-  TensorMatcher* matcher_;
+  TensorMatcher* tensors_;
+  ProfileCollectives* collectives_;
+  PartitionBuilder partition_;
   TrackId group_ = kNoTrack;
   TrackId bound_track_ = kNoTrack;
   std::vector<Line> lines_;                  // of the profile at hand

@@ -105,8 +105,6 @@ std::optional<uint32_t> TensorMatcher::EdgeOfReceiver(const Process& process,
 
 // A step is complete when every process that had steps had this one, and a later one after it: then
 // nothing of it was cut off by the profile's end.
-// A step is complete when every process that had steps had this one, and a later one after it: then
-// nothing of it was cut off by the profile's end.
 std::set<int64_t> TensorMatcher::CompleteSteps() const {
   std::optional<std::set<int64_t>> complete;
   for (const Process& process : processes_) {

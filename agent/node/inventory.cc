@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,6 +17,8 @@
 #include "absl/strings/strip.h"
 #include "agent/node/shared_ranks.h"
 #include "agent/node/torch_sight.h"
+#include "agent/recording/registration.h"
+#include "agent/tfprofiler/profile_entry.h"
 #include "common/files.h"
 
 namespace syncline::agent {
@@ -60,6 +63,24 @@ void DescribeCpu(const std::filesystem::path& proc, v1::DescribeResponse* respon
   }
 }
 
+// How many of the CPUs that the kernel counts share a core; 1 where it does not say.
+uint32_t ThreadsPerCore(const std::filesystem::path& proc) {
+  const auto text = ReadFile(proc / "cpuinfo", 64 << 20);
+  uint32_t siblings = 0;
+  uint32_t cores = 0;
+  if (!text.ok()) return 1;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> field =
+        absl::StrSplit(line, absl::MaxSplits(':', 1));
+    const absl::string_view key = absl::StripAsciiWhitespace(field.first);
+    const absl::string_view value = absl::StripAsciiWhitespace(field.second);
+    if (key == "siblings" && !absl::SimpleAtoi(value, &siblings)) return 1;
+    if (key == "cpu cores" && !absl::SimpleAtoi(value, &cores)) return 1;
+    if (siblings != 0 && cores != 0) return std::max(1u, siblings / cores);
+  }
+  return 1;
+}
+
 uint64_t MemoryBytes(const std::filesystem::path& proc) {
   const auto text = ReadFile(proc / "meminfo", 1 << 16);
   if (!text.ok()) return 0;
@@ -82,6 +103,14 @@ void DescribeProfilers(const std::vector<FoundProfiler>& profilers,
       profiler.set_port_number(found.port);
       profiler.set_task(found.task);
       profiler.set_absence(found.absence);
+      profiler.set_runs_collectives(found.runs_collectives);
+    }
+    if (found.port != 0 && found.runs_collectives) {
+      Complain(v1::Complaint::NOTE, found.process.pid,
+               absl::StrCat("Process ", found.process.pid, " (", found.process.name,
+                            "): its operators are recorded only on request, because ",
+                            kCollectivesAreUnsafe),
+               kAskAllTheSame, response);
     }
     if (found.port != 0) continue;
     Complain(v1::Complaint::NOTE, found.process.pid,
@@ -203,12 +232,16 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
     complaints.push_back(std::move(complaint));
   }
   const Processor processor{response->cpu_count(),
-                            {response->cpu_features().begin(), response->cpu_features().end()}};
+                            {response->cpu_features().begin(), response->cpu_features().end()},
+                            ThreadsPerCore(options_.proc)};
   for (v1::Complaint& complaint : ComplainOfTorch(options_.proc, processes, processor)) {
     complaints.push_back(std::move(complaint));
   }
   for (v1::ProcessInfo& process : processes) {
     if (process.pid() != 0) with_block.insert(process.pid());
+    if (auto want = WantOfDescriptors(options_.proc, process); want.has_value()) {
+      complaints.push_back(*std::move(want));
+    }
     *response->add_processes() = std::move(process);
   }
   if (response->processes_size() == 0) {

@@ -115,6 +115,44 @@ std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
   return maps->find(file_name) != std::string::npos;
 }
 
+std::optional<uint32_t> CpusAllowed(const std::filesystem::path& proc, int32_t pid) {
+  const auto text = ReadFile(proc / std::to_string(pid) / "status", kProcFileBytesMax);
+  if (!text.ok()) return std::nullopt;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "Cpus_allowed_list:")) continue;
+    uint32_t cpus = 0;  // of "0-1,4"
+    for (absl::string_view part : absl::StrSplit(absl::StripAsciiWhitespace(line), ',')) {
+      const std::vector<absl::string_view> ends = absl::StrSplit(part, '-');
+      uint32_t first = 0;
+      uint32_t last = 0;
+      if (!absl::SimpleAtoi(ends.front(), &first)) return std::nullopt;
+      if (!absl::SimpleAtoi(ends.back(), &last) || last < first) return std::nullopt;
+      cpus += last - first + 1;
+    }
+    return cpus;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> DescriptorsLeft(const std::filesystem::path& proc, int32_t pid) {
+  const std::filesystem::path directory = proc / std::to_string(pid);
+  const auto text = ReadFile(directory / "limits", kProcFileBytesMax);
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory / "fd", error);
+  if (!text.ok() || error) return std::nullopt;
+  uint64_t open = 0;
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) ++open;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "Max open files")) continue;
+    const std::vector<absl::string_view> limits =  // soft, hard, unit
+        absl::StrSplit(line, ' ', absl::SkipEmpty());
+    uint64_t limit = 0;
+    if (limits.empty() || !absl::SimpleAtoi(limits.front(), &limit)) return std::nullopt;
+    return limit > open ? limit - open : 0;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> EnvironmentOf(const std::filesystem::path& proc, int32_t pid,
                                          std::string_view name) {
   const auto text = ReadFile(proc / std::to_string(pid) / "environ", kProcFileBytesMax);

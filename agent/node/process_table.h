@@ -35,12 +35,18 @@ std::optional<ProcessEntry> ReadProcess(const std::filesystem::path& proc, int32
 // or not allowed to see.
 std::string FrameworkOf(const std::filesystem::path& proc, int32_t pid);
 
-// The value of an environment variable the process was started with; nullopt: unset or not allowed
-// to see.
 // Whether the process has a file of this name mapped; nullopt: not allowed to see, or gone.
 std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
                               std::string_view file_name);
 
+// On how many CPUs it may run; nullopt: not allowed to see, or gone.
+std::optional<uint32_t> CpusAllowed(const std::filesystem::path& proc, int32_t pid);
+
+// How many files and sockets it may still open; nullopt: not allowed to see, or gone.
+std::optional<uint64_t> DescriptorsLeft(const std::filesystem::path& proc, int32_t pid);
+
+// The value of an environment variable the process was started with; nullopt: unset or not allowed
+// to see.
 std::optional<std::string> EnvironmentOf(const std::filesystem::path& proc, int32_t pid,
                                          std::string_view name);
 

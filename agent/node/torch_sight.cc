@@ -67,34 +67,73 @@ void ComplainOfIsa(const std::filesystem::path& proc, int32_t pid, const Process
   }
 }
 
+// The first of the variables by which PyTorch sizes its pool of threads that is a number.
+std::optional<uint32_t> ThreadsAskedFor(const std::filesystem::path& proc, int32_t pid) {
+  for (const char* name : {"MKL_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    const auto text = EnvironmentOf(proc, pid, name);
+    uint32_t threads = 0;
+    if (text.has_value() && absl::SimpleAtoi(*text, &threads) && threads > 0) return threads;
+  }
+  return std::nullopt;
+}
+
+// What the ranks of this node will run on, by what they were started with.
+class ThreadCount {
+ public:
+  explicit ThreadCount(const Processor& processor) : processor_(processor) {}
+
+  void Add(const std::filesystem::path& proc, int32_t pid) {
+    if (ranks_++ == 0) first_pid_ = pid;
+    if (const auto asked = ThreadsAskedFor(proc, pid); asked.has_value()) {
+      threads_ += *asked;
+      return;
+    }
+    ++silent_;
+    // One for each core that it may run on.
+    const uint32_t cpus = CpusAllowed(proc, pid).value_or(processor_.cpus);
+    threads_ += std::max(1u, cpus / std::max(1u, processor_.threads_per_core));
+  }
+
+  void Complain(Complaints* complaints) const {
+    if (processor_.cpus == 0 || threads_ <= processor_.cpus) return;
+    const std::string on = absl::StrCat(threads_, " threads on ", processor_.cpus, " CPUs");
+    std::string what;
+    if (silent_ == 0) {
+      what = absl::StrCat("OMP_NUM_THREADS of ", ranks_, ranks_ == 1 ? " rank asks" : " ranks ask",
+                          " for ", on, ": they will wait for each other");
+    } else if (ranks_ > 1) {  // one alone takes what there is, and nobody waits
+      what = absl::StrCat("OMP_NUM_THREADS is not set for ", silent_, " of ", ranks_,
+                          " ranks: unless the program calls torch.set_num_threads, they run on ",
+                          on, " and wait for each other");
+    } else {
+      return;
+    }
+    const uint64_t each = std::max<uint64_t>(1, processor_.cpus / ranks_);
+    Note(first_pid_, std::move(what), absl::StrCat("OMP_NUM_THREADS=", each, " for each of them"),
+         complaints);
+  }
+
+ private:
+  const Processor& processor_;
+  uint64_t ranks_ = 0;
+  uint64_t silent_ = 0;  // of them, those that ask for no number
+  uint64_t threads_ = 0;
+  int32_t first_pid_ = 0;
+};
+
 }  // namespace
 
 Complaints ComplainOfTorch(const std::filesystem::path& proc,
                            std::span<const v1::ProcessInfo> infos, const Processor& processor) {
   Complaints complaints;
-  uint64_t threads = 0;
-  uint64_t asking = 0;
-  int32_t first_pid = 0;
+  ThreadCount threads(processor);
   for (const v1::ProcessInfo& info : infos) {
     if (info.pid() == 0 || FrameworkOf(proc, info.pid()) != "PyTorch") continue;
     ComplainOfHook(proc, info, &complaints);
     ComplainOfIsa(proc, info.pid(), processor, &complaints);
-    uint32_t wanted = 0;
-    const auto openmp = EnvironmentOf(proc, info.pid(), "OMP_NUM_THREADS");
-    if (info.rank() < 0 || !openmp.has_value() || !absl::SimpleAtoi(*openmp, &wanted)) continue;
-    threads += wanted;
-    if (asking++ == 0) first_pid = info.pid();
+    if (info.rank() >= 0) threads.Add(proc, info.pid());
   }
-  if (processor.cpus > 0 && threads > processor.cpus) {
-    Note(first_pid,
-         absl::StrCat("OMP_NUM_THREADS of ", asking, asking == 1 ? " rank asks" : " ranks ask",
-                      " for ", threads, " threads on ", processor.cpus,
-                      " CPUs: they will wait for each other"),
-         absl::StrCat("OMP_NUM_THREADS=",
-                      std::max<uint64_t>(1, processor.cpus / std::max<uint64_t>(1, asking)),
-                      " for each of them"),
-         &complaints);
-  }
+  threads.Complain(&complaints);
   return complaints;
 }
 

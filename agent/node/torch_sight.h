@@ -17,6 +17,7 @@ namespace syncline::agent {
 struct Processor {
   uint32_t cpus = 0;
   std::vector<std::string> features;  // "avx512f", ...
+  uint32_t threads_per_core = 1;
 };
 
 // `infos` are the processes with a control block; those without PyTorch are passed over.

@@ -39,12 +39,11 @@ class TorchSight : public testing::Test {
     if (hook) info.add_sources("python");
     infos_.push_back(info);
   }
-  std::vector<v1::Complaint> Complaints() {
-    return ComplainOfTorch(proc_, infos_, {.cpus = 8, .features = {"avx512f"}});
-  }
+  std::vector<v1::Complaint> Complaints() { return ComplainOfTorch(proc_, infos_, processor_); }
 
   std::filesystem::path proc_;
   std::vector<v1::ProcessInfo> infos_;
+  Processor processor_ = {.cpus = 8, .features = {"avx512f"}};
 };
 
 TEST_F(TorchSight, NothingIsSaidOfWhatIsAsItShouldBe) {
@@ -78,6 +77,32 @@ TEST_F(TorchSight, MoreThreadsThanProcessors) {
   ASSERT_EQ(complaints.size(), 1u);
   EXPECT_THAT(complaints[0].what(), HasSubstr("2 ranks ask for 16 threads on 8 CPUs"));
   EXPECT_THAT(complaints[0].fix(), HasSubstr("OMP_NUM_THREADS=4"));
+}
+
+TEST_F(TorchSight, ThreadsThatNobodyChose) {
+  Add(10, kOurs);
+  EXPECT_THAT(Complaints(), IsEmpty());  // alone it may have them all
+  Add(11, kOurs);
+  const auto complaints = Complaints();
+  ASSERT_EQ(complaints.size(), 1u);
+  EXPECT_THAT(complaints[0].what(), HasSubstr("not set for 2 of 2 ranks"));
+  EXPECT_THAT(complaints[0].what(), HasSubstr("16 threads on 8 CPUs"));
+  EXPECT_THAT(complaints[0].fix(), HasSubstr("OMP_NUM_THREADS=4"));
+}
+
+TEST_F(TorchSight, ThreadsThatNobodyChoseAreAsManyAsTheCoresThatARankMayRunOn) {
+  processor_.threads_per_core = 2;
+  Add(10, kOurs);
+  Add(11, kOurs);
+  EXPECT_THAT(Complaints(), IsEmpty());
+  Add(12, absl::StrCat(kOurs, " MKL_NUM_THREADS=1"));
+  EXPECT_THAT(Complaints()[0].what(), HasSubstr("not set for 2 of 3 ranks"));
+  for (const int pid : {10, 11}) {
+    EXPECT_TRUE(WriteFileAtomically(proc_ / absl::StrCat(pid) / "status",
+                                    "Name:\tpython\nCpus_allowed_list:\t0-1,4-5\n")
+                    .ok());
+  }
+  EXPECT_THAT(Complaints(), IsEmpty());
 }
 
 TEST_F(TorchSight, HeldBelowTheProcessor) {

@@ -19,6 +19,7 @@ struct ProfileWindow {
   int64_t start_raw_ns = 0;         // 0, or in the past: at once
   int64_t length_ns = 0;            // 0: until End
   int host_tracer_level = 0;        // 0: the default
+  bool collectives_too = false;     // also processes that the profiler may crash
 };
 
 class OperatorProfiles {

@@ -182,7 +182,8 @@ void RecordingManager::BeginProfiles(const Recording& recording, const v1::Start
                           .directory = recording.directory,
                           .start_raw_ns = request.at_monotonic_raw_ns(),
                           .length_ns = std::max<int64_t>(0, request.window_ns()),
-                          .host_tracer_level = static_cast<int>(prepared.tf_profiler_level())});
+                          .host_tracer_level = static_cast<int>(prepared.tf_profiler_level()),
+                          .collectives_too = prepared.tf_profiler_collectives()});
 }
 
 void RecordingManager::AbandonSession(Recording& recording) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/node/process_table.h"
 #include "common/status.h"
 
 namespace syncline::agent {
@@ -12,6 +14,8 @@ namespace {
 // LTTng-UST asks every 5 s for a daemon that was not there; a little more than that.
 constexpr int64_t kWaitNs = 6'000'000'000;
 constexpr int64_t kAskEveryNs = 200'000'000;
+// Its buffers take two for each CPU (guess: who has this many left does not stand at its limit).
+constexpr uint64_t kDescriptorsMin = 4;
 
 absl::StatusOr<std::vector<v1::ProcessInfo>> Unknown(LttngControl& lttng, Gate& gate) {
   std::vector<v1::Complaint> said_already;
@@ -28,7 +32,25 @@ absl::StatusOr<std::vector<v1::ProcessInfo>> Unknown(LttngControl& lttng, Gate& 
 
 }  // namespace
 
-v1::Complaint NotRegistered(const v1::ProcessInfo& process) {
+std::optional<v1::Complaint> WantOfDescriptors(const std::filesystem::path& proc,
+                                               const v1::ProcessInfo& process) {
+  const std::optional<uint64_t> left = DescriptorsLeft(proc, process.pid());
+  if (!left.has_value() || *left >= kDescriptorsMin) return std::nullopt;
+  v1::Complaint complaint;
+  complaint.set_severity(v1::Complaint::WARNING);
+  complaint.set_pid(process.pid());
+  complaint.set_what(
+      absl::StrCat("Process ", process.pid(), " (", process.command_line(), ") may open ",
+                   *left == 0 ? "no" : absl::StrCat("only ", *left),
+                   " more files: LTTng cannot hand its buffers to it, and nothing of it "
+                   "will be recorded"));
+  complaint.set_fix(absl::StrCat("find what it keeps open (ls /proc/", process.pid(),
+                                 "/fd), or raise its limit (prlimit --nofile, ulimit -n)"));
+  return complaint;
+}
+
+v1::Complaint NotRegistered(const v1::ProcessInfo& process, const std::filesystem::path& proc) {
+  if (auto cause = WantOfDescriptors(proc, process); cause.has_value()) return *std::move(cause);
   v1::Complaint complaint;
   complaint.set_severity(v1::Complaint::WARNING);
   complaint.set_what(absl::StrCat("Process ", process.pid(), " (", process.command_line(),

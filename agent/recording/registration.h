@@ -6,6 +6,8 @@
 #define SYNCLINE_AGENT_RECORDING_REGISTRATION_H_
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,7 +21,13 @@ namespace syncline::agent {
 // not stopped; returns those that live on unknown. Errors: what LTTng said.
 absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(LttngControl& lttng, Gate& gate,
                                                                Clock& clock);
-v1::Complaint NotRegistered(const v1::ProcessInfo& process);
+v1::Complaint NotRegistered(const v1::ProcessInfo& process,
+                            const std::filesystem::path& proc = "/proc");
+
+// That LTTng cannot hand its buffers to the process, for want of descriptors there; nullopt: it
+// can, or nobody may see.
+std::optional<v1::Complaint> WantOfDescriptors(const std::filesystem::path& proc,
+                                               const v1::ProcessInfo& process);
 
 // Processes that the daemon knew (they are not among `unknown`) and that made calls in the window
 // of which it took none. Such a program gave up waiting for an answer as the recording began

@@ -1,6 +1,13 @@
 #include "agent/recording/registration.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "agent/recording/fakes.h"
+#include "common/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -55,6 +62,28 @@ TEST_F(RegistrationTest, OneThatNeverComesIsNamedAfterABoundedTime) {
   ASSERT_EQ(unknown->size(), 1u);
   EXPECT_THAT(NotRegistered(unknown->front()).what(), HasSubstr("Process 1007 (python train.py)"));
   EXPECT_LT(clock_.now_ns - begin_ns, 7'000'000'000);
+}
+
+TEST_F(RegistrationTest, OneWithoutAFreeDescriptorIsToldWhy) {
+  std::string pattern = testing::TempDir() + "registration-XXXXXX";
+  const std::filesystem::path proc = ::mkdtemp(pattern.data());
+  const std::filesystem::path at = proc / "1007";
+  ASSERT_TRUE(MakeDirectories(at / "fd").ok());
+  const auto limit_to = [&](int files) {
+    return WriteFileAtomically(at / "limits", absl::StrCat("Max open files            ", files,
+                                                           "                 524288   files\n"));
+  };
+  for (const char* number : {"0", "1", "2"}) {
+    ASSERT_TRUE(WriteFileAtomically(at / "fd" / number, "").ok());
+  }
+  ASSERT_TRUE(limit_to(3).ok());
+  EXPECT_THAT(NotRegistered(Program(7), proc).what(), HasSubstr("may open no more files"));
+  EXPECT_THAT(NotRegistered(Program(7), proc).fix(), HasSubstr("ulimit -n"));
+  ASSERT_TRUE(limit_to(1024).ok());
+  EXPECT_FALSE(WantOfDescriptors(proc, Program(7)).has_value());
+  EXPECT_THAT(NotRegistered(Program(7), proc).what(), HasSubstr("is not registered"));
+  EXPECT_FALSE(WantOfDescriptors(proc, Program(8)).has_value());  // it is gone
+  std::filesystem::remove_all(proc);
 }
 
 TEST_F(RegistrationTest, StoppedOnesAndThoseWithoutABlockDelayNobody) {

@@ -24,6 +24,7 @@ struct FakeProcess {
   int uid = 0;
   std::string library = "libtensorflow_cc.so.2";
   std::vector<std::pair<uint64_t, uint16_t>> sockets;  // inode, port on 127.0.0.1
+  std::vector<std::string> threads;                    // their names
 };
 
 class FakeProc {
@@ -49,6 +50,11 @@ class FakeProc {
     std::ofstream(directory / "status") << "Uid:\t" << process.uid << "\t0\t0\t0\nNSpid:\t"
                                         << process.pid << "\t" << process.own_pid << "\n";
     std::ofstream(directory / "maps") << "7f00-7f01 r-xp 0 0:0 0 /opt/" << process.library << "\n";
+    for (size_t i = 0; i < process.threads.size(); ++i) {
+      const auto thread = directory / "task" / std::to_string(process.pid + i);
+      std::filesystem::create_directories(thread);
+      std::ofstream(thread / "comm") << process.threads[i] << "\n";
+    }
     std::ofstream table(directory / "net" / "tcp");
     table << "  sl  local_address rem_address   st\n";
     for (size_t i = 0; i < process.sockets.size(); ++i) {

@@ -23,6 +23,7 @@ namespace {
 constexpr uint64_t kProcFileBytesMax = 32 << 20;
 constexpr absl::string_view kStateListen = "0A";
 constexpr size_t kWordDigits = 8;  // the kernel prints addresses as 32-bit words in its own order
+constexpr std::string_view kCollectiveThread = "collective_ops\n";  // of TensorFlow's own naming
 constexpr std::array<const char*, 2> kLibraries = {"libtensorflow", "_pywrap_tensorflow"};
 
 std::optional<uint32_t> ParseHex(absl::string_view digits) {
@@ -81,6 +82,16 @@ bool HasTensorFlow(const std::filesystem::path& directory) {
          });
 }
 
+bool RunsCollectives(const std::filesystem::path& directory) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory / "task", error), end; !error && it != end;
+       it.increment(error)) {
+    const auto name = ReadFile(it->path() / "comm", kProcFileBytesMax);
+    if (name.ok() && *name == kCollectiveThread) return true;
+  }
+  return false;
+}
+
 std::vector<ListeningSocket> SocketsOf(const std::filesystem::path& proc, int32_t pid) {
   const std::set<uint64_t> open = OpenSockets(proc, pid);
   std::vector<ListeningSocket> sockets;
@@ -127,6 +138,7 @@ std::vector<TensorFlowProcess> FindTensorFlow(const std::filesystem::path& proc,
     TensorFlowProcess process;
     process.net_namespace = InodeOfLink(directory / "ns" / "net", "net");
     process.sockets = SocketsOf(proc, entry.pid);
+    process.runs_collectives = RunsCollectives(directory);
     for (const ListeningSocket& socket : process.sockets) {
       const auto [it, first] = oldest.emplace(socket.inode, entry.start_ticks);
       it->second = std::min(it->second, entry.start_ticks);

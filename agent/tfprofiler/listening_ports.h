@@ -24,6 +24,7 @@ struct TensorFlowProcess {
   ProcessEntry entry;
   uint64_t net_namespace = 0;  // inode; 0: not allowed to see
   std::vector<ListeningSocket> sockets;
+  bool runs_collectives = false;  // it has TensorFlow's threads for them
 };
 
 // The listening sockets in the text of /proc/PID/net/tcp or tcp6. Lines that are no sockets are

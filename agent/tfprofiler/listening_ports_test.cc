@@ -76,6 +76,16 @@ TEST(FindTensorFlowTest, AForkedDataLoaderIsNotASecondWorker) {
   EXPECT_EQ(found[0].entry.pid, 25);
 }
 
+TEST(FindTensorFlowTest, CollectivesShowInTheNamesOfThreads) {
+  FakeProc proc;
+  proc.Add({.pid = 25, .threads = {"python", "tf_Compute", "collective_ops"}});
+  proc.Add({.pid = 26, .threads = {"python", "collective_ops_of_mine", "collective"}});
+  const auto found = FindTensorFlow(proc.root(), 0);
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_TRUE(found[0].runs_collectives);
+  EXPECT_FALSE(found[1].runs_collectives);
+}
+
 class PortProberTest : public testing::Test {
  protected:
   std::vector<FoundProfiler> Find() { return prober_.Find(); }

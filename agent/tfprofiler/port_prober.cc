@@ -74,6 +74,7 @@ FoundProfiler PortProber::Choose(const TensorFlowProcess& process) {
   found.process = process.entry;
   found.net_namespace = process.net_namespace;
   found.absence = "it listens on no port";
+  found.runs_collectives = process.runs_collectives;
   for (const ListeningSocket& socket : process.sockets) {
     const Answer& answer = answers_[KeyOf(process, socket)];
     // One profile at a time in a process, whatever port it is asked at: a worker's own is the one

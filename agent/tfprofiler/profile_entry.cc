@@ -34,7 +34,7 @@ std::vector<v1::Complaint> ComplainOfProfiles(const std::vector<ProfileEntry>& e
   for (const ProfileEntry& entry : entries) {
     const ProfileRecord& record = entry.record;
     const bool busy = record.state == ProfileState::kBusy;
-    if (!busy && record.state != ProfileState::kFailed) continue;
+    if (!busy && record.state != ProfileState::kFailed && !entry.left_alone) continue;
     if (!named.insert(entry.pid).second) continue;
     v1::Complaint& complaint = complaints.emplace_back();
     complaint.set_severity(v1::Complaint::WARNING);
@@ -43,10 +43,11 @@ std::vector<v1::Complaint> ComplainOfProfiles(const std::vector<ProfileEntry>& e
                                     record.task.empty() ? entry.process_name : record.task,
                                     ") gave no TensorFlow operators: ", record.failure));
     complaint.set_fix(
-        busy ? "end that profile (TensorBoard's, or tf.profiler in the program) before "
-               "you record; --no-tf-profiler does not ask for it"
-             : "the rest of the recording is not touched by it; --no-tf-profiler does "
-               "not ask for it");
+        entry.left_alone ? kAskAllTheSame
+        : busy           ? "end that profile (TensorBoard's, or tf.profiler in the program) before "
+                           "you record; --no-tf-profiler does not ask for it"
+                         : "the rest of the recording is not touched by it; --no-tf-profiler does "
+                           "not ask for it");
   }
   return complaints;
 }

@@ -16,6 +16,7 @@ namespace syncline::agent {
 struct ProfileEntry {
   int32_t pid = 0;
   std::string process_name;
+  bool left_alone = false;  // it serves a profiler, and was not asked for its own good
   xspace::ProfileRecord record;
 };
 
@@ -24,8 +25,13 @@ ProfileEntry EntryOf(const FoundProfiler& worker);
 
 std::string FormatEntries(const std::vector<ProfileEntry>& entries);  // profiles.json
 
+inline constexpr char kCollectivesAreUnsafe[] =
+    "it runs collectives, and TensorFlow's profiler crashes workers that do";
+inline constexpr char kAskAllTheSame[] =
+    "--tf-profiler-collectives asks for them: only where the job may die";
+
 // What the people of the recording must know: one complaint for each process that has a piece
-// which is busy or failed.
+// which is busy or failed, or that was left alone.
 std::vector<v1::Complaint> ComplainOfProfiles(const std::vector<ProfileEntry>& entries);
 
 }  // namespace syncline::agent

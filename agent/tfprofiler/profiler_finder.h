@@ -19,6 +19,10 @@ struct FoundProfiler {
   std::string task;            // "/job:worker/replica:0/task:0"; empty: it is no such server
   std::string incarnation;     // 16 hex digits, as in the keys of tensors that it sends
   std::string absence;         // why there is no port, for people
+  // It has run a collective (MultiWorkerMirroredStrategy). TensorFlow follows one from thread to
+  // thread, and when a profile ends it looks at such events after their memory was freed
+  // (tsl::profiler::TraceMeRecorder::Consume, 2.21): every third profile ended its job.
+  bool runs_collectives = false;
 };
 
 class ProfilerFinder {

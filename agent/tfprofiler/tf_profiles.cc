@@ -43,10 +43,12 @@ void TfProfiles::Begin(const ProfileWindow& window) {
   limits.answer_bytes_max =
       std::min<uint64_t>(limits.answer_bytes_max, kAnswersBytesMax / found_.size());
   for (const FoundProfiler& worker : found_) {
-    if (worker.port == 0) {
+    const bool unsafe = worker.runs_collectives && !window.collectives_too;
+    if (worker.port == 0 || unsafe) {
       ProfileEntry entry = EntryOf(worker);
       entry.record.state = xspace::ProfileState::kMissing;
-      entry.record.failure = worker.absence;
+      entry.record.failure = worker.port == 0 ? worker.absence : kCollectivesAreUnsafe;
+      entry.left_alone = worker.port != 0;
       Keep(std::move(entry));
     } else {
       workers_.push_back(std::make_unique<WorkerProfile>(

@@ -165,6 +165,30 @@ TEST_F(TfProfilesTest, LongRecordingsComeInPiecesWithNamesOfTheirOwn) {
   }
 }
 
+TEST_F(TfProfilesTest, AWorkerWithCollectivesIsAskedOnlyOnRequest) {
+  FakeWorker worker(Behaviour::kRecords);
+  FoundProfiler found = Found(worker);
+  found.runs_collectives = true;
+  finder_.found = {found};
+  Begin(kLongNs);
+  const std::vector<v1::Complaint> complaints = Finish();
+  EXPECT_THAT(worker.requests(), IsEmpty());
+  EXPECT_EQ(List()[0]["state"], "missing");
+  EXPECT_THAT(List()[0]["failure"], HasSubstr("collectives"));
+  ASSERT_THAT(complaints, SizeIs(1));
+  EXPECT_THAT(complaints[0].what(), HasSubstr("crashes workers"));
+  EXPECT_THAT(complaints[0].fix(), HasSubstr("--tf-profiler-collectives"));
+
+  profiles_->Find();
+  profiles_->Begin({.recording_id = "r2",
+                    .directory = directory_,
+                    .length_ns = kLongNs,
+                    .collectives_too = true});
+  worker.AwaitRequests(1);
+  EXPECT_THAT(Finish(), IsEmpty());
+  EXPECT_EQ(List()[0]["state"], "cut");
+}
+
 TEST_F(TfProfilesTest, ABusyProfilerIsSaidAndLeftAlone) {
   FakeWorker worker(Behaviour::kBusy);
   FakeWorker idle(Behaviour::kRecords);

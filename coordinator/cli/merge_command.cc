@@ -189,8 +189,8 @@ void RegisterMerge(CLI::App* app, Context* context) {
                    "What to write, separated by commas: perfetto (a timeline),\n"
                    "ctf (the traces again, times corrected, one below ctf/ per node\n"
                    "and trace), chrome (Kineto's JSON, a file per rank), vtune\n"
-                   "(a CSV per node that VTune imports), parquet (tables for DuckDB,\n"
-                   "Polars, Spark, ...; needs Python with pyarrow)")
+                   "(a CSV per node that VTune imports), parquet (tables of spans,\n"
+                   "events, ... for DuckDB, Polars, Spark; needs Python with pyarrow)")
       ->delimiter(',')
       ->type_name(absl::StrCat("{", absl::StrJoin(merge::Formats(), ","), "}"))
       ->capture_default_str();

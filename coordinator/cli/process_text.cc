@@ -39,6 +39,7 @@ std::string ProcessText(const v1::ProcessInfo& process) {
     if (!profiler.task().empty()) {
       absl::StrAppend(&text, " (", absl::StrReplaceAll(profiler.task(), {{"/replica:0", ""}}), ")");
     }
+    if (profiler.runs_collectives()) absl::StrAppend(&text, ", asked only on request");
   }
   if (process.stopped()) absl::StrAppend(&text, kDot, "stopped");
   std::string command = process.command_line();

@@ -44,6 +44,7 @@ struct RecordArguments {
   bool allow_missing = false;
   bool no_tf_profiler = false;
   uint32_t tf_profiler_level = 0;
+  bool tf_profiler_collectives = false;
   bool json = false;
 };
 
@@ -110,6 +111,7 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
                                                                    : v1::PER_USER);
   options.prepare.set_skip_tf_profiler(arguments.no_tf_profiler);
   options.prepare.set_tf_profiler_level(arguments.tf_profiler_level);
+  options.prepare.set_tf_profiler_collectives(arguments.tf_profiler_collectives);
   for (const std::string& event : arguments.events) options.prepare.add_extra_events(event);
   return options;
 }
@@ -198,12 +200,17 @@ void RegisterRecord(CLI::App* app, Context* context) {
                        "What TensorFlow's own profilers record: 1 marks, 2 operators, 3 also the\n"
                        "tensors received (default: 3)")
           ->check(CLI::Range(1, 3));
+  CLI::Option* const collectives = record->add_flag(
+      "--tf-profiler-collectives", arguments->tf_profiler_collectives,
+      "Ask TensorFlow workers that run collectives, too. TensorFlow's profiler crashes them\n"
+      "now and then, and the job with them");
   record
       ->add_flag(
           "--no-tf-profiler", arguments->no_tf_profiler,
           "Leave TensorFlow's own profilers alone: no operators. Otherwise a program cannot\n"
           "start a profile of its own (tf.profiler, TensorBoard) while it is recorded")
-      ->excludes(level);
+      ->excludes(level)
+      ->excludes(collectives);
   record->add_flag("--json", arguments->json, "Print recording.json instead of the summary");
   record->footer(
       "All nodes start at one instant, each by its own clock; either all take part or none does.\n"

@@ -46,9 +46,13 @@ void AddPeerEdges(const recording::Layout& layout, BuildInput* input, const Note
     if (entry.path().extension() == ".samples") paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());  // the same model from the same files, always
-  const auto known = [&](const std::string& name) {
-    return std::find(input->nodes.begin(), input->nodes.end(), name) != input->nodes.end();
+  const auto index_of = [&](const std::string& name) {
+    return std::find(input->nodes.begin(), input->nodes.end(), name) - input->nodes.begin();
   };
+  const auto known = [&](const std::string& name) {
+    return index_of(name) < std::ssize(input->nodes);
+  };
+  const auto others = std::ssize(input->edges);
   for (const std::filesystem::path& path : paths) {
     if (path.filename().string().starts_with(
             absl::StrCat(AbslView(recording::kCoordinatorName), "--"))) {
@@ -63,6 +67,10 @@ void AddPeerEdges(const recording::Layout& layout, BuildInput* input, const Note
       input->edges.push_back(*std::move(edge));
     }
   }
+  // Of two that asked each other the edge is called as the nodes are listed.
+  std::stable_partition(input->edges.begin() + others, input->edges.end(), [&](const Edge& edge) {
+    return index_of(edge.local) < index_of(edge.remote);
+  });
 }
 
 // How well the model knows the node's clock at the window's begin; nullopt: it does not.

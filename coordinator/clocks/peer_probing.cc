@@ -1,18 +1,14 @@
 #include "coordinator/clocks/peer_probing.h"
 
-#include <fcntl.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "clocksync/sample_file.h"
 #include "common/files.h"
 #include "common/status.h"
 
@@ -63,28 +59,31 @@ const char* SourceName(v1::ProbeStampSource source) {
   }
 }
 
-absl::Status AppendTo(const std::filesystem::path& path, std::string_view bytes) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open ", path.string()));
-  absl::Status status = AppendWhole(fd, bytes, path);
-  ::close(fd);
-  return status;
-}
-
 }  // namespace
 
 std::vector<Pair> PairsToProbe(size_t nodes) {
   std::vector<Pair> pairs;
   for (size_t hub = 0; hub < std::min(nodes, kHubs); ++hub) {
-    for (size_t other = hub + 1; other < nodes; ++other) pairs.push_back({hub, other});
+    for (size_t other = hub + 1; other < nodes; ++other) {
+      pairs.push_back({hub, other});
+      // A question meets a processor that sleeps, its answer does not: asked from both sides, the
+      // difference cancels.
+      if (nodes <= kHubs) pairs.push_back({other, hub});
+    }
   }
+  for (size_t leaf = kHubs; leaf + 1 < nodes; ++leaf) pairs.push_back({leaf, leaf + 1});
   return pairs;
 }
 
 PeerProbing::PeerProbing(std::vector<PeerTarget> targets, std::optional<recording::Layout> layout)
     : layout_(std::move(layout)) {
   std::erase_if(targets, [](const PeerTarget& target) { return target.address.empty(); });
-  for (const Pair& pair : PairsToProbe(targets.size())) lines_.push_back({.pair = pair});
+  for (const Pair& pair : PairsToProbe(targets.size())) {
+    const std::string& local = targets[pair.local].node;
+    const std::string& remote = targets[pair.remote].node;
+    const std::filesystem::path path = layout_ ? layout_->Samples(local, remote) : "";
+    lines_.push_back({.pair = pair, .log = SampleLog(path, local, remote)});
+  }
   const std::string number = RandomBytes(sizeof(uint64_t));
   plan_.set_key(RandomBytes(kKeyBytes));
   if (lines_.empty() || number.empty() || plan_.key().empty()) return;
@@ -210,24 +209,13 @@ void PeerProbing::Append(size_t index, uint32_t edge_number,
   // A node speaks for the edges on which it asks, for no others.
   if (edge_number >= lines_.size() || lines_[edge_number].pair.local != index) return;
   Line& line = lines_[edge_number];
-  absl::Status status = Write(line, samples);
+  absl::Status status = line.log.Append(samples);
   if (!status.ok()) {
     line.status = std::move(status);
     return;
   }
   line.samples += samples.size();
   if (!layout_) line.in_memory.insert(line.in_memory.end(), samples.begin(), samples.end());
-}
-
-absl::Status PeerProbing::Write(const Line& line,
-                                const std::vector<clocksync::ProbeSample>& samples) const {
-  if (!layout_) return absl::OkStatus();
-  const std::string& local = nodes_[line.pair.local].target.node;
-  const std::string& remote = nodes_[line.pair.remote].target.node;
-  std::string bytes =
-      line.samples == 0 ? clocksync::EncodeSamplesHeader(local, remote) : std::string();
-  for (const clocksync::ProbeSample& sample : samples) clocksync::AppendSample(sample, &bytes);
-  return AppendTo(layout_->Samples(local, remote), bytes);
 }
 
 std::vector<clocksync::Edge> PeerProbing::Edges() const {

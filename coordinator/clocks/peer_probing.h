@@ -25,6 +25,7 @@
 
 #include "clocksync/samples.h"
 #include "coordinator/clocks/probe_report.h"
+#include "coordinator/clocks/sample_log.h"
 #include "coordinator/fleet/agent_client.h"
 #include "coordinator/recording/recording.h"
 #include "syncline/v1/agent.pb.h"
@@ -43,7 +44,9 @@ struct Pair {
   size_t remote = 0;
   bool operator==(const Pair&) const = default;
 };
-// Every pair of which one is among the first eight.
+// Every pair of which one is among the first eight (the hubs), and neighbours, who are likely to
+// talk to each other. Where all are hubs both of a pair ask, each half as often (agent/probe/udp):
+// in larger fleets leaves that ask would load the hubs.
 std::vector<Pair> PairsToProbe(size_t nodes);
 
 class PeerProbing {
@@ -76,6 +79,7 @@ class PeerProbing {
   // Belongs to the thread of the node that asks.
   struct Line {
     Pair pair;
+    SampleLog log;
     uint64_t samples = 0;
     absl::Status status;                            // of the file
     std::vector<clocksync::ProbeSample> in_memory;  // without a recording
@@ -88,7 +92,6 @@ class PeerProbing {
   void Take(size_t index);
   void Append(size_t index, uint32_t edge_number,
               const std::vector<clocksync::ProbeSample>& samples);
-  absl::Status Write(const Line& line, const std::vector<clocksync::ProbeSample>& samples) const;
   ProbeReport::End EndOf(size_t index, size_t edge_number) const;
 
   const std::optional<recording::Layout> layout_;

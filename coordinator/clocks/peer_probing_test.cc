@@ -52,7 +52,7 @@ class ProbingAgent : public fleet::FakeAgent {
     v1::ProbeSamplesReply reply;
     if (!silence.empty()) return reply;
     const auto add = [&](uint32_t edge, uint64_t number) {
-      const auto time = static_cast<int64_t>(1000 * number);
+      const int64_t time = static_cast<int64_t>(1000 * number) + (lies ? 5 : 0);
       reply.add_edge_number(edge);
       reply.add_t1_local_ns(time);
       reply.add_t2_remote_ns(time + 7);
@@ -65,7 +65,7 @@ class ProbingAgent : public fleet::FakeAgent {
       if (edge.initiator() || lies) add(edge.edge_number(), number + 1);
     }
     if (lies) add(4'000'000'000, 1);
-    if (lies) reply.add_source(v1::KERNEL);
+    if (lies && taken_ % 2 == 1) reply.add_source(v1::KERNEL);
     reply.set_next_sample_number(number + 1);
     ++taken_;
     changed_.notify_all();
@@ -89,7 +89,7 @@ class ProbingAgent : public fleet::FakeAgent {
 
   absl::Status probe;   // what Probe() says
   std::string silence;  // nothing comes back on its edges
-  bool lies = false;    // speaks of edges that are not its own, of none, and in arrays that differ
+  bool lies = false;    // speaks of edges that are not its own, of none, then in arrays that differ
   bool ended = false;
   int64_t hurried_ms = 0;
 
@@ -136,12 +136,14 @@ class PeerProbingTest : public testing::Test {
   std::vector<PeerTarget> targets_;
 };
 
-TEST(PairsToProbe, EightHubsProbeEverybodyOnce) {
+TEST(PairsToProbe, HubsAskEverybodyAndOneAnotherAndLeavesTheirNeighbour) {
   EXPECT_THAT(PairsToProbe(0), IsEmpty());
   EXPECT_THAT(PairsToProbe(1), IsEmpty());
-  EXPECT_EQ(PairsToProbe(2), (std::vector<Pair>{{0, 1}}));
-  EXPECT_EQ(PairsToProbe(8).size(), 28u);
-  EXPECT_EQ(PairsToProbe(1000).size(), 28u + 8 * 992);
+  EXPECT_EQ(PairsToProbe(2), (std::vector<Pair>{{0, 1}, {1, 0}}));
+  EXPECT_EQ(PairsToProbe(8).size(), 2 * 28u);
+  EXPECT_EQ(PairsToProbe(9).size(), 28u + 8);
+  EXPECT_EQ(PairsToProbe(1000).size(), 28u + 8 * 992 + 991);
+  EXPECT_EQ(PairsToProbe(1000).back(), (Pair{998, 999}));
 }
 
 TEST_F(PeerProbingTest, EveryNodeGetsItsOwnEdgesUnderOneKey) {
@@ -157,11 +159,13 @@ TEST_F(PeerProbingTest, EveryNodeGetsItsOwnEdgesUnderOneKey) {
   EXPECT_EQ(a.key(), c.key());
   EXPECT_NE(a.plan_number(), 0u);
   EXPECT_EQ(a.plan_number(), b.plan_number());
-  ASSERT_EQ(b.edges_size(), 2);
+  ASSERT_EQ(b.edges_size(), 4) << "asked by a, asks a, asks c, asked by c";
   EXPECT_EQ(b.edges(0).peer(), "a");
   EXPECT_FALSE(b.edges(0).initiator());
-  EXPECT_EQ(b.edges(1).peer_address(), "c:7611");
+  EXPECT_EQ(b.edges(1).peer(), "a");
   EXPECT_TRUE(b.edges(1).initiator());
+  EXPECT_EQ(b.edges(2).peer_address(), "c:7611");
+  EXPECT_TRUE(b.edges(2).initiator());
   EXPECT_EQ(agents_[0]->hurried_ms, 2000);
   for (const auto& agent : agents_) EXPECT_TRUE(agent->ended);
 
@@ -174,9 +178,9 @@ TEST_F(PeerProbingTest, EveryNodeGetsItsOwnEdgesUnderOneKey) {
     EXPECT_EQ(edge.samples[i].t4_local_ns, edge.samples[i].t1_local_ns + 9);
     EXPECT_EQ(edge.samples[i].source, clocksync::StampSource::kKernel);
   }
-  EXPECT_FALSE(fs::exists(layout_.Samples("b", "a")));
+  EXPECT_TRUE(fs::exists(layout_.Samples("b", "a")));
   const ProbeReport report = Report();
-  ASSERT_EQ(report.edges.size(), 3u);
+  ASSERT_EQ(report.edges.size(), 6u);
   EXPECT_EQ(report.edges[0].samples, edge.samples.size());
   EXPECT_EQ(Describe(report.edges[0]), "kernel stamps (no hardware)");
 }
@@ -201,36 +205,45 @@ TEST_F(PeerProbingTest, AnOldAgentIsNamedAndTheOthersGoOn) {
     agents_[0]->AwaitTaken(1);
   }
   const ProbeReport report = Report();
-  ASSERT_EQ(report.edges.size(), 3u);
-  EXPECT_EQ(report.edges[2].samples, 0u) << "b--c";
-  EXPECT_THAT(Describe(report.edges[2]),
+  ASSERT_EQ(report.edges.size(), 6u);
+  EXPECT_EQ(report.edges[4].samples, 0u) << "b--c";
+  EXPECT_THAT(Describe(report.edges[4]),
               HasSubstr("gRPC probes alone: b: its agent is too old for clock probes"));
-  EXPECT_GT(report.edges[1].samples, 0u) << "a--c";
+  EXPECT_GT(report.edges[2].samples, 0u) << "a--c";
 }
 
 TEST_F(PeerProbingTest, ANetworkWithoutUdpIsSaid) {
   for (const auto& agent : agents_) agent->silence = "no answer for 5 s: is UDP blocked?";
   { PeerProbing probing(targets_, layout_); }
   const ProbeReport report = Report();
-  ASSERT_EQ(report.edges.size(), 3u);
+  ASSERT_EQ(report.edges.size(), 6u);
   EXPECT_THAT(Describe(report.edges[0]),
               HasSubstr("no samples over UDP, gRPC probes alone: a: no answer for 5 s"));
   EXPECT_FALSE(fs::exists(layout_.Samples("a", "b")));
 }
 
 TEST_F(PeerProbingTest, ANodeSpeaksOnlyForItsOwnEdges) {
-  agents_[2]->lies = true;  // it asks nobody
+  agents_[2]->lies = true;
   {
     PeerProbing probing(targets_, layout_);
     probing.Hurry(1'000'000);
     agents_[0]->AwaitTaken(1);
+    agents_[2]->AwaitTaken(2);
   }
-  for (const clocksync::ProbeSample& sample : Samples("a", "c").samples) {
-    EXPECT_EQ(sample.t1_local_ns % 1000, 0);
-  }
-  size_t files = 0;
-  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(layout_.Clocks())) ++files;
-  EXPECT_EQ(files, 4u) << "a--b, a--c, b--c and probes.json";
+  const clocksync::Edge of_others = Samples("a", "c"), its_own = Samples("c", "a");
+  EXPECT_FALSE(of_others.samples.empty());
+  for (const auto& sample : of_others.samples) EXPECT_EQ(sample.t1_local_ns % 1000, 0);
+  EXPECT_FALSE(its_own.samples.empty());
+  for (const auto& sample : its_own.samples) EXPECT_EQ(sample.t1_local_ns % 1000, 5);
+}
+
+TEST(ProbeReportTest, TheBestStampsNeedNoReason) {
+  ProbeReport::Edge edge{.local = {.node = "a", .stamps = "hardware"},
+                         .remote = {.node = "b", .stamps = "hardware"},
+                         .samples = 7};
+  EXPECT_EQ(Describe(edge), "hardware stamps");
+  edge.remote = {.node = "b", .stamps = "kernel", .why_not_better = "eth0 has no hardware clock"};
+  EXPECT_EQ(Describe(edge), "a: hardware stamps; b: kernel stamps (eth0 has no hardware clock)");
 }
 
 TEST(ProbeReportTest, ComesBackAsItWentInAndOthersAreRefused) {

@@ -20,6 +20,13 @@ constexpr std::pair<const char*, std::string ProbeReport::End::*> kEndTexts[] = 
     {"failure", &ProbeReport::End::failure},
 };
 
+// "kernel stamps (why not better)"; there is nothing better than hardware.
+std::string StampsOf(const ProbeReport::End& end) {
+  return end.why_not_better.empty()
+             ? absl::StrCat(end.stamps, " stamps")
+             : absl::StrCat(end.stamps, " stamps (", end.why_not_better, ")");
+}
+
 Json EndToJson(const ProbeReport::End& end) {
   Json json = Json::object();
   for (const auto& [key, text] : kEndTexts) {
@@ -117,12 +124,11 @@ std::string Describe(const ProbeReport::Edge& edge) {
   }
   if (edge.local.stamps == edge.remote.stamps &&
       edge.local.why_not_better == edge.remote.why_not_better) {
-    return absl::StrCat(edge.local.stamps, " stamps (", edge.local.why_not_better, ")",
-                        line.empty() ? "" : "; ", line);
+    return absl::StrCat(StampsOf(edge.local), line.empty() ? "" : "; ", line);
   }
   for (const ProbeReport::End* end : {&edge.local, &edge.remote}) {
     if (end->stamps.empty()) continue;
-    add(*end, absl::StrCat(end->stamps, " stamps (", end->why_not_better, ")"));
+    add(*end, StampsOf(*end));
   }
   return line;
 }

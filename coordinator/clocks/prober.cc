@@ -1,20 +1,15 @@
 #include "coordinator/clocks/prober.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "clocksync/sample_file.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "coordinator/clocks/sample_log.h"
 #include "coordinator/recording/recording.h"
 
 namespace syncline::clocks {
@@ -30,25 +25,8 @@ constexpr int64_t kQuickAtFirstNs = 5 * kSecondNs;
 // probed less often, so that probing takes at most half of one core.
 constexpr int64_t kBurstCostNs = kMillisecondNs;
 constexpr int64_t kReconnectNs = kSecondNs;
-
-class AppendFile {
- public:
-  ~AppendFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  absl::Status Create(const std::filesystem::path& path) {
-    path_ = path.string();
-    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-    return fd_ >= 0 ? absl::OkStatus() : ErrnoStatus(errno, absl::StrCat("Cannot create ", path_));
-  }
-  absl::Status Append(std::string_view bytes) {
-    return fd_ < 0 ? absl::OkStatus() : AppendWhole(fd_, bytes, path_);
-  }
-
- private:
-  int fd_ = -1;
-  std::string path_;
-};
+// Of a node: eight minutes at the steady rate, 160 kB.
+constexpr ptrdiff_t kInMemoryMax = 4'096;
 
 }  // namespace
 
@@ -69,7 +47,8 @@ class Prober::Probe {
         clock_(*clock),
         news_(*news),
         period_min_ns_(static_cast<int64_t>(fleet_size) * kBurstCostNs),
-        quick_until_ns_(clock->RawNs() + kQuickAtFirstNs) {
+        quick_until_ns_(clock->RawNs() + kQuickAtFirstNs),
+        log_(target_.samples_path, recording::kCoordinatorName, target_.node) {
     edge_.local = recording::kCoordinatorName;
     edge_.remote = target_.node;
     thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
@@ -90,11 +69,11 @@ class Prober::Probe {
   // Nothing better is to be awaited.
   bool Settled(uint64_t samples) const {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return abandoned_ || !status_.ok() || edge_.samples.size() >= samples;
+    return abandoned_ || !status_.ok() || taken_ >= samples;
   }
   uint64_t SampleCount() const {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return edge_.samples.size();
+    return taken_;
   }
   clocksync::Edge Edge() const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -107,10 +86,7 @@ class Prober::Probe {
 
  private:
   void Run(const std::stop_token& stop) {
-    if (!target_.samples_path.empty()) {
-      Note(file_.Create(target_.samples_path));
-      Note(file_.Append(clocksync::EncodeSamplesHeader(recording::kCoordinatorName, target_.node)));
-    }
+    Note(log_.Append({}));
     while (!stop.stop_requested()) {
       const absl::Status ended = Session(stop);
       if (stop.stop_requested()) return;
@@ -155,12 +131,14 @@ class Prober::Probe {
            .t4_local_ns = exchange->received_raw_ns,
            .source = clocksync::StampSource::kGrpc});
     }
-    std::string bytes;
-    for (const clocksync::ProbeSample& sample : samples) clocksync::AppendSample(sample, &bytes);
-    Note(file_.Append(bytes));
+    Note(log_.Append(samples));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      edge_.samples.insert(edge_.samples.end(), samples.begin(), samples.end());
+      std::vector<clocksync::ProbeSample>& kept = edge_.samples;
+      if (std::ssize(kept) >= kInMemoryMax)
+        kept.erase(kept.begin(), kept.begin() + kInMemoryMax / 2);
+      kept.insert(kept.end(), samples.begin(), samples.end());
+      taken_ += samples.size();
     }
     news_.Tell();
     return status;
@@ -189,12 +167,13 @@ class Prober::Probe {
   const int64_t period_min_ns_;
   std::atomic<int64_t> quick_until_ns_;
   std::atomic<bool> abandoned_{false};
-  AppendFile file_;               // the thread's own
+  SampleLog log_;                 // the thread's own
   uint64_t sequence_number_ = 0;  // the thread's own
   mutable std::mutex mutex_;
   std::unique_ptr<fleet::ClockStream>
       stream_;            // replaced under mutex_; Probe() by the thread alone
-  clocksync::Edge edge_;  // guarded by mutex_
+  clocksync::Edge edge_;  // guarded by mutex_; the newest samples
+  uint64_t taken_ = 0;    // guarded by mutex_
   absl::Status status_;   // guarded by mutex_
   std::jthread thread_;   // last: it uses the others
 };

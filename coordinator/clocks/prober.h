@@ -2,9 +2,8 @@
 //
 // Probes come in bursts of exchanges without a pause between them (a pause lets both ends sleep and
 // doubles the round trip); bursts come ten a second at first and after Hurry(), then once a second.
-// Samples are kept raw: in memory for the conversion of T, and appended to
-// clocks/coordinator--NODE.samples after every burst, so that a coordinator that is killed leaves
-// what it has.
+// The newest samples are kept in memory for the conversion of T, all are appended to
+// clocks/coordinator--NODE.samples after every burst.
 //
 // Sign: the coordinator is `local`, the node `remote` (common/time.h).
 #ifndef SYNCLINE_COORDINATOR_CLOCKS_PROBER_H_
@@ -49,7 +48,7 @@ class Prober {
 
   size_t size() const { return probes_.size(); }
   uint64_t SampleCount(size_t index) const;
-  // A copy of what there is.
+  // A copy of the newest samples.
   clocksync::Edge EdgeOf(size_t index) const;
   // Why there are no (more) samples: the last failure of the stream or of the file.
   absl::Status StatusOf(size_t index) const;

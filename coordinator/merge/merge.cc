@@ -13,6 +13,7 @@
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/shards.h"
 #include "coordinator/merge/write_ctf.h"
+#include "coordinator/merge/write_events.h"
 #include "export/report/json_report.h"
 #include "timeline/cut_sink.h"
 
@@ -132,13 +133,19 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   result.files = outputs.files();
   SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, cut, out.staging(), &result));
   std::vector<std::string> uncopied;
-  if (std::find(options.formats.begin(), options.formats.end(), "ctf") != options.formats.end()) {
+  if (Wants(options, "ctf")) {
     SYNCLINE_ASSIGN_OR_RETURN(uncopied,
                               WriteCtf(inputs, cut, ThreadsOf(options), out.staging() / kCtfName));
     result.files.emplace_back(kCtfName);
   }
+  WrittenEvents events;
+  if (Wants(options, "parquet")) {
+    SYNCLINE_ASSIGN_OR_RETURN(events,
+                              WriteEvents(inputs, cut, ParquetWriterOf(options, out.staging())));
+    if (!events.complaint.empty()) uncopied.push_back(events.complaint);
+  }
   result.report = MakeReportOf(inputs, built, summary);
-  result.report.incomplete |= !uncopied.empty();
+  result.report.incomplete |= !uncopied.empty() || !events.complete;
   result.report.complaints.insert(result.report.complaints.end(), uncopied.begin(), uncopied.end());
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(
       out.staging() / kReportName, report::ReportJson(WithoutPaths(result.report, inputs))));

@@ -20,10 +20,6 @@ namespace {
 constexpr char kTimelineName[] = "timeline.perfetto-trace";
 constexpr const char* kFormats[] = {"perfetto", "ctf", "chrome", "vtune", "parquet"};
 
-bool Wants(const MergeOptions& options, std::string_view format) {
-  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
-}
-
 std::string HostnameOf(const timeline::NodeInput& node) {
   for (const TraceReader* reader : node.readers) {
     const auto hostname = reader->environment().find("hostname");
@@ -81,6 +77,15 @@ absl::Status CheckFormats(const std::vector<std::string>& formats) {
   return absl::OkStatus();
 }
 
+bool Wants(const MergeOptions& options, std::string_view format) {
+  return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
+}
+
+parquet::WriterOptions ParquetWriterOf(const MergeOptions& options,
+                                       const std::filesystem::path& staging) {
+  return {staging / "parquet", options.pythons, static_cast<int>(ThreadsOf(options))};
+}
+
 void Outputs::Add(std::string name, timeline::Interval shown,
                   std::unique_ptr<timeline::TimelineSink> sink) {
   files_.push_back(std::move(name));
@@ -106,8 +111,7 @@ absl::Status Outputs::OpenPerfetto(const MergeOptions& options, const OpenedInpu
 absl::Status Outputs::OpenParquet(const MergeOptions& options, const OpenedInputs& inputs,
                                   timeline::Interval shown, const std::filesystem::path& staging) {
   SYNCLINE_ASSIGN_OR_RETURN(auto writer,
-                            parquet::TableWriter::Start({staging / "parquet", options.pythons,
-                                                         static_cast<int>(ThreadsOf(options))}));
+                            parquet::TableWriter::Start(ParquetWriterOf(options, staging)));
   parquet::Options parquet;
   for (const timeline::NodeInput& node : inputs.nodes) parquet.nodes.push_back(node.name);
   parquet.epoch_unix_ns = inputs.epoch_unix_ns;

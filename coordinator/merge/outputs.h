@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/merge.h"
+#include "export/parquet/table_writer.h"
 #include "timeline/cut_sink.h"
 #include "timeline/sink.h"
 
@@ -29,7 +30,14 @@ absl::Status CheckFormats(const std::vector<std::string>& formats);
 // How many threads the options mean, at least one.
 unsigned ThreadsOf(const MergeOptions& options);
 
-// The sinks of the formats that are timelines (ctf is none: write_ctf.h).
+bool Wants(const MergeOptions& options, std::string_view format);
+
+// How Parquet is written, below `staging`.
+parquet::WriterOptions ParquetWriterOf(const MergeOptions& options,
+                                       const std::filesystem::path& staging);
+
+// The sinks of the formats that are timelines (ctf is none: write_ctf.h; nor are events:
+// write_events.h).
 class Outputs {
  public:
   // Below `staging`; what lies outside of `shown` is cut. `inputs` outlives this.

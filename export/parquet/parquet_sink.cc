@@ -16,10 +16,6 @@ namespace {
 
 using enum ColumnType;
 
-constexpr size_t kBatchRows = size_t{1} << 18;  // a row group
-constexpr size_t kBatchTextBytes = 64 << 20;    // of its last column: Arrow's offsets have 31 bits
-constexpr uint64_t kParts = 4;
-
 const char* KindName(timeline::TrackKind kind) {
   switch (kind) {
     case timeline::TrackKind::kNode:
@@ -40,22 +36,6 @@ const char* KindName(timeline::TrackKind kind) {
       return "lane";
   }
   return "";
-}
-
-// As Hive writes the value of a partition: what a path or a pattern cannot hold is escaped.
-std::string HiveValue(std::string_view text) {
-  std::string value;
-  for (const char c : text) {
-    const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-                       std::string_view("-_.+ ").find(c) != std::string_view::npos ||
-                       static_cast<unsigned char>(c) >= 0x80;
-    if (plain) {
-      value.push_back(c);
-    } else {
-      absl::StrAppendFormat(&value, "%%%02X", static_cast<unsigned char>(c));
-    }
-  }
-  return value.empty() ? "__HIVE_DEFAULT_PARTITION__" : value;
 }
 
 std::string_view FactOf(const timeline::Track& track, std::string_view key) {
@@ -156,8 +136,7 @@ ParquetSink::ParquetSink(Options options, std::unique_ptr<TableWriter> writer)
     : options_(std::move(options)), writer_(std::move(writer)) {
   for (const std::string& name : options_.nodes) {
     const auto make = [&](Table table) {
-      std::string directory = absl::StrCat(table.name, "/node=", HiveValue(name));
-      return Partition{std::move(table), std::move(directory)};
+      return Partition(std::move(table), name, options_.nodes.size());
     };
     Node& node = nodes_.emplace_back();
     node.spans = make(SpanTable());
@@ -173,32 +152,15 @@ ParquetSink::ParquetSink(Options options, std::unique_ptr<TableWriter> writer)
     node.names = make(MakeTable(
         "names", {{"name", kName}, {"category", kName}, {"spans", kInt64}, {"total_ns", kInt64}}));
   }
-  const auto whole = [](Table table) {
-    std::string directory = table.name;
-    return Partition{std::move(table), std::move(directory)};
-  };
-  flows_ = whole(FlowTable());
-  tracks_ = whole(TrackTable());
-  processes_ = whole(ProcessTable());
-  node_table_ = whole(MakeTable("nodes", {{"node", kText},
-                                          {"track", kInt32},
-                                          {"address", kText, Column::kSometimes},
-                                          {"role", kText, Column::kSometimes},
-                                          {"state", kText, Column::kSometimes},
-                                          {"epoch_unix_ns", kInt64, Column::kSometimes}}));
-}
-
-void ParquetSink::Flush(Partition* partition) {
-  const std::string path =
-      absl::StrCat(partition->directory, "/part-", partition->batches++ % kParts, ".parquet");
-  writer_->Write(path, texts_, &partition->table);
-}
-
-void ParquetSink::Added(Partition* partition) {
-  const Table& table = partition->table;
-  if (table.rows() >= kBatchRows || table.columns.back().text_bytes() >= kBatchTextBytes) {
-    Flush(partition);
-  }
+  flows_ = Partition(FlowTable());
+  tracks_ = Partition(TrackTable());
+  processes_ = Partition(ProcessTable());
+  node_table_ = Partition(MakeTable("nodes", {{"node", kText},
+                                              {"track", kInt32},
+                                              {"address", kText, Column::kSometimes},
+                                              {"role", kText, Column::kSometimes},
+                                              {"state", kText, Column::kSometimes},
+                                              {"epoch_unix_ns", kInt64, Column::kSometimes}}));
 }
 
 void ParquetSink::OnText(timeline::TextId id, std::string_view text) {
@@ -221,7 +183,7 @@ void ParquetSink::OnTrack(const timeline::Track& track) {
     process_of_track_[track.id] = process_of_track_[track.parent];
   }
   const std::string& node = options_.nodes[node_of_track_[track.id]];
-  auto row = tracks_.table.columns.begin();
+  auto row = tracks_.row().begin();
   (row++)->Int(track.id);
   top ? (row++)->Null() : (row++)->Int(track.parent);
   const timeline::TrackId process = process_of_track_[track.id];
@@ -233,7 +195,7 @@ void ParquetSink::OnTrack(const timeline::Track& track) {
   track.unit.empty() ? (row++)->Null() : (row++)->Text(track.unit);
   Added(&tracks_);
   if (is_process) {
-    row = processes_.table.columns.begin();
+    row = processes_.row().begin();
     (row++)->Int(track.id);
     (row++)->Text(track.name);
     (row++)->Text(node);
@@ -243,7 +205,7 @@ void ParquetSink::OnTrack(const timeline::Track& track) {
     for (const char* key : {"role", "command line"}) PutFact(track, key, &*row++);
     Added(&processes_);
   } else if (track.kind == timeline::TrackKind::kNode) {
-    row = node_table_.table.columns.begin();
+    row = node_table_.row().begin();
     (row++)->Text(track.name);
     (row++)->Int(track.id);
     for (const char* key : {"address", "role", "state"}) PutFact(track, key, &*row++);
@@ -275,7 +237,7 @@ void ParquetSink::PutArguments(const std::vector<timeline::Argument>& arguments,
 
 void ParquetSink::OnSpanEnd(const timeline::Span& span) {
   Node& node = NodeOf(span.track);
-  std::vector<Column>& row = node.spans.table.columns;
+  std::vector<Column>& row = node.spans.row();
   row[0].Int(span.track);
   row[1].Name(span.name);
   row[2].Name(span.category);
@@ -305,7 +267,7 @@ void ParquetSink::OnSpanEnd(const timeline::Span& span) {
 
 void ParquetSink::OnInstant(const timeline::Instant& instant) {
   Node& node = NodeOf(instant.track);
-  std::vector<Column>& row = node.instants.table.columns;
+  std::vector<Column>& row = node.instants.row();
   row[0].Int(instant.track);
   row[1].Name(instant.name);
   row[2].Name(instant.category);
@@ -317,7 +279,7 @@ void ParquetSink::OnInstant(const timeline::Instant& instant) {
 
 void ParquetSink::OnCounter(const timeline::CounterValue& value) {
   Node& node = NodeOf(value.track);
-  std::vector<Column>& row = node.counters.table.columns;
+  std::vector<Column>& row = node.counters.row();
   row[0].Int(value.track);
   row[1].Int(value.time.ns);
   row[2].Real(value.value);
@@ -325,7 +287,7 @@ void ParquetSink::OnCounter(const timeline::CounterValue& value) {
 }
 
 void ParquetSink::OnFlow(const timeline::Flow& flow) {
-  std::vector<Column>& row = flows_.table.columns;
+  std::vector<Column>& row = flows_.row();
   row[0].Int(static_cast<int64_t>(flow.id));
   row[1].Int(flow.from);
   row[2].Int(flow.to);
@@ -337,7 +299,7 @@ void ParquetSink::OnFlow(const timeline::Flow& flow) {
 
 void ParquetSink::OnHole(const timeline::Hole& hole) {
   Node& node = NodeOf(hole.track);
-  std::vector<Column>& row = node.holes.table.columns;
+  std::vector<Column>& row = node.holes.row();
   row[0].Int(hole.track);
   row[1].Int(hole.begin.ns);
   row[2].Int(hole.end.ns);
@@ -350,7 +312,7 @@ void ParquetSink::OnHole(const timeline::Hole& hole) {
 
 void ParquetSink::OnClockBound(const timeline::ClockBound& bound) {
   if (bound.node >= nodes_.size()) return;
-  std::vector<Column>& row = nodes_[bound.node].clock_bounds.table.columns;
+  std::vector<Column>& row = nodes_[bound.node].clock_bounds.row();
   row[0].Int(bound.time.ns);
   bound.bound_ns.has_value() ? row[1].Int(*bound.bound_ns) : row[1].Null();
   Added(&nodes_[bound.node].clock_bounds);
@@ -358,7 +320,7 @@ void ParquetSink::OnClockBound(const timeline::ClockBound& bound) {
 
 void ParquetSink::OnClockEvent(const timeline::ClockEvent& event) {
   if (event.node >= nodes_.size()) return;
-  std::vector<Column>& row = nodes_[event.node].clock_events.table.columns;
+  std::vector<Column>& row = nodes_[event.node].clock_events.row();
   row[0].Int(event.begin.ns);
   row[1].Int(event.end.ns);
   row[2].Text(event.name);
@@ -368,7 +330,7 @@ void ParquetSink::OnClockEvent(const timeline::ClockEvent& event) {
 
 void ParquetSink::AddNames(Node* node) {
   const std::map<uint64_t, Node::Use> sorted(node->uses.begin(), node->uses.end());
-  std::vector<Column>& row = node->names.table.columns;
+  std::vector<Column>& row = node->names.row();
   for (const auto& [key, use] : sorted) {
     row[0].Name(static_cast<timeline::TextId>(key >> 32));
     row[1].Name(static_cast<timeline::TextId>(key));
@@ -377,19 +339,17 @@ void ParquetSink::AddNames(Node* node) {
   }
 }
 
-// Every table is there, also without rows: a query need not ask first.
 absl::Status ParquetSink::Finish() {
   for (Node& node : nodes_) AddNames(&node);
-  const auto rest = [this](Partition* partition) {
-    if (partition->table.rows() > 0 || partition->batches == 0) Flush(partition);
-  };
   for (Node& node : nodes_) {
     for (Partition* partition : {&node.spans, &node.instants, &node.counters, &node.holes,
                                  &node.clock_bounds, &node.clock_events, &node.names}) {
-      rest(partition);
+      partition->Finish(writer_.get(), texts_);
     }
   }
-  for (Partition* partition : {&flows_, &tracks_, &processes_, &node_table_}) rest(partition);
+  for (Partition* partition : {&flows_, &tracks_, &processes_, &node_table_}) {
+    partition->Finish(writer_.get(), texts_);
+  }
   return writer_->Finish();
 }
 

@@ -10,6 +10,7 @@
 //   clock_bounds/node=NAME/...          time_ns, bound_ns
 //   clock_events/node=NAME/...          begin_ns, end_ns, name, text: steps, sleeps, gaps, ...
 //   names/node=NAME/...                 name, category, spans, total_ns: what spans are called
+//   events/node=NAME/...                every event as it was recorded: event_table.h
 //   flows/, tracks/, processes/, nodes/ not partitioned
 //
 // Times are int64 ns on the timeline. The truth of a time lies in [t - bound_lo_ns, t +
@@ -32,6 +33,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "export/parquet/partition.h"
 #include "export/parquet/table.h"
 #include "export/parquet/table_writer.h"
 #include "timeline/sink.h"
@@ -68,11 +70,6 @@ class ParquetSink final : public timeline::TimelineSink {
   absl::Status Finish() override;
 
  private:
-  struct Partition {  // of a table
-    Table table;
-    std::string directory;
-    uint64_t batches = 0;
-  };
   struct Node {
     Partition spans;
     Partition instants;
@@ -91,9 +88,7 @@ class ParquetSink final : public timeline::TimelineSink {
   Node& NodeOf(timeline::TrackId track) { return nodes_[node_of_track_[track]]; }
   void PutReach(std::optional<Reach> reach, Column* lo, Column* hi);
   void PutArguments(const std::vector<timeline::Argument>& arguments, Column* column);
-  // A row was added: writes the batch when it is full.
-  void Added(Partition* partition);
-  void Flush(Partition* partition);
+  void Added(Partition* partition) { partition->Added(writer_.get(), texts_); }
   void AddNames(Node* node);
 
   Options options_;

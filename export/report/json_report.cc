@@ -180,6 +180,34 @@ Json OfTensors(const analysis::Report& report) {
           {"edges", std::move(edges)}};
 }
 
+Json OfPartition(const timeline::Partition& partition, const std::string& node) {
+  Json nodes = Json::array();
+  for (const timeline::PartitionNode& entry : partition.nodes) {
+    Json json = {{"name", entry.name},
+                 {"type", entry.type.empty() ? Json() : Json(entry.type)},
+                 {"executions", entry.executions},
+                 {"total_ns", entry.total_ns},
+                 {"data_edges", OrNull(entry.data_edges)},
+                 {"control_edges", OrNull(entry.control_edges)}};
+    if (!entry.tensor.empty()) {
+      json["tensor"] = entry.tensor;
+      json["send_device"] = entry.send_device;
+      json["receive_device"] = entry.receive_device;
+    }
+    nodes.push_back(std::move(json));
+  }
+  Json graphs = Json::array();
+  for (const timeline::PartitionGraph& graph : partition.graphs) {
+    graphs.push_back({{"steps", graph.steps}, {"nodes", graph.nodes}});
+  }
+  return {{"node", node},
+          {"process", partition.process},
+          {"task", partition.task},
+          {"devices", partition.devices},
+          {"nodes", std::move(nodes)},
+          {"graphs", std::move(graphs)}};
+}
+
 Json OfCollective(const timeline::Collective& collective, const analysis::Report& report) {
   Json members = Json::array();
   for (const timeline::CollectiveMember& member : collective.members) {
@@ -379,6 +407,12 @@ std::string ReportJson(const analysis::Report& report) {
   for (const auto& series : report.steps) json["steps"].push_back(OfSteps(report, series));
   json["groups"] = Json::array();
   for (const auto& series : report.groups) json["groups"].push_back(OfGroups(report, series));
+  json["partitions"] = Json::array();
+  for (const auto& node : report.nodes) {
+    for (const auto& partition : node.partitions) {
+      json["partitions"].push_back(OfPartition(partition, node.name));
+    }
+  }
   json["tensors"] = OfTensors(report);
   json["clock_events"] = Json::array();
   for (const auto& event : report.clock_events) json["clock_events"].push_back(OfEvent(event));

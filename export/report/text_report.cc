@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "export/report/levels_text.h"
+#include "export/report/partitions_text.h"
 #include "export/report/receipt_text.h"
 #include "export/report/table.h"
 #include "export/report/transfers_text.h"
@@ -463,6 +464,7 @@ std::string Writer::Write() {
   Steps();
   WallClock();
   Profiles();
+  Section("Partitions", PartitionsText(report_, options_.width, kIndent));
   Tensors();
   Messages();
   Collectives();

@@ -125,6 +125,18 @@ void EventText::Append(const EventView& event) {
   AppendAs(line, event);
 }
 
+void EventText::AppendObject(std::span<const FieldValue> values) {
+  char before = '{';
+  for (size_t i = 0; i < values.size();) {
+    out_.Put(before);
+    AppendString(values[i].field->name);
+    out_.Put(':');
+    i += AppendValue(values.subspan(i), kDepthMax);
+    before = ',';
+  }
+  out_.Put(values.empty() ? std::string_view("{}") : std::string_view("}"));
+}
+
 void EventText::AppendReal(double value) {
   if (!std::isfinite(value)) {
     scratch_.clear();

@@ -40,6 +40,8 @@ class EventText {
 
   // Appends a line to buffer().
   void Append(const EventView& event);
+  // Appends the values, of whatever scopes, as one object: {"name":value,...}. For Style::kJson.
+  void AppendObject(std::span<const FieldValue> values);
   TextBuffer* buffer() { return &out_; }
 
  private:

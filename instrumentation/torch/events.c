@@ -63,7 +63,7 @@ static uint32_t Name(struct syncline_thread* thread, const char* text) {
 SYNCLINE_EXPORT void syncline_torch_operators(int on) {
   uint64_t cost;
   struct syncline_thread* thread = Enter(&cost);
-  if (thread) Leave(thread, cost, tracer->operators(thread->key, on != 0));
+  if (thread) Leave(thread, cost, tracer->operators(thread->key, (uint8_t)on));
 }
 
 SYNCLINE_EXPORT void syncline_torch_group(const char* group, const char* description,

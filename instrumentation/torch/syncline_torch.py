@@ -23,27 +23,14 @@ import weakref
 from time import monotonic_ns
 
 DONE, LATER = 0, 1
+LEFT_OUT = 2  # of syncline_torch:operators: the program's own profiler has the thread
 
-COLLECTIVES = (
-    "allreduce",
-    "allreduce_coalesced",
-    "broadcast",
-    "allgather",
-    "allgather_coalesced",
-    "allgather_into_tensor_coalesced",
-    "_allgather_base",
-    "all_gather_single",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_tensor_coalesced",
-    "_reduce_scatter_base",
-    "reduce_scatter_single",
-    "gather",
-    "scatter",
-    "alltoall",
-    "alltoall_base",
-    "barrier",
-)
+COLLECTIVES = """
+    allreduce allreduce_coalesced broadcast allgather allgather_coalesced
+    allgather_into_tensor_coalesced _allgather_base all_gather_single reduce reduce_scatter
+    reduce_scatter_tensor_coalesced _reduce_scatter_base reduce_scatter_single gather
+    scatter alltoall alltoall_base barrier
+""".split()
 TRANSFERS = ("send", "recv", "recv_anysource")
 # Where PyTorch keeps state of this thread that it puts back afterwards: what is switched here would
 # be switched back, or be in the way.
@@ -141,8 +128,13 @@ class Operators:
 
     def enter(self, anywhere=False):
         """True unless it is better done at another time."""
-        if not self.ours or self.kind() != type(self.kind()).NONE:
-            return True  # the program's own, or ours already
+        if not self.ours:
+            return True
+        kind = self.kind()
+        if kind != type(kind).NONE:  # the program's own, or ours already
+            if kind != type(kind).ITT:
+                self.native.operators(LEFT_OUT)
+            return True
         if not anywhere and self._inside():
             return False
         self._switch_on()
@@ -168,6 +160,9 @@ class Operators:
         if self.kind() != type(self.kind()).ITT:
             return False
         self.autograd._disable_profiler()
+        # Kineto's profile on demand is the whole process's, and goes before a thread's own.
+        if self.kind() == type(self.kind()).ITT:
+            self.autograd._disable_profiler()
         return True
 
     def resume(self):
@@ -316,7 +311,9 @@ class Hook:
                 self.operators.leave(anywhere=True)
             except Exception:
                 pass
-            return original(*arguments, **named)
+            result = original(*arguments, **named)
+            self._rejoin()  # it cannot, and says so
+            return result
 
         return enable
 

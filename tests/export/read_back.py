@@ -149,6 +149,39 @@ def events(syncline, run, *arguments):
     return [json.loads(line) for line in printed.stdout.splitlines()]
 
 
+def check_event_table(everything, out):
+    """As Parquet they are the same, field by field."""
+    rows = duckdb.sql(
+        "select node, time_ns, clock_ns, stream, cpu, name, context, fields, bound_ns "
+        f"from {table(out, 'events')}"
+    ).fetchall()
+    assert len(rows) == len(everything) > 1000, len(rows)
+
+    def comparable(node, time_ns, clock_ns, stream, cpu, name, context, fields):
+        # Names alike in one scope, if there are any, keep the last in both.
+        return json.dumps([node, time_ns, clock_ns, stream, cpu, name, context, fields])
+
+    as_tables = sorted(
+        comparable(*row[:6], json.loads(row[6] or "{}"), json.loads(row[7] or "{}")) for row in rows
+    )
+    as_lines = []
+    for event in everything:
+        context = {}
+        for scope in ("packet_context", "event_header", "stream_context", "event_context"):
+            context.update(event.get(scope, {}))
+        as_lines.append(
+            comparable(
+                *(event.get(key) for key in ("node", "time_ns", "clock_ns", "stream", "cpu")),
+                event["event"],
+                context,
+                event["fields"],
+            )
+        )
+    assert as_tables == sorted(as_lines), "events as Parquet and as JSON lines differ"
+    assert all(row[8] is None or 0 <= row[8] < 1_000_000_000 for row in rows)
+    assert any(row[8] for row in rows), "no event has a bound"
+
+
 def check_events(syncline, run, out):
     everything = events(syncline, run)
     times = [event["time_ns"] for event in everything]
@@ -158,6 +191,7 @@ def check_events(syncline, run, out):
     assert cut == [e for e in everything if begin_ns <= e["time_ns"] < end_ns], "cut otherwise"
     one = events(syncline, run, "--nodes", "worker-0")
     assert one == [e for e in everything if e["node"] == "worker-0"], "other events of one node"
+    check_event_table(everything, out)
     # Operators are spans made of one event each, with the same begin.
     named = collections.defaultdict(list)
     for event in everything:
@@ -209,9 +243,7 @@ def main():
         check_pieces(syncline, run, work, os.path.getsize(timeline))
 
         before = files_below(first)
-        refused = merge(
-            syncline, run, first, formats="parquet", SYNCLINE_PYTHON="/nowhere/python"
-        )
+        refused = merge(syncline, run, first, formats="parquet", SYNCLINE_PYTHON="/nowhere/python")
         assert refused.returncode == 1, refused.returncode
         assert "pip install pyarrow" in refused.stderr, refused.stderr
         assert "/nowhere/python" in refused.stderr, refused.stderr

@@ -134,7 +134,7 @@ def result_of(process, patience_s=60):
     return json.loads(out)
 
 
-def judge(samples_path, drift):
-    """What a model made of the samples is worth, against the truth."""
-    command = [JUDGE, samples_path, "--truth-ns", str(HOUR_NS), "--drift", drift]
+def judge(samples_paths, drift):
+    """What a model made of the samples (a path or two) is worth, against the truth."""
+    command = [JUDGE, *samples_paths, "--truth-ns", str(HOUR_NS), "--drift", drift]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

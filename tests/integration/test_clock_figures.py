@@ -13,7 +13,9 @@ import time
 import pytest
 
 from tests.integration.probe_pair import (
+    ASKING,
     HOUR_NS,
+    PORT,
     RELAYING,
     WALLCLOCK,
     Pair,
@@ -48,18 +50,23 @@ def check(name, samples, drift, more=""):
     return judged
 
 
-def measure(pair, path, name, *options, relay=None):
-    """A model of a few seconds of probes, judged."""
+def measure(pair, path, name, *options, relay=None, both=True):
+    """A model of a few seconds of probes, judged. Each asks the other, as in small fleets."""
     drift, drifting = drift_from_now()
+    samples, answers_to = [str(path / "samples")], []
+    keep = ["--samples", samples[0]]
+    if both:
+        samples.append(str(path / "peers_samples"))
+        answers_to = ["--both", "--peer", f"{ASKING}:{PORT}"]
+        keep += ["--both", "--peers-samples", samples[1]]
     with contextlib.ExitStack() as stack:
         way = {}
         if relay:
             relaying = stack.enter_context(pair.relay(*relay))
             stack.callback(relaying.kill)
             way = {"by_way_of": RELAYING}
-        responder = pair.answer(SECONDS + 1, *options, environment=drifting)
-        samples = str(path / "samples")
-        asked = result_of(pair.ask(SECONDS, *options, "--samples", samples, **way))
+        responder = pair.answer(SECONDS + 1, *options, *answers_to, environment=drifting)
+        asked = result_of(pair.ask(SECONDS, *options, *keep, **way))
         result_of(responder)
     return check(name, samples, drift, f", processor {asked['cpu_share']:.2%}")
 
@@ -85,6 +92,12 @@ def test_kernel_stamps_on_one_wire(direct, tmp_path):
 
 def test_kernel_stamps_across_a_bridge(bridged, tmp_path):
     judged = measure(bridged, tmp_path, "bridge, kernel stamps")
+    assert judged["bound_ns"]["p50"] < 10_000 and judged["error_ns"]["p50"] < 2_000
+
+
+def test_kernel_stamps_across_a_bridge_asked_from_one_side(bridged, tmp_path):
+    """As the leaves of a large fleet are."""
+    judged = measure(bridged, tmp_path, "bridge, asked from one side", both=False)
     assert judged["bound_ns"]["p50"] < 10_000 and judged["error_ns"]["p50"] < 2_000
 
 
@@ -115,12 +128,12 @@ def test_the_grpc_stream_alone(direct, tmp_path):
         assert agent.poll() is None, "the agent ended by itself"
     finally:
         end_agent(agent)
-    judged = check("veth pair, gRPC stream with TLS", samples, drift)
+    judged = check("veth pair, gRPC stream with TLS", [samples], drift)
     assert judged["bound_ns"]["p50"] < 2_000_000
 
 
 def test_jitter_on_both_ways_alike(bridged, tmp_path):
-    judged = measure(bridged, tmp_path, "relay 50 us, jitter 20 us", relay=(50, 50, 20))
+    judged = measure(bridged, tmp_path, "relay 50 us, jitter 20 us", relay=(50, 50, 20), both=False)
     least_ns = sum(judged["one_way_minima_ns"].values()) / 2
     assert least_ns > 50_000, "the relay delays nothing"
     assert judged["error_ns"]["p50"] < 50_000 and judged["bound_ns"]["p50"] < 4 * least_ns
@@ -128,7 +141,7 @@ def test_jitter_on_both_ways_alike(bridged, tmp_path):
 
 def test_one_way_that_is_longer_is_inside_the_bound(bridged, tmp_path):
     """Half of the difference is what the estimate must be wrong by: nothing tells it."""
-    judged = measure(bridged, tmp_path, "relay 60/40 us", relay=(60, 40, 0))
+    judged = measure(bridged, tmp_path, "relay 60/40 us", relay=(60, 40, 0), both=False)
     minima_ns = judged["one_way_minima_ns"]
     assert minima_ns["out"] > 60_000 and 40_000 < minima_ns["back"] < 60_000
     half_ns = (minima_ns["out"] - minima_ns["back"]) / 2

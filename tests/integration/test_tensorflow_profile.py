@@ -1,5 +1,6 @@
 """TensorFlow's operators and tensors, from the recording in tests/golden/tensorflow_profile."""
 
+import collections
 import filecmp
 import glob
 import json
@@ -89,6 +90,33 @@ def test_every_tensor_is_matched_and_none_arrives_before_it_was_sent(merged):
     for edge in tensors["edges"]:
         flight = edge["flight"]
         assert 0 < flight["lo_ns"] <= flight["est_ns"] <= flight["hi_ns"]
+
+
+def test_partitions_list_the_graph_of_each_worker(merged):
+    """Of whole steps; both ends of every cut edge are in them."""
+    run, report = merged
+    assert [found["node"] for found in report["partitions"]] == NODES
+    said = subprocess.run(
+        [os.path.join(BUILD, "bin", "syncline"), "report", run], stdout=subprocess.PIPE, text=True
+    ).stdout
+    assert "\nPartitions\n" in said and "/job:worker/task:0/CPU:0" in said
+    edges = collections.Counter()
+    for number, partition in enumerate(report["partitions"]):
+        device = f"/job:{NODES[number][:6]}/replica:0/task:0/device:CPU:0"
+        assert partition["devices"] == [device]
+        (graph,) = partition["graphs"]
+        nodes = [partition["nodes"][index] for index in graph["nodes"]]
+        assert 0 < graph["steps"] <= EXPECTED["nodes"][NODES[number]]["steps"]
+        types = {node["type"] for node in nodes}
+        assert types - {None} == set(EXPECTED["nodes"][NODES[number]]["types"])
+        for node in nodes:
+            if node["type"] not in ("_Send", "_Recv"):
+                continue
+            ends = (node["send_device"], node["receive_device"])
+            assert device == ends[node["type"] == "_Recv"]
+            if ends[0] != ends[1]:
+                edges[node["tensor"]] += 1
+    assert edges == {tensor: 2 for tensor in EXPECTED["edges"]}
 
 
 def test_the_bytes_of_the_large_tensors_are_known(merged):

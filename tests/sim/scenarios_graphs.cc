@@ -181,6 +181,23 @@ std::vector<CausalPair> Collectives(const World& w, Random* random, uint32_t ran
   return pairs;
 }
 
+// Calls of node 0 that node 1 serves for milliseconds: a call began before it was served, and was
+// served before it returned. Of each side only its own span is known.
+std::vector<CausalPair> NestedCalls(const World& w, Random* random) {
+  std::vector<CausalPair> pairs;
+  const auto at = [&](uint32_t host, int64_t t) {
+    return NodeTime{{host, ClockKind::kMonotonic}, w.hosts[host].Monotonic(t)};
+  };
+  for (int64_t called = kMs; called < 12 * kSecond; called += 20 * kMs) {
+    const int64_t served = called + static_cast<int64_t>(Between(30'000, 90'000, random));
+    const int64_t done = served + static_cast<int64_t>(Between(1'000'000, 9'000'000, random));
+    const int64_t returned = done + static_cast<int64_t>(Between(30'000, 90'000, random));
+    pairs.push_back({at(0, called), at(1, served)});
+    pairs.push_back({at(1, done), at(0, returned)});
+  }
+  return pairs;
+}
+
 void AddMessages(std::vector<NamedScenario>* all) {
   const auto no_probes = [](const World& w) { return w.edges.empty(); };
   Add(all, "messages_of_the_work_only", [no_probes](Random* r) {
@@ -201,6 +218,15 @@ void AddMessages(std::vector<NamedScenario>* all) {
     s.causal = [](const World& w, Random* random) {
       return Messages(w, random, 5 * kMs, 40'000, {0});
     };
+    return s;
+  });
+  Add(all, "nested_calls_of_the_work_only", [no_probes](Random* r) {
+    Scenario s = Pair(r);
+    s.links.clear();
+    s.bound_median_max_ns = 90'000;  // the least ways out and back, not the milliseconds between
+    s.error_median_max_ns = 40'000;
+    s.occurred = no_probes;
+    s.causal = NestedCalls;
     return s;
   });
   Add(all, "collectives_of_the_work_only", [no_probes](Random* r) {

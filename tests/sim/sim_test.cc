@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "clocksync/thinning.h"
 #include "tests/sim/answers.h"
 #include "tests/sim/scenario_kit.h"
 #include "tests/sim/scenarios.h"
@@ -48,6 +49,11 @@ class Trial {
         scenario_(named.make(&random_)),
         mutant_(MutantFromEnvironment()) {
     world_ = Simulate(scenario_.hosts, scenario_.links, scenario_.length_ns, &random_);
+  }
+
+  // As the samples of a long recording are kept.
+  void Thin() {
+    for (clocksync::Edge& edge : world_.edges) edge.samples = clocksync::Thinned(edge.samples);
   }
 
   const Scenario& scenario() const { return scenario_; }
@@ -323,6 +329,30 @@ TEST(SimLikelyTest, IsFalseWhereItsAssumptionIsAndTheProofStands) {
     ASSERT_TRUE(any.has_value());
     EXPECT_EQ(run.Ask(*any).outside, 0);
   }
+}
+
+// What is forgotten of the samples of a long recording changes neither truth nor width.
+TEST(SimThinnedTest, TruthIsInsideAndTheBoundAsNarrow) {
+  size_t samples = 0, left = 0;
+  for (const NamedScenario& named : Scenarios()) {
+    for (int seed = 1; seed <= std::min(Seeds(), 3); ++seed) {
+      SCOPED_TRACE(named.name + ", seed " + std::to_string(seed));
+      Trial whole(named, static_cast<uint64_t>(seed)), thin(named, static_cast<uint64_t>(seed));
+      thin.Thin();
+      for (const auto& edge : whole.world().edges) samples += edge.samples.size();
+      for (const auto& edge : thin.world().edges) left += edge.samples.size();
+      const auto of_all = whole.BuildIt(), of_few = thin.BuildIt();
+      ASSERT_TRUE(of_few.ok()) << of_few.status();
+      const Tally all = whole.Ask(of_all->model), few = thin.Ask(of_few->model);
+      EXPECT_EQ(few.outside, 0) << "of " << few.asked << "; first: " << few.first_wrong;
+      EXPECT_EQ(few.wrong_order, 0) << "of " << few.decided;
+      if (whole.scenario().causal) continue;  // their places are random, too
+      const int64_t was = Median(all.bounds), is = Median(few.bounds);
+      EXPECT_LE(is, was == kUnknownHi ? was : was + 10 + was / 50);
+      CheckBreaks(thin.scenario(), thin.world(), of_few->events);
+    }
+  }
+  EXPECT_LT(left, samples / 2);
 }
 
 // Wall clocks shifted by a constant: byte for byte the same model, but for what says "wall clock".

@@ -3,10 +3,11 @@
 //   host a:  syncline-probe-bench respond --listen 10.0.0.1:7700
 //   host b:  syncline-probe-bench probe --listen 10.0.0.2:7700 --peer 10.0.0.1:7700 --truth-ns N
 //
-// N is the responder's CLOCK_MONOTONIC_RAW minus the prober's. Prints one JSON object: round trips,
-// the proven interval and the estimate's error over windows of 64 exchanges, and whether every
-// single sample agrees with the truth. A tool for tests and for judging a network; the key is on
-// the command line.
+// With --both on both sides (and --peer on the responder's) each asks the other, as the agents of a
+// small fleet do. N is the responder's CLOCK_MONOTONIC_RAW minus the prober's. Prints one JSON
+// object: round trips, the proven interval and the estimate's error over windows of 64 exchanges,
+// and whether every single sample agrees with the truth. A tool for tests and for judging a
+// network; the key is on the command line.
 #include <time.h>
 
 #include <CLI/CLI.hpp>
@@ -45,8 +46,14 @@ struct Options {
   double fast_seconds = 30;
   uint64_t seed = 1;
   uint32_t edges = 1;
-  std::string samples_path;  // empty: they are not kept
+  bool asks = false;
+  bool both = false;
+  // Empty: they are not kept.
+  std::string samples_path;
+  std::string peers_samples_path;  // of what the other side asked
 };
+
+using SamplesBySource = std::map<StampSource, std::vector<ProbeSample>>;
 
 int64_t Percentile(std::vector<int64_t> values, double share) {
   if (values.empty()) return 0;
@@ -106,6 +113,9 @@ Json CountersJson(const ProbeCounters& c) {
           {"wall_steps", c.wall_steps},
           {"wall_contradictions", c.wall_contradictions},
           {"stamps_unbracketed", c.stamps_unbracketed},
+          {"hardware_stamps_missing", c.hardware_stamps_missing},
+          {"hardware_contradictions", c.hardware_contradictions},
+          {"hardware_unbracketed", c.hardware_unbracketed},
           {"samples", c.samples},
           {"samples_impossible", c.samples_impossible}};
 }
@@ -135,23 +145,32 @@ absl::StatusOr<ProbePlan> MakePlan(const Options& options) {
   plan.kernel_stamps = options.stamps == "kernel";
   plan.spin_allowed = options.stamps != "blocking";
   plan.schedule.fast_at_start_ns = static_cast<int64_t>(options.fast_seconds * kNsPerSecond);
-  PlannedEdge edge{.initiator = !options.peer.empty(), .peer = "peer"};
-  if (edge.initiator) {
+  PlannedEdge edge{.peer = "peer"};
+  if (!options.peer.empty()) {
     SYNCLINE_ASSIGN_OR_RETURN(edge.address, Address::Parse(options.peer));
   }
-  for (edge.edge_id = 1; edge.edge_id <= options.edges; ++edge.edge_id) plan.edges.push_back(edge);
+  for (uint32_t i = 0; i < options.edges; ++i) {
+    edge.edge_id = 2 * i + 1;
+    edge.initiator = options.asks;
+    plan.edges.push_back(edge);
+    if (!options.both) continue;
+    edge.edge_id = 2 * i + 2;
+    edge.initiator = !options.asks;
+    plan.edges.push_back(edge);
+  }
   return plan;
 }
 
 // All of them, in the order in which they were taken, as a recording has them.
-absl::Status WriteSamples(const std::map<StampSource, std::vector<ProbeSample>>& by_source,
+absl::Status WriteSamples(const SamplesBySource& by_source, const char* local, const char* remote,
                           const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
   std::vector<ProbeSample> all;
   for (const auto& [source, list] : by_source) all.insert(all.end(), list.begin(), list.end());
   std::sort(all.begin(), all.end(), [](const ProbeSample& a, const ProbeSample& b) {
     return a.t1_local_ns < b.t1_local_ns;
   });
-  std::string bytes = clocksync::EncodeSamplesHeader("asking", "answering");
+  std::string bytes = clocksync::EncodeSamplesHeader(local, remote);
   for (const ProbeSample& sample : all) clocksync::AppendSample(sample, &bytes);
   return WriteFileAtomically(path, bytes);
 }
@@ -162,18 +181,21 @@ absl::StatusOr<Json> Run(const Options& options) {
   auto plan = MakePlan(options);
   if (!plan.ok()) return plan.status();
   std::mutex mutex;
-  std::map<StampSource, std::vector<ProbeSample>> samples;
-  auto probe = ProbeThread::Start({.listen = *listen, .kernel_stamps = plan->kernel_stamps},
-                                  [&](const EdgeSample& sample) {
-                                    const std::lock_guard lock(mutex);
-                                    samples[sample.sample.source].push_back(sample.sample);
-                                  });
+  SamplesBySource samples, peers_samples;
+  auto probe = ProbeThread::Start(
+      {.listen = *listen, .kernel_stamps = plan->kernel_stamps}, [&](const EdgeSample& sample) {
+        const std::lock_guard lock(mutex);
+        auto& whose = sample.initiator == options.asks ? samples : peers_samples;
+        whose[sample.sample.source].push_back(sample.sample);
+      });
   if (!probe.ok()) return probe.status();
   if (auto added = (*probe)->AddPlan(*plan); !added.ok()) return added;
   Rest(options.seconds);
-  if (!options.samples_path.empty()) {
+  {
     const std::lock_guard lock(mutex);
-    SYNCLINE_RETURN_IF_ERROR(WriteSamples(samples, options.samples_path));
+    SYNCLINE_RETURN_IF_ERROR(WriteSamples(samples, "asking", "answering", options.samples_path));
+    SYNCLINE_RETURN_IF_ERROR(
+        WriteSamples(peers_samples, "answering", "asking", options.peers_samples_path));
   }
   Json result;
   result["status"] = StatusJson((*probe)->Status().front());
@@ -195,10 +217,13 @@ int main(int argc, char** argv) {
   CLI::App app("Measures clock probing over UDP between two hosts.");
   auto add_common = [&](CLI::App* command) {
     command->add_option("--listen", options.listen, "own ADDRESS:PORT");
+    command->add_option("--fast-seconds", options.fast_seconds, "probe at 10 Hz for so long");
     command->add_option("--key", options.key, "at most 32 characters, the same on both sides");
     command->add_option("--edges", options.edges,
                         "so many edges between the two: a hub of so many, for what it costs");
     command->add_option("--seconds", options.seconds, "how long");
+    command->add_flag("--both", options.both, "each side asks the other");
+    command->add_option("--peer", options.peer, "ADDRESS:PORT of the other side, to ask it");
     command->add_option("--truth-ns", options.truth_ns, "responder's RAW minus prober's");
     command->add_option("--stamps", options.stamps, "the best to use")
         ->check(CLI::IsMember({"kernel", "spin", "blocking"}));
@@ -207,12 +232,17 @@ int main(int argc, char** argv) {
   add_common(respond);
   CLI::App* probe = app.add_subcommand("probe", "send probes");
   add_common(probe);
-  probe->add_option("--peer", options.peer, "ADDRESS:PORT of the responder")->required();
-  probe->add_option("--fast-seconds", options.fast_seconds, "probe at 10 Hz for so long");
   probe->add_option("--samples", options.samples_path, "keep the samples in this file");
+  probe->add_option("--peers-samples", options.peers_samples_path,
+                    "keep those that the other side asked for (--both)");
   probe->add_option("--seed", options.seed, "of the schedule");
   app.require_subcommand(1);
   CLI11_PARSE(app, argc, argv);
+  options.asks = probe->parsed();
+  if ((options.asks || options.both) && options.peer.empty()) {
+    std::fprintf(stderr, "who asks needs to know whom: --peer ADDRESS:PORT\n");
+    return 2;
+  }
 
   const auto result = syncline::probe::Run(options);
   if (!result.ok()) {

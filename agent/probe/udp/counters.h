@@ -24,6 +24,10 @@ struct ProbeCounters {
   uint64_t wall_steps = 0;           // the kernel told of a step of CLOCK_REALTIME
   uint64_t wall_contradictions = 0;  // stamps that fit no reading of CLOCK_REALTIME
   uint64_t stamps_unbracketed = 0;   // no reading of it close before, or close after
+  // Stamps of network devices that were not had or not used; the kernel's then are:
+  uint64_t hardware_stamps_missing = 0;  // of packets that were sent
+  uint64_t hardware_contradictions = 0;  // fit no reading of the device's clock, or the packet not
+  uint64_t hardware_unbracketed = 0;     // no reading of that clock close before, or close after
   uint64_t samples = 0;
   uint64_t samples_impossible = 0;  // stamps in an order that cannot be; dropped
 };

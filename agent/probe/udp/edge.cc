@@ -19,15 +19,14 @@ constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 }  // namespace
 
-Edge::Edge(const ProbePlan& plan, const PlannedEdge& edge, size_t initiated, Stamper* stamper,
-           int64_t now_raw_ns)
+Edge::Edge(const ProbePlan& plan, const PlannedEdge& edge, const ScheduleOptions& schedule,
+           Stamper* stamper, int64_t now_raw_ns)
     : key_{plan.plan_id, edge.edge_id, edge.initiator},
       address_(edge.address),
       spin_allowed_(plan.spin_allowed),
       ladder_({.kernel_wanted = plan.kernel_stamps, .spin_allowed = plan.spin_allowed}),
       book_(edge.initiator, stamper, &ladder_),
-      schedule_(ForEdges(plan.schedule, initiated), plan.seed ^ (uint64_t{edge.edge_id} << 20),
-                now_raw_ns),
+      schedule_(schedule, plan.seed ^ (uint64_t{edge.edge_id} << 20), now_raw_ns),
       last_heard_raw_ns_(now_raw_ns) {
   status_.plan_id = plan.plan_id;
   status_.edge_id = edge.edge_id;

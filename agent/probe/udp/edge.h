@@ -21,9 +21,9 @@ namespace syncline::probe {
 
 class Edge {
  public:
-  // `initiated`: so many edges of the plan begin here. `stamper` is not owned.
-  Edge(const ProbePlan& plan, const PlannedEdge& edge, size_t initiated, Stamper* stamper,
-       int64_t now_raw_ns);
+  // `schedule`: the plan's, for this edge. `stamper` is not owned.
+  Edge(const ProbePlan& plan, const PlannedEdge& edge, const ScheduleOptions& schedule,
+       Stamper* stamper, int64_t now_raw_ns);
 
   const EdgeKey& key() const { return key_; }
   const Address& address() const { return address_; }
@@ -43,7 +43,7 @@ class Edge {
   // tenth and takes three times the processor time.
   bool spins(int64_t now_raw_ns) const {
     return ladder_.spins() &&
-           (ladder_.rung() != clocksync::StampSource::kKernel || schedule_.is_fast(now_raw_ns));
+           (ladder_.rung() > clocksync::StampSource::kKernel || schedule_.is_fast(now_raw_ns));
   }
 
   // ---- Responder ----

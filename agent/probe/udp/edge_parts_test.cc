@@ -82,6 +82,66 @@ TEST(StampLadder, NeverClimbsAboveWhatIsWanted) {
   EXPECT_EQ(ladder.rung(), StampSource::kUserSpin);
 }
 
+TEST(StampLadder, TheTopRungIsClimbedAndSaysWhyNot) {
+  StampLadder ladder({});
+  EXPECT_EQ(ladder.reason(), "the network device is not known yet");
+  ladder.set_device("ens5");
+  ladder.set_hardware({.refusal = "ens5 has no hardware clock"});
+  EXPECT_EQ(ladder.reason(), "ens5 has no hardware clock");
+  EXPECT_EQ(ladder.hardware_clock(), -1);
+  for (int i = 0; i < 3; ++i) ladder.OnTransmitStampMissing();
+  EXPECT_THAT(ladder.reason(), HasSubstr("no TX stamps within"));
+
+  StampLadder offered({});
+  offered.set_device("ens5");
+  offered.set_hardware({.clock = 4});
+  EXPECT_EQ(offered.hardware_clock(), 4);
+  EXPECT_EQ(offered.rung(), StampSource::kKernel);
+  EXPECT_EQ(offered.reason(), "no hardware stamps from ens5 yet");
+  EXPECT_FALSE(offered.waits_for_hardware_stamp());
+  for (int i = 0; i < 10; ++i) offered.OnHardwareTransmit(true);
+  EXPECT_EQ(offered.rung(), StampSource::kKernel) << "what is received counts, too";
+  for (int i = 0; i < 4; ++i) offered.OnHardwareReceive(true);
+  EXPECT_EQ(offered.rung(), StampSource::kHardware);
+  EXPECT_EQ(offered.reason(), "");
+  // A device with one register for stamps gives none to some packets.
+  for (int i = 0; i < 20; ++i) {
+    offered.OnHardwareTransmit(false);
+    offered.OnHardwareTransmit(true);
+  }
+  EXPECT_EQ(offered.rung(), StampSource::kHardware);
+  for (int i = 0; i < 3; ++i) offered.OnHardwareTransmit(false);
+  EXPECT_EQ(offered.rung(), StampSource::kKernel);
+  // The kernel's own stay below it.
+  for (int i = 0; i < 4; ++i) offered.OnHardwareTransmit(true);
+  for (int i = 0; i < 3; ++i) offered.OnTransmitStampMissing();
+  EXPECT_EQ(offered.rung(), StampSource::kHardware);
+  EXPECT_FALSE(offered.waits_for_transmit_stamp());
+
+  StampLadder unwanted({.kernel_wanted = false});
+  unwanted.set_hardware({.clock = 4});
+  EXPECT_EQ(unwanted.hardware_clock(), -1);
+}
+
+TEST(TransmitTracker, AwaitsTheKernelsStampAndTheDevices) {
+  TransmitTracker tracker;
+  using Kind = TransmitTracker::Kind;
+  const EdgeKey edge{1, 2, true};
+  for (uint64_t id = 0; id < 3; ++id) tracker.Sent(id, edge, id, 5, /*hardware=*/id > 0);
+  EXPECT_FALSE(tracker.Stamped(0, Kind::kHardware).has_value()) << "not awaited";
+  EXPECT_TRUE(tracker.Stamped(0).has_value());
+  EXPECT_TRUE(tracker.Stamped(1).has_value());
+  EXPECT_TRUE(tracker.Stamped(1, Kind::kHardware).has_value());
+  EXPECT_FALSE(tracker.Stamped(1, Kind::kHardware).has_value()) << "a second one";
+  EXPECT_TRUE(tracker.Stamped(2).has_value());
+  const auto given_up = tracker.Expired(kSecond);
+  ASSERT_TRUE(given_up.has_value());
+  EXPECT_EQ(given_up->id, 2u);
+  EXPECT_FALSE(given_up->kernel);
+  EXPECT_TRUE(given_up->hardware);
+  EXPECT_FALSE(tracker.Expired(kSecond).has_value());
+}
+
 TEST(TransmitTracker, MatchesOutOfOrderOnceAndGivesUpInTime) {
   TransmitTracker tracker;
   const EdgeKey edge{1, 2, true};

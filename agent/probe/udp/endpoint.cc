@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
@@ -42,14 +43,20 @@ absl::Status Endpoint::AddPlan(const ProbePlan& plan) {
     }
   }
   plans_.emplace(plan.plan_id, plan.key);
+  offers_.clear();  // an administrator may have switched something on or off
   const int64_t now = clock_->RawNs();
   const auto initiated = static_cast<size_t>(
       std::count_if(plan.edges.begin(), plan.edges.end(),
                     [](const PlannedEdge& planned) { return planned.initiator; }));
+  std::set<std::string_view> asking;
   for (const PlannedEdge& planned : plan.edges) {
-    auto edge = std::make_unique<Edge>(plan, planned, initiated, &stamper_, now);
+    if (!planned.initiator) asking.insert(planned.peer);
+  }
+  for (const PlannedEdge& planned : plan.edges) {
+    const bool both_ask = asking.contains(planned.peer);
+    auto edge = std::make_unique<Edge>(plan, planned, ForEdge(plan.schedule, initiated, both_ask),
+                                       &stamper_, now);
     if (planned.initiator) {
-      edge->ladder().set_device(socket_->DeviceTowards(planned.address));
       due_.emplace(edge->due_raw_ns(), edge.get());
     }
     edges_.emplace(edge->key(), std::move(edge));
@@ -94,7 +101,19 @@ int64_t Endpoint::OnTime() {
   return std::min(next, tracker_.NextDeadlineRawNs());
 }
 
+void Endpoint::AskDevice(const Address& peer, Edge* edge) {
+  const std::string device = socket_->DeviceTowards(peer);
+  auto offer = offers_.find(device);
+  if (offer == offers_.end()) {
+    offer = offers_.emplace(device, socket_->UseHardware(device)).first;
+  }
+  edge->ladder().set_device(device);
+  edge->ladder().set_hardware(offer->second);
+}
+
 void Endpoint::SendRequest(Edge* edge, int64_t now_raw_ns) {
+  // Here, and not where the plan comes from: the socket belongs to the thread that sends.
+  if (!edge->ladder().hardware_asked()) AskDevice(edge->address(), edge);
   const ProbePacket request = edge->NextRequest(now_raw_ns);
   if (!Send(request, edge->address(), edge)) return;
   if (edge->spins(now_raw_ns)) {
@@ -106,6 +125,8 @@ bool Endpoint::Send(const ProbePacket& packet, const Address& to, Edge* edge) {
   PacketBytes bytes = EncodePacket(packet);
   // Sealed before any clock is read for this packet.
   plans_.find(packet.plan_id)->second.Seal(&bytes);
+  const int hardware_clock = edge->ladder().hardware_clock();
+  if (hardware_clock >= 0) stamper_.ReadHardware(hardware_clock);
   stamper_.ReadWall();
   const auto sent = socket_->Send(to, bytes);
   if (!sent.ok()) {
@@ -114,7 +135,7 @@ bool Endpoint::Send(const ProbePacket& packet, const Address& to, Edge* edge) {
   }
   ++counters_.packets_sent;
   if (edge->ladder().kernel_wanted()) {
-    tracker_.Sent(sent->id, edge->key(), packet.sequence, sent->before_raw_ns);
+    tracker_.Sent(sent->id, edge->key(), packet.sequence, sent->before_raw_ns, hardware_clock >= 0);
   }
   Deliver(edge, edge->book().Sent(packet.sequence, sent->before_raw_ns));
   // Software stamps are there at once, mostly.
@@ -163,9 +184,11 @@ void Endpoint::OnPacket(const ProbePacket& packet, const ReceivedPacket& receive
   const bool spinning = received.after_raw_ns <= spin_until_raw_ns_;
   // The first request of a burst is not waited for.
   if (initiator || spinner_ == edge) edge->ladder().OnSpinResult(spinning);
-  const Arrival arrival{.after_raw_ns = received.after_raw_ns,
-                        .realtime_ns = edge->ladder().kernel_wanted() ? received.realtime_ns : 0,
-                        .spinning = spinning};
+  const Arrival arrival{
+      .after_raw_ns = received.after_raw_ns,
+      .realtime_ns = edge->ladder().kernel_wanted() ? received.realtime_ns : 0,
+      .spinning = spinning,
+      .hardware = edge->ladder().hardware_clock() >= 0 ? received.hardware : HardwareStamp{}};
   Deliver(edge, edge->book().Received(packet.sequence, arrival));
   if (packet.report) Deliver(edge, edge->book().Reported(packet.report_sequence, *packet.report));
   if (!initiator) {
@@ -189,9 +212,7 @@ void Endpoint::Answer(const ProbePacket& request, const ReceivedPacket& received
     const int64_t now = clock_->RawNs();
     Spin(edge, now + kSpinForRequestNs, now);
   }
-  if (edge->ladder().device().empty()) {
-    edge->ladder().set_device(socket_->DeviceTowards(received.from));
-  }
+  if (!edge->ladder().hardware_asked()) AskDevice(received.from, edge);
 }
 
 void Endpoint::Spin(Edge* edge, int64_t until_raw_ns, int64_t now_raw_ns) {
@@ -206,24 +227,38 @@ void Endpoint::Spin(Edge* edge, int64_t until_raw_ns, int64_t now_raw_ns) {
 }
 
 void Endpoint::OnTransmitStamp(const TransmitStamp& stamp) {
-  const auto awaited = tracker_.Stamped(stamp.id);
-  if (!awaited) {
-    ++counters_.transmit_stamps_late;
-    return;
+  using Kind = TransmitTracker::Kind;
+  if (stamp.realtime_ns != 0) {
+    const auto awaited = tracker_.Stamped(stamp.id, Kind::kKernel);
+    counters_.transmit_stamps_late += awaited ? 0 : 1;
+    if (Edge* edge = EdgeOf(awaited)) {
+      Deliver(edge, edge->book().TransmitStamped(awaited->sequence, stamp.realtime_ns));
+    }
   }
-  const auto edge = edges_.find(awaited->edge);
-  if (edge == edges_.end()) return;
-  Deliver(edge->second.get(),
-          edge->second->book().TransmitStamped(awaited->sequence, stamp.realtime_ns));
+  if (stamp.hardware.ns != 0) {
+    // Not awaited: the socket has it asked for the sake of another edge, or it is late.
+    const auto awaited = tracker_.Stamped(stamp.id, Kind::kHardware);
+    if (Edge* edge = EdgeOf(awaited)) {
+      Deliver(edge, edge->book().HardwareStamped(awaited->sequence, stamp.hardware));
+    }
+  }
 }
 
 void Endpoint::GiveUpStamps(int64_t now_raw_ns) {
   while (const auto awaited = tracker_.Expired(now_raw_ns)) {
-    ++counters_.transmit_stamps_missing;
-    const auto edge = edges_.find(awaited->edge);
-    if (edge == edges_.end()) continue;
-    Deliver(edge->second.get(), edge->second->book().TransmitStampMissing(awaited->sequence));
+    counters_.transmit_stamps_missing += awaited->kernel ? 1 : 0;
+    counters_.hardware_stamps_missing += awaited->hardware ? 1 : 0;
+    Edge* const edge = EdgeOf(awaited);
+    if (edge == nullptr) continue;
+    if (awaited->kernel) Deliver(edge, edge->book().TransmitStampMissing(awaited->sequence));
+    if (awaited->hardware) Deliver(edge, edge->book().HardwareStampMissing(awaited->sequence));
   }
+}
+
+Edge* Endpoint::EdgeOf(const std::optional<TransmitTracker::Awaited>& awaited) const {
+  if (!awaited) return nullptr;
+  const auto edge = edges_.find(awaited->edge);
+  return edge == edges_.end() ? nullptr : edge->second.get();
 }
 
 void Endpoint::Deliver(Edge* edge, const ExchangeBook::MaybeSample& sample) {

@@ -13,7 +13,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -58,8 +60,12 @@ class Endpoint {
   void SendRequest(Edge* edge, int64_t now_raw_ns);
   bool Send(const ProbePacket& packet, const Address& to, Edge* edge);
   void Deliver(Edge* edge, const ExchangeBook::MaybeSample& sample);
+  // What the device towards `peer` offers; asked once per device and plan.
+  void AskDevice(const Address& peer, Edge* edge);
   void Spin(Edge* edge, int64_t until_raw_ns, int64_t now_raw_ns);
   void GiveUpStamps(int64_t now_raw_ns);
+  // Nothing when nothing was awaited, or the edge is gone.
+  Edge* EdgeOf(const std::optional<TransmitTracker::Awaited>& awaited) const;
 
   ProbeClock* const clock_;
   ProbeSocket* const socket_;
@@ -69,7 +75,8 @@ class Endpoint {
   TransmitTracker tracker_;
   std::map<uint64_t, PacketSealer> plans_;  // by plan id
   std::map<EdgeKey, std::unique_ptr<Edge>> edges_;
-  std::set<std::pair<int64_t, Edge*>> due_;  // initiators, by when they want to act
+  std::map<std::string, HardwareOffer> offers_;  // by device
+  std::set<std::pair<int64_t, Edge*>> due_;      // initiators, by when they want to act
   int64_t spin_until_raw_ns_ = 0;
   const Edge* spinner_ = nullptr;  // who last asked to spin; only compared
   SpinBudget spin_budget_;

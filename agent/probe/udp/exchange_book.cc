@@ -41,10 +41,19 @@ ExchangeBook::MaybeSample ExchangeBook::Received(uint64_t sequence, const Arriva
   ladder_->OnReceive(arrival.realtime_ns != 0);
   Entry& entry = At(sequence);
   entry.arrival = arrival;
+  // What the initiator receives is the answer to what it sent.
+  const auto before_raw_ns = initiator_ ? entry.before_raw_ns : std::nullopt;
   if (arrival.realtime_ns != 0) {
-    // What the initiator receives is the answer to what it sent.
-    entry.received_raw_ns = stamper_->ReceivedRawNs(
-        arrival.realtime_ns, initiator_ ? entry.before_raw_ns : std::nullopt, arrival.after_raw_ns);
+    entry.received_raw_ns =
+        stamper_->ReceivedRawNs(arrival.realtime_ns, before_raw_ns, arrival.after_raw_ns);
+  }
+  if (arrival.hardware.ns != 0) {
+    // The device had the packet before the kernel had.
+    entry.hardware_received_raw_ns = stamper_->ReceivedRawNs(
+        arrival.hardware, before_raw_ns, entry.received_raw_ns.value_or(arrival.after_raw_ns));
+  }
+  if (ladder_->hardware_clock() >= 0) {
+    ladder_->OnHardwareReceive(entry.hardware_received_raw_ns.has_value());
   }
   return Advance(&entry);
 }
@@ -63,6 +72,26 @@ ExchangeBook::MaybeSample ExchangeBook::TransmitStampMissing(uint64_t sequence) 
   Entry* entry = Find(sequence);
   if (entry == nullptr) return std::nullopt;
   entry->transmit_known = true;
+  return Advance(entry);
+}
+
+ExchangeBook::MaybeSample ExchangeBook::HardwareStamped(uint64_t sequence,
+                                                        const HardwareStamp& stamp) {
+  Entry* entry = Find(sequence);
+  if (entry == nullptr || !entry->before_raw_ns) return std::nullopt;
+  entry->hardware_known = true;
+  // The kernel had the packet before the device sent it.
+  entry->hardware_sent_raw_ns =
+      stamper_->SentRawNs(stamp, entry->sent_raw_ns.value_or(*entry->before_raw_ns));
+  ladder_->OnHardwareTransmit(entry->hardware_sent_raw_ns.has_value());
+  return Advance(entry);
+}
+
+ExchangeBook::MaybeSample ExchangeBook::HardwareStampMissing(uint64_t sequence) {
+  ladder_->OnHardwareTransmit(false);
+  Entry* entry = Find(sequence);
+  if (entry == nullptr) return std::nullopt;
+  entry->hardware_known = true;
   return Advance(entry);
 }
 
@@ -97,6 +126,11 @@ uint64_t ExchangeBook::NextToAsk() {
 }
 
 HostStamps ExchangeBook::OwnStamps(const Entry& entry) const {
+  if (entry.hardware_sent_raw_ns && entry.hardware_received_raw_ns) {
+    return {.received_raw_ns = *entry.hardware_received_raw_ns,
+            .sent_raw_ns = *entry.hardware_sent_raw_ns,
+            .source = clocksync::StampSource::kHardware};
+  }
   if (entry.sent_raw_ns && entry.received_raw_ns) {
     return {.received_raw_ns = *entry.received_raw_ns,
             .sent_raw_ns = *entry.sent_raw_ns,
@@ -108,11 +142,17 @@ HostStamps ExchangeBook::OwnStamps(const Entry& entry) const {
                                             : clocksync::StampSource::kUserBlocking};
 }
 
+bool ExchangeBook::IsFinal(const Entry& entry) const {
+  if (!entry.before_raw_ns || !entry.arrival) return false;
+  // Without the device's stamp of what was received, that of what was sent is of no use.
+  const bool wants_hardware =
+      ladder_->waits_for_hardware_stamp() && entry.hardware_received_raw_ns.has_value();
+  return (entry.transmit_known || !ladder_->waits_for_transmit_stamp()) &&
+         (entry.hardware_known || !wants_hardware);
+}
+
 ExchangeBook::MaybeSample ExchangeBook::Advance(Entry* entry) {
-  if (!entry->own && entry->before_raw_ns && entry->arrival &&
-      (entry->transmit_known || !ladder_->waits_for_transmit_stamp())) {
-    entry->own = OwnStamps(*entry);
-  }
+  if (!entry->own && IsFinal(*entry)) entry->own = OwnStamps(*entry);
   if (entry->done || !entry->own || !entry->remote) return std::nullopt;
   entry->done = true;
   const HostStamps& from = initiator_ ? *entry->own : *entry->remote;

@@ -20,6 +20,7 @@ struct Arrival {
   int64_t after_raw_ns = 0;  // read by the user
   int64_t realtime_ns = 0;   // the kernel's stamp; 0: none
   bool spinning = false;     // got without sleeping
+  HardwareStamp hardware;    // the device's stamp
 };
 
 class ExchangeBook {
@@ -33,6 +34,8 @@ class ExchangeBook {
   MaybeSample Received(uint64_t sequence, const Arrival& arrival);
   MaybeSample TransmitStamped(uint64_t sequence, int64_t realtime_ns);
   MaybeSample TransmitStampMissing(uint64_t sequence);
+  MaybeSample HardwareStamped(uint64_t sequence, const HardwareStamp& stamp);
+  MaybeSample HardwareStampMissing(uint64_t sequence);
   MaybeSample Reported(uint64_t sequence, const HostStamps& remote);
 
   // This side's stamps of an exchange, once they are final.
@@ -50,6 +53,10 @@ class ExchangeBook {
     std::optional<int64_t> sent_raw_ns;
     std::optional<int64_t> received_raw_ns;
     bool transmit_known = false;  // the stamp came, or was given up
+    // The device's, likewise; never wider than the kernel's.
+    std::optional<int64_t> hardware_sent_raw_ns;
+    std::optional<int64_t> hardware_received_raw_ns;
+    bool hardware_known = false;
     std::optional<HostStamps> own;
     std::optional<HostStamps> remote;
     uint8_t asked = 0;
@@ -61,9 +68,11 @@ class ExchangeBook {
   Entry& At(uint64_t sequence);
   const Entry* Find(uint64_t sequence) const;
   Entry* Find(uint64_t sequence);
-  // Kernel stamps if both are there, else the user's for both: one kind per exchange, so that the
-  // estimate is not pulled to one side.
+  // The device's stamps if both are there, else the kernel's if both are, else the user's for both:
+  // one kind per exchange, so that the estimate is not pulled to one side.
   HostStamps OwnStamps(const Entry& entry) const;
+  // Whether nothing better can come.
+  bool IsFinal(const Entry& entry) const;
   MaybeSample Advance(Entry* entry);
 
   const bool initiator_;

@@ -18,6 +18,15 @@ int64_t Scale(int64_t ns, int64_t rate_ppb) {
   return ns + static_cast<int64_t>(static_cast<__int128>(ns) * rate_ppb / kBillion);
 }
 
+// Of pieces, each from a true time on.
+int64_t RateAt(const std::vector<std::pair<int64_t, int64_t>>& rates_ppb, int64_t true_ns) {
+  int64_t rate_ppb = 0;
+  for (const auto& [begin, rate] : rates_ppb) {
+    if (begin <= true_ns) rate_ppb = rate;
+  }
+  return rate_ppb;
+}
+
 }  // namespace
 
 FakeHost::FakeHost(FakeNetwork* network, int number)
@@ -30,16 +39,25 @@ int64_t FakeHost::RawAt(int64_t true_ns) const {
   return raw_offset_ns + Scale(true_ns, raw_rate_ppb);
 }
 
-int64_t FakeHost::WallAt(int64_t true_ns) const {
-  int64_t wall = wall_at_zero_ns;
-  for (size_t i = 0; i < wall_rates_ppb.size(); ++i) {
-    const auto [begin, rate_ppb] = wall_rates_ppb[i];
+int64_t FakeHost::ClockAt(int64_t at_zero_ns, const Pieces& rates_ppb, const Pieces& steps_ns,
+                          int64_t true_ns) const {
+  int64_t clock = at_zero_ns;
+  for (size_t i = 0; i < rates_ppb.size(); ++i) {
+    const auto [begin, rate_ppb] = rates_ppb[i];
     const int64_t end =
-        i + 1 < wall_rates_ppb.size() ? std::min(true_ns, wall_rates_ppb[i + 1].first) : true_ns;
-    if (begin < end) wall += Scale(RawAt(end) - RawAt(begin), rate_ppb);
+        i + 1 < rates_ppb.size() ? std::min(true_ns, rates_ppb[i + 1].first) : true_ns;
+    if (begin < end) clock += Scale(RawAt(end) - RawAt(begin), rate_ppb);
   }
-  for (const auto& [at, step] : wall_steps_ns) wall += at <= true_ns ? step : 0;
-  return wall;
+  for (const auto& [at, step] : steps_ns) clock += at <= true_ns ? step : 0;
+  return clock;
+}
+
+int64_t FakeHost::WallAt(int64_t true_ns) const {
+  return ClockAt(wall_at_zero_ns, wall_rates_ppb, wall_steps_ns, true_ns);
+}
+
+int64_t FakeHost::HardwareAt(int64_t true_ns) const {
+  return ClockAt(hardware_at_zero_ns, hardware_rates_ppb, hardware_steps_ns, true_ns);
 }
 
 int64_t FakeHost::StampOf(int64_t true_ns) const {
@@ -58,22 +76,32 @@ int64_t FakeHost::RawNs() {
   return raw;
 }
 
-WallReading FakeHost::ReadWall() {
-  WallReading reading;
+ClockReading FakeHost::ReadWall() {
+  ClockReading reading;
   reading.raw_before_ns = RawNs();
   network_->Pass(kClockReadNs / 2);
-  reading.realtime_ns = WallAt(network_->now_ns());
+  reading.clock_ns = WallAt(network_->now_ns());
   network_->Pass(kClockReadNs / 2);
   reading.raw_after_ns = RawNs();
   return reading;
 }
 
 int64_t FakeHost::WallRatePpbMax() {
-  int64_t rate_ppb = 0;
-  for (const auto& [begin, rate] : wall_rates_ppb) {
-    if (begin <= network_->now_ns()) rate_ppb = rate;
-  }
-  return 500'000 + std::abs(rate_ppb);
+  return 500'000 + std::abs(RateAt(wall_rates_ppb, network_->now_ns()));
+}
+
+std::optional<ClockReading> FakeHost::ReadHardware(int clock) {
+  if (hardware_gone || clock != hardware_offer.clock) return std::nullopt;
+  ClockReading reading{.rate_ppb_max =
+                           300'000 + std::abs(RateAt(hardware_rates_ppb, network_->now_ns()))};
+  reading.raw_before_ns = RawNs();
+  // Where in between is not known.
+  const int64_t first_ns = network_->random().Between(0, hardware_read_ns);
+  network_->Pass(first_ns);
+  reading.clock_ns = HardwareAt(network_->now_ns());
+  network_->Pass(hardware_read_ns - first_ns);
+  reading.raw_after_ns = RawNs();
+  return reading;
 }
 
 bool FakeHost::WallWasSet() {
@@ -96,6 +124,11 @@ absl::StatusOr<SentPacket> FakeHost::Send(const Address& to, std::span<const uin
     stamps_.emplace(network_->now_ns() + transmit_stamp_delay_ns,
                     Stamp{.id = sent.id, .true_ns = network_->now_ns()});
   }
+  if (has_hardware() && hardware_transmit_stamps) {
+    const int64_t left_ns = network_->now_ns() + device_transmit_ns;
+    stamps_.emplace(left_ns + hardware_stamp_delay_ns,
+                    Stamp{.id = sent.id, .true_ns = left_ns, .hardware = true});
+  }
   network_->Transmit(*this, to, {bytes.begin(), bytes.end()});
   network_->Pass(kSyscallNs);
   return sent;
@@ -105,7 +138,12 @@ std::optional<ReceivedPacket> FakeHost::Receive() {
   if (arrivals_.empty() || arrivals_.begin()->first > network_->now_ns()) return std::nullopt;
   network_->Pass(kSyscallNs);
   ReceivedPacket packet = arrivals_.begin()->second;
-  packet.realtime_ns = receive_stamps ? StampOf(arrivals_.begin()->first) : 0;
+  const int64_t came_ns = arrivals_.begin()->first;
+  packet.realtime_ns = receive_stamps ? StampOf(came_ns) : 0;
+  if (has_hardware() && hardware_receive_stamps) {
+    packet.hardware = {.ns = HardwareAt(came_ns - device_receive_ns),
+                       .clock = hardware_offer.clock};
+  }
   arrivals_.erase(arrivals_.begin());
   Fetched();
   packet.after_raw_ns = RawNs();
@@ -116,7 +154,13 @@ std::optional<TransmitStamp> FakeHost::NextTransmitStamp() {
   if (stamps_.empty() || stamps_.begin()->first > network_->now_ns()) return std::nullopt;
   network_->Pass(kSyscallNs);
   const Stamp taken = stamps_.begin()->second;
-  const TransmitStamp stamp{.id = taken.id, .realtime_ns = StampOf(taken.true_ns)};
+  TransmitStamp stamp{.id = taken.id};
+  if (taken.hardware) {
+    stamp.hardware = {.ns = HardwareAt(taken.true_ns) + hardware_transmit_lie_ns,
+                      .clock = hardware_offer.clock};
+  } else {
+    stamp.realtime_ns = StampOf(taken.true_ns);
+  }
   stamps_.erase(stamps_.begin());
   Fetched();
   return stamp;
@@ -149,6 +193,8 @@ FakeHost* FakeNetwork::AddHost() {
 }
 
 void FakeNetwork::Transmit(const FakeHost& from, const Address& to, Datagram datagram) {
+  const int64_t handed_over_ns = now_ns_;
+  now_ns_ += from.device_transmit_ns;
   datagrams_.push_back(datagram);
   if (const auto packet = DecodePacket(datagram)) {
     Truth& truth = truths_[packet->sequence];
@@ -160,7 +206,7 @@ void FakeNetwork::Transmit(const FakeHost& from, const Address& to, Datagram dat
     now_ns_ = sent_ns + delay(from);
     Inject(survivor, from.address(), to);
   }
-  now_ns_ = sent_ns;
+  now_ns_ = handed_over_ns;
 }
 
 void FakeNetwork::Inject(const Datagram& datagram, const Address& from, const Address& to) {
@@ -171,7 +217,7 @@ void FakeNetwork::Inject(const Datagram& datagram, const Address& from, const Ad
     packet.size_bytes = datagram.size();
     std::copy_n(datagram.begin(), std::min(datagram.size(), packet.buffer.size()),
                 packet.buffer.begin());
-    host->arrivals_.emplace(now_ns_, packet);
+    host->arrivals_.emplace(now_ns_ + host->device_receive_ns, packet);
     if (const auto decoded = DecodePacket(datagram)) {
       Truth& truth = truths_[decoded->sequence];
       int64_t& came = decoded->kind == ProbePacket::Kind::kRequest ? truth.request_came_ns

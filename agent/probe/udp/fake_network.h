@@ -48,19 +48,38 @@ class FakeHost : public ProbeClock, public ProbeSocket {
   bool receive_stamps = true;
   bool send_fails = false;
 
+  // The device: what it takes from the kernel to the wire and from the wire to the kernel.
+  int64_t device_transmit_ns = 0;
+  int64_t device_receive_ns = 0;
+  HardwareOffer hardware_offer = {.refusal = "eth0 has no hardware clock"};
+  bool hardware_gone = false;  // its clock cannot be read any more
+  bool hardware_transmit_stamps = true;
+  bool hardware_receive_stamps = true;
+  int64_t hardware_stamp_delay_ns = 20'000;  // until the stamp of a sent packet can be had
+  int64_t hardware_read_ns = 800;
+  int64_t hardware_transmit_lie_ns = 0;  // its stamps of sent packets are false by so much
+  // Its clock, like the wall clock.
+  int64_t hardware_at_zero_ns = 55'000'000'000;
+  std::vector<std::pair<int64_t, int64_t>> hardware_rates_ppb = {{0, 0}};
+  std::vector<std::pair<int64_t, int64_t>> hardware_steps_ns;
+
   int64_t RawAt(int64_t true_ns) const;
   int64_t WallAt(int64_t true_ns) const;
+  int64_t HardwareAt(int64_t true_ns) const;
   // What the kernel's stamp of `true_ns` says, fetched now.
   int64_t StampOf(int64_t true_ns) const;
 
   int64_t RawNs() override;
-  WallReading ReadWall() override;
+  ClockReading ReadWall() override;
   int64_t WallRatePpbMax() override;
   bool WallWasSet() override;
+  int OpenHardware(int) override { return 0; }
+  std::optional<ClockReading> ReadHardware(int clock) override;
   absl::StatusOr<SentPacket> Send(const Address& to, std::span<const uint8_t> bytes) override;
   std::optional<ReceivedPacket> Receive() override;
   std::optional<TransmitStamp> NextTransmitStamp() override;
   std::string DeviceTowards(const Address&) override { return "eth0"; }
+  HardwareOffer UseHardware(const std::string&) override { return hardware_offer; }
 
   const Address& address() const { return address_; }
   Endpoint& endpoint() { return *endpoint_; }
@@ -71,6 +90,11 @@ class FakeHost : public ProbeClock, public ProbeSocket {
  private:
   friend class FakeNetwork;
   void Fetched();
+  bool has_hardware() const { return hardware_offer.clock >= 0; }
+  // Of a clock whose rate against RAW is given from true times on, with steps.
+  using Pieces = std::vector<std::pair<int64_t, int64_t>>;
+  int64_t ClockAt(int64_t at_zero_ns, const Pieces& rates_ppb, const Pieces& steps_ns,
+                  int64_t true_ns) const;
   FakeNetwork* const network_;
   Address address_;
   std::unique_ptr<Endpoint> endpoint_;
@@ -79,6 +103,7 @@ class FakeHost : public ProbeClock, public ProbeSocket {
   struct Stamp {
     uint64_t id = 0;
     int64_t true_ns = 0;
+    bool hardware = false;
   };
   std::multimap<int64_t, Stamp> stamps_;  // by true time at which they can be had
   uint64_t sends_ = 0;

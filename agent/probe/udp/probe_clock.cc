@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <limits>
+#include <utility>
+
+#include "agent/probe/udp/ptp_clock.h"
 
 namespace syncline::probe {
 namespace {
@@ -44,10 +47,10 @@ void SystemProbeClock::Arm() {
 
 int64_t SystemProbeClock::RawNs() { return Read(CLOCK_MONOTONIC_RAW); }
 
-WallReading SystemProbeClock::ReadWall() {
-  WallReading reading;
+ClockReading SystemProbeClock::ReadWall() {
+  ClockReading reading;
   reading.raw_before_ns = Read(CLOCK_MONOTONIC_RAW);
-  reading.realtime_ns = Read(CLOCK_REALTIME);
+  reading.clock_ns = Read(CLOCK_REALTIME);
   reading.raw_after_ns = Read(CLOCK_MONOTONIC_RAW);
   return reading;
 }
@@ -69,6 +72,19 @@ bool SystemProbeClock::WallWasSet() {
   if (::read(timer_, &expirations, sizeof expirations) >= 0 || errno != ECANCELED) return false;
   Arm();
   return true;
+}
+
+int SystemProbeClock::OpenHardware(int clock) {
+  if (hardware_.contains(clock)) return 0;
+  int error_number = 0;
+  auto opened = PtpClock::Open(PtpClockPath(clock), &error_number);
+  if (opened != nullptr) hardware_.emplace(clock, std::move(opened));
+  return error_number;
+}
+
+std::optional<ClockReading> SystemProbeClock::ReadHardware(int clock) {
+  const auto found = hardware_.find(clock);
+  return found == hardware_.end() ? std::nullopt : found->second->Read();
 }
 
 }  // namespace syncline::probe

@@ -39,10 +39,23 @@ struct SentPacket {
   int64_t before_raw_ns = 0;  // RAW, read just before the packet was handed to the kernel
 };
 
-// When the kernel handed a packet to the device.
+// When a network device sent or received a packet, by the device's clock.
+struct HardwareStamp {
+  int64_t ns = 0;  // 0: none
+  int clock = -1;  // N of /dev/ptpN
+};
+
+// When the kernel handed a packet to the device, or the device sent it; the latter comes later.
 struct TransmitStamp {
   uint64_t id = 0;
-  int64_t realtime_ns = 0;
+  int64_t realtime_ns = 0;  // 0: none
+  HardwareStamp hardware;
+};
+
+// Whether a network device stamps packets for us.
+struct HardwareOffer {
+  int clock = -1;       // with which
+  std::string refusal;  // why not, when there is none
 };
 
 struct ReceivedPacket {
@@ -52,6 +65,7 @@ struct ReceivedPacket {
   size_t size_bytes = 0;     // of the datagram, which may be larger than the buffer
   int64_t after_raw_ns = 0;  // RAW, read just after the packet was got
   int64_t realtime_ns = 0;   // the kernel's receive stamp; 0: none
+  HardwareStamp hardware;    // the device's
 
   std::span<const uint8_t> bytes() const {
     return std::span(buffer).first(size_bytes < buffer.size() ? size_bytes : buffer.size());
@@ -68,6 +82,8 @@ class ProbeSocket {
   virtual std::optional<TransmitStamp> NextTransmitStamp() = 0;
   // The network device through which packets to `peer` leave, for messages; "" when unknown.
   virtual std::string DeviceTowards(const Address& peer) = 0;
+  // Has packets stamped by the device, too, from now on, if it offers that.
+  virtual HardwareOffer UseHardware(const std::string& device) = 0;
 };
 
 }  // namespace syncline::probe

@@ -45,8 +45,10 @@ struct ScheduleOptions {
 // So that who begins the bursts of so many edges spends about a fifth of a processor on them: a
 // burst takes him some 130 us (measured: 8 exchanges of 16 us). Rare bursts only loosen, a hub that
 // cannot keep up has no samples at all.
-inline ScheduleOptions ForEdges(ScheduleOptions options, size_t initiated) {
+// Where both of a pair ask, each does so half as often.
+inline ScheduleOptions ForEdge(ScheduleOptions options, size_t initiated, bool both_ask) {
   constexpr int64_t kPeriodPerEdgeNs = 640'000;
+  if (both_ask) options.fast_period_ns *= 2, options.slow_period_ns *= 2;
   const int64_t least_ns = kPeriodPerEdgeNs * static_cast<int64_t>(initiated);
   options.fast_period_ns = std::max(options.fast_period_ns, least_ns);
   options.slow_period_ns = std::max(options.slow_period_ns, least_ns);

@@ -17,6 +17,8 @@ constexpr int kMissingToFall = 3;
 // A receive stamp costs nothing to wait for, and the kernel needs a few packets to begin.
 constexpr int kReceiveMissingToFall = 16;
 constexpr int kStampedToClimb = 16;
+// Less than a burst: the first request of one has no reading of the clock close before it.
+constexpr int kHardwareToClimb = 4;
 // Guessed: spinning is given up when less than a quarter of so many packets were caught by it.
 constexpr int kSpinsToJudge = 64;
 constexpr int kSpinRest = 256;
@@ -24,8 +26,50 @@ constexpr int kSpinRest = 256;
 }  // namespace
 
 StampLadder::StampLadder(const Options& options)
-    : options_(options), reason_("hardware stamps are not used by this version") {
+    : options_(options), hardware_reason_("the network device is not known yet") {
   if (!options_.kernel_wanted) Fall("kernel stamps were not wanted");
+}
+
+void StampLadder::set_hardware(const HardwareOffer& offer) {
+  hardware_asked_ = true;
+  hardware_clock_ = options_.kernel_wanted ? offer.clock : -1;
+  hardware_reason_ = hardware_clock_ < 0
+                         ? offer.refusal
+                         : absl::StrCat("no hardware stamps from ", DeviceName(), " yet");
+}
+
+void StampLadder::Streak::Add(bool is_usable) {
+  usable = is_usable ? usable + 1 : 0;
+  missing = is_usable ? 0 : missing + 1;
+}
+
+void StampLadder::OnHardwareTransmit(bool usable) {
+  hardware_sent_.Add(usable);
+  JudgeHardware();
+}
+
+void StampLadder::OnHardwareReceive(bool usable) {
+  hardware_received_.Add(usable);
+  JudgeHardware();
+}
+
+void StampLadder::JudgeHardware() {
+  if (std::min(hardware_sent_.usable, hardware_received_.usable) >= kHardwareToClimb) {
+    hardware_ = true;
+    hardware_reason_.clear();
+  } else if (hardware_sent_.missing >= kMissingToFall) {
+    hardware_ = false;
+    hardware_reason_ =
+        absl::StrCat("no hardware TX stamps from ", DeviceName(), " that could be used");
+  } else if (hardware_received_.missing >= kReceiveMissingToFall) {
+    hardware_ = false;
+    hardware_reason_ =
+        absl::StrCat("no hardware RX stamps from ", DeviceName(), " that could be used");
+  }
+}
+
+std::string StampLadder::reason() const {
+  return hardware_ || rung_ == StampSource::kKernel ? hardware_reason_ : reason_;
 }
 
 void StampLadder::OnTransmitStamp() {
@@ -90,7 +134,6 @@ void StampLadder::Climb() {
   if (rung_ == StampSource::kKernel || !options_.kernel_wanted) return;
   if (std::min(transmit_stamped_, receive_stamped_) < kStampedToClimb) return;
   rung_ = StampSource::kKernel;
-  reason_ = "hardware stamps are not used by this version";
 }
 
 const char* StampSourceName(StampSource source) {

@@ -1,7 +1,8 @@
 // Which stamps an edge can have on this host, found out by itself, and why not better ones:
-//   kernel > user, spinning (inside agreed bursts) > user, blocking.
-// Falls when stamps stay away, climbs again when they come. Each packet still uses the best stamps
-// that it really has; the rung says what is waited for, whether to spin, and what a person is told.
+//   device (hardware) > kernel > user, spinning (inside agreed bursts) > user, blocking.
+// The first is tried where the device offers it, and climbed to when its stamps have come. Falls
+// when stamps stay away, climbs again when they come. Each packet still uses the best stamps that
+// it really has; the rung says what is waited for, whether to spin, and what a person is told.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_STAMP_LADDER_H_
 #define SYNCLINE_AGENT_PROBE_UDP_STAMP_LADDER_H_
 
@@ -9,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "agent/probe/udp/probe_socket.h"
 #include "clocksync/samples.h"
 
 namespace syncline::probe {
@@ -25,6 +27,16 @@ class StampLadder {
   void set_device(std::string device) { device_ = std::move(device); }
   const std::string& device() const { return device_; }
   bool kernel_wanted() const { return options_.kernel_wanted; }
+  // What that device offers, once it was asked.
+  void set_hardware(const HardwareOffer& offer);
+  bool hardware_asked() const { return hardware_asked_; }
+  // The device's clock, when packets may have its stamps; else -1.
+  int hardware_clock() const { return hardware_clock_; }
+
+  // Stamps of the device, of packets that were sent and received: `usable` when they came and could
+  // be placed in RAW. Only when hardware_clock() is there.
+  void OnHardwareTransmit(bool usable);
+  void OnHardwareReceive(bool usable);
 
   void OnTransmitStamp();
   void OnTransmitStampMissing();
@@ -36,26 +48,41 @@ class StampLadder {
   // There is no processor time left to spin with.
   void OnSpinRefused();
 
-  clocksync::StampSource rung() const { return rung_; }
+  clocksync::StampSource rung() const {
+    return hardware_ ? clocksync::StampSource::kHardware : rung_;
+  }
   // Whether to wait without sleeping inside a burst.
   bool spins() const {
     return options_.spin_allowed && spin_rest_ == 0 && rung_ <= clocksync::StampSource::kUserSpin;
   }
   bool waits_for_transmit_stamp() const { return rung_ == clocksync::StampSource::kKernel; }
-  // Why not a better rung. Hardware stamps are not used by this version.
-  const std::string& reason() const { return reason_; }
+  bool waits_for_hardware_stamp() const { return hardware_; }
+  // Why not a better rung; "" on the best.
+  std::string reason() const;
 
  private:
   std::string DeviceName() const { return device_.empty() ? "the network device" : device_; }
   void Fall(std::string reason);
   void Climb();
   void StopSpinning(const char* why);
+  void JudgeHardware();
 
   const Options options_;
   std::string device_;
-  clocksync::StampSource rung_ = clocksync::StampSource::kKernel;
-  std::string reason_;
-  int transmit_missing_ = 0;  // in a row
+  bool hardware_asked_ = false;
+  bool hardware_ = false;  // the rung above rung_
+  int hardware_clock_ = -1;
+  std::string hardware_reason_;  // why not hardware_
+  struct Streak {
+    int usable = 0;  // in a row
+    int missing = 0;
+    void Add(bool is_usable);
+  };
+  Streak hardware_sent_;
+  Streak hardware_received_;
+  clocksync::StampSource rung_ = clocksync::StampSource::kKernel;  // without hardware stamps
+  std::string reason_;                                             // why not the kernel's
+  int transmit_missing_ = 0;                                       // in a row
   int receive_missing_ = 0;
   int transmit_stamped_ = 0;  // in a row, since the last that was missing
   int receive_stamped_ = 0;

@@ -5,17 +5,23 @@
 
 namespace syncline::probe {
 
-void TransmitTracker::Sent(uint64_t id, const EdgeKey& edge, uint64_t sequence,
-                           int64_t now_raw_ns) {
-  awaited_.push_back({id, edge, sequence, now_raw_ns + kTransmitStampWaitNs, false});
+void TransmitTracker::Sent(uint64_t id, const EdgeKey& edge, uint64_t sequence, int64_t now_raw_ns,
+                           bool hardware) {
+  awaited_.push_back({.id = id,
+                      .edge = edge,
+                      .sequence = sequence,
+                      .deadline_raw_ns = now_raw_ns + kTransmitStampWaitNs,
+                      .hardware = hardware});
 }
 
-std::optional<TransmitTracker::Awaited> TransmitTracker::Stamped(uint64_t id) {
+std::optional<TransmitTracker::Awaited> TransmitTracker::Stamped(uint64_t id, Kind kind) {
   const auto found =
       std::lower_bound(awaited_.begin(), awaited_.end(), id,
                        [](const Awaited& awaited, uint64_t wanted) { return awaited.id < wanted; });
-  if (found == awaited_.end() || found->id != id || found->stamped) return std::nullopt;
-  found->stamped = true;
+  if (found == awaited_.end() || found->id != id) return std::nullopt;
+  bool& awaited = kind == Kind::kKernel ? found->kernel : found->hardware;
+  if (!awaited) return std::nullopt;
+  awaited = false;
   const Awaited result = *found;
   DropStamped();
   return result;
@@ -34,7 +40,9 @@ int64_t TransmitTracker::NextDeadlineRawNs() const {
 }
 
 void TransmitTracker::DropStamped() {
-  while (!awaited_.empty() && awaited_.front().stamped) awaited_.pop_front();
+  while (!awaited_.empty() && !awaited_.front().kernel && !awaited_.front().hardware) {
+    awaited_.pop_front();
+  }
 }
 
 }  // namespace syncline::probe

@@ -27,15 +27,19 @@ class TransmitTracker {
     EdgeKey edge;
     uint64_t sequence = 0;
     int64_t deadline_raw_ns = 0;
-    bool stamped = false;
+    // What is still awaited.
+    bool kernel = true;
+    bool hardware = false;
   };
+  enum class Kind { kKernel, kHardware };
 
-  // Ids must increase.
-  void Sent(uint64_t id, const EdgeKey& edge, uint64_t sequence, int64_t now_raw_ns);
-  // Whose stamp it is; nothing when it is late or a second one for the same packet (only the first,
-  // which is the earliest, is sound).
-  std::optional<Awaited> Stamped(uint64_t id);
-  // The oldest whose time is over; call until nothing is left.
+  // Ids must increase. `hardware`: the device is to stamp the packet, too.
+  void Sent(uint64_t id, const EdgeKey& edge, uint64_t sequence, int64_t now_raw_ns,
+            bool hardware = false);
+  // Whose stamp it is; nothing when it is late, not awaited or a second one of this kind for the
+  // same packet (only the first, which is the earliest, is sound).
+  std::optional<Awaited> Stamped(uint64_t id, Kind kind = Kind::kKernel);
+  // The oldest whose time is over, with what did not come; call until nothing is left.
   std::optional<Awaited> Expired(int64_t now_raw_ns);
   // When the oldest is given up; the far future when none is awaited.
   int64_t NextDeadlineRawNs() const;

@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -15,53 +15,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/probe/udp/device_stamping.h"
+#include "agent/probe/udp/ptp_clock.h"
 #include "common/status.h"
 #include "common/text.h"
 
 namespace syncline::probe {
 namespace {
 
-constexpr int64_t kNsPerSecond = 1'000'000'000;
-constexpr int kStampFlags = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE |
-                            SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY;
 // Bursts of a thousand peers must not overflow the socket: 4,096 packets.
 constexpr int kBufferBytes = 4096 * 1024;
-
-int64_t ToNs(const timespec& time) { return int64_t{time.tv_sec} * kNsPerSecond + time.tv_nsec; }
-
-bool RequestStamps(int fd, int flags) {
-  return ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;
-}
-
-// The software stamp in the control messages of `message`; 0: none.
-int64_t SoftwareStampNs(const msghdr& message) {
-  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr;
-       c = CMSG_NXTHDR(const_cast<msghdr*>(&message), c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPING) continue;
-    scm_timestamping stamps;
-    std::memcpy(&stamps, CMSG_DATA(c), sizeof stamps);
-    return ToNs(stamps.ts[0]);
-  }
-  return 0;
-}
-
-// The kernel's count of the packet that a message of the error queue is about; nothing when the
-// message is not a transmit stamp.
-std::optional<uint32_t> CountOf(const msghdr& message) {
-  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr;
-       c = CMSG_NXTHDR(const_cast<msghdr*>(&message), c)) {
-    const bool is_error = (c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR) ||
-                          (c->cmsg_level == SOL_IPV6 && c->cmsg_type == IPV6_RECVERR);
-    if (!is_error) continue;
-    sock_extended_err error;
-    std::memcpy(&error, CMSG_DATA(c), sizeof error);
-    if (error.ee_errno == ENOMSG && error.ee_origin == SO_EE_ORIGIN_TIMESTAMPING &&
-        error.ee_info == SCM_TSTAMP_SND) {
-      return error.ee_data;
-    }
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -126,12 +89,12 @@ absl::StatusOr<std::unique_ptr<UdpSocket>> UdpSocket::Open(const Address& local,
   }
   // As much as the system allows; less only loses probes when very many come at once.
   ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof kBufferBytes);
-  const bool stamps = kernel_stamps && RequestStamps(fd, kStampFlags | SOF_TIMESTAMPING_OPT_ID);
-  return std::unique_ptr<UdpSocket>(new UdpSocket(fd, stamps, clock));
+  std::unique_ptr<UdpSocket> opened(new UdpSocket(fd, clock));
+  opened->kernel_stamps_ = kernel_stamps && opened->RequestStamps(/*with_ids=*/true);
+  return opened;
 }
 
-UdpSocket::UdpSocket(int fd, bool kernel_stamps, ProbeClock* clock)
-    : fd_(fd), kernel_stamps_(kernel_stamps), clock_(clock) {}
+UdpSocket::UdpSocket(int fd, ProbeClock* clock) : fd_(fd), clock_(clock) {}
 
 UdpSocket::~UdpSocket() { ::close(fd_); }
 
@@ -151,21 +114,65 @@ absl::StatusOr<SentPacket> UdpSocket::Send(const Address& to, std::span<const ui
   return sent;
 }
 
+bool UdpSocket::RequestStamps(bool with_ids) {
+  const int flags = kKernelStampFlags |
+                    (hardware_ ? kDeviceStampFlags : SOF_TIMESTAMPING_OPT_TSONLY) |
+                    (with_ids ? SOF_TIMESTAMPING_OPT_ID : 0);
+  return probe::RequestStamps(fd_, flags);
+}
+
 void UdpSocket::RestartIds() {
   if (!kernel_stamps_) return;
   // The kernel begins at 0 when the option is switched on anew.
-  RequestStamps(fd_, kStampFlags);
+  RequestStamps(/*with_ids=*/false);
   while (NextTransmitStamp()) {
   }
-  RequestStamps(fd_, kStampFlags | SOF_TIMESTAMPING_OPT_ID);
+  RequestStamps(/*with_ids=*/true);
   first_of_count_ = sent_;
+}
+
+HardwareOffer UdpSocket::UseHardware(const std::string& device) {
+  if (!kernel_stamps_) return {.refusal = "stamps were not wanted"};
+  const DeviceFacts facts = InspectDevice(fd_, device);
+  if (std::string why = WhyNoHardwareStamps(facts); !why.empty()) return {.refusal = why};
+  if (const int error_number = clock_->OpenHardware(facts.clock)) {
+    return {.refusal = absl::StrCat("cannot read ", PtpClockPath(facts.clock), ", the clock of ",
+                                    device, ": ", std::strerror(error_number))};
+  }
+  if (!hardware_) {
+    hardware_ = true;
+    if (!RequestStamps(/*with_ids=*/true)) {
+      const int error_number = errno;
+      hardware_ = false;
+      return {.refusal = absl::StrCat("this kernel gives no hardware stamps beside its own: ",
+                                      std::strerror(error_number))};
+    }
+  }
+  clock_of_device_.clear();  // devices come and go
+  return {.clock = facts.clock};
+}
+
+HardwareStamp UdpSocket::StampOfDevice(const StampMessage& message) {
+  if (message.hardware_ns == 0 || message.device_index == 0) return {};
+  auto found = clock_of_device_.find(message.device_index);
+  if (found == clock_of_device_.end()) {
+    char name[IF_NAMESIZE] = "";
+    int clock = -1;
+    if (::if_indextoname(message.device_index, name) != nullptr) {
+      clock = InspectDevice(fd_, name).clock;
+      if (clock >= 0 && clock_->OpenHardware(clock) != 0) clock = -1;
+    }
+    found = clock_of_device_.emplace(message.device_index, clock).first;
+  }
+  if (found->second < 0) return {};
+  return {.ns = message.hardware_ns, .clock = found->second};
 }
 
 std::optional<ReceivedPacket> UdpSocket::Receive() {
   ReceivedPacket packet;
   sockaddr_storage from;
   iovec vector{.iov_base = packet.buffer.data(), .iov_len = packet.buffer.size()};
-  alignas(cmsghdr) char control[256];
+  alignas(cmsghdr) char control[kStampControlBytes];
   msghdr message{.msg_name = &from,
                  .msg_namelen = sizeof from,
                  .msg_iov = &vector,
@@ -177,24 +184,27 @@ std::optional<ReceivedPacket> UdpSocket::Receive() {
   packet.after_raw_ns = clock_->RawNs();
   packet.size_bytes = static_cast<size_t>(size);
   packet.from = Address(reinterpret_cast<const sockaddr*>(&from), message.msg_namelen);
-  packet.realtime_ns = SoftwareStampNs(message);
+  const StampMessage stamps = ReadStampMessage(message);
+  packet.realtime_ns = stamps.software_ns;
+  packet.hardware = StampOfDevice(stamps);
   return packet;
 }
 
 std::optional<TransmitStamp> UdpSocket::NextTransmitStamp() {
   if (!kernel_stamps_) return std::nullopt;
   for (;;) {
-    alignas(cmsghdr) char control[256];
+    alignas(cmsghdr) char control[kStampControlBytes];
     msghdr message{.msg_control = control, .msg_controllen = sizeof control};
     if (::recvmsg(fd_, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return std::nullopt;
-    const std::optional<uint32_t> count = CountOf(message);
-    const int64_t stamp = SoftwareStampNs(message);
-    if (!count || stamp == 0) continue;
+    const StampMessage stamps = ReadStampMessage(message);
+    const HardwareStamp hardware = StampOfDevice(stamps);
+    if (!stamps.count || (stamps.software_ns == 0 && hardware.ns == 0)) continue;
     // The count has 32 bits; the packet is the latest sent that has these.
     const uint64_t sends = sent_ - first_of_count_;
-    const uint64_t behind = static_cast<uint32_t>(static_cast<uint32_t>(sends) - 1 - *count);
+    const uint64_t behind = static_cast<uint32_t>(static_cast<uint32_t>(sends) - 1 - *stamps.count);
     if (behind >= sends) continue;
-    return TransmitStamp{.id = sent_ - 1 - behind, .realtime_ns = stamp};
+    return TransmitStamp{
+        .id = sent_ - 1 - behind, .realtime_ns = stamps.software_ns, .hardware = hardware};
   }
 }
 

@@ -21,14 +21,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NODES = ("master-0", "worker-0")
 
 
-def path_of(node):
-    (found,) = glob.glob(os.path.join(HERE, "run", "nodes", node, "xspace", "*.pb"))
+def path_of(node, golden=HERE):
+    (found,) = glob.glob(os.path.join(golden, "run", "nodes", node, "xspace", "*.pb"))
     return found
 
 
-def load(node):
+def load(path):
     space = xplane_pb2.XSpace()
-    with open(path_of(node), "rb") as file:
+    with open(path, "rb") as file:
         space.ParseFromString(file.read())
     return space
 
@@ -53,8 +53,8 @@ def begin_of(space):
     raise ValueError("no profile_start_time")
 
 
-def trim(node, length_ns):
-    space = load(node)
+def trim(path, length_ns):
+    space = load(path)
     for plane in space.planes:
         for line in plane.lines:
             kept = [
@@ -69,7 +69,7 @@ def trim(node, length_ns):
         for stat in plane.stats:
             if plane.stat_metadata[stat.metadata_id].name == "profile_stop_time":
                 stat.uint64_value = begin_of(space) + length_ns
-    with open(path_of(node), "wb") as file:
+    with open(path, "wb") as file:
         file.write(space.SerializeToString(deterministic=True))
 
 
@@ -89,10 +89,14 @@ def events_of(space):
                 )
 
 
+def operators_of(events):
+    return [event for event in events if re.fullmatch(r"[^:]+:[^: ][^:]*", event[2])]
+
+
 def count(node):
     """What one profile holds, and its ends of tensors."""
-    events = list(events_of(load(node)))
-    operators = [e for e in events if re.fullmatch(r"[^:]+:[^:]+", e[2])]
+    events = list(events_of(load(path_of(node))))
+    operators = operators_of(events)
     processes = [e for e in events if e[2] == "ExecutorState::Process"]
     keys = {e[2].split(":")[0]: e[3]["key"] for e in operators if e[2].endswith(":_Recv")}
     sends, receives = {}, {}
@@ -124,7 +128,7 @@ def main():
     sends, receives, nodes = {}, {}, {}
     for node in NODES:
         if options.trim:
-            trim(node, options.trim)
+            trim(path_of(node), options.trim)
         nodes[node], sent, received = count(node)
         sends.update(sent)
         receives.update(received)

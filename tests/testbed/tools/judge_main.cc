@@ -1,6 +1,8 @@
-// syncline-testbed-judge: a clock model made of one edge's samples, against the truth.
+// syncline-testbed-judge: a clock model made of two nodes' samples, against the truth. A second
+// file has what the remote node asked the local one.
 //
-//   syncline-testbed-judge FILE.samples --truth-ns N [--drift "ANCHOR RATE_PPB WANDER_PPB PERIOD"]
+//   syncline-testbed-judge FILE.samples [FILE.samples] --truth-ns N [--drift "ANCHOR RATE_PPB
+//   WANDER_PPB PERIOD"]
 //
 // The remote clock reads D(local + N), where D is the drift that the testbed gave it (drift.h).
 // Prints one JSON object: at a thousand instants between the first and the last sample (less a
@@ -29,7 +31,7 @@ constexpr int kInstants = 1'000;
 constexpr int64_t kSecond = 1'000'000'000;
 
 struct Options {
-  std::string path;
+  std::vector<std::string> paths;
   int64_t truth_ns = 0;
   std::string drift = "0 0 0 1000000000";
 };
@@ -43,11 +45,22 @@ Json Percentiles(std::vector<int64_t> values) {
 }
 
 // The least delays that there were, by the truth: what no bound can beat.
-Json OneWayMinima(const clocksync::Edge& edge, const Options& options, const Drift& drift) {
+Json OneWayMinima(const std::vector<clocksync::Edge>& edges, const Options& options,
+                  const Drift& drift) {
+  const auto by_local = [&](int64_t remote_ns) {
+    return Undrifted(&drift, remote_ns) - options.truth_ns;
+  };
   int64_t out = INT64_MAX, back = INT64_MAX;
-  for (const clocksync::ProbeSample& s : edge.samples) {
-    out = std::min(out, Undrifted(&drift, s.t2_remote_ns) - options.truth_ns - s.t1_local_ns);
-    back = std::min(back, s.t4_local_ns - (Undrifted(&drift, s.t3_remote_ns) - options.truth_ns));
+  for (const clocksync::Edge& edge : edges) {
+    const bool reverse = edge.local != edges.front().local;
+    for (const clocksync::ProbeSample& s : edge.samples) {
+      const int64_t there = reverse ? s.t2_remote_ns - by_local(s.t1_local_ns)
+                                    : by_local(s.t2_remote_ns) - s.t1_local_ns;
+      const int64_t here = reverse ? by_local(s.t4_local_ns) - s.t3_remote_ns
+                                   : s.t4_local_ns - by_local(s.t3_remote_ns);
+      out = std::min(out, reverse ? here : there);
+      back = std::min(back, reverse ? there : here);
+    }
   }
   return {{"out", out}, {"back", back}};
 }
@@ -57,10 +70,17 @@ absl::StatusOr<Json> Judge(const Options& options) {
   if (!ParseDrift(options.drift.c_str(), &drift)) {
     return absl::InvalidArgumentError("--drift wants four whole numbers");
   }
-  SYNCLINE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(options.path));
-  SYNCLINE_ASSIGN_OR_RETURN(const clocksync::Edge edge, clocksync::DecodeSamples(bytes));
-  if (edge.samples.empty()) return absl::NotFoundError("no samples in it");
-  clocksync::BuildInput input{.nodes = {edge.local, edge.remote}, .edges = {edge}};
+  clocksync::BuildInput input;
+  size_t samples = 0;
+  for (const std::string& path : options.paths) {
+    SYNCLINE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+    SYNCLINE_ASSIGN_OR_RETURN(clocksync::Edge one, clocksync::DecodeSamples(bytes));
+    if (one.samples.empty()) return absl::NotFoundError(path + ": no samples in it");
+    samples += one.samples.size();
+    input.edges.push_back(std::move(one));
+  }
+  const clocksync::Edge& edge = input.edges.front();
+  input.nodes = {edge.local, edge.remote};
   clocksync::BuildOptions build{.reference = edge.local,
                                 .zero_reference_raw_ns = edge.samples.front().t1_local_ns};
   SYNCLINE_ASSIGN_OR_RETURN(const auto built, clocksync::BuildModel(input, build));
@@ -83,11 +103,11 @@ absl::StatusOr<Json> Judge(const Options& options) {
   Json events = Json::array();
   for (const auto& event : built.events) events.push_back(event.text);
   const clocksync::EdgeQuality& quality = built.edges.front();
-  return Json{{"samples", edge.samples.size()},
+  return Json{{"samples", samples},
               {"samples_by_source", quality.samples_by_source},
               {"drift_ppb", quality.drift_ppb},
               {"round_trip_min_ns", quality.round_trip_min_ns},
-              {"one_way_minima_ns", OneWayMinima(edge, options, drift)},
+              {"one_way_minima_ns", OneWayMinima(input.edges, options, drift)},
               {"error_ns", Percentiles(errors)},
               {"bound_ns", Percentiles(bounds)},
               {"outside", outside},
@@ -99,8 +119,10 @@ absl::StatusOr<Json> Judge(const Options& options) {
 
 int main(int argc, char** argv) {
   syncline::testbed::Options options;
-  CLI::App app("A clock model of one edge's samples, against the truth.");
-  app.add_option("FILE", options.path, "clocks/A--B.samples")->required();
+  CLI::App app("A clock model of two nodes' samples, against the truth.");
+  app.add_option("FILE", options.paths, "clocks/A--B.samples, and B--A.samples if B asked, too")
+      ->required()
+      ->expected(1, 2);
   app.add_option("--truth-ns", options.truth_ns, "remote's RAW minus local's, without its drift");
   app.add_option("--drift", options.drift, "the remote's: ANCHOR_NS RATE_PPB WANDER_PPB PERIOD_NS");
   CLI11_PARSE(app, argc, argv);

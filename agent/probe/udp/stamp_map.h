@@ -1,13 +1,14 @@
-// From CLOCK_REALTIME, in which the kernel stamps packets, to CLOCK_MONOTONIC_RAW, as an interval
-// that contains the truth, also when the wall clock is stepped meanwhile and nobody tells of it.
+// From a clock that stamps packets (CLOCK_REALTIME for the kernel's stamps, the clock of a network
+// device for its own) to CLOCK_MONOTONIC_RAW, as an interval that contains the truth, also when
+// that clock is stepped meanwhile and nobody tells of it.
 //
-// A reading says: at some RAW instant u in [a, b], REALTIME was R. If the wall clock was not set
-// between reading and stamp, a stamp S lies at u + (S - R) / (1 + r), where r is the rate of
-// REALTIME against RAW and |r| <= rho, that is inside
+// A reading says: at some RAW instant u in [a, b], the clock said R. If it was not set between
+// reading and stamp, a stamp S lies at u + (S - R) / (1 + r), where r is the rate of the clock
+// against RAW and |r| <= rho, that is inside
 //   [a + (S - R) - e, b + (S - R) + e],   e = |S - R| * rho / (1 - rho).
-// rho is taken from the kernel's discipline when the stamps are mapped. Example: a reading
-// [1000, 1031] of R = 5000 and a stamp S = 25,000, rho = 500 ppm: e = 10, the stamp was taken at
-// RAW 20,990 .. 21,041.
+// rho is what the clock's discipline allowed when it was read or allows when the stamp is mapped,
+// whichever is more. Example: a reading [1000, 1031] of R = 5000 and a stamp S = 25,000,
+// rho = 500 ppm: e = 10, the stamp was taken at RAW 20,990 .. 21,041.
 //
 // Steps. A stamp is mapped by readings from both sides of it: some taken before the packet was
 // stamped, some after the stamp was fetched, each within kReachNs of the fetching. Assumed is one
@@ -20,14 +21,14 @@
 //
 // That a reading was taken before the packet was stamped is certain for what this host sends
 // (before the send). For what it receives the readings after say where the stamp lies, and only
-// readings older than that by kMarginNs count: for one to be taken for older wrongly, the wall
+// readings older than that by kMarginNs count: for one to be taken for older wrongly, the stamping
 // clock must have gone back by more than kMarginNs between stamp and reading, and all earlier
 // readings contradict that.
 //
-// Only differences S - R are used: adding a constant to the wall clock changes nothing, bit for
+// Only differences S - R are used: adding a constant to the clock changes nothing, bit for
 // bit.
-#ifndef SYNCLINE_AGENT_PROBE_UDP_WALL_MAP_H_
-#define SYNCLINE_AGENT_PROBE_UDP_WALL_MAP_H_
+#ifndef SYNCLINE_AGENT_PROBE_UDP_STAMP_MAP_H_
+#define SYNCLINE_AGENT_PROBE_UDP_STAMP_MAP_H_
 
 #include <algorithm>
 #include <array>
@@ -39,14 +40,16 @@
 
 namespace syncline::probe {
 
-class WallMap {
+class StampMap {
  public:
   // Nobody sets a clock twice within twice this.
   static constexpr int64_t kReachNs = 1'000'000;
   static constexpr int64_t kMarginNs = 2'000;
+  // Half the speed of time itself: beyond, nothing could be said.
+  static constexpr int64_t kRatePpbMax = 500'000'000;
 
   struct Stamp {
-    int64_t realtime_ns = 0;
+    int64_t clock_ns = 0;
     // Readings that end by then were taken before the packet was stamped; nothing: not known.
     std::optional<int64_t> before_raw_ns;
     // Readings that begin from then on were taken after the stamp was fetched.
@@ -60,11 +63,10 @@ class WallMap {
   };
 
   // In the order in which they were taken.
-  void Add(const WallReading& reading);
+  void Add(const ClockReading& reading);
   void Forget() { next_ = size_ = 0; }
-  // At most half the speed of time itself: beyond, nothing could be said.
   void set_rate_ppb_max(int64_t rate_ppb_max) {
-    rate_ppb_max_ = std::clamp<int64_t>(rate_ppb_max, 0, 500'000'000);
+    rate_ppb_max_ = std::clamp<int64_t>(rate_ppb_max, 0, kRatePpbMax);
   }
 
   // Where the stamp lies. kNoReadings when one of the sides has none, kContradiction when any two
@@ -79,10 +81,10 @@ class WallMap {
     bool any = false;
     void Add(const Side& other);
   };
-  std::optional<Side> ByReading(const WallReading& reading, int64_t realtime_ns) const;
+  std::optional<Side> ByReading(const ClockReading& reading, int64_t clock_ns) const;
 
   static constexpr size_t kCapacity = 64;
-  std::array<WallReading, kCapacity> readings_;  // a ring
+  std::array<ClockReading, kCapacity> readings_;  // a ring
   size_t next_ = 0;
   size_t size_ = 0;
   int64_t rate_ppb_max_ = 500'000;
@@ -90,4 +92,4 @@ class WallMap {
 
 }  // namespace syncline::probe
 
-#endif  // SYNCLINE_AGENT_PROBE_UDP_WALL_MAP_H_
+#endif  // SYNCLINE_AGENT_PROBE_UDP_STAMP_MAP_H_

@@ -1,7 +1,8 @@
-#include "agent/probe/udp/wall_map.h"
+#include "agent/probe/udp/stamp_map.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,19 +11,18 @@
 namespace syncline::probe {
 namespace {
 
-using Answer = WallMap::Answer;
+using Answer = StampMap::Answer;
 
 // REALTIME is RAW + 4000, read with a bracket of `width`.
-WallReading ReadingAt(int64_t raw_ns, int64_t step_ns = 0, int64_t width_ns = 31) {
+ClockReading ReadingAt(int64_t raw_ns, int64_t step_ns = 0, int64_t width_ns = 31) {
   return {raw_ns, raw_ns + 4000 + step_ns, raw_ns + width_ns};
 }
 
-TEST(WallMap, TheExampleOfTheHeader) {
-  WallMap map;
+TEST(StampMap, TheExampleOfTheHeader) {
+  StampMap map;
   map.set_rate_ppb_max(500'000);
   map.Add({1000, 5000, 1031});
-  const WallMap::Stamp stamp{
-      .realtime_ns = 25'000, .before_raw_ns = 2000, .fetched_raw_ns = 21'000};
+  const StampMap::Stamp stamp{.clock_ns = 25'000, .before_raw_ns = 2000, .fetched_raw_ns = 21'000};
   EXPECT_EQ(map.ToRaw(stamp).answer, Answer::kNoReadings) << "none after";
   map.Add({21'000, 25'015, 21'015});
   const auto at = map.ToRaw(stamp);
@@ -31,17 +31,35 @@ TEST(WallMap, TheExampleOfTheHeader) {
   EXPECT_EQ(at.hi_raw_ns, 1031 + 20'000 + 11);
 }
 
-TEST(WallMap, SaysNothingWithoutReadingsOnBothSides) {
+// A clock may have been steered faster when it was read than it is now, and the other way round.
+TEST(StampMap, TheFasterOfTheTwoRatesHolds) {
+  const StampMap::Stamp stamp{.clock_ns = 25'000, .before_raw_ns = 2000, .fetched_raw_ns = 21'000};
+  for (const int64_t at_reading_ppb : {0, 100'000, 5'000'000}) {
+    for (const int64_t now_ppb : {0, 100'000, 5'000'000}) {
+      StampMap map;
+      map.Add({1000, 5000, 1031, at_reading_ppb});
+      map.Add({21'000, 25'000, 21'000, now_ppb});
+      map.set_rate_ppb_max(now_ppb);
+      const auto at = map.ToRaw(stamp);
+      ASSERT_EQ(at.answer, Answer::kKnown);
+      // 20,000 ns at that rate, and one for the rounding.
+      const int64_t error = std::max(at_reading_ppb, now_ppb) / 50'000 * 1'005 / 1'000 + 1;
+      EXPECT_NEAR(static_cast<double>(at.hi_raw_ns), 21'031.0 + static_cast<double>(error), 1);
+    }
+  }
+}
+
+TEST(StampMap, SaysNothingWithoutReadingsOnBothSides) {
   constexpr int64_t kFetched = 10'000'000;
-  const WallMap::Stamp received{.realtime_ns = kFetched - 5000 + 4000, .fetched_raw_ns = kFetched};
-  WallMap map;
+  const StampMap::Stamp received{.clock_ns = kFetched - 5000 + 4000, .fetched_raw_ns = kFetched};
+  StampMap map;
   EXPECT_EQ(map.ToRaw(received).answer, Answer::kNoReadings);
   map.Add(ReadingAt(kFetched));
   EXPECT_EQ(map.ToRaw(received).answer, Answer::kNoReadings) << "none before";
-  WallMap far = map;
-  far.Add(ReadingAt(kFetched - WallMap::kReachNs - 1));
+  StampMap far = map;
+  far.Add(ReadingAt(kFetched - StampMap::kReachNs - 1));
   EXPECT_EQ(far.ToRaw(received).answer, Answer::kNoReadings) << "too long before";
-  WallMap close = map;
+  StampMap close = map;
   close.Add(ReadingAt(kFetched - 5000 - 1500));
   EXPECT_EQ(close.ToRaw(received).answer, Answer::kNoReadings) << "perhaps not before";
   close.Add(ReadingAt(kFetched - 5000 - 2500));
@@ -50,24 +68,24 @@ TEST(WallMap, SaysNothingWithoutReadingsOnBothSides) {
   EXPECT_EQ(close.ToRaw(received).answer, Answer::kNoReadings);
 }
 
-TEST(WallMap, NoticesReadingsThatContradictEachOther) {
+TEST(StampMap, NoticesReadingsThatContradictEachOther) {
   for (const int64_t step : {-100, 100}) {
-    WallMap map;
+    StampMap map;
     map.Add(ReadingAt(0));
     map.Add(ReadingAt(1000, step));
-    const WallMap::Stamp stamp{.realtime_ns = 4500, .before_raw_ns = 100, .fetched_raw_ns = 900};
+    const StampMap::Stamp stamp{.clock_ns = 4500, .before_raw_ns = 100, .fetched_raw_ns = 900};
     EXPECT_EQ(map.ToRaw(stamp).answer, Answer::kContradiction);
   }
 }
 
 // One step anywhere between the first reading and the last, also of a stamp that was taken already
 // (as the testbed does it), of any size: the truth is inside, or nothing is said.
-TEST(WallMap, ContainsTheTruthWhateverSteps) {
+TEST(StampMap, ContainsTheTruthWhateverSteps) {
   Random random(11);
   int known = 0;
   int contradictions = 0;
   for (int round = 0; round < 200'000; ++round) {
-    WallMap map;
+    StampMap map;
     map.set_rate_ppb_max(500'000);
     const int64_t size = int64_t{1} << random.Between(0, 20);
     const int64_t step = random.Between(-size, size + 1);
@@ -85,7 +103,7 @@ TEST(WallMap, ContainsTheTruthWhateverSteps) {
     const bool shifted_when_fetched = random.Between(0, 2) == 0;
     const int64_t stamp = shifted_when_fetched ? stamped + wall(fetched) - fetched : wall(stamped);
     const auto at =
-        map.ToRaw({.realtime_ns = stamp, .before_raw_ns = before, .fetched_raw_ns = fetched + 50});
+        map.ToRaw({.clock_ns = stamp, .before_raw_ns = before, .fetched_raw_ns = fetched + 50});
     contradictions += at.answer == Answer::kContradiction ? 1 : 0;
     if (at.answer != Answer::kKnown) continue;
     ++known;
@@ -98,14 +116,14 @@ TEST(WallMap, ContainsTheTruthWhateverSteps) {
 
 // Whatever the wall clock's rate does within the limit, the truth is inside, and a constant added
 // to the wall clock changes nothing.
-TEST(WallMap, ContainsTheTruthUnderAnySlewWithinTheLimit) {
+TEST(StampMap, ContainsTheTruthUnderAnySlewWithinTheLimit) {
   Random random(7);
   int known = 0;
   for (int round = 0; round < 2000; ++round) {
     const int64_t rate_max_ppb = random.Between(0, 2) == 0 ? 500'000 : 100'000'000;
-    WallMap map;
+    StampMap map;
     map.set_rate_ppb_max(rate_max_ppb);
-    WallMap shifted;
+    StampMap shifted;
     shifted.set_rate_ppb_max(rate_max_ppb);
     const int64_t shift = random.Between(-1'000'000'000'000'000, 1'000'000'000'000'000);
     // Walks through true RAW time in steps, with a new rate in each; wall in picoseconds.
@@ -121,21 +139,20 @@ TEST(WallMap, ContainsTheTruthUnderAnySlewWithinTheLimit) {
       if (i % 2 == 1 && i < 19) {
         stamps.emplace_back(raw, wall);
       } else {
-        const WallReading reading{raw - random.Between(0, 40), wall, raw + random.Between(0, 40)};
+        const ClockReading reading{raw - random.Between(0, 40), wall, raw + random.Between(0, 40)};
         map.Add(reading);
         shifted.Add({reading.raw_before_ns, wall + shift, reading.raw_after_ns});
       }
     }
     for (const auto& [at, wall] : stamps) {
-      WallMap::Stamp stamp{
-          .realtime_ns = wall, .before_raw_ns = at - 40, .fetched_raw_ns = at + 41};
+      StampMap::Stamp stamp{.clock_ns = wall, .before_raw_ns = at - 40, .fetched_raw_ns = at + 41};
       const auto found = map.ToRaw(stamp);
       if (found.answer == Answer::kNoReadings) continue;  // too close to one that is not counted
       ++known;
       // A reading has whole nanoseconds: one more on each side.
       EXPECT_LE(found.lo_raw_ns, at + 1);
       EXPECT_GE(found.hi_raw_ns, at - 1);
-      stamp.realtime_ns += shift;
+      stamp.clock_ns += shift;
       const auto again = shifted.ToRaw(stamp);
       EXPECT_EQ(again.lo_raw_ns, found.lo_raw_ns);
       EXPECT_EQ(again.hi_raw_ns, found.hi_raw_ns);

@@ -1,0 +1,85 @@
+#include "coordinator/merge/ordered_events.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace syncline::merge {
+
+absl::Status OrderedEvents::Open() {
+  for (uint32_t index = 0; index < inputs_.nodes.size(); ++index) {
+    SYNCLINE_RETURN_IF_ERROR(OpenTraces(index));
+    SYNCLINE_RETURN_IF_ERROR(OpenProfiles(index));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OrderedEvents::OpenTraces(uint32_t index) {
+  const timeline::NodeInput& node = inputs_.nodes[index];
+  // A little more than is shown: the way back to the trace's clock is rounded.
+  constexpr int64_t kSlackNs = 1000;
+  const auto clock_ns = [&node](TimelineTime time, int64_t slack_ns) {
+    const bool open = time.ns == kUnknownLo || time.ns == kUnknownHi;
+    return open ? time.ns : node.placement->ClockNs(time) + slack_ns;
+  };
+  const int64_t begin_ns = clock_ns(shown_.begin, -kSlackNs);
+  const int64_t end_ns = clock_ns(shown_.end, kSlackNs);
+  for (TraceReader* reader : node.readers) {
+    for (const StreamInfo& stream : reader->streams()) {
+      SYNCLINE_ASSIGN_OR_RETURN(auto cursor, reader->Open(stream.index, begin_ns, end_ns));
+      merger_.Add(std::move(cursor), node.placement);
+      sources_.push_back({index, node.placement});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OrderedEvents::OpenProfiles(uint32_t index) {
+  const timeline::NodeInput& node = inputs_.nodes[index];
+  if (node.profiles.empty()) return absl::OkStatus();
+  ProfilePlacement* const placement = &profile_placements_.emplace_back(node.wall);
+  for (const timeline::ProfileInput& profile : node.profiles) {
+    if (profile.reader == nullptr) continue;
+    for (const StreamInfo& stream : profile.reader->streams()) {
+      SYNCLINE_ASSIGN_OR_RETURN(auto cursor, profile.reader->Open(stream.index));
+      merger_.Add(
+          std::make_unique<ProfileCursor>(std::move(cursor), node.wall, shown_, &undecided_),
+          placement);
+      sources_.push_back({index, placement});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const text::EventView*> OrderedEvents::Next() {
+  for (;;) {
+    SYNCLINE_ASSIGN_OR_RETURN(const timeline::StreamMerger::Head* head, merger_.Next());
+    if (head == nullptr) return nullptr;
+    if (!IsShown(head->time)) continue;
+    if (!head->cursor->Decode(*head->record, &values_)) damaged_ = true;
+    source_ = head->source;
+    event_ = {head->time, inputs_.nodes[node()].name, &head->cursor->stream(), head->record,
+              values_};
+    return &event_;
+  }
+}
+
+bool OrderedEvents::IsComplete() const {
+  if (damaged_ || undecided_ > 0) return false;
+  for (uint32_t i = 0; i < merger_.size(); ++i) {
+    if (!merger_.cursor(i)->losses().empty()) return false;
+  }
+  return true;
+}
+
+std::string OrderedEvents::complaint() const {
+  if (undecided_ == 0) return "";
+  return absl::StrCat(
+      undecided_,
+      " events of TensorFlow's profiles are left out: the wall clock by which they are stamped "
+      "was set, and where they lie cannot be decided");
+}
+
+}  // namespace syncline::merge

@@ -1,0 +1,69 @@
+// Every event of the inputs, decoded, in the order that decides between equal times: by time, node,
+// stream, as the stream has them; of a node, those of its traces before those of TensorFlow's
+// profiles.
+//
+// Thread-safety: one thread.
+#ifndef SYNCLINE_COORDINATOR_MERGE_ORDERED_EVENTS_H_
+#define SYNCLINE_COORDINATOR_MERGE_ORDERED_EVENTS_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/merge/inputs.h"
+#include "coordinator/merge/profile_cursor.h"
+#include "export/text/event_text.h"
+#include "timeline/cut_sink.h"
+#include "timeline/stream_merger.h"
+
+namespace syncline::merge {
+
+class OrderedEvents {
+ public:
+  // `inputs` outlives this. Packets outside of `shown` are not read.
+  OrderedEvents(const OpenedInputs& inputs, timeline::Interval shown)
+      : inputs_(inputs), shown_(shown) {}
+  absl::Status Open();
+
+  // Valid until the next call; nullptr at the end.
+  absl::StatusOr<const text::EventView*> Next();
+  // Of the event at hand: its node's place in the inputs, and how far from its place on the
+  // timeline the truth may be; nullopt: unknown.
+  uint32_t node() const { return sources_[source_].node; }
+  std::optional<int64_t> BoundNs() const {
+    return sources_[source_].placement->BoundNs(event_.record->time_ns);
+  }
+
+  // After the end.
+  bool IsComplete() const;
+  std::string complaint() const;  // "": none
+
+ private:
+  struct Source {
+    uint32_t node = 0;
+    const timeline::Placement* placement = nullptr;
+  };
+
+  absl::Status OpenTraces(uint32_t index);
+  absl::Status OpenProfiles(uint32_t index);
+  bool IsShown(TimelineTime time) const { return shown_.begin <= time && time < shown_.end; }
+
+  const OpenedInputs& inputs_;
+  timeline::Interval shown_;
+  std::deque<ProfilePlacement> profile_placements_;
+  timeline::StreamMerger merger_;
+  std::vector<Source> sources_;
+  uint32_t source_ = 0;
+  text::EventView event_;
+  std::vector<FieldValue> values_;
+  uint64_t undecided_ = 0;
+  bool damaged_ = false;
+};
+
+}  // namespace syncline::merge
+
+#endif  // SYNCLINE_COORDINATOR_MERGE_ORDERED_EVENTS_H_

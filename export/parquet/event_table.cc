@@ -1,0 +1,74 @@
+#include "export/parquet/event_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/text.h"
+
+namespace syncline::parquet {
+namespace {
+
+using enum ColumnType;
+
+Table MakeTable() {
+  return {"events",
+          {{"time_ns", kInt64},
+           {"bound_ns", kInt64, Column::kSometimes},
+           {"clock_ns", kInt64},
+           {"stream", kName},
+           {"cpu", kInt32, Column::kSometimes},
+           {"name", kName},
+           {"context", kText, Column::kSometimes},
+           {"fields", kText, Column::kSometimes}}};
+}
+
+}  // namespace
+
+EventTable::EventTable(const std::vector<std::string>& nodes, std::unique_ptr<TableWriter> writer)
+    : writer_(std::move(writer)) {
+  for (const std::string& node : nodes) {
+    partitions_.emplace_back(MakeTable(), node, nodes.size());
+  }
+}
+
+timeline::TextId EventTable::Interned(std::string_view text) {
+  const auto found = ids_.find(AbslView(text));
+  if (found != ids_.end()) return found->second;
+  const auto id = static_cast<timeline::TextId>(texts_.size());
+  texts_.emplace_back(text);
+  ids_.emplace(texts_.back(), id);
+  return id;
+}
+
+void EventTable::PutObject(std::span<const FieldValue> values, Column* column) {
+  if (values.empty()) return column->Null();
+  json_.AppendObject(values);
+  column->Text(json_.buffer()->text());
+  json_.buffer()->Clear();
+}
+
+void EventTable::Append(uint32_t node, const text::EventView& event,
+                        std::optional<int64_t> bound_ns) {
+  Partition& partition = partitions_[node];
+  auto column = partition.row().begin();
+  (column++)->Int(event.time.ns);
+  bound_ns.has_value() ? (column++)->Int(*bound_ns) : (column++)->Null();
+  (column++)->Int(event.record->time_ns);
+  (column++)->Name(Interned(event.stream->name));
+  event.stream->cpu.has_value() ? (column++)->Int(*event.stream->cpu) : (column++)->Null();
+  (column++)->Name(Interned(event.record->event_class->name));
+  const auto payload = std::find_if(
+      event.values.begin(), event.values.end(),
+      [](const FieldValue& value) { return value.field->scope == FieldScope::kPayload; });
+  const auto in_context = static_cast<size_t>(payload - event.values.begin());
+  PutObject(event.values.first(in_context), &*column++);
+  PutObject(event.values.subspan(in_context), &*column++);
+  partition.Added(writer_.get(), texts_);
+}
+
+absl::Status EventTable::Finish() {
+  for (Partition& partition : partitions_) partition.Finish(writer_.get(), texts_);
+  return writer_->Finish();
+}
+
+}  // namespace syncline::parquet

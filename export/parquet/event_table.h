@@ -1,0 +1,52 @@
+// Every event as it was recorded, as a Parquet table beside those of parquet_sink.h:
+//
+//   events/node=NAME/part-0.parquet     time_ns, bound_ns, clock_ns, stream, cpu, name, context,
+//                                       fields
+//
+// time_ns is on the timeline, the truth within bound_ns of it (null: unknown), clock_ns what the
+// node's clock read. `fields` is the payload, `context` the rest, both as JSON objects with every
+// field, as `syncline events --format jsonl` has them: fields->>'bytes' in DuckDB.
+//
+// Memory and bytes: as parquet_sink.h. Thread-safety: one thread.
+#ifndef SYNCLINE_EXPORT_PARQUET_EVENT_TABLE_H_
+#define SYNCLINE_EXPORT_PARQUET_EVENT_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "export/parquet/partition.h"
+#include "export/parquet/table_writer.h"
+#include "export/text/event_text.h"
+
+namespace syncline::parquet {
+
+class EventTable {
+ public:
+  EventTable(const std::vector<std::string>& nodes, std::unique_ptr<TableWriter> writer);
+
+  // `node` is an index into `nodes`.
+  void Append(uint32_t node, const text::EventView& event, std::optional<int64_t> bound_ns);
+  absl::Status Finish();
+
+ private:
+  timeline::TextId Interned(std::string_view text);
+  // An object of these values; null when there are none.
+  void PutObject(std::span<const FieldValue> values, Column* column);
+
+  std::unique_ptr<TableWriter> writer_;
+  std::vector<Partition> partitions_;  // by node
+  std::vector<std::string> texts_;
+  absl::flat_hash_map<std::string, timeline::TextId> ids_;
+  text::EventText json_{text::EventText::Style::kJson};
+};
+
+}  // namespace syncline::parquet
+
+#endif  // SYNCLINE_EXPORT_PARQUET_EVENT_TABLE_H_
