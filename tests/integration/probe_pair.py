@@ -29,10 +29,13 @@ def run(*command):
 class Pair:
     """Two namespaces with an eth0 each, joined directly or by a bridge in a third."""
 
-    def __init__(self, bridge):
+    def __init__(self, bridge, own_processors=False):
         number = f"{os.getpid()}-{next(_numbers)}"
         self.answering, self.asking, self.middle = (f"sp{number}{x}" for x in "abm")
         self.names = [self.answering, self.asking, self.middle]
+        # Two hosts have processors of their own. On one, who waits without sleeping keeps the other
+        # from answering.
+        self.processor = {self.answering: 0, self.asking: 1} if own_processors else {}
         try:
             self._connect(bridge)
         except BaseException:
@@ -109,6 +112,8 @@ class Pair:
             "--tls", tls, "operator", "answering")  # fmt: skip
 
     def _start(self, namespace, wrapper, arguments, environment):
+        if namespace in self.processor:
+            wrapper = [*wrapper, "taskset", "-c", str(self.processor[namespace])]
         return subprocess.Popen(
             ["ip", "netns", "exec", namespace, *wrapper, BENCH, *arguments],
             stdout=subprocess.PIPE,
