@@ -13,8 +13,9 @@ constexpr size_t kWidestMax = 32;            // of those, in the middle of the w
 constexpr size_t kPointsMin = 4;             // of each kind, however far away
 constexpr size_t kPointsMax = 512;           // of each kind
 constexpr int64_t kGapNsMin = 3 * kBillion;  // agents ask every other second at least
-constexpr int64_t kGapOfUsual = 8;
+constexpr int64_t kGapOfUsual = 3;
 constexpr int64_t kWithinBurst = 5'000'000;
+constexpr int64_t kAlmostASecond = kBillion * 9 / 10;
 
 // Knots between two breaks.
 using Stretch = std::span<const BoundedMap::Knot>;
@@ -180,18 +181,29 @@ void FindHiddenSteps(const Constraints& all, const Corridor& corridor,
   audit->unseen_step_ns_median = steps[steps.size() / 2];
 }
 
-// Bursts are milliseconds long, what is between them is usual.
-int64_t UsualSpacing(const std::vector<Spacing>& widest_first) {
-  size_t between = 0;
-  while (between < widest_first.size() && widest_first[between].length_ns > kWithinBurst) ++between;
-  return between == 0 ? 0 : widest_first[between / 2].length_ns;
+// Between instants with samples that are a second apart at least: whether quick bursts lie between
+// them, or were thinned, makes no difference.
+int64_t UsualSpacing(const Constraints& all) {
+  std::vector<int64_t> xs;
+  for (const Constraint& c : all.upper) xs.push_back(c.x);
+  for (const Constraint& c : all.lower) xs.push_back(c.x);
+  std::sort(xs.begin(), xs.end());
+  std::vector<int64_t> lengths_ns;
+  for (size_t i = 1, last = 0; i < xs.size(); ++i) {
+    if (xs[i] - xs[last] < kAlmostASecond) continue;
+    lengths_ns.push_back(xs[i] - xs[last]);
+    last = i;
+  }
+  if (lengths_ns.empty()) return 0;
+  std::sort(lengths_ns.begin(), lengths_ns.end());
+  return lengths_ns[lengths_ns.size() / 2];
 }
 
 }  // namespace
 
 std::vector<SampleGap> FindGaps(const Constraints& constraints, const Corridor& corridor) {
   const std::vector<Spacing> spacings = Spacings(constraints, kWithinBurst);
-  const int64_t least = std::max(kGapNsMin, kGapOfUsual * UsualSpacing(spacings));
+  const int64_t least = std::max(kGapNsMin, kGapOfUsual * UsualSpacing(constraints));
   std::vector<SampleGap> gaps;
   for (const Spacing& spacing : spacings) {
     if (spacing.length_ns < least) break;

@@ -19,7 +19,7 @@ struct Fleet {
   std::vector<double> drift;
 };
 
-// `hubs` of the nodes probe all others `rate` times a second.
+// `hubs` of the nodes probe all others `rate` times a second, and of the others each the next.
 Fleet MakeFleet(uint32_t nodes, uint32_t hubs, int64_t seconds, int rate) {
   std::mt19937_64 random(1);
   std::exponential_distribution<> jitter(1.0 / 6'000);
@@ -32,19 +32,21 @@ Fleet MakeFleet(uint32_t nodes, uint32_t hubs, int64_t seconds, int rate) {
   const auto read = [&](uint32_t node, int64_t t) {
     return fleet.ahead[node] + t + static_cast<int64_t>(fleet.drift[node] * static_cast<double>(t));
   };
-  for (uint32_t hub = nodes - hubs; hub < nodes; ++hub) {
-    for (uint32_t leaf = 0; leaf < hub; ++leaf) {
-      Edge edge{.local = fleet.input.nodes[hub], .remote = fleet.input.nodes[leaf]};
-      for (int64_t i = 0; i < seconds * rate; ++i) {
-        const int64_t t1 = i * kSecond / rate + static_cast<int64_t>(random() % 1'000'000);
-        const int64_t t2 = t1 + kOneWayMinNs + static_cast<int64_t>(jitter(random));
-        const int64_t t4 = t2 + 5'000 + kOneWayMinNs + static_cast<int64_t>(jitter(random));
-        edge.samples.push_back({read(hub, t1), read(leaf, t2), read(leaf, t2 + 5'000),
-                                read(hub, t4), StampSource::kKernel});
-      }
-      fleet.input.edges.push_back(std::move(edge));
+  const auto add = [&](uint32_t local, uint32_t remote) {
+    Edge edge{.local = fleet.input.nodes[local], .remote = fleet.input.nodes[remote]};
+    for (int64_t i = 0; i < seconds * rate; ++i) {
+      const int64_t t1 = i * kSecond / rate + static_cast<int64_t>(random() % 1'000'000);
+      const int64_t t2 = t1 + kOneWayMinNs + static_cast<int64_t>(jitter(random));
+      const int64_t t4 = t2 + 5'000 + kOneWayMinNs + static_cast<int64_t>(jitter(random));
+      edge.samples.push_back({read(local, t1), read(remote, t2), read(remote, t2 + 5'000),
+                              read(local, t4), StampSource::kKernel});
     }
+    fleet.input.edges.push_back(std::move(edge));
+  };
+  for (uint32_t hub = nodes - hubs; hub < nodes; ++hub) {
+    for (uint32_t leaf = 0; leaf < hub; ++leaf) add(hub, leaf);
   }
+  for (uint32_t leaf = 0; leaf + 1 < nodes - hubs; ++leaf) add(leaf, leaf + 1);
   return fleet;
 }
 

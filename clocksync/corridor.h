@@ -40,7 +40,7 @@ struct Constraint {
   int64_t y = 0;
 };
 
-// Everything known of y(x). Sorted by x.
+// Everything known of y(x), in any order.
 struct Constraints {
   std::vector<Constraint> upper;
   std::vector<Constraint> lower;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <span>
+#include <utility>
 
 #include "clocksync/arithmetic.h"
 
@@ -16,14 +17,21 @@ std::span<const ProbeSample> LongestForwardRun(const std::vector<ProbeSample>& s
     return s.t1_local_ns ? s.t1_local_ns : s.t4_local_ns;
   };
   constexpr int64_t kReorderNs = 10 * kBillion;  // answers may overtake one another a little
-  size_t first = 0, best = 0, best_size = 0;
+  // Seconds with samples, then samples: what is old is thinned (thinning.h).
+  using Run = std::pair<size_t, size_t>;
+  size_t first = 0, best = 0;
+  Run run{1, 0}, longest{0, 0};
   for (size_t i = 1; i <= samples.size(); ++i) {
-    if (i < samples.size() && begin_of(samples[i]) > begin_of(samples[i - 1]) - kReorderNs)
+    ++run.second;
+    if (i < samples.size() && begin_of(samples[i]) > begin_of(samples[i - 1]) - kReorderNs) {
+      run.first += begin_of(samples[i]) / kBillion != begin_of(samples[i - 1]) / kBillion ? 1 : 0;
       continue;
-    if (i - first > best_size) best = first, best_size = i - first;
+    }
+    if (run > longest) best = first, longest = run;
+    run = {1, 0};
     first = i;
   }
-  return std::span(samples).subspan(best, best_size);
+  return std::span(samples).subspan(best, longest.second);
 }
 
 }  // namespace

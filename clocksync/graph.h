@@ -22,7 +22,7 @@ namespace syncline::clocksync {
 struct GraphEdge {
   uint32_t local = 0;
   uint32_t remote = 0;
-  BoundedMap map;        // local -> remote
+  BoundedMap map;  // local -> remote
   // That it was made of, by who asked; 0: none, or not known any more.
   uint64_t samples_of_local = 0;
   uint64_t samples_of_remote = 0;

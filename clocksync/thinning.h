@@ -20,9 +20,10 @@ int64_t ThinningCell(int64_t local_ns);
 
 // Less of these samples of one edge, in their order. Kept are, of each cell, the corners of the two
 // convex hulls (hull.h): what may be concluded from the rest follows from them, whatever instant is
-// asked of. Also the fastest exchange of each second, so that a gap is still seen as one; and all
-// of a cell in which an assumption breaks, so that the break stays as narrow. A break that shows
-// only together with samples of other cells is found all the same, up to a cell wider.
+// asked of, unless another edge tells of a step in the cell. Also the fastest exchange of each
+// second, so that a gap is still seen as one; and all of a cell in which an assumption breaks, so
+// that the break stays as narrow. A break that shows only together with samples of other cells is
+// found all the same, up to a cell wider.
 std::vector<ProbeSample> Thinned(std::span<const ProbeSample> samples,
                                  const CorridorOptions& options = {});
 

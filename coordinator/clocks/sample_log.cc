@@ -1,6 +1,7 @@
 #include "coordinator/clocks/sample_log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "clocksync/sample_file.h"
 #include "clocksync/thinning.h"
+#include "common/files.h"
 #include "common/status.h"
 
 namespace syncline::clocks {
@@ -19,9 +21,9 @@ namespace {
 
 using clocksync::ProbeSample;
 
-// Thinned are so many cells, once so many have come after them.
-constexpr int64_t kCellsAtOnce = 8;
+// The newest are kept whole.
 constexpr int64_t kCellsWhole = 8;
+constexpr int64_t kCellsToThinMin = 8;
 
 int64_t CellOf(const ProbeSample& sample) { return clocksync::ThinningCell(sample.t1_local_ns); }
 
@@ -37,21 +39,6 @@ absl::Status WriteAt(int fd, int64_t offset, std::string_view bytes,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadAt(int fd, int64_t offset, int64_t size_bytes,
-                                   const std::filesystem::path& path) {
-  std::string bytes(static_cast<size_t>(size_bytes), '\0');
-  size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got =
-        ::pread(fd, bytes.data() + have, bytes.size() - have, offset + static_cast<int64_t>(have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, absl::StrCat("Cannot read ", path.string()));
-    if (got == 0) return absl::DataLossError(absl::StrCat(path.string(), " was cut"));
-    have += static_cast<size_t>(got);
-  }
-  return bytes;
-}
-
 std::string Encoded(std::span<const ProbeSample> samples) {
   std::string bytes;
   for (const ProbeSample& sample : samples) clocksync::AppendSample(sample, &bytes);
@@ -65,49 +52,67 @@ SampleLog::SampleLog(std::filesystem::path path, std::string_view local, std::st
 
 absl::Status SampleLog::Append(std::span<const ProbeSample> samples) {
   if (path_.empty()) return absl::OkStatus();
-  const bool first = size_bytes_ == 0;
-  const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (first ? O_TRUNC : 0);
-  const int fd = ::open(path_.c_str(), flags, 0644);
+  absl::Status status = Write(samples);
+  if (!status.ok() || samples.empty() || !IsRipe(samples.back())) return status;
+  status = Thin(CellOf(samples.back()));
+  // What could not be thinned stays whole: the samples are all there.
+  if (!status.ok()) whole_from_bytes_ = size_bytes_;
+  return status;
+}
+
+absl::Status SampleLog::Write(std::span<const ProbeSample> samples) {
+  const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open ", path_.string()));
   const absl::Cleanup close = [fd] { ::close(fd); };
+  struct stat file {};
+  const bool lost = ::fstat(fd, &file) != 0 || file.st_size < size_bytes_;
+  if (lost) size_bytes_ = 0;
+  const bool first = size_bytes_ == 0;
+  if (first && ::ftruncate(fd, 0) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("Cannot cut ", path_.string()));
+  }
   // What a failed write left of itself is overwritten by the next.
   const std::string bytes = first ? header_ + Encoded(samples) : Encoded(samples);
   SYNCLINE_RETURN_IF_ERROR(WriteAt(fd, size_bytes_, bytes, path_));
-  if (first) whole_from_bytes_ = static_cast<int64_t>(header_.size());
-  const int64_t begin_bytes = first ? whole_from_bytes_ : size_bytes_;
+  const int64_t begin_bytes = first ? static_cast<int64_t>(header_.size()) : size_bytes_;
   size_bytes_ += static_cast<int64_t>(bytes.size());
-  if (samples.empty()) return absl::OkStatus();
+  if (first) whole_from_bytes_ = begin_bytes;
   // The first there are, or a clock that went back: cells begin anew.
-  if (begin_bytes == whole_from_bytes_ || CellOf(samples.front()) < whole_from_cell_) {
+  if (!samples.empty() &&
+      (begin_bytes == whole_from_bytes_ || CellOf(samples.front()) < whole_from_cell_)) {
     whole_from_bytes_ = begin_bytes;
     whole_from_cell_ = CellOf(samples.front());
   }
-  if (CellOf(samples.back()) < whole_from_cell_ + kCellsAtOnce + kCellsWhole) {
-    return absl::OkStatus();
-  }
-  return Thin(fd);
+  if (!lost) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(path_.string(), " was removed or cut while samples were written to it"));
 }
 
-absl::Status SampleLog::Thin(int fd) {
-  SYNCLINE_ASSIGN_OR_RETURN(const std::string bytes,
-                            ReadAt(fd, whole_from_bytes_, size_bytes_ - whole_from_bytes_, path_));
-  SYNCLINE_ASSIGN_OR_RETURN(const clocksync::Edge edge, clocksync::DecodeSamples(header_ + bytes));
+bool SampleLog::IsRipe(const ProbeSample& newest) const {
+  return CellOf(newest) >= whole_from_cell_ + kCellsToThinMin + kCellsWhole &&
+         2 * (size_bytes_ - whole_from_bytes_) >= whole_from_bytes_;
+}
+
+absl::Status SampleLog::Thin(int64_t newest_cell) {
+  SYNCLINE_ASSIGN_OR_RETURN(std::string file, ReadFile(path_));
+  file.resize(std::min(file.size(), static_cast<size_t>(size_bytes_)));
+  const auto thinned_bytes = static_cast<size_t>(whole_from_bytes_);
+  if (file.size() < thinned_bytes) return absl::DataLossError(path_.string() + " was cut");
+  SYNCLINE_ASSIGN_OR_RETURN(const clocksync::Edge edge,
+                            clocksync::DecodeSamples(header_ + file.substr(thinned_bytes)));
   const std::span<const ProbeSample> all = edge.samples;
   const auto rest = std::find_if(all.begin(), all.end(), [&](const ProbeSample& sample) {
-    return CellOf(sample) >= whole_from_cell_ + kCellsAtOnce;
+    return CellOf(sample) > newest_cell - kCellsWhole;
   });
   const auto old = static_cast<size_t>(rest - all.begin());
-  const std::string thin = Encoded(clocksync::Thinned(all.first(old)));
-  const std::string whole = Encoded(all.subspan(old));
-  // Killed before the cut, it leaves newer samples twice: that is noticed as a clock that went
-  // back.
-  SYNCLINE_RETURN_IF_ERROR(WriteAt(fd, whole_from_bytes_, thin + whole, path_));
-  whole_from_bytes_ += static_cast<int64_t>(thin.size());
-  size_bytes_ = whole_from_bytes_ + static_cast<int64_t>(whole.size());
+  file.resize(thinned_bytes);
+  file += Encoded(clocksync::Thinned(all.first(old)));
+  const auto whole_from = static_cast<int64_t>(file.size());
+  file += Encoded(all.subspan(old));
+  SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(path_, file));
+  whole_from_bytes_ = whole_from;
+  size_bytes_ = static_cast<int64_t>(file.size());
   if (rest != all.end()) whole_from_cell_ = CellOf(*rest);
-  if (::ftruncate(fd, size_bytes_) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("Cannot cut ", path_.string()));
-  }
   return absl::OkStatus();
 }
 

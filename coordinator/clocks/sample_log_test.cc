@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "clocksync/sample_file.h"
 #include "clocksync/thinning.h"
@@ -108,6 +109,34 @@ TEST_F(SampleLogTest, WhatAFailedWriteLeftIsOverwritten) {
   ASSERT_TRUE(WriteFileAtomically(path_, *before + std::string(kSampleBytes / 2, 'x')).ok());
   ASSERT_TRUE(log.Append(Burst(1)).ok());
   EXPECT_EQ(InFile().size(), 16u);
+}
+
+TEST_F(SampleLogTest, AFileThatIsRemovedOrCutBeginsAnewAndIsTold) {
+  SampleLog log(path_, "a", "b");
+  for (int64_t second = 0; second < 200; ++second) ASSERT_TRUE(log.Append(Burst(second)).ok());
+  fs::remove(path_);
+  EXPECT_EQ(log.Append(Burst(200)).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(InFile().size(), 8u);
+  fs::resize_file(path_, 100);
+  EXPECT_EQ(log.Append(Burst(201)).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(InFile().size(), 8u);
+  for (int64_t second = 202; second < 500; ++second) ASSERT_TRUE(log.Append(Burst(second)).ok());
+  EXPECT_LT(InFile().size(), 200u * 8);
+}
+
+// Damage in the middle: what could not be thinned is left as it is, and told once.
+TEST_F(SampleLogTest, WhatCannotBeReadBackIsLeftAsItIs) {
+  SampleLog log(path_, "a", "b");
+  for (int64_t second = 0; second < 100; ++second) ASSERT_TRUE(log.Append(Burst(second)).ok());
+  std::string bytes = ReadFile(path_).value();
+  bytes[bytes.size() / 2] ^= 1;
+  std::ofstream(path_, std::ios::binary) << bytes;
+  int failed = 0;
+  for (int64_t second = 100; second < 160; ++second) {
+    failed += log.Append(Burst(second)).ok() ? 0 : 1;
+  }
+  EXPECT_EQ(failed, 1);
+  EXPECT_EQ(fs::file_size(path_), bytes.size() + 60 * 8 * kSampleBytes);
 }
 
 TEST_F(SampleLogTest, FailuresAreToldAndNothingStops) {

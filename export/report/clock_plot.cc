@@ -211,7 +211,8 @@ class SvgPainter {
     Text(
         kLeft, 54, "subtitle",
         "Offset of each clock (remote \u2212 local, CLOCK_MONOTONIC_RAW) less its usual drift. The "
-        "truth lies in the shaded corridor; messages out bound it from above, answers from below.");
+        "truth lies in the shaded corridor; messages there bound it from above, messages back from "
+        "below.");
     double x = kLeft;
     const auto key = [&](const char* mark, const char* text) {
       absl::StrAppendFormat(&body_, mark, x, x + 18);
@@ -445,9 +446,10 @@ std::string ClockPlotText(const ClockPlotInput& input, size_t width) {
                     TextPainter(panel, columns).Paint());
   }
   if (out.empty()) return out;
-  absl::StrAppend(&out,
-                  "  \u25bd tightest messages out   \u25b3 tightest answers   \u2591 proven "
-                  "corridor   \u2501 estimate\n");
+  absl::StrAppend(
+      &out,
+      "  \u25bd tightest messages there   \u25b3 tightest messages back   \u2591 proven "
+      "corridor   \u2501 estimate\n");
   if (panels.left_out > 0) {
     absl::StrAppend(&out, "  ", panels.left_out, " more edges are not drawn\n");
   }
