@@ -117,11 +117,16 @@ struct Spacing {
   int64_t length_ns = 0;
 };
 
-std::vector<Spacing> Spacings(const Constraints& all, int64_t longer_than_ns) {
+// In order.
+std::vector<int64_t> InstantsOf(const Constraints& all) {
   std::vector<int64_t> xs;
   for (const Constraint& c : all.upper) xs.push_back(c.x);
   for (const Constraint& c : all.lower) xs.push_back(c.x);
   std::sort(xs.begin(), xs.end());
+  return xs;
+}
+
+std::vector<Spacing> Spacings(const std::vector<int64_t>& xs, int64_t longer_than_ns) {
   std::vector<Spacing> spacings;
   for (size_t i = 1; i < xs.size(); ++i) {
     const int64_t length_ns = xs[i] - xs[i - 1];
@@ -183,11 +188,7 @@ void FindHiddenSteps(const Constraints& all, const Corridor& corridor,
 
 // Between instants with samples that are a second apart at least: whether quick bursts lie between
 // them, or were thinned, makes no difference.
-int64_t UsualSpacing(const Constraints& all) {
-  std::vector<int64_t> xs;
-  for (const Constraint& c : all.upper) xs.push_back(c.x);
-  for (const Constraint& c : all.lower) xs.push_back(c.x);
-  std::sort(xs.begin(), xs.end());
+int64_t UsualSpacing(const std::vector<int64_t>& xs) {
   std::vector<int64_t> lengths_ns;
   for (size_t i = 1, last = 0; i < xs.size(); ++i) {
     if (xs[i] - xs[last] < kAlmostASecond) continue;
@@ -202,8 +203,9 @@ int64_t UsualSpacing(const Constraints& all) {
 }  // namespace
 
 std::vector<SampleGap> FindGaps(const Constraints& constraints, const Corridor& corridor) {
-  const std::vector<Spacing> spacings = Spacings(constraints, kWithinBurst);
-  const int64_t least = std::max(kGapNsMin, kGapOfUsual * UsualSpacing(constraints));
+  const std::vector<int64_t> instants = InstantsOf(constraints);
+  const std::vector<Spacing> spacings = Spacings(instants, kWithinBurst);
+  const int64_t least = std::max(kGapNsMin, kGapOfUsual * UsualSpacing(instants));
   std::vector<SampleGap> gaps;
   for (const Spacing& spacing : spacings) {
     if (spacing.length_ns < least) break;
@@ -230,7 +232,7 @@ EdgeAudit AuditEdge(const Constraints& constraints, const Corridor& corridor,
               [](const Constraint& a, const Constraint& b) { return a.x < b.x; });
   }
   audit.wander_needed_ppt_per_s = WanderNeeded(corridor);
-  const std::vector<Spacing> spacings = Spacings(sorted, -1);
+  const std::vector<Spacing> spacings = Spacings(InstantsOf(sorted), -1);
   FindHiddenSteps(sorted, corridor, spacings, options, &audit);
   return audit;
 }

@@ -13,9 +13,6 @@ namespace {
 // Both clocks only go forward; where the local one goes back (a reboot), the longest stretch
 // counts.
 std::span<const ProbeSample> LongestForwardRun(const std::vector<ProbeSample>& samples) {
-  const auto begin_of = [](const ProbeSample& s) {
-    return s.t1_local_ns ? s.t1_local_ns : s.t4_local_ns;
-  };
   constexpr int64_t kReorderNs = 10 * kBillion;  // answers may overtake one another a little
   // Seconds with samples, then samples: what is old is thinned (thinning.h).
   using Run = std::pair<size_t, size_t>;
@@ -23,8 +20,8 @@ std::span<const ProbeSample> LongestForwardRun(const std::vector<ProbeSample>& s
   Run run{1, 0}, longest{0, 0};
   for (size_t i = 1; i <= samples.size(); ++i) {
     ++run.second;
-    if (i < samples.size() && begin_of(samples[i]) > begin_of(samples[i - 1]) - kReorderNs) {
-      run.first += begin_of(samples[i]) / kBillion != begin_of(samples[i - 1]) / kBillion ? 1 : 0;
+    if (i < samples.size() && samples[i].local_ns() > samples[i - 1].local_ns() - kReorderNs) {
+      run.first += samples[i].local_ns() / kBillion != samples[i - 1].local_ns() / kBillion ? 1 : 0;
       continue;
     }
     if (run > longest) best = first, longest = run;

@@ -32,6 +32,9 @@ struct ProbeSample {
   int64_t t3_remote_ns = 0;
   int64_t t4_local_ns = 0;
   StampSource source = StampSource::kGrpc;
+
+  // When it was taken, by the local clock.
+  int64_t local_ns() const { return t1_local_ns != 0 ? t1_local_ns : t4_local_ns; }
 };
 
 // A pair of nodes that probe each other. A node named "coordinator" may take part as a hub.

@@ -17,8 +17,6 @@ constexpr int64_t kRateSlackPpb = 1'000;  // for what rates wander within a cell
 
 int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-int64_t LocalNs(const ProbeSample& s) { return s.t1_local_ns != 0 ? s.t1_local_ns : s.t4_local_ns; }
-
 // A limit of theta, and whose.
 struct Owned {
   Limit limit;
@@ -56,7 +54,7 @@ void KeepFastestOfEachSecond(Samples cell, std::vector<bool>* kept) {
     const int64_t trip = whole ? SaturatingAdd(SaturatingAdd(s.t4_local_ns, -s.t1_local_ns),
                                                -SaturatingAdd(s.t3_remote_ns, -s.t2_remote_ns))
                                : kUnknownHi;
-    const auto [of_second, is_new] = fastest.try_emplace(FloorDiv(LocalNs(s), kBillion), trip, i);
+    const auto [of_second, is_new] = fastest.try_emplace(FloorDiv(s.local_ns(), kBillion), trip, i);
     if (!is_new && trip < of_second->second.first) of_second->second = {trip, i};
   }
   for (const auto& [second, best] : fastest) (*kept)[best.second] = true;
@@ -68,9 +66,9 @@ void ThinCell(Samples cell, const CorridorOptions& options, std::vector<ProbeSam
     return;
   }
   const EdgeFit fit = CollectEdge({.samples = {cell.begin(), cell.end()}});
-  const Corridor corridor = FitCorridor(fit.constraints, options);
-  const bool sound = fit.unusable == 0 && fit.impossible == 0 && corridor.breaks.empty() &&
-                     corridor.contradicting == 0 && !corridor.gave_up;
+  const Epochs fitted = FitEpochs(fit.constraints, options);
+  const bool sound = fit.unusable == 0 && fit.impossible == 0 && fitted.epochs.size() == 1 &&
+                     fitted.contradicting == 0 && !fitted.gave_up;
   std::vector<bool> kept(cell.size(), !sound);
   if (sound) {
     std::vector<Owned> upper, lower;
@@ -94,14 +92,16 @@ void ThinCell(Samples cell, const CorridorOptions& options, std::vector<ProbeSam
 
 }  // namespace
 
-int64_t ThinningCell(int64_t local_ns) { return FloorDiv(local_ns, kThinningCellNs); }
+int64_t ThinningCell(const ProbeSample& sample) {
+  return FloorDiv(sample.local_ns(), kThinningCellNs);
+}
 
 std::vector<ProbeSample> Thinned(Samples samples, const CorridorOptions& options) {
   std::vector<ProbeSample> result;
   for (size_t first = 0; first < samples.size();) {
-    const int64_t cell = ThinningCell(LocalNs(samples[first]));
+    const int64_t cell = ThinningCell(samples[first]);
     size_t last = first + 1;
-    while (last < samples.size() && ThinningCell(LocalNs(samples[last])) == cell) ++last;
+    while (last < samples.size() && ThinningCell(samples[last]) == cell) ++last;
     ThinCell(samples.subspan(first, last - first), options, &result);
     first = last;
   }

@@ -15,8 +15,8 @@ namespace syncline::clocksync {
 // whatever pieces an edge is thinned.
 inline constexpr int64_t kThinningCellNs = 8'000'000'000;
 
-// The cell of an instant of the local clock.
-int64_t ThinningCell(int64_t local_ns);
+// The cell that a sample is in.
+int64_t ThinningCell(const ProbeSample& sample);
 
 // Less of these samples of one edge, in their order. Kept are, of each cell, the corners of the two
 // convex hulls (hull.h): what may be concluded from the rest follows from them, whatever instant is

@@ -25,20 +25,6 @@ using clocksync::ProbeSample;
 constexpr int64_t kCellsWhole = 8;
 constexpr int64_t kCellsToThinMin = 8;
 
-int64_t CellOf(const ProbeSample& sample) { return clocksync::ThinningCell(sample.t1_local_ns); }
-
-absl::Status WriteAt(int fd, int64_t offset, std::string_view bytes,
-                     const std::filesystem::path& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, absl::StrCat("Cannot write to ", path.string()));
-    bytes.remove_prefix(static_cast<size_t>(written));
-    offset += written;
-  }
-  return absl::OkStatus();
-}
-
 std::string Encoded(std::span<const ProbeSample> samples) {
   std::string bytes;
   for (const ProbeSample& sample : samples) clocksync::AppendSample(sample, &bytes);
@@ -54,7 +40,7 @@ absl::Status SampleLog::Append(std::span<const ProbeSample> samples) {
   if (path_.empty()) return absl::OkStatus();
   absl::Status status = Write(samples);
   if (!status.ok() || samples.empty() || !IsRipe(samples.back())) return status;
-  status = Thin(CellOf(samples.back()));
+  status = Thin(clocksync::ThinningCell(samples.back()));
   // What could not be thinned stays whole: the samples are all there.
   if (!status.ok()) whole_from_bytes_ = size_bytes_;
   return status;
@@ -68,20 +54,20 @@ absl::Status SampleLog::Write(std::span<const ProbeSample> samples) {
   const bool lost = ::fstat(fd, &file) != 0 || file.st_size < size_bytes_;
   if (lost) size_bytes_ = 0;
   const bool first = size_bytes_ == 0;
-  if (first && ::ftruncate(fd, 0) != 0) {
+  // Also what a failed write may have left of itself.
+  if (file.st_size != size_bytes_ && ::ftruncate(fd, size_bytes_) != 0) {
     return ErrnoStatus(errno, absl::StrCat("Cannot cut ", path_.string()));
   }
-  // What a failed write left of itself is overwritten by the next.
   const std::string bytes = first ? header_ + Encoded(samples) : Encoded(samples);
-  SYNCLINE_RETURN_IF_ERROR(WriteAt(fd, size_bytes_, bytes, path_));
+  SYNCLINE_RETURN_IF_ERROR(AppendWhole(fd, bytes, path_));
   const int64_t begin_bytes = first ? static_cast<int64_t>(header_.size()) : size_bytes_;
   size_bytes_ += static_cast<int64_t>(bytes.size());
   if (first) whole_from_bytes_ = begin_bytes;
   // The first there are, or a clock that went back: cells begin anew.
-  if (!samples.empty() &&
-      (begin_bytes == whole_from_bytes_ || CellOf(samples.front()) < whole_from_cell_)) {
+  if (!samples.empty() && (begin_bytes == whole_from_bytes_ ||
+                           clocksync::ThinningCell(samples.front()) < whole_from_cell_)) {
     whole_from_bytes_ = begin_bytes;
-    whole_from_cell_ = CellOf(samples.front());
+    whole_from_cell_ = clocksync::ThinningCell(samples.front());
   }
   if (!lost) return absl::OkStatus();
   return absl::DataLossError(
@@ -89,7 +75,7 @@ absl::Status SampleLog::Write(std::span<const ProbeSample> samples) {
 }
 
 bool SampleLog::IsRipe(const ProbeSample& newest) const {
-  return CellOf(newest) >= whole_from_cell_ + kCellsToThinMin + kCellsWhole &&
+  return clocksync::ThinningCell(newest) >= whole_from_cell_ + kCellsToThinMin + kCellsWhole &&
          2 * (size_bytes_ - whole_from_bytes_) >= whole_from_bytes_;
 }
 
@@ -102,7 +88,7 @@ absl::Status SampleLog::Thin(int64_t newest_cell) {
                             clocksync::DecodeSamples(header_ + file.substr(thinned_bytes)));
   const std::span<const ProbeSample> all = edge.samples;
   const auto rest = std::find_if(all.begin(), all.end(), [&](const ProbeSample& sample) {
-    return CellOf(sample) > newest_cell - kCellsWhole;
+    return clocksync::ThinningCell(sample) > newest_cell - kCellsWhole;
   });
   const auto old = static_cast<size_t>(rest - all.begin());
   file.resize(thinned_bytes);
@@ -112,7 +98,7 @@ absl::Status SampleLog::Thin(int64_t newest_cell) {
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(path_, file));
   whole_from_bytes_ = whole_from;
   size_bytes_ = static_cast<int64_t>(file.size());
-  if (rest != all.end()) whole_from_cell_ = CellOf(*rest);
+  if (rest != all.end()) whole_from_cell_ = clocksync::ThinningCell(*rest);
   return absl::OkStatus();
 }
 
