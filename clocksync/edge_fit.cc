@@ -60,9 +60,7 @@ EdgeFit CollectEdge(const Edge& edge) {
     if (out) fit.constraints.upper.push_back({s.t1_local_ns, s.t2_remote_ns});
     if (back) fit.constraints.lower.push_back({s.t4_local_ns, s.t3_remote_ns});
     if (whole) {
-      fit.round_trip_min_ns =
-          std::min(fit.round_trip_min_ns,
-                   (s.t4_local_ns - s.t1_local_ns) - (s.t3_remote_ns - s.t2_remote_ns));
+      fit.round_trip_min_ns = std::min(fit.round_trip_min_ns, s.round_trip_ns());
     }
   }
   return fit;

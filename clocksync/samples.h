@@ -35,6 +35,10 @@ struct ProbeSample {
 
   // When it was taken, by the local clock.
   int64_t local_ns() const { return t1_local_ns != 0 ? t1_local_ns : t4_local_ns; }
+  // What it spent on the way, there and back. Of a whole exchange with sane stamps only.
+  int64_t round_trip_ns() const {
+    return (t4_local_ns - t1_local_ns) - (t3_remote_ns - t2_remote_ns);
+  }
 };
 
 // A pair of nodes that probe each other. A node named "coordinator" may take part as a hub.

@@ -23,10 +23,6 @@ using clocksync::BuildResult;
 using clocksync::Edge;
 using clocksync::ProbeSample;
 
-int64_t RoundTripNs(const ProbeSample& sample) {
-  return (sample.t4_local_ns - sample.t1_local_ns) - (sample.t3_remote_ns - sample.t2_remote_ns);
-}
-
 using Note = std::function<void(const std::string& who, const absl::Status& why)>;
 using NoteCut = std::function<void(const std::string& who, const std::filesystem::path& path,
                                    uint64_t truncated_bytes)>;
@@ -96,9 +92,10 @@ int64_t ToRemote(const Edge& edge, int64_t coordinator_raw_ns) {
   constexpr size_t kRecent = 64;
   const std::span<const ProbeSample> recent =
       std::span(edge.samples).last(std::min(kRecent, edge.samples.size()));
-  const ProbeSample& best = *std::min_element(
-      recent.begin(), recent.end(),
-      [](const ProbeSample& a, const ProbeSample& b) { return RoundTripNs(a) < RoundTripNs(b); });
+  const ProbeSample& best = *std::min_element(recent.begin(), recent.end(),
+                                              [](const ProbeSample& a, const ProbeSample& b) {
+                                                return a.round_trip_ns() < b.round_trip_ns();
+                                              });
   // offset = remote - local, from the halves separately: their sum may not fit.
   const int64_t there_ns = best.t2_remote_ns - best.t1_local_ns;
   const int64_t back_ns = best.t3_remote_ns - best.t4_local_ns;

@@ -75,7 +75,7 @@ Json Judge(const std::vector<ProbeSample>& samples, int64_t truth_ns) {
   std::vector<int64_t> errors;
   int64_t wrong = 0;
   for (const ProbeSample& s : samples) {
-    round_trips.push_back((s.t4_local_ns - s.t1_local_ns) - (s.t3_remote_ns - s.t2_remote_ns));
+    round_trips.push_back(s.round_trip_ns());
     const int64_t hi = s.t2_remote_ns - s.t1_local_ns;
     const int64_t lo = s.t3_remote_ns - s.t4_local_ns;
     if (truth_ns < lo || truth_ns > hi) ++wrong;

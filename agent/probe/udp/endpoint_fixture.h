@@ -21,6 +21,15 @@ inline ProbeKey TestKey() {
   return key;
 }
 
+// One edge on which `asking` probes `answering`.
+inline void AddEdge(FakeHost* asking, FakeHost* answering) {
+  ProbePlan plan{.plan_id = kTestPlan, .key = TestKey()};
+  plan.edges = {{.edge_id = 1, .initiator = true, .peer = "b", .address = answering->address()}};
+  ASSERT_TRUE(asking->endpoint().AddPlan(plan).ok());
+  plan.edges[0].initiator = false;
+  ASSERT_TRUE(answering->endpoint().AddPlan(plan).ok());
+}
+
 // Host 1 probes host 2, whose RAW clock is an hour ahead and 100 ppm fast.
 class EndpointTest : public ::testing::Test {
  protected:

@@ -87,11 +87,7 @@ TEST(EndpointWallClock, AConstantShiftChangesNothing) {
     FakeHost* b = network.AddHost();
     a->wall_at_zero_ns += shift;
     b->wall_at_zero_ns -= shift / 3;
-    ProbePlan plan{.plan_id = kPlan, .key = TestKey()};
-    plan.edges = {{.edge_id = 1, .initiator = true, .peer = "b", .address = b->address()}};
-    ASSERT_TRUE(a->endpoint().AddPlan(plan).ok());
-    plan.edges[0].initiator = false;
-    ASSERT_TRUE(b->endpoint().AddPlan(plan).ok());
+    ASSERT_NO_FATAL_FAILURE(AddEdge(a, b));
     network.Run(2 * kSecond);
     std::vector<int64_t> stamps;
     int kernel = 0;

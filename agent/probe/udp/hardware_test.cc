@@ -207,11 +207,7 @@ TEST(HardwareClock, AConstantShiftChangesNothing) {
       host->hardware_offer = {.clock = 0};
       host->hardware_at_zero_ns += shift;
     }
-    ProbePlan plan{.plan_id = kTestPlan, .key = TestKey()};
-    plan.edges = {{.edge_id = 1, .initiator = true, .peer = "b", .address = b->address()}};
-    ASSERT_TRUE(a->endpoint().AddPlan(plan).ok());
-    plan.edges[0].initiator = false;
-    ASSERT_TRUE(b->endpoint().AddPlan(plan).ok());
+    ASSERT_NO_FATAL_FAILURE(AddEdge(a, b));
     network.Run(2 * kSecond);
     std::vector<int64_t> stamps;
     for (const EdgeSample& s : a->samples()) {
