@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "ctf/ctf18_words.h"
 #include "ctf/decoder.h"
 #include "ctf/event_header.h"
 #include "ctf/metadata.h"
@@ -429,12 +430,15 @@ absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
                                      const std::filesystem::path& out,
                                      timeline::Placement& placement, const CopyOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(auto metadata, ctf::LoadMetadata(trace));
-  const ctf::Uuid uuid = UuidOf(
-      absl::StrCat(metadata->uuid ? ctf::UuidText(*metadata->uuid) : "none", " ", options.label));
-  SYNCLINE_ASSIGN_OR_RETURN(const auto layout, ctf::BuildLayout(metadata));
   const auto context = [&trace](absl::Status status) {
     return WithContext(std::move(status), absl::StrCat("cannot copy \"", trace.string(), "\""));
   };
+  auto in_words = ctf::InCtf18Words(metadata);  // what we write is CTF 1.8
+  if (!in_words.ok()) return context(in_words.status());
+  metadata = *std::move(in_words);
+  const ctf::Uuid uuid = UuidOf(
+      absl::StrCat(metadata->uuid ? ctf::UuidText(*metadata->uuid) : "none", " ", options.label));
+  SYNCLINE_ASSIGN_OR_RETURN(const auto layout, ctf::BuildLayout(metadata));
   if (absl::Status status = CheckLayout(*layout); !status.ok()) return context(status);
   SYNCLINE_ASSIGN_OR_RETURN(const std::string text,
                             ctf::WriteTsdl(Corrected(*metadata, uuid, options)));
