@@ -162,6 +162,10 @@ class EventCursor {
   // given to `sink`, where it cannot.
   virtual bool DecodeColumns(std::span<const EventRecord>, ColumnSink*) { return false; }
 
+  // Changes from batch to batch whenever the values may that events share with their packet
+  // (FieldScope::kPacketContext); 0: it may be any event's own.
+  virtual uint64_t packet() const { return 0; }
+
   // What was found lost so far; complete after the end. Times are in the stream's clock.
   virtual std::span<const Loss> losses() const = 0;
 };
