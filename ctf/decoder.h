@@ -70,6 +70,8 @@ class PacketDecoder {
   const std::vector<FieldValue>* PacketValues(const EventLayout& layout);
 
   uint64_t clock() const { return clock_; }
+  // Counted from 1.
+  uint64_t packet_number() const { return packet_number_; }
   // Of the packet at hand, or the last one.
   bool HasFastHeader() const { return stream_->fast_header != FastHeader::kNone; }
 

@@ -29,8 +29,10 @@ class OrderedEvents {
       : inputs_(inputs), shown_(shown) {}
   absl::Status Open();
 
-  // Valid until the next call; nullptr at the end.
+  // Without its values. Valid until the next call; nullptr at the end.
   absl::StatusOr<const text::EventView*> Next();
+  // The event at hand with its values.
+  const text::EventView& Decoded();
   // Of the event at hand: its node's place in the inputs, and how far from its place on the
   // timeline the truth may be; nullopt: unknown.
   uint32_t node() const { return sources_[source_].node; }
@@ -46,6 +48,7 @@ class OrderedEvents {
   struct Source {
     uint32_t node = 0;
     const timeline::Placement* placement = nullptr;
+    const StreamInfo* stream = nullptr;
   };
 
   absl::Status OpenTraces(uint32_t index);
@@ -58,6 +61,7 @@ class OrderedEvents {
   timeline::StreamMerger merger_;
   std::vector<Source> sources_;
   uint32_t source_ = 0;
+  EventCursor* cursor_ = nullptr;  // of the event at hand
   text::EventView event_;
   std::vector<FieldValue> values_;
   uint64_t undecided_ = 0;

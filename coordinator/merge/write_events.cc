@@ -20,7 +20,7 @@ absl::StatusOr<WrittenEvents> WriteEvents(const OpenedInputs& inputs, timeline::
   for (;;) {
     SYNCLINE_ASSIGN_OR_RETURN(const text::EventView* event, events.Next());
     if (event == nullptr) break;
-    table.Append(events.node(), *event, events.BoundNs());
+    table.Append(events.node(), events.Decoded(), events.BoundNs());
   }
   SYNCLINE_RETURN_IF_ERROR(table.Finish());
   return WrittenEvents{events.IsComplete(), events.complaint()};
