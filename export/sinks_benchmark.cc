@@ -220,7 +220,7 @@ void BM_Parquet(benchmark::State& state) {
     if (!writer.ok()) return writer.status();
     parquet::Options options;
     options.nodes = {"n"};
-    options.reach = parquet::ReachBy(&model);
+    options.model = &model;
     parquet::ParquetSink sink(std::move(options), writer->get());
     for (int i = 0; i < 4; ++i) TheJob().PushTo(&sink);
     const absl::Status status = sink.Finish();

@@ -13,8 +13,7 @@ absl::StatusOr<WrittenTables> WriteTables(const OpenedInputs& inputs,
                                           const timeline::BuiltTimeline& built,
                                           timeline::Interval shown, parquet::TableWriter* writer) {
   parquet::WritePartitions(built.nodes, writer);
-  parquet::WriteCollectives(built.collectives, built.nodes, parquet::ReachBy(inputs.model.get()),
-                            writer);
+  parquet::WriteCollectives(built.collectives, built.nodes, inputs.model.get(), writer);
   OrderedEvents events(inputs, shown);
   SYNCLINE_RETURN_IF_ERROR(events.Open());
   std::vector<std::string> nodes;

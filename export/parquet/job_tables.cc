@@ -114,8 +114,8 @@ void WritePartitions(std::span<const timeline::NodeResult> nodes, TableWriter* w
 }
 
 void WriteCollectives(const timeline::Collectives& found,
-                      std::span<const timeline::NodeResult> nodes, const ReachOf& reach,
-                      TableWriter* writer) {
+                      std::span<const timeline::NodeResult> nodes,
+                      const clocksync::ClockModel* model, TableWriter* writer) {
   Rows groups("collective_groups",
               {{"group", kInt32},
                {"job", kText, Column::kSometimes},
@@ -135,6 +135,7 @@ void WriteCollectives(const timeline::Collectives& found,
     (row++)->Int(group.size);
     groups.End();
   }
+  clocksync::ReachFinder reach(model);
   Rows rows("collectives",
             {{"group", kInt32},
              {"number", kInt64},
@@ -158,8 +159,9 @@ void WriteCollectives(const timeline::Collectives& found,
       (row++)->Int(member.rank);
       (row++)->Int(member.entered_at.ns);
       member.left_at.has_value() ? (row++)->Int(member.left_at->ns) : (row++)->Null();
-      const std::optional<Reach> at_begin = reach(member.entered);
-      const auto both = Widest(at_begin, member.left.has_value() ? reach(*member.left) : at_begin);
+      const std::optional<Reach> at_begin = reach.At(member.entered);
+      const auto both =
+          Widest(at_begin, member.left.has_value() ? reach.At(*member.left) : at_begin);
       PutReach(both, &row[0], &row[1]);
       rows.End();
     }

@@ -30,10 +30,10 @@ namespace syncline::parquet {
 
 void WritePartitions(std::span<const timeline::NodeResult> nodes, TableWriter* writer);
 
-// `nodes` are those that CollectiveMember::node counts.
+// `nodes` are those that CollectiveMember::node counts; `model` is for bounds, nullptr: unknown.
 void WriteCollectives(const timeline::Collectives& found,
-                      std::span<const timeline::NodeResult> nodes, const ReachOf& reach,
-                      TableWriter* writer);
+                      std::span<const timeline::NodeResult> nodes,
+                      const clocksync::ClockModel* model, TableWriter* writer);
 
 }  // namespace syncline::parquet
 

@@ -133,7 +133,7 @@ Table FlowTable() {
 }  // namespace
 
 ParquetSink::ParquetSink(Options options, TableWriter* writer)
-    : options_(std::move(options)), writer_(writer) {
+    : options_(std::move(options)), reach_(options_.model), writer_(writer) {
   for (const std::string& name : options_.nodes) {
     const auto make = [&](Table table) {
       return Partition(std::move(table), name, options_.nodes.size());
@@ -235,8 +235,7 @@ void ParquetSink::OnSpanEnd(const timeline::Span& span) {
   row[4].Int(span.begin.ns);
   row[5].Int(span.end.ns);
   row[6].Int(span.self_ns);
-  PutReach(Widest(options_.reach(span.node_begin), options_.reach(span.node_end)), &row[7],
-           &row[8]);
+  PutReach(Widest(reach_.At(span.node_begin), reach_.At(span.node_end)), &row[7], &row[8]);
   row[9].Bool(span.clipped_begin);
   row[10].Bool(span.clipped_end);
   row[11].Bool(span.suspect);
@@ -254,7 +253,7 @@ void ParquetSink::OnInstant(const timeline::Instant& instant) {
   row[1].Name(instant.name);
   row[2].Name(instant.category);
   row[3].Int(instant.time.ns);
-  PutReach(options_.reach(instant.node_time), &row[4], &row[5]);
+  PutReach(reach_.At(instant.node_time), &row[4], &row[5]);
   PutArguments(instant.arguments, &row[6]);
   Added(&node.instants);
 }

@@ -40,9 +40,9 @@
 namespace syncline::parquet {
 
 struct Options {
-  std::vector<std::string> nodes;  // their names
-  int64_t epoch_unix_ns = 0;       // of timeline zero; 0: unknown
-  ReachOf reach;
+  std::vector<std::string> nodes;                // their names
+  int64_t epoch_unix_ns = 0;                     // of timeline zero; 0: unknown
+  const clocksync::ClockModel* model = nullptr;  // for bounds; outlives the sink
 };
 
 class ParquetSink final : public timeline::TimelineSink {
@@ -84,6 +84,7 @@ class ParquetSink final : public timeline::TimelineSink {
   void AddNames(Node* node);
 
   Options options_;
+  clocksync::ReachFinder reach_;
   TableWriter* writer_;
   std::vector<std::string> texts_{""};
   std::vector<Node> nodes_;

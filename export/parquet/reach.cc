@@ -4,15 +4,6 @@
 
 namespace syncline::parquet {
 
-ReachOf ReachBy(const clocksync::ClockModel* model) {
-  return [model](NodeTime time) -> std::optional<Reach> {
-    if (model == nullptr) return std::nullopt;
-    const TimelineEstimate where = model->Locate(time);
-    if (!where.bounded()) return std::nullopt;
-    return Reach{where.est.ns - where.lo.ns, where.hi.ns - where.est.ns};
-  };
-}
-
 std::optional<Reach> Widest(const std::optional<Reach>& a, const std::optional<Reach>& b) {
   if (!a.has_value() || !b.has_value()) return std::nullopt;
   return Reach{std::max(a->lo_ns, b->lo_ns), std::max(a->hi_ns, b->hi_ns)};
