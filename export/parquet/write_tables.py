@@ -35,6 +35,10 @@ def column_of(entry, rows, buffer):
         return None if key not in entry else buffer.slice(entry[key])
 
     kind, nulls = TYPES[entry["type"]], entry.get("nulls", 0)
+    if nulls == rows:
+        return pa.nulls(rows, kind)
+    if entry.pop("same", False):
+        return pa.repeat(column_of(entry, 1, buffer)[0], rows)
     if entry["type"] == "text":
         buffers = [at("validity"), at("offsets"), at("values")]
         return pa.Array.from_buffers(kind, rows, buffers, nulls)
@@ -88,10 +92,9 @@ class Worker(threading.Thread):
                 self.error = self.error or error
 
     @staticmethod
-    def write(writers, path, header, data):
+    def write(writers, path, header, buffer):
         if path not in writers:
             writers[path] = open_writer(path, header)
-        buffer = pa.py_buffer(data)
         columns = [column_of(entry, header["rows"], buffer) for entry in header["columns"]]
         table = pa.Table.from_arrays(columns, schema=writers[path].schema)
         writers[path].write_table(table, row_group_size=max(1, header["rows"]))
@@ -104,7 +107,7 @@ def main(directory, threads):
     owners = {}
     while line := stream.readline():
         header = json.loads(line)
-        data = bytearray(header["bytes"])
+        data = pa.allocate_buffer(header["bytes"])
         view, filled = memoryview(data), 0
         while filled < len(data):
             count = stream.readinto(view[filled:])
