@@ -220,13 +220,11 @@ void BM_Parquet(benchmark::State& state) {
     if (!writer.ok()) return writer.status();
     parquet::Options options;
     options.nodes = {"n"};
-    options.reach = [&model](NodeTime time) -> std::optional<parquet::Reach> {
-      const TimelineEstimate where = model.Locate(time);
-      return parquet::Reach{where.est.ns - where.lo.ns, where.hi.ns - where.est.ns};
-    };
-    parquet::ParquetSink sink(std::move(options), *std::move(writer));
+    options.model = &model;
+    parquet::ParquetSink sink(std::move(options), writer->get());
     for (int i = 0; i < 4; ++i) TheJob().PushTo(&sink);
-    return sink.Finish();
+    const absl::Status status = sink.Finish();
+    return status.ok() ? (*writer)->Finish() : status;
   });
   state.SetItemsProcessed(4 * state.iterations() * static_cast<int64_t>(TheJob().spans()));
   state.counters["bytes/event"] = state.counters["bytes/event"] / 4;

@@ -24,8 +24,8 @@ Table MakeTable() {
 
 }  // namespace
 
-EventTable::EventTable(const std::vector<std::string>& nodes, std::unique_ptr<TableWriter> writer)
-    : writer_(std::move(writer)) {
+EventTable::EventTable(const std::vector<std::string>& nodes, TableWriter* writer)
+    : writer_(writer) {
   for (const std::string& node : nodes) {
     partitions_.emplace_back(MakeTable(), node, nodes.size());
   }
@@ -63,12 +63,11 @@ void EventTable::Append(uint32_t node, const text::EventView& event,
   const auto in_context = static_cast<size_t>(payload - event.values.begin());
   PutObject(event.values.first(in_context), &*column++);
   PutObject(event.values.subspan(in_context), &*column++);
-  partition.Added(writer_.get(), texts_);
+  partition.Added(writer_, texts_);
 }
 
-absl::Status EventTable::Finish() {
-  for (Partition& partition : partitions_) partition.Finish(writer_.get(), texts_);
-  return writer_->Finish();
+void EventTable::Finish() {
+  for (Partition& partition : partitions_) partition.Finish(writer_, texts_);
 }
 
 }  // namespace syncline::parquet

@@ -12,7 +12,6 @@
 #define SYNCLINE_EXPORT_PARQUET_EVENT_TABLE_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,7 +19,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/status.h"
 #include "export/parquet/partition.h"
 #include "export/parquet/table_writer.h"
 #include "export/text/event_text.h"
@@ -29,18 +27,19 @@ namespace syncline::parquet {
 
 class EventTable {
  public:
-  EventTable(const std::vector<std::string>& nodes, std::unique_ptr<TableWriter> writer);
+  // `writer` outlives this; what goes wrong in writing, its Finish() says.
+  EventTable(const std::vector<std::string>& nodes, TableWriter* writer);
 
   // `node` is an index into `nodes`.
   void Append(uint32_t node, const text::EventView& event, std::optional<int64_t> bound_ns);
-  absl::Status Finish();
+  void Finish();
 
  private:
   timeline::TextId Interned(std::string_view text);
   // An object of these values; null when there are none.
   void PutObject(std::span<const FieldValue> values, Column* column);
 
-  std::unique_ptr<TableWriter> writer_;
+  TableWriter* writer_;
   std::vector<Partition> partitions_;  // by node
   std::vector<std::string> texts_;
   absl::flat_hash_map<std::string, timeline::TextId> ids_;

@@ -49,6 +49,7 @@ class TableWriter {
   // The next line from the child; "" when there is none.
   std::string ReadReply();
   bool Send(std::string_view bytes);
+  bool Send(const std::vector<std::string_view>& pieces);
   void End();
 
   pid_t child_;
@@ -57,7 +58,7 @@ class TableWriter {
   bool broken_ = false;
   std::vector<uint32_t> scratch_;
   std::string header_;
-  std::string buffers_;
+  BufferList buffers_;
 };
 
 }  // namespace syncline::parquet
