@@ -40,6 +40,13 @@ timeline::TextId EventTable::Interned(std::string_view text) {
   return id;
 }
 
+const EventTable::Kind& EventTable::KindOf(const text::EventView& event) {
+  const EventClass* const event_class = event.record->event_class;
+  const auto [known, is_new] = kinds_.try_emplace({event.stream, event_class});
+  if (is_new) known->second = {Interned(event.stream->name), Interned(event_class->name)};
+  return known->second;
+}
+
 void EventTable::PutObject(std::span<const FieldValue> values, Column* column) {
   if (values.empty()) return column->Null();
   json_.AppendObject(values);
@@ -50,13 +57,14 @@ void EventTable::PutObject(std::span<const FieldValue> values, Column* column) {
 void EventTable::Append(uint32_t node, const text::EventView& event,
                         std::optional<int64_t> bound_ns) {
   Partition& partition = partitions_[node];
+  const Kind& kind = KindOf(event);
   auto column = partition.row().begin();
   (column++)->Int(event.time.ns);
   bound_ns.has_value() ? (column++)->Int(*bound_ns) : (column++)->Null();
   (column++)->Int(event.record->time_ns);
-  (column++)->Name(Interned(event.stream->name));
+  (column++)->Name(kind.stream);
   event.stream->cpu.has_value() ? (column++)->Int(*event.stream->cpu) : (column++)->Null();
-  (column++)->Name(Interned(event.record->event_class->name));
+  (column++)->Name(kind.name);
   const auto payload = std::find_if(
       event.values.begin(), event.values.end(),
       [](const FieldValue& value) { return value.field->scope == FieldScope::kPayload; });

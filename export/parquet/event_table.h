@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -35,7 +36,14 @@ class EventTable {
   void Finish();
 
  private:
+  // What the events of one class and stream have in common.
+  struct Kind {
+    timeline::TextId stream = timeline::kNoText;
+    timeline::TextId name = timeline::kNoText;
+  };
+
   timeline::TextId Interned(std::string_view text);
+  const Kind& KindOf(const text::EventView& event);
   // An object of these values; null when there are none.
   void PutObject(std::span<const FieldValue> values, Column* column);
 
@@ -43,6 +51,7 @@ class EventTable {
   std::vector<Partition> partitions_;  // by node
   std::vector<std::string> texts_;
   absl::flat_hash_map<std::string, timeline::TextId> ids_;
+  absl::flat_hash_map<std::pair<const StreamInfo*, const EventClass*>, Kind> kinds_;
   text::EventText json_{text::EventText::Style::kJson};
 };
 

@@ -61,6 +61,8 @@ class EventText {
   Line MakeLine(const EventView& event) const;
   // False when the event has other fields than the line.
   bool AppendAs(const Line& line, const EventView& event);
+  // The same of the values alone.
+  bool AppendSteps(const std::vector<Step>& steps, std::span<const FieldValue> values);
   void AppendSeconds(int64_t ns);
   // Appends values[0] with its descendants; returns how many values that took. `depth` bounds
   // recursion: readers bound nesting too, but not for our sake.
@@ -75,6 +77,7 @@ class EventText {
   Style style_;
   TextBuffer out_;
   absl::flat_hash_map<std::pair<const StreamInfo*, const EventClass*>, Line> lines_;
+  absl::flat_hash_map<const FieldClass*, std::vector<Step>> objects_;  // by their first field
   std::string scratch_;
 };
 
