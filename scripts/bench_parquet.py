@@ -170,7 +170,7 @@ def main():
         with open(nothing, "w", encoding="utf-8") as file:
             file.write(NOTHING)
         os.chmod(nothing, 0o755)
-        print(f"medians of {options.rounds} rounds; by the clock all depends on what else runs here")
+        print(f"medians of {options.rounds} rounds; rates by the clock fall when others compute")
         bench_spans(options, nothing, work)
         bench_merge(options, nothing, work)
 

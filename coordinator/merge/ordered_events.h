@@ -29,7 +29,8 @@ class OrderedEvents {
   // `inputs` outlives this. Packets outside of `shown` are not read.
   OrderedEvents(const OpenedInputs& inputs, timeline::Interval shown)
       : inputs_(inputs), shown_(shown), reach_(inputs.model.get()) {}
-  absl::Status Open();
+  // All nodes, or one: its place in the inputs.
+  absl::Status Open(std::optional<uint32_t> only = std::nullopt);
 
   // Valid until the next call; nullptr at the end.
   absl::StatusOr<const text::EventView*> Next();
@@ -44,7 +45,8 @@ class OrderedEvents {
 
   // After the end.
   bool IsComplete() const;
-  std::string complaint() const;  // "": none
+  // Left out, because where they lie on the timeline cannot be decided.
+  uint64_t undecided() const { return undecided_; }
 
  private:
   struct Source {
@@ -68,6 +70,9 @@ class OrderedEvents {
   uint64_t undecided_ = 0;
   bool damaged_ = false;
 };
+
+// One line for people; "": none.
+std::string UndecidedComplaint(uint64_t events);
 
 }  // namespace syncline::merge
 

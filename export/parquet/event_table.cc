@@ -24,12 +24,8 @@ Table MakeTable() {
 
 }  // namespace
 
-EventTable::EventTable(const std::vector<std::string>& nodes, TableWriter* writer)
-    : writer_(writer) {
-  for (const std::string& node : nodes) {
-    partitions_.emplace_back(MakeTable(), node, nodes.size());
-  }
-}
+EventTable::EventTable(std::string_view node, size_t nodes, TableWriter* writer)
+    : writer_(writer), partition_(MakeTable(), node, nodes) {}
 
 timeline::TextId EventTable::Interned(std::string_view text) {
   const auto found = ids_.find(AbslView(text));
@@ -54,11 +50,9 @@ void EventTable::PutObject(std::span<const FieldValue> values, Column* column) {
   json_.buffer()->Clear();
 }
 
-void EventTable::Append(uint32_t node, const text::EventView& event,
-                        std::optional<int64_t> bound_ns) {
-  Partition& partition = partitions_[node];
+void EventTable::Append(const text::EventView& event, std::optional<int64_t> bound_ns) {
   const Kind& kind = KindOf(event);
-  auto column = partition.row().begin();
+  auto column = partition_.row().begin();
   (column++)->Int(event.time.ns);
   bound_ns.has_value() ? (column++)->Int(*bound_ns) : (column++)->Null();
   (column++)->Int(event.record->time_ns);
@@ -71,11 +65,9 @@ void EventTable::Append(uint32_t node, const text::EventView& event,
   const auto in_context = static_cast<size_t>(payload - event.values.begin());
   PutObject(event.values.first(in_context), &*column++);
   PutObject(event.values.subspan(in_context), &*column++);
-  partition.Added(writer_, texts_);
+  partition_.Added(writer_, texts_);
 }
 
-void EventTable::Finish() {
-  for (Partition& partition : partitions_) partition.Finish(writer_, texts_);
-}
+void EventTable::Finish() { partition_.Finish(writer_, texts_); }
 
 }  // namespace syncline::parquet

@@ -28,11 +28,11 @@ namespace syncline::parquet {
 
 class EventTable {
  public:
-  // `writer` outlives this; what goes wrong in writing, its Finish() says.
-  EventTable(const std::vector<std::string>& nodes, TableWriter* writer);
+  // For the events of one of `nodes` nodes. `writer` outlives this; what goes wrong in writing, its
+  // Finish() says.
+  EventTable(std::string_view node, size_t nodes, TableWriter* writer);
 
-  // `node` is an index into `nodes`.
-  void Append(uint32_t node, const text::EventView& event, std::optional<int64_t> bound_ns);
+  void Append(const text::EventView& event, std::optional<int64_t> bound_ns);
   void Finish();
 
  private:
@@ -48,7 +48,7 @@ class EventTable {
   void PutObject(std::span<const FieldValue> values, Column* column);
 
   TableWriter* writer_;
-  std::vector<Partition> partitions_;  // by node
+  Partition partition_;
   std::vector<std::string> texts_;
   absl::flat_hash_map<std::string, timeline::TextId> ids_;
   absl::flat_hash_map<std::pair<const StreamInfo*, const EventClass*>, Kind> kinds_;
