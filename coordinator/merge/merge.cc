@@ -155,7 +155,8 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   }
   WrittenTables tables;
   if (outputs.tables() != nullptr) {
-    SYNCLINE_ASSIGN_OR_RETURN(tables, WriteTables(inputs, built, cut, outputs.tables()));
+    SYNCLINE_ASSIGN_OR_RETURN(
+        tables, WriteTables(inputs, built, cut, ThreadsOf(options), outputs.tables()));
     if (!tables.complaint.empty()) uncopied.push_back(tables.complaint);
   }
   result.report = MakeReportOf(inputs, built, summary);

@@ -18,10 +18,12 @@ struct WrittenTables {
   std::string complaint;  // one line for people; "": none
 };
 
-// The last ones that `writer` gets. ResourceExhausted where the disk is full.
+// The last ones that `writer` gets; the bytes do not depend on `threads`, each of which takes a
+// node's events at a time. ResourceExhausted where the disk is full.
 absl::StatusOr<WrittenTables> WriteTables(const OpenedInputs& inputs,
                                           const timeline::BuiltTimeline& built,
-                                          timeline::Interval shown, parquet::TableWriter* writer);
+                                          timeline::Interval shown, unsigned threads,
+                                          parquet::TableWriter* writer);
 
 }  // namespace syncline::merge
 

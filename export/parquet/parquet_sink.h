@@ -16,7 +16,8 @@
 //
 // Times are int64 ns on the timeline. The truth of a time lies in [t - bound_lo_ns, t +
 // bound_hi_ns], null where that is unknown; of a span that is so for both its ends. As distances
-// they hardly take room; lo itself would take as much as the time. `arguments` is a JSON object.
+// they hardly take room; lo itself would take as much as the time. They are a little wider than the
+// model knows: clocksync/reach.h. `arguments` is a JSON object.
 // A large table goes to four files by turns, so that they can be written side by side.
 //
 // The same calls give the same bytes, with one version of pyarrow. Memory: a batch of rows per

@@ -141,6 +141,7 @@ bool TableWriter::Send(const std::vector<std::string_view>& pieces) {
 
 void TableWriter::Write(const std::string& path, const std::vector<std::string>& texts,
                         Table* table) {
+  const std::lock_guard lock(mutex_);
   header_ = "\"columns\":[";
   buffers_.Clear();
   for (size_t i = 0; i < table->columns.size(); ++i) {

@@ -29,6 +29,7 @@ TYPES = {
     "text": pa.string(),
 }
 TIMES = ("track", "begin_ns", "end_ns", "time_ns", "clock_ns")  # what rows are chosen by
+OBJECTS = ("arguments", "fields")  # hardly one like the other: a dictionary costs time and room
 BATCHES_WAITING = 2  # per thread
 
 
@@ -82,7 +83,7 @@ def open_writer(path, header):
         compression_level={c["name"]: 1 if c["type"] == "text" else -1 for c in columns},
         store_schema=False,
         write_statistics=[name for name in named("int64", "int32") if name in TIMES],
-        use_dictionary=named("name", "text", "double"),
+        use_dictionary=[c for c in named("name", "text", "double") if c not in OBJECTS],
         column_encoding=encodings,
     )
 
