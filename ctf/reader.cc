@@ -82,7 +82,8 @@ class CtfReader : public TraceReader {
 
  private:
   size_t BatchRecords() const {
-    constexpr size_t kAllRecords = size_t{1} << 20;  // of all the trace's cursors together
+    // Of all the trace's cursors together: one MiB, which a second-level cache holds.
+    constexpr size_t kAllRecords = size_t{1} << 15;
     return std::clamp(kAllRecords / streams_.size(), size_t{32}, kBatchRecords);
   }
 

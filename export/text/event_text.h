@@ -72,18 +72,19 @@ class EventText {
     bool is_placed = false;  // keeps_context, and the payload needs no decoding
     Piece end;
   };
-  // Of the events of one class in one stream.
-  struct Line {
+  // Of the events of one class in one stream. What every event needs lies together: with many
+  // streams, no line is in a near cache.
+  struct alignas(64) Line {
     const StreamInfo* stream = nullptr;
     const EventClass* event_class = nullptr;
     const Shape* shape = nullptr;
+    uint64_t packet = 0;        // whose context is kept; 0: none is
+    std::string context_bytes;  // of the last event
+    // The opening with that context, up to the payload's first value.
+    Piece context;
+    size_t context_values = 0;
     Piece node;     // JSON: between the two numbers
     Piece opening;  // behind them
-    // The opening with the context, up to the payload's first value: those of the last event.
-    Piece context;
-    uint64_t packet = 0;  // 0: there is none
-    std::string context_bytes;
-    size_t context_values = 0;
   };
   static constexpr int kRecentBits = 12;
   static constexpr size_t kRecent = size_t{1} << kRecentBits;
