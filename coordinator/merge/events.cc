@@ -49,7 +49,8 @@ absl::StatusOr<EventsResult> PrintEvents(const EventsOptions& options, std::ostr
     if (!read) return result;
   }
   result.incomplete |= !events.IsComplete();
-  if (!events.complaint().empty()) result.complaints.push_back(events.complaint());
+  const std::string complaint = UndecidedComplaint(events.undecided());
+  if (!complaint.empty()) result.complaints.push_back(complaint);
   SYNCLINE_RETURN_IF_ERROR(Flush(lines.buffer(), out).status());
   return result;
 }

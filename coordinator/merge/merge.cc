@@ -14,7 +14,7 @@
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/shards.h"
 #include "coordinator/merge/write_ctf.h"
-#include "coordinator/merge/write_events.h"
+#include "coordinator/merge/write_tables.h"
 #include "export/report/json_report.h"
 #include "export/report/units.h"
 #include "timeline/cut_sink.h"
@@ -153,14 +153,14 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
                               WriteCtf(inputs, cut, ThreadsOf(options), out.staging() / kCtfName));
     result.files.emplace_back(kCtfName);
   }
-  WrittenEvents events;
-  if (Wants(options, "parquet")) {
-    SYNCLINE_ASSIGN_OR_RETURN(events,
-                              WriteEvents(inputs, cut, ParquetWriterOf(options, out.staging())));
-    if (!events.complaint.empty()) uncopied.push_back(events.complaint);
+  WrittenTables tables;
+  if (outputs.tables() != nullptr) {
+    SYNCLINE_ASSIGN_OR_RETURN(
+        tables, WriteTables(inputs, built, cut, ThreadsOf(options), outputs.tables()));
+    if (!tables.complaint.empty()) uncopied.push_back(tables.complaint);
   }
   result.report = MakeReportOf(inputs, built, summary);
-  result.report.incomplete |= !uncopied.empty() || !events.complete;
+  result.report.incomplete |= !uncopied.empty() || !tables.complete;
   result.report.complaints.insert(result.report.complaints.end(), uncopied.begin(), uncopied.end());
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(
       out.staging() / kReportName, report::ReportJson(WithoutPaths(result.report, inputs))));

@@ -8,8 +8,9 @@
 
 namespace syncline::merge {
 
-absl::Status OrderedEvents::Open() {
+absl::Status OrderedEvents::Open(std::optional<uint32_t> only) {
   for (uint32_t index = 0; index < inputs_.nodes.size(); ++index) {
+    if (only.has_value() && *only != index) continue;
     SYNCLINE_RETURN_IF_ERROR(OpenTraces(index));
     SYNCLINE_RETURN_IF_ERROR(OpenProfiles(index));
   }
@@ -82,10 +83,10 @@ bool OrderedEvents::IsComplete() const {
   return true;
 }
 
-std::string OrderedEvents::complaint() const {
-  if (undecided_ == 0) return "";
+std::string UndecidedComplaint(uint64_t events) {
+  if (events == 0) return "";
   return absl::StrCat(
-      undecided_,
+      events,
       " events of TensorFlow's profiles are left out: the wall clock by which they are stamped "
       "was set, and where they lie cannot be decided");
 }

@@ -249,16 +249,31 @@ void EventText::Append(const EventView& event) {
   AppendAs(&line, event);
 }
 
-void EventText::AppendObject(std::span<const FieldValue> values) {
-  char before = '{';
-  for (size_t i = 0; i < values.size();) {
-    out_.Put(before);
-    AppendString(values[i].field->name);
-    out_.Put(':');
+bool EventText::AppendSteps(const std::vector<Step>& steps, std::span<const FieldValue> values) {
+  size_t i = 0;
+  for (const Step& step : steps) {
+    if (i >= values.size() || values[i].field != step.field) return false;
+    out_.Put(step.before);
     i += AppendValue(values.subspan(i), kDepthMax);
-    before = ',';
   }
-  out_.Put(values.empty() ? std::string_view("{}") : std::string_view("}"));
+  return i >= values.size();
+}
+
+void EventText::AppendObject(std::span<const FieldValue> values) {
+  if (values.empty()) return out_.Put(std::string_view("{}"));
+  std::vector<Step>& steps = objects_[values[0].field];
+  const size_t begin = out_.size();
+  if (!AppendSteps(steps, values)) {
+    out_.CutTo(begin);
+    steps.clear();
+    for (size_t i = 0; i < values.size(); i += Extent(values.subspan(i))) {
+      const FieldClass& field = *values[i].field;
+      steps.push_back(
+          {&field, WayOf(field), Piece((i == 0 ? "{" : ",") + JsonString(field.name) + ":")});
+    }
+    AppendSteps(steps, values);
+  }
+  out_.Put('}');
 }
 
 void EventText::AppendReal(double value) {

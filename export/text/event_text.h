@@ -105,6 +105,8 @@ class EventText {
   void KeepContext(const EventView& event, size_t begin, size_t values, Line* line) const;
   char* WriteTimes(const EventView& event, const Line& line, char* out);
   char* WriteSeconds(int64_t ns, char* out);
+  // Values alone, as `steps` has them; false where there are others.
+  bool AppendSteps(const std::vector<Step>& steps, std::span<const FieldValue> values);
   // Appends values[0] with its descendants; returns how many values that took. `depth` bounds
   // recursion: readers bound nesting too, but not for our sake.
   size_t AppendValue(std::span<const FieldValue> values, int depth);
@@ -120,6 +122,7 @@ class EventText {
   absl::flat_hash_map<const EventClass*, std::unique_ptr<Shape>> shapes_;
   absl::flat_hash_map<std::pair<const StreamInfo*, const EventClass*>, std::unique_ptr<Line>>
       lines_;
+  absl::flat_hash_map<const FieldClass*, std::vector<Step>> objects_;  // by their first field
   std::vector<Line*> recent_;  // of `lines_`, by RecentSlot()
   // The last second that was written, and how.
   uint64_t second_ = ~uint64_t{0};
