@@ -42,6 +42,13 @@ std::string OptionName(std::string_view name) {
   return IsKeyword(name) ? absl::StrCat("_", AbslView(name)) : std::string(name);
 }
 
+bool SameLabels(const std::vector<EnumMapping>& a, const std::vector<EnumMapping>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const EnumMapping& x, const EnumMapping& y) {
+                      return x.label == y.label && x.low == y.low && x.high == y.high;
+                    });
+}
+
 std::string Below(const std::string& path, std::string_view name) {
   return absl::StrCat(path, path.empty() ? "" : ".", AbslView(name));
 }
@@ -168,12 +175,16 @@ class Translator {
       if (type.may_be_empty) return NoWords("optional fields");
       SYNCLINE_ASSIGN_OR_RETURN(const Place tag, Resolve(type.reference));
       if (tag.scope != scope_) return NoWords("a variant whose tag lies in another scope");
-      std::vector<EnumMapping>& labels = tags_[tag.path];
+      std::vector<EnumMapping> labels;
       for (const Member& option : type.members) {
         for (EnumMapping range : option.selected_by) {
           range.label = OptionName(option.name);
           labels.push_back(std::move(range));
         }
+      }
+      const auto [known, is_new] = tags_.try_emplace(tag.path, labels);
+      if (!is_new && !SameLabels(known->second, labels)) {
+        return NoWords("variants that read one tag in different ways");
       }
     }
     const bool is_struct = type.kind == TypeKind::kStruct;
