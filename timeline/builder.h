@@ -20,21 +20,21 @@
 
 namespace syncline::timeline {
 
-struct Interval {
-  TimelineTime begin;
-  TimelineTime end;
-};
-
 struct BuildOptions {
   // The window asked for: outside of a process's coverage it is a hole, and events of providers
   // that are not ours are cut to it. Without a window holes are only drawn between coverage
   // intervals.
   std::optional<Interval> window;
   // Counts and losses in the results are those of this interval only. What the processes counted
-  // themselves is then unknown: nothing says when. The sinks get everything (cut_sink.h).
+  // themselves is then unknown: nothing says when.
   std::optional<Interval> cut;
+  // All sinks cut what they get to an interval within this one (cut_sink.h): tasks that do not meet
+  // it are not pushed, which takes the most of the time that they cost.
+  Interval shown{{kUnknownLo}, {kUnknownHi}};
   // With a cut: how far before it a trace is read at most (look_back.h). Without, all of it is.
   std::optional<int64_t> look_back_ns;
+  // Of the walk that looks for names; what is built does not depend on it.
+  unsigned threads = 1;
   // For tests only: pretends that processes of all nodes share one set of keys, as tools do that
   // key by pid. A test must notice.
   bool keys_without_node = false;

@@ -42,7 +42,8 @@ void StreamLossTracker::Seen(ThreadIndex thread, std::optional<int64_t> previous
                              int64_t time_ns) {
   // Of a new thread nothing is open that could be wrong; the first after a loss is told of it.
   Left(thread, previous_ns.value_or(last_ns_.value_or(time_ns)), time_ns);
-  last_seen_ns_[thread] = time_ns;
+  if (newest_ns_ == nullptr || thread != last_thread_) newest_ns_ = &last_seen_ns_[thread];
+  *newest_ns_ = time_ns;
   last_thread_ = thread;
   last_ns_ = time_ns;
 }

@@ -49,6 +49,7 @@ class StreamLossTracker {
   std::vector<Loss> losses_;
   std::unordered_map<ThreadIndex, size_t> told_;  // losses before this one are dealt with
   std::unordered_map<ThreadIndex, int64_t> last_seen_ns_;
+  int64_t* newest_ns_ = nullptr;  // in it, of last_thread_
   ThreadIndex last_thread_ = 0;
   std::optional<int64_t> last_ns_;  // of any thread
 };

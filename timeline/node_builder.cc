@@ -20,6 +20,7 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
                          Emitter* emitter, SharedTracks* shared, Matchers* matchers)
     : node_(node),
       index_(index),
+      clock_(node.placement->clock()),
       options_(options),
       emitter_(emitter),
       shared_(shared),
@@ -37,7 +38,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
     result_.read_in_part = !read_.whole();
     result_.inside_of_unread_threads = read_.unresolved_threads;
   }
-  SYNCLINE_RETURN_IF_ERROR(tables_.Scan(read_.part));
+  SYNCLINE_RETURN_IF_ERROR(tables_.Scan(read_.part, options_.threads));
   SYNCLINE_RETURN_IF_ERROR(OpenStreams());
   for (;;) {
     SYNCLINE_ASSIGN_OR_RETURN(const StreamMerger::Head* head, merger_.Next());
@@ -92,10 +93,10 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
     return;
   }
   Here here;
-  here.moment = {{node_.placement->clock(), time_ns}, head.time};
+  here.moment = {{clock_, time_ns}, head.time};
   here.source = head.source;
   if (HasThread(kind)) {
-    here.thread = tables_.ThreadFor(sources_[head.source].owner, event_.U32(Field::kThread));
+    here.thread = ThreadOf(head.source, event_.U32(Field::kThread));
     here.process = ThreadAt(here.thread).process;
     TrackLosses(here.thread, head.source, time_ns);
   } else {

@@ -54,7 +54,8 @@ class NodeBuilder {
     std::string name;
     std::unique_ptr<AsyncSpans> async;
     std::map<std::pair<uint32_t, uint32_t>, TrackId> counters;  // by domain and name
-    std::unordered_map<uint32_t, TextId> texts;                 // by name id
+    std::vector<TextId> texts;                                  // by name id, of the small ones
+    std::unordered_map<uint32_t, TextId> other_texts;           // by name id
     std::vector<ClockInterval> coverage;                        // closed intervals
     std::optional<Moment> covered_since;
     std::optional<Moment> pending_end;  // off or pause; stragglers of other threads may follow
@@ -82,6 +83,8 @@ class NodeBuilder {
     std::unique_ptr<StreamLossTracker> losses;
     size_t losses_added = 0;
     TrackId cpu_track = kNoTrack;
+    std::optional<uint32_t> thread_key;  // of its last event that is a thread's,
+    uint32_t thread = 0;                 // and that thread
   };
   struct Here {  // the event at hand
     Moment moment;
@@ -121,8 +124,17 @@ class NodeBuilder {
 
   // node_tracks.cc: tracks and names
   void AddNodeTrack();
-  Process& ProcessAt(uint32_t index);
-  Thread& ThreadAt(uint32_t index);
+  Process& ProcessAt(uint32_t index) {
+    const bool known = index < processes_.size() && processes_[index].track != kNoTrack;
+    return known ? processes_[index] : AddProcess(index);
+  }
+  Thread& ThreadAt(uint32_t index) {
+    const bool known = index < threads_.size() && threads_[index].spans != nullptr;
+    return known ? threads_[index] : AddThread(index);
+  }
+  Process& AddProcess(uint32_t index);
+  Thread& AddThread(uint32_t index);
+  uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
   TrackId CpuTrack(uint32_t source);
   TrackId AddLikelyBoundTrack();
   TrackId MessageTrack(const Here& here);
@@ -153,10 +165,15 @@ class NodeBuilder {
   TextId FieldText(const FieldClass& field);
   void AddArguments(TextId key, std::span<const FieldValue> values,
                     std::vector<Argument>* arguments);
-  void AddId(const char* key, IttId id, std::vector<Argument>* arguments);
+  struct IdTexts {  // of the keys of an id's numbers, as far as they were used
+    const char* key;
+    TextId texts[3] = {kNoText, kNoText, kNoText};
+  };
+  void AddId(IdTexts* texts, IttId id, std::vector<Argument>* arguments);
 
   const NodeInput& node_;
   uint32_t index_;
+  ClockId clock_;
   const BuildOptions& options_;
   Emitter* emitter_;
   SharedTracks* shared_;
@@ -165,6 +182,9 @@ class NodeBuilder {
   PartRead read_;
   StreamMerger merger_;
   EventReader event_;
+  IdTexts id_texts_{"id"};
+  IdTexts parent_texts_{"parent id"};
+  IdTexts other_texts_{"other id"};
   std::unordered_map<const FieldClass*, TextId> field_texts_;
   struct ForeignTexts {
     TextId name = kNoText;

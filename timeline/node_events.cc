@@ -23,6 +23,8 @@ constexpr uint64_t kSyncPrepare = 1;
 constexpr uint64_t kSyncCancel = 2;
 constexpr uint64_t kSyncAcquired = 3;
 
+constexpr const char* kIdParts[] = {"", ".d2", ".d3"};
+
 const char* RelationName(uint64_t kind) {
   constexpr const char* kNames[] = {"is unknown",      "is dependent on",    "is sibling of",
                                     "is parent of",    "is continuation of", "is child of",
@@ -54,18 +56,18 @@ void NodeBuilder::OnControl(EventKind kind, const Here& here) {
   }
 }
 
-void NodeBuilder::AddId(const char* key, IttId id, std::vector<Argument>* arguments) {
+void NodeBuilder::AddId(IdTexts* texts, IttId id, std::vector<Argument>* arguments) {
   if (!id) return;
-  const auto add = [&](std::string_view name, uint64_t value) {
-    Argument argument;
-    argument.key = emitter_->Text(name);
+  const uint64_t numbers[] = {id.d1, id.d2, id.d3};
+  const size_t count = id.d3 != 0 ? 3 : id.d2 != 0 ? 2 : 1;
+  for (size_t i = 0; i < count; ++i) {
+    TextId& text = texts->texts[i];
+    if (text == kNoText) text = emitter_->Text(absl::StrCat(texts->key, kIdParts[i]));
+    Argument& argument = arguments->emplace_back();
+    argument.key = text;
     argument.kind = Argument::Kind::kUint;
-    argument.u = value;
-    arguments->push_back(argument);
-  };
-  add(key, id.d1);
-  if (id.d2 != 0 || id.d3 != 0) add(absl::StrCat(key, ".d2"), id.d2);
-  if (id.d3 != 0) add(absl::StrCat(key, ".d3"), id.d3);
+    argument.u = numbers[i];
+  }
 }
 
 void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
@@ -109,11 +111,10 @@ void NodeBuilder::OnTask(EventKind kind, const Here& here) {
   task.id = event_.Id();
   task.category = NameText(here.process, task.domain_id);
   const uint64_t function = event_.U64(Field::kFn);
-  const std::string_view text = event_.Text(Field::kName);
-  if (!text.empty()) {
-    task.name = emitter_->Text(text);
-  } else if (task.name_id != 0) {
+  if (task.name_id != 0) {
     task.name = NameText(here.process, task.name_id);
+  } else if (const std::string_view text = event_.Text(Field::kName); !text.empty()) {
+    task.name = emitter_->Text(text);
   } else {
     task.name = emitter_->Text(function != 0 ? absl::StrFormat("function 0x%x", function)
                                              : std::string("unnamed task"));
@@ -126,8 +127,8 @@ void NodeBuilder::OnTask(EventKind kind, const Here& here) {
   }
   Span* span = spans.Begin(task, here.moment);
   if (span == nullptr) return;
-  AddId("id", task.id, &span->arguments);
-  AddId("parent id", event_.ParentId(), &span->arguments);
+  AddId(&id_texts_, task.id, &span->arguments);
+  AddId(&parent_texts_, event_.ParentId(), &span->arguments);
   if (function != 0) {
     Argument argument;
     argument.key = emitter_->Text("function");
@@ -172,8 +173,8 @@ void NodeBuilder::OnAsync(EventKind kind, const Here& here) {
     return;
   }
   Span* span = process.async->Begin(key, label, here.moment);
-  AddId("id", event_.Id(), &span->arguments);
-  AddId("parent id", event_.ParentId(), &span->arguments);
+  AddId(&id_texts_, event_.Id(), &span->arguments);
+  AddId(&parent_texts_, event_.ParentId(), &span->arguments);
 }
 
 void NodeBuilder::OnFrameSubmit(const Here& here) {
@@ -242,7 +243,7 @@ void NodeBuilder::OnMarker(const Here& here) {
   instant.category = NameText(here.process, event_.U32(Field::kDomain));
   instant.time = here.moment.timeline;
   instant.node_time = here.moment.node;
-  AddId("id", event_.Id(), &instant.arguments);
+  AddId(&id_texts_, event_.Id(), &instant.arguments);
   emitter_->Push(instant);
 }
 
@@ -273,8 +274,8 @@ void NodeBuilder::OnRelation(const Here& here) {
   instant.category = NameText(here.process, event_.U32(Field::kDomain));
   instant.time = here.moment.timeline;
   instant.node_time = here.moment.node;
-  AddId("id", event_.Id(), &instant.arguments);
-  AddId("other id", event_.OtherId(), &instant.arguments);
+  AddId(&id_texts_, event_.Id(), &instant.arguments);
+  AddId(&other_texts_, event_.OtherId(), &instant.arguments);
   emitter_->Push(instant);
 }
 

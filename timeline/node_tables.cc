@@ -1,6 +1,8 @@
 #include "timeline/node_tables.h"
 
 #include <algorithm>
+#include <compare>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +29,54 @@ std::string OwnerName(const TraceReader& reader, size_t index) {
 
 }  // namespace
 
+// What an announcement says, in the order in which they count: by stream, then time. The rest makes
+// the order the same for any number of threads.
+struct NodeTables::Announcement {
+  uint32_t stream = 0;
+  int64_t time_ns = 0;
+  EventKind kind = EventKind::kName;
+  uint32_t process = 0;
+  uint32_t thread = 0;
+  uint32_t id = 0;  // of a name; of a thread or a process in the kernel
+  uint8_t name_kind = 0;
+  uint64_t pid_namespace = 0;
+  uint64_t start_ticks = 0;
+  std::string text;
+  auto operator<=>(const Announcement&) const = default;
+};
+
+// Those that one thread meets.
+struct NodeTables::Announcements {
+  std::vector<Announcement> list;
+  EventReader event;
+
+  // Records of one class.
+  absl::Status Take(EventCursor& cursor, std::span<const EventRecord> records) {
+    const EventKind kind = event.Kind(records.front());
+    if (kind != EventKind::kOn && kind != EventKind::kName && kind != EventKind::kThread) {
+      return absl::OkStatus();
+    }
+    for (const EventRecord& record : records) {
+      if (!event.Decode(&cursor, record)) continue;
+      Announcement said;
+      said.stream = cursor.stream().index;
+      said.time_ns = record.time_ns;
+      said.kind = kind;
+      said.process = event.U32(Field::kProcess);
+      said.thread = event.U32(Field::kThread);
+      said.id = event.U32(kind == EventKind::kName ? Field::kId
+                          : kind == EventKind::kOn ? Field::kPid
+                                                   : Field::kTid);
+      said.name_kind = static_cast<uint8_t>(event.U64(Field::kKind));
+      said.pid_namespace = event.U64(Field::kPidns);
+      said.start_ticks = event.U64(Field::kStartTicks);
+      said.text = event.Text(kind == EventKind::kName ? Field::kText : Field::kName);
+      list.push_back(std::move(said));
+    }
+    return absl::OkStatus();
+  }
+};
+
 std::string_view ProcessEntry::Name(uint32_t id) const {
   if (id == 0) return {};
   if (known != nullptr) {
@@ -46,9 +96,9 @@ NodeTables NodeTables::Of(const NodeInput& node, uint32_t node_index) {
   return tables;
 }
 
-absl::Status NodeTables::Scan(const ClockInterval& part) {
+absl::Status NodeTables::Scan(const ClockInterval& part, unsigned threads) {
   for (size_t i = 0; i < node_->readers.size(); ++i) {
-    SYNCLINE_RETURN_IF_ERROR(ScanReader(node_->readers[i], owner_of_reader_[i], part));
+    SYNCLINE_RETURN_IF_ERROR(ScanReader(node_->readers[i], owner_of_reader_[i], part, threads));
   }
   return absl::OkStatus();
 }
@@ -151,13 +201,13 @@ uint32_t NodeTables::ThreadForPid(uint32_t owner, int32_t pid, int32_t tid,
   return index;
 }
 
-void NodeTables::Announce(uint32_t owner, EventKind kind, const EventReader& event) {
-  ProcessEntry& process = processes_[ProcessFor(owner, event.U32(Field::kProcess))];
-  switch (kind) {
+void NodeTables::Announce(uint32_t owner, const Announcement& said) {
+  ProcessEntry& process = processes_[ProcessFor(owner, said.process)];
+  switch (said.kind) {
     case EventKind::kOn: {
-      process.key.pid = static_cast<int32_t>(event.U32(Field::kPid));
-      process.key.pid_namespace = event.U64(Field::kPidns);
-      process.key.start_ticks = event.U64(Field::kStartTicks);
+      process.key.pid = static_cast<int32_t>(said.id);
+      process.key.pid_namespace = said.pid_namespace;
+      process.key.start_ticks = said.start_ticks;
       if (process.known != nullptr) break;
       for (const KnownProcess& known : node_->processes) {
         ProcessKey key = known.key;
@@ -167,17 +217,15 @@ void NodeTables::Announce(uint32_t owner, EventKind kind, const EventReader& eve
       break;
     }
     case EventKind::kName:
-      process.announced[event.U32(Field::kId)] = {static_cast<uint8_t>(event.U64(Field::kKind)),
-                                                  std::string(event.Text(Field::kText))};
+      process.announced[said.id] = {said.name_kind, said.text};
       break;
     case EventKind::kThread: {
       const uint32_t process_index = process_by_key_[{owner, process.process_key}];
-      ThreadEntry& thread = threads_[ThreadFor(owner, event.U32(Field::kThread))];
+      ThreadEntry& thread = threads_[ThreadFor(owner, said.thread)];
       thread.process = process_index;
-      thread.tid = static_cast<int32_t>(event.U32(Field::kTid));
+      thread.tid = static_cast<int32_t>(said.id);
       // The last announcement names it: threads are renamed once they know what they do.
-      const std::string_view name = event.Text(Field::kName);
-      if (!thread.name_is_known && !name.empty()) thread.name = name;
+      if (!thread.name_is_known && !said.text.empty()) thread.name = said.text;
       break;
     }
     default:
@@ -185,24 +233,36 @@ void NodeTables::Announce(uint32_t owner, EventKind kind, const EventReader& eve
   }
 }
 
-absl::Status NodeTables::ScanReader(TraceReader* reader, uint32_t owner,
-                                    const ClockInterval& part) {
-  EventReader event;
-  for (const StreamInfo& stream : reader->streams()) {
-    SYNCLINE_ASSIGN_OR_RETURN(const std::unique_ptr<EventCursor> cursor,
-                              reader->Open(stream.index, part.begin_ns, part.end_ns));
-    for (;;) {
-      SYNCLINE_ASSIGN_OR_RETURN(const std::span<const EventRecord> batch, cursor->NextBatch());
-      if (batch.empty()) break;
-      for (const EventRecord& record : batch) {
-        const EventKind kind = event.Kind(record);
-        if (kind != EventKind::kOn && kind != EventKind::kName && kind != EventKind::kThread) {
-          continue;
-        }
-        if (event.Decode(cursor.get(), record)) Announce(owner, kind, event);
+absl::Status NodeTables::ScanReader(TraceReader* reader, uint32_t owner, const ClockInterval& part,
+                                    unsigned threads) {
+  std::vector<Announcements> found(std::max(threads, 1u));
+  const auto taker = [](Announcements* one) {
+    return [one](EventCursor& cursor, std::span<const EventRecord> records) {
+      return one->Take(cursor, records);
+    };
+  };
+  std::vector<decltype(taker(nullptr))> takers;
+  for (Announcements& one : found) takers.push_back(taker(&one));
+  if (part.begin_ns == kUnknownLo && part.end_ns == kUnknownHi) {
+    const std::vector<TraceReader::Visit> visits(takers.begin(), takers.end());
+    SYNCLINE_RETURN_IF_ERROR(reader->ScanShared(visits).status());
+  } else {
+    for (const StreamInfo& stream : reader->streams()) {
+      SYNCLINE_ASSIGN_OR_RETURN(const std::unique_ptr<EventCursor> cursor,
+                                reader->Open(stream.index, part.begin_ns, part.end_ns));
+      for (;;) {
+        SYNCLINE_ASSIGN_OR_RETURN(const std::span<const EventRecord> batch, cursor->NextBatch());
+        if (batch.empty()) break;
+        SYNCLINE_RETURN_IF_ERROR(VisitByClass(*cursor, batch, takers[0]));
       }
     }
   }
+  std::vector<Announcement> all;
+  for (Announcements& some : found) {
+    std::move(some.list.begin(), some.list.end(), std::back_inserter(all));
+  }
+  std::sort(all.begin(), all.end());
+  for (const Announcement& said : all) Announce(owner, said);
   return absl::OkStatus();
 }
 

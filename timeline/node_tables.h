@@ -46,8 +46,8 @@ class NodeTables {
  public:
   // What the control blocks know. `node` must outlive it.
   static NodeTables Of(const NodeInput& node, uint32_t node_index);
-  // What is announced in `part` of the trace.
-  absl::Status Scan(const ClockInterval& part);
+  // What is announced in `part` of the trace, by so many threads.
+  absl::Status Scan(const ClockInterval& part, unsigned threads);
 
   const std::vector<ProcessEntry>& processes() const { return processes_; }
   const std::vector<ThreadEntry>& threads() const { return threads_; }
@@ -64,8 +64,11 @@ class NodeTables {
  private:
   void AddOwners(const NodeInput& node);
   void AddKnown(const NodeInput& node);
-  absl::Status ScanReader(TraceReader* reader, uint32_t owner, const ClockInterval& part);
-  void Announce(uint32_t owner, EventKind kind, const EventReader& event);
+  struct Announcement;
+  struct Announcements;
+  absl::Status ScanReader(TraceReader* reader, uint32_t owner, const ClockInterval& part,
+                          unsigned threads);
+  void Announce(uint32_t owner, const Announcement& said);
 
   uint32_t node_index_ = 0;
   const NodeInput* node_ = nullptr;

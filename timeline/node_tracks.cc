@@ -10,6 +10,7 @@
 namespace syncline::timeline {
 namespace {
 
+constexpr uint32_t kTextsMax = 1 << 16;  // names with smaller ids are found without hashing
 constexpr size_t kCommandBytesMax = 48;  // of a track's name; the whole is among its facts
 
 // "python train.py --lr 1" from "/usr/bin/python train.py --lr 1".
@@ -75,10 +76,9 @@ void NodeBuilder::AddNodeTrack() {
   node_track_ = emitter_->AddTrack(std::move(track));
 }
 
-NodeBuilder::Process& NodeBuilder::ProcessAt(uint32_t index) {
+NodeBuilder::Process& NodeBuilder::AddProcess(uint32_t index) {
   if (processes_.size() <= index) processes_.resize(index + 1);
   Process& process = processes_[index];
-  if (process.track != kNoTrack) return process;
   const ProcessEntry& entry = tables_.processes()[index];
   process.name = ProcessName(node_.name, entry);
   Track track;
@@ -106,10 +106,9 @@ NodeBuilder::Process& NodeBuilder::ProcessAt(uint32_t index) {
   return process;
 }
 
-NodeBuilder::Thread& NodeBuilder::ThreadAt(uint32_t index) {
+NodeBuilder::Thread& NodeBuilder::AddThread(uint32_t index) {
   if (threads_.size() <= index) threads_.resize(index + 1);
   Thread& thread = threads_[index];
-  if (thread.spans != nullptr) return thread;
   const ThreadEntry& entry = tables_.threads()[index];
   thread.process = entry.process;
   Process& process = ProcessAt(entry.process);
@@ -127,9 +126,20 @@ NodeBuilder::Thread& NodeBuilder::ThreadAt(uint32_t index) {
   } else {
     track.name = absl::StrCat("thread key ", entry.thread_key);
   }
-  thread.spans = std::make_unique<ThreadSpans>(emitter_, emitter_->AddTrack(std::move(track)));
+  thread.spans =
+      std::make_unique<ThreadSpans>(emitter_, emitter_->AddTrack(std::move(track)), options_.shown);
   if (process.covered_since.has_value()) thread.spans->CoverageBegins(*process.covered_since);
   return thread;
+}
+
+// A thread stays on its CPU for many events.
+uint32_t NodeBuilder::ThreadOf(uint32_t source, uint32_t thread_key) {
+  Source& entry = sources_[source];
+  if (entry.thread_key != thread_key) {
+    entry.thread = tables_.ThreadFor(entry.owner, thread_key);
+    entry.thread_key = thread_key;
+  }
+  return entry.thread;
 }
 
 TrackId NodeBuilder::CpuTrack(uint32_t source) {
@@ -156,7 +166,9 @@ TrackId NodeBuilder::AddLikelyBoundTrack() {
 
 TextId NodeBuilder::NameText(uint32_t process, uint32_t id) {
   if (id == 0) return kNoText;
-  TextId& text = ProcessAt(process).texts[id];
+  Process& entry = ProcessAt(process);
+  if (id < kTextsMax && id >= entry.texts.size()) entry.texts.resize(id + 1, kNoText);
+  TextId& text = id < kTextsMax ? entry.texts[id] : entry.other_texts[id];
   if (text != kNoText) return text;
   const std::string_view name = tables_.processes()[process].Name(id);
   text = name.empty() ? emitter_->Text(absl::StrCat("name #", id)) : emitter_->Text(name);

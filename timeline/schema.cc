@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "common/field_place.h"
-
 namespace syncline::timeline {
 namespace {
 
@@ -86,19 +84,6 @@ EventKind KindOf(std::string_view event_name) {
   return EventKind::kForeign;
 }
 
-bool HasThread(EventKind kind) {
-  switch (kind) {
-    case EventKind::kForeign:
-    case EventKind::kCanary:
-    case EventKind::kOn:
-    case EventKind::kOff:
-    case EventKind::kName:
-      return false;
-    default:
-      return true;
-  }
-}
-
 size_t SubtreeSize(std::span<const FieldValue> values) {
   size_t left = 1;
   size_t size = 0;
@@ -110,16 +95,14 @@ size_t SubtreeSize(std::span<const FieldValue> values) {
   return size;
 }
 
-EventReader::Binding& EventReader::BindingFor(const EventClass* event_class) {
-  if (event_class == last_class_) return *last_binding_;
+EventReader::Binding& EventReader::FindBinding(const EventClass* event_class) {
   const auto [entry, inserted] = bindings_.try_emplace(event_class);
   if (inserted) {
     entry->second.kind = KindOf(event_class->name);
     entry->second.index.fill(-1);
     Place(*event_class, &entry->second);
   }
-  last_class_ = event_class;
-  last_binding_ = &entry->second;
+  recent_[event_class->index % kRecent] = {event_class, &entry->second};
   return entry->second;
 }
 
@@ -161,10 +144,8 @@ void EventReader::Locate(Binding* binding) const {
   binding->located = true;
 }
 
-bool EventReader::Decode(EventCursor* cursor, const EventRecord& record) {
-  Binding& binding = BindingFor(record.event_class);
-  bytes_ = record.bytes;
-  if (binding.placed) return true;
+bool EventReader::DecodeAll(EventCursor* cursor, const EventRecord& record) {
+  Binding& binding = *last_binding_;
   if (!cursor->Decode(record, &values_)) return false;
   // Positions move only behind fields of variable size, which our events have at their end; a trace
   // with such contexts is located anew each time.
@@ -186,11 +167,7 @@ FieldPlace EventReader::PlaceOf(Field field) const {
   return last_binding_->places[static_cast<size_t>(field)];
 }
 
-uint64_t EventReader::U64(Field field) const {
-  const FieldPlace place = PlaceOf(field);
-  if (place.kind == FieldPlace::Kind::kUnsigned || place.kind == FieldPlace::Kind::kSigned) {
-    return LoadNumber(place, bytes_);
-  }
+uint64_t EventReader::FoundNumber(Field field) const {
   const FieldValue* value = Find(field);
   if (value == nullptr) return 0;
   switch (value->type) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/event_cursor.h"
+#include "common/field_place.h"
 
 namespace syncline::timeline {
 
@@ -119,7 +120,18 @@ enum class Field : uint8_t {
 
 EventKind KindOf(std::string_view event_name);
 // Of our own events: whether it is a thread's (Field::kThread) and not its process's.
-bool HasThread(EventKind kind);
+inline bool HasThread(EventKind kind) {
+  switch (kind) {
+    case EventKind::kForeign:
+    case EventKind::kCanary:
+    case EventKind::kOn:
+    case EventKind::kOff:
+    case EventKind::kName:
+      return false;
+    default:
+      return true;
+  }
+}
 
 // An ITT id; all zero: none.
 struct IttId {
@@ -137,10 +149,20 @@ class EventReader {
 
   // Makes the getters speak of `record`, which must stay valid meanwhile; false when its bytes do
   // not decode. Where every field of ours has a place (FieldPlace), nothing is decoded at all.
-  bool Decode(EventCursor* cursor, const EventRecord& record);
+  bool Decode(EventCursor* cursor, const EventRecord& record) {
+    const Binding& binding = BindingFor(record.event_class);
+    bytes_ = record.bytes;
+    return binding.placed || DecodeAll(cursor, record);
+  }
 
   // 0 or empty when the event has no such field.
-  uint64_t U64(Field field) const;
+  uint64_t U64(Field field) const {
+    if (last_binding_ == nullptr || !last_binding_->placed) return FoundNumber(field);
+    const FieldPlace& place = last_binding_->places[static_cast<size_t>(field)];
+    const bool number =
+        place.kind == FieldPlace::Kind::kUnsigned || place.kind == FieldPlace::Kind::kSigned;
+    return number ? LoadNumber(place, bytes_) : 0;
+  }
   uint32_t U32(Field field) const { return static_cast<uint32_t>(U64(field)); }
   double Real(Field field) const;
   std::string_view Text(Field field) const;
@@ -165,14 +187,28 @@ class EventReader {
     const FieldClass* last_field = nullptr;
   };
 
-  Binding& BindingFor(const EventClass* event_class);
+  // Classes take turns, a task's begin and its end do: a look at one place finds most.
+  struct Recent {
+    const EventClass* event_class = nullptr;
+    Binding* binding = nullptr;
+  };
+  static constexpr size_t kRecent = 16;
+
+  Binding& BindingFor(const EventClass* event_class) {
+    const Recent& recent = recent_[event_class->index % kRecent];
+    last_binding_ = recent.event_class == event_class ? recent.binding : &FindBinding(event_class);
+    return *last_binding_;
+  }
+  Binding& FindBinding(const EventClass* event_class);
+  bool DecodeAll(EventCursor* cursor, const EventRecord& record);
   static void Place(const EventClass& event_class, Binding* binding);
   void Locate(Binding* binding) const;
   const FieldValue* Find(Field field) const;
+  uint64_t FoundNumber(Field field) const;
   FieldPlace PlaceOf(Field field) const;
 
   std::unordered_map<const EventClass*, Binding> bindings_;
-  const EventClass* last_class_ = nullptr;
+  std::array<Recent, kRecent> recent_;  // by EventClass::index
   Binding* last_binding_ = nullptr;
   const uint8_t* bytes_ = nullptr;  // of the record at hand
   std::vector<FieldValue> values_;

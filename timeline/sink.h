@@ -57,6 +57,14 @@ struct Track {
       facts;  // kNode, kProcess: real pid, job, rank, ...
 };
 
+// [begin, end)
+struct Interval {
+  TimelineTime begin;
+  TimelineTime end;
+
+  bool Contains(TimelineTime time) const { return begin <= time && time < end; }
+};
+
 struct Argument {
   TextId key = kNoText;
   enum class Kind : uint8_t { kInt, kUint, kReal, kText } kind = Kind::kInt;

@@ -1,9 +1,21 @@
 #include "timeline/thread_spans.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace syncline::timeline {
+
+// What lies there keeps the memory of its arguments.
+ThreadSpans::Open& ThreadSpans::Push() {
+  if (size_ == levels_.size()) return levels_.emplace_back(), levels_[size_++];
+  Open& open = levels_[size_++];
+  std::vector<Argument> arguments = std::move(open.span.arguments);
+  arguments.clear();
+  open = Open();
+  open.span.arguments = std::move(arguments);
+  return open;
+}
 
 void ThreadSpans::CoverageBegins(const Moment& moment) {
   coverage_begin_ = moment;
@@ -11,12 +23,12 @@ void ThreadSpans::CoverageBegins(const Moment& moment) {
 }
 
 void ThreadSpans::CoverageEnds(const Moment& moment) {
-  while (!stack_.empty()) CloseTopUnseen(moment);
+  while (size_ > 0) CloseTopUnseen(moment);
   coverage_begin_.reset();
 }
 
 void ThreadSpans::Lost(const Moment& begin, int64_t end_ns) {
-  for (Open& open : stack_) {
+  for (Open& open : std::span(levels_).first(size_)) {
     if (open.placeholder || open.sure_until.has_value()) continue;
     const bool began_inside = open.span.begin > begin.timeline;
     open.sure_until = began_inside ? Moment{open.span.node_begin, open.span.begin} : begin;
@@ -31,48 +43,67 @@ void ThreadSpans::Seen(const Moment& moment) {
 }
 
 void ThreadSpans::FillUpTo(uint16_t depth, const Moment& moment) {
-  while (stack_.size() < depth) {
-    const auto level = static_cast<uint16_t>(stack_.size());
+  while (size_ < depth) {
+    const auto level = static_cast<uint16_t>(size_);
     const bool since_coverage = coverage_begin_.has_value() && level < min_depth_;
     const Moment begin = since_coverage ? *coverage_begin_ : moment;
-    Open open;
+    Open& open = Push();
     open.placeholder = true;
     open.span.track = track_;
     open.span.depth = level;
     open.span.clipped_begin = true;
     open.span.begin = begin.timeline;
     open.span.node_begin = begin.node;
-    stack_.push_back(std::move(open));
     if (!since_coverage) ++recovered_count_;
   }
 }
 
-void ThreadSpans::CloseTop(const Moment& end, bool clipped) {
-  Open open = std::move(stack_.back());
-  stack_.pop_back();
-  // Its end was never seen, so its name is not known: there is nothing to draw.
-  if (open.placeholder && clipped) return;
-  Span& span = open.span;
-  span.end = std::max(end.timeline, span.begin);
-  span.node_end = end.node;
-  span.clipped_end = clipped;
-  span.suspect = lost_until_ns_ != kUnknownLo && span.node_begin.ns <= lost_until_ns_;
-  const int64_t duration_ns = span.end.ns - span.begin.ns;
-  span.self_ns = std::max<int64_t>(0, duration_ns - open.children_ns);
-  if (!stack_.empty()) stack_.back().children_ns += duration_ns;
-  if (open.placeholder) {
-    emitter_->LateSpan(std::move(span));
-  } else {
-    emitter_->SpanEnd(span);
+void ThreadSpans::PushBegins() {
+  for (; pushed_ < size_; ++pushed_) {
+    const Open& open = levels_[pushed_];
+    if (open.placeholder) continue;
+    if (open.span.arguments.empty()) {
+      emitter_->SpanBegin(open.span);
+      continue;
+    }
+    Span begin = open.span;
+    begin.arguments.clear();  // what was said of it since comes with its end
+    emitter_->SpanBegin(begin);
   }
 }
 
+void ThreadSpans::CloseTop(const Moment& end, bool clipped) {
+  const size_t level = size_ - 1;
+  Open& open = levels_[level];
+  Span& span = open.span;
+  span.end = std::max(end.timeline, span.begin);
+  const int64_t duration_ns = span.end.ns - span.begin.ns;
+  // Its end was never seen, so its name is not known: there is nothing to draw.
+  const bool unknown = open.placeholder && clipped;
+  if (!unknown && level > 0) levels_[level - 1].children_ns += duration_ns;
+  const bool pushed = pushed_ > level && !open.placeholder;
+  if (pushed || (!unknown && span.end >= shown_.begin && span.begin < shown_.end)) {
+    PushBegins();
+    span.node_end = end.node;
+    span.clipped_end = clipped;
+    span.suspect = lost_until_ns_ != kUnknownLo && span.node_begin.ns <= lost_until_ns_;
+    span.self_ns = std::max<int64_t>(0, duration_ns - open.children_ns);
+    if (open.placeholder) {
+      emitter_->LateSpan(span);
+    } else {
+      emitter_->SpanEnd(span);
+    }
+  }
+  --size_;
+  pushed_ = std::min(pushed_, size_);
+}
+
 Moment ThreadSpans::LastSeen() const {
-  return seen_ ? last_ : Moment{stack_.back().span.node_begin, stack_.back().span.begin};
+  return seen_ ? last_ : Moment{levels_[size_ - 1].span.node_begin, levels_[size_ - 1].span.begin};
 }
 
 void ThreadSpans::CloseTopUnseen(const Moment& otherwise) {
-  const Moment end = stack_.back().sure_until.value_or(otherwise);
+  const Moment end = levels_[size_ - 1].sure_until.value_or(otherwise);
   CloseTop(end, /*clipped=*/true);
 }
 
@@ -81,13 +112,13 @@ Span* ThreadSpans::Begin(const Task& task, const Moment& moment) {
     ++recovered_count_;
     return nullptr;
   }
-  while (stack_.size() > task.depth) {
+  while (size_ > task.depth) {
     CloseTopUnseen(LastSeen());
     ++recovered_count_;
   }
   FillUpTo(task.depth, moment);
   min_depth_ = std::min(min_depth_, task.depth);
-  Open open;
+  Open& open = Push();
   open.id = task.id;
   open.name_id = task.name_id;
   open.domain_id = task.domain_id;
@@ -98,10 +129,9 @@ Span* ThreadSpans::Begin(const Task& task, const Moment& moment) {
   open.span.begin = moment.timeline;
   open.span.node_begin = moment.node;
   if (moment.node.ns <= lost_until_ns_) open.sure_until = moment;
-  stack_.push_back(std::move(open));
-  emitter_->SpanBegin(stack_.back().span);
+  if (shown_.Contains(moment.timeline)) PushBegins();
   Seen(moment);
-  return &stack_.back().span;
+  return &open.span;
 }
 
 void ThreadSpans::End(const Task& task, const Moment& moment) {
@@ -109,12 +139,12 @@ void ThreadSpans::End(const Task& task, const Moment& moment) {
     ++recovered_count_;
     return;
   }
-  while (stack_.size() > size_t{task.depth} + 1) {
+  while (size_ > size_t{task.depth} + 1) {
     CloseTopUnseen(LastSeen());
     ++recovered_count_;
   }
-  if (stack_.size() == size_t{task.depth} + 1) {
-    const Open& top = stack_.back();
+  if (size_ == size_t{task.depth} + 1) {
+    const Open& top = levels_[size_ - 1];
     const bool other =
         !top.placeholder && (top.name_id != task.name_id || top.domain_id != task.domain_id);
     if (other) {
@@ -124,7 +154,7 @@ void ThreadSpans::End(const Task& task, const Moment& moment) {
   }
   FillUpTo(static_cast<uint16_t>(task.depth + 1), moment);
   min_depth_ = std::min(min_depth_, task.depth);
-  Open& top = stack_.back();
+  Open& top = levels_[size_ - 1];
   if (top.placeholder) {
     top.span.name = task.name;
     top.span.category = task.category;
@@ -134,15 +164,15 @@ void ThreadSpans::End(const Task& task, const Moment& moment) {
 }
 
 Span* ThreadSpans::FindOpen(IttId id, uint16_t depth) {
-  if (!id) return depth < stack_.size() ? &stack_[depth].span : nullptr;
-  for (size_t i = stack_.size(); i-- > 0;) {
-    if (stack_[i].id == id) return &stack_[i].span;
+  if (!id) return depth < size_ ? &levels_[depth].span : nullptr;
+  for (size_t i = size_; i-- > 0;) {
+    if (levels_[i].id == id) return &levels_[i].span;
   }
   return nullptr;
 }
 
 void ThreadSpans::Finish() {
-  while (!stack_.empty()) CloseTopUnseen(LastSeen());
+  while (size_ > 0) CloseTopUnseen(LastSeen());
 }
 
 }  // namespace syncline::timeline

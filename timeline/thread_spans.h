@@ -11,6 +11,9 @@
 //     began;
 //   - a placeholder whose end is not seen either leaves nothing.
 //
+// Of a timeline of which only an interval is shown, tasks that do not meet it are followed, but not
+// pushed. Those that are open where it begins are pushed when the first thing inside of them is.
+//
 // Worked example, the two events in brackets lost:
 //   begin a 0 @10, loss from @15, [end a 0 @20], [begin b 0 @30], begin c 1 @40, end c 1 @50, end b
 //   0 @60 a stays open until its level is closed under another name: [10, 15], end clipped; c [40,
@@ -49,7 +52,8 @@ class ThreadSpans {
     IttId id;
   };
 
-  ThreadSpans(Emitter* emitter, TrackId track) : emitter_(emitter), track_(track) {}
+  ThreadSpans(Emitter* emitter, TrackId track, const Interval& shown)
+      : emitter_(emitter), track_(track), shown_(shown) {}
 
   // Coverage of the thread begins (again): tasks that turn out to be open were open since `moment`.
   void CoverageBegins(const Moment& moment);
@@ -76,7 +80,7 @@ class ThreadSpans {
   void Finish();
 
   TrackId track() const { return track_; }
-  size_t open_count() const { return stack_.size(); }
+  size_t open_count() const { return size_; }
   // How often the stack had to find itself again.
   uint64_t recovered_count() const { return recovered_count_; }
 
@@ -91,19 +95,26 @@ class ThreadSpans {
     int64_t children_ns = 0;
   };
 
-  // Fills the levels from the stack's size up to `depth` with placeholders.
+  // A new level, on top.
+  Open& Push();
+  // Fills the levels from size_ up to `depth` with placeholders.
   void FillUpTo(uint16_t depth, const Moment& moment);
   // Closes the top where a loss made it doubtful, `otherwise` when none did.
   void CloseTopUnseen(const Moment& otherwise);
-  // Pushes the end of the top and removes it.
+  // Pushes the begins that wait for something to be shown.
+  void PushBegins();
+  // Removes the top and pushes its end, if it is shown.
   void CloseTop(const Moment& end, bool clipped);
   // The last event, or the top's begin when there was none.
   Moment LastSeen() const;
 
   Emitter* emitter_;
   TrackId track_;
-  std::vector<Open> stack_;  // index = depth
-  Moment last_;              // last event seen
+  Interval shown_;
+  std::vector<Open> levels_;  // by depth; open are the first
+  size_t size_ = 0;           // of them
+  size_t pushed_ = 0;         // levels whose begins were pushed; placeholders never are
+  Moment last_;               // last event seen
   bool seen_ = false;
   // Where placeholders begin while no event showed a lower depth since coverage began.
   std::optional<Moment> coverage_begin_;

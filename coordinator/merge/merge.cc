@@ -192,7 +192,9 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(result.out_dir, ChooseOut(options, list));
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input, list));
   SYNCLINE_RETURN_IF_ERROR(ChooseCut(options.range, &inputs));
+  inputs.build.shown = Shown(options.range);
   inputs.build.look_back_ns = options.look_back_ns;
+  inputs.build.threads = ThreadsOf(options);
   absl::StatusOr<MergeResult> written = Write(options, inputs, result);
   if (!absl::IsResourceExhausted(written.status())) return written;
   return absl::ResourceExhaustedError(absl::StrCat(
