@@ -39,6 +39,14 @@ class StreamLossTracker {
   // An event of `thread` in this stream; its previous one, in whatever stream, was at `previous_ns`
   // (nullopt: this is its first).
   void Seen(ThreadIndex thread, std::optional<int64_t> previous_ns, int64_t time_ns);
+  // The same in short, when there is no loss and `thread` was seen last in this stream and in all;
+  // else false, and nothing was done.
+  bool SeenAgain(ThreadIndex thread, int64_t time_ns) {
+    if (!losses_.empty() || newest_ns_ == nullptr || thread != last_thread_) return false;
+    *newest_ns_ = time_ns;
+    last_ns_ = time_ns;
+    return true;
+  }
   // The same event, for the stream of the previous one: the thread has gone elsewhere.
   void Left(ThreadIndex thread, int64_t previous_ns, int64_t time_ns);
 

@@ -82,6 +82,7 @@ class NodeBuilder {
     std::string name;
     std::unique_ptr<StreamLossTracker> losses;
     size_t losses_added = 0;
+    uint64_t loads = 0;  // of the stream, when it was last asked for losses
     TrackId cpu_track = kNoTrack;
     std::optional<uint32_t> thread_key;  // of its last event that is a thread's,
     uint32_t thread = 0;                 // and that thread
@@ -97,6 +98,9 @@ class NodeBuilder {
   absl::Status OpenStreams();
   void Dispatch(const StreamMerger::Head& head);
   void Handle(EventKind kind, const Here& here);
+  // What Dispatch() does of a task that no sink is shown, in short. False, and nothing was done,
+  // where there is more to it than its thread's stack.
+  bool FollowTask(const StreamMerger::Head& head);
   Moment CoverageBegin(EventKind kind, const Here& here);
   void Cover(uint32_t process, const Moment& moment, bool begin_again);
   void ApplyPendingEnd(Process* process, uint32_t index);
@@ -105,6 +109,12 @@ class NodeBuilder {
   Loss Bounded(Loss loss) const;
   void AddLoss(const Loss& loss, bool draw_on_node);
   void UpdateLosses(uint32_t source);
+  // The same, if there may be new ones.
+  void UpdateLossesOf(uint32_t source) {
+    if (sources_[source].loads == merger_.loads(source)) return;
+    sources_[source].loads = merger_.loads(source);
+    UpdateLosses(source);
+  }
   // Says who may have been hit by the losses of the streams that a thread's event comes after.
   void TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns);
   void OnSuspect(const Loss& loss, uint32_t thread);
@@ -175,6 +185,7 @@ class NodeBuilder {
   uint32_t index_;
   ClockId clock_;
   const BuildOptions& options_;
+  Interval heeded_;  // what is shown or counted
   Emitter* emitter_;
   SharedTracks* shared_;
   Matchers* matchers_;
@@ -195,6 +206,9 @@ class NodeBuilder {
   enum class TaskPart : uint8_t { kUnknown, kNone, kLaunch, kWork };
   std::vector<TaskPart> task_parts_;
   std::unordered_map<TextId, std::string> collective_names_;
+  bool IsNoCollective(TextId task) const {
+    return task < task_parts_.size() && task_parts_[task] == TaskPart::kNone;
+  }
   std::vector<Source> sources_;
   std::vector<Process> processes_;  // beside tables_.processes()
   std::vector<Thread> threads_;     // beside tables_.threads()

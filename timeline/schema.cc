@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace syncline::timeline {
 namespace {
@@ -117,6 +118,25 @@ void EventReader::Place(const EventClass& event_class, Binding* binding) {
     binding->places[index] = field.place;
   }
   binding->placed = true;
+  FindPlainTask(binding);
+}
+
+void EventReader::FindPlainTask(Binding* binding) {
+  if (binding->kind != EventKind::kTaskBegin && binding->kind != EventKind::kTaskEnd) return;
+  const auto place = [&](Field field) { return binding->places[static_cast<size_t>(field)]; };
+  const auto is = [&](Field field, uint8_t width) {
+    const FieldPlace found = place(field);
+    return found.kind == FieldPlace::Kind::kUnsigned && found.width == width && !found.big;
+  };
+  constexpr Field kIds[] = {Field::kD1, Field::kD2, Field::kD3, Field::kP1, Field::kP2, Field::kP3};
+  const auto ids =
+      std::count_if(std::begin(kIds), std::end(kIds), [&](Field field) { return is(field, 8); });
+  const auto any_id = std::any_of(std::begin(kIds), std::end(kIds),
+                                  [&](Field field) { return bool{place(field)}; });
+  binding->has_ids = ids == std::ssize(kIds);
+  binding->plain_task = std::endian::native == std::endian::little && is(Field::kThread, 4) &&
+                        is(Field::kDomain, 4) && is(Field::kName, 4) && is(Field::kDepth, 2) &&
+                        binding->has_ids == any_id && !place(Field::kFn);
 }
 
 void EventReader::Locate(Binding* binding) const {

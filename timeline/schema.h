@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -142,6 +143,17 @@ struct IttId {
   explicit operator bool() const { return d1 != 0 || d2 != 0 || d3 != 0; }
 };
 
+// The begin or end of a task as nearly all are written (EventReader::ReadTask).
+struct PlainTask {
+  uint32_t thread = 0;
+  uint32_t domain = 0;
+  uint32_t name = 0;
+  uint16_t depth = 0;
+  bool begins = false;
+  IttId id;
+  IttId parent;
+};
+
 // Decodes events and finds their fields by name once per class. Serves the classes of any readers.
 class EventReader {
  public:
@@ -153,6 +165,30 @@ class EventReader {
     const Binding& binding = BindingFor(record.event_class);
     bytes_ = record.bytes;
     return binding.placed || DecodeAll(cursor, record);
+  }
+
+  // All of a task at once, without Decode(); nothing where it is not laid out as usual, or is known
+  // by more than its name, and of other events.
+  bool ReadTask(const EventRecord& record, PlainTask* task) {
+    const Binding& binding = BindingFor(record.event_class);
+    if (!binding.plain_task) return false;
+    const auto load = [&](Field field, auto* to) {
+      std::memcpy(to, record.bytes + binding.places[static_cast<size_t>(field)].offset, sizeof *to);
+    };
+    load(Field::kThread, &task->thread);
+    load(Field::kDomain, &task->domain);
+    load(Field::kName, &task->name);
+    load(Field::kDepth, &task->depth);
+    task->begins = binding.kind == EventKind::kTaskBegin;
+    task->id = task->parent = {};
+    if (!binding.has_ids) return true;
+    load(Field::kD1, &task->id.d1);
+    load(Field::kD2, &task->id.d2);
+    load(Field::kD3, &task->id.d3);
+    load(Field::kP1, &task->parent.d1);
+    load(Field::kP2, &task->parent.d2);
+    load(Field::kP3, &task->parent.d3);
+    return true;
   }
 
   // 0 or empty when the event has no such field.
@@ -179,7 +215,9 @@ class EventReader {
   static constexpr size_t kFieldCount = static_cast<size_t>(Field::kFieldCount);
   struct Binding {
     EventKind kind = EventKind::kForeign;
-    bool placed = false;  // `places` has all there is of the event; else `index` counts
+    bool plain_task = false;  // for ReadTask(),
+    bool has_ids = false;     // and there are d1 to p3
+    bool placed = false;      // `places` has all there is of the event; else `index` counts
     std::array<FieldPlace, kFieldCount> places;
     bool located = false;
     std::array<int32_t, kFieldCount> index;  // into the decoded values; -1: no such field
@@ -201,6 +239,7 @@ class EventReader {
   }
   Binding& FindBinding(const EventClass* event_class);
   bool DecodeAll(EventCursor* cursor, const EventRecord& record);
+  static void FindPlainTask(Binding* binding);
   static void Place(const EventClass& event_class, Binding* binding);
   void Locate(Binding* binding) const;
   const FieldValue* Find(Field field) const;

@@ -43,6 +43,7 @@ absl::Status StreamMerger::Load(uint32_t number) {
   source.next = 0;
   source.times_ns.resize(batch.size());
   batches_[number].records = batch.data();
+  ++batches_[number].loads;
   if (batch.empty()) return absl::OkStatus();
   for (size_t i = 0; i < batch.size(); ++i) source.times_ns[i] = batch[i].time_ns;
   source.placement->PlaceAll(source.times_ns);

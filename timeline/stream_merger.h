@@ -56,6 +56,8 @@ class StreamMerger {
 
   size_t size() const { return sources_.size(); }
   EventCursor* cursor(uint32_t source) const { return sources_[source].cursor.get(); }
+  // How often the stream was asked for more.
+  uint64_t loads(uint32_t source) const { return batches_[source].loads; }
 
  private:
   struct Source {
@@ -69,6 +71,7 @@ class StreamMerger {
   struct Batch {
     const EventRecord* records = nullptr;
     EventCursor* cursor = nullptr;
+    uint64_t loads = 0;
   };
   // Events of the slab, each a number: ns since slab_begin_ns_ in the upper bits, then the source,
   // then the place in its batch in the lowest index_bits_. From `next` up to `size` they wait.

@@ -6,14 +6,22 @@
 
 namespace syncline::timeline {
 
-// What lies there keeps the memory of its arguments.
+// What lies there keeps the memory of its arguments, and what every begin sets and every end: name,
+// place, times.
 ThreadSpans::Open& ThreadSpans::Push() {
-  if (size_ == levels_.size()) return levels_.emplace_back(), levels_[size_++];
+  if (size_ == levels_.size()) levels_.emplace_back();
   Open& open = levels_[size_++];
-  std::vector<Argument> arguments = std::move(open.span.arguments);
-  arguments.clear();
-  open = Open();
-  open.span.arguments = std::move(arguments);
+  open.span.clipped_begin = open.span.clipped_end = open.span.suspect = false;
+  open.span.end = {};
+  open.span.node_end = {};
+  open.span.self_ns = 0;
+  open.span.arguments.clear();
+  open.span.name = open.span.category = kNoText;
+  open.id = {};
+  open.name_id = open.domain_id = 0;
+  open.placeholder = false;
+  open.sure_until.reset();
+  open.children_ns = 0;
   return open;
 }
 

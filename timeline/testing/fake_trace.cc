@@ -55,6 +55,18 @@ absl::StatusOr<FakeValue> ParseValue(std::string_view text) {
   return FakeValue(std::move(array));
 }
 
+// Bytes of an unsigned field as our libraries write it.
+uint8_t WidthOf(std::string_view field) {
+  if (field == "depth") return 2;
+  return field == "thread" || field == "domain" || field == "name" ? 4 : 8;
+}
+
+bool HasNumbersOnly(const FakeEvent& event) {
+  return std::all_of(event.fields.begin(), event.fields.end(), [](const FakeField& field) {
+    return std::holds_alternative<uint64_t>(field.value) && field.scope == FieldScope::kPayload;
+  });
+}
+
 // The length of the first word; blanks inside quotes do not end it.
 size_t WordLength(std::string_view text) {
   bool quoted = false;
@@ -80,7 +92,8 @@ class FakeCursor final : public EventCursor {
     while (next_ < stream.events.size() && batch_.size() < trace_->batch_size_) {
       const FakeEvent& event = stream.events[next_];
       if (event.time_ns >= begin_ns_ && event.time_ns < end_ns_) {
-        batch_.push_back({event.time_ns, trace_->ClassOf(event), nullptr, next_});
+        const auto* bytes = reinterpret_cast<const uint8_t*>(event.bytes.data());
+        batch_.push_back({event.time_ns, trace_->ClassOf(event), bytes, next_});
       }
       ++next_;
     }
@@ -176,6 +189,21 @@ FakeStream* FakeTrace::AddStream(std::string name) {
   return &streams_.back();
 }
 
+void FakeTrace::GivePlaces() {
+  places_ = true;
+  for (FakeStream& stream : streams_) {
+    for (FakeEvent& event : stream.events) {
+      if (!HasNumbersOnly(event)) continue;
+      for (const FakeField& field : event.fields) {
+        const uint64_t number = std::get<uint64_t>(field.value);
+        for (int i = 0; i < WidthOf(field.name); ++i) {
+          event.bytes.push_back(static_cast<char>(number >> 8 * i));
+        }
+      }
+    }
+  }
+}
+
 const EventClass* FakeTrace::ClassOf(const FakeEvent& event) {
   const auto same = [&](const EventClass& entry) {
     if (entry.name != event.name || entry.fields.size() != event.fields.size()) return false;
@@ -189,12 +217,18 @@ const EventClass* FakeTrace::ClassOf(const FakeEvent& event) {
   EventClass made;
   made.index = static_cast<uint32_t>(classes_.size());
   made.name = event.name;
+  uint32_t offset = 0;
+  const bool placed = places_ && HasNumbersOnly(event);
   for (const FakeField& field : event.fields) {
     FieldClass field_class;
     field_class.name = field.name;
     field_class.path = field.name;
     field_class.type = TypeOf(field.value);
     field_class.scope = field.scope;
+    if (placed) {
+      field_class.place = {FieldPlace::Kind::kUnsigned, WidthOf(field.name), false, offset};
+      offset += field_class.place.width;
+    }
     if (field_class.type == FieldType::kArray) field_class.children.emplace_back();
     made.fields.push_back(std::move(field_class));
   }

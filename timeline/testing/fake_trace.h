@@ -31,6 +31,7 @@ struct FakeEvent {
   int64_t time_ns = 0;
   std::string name;
   std::vector<FakeField> fields;
+  std::string bytes;  // of a trace with places
 };
 
 struct FakeStream {
@@ -49,6 +50,9 @@ class FakeTrace final : public TraceReader {
   explicit FakeTrace(size_t batch_size = 2) : batch_size_(batch_size) {}
   // From the next batches on.
   void set_batch_size(size_t batch_size) { batch_size_ = batch_size; }
+  // Events of unsigned numbers alone have places (FieldPlace), as LTTng lays them out. Before the
+  // first cursor.
+  void GivePlaces();
 
   FakeStream* AddStream(std::string name);
   const std::deque<FakeStream>& fake_streams() const { return streams_; }
@@ -67,6 +71,7 @@ class FakeTrace final : public TraceReader {
   const EventClass* ClassOf(const FakeEvent& event);
 
   size_t batch_size_;
+  bool places_ = false;
   std::deque<FakeStream> streams_;
   std::vector<StreamInfo> infos_;
   std::map<std::string, std::string> environment_;
