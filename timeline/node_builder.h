@@ -98,8 +98,8 @@ class NodeBuilder {
   absl::Status OpenStreams();
   void Dispatch(const StreamMerger::Head& head);
   void Handle(EventKind kind, const Here& here);
-  // What Dispatch() does of a task that no sink is shown, in short. False, and nothing was done,
-  // where there is more to it than its thread's stack.
+  // node_follow.cc: what Dispatch() does of a task that no sink is shown, in short. False, and
+  // nothing was done, where there is more to it than its thread's stack.
   bool FollowTask(const StreamMerger::Head& head);
   Moment CoverageBegin(EventKind kind, const Here& here);
   void Cover(uint32_t process, const Moment& moment, bool begin_again);

@@ -8,7 +8,7 @@ namespace syncline::timeline {
 
 // What lies there keeps the memory of its arguments, and what every begin sets and every end: name,
 // place, times.
-ThreadSpans::Open& ThreadSpans::Push() {
+inline ThreadSpans::Open& ThreadSpans::Push() {
   if (size_ == levels_.size()) levels_.emplace_back();
   Open& open = levels_[size_++];
   open.span.clipped_begin = open.span.clipped_end = open.span.suspect = false;
@@ -45,11 +45,6 @@ void ThreadSpans::Lost(const Moment& begin, int64_t end_ns) {
   coverage_begin_.reset();  // what turns out to be open may have begun inside the loss
 }
 
-void ThreadSpans::Seen(const Moment& moment) {
-  last_ = moment;
-  seen_ = true;
-}
-
 void ThreadSpans::FillUpTo(uint16_t depth, const Moment& moment) {
   while (size_ < depth) {
     const auto level = static_cast<uint16_t>(size_);
@@ -80,7 +75,22 @@ void ThreadSpans::PushBegins() {
   }
 }
 
-void ThreadSpans::CloseTop(const Moment& end, bool clipped) {
+void ThreadSpans::PushTop(const Moment& end, bool clipped) {
+  PushBegins();
+  Open& open = levels_[size_ - 1];
+  Span& span = open.span;
+  span.node_end = end.node;
+  span.clipped_end = clipped;
+  span.suspect = lost_until_ns_ != kUnknownLo && span.node_begin.ns <= lost_until_ns_;
+  span.self_ns = std::max<int64_t>(0, span.end.ns - span.begin.ns - open.children_ns);
+  if (open.placeholder) {
+    emitter_->LateSpan(span);
+  } else {
+    emitter_->SpanEnd(span);
+  }
+}
+
+inline void ThreadSpans::CloseTop(const Moment& end, bool clipped) {
   const size_t level = size_ - 1;
   Open& open = levels_[level];
   Span& span = open.span;
@@ -90,18 +100,8 @@ void ThreadSpans::CloseTop(const Moment& end, bool clipped) {
   const bool unknown = open.placeholder && clipped;
   if (!unknown && level > 0) levels_[level - 1].children_ns += duration_ns;
   const bool pushed = pushed_ > level && !open.placeholder;
-  if (pushed || (!unknown && span.end >= shown_.begin && span.begin < shown_.end)) {
-    PushBegins();
-    span.node_end = end.node;
-    span.clipped_end = clipped;
-    span.suspect = lost_until_ns_ != kUnknownLo && span.node_begin.ns <= lost_until_ns_;
-    span.self_ns = std::max<int64_t>(0, duration_ns - open.children_ns);
-    if (open.placeholder) {
-      emitter_->LateSpan(span);
-    } else {
-      emitter_->SpanEnd(span);
-    }
-  }
+  const bool shown = span.end >= shown_.begin && span.begin < shown_.end;
+  if (pushed || (shown && !unknown)) PushTop(end, clipped);
   --size_;
   pushed_ = std::min(pushed_, size_);
 }
@@ -124,7 +124,7 @@ Span* ThreadSpans::Begin(const Task& task, const Moment& moment) {
     CloseTopUnseen(LastSeen());
     ++recovered_count_;
   }
-  FillUpTo(task.depth, moment);
+  if (size_ < task.depth) FillUpTo(task.depth, moment);
   min_depth_ = std::min(min_depth_, task.depth);
   Open& open = Push();
   open.id = task.id;
@@ -160,7 +160,7 @@ void ThreadSpans::End(const Task& task, const Moment& moment) {
       ++recovered_count_;
     }
   }
-  FillUpTo(static_cast<uint16_t>(task.depth + 1), moment);
+  if (size_ <= task.depth) FillUpTo(static_cast<uint16_t>(task.depth + 1), moment);
   min_depth_ = std::min(min_depth_, task.depth);
   Open& top = levels_[size_ - 1];
   if (top.placeholder) {

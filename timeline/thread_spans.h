@@ -74,7 +74,10 @@ class ThreadSpans {
   Span* FindOpen(IttId id, uint16_t depth);
 
   // Any event of the thread: it is alive and inside its open tasks.
-  void Seen(const Moment& moment);
+  void Seen(const Moment& moment) {
+    last_ = moment;
+    seen_ = true;
+  }
 
   // The trace is over: what is open is clipped at the last event seen.
   void Finish();
@@ -103,6 +106,8 @@ class ThreadSpans {
   void CloseTopUnseen(const Moment& otherwise);
   // Pushes the begins that wait for something to be shown.
   void PushBegins();
+  // Pushes the end of the top, whose time is set.
+  void PushTop(const Moment& end, bool clipped);
   // Removes the top and pushes its end, if it is shown.
   void CloseTop(const Moment& end, bool clipped);
   // The last event, or the top's begin when there was none.

@@ -1,0 +1,46 @@
+// The short way of tasks that no sink is shown.
+#include <algorithm>
+
+#include "timeline/node_builder.h"
+
+namespace syncline::timeline {
+
+bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
+  PlainTask task;
+  if (!event_.ReadTask(*head.record, &task)) return false;
+  const Source& source = sources_[head.source];
+  if (source.thread_key != task.thread || source.thread >= threads_.size()) return false;
+  Thread& thread = threads_[source.thread];
+  if (thread.spans == nullptr || thread.last_source != head.source) return false;
+  Process& process = processes_[thread.process];
+  if (!process.covered_since.has_value()) return false;
+  // Texts are numbered in the order in which they are met.
+  const size_t known = process.texts.size();
+  if (task.name == 0 || task.name >= known || task.domain >= known) return false;
+  ThreadSpans::Task span;
+  span.name = process.texts[task.name];
+  span.category = process.texts[task.domain];
+  if (span.name == kNoText || (span.category == kNoText && task.domain != 0)) return false;
+  if (process.collectives.has_value() && !IsNoCollective(span.name)) return false;
+  const int64_t time_ns = head.record->time_ns;
+  if (!source.losses->SeenAgain(source.thread, time_ns)) return false;
+  thread.last_ns = time_ns;
+  result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
+  ++process.found_events;
+  process.last = Moment{{clock_, time_ns}, head.time};
+  span.name_id = task.name;
+  span.domain_id = task.domain;
+  span.depth = task.depth;
+  if (!task.begins) {
+    thread.spans->End(span, *process.last);
+    return true;
+  }
+  span.id = task.id;
+  if (Span* const begun = thread.spans->Begin(span, *process.last); begun != nullptr) {
+    AddId(&id_texts_, task.id, &begun->arguments);
+    AddId(&parent_texts_, task.parent, &begun->arguments);
+  }
+  return true;
+}
+
+}  // namespace syncline::timeline
