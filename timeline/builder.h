@@ -6,6 +6,7 @@
 #ifndef SYNCLINE_TIMELINE_BUILDER_H_
 #define SYNCLINE_TIMELINE_BUILDER_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -19,6 +20,13 @@
 #include "timeline/transfers.h"
 
 namespace syncline::timeline {
+
+// How far the walk over the nodes' events has come.
+struct Progress {
+  uint32_t node = 0;
+  TimelineTime time;    // of the node's newest event
+  uint64_t events = 0;  // of the node, so far
+};
 
 struct BuildOptions {
   // The window asked for: outside of a process's coverage it is a hole, and events of providers
@@ -35,6 +43,8 @@ struct BuildOptions {
   std::optional<int64_t> look_back_ns;
   // Of the walk that looks for names; what is built does not depend on it.
   unsigned threads = 1;
+  // Called now and then, if it is given.
+  std::function<void(const Progress&)> progress;
   // For tests only: pretends that processes of all nodes share one set of keys, as tools do that
   // key by pid. A test must notice.
   bool keys_without_node = false;

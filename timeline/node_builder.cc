@@ -11,6 +11,7 @@
 namespace syncline::timeline {
 namespace {
 
+constexpr uint64_t kProgressEvents = 1 << 16;
 constexpr int64_t kBoundStepNs = 100'000'000;  // between two points of the clock bound's counter
 constexpr int64_t kBoundPointsMax = 600;       // per node; a guess at what a viewer shows well
 
@@ -47,9 +48,12 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
   }
   SYNCLINE_RETURN_IF_ERROR(tables_.Scan(read_.part, options_.threads));
   SYNCLINE_RETURN_IF_ERROR(OpenStreams());
-  for (;;) {
+  for (uint64_t events = 0;; ++events) {
     SYNCLINE_ASSIGN_OR_RETURN(const StreamMerger::Head* head, merger_.Next());
     if (head == nullptr) break;
+    if (events % kProgressEvents == 0 && options_.progress) {
+      options_.progress({index_, head->time, events});
+    }
     Dispatch(*head);
   }
   Finish();

@@ -16,6 +16,7 @@
 #include "common/status.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
+#include "coordinator/cli/merge_view.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/merge/merge.h"
 #include "coordinator/merge/outputs.h"
@@ -143,7 +144,12 @@ int Merge(const Context& context, const MergeArguments& arguments) {
   const absl::StatusOr<uint64_t> shard_bytes = ParseSize(arguments.shard_size);
   if (!shard_bytes.ok()) return Fail(context, shard_bytes.status());
   options.perfetto_bytes_max = *shard_bytes;
-  const absl::StatusOr<merge::MergeResult> merged = merge::Merge(options);
+  absl::StatusOr<merge::MergeResult> merged;
+  {
+    MergeView view(&context, options);
+    options.progress = [&view](const merge::Progress& progress) { view.OnProgress(progress); };
+    merged = merge::Merge(options);
+  }
   if (!merged.ok()) return Fail(context, merged.status());
   Complain(context, *merged);
   for (const std::string& file : merged->files) {

@@ -195,6 +195,12 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   inputs.build.shown = Shown(options.range);
   inputs.build.look_back_ns = options.look_back_ns;
   inputs.build.threads = ThreadsOf(options);
+  if (options.progress) {
+    inputs.build.progress = [&](const timeline::Progress& progress) {
+      const bool before = options.range.from.has_value() && progress.time < *options.range.from;
+      options.progress({inputs.nodes[progress.node].name, progress.time, progress.events, before});
+    };
+  }
   absl::StatusOr<MergeResult> written = Write(options, inputs, result);
   if (!absl::IsResourceExhausted(written.status())) return written;
   return absl::ResourceExhaustedError(absl::StrCat(

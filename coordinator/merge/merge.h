@@ -19,6 +19,7 @@
 #include <ostream>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -51,6 +52,14 @@ struct Range {
   std::optional<TimelineTime> to;
 };
 
+// What is being read.
+struct Progress {
+  std::string_view node;
+  TimelineTime time;
+  uint64_t events = 0;      // of the node, so far
+  bool before_cut = false;  // what lies before Range::from, for what of it lasts until then
+};
+
 struct MergeOptions {
   InputOptions input;
   std::filesystem::path out_dir;  // empty: RUN/out; required for trace directories
@@ -65,6 +74,8 @@ struct MergeOptions {
   // times as large.
   uint64_t perfetto_bytes_max = uint64_t{1} << 30;
   unsigned threads = 0;  // 0: one per processor; what is written does not depend on it
+  // Called now and then while it lasts, if it is given.
+  std::function<void(const Progress&)> progress;
   // When it stops, what was written so far is removed, an earlier merge stays, and `leave` is
   // called by whoever stopped it; it must end the program.
   std::stop_token interrupt;
