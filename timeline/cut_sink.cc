@@ -44,6 +44,8 @@ void CutSink::OnSpanEnd(const Span& span) {
     cut.end = range_.end;
     cut.clipped_end = true;
   }
+  // One that was found to have ended unseen may have ended before the range.
+  cut.end = std::max(cut.end, cut.begin);
   if (within_ns < span.end.ns - span.begin.ns) {
     cut.self_ns = std::max<int64_t>(0, within_ns - open.children_ns);
   }

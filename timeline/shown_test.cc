@@ -33,6 +33,7 @@ class LogSink final : public TimelineSink {
     clipped += span.clipped_begin ? 1 : 0;
   }
   void OnSpanEnd(const Span& span) override {
+    backwards += span.end < span.begin ? 1 : 0;
     Line("end ", Head(span), " ", span.end.ns, " ", span.node_end.ns, " ", span.clipped_end,
          span.suspect, span.late, " ", span.self_ns, Said(span.arguments));
   }
@@ -62,6 +63,7 @@ class LogSink final : public TimelineSink {
   int spans = 0;
   int clipped = 0;
   int flows = 0;
+  int backwards = 0;
 
  private:
   template <class... Parts>
@@ -153,6 +155,7 @@ Met Compare(const std::string& text, Interval cut) {
   Build(text, cut, /*says_what_is_shown=*/true, &shown);
   EXPECT_EQ(shown.whole.lines, all.whole.lines);
   EXPECT_EQ(shown.part.lines, all.part.lines);
+  EXPECT_EQ(all.whole.backwards + all.part.backwards, 0);
   EXPECT_EQ(shown.result, all.result);
   return {shown.pushed.spans, all.pushed.spans, all.whole.clipped, all.whole.flows, all.result};
 }
