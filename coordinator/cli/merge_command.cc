@@ -215,7 +215,8 @@ void RegisterMerge(CLI::App* app, Context* context) {
       ->type_name(absl::StrCat("{", absl::StrJoin(merge::Formats(), ","), "}"))
       ->capture_default_str();
   merge->add_option("--threads", arguments->options.threads,
-                    "How many threads write CTF and Parquet (default: one per processor)");
+                    "How many threads look for names, and write CTF and Parquet\n"
+                    "(default: one per processor)");
   merge
       ->add_option("--shard-size", arguments->shard_size,
                    "A Perfetto timeline larger than this is written as an overview\n"
