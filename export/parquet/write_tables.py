@@ -7,11 +7,14 @@ the bytes do not depend on how many threads there are.
 """
 
 import functools
+import gc
 import json
 import os
 import queue
 import sys
 import threading
+
+gc.disable()  # there are no cycles; what is imported has been searched for them ten times over
 
 try:
     import pyarrow as pa
@@ -29,7 +32,9 @@ TYPES = {
     "name": pa.dictionary(pa.int32(), pa.string()),
     "text": pa.string(),
 }
-TIMES = ("track", "begin_ns", "end_ns", "time_ns")  # what rows are chosen by
+TIMES = ("begin_ns", "end_ns", "time_ns")  # what rows are chosen by
+# Of times that are packed as differences nothing can be saved, except where many sources mix.
+INCOMPRESSIBLE = ("begin_ns", "end_ns", "self_ns")
 OBJECTS = ("arguments",)  # hardly one like the other: a dictionary costs time and room
 BATCHES_WAITING = 2  # per thread
 
@@ -70,23 +75,23 @@ def open_writer(path, columns):
     def named(*kinds):
         return [c["name"] for c in columns if c["type"] in kinds]
 
-    encodings = dict.fromkeys(named("int64", "int32"), "DELTA_BINARY_PACKED")
-    encodings.update(dict.fromkeys(named("bool"), "PLAIN"))  # takes the least time to write
+    encodings = dict.fromkeys(named("int64"), "DELTA_BINARY_PACKED")
+    # Tracks and depths: takes less time, and with compression less room.
+    encodings.update(dict.fromkeys(named("int32", "bool"), "PLAIN"))
     schema = pa.schema([pa.field(c["name"], TYPES[c["type"]], c["nullable"]) for c in columns])
     return pq.ParquetWriter(
         path,
         schema,
         version="2.6",
         data_page_version="2.0",
-        compression="zstd",
-        # Of numbers packed as above hardly anything can be saved, except of times whose steps are
-        # those of many sources.
+        compression={n: "none" if n in INCOMPRESSIBLE else "zstd" for n in named(*TYPES)},
         compression_level={
-            c["name"]: 1 if c["type"] in ("name", "text", "word") or c["name"] == "time_ns" else -1
-            for c in columns
+            n: 1 if n in ("time_ns", *named("name", "text", "word")) else -1
+            for n in named(*TYPES)
+            if n not in INCOMPRESSIBLE
         },
         store_schema=False,
-        write_statistics=[name for name in named("int64", "int32") if name in TIMES],
+        write_statistics=[name for name in named("int64") if name in TIMES],
         use_dictionary=[c for c in named("name", "text", "double", "word") if c not in OBJECTS],
         column_encoding=encodings,
     )
