@@ -20,7 +20,7 @@ namespace syncline::parquet {
 
 enum class ColumnType : uint8_t {
   kInt64,  // near that of the row before, as times are
-  kWord,   // int64 too, but of those that come again: ids, sizes
+  kWord,   // int64 too, but of any kind: ids, sizes
   kInt32,
   kDouble,
   kBool,
