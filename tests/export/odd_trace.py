@@ -6,7 +6,6 @@ import os
 import struct
 
 CLASSES = 100  # the first one is odd, each of the others has a field that no other has
-EVENTS = 3000
 
 HEAD = """/* CTF 1.8 */
 typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
@@ -36,9 +35,9 @@ def metadata():
     )
 
 
-def event(number):
-    """Its bytes: the classes by turns, every second event the odd one."""
-    kind = 0 if number % 2 == 0 else 1 + number // 2 % (CLASSES - 1)
+def event(number, is_odd):
+    """Its bytes."""
+    kind = 0 if is_odd else 1 + number // 2 % (CLASSES - 1)
     head = struct.pack("<HQ", kind, 1000 + 10 * number)
     if kind > 0:
         large = (1 << 64) - number if number % 3 == 0 else number
@@ -51,15 +50,14 @@ def event(number):
     return head + struct.pack("<IBIIQ", number, number % 256, 7, number, 1 << 62)
 
 
-def write(directory):
-    """Returns how many events it has."""
+def write(directory, events, odd_until):
+    """Every second one of the events in front of number `odd_until` is odd, the others by turns."""
     os.mkdir(directory)
     with open(os.path.join(directory, "metadata"), "w", encoding="utf-8") as file:
         file.write(metadata())
-    events = b"".join(map(event, range(EVENTS)))
-    size = 8 + 32 + len(events)
+    contents = b"".join(event(i, i % 2 == 0 and i < odd_until) for i in range(events))
+    size = 8 + 32 + len(contents)
     with open(os.path.join(directory, "channel_0"), "wb") as file:
         file.write(struct.pack("<II", 0xC1FC1FC1, 0))
-        file.write(struct.pack("<QQQQ", 1000, 1000 + 10 * EVENTS, 8 * size, 8 * size))
-        file.write(events)
-    return EVENTS
+        file.write(struct.pack("<QQQQ", 1000, 1000 + 10 * events, 8 * size, 8 * size))
+        file.write(contents)

@@ -306,7 +306,8 @@ def check_events(syncline, run, out):
 def check_odd_events(syncline, work):
     """No value of an event is lost or changed, whatever it is."""
     trace, out = os.path.join(work, "odd"), os.path.join(work, "odd-out")
-    written = odd_trace.write(trace)
+    written = 3000
+    odd_trace.write(trace, written, odd_until=written)
     merged = merge(syncline, trace, out, formats="parquet")
     assert merged.returncode == 0, merged.stderr
     everything = events(syncline, trace)
@@ -317,6 +318,26 @@ def check_odd_events(syncline, work):
         assert columns[column] == written // 2 // 2 * parts, (column, columns[column])
     assert 0 < columns["duration_ps"] < columns["id"], columns
     assert not any(columns[column] for column in ("name_id", "begin", "domain")), columns
+
+
+def check_row_groups(syncline, work):
+    """Events are there, and once, also where a row group lacks kinds that the one before has."""
+    trace, out = os.path.join(work, "many"), os.path.join(work, "many-out")
+    written, odd_until = 270_000, 100_000
+    odd_trace.write(trace, written, odd_until)
+    merged = merge(syncline, trace, out, formats="parquet")
+    assert merged.returncode == 0, merged.stderr
+    (found,) = duckdb.sql(
+        "select count(*), sum(depth)::bigint, sum(id)::bigint, count(distinct name), "
+        "count(distinct time_ns), sum(time_ns + clock_offset_ns)::bigint, count(distinct filename) "
+        f"from read_parquet({table(out, 'events')}, filename = true)"
+    ).fetchall()
+    odd = range(0, odd_until, 2)
+    others = sum(range(written)) - sum(odd)
+    clock_sum = sum(1000 + 10 * number for number in range(written))
+    expected = (written, sum(odd), -others, odd_trace.CLASSES, written, clock_sum)
+    assert found[:-1] == expected, f"{found}, not {expected}"
+    assert found[-1] >= 2, "one row group has all the events"
 
 
 def check_pieces(syncline, run, work, whole_bytes):
@@ -354,6 +375,7 @@ def main():
         check_vtune(first, check_tables(first))
         check_events(syncline, run, first)
         check_odd_events(syncline, work)
+        check_row_groups(syncline, work)
         graphs, cut_edges = check_partitions(first)
         assert graphs >= 2 and cut_edges >= 10, (graphs, cut_edges)
         assert check_collectives(first) == 0, "a job without collectives has some"
