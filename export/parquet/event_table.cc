@@ -130,8 +130,9 @@ EventTable::Shape EventTable::MakeShape(std::span<const FieldValue> payload) {
   std::vector<bool> taken(kRestAt);
   for (size_t i = 0; i < payload.size(); i += text::Extent(payload.subspan(i))) {
     const FieldValue& value = payload[i];
-    Shape::Step step{value.field, Fits(value), ColumnOf(*value.field)};
-    if (!step.fits || taken[step.column]) step.column = 0;
+    Shape::Step step{value.field, ColumnOf(*value.field)};
+    step.fits = step.known != 0 && Fits(value);
+    if (step.fits && !taken[step.known]) step.column = step.known;
     taken[step.column] = step.column != 0;
     shape.steps.push_back(step);
     shape.has_rest |= step.column == 0;
@@ -146,9 +147,8 @@ const EventTable::Shape& EventTable::ShapeOf(std::span<const FieldValue> payload
   const auto is_of = [payload](const Shape& shape) {
     size_t i = 0;
     for (const Shape::Step& step : shape.steps) {
-      if (i >= payload.size() || payload[i].field != step.field || Fits(payload[i]) != step.fits) {
-        return false;
-      }
+      if (i >= payload.size() || payload[i].field != step.field) return false;
+      if (step.known != 0 && Fits(payload[i]) != step.fits) return false;
       i += payload[i].count == 0 ? 1 : text::Extent(payload.subspan(i));
     }
     return i >= payload.size();

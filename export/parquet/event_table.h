@@ -49,8 +49,9 @@ class EventTable {
   struct Shape {
     struct Step {
       const FieldClass* field = nullptr;
-      bool fits = true;   // a number that a column can hold
-      size_t column = 0;  // 0: into `fields`
+      size_t known = 0;   // the column for fields of that name; 0: there is none
+      bool fits = false;  // into that column
+      size_t column = 0;  // where it goes; 0: into `fields`
     };
     std::vector<Step> steps;
     size_t piece = 0;

@@ -14,7 +14,7 @@ import queue
 import sys
 import threading
 
-gc.disable()  # there are no cycles; what is imported has been searched for them ten times over
+gc.disable()  # nothing here makes cycles, and imports are searched for them again and again
 
 try:
     import pyarrow as pa
