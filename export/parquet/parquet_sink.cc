@@ -225,6 +225,19 @@ void ParquetSink::PutArguments(const std::vector<timeline::Argument>& arguments,
   column->Text(json_);
 }
 
+ParquetSink::Node::Use& ParquetSink::Node::UseOf(timeline::TextId name, timeline::TextId category) {
+  uint32_t& place = recent_uses[name % recent_uses.size()];
+  const bool is_recent =
+      place < uses.size() && uses[place].name == name && uses[place].category == category;
+  if (!is_recent) {
+    const auto [known, is_new] =
+        use_of.try_emplace(uint64_t{name} << 32 | category, static_cast<uint32_t>(uses.size()));
+    if (is_new) uses.push_back({name, category});
+    place = known->second;
+  }
+  return uses[place];
+}
+
 void ParquetSink::OnSpanEnd(const timeline::Span& span) {
   Node& node = NodeOf(span.track);
   std::vector<Column>& row = node.spans.row();
@@ -240,7 +253,7 @@ void ParquetSink::OnSpanEnd(const timeline::Span& span) {
   row[10].Bool(span.clipped_end);
   row[11].Bool(span.suspect);
   PutArguments(span.arguments, &row[12]);
-  Node::Use& use = node.uses[uint64_t{span.name} << 32 | span.category];
+  Node::Use& use = node.UseOf(span.name, span.category);
   ++use.spans;
   use.total_ns += span.end.ns - span.begin.ns;
   Added(&node.spans);
@@ -310,11 +323,13 @@ void ParquetSink::OnClockEvent(const timeline::ClockEvent& event) {
 }
 
 void ParquetSink::AddNames(Node* node) {
-  const std::map<uint64_t, Node::Use> sorted(node->uses.begin(), node->uses.end());
+  std::sort(node->uses.begin(), node->uses.end(), [](const Node::Use& a, const Node::Use& b) {
+    return std::pair(a.name, a.category) < std::pair(b.name, b.category);
+  });
   std::vector<Column>& row = node->names.row();
-  for (const auto& [key, use] : sorted) {
-    row[0].Name(static_cast<timeline::TextId>(key >> 32));
-    row[1].Name(static_cast<timeline::TextId>(key));
+  for (const Node::Use& use : node->uses) {
+    row[0].Name(use.name);
+    row[1].Name(use.category);
     row[2].Int(static_cast<int64_t>(use.spans));
     row[3].Int(use.total_ns);
   }

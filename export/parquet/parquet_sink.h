@@ -25,8 +25,8 @@
 #ifndef SYNCLINE_EXPORT_PARQUET_PARQUET_SINK_H_
 #define SYNCLINE_EXPORT_PARQUET_PARQUET_SINK_H_
 
+#include <array>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,10 +73,15 @@ class ParquetSink final : public timeline::TimelineSink {
     Partition clock_events;
     Partition names;
     struct Use {
+      timeline::TextId name = timeline::kNoText;
+      timeline::TextId category = timeline::kNoText;
       uint64_t spans = 0;
       int64_t total_ns = 0;
     };
-    absl::flat_hash_map<uint64_t, Use> uses;  // by name << 32 | category
+    std::vector<Use> uses;
+    absl::flat_hash_map<uint64_t, uint32_t> use_of;  // their places, by name << 32 | category
+    std::array<uint32_t, 256> recent_uses{};         // some of these, by the name's last bits
+    Use& UseOf(timeline::TextId name, timeline::TextId category);
   };
 
   Node& NodeOf(timeline::TrackId track) { return nodes_[node_of_track_[track]]; }

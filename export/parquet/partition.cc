@@ -35,28 +35,40 @@ std::string HiveValue(std::string_view text) {
 }  // namespace
 
 Partition::Partition(Table table, std::string_view node, size_t nodes)
-    : table_(std::move(table)),
-      directory_(absl::StrCat(table_.name, "/node=", HiveValue(node))),
+    : directory_(absl::StrCat(table.name, "/node=", HiveValue(node))),
+      empty_(std::move(table)),
+      pieces_{empty_},
       batch_rows_(
           std::clamp(kRowsInMemory / std::max<size_t>(nodes, 1), kBatchRowsMin, kBatchRowsMax)) {}
 
-void Partition::Added(TableWriter* writer, const std::vector<std::string>& texts) {
-  const size_t rows = table_.rows();
+size_t Partition::AddPiece() {
+  pieces_.push_back(empty_);
+  return pieces_.size() - 1;
+}
+
+void Partition::Added(TableWriter* writer, const std::vector<std::string>& texts, size_t piece) {
+  const std::vector<Column>& columns = pieces_[piece].columns;
   const bool is_full =
-      rows >= batch_rows_ ||
-      (rows % kRowsBetweenLooks == 0 &&
-       std::any_of(table_.columns.begin(), table_.columns.end(),
-                   [](const Column& c) { return c.text_bytes() >= kBatchTextBytes; }));
+      ++rows_ >= batch_rows_ || (columns.front().rows() % kRowsBetweenLooks == 0 &&
+                                 std::any_of(columns.begin(), columns.end(), [](const Column& c) {
+                                   return c.text_bytes() >= kBatchTextBytes;
+                                 }));
   if (is_full) Write(writer, texts);
 }
 
 void Partition::Finish(TableWriter* writer, const std::vector<std::string>& texts) {
-  if (table_.rows() > 0 || batches_ == 0) Write(writer, texts);
+  const bool is_empty = std::all_of(pieces_.begin(), pieces_.end(),
+                                    [](const Table& piece) { return piece.rows() == 0; });
+  if (!is_empty || batches_ == 0) Write(writer, texts);
 }
 
 void Partition::Write(TableWriter* writer, const std::vector<std::string>& texts) {
+  for (Table& piece : pieces_) {
+    for (Column& column : piece.columns) column.NullUpTo(piece.rows());
+  }
   writer->Write(absl::StrCat(directory_, "/part-", batches_++ % kParts, ".parquet"), texts,
-                &table_);
+                pieces_);
+  rows_ = 0;
 }
 
 }  // namespace syncline::parquet

@@ -1,5 +1,8 @@
 // One table's rows of one node on their way into files, partitioned as Hive does it.
 //
+// A row group's rows may come in pieces: rows that are like each other stand together in it, where
+// they take the least room and time, whatever the order in which they were added.
+//
 // Thread-safety: one thread.
 #ifndef SYNCLINE_EXPORT_PARQUET_PARTITION_H_
 #define SYNCLINE_EXPORT_PARQUET_PARTITION_H_
@@ -18,21 +21,26 @@ class Partition {
  public:
   Partition() = default;
   // A table that is not partitioned.
-  explicit Partition(Table whole) : table_(std::move(whole)), directory_(table_.name) {}
-  // The rows of one of `nodes` nodes.
+  explicit Partition(Table whole) : directory_(whole.name), empty_(whole), pieces_{whole} {}
+  // The rows of a node; of `nodes` nodes there are some in memory at once.
   Partition(Table table, std::string_view node, size_t nodes);
 
-  std::vector<Column>& row() { return table_.columns; }
-  // After a row was added: writes the batch, a row group, when it is full.
-  void Added(TableWriter* writer, const std::vector<std::string>& texts);
+  std::vector<Column>& row(size_t piece = 0) { return pieces_[piece].columns; }
+  // Another piece, behind those that there are; which one. What row() gave is no longer valid.
+  size_t AddPiece();
+  // After a row was added to a piece: writes the batch, a row group, when it is full. Columns
+  // behind the first which the row has left out are null in it.
+  void Added(TableWriter* writer, const std::vector<std::string>& texts, size_t piece = 0);
   // What is left. Every table is there, also without rows: a query need not ask first.
   void Finish(TableWriter* writer, const std::vector<std::string>& texts);
 
  private:
   void Write(TableWriter* writer, const std::vector<std::string>& texts);
 
-  Table table_;
   std::string directory_;
+  Table empty_;
+  std::vector<Table> pieces_;
+  size_t rows_ = 0;  // of them together
   size_t batch_rows_ = kBatchRowsMax;
   uint64_t batches_ = 0;
 

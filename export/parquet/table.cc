@@ -17,6 +17,8 @@ const char* TypeName(ColumnType type) {
   switch (type) {
     case ColumnType::kInt64:
       return "int64";
+    case ColumnType::kWord:
+      return "word";
     case ColumnType::kInt32:
       return "int32";
     case ColumnType::kDouble:
@@ -34,6 +36,7 @@ const char* TypeName(ColumnType type) {
 uint8_t WidthOf(ColumnType type) {
   switch (type) {
     case ColumnType::kInt64:
+    case ColumnType::kWord:
     case ColumnType::kDouble:
       return sizeof(int64_t);
     case ColumnType::kInt32:
@@ -125,6 +128,16 @@ void Column::Null() {
   }
   ++nulls_;
   ++rows_;
+}
+
+void Column::NullUpTo(size_t rows) {
+  if (rows_ >= rows) return;
+  if (filling_ == kNothing) filling_ = kNulls;
+  if (filling_ == kNulls) {
+    nulls_ += rows - rows_;
+    rows_ = rows;
+  }
+  while (rows_ < rows) Null();
 }
 
 void Column::Spread() {

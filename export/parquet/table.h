@@ -19,7 +19,8 @@
 namespace syncline::parquet {
 
 enum class ColumnType : uint8_t {
-  kInt64,
+  kInt64,  // near that of the row before, as times are
+  kWord,   // int64 too, but of any kind: ids, sizes
   kInt32,
   kDouble,
   kBool,
@@ -81,7 +82,8 @@ class Column {
   void Bool(bool value) { Put(value ? 1 : 0); }
   void Name(timeline::TextId text) { Put(text); }
   void Text(std::string_view text);
-  void Null();  // of a column that has nulls sometimes
+  void Null();                 // of a column that has nulls sometimes
+  void NullUpTo(size_t rows);  // as many as it takes to have that many rows, if any
 
   const std::string& name() const { return name_; }
   ColumnType type() const { return type_; }

@@ -50,7 +50,7 @@ class Reader {
   std::optional<std::string> Cell(size_t row) const {
     if (header_.contains("validity") && !Bit("validity", row)) return std::nullopt;
     const std::string type = header_.at("type");
-    if (type == "int64") return std::to_string(At<int64_t>("values", row));
+    if (type == "int64" || type == "word") return std::to_string(At<int64_t>("values", row));
     if (type == "int32") return std::to_string(At<int32_t>("values", row));
     if (type == "double") return std::to_string(At<uint64_t>("values", row));
     if (type == "bool") return Bit("values", row) ? "true" : "false";
@@ -74,6 +74,7 @@ const std::vector<std::string>& Texts() {
 std::optional<std::string> Put(int value, Column* column) {
   switch (column->type()) {
     case ColumnType::kInt64:
+    case ColumnType::kWord:
       column->Int(value * 5'000'000'000);
       return std::to_string(value * 5'000'000'000);
     case ColumnType::kInt32:
@@ -97,8 +98,14 @@ std::optional<std::string> Put(int value, Column* column) {
   return std::nullopt;
 }
 
-constexpr ColumnType kTypes[] = {ColumnType::kInt64, ColumnType::kInt32, ColumnType::kDouble,
-                                 ColumnType::kBool,  ColumnType::kName,  ColumnType::kText};
+// One more, in either way.
+void PutNull(bool alone, Column* column) {
+  alone ? column->Null() : column->NullUpTo(column->rows() + 1);
+}
+
+constexpr ColumnType kTypes[] = {ColumnType::kInt64,  ColumnType::kWord, ColumnType::kInt32,
+                                 ColumnType::kDouble, ColumnType::kBool, ColumnType::kName,
+                                 ColumnType::kText};
 
 // Runs of values and nulls of all lengths, so that columns begin, stay and end in every way; one
 // column for all, as batches have it.
@@ -114,7 +121,7 @@ TEST(TableTest, HoldsWhatWasPut) {
         const auto value = static_cast<int>(random() % 3);
         const bool null = random() % 3 == 0;
         for (size_t i = random() % 40; i-- > 0;) {
-          if (null) column.Null();
+          if (null) PutNull(random() % 2 == 0, &column);
           expected.push_back(null ? std::nullopt : Put(value, &column));
         }
       }
@@ -139,6 +146,18 @@ TEST(TableTest, WhatIsTheSameInAllRowsIsThereOnce) {
     Column column("c", type);
     for (int row = 0; row < 100'000; ++row) Put(2, &column);
     EXPECT_LE(Reader(&column, Texts()).bytes(), 128u);
+  }
+}
+
+TEST(TableTest, RowsThatAreLeftOutAreNull) {
+  for (const ColumnType type : kTypes) {
+    Column column("c", type, Column::kSometimes);
+    column.NullUpTo(3);
+    column.NullUpTo(2);
+    const auto value = Put(1, &column);
+    column.NullUpTo(5);
+    const Cells expected = {std::nullopt, std::nullopt, std::nullopt, value, std::nullopt};
+    EXPECT_EQ(Reader(&column, Texts()).Read(), expected);
   }
 }
 

@@ -140,21 +140,27 @@ bool TableWriter::Send(const std::vector<std::string_view>& pieces) {
 }
 
 void TableWriter::Write(const std::string& path, const std::vector<std::string>& texts,
-                        Table* table) {
+                        std::span<Table> pieces) {
   const std::lock_guard lock(mutex_);
-  header_ = "\"columns\":[";
+  header_.clear();
   buffers_.Clear();
-  for (size_t i = 0; i < table->columns.size(); ++i) {
-    if (i > 0) header_.push_back(',');
-    table->columns[i].Encode(texts, &scratch_, &header_, &buffers_);
+  for (Table& piece : pieces) {
+    if (piece.rows() == 0 && &piece != &pieces.front()) continue;
+    absl::StrAppend(&header_, header_.empty() ? "" : "]},", "{\"rows\":", piece.rows(),
+                    ",\"columns\":[");
+    for (size_t i = 0; i < piece.columns.size(); ++i) {
+      if (i > 0) header_.push_back(',');
+      piece.columns[i].Encode(texts, &scratch_, &header_, &buffers_);
+    }
   }
   std::string path_json;
   text::AppendJsonString(path, &path_json);
-  const size_t rows = table->rows();
-  header_ = absl::StrCat("{\"path\":", path_json, ",\"rows\":", rows,
-                         ",\"bytes\":", buffers_.bytes(), ",", header_, "]}\n");
+  header_ = absl::StrCat("{\"path\":", path_json, ",\"bytes\":", buffers_.bytes(), ",\"pieces\":[",
+                         header_, "]}]}\n");
   if (Send(header_)) Send(buffers_.pieces());
-  for (Column& column : table->columns) column.Clear();
+  for (Table& piece : pieces) {
+    for (Column& column : piece.columns) column.Clear();
+  }
 }
 
 absl::Status TableWriter::Finish() {

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +40,10 @@ class TableWriter {
   TableWriter(const TableWriter&) = delete;
   TableWriter& operator=(const TableWriter&) = delete;
 
-  // Appends the rows of `table` to the file `path`, relative to the directory, as one row group,
-  // and clears them. Errors are kept for Finish().
-  void Write(const std::string& path, const std::vector<std::string>& texts, Table* table);
+  // Appends the rows of `pieces`, which have the same columns, to the file `path`, relative to the
+  // directory, as one row group, and clears them. Errors are kept for Finish().
+  void Write(const std::string& path, const std::vector<std::string>& texts,
+             std::span<Table> pieces);
   // ResourceExhausted where the disk is full.
   absl::Status Finish();
 

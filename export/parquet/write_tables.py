@@ -1,17 +1,20 @@
 """Writes tables as Parquet with pyarrow: the other half of export/parquet/table_writer.cc.
 
-Reads batches from standard input, each a line of JSON and, behind it, the buffers of its columns as
-Arrow lays them out; answers on standard output: "ready VERSION", and in the end "done" or "error
-WHY". Each file is written by one thread, in the order of its batches: the bytes do not depend on
-how many threads there are.
+Reads batches from standard input, each a row group: a line of JSON and, behind it, the buffers of
+the columns of its pieces as Arrow lays them out; answers on standard output: "ready VERSION", and
+in the end "done" or "error WHY". Each file is written by one thread, in the order of its batches:
+the bytes do not depend on how many threads there are.
 """
 
 import functools
+import gc
 import json
 import os
 import queue
 import sys
 import threading
+
+gc.disable()  # nothing here makes cycles, and imports are searched for them again and again
 
 try:
     import pyarrow as pa
@@ -22,14 +25,17 @@ except ImportError as error:
 
 TYPES = {
     "int64": pa.int64(),
+    "word": pa.int64(),
     "int32": pa.int32(),
     "double": pa.float64(),
     "bool": pa.bool_(),
     "name": pa.dictionary(pa.int32(), pa.string()),
     "text": pa.string(),
 }
-TIMES = ("track", "begin_ns", "end_ns", "time_ns", "clock_ns")  # what rows are chosen by
-OBJECTS = ("arguments", "fields")  # hardly one like the other: a dictionary costs time and room
+TIMES = ("begin_ns", "end_ns", "time_ns")  # what rows are chosen by
+# Of times that are packed as differences nothing can be saved, except where many sources mix.
+INCOMPRESSIBLE = ("begin_ns", "end_ns", "self_ns")
+OBJECTS = ("arguments",)  # hardly one like the other: a dictionary costs time and room
 BATCHES_WAITING = 2  # per thread
 
 
@@ -63,26 +69,29 @@ def column_of(entry, rows, buffer):
     return pa.Array.from_buffers(kind, rows, [at("validity"), at("values")], nulls)
 
 
-def open_writer(path, header):
+def open_writer(path, columns):
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    columns = header["columns"]
 
     def named(*kinds):
         return [c["name"] for c in columns if c["type"] in kinds]
 
-    encodings = dict.fromkeys(named("int64", "int32"), "DELTA_BINARY_PACKED")
-    encodings.update(dict.fromkeys(named("bool"), "PLAIN"))  # takes the least time to write
+    encodings = dict.fromkeys(named("int64"), "DELTA_BINARY_PACKED")
+    # Tracks, depths, ids: takes less time, and with compression less room.
+    encodings.update(dict.fromkeys(named("word", "int32", "bool"), "PLAIN"))
     schema = pa.schema([pa.field(c["name"], TYPES[c["type"]], c["nullable"]) for c in columns])
     return pq.ParquetWriter(
         path,
         schema,
         version="2.6",
         data_page_version="2.0",
-        compression="zstd",
-        # Of numbers packed as above hardly anything can be saved.
-        compression_level={c["name"]: 1 if c["type"] == "text" else -1 for c in columns},
+        compression={n: "none" if n in INCOMPRESSIBLE else "zstd" for n in named(*TYPES)},
+        compression_level={
+            n: 1 if n in ("time_ns", *named("name", "text", "word")) else -1
+            for n in named(*TYPES)
+            if n not in INCOMPRESSIBLE
+        },
         store_schema=False,
-        write_statistics=[name for name in named("int64", "int32") if name in TIMES],
+        write_statistics=[name for name in named("int64") if name in TIMES],
         use_dictionary=[c for c in named("name", "text", "double") if c not in OBJECTS],
         column_encoding=encodings,
     )
@@ -116,11 +125,15 @@ class Worker(threading.Thread):
     @staticmethod
     def write(writers, path, header, data):
         if path not in writers:
-            writers[path] = open_writer(path, header)
-        buffer = pa.py_buffer(data)
-        columns = [column_of(entry, header["rows"], buffer) for entry in header["columns"]]
-        table = pa.Table.from_arrays(columns, schema=writers[path].schema)
-        writers[path].write_table(table, row_group_size=max(1, header["rows"]))
+            writers[path] = open_writer(path, header["pieces"][0]["columns"])
+        schema, buffer = writers[path].schema, pa.py_buffer(data)
+        tables = []
+        for piece in header["pieces"]:
+            columns = [column_of(entry, piece["rows"], buffer) for entry in piece["columns"]]
+            tables.append(pa.Table.from_arrays(columns, schema=schema))
+        # One dictionary for all of a row group: with several, its writer gives them up.
+        table = tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries()
+        writers[path].write_table(table, row_group_size=max(1, table.num_rows))
 
 
 def room_for(size, spare):

@@ -34,7 +34,14 @@ const char* ScopeKey(FieldScope scope) {
   return "fields";
 }
 
-// How many values the first one is, with all that lies inside it.
+std::string JsonString(std::string_view text) {
+  std::string json;
+  AppendJsonString(text, &json);
+  return json;
+}
+
+}  // namespace
+
 size_t Extent(std::span<const FieldValue> values) {
   size_t extent = 1;
   for (size_t open = values[0].count; open > 0 && extent < values.size(); ++extent) {
@@ -43,14 +50,6 @@ size_t Extent(std::span<const FieldValue> values) {
   }
   return extent;
 }
-
-std::string JsonString(std::string_view text) {
-  std::string json;
-  AppendJsonString(text, &json);
-  return json;
-}
-
-}  // namespace
 
 EventText::Step::Way EventText::WayOf(const FieldClass& field) const {
   const bool decimal = style_ == Style::kJson || field.display_base == 10;

@@ -40,6 +40,9 @@ struct EventView {
   std::span<const FieldValue> values;  // in preorder, as EventCursor::Decode gives them
 };
 
+// How many values the first one is, with all that lies inside it.
+size_t Extent(std::span<const FieldValue> values);
+
 class EventText {
  public:
   enum class Style : uint8_t { kText, kJson };

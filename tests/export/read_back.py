@@ -15,6 +15,8 @@ import sys
 import tempfile
 from decimal import Decimal
 
+import odd_trace
+
 try:
     import duckdb
 except ImportError:
@@ -23,6 +25,9 @@ except ImportError:
 
 FORMATS = "perfetto,chrome,vtune,parquet,ctf"
 ORIGIN_NS = 3_600_000_000_000
+# Of events: what stands in a column of its own, and not in `fields`.
+FIELD_COLUMNS = ("thread", "domain", "name_id", "depth", "connection", "begin", "bytes", "since")
+FIELD_COLUMNS += ("duration_ps", "id", "step_id", "_c", "_p")
 
 
 def merge(syncline, run, out, *arguments, formats=FORMATS, **environment):
@@ -230,20 +235,29 @@ def events(syncline, run, *arguments):
 
 
 def check_event_table(everything, out):
-    """As Parquet they are the same, field by field."""
+    """As Parquet they are the same, field by field. Returns how often each column was used."""
+    columns = dict.fromkeys(FIELD_COLUMNS, 0)
     rows = duckdb.sql(
-        "select node, time_ns, clock_ns, stream, cpu, name, context, fields, bound_ns "
-        f"from {table(out, 'events')}"
+        "select node, time_ns, time_ns + clock_offset_ns, stream, cpu, name, context, fields, "
+        f"bound_ns, {', '.join(columns)} from {table(out, 'events')}"
     ).fetchall()
     assert len(rows) == len(everything) > 1000, len(rows)
 
     def comparable(node, time_ns, clock_ns, stream, cpu, name, context, fields):
         # Names alike in one scope, if there are any, keep the last in both.
-        return json.dumps([node, time_ns, clock_ns, stream, cpu, name, context, fields])
+        values = [node, time_ns, clock_ns, stream, cpu, name, context, fields]
+        return json.dumps(values, sort_keys=True)
 
-    as_tables = sorted(
-        comparable(*row[:6], json.loads(row[6] or "{}"), json.loads(row[7] or "{}")) for row in rows
-    )
+    as_tables = []
+    for row in rows:
+        fields = {}
+        for column, value in zip(columns, row[9:]):
+            if value is not None:
+                fields["name" if column == "name_id" else column] = value
+                columns[column] += 1
+        again = fields.keys() & (rest := json.loads(row[7] or "{}")).keys()
+        assert not again, f"{again} of a {row[5]} are in columns and in `fields`"
+        as_tables.append(comparable(*row[:6], json.loads(row[6] or "{}"), {**fields, **rest}))
     as_lines = []
     for event in everything:
         context = {}
@@ -257,9 +271,9 @@ def check_event_table(everything, out):
                 event["fields"],
             )
         )
-    assert as_tables == sorted(as_lines), "events as Parquet and as JSON lines differ"
+    assert sorted(as_tables) == sorted(as_lines), "events as Parquet and as JSON lines differ"
     assert all(row[8] is None or 0 <= row[8] < 1_000_000_000 for row in rows)
-    assert any(row[8] for row in rows), "no event has a bound"
+    return columns
 
 
 def check_events(syncline, run, out):
@@ -271,7 +285,11 @@ def check_events(syncline, run, out):
     assert cut == [e for e in everything if begin_ns <= e["time_ns"] < end_ns], "cut otherwise"
     one = events(syncline, run, "--nodes", "worker-0")
     assert one == [e for e in everything if e["node"] == "worker-0"], "other events of one node"
-    check_event_table(everything, out)
+    columns = check_event_table(everything, out)
+    bounds = duckdb.sql(f"select max(bound_ns) from {table(out, 'events')}").fetchall()
+    assert bounds[0][0] > 0, "no event has a bound"
+    used = [column for column, count in columns.items() if count > 10]
+    assert used == [c for c in columns if c not in ("connection", "begin", "bytes", "since")], used
     # Operators are spans made of one event each, with the same begin.
     named = collections.defaultdict(list)
     for event in everything:
@@ -283,6 +301,43 @@ def check_events(syncline, run, out):
     for name, time_ns in operators:
         found = any(name in event for event in named[time_ns])
         assert found, f"operator {name} at {time_ns} is not among the events"
+
+
+def check_odd_events(syncline, work):
+    """No value of an event is lost or changed, whatever it is."""
+    trace, out = os.path.join(work, "odd"), os.path.join(work, "odd-out")
+    written = 3000
+    odd_trace.write(trace, written, odd_until=written)
+    merged = merge(syncline, trace, out, formats="parquet")
+    assert merged.returncode == 0, merged.stderr
+    everything = events(syncline, trace)
+    assert len(everything) == written, len(everything)
+    columns = check_event_table(everything, out)
+    halves = {"thread": 1, "bytes": 2, "depth": 2, "since": 2, "id": 2}
+    for column, parts in halves.items():
+        assert columns[column] == written // 2 // 2 * parts, (column, columns[column])
+    assert 0 < columns["duration_ps"] < columns["id"], columns
+    assert not any(columns[column] for column in ("name_id", "begin", "domain")), columns
+
+
+def check_row_groups(syncline, work):
+    """Events are there, and once, also where a row group lacks kinds that the one before has."""
+    trace, out = os.path.join(work, "many"), os.path.join(work, "many-out")
+    written, odd_until = 270_000, 100_000
+    odd_trace.write(trace, written, odd_until)
+    merged = merge(syncline, trace, out, formats="parquet")
+    assert merged.returncode == 0, merged.stderr
+    (found,) = duckdb.sql(
+        "select count(*), sum(depth)::bigint, sum(id)::bigint, count(distinct name), "
+        "count(distinct time_ns), sum(time_ns + clock_offset_ns)::bigint, count(distinct filename) "
+        f"from read_parquet({table(out, 'events')}, filename = true)"
+    ).fetchall()
+    odd = range(0, odd_until, 2)
+    others = sum(range(written)) - sum(odd)
+    clock_sum = sum(1000 + 10 * number for number in range(written))
+    expected = (written, sum(odd), -others, odd_trace.CLASSES, written, clock_sum)
+    assert found[:-1] == expected, f"{found}, not {expected}"
+    assert found[-1] >= 2, "one row group has all the events"
 
 
 def check_pieces(syncline, run, work, whole_bytes):
@@ -319,6 +374,8 @@ def main():
         assert not files, f"only the first merge has {sorted(files)}"
         check_vtune(first, check_tables(first))
         check_events(syncline, run, first)
+        check_odd_events(syncline, work)
+        check_row_groups(syncline, work)
         graphs, cut_edges = check_partitions(first)
         assert graphs >= 2 and cut_edges >= 10, (graphs, cut_edges)
         assert check_collectives(first) == 0, "a job without collectives has some"
