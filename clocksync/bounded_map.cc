@@ -223,6 +223,25 @@ int64_t FastMap::Search(int64_t x, size_t* segment) const {
   return Clip(segments_[at].y + ((dx * segments_[at].slope) >> kSlopeBits));
 }
 
+std::optional<ClockLine> FastMap::LineAt(int64_t x, size_t* segment) const {
+  constexpr Int128 kFar = Int128{1} << 59;  // times the steepest slope: less than 2^62
+  constexpr uint64_t kSteep = uint64_t{1} << (kSlopeBits + 2);
+  if (segments_.empty()) return std::nullopt;
+  At(x, segment);
+  const Segment& s = segments_[*segment];
+  if (s.slope > kSteep || s.y > 4 * kFar || s.y < -4 * kFar) return std::nullopt;
+  const auto near = [&s](Int128 at) {
+    return Clip(std::clamp(at, Int128{s.x} - kFar, Int128{s.x} + kFar));
+  };
+  const bool first = *segment == 0;
+  const bool last = *segment + 1 == segments_.size();
+  const ClockLine line{near(first ? Int128{kUnknownLo} : Int128{s.x}),
+                       near(last ? Int128{kUnknownHi} : Int128{s.end} - 1), s.x, s.y,
+                       static_cast<int64_t>(s.slope)};
+  if (x < line.first || x > line.last) return std::nullopt;
+  return line;
+}
+
 int64_t FastMap::Inverse(int64_t y) const {
   if (segments_.empty()) return y;
   const auto after = std::upper_bound(segments_.begin(), segments_.end(), y,

@@ -14,9 +14,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "clocksync/clock_line.h"
 #include "common/time.h"
 
 namespace syncline::clocksync {
@@ -117,12 +119,15 @@ class FastMap {
     }
     return Search(x, segment);
   }
+  // The line that At() follows where x lies on it; nullopt where it is too far from all points, or
+  // too steep. `segment` as above.
+  std::optional<ClockLine> LineAt(int64_t x, size_t* segment) const;
   // The smallest x with At(x) >= y, to within a nanosecond.
   int64_t Inverse(int64_t y) const;
 
  private:
   // Of a slope's fraction: 2^-48 is off by a nanosecond only after days; slopes reach 65,535.
-  static constexpr int kSlopeBits = 48;
+  static constexpr int kSlopeBits = ClockLine::kSlopeBits;
   struct Segment {
     int64_t x = 0;    // begins; the first reaches back to minus infinity
     int64_t end = 0;  // begin of the next one

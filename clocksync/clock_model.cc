@@ -315,4 +315,9 @@ void ClockModel::Mapper::PlaceAll(std::span<int64_t> times_ns) {
   segment_ = segment;
 }
 
+std::optional<ClockLine> ClockModel::Mapper::LineAt(int64_t clock_ns) {
+  if (map_ == nullptr) return std::nullopt;
+  return static_cast<const FastMap*>(map_)->LineAt(clock_ns, &segment_);
+}
+
 }  // namespace syncline::clocksync

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clocksync/clock_line.h"
 #include "clocksync/events.h"
 #include "common/time.h"
 
@@ -99,6 +100,8 @@ class ClockModel {
     TimelineTime At(int64_t clock_ns);
     // At() of each of `times_ns`, in place.
     void PlaceAll(std::span<int64_t> times_ns);
+    // The line that At() follows where `clock_ns` lies on it; nullopt: there is none.
+    std::optional<ClockLine> LineAt(int64_t clock_ns);
 
    private:
     friend class ClockModel;

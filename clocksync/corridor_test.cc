@@ -222,6 +222,30 @@ TEST(FastMapTest, NeverGoesBackAcrossSegments) {
     last = now;
   }
   for (const FastMap::Point& point : points) EXPECT_EQ(map.At(point.x), point.y);
+
+  size_t segment = 0;
+  size_t lines = 0;
+  for (int64_t at = -60'000; at < x + 5000;) {
+    const auto line = map.LineAt(at, &segment);
+    if (!line.has_value()) {  // it is steep there
+      ++at;
+      continue;
+    }
+    ++lines;
+    ASSERT_LE(line->first, at);
+    for (; at <= std::min(line->last, x + 5000); ++at) ASSERT_EQ(line->At(at), map.At(at)) << at;
+  }
+  EXPECT_GT(lines, points.size() / 2);
+}
+
+TEST(FastMapTest, WhereALineCouldOverflowThereIsNone) {
+  const FastMap::Point steep[] = {{0, 0}, {10, 1000}, {20, 1010}};
+  const FastMap map(steep);
+  size_t segment = 0;
+  EXPECT_FALSE(map.LineAt(5, &segment).has_value());
+  EXPECT_TRUE(map.LineAt(15, &segment).has_value());
+  EXPECT_FALSE(map.LineAt(int64_t{1} << 60, &segment).has_value());
+  EXPECT_FALSE(FastMap().LineAt(0, &segment).has_value());
 }
 
 }  // namespace

@@ -10,6 +10,9 @@ class Modelled final : public Placement {
 
   TimelineTime At(int64_t clock_ns) override { return mapper_.At(clock_ns); }
   void PlaceAll(std::span<int64_t> times_ns) override { mapper_.PlaceAll(times_ns); }
+  std::optional<clocksync::ClockLine> LineAt(int64_t clock_ns) override {
+    return mapper_.LineAt(clock_ns);
+  }
   std::optional<int64_t> BoundNs(int64_t clock_ns) const override {
     const TimelineEstimate where = model_.Locate({clock_, clock_ns});
     if (!where.bounded()) return std::nullopt;

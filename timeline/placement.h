@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 
+#include "clocksync/clock_line.h"
 #include "clocksync/clock_model.h"
 #include "common/time.h"
 
@@ -27,6 +28,8 @@ class Placement {
   virtual void PlaceAll(std::span<int64_t> times_ns) {
     for (int64_t& ns : times_ns) ns = At(ns).ns;
   }
+  // The line that At() follows where `clock_ns` lies on it; nullopt: there is none.
+  virtual std::optional<clocksync::ClockLine> LineAt(int64_t) { return std::nullopt; }
   // Distance to the ends of the interval around At(clock_ns), ns; nullopt: unknown.
   virtual std::optional<int64_t> BoundNs(int64_t clock_ns) const = 0;
   // The inverse of At().

@@ -15,6 +15,13 @@ class Shifted final : public Placement {
   void PlaceAll(std::span<int64_t> times_ns) override {
     for (int64_t& ns : times_ns) ns = Shifted::At(ns).ns;
   }
+  std::optional<clocksync::ClockLine> LineAt(int64_t clock_ns) override {
+    constexpr int64_t kNear = int64_t{1} << 61;
+    if (shift_ns_ < -kNear || shift_ns_ > kNear || clock_ns < -kNear || clock_ns > kNear) {
+      return std::nullopt;
+    }
+    return clocksync::ClockLine{-kNear, kNear, 0, shift_ns_};
+  }
   std::optional<int64_t> BoundNs(int64_t) const override { return std::nullopt; }
   int64_t ClockNs(TimelineTime time) const override {
     return static_cast<int64_t>(static_cast<uint64_t>(time.ns) - static_cast<uint64_t>(shift_ns_));

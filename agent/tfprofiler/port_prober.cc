@@ -1,12 +1,11 @@
 #include "agent/tfprofiler/port_prober.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "agent/tfprofiler/profiler_client.h"
+#include "common/parallel.h"
 
 namespace syncline::agent {
 namespace {
@@ -53,17 +52,8 @@ PortProber::Answer PortProber::Ask(const Question& question, int64_t until_ns) c
 void PortProber::AskAll(const std::vector<Question>& questions) {
   const int64_t until_ns = clock_->MonotonicNs() + options_.limit_ms * kNsPerMs;
   std::vector<Answer> answers(questions.size());
-  std::atomic<size_t> next = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (size_t i = 0; i < std::min(kThreadsMax, questions.size()); ++i) {
-      threads.emplace_back([&] {
-        for (size_t k = next++; k < questions.size(); k = next++) {
-          answers[k] = Ask(questions[k], until_ns);
-        }
-      });
-    }
-  }
+  InParallel(questions.size(), kThreadsMax,
+             [&](size_t i) { answers[i] = Ask(questions[i], until_ns); });
   for (size_t i = 0; i < questions.size(); ++i) {
     answers_[questions[i].key] = std::move(answers[i]);
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "common/parallel.h"
 #include "common/status.h"
 #include "common/text.h"
 #include "coordinator/cli/commands.h"
@@ -13,7 +14,6 @@
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/process_text.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/record/parallel.h"
 #include "coordinator/record/translate.h"
 
 namespace syncline::cli {
@@ -26,9 +26,8 @@ constexpr fleet::AgentClient::Timeout kDescribeTimeout{10'000};
 
 Descriptions DescribeAll(const std::vector<fleet::Member>& members) {
   Descriptions descriptions(members.size(), absl::UnknownError("not asked"));
-  record::InParallel(members.size(), 128, [&](size_t i) {
-    descriptions[i] = members[i].client->Describe(kDescribeTimeout);
-  });
+  InParallel(members.size(), 128,
+             [&](size_t i) { descriptions[i] = members[i].client->Describe(kDescribeTimeout); });
   return descriptions;
 }
 

@@ -6,13 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/duration_text.h"
+#include "common/parallel.h"
 #include "common/text.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/process_text.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/record/parallel.h"
 
 namespace syncline::cli {
 namespace {
@@ -33,7 +33,7 @@ template <class Response, class Call>
 std::vector<absl::StatusOr<Response>> AskAll(const std::vector<fleet::Member>& members,
                                              const Call& call) {
   std::vector<absl::StatusOr<Response>> answers(members.size(), absl::UnknownError("not asked"));
-  record::InParallel(members.size(), 128, [&](size_t i) { answers[i] = call(*members[i].client); });
+  InParallel(members.size(), 128, [&](size_t i) { answers[i] = call(*members[i].client); });
   return answers;
 }
 

@@ -1,10 +1,9 @@
 #include "coordinator/merge/write_tables.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 #include <vector>
 
+#include "common/parallel.h"
 #include "common/status.h"
 #include "coordinator/merge/ordered_events.h"
 #include "export/parquet/event_table.h"
@@ -40,16 +39,9 @@ NodeEvents WriteEventsOf(uint32_t node, const OpenedInputs& inputs, timeline::In
 std::vector<NodeEvents> WriteEvents(const OpenedInputs& inputs, timeline::Interval shown,
                                     unsigned threads, parquet::TableWriter* writer) {
   std::vector<NodeEvents> written(inputs.nodes.size());
-  std::atomic<uint32_t> next = 0;
-  const auto work = [&] {
-    for (uint32_t node; (node = next++) < written.size();) {
-      written[node] = WriteEventsOf(node, inputs, shown, writer);
-    }
-  };
-  std::vector<std::jthread> others;
-  for (size_t i = 1; i < std::min<size_t>(threads, written.size()); ++i) others.emplace_back(work);
-  work();
-  others.clear();
+  InParallel(written.size(), threads, [&](size_t node) {
+    written[node] = WriteEventsOf(static_cast<uint32_t>(node), inputs, shown, writer);
+  });
   return written;
 }
 

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
+#include "common/parallel.h"
 #include "common/status.h"
 #include "coordinator/clocks/models.h"
 #include "coordinator/collect/fetch.h"
 #include "coordinator/record/interrupts.h"
-#include "coordinator/record/parallel.h"
 #include "coordinator/record/recorder.h"
 #include "coordinator/record/translate.h"
 
@@ -166,7 +166,7 @@ absl::StatusOr<Recorded> Resume(const std::filesystem::path& directory,
   }
   const std::stop_token interrupt = interrupts->Next();
   reporter.Phase("stopping what still records");
-  InParallel(nodes.size(), kThreadPerNode, [&](size_t i) {
+  InParallel(nodes.size(), kThreadForEach, [&](size_t i) {
     v1::StopRequest request;
     request.set_recording_id(recording.recording_id);
     request.set_reason("fetched");

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "coordinator/record/parallel.h"
+#include "common/parallel.h"
 
 namespace syncline::record {
 namespace {

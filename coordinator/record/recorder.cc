@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
+#include "common/parallel.h"
 #include "common/status.h"
 #include "common/text.h"
 #include "coordinator/clocks/models.h"
 #include "coordinator/record/finish.h"
-#include "coordinator/record/parallel.h"
 #include "coordinator/record/translate.h"
 
 namespace syncline::record {
@@ -220,7 +220,7 @@ void Recorder::ProbeClocks() {
 }
 
 void Recorder::PrepareAll() {
-  InParallel(nodes_.size(), kThreadPerNode, [&](size_t i) {
+  InParallel(nodes_.size(), kThreadForEach, [&](size_t i) {
     NodeProgress& node = nodes_[i];
     if (!node.takes_part) return;
     node.prepare_sent = true;
@@ -252,7 +252,7 @@ absl::Status Recorder::StartAll() {
   SYNCLINE_ASSIGN_OR_RETURN(const auto instants,
                             clocks::InstantInNodes(edges, reference_, zero_ns));
   recording_.reference.zero_monotonic_raw_ns = zero_ns;
-  InParallel(nodes_.size(), kThreadPerNode, [&](size_t i) {
+  InParallel(nodes_.size(), kThreadForEach, [&](size_t i) {
     NodeProgress& node = nodes_[i];
     if (!node.takes_part) return;
     v1::StartRequest request;
@@ -324,7 +324,7 @@ void Recorder::StopAll() {
   });
   const std::stop_token interrupt = interrupts_.Second();
   const Canceller canceller(nodes_, interrupt);
-  InParallel(nodes_.size(), kThreadPerNode, [&](size_t i) {
+  InParallel(nodes_.size(), kThreadForEach, [&](size_t i) {
     NodeProgress& node = nodes_[i];
     if (!node.takes_part) return;
     v1::StopRequest request;

@@ -22,6 +22,10 @@ using Strings = std::vector<std::string>;
 class Stretch final : public timeline::Placement {
  public:
   TimelineTime At(int64_t clock_ns) override { return {clock_ns * 2 + 1000}; }
+  std::optional<clocksync::ClockLine> LineAt(int64_t) override {
+    constexpr int64_t kDouble = int64_t{2} << clocksync::ClockLine::kSlopeBits;
+    return clocksync::ClockLine{0, int64_t{1} << 59, 0, 1000, kDouble};
+  }
   std::optional<int64_t> BoundNs(int64_t) const override { return std::nullopt; }
   int64_t ClockNs(TimelineTime time) const override { return (time.ns - 1000) / 2; }
   ClockId clock() const override { return {}; }
