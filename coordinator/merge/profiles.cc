@@ -7,6 +7,7 @@
 #include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "kineto/trace.h"
 #include "timeline/builder.h"
 #include "timeline/profile_lanes.h"
 #include "xspace/profile_list.h"
@@ -18,6 +19,8 @@ namespace {
 using xspace::ProfileRecord;
 using xspace::ProfileState;
 
+using timeline::Profiler;
+
 constexpr int64_t kTimeMaxNs = int64_t{1} << 61;  // sums of two fit
 
 // A name in the directory, nothing that leads out of it.
@@ -26,7 +29,8 @@ bool IsPlainName(const std::string& name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
 
-std::string Subject(const ProfileRecord& record) {
+std::string Subject(Profiler profiler, const ProfileRecord& record) {
+  if (profiler == Profiler::kKineto) return absl::StrCat("Kineto, pid ", record.own_pid);
   if (!record.task.empty()) return "TensorFlow " + timeline::ShortTask(record.task);
   return absl::StrCat("TensorFlow, pid ", record.own_pid);
 }
@@ -58,11 +62,12 @@ std::string Absence(ProfileState state, const std::string& failure) {
 
 class Opener {
  public:
-  Opener(std::filesystem::path directory, std::string node)
-      : directory_(std::move(directory)), node_(std::move(node)) {}
+  Opener(Profiler profiler, std::filesystem::path directory, std::string node)
+      : profiler_(profiler), directory_(std::move(directory)), node_(std::move(node)) {}
 
   void Add(const ProfileRecord& record) {
     timeline::ProfileInput input;
+    input.profiler = profiler_;
     input.process.pid_namespace = record.pid_namespace_inode;
     input.process.pid = record.own_pid;
     input.process.start_ticks = record.start_ticks;
@@ -89,7 +94,7 @@ class Opener {
 
   OpenedProfiles Take() { return std::move(opened_); }
   void Say(const ProfileRecord& record, const std::string& what) {
-    opened_.complaints.push_back(absl::StrCat(node_, ": ", Subject(record), ": ", what));
+    opened_.complaints.push_back(absl::StrCat(node_, ": ", Subject(profiler_, record), ": ", what));
   }
 
  private:
@@ -100,21 +105,29 @@ class Opener {
     Say(record, detail);
   }
 
-  static std::string Source(const ProfileRecord& record) {
-    return record.file.empty() ? Subject(record) : "xspace/" + record.file;
+  std::string Source(const ProfileRecord& record) const {
+    if (record.file.empty()) return Subject(profiler_, record);
+    return (directory_.filename() / record.file).string();
   }
 
   void Open(const ProfileRecord& record, timeline::ProfileInput* input) {
     const std::filesystem::path path = directory_ / record.file;
-    auto space = IsPlainName(record.file)
-                     ? xspace::Space::Open(path)
-                     : absl::InvalidArgumentError("profiles.json names no file of its directory");
-    if (!space.ok()) {
-      input->absence = StdView(space.status().message());
-      Lose(record, input, LossReason::kUnreadable,
-           absl::StrCat("its profile cannot be read: ", input->absence));
-      return;
-    }
+    const absl::Status status =
+        !IsPlainName(record.file)
+            ? absl::InvalidArgumentError("profiles.json names no file of its directory")
+        : profiler_ == Profiler::kKineto ? Take(kineto::Trace::Open(path), record, input)
+                                         : Take(xspace::Space::Open(path), record, input);
+    if (status.ok()) return;
+    input->absence = StdView(status.message());
+    Lose(record, input, LossReason::kUnreadable,
+         absl::StrCat("its profile cannot be read: ", input->absence));
+  }
+
+  // What is in a profile that could be opened.
+  template <class Space>
+  absl::Status Take(absl::StatusOr<std::unique_ptr<Space>> space, const ProfileRecord& record,
+                    timeline::ProfileInput* input) {
+    SYNCLINE_RETURN_IF_ERROR(space.status());
     const auto begin = (*space)->profile_begin_ns();
     const auto end = (*space)->profile_end_ns();
     if (begin.has_value() && *begin >= 0 && *begin < kTimeMaxNs) {
@@ -136,8 +149,10 @@ class Opener {
     }
     input->reader = space->get();
     opened_.readers.push_back(*std::move(space));
+    return absl::OkStatus();
   }
 
+  Profiler profiler_;
   std::filesystem::path directory_;
   std::string node_;
   OpenedProfiles opened_;
@@ -174,9 +189,11 @@ std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
   return pairs;
 }
 
-OpenedProfiles ReadProfiles(const recording::Layout& layout, const std::string& node) {
-  const std::filesystem::path directory = layout.XSpace(node);
-  Opener opener(directory, node);
+namespace {
+
+OpenedProfiles ReadProfilesOf(Profiler profiler, const std::filesystem::path& directory,
+                              const std::string& node) {
+  Opener opener(profiler, directory, node);
   const auto json = ReadFile(directory / "profiles.json");
   if (absl::IsNotFound(json.status())) return opener.Take();  // nobody asked for profiles
   const auto records = json.ok() ? xspace::ParseProfileList(*json)
@@ -185,12 +202,30 @@ OpenedProfiles ReadProfiles(const recording::Layout& layout, const std::string& 
     OpenedProfiles failed = opener.Take();
     failed.incomplete = true;
     failed.complaints.push_back(
-        absl::StrCat(node, ": TensorFlow's profiles are left out: xspace/profiles.json: ",
-                     records.status().message()));
+        absl::StrCat(node, ": ", profiler == Profiler::kKineto ? "Kineto's" : "TensorFlow's",
+                     " profiles are left out: ", directory.filename().string(),
+                     "/profiles.json: ", records.status().message()));
     return failed;
   }
   for (const ProfileRecord& record : *records) opener.Add(record);
   return opener.Take();
+}
+
+template <class T>
+void MoveBehind(std::vector<T>* from, std::vector<T>* to) {
+  for (T& one : *from) to->push_back(std::move(one));
+}
+
+}  // namespace
+
+OpenedProfiles ReadProfiles(const recording::Layout& layout, const std::string& node) {
+  OpenedProfiles all = ReadProfilesOf(Profiler::kTensorFlow, layout.XSpace(node), node);
+  OpenedProfiles kineto = ReadProfilesOf(Profiler::kKineto, layout.Kineto(node), node);
+  MoveBehind(&kineto.readers, &all.readers);
+  MoveBehind(&kineto.profiles, &all.profiles);
+  MoveBehind(&kineto.complaints, &all.complaints);
+  all.incomplete = all.incomplete || kineto.incomplete;
+  return all;
 }
 
 }  // namespace syncline::merge

@@ -38,7 +38,7 @@ class Writer {
   void Groups(const analysis::GroupSeries& groups);
   void WallClock();
   void ClockEvents();
-  void Profiles();
+  void Profiles(timeline::Profiler profiler);
   void Tensors();
   void Messages();
   void Collectives();
@@ -258,7 +258,7 @@ void Writer::WallClock() {
   }
 }
 
-void Writer::Profiles() {
+void Writer::Profiles(timeline::Profiler profiler) {
   Table table({{"process", Table::Align::kLeft, true},
                {"task", Table::Align::kLeft, true},
                {"from", Table::Align::kRight},
@@ -272,13 +272,15 @@ void Writer::Profiles() {
   };
   for (const analysis::NodeReport& node : report_.nodes) {
     for (const timeline::ProfileResult& profile : node.profiles) {
+      if (profile.profiler != profiler) continue;
       table.Add({profile.name, profile.task, when(profile.begin, profile),
                  when(profile.end, profile), Count(profile.operators), Count(profile.steps),
                  profile.absence});
     }
   }
   if (table.empty()) return;
-  Heading("TensorFlow's profiles");
+  Heading(profiler == timeline::Profiler::kKineto ? "PyTorch's profiles (Kineto)"
+                                                  : "TensorFlow's profiles");
   Print(table);
 }
 
@@ -463,7 +465,8 @@ std::string Writer::Write() {
   ClockEvents();
   Steps();
   WallClock();
-  Profiles();
+  Profiles(timeline::Profiler::kTensorFlow);
+  Profiles(timeline::Profiler::kKineto);
   Section("Partitions", PartitionsText(report_, options_.width, kIndent));
   Tensors();
   Messages();

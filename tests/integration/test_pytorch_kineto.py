@@ -1,0 +1,74 @@
+"""Two ranks under `syncline run --kineto`: PyTorch's own profiler on the same timeline as ITT."""
+
+import bisect
+import os
+import statistics
+
+import pytest
+
+from tests.integration.fleet import EXAMPLES, Fleet, load
+from tests.testbed import HostSpec, Testbed
+from tests.testbed.machine import REPOSITORY
+
+TORCH = os.path.join(REPOSITORY, ".venv-torch")
+# What both call by the same name, at least once a step.
+NAMES = ("Optimizer.step#SGD.step", "aten::conv2d", "ConvolutionBackward0")
+APART_NS_MAX = 1_000_000  # far more than the witnesses differ, far less than a step
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    if not os.path.isdir(TORCH):
+        pytest.skip("no .venv-torch: scripts/setup --torch makes it")
+    specs = [HostSpec("rank-a"), HostSpec("rank-b")]
+    with Testbed(specs, seed=58, binds={"/opt/torch": TORCH}) as bed:
+        fleet = Fleet(bed, tmp_path_factory.mktemp("kineto"))
+        fleet.up()
+        fleet.fab(
+            *("launch", "--copy", os.path.join(EXAMPLES, "pytorch_ddp"), "--ready", "step 100:"),
+            "--command",
+            "env GLOO_SOCKET_IFNAME=eth0 /opt/syncline/bin/syncline run --kineto -- "
+            "/opt/torch/bin/python train.py",
+        )
+        yield fleet
+        fleet.fab("down")
+
+
+def spans(run):
+    """By node and name: begins by Kineto and by ITT, ns; and whether Kineto's have shapes."""
+    found = {}
+    for folder, _, files in os.walk(os.path.join(run, "out", "chrome")):
+        for file in files:
+            for event in load(os.path.join(folder, file))["traceEvents"]:
+                if event.get("ph") != "X" or event["name"] not in NAMES:
+                    continue
+                kineto = event["cat"].startswith("Kineto ")
+                begins = found.setdefault((file, event["name"]), ([], []))
+                begins[0 if kineto else 1].append(event)
+    return found
+
+
+def test_both_witnesses_agree_on_both_ranks_again_and_again(training):
+    for number in (1, 2):
+        run = training.record(f"run-{number}", 2)
+        training.syncline("merge", run, "--format", "chrome")
+        report = load(os.path.join(run, "out", "report.json"))
+        for node in report["nodes"]:
+            (profile,) = [p for p in node["profiles"] if p["profiler"] == "kineto"]
+            assert profile["operators"] > 100 and profile["undecided_events"] == 0
+            assert profile["end_ns"] - profile["begin_ns"] > 500_000_000
+        found = spans(run)
+        assert len(found) == len(NAMES) * 2  # nodes
+        for (_, name), (kineto, itt) in found.items():
+            assert len(kineto) > 2, name
+            if name == "aten::conv2d":
+                assert all(event["args"]["Input Dims"].startswith("[[") for event in kineto)
+            times = sorted(float(event["ts"]) * 1000 for event in itt)
+            apart = []
+            for event in kineto:
+                at = float(event["ts"]) * 1000
+                index = bisect.bisect(times, at)
+                near = times[max(0, index - 1) : index + 1]
+                apart.append(min(abs(at - time) for time in near))
+            print(f"{name}: {len(apart)} pairs, {statistics.median(apart):.0f} ns apart")
+            assert statistics.median(apart) < APART_NS_MAX, (name, apart)
