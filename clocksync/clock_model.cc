@@ -266,6 +266,36 @@ NodeTime ClockModel::Unlocate(ClockId clock, TimelineTime time) const {
   return {clock, data_->fast[clock.node][static_cast<size_t>(clock.kind)]->Inverse(time.ns)};
 }
 
+std::optional<std::vector<int64_t>> ClockModel::BendsOf(ClockId clock) const {
+  if (!Knows(clock)) return std::nullopt;
+  const NodeClocks& its = data_->clocks[clock.node];
+  const BoundedMap* map = HostMap(its.host, clock.kind);
+  if (clock.kind == ClockKind::kRealtime) {
+    if (its.host.realtime.size() > 1) return std::nullopt;  // set in between: ends may jump
+    if (!its.host.realtime.empty()) map = &its.host.realtime.front();
+  }
+  std::vector<int64_t> raws;
+  for (const auto& knot : its.timeline.knots()) raws.push_back(knot.x);
+  if (map != nullptr) {
+    for (const auto& knot : map->knots()) raws.push_back(knot.x);
+  }
+  std::vector<int64_t> bends;
+  for (const int64_t raw : raws) {
+    if (map == nullptr || map->empty()) {
+      bends.push_back(raw);
+      continue;
+    }
+    // Each line bends where it reaches the knot itself.
+    const Bounds at = map->At(raw);
+    for (const int64_t ns : {at.lo, at.est, at.hi}) {
+      if (!IsUnknown(ns)) bends.push_back(ns);
+    }
+  }
+  std::sort(bends.begin(), bends.end());
+  bends.erase(std::unique(bends.begin(), bends.end()), bends.end());
+  return bends;
+}
+
 ClockModel::Mapper ClockModel::MapperFor(ClockId clock) const {
   Mapper mapper;
   if (Knows(clock)) mapper.map_ = data_->fast[clock.node][static_cast<size_t>(clock.kind)].get();

@@ -88,6 +88,11 @@ class ClockModel {
   // The inverse of Locate's estimate: when the timeline is at `time`, what does `clock` read?
   NodeTime Unlocate(ClockId clock, TimelineTime time) const;
 
+  // Between neighbours of these readings of `clock`, sorted, Locate's estimate and both ends are
+  // straight lines; also before the first and behind the last. nullopt: of this clock it is not
+  // known.
+  std::optional<std::vector<int64_t>> BendsOf(ClockId clock) const;
+
   // Fast estimates for times that mostly go forward. Monotone: a <= b implies At(a) <= At(b).
   class Mapper {
    public:

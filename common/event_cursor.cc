@@ -19,14 +19,14 @@ absl::Status VisitByClass(EventCursor& cursor, std::span<const EventRecord> batc
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Loss>> TraceReader::Scan(Visit visit) {
+absl::StatusOr<std::vector<Loss>> TraceReader::ScanShared(std::span<const Visit> visits) {
   std::vector<Loss> losses;
   for (const StreamInfo& stream : streams()) {
     SYNCLINE_ASSIGN_OR_RETURN(const std::unique_ptr<EventCursor> cursor, Open(stream.index));
     for (;;) {
       SYNCLINE_ASSIGN_OR_RETURN(const std::span<const EventRecord> batch, cursor->NextBatch());
       if (batch.empty()) break;
-      SYNCLINE_RETURN_IF_ERROR(VisitByClass(*cursor, batch, visit));
+      SYNCLINE_RETURN_IF_ERROR(VisitByClass(*cursor, batch, visits.front()));
     }
     const std::span<const Loss> found = cursor->losses();
     losses.insert(losses.end(), found.begin(), found.end());

@@ -162,6 +162,10 @@ class EventCursor {
   // given to `sink`, where it cannot.
   virtual bool DecodeColumns(std::span<const EventRecord>, ColumnSink*) { return false; }
 
+  // Changes from batch to batch whenever the values may that events share with their packet
+  // (FieldScope::kPacketContext); 0: it may be any event's own.
+  virtual uint64_t packet() const { return 0; }
+
   // What was found lost so far; complete after the end. Times are in the stream's clock.
   virtual std::span<const Loss> losses() const = 0;
 };
@@ -191,10 +195,14 @@ class TraceReader {
   // cursor is the events' own, for Decode(); they are valid during the call. Returns what was found
   // lost; stops at the first error of `visit` or of reading.
   using Visit = absl::FunctionRef<absl::Status(EventCursor&, std::span<const EventRecord>)>;
-  virtual absl::StatusOr<std::vector<Loss>> Scan(Visit visit);
+  absl::StatusOr<std::vector<Loss>> Scan(Visit visit) { return ScanShared({&visit, 1}); }
+  // The same by several threads: each of `visits` is called by one of them only, and every event
+  // is given to one of them. Readers that cannot share it out give all to the first. What is lost
+  // comes in the same order for any number of threads.
+  virtual absl::StatusOr<std::vector<Loss>> ScanShared(std::span<const Visit> visits);
 };
 
-// For implementations of TraceReader::Scan: one call of `visit` per class in `batch`.
+// For implementations of TraceReader::ScanShared: one call of `visit` per class in `batch`.
 absl::Status VisitByClass(EventCursor& cursor, std::span<const EventRecord> batch,
                           TraceReader::Visit visit);
 

@@ -84,9 +84,14 @@ absl::StatusOr<std::span<const uint8_t>> FileReader::Read(uint64_t offset, size_
   if (offset >= size()) return std::span<const uint8_t>();
   length = static_cast<size_t>(std::min<uint64_t>(length, size() - offset));
   if (buffer_.size() < length) buffer_.resize(length);
+  SYNCLINE_RETURN_IF_ERROR(ReadInto(offset, std::span(buffer_).first(length)));
+  return std::span<const uint8_t>(buffer_.data(), length);
+}
+
+absl::Status FileReader::ReadInto(uint64_t offset, std::span<uint8_t> out) {
   size_t done = 0;
-  while (done < length) {
-    const ssize_t n = ::pread(file_.fd.get(), buffer_.data() + done, length - done,
+  while (done < out.size()) {
+    const ssize_t n = ::pread(file_.fd.get(), out.data() + done, out.size() - done,
                               static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus(errno, What("read", path_));
@@ -95,7 +100,7 @@ absl::StatusOr<std::span<const uint8_t>> FileReader::Read(uint64_t offset, size_
     }
     done += static_cast<size_t>(n);
   }
-  return std::span<const uint8_t>(buffer_.data(), length);
+  return absl::OkStatus();
 }
 
 }  // namespace syncline::ctf

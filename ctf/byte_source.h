@@ -66,6 +66,8 @@ class FileReader : public ByteSource {
 
   uint64_t size() const override { return file_.size_bytes; }
   absl::StatusOr<std::span<const uint8_t>> Read(uint64_t offset, size_t length) override;
+  // The same into memory of the caller's; DataLoss when the file ends before `out` is full.
+  absl::Status ReadInto(uint64_t offset, std::span<uint8_t> out);
 
  private:
   FileReader(std::filesystem::path path, OpenFile file)

@@ -7,8 +7,10 @@
 
 #include <string>
 
+#include "ctf/ctf18_words.h"
 #include "ctf/packet_header.h"
 #include "ctf/test_trace.h"
+#include "ctf/tsdl_writer.h"
 
 namespace syncline::ctf::testing {
 namespace {
@@ -292,6 +294,63 @@ TEST(Ctf2ParserTest, WhatCannotBeReadIsNamed) {
                      std::to_string(i) + "\"}}");
   }
   EXPECT_THAT(message(Fragments(nested)), HasSubstr("nested too deeply"));
+}
+
+// What `metadata` reads as when it is said in CTF 1.8's words; a refusal's text.
+std::string InOldWords(const std::string& metadata) {
+  const auto parsed = ParseMetadata(metadata);
+  if (!parsed.ok()) return std::string(parsed.status().message());
+  const auto in_words = InCtf18Words(*parsed);
+  if (!in_words.ok()) return std::string(in_words.status().message());
+  const auto text = WriteTsdl(**in_words);
+  return text.ok() ? *text : std::string(text.status().message());
+}
+
+TEST(Ctf18WordsTest, WhatLttngWritesDecodesAsBefore) {
+  const std::string text = InOldWords(LttngMetadata());
+  const auto bytes = PacketBuilder(100, 900).Number(200, 7).Text(300, "x", {1, 2}).Close();
+  EXPECT_EQ(ReadAll(LayoutOf(text), bytes).events, ReadAll(LayoutOf(kMetadata), bytes).events);
+  EXPECT_EQ(LayoutOf(text)->streams[0]->fast_header, FastHeader::kLarge);
+  EXPECT_THAT(text, HasSubstr("map = clock.monotonic.value"));
+  EXPECT_THAT(text, HasSubstr("\"compact\" = 0 ... 65534, \"extended\" = 65535 ... 65535,"));
+}
+
+TEST(Ctf18WordsTest, TagsBecomeEnumsAndBlobsBytes) {
+  const std::string members =
+      MemberOf("int", kU8) + "," +
+      MemberOf("v", R"({"type": "variant", "selector-field-location":
+                        {"origin": "event-record-payload", "path": ["int"]}, "options": [
+          {"name": "short", "selector-field-ranges": [[1, 1], [3, 3]], "field-class": )" +
+                        std::string(kU8) +
+                        R"(}, {"name": "text", "selector-field-ranges": [[2, 2]],
+           "field-class": {"type": "null-terminated-string"}}]})") +
+      "," + MemberOf("raw", R"({"type": "dynamic-length-blob", "length-field-location":
+                          {"path": ["int"]}})");
+  const std::string metadata = PayloadOf(members);
+  const std::string text = InOldWords(metadata);
+  // int = 2, v = "A" as text, raw of two bytes; int = 1, v = 9, raw of one byte.
+  const std::vector<uint8_t> bytes = {2, 'A', 0, 7, 8, 1, 9, 5};
+  EXPECT_THAT(EventsOf(metadata, bytes), SizeIs(2));
+  EXPECT_THAT(EventsOf(text, bytes), SizeIs(2)) << text;
+  EXPECT_THAT(text, HasSubstr("\"_short\" = 1 ... 1, \"_short\" = 3 ... 3, \"text\" = 2 ... 2,"));
+  EXPECT_THAT(text, HasSubstr("variant <event.fields._int>"));
+  EXPECT_THAT(text, HasSubstr("_raw[_int]"));
+  EXPECT_THAT(EventsOf(text, bytes)[1], HasSubstr("9"));
+}
+
+TEST(Ctf18WordsTest, WhatItHasNoWordsForIsRefused) {
+  const auto refusal = [](const std::string& name, const std::string& field_class) {
+    return InOldWords(PayloadOf(MemberOf("tag", kU8) + "," + MemberOf(name, field_class)));
+  };
+  EXPECT_THAT(refusal("x", R"({"type": "variable-length-unsigned-integer"})"),
+              HasSubstr("no words for integers of variable length"));
+  EXPECT_THAT(refusal("x", R"({"type": "null-terminated-string", "encoding": "utf-16le"})"),
+              HasSubstr("UTF-16"));
+  EXPECT_THAT(refusal("two words", kU8), HasSubstr("the name \"two words\""));
+  EXPECT_THAT(refusal("x", R"({"type": "optional", "selector-field-location": {"path": ["tag"]},
+                               "selector-field-ranges": [[1, 1]], "field-class": )" +
+                               std::string(kU8) + "}"),
+              HasSubstr("optional"));
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ class CtfCursor final : public EventCursor {
   absl::StatusOr<std::span<const EventRecord>> NextBatch() override;
   bool Decode(const EventRecord& record, std::vector<FieldValue>* values) override;
   bool DecodeColumns(std::span<const EventRecord> records, ColumnSink* sink) override;
+  uint64_t packet() const override { return decoder_.packet_number(); }
   std::span<const Loss> losses() const override;
 
   // Stands in a packet that may hold events of the range; false at the end of the stream.

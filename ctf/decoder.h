@@ -58,6 +58,11 @@ class PacketDecoder {
   std::optional<Lane> AsLane() const;
   bool Resume(const Lane& lane);
 
+  // Whether the packet's content ends here.
+  bool AtEnd() const { return position_ >= content_bits_; }
+  // Goes on in other bytes of the same packet.
+  void MoveTo(std::span<const uint8_t> bytes) { base_ = bytes.data(); }
+
   // Takes the time of the last event back, because it cannot be: the next one builds on the one
   // before.
   void RejectTime() { clock_ = clock_before_; }
@@ -70,6 +75,8 @@ class PacketDecoder {
   const std::vector<FieldValue>* PacketValues(const EventLayout& layout);
 
   uint64_t clock() const { return clock_; }
+  // Counted from 1.
+  uint64_t packet_number() const { return packet_number_; }
   // Of the packet at hand, or the last one.
   bool HasFastHeader() const { return stream_->fast_header != FastHeader::kNone; }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "ctf/bits.h"
 #include "ctf/fast_path.h"
@@ -60,15 +61,16 @@ inline const uint8_t* SkipFastEvent(const StreamLayout& stream, uint32_t id, con
   return event.fixed_bytes <= static_cast<size_t>(end - body) ? body + event.fixed_bytes : nullptr;
 }
 
-// Where the event at `at` ends, and `clock` becomes its time; null as above.
+// Where the event at `at` ends, and `clock` becomes its time; null as above. `brief` is the
+// stream's brief_events, which loops keep in registers.
 template <FastHeader kKind>
-inline const uint8_t* PassFastEvent(const StreamLayout& stream, const uint8_t* at,
-                                    const uint8_t* end, uint64_t& clock) {
+inline const uint8_t* PassFastEvent(const StreamLayout& stream, std::span<const BriefEvent> brief,
+                                    const uint8_t* at, const uint8_t* end, uint64_t& clock) {
   constexpr bool kLarge = kKind == FastHeader::kLarge;
   const auto left = static_cast<size_t>(end - at);
   if (left >= (kLarge ? 6 : 4)) {
     const uint32_t id = LoadNumber<uint16_t>(at, false) & (kLarge ? 65535 : 31);
-    const uint32_t bytes = id < stream.brief_events.size() ? stream.brief_events[id].bytes : 0;
+    const uint32_t bytes = id < brief.size() ? brief[id].bytes : 0;
     if (bytes != 0) {
       clock = kLarge ? ExtendClock(clock, LoadNumber<uint32_t>(at + 2, false), 32)
                      : ExtendClock(clock, LoadNumber<uint32_t>(at, false) >> 5, 27);

@@ -72,17 +72,18 @@ class CtfReader : public TraceReader {
                       {begin_ns, end_ns, begin_byte, UINT64_MAX, BatchRecords()});
   }
 
-  absl::StatusOr<std::vector<Loss>> Scan(Visit visit) override {
+  absl::StatusOr<std::vector<Loss>> ScanShared(std::span<const Visit> visits) override {
     std::vector<ScanStream> streams;
     for (size_t i = 0; i < streams_.size(); ++i) {
       streams.push_back({&streams_[i], &files_[i].path, files_[i].bytes});
     }
-    return ScanStreams(layout_, streams, visit);
+    return ScanStreams(layout_, streams, visits);
   }
 
  private:
   size_t BatchRecords() const {
-    constexpr size_t kAllRecords = size_t{1} << 20;  // of all the trace's cursors together
+    // Of all the trace's cursors together: one MiB, which a second-level cache holds.
+    constexpr size_t kAllRecords = size_t{1} << 15;
     return std::clamp(kAllRecords / streams_.size(), size_t{32}, kBatchRecords);
   }
 

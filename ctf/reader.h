@@ -18,7 +18,7 @@
 //
 // Memory: a cursor holds one batch of records and maps a window of its file while it stands inside
 // one packet; no file stays open. The batches of a trace with many streams are smaller, so that all
-// of them together stay below 32 MiB as long as that leaves 32 records to each. Cursors keep what
+// of them together stay below 1 MiB as long as that leaves 32 records to each. Cursors keep what
 // they need of the trace alive and may outlive the reader.
 #ifndef SYNCLINE_CTF_READER_H_
 #define SYNCLINE_CTF_READER_H_

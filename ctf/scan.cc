@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "common/status.h"
 #include "ctf/byte_source.h"
 #include "ctf/cursor.h"
@@ -14,12 +19,17 @@
 namespace syncline::ctf {
 namespace {
 
-constexpr uint64_t kPartsPerTrace = 16;
+constexpr uint64_t kPartsPerTrace = 64;
 constexpr uint64_t kPartBytesMin = uint64_t{1} << 20;
 
-// Stretches of streams, one after the other.
+// Stretches of streams, one after the other. Thread-safe.
 class Parts {
  public:
+  struct Part {
+    size_t number = 0;
+    std::unique_ptr<CtfCursor> cursor;  // null: there is none left
+  };
+
   Parts(std::shared_ptr<const TraceLayout> layout, std::span<const ScanStream> streams)
       : layout_(std::move(layout)), streams_(streams) {
     uint64_t total = 0;
@@ -27,9 +37,9 @@ class Parts {
     part_bytes_ = std::max(kPartBytesMin, total / kPartsPerTrace);
   }
 
-  // Null when there is none left.
-  absl::StatusOr<std::unique_ptr<CtfCursor>> Next() {
-    if (stream_ == streams_.size()) return nullptr;
+  absl::StatusOr<Part> Next() {
+    const std::scoped_lock lock(mutex_);
+    if (stream_ == streams_.size()) return Part{};
     const ScanStream& stream = streams_[stream_];
     if (offsets_.empty()) SYNCLINE_RETURN_IF_ERROR(Cut(stream));
     CursorRange range;
@@ -41,8 +51,15 @@ class Parts {
       part_ = 0;
       offsets_.clear();
     }
-    return std::make_unique<CtfCursor>(layout_, FileWindow::OfSize(*stream.file, stream.bytes),
-                                       *stream.info, range);
+    return Part{number_++,
+                std::make_unique<CtfCursor>(layout_, FileWindow::OfSize(*stream.file, stream.bytes),
+                                            *stream.info, range)};
+  }
+
+  // Gives no more.
+  void Stop() {
+    const std::scoped_lock lock(mutex_);
+    stream_ = streams_.size();
   }
 
  private:
@@ -65,51 +82,68 @@ class Parts {
   std::shared_ptr<const TraceLayout> layout_;
   std::span<const ScanStream> streams_;
   uint64_t part_bytes_ = 0;
-  size_t stream_ = 0;
-  std::vector<uint64_t> offsets_;  // of the stream's parts
-  size_t part_ = 0;
+  std::mutex mutex_;
+  size_t stream_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<uint64_t> offsets_ ABSL_GUARDED_BY(mutex_);  // of the stream's parts
+  size_t part_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t number_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
+// One thread's share of the parts.
 class Scanner {
  public:
-  Scanner(Parts parts, std::span<const EventLayout* const> events, TraceReader::Visit visit)
-      : parts_(std::move(parts)), visit_(visit) {
+  struct PartLosses {
+    size_t part = 0;
+    std::vector<Loss> losses;
+  };
+
+  // All outlive it.
+  Scanner(Parts& parts, std::span<const EventLayout* const> events, TraceReader::Visit visit)
+      : parts_(parts), visit_(visit) {
     for (Seat& seat : seats_) seat.records.emplace(events, visit_);
   }
 
-  absl::StatusOr<std::vector<Loss>> Run() {
+  absl::Status Run() {
+    absl::Status status = ScanParts();
+    if (!status.ok()) parts_.Stop();
+    return status;
+  }
+  std::vector<PartLosses>& losses() { return losses_; }
+
+ private:
+  struct Seat {
+    Parts::Part part;                    // without a cursor: none is left for it
+    std::optional<LaneRecords> records;  // of the packet that the cursor stands in
+  };
+
+  absl::Status ScanParts() {
     for (;;) {
       bool any = false;
       for (Seat& seat : seats_) {
         SYNCLINE_RETURN_IF_ERROR(Enter(seat));
-        any |= seat.cursor != nullptr;
+        any |= seat.part.cursor != nullptr;
       }
-      if (!any) return std::move(losses_);
+      if (!any) return absl::OkStatus();
       SYNCLINE_RETURN_IF_ERROR(Turn());
     }
   }
 
- private:
-  struct Seat {
-    std::unique_ptr<CtfCursor> cursor;   // null: no part is left for it
-    std::optional<LaneRecords> records;  // of the packet that the cursor stands in
-  };
-
   // Lets the seat stand in a packet; at the end of a part it goes on with the next one.
   absl::Status Enter(Seat& seat) {
-    if (seat.cursor != nullptr && !seat.cursor->InPacket()) {
-      SYNCLINE_RETURN_IF_ERROR(seat.records->VisitAll(*seat.cursor));
+    std::unique_ptr<CtfCursor>& cursor = seat.part.cursor;
+    if (cursor != nullptr && !cursor->InPacket()) {
+      SYNCLINE_RETURN_IF_ERROR(seat.records->VisitAll(*cursor));
     }
     for (;;) {
-      if (seat.cursor == nullptr) {
-        SYNCLINE_ASSIGN_OR_RETURN(seat.cursor, parts_.Next());
-        if (seat.cursor == nullptr) return absl::OkStatus();
+      if (cursor == nullptr) {
+        SYNCLINE_ASSIGN_OR_RETURN(seat.part, parts_.Next());
+        if (cursor == nullptr) return absl::OkStatus();
       }
-      SYNCLINE_ASSIGN_OR_RETURN(const bool entered, seat.cursor->Enter());
+      SYNCLINE_ASSIGN_OR_RETURN(const bool entered, cursor->Enter());
       if (entered) return absl::OkStatus();
-      const auto found = seat.cursor->losses();
-      losses_.insert(losses_.end(), found.begin(), found.end());
-      seat.cursor.reset();
+      const auto found = cursor->losses();
+      if (!found.empty()) losses_.push_back({seat.part.number, {found.begin(), found.end()}});
+      cursor.reset();
     }
   }
 
@@ -120,44 +154,65 @@ class Scanner {
     size_t lane_count = 0;
     size_t alone_count = 0;
     for (Seat& seat : seats_) {
-      if (seat.cursor == nullptr) continue;
-      std::optional<Lane> lane = seat.cursor->BeginLane();
+      if (seat.part.cursor == nullptr) continue;
+      std::optional<Lane> lane = seat.part.cursor->BeginLane();
       if (!lane) {
         alone[alone_count++] = &seat;
         continue;
       }
-      lane->cursor = seat.cursor.get();
+      lane->cursor = seat.part.cursor.get();
       lane->records = &*seat.records;
       lanes[lane_count] = *lane;
       in_lane[lane_count++] = &seat;
     }
     WalkLanes({lanes.data(), lane_count});
     for (size_t i = 0; i < lane_count; ++i) {
-      in_lane[i]->cursor->EndLane(lanes[i]);
+      in_lane[i]->part.cursor->EndLane(lanes[i]);
       SYNCLINE_RETURN_IF_ERROR(in_lane[i]->records->status());
       if (lanes[i].stopped) alone[alone_count++] = in_lane[i];
     }
     // What is not for lanes, or not yet: the ordinary way.
     for (size_t i = 0; i < alone_count; ++i) {
-      SYNCLINE_RETURN_IF_ERROR(
-          VisitByClass(*alone[i]->cursor, alone[i]->cursor->FillBatch(), visit_));
+      CtfCursor& cursor = *alone[i]->part.cursor;
+      SYNCLINE_RETURN_IF_ERROR(VisitByClass(cursor, cursor.FillBatch(), visit_));
     }
     return absl::OkStatus();
   }
 
-  Parts parts_;
+  Parts& parts_;
   TraceReader::Visit visit_;
   std::array<Seat, kLanes> seats_;
-  std::vector<Loss> losses_;
+  std::vector<PartLosses> losses_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::vector<Loss>> ScanStreams(std::shared_ptr<const TraceLayout> layout,
                                               std::span<const ScanStream> streams,
-                                              TraceReader::Visit visit) {
+                                              std::span<const TraceReader::Visit> visits) {
   const std::span<const EventLayout* const> events = layout->events;
-  return Scanner(Parts(std::move(layout), streams), events, visit).Run();
+  Parts parts(layout, streams);
+  std::vector<Scanner> scanners;
+  for (const TraceReader::Visit& visit : visits) scanners.emplace_back(parts, events, visit);
+  std::vector<absl::Status> statuses(visits.size());
+  {
+    std::vector<std::jthread> others;
+    for (size_t i = 1; i < visits.size(); ++i) {
+      others.emplace_back([&statuses, &scanners, i] { statuses[i] = scanners[i].Run(); });
+    }
+    statuses[0] = scanners[0].Run();
+  }
+  for (const absl::Status& status : statuses) SYNCLINE_RETURN_IF_ERROR(status);
+  std::vector<Scanner::PartLosses> lost;
+  for (Scanner& scanner : scanners) {
+    std::move(scanner.losses().begin(), scanner.losses().end(), std::back_inserter(lost));
+  }
+  std::sort(lost.begin(), lost.end(), [](const auto& a, const auto& b) { return a.part < b.part; });
+  std::vector<Loss> losses;
+  for (Scanner::PartLosses& of_part : lost) {
+    std::move(of_part.losses.begin(), of_part.losses.end(), std::back_inserter(losses));
+  }
+  return losses;
 }
 
 }  // namespace syncline::ctf

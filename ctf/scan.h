@@ -1,7 +1,9 @@
-// Every event of some streams, in no particular order: several packets at a time (lanes.h).
+// Every event of some streams, in no particular order: several packets at a time (lanes.h), by
+// several threads if wanted.
 //
 // The work is cut into parts, stretches of one stream each, so that a trace of one large stream
-// keeps all lanes busy as well.
+// keeps all lanes of all threads busy as well. A lane that is done with its part takes the next
+// one.
 #ifndef SYNCLINE_CTF_SCAN_H_
 #define SYNCLINE_CTF_SCAN_H_
 
@@ -23,10 +25,10 @@ struct ScanStream {
   uint64_t bytes = 0;
 };
 
-// See TraceReader::Scan.
+// See TraceReader::ScanShared.
 absl::StatusOr<std::vector<Loss>> ScanStreams(std::shared_ptr<const TraceLayout> layout,
                                               std::span<const ScanStream> streams,
-                                              TraceReader::Visit visit);
+                                              std::span<const TraceReader::Visit> visits);
 
 }  // namespace syncline::ctf
 

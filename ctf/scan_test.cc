@@ -5,8 +5,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "common/field_place.h"
 #include "common/files.h"
@@ -210,12 +215,11 @@ TEST(ScanTest, PartsOfLargeStreamsMakeTheWhole) {
   EXPECT_GT(cursors_of_first.size(), 1u);  // or the stream was not cut
 }
 
-// More streams than lanes, each broken in its own way: no lane may take another one along.
-TEST(ScanTest, LanesOfBrokenStreamsStopOneByOne) {
-  const ScratchDirectory scratch;
-  std::filesystem::create_directories(scratch.path);
-  const auto write = [&scratch](const std::string& name, std::string_view bytes) {
-    ASSERT_TRUE(WriteFileAtomically(scratch.path / name, bytes).ok());
+// More streams than lanes, each broken in its own way.
+void WriteBrokenStreams(const std::filesystem::path& directory) {
+  std::filesystem::create_directories(directory);
+  const auto write = [&directory](const std::string& name, std::string_view bytes) {
+    ASSERT_TRUE(WriteFileAtomically(directory / name, bytes).ok());
   };
   const auto view = [](const std::vector<uint8_t>& bytes) {
     return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -239,6 +243,12 @@ TEST(ScanTest, LanesOfBrokenStreamsStopOneByOne) {
     bytes.resize(broken);
     write("cut_" + std::to_string(broken), view(bytes));
   }
+}
+
+// No lane may take another one along.
+TEST(ScanTest, LanesOfBrokenStreamsStopOneByOne) {
+  const ScratchDirectory scratch;
+  WriteBrokenStreams(scratch.path);
   const auto reader = OpenTrace(scratch.path).value();
   ContentsReader scanned;
   const auto losses = reader->Scan([&](EventCursor& cursor, std::span<const EventRecord> records) {
@@ -257,6 +267,68 @@ TEST(ScanTest, LanesOfBrokenStreamsStopOneByOne) {
   }
   EXPECT_GT(expected.size(), 5u);
   EXPECT_EQ(WithoutAddresses(scanned.Take(*losses)), WithoutAddresses(ordered.Take(expected)));
+}
+
+// What several threads find together, and what they say is lost, in their order.
+struct SharedScan {
+  std::vector<SeenEvent> events;  // sorted
+  std::map<std::string, uint64_t> sums;
+  std::vector<std::string> losses;
+  bool operator==(const SharedScan&) const = default;
+};
+
+SharedScan ScanWith(TraceReader& reader, size_t threads) {
+  using Function = std::function<absl::Status(EventCursor&, std::span<const EventRecord>)>;
+  std::vector<ContentsReader> contents(threads);
+  std::vector<Function> functions;
+  for (ContentsReader& own : contents) {
+    functions.emplace_back([&own](EventCursor& cursor, std::span<const EventRecord> records) {
+      own.Add(cursor, records, true);
+      return absl::OkStatus();
+    });
+  }
+  const std::vector<TraceReader::Visit> visits(functions.begin(), functions.end());
+  const auto losses = reader.ScanShared(visits);
+  SharedScan found;
+  for (ContentsReader& own : contents) {
+    const StreamContents some = WithoutAddresses(own.Take({}));
+    found.events.insert(found.events.end(), some.events.begin(), some.events.end());
+    for (const auto& [field, sum] : some.sums) found.sums[field] += sum;
+  }
+  std::sort(found.events.begin(), found.events.end());
+  for (const Loss& loss : losses.value()) {
+    found.losses.push_back(loss.source + " " + std::to_string(loss.begin_ns) + " " + loss.detail);
+  }
+  return found;
+}
+
+TEST(ScanTest, ThreadsFindTheSameTogether) {
+  const ScratchDirectory scratch;
+  WriteBrokenStreams(scratch.path / "broken");
+  const auto written = GenerateTrace(
+      scratch.path / "large", {.streams = 3, .events_per_stream = 90'000, .packet_bytes = 65536});
+  ASSERT_TRUE(written.ok());
+  for (const char* const name : {"broken", "large"}) {
+    const auto reader = OpenTrace(scratch.path / name).value();
+    const SharedScan alone = ScanWith(*reader, 1);
+    EXPECT_FALSE(alone.events.empty());
+    EXPECT_EQ(alone.losses.empty(), std::string_view(name) == "large");
+    for (const size_t threads : {2, 3, 40}) {
+      EXPECT_TRUE(ScanWith(*reader, threads) == alone) << threads << " threads, " << name;
+    }
+  }
+}
+
+TEST(ScanTest, AnErrorOfOneThreadEndsTheOthers) {
+  const ScratchDirectory scratch;
+  ASSERT_TRUE(GenerateTrace(scratch.path, {.streams = 64, .events_per_stream = 1000}).ok());
+  const auto reader = OpenTrace(scratch.path).value();
+  const auto fail = [](EventCursor&, std::span<const EventRecord>) {
+    return absl::CancelledError("enough");
+  };
+  // Each fails at its first event, and one that is given none finds no part left.
+  const std::vector<TraceReader::Visit> visits = {fail, fail};
+  EXPECT_EQ(reader->ScanShared(visits).status(), absl::CancelledError("enough"));
 }
 
 }  // namespace

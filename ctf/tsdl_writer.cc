@@ -47,7 +47,7 @@ class Writer {
  public:
   absl::StatusOr<std::string> Run(const Metadata& metadata) {
     if (!metadata.roles_by_name) {
-      return absl::UnimplementedError("CTF 2's roles have no words in CTF 1.8");
+      return absl::UnimplementedError("these are CTF 2's words (ctf18_words.h)");
     }
     text_ = "/* CTF 1.8 */\n\n";
     SYNCLINE_RETURN_IF_ERROR(Trace(metadata));

@@ -11,7 +11,7 @@ namespace syncline::ctf {
 
 // The whole text, plain (not in packets), with every type spelled out where it stands. What it says
 // is what ParseMetadata() reads from it again. Unimplemented for what CTF 1.8 has no words for:
-// blobs, reversed bits, roles that do not go by name.
+// blobs, reversed bits, roles that do not go by name (see ctf18_words.h).
 absl::StatusOr<std::string> WriteTsdl(const Metadata& metadata);
 
 // As metadata writes them: 8-4-4-4-12 hexadecimal digits.

@@ -3,6 +3,7 @@
 // hundred names, durations that spread over three decades. Nothing is read or built; the bytes go
 // nowhere, except for Parquet's, which a child writes into files.
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <cstdint>
@@ -207,10 +208,26 @@ void BM_Vtune(benchmark::State& state) {
 }
 BENCHMARK(BM_Vtune)->Unit(benchmark::kMillisecond);
 
-// Argument: threads that write. Starting Python is part of it, as it is of a merge; "rows" leaves
-// it out.
+// Of this process and of those it has waited for.
+double ProcessorSeconds() {
+  double seconds = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(who, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    }
+  }
+  return seconds;
+}
+
+// Argument: threads that write. Starting Python is left out of the time, but not of the processor
+// time, which is also the child's. SYNCLINE_KEEP_PARQUET names a directory for what was written.
 void BM_Parquet(benchmark::State& state) {
+  constexpr int64_t kPushes = 16;
   const char* const python = std::getenv("SYNCLINE_PYTHON");
+  const char* const keep = std::getenv("SYNCLINE_KEEP_PARQUET");
+  double processor_s = 0;
   const clocksync::ClockModel model = timeline::testing::TwoNodeModel();
   Files(state, [&](const std::string& directory) {
     state.PauseTiming();
@@ -220,16 +237,23 @@ void BM_Parquet(benchmark::State& state) {
     if (!writer.ok()) return writer.status();
     parquet::Options options;
     options.nodes = {"n"};
-    options.reach = [&model](NodeTime time) -> std::optional<parquet::Reach> {
-      const TimelineEstimate where = model.Locate(time);
-      return parquet::Reach{where.est.ns - where.lo.ns, where.hi.ns - where.est.ns};
-    };
-    parquet::ParquetSink sink(std::move(options), *std::move(writer));
-    for (int i = 0; i < 4; ++i) TheJob().PushTo(&sink);
-    return sink.Finish();
+    options.model = &model;
+    parquet::ParquetSink sink(std::move(options), writer->get());
+    const double begin_s = ProcessorSeconds();
+    for (int64_t i = 0; i < kPushes; ++i) TheJob().PushTo(&sink);
+    absl::Status status = sink.Finish();
+    if (status.ok()) status = (*writer)->Finish();
+    processor_s += ProcessorSeconds() - begin_s;
+    if (keep != nullptr) {
+      std::filesystem::remove_all(keep);
+      std::filesystem::copy(directory, keep, std::filesystem::copy_options::recursive);
+    }
+    return status;
   });
-  state.SetItemsProcessed(4 * state.iterations() * static_cast<int64_t>(TheJob().spans()));
-  state.counters["bytes/event"] = state.counters["bytes/event"] / 4;
+  const int64_t rows = kPushes * state.iterations() * static_cast<int64_t>(TheJob().spans());
+  state.SetItemsProcessed(rows);
+  state.counters["rows/cpu_s"] = static_cast<double>(rows) / processor_s;
+  state.counters["bytes/event"] = state.counters["bytes/event"] / kPushes;
 }
 BENCHMARK(BM_Parquet)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 

@@ -33,6 +33,8 @@ struct BuildOptions {
   // Counts and losses in the results are those of this interval only. What the processes counted
   // themselves is then unknown: nothing says when. The sinks get everything (cut_sink.h).
   std::optional<Interval> cut;
+  // With a cut: how far before it a trace is read at most (look_back.h). Without, all of it is.
+  std::optional<int64_t> look_back_ns;
   // For tests only: pretends that processes of all nodes share one set of keys, as tools do that
   // key by pid. A test must notice.
   bool keys_without_node = false;

@@ -22,9 +22,15 @@ void CutSink::OnSpanBegin(const Span& span) {
   if (Contains(span.begin)) Announce(&stack);
 }
 
+int64_t CutSink::Within(TimelineTime begin, TimelineTime end) const {
+  return std::max<int64_t>(0, std::min(end, range_.end).ns - std::max(begin, range_.begin).ns);
+}
+
 void CutSink::OnSpanEnd(const Span& span) {
   std::vector<Open>& stack = open_[span.track];
   if (stack.empty()) return;
+  const int64_t within_ns = Within(span.begin, span.end);
+  if (stack.size() > 1) stack[stack.size() - 2].children_ns += within_ns;
   if (!stack.back().announced && span.begin < range_.begin && span.end > range_.begin) {
     Announce(&stack);
   }
@@ -38,7 +44,9 @@ void CutSink::OnSpanEnd(const Span& span) {
     cut.end = range_.end;
     cut.clipped_end = true;
   }
-  cut.self_ns = std::min(cut.self_ns, cut.end.ns - cut.begin.ns);
+  if (within_ns < span.end.ns - span.begin.ns) {
+    cut.self_ns = std::max<int64_t>(0, within_ns - open.children_ns);
+  }
   next_->OnSpanEnd(cut);
 }
 

@@ -1,8 +1,6 @@
 // A timeline cut to [from, to): what overlaps it is clipped and flagged, the rest is dropped. A
-// span that was open at `from` is passed on when the first thing inside it, or its end, is.
-//
-// Cutting is done here and not by reading less, so that spans which enclose the interval keep their
-// names. Thread-safety: one thread.
+// span that was open at `from` is passed on when the first thing inside it, or its end, is. What is
+// read for it may be less than everything (look_back.h). Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_CUT_SINK_H_
 #define SYNCLINE_TIMELINE_CUT_SINK_H_
 
@@ -35,8 +33,11 @@ class CutSink final : public TimelineSink {
   struct Open {
     Span span;
     bool announced = false;
+    int64_t children_ns = 0;  // of what lies in the range
   };
 
+  // How much of [begin, end) lies in the range.
+  int64_t Within(TimelineTime begin, TimelineTime end) const;
   bool Contains(TimelineTime time) const { return range_.begin <= time && time < range_.end; }
   void Announce(std::vector<Open>* stack);
 

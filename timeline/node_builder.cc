@@ -14,10 +14,6 @@ namespace {
 constexpr int64_t kBoundStepNs = 100'000'000;  // between two points of the clock bound's counter
 constexpr int64_t kBoundPointsMax = 600;       // per node; a guess at what a viewer shows well
 
-bool HasThread(EventKind kind) {
-  return kind != EventKind::kOn && kind != EventKind::kOff && kind != EventKind::kName;
-}
-
 }  // namespace
 
 NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options,
@@ -34,7 +30,13 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
 
 absl::StatusOr<NodeResult> NodeBuilder::Build() {
   AddNodeTrack();
-  SYNCLINE_ASSIGN_OR_RETURN(tables_, NodeTables::Scan(node_, index_));
+  tables_ = NodeTables::Of(node_, index_);
+  if (options_.cut.has_value() && options_.look_back_ns.has_value()) {
+    SYNCLINE_ASSIGN_OR_RETURN(read_,
+                              ChoosePart(node_, tables_, *options_.cut, *options_.look_back_ns));
+    result_.inside_of_unread_threads = read_.unresolved_threads;
+  }
+  SYNCLINE_RETURN_IF_ERROR(tables_.Scan(read_.part));
   SYNCLINE_RETURN_IF_ERROR(OpenStreams());
   for (;;) {
     SYNCLINE_ASSIGN_OR_RETURN(const StreamMerger::Head* head, merger_.Next());
@@ -50,7 +52,8 @@ absl::Status NodeBuilder::OpenStreams() {
   for (size_t i = 0; i < node_.readers.size(); ++i) {
     TraceReader* reader = node_.readers[i];
     for (const StreamInfo& stream : reader->streams()) {
-      SYNCLINE_ASSIGN_OR_RETURN(auto cursor, reader->Open(stream.index));
+      SYNCLINE_ASSIGN_OR_RETURN(auto cursor,
+                                reader->Open(stream.index, read_.part.begin_ns, read_.part.end_ns));
       merger_.Add(std::move(cursor), node_.placement);
       Source source;
       source.owner = tables_.owner_of_reader(i);
@@ -102,7 +105,7 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   if (counted) ++process.counted_here;
   // Another thread may get a word in before the one that writes `on`.
   if (!process.covered_since.has_value() && kind != EventKind::kOff) {
-    Cover(here.process, here.moment, /*begin_again=*/false);
+    Cover(here.process, CoverageBegin(kind, here), /*begin_again=*/false);
   }
   Handle(kind, here);
   ProcessAt(here.process).last = here.moment;
@@ -169,6 +172,15 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
     default:
       break;
   }
+}
+
+// Where the trace is read from its middle, `on` was not met.
+Moment NodeBuilder::CoverageBegin(EventKind kind, const Here& here) {
+  const KnownProcess* const known = tables_.processes()[here.process].known;
+  const bool began_unread = !read_.whole() && ProcessAt(here.process).coverage.empty() &&
+                            kind != EventKind::kOn && kind != EventKind::kResume;
+  if (!began_unread || known == nullptr || !known->on_ns.has_value()) return here.moment;
+  return *known->on_ns < here.moment.node.ns ? At(*known->on_ns) : here.moment;
 }
 
 void NodeBuilder::Cover(uint32_t index, const Moment& moment, bool begin_again) {
@@ -365,6 +377,7 @@ void NodeBuilder::FinishProcess(uint32_t index) {
 
 // Silent loss: the process counted more events than were found, beyond what the tracer owns up to.
 void NodeBuilder::FinishLosses() {
+  if (!read_.whole()) return;      // what the processes counted is of all their events
   if (!counts_are_known_) return;  // a whole packet or file is missing: it explains any number
   uint64_t missing = 0;
   std::string who;

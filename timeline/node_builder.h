@@ -18,6 +18,7 @@
 #include "timeline/builder.h"
 #include "timeline/collectives.h"
 #include "timeline/emitter.h"
+#include "timeline/look_back.h"
 #include "timeline/loss_tracker.h"
 #include "timeline/messages.h"
 #include "timeline/node_input.h"
@@ -93,6 +94,7 @@ class NodeBuilder {
   absl::Status OpenStreams();
   void Dispatch(const StreamMerger::Head& head);
   void Handle(EventKind kind, const Here& here);
+  Moment CoverageBegin(EventKind kind, const Here& here);
   void Cover(uint32_t process, const Moment& moment, bool begin_again);
   void ApplyPendingEnd(Process* process, uint32_t index);
   void Uncover(uint32_t process, const Moment& moment);
@@ -160,6 +162,7 @@ class NodeBuilder {
   SharedTracks* shared_;
   Matchers* matchers_;
   NodeTables tables_;
+  PartRead read_;
   StreamMerger merger_;
   EventReader event_;
   std::unordered_map<const FieldClass*, TextId> field_texts_;

@@ -148,7 +148,9 @@ struct NodeResult {
   uint64_t events = 0;          // all but canaries
   uint64_t foreign_events = 0;  // of providers that are not ours
   uint64_t undecodable_events = 0;
-  uint64_t recovered = 0;             // stacks that had to find themselves again
+  uint64_t recovered = 0;  // stacks that had to find themselves again
+  // Of a cut: threads inside of tasks that began before what was read (look_back.h).
+  uint64_t inside_of_unread_threads = 0;
   std::optional<ClockInterval> seen;  // first and last event, trace clock
   std::vector<ProcessResult> processes;
   std::vector<LossTotal> losses;

@@ -24,19 +24,23 @@ TrackId NodeBuilder::MessageTrack(const Here& here) {
 
 void NodeBuilder::OnMessage(EventKind kind, const Here& here) {
   const TimelineTime time = here.moment.timeline;
-  if (options_.cut.has_value() && (time < options_.cut->begin || time >= options_.cut->end)) return;
+  const bool of_cut =
+      !options_.cut.has_value() || (options_.cut->begin <= time && time < options_.cut->end);
+  if (!of_cut && kind != EventKind::kConnection) return;
   const uint32_t end = matchers_->messages.EndOf(
       index_, here.process, event_.U64(Field::kConnection), node_.placement->clock());
+  if (kind == EventKind::kConnection) {  // whose it is counts for a cut behind it, too
+    matchers_->messages.SetProcess(end, ProcessAt(here.process).name);
+    matchers_->messages.OnConnection(
+        end, {event_.Text(Field::kLocal), static_cast<uint16_t>(event_.U64(Field::kLocalPort))},
+        {event_.Text(Field::kRemote), static_cast<uint16_t>(event_.U64(Field::kRemotePort))});
+  }
+  if (!of_cut) return;
   const uint64_t begin = event_.U64(Field::kBegin);
   const uint64_t bytes = event_.U64(Field::kBytes);
   const TrackId track = MessageTrack(here);
   switch (kind) {
     case EventKind::kConnection:
-      matchers_->messages.SetProcess(end, ProcessAt(here.process).name);
-      matchers_->messages.OnConnection(
-          end, {event_.Text(Field::kLocal), static_cast<uint16_t>(event_.U64(Field::kLocalPort))},
-          {event_.Text(Field::kRemote), static_cast<uint16_t>(event_.U64(Field::kRemotePort))});
-      [[fallthrough]];
     case EventKind::kConnectionState:
       matchers_->messages.OnRetransmits(end, event_.U32(Field::kRetransmits));
       break;

@@ -161,6 +161,7 @@ absl::Status NodeBuilder::AddProfiles() {
     }
     PushProfileHoles(first, lanes.group());
     Partition partition = lanes.TakePartition();
+    partition.track = owner.track;
     partition.process = prototype.name;
     if (!partition.nodes.empty()) result_.partitions.push_back(std::move(partition));
   }

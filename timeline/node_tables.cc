@@ -37,16 +37,26 @@ std::string_view ProcessEntry::Name(uint32_t id) const {
   return found == announced.end() ? std::string_view() : std::string_view(found->second.text);
 }
 
-absl::StatusOr<NodeTables> NodeTables::Scan(const NodeInput& node, uint32_t node_index) {
+NodeTables NodeTables::Of(const NodeInput& node, uint32_t node_index) {
   NodeTables tables;
   tables.node_index_ = node_index;
   tables.node_ = &node;
   tables.AddOwners(node);
   tables.AddKnown(node);
-  for (size_t i = 0; i < node.readers.size(); ++i) {
-    SYNCLINE_RETURN_IF_ERROR(tables.ScanReader(node.readers[i], tables.owner_of_reader_[i]));
-  }
   return tables;
+}
+
+absl::Status NodeTables::Scan(const ClockInterval& part) {
+  for (size_t i = 0; i < node_->readers.size(); ++i) {
+    SYNCLINE_RETURN_IF_ERROR(ScanReader(node_->readers[i], owner_of_reader_[i], part));
+  }
+  return absl::OkStatus();
+}
+
+bool NodeTables::Knows(uint32_t owner, uint32_t thread_key) const {
+  const auto found = thread_by_key_.find({owner, thread_key});
+  return found != thread_by_key_.end() &&
+         processes_[threads_[found->second].process].known != nullptr;
 }
 
 void NodeTables::AddOwners(const NodeInput& node) {
@@ -175,11 +185,12 @@ void NodeTables::Announce(uint32_t owner, EventKind kind, const EventReader& eve
   }
 }
 
-absl::Status NodeTables::ScanReader(TraceReader* reader, uint32_t owner) {
+absl::Status NodeTables::ScanReader(TraceReader* reader, uint32_t owner,
+                                    const ClockInterval& part) {
   EventReader event;
   for (const StreamInfo& stream : reader->streams()) {
     SYNCLINE_ASSIGN_OR_RETURN(const std::unique_ptr<EventCursor> cursor,
-                              reader->Open(stream.index));
+                              reader->Open(stream.index, part.begin_ns, part.end_ns));
     for (;;) {
       SYNCLINE_ASSIGN_OR_RETURN(const std::span<const EventRecord> batch, cursor->NextBatch());
       if (batch.empty()) break;

@@ -44,11 +44,16 @@ struct ThreadEntry {
 
 class NodeTables {
  public:
-  static absl::StatusOr<NodeTables> Scan(const NodeInput& node, uint32_t node_index);
+  // What the control blocks know. `node` must outlive it.
+  static NodeTables Of(const NodeInput& node, uint32_t node_index);
+  // What is announced in `part` of the trace.
+  absl::Status Scan(const ClockInterval& part);
 
   const std::vector<ProcessEntry>& processes() const { return processes_; }
   const std::vector<ThreadEntry>& threads() const { return threads_; }
   uint32_t owner_of_reader(size_t reader) const { return owner_of_reader_[reader]; }
+  // Whether a control block knows the thread.
+  bool Knows(uint32_t owner, uint32_t thread_key) const;
 
   // Makes the entry when the key was never announced.
   uint32_t ThreadFor(uint32_t owner, uint32_t thread_key);
@@ -59,7 +64,7 @@ class NodeTables {
  private:
   void AddOwners(const NodeInput& node);
   void AddKnown(const NodeInput& node);
-  absl::Status ScanReader(TraceReader* reader, uint32_t owner);
+  absl::Status ScanReader(TraceReader* reader, uint32_t owner, const ClockInterval& part);
   void Announce(uint32_t owner, EventKind kind, const EventReader& event);
 
   uint32_t node_index_ = 0;

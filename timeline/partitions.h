@@ -27,6 +27,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "timeline/sink.h"
+
 namespace syncline::timeline {
 
 struct PartitionNode {
@@ -50,8 +52,9 @@ struct PartitionGraph {
 };
 
 struct Partition {
-  std::string process;  // name of its track
-  std::string task;     // "/job:worker/replica:0/task:0"
+  TrackId track = kNoTrack;  // of its process
+  std::string process;       // that track's name
+  std::string task;          // "/job:worker/replica:0/task:0"
   std::vector<std::string> devices;
   std::vector<PartitionNode> nodes;    // by name
   std::vector<PartitionGraph> graphs;  // by steps, most first

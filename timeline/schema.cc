@@ -86,6 +86,19 @@ EventKind KindOf(std::string_view event_name) {
   return EventKind::kForeign;
 }
 
+bool HasThread(EventKind kind) {
+  switch (kind) {
+    case EventKind::kForeign:
+    case EventKind::kCanary:
+    case EventKind::kOn:
+    case EventKind::kOff:
+    case EventKind::kName:
+      return false;
+    default:
+      return true;
+  }
+}
+
 size_t SubtreeSize(std::span<const FieldValue> values) {
   size_t left = 1;
   size_t size = 0;

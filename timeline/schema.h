@@ -118,6 +118,8 @@ enum class Field : uint8_t {
 };
 
 EventKind KindOf(std::string_view event_name);
+// Of our own events: whether it is a thread's (Field::kThread) and not its process's.
+bool HasThread(EventKind kind);
 
 // An ITT id; all zero: none.
 struct IttId {

@@ -113,7 +113,7 @@ Json EdgeToJson(const clocksync::EdgeQuality& edge) {
   return {{"local", edge.local},
           {"remote", edge.remote},
           {"source", SourceName(edge.source)},
-          {"samples", edge.samples},
+          {"samples_kept", edge.samples},
           {"samples_by_source", BySource(edge)},
           {"offset_ns", edge.offset_ns},
           {"drift_ppb", edge.drift_ppb},
@@ -181,7 +181,7 @@ void PrintJson(std::ostream& out, const Clocks& clocks) {
   for (const clocks::ProbeReport::Edge& edge : clocks.probes.edges) {
     json["probes"].push_back({{"local", edge.local.node},
                               {"remote", edge.remote.node},
-                              {"samples", edge.samples},
+                              {"samples_taken", edge.samples},
                               {"text", clocks::Describe(edge)}});
   }
   out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -398,7 +398,9 @@ void RegisterClocks(CLI::App* app, Context* context) {
   const auto options = std::make_shared<ClocksOptions>();
   clocks->add_option("RUN", options->directory, "A recording's directory");
   clocks->add_flag("--live", options->live, "Probe the fleet for three seconds instead");
-  clocks->add_flag("--json", options->json, "As JSON, in ns and ppb");
+  clocks->add_flag("--json", options->json,
+                   "As JSON, in ns and ppb; of the samples that were taken, those of\nlong "
+                   "recordings that say nothing new are not kept");
   clocks
       ->add_option("--svg", options->svg,
                    "Also draw samples, proven corridor and estimate of each edge into FILE")

@@ -30,6 +30,7 @@ struct MergeArguments {
   std::string alignment = "model";
   std::optional<std::string> from;
   std::optional<std::string> to;
+  std::string look_back = "32s";
   std::string shard_size = "1GiB";
   bool json = false;
   std::string svg;
@@ -73,6 +74,18 @@ absl::Status ParseInstant(const std::optional<std::string>& text,
 absl::Status ParseRange(const MergeArguments& arguments, merge::Range* range) {
   SYNCLINE_RETURN_IF_ERROR(ParseInstant(arguments.from, &range->from));
   return ParseInstant(arguments.to, &range->to);
+}
+
+absl::Status ParseLookBack(const std::string& text, std::optional<int64_t>* look_back_ns) {
+  look_back_ns->reset();
+  if (text == "all") return absl::OkStatus();
+  const absl::StatusOr<int64_t> ns = ParseDuration(text);
+  if (!ns.ok() || *ns <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--look-back takes a duration, e.g. 5m, or all, not \"", text, "\""));
+  }
+  *look_back_ns = *ns;
+  return absl::OkStatus();
 }
 
 void AddAssumption(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
@@ -124,7 +137,8 @@ int Merge(const Context& context, const MergeArguments& arguments) {
   options.input = InputOf(arguments);
   options.interrupt = context.interrupts->First();
   options.leave = [] { ::_exit(kInterrupted); };
-  const absl::Status parsed = ParseRange(arguments, &options.range);
+  absl::Status parsed = ParseRange(arguments, &options.range);
+  parsed.Update(ParseLookBack(arguments.look_back, &options.look_back_ns));
   if (!parsed.ok()) return Fail(context, parsed);
   const absl::StatusOr<uint64_t> shard_bytes = ParseSize(arguments.shard_size);
   if (!shard_bytes.ok()) return Fail(context, shard_bytes.status());
@@ -202,6 +216,11 @@ void RegisterMerge(CLI::App* app, Context* context) {
                    "and windows of equal length, none of them larger")
       ->capture_default_str();
   AddRange(merge, arguments);
+  merge
+      ->add_option("--look-back", arguments->look_back,
+                   "With --from: how far before it the begin of a task that is open\n"
+                   "there is looked for at most; all: reads everything")
+      ->capture_default_str();
   merge->footer(
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
       "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n"

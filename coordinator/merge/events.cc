@@ -42,14 +42,15 @@ absl::StatusOr<EventsResult> PrintEvents(const EventsOptions& options, std::ostr
   for (;;) {
     SYNCLINE_ASSIGN_OR_RETURN(const text::EventView* event, events.Next());
     if (event == nullptr) break;
-    lines.Append(*event);
+    if (!lines.AppendUndecoded(*event)) lines.Append(events.Decoded());
     ++result.events;
     if (lines.buffer()->size() < kBufferBytes) continue;
     SYNCLINE_ASSIGN_OR_RETURN(const bool read, Flush(lines.buffer(), out));
     if (!read) return result;
   }
   result.incomplete |= !events.IsComplete();
-  if (!events.complaint().empty()) result.complaints.push_back(events.complaint());
+  const std::string complaint = UndecidedComplaint(events.undecided());
+  if (!complaint.empty()) result.complaints.push_back(complaint);
   SYNCLINE_RETURN_IF_ERROR(Flush(lines.buffer(), out).status());
   return result;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/merge/cut.h"
@@ -13,8 +14,9 @@
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/shards.h"
 #include "coordinator/merge/write_ctf.h"
-#include "coordinator/merge/write_events.h"
+#include "coordinator/merge/write_tables.h"
 #include "export/report/json_report.h"
+#include "export/report/units.h"
 #include "timeline/cut_sink.h"
 
 namespace syncline::merge {
@@ -113,6 +115,18 @@ absl::Status SplitLarge(const MergeOptions& options, const OpenedInputs& inputs,
   return absl::OkStatus();
 }
 
+// Says of which tasks the cut does not show that they are open.
+void NoteUnread(const timeline::BuiltTimeline& built, const MergeOptions& options,
+                MergeResult* result) {
+  for (const timeline::NodeResult& node : built.nodes) {
+    if (node.inside_of_unread_threads == 0) continue;
+    result->notes.push_back(absl::StrCat(
+        "node ", node.name, ": tasks of ", report::Plural(node.inside_of_unread_threads, "thread"),
+        " that began more than ", DurationText(*options.look_back_ns),
+        " before --from are not drawn; --look-back all finds them"));
+  }
+}
+
 // Everything into a directory beside result.out_dir, and then that in its place.
 absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInputs& inputs,
                                   MergeResult result) {
@@ -129,6 +143,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
   SYNCLINE_ASSIGN_OR_RETURN(const timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
+  NoteUnread(built, options, &result);
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
   result.files = outputs.files();
   SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, cut, out.staging(), &result));
@@ -138,14 +153,14 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
                               WriteCtf(inputs, cut, ThreadsOf(options), out.staging() / kCtfName));
     result.files.emplace_back(kCtfName);
   }
-  WrittenEvents events;
-  if (Wants(options, "parquet")) {
-    SYNCLINE_ASSIGN_OR_RETURN(events,
-                              WriteEvents(inputs, cut, ParquetWriterOf(options, out.staging())));
-    if (!events.complaint.empty()) uncopied.push_back(events.complaint);
+  WrittenTables tables;
+  if (outputs.tables() != nullptr) {
+    SYNCLINE_ASSIGN_OR_RETURN(
+        tables, WriteTables(inputs, built, cut, ThreadsOf(options), outputs.tables()));
+    if (!tables.complaint.empty()) uncopied.push_back(tables.complaint);
   }
   result.report = MakeReportOf(inputs, built, summary);
-  result.report.incomplete |= !uncopied.empty() || !events.complete;
+  result.report.incomplete |= !uncopied.empty() || !tables.complete;
   result.report.complaints.insert(result.report.complaints.end(), uncopied.begin(), uncopied.end());
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(
       out.staging() / kReportName, report::ReportJson(WithoutPaths(result.report, inputs))));
@@ -173,6 +188,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(result.out_dir, ChooseOut(options, list));
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input, list));
   SYNCLINE_RETURN_IF_ERROR(ChooseCut(options.range, &inputs));
+  inputs.build.look_back_ns = options.look_back_ns;
   absl::StatusOr<MergeResult> written = Write(options, inputs, result);
   if (!absl::IsResourceExhausted(written.status())) return written;
   return absl::ResourceExhaustedError(absl::StrCat(

@@ -8,8 +8,9 @@
 
 namespace syncline::merge {
 
-absl::Status OrderedEvents::Open() {
+absl::Status OrderedEvents::Open(std::optional<uint32_t> only) {
   for (uint32_t index = 0; index < inputs_.nodes.size(); ++index) {
+    if (only.has_value() && *only != index) continue;
     SYNCLINE_RETURN_IF_ERROR(OpenTraces(index));
     SYNCLINE_RETURN_IF_ERROR(OpenProfiles(index));
   }
@@ -29,8 +30,8 @@ absl::Status OrderedEvents::OpenTraces(uint32_t index) {
   for (TraceReader* reader : node.readers) {
     for (const StreamInfo& stream : reader->streams()) {
       SYNCLINE_ASSIGN_OR_RETURN(auto cursor, reader->Open(stream.index, begin_ns, end_ns));
+      sources_.push_back({index, node.placement, &cursor->stream()});
       merger_.Add(std::move(cursor), node.placement);
-      sources_.push_back({index, node.placement});
     }
   }
   return absl::OkStatus();
@@ -44,10 +45,10 @@ absl::Status OrderedEvents::OpenProfiles(uint32_t index) {
     if (profile.reader == nullptr) continue;
     for (const StreamInfo& stream : profile.reader->streams()) {
       SYNCLINE_ASSIGN_OR_RETURN(auto cursor, profile.reader->Open(stream.index));
+      sources_.push_back({index, placement, &cursor->stream()});
       merger_.Add(
           std::make_unique<ProfileCursor>(std::move(cursor), node.wall, shown_, &undecided_),
           placement);
-      sources_.push_back({index, placement});
     }
   }
   return absl::OkStatus();
@@ -58,12 +59,20 @@ absl::StatusOr<const text::EventView*> OrderedEvents::Next() {
     SYNCLINE_ASSIGN_OR_RETURN(const timeline::StreamMerger::Head* head, merger_.Next());
     if (head == nullptr) return nullptr;
     if (!IsShown(head->time)) continue;
-    if (!head->cursor->Decode(*head->record, &values_)) damaged_ = true;
     source_ = head->source;
-    event_ = {head->time, inputs_.nodes[node()].name, &head->cursor->stream(), head->record,
-              values_};
+    cursor_ = head->cursor;
+    const Source& source = sources_[source_];
+    event_ = {head->time,        inputs_.nodes[source.node].name,
+              source.stream,     head->record,
+              cursor_->packet(), {}};
     return &event_;
   }
+}
+
+const text::EventView& OrderedEvents::Decoded() {
+  if (!cursor_->Decode(*event_.record, &values_)) damaged_ = true;
+  event_.values = values_;
+  return event_;
 }
 
 bool OrderedEvents::IsComplete() const {
@@ -74,10 +83,10 @@ bool OrderedEvents::IsComplete() const {
   return true;
 }
 
-std::string OrderedEvents::complaint() const {
-  if (undecided_ == 0) return "";
+std::string UndecidedComplaint(uint64_t events) {
+  if (events == 0) return "";
   return absl::StrCat(
-      undecided_,
+      events,
       " events of TensorFlow's profiles are left out: the wall clock by which they are stamped "
       "was set, and where they lie cannot be decided");
 }

@@ -6,6 +6,7 @@
 #ifndef SYNCLINE_COORDINATOR_MERGE_ORDERED_EVENTS_H_
 #define SYNCLINE_COORDINATOR_MERGE_ORDERED_EVENTS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "clocksync/reach.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/profile_cursor.h"
 #include "export/text/event_text.h"
@@ -26,26 +28,33 @@ class OrderedEvents {
  public:
   // `inputs` outlives this. Packets outside of `shown` are not read.
   OrderedEvents(const OpenedInputs& inputs, timeline::Interval shown)
-      : inputs_(inputs), shown_(shown) {}
-  absl::Status Open();
+      : inputs_(inputs), shown_(shown), reach_(inputs.model.get()) {}
+  // All nodes, or one: its place in the inputs.
+  absl::Status Open(std::optional<uint32_t> only = std::nullopt);
 
-  // Valid until the next call; nullptr at the end.
+  // Without its values. Valid until the next call; nullptr at the end.
   absl::StatusOr<const text::EventView*> Next();
+  // The event at hand with its values.
+  const text::EventView& Decoded();
   // Of the event at hand: its node's place in the inputs, and how far from its place on the
-  // timeline the truth may be; nullopt: unknown.
+  // timeline the truth may be, at most; nullopt: unknown.
   uint32_t node() const { return sources_[source_].node; }
-  std::optional<int64_t> BoundNs() const {
-    return sources_[source_].placement->BoundNs(event_.record->time_ns);
+  std::optional<int64_t> BoundNs() {
+    const auto reach = reach_.At({sources_[source_].placement->clock(), event_.record->time_ns});
+    if (!reach.has_value()) return std::nullopt;
+    return std::max(reach->lo_ns, reach->hi_ns);
   }
 
   // After the end.
   bool IsComplete() const;
-  std::string complaint() const;  // "": none
+  // Left out, because where they lie on the timeline cannot be decided.
+  uint64_t undecided() const { return undecided_; }
 
  private:
   struct Source {
     uint32_t node = 0;
     const timeline::Placement* placement = nullptr;
+    const StreamInfo* stream = nullptr;
   };
 
   absl::Status OpenTraces(uint32_t index);
@@ -54,15 +63,20 @@ class OrderedEvents {
 
   const OpenedInputs& inputs_;
   timeline::Interval shown_;
+  clocksync::ReachFinder reach_;
   std::deque<ProfilePlacement> profile_placements_;
   timeline::StreamMerger merger_;
   std::vector<Source> sources_;
   uint32_t source_ = 0;
+  EventCursor* cursor_ = nullptr;  // of the event at hand
   text::EventView event_;
   std::vector<FieldValue> values_;
   uint64_t undecided_ = 0;
   bool damaged_ = false;
 };
+
+// One line for people; "": none.
+std::string UndecidedComplaint(uint64_t events);
 
 }  // namespace syncline::merge
 

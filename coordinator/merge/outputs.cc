@@ -81,11 +81,6 @@ bool Wants(const MergeOptions& options, std::string_view format) {
   return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
 }
 
-parquet::WriterOptions ParquetWriterOf(const MergeOptions& options,
-                                       const std::filesystem::path& staging) {
-  return {staging / "parquet", options.pythons, static_cast<int>(ThreadsOf(options))};
-}
-
 void Outputs::Add(std::string name, timeline::Interval shown,
                   std::unique_ptr<timeline::TimelineSink> sink) {
   files_.push_back(std::move(name));
@@ -110,20 +105,14 @@ absl::Status Outputs::OpenPerfetto(const MergeOptions& options, const OpenedInpu
 
 absl::Status Outputs::OpenParquet(const MergeOptions& options, const OpenedInputs& inputs,
                                   timeline::Interval shown, const std::filesystem::path& staging) {
-  SYNCLINE_ASSIGN_OR_RETURN(auto writer,
-                            parquet::TableWriter::Start(ParquetWriterOf(options, staging)));
+  SYNCLINE_ASSIGN_OR_RETURN(
+      tables_, parquet::TableWriter::Start(
+                   {staging / "parquet", options.pythons, static_cast<int>(ThreadsOf(options))}));
   parquet::Options parquet;
   for (const timeline::NodeInput& node : inputs.nodes) parquet.nodes.push_back(node.name);
   parquet.epoch_unix_ns = inputs.epoch_unix_ns;
-  const clocksync::ClockModel* model = inputs.model.get();
-  parquet.reach = [model](NodeTime time) -> std::optional<parquet::Reach> {
-    if (model == nullptr) return std::nullopt;
-    const TimelineEstimate where = model->Locate(time);
-    if (!where.bounded()) return std::nullopt;
-    return parquet::Reach{where.est.ns - where.lo.ns, where.hi.ns - where.est.ns};
-  };
-  Add("parquet", shown,
-      std::make_unique<parquet::ParquetSink>(std::move(parquet), std::move(writer)));
+  parquet.model = inputs.model.get();
+  Add("parquet", shown, std::make_unique<parquet::ParquetSink>(std::move(parquet), tables_.get()));
   return absl::OkStatus();
 }
 

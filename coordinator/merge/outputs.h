@@ -32,12 +32,8 @@ unsigned ThreadsOf(const MergeOptions& options);
 
 bool Wants(const MergeOptions& options, std::string_view format);
 
-// How Parquet is written, below `staging`.
-parquet::WriterOptions ParquetWriterOf(const MergeOptions& options,
-                                       const std::filesystem::path& staging);
-
 // The sinks of the formats that are timelines (ctf is none: write_ctf.h; nor are events:
-// write_events.h).
+// write_tables.h).
 class Outputs {
  public:
   // Below `staging`; what lies outside of `shown` is cut. `inputs` outlives this.
@@ -48,6 +44,9 @@ class Outputs {
   const std::vector<timeline::TimelineSink*>& sinks() const { return pushed_to_; }
   // What was written, by name in `staging`.
   const std::vector<std::string>& files() const { return files_; }
+  // Where Parquet's other tables go; nullptr without Parquet. Its Finish() is the caller's, behind
+  // the last table.
+  parquet::TableWriter* tables() const { return tables_.get(); }
   // After the timeline was built. ResourceExhausted where the disk is full.
   absl::Status Close();
 
@@ -60,6 +59,7 @@ class Outputs {
                            timeline::Interval shown, const std::filesystem::path& staging);
 
   std::unique_ptr<std::ofstream> perfetto_file_;
+  std::unique_ptr<parquet::TableWriter> tables_;
   std::vector<std::unique_ptr<timeline::TimelineSink>> writers_;
   std::vector<std::unique_ptr<timeline::CutSink>> cuts_;  // beside writers_
   std::vector<timeline::TimelineSink*> pushed_to_;

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "ctf/ctf18_words.h"
 #include "ctf/decoder.h"
 #include "ctf/event_header.h"
 #include "ctf/metadata.h"
@@ -120,7 +121,7 @@ absl::Status CheckLayout(const ctf::TraceLayout& layout) {
 // One stream, packet by packet. `packet` is where they are made, and may be used again.
 class StreamCopy {
  public:
-  StreamCopy(const ctf::TraceLayout& layout, ctf::ByteSource& source, const ctf::Uuid& uuid,
+  StreamCopy(const ctf::TraceLayout& layout, ctf::FileReader& source, const ctf::Uuid& uuid,
              timeline::Placement& placement, const CopyOptions& options, uint64_t begin_byte,
              std::vector<uint8_t>& packet)
       : source_(source),
@@ -164,10 +165,13 @@ class StreamCopy {
 
   absl::Status CopyPacket(const ctf::Packet& packet) {
     size_ = 0;
-    SYNCLINE_ASSIGN_OR_RETURN(const auto bytes,
-                              source_.Read(packet.offset, static_cast<size_t>(packet.bytes)));
+    const auto bytes = static_cast<size_t>(packet.bytes);
+    // Room for every event to grow to the longest header.
+    const size_t room = bytes * 4 + kPacketUnit;
+    if (packet_.size() < room) packet_.resize(room);
+    SYNCLINE_RETURN_IF_ERROR(source_.ReadInto(packet.offset, std::span(packet_).first(bytes)));
     std::vector<uint64_t> slots(static_cast<size_t>(packet.header.stream->nodes.slots));
-    ctf::WalkState state{bytes.data(), bytes.size() * 8, 0, slots.data()};
+    ctf::WalkState state{packet_.data(), bytes * 8, 0, slots.data()};
     HeaderPlaces places(state);
     const ctf::ScopeNodes& nodes = packet.header.stream->nodes;
     const bool walked = WalkNode(nodes.root(ctf::Scope::kPacketHeader), state, places) &&
@@ -179,10 +183,6 @@ class StreamCopy {
         return absl::UnimplementedError("its packets' sizes and times are not whole bytes");
       }
     }
-    // Room for every event to grow to the longest header.
-    const size_t room = bytes.size() * 4 + kPacketUnit;
-    if (packet_.size() < room) packet_.resize(room);
-    std::copy_n(bytes.data(), packet.content_bits / 8, packet_.data());
     at_ = packet.header.header_bits / 8;
     content_bits_ = packet.header.header_bits;
     const TimelineTime begin_time =
@@ -190,18 +190,23 @@ class StreamCopy {
     const uint64_t begin = ValueOf(begin_time);
     value_ = begin;
     const uint64_t events_before = events_;
-    CopyEvents(packet, bytes);
+    SYNCLINE_RETURN_IF_ERROR(CopyEvents(packet));
     const bool whole = options_.window.begin.ns == kUnknownLo;
     if (events_ != events_before || whole) Finish(packet, places, begin);
     return absl::OkStatus();
   }
 
-  void CopyEvents(const ctf::Packet& packet, std::span<const uint8_t> bytes) {
+  absl::Status CopyEvents(const ctf::Packet& packet) {
     const ctf::ClockClass* clock = packet.header.stream->clock;
     const int64_t latest_ns = packet.latest_ns().value_or(kUnknownHi);
-    decoder_.Begin(packet, bytes, decoder_.clock());
+    decoder_.Begin(packet, packet_, decoder_.clock());
     const FastHeader kind = packet.header.stream->fast_header;
     PatchEvents(kind, latest_ns);
+    if (decoder_.AtEnd()) return absl::OkStatus();
+    // What is written event by event may reach beyond where it was read.
+    SYNCLINE_ASSIGN_OR_RETURN(const auto bytes,
+                              source_.Read(packet.offset, static_cast<size_t>(packet.bytes)));
+    decoder_.MoveTo(bytes);
     ctf::FoundEvent event;
     while (decoder_.Next(&event) == ctf::Step::kEvent) {
       const int64_t time_ns = ctf::CyclesToNs(clock, event.cycles);
@@ -215,26 +220,22 @@ class StreamCopy {
       if (time >= options_.window.end) break;
       Emit(kind, event, bytes.data(), ValueOf(time));
     }
+    return absl::OkStatus();
   }
 
-  // The packet was copied as a whole; as long as every event of it is wanted and fits where it
-  // stood, only the times are written over. What this stops at is for Emit() and the rest too.
+  // The packet was read to where it is made; as long as every event of it is wanted and fits where
+  // it stood, only the times are written over. What this stops at is for Emit() and the rest too.
   void PatchEvents(FastHeader kind, int64_t latest_ns) {
     std::optional<ctf::Lane> lane = decoder_.AsLane();
     if (!lane) return;
-    // In the copy, which is in the nearer caches.
-    uint8_t* const base = packet_.data();
-    lane->at = base + (lane->at - lane->base);
-    lane->end = base + (lane->end - lane->base);
-    lane->base = base;
     size_t patched = 0;
     do {
       if (kind == FastHeader::kLarge) {
-        FindEvents<FastHeader::kLarge>(*lane, latest_ns);
+        patched = PatchFound<FastHeader::kLarge>(FindEvents<FastHeader::kLarge>(*lane, latest_ns));
       } else {
-        FindEvents<FastHeader::kCompact>(*lane, latest_ns);
+        patched =
+            PatchFound<FastHeader::kCompact>(FindEvents<FastHeader::kCompact>(*lane, latest_ns));
       }
-      patched = PatchFound(kind, base);
       if (patched == 0) break;
       last_ns_ = times_ns_[patched - 1];
       lane->clock = static_cast<uint64_t>(last_ns_);
@@ -246,41 +247,50 @@ class StreamCopy {
     content_bits_ = at_ * 8;
   }
 
-  // Where the next events begin and when they were, up to one that the ordinary way has to look at.
-  // Apart from all that is done with them: where an event begins is only known when the size of the
-  // one before it is, so this waits for memory as it is.
+  // Where the next events begin and when they were, up to one that the ordinary way has to look at;
+  // how many. Apart from all that is done with them: where an event begins is only known when the
+  // size of the one before it is, so this waits for memory as it is.
   template <FastHeader kKind>
-  void FindEvents(const ctf::Lane& lane, int64_t latest_ns) {
-    found_ = 0;
+  size_t FindEvents(const ctf::Lane& lane, int64_t latest_ns) {
+    const ctf::StreamLayout& stream = *lane.stream;
+    const std::span<const ctf::BriefEvent> brief = stream.brief_events;
+    const uint8_t* const end = lane.end;
     const uint8_t* at = lane.at;
     uint64_t clock = lane.clock;
     int64_t earliest_ns = last_ns_;
-    for (size_t count = 0;; ++count) {
-      headers_[count] = at;
-      if (count == kPatchEvents) return;
-      at = ctf::PassFastEvent<kKind>(*lane.stream, at, lane.end, clock);
+    size_t count = 0;
+    for (headers_[0] = at; count < kPatchEvents; headers_[count] = at) {
+      at = ctf::PassFastEvent<kKind>(stream, brief, at, end, clock);
       const auto time_ns = static_cast<int64_t>(clock);
-      if (at == nullptr || time_ns < earliest_ns || time_ns > latest_ns) return;
-      times_ns_[count] = earliest_ns = time_ns;
-      found_ = count + 1;
+      if (at == nullptr || time_ns < earliest_ns || time_ns > latest_ns) break;
+      times_ns_[count++] = earliest_ns = time_ns;
     }
+    return count;
   }
 
-  // Writes over the times of events that were found, as long as they are wanted and fit; how many.
-  size_t PatchFound(FastHeader kind, uint8_t* base) {
-    std::copy_n(times_ns_.begin(), found_, placed_ns_.begin());
-    placement_.PlaceAll(std::span(placed_ns_).first(found_));
-    const uint64_t span = BriefSpan(kind);
-    for (size_t i = 0; i < found_; ++i) {
+  // Writes over the times of the first `found` of them, as long as they are wanted and fit; how
+  // many.
+  template <FastHeader kKind>
+  size_t PatchFound(size_t found) {
+    std::copy_n(times_ns_.begin(), found, placed_ns_.begin());
+    placement_.PlaceAll(std::span(placed_ns_).first(found));
+    // What is written could be anything, for all the compiler knows, but not these.
+    const timeline::Interval window = options_.window;
+    const int64_t epoch_unix_ns = options_.epoch_unix_ns;
+    uint8_t* const base = packet_.data();
+    uint64_t before = value_;
+    size_t i = 0;
+    for (; i < found; ++i) {
       const TimelineTime time{placed_ns_[i]};
-      if (time < options_.window.begin || time >= options_.window.end) return i;
+      if (time < window.begin || time >= window.end) break;
       uint8_t* const header = base + (headers_[i] - base);
-      const uint64_t value = ValueOf(time);
-      if (value - value_ >= span && ctf::IsBriefEventHeader(kind, header)) return i;
-      ctf::RewriteEventTime(kind, value, header);
-      value_ = value;
+      const auto value = static_cast<uint64_t>(time.ns + epoch_unix_ns);
+      if (value - before >= BriefSpan(kKind) && ctf::IsBriefEventHeader(kKind, header)) break;
+      ctf::RewriteEventTime(kKind, value, header);
+      before = value;
     }
-    return found_;
+    value_ = before;
+    return i;
   }
 
   // How far apart two events may be for the later one to have a short header, ns.
@@ -319,7 +329,7 @@ class StreamCopy {
     last_ns_ = std::max(last_ns_, end_ns.value_or(last_ns_));
   }
 
-  ctf::ByteSource& source_;
+  ctf::FileReader& source_;
   const ctf::Uuid& uuid_;
   timeline::Placement& placement_;
   const CopyOptions& options_;
@@ -335,7 +345,6 @@ class StreamCopy {
   uint64_t bytes_ = 0;
   // Events found and not yet patched: as many as lie in the nearest cache.
   static constexpr size_t kPatchEvents = 256;
-  size_t found_ = 0;
   std::array<const uint8_t*, kPatchEvents + 1> headers_;  // the last one: where they end
   std::array<int64_t, kPatchEvents> times_ns_;
   std::array<int64_t, kPatchEvents> placed_ns_;
@@ -401,7 +410,7 @@ class StreamCopier {
  private:
   absl::StatusOr<CopyResult> Copy(const std::filesystem::path& file, timeline::Placement& placement,
                                   std::vector<uint8_t>& packet) const {
-    auto source = ctf::FileWindow::Open(file);
+    auto source = ctf::FileReader::Open(file);
     if (!source.ok()) return CopyResult{};  // the reader has said so
     std::ofstream to(out_ / file.filename(), std::ios::binary | std::ios::trunc);
     SYNCLINE_ASSIGN_OR_RETURN(
@@ -429,12 +438,15 @@ absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
                                      const std::filesystem::path& out,
                                      timeline::Placement& placement, const CopyOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(auto metadata, ctf::LoadMetadata(trace));
-  const ctf::Uuid uuid = UuidOf(
-      absl::StrCat(metadata->uuid ? ctf::UuidText(*metadata->uuid) : "none", " ", options.label));
-  SYNCLINE_ASSIGN_OR_RETURN(const auto layout, ctf::BuildLayout(metadata));
   const auto context = [&trace](absl::Status status) {
     return WithContext(std::move(status), absl::StrCat("cannot copy \"", trace.string(), "\""));
   };
+  auto in_words = ctf::InCtf18Words(metadata);  // what we write is CTF 1.8
+  if (!in_words.ok()) return context(in_words.status());
+  metadata = *std::move(in_words);
+  const ctf::Uuid uuid = UuidOf(
+      absl::StrCat(metadata->uuid ? ctf::UuidText(*metadata->uuid) : "none", " ", options.label));
+  SYNCLINE_ASSIGN_OR_RETURN(const auto layout, ctf::BuildLayout(metadata));
   if (absl::Status status = CheckLayout(*layout); !status.ok()) return context(status);
   SYNCLINE_ASSIGN_OR_RETURN(const std::string text,
                             ctf::WriteTsdl(Corrected(*metadata, uuid, options)));

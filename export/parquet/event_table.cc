@@ -24,12 +24,8 @@ Table MakeTable() {
 
 }  // namespace
 
-EventTable::EventTable(const std::vector<std::string>& nodes, std::unique_ptr<TableWriter> writer)
-    : writer_(std::move(writer)) {
-  for (const std::string& node : nodes) {
-    partitions_.emplace_back(MakeTable(), node, nodes.size());
-  }
-}
+EventTable::EventTable(std::string_view node, size_t nodes, TableWriter* writer)
+    : writer_(writer), partition_(MakeTable(), node, nodes) {}
 
 timeline::TextId EventTable::Interned(std::string_view text) {
   const auto found = ids_.find(AbslView(text));
@@ -40,6 +36,13 @@ timeline::TextId EventTable::Interned(std::string_view text) {
   return id;
 }
 
+const EventTable::Kind& EventTable::KindOf(const text::EventView& event) {
+  const EventClass* const event_class = event.record->event_class;
+  const auto [known, is_new] = kinds_.try_emplace({event.stream, event_class});
+  if (is_new) known->second = {Interned(event.stream->name), Interned(event_class->name)};
+  return known->second;
+}
+
 void EventTable::PutObject(std::span<const FieldValue> values, Column* column) {
   if (values.empty()) return column->Null();
   json_.AppendObject(values);
@@ -47,28 +50,24 @@ void EventTable::PutObject(std::span<const FieldValue> values, Column* column) {
   json_.buffer()->Clear();
 }
 
-void EventTable::Append(uint32_t node, const text::EventView& event,
-                        std::optional<int64_t> bound_ns) {
-  Partition& partition = partitions_[node];
-  auto column = partition.row().begin();
+void EventTable::Append(const text::EventView& event, std::optional<int64_t> bound_ns) {
+  const Kind& kind = KindOf(event);
+  auto column = partition_.row().begin();
   (column++)->Int(event.time.ns);
   bound_ns.has_value() ? (column++)->Int(*bound_ns) : (column++)->Null();
   (column++)->Int(event.record->time_ns);
-  (column++)->Name(Interned(event.stream->name));
+  (column++)->Name(kind.stream);
   event.stream->cpu.has_value() ? (column++)->Int(*event.stream->cpu) : (column++)->Null();
-  (column++)->Name(Interned(event.record->event_class->name));
+  (column++)->Name(kind.name);
   const auto payload = std::find_if(
       event.values.begin(), event.values.end(),
       [](const FieldValue& value) { return value.field->scope == FieldScope::kPayload; });
   const auto in_context = static_cast<size_t>(payload - event.values.begin());
   PutObject(event.values.first(in_context), &*column++);
   PutObject(event.values.subspan(in_context), &*column++);
-  partition.Added(writer_.get(), texts_);
+  partition_.Added(writer_, texts_);
 }
 
-absl::Status EventTable::Finish() {
-  for (Partition& partition : partitions_) partition.Finish(writer_.get(), texts_);
-  return writer_->Finish();
-}
+void EventTable::Finish() { partition_.Finish(writer_, texts_); }
 
 }  // namespace syncline::parquet

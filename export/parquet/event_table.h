@@ -12,15 +12,14 @@
 #define SYNCLINE_EXPORT_PARQUET_EVENT_TABLE_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/status.h"
 #include "export/parquet/partition.h"
 #include "export/parquet/table_writer.h"
 #include "export/text/event_text.h"
@@ -29,21 +28,30 @@ namespace syncline::parquet {
 
 class EventTable {
  public:
-  EventTable(const std::vector<std::string>& nodes, std::unique_ptr<TableWriter> writer);
+  // For the events of one of `nodes` nodes. `writer` outlives this; what goes wrong in writing, its
+  // Finish() says.
+  EventTable(std::string_view node, size_t nodes, TableWriter* writer);
 
-  // `node` is an index into `nodes`.
-  void Append(uint32_t node, const text::EventView& event, std::optional<int64_t> bound_ns);
-  absl::Status Finish();
+  void Append(const text::EventView& event, std::optional<int64_t> bound_ns);
+  void Finish();
 
  private:
+  // What the events of one class and stream have in common.
+  struct Kind {
+    timeline::TextId stream = timeline::kNoText;
+    timeline::TextId name = timeline::kNoText;
+  };
+
   timeline::TextId Interned(std::string_view text);
+  const Kind& KindOf(const text::EventView& event);
   // An object of these values; null when there are none.
   void PutObject(std::span<const FieldValue> values, Column* column);
 
-  std::unique_ptr<TableWriter> writer_;
-  std::vector<Partition> partitions_;  // by node
+  TableWriter* writer_;
+  Partition partition_;
   std::vector<std::string> texts_;
   absl::flat_hash_map<std::string, timeline::TextId> ids_;
+  absl::flat_hash_map<std::pair<const StreamInfo*, const EventClass*>, Kind> kinds_;
   text::EventText json_{text::EventText::Style::kJson};
 };
 

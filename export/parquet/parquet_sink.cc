@@ -132,8 +132,8 @@ Table FlowTable() {
 
 }  // namespace
 
-ParquetSink::ParquetSink(Options options, std::unique_ptr<TableWriter> writer)
-    : options_(std::move(options)), writer_(std::move(writer)) {
+ParquetSink::ParquetSink(Options options, TableWriter* writer)
+    : options_(std::move(options)), reach_(options_.model), writer_(writer) {
   for (const std::string& name : options_.nodes) {
     const auto make = [&](Table table) {
       return Partition(std::move(table), name, options_.nodes.size());
@@ -214,16 +214,6 @@ void ParquetSink::OnTrack(const timeline::Track& track) {
   }
 }
 
-void ParquetSink::PutReach(std::optional<Reach> reach, Column* lo, Column* hi) {
-  if (reach.has_value()) {
-    lo->Int(reach->lo_ns);
-    hi->Int(reach->hi_ns);
-  } else {
-    lo->Null();
-    hi->Null();
-  }
-}
-
 void ParquetSink::PutArguments(const std::vector<timeline::Argument>& arguments, Column* column) {
   if (arguments.empty()) return column->Null();
   json_ = "{";
@@ -245,16 +235,7 @@ void ParquetSink::OnSpanEnd(const timeline::Span& span) {
   row[4].Int(span.begin.ns);
   row[5].Int(span.end.ns);
   row[6].Int(span.self_ns);
-  std::optional<Reach> reach = options_.reach(span.node_begin);
-  if (reach.has_value()) {
-    const std::optional<Reach> at_end = options_.reach(span.node_end);
-    if (at_end.has_value()) {
-      *reach = {std::max(reach->lo_ns, at_end->lo_ns), std::max(reach->hi_ns, at_end->hi_ns)};
-    } else {
-      reach.reset();
-    }
-  }
-  PutReach(reach, &row[7], &row[8]);
+  PutReach(Widest(reach_.At(span.node_begin), reach_.At(span.node_end)), &row[7], &row[8]);
   row[9].Bool(span.clipped_begin);
   row[10].Bool(span.clipped_end);
   row[11].Bool(span.suspect);
@@ -272,7 +253,7 @@ void ParquetSink::OnInstant(const timeline::Instant& instant) {
   row[1].Name(instant.name);
   row[2].Name(instant.category);
   row[3].Int(instant.time.ns);
-  PutReach(options_.reach(instant.node_time), &row[4], &row[5]);
+  PutReach(reach_.At(instant.node_time), &row[4], &row[5]);
   PutArguments(instant.arguments, &row[6]);
   Added(&node.instants);
 }
@@ -344,13 +325,13 @@ absl::Status ParquetSink::Finish() {
   for (Node& node : nodes_) {
     for (Partition* partition : {&node.spans, &node.instants, &node.counters, &node.holes,
                                  &node.clock_bounds, &node.clock_events, &node.names}) {
-      partition->Finish(writer_.get(), texts_);
+      partition->Finish(writer_, texts_);
     }
   }
   for (Partition* partition : {&flows_, &tracks_, &processes_, &node_table_}) {
-    partition->Finish(writer_.get(), texts_);
+    partition->Finish(writer_, texts_);
   }
-  return writer_->Finish();
+  return absl::OkStatus();
 }
 
 }  // namespace syncline::parquet

@@ -11,11 +11,13 @@
 //   clock_events/node=NAME/...          begin_ns, end_ns, name, text: steps, sleeps, gaps, ...
 //   names/node=NAME/...                 name, category, spans, total_ns: what spans are called
 //   events/node=NAME/...                every event as it was recorded: event_table.h
-//   flows/, tracks/, processes/, nodes/ not partitioned
+//   flows/, tracks/, processes/, nodes/ not partitioned; so are partitions/, partition_nodes/,
+//   partition_graphs/, collective_groups/ and collectives/: job_tables.h
 //
 // Times are int64 ns on the timeline. The truth of a time lies in [t - bound_lo_ns, t +
 // bound_hi_ns], null where that is unknown; of a span that is so for both its ends. As distances
-// they hardly take room; lo itself would take as much as the time. `arguments` is a JSON object.
+// they hardly take room; lo itself would take as much as the time. They are a little wider than the
+// model knows: clocksync/reach.h. `arguments` is a JSON object.
 // A large table goes to four files by turns, so that they can be written side by side.
 //
 // The same calls give the same bytes, with one version of pyarrow. Memory: a batch of rows per
@@ -24,38 +26,30 @@
 #define SYNCLINE_EXPORT_PARQUET_PARQUET_SINK_H_
 
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "export/parquet/partition.h"
+#include "export/parquet/reach.h"
 #include "export/parquet/table.h"
 #include "export/parquet/table_writer.h"
 #include "timeline/sink.h"
 
 namespace syncline::parquet {
 
-// How far the truth may lie before and after an estimate.
-struct Reach {
-  int64_t lo_ns = 0;
-  int64_t hi_ns = 0;
-};
-
 struct Options {
-  std::vector<std::string> nodes;  // their names
-  int64_t epoch_unix_ns = 0;       // of timeline zero; 0: unknown
-  // Of a time as it was recorded; nullopt: unknown.
-  std::function<std::optional<Reach>(NodeTime)> reach;
+  std::vector<std::string> nodes;                // their names
+  int64_t epoch_unix_ns = 0;                     // of timeline zero; 0: unknown
+  const clocksync::ClockModel* model = nullptr;  // for bounds; outlives the sink
 };
 
 class ParquetSink final : public timeline::TimelineSink {
  public:
-  ParquetSink(Options options, std::unique_ptr<TableWriter> writer);
+  // `writer` outlives this; what goes wrong in writing, its Finish() says.
+  ParquetSink(Options options, TableWriter* writer);
 
   void OnText(timeline::TextId id, std::string_view text) override;
   void OnTrack(const timeline::Track& track) override;
@@ -86,13 +80,13 @@ class ParquetSink final : public timeline::TimelineSink {
   };
 
   Node& NodeOf(timeline::TrackId track) { return nodes_[node_of_track_[track]]; }
-  void PutReach(std::optional<Reach> reach, Column* lo, Column* hi);
   void PutArguments(const std::vector<timeline::Argument>& arguments, Column* column);
-  void Added(Partition* partition) { partition->Added(writer_.get(), texts_); }
+  void Added(Partition* partition) { partition->Added(writer_, texts_); }
   void AddNames(Node* node);
 
   Options options_;
-  std::unique_ptr<TableWriter> writer_;
+  clocksync::ReachFinder reach_;
+  TableWriter* writer_;
   std::vector<std::string> texts_{""};
   std::vector<Node> nodes_;
   std::vector<uint32_t> node_of_track_;  // by id

@@ -132,10 +132,18 @@ bool TableWriter::Send(std::string_view bytes) {
   return !broken_;
 }
 
+bool TableWriter::Send(const std::vector<std::string_view>& pieces) {
+  for (const std::string_view piece : pieces) {
+    if (!Send(piece)) return false;
+  }
+  return true;
+}
+
 void TableWriter::Write(const std::string& path, const std::vector<std::string>& texts,
                         Table* table) {
+  const std::lock_guard lock(mutex_);
   header_ = "\"columns\":[";
-  buffers_.clear();
+  buffers_.Clear();
   for (size_t i = 0; i < table->columns.size(); ++i) {
     if (i > 0) header_.push_back(',');
     table->columns[i].Encode(texts, &scratch_, &header_, &buffers_);
@@ -143,10 +151,10 @@ void TableWriter::Write(const std::string& path, const std::vector<std::string>&
   std::string path_json;
   text::AppendJsonString(path, &path_json);
   const size_t rows = table->rows();
-  for (Column& column : table->columns) column.Clear();
   header_ = absl::StrCat("{\"path\":", path_json, ",\"rows\":", rows,
-                         ",\"bytes\":", buffers_.size(), ",", header_, "]}\n");
-  if (Send(header_)) Send(buffers_);
+                         ",\"bytes\":", buffers_.bytes(), ",", header_, "]}\n");
+  if (Send(header_)) Send(buffers_.pieces());
+  for (Column& column : table->columns) column.Clear();
 }
 
 absl::Status TableWriter::Finish() {

@@ -4,7 +4,7 @@
 // in memory as Arrow wants it, so that nothing is converted on the other side (write_tables.py, of
 // which this program carries a copy).
 //
-// Thread-safety: one thread.
+// Thread-safety: Write() may be called from several threads, for different files.
 #ifndef SYNCLINE_EXPORT_PARQUET_TABLE_WRITER_H_
 #define SYNCLINE_EXPORT_PARQUET_TABLE_WRITER_H_
 
@@ -12,10 +12,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/files.h"
@@ -49,15 +51,17 @@ class TableWriter {
   // The next line from the child; "" when there is none.
   std::string ReadReply();
   bool Send(std::string_view bytes);
+  bool Send(const std::vector<std::string_view>& pieces);
   void End();
 
   pid_t child_;
   Descriptor data_;
   Descriptor replies_;
   bool broken_ = false;
-  std::vector<uint32_t> scratch_;
-  std::string header_;
-  std::string buffers_;
+  std::mutex mutex_;  // of what is sent, too
+  std::vector<uint32_t> scratch_ ABSL_GUARDED_BY(mutex_);
+  std::string header_ ABSL_GUARDED_BY(mutex_);
+  BufferList buffers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace syncline::parquet

@@ -6,6 +6,7 @@ WHY". Each file is written by one thread, in the order of its batches: the bytes
 how many threads there are.
 """
 
+import functools
 import json
 import os
 import queue
@@ -27,7 +28,18 @@ TYPES = {
     "name": pa.dictionary(pa.int32(), pa.string()),
     "text": pa.string(),
 }
+TIMES = ("track", "begin_ns", "end_ns", "time_ns", "clock_ns")  # what rows are chosen by
+OBJECTS = ("arguments", "fields")  # hardly one like the other: a dictionary costs time and room
 BATCHES_WAITING = 2  # per thread
+
+
+@functools.lru_cache(16)
+def repeated(kind, value, rows):
+    """The column of a batch whose rows all say the same; mostly it does so in the next one, too."""
+    if pa.types.is_dictionary(kind):
+        codes = pa.repeat(pa.scalar(0, pa.int32()), rows)
+        return pa.DictionaryArray.from_arrays(codes, pa.array([value], pa.string()))
+    return pa.repeat(pa.scalar(value, kind), rows)
 
 
 def column_of(entry, rows, buffer):
@@ -35,6 +47,13 @@ def column_of(entry, rows, buffer):
         return None if key not in entry else buffer.slice(entry[key])
 
     kind, nulls = TYPES[entry["type"]], entry.get("nulls", 0)
+    if nulls == rows:
+        return pa.nulls(rows, kind)
+    if entry.get("same"):
+        one = column_of({**entry, "same": False}, 1, buffer)[0]
+        # Texts may be large, and of doubles two that differ may be equal.
+        kept = entry["type"] not in ("text", "double")
+        return repeated(kind, one.as_py(), rows) if kept else pa.repeat(one, rows)
     if entry["type"] == "text":
         buffers = [at("validity"), at("offsets"), at("values")]
         return pa.Array.from_buffers(kind, rows, buffers, nulls)
@@ -47,6 +66,12 @@ def column_of(entry, rows, buffer):
 def open_writer(path, header):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     columns = header["columns"]
+
+    def named(*kinds):
+        return [c["name"] for c in columns if c["type"] in kinds]
+
+    encodings = dict.fromkeys(named("int64", "int32"), "DELTA_BINARY_PACKED")
+    encodings.update(dict.fromkeys(named("bool"), "PLAIN"))  # takes the least time to write
     schema = pa.schema([pa.field(c["name"], TYPES[c["type"]], c["nullable"]) for c in columns])
     return pq.ParquetWriter(
         path,
@@ -54,21 +79,21 @@ def open_writer(path, header):
         version="2.6",
         data_page_version="2.0",
         compression="zstd",
-        compression_level=1,
+        # Of numbers packed as above hardly anything can be saved.
+        compression_level={c["name"]: 1 if c["type"] == "text" else -1 for c in columns},
         store_schema=False,
-        write_statistics=[c["name"] for c in columns if c["type"] in ("int64", "int32")],
-        use_dictionary=[c["name"] for c in columns if c["type"] in ("name", "text", "double")],
-        column_encoding={
-            c["name"]: "DELTA_BINARY_PACKED" for c in columns if c["type"] in ("int64", "int32")
-        },
+        write_statistics=[name for name in named("int64", "int32") if name in TIMES],
+        use_dictionary=[c for c in named("name", "text", "double") if c not in OBJECTS],
+        column_encoding=encodings,
     )
 
 
 class Worker(threading.Thread):
-    """Writes the files that are its own."""
+    """Writes the files that are its own; gives back the memory of batches that are written."""
 
-    def __init__(self):
+    def __init__(self, spare):
         super().__init__(daemon=True)
+        self.spare = spare
         self.batches = queue.Queue(BATCHES_WAITING)
         self.error = None
         self.start()
@@ -79,6 +104,7 @@ class Worker(threading.Thread):
             if self.error is None:
                 try:
                     self.write(writers, *item)
+                    self.spare.put(item[2])
                 except Exception as error:  # all of them are for the reader of "error ..."
                     self.error = error
         for writer in writers.values():
@@ -97,16 +123,26 @@ class Worker(threading.Thread):
         writers[path].write_table(table, row_group_size=max(1, header["rows"]))
 
 
+def room_for(size, spare):
+    """A spare one that is large enough, or a new one."""
+    try:
+        data = spare.get_nowait()
+    except queue.Empty:
+        return bytearray(size)
+    return data if size <= len(data) else bytearray(size)
+
+
 def main(directory, threads):
     print("ready", pa.__version__, flush=True)
     stream = os.fdopen(0, "rb", buffering=1 << 16)
-    workers = [Worker() for _ in range(threads)]
+    spare = queue.SimpleQueue()
+    workers = [Worker(spare) for _ in range(threads)]
     owners = {}
     while line := stream.readline():
         header = json.loads(line)
-        data = bytearray(header["bytes"])
-        view, filled = memoryview(data), 0
-        while filled < len(data):
+        data = room_for(header["bytes"], spare)
+        view, filled = memoryview(data)[: header["bytes"]], 0
+        while filled < len(view):
             count = stream.readinto(view[filled:])
             if count == 0:
                 raise EOFError("the tables end in the middle of a batch")

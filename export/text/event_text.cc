@@ -1,10 +1,13 @@
 #include "export/text/event_text.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/field_place.h"
 #include "common/text.h"
 #include "export/text/json_text.h"
 
@@ -13,6 +16,7 @@ namespace {
 
 constexpr int kDepthMax = 64;
 constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr size_t kTimesRoom = 4 * kNumberMax;
 
 const char* ScopeKey(FieldScope scope) {
   switch (scope) {
@@ -48,93 +52,228 @@ std::string JsonString(std::string_view text) {
 
 }  // namespace
 
-EventText::Line EventText::MakeLine(const EventView& event) const {
-  const bool json = style_ == Style::kJson;
-  const StreamInfo& stream = *event.stream;
-  const std::string& name = event.record->event_class->name;
-  Line line;
-  line.made = true;
-  if (json) {
-    line.head = Piece(absl::StrCat(",\"node\":", JsonString(event.node), ",\"clock_ns\":"));
-    line.middle =
-        Piece(absl::StrCat(",\"stream\":", JsonString(stream.name),
-                           stream.cpu.has_value() ? absl::StrCat(",\"cpu\":", *stream.cpu) : "",
-                           ",\"event\":", JsonString(name)));
-  } else {
-    line.head = Piece(absl::StrCat("] ", AbslView(event.node), " ", stream.name, " ", name, ":"));
+EventText::Step::Way EventText::WayOf(const FieldClass& field) const {
+  const bool decimal = style_ == Style::kJson || field.display_base == 10;
+  switch (field.type) {
+    case FieldType::kUnsigned:
+      return decimal ? Step::Way::kNumber : Step::Way::kOther;
+    case FieldType::kSigned:
+      return Step::Way::kSigned;
+    case FieldType::kReal:
+      return Step::Way::kReal;
+    case FieldType::kString:
+      return Step::Way::kText;
+    default:
+      return Step::Way::kOther;
   }
+}
+
+EventText::Shape EventText::MakeShape(const EventView& event) const {
+  const bool json = style_ == Style::kJson;
+  Shape shape;
   std::string before;
   const bool has_payload =
       !event.values.empty() && event.values.back().field->scope == FieldScope::kPayload;
   if (json && !has_payload) before = ",\"fields\":{}";
   for (size_t i = 0; i < event.values.size(); i += Extent(event.values.subspan(i))) {
     const FieldClass& field = *event.values[i].field;
-    const bool same_scope = !line.steps.empty() && line.steps.back().field->scope == field.scope;
+    const bool same_scope = !shape.steps.empty() && shape.steps.back().field->scope == field.scope;
     if (same_scope) {
       before += json ? "," : ", ";
     } else {
-      before += line.steps.empty() ? "" : json ? "}" : " },";
+      before += shape.steps.empty() ? "" : json ? "}" : " },";
       before += json ? absl::StrCat(",\"", ScopeKey(field.scope), "\":{") : " { ";
     }
     before += json ? JsonString(field.name) + ":" : field.name + " = ";
-    line.steps.push_back({&field, Piece(std::move(before))});
+    if (field.scope != FieldScope::kPayload) shape.context_steps = shape.steps.size() + 1;
+    shape.steps.push_back({&field, WayOf(field), Piece(std::move(before))});
     before.clear();
   }
-  if (!line.steps.empty()) before += json ? "}" : " }";
-  line.end = Piece(before + (json ? "}\n" : "\n"));
+  if (!shape.steps.empty()) before += json ? "}" : " }";
+  shape.end = Piece(before + (json ? "}\n" : "\n"));
+
+  const std::span<const Step> payload = std::span(shape.steps).subspan(shape.context_steps);
+  shape.keeps_context = !payload.empty() && payload[0].field->place;
+  if (!shape.keeps_context) return shape;
+  shape.context_bytes = payload[0].field->place.offset;
+  const auto& fields = event.record->event_class->fields;
+  const auto wanted = std::count_if(fields.begin(), fields.end(), [](const FieldClass& field) {
+    return field.scope == FieldScope::kPayload;
+  });
+  shape.is_placed = payload.size() == static_cast<size_t>(wanted);
+  shape.room = shape.end.room();
+  for (const Step& step : payload) {
+    shape.is_placed &= step.field->place && step.way != Step::Way::kOther;
+    shape.room += step.before.room() + kNumberMax;
+  }
+  return shape;
+}
+
+EventText::Line EventText::MakeLine(const EventView& event) const {
+  const StreamInfo& stream = *event.stream;
+  const std::string& name = event.record->event_class->name;
+  Line line;
+  line.stream = event.stream;
+  line.event_class = event.record->event_class;
+  if (style_ == Style::kJson) {
+    line.node = Piece(absl::StrCat(",\"node\":", JsonString(event.node), ",\"clock_ns\":"));
+    line.opening =
+        Piece(absl::StrCat(",\"stream\":", JsonString(stream.name),
+                           stream.cpu.has_value() ? absl::StrCat(",\"cpu\":", *stream.cpu) : "",
+                           ",\"event\":", JsonString(name)));
+  } else {
+    line.opening =
+        Piece(absl::StrCat("] ", AbslView(event.node), " ", stream.name, " ", name, ":"));
+  }
   return line;
 }
 
-void EventText::AppendSeconds(int64_t ns) {
-  const uint64_t magnitude = ns < 0 ? ~static_cast<uint64_t>(ns) + 1 : static_cast<uint64_t>(ns);
-  out_.Put(ns < 0 ? '-' : '+');
-  out_.PutNumber(magnitude / kSecondNs);
-  out_.Put('.');
-  out_.PutNine(static_cast<uint32_t>(magnitude % kSecondNs));
+EventText::Line& EventText::FindLine(const EventView& event) {
+  std::unique_ptr<Line>& line = lines_[{event.stream, event.record->event_class}];
+  if (line == nullptr) {
+    line = std::make_unique<Line>(MakeLine(event));
+    std::unique_ptr<Shape>& shape = shapes_[event.record->event_class];
+    if (shape == nullptr) shape = std::make_unique<Shape>(MakeShape(event));
+    line->shape = shape.get();
+  }
+  recent_[RecentSlot(event)] = line.get();
+  return *line;
 }
 
-bool EventText::AppendAs(const Line& line, const EventView& event) {
-  if (style_ == Style::kJson) {
-    out_.Put(std::string_view("{\"time_ns\":"));
-    out_.PutNumber(event.time.ns);
-    out_.Put(line.head);
-    out_.PutNumber(event.record->time_ns);
-    out_.Put(line.middle);
-  } else {
-    out_.Put('[');
-    AppendSeconds(event.time.ns);
-    out_.Put(line.head);
+char* EventText::WriteSeconds(int64_t ns, char* out) {
+  const uint64_t magnitude = Magnitude(ns);
+  const uint64_t second = magnitude / kSecondNs;
+  *out++ = ns < 0 ? '-' : '+';
+  if (second != second_) {
+    char* const end = WriteNumber(second, second_text_.data());
+    *end = '.';
+    second_ = second;
+    second_size_ = static_cast<size_t>(end + 1 - second_text_.data());
   }
+  std::memcpy(out, second_text_.data(), second_text_.size());
+  return WriteNine(static_cast<uint32_t>(magnitude % kSecondNs), out + second_size_);
+}
+
+// Takes less than kTimesRoom, and line.node.
+char* EventText::WriteTimes(const EventView& event, const Line& line, char* out) {
+  if (style_ == Style::kText) {
+    *out++ = '[';
+    return WriteSeconds(event.time.ns, out);
+  }
+  constexpr std::string_view kBegin = "{\"time_ns\":";
+  std::memcpy(out, kBegin.data(), kBegin.size());
+  out = line.node.WriteTo(WriteNumber(event.time.ns, out + kBegin.size()));
+  return WriteNumber(event.record->time_ns, out);
+}
+
+// Whether line.context is the event's too.
+bool EventText::HasContext(const Line& line, const EventView& event) {
+  const std::string& bytes = line.context_bytes;
+  if (line.packet != event.packet || line.packet == 0) return false;
+  if (bytes.size() != sizeof(uint64_t)) {
+    return bytes.empty() || std::memcmp(bytes.data(), event.record->bytes, bytes.size()) == 0;
+  }
+  uint64_t kept, given;
+  std::memcpy(&kept, bytes.data(), sizeof kept);
+  std::memcpy(&given, event.record->bytes, sizeof given);
+  return kept == given;
+}
+
+void EventText::KeepContext(const EventView& event, size_t begin, size_t values, Line* line) const {
+  if (!line->shape->keeps_context || event.packet == 0) return;
+  line->packet = event.packet;
+  line->context_bytes.assign(reinterpret_cast<const char*>(event.record->bytes),
+                             line->shape->context_bytes);
+  line->context = Piece(std::string(out_.text().substr(begin)));
+  line->context_values = values;
+}
+
+bool EventText::AppendUndecoded(const EventView& event) {
+  const Line* const line = recent_[RecentSlot(event)];
+  if (line == nullptr || line->stream != event.stream ||
+      line->event_class != event.record->event_class) {
+    return false;
+  }
+  const Shape& shape = *line->shape;
+  if (!shape.is_placed || !HasContext(*line, event)) return false;
+  char* out = out_.Room(kTimesRoom + line->node.room() + line->context.room() + shape.room);
+  out = line->context.WriteTo(WriteTimes(event, *line, out));
+  const uint8_t* const bytes = event.record->bytes;
+  for (size_t i = shape.context_steps; i < shape.steps.size(); ++i) {
+    const Step& step = shape.steps[i];
+    if (i > shape.context_steps) out = step.before.WriteTo(out);
+    if (step.way == Step::Way::kNumber) {
+      out = WriteNumber(LoadNumber(step.field->place, bytes), out);
+    } else if (step.way == Step::Way::kSigned) {
+      out = WriteNumber(static_cast<int64_t>(LoadNumber(step.field->place, bytes)), out);
+    } else {
+      out_.End(out);
+      if (step.way == Step::Way::kReal) {
+        AppendReal(std::bit_cast<double>(LoadNumber(step.field->place, bytes)));
+      } else {
+        AppendString(LoadText(step.field->place, bytes));
+      }
+      out = out_.Room(shape.room);
+    }
+  }
+  out_.End(shape.end.WriteTo(out));
+  return true;
+}
+
+bool EventText::AppendAs(Line* line, const EventView& event) {
+  const Shape& shape = *line->shape;
+  out_.End(WriteTimes(event, *line, out_.Room(kTimesRoom + line->node.room())));
+  const size_t begin = out_.size();
+  const bool has_context = shape.keeps_context && HasContext(*line, event);
+  out_.Put(has_context ? line->context : line->opening);
   const std::span<const FieldValue> values = event.values;
-  size_t i = 0;
-  for (const Step& step : line.steps) {
+  size_t i = has_context ? line->context_values : 0;
+  for (size_t s = has_context ? shape.context_steps : 0; s < shape.steps.size(); ++s) {
+    const Step& step = shape.steps[s];
     if (i >= values.size() || values[i].field != step.field) return false;
-    out_.Put(step.before);
+    if (!has_context || s > shape.context_steps) out_.Put(step.before);
+    if (!has_context && s == shape.context_steps) KeepContext(event, begin, i, line);
     i += AppendValue(values.subspan(i), kDepthMax);
   }
-  out_.Put(line.end);
+  out_.Put(shape.end);
   return i >= values.size();
 }
 
 void EventText::Append(const EventView& event) {
-  Line& line = lines_[{event.stream, event.record->event_class}];
+  Line& line = FindLine(event);
   const size_t begin = out_.size();
-  if (line.made && AppendAs(line, event)) return;
+  if (AppendAs(&line, event)) return;
   out_.CutTo(begin);
-  line = MakeLine(event);
-  AppendAs(line, event);
+  *shapes_[event.record->event_class] = MakeShape(event);
+  line.packet = 0;
+  AppendAs(&line, event);
+}
+
+bool EventText::AppendSteps(const std::vector<Step>& steps, std::span<const FieldValue> values) {
+  size_t i = 0;
+  for (const Step& step : steps) {
+    if (i >= values.size() || values[i].field != step.field) return false;
+    out_.Put(step.before);
+    i += AppendValue(values.subspan(i), kDepthMax);
+  }
+  return i >= values.size();
 }
 
 void EventText::AppendObject(std::span<const FieldValue> values) {
-  char before = '{';
-  for (size_t i = 0; i < values.size();) {
-    out_.Put(before);
-    AppendString(values[i].field->name);
-    out_.Put(':');
-    i += AppendValue(values.subspan(i), kDepthMax);
-    before = ',';
+  if (values.empty()) return out_.Put(std::string_view("{}"));
+  std::vector<Step>& steps = objects_[values[0].field];
+  const size_t begin = out_.size();
+  if (!AppendSteps(steps, values)) {
+    out_.CutTo(begin);
+    steps.clear();
+    for (size_t i = 0; i < values.size(); i += Extent(values.subspan(i))) {
+      const FieldClass& field = *values[i].field;
+      steps.push_back(
+          {&field, WayOf(field), Piece((i == 0 ? "{" : ",") + JsonString(field.name) + ":")});
+    }
+    AppendSteps(steps, values);
   }
-  out_.Put(values.empty() ? std::string_view("{}") : std::string_view("}"));
+  out_.Put('}');
 }
 
 void EventText::AppendReal(double value) {

@@ -4,14 +4,20 @@
 // JSON: one object per line; 64-bit integers are JSON numbers, so read them as integers. Fields of
 // equal name in one scope (arrays apart) keep the last.
 //
-// All that the events of one class and stream have in common (names, braces, ...) is put together
-// once, as the pieces between their values; the class and stream of an event find them. An event
-// that has other fields than the last one of its kind makes them anew.
+// All that the events of one class have in common (names, braces, ...) is put together once, as the
+// pieces between their values; an event that has other fields than the last one of its class makes
+// them anew. What stands in front of the payload is kept too, by stream and class: most events
+// have the context of the one before, which the bytes tell. Where the places of a class's fields
+// are known (FieldPlace), nothing is decoded: numbers go from the event's bytes into the line.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_EXPORT_TEXT_EVENT_TEXT_H_
 #define SYNCLINE_EXPORT_TEXT_EVENT_TEXT_H_
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,16 +36,20 @@ struct EventView {
   std::string_view node;               // the same for all events of a stream
   const StreamInfo* stream = nullptr;  // it and the classes stay where they are
   const EventRecord* record = nullptr;
+  uint64_t packet = 0;                 // EventCursor::packet()
   std::span<const FieldValue> values;  // in preorder, as EventCursor::Decode gives them
 };
 
 class EventText {
  public:
   enum class Style : uint8_t { kText, kJson };
-  explicit EventText(Style style) : style_(style) {}
+  explicit EventText(Style style) : style_(style), recent_(kRecent) {}
 
   // Appends a line to buffer().
   void Append(const EventView& event);
+  // The same of an event that has not been decoded; false, and nothing is appended, where that
+  // takes the values.
+  bool AppendUndecoded(const EventView& event);
   // Appends the values, of whatever scopes, as one object: {"name":value,...}. For Style::kJson.
   void AppendObject(std::span<const FieldValue> values);
   TextBuffer* buffer() { return &out_; }
@@ -47,21 +57,56 @@ class EventText {
  private:
   // The values of an event that are not inside another one, and what stands before each.
   struct Step {
+    enum class Way : uint8_t { kNumber, kSigned, kReal, kText, kOther };
     const FieldClass* field = nullptr;
+    Way way = Way::kOther;
     Piece before;
   };
-  struct Line {
-    Piece head;    // behind the first number
-    Piece middle;  // JSON: behind the second one
+  // Of the events of one class.
+  struct Shape {
     std::vector<Step> steps;
+    size_t context_steps = 0;  // the first ones; then those of the payload
+    size_t context_bytes = 0;  // of an event, all in front of the payload's
+    size_t room = 0;           // of the payload's pieces and numbers
+    bool keeps_context = false;
+    bool is_placed = false;  // keeps_context, and the payload needs no decoding
     Piece end;
-    bool made = false;
   };
+  // Of the events of one class in one stream. What every event needs lies together: with many
+  // streams, no line is in a near cache.
+  struct alignas(64) Line {
+    const StreamInfo* stream = nullptr;
+    const EventClass* event_class = nullptr;
+    const Shape* shape = nullptr;
+    uint64_t packet = 0;        // whose context is kept; 0: none is
+    std::string context_bytes;  // of the last event
+    // The opening with that context, up to the payload's first value.
+    Piece context;
+    size_t context_values = 0;
+    Piece node;     // JSON: between the two numbers
+    Piece opening;  // behind them
+  };
+  static constexpr int kRecentBits = 12;
+  static constexpr size_t kRecent = size_t{1} << kRecentBits;
 
+  static size_t RecentSlot(const EventView& event) {
+    const auto key = reinterpret_cast<uintptr_t>(event.stream) * 0x9e3779b97f4a7c15 +
+                     reinterpret_cast<uintptr_t>(event.record->event_class);
+    return key * 0x9e3779b97f4a7c15 >> (64 - kRecentBits);
+  }
+  static bool HasContext(const Line& line, const EventView& event);
+
+  Line& FindLine(const EventView& event);
   Line MakeLine(const EventView& event) const;
-  // False when the event has other fields than the line.
-  bool AppendAs(const Line& line, const EventView& event);
-  void AppendSeconds(int64_t ns);
+  Shape MakeShape(const EventView& event) const;
+  Step::Way WayOf(const FieldClass& field) const;
+  // False when the event has other fields than the line's shape.
+  bool AppendAs(Line* line, const EventView& event);
+  void KeepContext(const EventView& event, size_t begin, size_t values, Line* line) const;
+  char* WriteTimes(const EventView& event, const Line& line, char* out);
+  char* WriteSeconds(int64_t ns, char* out);
+  // Values alone, as `steps` has them; false where there are others.
+  bool AppendSteps(const std::vector<Step>& steps, std::span<const FieldValue> values);
   // Appends values[0] with its descendants; returns how many values that took. `depth` bounds
   // recursion: readers bound nesting too, but not for our sake.
   size_t AppendValue(std::span<const FieldValue> values, int depth);
@@ -74,7 +119,15 @@ class EventText {
 
   Style style_;
   TextBuffer out_;
-  absl::flat_hash_map<std::pair<const StreamInfo*, const EventClass*>, Line> lines_;
+  absl::flat_hash_map<const EventClass*, std::unique_ptr<Shape>> shapes_;
+  absl::flat_hash_map<std::pair<const StreamInfo*, const EventClass*>, std::unique_ptr<Line>>
+      lines_;
+  absl::flat_hash_map<const FieldClass*, std::vector<Step>> objects_;  // by their first field
+  std::vector<Line*> recent_;  // of `lines_`, by RecentSlot()
+  // The last second that was written, and how.
+  uint64_t second_ = ~uint64_t{0};
+  size_t second_size_ = 0;
+  std::array<char, kNumberMax> second_text_;
   std::string scratch_;
 };
 

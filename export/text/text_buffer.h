@@ -6,14 +6,15 @@
 #define SYNCLINE_EXPORT_TEXT_TEXT_BUFFER_H_
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "export/text/digits.h"
 
 namespace syncline::text {
 
@@ -26,8 +27,15 @@ class Piece {
   }
   std::string_view text() const { return std::string_view(bytes_).substr(0, size_); }
 
+  // Copies it to where there is room() for it; returns its end there.
+  char* WriteTo(char* out) const {
+    const char* in = bytes_.data();
+    for (size_t done = 0; done < size_; done += kChunk) std::memcpy(out + done, in + done, kChunk);
+    return out + size_;
+  }
+  size_t room() const { return size_ + kChunk; }
+
  private:
-  friend class TextBuffer;
   static constexpr size_t kChunk = 32;
   std::string bytes_;
   size_t size_ = 0;
@@ -46,100 +54,23 @@ class TextBuffer {
     std::memcpy(Room(text.size()), text.data(), text.size());
     size_ += text.size();
   }
-  void Put(const Piece& piece) {
-    char* out = Room(piece.size_ + Piece::kChunk);
-    const char* in = piece.bytes_.data();
-    for (size_t done = 0; done < piece.size_; done += Piece::kChunk) {
-      std::memcpy(out + done, in + done, Piece::kChunk);
-    }
-    size_ += piece.size_;
-  }
-  void PutNumber(uint64_t value) {
-    char* const out = Room(kNumberMax);
-    if (value < kEightDigits) {
-      size_ += PutUpToEight(static_cast<uint32_t>(value), out);
-      return;
-    }
-    size_t length = 0;
-    if (value < kEightDigits * kEightDigits) {
-      length = PutUpToEight(static_cast<uint32_t>(value / kEightDigits), out);
-    } else {
-      const uint64_t high = value / kEightDigits;
-      length = PutUpToEight(static_cast<uint32_t>(high / kEightDigits), out);
-      PutEight(static_cast<uint32_t>(high % kEightDigits), out + length);
-      length += 8;
-    }
-    PutEight(static_cast<uint32_t>(value % kEightDigits), out + length);
-    size_ += length + 8;
-  }
-  void PutNumber(int64_t value) {
-    if (value < 0) Put('-');
-    PutNumber(value < 0 ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value));
-  }
+  void Put(const Piece& piece) { End(piece.WriteTo(Room(piece.room()))); }
+  void PutNumber(uint64_t value) { End(WriteNumber(value, Room(kNumberMax))); }
+  void PutNumber(int64_t value) { End(WriteNumber(value, Room(kNumberMax))); }
   void PutReal(double value) {  // finite
-    constexpr size_t kRealMax = 32;
-    char* const out = Room(kRealMax);
-    size_ += static_cast<size_t>(std::to_chars(out, out + kRealMax, value).ptr - out);
+    char* const out = Room(kNumberMax);
+    End(std::to_chars(out, out + kNumberMax, value).ptr);
   }
-  // Exactly nine digits.
-  void PutNine(uint32_t value) {
-    char* const out = Room(9);
-    out[0] = static_cast<char>('0' + value / kEightDigits);
-    PutEight(static_cast<uint32_t>(value % kEightDigits), out + 1);
-    size_ += 9;
-  }
-  // Room for `bytes` behind what was written; Add() what was used of it.
+  // Room for `bytes` behind what was written; then Add() what was used of it, or say its End().
   char* Room(size_t bytes) {
     if (capacity_ - size_ < bytes) [[unlikely]]
       Grow(bytes);
     return bytes_.get() + size_;
   }
   void Add(size_t bytes) { size_ += bytes; }
+  void End(const char* end) { size_ = static_cast<size_t>(end - bytes_.get()); }
 
  private:
-  static_assert(std::endian::native == std::endian::little);
-  static constexpr size_t kNumberMax = 24;
-  static constexpr uint64_t kEightDigits = 100'000'000;
-
-  static size_t DigitsOf(uint64_t value) {
-    static constexpr auto kPowers = [] {
-      std::array<uint64_t, 20> powers{};
-      uint64_t power = 1;
-      for (uint64_t& one : powers) one = power, power *= 10;
-      powers[0] = 0;
-      return powers;
-    }();
-    // log10(2) = 1233 / 4096 and a little less: one too many at most, which the table tells.
-    const auto digits = static_cast<size_t>(std::bit_width(value | 1) * 1233 >> 12);
-    return digits + (value >= kPowers[digits] ? 1 : 0);
-  }
-  static uint64_t Pair(uint32_t value) {
-    static constexpr char kPairs[] =
-        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243"
-        "4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687"
-        "888990919293949596979899";
-    uint16_t pair;
-    std::memcpy(&pair, kPairs + 2 * value, sizeof pair);
-    return pair;
-  }
-  // Eight digits with leading zeros, the first in the lowest byte. No pair waits for another.
-  static uint64_t EightDigits(uint32_t value) {
-    const uint32_t high = value / 10'000;
-    const uint32_t low = value % 10'000;
-    return Pair(high / 100) | Pair(high % 100) << 16 | Pair(low / 100) << 32 |
-           Pair(low % 100) << 48;
-  }
-  static void PutEight(uint32_t value, char* out) {
-    const uint64_t digits = EightDigits(value);
-    std::memcpy(out, &digits, sizeof digits);
-  }
-  // Without the zeros. Writes eight characters in any case: a loop over so few digits costs more.
-  static size_t PutUpToEight(uint32_t value, char* out) {
-    const size_t length = DigitsOf(value);
-    const uint64_t digits = EightDigits(value) >> (8 * (8 - length));
-    std::memcpy(out, &digits, sizeof digits);
-    return length;
-  }
   void Grow(size_t bytes) {
     capacity_ = std::max(2 * capacity_, size_ + bytes + 4096);
     std::unique_ptr<char[]> grown(new char[capacity_]);

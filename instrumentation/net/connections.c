@@ -189,8 +189,8 @@ static uint16_t Spell(const struct sockaddr_storage* address, char* out) {
   return ntohs(v6->sin6_port);
 }
 
-void net_announce(struct syncline_thread* thread, struct net_connection* connection, int fd) {
-  if (__atomic_load_n(&connection->announced, __ATOMIC_RELAXED)) return;
+void net_announce(struct syncline_thread* thread, struct net_connection* connection, int fd,
+                  uint64_t now_ns) {
   struct sockaddr_storage local, remote;
   socklen_t local_bytes = sizeof local, remote_bytes = sizeof remote;
   if (getsockname(fd, (struct sockaddr*)&local, &local_bytes) != 0 ||
@@ -206,5 +206,6 @@ void net_announce(struct syncline_thread* thread, struct net_connection* connect
   net_fill_state(fd, &fields);
   syncline_count(thread, net_emit->connection(&fields));
   connection->retransmits = fields.retransmits;
+  connection->announced_ns = now_ns;
   __atomic_store_n(&connection->announced, 1, __ATOMIC_RELAXED);
 }

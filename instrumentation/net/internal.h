@@ -34,8 +34,8 @@ struct net_direction {
 struct net_connection {
   uint64_t cookie; /* the kernel's, unique while the machine runs */
   uint32_t announced;
-  uint32_t retransmits; /* as last written */
-  uint64_t state_ns;    /* when that was */
+  uint32_t retransmits;  /* as last written */
+  uint64_t announced_ns; /* when, the last time */
   struct net_direction directions[2];
 } __attribute__((aligned(64)));
 
@@ -87,9 +87,9 @@ enum net_found { NET_NOT_TCP, NET_FOUND, NET_UNKNOWN };
 NET_HIDDEN enum net_found net_peek(int fd, uint64_t now_ns, struct net_connection** connection);
 NET_HIDDEN struct net_connection* net_look_up(struct syncline_thread* thread, int fd,
                                               uint64_t now_ns);
-/* Writes syncline_net:connection unless this recording has it. */
+/* Writes syncline_net:connection. */
 NET_HIDDEN void net_announce(struct syncline_thread* thread, struct net_connection* connection,
-                             int fd);
+                             int fd, uint64_t now_ns);
 /* A recording begins: what was known is from another one. 0, or -1 when somebody is at it. */
 NET_HIDDEN int net_begin_session(uint32_t session);
 /* The recording that connections are of. */

@@ -23,8 +23,8 @@
 
 #include "instrumentation/net/internal.h"
 
-#define CHECK_NS 50000000u   /* how long the kernel's word is good for */
-#define STATE_NS 1000000000u /* how often retransmissions are told, when they stay the same */
+#define CHECK_NS 50000000u       /* how long the kernel's word is good for */
+#define ANNOUNCED_NS 1000000000u /* how often a connection in use is announced again */
 #define ONE_CALL (1u << 16)
 #define INSIDE 0xFFFFu
 
@@ -78,18 +78,19 @@ void net_fill_state(int fd, struct syncline_net_connection_fields* fields) {
   fields->rtt_us = info.tcpi_rtt;
 }
 
-/* Retransmissions so far, when they are news. */
+/* Retransmissions so far, when they are news. Once in a while whose connection it is, too: who
+ * reads a part of a recording must not look for that at its beginning. */
 static void TellState(struct syncline_thread* thread, struct net_connection* connection, int fd,
                       uint64_t now_ns, int last) {
+  if (!last && now_ns - connection->announced_ns >= ANNOUNCED_NS) {
+    net_announce(thread, connection, fd, now_ns);
+    return;
+  }
   struct syncline_net_connection_fields fields;
   memset(&fields, 0, sizeof fields);
   net_fill_state(fd, &fields);
-  if (!last && fields.retransmits == connection->retransmits &&
-      now_ns - connection->state_ns < STATE_NS) {
-    return;
-  }
+  if (!last && fields.retransmits == connection->retransmits) return;
   connection->retransmits = fields.retransmits;
-  connection->state_ns = now_ns;
   syncline_count(thread, net_emit->state(thread->key, connection->cookie, fields.sent,
                                          fields.received, fields.retransmits, fields.rtt_us));
 }
@@ -217,7 +218,7 @@ void net_end(struct net_call* call, ssize_t result) {
       (call->entered & INSIDE) == 0 && left / ONE_CALL == call->entered / ONE_CALL + 1;
   if (bytes && stays && !call->silent) {
     if (__builtin_expect(!call->connection->announced, 0)) {
-      net_announce(thread, call->connection, call->fd);
+      net_announce(thread, call->connection, call->fd, call->since_ns);
     }
     syncline_count(thread, Write(call, known && alone, begin, bytes));
     if (__builtin_expect(call->checked, 0)) {

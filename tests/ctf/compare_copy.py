@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Copies CTF traces with every time moved, and compares what babeltrace2 reads in both.
 
-compare_copy.py CTF_COPY TRACE...
+compare_copy.py CTF_COPY CTF_TRANSLITERATE TRACE...
 
-Every event must be there with the same fields, later by exactly the shift. Exits 1 and shows the
+Every event must be there with the same fields, later by exactly the shift; so too in a copy of the
+trace with its metadata in CTF 2's words, which babeltrace2 could not read. Exits 1 and shows the
 first differences; 77 (skipped) when babeltrace2 is not installed.
 """
 
@@ -34,21 +35,25 @@ def events_of(trace):
 
 def main():
     require_babeltrace2()
-    copy, traces = sys.argv[1], sys.argv[2:]
+    copy, transliterate, traces = sys.argv[1], sys.argv[2], sys.argv[3:]
     total = 0
     for trace in traces:
-        with tempfile.TemporaryDirectory() as folder:
-            out = os.path.join(folder, "out")
-            subprocess.run([copy, trace, out, str(SHIFT_NS)], check=True, capture_output=True)
-            moved = events_of(out)
         expected = collections.Counter()
         for (time_ns, text), count in events_of(trace).items():
             expected[time_ns + SHIFT_NS, text] += count
-        missing, extra = expected - moved, moved - expected
-        if missing or extra:
-            print("missing:", *sorted(missing)[:5], "extra:", *sorted(extra)[:5], sep="\n  ")
-            return 1
-        total += sum(moved.values())
+        with tempfile.TemporaryDirectory() as folder:
+            ctf2 = os.path.join(folder, "ctf2")
+            subprocess.run([transliterate, trace, ctf2], check=True)
+            for source in (trace, ctf2):
+                out = os.path.join(folder, "out of " + os.path.basename(source))
+                subprocess.run([copy, source, out, str(SHIFT_NS)], check=True, capture_output=True)
+                moved = events_of(out)
+                missing, extra = expected - moved, moved - expected
+                if missing or extra:
+                    print(source, "missing:", *sorted(missing)[:5], sep="\n  ")
+                    print("extra:", *sorted(extra)[:5], sep="\n  ")
+                    return 1
+                total += sum(moved.values())
     print(f"{total} events are equal in the copies")
     return 0 if total else 1
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Traces whose metadata is put into CTF 2's words must decode as before.
+"""Traces whose metadata is put into CTF 2's words, and from there back into CTF 1.8's, must decode
+as before.
 
 compare_ctf2.py CTF_DUMP CTF_TRANSLITERATE FIRST_SEED LAST_SEED   generated traces (generate.py)
 compare_ctf2.py CTF_DUMP CTF_TRANSLITERATE TRACE...               given ones
@@ -18,22 +19,31 @@ def dump(program, trace):
     return result.stdout.splitlines(), result.stderr
 
 
+def other_words(program, trace, out, begins_with):
+    subprocess.run([program, trace, out], check=True)
+    with open(os.path.join(out, "metadata"), "rb") as metadata:
+        assert metadata.read(len(begins_with)) == begins_with
+
+
 def differences(programs, trace):
-    """What differs between `trace` and its transliteration, as text; and how many events it has."""
+    """What differs between `trace` and its transliterations, as text; how many events it has."""
+    report = []
+    expected, expected_losses = dump(programs[0], trace)
     with tempfile.TemporaryDirectory() as folder:
-        other = os.path.join(folder, "ctf2")
-        subprocess.run([programs[1], trace, other], check=True)
-        with open(os.path.join(other, "metadata"), "rb") as metadata:
-            assert metadata.read(1) == b"\x1e"
-        expected, expected_losses = dump(programs[0], trace)
-        found, losses = dump(programs[0], other)
-    report = [f"{trace}: {len(expected)} events, {len(found)} in CTF 2"] \
-        if len(expected) != len(found) else []
-    for before, after in zip(expected, found):
-        if before != after:
-            report.append(f"{before.decode(errors='replace')}\n{after.decode(errors='replace')}")
-    if losses != expected_losses:
-        report.append(f"losses differ: {expected_losses}\n{losses}")
+        new, old = os.path.join(folder, "ctf2"), os.path.join(folder, "ctf18")
+        other_words(programs[1], trace, new, b"\x1e")
+        other_words(programs[1], new, old, b"/* CTF 1.8 */")
+        for other in (new, old):
+            found, losses = dump(programs[0], other)
+            words = os.path.basename(other)
+            if len(expected) != len(found):
+                report.append(f"{trace}: {len(expected)} events, {len(found)} in {words}")
+            for before, after in zip(expected, found):
+                if before != after:
+                    lines = (line.decode(errors="replace") for line in (before, after))
+                    report.append(f"{words}:\n" + "\n".join(lines))
+            if losses != expected_losses:
+                report.append(f"{words}: losses differ: {expected_losses}\n{losses}")
     return "\n".join(report[:5]), len(expected)
 
 

@@ -63,4 +63,4 @@ python3 "$here/compare.py" "$dump" "${traces[@]}"
 python3 "$here/compare.py" "$dump" "${chunks[@]}"
 for chunk in "${chunks[@]}"; do python3 "$here/compare.py" "$dump" "$chunk"; done
 python3 "$here/compare_ctf2.py" "$dump" "$transliterate" "${traces[@]}"
-python3 "$here/compare_copy.py" "$copy" "${traces[@]}"
+python3 "$here/compare_copy.py" "$copy" "$transliterate" "${traces[@]}"

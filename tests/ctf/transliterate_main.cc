@@ -1,5 +1,6 @@
 // ctf_transliterate TRACE OUT: the same trace with its metadata in CTF 2's words instead of CTF
-// 1.8's; the streams are linked. For tests: no tracer that writes CTF 2 was at hand.
+// 1.8's, or, where it is in CTF 2's, in CTF 1.8's; the streams are linked. For tests: no tracer
+// that writes CTF 2 was at hand.
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -11,8 +12,10 @@
 #include "absl/strings/str_split.h"
 #include "common/files.h"
 #include "common/text.h"
+#include "ctf/ctf18_words.h"
 #include "ctf/metadata.h"
 #include "ctf/stream_summary.h"
+#include "ctf/tsdl_writer.h"
 
 namespace {
 
@@ -244,6 +247,13 @@ class Transliterator {
   std::vector<const Type*> enclosing_;
 };
 
+absl::StatusOr<std::string> InOtherWords(const std::shared_ptr<const Metadata>& metadata) {
+  if (metadata->roles_by_name) return Transliterator(*metadata).Run();
+  const auto in_words = syncline::ctf::InCtf18Words(metadata);
+  if (!in_words.ok()) return in_words.status();
+  return syncline::ctf::WriteTsdl(**in_words);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -256,11 +266,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", std::string(metadata.status().message()).c_str());
     return 1;
   }
-  const std::filesystem::path out = argv[2];
-  std::filesystem::create_directories(out);
-  if (!syncline::WriteFileAtomically(out / "metadata", Transliterator(**metadata).Run()).ok()) {
+  const absl::StatusOr<std::string> text = InOtherWords(*metadata);
+  if (!text.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(text.status().message()).c_str());
     return 1;
   }
+  const std::filesystem::path out = argv[2];
+  std::filesystem::create_directories(out);
+  if (!syncline::WriteFileAtomically(out / "metadata", *text).ok()) return 1;
   for (const auto& file : syncline::ctf::ListStreamFiles(argv[1])) {
     std::filesystem::create_symlink(std::filesystem::absolute(file), out / file.filename());
   }

@@ -1,5 +1,6 @@
-"""read_back.py SYNCLINE RUN: merges a recording into every format that other programs read, reads
-the tables back with DuckDB, and finds the same spans, times and sums in all of them.
+"""read_back.py SYNCLINE RUN WORKERS: merges a recording into every format that other programs read,
+reads the tables back with DuckDB, and finds the same spans, times and sums in all of them. The
+second recording is of workers that run collectives.
 
 Exits 77 (skipped) where DuckDB is missing: scripts/setup installs it into .venv-parquet.
 """
@@ -127,6 +128,85 @@ def check_tables(out):
     )
 
 
+def check_partitions(out):
+    """The partition graphs are the report's: sums by DuckDB, and every node of every graph."""
+    with open(os.path.join(out, "report.json"), encoding="utf-8") as file:
+        listed = json.load(file)["partitions"]
+    names = [table(out, name, False) for name in ("partitions", "partition_nodes")]
+    graphs = table(out, "partition_graphs", False)
+    found = duckdb.execute(
+        "select p.node, t.name, task, devices, count(*), sum(executions)::bigint, "
+        "sum(total_ns)::bigint, sum(data_edges)::bigint, count(type), "
+        "count(*) filter (send_device <> receive_device), "
+        f"list(struct_pack(name := n.name, tensor := tensor) order by graph_node) "
+        f"from {names[0]} p join {names[1]} n using (partition) "
+        f"join {table(out, 'tracks', False)} t on t.track = p.process group by all order by node"
+    ).fetchall()
+    assert len(found) == len(listed), f"{len(found)} partitions, {len(listed)} in the report"
+    for row, partition in zip(found, sorted(listed, key=lambda listed: listed["node"])):
+        nodes = partition["nodes"]
+        edges = [n for n in nodes if n.get("send_device") != n.get("receive_device")]
+        known = [n["data_edges"] for n in nodes if n["data_edges"] is not None]
+        assert row[:3] == tuple(partition[key] for key in ("node", "process", "task")), row[:3]
+        assert json.loads(row[3]) == partition["devices"], row[3]
+        assert row[4:10] == (
+            len(nodes),
+            sum(n["executions"] for n in nodes),
+            sum(n["total_ns"] for n in nodes),
+            sum(known) if known else None,
+            sum(n["type"] is not None for n in nodes),
+            len(edges),
+        ), row[:10]
+        same = [{"name": n["name"], "tensor": n.get("tensor")} for n in nodes]
+        assert row[10] == same, f"{partition['process']} has other nodes"
+    listed_graphs = sorted(
+        (p["node"], g["steps"], g["nodes"]) for p in listed for g in p["graphs"]
+    )
+    found_graphs = duckdb.execute(
+        f"select node, steps, list(graph_node order by graph_node) from {graphs} "
+        f"join {names[0]} using (partition) group by node, partition, graph, steps order by all"
+    ).fetchall()
+    assert found_graphs == listed_graphs, "the graphs are not the report's"
+    return len(found_graphs), sum(row[9] for row in found)
+
+
+def check_collectives(out):
+    """Who entered and left which collective when is the report's."""
+    with open(os.path.join(out, "report.json"), encoding="utf-8") as file:
+        listed = json.load(file)["collectives"]
+    groups = duckdb.execute(
+        "select coalesce(job, ''), name, coalesce(description, ''), ranks, size "
+        f'from {table(out, "collective_groups", False)} order by "group"'
+    ).fetchall()
+    keys = ("job", "name", "description", "ranks", "size")
+    assert groups == [tuple(group[key] for key in keys) for group in listed["groups"]], groups
+    found = duckdb.execute(
+        'select "group", number, name, bytes, node, rank, entered_ns, left_ns '
+        f"from {table(out, 'collectives', False)} order by all"
+    ).fetchall()
+    members = [
+        tuple(row[key] for key in ("group", "number", "name", "bytes"))
+        + tuple(member[key] for key in ("node", "rank", "entered_ns", "left_ns"))
+        for row in listed["rows"]
+        for member in row["members"]
+    ]
+    assert sorted(found, key=str) == sorted(members, key=str), "collectives are not the report's"
+    sums = duckdb.execute(
+        "select count(*), count(distinct number), sum(entered_ns)::bigint, sum(left_ns)::bigint, "
+        "count(*) filter (bound_lo_ns is null or bound_lo_ns < 0 or bound_hi_ns < 0) "
+        f"from {table(out, 'collectives', False)}"
+    ).fetchone()
+    left = [member[7] for member in members if member[7] is not None]
+    assert sums == (
+        len(members),
+        len(listed["rows"]),
+        sum(member[6] for member in members) if members else None,
+        sum(left) if left else None,
+        0,
+    ), sums
+    return len(members)
+
+
 def check_vtune(out, spans_of_threads):
     for node, count in spans_of_threads:
         (path,) = glob.glob(os.path.join(out, "vtune", f"{node}-hostname-*.csv"))
@@ -222,7 +302,7 @@ def check_pieces(syncline, run, work, whole_bytes):
 
 
 def main():
-    syncline, run = (os.path.abspath(path) for path in sys.argv[1:3])
+    syncline, run, workers = (os.path.abspath(path) for path in sys.argv[1:4])
     with tempfile.TemporaryDirectory(prefix="syncline-exports-") as work:
         first, second = os.path.join(work, "first"), os.path.join(work, "elsewhere", "second")
         os.mkdir(os.path.dirname(second))
@@ -239,6 +319,16 @@ def main():
         assert not files, f"only the first merge has {sorted(files)}"
         check_vtune(first, check_tables(first))
         check_events(syncline, run, first)
+        graphs, cut_edges = check_partitions(first)
+        assert graphs >= 2 and cut_edges >= 10, (graphs, cut_edges)
+        assert check_collectives(first) == 0, "a job without collectives has some"
+
+        of_workers = os.path.join(work, "workers")
+        # Complete but for what the golden recording was trimmed of.
+        merged = merge(syncline, workers, of_workers, formats="parquet")
+        assert merged.returncode in (0, 3), merged.stderr
+        check_partitions(of_workers)
+        assert check_collectives(of_workers) > 20
         timeline = os.path.join(first, "timeline.perfetto-trace")
         check_pieces(syncline, run, work, os.path.getsize(timeline))
 

@@ -45,6 +45,10 @@ TEST_P(TimelineGolden, Matches) {
   for (const NodeResult& node : result->nodes) {
     actual += "result " + node.name + " events=" + std::to_string(node.events) +
               " recovered=" + std::to_string(node.recovered) + "\n";
+    for (const LossTotal& loss : node.losses) {
+      actual += "loss " + std::string(LossReasonName(loss.reason)) + " of " + loss.source +
+                ", intervals=" + std::to_string(loss.intervals) + ": " + loss.detail + "\n";
+    }
   }
   const std::string expected = mark < text->size() ? text->substr(mark + sizeof(kMark) - 1) : "";
   if (std::getenv("SYNCLINE_UPDATE_GOLDEN") != nullptr && actual != expected) {
