@@ -89,7 +89,9 @@ absl::StatusOr<int> OpenFile(int directory, const std::string& name, uint32_t ui
 absl::StatusOr<std::string> ReadSmall(int directory, const std::string& name, uint32_t uid) {
   SYNCLINE_ASSIGN_OR_RETURN(const int opened, OpenFile(directory, name, uid, kListBytesMax));
   const Descriptor from(opened);
-  std::string text(kListBytesMax, '\0');
+  struct stat info;
+  if (::fstat(from.get(), &info) != 0) return ErrnoStatus(errno, "Cannot look at \"" + name + "\"");
+  std::string text(static_cast<size_t>(info.st_size), '\0');
   const ssize_t got = ::read(from.get(), text.data(), text.size());
   if (got < 0) return ErrnoStatus(errno, absl::StrCat("Cannot read \"", name, "\""));
   text.resize(static_cast<size_t>(got));
@@ -102,7 +104,7 @@ absl::StatusOr<uint64_t> Copy(int directory, const std::string& name, uint32_t u
   SYNCLINE_ASSIGN_OR_RETURN(const int opened, OpenFile(directory, name, uid, kFileBytesMax));
   const Descriptor from(opened);
   const Descriptor into(
-      ::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+      ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (into.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot make \"", to.string(), "\""));
   std::vector<char> buffer(kCopyBytes);
   uint64_t bytes = 0;
@@ -135,8 +137,12 @@ void KinetoProfiles::RemoveLeftovers() {
 }
 
 void KinetoProfiles::Begin(const ProfileWindow& window) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (recording_id_ == window.recording_id) return;
+  }
+  watcher_ = {};  // it may want the mutex before it ends
   const std::lock_guard lock(mutex_);
-  if (recording_id_ == window.recording_id) return;
   RemoveLeftovers();
   recording_id_ = window.recording_id;
   directory_ = window.directory / kFolder;
