@@ -236,9 +236,12 @@ over.append(1); trainer.join()
         self.tell(process)
         self.ends_well(process)
         pieces = self.pieces()[process.pid]
-        self.assertEqual([piece["state"] for piece in pieces], ["cut"] * len(pieces))
-        reasons = {piece["failure"] for piece in pieces}
-        self.assertEqual(reasons, {"the program used a profiler of its own"})
+        # Between the program's last profile and its end there may be room for another piece.
+        if pieces[-1]["state"] == "complete":
+            pieces.pop()
+        self.assertGreaterEqual(len(pieces), 2)
+        reasons = {(piece["state"], piece["failure"]) for piece in pieces}
+        self.assertEqual(reasons, {("cut", "the program used a profiler of its own")})
         for piece in pieces:
             self.assertGreater(self.names(piece)["Optimizer.step#SGD.step"], 0)
 
