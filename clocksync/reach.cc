@@ -5,6 +5,10 @@
 namespace syncline::clocksync {
 namespace {
 
+// Locate() rounds each end outwards twice, and the estimate between: by so much may the reach of an
+// instant exceed that of the straight line.
+constexpr int64_t kRoundingNs = 4;
+
 std::optional<Reach> ReachAt(const ClockModel& model, NodeTime time) {
   const TimelineEstimate where = model.Locate(time);
   if (!where.bounded()) return std::nullopt;
@@ -37,8 +41,8 @@ std::optional<ReachFinder::Piece> ReachFinder::MakePiece(ClockId clock, int64_t 
   }
   if (!alike) return std::nullopt;
   if (piece.reach.has_value()) {
-    ++piece.reach->lo_ns;
-    ++piece.reach->hi_ns;
+    piece.reach->lo_ns += kRoundingNs;
+    piece.reach->hi_ns += kRoundingNs;
   }
   return piece;
 }

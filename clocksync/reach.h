@@ -2,12 +2,12 @@
 //
 // Asking Locate() for each of them takes longer than writing them, and reaches hardly change from
 // one to the next. So a piece of the clock's time is asked for once, and all times in it have the
-// largest reach there is in it: never less than Locate() says, rounding apart, and more by what the
-// reach changes within a quarter of a millisecond.
+// largest reach there is in it: never less than Locate() says, and more by what the reach changes
+// within a quarter of a millisecond, and by a few ns.
 //
 // Why the largest is known: the estimate and both ends are straight lines between the instants at
 // which a map bends (ClockModel::BendsOf), so their distance is largest at an end of the piece or
-// at a bend. Lines that are rounded to ns may differ from that by one, which is added.
+// at a bend. What rounding to ns may change of that is added.
 //
 // Memory: some KiB per clock. Thread-safety: one thread.
 #ifndef SYNCLINE_CLOCKSYNC_REACH_H_

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "ctf/references.h"
 #include "ctf/roles.h"
 
 namespace syncline::ctf {
@@ -40,6 +41,13 @@ bool IsKeyword(std::string_view name) {
 // A variant's option bears the label that selects it, which is shown.
 std::string OptionName(std::string_view name) {
   return IsKeyword(name) ? absl::StrCat("_", AbslView(name)) : std::string(name);
+}
+
+bool SameLabels(const std::vector<EnumMapping>& a, const std::vector<EnumMapping>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const EnumMapping& x, const EnumMapping& y) {
+                      return x.label == y.label && x.low == y.low && x.high == y.high;
+                    });
 }
 
 std::string Below(const std::string& path, std::string_view name) {
@@ -72,37 +80,9 @@ class Translator {
   };
 
   static std::string NewName(const Type& type, std::string_view name, Scope scope, bool at_top) {
-    switch (RoleByType(type, {name, scope, at_top})) {
-      case Role::kMagic:
-        return "magic";
-      case Role::kUuid:
-        return "uuid";
-      case Role::kStreamId:
-        return "stream_id";
-      case Role::kStreamInstanceId:
-        return "stream_instance_id";
-      case Role::kTimestampBegin:
-        return "timestamp_begin";
-      case Role::kTimestampEnd:
-        return "timestamp_end";
-      case Role::kContentSize:
-        return "content_size";
-      case Role::kPacketSize:
-        return "packet_size";
-      case Role::kSequenceNumber:
-        return "packet_seq_num";
-      case Role::kDiscardedEvents:
-        return "events_discarded";
-      case Role::kCpuId:
-        return "cpu_id";
-      case Role::kEventId:
-        return "id";
-      case Role::kTimestamp:
-        return "timestamp";
-      case Role::kNone:
-        return absl::StrCat("_", AbslView(name));
-    }
-    return std::string(name);
+    const Role role = RoleByType(type, {name, scope, at_top});
+    return role == Role::kNone ? absl::StrCat("_", AbslView(name))
+                               : std::string(ReservedNameOf(role));
   }
 
   // The type at `path` below `type`, and its new names; nullptr when there is none.
@@ -128,21 +108,14 @@ class Translator {
 
   // As BuildLayout() resolves it (layout.cc).
   absl::StatusOr<Place> Resolve(const std::string& reference) const {
-    static constexpr std::pair<std::string_view, Scope> kPrefixes[] = {
-        {"trace.packet.header.", Scope::kPacketHeader},
-        {"stream.packet.context.", Scope::kPacketContext},
-        {"stream.event.header.", Scope::kEventHeader},
-        {"stream.event.context.", Scope::kStreamContext},
-        {"event.context.", Scope::kEventContext},
-        {"event.fields.", Scope::kPayload},
-    };
-    for (const auto& [prefix, scope] : kPrefixes) {
-      const auto root = roots_.find(scope);
-      if (!reference.starts_with(prefix) || root == roots_.end()) continue;
-      const std::string path = reference.substr(prefix.size());
+    const auto prefix = ScopePrefixOf(reference);
+    const auto named = prefix ? roots_.find(prefix->scope) : roots_.end();
+    if (named != roots_.end()) {
+      const std::string path = reference.substr(prefix->text.size());
       std::string names;
-      if (Descend(*root->second, path, scope, true, &names) == nullptr) continue;
-      return Place{scope, path, absl::StrCat(AbslView(prefix), names)};
+      if (Descend(*named->second, path, named->first, true, &names) != nullptr) {
+        return Place{named->first, path, absl::StrCat(AbslView(prefix->text), names)};
+      }
     }
     for (auto outer = enclosing_.rbegin(); outer != enclosing_.rend(); ++outer) {
       std::string names;
@@ -168,12 +141,16 @@ class Translator {
       if (type.may_be_empty) return NoWords("optional fields");
       SYNCLINE_ASSIGN_OR_RETURN(const Place tag, Resolve(type.reference));
       if (tag.scope != scope_) return NoWords("a variant whose tag lies in another scope");
-      std::vector<EnumMapping>& labels = tags_[tag.path];
+      std::vector<EnumMapping> labels;
       for (const Member& option : type.members) {
         for (EnumMapping range : option.selected_by) {
           range.label = OptionName(option.name);
           labels.push_back(std::move(range));
         }
+      }
+      const auto [known, is_new] = tags_.try_emplace(tag.path, labels);
+      if (!is_new && !SameLabels(known->second, labels)) {
+        return NoWords("variants that read one tag in different ways");
       }
     }
     const bool is_struct = type.kind == TypeKind::kStruct;

@@ -347,6 +347,20 @@ TEST(Ctf18WordsTest, WhatItHasNoWordsForIsRefused) {
   EXPECT_THAT(refusal("x", R"({"type": "null-terminated-string", "encoding": "utf-16le"})"),
               HasSubstr("UTF-16"));
   EXPECT_THAT(refusal("two words", kU8), HasSubstr("the name \"two words\""));
+  const auto variant = [](const char* a, const char* b) {
+    const auto option = [](const char* name, int tag) {
+      return R"({"name": ")" + std::string(name) + R"(", "selector-field-ranges": [[)" +
+             std::to_string(tag) + ", " + std::to_string(tag) + R"(]], "field-class": )" + kU8 +
+             "}";
+    };
+    return R"({"type": "variant", "selector-field-location": {"path": ["tag"]}, "options": [)" +
+           option(a, 0) + "," + option(b, 1) + "]}";
+  };
+  const auto two = [&](const std::string& second) {
+    return refusal("v", variant("a", "b") + "}," + second.substr(0, second.size() - 1));
+  };
+  EXPECT_THAT(two(MemberOf("w", variant("b", "a"))), HasSubstr("one tag in different ways"));
+  EXPECT_THAT(two(MemberOf("w", variant("a", "b"))), HasSubstr("variant <_tag>"));
   EXPECT_THAT(refusal("x", R"({"type": "optional", "selector-field-location": {"path": ["tag"]},
                                "selector-field-ranges": [[1, 1]], "field-class": )" +
                                std::string(kU8) + "}"),

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "ctf/references.h"
 #include "ctf/roles.h"
 
 namespace syncline::ctf {
@@ -230,23 +231,10 @@ class LayoutBuilder {
   // relative one is looked up in the enclosing structs from the inside out, then in the scopes that
   // precede this one.
   absl::StatusOr<Node*> Resolve(const std::string& reference, std::string_view name) {
-    struct Prefix {
-      std::string_view text;
-      Scope scope;
-    };
-    static constexpr Prefix kPrefixes[] = {
-        {"trace.packet.header.", Scope::kPacketHeader},
-        {"stream.packet.context.", Scope::kPacketContext},
-        {"stream.event.header.", Scope::kEventHeader},
-        {"stream.event.context.", Scope::kStreamContext},
-        {"event.context.", Scope::kEventContext},
-        {"event.fields.", Scope::kPayload},
-    };
-    for (const Prefix& prefix : kPrefixes) {
-      if (!reference.starts_with(prefix.text)) continue;
-      Node* root = out_.roots[static_cast<int>(prefix.scope)].get();
+    if (const auto prefix = ScopePrefixOf(reference)) {
+      Node* root = out_.roots[static_cast<int>(prefix->scope)].get();
       Node* found =
-          root == nullptr ? nullptr : Descend(*root, reference.substr(prefix.text.size()));
+          root == nullptr ? nullptr : Descend(*root, reference.substr(prefix->text.size()));
       if (found != nullptr) return found;
     }
     for (auto node = enclosing_.rbegin(); node != enclosing_.rend(); ++node) {

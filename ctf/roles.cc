@@ -3,28 +3,29 @@
 namespace syncline::ctf {
 namespace {
 
+struct Reserved {
+  Scope scope;
+  std::string_view name;
+  Role role;
+};
+constexpr Reserved kReserved[] = {
+    {Scope::kPacketHeader, "magic", Role::kMagic},
+    {Scope::kPacketHeader, "uuid", Role::kUuid},
+    {Scope::kPacketHeader, "stream_id", Role::kStreamId},
+    {Scope::kPacketHeader, "stream_instance_id", Role::kStreamInstanceId},
+    {Scope::kPacketContext, "timestamp_begin", Role::kTimestampBegin},
+    {Scope::kPacketContext, "timestamp_end", Role::kTimestampEnd},
+    {Scope::kPacketContext, "content_size", Role::kContentSize},
+    {Scope::kPacketContext, "packet_size", Role::kPacketSize},
+    {Scope::kPacketContext, "packet_seq_num", Role::kSequenceNumber},
+    {Scope::kPacketContext, "events_discarded", Role::kDiscardedEvents},
+    {Scope::kPacketContext, "cpu_id", Role::kCpuId},
+    {Scope::kEventHeader, "id", Role::kEventId},
+    {Scope::kEventHeader, "timestamp", Role::kTimestamp},
+};
+
 Role ReservedName(Scope scope, std::string_view name) {
-  struct Entry {
-    Scope scope;
-    std::string_view name;
-    Role role;
-  };
-  static constexpr Entry kEntries[] = {
-      {Scope::kPacketHeader, "magic", Role::kMagic},
-      {Scope::kPacketHeader, "uuid", Role::kUuid},
-      {Scope::kPacketHeader, "stream_id", Role::kStreamId},
-      {Scope::kPacketHeader, "stream_instance_id", Role::kStreamInstanceId},
-      {Scope::kPacketContext, "timestamp_begin", Role::kTimestampBegin},
-      {Scope::kPacketContext, "timestamp_end", Role::kTimestampEnd},
-      {Scope::kPacketContext, "content_size", Role::kContentSize},
-      {Scope::kPacketContext, "packet_size", Role::kPacketSize},
-      {Scope::kPacketContext, "packet_seq_num", Role::kSequenceNumber},
-      {Scope::kPacketContext, "events_discarded", Role::kDiscardedEvents},
-      {Scope::kPacketContext, "cpu_id", Role::kCpuId},
-      {Scope::kEventHeader, "id", Role::kEventId},
-      {Scope::kEventHeader, "timestamp", Role::kTimestamp},
-  };
-  for (const Entry& entry : kEntries) {
+  for (const Reserved& entry : kReserved) {
     if (entry.scope == scope && entry.name == name) return entry.role;
   }
   return Role::kNone;
@@ -37,6 +38,13 @@ bool IsUuid(const Type& type) {
 }
 
 }  // namespace
+
+std::string_view ReservedNameOf(Role role) {
+  for (const Reserved& entry : kReserved) {
+    if (entry.role == role) return entry.name;
+  }
+  return {};
+}
 
 Role RoleByName(const Type& type, const FieldSpot& spot) {
   if (spot.scope > Scope::kEventHeader) return Role::kNone;

@@ -20,6 +20,9 @@ struct FieldSpot {
 // variant. A clock mapping makes a timestamp of any other name.
 Role RoleByName(const Type& type, const FieldSpot& spot);
 
+// The reserved name of a role; empty for kNone.
+std::string_view ReservedNameOf(Role role);
+
 // CTF 2: the types of headers carry their roles, and one role names three times. LTTng's cpu_id has
 // no role and is known by its name.
 Role RoleByType(const Type& type, const FieldSpot& spot);

@@ -119,6 +119,7 @@ absl::StatusOr<PartRead> ChoosePart(const NodeInput& node, const NodeTables& tab
   Finder finder(node, tables);
   SYNCLINE_ASSIGN_OR_RETURN(bool known, finder.WalkCut(begin_ns, end_ns));
   const int64_t first_ns = FirstNs(node);
+  most_ns = std::max(most_ns, kFirstChunkNs);
   PartRead result;
   int64_t walked_ns = 0;
   Finder::Found before;

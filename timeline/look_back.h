@@ -8,9 +8,17 @@
 //   "step" ends in the cut at depth 1: two tasks are open where it begins. Chunk 1 shows depth 1
 //   (step's begin), not yet depth 0; chunk 2, four times as long, ...
 //
-// What cannot be known without reading everything: tasks that were begun before the part by a
-// thread that does nothing in it; asynchronous tasks likewise. Processes and threads must be known
-// from the control block; where a thread is not, the whole trace is read.
+// What cannot be known without reading everything, and is therefore missing or may differ:
+//   - tasks that were begun before the part by a thread that does nothing in it; asynchronous tasks
+//     that were begun before it; collectives that end long behind the cut
+//   - counters that were set before it, and pauses of the program (`__itt_pause`)
+//   - of a process that never said `off` (killed, or in one call at the end), whether it lived on
+//   - which send of a group of ranks was the first one: arrows between ranks are matched as in a
+//     recording that began there; groups that are announced in no part
+//   - losses that only the processes' own counts show; names that only the trace knows
+//   - messages of recordings that announce connections once
+// Processes and threads must be known from the control block; where a thread is not, the whole
+// trace is read.
 //
 // Thread-safety: no state.
 #ifndef SYNCLINE_TIMELINE_LOOK_BACK_H_
@@ -33,7 +41,8 @@ struct PartRead {
   bool whole() const { return part.begin_ns == kUnknownLo; }
 };
 
-// `tables` knows the processes of `node`; at most `most_ns` before the cut is read. An error is the
+// `tables` knows the processes of `node`; at most `most_ns` before the cut is read, and at least
+// what is between two announcements (2 s). An error is the
 // readers'.
 absl::StatusOr<PartRead> ChoosePart(const NodeInput& node, const NodeTables& tables,
                                     const Interval& cut, int64_t most_ns);

@@ -34,6 +34,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
   if (options_.cut.has_value() && options_.look_back_ns.has_value()) {
     SYNCLINE_ASSIGN_OR_RETURN(read_,
                               ChoosePart(node_, tables_, *options_.cut, *options_.look_back_ns));
+    result_.read_in_part = !read_.whole();
     result_.inside_of_unread_threads = read_.unresolved_threads;
   }
   SYNCLINE_RETURN_IF_ERROR(tables_.Scan(read_.part));

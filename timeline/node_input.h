@@ -149,7 +149,9 @@ struct NodeResult {
   uint64_t foreign_events = 0;  // of providers that are not ours
   uint64_t undecodable_events = 0;
   uint64_t recovered = 0;  // stacks that had to find themselves again
-  // Of a cut: threads inside of tasks that began before what was read (look_back.h).
+  // Of a cut (look_back.h): whether not everything was read for it, and how many threads are inside
+  // of tasks that began before what was.
+  bool read_in_part = false;
   uint64_t inside_of_unread_threads = 0;
   std::optional<ClockInterval> seen;  // first and last event, trace clock
   std::vector<ProcessResult> processes;

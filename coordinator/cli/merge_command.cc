@@ -30,7 +30,7 @@ struct MergeArguments {
   std::string alignment = "model";
   std::optional<std::string> from;
   std::optional<std::string> to;
-  std::string look_back = "32s";
+  std::string look_back = "all";
   std::string shard_size = "1GiB";
   bool json = false;
   std::string svg;
@@ -218,8 +218,10 @@ void RegisterMerge(CLI::App* app, Context* context) {
   AddRange(merge, arguments);
   merge
       ->add_option("--look-back", arguments->look_back,
-                   "With --from: how far before it the begin of a task that is open\n"
-                   "there is looked for at most; all: reads everything")
+                   "With --from, of a long recording: read at most so much before it (e.g.\n"
+                   "32s), and no more than tasks that are open there need. Faster; what was\n"
+                   "said before that is not known: counters' values, pauses, which send was\n"
+                   "a group's first, tasks of threads that stand still")
       ->capture_default_str();
   merge->footer(
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"

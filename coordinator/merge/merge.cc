@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/duration_text.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/merge/cut.h"
@@ -115,16 +114,21 @@ absl::Status SplitLarge(const MergeOptions& options, const OpenedInputs& inputs,
   return absl::OkStatus();
 }
 
-// Says of which tasks the cut does not show that they are open.
-void NoteUnread(const timeline::BuiltTimeline& built, const MergeOptions& options,
-                MergeResult* result) {
+// Says what a cut may lack for which not everything was read.
+void NoteUnread(const timeline::BuiltTimeline& built, MergeResult* result) {
+  bool in_part = false;
   for (const timeline::NodeResult& node : built.nodes) {
+    in_part |= node.read_in_part;
     if (node.inside_of_unread_threads == 0) continue;
     result->notes.push_back(absl::StrCat(
         "node ", node.name, ": tasks of ", report::Plural(node.inside_of_unread_threads, "thread"),
-        " that began more than ", DurationText(*options.look_back_ns),
-        " before --from are not drawn; --look-back all finds them"));
+        " began before what was read; those that do not end near --from are missing"));
   }
+  if (!in_part) return;
+  result->notes.push_back(
+      "not everything before --from was read: counters, pauses, losses that only counting shows, "
+      "tasks of threads that stand still, and which send belongs to which receive may be missing "
+      "or differ; without --look-back they are as in the whole");
 }
 
 // Everything into a directory beside result.out_dir, and then that in its place.
@@ -143,7 +147,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
   SYNCLINE_ASSIGN_OR_RETURN(const timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
-  NoteUnread(built, options, &result);
+  NoteUnread(built, &result);
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
   result.files = outputs.files();
   SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, cut, out.staging(), &result));

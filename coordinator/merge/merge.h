@@ -56,9 +56,9 @@ struct MergeOptions {
   std::filesystem::path out_dir;  // empty: RUN/out; required for trace directories
   std::vector<std::string> formats = {"perfetto"};
   Range range;  // of the timeline and the report
-  // Of a range: how far before it tasks that are open there are looked for; nullopt: everything is
-  // read (timeline/look_back.h).
-  std::optional<int64_t> look_back_ns = 32'000'000'000;
+  // Of a range: how far before it is read at most, and what that leaves out: timeline/look_back.h.
+  // nullopt: everything is read.
+  std::optional<int64_t> look_back_ns;
   // For format "parquet": Python interpreters that may have pyarrow, looked up in PATH.
   std::vector<std::string> pythons = {"python3"};
   // A Perfetto file that would be larger is written in pieces: viewers hold it in memory, several

@@ -36,9 +36,8 @@ class OrderedEvents {
   absl::StatusOr<const text::EventView*> Next();
   // The event at hand with its values.
   const text::EventView& Decoded();
-  // Of the event at hand: its node's place in the inputs, and how far from its place on the
-  // timeline the truth may be, at most; nullopt: unknown.
-  uint32_t node() const { return sources_[source_].node; }
+  // Of the event at hand: how far from its place on the timeline the truth may be, at most;
+  // nullopt: unknown.
   std::optional<int64_t> BoundNs() {
     const auto reach = reach_.At({sources_[source_].placement->clock(), event_.record->time_ns});
     if (!reach.has_value()) return std::nullopt;

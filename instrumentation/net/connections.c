@@ -189,13 +189,13 @@ static uint16_t Spell(const struct sockaddr_storage* address, char* out) {
   return ntohs(v6->sin6_port);
 }
 
-void net_announce(struct syncline_thread* thread, struct net_connection* connection, int fd,
-                  uint64_t now_ns) {
+int net_announce(struct syncline_thread* thread, struct net_connection* connection, int fd,
+                 uint64_t now_ns) {
   struct sockaddr_storage local, remote;
   socklen_t local_bytes = sizeof local, remote_bytes = sizeof remote;
   if (getsockname(fd, (struct sockaddr*)&local, &local_bytes) != 0 ||
       getpeername(fd, (struct sockaddr*)&remote, &remote_bytes) != 0) {
-    return; /* gone already: the events bear its cookie all the same */
+    return -1; /* gone already: the events bear its cookie all the same */
   }
   struct syncline_net_connection_fields fields;
   memset(&fields, 0, sizeof fields);
@@ -206,6 +206,7 @@ void net_announce(struct syncline_thread* thread, struct net_connection* connect
   net_fill_state(fd, &fields);
   syncline_count(thread, net_emit->connection(&fields));
   connection->retransmits = fields.retransmits;
-  connection->announced_ns = now_ns;
+  if ((int64_t)(now_ns - connection->announced_ns) > 0) connection->announced_ns = now_ns;
   __atomic_store_n(&connection->announced, 1, __ATOMIC_RELAXED);
+  return 0;
 }

@@ -87,8 +87,8 @@ enum net_found { NET_NOT_TCP, NET_FOUND, NET_UNKNOWN };
 NET_HIDDEN enum net_found net_peek(int fd, uint64_t now_ns, struct net_connection** connection);
 NET_HIDDEN struct net_connection* net_look_up(struct syncline_thread* thread, int fd,
                                               uint64_t now_ns);
-/* Writes syncline_net:connection. */
-NET_HIDDEN void net_announce(struct syncline_thread* thread, struct net_connection* connection,
+/* Writes syncline_net:connection. 0, or -1 when the socket says no longer whose it is. */
+NET_HIDDEN int net_announce(struct syncline_thread* thread, struct net_connection* connection,
                              int fd, uint64_t now_ns);
 /* A recording begins: what was known is from another one. 0, or -1 when somebody is at it. */
 NET_HIDDEN int net_begin_session(uint32_t session);

@@ -23,8 +23,8 @@
 
 #include "instrumentation/net/internal.h"
 
-#define CHECK_NS 50000000u       /* how long the kernel's word is good for */
-#define ANNOUNCED_NS 1000000000u /* how often a connection in use is announced again */
+#define CHECK_NS 50000000u      /* how long the kernel's word is good for */
+#define ANNOUNCED_NS 1000000000 /* how often a connection in use is announced again */
 #define ONE_CALL (1u << 16)
 #define INSIDE 0xFFFFu
 
@@ -82,10 +82,10 @@ void net_fill_state(int fd, struct syncline_net_connection_fields* fields) {
  * reads a part of a recording must not look for that at its beginning. */
 static void TellState(struct syncline_thread* thread, struct net_connection* connection, int fd,
                       uint64_t now_ns, int last) {
-  if (!last && now_ns - connection->announced_ns >= ANNOUNCED_NS) {
-    net_announce(thread, connection, fd, now_ns);
+  /* `now_ns` is when the call began: another thread may have announced it since. */
+  const int64_t since_ns = (int64_t)(now_ns - connection->announced_ns);
+  if (!last && since_ns >= ANNOUNCED_NS && net_announce(thread, connection, fd, now_ns) == 0)
     return;
-  }
   struct syncline_net_connection_fields fields;
   memset(&fields, 0, sizeof fields);
   net_fill_state(fd, &fields);
