@@ -148,13 +148,10 @@ std::string_view Trace::Intern(std::string_view text) {
 }
 
 const EventClass* Trace::ClassOf(const TextEvent& event) {
-  std::string key = event.category;
-  key += '\0';
-  key += event.name;
-  for (const auto& [name, value] : event.arguments) {
-    key += '\0';
-    key += name;
-  }
+  // With their lengths: texts may contain anything.
+  std::string key =
+      absl::StrCat(event.category.size(), ":", event.category, event.name.size(), ":", event.name);
+  for (const auto& [name, value] : event.arguments) absl::StrAppend(&key, name.size(), ":", name);
   std::unique_ptr<EventClass>& made = classes_[key];
   if (made != nullptr) return made.get();
   made = std::make_unique<EventClass>();

@@ -98,6 +98,20 @@ TEST(TraceTest, QueuesOfDevices) {
                           "GPU 0 stream 9: HtoD @6000 +1000 bytes=4096"));
 }
 
+// What belongs together must not be known by texts put one behind the other.
+TEST(TraceTest, TextsWithZeroBytesAreTexts) {
+  using std::string_literals::operator""s;
+  const auto trace =
+      Trace::Of(File(Event("a", "1", "1", R"(, "args": {"bytes": 1, "dtype": 2})") + "," +
+                     Event("a\\u0000bytes", "2", "1", R"(, "args": {"dtype": 3})") + "," +
+                     Event("a\\u0000bytes\\u0000dtype", "3", "1")),
+                "here");
+  EXPECT_THAT(Dump(trace.get()),
+              ElementsAre("thread 8: a @1000 +1000 bytes=1 dtype=2",
+                          "thread 8: a\0bytes @2000 +1000 dtype=3"s,
+                          "thread 8: a\0bytes\0dtype @3000 +1000"s));
+}
+
 TEST(TraceTest, WhatEndsEarlyGivesWhatIsThere) {
   const std::string text = File(Event("a", "1", "1") + "," + Event("b", "2", "1"));
   const size_t second = text.find(R"("b")");
