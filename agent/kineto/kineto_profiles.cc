@@ -1,139 +1,52 @@
 #include "agent/kineto/kineto_profiles.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <memory>
+#include <limits>
+#include <set>
+#include <system_error>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/node/process_table.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "control_block/live_block.h"
 
 namespace syncline::agent {
 namespace {
 
+using control_block::BlockId;
 using xspace::ProfileRecord;
 using xspace::ProfileState;
 
 constexpr char kFolder[] = "kineto";
-constexpr char kListSuffix[] = ".pieces";
-constexpr char kFileSuffix[] = ".kineto.json";
 constexpr auto kWatchPeriod = std::chrono::milliseconds(250);
 constexpr int64_t kPollNs = 50'000'000;
 // A piece of the largest size takes a few seconds to be put together and written.
 constexpr int64_t kGiveUpNs = 30'000'000'000;
-constexpr uint64_t kListBytesMax = 4 << 20;
-constexpr uint64_t kFileBytesMax = uint64_t{1} << 30;
-constexpr size_t kCopyBytes = 1 << 20;
+constexpr int64_t kNoLimitNs = std::numeric_limits<int64_t>::max();
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
-// A directory of the user's that nobody else may write to; -1: there is none.
-int OpenFolder(const std::filesystem::path& runtime, uint32_t uid) {
-  const int fd =
-      ::open((runtime / kFolder).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return -1;
-  struct stat info;
-  if (::fstat(fd, &info) == 0 && info.st_uid == uid && (info.st_mode & 0022) == 0) return fd;
-  ::close(fd);
-  return -1;
+BlockId ProcessOf(const ProfileRecord& record) {
+  return {record.pid_namespace_inode, record.own_pid, record.start_ticks};
 }
 
-std::vector<std::string> NamesIn(int directory, std::string_view suffix) {
-  std::vector<std::string> names;
-  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (again < 0) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(again), ::closedir);
-  while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
-    const std::string name = static_cast<const char*>(entry->d_name);
-    if (name.ends_with(suffix)) names.push_back(name);
-  }
-  return names;
-}
-
-// A regular file of the user's, no larger than `bytes_max`.
-absl::StatusOr<int> OpenFile(int directory, const std::string& name, uint32_t uid,
-                             uint64_t bytes_max) {
-  const int fd = ::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", name, "\""));
-  struct stat info;
-  const bool fits = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == uid &&
-                    static_cast<uint64_t>(info.st_size) <= bytes_max;
-  if (fits) return fd;
-  ::close(fd);
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", name, "\" is no file of user ", uid, " of at most ", bytes_max, " bytes"));
-}
-
-absl::StatusOr<std::string> ReadSmall(int directory, const std::string& name, uint32_t uid) {
-  SYNCLINE_ASSIGN_OR_RETURN(const int opened, OpenFile(directory, name, uid, kListBytesMax));
-  const Descriptor from(opened);
-  struct stat info;
-  if (::fstat(from.get(), &info) != 0) return ErrnoStatus(errno, "Cannot look at \"" + name + "\"");
-  std::string text(static_cast<size_t>(info.st_size), '\0');
-  const ssize_t got = ::read(from.get(), text.data(), text.size());
-  if (got < 0) return ErrnoStatus(errno, absl::StrCat("Cannot read \"", name, "\""));
-  text.resize(static_cast<size_t>(got));
-  return text;
-}
-
-// How many bytes.
-absl::StatusOr<uint64_t> Copy(int directory, const std::string& name, uint32_t uid,
-                              const std::filesystem::path& to) {
-  SYNCLINE_ASSIGN_OR_RETURN(const int opened, OpenFile(directory, name, uid, kFileBytesMax));
-  const Descriptor from(opened);
-  const Descriptor into(
-      ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (into.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot make \"", to.string(), "\""));
-  std::vector<char> buffer(kCopyBytes);
-  uint64_t bytes = 0;
-  for (;;) {
-    const ssize_t got = ::read(from.get(), buffer.data(), buffer.size());
-    if (got < 0) return ErrnoStatus(errno, absl::StrCat("Cannot read \"", name, "\""));
-    bytes += static_cast<uint64_t>(got);
-    if (got == 0 || bytes > kFileBytesMax) return bytes;
-    for (ssize_t done = 0; done < got;) {
-      const ssize_t put =
-          ::write(into.get(), buffer.data() + done, static_cast<size_t>(got - done));
-      if (put < 0) return ErrnoStatus(errno, absl::StrCat("Cannot write \"", to.string(), "\""));
-      done += put;
-    }
-  }
+bool Lives(const std::vector<ProcessEntry>& processes, const BlockId& id) {
+  return std::any_of(processes.begin(), processes.end(), [&](const ProcessEntry& process) {
+    return process.own_pid == id.pid && process.pid_namespace == id.pid_namespace &&
+           process.start_ticks == id.start_ticks;
+  });
 }
 
 }  // namespace
 
-void KinetoProfiles::RemoveLeftovers() {
-  for (const auto& [uid, runtime] : directories_()) {
-    const Descriptor folder(OpenFolder(runtime, uid));
-    if (folder.get() < 0) continue;
-    for (const char* const suffix : {kListSuffix, kFileSuffix}) {
-      for (const std::string& name : NamesIn(folder.get(), suffix)) {
-        ::unlinkat(folder.get(), name.c_str(), 0);
-      }
-    }
-  }
+void KinetoProfiles::Reset(const ProfileWindow& window) {
+  recording_id_ = window.recording_id;
+  directory_ = window.directory / kFolder;
+  adopted_ = false;
+  begun_realtime_ns_ = 0;
+  pieces_.clear();
+  users_.clear();
 }
 
 void KinetoProfiles::Begin(const ProfileWindow& window) {
@@ -143,95 +56,124 @@ void KinetoProfiles::Begin(const ProfileWindow& window) {
   }
   watcher_ = {};  // it may want the mutex before it ends
   const std::lock_guard lock(mutex_);
-  RemoveLeftovers();
-  recording_id_ = window.recording_id;
-  directory_ = window.directory / kFolder;
+  Reset(window);
   begun_realtime_ns_ = clock_->RealtimeNs();
-  records_.clear();
-  taken_.clear();
+  for (const auto& [uid, runtime] : directories_()) {  // what a recording before gave up
+    if (const auto folder = PieceFolder::Open(runtime, uid); folder.ok()) folder->Clear();
+  }
   watcher_ = std::jthread([this](const std::stop_token& stop) { Watch(stop); });
+}
+
+void KinetoProfiles::Adopt(const ProfileWindow& window) {
+  watcher_ = {};
+  const std::lock_guard lock(mutex_);
+  Reset(window);
+  adopted_ = true;  // and Begin has cleared what was older
 }
 
 void KinetoProfiles::Watch(const std::stop_token& stop) {
   std::condition_variable_any wake;
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    Take();
+    Take(kNoLimitNs);
     wake.wait_for(lock, stop, kWatchPeriod, [] { return false; });
   }
 }
 
-int KinetoProfiles::Take() {
-  for (const auto& [uid, runtime] : directories_()) {
-    const Descriptor folder(OpenFolder(runtime, uid));
-    if (folder.get() >= 0) TakeFrom(uid, folder.get());
-  }
+int KinetoProfiles::Take(int64_t until_monotonic_ns) {
+  for (const auto& [uid, runtime] : directories_()) TakeFrom(uid, runtime, until_monotonic_ns);
   int awaited = 0;
   std::vector<ProcessEntry> processes;
-  for (const auto& [key, record] : records_) {
-    if (record.end_realtime_ns != 0) continue;
-    if (processes.empty()) processes = ListProcesses(proc_);
-    awaited += static_cast<int>(
-        std::any_of(processes.begin(), processes.end(), [&](const ProcessEntry& process) {
-          return process.own_pid == record.own_pid &&
-                 process.pid_namespace == record.pid_namespace_inode &&
-                 process.start_ticks == record.start_ticks;
-        }));
+  for (const auto& [key, piece] : pieces_) {
+    if (piece.record.end_realtime_ns != 0) continue;
+    if (processes.empty()) processes = ListProcesses(options_.proc);
+    awaited += Lives(processes, std::get<BlockId>(key)) ? 1 : 0;
   }
   return awaited;
 }
 
-void KinetoProfiles::TakeFrom(uint32_t uid, int directory) {
-  for (const std::string& name : NamesIn(directory, kListSuffix)) {
-    const auto text = ReadSmall(directory, name, uid);
-    const auto listed = text.ok() ? xspace::ParseProfileList(*text)
-                                  : absl::StatusOr<std::vector<ProfileRecord>>(text.status());
-    if (!listed.ok()) continue;  // it is replaced in one piece: not ours
-    for (const ProfileRecord& record : *listed) {
-      // Of the recording before, which gave it up.
-      if (record.begin_realtime_ns >= begun_realtime_ns_) TakePiece(uid, directory, record);
+void KinetoProfiles::TakeFrom(uint32_t uid, const std::filesystem::path& runtime,
+                              int64_t until_monotonic_ns) {
+  const auto folder = PieceFolder::Open(runtime, uid);
+  if (!folder.ok()) return;
+  // Processes that are recorded, with the user's own right to say so.
+  const auto known = control_block::ListBlocks(runtime, uid);
+  if (!known.ok()) return;
+  for (ProfileRecord& record : folder->Records()) {
+    if (clock_->MonotonicNs() >= until_monotonic_ns) return;
+    const BlockId process = ProcessOf(record);
+    if (record.begin_realtime_ns < begun_realtime_ns_ ||
+        !std::binary_search(known->begin(), known->end(), process)) {
+      continue;
     }
+    TakePiece({uid, process, record.piece}, *folder, std::move(record));
   }
 }
 
-void KinetoProfiles::TakePiece(uint32_t uid, int directory, ProfileRecord record) {
-  const Key key(record.pid_namespace_inode, record.own_pid, record.start_ticks, record.piece);
-  if (taken_.count(key) != 0) return;
+void KinetoProfiles::TakePiece(const Key& key, const PieceFolder& folder, ProfileRecord record) {
+  const auto found = pieces_.find(key);
+  User& user = users_[std::get<uint32_t>(key)];
+  if (found != pieces_.end() && found->second.settled) return;
+  if (found == pieces_.end() && user.pieces >= options_.pieces_max) {
+    if (!std::exchange(user.said, true)) {
+      log_->Warning("kineto", {{"user", absl::StrCat(std::get<uint32_t>(key))},
+                               {"failure", "more pieces than are kept of one user"}});
+    }
+    return;
+  }
+  if (found == pieces_.end()) ++user.pieces;
   const std::string file = std::exchange(record.file, {});
-  ProfileRecord& kept = records_[key];
-  kept = record;
+  Piece& piece = pieces_[key];
+  piece.record = std::move(record);
+  piece.settled = !file.empty();
   if (file.empty()) return;
-  taken_.insert(key);
-  absl::StatusOr<uint64_t> copied =
-      absl::InvalidArgumentError(absl::StrCat("\"", file, "\" is no name of a profile"));
-  if (file.find('/') == std::string::npos && file.front() != '.' && file.ends_with(kFileSuffix)) {
-    const absl::Status made = MakeDirectories(directory_, 0700);
-    copied =
-        made.ok() ? Copy(directory, file, uid, directory_ / file) : absl::StatusOr<uint64_t>(made);
-    ::unlinkat(directory, file.c_str(), 0);
-  }
-  if (copied.ok()) {
-    kept.file = file;
-    kept.bytes = *copied;
+  // Different users may have processes of one name.
+  const std::string kept = absl::StrCat(std::get<uint32_t>(key), "-", file);
+  const auto bytes = TakeFile(folder, file, kept, options_.bytes_max - user.bytes);
+  if (bytes.ok()) {
+    piece.record.file = kept;
+    piece.record.bytes = *bytes;
+    user.bytes += *bytes;
   } else {
-    kept.state = ProfileState::kFailed;
-    kept.failure = std::string(copied.status().message());
+    piece.record.state = ProfileState::kFailed;
+    piece.record.failure = std::string(bytes.status().message());
   }
+}
+
+absl::StatusOr<uint64_t> KinetoProfiles::TakeFile(const PieceFolder& folder,
+                                                  const std::string& file, const std::string& kept,
+                                                  uint64_t bytes_left) {
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory_, 0700));
+  const uint64_t bytes_max = std::min(options_.piece_bytes_max, bytes_left);
+  absl::StatusOr<uint64_t> taken = folder.Take(file, directory_ / kept, bytes_max);
+  if (!absl::IsNotFound(taken.status()) || !adopted_) return taken;
+  // The agent before this one has taken it.
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(directory_ / kept, error);
+  return error ? taken : absl::StatusOr<uint64_t>(bytes);
 }
 
 std::vector<v1::Complaint> KinetoProfiles::Complain() const {
   std::vector<v1::Complaint> complaints;
-  std::set<std::pair<int32_t, std::string>> said;
-  for (const auto& [key, record] : records_) {
-    const bool whole = record.state == ProfileState::kComplete;
-    if (whole || record.failure.empty()) continue;
-    if (!said.emplace(record.own_pid, record.failure).second) continue;
+  const auto complain = [&](int32_t pid, std::string what) {
     v1::Complaint& complaint = complaints.emplace_back();
     complaint.set_severity(v1::Complaint::WARNING);
-    complaint.set_pid(record.own_pid);
-    complaint.set_what(absl::StrCat("Process ", record.own_pid,
-                                    " gave no Kineto profile for a while: ", record.failure));
+    complaint.set_pid(pid);
+    complaint.set_what(std::move(what));
     complaint.set_fix("the rest of the recording is not touched by it; docs/pytorch.md");
+  };
+  std::set<std::pair<int32_t, std::string>> said;
+  for (const auto& [key, piece] : pieces_) {
+    const ProfileRecord& record = piece.record;
+    if (record.state == ProfileState::kComplete || record.failure.empty()) continue;
+    if (!said.emplace(record.own_pid, record.failure).second) continue;
+    complain(record.own_pid, absl::StrCat("Process ", record.own_pid,
+                                          " gave no Kineto profile for a while: ", record.failure));
+  }
+  for (const auto& [uid, user] : users_) {
+    if (!user.said) continue;
+    complain(0, absl::StrCat("User ", uid, "'s processes made more than ", options_.pieces_max,
+                             " pieces of Kineto profiles: the others are not kept"));
   }
   return complaints;
 }
@@ -242,10 +184,11 @@ std::vector<v1::Complaint> KinetoProfiles::Collect() {
   if (recording_id_.empty()) return {};
   recording_id_.clear();
   const int64_t give_up_ns = clock_->MonotonicNs() + kGiveUpNs;
-  while (Take() > 0 && clock_->MonotonicNs() < give_up_ns) clock_->SleepNs(kPollNs);
-  if (records_.empty()) return {};
+  while (Take(give_up_ns) > 0 && clock_->MonotonicNs() < give_up_ns) clock_->SleepNs(kPollNs);
+  if (pieces_.empty()) return {};
   std::vector<ProfileRecord> records;
-  for (auto& [key, record] : records_) {
+  for (auto& [key, piece] : pieces_) {
+    ProfileRecord& record = piece.record;
     if (record.end_realtime_ns == 0) record.end_realtime_ns = clock_->RealtimeNs();
     log_->Line(record.failure.empty() ? LogLevel::kInfo : LogLevel::kWarning, "kineto",
                {{"pid", absl::StrCat(record.own_pid)},

@@ -1,10 +1,9 @@
 // Profiles that processes under `syncline run --kineto` make of themselves while they are recorded
-// (instrumentation/torch/syncline_kineto.py). They leave them in kineto/ below their user's runtime
-// directory, which is memory; they are taken from there as they come, and kept below kineto/ in the
-// recording's directory. Nobody is asked for anything: what is not there was not wanted.
+// (instrumentation/torch/syncline_kineto.py). They leave them in their user's piece folder, which
+// is memory; they are taken from there as they come, and kept below kineto/ in the recording's
+// directory. Nobody is asked for anything: what is not there was not wanted.
 //
-// Every byte and every file there is the process's: owner, kind and size are checked, and no link
-// is followed. Thread-safe.
+// Thread-safe.
 #ifndef SYNCLINE_AGENT_KINETO_KINETO_PROFILES_H_
 #define SYNCLINE_AGENT_KINETO_KINETO_PROFILES_H_
 
@@ -13,7 +12,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -21,9 +19,11 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "agent/kineto/piece_folder.h"
 #include "agent/log.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/operator_profiles.h"
+#include "control_block/block_file.h"
 #include "xspace/profile_list.h"
 
 namespace syncline::agent {
@@ -31,40 +31,65 @@ namespace syncline::agent {
 // A user and the runtime directory of the user's processes.
 using RuntimeDirectories = std::function<std::vector<std::pair<uint32_t, std::filesystem::path>>()>;
 
+struct KinetoOptions {
+  std::filesystem::path proc = "/proc";
+  // Of one user in one recording; what is beyond is said to be missing.
+  uint64_t pieces_max = 4096;
+  uint64_t bytes_max = uint64_t{16} << 30;
+  uint64_t piece_bytes_max = uint64_t{1} << 30;
+};
+
 class KinetoProfiles : public OperatorProfiles {
  public:
-  // None is owned; all outlive this.
-  KinetoProfiles(RuntimeDirectories directories, Clock* clock, Log* log,
-                 std::filesystem::path proc = "/proc")
-      : directories_(std::move(directories)), clock_(clock), log_(log), proc_(std::move(proc)) {}
+  // Neither clock nor log is owned; both outlive this.
+  KinetoProfiles(RuntimeDirectories directories, Clock* clock, Log* log, KinetoOptions options = {})
+      : directories_(std::move(directories)),
+        clock_(clock),
+        log_(log),
+        options_(std::move(options)) {}
 
   void Find() override {}
   void Begin(const ProfileWindow& window) override;
+  void Adopt(const ProfileWindow& window) override;
   void End() override {}  // the gate tells the processes
   std::vector<v1::Complaint> Collect() override;
 
  private:
-  using Key = std::tuple<uint64_t, int32_t, uint64_t, int32_t>;  // process and piece
+  using Key = std::tuple<uint32_t, control_block::BlockId, int32_t>;  // user, process and piece
+  struct Piece {
+    xspace::ProfileRecord record;
+    bool settled = false;  // nothing more comes of it
+  };
+  struct User {
+    uint64_t pieces = 0;
+    uint64_t bytes = 0;
+    bool said = false;  // that there are too many
+  };
 
   void Watch(const std::stop_token& stop);
-  // Takes what has come. How many pieces of living processes are yet to come.
-  int Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeFrom(uint32_t uid, int directory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakePiece(uint32_t uid, int directory, xspace::ProfileRecord record)
+  // Takes what has come until then. How many pieces of living processes are yet to come.
+  int Take(int64_t until_monotonic_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeFrom(uint32_t uid, const std::filesystem::path& runtime, int64_t until_monotonic_ns)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RemoveLeftovers();
+  void TakePiece(const Key& key, const PieceFolder& folder, xspace::ProfileRecord record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<uint64_t> TakeFile(const PieceFolder& folder, const std::string& file,
+                                    const std::string& kept, uint64_t bytes_left)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Reset(const ProfileWindow& window) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<v1::Complaint> Complain() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RuntimeDirectories directories_;
   Clock* const clock_;
   Log* const log_;
-  const std::filesystem::path proc_;
+  const KinetoOptions options_;
   std::mutex mutex_;
   std::string recording_id_ ABSL_GUARDED_BY(mutex_);
   std::filesystem::path directory_ ABSL_GUARDED_BY(mutex_);
+  bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t begun_realtime_ns_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<Key, xspace::ProfileRecord> records_ ABSL_GUARDED_BY(mutex_);
-  std::set<Key> taken_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, Piece> pieces_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint32_t, User> users_ ABSL_GUARDED_BY(mutex_);
   std::jthread watcher_;
 };
 

@@ -359,6 +359,9 @@ void RecordingManager::Adopt(const RecordingPtr& recording) {
     response.set_gate_end_monotonic_ns(parts_.clock->MonotonicNs());
     response.set_gate_end_monotonic_raw_ns(parts_.clock->RawNs());
     FinishSession(*recording, &response);
+    if (parts_.kineto != nullptr) {
+      parts_.kineto->Adopt({.recording_id = id, .directory = recording->directory});
+    }
     KeepFiles(*recording, &response);
     change.set_state(v1::STOPPED);
     *change.mutable_stopped() = response;
