@@ -242,8 +242,10 @@ over.append(1); trainer.join()
         self.assertGreaterEqual(len(pieces), 2)
         reasons = {(piece["state"], piece["failure"]) for piece in pieces}
         self.assertEqual(reasons, {("cut", "the program used a profiler of its own")})
+        # A piece between two of the program's profiles may hold no step.
+        self.assertGreater(self.names(pieces[0])["Optimizer.step#SGD.step"], 0)
         for piece in pieces:
-            self.assertGreater(self.names(piece)["Optimizer.step#SGD.step"], 0)
+            self.profile(piece)
 
     def test_its_own_profile_is_there_before(self):
         text = """

@@ -240,6 +240,10 @@ class Kineto:
             self._collect_no_more()
             time.sleep(wait_s)
             result = self.autograd._disable_profiler()
+        except Exception as error:
+            self.over = True  # it may run on: the process ends as if it did
+            self.pieces.end(piece, "failed", "PyTorch did not end it: %s" % error)
+            return
         finally:
             # Until now: the ITT observer must not leave, and wait for us inside an operator.
             self.on = None
