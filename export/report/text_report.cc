@@ -259,13 +259,17 @@ void Writer::WallClock() {
 }
 
 void Writer::Profiles(timeline::Profiler profiler) {
-  Table table({{"process", Table::Align::kLeft, true},
-               {"task", Table::Align::kLeft, true},
-               {"from", Table::Align::kRight},
-               {"to", Table::Align::kRight},
-               {"operators", Table::Align::kRight},
-               {"steps", Table::Align::kRight},
-               {"", Table::Align::kLeft, true}});
+  const bool tensorflow = profiler == timeline::Profiler::kTensorFlow;  // which has tasks and steps
+  std::vector<Table::Column> columns = {{"process", Table::Align::kLeft, true},
+                                        {"from", Table::Align::kRight},
+                                        {"to", Table::Align::kRight},
+                                        {"operators", Table::Align::kRight}};
+  if (tensorflow) {
+    columns.insert(columns.begin() + 1, {"task", Table::Align::kLeft, true});
+    columns.push_back({"steps", Table::Align::kRight});
+  }
+  columns.push_back({"", Table::Align::kLeft, true});
+  Table table(columns);
   const auto when = [](const std::optional<TimelineTime>& time, const auto& profile) {
     if (time.has_value()) return SignedDurationText(time->ns);
     return std::string(profile.events > 0 ? "undecided" : "-");
@@ -273,14 +277,18 @@ void Writer::Profiles(timeline::Profiler profiler) {
   for (const analysis::NodeReport& node : report_.nodes) {
     for (const timeline::ProfileResult& profile : node.profiles) {
       if (profile.profiler != profiler) continue;
-      table.Add({profile.name, profile.task, when(profile.begin, profile),
-                 when(profile.end, profile), Count(profile.operators), Count(profile.steps),
-                 profile.absence});
+      std::vector<std::string> cells = {profile.name, when(profile.begin, profile),
+                                        when(profile.end, profile), Count(profile.operators)};
+      if (tensorflow) {
+        cells.insert(cells.begin() + 1, profile.task);
+        cells.push_back(Count(profile.steps));
+      }
+      cells.push_back(profile.absence);
+      table.Add(std::move(cells));
     }
   }
   if (table.empty()) return;
-  Heading(profiler == timeline::Profiler::kKineto ? "PyTorch's profiles (Kineto)"
-                                                  : "TensorFlow's profiles");
+  Heading(tensorflow ? "TensorFlow's profiles" : "PyTorch's profiles (Kineto)");
   Print(table);
 }
 

@@ -72,6 +72,8 @@ SYNCLINE_EXPORT void syncline_torch_profile_runs(int runs) {
   __atomic_store_n(&profile.runs, runs, __ATOMIC_RELEASE);
 }
 
+SYNCLINE_EXPORT uint64_t syncline_torch_profile_events(void) { return syncline_events_count(); }
+
 SYNCLINE_EXPORT void syncline_torch_profile_forked(void) {
   static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
   profile.mutex = fresh;

@@ -25,10 +25,12 @@ QUIET_S = 0.1  # far more than an observer's call takes
 # How long an operator that runs as a piece ends may take to end.
 OPEN_OPERATORS_S = 0.5
 PIECE_S = 10.0
-# Kineto keeps a piece in memory: 600 bytes an event, 2.5 kB while it is put together, which takes
-# 10 us an event during which no Python runs. How many there are it does not say; what the process
-# has grown by does.
-GROWTH_BYTES = 64 << 20
+# Kineto keeps a piece in memory: 600 bytes an operator, 2.5 kB while it is put together, which
+# takes 10 us an operator during which no Python runs. How many there are it does not say: ITT's
+# observer, which writes two events for each, does; where it is not on, the process's growth does,
+# of which most may be the program's.
+PIECE_EVENTS = 200_000
+GROWTH_BYTES = 512 << 20
 LOOK_S = 0.2
 FREE_BYTES = 256 << 20  # below: no piece is begun; of each event 400 bytes are written
 PIECES_TOGETHER_S = 1.0  # pieces begin at multiples of this, so that ranks pause together
@@ -150,7 +152,7 @@ class Kineto:
         self.directory = os.path.join(runtime, "kineto")
         self.pieces = Pieces(self.directory)
         self.origin = self.due = self.next_start = 0.0
-        self.grown = 0
+        self.events_due = self.bytes_due = 0
 
     # ---- called by the native thread; for the first time in the main thread
 
@@ -180,7 +182,7 @@ class Kineto:
                     self.pieces.begin_recording()
             if not generation:
                 return 0
-            if self.on and (time.monotonic() >= self.due or resident_bytes() >= self.grown):
+            if self.on and self._is_due():
                 self._end("complete", "", OPEN_OPERATORS_S)
                 passed = time.monotonic() - self.origin
                 whole = passed // PIECES_TOGETHER_S + 1
@@ -189,6 +191,13 @@ class Kineto:
                 self._begin()
             until = (self.due if self.on else self.next_start) - time.monotonic()
             return max(1, int(min(LOOK_S, until) * 1000))
+
+    def _is_due(self):
+        return (
+            time.monotonic() >= self.due
+            or self.native.profile_events() >= self.events_due
+            or resident_bytes() >= self.bytes_due
+        )
 
     def _hindrance(self):
         if self.foreign:
@@ -211,7 +220,8 @@ class Kineto:
             return
         self.on = self.pieces.begin(EXITED)
         self.due = time.monotonic() + PIECE_S
-        self.grown = resident_bytes() + GROWTH_BYTES
+        self.events_due = self.native.profile_events() + PIECE_EVENTS
+        self.bytes_due = resident_bytes() + GROWTH_BYTES
         activities = {self.activity.CPU}
         cuda = sys.modules.get("torch.cuda")
         if cuda is not None and cuda.is_initialized():

@@ -23,6 +23,7 @@ def load(directory):
         ("spent", None, [u64]),
         ("profile_start", ctypes.c_int, [native.profile_turn_type]),
         ("profile_runs", None, [ctypes.c_int]),
+        ("profile_events", u64, []),
         ("profile_forked", None, []),
     ):
         function = getattr(native, "syncline_torch_" + name)

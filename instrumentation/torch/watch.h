@@ -35,6 +35,8 @@ int syncline_torch_profile_start(syncline_torch_profile_turn turn);
 void syncline_torch_profile_stop(void);
 /* Whether a profile runs, which the process must not end with. */
 void syncline_torch_profile_runs(int runs);
+/* How many events of ours the process has written. */
+uint64_t syncline_torch_profile_events(void);
 /* In a forked child: it is never profiled. */
 void syncline_torch_profile_forked(void);
 
