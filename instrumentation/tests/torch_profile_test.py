@@ -21,7 +21,7 @@ BUILD = ""
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TORCH_PYTHON = os.path.join(REPOSITORY, ".venv-torch", "bin", "python")
 # Of endings: more by hand.
-REPEATS = int(os.environ.get("SYNCLINE_TEST_REPEATS", "3"))
+REPEATS = int(os.environ.get("SYNCLINE_TEST_REPEATS", "2"))
 # A program says what it does and goes on when it is told to.
 PROGRAM = """
 import ctypes, os, sys, threading, torch
@@ -182,6 +182,53 @@ over.append(1); trainer.join()
         self.tell(process)
         self.ends_well(process)
 
+    def test_main_thread_that_runs_no_python(self):
+        """libkineto would complain, were it begun in another one; what is missing is said."""
+        text = """
+over = []
+def train():
+    while not over: step()
+def listen():
+    sys.stdin.readline()
+    over.append(1)
+threads = [threading.Thread(target=what) for what in (train, listen)]
+for thread in threads: thread.start()
+print("joining", flush=True)
+for thread in threads: thread.join()
+wait("joined")
+"""
+        process = self.start(text)
+        self.tell(process)
+        self.hear(process, "joining")
+        self.fixture.set_gates(1)
+        self.fixture.wait_for(lambda: "missing" in self.states(process), "the refusal", 60)
+        self.tell(process)
+        self.hear(process, "joined")
+        self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
+        self.tell(process)
+        self.ends_well(process)
+
+    def test_what_cannot_be_written_ends_it(self):
+        text = """
+import resource
+ranges = [torch.profiler.record_function(f"open {i}") for i in range(50)]
+for one in ranges: one.__enter__()
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+wait("open")
+for one in reversed(ranges): one.__exit__(None, None, None)
+"""
+        process = self.start(text, MALLOC_MMAP_THRESHOLD_="65536", MALLOC_PERTURB_="165")
+        self.record(1, process)
+        self.tell(process)
+        self.hear(process, "open")
+        self.stop(process)
+        self.assertIn("could not be written", self.pieces()[process.pid][-1]["failure"])
+        self.fixture.set_gates(2)
+        self.let_it_train(process)
+        self.tell(process)
+        self.ends_well(process)
+        self.assertFalse(self.runs(process))
+
     # ---- endings
 
     def test_it_ends_while_it_is_profiled(self):
@@ -203,6 +250,13 @@ over.append(1); trainer.join()
             "os.kill(os.getpid(), 15)": -15,
             "ctypes.CDLL(None).exit(3)": 3,
             "ctypes.PyDLL(None).exit(3)": 3,
+            # Beside a thread that holds a stream's lock.
+            """
+c = ctypes.CDLL(None)
+c.fdopen.restype = ctypes.c_void_p
+stream = ctypes.c_void_p(c.fdopen(os.pipe()[0], b"r"))
+threading.Thread(target=lambda: c.fgetc(stream), daemon=True).start()
+c.exit(3)""": 3,
         }
         for ending, code in endings.items():
             process = self.start(ending)
@@ -246,6 +300,30 @@ over.append(1); trainer.join()
         self.assertGreater(self.names(pieces[0])["Optimizer.step#SGD.step"], 0)
         for piece in pieces:
             self.profile(piece)
+
+    def test_its_own_profile_is_only_prepared_when_ours_would_begin(self):
+        """PyTorch dies of it, should ours be prepared on top."""
+        text = """
+cpu = [torch.profiler.ProfilerActivity.CPU]
+plan = torch.profiler.schedule(wait=0, warmup=1, active=2, repeat=1)
+own = torch.profiler.profile(activities=cpu, schedule=plan)
+own.start()
+wait("warm")
+for _ in range(3): own.step(); step()
+own.stop()
+assert len(own.events()) > 10
+wait("alone")
+"""
+        process = self.start(text)
+        self.tell(process)
+        self.hear(process, "warm")
+        self.fixture.set_gates(1)
+        self.fixture.wait_for(lambda: "busy" in self.states(process), "the refusal", 60)
+        self.tell(process)
+        self.hear(process, "alone")
+        self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
+        self.tell(process)
+        self.ends_well(process)
 
     def test_its_own_profile_is_there_before(self):
         text = """

@@ -3,16 +3,20 @@
  * profile's end takes seconds in which the other thread has things to do.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "instrumentation/block/block.h"
 #include "instrumentation/torch/watch.h"
 
 #define MS 1000000u
+#define FLUSH_S 1
 
 static struct {
   pthread_mutex_t mutex; /* held while the interpreter is called; guards `stopped` */
@@ -20,6 +24,8 @@ static struct {
   syncline_torch_profile_turn turn;
   int runs; /* a profile runs in this process */
   int ran;
+  int exiting;
+  sem_t flushed;
   pid_t owner;
 } profile = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -30,13 +36,38 @@ static void* Watch(void* unused) {
     const volatile uint32_t* gate = syncline_gate;
     const uint32_t value = *gate;
     pthread_mutex_lock(&profile.mutex);
-    if (profile.stopped) break;
+    if (profile.stopped || __atomic_load_n(&profile.exiting, __ATOMIC_ACQUIRE)) break;
     const int sleep_ms = profile.turn(value);
     pthread_mutex_unlock(&profile.mutex);
     syncline_torch_wait(gate, value, (uint64_t)sleep_ms * MS);
   }
   pthread_mutex_unlock(&profile.mutex);
   return NULL;
+}
+
+static void* FlushAll(void* unused) {
+  (void)unused;
+  fflush(NULL);
+  sem_post(&profile.flushed);
+  return NULL;
+}
+
+/* What exit() does for C's streams, which takes no locks then: a thread that waits for input holds
+ * its stream's. */
+static void Flush(void) {
+  FILE* const first[] = {stdout, stderr};
+  for (int i = 0; i < 2; i++) {
+    if (ftrylockfile(first[i]) != 0) continue;
+    fflush_unlocked(first[i]);
+    funlockfile(first[i]);
+  }
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += FLUSH_S;
+  sem_init(&profile.flushed, 0, 0);
+  if (syncline_torch_thread(FlushAll) != 0) return;
+  while (sem_timedwait(&profile.flushed, &until) != 0 && errno == EINTR) {
+  }
 }
 
 /* The process ends by C's exit(). Python's own end has come before and left no profile running; but
@@ -47,7 +78,8 @@ static void* Watch(void* unused) {
 static void AtExit(int status, void* unused) {
   (void)unused;
   if (getpid() == profile.owner && !__atomic_load_n(&profile.runs, __ATOMIC_ACQUIRE)) return;
-  fflush(NULL);
+  __atomic_store_n(&profile.exiting, 1, __ATOMIC_RELEASE);
+  Flush();
   _exit(status);
 }
 

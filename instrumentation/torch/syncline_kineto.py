@@ -32,7 +32,12 @@ PIECE_S = 10.0
 PIECE_EVENTS = 200_000
 GROWTH_BYTES = 512 << 20
 LOOK_S = 0.2
-FREE_BYTES = 256 << 20  # below: no piece is begun; of each event 400 bytes are written
+# Profiles wait in memory until the agent takes them, 400 bytes an operator: no piece is begun with
+# less room than this, or more than that waiting.
+FREE_BYTES = 256 << 20
+WAITING_BYTES = 512 << 20
+LISTED = 256  # pieces; the agent has seen those before
+MAIN_THREAD_S = 1.0  # to begin the first profile in
 PIECES_TOGETHER_S = 1.0  # pieces begin at multiples of this, so that ranks pause together
 LATE_MS = 100
 UNFINISHED = b'"finished": false'
@@ -41,6 +46,8 @@ LOG_ERRORS = 2  # of c10: no warnings
 EXITED = "the process ended before its profile was written"
 OWN_PROFILE = "the program used a profiler of its own"
 NO_ROOM = "there is no room for it beside the control blocks"
+NO_MAIN_THREAD = "its main thread, in which the first profile must begin, runs no Python for now"
+NOT_TAKEN = "nobody takes the profiles that are there"
 STILL_OPEN = (
     "operators of the last profile had not ended with it, and PyTorch would write to freed memory"
     " if the process were profiled again"
@@ -57,10 +64,13 @@ def resident_bytes():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def threads_of(path):
-    """The ids of the threads with unfinished operators in a profile."""
+def look_at(path):
+    """The size of a profile, and the ids of the threads with unfinished operators in it. OSError
+    when it is not whole: libkineto does not say so."""
     with open(path, "rb") as file:
         text = file.read()
+    if not text.rstrip().endswith(b"}"):
+        raise OSError("PyTorch wrote %d bytes of it" % len(text))
     found = set()
     at = text.find(UNFINISHED)
     while at >= 0:
@@ -68,7 +78,7 @@ def threads_of(path):
         number = text[key + 6 : key + 30].split(b",")[0].strip()
         found.add(int(number) if number.isdigit() else os.getpid())
         at = text.find(UNFINISHED, at + 1)
-    return found
+    return len(text), found
 
 
 class Pieces:
@@ -82,6 +92,7 @@ class Pieces:
         self.name = "%d-%d-%d" % (self.namespace, self.pid, self.ticks)
         self.number = 0  # of the next piece; never used twice by a process
         self.listed = []
+        self.unsaid = False  # the list could not be written
 
     def begin_recording(self):
         self.listed = []
@@ -94,13 +105,14 @@ class Pieces:
             "piece": self.number,
             "asked_start_realtime_ns": time.time_ns(),
             "begin_realtime_ns": time.time_ns(),
+            "begin_monotonic_ns": time.monotonic_ns(),
             "end_realtime_ns": 0,
             "state": "failed",
             "failure": failure,
         }
         self.number += 1
-        self.listed.append(piece)
-        self._write()
+        self.listed = self.listed[1 - LISTED :] + [piece]
+        self.say()
         return piece
 
     def end(self, piece, state, failure, file=None, size=0):
@@ -109,7 +121,11 @@ class Pieces:
         piece["asked_duration_ns"] = piece["end_realtime_ns"] - piece["begin_realtime_ns"]
         if file is not None:
             piece["file"] = file
-        self._write()
+        self.say()
+
+    def end_what_began(self, failure):
+        if self.listed and not self.listed[-1]["end_realtime_ns"]:
+            self.end(self.listed[-1], "failed", failure)
 
     def absent(self, why):
         """There is none, from now on; said once."""
@@ -123,16 +139,40 @@ class Pieces:
     def path(self, file):
         return os.path.join(self.directory, file)
 
+    def waiting_bytes(self):
+        mine = [file for file in os.listdir(self.directory) if file.startswith(self.name)]
+        return sum(os.path.getsize(self.path(file)) for file in mine)
+
     def free_bytes(self):
         room = os.statvfs(self.directory)
         return room.f_bavail * room.f_frsize
 
-    def _write(self):
+    def say(self):
+        self.unsaid = True
         os.makedirs(self.directory, mode=0o700, exist_ok=True)
         path = self.path(self.name + ".pieces")
         with open(path + ".new", "w", encoding="ascii") as file:
             json.dump({"format_version": 1, "profiles": self.listed}, file)
         os.rename(path + ".new", path)
+        self.unsaid = False
+
+
+class _Finder:
+    """Finds nothing, but hears of imports inside torch: its profiler module must be wrapped before
+    the program uses it. A profile of its own that is prepared, and has not begun, does not show."""
+
+    def __init__(self, kineto):
+        self.kineto = kineto
+
+    def find_spec(self, name, path=None, target=None):
+        module = name.startswith("torch.") and sys.modules.get("torch.autograd.profiler")
+        if module and not getattr(module.__spec__, "_initializing", False):
+            try:
+                sys.meta_path.remove(self)
+                self.kineto.install()
+            except Exception:
+                pass
+        return None
 
 
 class Kineto:
@@ -151,26 +191,54 @@ class Kineto:
         runtime = runtime or "/dev/shm/syncline-%d" % os.geteuid()
         self.directory = os.path.join(runtime, "kineto")
         self.pieces = Pieces(self.directory)
+        sys.meta_path.insert(0, _Finder(self))
         self.origin = self.due = self.next_start = 0.0
+        self.waiting_since = None  # for the main thread
         self.events_due = self.bytes_due = 0
 
     # ---- called by the native thread; for the first time in the main thread
 
     def turn(self, generation, in_main_thread=False):
         """How many ms to sleep, unless the gate changes; 0: until it does."""
-        # libkineto complains on stderr when another thread than PyTorch's first one uses it first.
-        if not self.used and not in_main_thread:
-            return LATE_MS if generation else 0
         try:
+            if not self.used and not in_main_thread:
+                return self._wait_for_main_thread(generation)
             return self._turn(generation)
-        except Exception:  # an unknown PyTorch, a full disk: better luck another time
-            return 0
+        except Exception as error:
+            return self._go_on_after(error)
+
+    def _wait_for_main_thread(self, generation):
+        """libkineto complains on stderr when another thread than PyTorch's first one uses it
+        first."""
+        if not generation or not self.ready():
+            self.waiting_since = None
+        elif self.waiting_since is None:
+            self.waiting_since = time.monotonic()
+            self.pieces.begin_recording()
+        elif time.monotonic() > self.waiting_since + MAIN_THREAD_S:
+            self.pieces.absent(NO_MAIN_THREAD)
+        return LATE_MS if generation else 0
+
+    def _go_on_after(self, error):
+        """A full disk, no descriptor: better luck another time. An unknown PyTorch: never again."""
+        if not isinstance(error, OSError):
+            self.over = True
+        if self.on:
+            return LATE_MS
+        self.next_start = time.monotonic() + PIECES_TOGETHER_S
+        try:
+            self.pieces.end_what_began("it could not begin: %s" % error)
+        except OSError:
+            pass
+        return LATE_MS if self.pieces.unsaid or self.generation and not self.over else 0
 
     def _turn(self, generation):
         if not self.ready():
             return LATE_MS
         with self.lock:
-            if self.over:
+            if self.pieces.unsaid:
+                self.pieces.say()
+            if self.over and not self.on:
                 return 0
             self.used = True
             self.install()
@@ -193,11 +261,14 @@ class Kineto:
             return max(1, int(min(LOOK_S, until) * 1000))
 
     def _is_due(self):
-        return (
-            time.monotonic() >= self.due
-            or self.native.profile_events() >= self.events_due
-            or resident_bytes() >= self.bytes_due
-        )
+        if self.over or time.monotonic() >= self.due:
+            return True
+        if self.native.profile_events() >= self.events_due:
+            return True
+        try:
+            return resident_bytes() >= self.bytes_due
+        except OSError:  # no descriptor
+            return True
 
     def _hindrance(self):
         if self.foreign:
@@ -209,6 +280,8 @@ class Kineto:
             return STILL_OPEN
         if self.pieces.free_bytes() < FREE_BYTES:
             return NO_ROOM
+        if self.pieces.waiting_bytes() > WAITING_BYTES:
+            return NOT_TAKEN
         return ""
 
     def _begin(self):
@@ -250,10 +323,12 @@ class Kineto:
             self._collect_no_more()
             time.sleep(wait_s)
             result = self.autograd._disable_profiler()
-        except Exception as error:
+        except BaseException as error:
             self.over = True  # it may run on: the process ends as if it did
-            self.pieces.end(piece, "failed", "PyTorch did not end it: %s" % error)
-            return
+            self.pieces.end(piece, "failed", "PyTorch did not end it: %r" % error)
+            if isinstance(error, Exception):
+                return
+            raise  # the program's: Ctrl-C
         finally:
             # Until now: the ITT observer must not leave, and wait for us inside an operator.
             self.on = None
@@ -261,12 +336,14 @@ class Kineto:
         file = self.pieces.file_of(piece)
         path = self.pieces.path(file)
         try:
+            open(path + ".part", "wb").close()  # libkineto would print why it cannot
             result.save(path + ".part")
             del result
-            self.open_threads |= threads_of(path + ".part")
-            size = os.path.getsize(path + ".part")
+            size, open_threads = look_at(path + ".part")
+            self.open_threads |= open_threads
             os.rename(path + ".part", path)
         except Exception as error:
+            self.over = True  # nobody knows which operators are open in it
             self.pieces.end(piece, "failed", "it could not be written: %s" % error)
             return
         self.pieces.end(piece, state, failure, file, size)
@@ -287,7 +364,6 @@ class Kineto:
         program may begin before a recording does."""
         if self.installed:
             return
-        self.installed = True
         self.profiler = sys.modules["torch.autograd.profiler"]
         torch = sys.modules["torch"]
         self.autograd = torch._C._autograd
@@ -298,6 +374,7 @@ class Kineto:
         for name in ("_prepare_profiler", "_enable_profiler"):
             self._wrap(name, self.give_way)
         self._wrap("_disable_profiler", None, self._foreign_ended)
+        self.installed = True
 
     @staticmethod
     def _find_log_level(torch):

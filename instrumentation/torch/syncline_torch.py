@@ -201,8 +201,8 @@ class Hook:
 
         kineto = syncline_kineto.Kineto(self.native, self.operators.ready)
         kineto.callback = self.native.profile_turn_type(kineto.turn)  # lives as long as it
-        self.kineto = self.operators.kineto = kineto
-        self.native.profile_start(kineto.callback)
+        if self.native.profile_start(kineto.callback) == 0:
+            self.kineto = self.operators.kineto = kineto
 
     # ---- called by the native thread, in the main thread if it can
 
@@ -469,7 +469,7 @@ def start(directory):
     start.hook = hook
     pending = ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, ctypes.c_void_p)
     if native.start(hook.callback, pending) == 0:
-        if os.environ.get("SYNCLINE_KINETO") == "1":
-            hook.begin_kineto()
         atexit.register(hook.at_exit)
         os.register_at_fork(after_in_child=hook.after_fork)
+        if os.environ.get("SYNCLINE_KINETO") == "1":
+            hook.begin_kineto()
