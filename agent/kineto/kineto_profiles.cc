@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <limits>
 #include <set>
 #include <system_error>
 
@@ -24,19 +23,7 @@ constexpr char kFolder[] = "kineto";
 constexpr auto kWatchPeriod = std::chrono::milliseconds(250);
 constexpr int64_t kPollNs = 50'000'000;
 // A piece of the largest size takes a few seconds to be put together and written.
-constexpr int64_t kGiveUpNs = 30'000'000'000;
-constexpr int64_t kNoLimitNs = std::numeric_limits<int64_t>::max();
-
-BlockId ProcessOf(const ProfileRecord& record) {
-  return {record.pid_namespace_inode, record.own_pid, record.start_ticks};
-}
-
-bool Lives(const std::vector<ProcessEntry>& processes, const BlockId& id) {
-  return std::any_of(processes.begin(), processes.end(), [&](const ProcessEntry& process) {
-    return process.own_pid == id.pid && process.pid_namespace == id.pid_namespace &&
-           process.start_ticks == id.start_ticks;
-  });
-}
+constexpr int64_t kGiveUpNs = 15'000'000'000;
 
 }  // namespace
 
@@ -44,7 +31,7 @@ void KinetoProfiles::Reset(const ProfileWindow& window) {
   recording_id_ = window.recording_id;
   directory_ = window.directory / kFolder;
   adopted_ = false;
-  begun_realtime_ns_ = 0;
+  begun_monotonic_ns_ = 0;
   pieces_.clear();
   users_.clear();
 }
@@ -57,7 +44,7 @@ void KinetoProfiles::Begin(const ProfileWindow& window) {
   watcher_ = {};  // it may want the mutex before it ends
   const std::lock_guard lock(mutex_);
   Reset(window);
-  begun_realtime_ns_ = clock_->RealtimeNs();
+  begun_monotonic_ns_ = clock_->MonotonicNs();
   for (const auto& [uid, runtime] : directories_()) {  // what a recording before gave up
     if (const auto folder = PieceFolder::Open(runtime, uid); folder.ok()) folder->Clear();
   }
@@ -75,55 +62,90 @@ void KinetoProfiles::Watch(const std::stop_token& stop) {
   std::condition_variable_any wake;
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    Take(kNoLimitNs);
+    Round round = {.enough = [&] { return stop.stop_requested(); }};
+    Take(&round);
     wake.wait_for(lock, stop, kWatchPeriod, [] { return false; });
   }
 }
 
-int KinetoProfiles::Take(int64_t until_monotonic_ns) {
-  for (const auto& [uid, runtime] : directories_()) TakeFrom(uid, runtime, until_monotonic_ns);
-  int awaited = 0;
-  std::vector<ProcessEntry> processes;
-  for (const auto& [key, piece] : pieces_) {
-    if (piece.record.end_realtime_ns != 0) continue;
-    if (processes.empty()) processes = ListProcesses(options_.proc);
-    awaited += Lives(processes, std::get<BlockId>(key)) ? 1 : 0;
-  }
-  return awaited;
+const ProcessEntry* KinetoProfiles::Find(const BlockId& process, Round* round) const {
+  if (!round->processes.has_value()) round->processes = ListProcesses(options_.proc);
+  const auto found = std::find_if(
+      round->processes->begin(), round->processes->end(), [&](const ProcessEntry& one) {
+        return one.own_pid == process.pid && one.pid_namespace == process.pid_namespace &&
+               one.start_ticks == process.start_ticks;
+      });
+  return found == round->processes->end() ? nullptr : &*found;
 }
 
-void KinetoProfiles::TakeFrom(uint32_t uid, const std::filesystem::path& runtime,
-                              int64_t until_monotonic_ns) {
+void KinetoProfiles::Take(Round* round) {
+  for (const auto& [uid, runtime] : directories_()) TakeFrom(uid, runtime, round);
+}
+
+bool KinetoProfiles::Awaits(Round* round) const {
+  return std::any_of(pieces_.begin(), pieces_.end(), [&](const auto& entry) {
+    const auto& [key, piece] = entry;
+    return piece.record.end_realtime_ns == 0 && Find(std::get<BlockId>(key), round) != nullptr;
+  });
+}
+
+void KinetoProfiles::TakeFrom(uint32_t uid, const std::filesystem::path& runtime, Round* round) {
   const auto folder = PieceFolder::Open(runtime, uid);
   if (!folder.ok()) return;
   // Processes that are recorded, with the user's own right to say so.
   const auto known = control_block::ListBlocks(runtime, uid);
   if (!known.ok()) return;
-  for (ProfileRecord& record : folder->Records()) {
-    if (clock_->MonotonicNs() >= until_monotonic_ns) return;
-    const BlockId process = ProcessOf(record);
-    if (record.begin_realtime_ns < begun_realtime_ns_ ||
-        !std::binary_search(known->begin(), known->end(), process)) {
+  for (const BlockId& process : *known) {
+    if (round->enough()) return;
+    absl::StatusOr<std::vector<ProfileRecord>> records = folder->Records(process);
+    if (absl::IsNotFound(records.status())) continue;
+    if (!records.ok()) {
+      std::string& failure = users_[uid].list_failure;
+      if (failure.empty()) {
+        failure = std::string(records.status().message());
+        log_->Warning("kineto", {{"user", absl::StrCat(uid)}, {"failure", failure}});
+      }
       continue;
     }
-    TakePiece({uid, process, record.piece}, *folder, std::move(record));
+    for (ProfileRecord& record : *records) {
+      if (round->enough()) return;
+      const Key key(uid, process, record.piece);
+      const auto found = pieces_.find(key);
+      if (found != pieces_.end() && found->second.settled) continue;
+      if (found != pieces_.end() || Accepts(key, record, round)) {
+        TakePiece(key, *folder, std::move(record));
+      } else {
+        folder->Remove(record.file);
+      }
+    }
   }
 }
 
-void KinetoProfiles::TakePiece(const Key& key, const PieceFolder& folder, ProfileRecord record) {
-  const auto found = pieces_.find(key);
-  User& user = users_[std::get<uint32_t>(key)];
-  if (found != pieces_.end() && found->second.settled) return;
-  if (found == pieces_.end() && user.pieces >= options_.pieces_max) {
+bool KinetoProfiles::Accepts(const Key& key, const ProfileRecord& record, Round* round) {
+  // A recording before this one left it, or it does not say.
+  if (record.begin_monotonic_ns == 0 || record.begin_monotonic_ns < begun_monotonic_ns_) {
+    return false;
+  }
+  const uint32_t uid = std::get<uint32_t>(key);
+  User& user = users_[uid];
+  if (user.pieces >= options_.pieces_max) {
     if (!std::exchange(user.said, true)) {
-      log_->Warning("kineto", {{"user", absl::StrCat(std::get<uint32_t>(key))},
+      log_->Warning("kineto", {{"user", absl::StrCat(uid)},
                                {"failure", "more pieces than are kept of one user"}});
     }
-    return;
+    return false;
   }
-  if (found == pieces_.end()) ++user.pieces;
+  // A control block is easily named like another user's process.
+  const ProcessEntry* const process = Find(std::get<BlockId>(key), round);
+  return process == nullptr || process->uid == uid;
+}
+
+void KinetoProfiles::TakePiece(const Key& key, const PieceFolder& folder, ProfileRecord record) {
   const std::string file = std::exchange(record.file, {});
-  Piece& piece = pieces_[key];
+  User& user = users_[std::get<uint32_t>(key)];
+  const auto [found, is_new] = pieces_.try_emplace(key);
+  if (is_new) ++user.pieces;
+  Piece& piece = found->second;
   piece.record = std::move(record);
   piece.settled = !file.empty();
   if (file.empty()) return;
@@ -171,6 +193,10 @@ std::vector<v1::Complaint> KinetoProfiles::Complain() const {
                                           " gave no Kineto profile for a while: ", record.failure));
   }
   for (const auto& [uid, user] : users_) {
+    if (!user.list_failure.empty()) {
+      complain(
+          0, absl::StrCat("Kineto profiles of user ", uid, "'s are missing: ", user.list_failure));
+    }
     if (!user.said) continue;
     complain(0, absl::StrCat("User ", uid, "'s processes made more than ", options_.pieces_max,
                              " pieces of Kineto profiles: the others are not kept"));
@@ -184,8 +210,14 @@ std::vector<v1::Complaint> KinetoProfiles::Collect() {
   if (recording_id_.empty()) return {};
   recording_id_.clear();
   const int64_t give_up_ns = clock_->MonotonicNs() + kGiveUpNs;
-  while (Take(give_up_ns) > 0 && clock_->MonotonicNs() < give_up_ns) clock_->SleepNs(kPollNs);
-  if (pieces_.empty()) return {};
+  const auto too_late = [&] { return clock_->MonotonicNs() >= give_up_ns; };
+  for (bool again = true; again;) {
+    Round round = {.enough = too_late};
+    Take(&round);
+    again = Awaits(&round) && !too_late();
+    if (again) clock_->SleepNs(kPollNs);
+  }
+  if (pieces_.empty()) return Complain();
   std::vector<ProfileRecord> records;
   for (auto& [key, piece] : pieces_) {
     ProfileRecord& record = piece.record;

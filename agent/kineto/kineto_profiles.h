@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -21,6 +22,7 @@
 #include "absl/base/thread_annotations.h"
 #include "agent/kineto/piece_folder.h"
 #include "agent/log.h"
+#include "agent/node/process_table.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/operator_profiles.h"
 #include "control_block/block_file.h"
@@ -63,14 +65,27 @@ class KinetoProfiles : public OperatorProfiles {
   struct User {
     uint64_t pieces = 0;
     uint64_t bytes = 0;
-    bool said = false;  // that there are too many
+    bool said = false;         // that there are too many
+    std::string list_failure;  // the first one
+  };
+  // One round of taking.
+  struct Round {
+    std::function<bool()> enough;                        // asked before each list and record
+    std::optional<std::vector<ProcessEntry>> processes;  // listed when they are first needed
   };
 
   void Watch(const std::stop_token& stop);
-  // Takes what has come until then. How many pieces of living processes are yet to come.
-  int Take(int64_t until_monotonic_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeFrom(uint32_t uid, const std::filesystem::path& runtime, int64_t until_monotonic_ns)
+  // nullptr: it is gone, or hidden from the agent.
+  const ProcessEntry* Find(const control_block::BlockId& process, Round* round) const;
+  // Takes what has come.
+  void Take(Round* round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeFrom(uint32_t uid, const std::filesystem::path& runtime, Round* round)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the piece is one of this recording's, and the user may still have one.
+  bool Accepts(const Key& key, const xspace::ProfileRecord& record, Round* round)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether pieces of living processes are yet to come.
+  bool Awaits(Round* round) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakePiece(const Key& key, const PieceFolder& folder, xspace::ProfileRecord record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<uint64_t> TakeFile(const PieceFolder& folder, const std::string& file,
@@ -87,7 +102,7 @@ class KinetoProfiles : public OperatorProfiles {
   std::string recording_id_ ABSL_GUARDED_BY(mutex_);
   std::filesystem::path directory_ ABSL_GUARDED_BY(mutex_);
   bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t begun_realtime_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t begun_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<Key, Piece> pieces_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, User> users_ ABSL_GUARDED_BY(mutex_);
   std::jthread watcher_;

@@ -16,10 +16,15 @@
 namespace syncline::agent {
 namespace {
 
+using control_block::BlockId;
+using xspace::ProfileRecord;
+
 constexpr char kFolder[] = "kineto";
 constexpr char kListSuffix[] = ".pieces";
 constexpr char kFileSuffix[] = ".kineto.json";
-constexpr uint64_t kListBytesMax = 4 << 20;
+// Parsed, a list can take two hundred times its size.
+constexpr uint64_t kListBytesMax = 256 << 10;
+constexpr size_t kTextBytesMax = 512;
 constexpr size_t kCopyBytes = 1 << 20;
 constexpr mode_t kOthers = 077;
 
@@ -38,8 +43,24 @@ class Descriptor {
 };
 
 bool IsNameOfProfile(std::string_view name) {
-  return name.ends_with(kFileSuffix) && name.front() != '.' &&
+  return name.ends_with(kFileSuffix) && name.front() != '.' && name.size() <= kTextBytesMax &&
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
+bool IsOf(const BlockId& process, const ProfileRecord& record) {
+  return record.pid_namespace_inode == process.pid_namespace && record.own_pid == process.pid &&
+         record.start_ticks == process.start_ticks;
+}
+
+// Names of files are no texts: they are refused rather than cut.
+void CutTexts(ProfileRecord* record) {
+  for (std::string* const text : {&record->address, &record->task, &record->incarnation,
+                                  &record->session, &record->failure}) {
+    if (text->size() <= kTextBytesMax) continue;
+    size_t end = kTextBytesMax;
+    while (end > 0 && ((*text)[end] & 0xc0) == 0x80) --end;  // whole characters
+    *text = text->substr(0, end);
+  }
 }
 
 // What is left to read, at most `bytes_max`, to `into`.
@@ -88,29 +109,17 @@ PieceFolder::~PieceFolder() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-std::vector<std::string> PieceFolder::Names(std::string_view suffix) const {
-  std::vector<std::string> names;
-  const int again = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (again < 0) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(again), ::closedir);
-  while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
-    const std::string name = static_cast<const char*>(entry->d_name);
-    if (name.ends_with(suffix)) names.push_back(name);
-  }
-  return names;
-}
-
-// A regular file of the user's.
+// A regular file of the user's, which has no other name.
 absl::StatusOr<int> PieceFolder::OpenFile(const std::string& name, uint64_t bytes_max) const {
   const int fd = ::openat(fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", name, "\""));
   struct stat info;
   const bool fits = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == uid_ &&
-                    static_cast<uint64_t>(info.st_size) <= bytes_max;
+                    info.st_nlink == 1 && static_cast<uint64_t>(info.st_size) <= bytes_max;
   if (fits) return fd;
   ::close(fd);
   return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no file of user ", uid_,
-                                                 " of at most ", bytes_max, " bytes"));
+                                                 "'s alone of at most ", bytes_max, " bytes"));
 }
 
 absl::StatusOr<std::string> PieceFolder::ReadList(const std::string& name) const {
@@ -129,14 +138,17 @@ absl::StatusOr<std::string> PieceFolder::ReadList(const std::string& name) const
   return text;
 }
 
-std::vector<xspace::ProfileRecord> PieceFolder::Records() const {
-  std::vector<xspace::ProfileRecord> records;
-  for (const std::string& name : Names(kListSuffix)) {
-    const absl::StatusOr<std::string> text = ReadList(name);
-    if (!text.ok()) continue;
-    absl::StatusOr<std::vector<xspace::ProfileRecord>> listed = xspace::ParseProfileList(*text);
-    if (!listed.ok()) continue;
-    for (xspace::ProfileRecord& record : *listed) records.push_back(std::move(record));
+absl::StatusOr<std::vector<ProfileRecord>> PieceFolder::Records(const BlockId& process) const {
+  const std::filesystem::path block = control_block::BlockFileName(process);
+  const std::string name = block.stem().string() + kListSuffix;
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string text, ReadList(name));
+  absl::StatusOr<std::vector<ProfileRecord>> listed = xspace::ParseProfileList(text);
+  if (!listed.ok()) return WithContext(listed.status(), absl::StrCat("\"", name, "\""));
+  std::vector<ProfileRecord> records;
+  for (ProfileRecord& record : *listed) {
+    if (!IsOf(process, record)) continue;
+    CutTexts(&record);
+    records.push_back(std::move(record));
   }
   return records;
 }
@@ -162,8 +174,10 @@ absl::StatusOr<uint64_t> PieceFolder::Copy(const std::string& name, const std::f
 
 absl::StatusOr<uint64_t> PieceFolder::Take(const std::string& name, const std::filesystem::path& to,
                                            uint64_t bytes_max) const {
-  if (name.empty() || !IsNameOfProfile(name)) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no name of a profile"));
+  if (!IsNameOfProfile(name)) {
+    return absl::InvalidArgumentError(name.size() > kTextBytesMax
+                                          ? "The name of its profile is too long"
+                                          : absl::StrCat("\"", name, "\" is no name of a profile"));
   }
   const absl::StatusOr<uint64_t> copied = Copy(name, to, bytes_max);
   ::unlinkat(fd_, name.c_str(), 0);
@@ -171,9 +185,17 @@ absl::StatusOr<uint64_t> PieceFolder::Take(const std::string& name, const std::f
   return WithContext(copied.status(), absl::StrCat("The profile \"", name, "\" could not be kept"));
 }
 
+void PieceFolder::Remove(const std::string& name) const {
+  if (IsNameOfProfile(name)) ::unlinkat(fd_, name.c_str(), 0);
+}
+
 void PieceFolder::Clear() const {
-  for (const char* const suffix : {kListSuffix, kFileSuffix}) {
-    for (const std::string& name : Names(suffix)) ::unlinkat(fd_, name.c_str(), 0);
+  const int again = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (again < 0) return;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(again), ::closedir);
+  // Also what killed processes had not finished; a folder is left as it is.
+  while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
+    ::unlinkat(fd_, static_cast<const char*>(entry->d_name), 0);
   }
 }
 

@@ -4,19 +4,20 @@
 //   <process>.pieces             what there is, an xspace/profile_list.h; replaced in one piece
 //   <process>-<n>.kineto.json    a profile
 //
-// Every byte, name and file there is the processes': the folder and the files must belong to the
-// user alone, no link is followed, sizes are limited. Not thread-safe.
+// <process> is the stem of the process's control block. Every byte, name and file there is the
+// processes': the folder and the files must belong to the user alone, no link is followed, sizes
+// are limited, and what is read at a time is one process's. Not thread-safe.
 #ifndef SYNCLINE_AGENT_KINETO_PIECE_FOLDER_H_
 #define SYNCLINE_AGENT_KINETO_PIECE_FOLDER_H_
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "control_block/block_file.h"
 #include "xspace/profile_list.h"
 
 namespace syncline::agent {
@@ -30,18 +31,21 @@ class PieceFolder {
   PieceFolder& operator=(PieceFolder&& other) = delete;
   ~PieceFolder();
 
-  // The records of all lists; a list that is none is passed over.
-  std::vector<xspace::ProfileRecord> Records() const;
+  // What the process lists of itself, with texts cut to 512 bytes. NotFound: it has no list.
+  // InvalidArgument: the list is none, or larger than 256 KiB.
+  absl::StatusOr<std::vector<xspace::ProfileRecord>> Records(
+      const control_block::BlockId& process) const;
   // Moves a profile of at most `bytes_max` to `to`, which did not exist or is replaced; how many
   // bytes it has. What is refused, for its name, owner, kind or size, is removed as well.
   absl::StatusOr<uint64_t> Take(const std::string& name, const std::filesystem::path& to,
                                 uint64_t bytes_max) const;
-  // Removes lists and profiles.
+  // Removes a profile that is not wanted; a name that is no profile's is passed over.
+  void Remove(const std::string& name) const;
+  // Removes every file.
   void Clear() const;
 
  private:
   PieceFolder(int fd, uint32_t uid) : fd_(fd), uid_(uid) {}
-  std::vector<std::string> Names(std::string_view suffix) const;
   absl::StatusOr<int> OpenFile(const std::string& name, uint64_t bytes_max) const;
   absl::StatusOr<std::string> ReadList(const std::string& name) const;
   absl::StatusOr<uint64_t> Copy(const std::string& name, const std::filesystem::path& to,

@@ -327,6 +327,13 @@ TEST_F(RecordingManagerTest, AfterAKillTheRecordingIsStoppedAndKept) {
   EXPECT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
 }
 
+TEST_F(RecordingManagerTest, AfterAKillBeforeItBeganKinetoHasNothingOfIt) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  Restart();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  EXPECT_THAT(kineto_.calls, ElementsAre("collect"));
+}
+
 TEST_F(RecordingManagerTest, AfterAKillDuringPrepareTheRecordingIsFailed) {
   journal::Entry entry;
   entry.set_state(v1::PREPARING);

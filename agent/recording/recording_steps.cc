@@ -359,7 +359,8 @@ void RecordingManager::Adopt(const RecordingPtr& recording) {
     response.set_gate_end_monotonic_ns(parts_.clock->MonotonicNs());
     response.set_gate_end_monotonic_raw_ns(parts_.clock->RawNs());
     FinishSession(*recording, &response);
-    if (parts_.kineto != nullptr) {
+    // Processes that never heard of it have nothing of it.
+    if (parts_.kineto != nullptr && recording->entry.has_started()) {
       parts_.kineto->Adopt({.recording_id = id, .directory = recording->directory});
     }
     KeepFiles(*recording, &response);
