@@ -37,6 +37,7 @@ LOOK_S = 0.2
 FREE_BYTES = 256 << 20
 WAITING_BYTES = 512 << 20
 LISTED = 256  # pieces; the agent has seen those before
+FAILURE_CHARACTERS = 200
 MAIN_THREAD_S = 1.0  # to begin the first profile in
 PIECES_TOGETHER_S = 1.0  # pieces begin at multiples of this, so that ranks pause together
 LATE_MS = 100
@@ -116,7 +117,7 @@ class Pieces:
         return piece
 
     def end(self, piece, state, failure, file=None, size=0):
-        piece.update(state=state, failure=failure, bytes=size)
+        piece.update(state=state, failure=failure[:FAILURE_CHARACTERS], bytes=size)
         piece["end_realtime_ns"] = time.time_ns()
         piece["asked_duration_ns"] = piece["end_realtime_ns"] - piece["begin_realtime_ns"]
         if file is not None:
@@ -335,15 +336,18 @@ class Kineto:
         self.native.profile_runs(0)
         file = self.pieces.file_of(piece)
         path = self.pieces.path(file)
+        written = False
         try:
             open(path + ".part", "wb").close()  # libkineto would print why it cannot
             result.save(path + ".part")
             del result
             size, open_threads = look_at(path + ".part")
             self.open_threads |= open_threads
+            written = True
             os.rename(path + ".part", path)
         except Exception as error:
-            self.over = True  # nobody knows which operators are open in it
+            # Else nobody knows which operators are open in it.
+            self.over = self.over or not written
             self.pieces.end(piece, "failed", "it could not be written: %s" % error)
             return
         self.pieces.end(piece, state, failure, file, size)
