@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 namespace syncline::kineto {
 namespace {
@@ -10,7 +9,7 @@ namespace {
 constexpr int kEventsDepth = 2;
 constexpr int kEventDepth = 3;
 constexpr int kArgumentsDepth = 4;
-constexpr size_t kArgumentBytesMax = 512;
+constexpr size_t kTextBytesMax = 512;  // of a name, a category, an argument
 constexpr char kEventsKey[] = "traceEvents";
 // The others are bookkeeping between Kineto's own events.
 constexpr std::array<std::string_view, 19> kArguments = {"Input Dims",
@@ -33,6 +32,14 @@ constexpr std::array<std::string_view, 19> kArguments = {"Input Dims",
                                                          "Process Group Name",
                                                          "memory bandwidth (GB/s)"};
 
+// At most kTextBytesMax, and no character in part.
+std::string_view Cut(std::string_view text) {
+  if (text.size() <= kTextBytesMax) return text;
+  size_t end = kTextBytesMax;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 bool IsWorthHaving(std::string_view key) {
   return std::find(kArguments.begin(), kArguments.end(), key) != kArguments.end();
 }
@@ -53,8 +60,7 @@ bool TextReader::Number(std::string_view text) {
   }
   if (depth_ == 1 && root_key_ == "baseTimeNanoseconds") {
     // As text in microseconds it would be a thousand times as much.
-    const std::optional<int64_t> scaled = NanosecondsOf(std::string(text) + "e-3");
-    base_ns_ = scaled.value_or(0);
+    base_ns_ = NanosecondsOf(std::string(text) + "e-3");
     return true;
   }
   return Scalar(text);
@@ -69,10 +75,10 @@ bool TextReader::Scalar(std::string_view text) {
                                                                 {"pid", &event_.pid},
                                                                 {"tid", &event_.tid}};
     for (const auto& [key, field] : fields) {
-      if (event_key_ == key) *field = text;
+      if (event_key_ == key) *field = Cut(text);
     }
   } else if (in_arguments_ && depth_ == kArgumentsDepth) {
-    EndArgument(std::string(text.substr(0, kArgumentBytesMax)));
+    EndArgument(Cut(text));
   } else if (in_arguments_ && depth_ > kArgumentsDepth) {
     Append(text);
   }
@@ -80,15 +86,20 @@ bool TextReader::Scalar(std::string_view text) {
 }
 
 void TextReader::Append(std::string_view text) {
-  if (nested_.size() >= kArgumentBytesMax) return;
+  if (nested_.size() >= kTextBytesMax) return;
   if (!nested_.empty() && nested_.back() != '[' && nested_.back() != '{' && nested_.back() != ':') {
     nested_ += ", ";
   }
-  nested_ += text.substr(0, kArgumentBytesMax);
+  nested_ += Cut(text);
 }
 
-void TextReader::EndArgument(std::string text) {
-  if (IsWorthHaving(argument_key_)) event_.arguments.emplace_back(argument_key_, std::move(text));
+// A key that comes again says nothing new, and must not make an event as long as its file.
+void TextReader::EndArgument(std::string_view text) {
+  if (!IsWorthHaving(argument_key_)) return;
+  for (const auto& [key, value] : event_.arguments) {
+    if (key == argument_key_) return;
+  }
+  event_.arguments.emplace_back(argument_key_, text);
 }
 
 void TextReader::Open(char bracket) {
@@ -114,8 +125,8 @@ void TextReader::Close(char bracket) {
     } else if (depth_ == kArgumentsDepth) {
       in_arguments_ = false;
     } else if (in_arguments_ && depth_ > kArgumentsDepth) {
-      if (nested_.size() < kArgumentBytesMax) nested_ += bracket;
-      if (depth_ == kArgumentsDepth + 1) EndArgument(std::move(nested_));
+      if (nested_.size() < kTextBytesMax) nested_ += bracket;
+      if (depth_ == kArgumentsDepth + 1) EndArgument(nested_);
     }
   }
   --depth_;
@@ -148,7 +159,7 @@ bool TextReader::key(string_t& text) {
     argument_key_ = text;
   } else if (in_arguments_ && depth_ > kArgumentsDepth) {
     Append(text);
-    nested_ += ':';
+    if (nested_.size() < kTextBytesMax) nested_ += ':';
   }
   return true;
 }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "kineto/trace.h"
 
@@ -31,7 +33,8 @@ class TextReader final : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception&) override;
 
-  int64_t base_ns() const { return base_ns_; }
+  // nullopt: none, or not a time.
+  std::optional<int64_t> base_ns() const { return base_ns_; }
   std::optional<size_t> damaged_at() const { return damaged_at_; }
   bool has_events() const { return has_events_; }
 
@@ -42,7 +45,7 @@ class TextReader final : public nlohmann::json_sax<nlohmann::json> {
   void Open(char bracket);
   void Close(char bracket);
   void Append(std::string_view text);
-  void EndArgument(std::string text);
+  void EndArgument(std::string_view text);
 
   Trace* trace_;
   int depth_ = 0;
@@ -52,7 +55,7 @@ class TextReader final : public nlohmann::json_sax<nlohmann::json> {
   std::string root_key_, event_key_, argument_key_;
   TextEvent event_;
   std::string nested_;  // of the argument at hand
-  int64_t base_ns_ = 0;
+  std::optional<int64_t> base_ns_;
   std::optional<size_t> damaged_at_;
 };
 

@@ -201,11 +201,25 @@ void Trace::Add(const TextEvent& event) {
   events_.push_back(kept);
 }
 
-void Trace::Finish(int64_t base_ns) {
+void Trace::Finish(std::optional<int64_t> base_ns) {
   if (untimed_ > 0) {
     Lose(LossReason::kUnreadable, untimed_, "events without a time that can be");
   }
-  if (base_ns < 0 || base_ns > kTimeMaxNs) base_ns = 0;
+  if (base_ns.has_value() && *base_ns >= 0 && *base_ns <= kTimeMaxNs) {
+    Place(*base_ns);
+    return;
+  }
+  if (!events_.empty()) {
+    Lose(LossReason::kUnreadable, events_.size(),
+         "it has no \"baseTimeNanoseconds\": nothing says when its events were");
+  }
+  events_.clear();
+  stream_events_.clear();
+  profile_begin_ns_.reset();
+  profile_end_ns_.reset();
+}
+
+void Trace::Place(int64_t base_ns) {
   for (Event& event : events_) event.begin_ns += base_ns;
   for (std::optional<int64_t>* ns : {&profile_begin_ns_, &profile_end_ns_}) {
     if (ns->has_value()) **ns += base_ns;

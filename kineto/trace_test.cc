@@ -157,5 +157,46 @@ TEST(TraceTest, HostileEventsAreCountedAndLoseNothingElse) {
   EXPECT_EQ(trace->losses()[0].count, 4u);
 }
 
+TEST(TraceTest, WithoutABaseNothingIsPlaced) {
+  const std::string events =
+      Event("a", "1", "1") + R"(,{"ph": "X", "cat": "Trace", "name": "t", "ts": 1, "dur": 1})";
+  for (const std::string base :
+       {"", R"("baseTimeNanoseconds": "7", )", R"("baseTimeNanoseconds": -7, )"}) {
+    const auto trace = Trace::Of("{" + base + R"("traceEvents": [)" + events + "]}", "here");
+    EXPECT_THAT(Dump(trace.get()), IsEmpty());
+    EXPECT_EQ(trace->events(), 0u);
+    EXPECT_EQ(trace->profile_begin_ns(), std::nullopt);
+    ASSERT_THAT(trace->losses(), SizeIs(1));
+    EXPECT_EQ(trace->losses()[0].count, 1u);
+    EXPECT_THAT(trace->losses()[0].detail, HasSubstr("no \"baseTimeNanoseconds\""));
+  }
+  // Idle: there is nothing to place.
+  EXPECT_THAT(Trace::Of(R"({"traceEvents": []})", "here")->losses(), IsEmpty());
+}
+
+TEST(TraceTest, AnArgumentCountsOnceHoweverOftenItComes) {
+  std::string arguments = R"("bytes": 1)";
+  for (int i = 0; i < 1000; ++i) arguments += R"(, "bytes": 2, "name": "")";
+  const auto trace = Trace::Of(
+      File(Event("a", "1", "1", R"(, "args": {)" + arguments + R"(}, "args": {"bytes": [3]})")),
+      "here");
+  EXPECT_THAT(Dump(trace.get()), ElementsAre("thread 8: a @1000 +1000 bytes=1 name="));
+}
+
+TEST(TraceTest, LongTextsAreCutBetweenCharacters) {
+  const std::string name = std::string(511, 'n') + "\u00e4" + std::string(100'000, 'n');
+  std::string keys = R"("": 1)";
+  for (int i = 0; i < 100'000; ++i) keys += R"(, "": 1)";
+  const auto trace =
+      Trace::Of(File(Event(name, "1", "1", R"(, "args": {"Input Dims": {)" + keys + "}}")), "here");
+  auto cursor = *trace->Open(0);
+  const auto batch = *cursor->NextBatch();
+  ASSERT_THAT(batch, SizeIs(1));
+  EXPECT_EQ(batch[0].event_class->name, std::string(511, 'n'));
+  std::vector<FieldValue> values;
+  ASSERT_TRUE(cursor->Decode(batch[0], &values));
+  EXPECT_LT(values.at(1).text.size(), 2000u);
+}
+
 }  // namespace
 }  // namespace syncline::kineto
