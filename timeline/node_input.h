@@ -139,6 +139,7 @@ struct ProfileResult {
   uint64_t steps = 0;
   // Events that are on no lane because the wall clock was set while they ran.
   uint64_t undecided_events = 0;
+  uint64_t crowded_events = 0;  // on no lane because too many were open on their thread
 };
 
 struct NodeResult {

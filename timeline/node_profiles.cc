@@ -79,6 +79,14 @@ absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* 
                             "the host's wall clock, by which " + NameOf(profile.profiler) +
                                 " stamps, was set: where these events lie cannot be decided"});
   }
+  if (result.crowded_events > 0) {
+    LoseOfProfile(
+        profile,
+        {LossReason::kUnreadable, 0, 0, result.crowded_events,
+         SourceOf(profile.profiler, profile.task),
+         absl::StrCat("more than ", kOpenSpansMax, " spans inside one another, or ",
+                      kThreadLanesMax, " that cross, on one thread: what is beyond is left out")});
+  }
   result_.profiles.push_back(std::move(result));
   return absl::OkStatus();
 }

@@ -149,7 +149,9 @@ absl::Status ProfileLanes::OpenLines(TraceReader* reader) {
   for (const StreamInfo& stream : reader->streams()) {
     Line line;
     SYNCLINE_ASSIGN_OR_RETURN(line.cursor, reader->Open(stream.index));
-    line.thread = &threads_[stream.name];
+    const auto [thread, is_new] = threads_.try_emplace(stream.name);
+    if (is_new) thread->second.name = stream.name;
+    line.thread = &thread->second;
     lines_.push_back(std::move(line));
   }
   return absl::OkStatus();
@@ -223,6 +225,10 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
     return;
   }
   Lane* lane = LaneFor(line->thread, event);
+  if (lane == nullptr) {
+    ++result->crowded_events;
+    return;
+  }
   if (!of_kineto) OnOperator(event, line, lane->track);
   if (!event.begin_at.has_value() || !event.end_at.has_value()) {
     ++result->undecided_events;
@@ -241,14 +247,11 @@ ProfileLanes::Lane* ProfileLanes::LaneFor(Thread* thread, const Event& event) {
   for (Lane& lane : thread->lanes) {
     while (!lane.stack.empty() && lane.stack.back().end_ns <= event.begin.ns) CloseTop(&lane);
     if (lane.stack.empty() || event.end.ns <= lane.stack.back().end_ns + kNestingSlackNs) {
-      return &lane;
+      return lane.stack.size() < kOpenSpansMax ? &lane : nullptr;
     }
   }
-  if (thread->lanes.empty()) {
-    const auto named = std::find_if(threads_.begin(), threads_.end(),
-                                    [&](const auto& entry) { return &entry.second == thread; });
-    thread->name = LaneName(named->first);
-  }
+  if (thread->lanes.size() == kThreadLanesMax) return nullptr;
+  if (thread->lanes.empty()) thread->name = LaneName(thread->name);
   Lane lane;
   lane.track =
       AddTrack(TrackKind::kLane,

@@ -14,7 +14,10 @@
 // beside the ITT tasks: both saw the same operators.
 //
 // A span that the profiler saw in part does not exist in the profile: it has whole ones only. Spans
-// that cross on one thread (made by hand) go to a second lane of that thread.
+// that cross on one thread (made by hand) go to a second lane of that thread. No more than
+// kOpenSpansMax are open on a lane, and a thread has no more than kThreadLanesMax: what is beyond
+// is counted and left out, because both cost time and memory with every event, and profiles are
+// files that anybody may have made.
 //
 // Sends and receives of tensors, and parts of collectives, are handed to their matchers on the way.
 // Memory: open spans and one batch per thread of the profile. Thread-safety: one thread.
@@ -46,6 +49,9 @@ inline constexpr char kExecutorCategory[] = "TensorFlow executor";
 inline constexpr char kOtherCategory[] = "TensorFlow";
 inline constexpr char kKinetoCategory[] = "Kineto ";  // Kineto's own follows
 inline constexpr char kKinetoName[] = "PyTorch (Kineto)";
+
+inline constexpr size_t kOpenSpansMax = 512;  // real ones: some tens, a hundred with Python's stack
+inline constexpr size_t kThreadLanesMax = 64;  // real ones: one or two
 
 // "/job:worker/task:0" from "/job:worker/replica:0/task:0": the replica is always 0.
 std::string ShortTask(std::string_view task);
@@ -111,7 +117,7 @@ class ProfileLanes {
     TimelineTime pushed_until{kUnknownLo};
   };
   struct Thread {
-    std::string name;  // of its first lane
+    std::string name;  // in the profile; from its first lane on, that lane's
     std::vector<Lane> lanes;
   };
   struct Line {  // a thread of one profile
@@ -142,7 +148,7 @@ class ProfileLanes {
   void OnAllocation(const Event& event, Line* line);
   const Class& ClassOf(const EventClass* event_class);
   Class Classify(std::string_view name);
-  // The lane on which the event nests, everything closed that ended before it.
+  // The lane on which the event nests, everything closed that ended before it; nullptr: too many.
   Lane* LaneFor(Thread* thread, const Event& event);
   void Begin(Lane* lane, const Event& event);
   void CloseTop(Lane* lane);
