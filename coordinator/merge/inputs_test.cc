@@ -425,11 +425,14 @@ TEST_F(InputsTest, DamagedProfilesOfKinetosAreSaidAndTheRestIsMerged) {
   ASSERT_TRUE(MakeDirectories(directory).ok());
   const std::string event = R"({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7,)"
                             R"( "tid": 7, "ts": 1.0, "dur": 1.0})";
-  const auto write = [&](const std::string& file, const std::string& text) {
+  const auto write = [&](const std::string& file, const std::string& text,
+                         xspace::ProfileState state = xspace::ProfileState::kComplete,
+                         const std::string& failure = "") {
     xspace::ProfileRecord record;
     record.file = file;
     record.own_pid = 1234;
-    record.state = xspace::ProfileState::kComplete;
+    record.state = state;
+    record.failure = failure;
     record.begin_realtime_ns = 1;
     record.end_realtime_ns = 2'000;
     ASSERT_TRUE(
@@ -444,6 +447,20 @@ TEST_F(InputsTest, DamagedProfilesOfKinetosAreSaidAndTheRestIsMerged) {
   EXPECT_EQ(merged->report.nodes[0].profiles[0].events, 1u);
   EXPECT_THAT(merged->complaints, Not(Contains(HasSubstr("Kineto"))));
 
+  const auto expect_quiet = [&](const char* absence) {
+    const auto quiet = Merge(Of({run_.string()}));
+    ASSERT_TRUE(quiet.ok()) << quiet.status();
+    EXPECT_FALSE(quiet->incomplete);
+    EXPECT_THAT(quiet->complaints, Not(Contains(HasSubstr("Kineto"))));
+    EXPECT_EQ(quiet->report.nodes[0].profiles[0].absence, absence);
+  };
+  write("a.kineto.json", R"({"traceEvents": []})");  // of a process that does nothing
+  expect_quiet("its profile came without an event");
+  write("", "", xspace::ProfileState::kMissing, "there is no room");
+  expect_quiet("there is no room");
+
+  write("a.kineto.json", R"({"traceEvents": [)" + event + "]}");
+  ExpectSaid(AllOf(HasSubstr("Kineto"), HasSubstr("no \"baseTimeNanoseconds\"")));
   write("a.kineto.json", whole.substr(0, whole.size() - 2));
   ExpectSaid(AllOf(HasSubstr("Kineto"), HasSubstr("ends in the middle")));
   write("a.kineto.json", "{\"traceEvents\": \0");

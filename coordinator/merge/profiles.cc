@@ -1,6 +1,7 @@
 #include "coordinator/merge/profiles.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,7 +37,10 @@ std::string Subject(Profiler profiler, const ProfileRecord& record) {
 }
 
 // Why a profile shows nothing, in the words of a report.
-std::string Absence(ProfileState state, const std::string& failure) {
+std::string Absence(Profiler profiler, ProfileState state, const std::string& failure) {
+  // What keeps Kineto from running is known in the process, which says all of it.
+  const bool said = profiler == Profiler::kKineto && !failure.empty();
+  if (state == ProfileState::kMissing && said) return failure;
   std::string why;
   switch (state) {
     case ProfileState::kBusy:
@@ -79,11 +83,12 @@ class Opener {
     input.covered.end_ns =
         ran ? record.end_realtime_ns : record.asked_start_realtime_ns + record.asked_duration_ns;
     if (record.file.empty()) {
-      input.absence = Absence(record.state, record.failure);
+      input.absence = Absence(profiler_, record.state, record.failure);
       // It was running when it was lost: those are events that were there and are not here.
       if (record.state == ProfileState::kCut || (record.state == ProfileState::kFailed && ran)) {
         Lose(record, &input, LossReason::kTruncated, input.absence);
-      } else if (record.state != ProfileState::kMissing) {  // of which the report's table is enough
+      } else if (record.state != ProfileState::kMissing && !IsIdle(record.state)) {
+        // Of those the report's table is enough.
         Say(record, absl::StrCat("no operators: ", input.absence));
       }
     } else {
@@ -142,14 +147,30 @@ class Opener {
       opened_.incomplete = true;
     }
     // "cut" ended with the recording: nothing of the window is missing.
-    if ((*space)->events() == 0) {
-      const bool complete = record.state == ProfileState::kComplete;
-      input->absence = Absence(complete ? ProfileState::kEmpty : record.state, record.failure);
-      Say(record, absl::StrCat("no operators: ", input->absence));
-    }
+    if ((*space)->events() == 0) SayEmpty(record, (*space)->losses(), input);
     input->reader = space->get();
     opened_.readers.push_back(*std::move(space));
     return absl::OkStatus();
+  }
+
+  // Kineto is asked for in every process of a job, and some do nothing: torchrun itself, loaders of
+  // data. TensorFlow's is asked for where there is a server.
+  bool IsIdle(ProfileState state) const {
+    return profiler_ == Profiler::kKineto && state == ProfileState::kEmpty;
+  }
+
+  void SayEmpty(const ProfileRecord& record, std::span<const Loss> losses,
+                timeline::ProfileInput* input) {
+    const bool kineto = profiler_ == Profiler::kKineto;
+    if (kineto && !losses.empty()) {  // said already
+      input->absence = losses.front().detail;
+      return;
+    }
+    const bool whole =
+        record.state == ProfileState::kComplete || (kineto && record.state == ProfileState::kCut);
+    const ProfileState state = whole ? ProfileState::kEmpty : record.state;
+    input->absence = Absence(profiler_, state, record.failure);
+    if (!IsIdle(state)) Say(record, absl::StrCat("no operators: ", input->absence));
   }
 
   Profiler profiler_;
@@ -157,39 +178,6 @@ class Opener {
   std::string node_;
   OpenedProfiles opened_;
 };
-
-}  // namespace
-
-std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
-                                      const recording::Recording& recording) {
-  std::vector<OpenedProfiles> profiles;
-  std::vector<std::unique_ptr<timeline::Placement>> placements;
-  std::vector<std::unique_ptr<timeline::WallPlacement>> walls;
-  std::vector<timeline::NodeInput> nodes;
-  for (uint32_t i = 0; i < recording.nodes.size(); ++i) {
-    profiles.push_back(ReadProfiles(layout, recording.nodes[i].name));
-    // Nothing has a place yet, and any will do: it is for finding the places that pairs are wanted.
-    placements.push_back(timeline::ShiftPlacement({i}, 0));
-    walls.push_back(std::make_unique<timeline::WallPlacement>(nullptr, placements.back().get(), 0));
-    timeline::NodeInput& node = nodes.emplace_back();
-    node.name = recording.nodes[i].name;
-    node.placement = placements.back().get();
-    node.wall = walls.back().get();
-    node.profiles = profiles.back().profiles;
-  }
-  std::vector<CausalPair> pairs;
-  const auto built = timeline::BuildTimeline(nodes, {}, {});
-  if (!built.ok()) return pairs;
-  for (const timeline::NodeResult& node : built->nodes) {
-    for (const timeline::TensorTransfer& transfer : node.received) {
-      if (transfer.send_node == transfer.receive_node) continue;
-      pairs.push_back({transfer.send_begin, transfer.received});
-    }
-  }
-  return pairs;
-}
-
-namespace {
 
 OpenedProfiles ReadProfilesOf(Profiler profiler, const std::filesystem::path& directory,
                               const std::string& node) {
@@ -226,6 +214,37 @@ OpenedProfiles ReadProfiles(const recording::Layout& layout, const std::string& 
   MoveBehind(&kineto.complaints, &all.complaints);
   all.incomplete = all.incomplete || kineto.incomplete;
   return all;
+}
+
+std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
+                                      const recording::Recording& recording) {
+  std::vector<OpenedProfiles> profiles;
+  std::vector<std::unique_ptr<timeline::Placement>> placements;
+  std::vector<std::unique_ptr<timeline::WallPlacement>> walls;
+  std::vector<timeline::NodeInput> nodes;
+  for (uint32_t i = 0; i < recording.nodes.size(); ++i) {
+    // Kineto says nothing of tensors between nodes.
+    const std::string& name = recording.nodes[i].name;
+    profiles.push_back(ReadProfilesOf(Profiler::kTensorFlow, layout.XSpace(name), name));
+    // Nothing has a place yet, and any will do: it is for finding the places that pairs are wanted.
+    placements.push_back(timeline::ShiftPlacement({i}, 0));
+    walls.push_back(std::make_unique<timeline::WallPlacement>(nullptr, placements.back().get(), 0));
+    timeline::NodeInput& node = nodes.emplace_back();
+    node.name = recording.nodes[i].name;
+    node.placement = placements.back().get();
+    node.wall = walls.back().get();
+    node.profiles = profiles.back().profiles;
+  }
+  std::vector<CausalPair> pairs;
+  const auto built = timeline::BuildTimeline(nodes, {}, {});
+  if (!built.ok()) return pairs;
+  for (const timeline::NodeResult& node : built->nodes) {
+    for (const timeline::TensorTransfer& transfer : node.received) {
+      if (transfer.send_node == transfer.receive_node) continue;
+      pairs.push_back({transfer.send_begin, transfer.received});
+    }
+  }
+  return pairs;
 }
 
 }  // namespace syncline::merge
