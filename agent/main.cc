@@ -18,6 +18,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/kineto/kineto_profiles.h"
 #include "agent/log.h"
 #include "agent/node/inventory.h"
 #include "agent/options.h"
@@ -141,6 +142,7 @@ class Agent {
         sampler_(&clock_, options_.node_name.empty() ? HostName() : options_.node_name),
         profilers_(&clock_, {.only_uid = uid_}),
         profiles_(&profilers_, &clock_, &log_),
+        kineto_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
         inventory_({.gate = &gate_,
                     .lttng = &lttng_,
                     .runner = &runner_,
@@ -158,6 +160,7 @@ class Agent {
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
                   .profiles = &profiles_,
+                  .kineto = &kineto_,
                   .log = &log_,
                   .node_json = [this] { return inventory_.DescribeAsJson(); }},
                  {.data_directory = options_.data_dir,
@@ -234,6 +237,7 @@ class Agent {
   ClockSampler sampler_;
   PortProber profilers_;
   TfProfiles profiles_;
+  KinetoProfiles kineto_;
   Inventory inventory_;
   RecordingManager manager_;
   probe::ProbeService probes_;

@@ -96,10 +96,14 @@ std::filesystem::path RuntimeDirectory(uint32_t uid, std::string_view configured
   return absl::StrCat("/dev/shm/syncline-", uid);
 }
 
+absl::StatusOr<int> OpenRuntimeDirectory(const std::filesystem::path& directory, uint32_t uid) {
+  return OpenTrusted(AT_FDCWD, directory, uid, S_IFDIR);
+}
+
 absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory,
                                                 uint32_t uid) {
   std::vector<BlockId> ids;
-  const absl::StatusOr<int> fd = OpenTrusted(AT_FDCWD, directory, uid, S_IFDIR);
+  const absl::StatusOr<int> fd = OpenRuntimeDirectory(directory, uid);
   if (absl::IsNotFound(fd.status())) return ids;
   if (!fd.ok()) return fd.status();
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(*fd), ::closedir);
@@ -117,7 +121,7 @@ absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& dir
 
 absl::StatusOr<LiveBlock> LiveBlock::Open(const std::filesystem::path& directory, const BlockId& id,
                                           uint32_t uid) {
-  SYNCLINE_ASSIGN_OR_RETURN(const int directory_fd, OpenTrusted(AT_FDCWD, directory, uid, S_IFDIR));
+  SYNCLINE_ASSIGN_OR_RETURN(const int directory_fd, OpenRuntimeDirectory(directory, uid));
   const absl::StatusOr<int> block_fd =
       OpenTrusted(directory_fd, directory / BlockFileName(id), uid, S_IFREG);
   const absl::StatusOr<int> names_fd =

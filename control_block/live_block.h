@@ -24,8 +24,11 @@ namespace syncline::control_block {
 // is not empty, else /dev/shm/syncline-UID.
 std::filesystem::path RuntimeDirectory(uint32_t uid, std::string_view configured = {});
 
-// The blocks in `directory`, sorted. An absent directory has none. PermissionDenied when the
-// directory is a link, belongs to somebody other than `uid`, or is open to others.
+// A runtime directory of `uid`'s, open; the caller closes it. NotFound; PermissionDenied when it is
+// a link, belongs to somebody other than `uid`, or is open to others.
+absl::StatusOr<int> OpenRuntimeDirectory(const std::filesystem::path& directory, uint32_t uid);
+
+// The blocks in `directory`, sorted. An absent directory has none. Errors as above.
 absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory,
                                                 uint32_t uid);
 

@@ -157,7 +157,7 @@ class Bench:
         time.sleep(self.options.seconds)
         took, cpu, steps = time.monotonic() - begin, job.cpu_s() - cpu, job.steps() - steps
         if recorder is not None:
-            recorder.send_signal(signal.SIGINT)
+            recorder.terminate()  # not SIGINT, which a shell's background jobs ignore
             output, _ = recorder.communicate()
             if recorder.returncode != 0:
                 raise SystemExit(f"bench-overhead: the recording failed\n{output}")
@@ -237,6 +237,8 @@ def main():
         "record", nargs="*", help="more for `syncline record`, after --: e.g. -- --no-tf-profiler"
     )
     options = parser.parse_args()
+    # Ended from outside it must take its jobs, some of them stopped, with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench-overhead: terminated"))
     with tempfile.TemporaryDirectory(prefix="syncline-bench-") as work:
         figures = Bench(options, work).rounds()
     for index, name in enumerate(("wall time", "CPU time")):

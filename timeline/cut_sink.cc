@@ -5,8 +5,11 @@
 namespace syncline::timeline {
 
 void CutSink::Announce(std::vector<Open>* stack) {
-  for (Open& open : *stack) {
-    if (open.announced) continue;
+  // What is announced lies below what is not.
+  size_t first = stack->size();
+  while (first > 0 && !(*stack)[first - 1].announced) --first;
+  for (size_t i = first; i < stack->size(); ++i) {
+    Open& open = (*stack)[i];
     open.announced = true;
     if (open.span.begin < range_.begin) {
       open.span.begin = range_.begin;

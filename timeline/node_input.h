@@ -65,8 +65,12 @@ struct ClockInterval {
   int64_t end_ns = 0;
 };
 
-// What TensorFlow's profiler of one process was asked for, and what came (recording-format.md).
+// Who makes profiles.
+enum class Profiler : uint8_t { kTensorFlow, kKineto };
+
+// What the profiler of one process was asked for, and what came (recording-format.md).
 struct ProfileInput {
+  Profiler profiler = Profiler::kTensorFlow;
   ProcessKey process;             // key.node is filled in by the builder
   std::string task;               // "/job:worker/replica:0/task:0"; empty: unknown
   TraceReader* reader = nullptr;  // outlives the builder; nullptr: nothing came
@@ -85,7 +89,7 @@ struct NodeInput {
   const Placement* likely = nullptr;
   std::string assumption;
   std::vector<KnownProcess> processes;
-  std::vector<ProfileInput> profiles;  // by process, then time
+  std::vector<ProfileInput> profiles;  // by profiler and process, then time
   WallPlacement* wall = nullptr;       // of the profiles' clock; outlives the builder
   // Found before any event was read: directories that are no trace, unreadable streams. An empty
   // interval means all of the window.
@@ -123,6 +127,7 @@ struct ProcessResult {
 };
 
 struct ProfileResult {
+  Profiler profiler = Profiler::kTensorFlow;
   ProcessKey process;
   std::string name;  // of its process's track
   std::string task;
@@ -134,6 +139,7 @@ struct ProfileResult {
   uint64_t steps = 0;
   // Events that are on no lane because the wall clock was set while they ran.
   uint64_t undecided_events = 0;
+  uint64_t crowded_events = 0;  // on no lane because too many were open on their thread
 };
 
 struct NodeResult {

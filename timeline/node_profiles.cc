@@ -1,4 +1,4 @@
-// A node's profiles by TensorFlow: lanes, and holes where there are none.
+// A node's profiles by TensorFlow and Kineto: lanes, and holes where there are none.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,6 +9,18 @@
 #include "timeline/profile_lanes.h"
 
 namespace syncline::timeline {
+
+namespace {
+
+std::string SourceOf(Profiler profiler, const std::string& task) {
+  return profiler == Profiler::kKineto ? kKinetoName : "TensorFlow " + ShortTask(task);
+}
+
+std::string NameOf(Profiler profiler) {
+  return profiler == Profiler::kKineto ? "PyTorch's profiler" : "TensorFlow's profiler";
+}
+
+}  // namespace
 
 // The process's track; one that no control block and no trace speaks of gets a new one.
 TrackId NodeBuilder::TrackOfProfile(const ProfileInput& profile, std::string* name) {
@@ -52,6 +64,7 @@ void NodeBuilder::LoseOfProfile(const ProfileInput& profile, Loss loss) {
 
 absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* lanes,
                                      ProfileResult result) {
+  result.profiler = profile.profiler;
   result.process = profile.process;
   result.process.node = index_;
   result.task = profile.task;
@@ -61,11 +74,18 @@ absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* 
   SYNCLINE_RETURN_IF_ERROR(lanes->Add(profile, &result));
   for (const Loss& loss : profile.losses) LoseOfProfile(profile, loss);
   if (result.undecided_events > 0) {
-    LoseOfProfile(profile,
-                  {LossReason::kUnreadable, 0, 0, result.undecided_events,
-                   "TensorFlow " + ShortTask(profile.task),
-                   "the host's wall clock, by which TensorFlow's profiler stamps, was set: "
-                   "where these events lie cannot be decided"});
+    LoseOfProfile(profile, {LossReason::kUnreadable, 0, 0, result.undecided_events,
+                            SourceOf(profile.profiler, profile.task),
+                            "the host's wall clock, by which " + NameOf(profile.profiler) +
+                                " stamps, was set: where these events lie cannot be decided"});
+  }
+  if (result.crowded_events > 0) {
+    LoseOfProfile(
+        profile,
+        {LossReason::kUnreadable, 0, 0, result.crowded_events,
+         SourceOf(profile.profiler, profile.task),
+         absl::StrCat("more than ", kOpenSpansMax, " spans inside one another, or ",
+                      kThreadLanesMax, " that cross, on one thread: what is beyond is left out")});
   }
   result_.profiles.push_back(std::move(result));
   return absl::OkStatus();
@@ -74,6 +94,7 @@ absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* 
 // What of the window no profile of the process shows.
 void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
   if (!options_.window.has_value()) return;
+  const std::string name = NameOf(result_.profiles[first].profiler);
   TimelineTime until = options_.window->begin;
   const auto hole = [&](TimelineTime begin, TimelineTime end, const std::string& detail) {
     begin = std::max(begin, until);
@@ -86,7 +107,7 @@ void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
     pushed.loss.reason = LossReason::kNotCovered;
     pushed.loss.begin_ns = node_.placement->ClockNs(begin);
     pushed.loss.end_ns = node_.placement->ClockNs(end);
-    pushed.loss.source = "TensorFlow " + ShortTask(result_.profiles[first].task);
+    pushed.loss.source = SourceOf(result_.profiles[first].profiler, result_.profiles[first].task);
     pushed.loss.detail = detail;
     emitter_->Push(pushed);
   };
@@ -98,7 +119,7 @@ void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
       continue;
     }
     hole(until, *profile.begin,
-         i == first ? "TensorFlow's profiler had not begun" : "between two pieces of the profile");
+         i == first ? name + " had not begun" : "between two pieces of the profile");
     if (!profile.absence.empty() && profile.events == 0) {
       hole(*profile.begin, *profile.end, profile.absence);
     }
@@ -107,7 +128,7 @@ void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
   const bool any =
       std::any_of(result_.profiles.begin() + static_cast<ptrdiff_t>(first), result_.profiles.end(),
                   [](const ProfileResult& profile) { return profile.events > 0; });
-  if (any) hole(until, options_.window->end, "TensorFlow's profiler had ended");
+  if (any) hole(until, options_.window->end, name + " had ended");
 }
 
 // Empty where the process does not say to which job it belongs.
@@ -125,19 +146,25 @@ absl::Status NodeBuilder::AddProfiles() {
   for (size_t i = 0; i < node_.profiles.size();) {
     ProfileLanes::Owner owner;
     ProfileResult prototype;
+    owner.profiler = node_.profiles[i].profiler;
     owner.track = TrackOfProfile(node_.profiles[i], &prototype.name);
     owner.node = index_;
     owner.process = node_.profiles[i].process;
     owner.process.node = index_;
     owner.task = node_.profiles[i].task;
-    owner.tensors = matchers_->tensors.AddProcess(index_, owner.task);
-    owner.collectives = matchers_->profile_collectives.AddProcess(
-        index_, JobOf(node_.profiles[i].process), owner.task);
+    const bool tensorflow = owner.profiler == Profiler::kTensorFlow;
+    if (tensorflow) owner.tensors = matchers_->tensors.AddProcess(index_, owner.task);
+    if (tensorflow) {
+      owner.collectives = matchers_->profile_collectives.AddProcess(
+          index_, JobOf(node_.profiles[i].process), owner.task);
+    }
     ProfileLanes lanes(owner, node_.wall, emitter_, &matchers_->tensors,
                        &matchers_->profile_collectives);
     const size_t first = result_.profiles.size();
     for (const ProcessKey& process = node_.profiles[i].process;
-         i < node_.profiles.size() && node_.profiles[i].process == process; ++i) {
+         i < node_.profiles.size() && node_.profiles[i].process == process &&
+         node_.profiles[i].profiler == owner.profiler;
+         ++i) {
       SYNCLINE_RETURN_IF_ERROR(AddProfile(node_.profiles[i], &lanes, prototype));
     }
     PushProfileHoles(first, lanes.group());

@@ -55,6 +55,9 @@ TrackId ProfileLanes::AddTrack(TrackKind kind, std::string name, std::string uni
 
 TrackId ProfileLanes::group() {
   if (group_ == kNoTrack) {
+    if (owner_.profiler == Profiler::kKineto) {
+      return group_ = AddTrack(TrackKind::kGroup, kKinetoName);
+    }
     const std::string task = ShortTask(owner_.task);
     group_ = AddTrack(TrackKind::kGroup, task.empty() ? "TensorFlow" : "TensorFlow " + task);
   }
@@ -111,6 +114,14 @@ ProfileLanes::Class ProfileLanes::Classify(std::string_view name) {
 const ProfileLanes::Class& ProfileLanes::ClassOf(const EventClass* event_class) {
   const auto known = classes_.find(event_class);
   if (known != classes_.end()) return known->second;
+  if (owner_.profiler == Profiler::kKineto) {
+    Class made;
+    made.name = emitter_->Text(event_class->name);
+    const auto category = event_class->attributes.find("category");
+    made.category = emitter_->Text(
+        kKinetoCategory + (category == event_class->attributes.end() ? "" : category->second));
+    return classes_.emplace(event_class, std::move(made)).first->second;
+  }
   return classes_.emplace(event_class, Classify(event_class->name)).first->second;
 }
 
@@ -138,7 +149,9 @@ absl::Status ProfileLanes::OpenLines(TraceReader* reader) {
   for (const StreamInfo& stream : reader->streams()) {
     Line line;
     SYNCLINE_ASSIGN_OR_RETURN(line.cursor, reader->Open(stream.index));
-    line.thread = &threads_[stream.name];
+    const auto [thread, is_new] = threads_.try_emplace(stream.name);
+    if (is_new) thread->second.name = stream.name;
+    line.thread = &thread->second;
     lines_.push_back(std::move(line));
   }
   return absl::OkStatus();
@@ -191,7 +204,8 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
   const Kind kind = event.event_class->kind;
   const auto duration_ns = static_cast<int64_t>(values_[0].u / 1000);
   if (kind == Kind::kRegion) line->allocated_bytes.reset();
-  const bool nothing_to_see = kind == Kind::kOther && duration_ns == 0;
+  const bool of_kineto = owner_.profiler == Profiler::kKineto;
+  const bool nothing_to_see = kind == Kind::kOther && duration_ns == 0 && !of_kineto;
   if (kind == Kind::kRegion || kind == Kind::kPoolMark || nothing_to_see) return;
   int64_t end_ns = 0;
   if (__builtin_add_overflow(record.time_ns, duration_ns, &end_ns)) end_ns = kUnknownHi;
@@ -199,7 +213,7 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
   event.end = {placement_->clock(), end_ns};
   event.begin_at = placement_->At(event.begin.ns);
   event.end_at = duration_ns == 0 ? event.begin_at : placement_->At(event.end.ns);
-  if (kind == Kind::kOperator || kind == Kind::kSend || kind == Kind::kReceiveKey) {
+  if (kind == Kind::kOperator || kind == Kind::kSend || kind == Kind::kReceiveKey || of_kineto) {
     ++result->operators;
   }
   if (kind == Kind::kStep) {
@@ -211,9 +225,11 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
     return;
   }
   Lane* lane = LaneFor(line->thread, event);
-  OnTensor(event, line, lane->track);
-  OnPartition(event);
-  OnCollective(event, *line);
+  if (lane == nullptr) {
+    ++result->crowded_events;
+    return;
+  }
+  if (!of_kineto) OnOperator(event, line, lane->track);
   if (!event.begin_at.has_value() || !event.end_at.has_value()) {
     ++result->undecided_events;
     return;
@@ -221,18 +237,21 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
   Begin(lane, event);
 }
 
+void ProfileLanes::OnOperator(const Event& event, Line* line, TrackId track) {
+  OnTensor(event, line, track);
+  OnPartition(event);
+  OnCollective(event, *line);
+}
+
 ProfileLanes::Lane* ProfileLanes::LaneFor(Thread* thread, const Event& event) {
   for (Lane& lane : thread->lanes) {
     while (!lane.stack.empty() && lane.stack.back().end_ns <= event.begin.ns) CloseTop(&lane);
     if (lane.stack.empty() || event.end.ns <= lane.stack.back().end_ns + kNestingSlackNs) {
-      return &lane;
+      return lane.stack.size() < kOpenSpansMax ? &lane : nullptr;
     }
   }
-  if (thread->lanes.empty()) {
-    const auto named = std::find_if(threads_.begin(), threads_.end(),
-                                    [&](const auto& entry) { return &entry.second == thread; });
-    thread->name = LaneName(named->first);
-  }
+  if (thread->lanes.size() == kThreadLanesMax) return nullptr;
+  if (thread->lanes.empty()) thread->name = LaneName(thread->name);
   Lane lane;
   lane.track =
       AddTrack(TrackKind::kLane,
@@ -266,6 +285,7 @@ void ProfileLanes::Begin(Lane* lane, const Event& event) {
       span.category = emitter_->Text(kExecutorCategory);
       break;
   }
+  if (event.event_class->category != kNoText) span.category = event.event_class->category;
   span.depth = static_cast<uint16_t>(std::min<size_t>(lane->stack.size(), 0xffff));
   span.node_begin = event.begin;
   span.node_end = event.end;

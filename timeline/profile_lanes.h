@@ -1,4 +1,4 @@
-// One process's profile by TensorFlow (XSpace) as lanes on the timeline.
+// One process's profile by TensorFlow (XSpace), or by PyTorch's Kineto, as lanes on the timeline.
 //
 // Under the process a group "TensorFlow /job:worker/task:0", in it a lane per thread of the
 // profile, named as TensorFlow names the thread, with nested spans: operators by name, their type
@@ -9,8 +9,15 @@
 // Why not on the lanes of the ITT tasks: a line of a profile is numbered by a hash of TensorFlow's
 // own, not by the kernel's thread id, so nothing says which ITT thread it is.
 //
+// Kineto's are simpler: a group "PyTorch (Kineto)", a lane per thread and per queue of a device,
+// nested spans with what the file says as arguments. Their threads are the kernel's, but they stay
+// beside the ITT tasks: both saw the same operators.
+//
 // A span that the profiler saw in part does not exist in the profile: it has whole ones only. Spans
-// that cross on one thread (made by hand) go to a second lane of that thread.
+// that cross on one thread (made by hand) go to a second lane of that thread. No more than
+// kOpenSpansMax are open on a lane, and a thread has no more than kThreadLanesMax: what is beyond
+// is counted and left out, because both cost time and memory with every event, and profiles are
+// files that anybody may have made.
 //
 // Sends and receives of tensors, and parts of collectives, are handed to their matchers on the way.
 // Memory: open spans and one batch per thread of the profile. Thread-safety: one thread.
@@ -40,6 +47,11 @@ inline constexpr char kOperatorCategory[] = "TensorFlow operators";
 inline constexpr char kStepCategory[] = "TensorFlow steps";
 inline constexpr char kExecutorCategory[] = "TensorFlow executor";
 inline constexpr char kOtherCategory[] = "TensorFlow";
+inline constexpr char kKinetoCategory[] = "Kineto ";  // Kineto's own follows
+inline constexpr char kKinetoName[] = "PyTorch (Kineto)";
+
+inline constexpr size_t kOpenSpansMax = 512;  // real ones: some tens, a hundred with Python's stack
+inline constexpr size_t kThreadLanesMax = 64;  // real ones: one or two
 
 // "/job:worker/task:0" from "/job:worker/replica:0/task:0": the replica is always 0.
 std::string ShortTask(std::string_view task);
@@ -47,6 +59,7 @@ std::string ShortTask(std::string_view task);
 class ProfileLanes {
  public:
   struct Owner {
+    Profiler profiler = Profiler::kTensorFlow;
     TrackId track = kNoTrack;  // of the process
     uint32_t node = 0;
     ProcessKey process;
@@ -87,8 +100,9 @@ class ProfileLanes {
     TextId name = kNoText;
     TextId type = kNoText;  // of an operator
     std::string type_name;
-    std::string node;        // of an operator: its name
-    std::string collective;  // "allreduce"; empty for other operators
+    std::string node;           // of an operator: its name
+    std::string collective;     // "allreduce"; empty for other operators
+    TextId category = kNoText;  // kNoText: by kind
   };
   struct Open {
     Span span;
@@ -103,7 +117,7 @@ class ProfileLanes {
     TimelineTime pushed_until{kUnknownLo};
   };
   struct Thread {
-    std::string name;  // of its first lane
+    std::string name;  // in the profile; from its first lane on, that lane's
     std::vector<Lane> lanes;
   };
   struct Line {  // a thread of one profile
@@ -125,6 +139,8 @@ class ProfileLanes {
   // False when the line is over.
   absl::StatusOr<bool> Refill(Line* line);
   void OnEvent(Line* line, const EventRecord& record, ProfileResult* result);
+  // Of TensorFlow's.
+  void OnOperator(const Event& event, Line* line, TrackId track);
   void OnTensor(const Event& event, Line* line, TrackId track);
   void OnPartition(const Event& event);
   void OnCollective(const Event& event, const Line& line);
@@ -132,7 +148,7 @@ class ProfileLanes {
   void OnAllocation(const Event& event, Line* line);
   const Class& ClassOf(const EventClass* event_class);
   Class Classify(std::string_view name);
-  // The lane on which the event nests, everything closed that ended before it.
+  // The lane on which the event nests, everything closed that ended before it; nullptr: too many.
   Lane* LaneFor(Thread* thread, const Event& event);
   void Begin(Lane* lane, const Event& event);
   void CloseTop(Lane* lane);

@@ -10,6 +10,7 @@
 #include "clocksync/builder.h"
 #include "timeline/builder.h"
 #include "timeline/placement.h"
+#include "timeline/profile_lanes.h"
 #include "timeline/testing/dump_sink.h"
 #include "xspace/space.h"
 #include "xspace/testing/space_builder.h"
@@ -104,6 +105,32 @@ TEST(ProfileTest, SpansThatCrossGoToALaneOfTheirOwn) {
   const Built built = Build(OneLine({{"a:A", {1000, 500}}, {"b:B", {1200, 600}}}), model);
   EXPECT_THAT(built.breaches, IsEmpty());
   EXPECT_THAT(built.text, HasSubstr("tf_Compute (crossing)"));
+}
+
+// Both would cost time and memory with every event that follows.
+TEST(ProfileTest, WhatIsTooDeepOrCrossesTooOftenIsALoss) {
+  const auto model = Model(kZeroRaw + 100 * kSecond, 0);
+  constexpr uint64_t kMore = 10;
+  const auto expect = [&](const std::string& bytes) {
+    const Built built = Build(bytes, model);
+    EXPECT_THAT(built.breaches, IsEmpty());
+    EXPECT_EQ(built.node.profiles[0].crowded_events, kMore);
+    ASSERT_EQ(built.node.losses.size(), 1u);
+    EXPECT_EQ(built.node.losses[0].reason, LossReason::kUnreadable);
+    EXPECT_EQ(built.node.losses[0].count, kMore);
+    EXPECT_THAT(built.node.losses[0].detail, HasSubstr("on one thread"));
+    EXPECT_THAT(built.text, HasSubstr("later"));  // there is room again
+  };
+  std::vector<std::pair<std::string, xspace::EventTimes>> events(kOpenSpansMax + kMore,
+                                                                 {"a:A", {1000, 500}});
+  events.push_back({"later:A", {9000, 500}});
+  expect(OneLine(events));
+  events.clear();
+  for (size_t i = 0; i < kThreadLanesMax + kMore; ++i) {
+    events.push_back({"a:A", {static_cast<int64_t>(1000 + i), static_cast<int64_t>(500 + i)}});
+  }
+  events.push_back({"later:A", {9000, 500}});
+  expect(OneLine(events));
 }
 
 TEST(ProfileTest, WhatNoProfileShowsIsAHole) {

@@ -37,6 +37,7 @@ void ForEachKey(Record& record, const Visit& visit) {
   visit("asked_duration_ns", record.asked_duration_ns);
   visit("begin_realtime_ns", record.begin_realtime_ns);
   visit("end_realtime_ns", record.end_realtime_ns);
+  visit("begin_monotonic_ns", record.begin_monotonic_ns);
   visit("state", record.state);
   visit("failure", record.failure);
   visit("bytes", record.bytes);
@@ -130,8 +131,9 @@ absl::StatusOr<std::vector<ProfileRecord>> ParseProfileList(std::string_view tex
     ForEachKey(record, [&](const char* key, auto& value) {
       if (const auto found = profile.find(key); found != profile.end()) Read(*found, &value);
     });
-    for (int64_t* ns : {&record.asked_start_realtime_ns, &record.asked_duration_ns,
-                        &record.begin_realtime_ns, &record.end_realtime_ns}) {
+    for (int64_t* ns :
+         {&record.asked_start_realtime_ns, &record.asked_duration_ns, &record.begin_realtime_ns,
+          &record.end_realtime_ns, &record.begin_monotonic_ns}) {
       *ns = std::clamp<int64_t>(*ns, 0, kTimeMaxNs);
     }
   }

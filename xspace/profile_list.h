@@ -41,6 +41,7 @@ struct ProfileRecord {
   int64_t asked_duration_ns = 0;
   int64_t begin_realtime_ns = 0;  // by the agent's clock, around the call
   int64_t end_realtime_ns = 0;
+  int64_t begin_monotonic_ns = 0;  // CLOCK_MONOTONIC, which nobody sets back; Kineto's only
   ProfileState state = ProfileState::kFailed;
   std::string failure;
   uint64_t bytes = 0;

@@ -26,6 +26,7 @@ TEST(ProfileList, WhatIsWrittenIsRead) {
   whole.asked_duration_ns = 5;
   whole.begin_realtime_ns = 7;
   whole.end_realtime_ns = 8;
+  whole.begin_monotonic_ns = 6;
   whole.state = ProfileState::kCut;
   whole.bytes = 9;
   ProfileRecord missing = whole;
@@ -41,6 +42,7 @@ TEST(ProfileList, WhatIsWrittenIsRead) {
   EXPECT_EQ((*read)[0].state, ProfileState::kMissing);  // by piece, not by age
   EXPECT_EQ((*read)[0].failure, "no port");
   EXPECT_EQ((*read)[1].asked_start_realtime_ns, whole.asked_start_realtime_ns);
+  EXPECT_EQ((*read)[1].begin_monotonic_ns, whole.begin_monotonic_ns);
   EXPECT_EQ(FormatProfileList(*read), text);  // every key
 }
 

@@ -165,6 +165,12 @@ std::vector<uint32_t> BlockGate::Users() {
   return users;
 }
 
+std::vector<std::pair<uint32_t, std::filesystem::path>> BlockGate::RuntimeDirectories() {
+  std::vector<std::pair<uint32_t, std::filesystem::path>> directories;
+  for (const uint32_t uid : Users()) directories.emplace_back(uid, DirectoryOf(uid));
+  return directories;
+}
+
 absl::Status BlockGate::Lock(const std::string& holder) {
   const std::vector<uint32_t> users = Users();
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(DirectoryOf(options_.own_uid), 0700));

@@ -40,6 +40,8 @@ class BlockGate : public Gate {
 
   std::vector<v1::ProcessInfo> Processes(std::vector<v1::Complaint>* complaints) override;
   std::vector<uint32_t> Users() override;
+  // Of each of them the runtime directory.
+  std::vector<std::pair<uint32_t, std::filesystem::path>> RuntimeDirectories();
   absl::Status Lock(const std::string& holder) override;
   void Unlock() override;
   uint32_t Arm() override;

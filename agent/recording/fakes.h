@@ -144,6 +144,10 @@ class FakeProfiles : public OperatorProfiles {
     calls.push_back("begin");
     window = begun;
   }
+  void Adopt(const ProfileWindow& adopted) override {
+    calls.push_back("adopt");
+    window = adopted;
+  }
   void End() override { calls.push_back("end"); }
   std::vector<v1::Complaint> Collect() override {
     calls.push_back("collect");

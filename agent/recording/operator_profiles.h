@@ -31,6 +31,8 @@ class OperatorProfiles {
   // Profiles what was found, from the start of the window on. Returns at once; a second call does
   // nothing.
   virtual void Begin(const ProfileWindow& window) = 0;
+  // Instead of Begin, when an agent that was killed had begun it: Collect is to take what there is.
+  virtual void Adopt(const ProfileWindow&) {}
   // The recording is over: asks for what there is, and gives the profilers back. Returns at once.
   virtual void End() = 0;
   // After End: waits, bounded, until everything is on the disk. What is missing, and why.

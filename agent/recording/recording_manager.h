@@ -53,6 +53,7 @@ struct ManagerParts {
   Clock* clock = nullptr;
   ClockRecorder* clock_recorder = nullptr;
   OperatorProfiles* profiles = nullptr;
+  OperatorProfiles* kineto = nullptr;  // which programs make by themselves; nullptr: not kept
   Log* log = nullptr;
   std::function<std::string()> node_json;  // the inventory, to be kept in the recording
 };

@@ -36,6 +36,7 @@ class RecordingManagerTest : public testing::Test {
                      .clock = &clock_,
                      .clock_recorder = &clocks_,
                      .profiles = &profiles_,
+                     .kineto = &kineto_,
                      .log = &log_,
                      .node_json = [] { return std::string("{}"); }},
         ManagerOptions{.data_directory = data_, .retention_ns = 100 * kSecondNs, .seed = 1});
@@ -84,6 +85,7 @@ class RecordingManagerTest : public testing::Test {
   FakeHost host_;
   FakeClockRecorder clocks_;
   FakeProfiles profiles_;
+  FakeProfiles kineto_;
   Log log_{-1, &clock_};
   std::unique_ptr<RecordingManager> manager_;
 };
@@ -144,6 +146,7 @@ TEST_F(RecordingManagerTest, OperatorsAreAskedForAtTheStartAndHandedOverBeforeTh
   const auto stopped = Stop("r1");
   ASSERT_TRUE(stopped.ok());
   EXPECT_THAT(profiles_.calls, ElementsAre("find", "begin", "end", "collect"));
+  EXPECT_THAT(kineto_.calls, ElementsAre("begin", "collect"));
   EXPECT_TRUE(stopped->complete()) << "a profile that did not come is no loss of the trace";
   ASSERT_EQ(stopped->complaints_size(), 1);
   EXPECT_EQ(stopped->complaints(0).what(), "busy");
@@ -155,6 +158,7 @@ TEST_F(RecordingManagerTest, ProfilersAreLeftAloneWhenTold) {
   ASSERT_TRUE(manager_->Prepare(request).ok());
   ASSERT_TRUE(Start("r1").ok());
   EXPECT_TRUE(profiles_.calls.empty());
+  EXPECT_THAT(kineto_.calls, ElementsAre("begin")) << "it was asked for when the job began";
 }
 
 TEST_F(RecordingManagerTest, EveryCallMayBeRepeated) {
@@ -311,6 +315,8 @@ TEST_F(RecordingManagerTest, AfterAKillTheRecordingIsStoppedAndKept) {
   lttng_.running["mine-by-hand"] = true;
   Restart();
   EXPECT_THAT(gate_.closed_leftovers, ElementsAre(7));
+  EXPECT_THAT(kineto_.calls, ElementsAre("begin", "adopt", "collect"));
+  EXPECT_EQ(kineto_.window.directory, DirectoryOf("r1"));
   EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
   EXPECT_EQ(InfoOf("r1").holder(), "ann@laptop");
   const auto stopped = Stop("r1");
@@ -319,6 +325,13 @@ TEST_F(RecordingManagerTest, AfterAKillTheRecordingIsStoppedAndKept) {
   EXPECT_TRUE(Start("r1").ok()) << "what was answered before the kill is answered again";
   EXPECT_EQ(lttng_.running.size(), 2u) << "others' sessions are left alone";
   EXPECT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
+}
+
+TEST_F(RecordingManagerTest, AfterAKillBeforeItBeganKinetoHasNothingOfIt) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  Restart();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  EXPECT_THAT(kineto_.calls, ElementsAre("collect"));
 }
 
 TEST_F(RecordingManagerTest, AfterAKillDuringPrepareTheRecordingIsFailed) {

@@ -177,6 +177,10 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
 
 void RecordingManager::BeginProfiles(const Recording& recording, const v1::StartRequest& request) {
   const v1::PrepareRequest& prepared = recording.entry.request();
+  if (parts_.kineto != nullptr) {
+    parts_.kineto->Begin(
+        {.recording_id = prepared.recording_id(), .directory = recording.directory});
+  }
   if (prepared.skip_tf_profiler()) return;
   parts_.profiles->Begin({.recording_id = prepared.recording_id(),
                           .directory = recording.directory,
@@ -287,6 +291,11 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
   for (v1::Complaint& complaint : parts_.profiles->Collect()) {
     *response->add_complaints() = std::move(complaint);
   }
+  if (parts_.kineto != nullptr) {
+    for (v1::Complaint& complaint : parts_.kineto->Collect()) {
+      *response->add_complaints() = std::move(complaint);
+    }
+  }
   parts_.gate->Unlock();
   parts_.clock_recorder->StopFile();  // after the profiles: their times need it
   parts_.log->Failure("node_json", WriteFileAtomically(recording.directory / "node.json",
@@ -350,6 +359,10 @@ void RecordingManager::Adopt(const RecordingPtr& recording) {
     response.set_gate_end_monotonic_ns(parts_.clock->MonotonicNs());
     response.set_gate_end_monotonic_raw_ns(parts_.clock->RawNs());
     FinishSession(*recording, &response);
+    // Processes that never heard of it have nothing of it.
+    if (parts_.kineto != nullptr && recording->entry.has_started()) {
+      parts_.kineto->Adopt({.recording_id = id, .directory = recording->directory});
+    }
     KeepFiles(*recording, &response);
     change.set_state(v1::STOPPED);
     *change.mutable_stopped() = response;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -19,7 +20,7 @@ struct Level {
   std::string path;                // "certs init"
   std::vector<std::string> words;  // subcommands, then options
   std::vector<std::string> help;   // of each word, one line
-  // Of options that take one of a few words: those, by the option's name.
+  // Of options that take a word: those that it may be, if they are few; by the option's name.
   std::map<std::string, std::vector<std::string>> values;
 };
 
@@ -32,9 +33,7 @@ std::vector<std::string> ValuesOf(const CLI::Option& option) {
   return absl::StrSplit(type.substr(begin + 1, end - begin - 1), ',');
 }
 
-std::string OneLine(const std::string& text) {
-  return absl::StrReplaceAll(text.substr(0, text.find('\n')), {{"'", ""}});
-}
+std::string OneLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 void Collect(const CLI::App& app, const std::string& path, std::vector<Level>* levels) {
   Level level{path, {}, {}};
@@ -49,8 +48,7 @@ void Collect(const CLI::App& app, const std::string& path, std::vector<Level>* l
       for (const std::string& name : option->get_lnames()) {
         level.words.push_back("--" + name);
         level.help.push_back(OneLine(option->get_description()));
-        const std::vector<std::string> values = ValuesOf(*option);
-        if (!values.empty()) level.values["--" + name] = values;
+        if (option->get_expected_max() > 0) level.values["--" + name] = ValuesOf(*option);
       }
     }
   };
@@ -90,6 +88,7 @@ std::string ValueCases(const std::vector<Level>& levels, const std::string& line
   std::string cases;
   for (const Level& level : levels) {
     for (const auto& [option, values] : level.values) {
+      if (values.empty()) continue;
       absl::StrAppend(&cases, "    \"", level.path, " ", option, "\") ",
                       absl::StrReplaceAll(line, {{"%VALUES%", absl::StrJoin(values, " ")}}),
                       " ;;\n");
@@ -140,8 +139,9 @@ std::string Zsh(const std::vector<Level>& levels) {
   for (const Level& level : levels) {
     std::vector<std::string> choices;
     for (size_t i = 0; i < level.words.size(); ++i) {
-      choices.push_back(absl::StrCat("'", level.words[i], ":",
-                                     absl::StrReplaceAll(level.help[i], {{":", "\\:"}}), "'"));
+      choices.push_back(
+          absl::StrCat("'", level.words[i], ":",
+                       absl::StrReplaceAll(level.help[i], {{":", "\\:"}, {"'", "'\\''"}}), "'"));
     }
     absl::StrAppend(&script, "    \"", level.path, "\") choices=(", absl::StrJoin(choices, " "),
                     ") ;;\n");
@@ -155,24 +155,30 @@ std::string Zsh(const std::vector<Level>& levels) {
   return script;
 }
 
+// Where the first command stands there are no files; elsewhere there may be.
 std::string Fish(const std::vector<Level>& levels) {
-  std::string script = "complete -c syncline -f\n";
+  std::vector<std::string> commands;
   for (const Level& level : levels) {
-    std::string condition = "__fish_use_subcommand";
-    if (!level.path.empty()) {
-      condition = "true";
-      for (const auto& word : std::vector<std::string>{
-               absl::StrReplaceAll(level.path, {{" ", "; and __fish_seen_subcommand_from "}})}) {
-        condition = "__fish_seen_subcommand_from " + word;
-      }
-    }
+    if (!level.path.empty() && !absl::StrContains(level.path, ' ')) commands.push_back(level.path);
+  }
+  const std::string first = "not __fish_seen_subcommand_from " + absl::StrJoin(commands, " ");
+  std::string script = absl::StrCat("complete -c syncline -n '", first, "' -f\n");
+  for (const Level& level : levels) {
+    const std::string condition =
+        level.path.empty()
+            ? first
+            : absl::StrCat(
+                  "__fish_seen_subcommand_from ",
+                  absl::StrReplaceAll(level.path, {{" ", "; and __fish_seen_subcommand_from "}}));
     for (size_t i = 0; i < level.words.size(); ++i) {
       const std::string& word = level.words[i];
-      const bool option = word.rfind("--", 0) == 0;
+      const bool option = absl::StartsWith(word, "--");
       absl::StrAppend(&script, "complete -c syncline -n '", condition, "' ", option ? "-l " : "-a ",
-                      option ? word.substr(2) : word, " -d '", level.help[i], "'");
+                      option ? word.substr(2) : word, " -d '",
+                      absl::StrReplaceAll(level.help[i], {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
       const auto values = level.values.find(word);
-      if (values != level.values.end()) {
+      if (values != level.values.end() && values->second.empty()) absl::StrAppend(&script, " -r");
+      if (values != level.values.end() && !values->second.empty()) {
         absl::StrAppend(&script, " -x -a '", absl::StrJoin(values->second, " "), "'");
       }
       absl::StrAppend(&script, "\n");

@@ -32,9 +32,9 @@ std::string IsRank(const std::string& text) {
 absl::StatusOr<std::vector<std::string>> ProgramOf(
     std::vector<std::string> words, const std::optional<std::vector<std::string>>& after_dashes) {
   if (!words.empty() && words.front().size() > 1 && words.front()[0] == '-') {
-    return absl::InvalidArgumentError(
-        absl::StrCat("`syncline run` has no option ", words.front(),
-                     " (--job, --rank, --role, --no-messages; behind \"--\" stands the program)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "`syncline run` has no option ", words.front(),
+        " (--job, --rank, --role, --no-messages, --kineto; behind \"--\" stands the program)"));
   }
   if (!after_dashes.has_value()) return words;
   // `run program -x -- y`: those dashes are the program's.
@@ -53,6 +53,9 @@ void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& argu
   command->add_option("--role", arguments->options.role, "master, worker, ps, ...");
   command->add_flag("!--no-messages", arguments->options.messages,
                     "Do not see socket calls (no LD_PRELOAD)");
+  command->add_flag("--kineto", arguments->options.kineto,
+                    "Also run PyTorch's own profiler while it is recorded: shapes, GPU kernels. "
+                    "Dear: see docs/pytorch.md");
 }
 
 int Run(const Context& context, RunOptions options, const std::vector<std::string>& words) {

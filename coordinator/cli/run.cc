@@ -41,6 +41,8 @@ constexpr size_t kLibrariesWithoutLttng = 2;
 // Python looks here first; holds the hook for PyTorch.
 constexpr char kPythonVariable[] = "PYTHONPATH";
 constexpr char kPythonFolder[] = "syncline-python";
+// libkineto otherwise says on stderr when a profile begins and ends.
+constexpr char kKinetoSilent[] = "99";
 
 bool IsSet(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
@@ -58,6 +60,10 @@ Environment Facts(const RunOptions& options) {
   if (!options.job.empty()) facts["SYNCLINE_JOB"] = options.job;
   if (options.rank >= 0) facts["SYNCLINE_RANK"] = absl::StrCat(options.rank);
   if (!options.role.empty()) facts["SYNCLINE_ROLE"] = options.role;
+  if (options.kineto) {
+    facts["SYNCLINE_KINETO"] = "1";
+    facts["KINETO_LOG_LEVEL"] = kKinetoSilent;
+  }
   return facts;
 }
 

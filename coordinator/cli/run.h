@@ -29,6 +29,7 @@ struct RunOptions {
   int32_t rank = -1;  // -1: from the launcher
   std::string role;
   bool messages = true;              // socket calls too: a library is preloaded
+  bool kineto = false;               // PyTorch's own profiler too
   std::vector<std::string> command;  // program and arguments
 };
 

@@ -19,6 +19,7 @@
 #include "coordinator/merge/test_recording.h"
 #include "coordinator/recording/recording.h"
 #include "timeline/testing/two_node_job.h"
+#include "xspace/profile_list.h"
 
 namespace syncline::merge {
 namespace {
@@ -416,6 +417,60 @@ TEST_F(InputsTest, TheOutputMustNotTouchAnInput) {
   options = Of({run_.string()});
   options.out_dir = run_ / "nodes/../out";  // its own, by another way
   EXPECT_TRUE(Merge(options).ok());
+}
+
+// What is read of it is tested in kineto/; here: nothing of it takes the recording along.
+TEST_F(InputsTest, DamagedProfilesOfKinetosAreSaidAndTheRestIsMerged) {
+  const std::filesystem::path directory = recording::Layout(run_).Kineto("master-0");
+  ASSERT_TRUE(MakeDirectories(directory).ok());
+  const std::string event = R"({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7,)"
+                            R"( "tid": 7, "ts": 1.0, "dur": 1.0})";
+  const auto write = [&](const std::string& file, const std::string& text,
+                         xspace::ProfileState state = xspace::ProfileState::kComplete,
+                         const std::string& failure = "") {
+    xspace::ProfileRecord record;
+    record.file = file;
+    record.own_pid = 1234;
+    record.state = state;
+    record.failure = failure;
+    record.begin_realtime_ns = 1;
+    record.end_realtime_ns = 2'000;
+    ASSERT_TRUE(
+        WriteFileAtomically(directory / "profiles.json", xspace::FormatProfileList({record})).ok());
+    ASSERT_TRUE(WriteFileAtomically(directory / "a.kineto.json", text).ok());
+  };
+  const std::string whole = R"({"baseTimeNanoseconds": 0, "traceEvents": [)" + event + "]}";
+  write("a.kineto.json", whole);
+  const auto merged = Merge(Of({run_.string()}));
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  ASSERT_EQ(merged->report.nodes[0].profiles.size(), 1u);
+  EXPECT_EQ(merged->report.nodes[0].profiles[0].events, 1u);
+  EXPECT_THAT(merged->complaints, Not(Contains(HasSubstr("Kineto"))));
+
+  const auto expect_quiet = [&](const char* absence) {
+    const auto quiet = Merge(Of({run_.string()}));
+    ASSERT_TRUE(quiet.ok()) << quiet.status();
+    EXPECT_FALSE(quiet->incomplete);
+    EXPECT_THAT(quiet->complaints, Not(Contains(HasSubstr("Kineto"))));
+    EXPECT_EQ(quiet->report.nodes[0].profiles[0].absence, absence);
+  };
+  write("a.kineto.json", R"({"traceEvents": []})");  // of a process that does nothing
+  expect_quiet("its profile came without an event");
+  write("", "", xspace::ProfileState::kMissing, "there is no room");
+  expect_quiet("there is no room");
+
+  write("a.kineto.json", R"({"traceEvents": [)" + event + "]}");
+  ExpectSaid(AllOf(HasSubstr("Kineto"), HasSubstr("no \"baseTimeNanoseconds\"")));
+  write("a.kineto.json", whole.substr(0, whole.size() - 2));
+  ExpectSaid(AllOf(HasSubstr("Kineto"), HasSubstr("ends in the middle")));
+  write("a.kineto.json", "{\"traceEvents\": \0");
+  ExpectSaid(HasSubstr("Kineto"));
+  write("gone.kineto.json", "");
+  ExpectSaid(AllOf(HasSubstr("Kineto, pid 1234"), HasSubstr("cannot be read")));
+  write("../../../recording.json", "");
+  ExpectSaid(HasSubstr("names no file of its directory"));
+  ASSERT_TRUE(WriteFileAtomically(directory / "profiles.json", "[").ok());
+  ExpectSaid(HasSubstr("Kineto's profiles are left out"));
 }
 
 TEST_F(InputsTest, ADamagedModelIsMadeAnewOrNamed) {

@@ -1,12 +1,14 @@
 #include "coordinator/merge/profiles.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "kineto/trace.h"
 #include "timeline/builder.h"
 #include "timeline/profile_lanes.h"
 #include "xspace/profile_list.h"
@@ -18,6 +20,8 @@ namespace {
 using xspace::ProfileRecord;
 using xspace::ProfileState;
 
+using timeline::Profiler;
+
 constexpr int64_t kTimeMaxNs = int64_t{1} << 61;  // sums of two fit
 
 // A name in the directory, nothing that leads out of it.
@@ -26,13 +30,17 @@ bool IsPlainName(const std::string& name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
 
-std::string Subject(const ProfileRecord& record) {
+std::string Subject(Profiler profiler, const ProfileRecord& record) {
+  if (profiler == Profiler::kKineto) return absl::StrCat("Kineto, pid ", record.own_pid);
   if (!record.task.empty()) return "TensorFlow " + timeline::ShortTask(record.task);
   return absl::StrCat("TensorFlow, pid ", record.own_pid);
 }
 
 // Why a profile shows nothing, in the words of a report.
-std::string Absence(ProfileState state, const std::string& failure) {
+std::string Absence(Profiler profiler, ProfileState state, const std::string& failure) {
+  // What keeps Kineto from running is known in the process, which says all of it.
+  const bool said = profiler == Profiler::kKineto && !failure.empty();
+  if (state == ProfileState::kMissing && said) return failure;
   std::string why;
   switch (state) {
     case ProfileState::kBusy:
@@ -58,11 +66,12 @@ std::string Absence(ProfileState state, const std::string& failure) {
 
 class Opener {
  public:
-  Opener(std::filesystem::path directory, std::string node)
-      : directory_(std::move(directory)), node_(std::move(node)) {}
+  Opener(Profiler profiler, std::filesystem::path directory, std::string node)
+      : profiler_(profiler), directory_(std::move(directory)), node_(std::move(node)) {}
 
   void Add(const ProfileRecord& record) {
     timeline::ProfileInput input;
+    input.profiler = profiler_;
     input.process.pid_namespace = record.pid_namespace_inode;
     input.process.pid = record.own_pid;
     input.process.start_ticks = record.start_ticks;
@@ -74,11 +83,12 @@ class Opener {
     input.covered.end_ns =
         ran ? record.end_realtime_ns : record.asked_start_realtime_ns + record.asked_duration_ns;
     if (record.file.empty()) {
-      input.absence = Absence(record.state, record.failure);
+      input.absence = Absence(profiler_, record.state, record.failure);
       // It was running when it was lost: those are events that were there and are not here.
       if (record.state == ProfileState::kCut || (record.state == ProfileState::kFailed && ran)) {
         Lose(record, &input, LossReason::kTruncated, input.absence);
-      } else if (record.state != ProfileState::kMissing) {  // of which the report's table is enough
+      } else if (record.state != ProfileState::kMissing && !IsIdle(record.state)) {
+        // Of those the report's table is enough.
         Say(record, absl::StrCat("no operators: ", input.absence));
       }
     } else {
@@ -89,7 +99,7 @@ class Opener {
 
   OpenedProfiles Take() { return std::move(opened_); }
   void Say(const ProfileRecord& record, const std::string& what) {
-    opened_.complaints.push_back(absl::StrCat(node_, ": ", Subject(record), ": ", what));
+    opened_.complaints.push_back(absl::StrCat(node_, ": ", Subject(profiler_, record), ": ", what));
   }
 
  private:
@@ -100,21 +110,29 @@ class Opener {
     Say(record, detail);
   }
 
-  static std::string Source(const ProfileRecord& record) {
-    return record.file.empty() ? Subject(record) : "xspace/" + record.file;
+  std::string Source(const ProfileRecord& record) const {
+    if (record.file.empty()) return Subject(profiler_, record);
+    return (directory_.filename() / record.file).string();
   }
 
   void Open(const ProfileRecord& record, timeline::ProfileInput* input) {
     const std::filesystem::path path = directory_ / record.file;
-    auto space = IsPlainName(record.file)
-                     ? xspace::Space::Open(path)
-                     : absl::InvalidArgumentError("profiles.json names no file of its directory");
-    if (!space.ok()) {
-      input->absence = StdView(space.status().message());
-      Lose(record, input, LossReason::kUnreadable,
-           absl::StrCat("its profile cannot be read: ", input->absence));
-      return;
-    }
+    const absl::Status status =
+        !IsPlainName(record.file)
+            ? absl::InvalidArgumentError("profiles.json names no file of its directory")
+        : profiler_ == Profiler::kKineto ? Take(kineto::Trace::Open(path), record, input)
+                                         : Take(xspace::Space::Open(path), record, input);
+    if (status.ok()) return;
+    input->absence = StdView(status.message());
+    Lose(record, input, LossReason::kUnreadable,
+         absl::StrCat("its profile cannot be read: ", input->absence));
+  }
+
+  // What is in a profile that could be opened.
+  template <class Space>
+  absl::Status Take(absl::StatusOr<std::unique_ptr<Space>> space, const ProfileRecord& record,
+                    timeline::ProfileInput* input) {
+    SYNCLINE_RETURN_IF_ERROR(space.status());
     const auto begin = (*space)->profile_begin_ns();
     const auto end = (*space)->profile_end_ns();
     if (begin.has_value() && *begin >= 0 && *begin < kTimeMaxNs) {
@@ -129,21 +147,74 @@ class Opener {
       opened_.incomplete = true;
     }
     // "cut" ended with the recording: nothing of the window is missing.
-    if ((*space)->events() == 0) {
-      const bool complete = record.state == ProfileState::kComplete;
-      input->absence = Absence(complete ? ProfileState::kEmpty : record.state, record.failure);
-      Say(record, absl::StrCat("no operators: ", input->absence));
-    }
+    if ((*space)->events() == 0) SayEmpty(record, (*space)->losses(), input);
     input->reader = space->get();
     opened_.readers.push_back(*std::move(space));
+    return absl::OkStatus();
   }
 
+  // Kineto is asked for in every process of a job, and some do nothing: torchrun itself, loaders of
+  // data. TensorFlow's is asked for where there is a server.
+  bool IsIdle(ProfileState state) const {
+    return profiler_ == Profiler::kKineto && state == ProfileState::kEmpty;
+  }
+
+  void SayEmpty(const ProfileRecord& record, std::span<const Loss> losses,
+                timeline::ProfileInput* input) {
+    const bool kineto = profiler_ == Profiler::kKineto;
+    if (kineto && !losses.empty()) {  // said already
+      input->absence = losses.front().detail;
+      return;
+    }
+    const bool whole =
+        record.state == ProfileState::kComplete || (kineto && record.state == ProfileState::kCut);
+    const ProfileState state = whole ? ProfileState::kEmpty : record.state;
+    input->absence = Absence(profiler_, state, record.failure);
+    if (!IsIdle(state)) Say(record, absl::StrCat("no operators: ", input->absence));
+  }
+
+  Profiler profiler_;
   std::filesystem::path directory_;
   std::string node_;
   OpenedProfiles opened_;
 };
 
+OpenedProfiles ReadProfilesOf(Profiler profiler, const std::filesystem::path& directory,
+                              const std::string& node) {
+  Opener opener(profiler, directory, node);
+  const auto json = ReadFile(directory / "profiles.json");
+  if (absl::IsNotFound(json.status())) return opener.Take();  // nobody asked for profiles
+  const auto records = json.ok() ? xspace::ParseProfileList(*json)
+                                 : absl::StatusOr<std::vector<ProfileRecord>>(json.status());
+  if (!records.ok()) {
+    OpenedProfiles failed = opener.Take();
+    failed.incomplete = true;
+    failed.complaints.push_back(
+        absl::StrCat(node, ": ", profiler == Profiler::kKineto ? "Kineto's" : "TensorFlow's",
+                     " profiles are left out: ", directory.filename().string(),
+                     "/profiles.json: ", records.status().message()));
+    return failed;
+  }
+  for (const ProfileRecord& record : *records) opener.Add(record);
+  return opener.Take();
+}
+
+template <class T>
+void MoveBehind(std::vector<T>* from, std::vector<T>* to) {
+  for (T& one : *from) to->push_back(std::move(one));
+}
+
 }  // namespace
+
+OpenedProfiles ReadProfiles(const recording::Layout& layout, const std::string& node) {
+  OpenedProfiles all = ReadProfilesOf(Profiler::kTensorFlow, layout.XSpace(node), node);
+  OpenedProfiles kineto = ReadProfilesOf(Profiler::kKineto, layout.Kineto(node), node);
+  MoveBehind(&kineto.readers, &all.readers);
+  MoveBehind(&kineto.profiles, &all.profiles);
+  MoveBehind(&kineto.complaints, &all.complaints);
+  all.incomplete = all.incomplete || kineto.incomplete;
+  return all;
+}
 
 std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
                                       const recording::Recording& recording) {
@@ -152,7 +223,9 @@ std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
   std::vector<std::unique_ptr<timeline::WallPlacement>> walls;
   std::vector<timeline::NodeInput> nodes;
   for (uint32_t i = 0; i < recording.nodes.size(); ++i) {
-    profiles.push_back(ReadProfiles(layout, recording.nodes[i].name));
+    // Kineto says nothing of tensors between nodes.
+    const std::string& name = recording.nodes[i].name;
+    profiles.push_back(ReadProfilesOf(Profiler::kTensorFlow, layout.XSpace(name), name));
     // Nothing has a place yet, and any will do: it is for finding the places that pairs are wanted.
     placements.push_back(timeline::ShiftPlacement({i}, 0));
     walls.push_back(std::make_unique<timeline::WallPlacement>(nullptr, placements.back().get(), 0));
@@ -172,25 +245,6 @@ std::vector<CausalPair> CausalPairsOf(const recording::Layout& layout,
     }
   }
   return pairs;
-}
-
-OpenedProfiles ReadProfiles(const recording::Layout& layout, const std::string& node) {
-  const std::filesystem::path directory = layout.XSpace(node);
-  Opener opener(directory, node);
-  const auto json = ReadFile(directory / "profiles.json");
-  if (absl::IsNotFound(json.status())) return opener.Take();  // nobody asked for profiles
-  const auto records = json.ok() ? xspace::ParseProfileList(*json)
-                                 : absl::StatusOr<std::vector<ProfileRecord>>(json.status());
-  if (!records.ok()) {
-    OpenedProfiles failed = opener.Take();
-    failed.incomplete = true;
-    failed.complaints.push_back(
-        absl::StrCat(node, ": TensorFlow's profiles are left out: xspace/profiles.json: ",
-                     records.status().message()));
-    return failed;
-  }
-  for (const ProfileRecord& record : *records) opener.Add(record);
-  return opener.Take();
 }
 
 }  // namespace syncline::merge

@@ -1,5 +1,6 @@
-// TensorFlow's profiles of a node, as a recording holds them: nodes/<node>/xspace/profiles.json and
-// the XSpaces beside it.
+// Profiles of a node, as a recording holds them: TensorFlow's in nodes/<node>/xspace/profiles.json
+// and the XSpaces beside it, PyTorch's in nodes/<node>/kineto/profiles.json and Kineto's JSON
+// there.
 #ifndef SYNCLINE_COORDINATOR_MERGE_PROFILES_H_
 #define SYNCLINE_COORDINATOR_MERGE_PROFILES_H_
 

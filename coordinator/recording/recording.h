@@ -42,6 +42,7 @@ class Layout {
   std::filesystem::path Processes(std::string_view node) const { return Node(node) / "processes"; }
   // TensorFlow's profiles.
   std::filesystem::path XSpace(std::string_view node) const { return Node(node) / "xspace"; }
+  std::filesystem::path Kineto(std::string_view node) const { return Node(node) / "kineto"; }
   std::filesystem::path Out() const { return root_ / "out"; }
 
  private:

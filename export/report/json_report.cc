@@ -104,6 +104,7 @@ Json OfLoss(const timeline::LossTotal& loss) {
 Json OfProfile(const timeline::ProfileResult& profile) {
   return {{"process", profile.name},
           {"pid", profile.process.pid},
+          {"profiler", profile.profiler == timeline::Profiler::kKineto ? "kineto" : "tensorflow"},
           {"task", profile.task},
           {"begin_ns", OrNull(profile.begin)},
           {"end_ns", OrNull(profile.end)},

@@ -38,7 +38,7 @@ class Writer {
   void Groups(const analysis::GroupSeries& groups);
   void WallClock();
   void ClockEvents();
-  void Profiles();
+  void Profiles(timeline::Profiler profiler);
   void Tensors();
   void Messages();
   void Collectives();
@@ -258,27 +258,37 @@ void Writer::WallClock() {
   }
 }
 
-void Writer::Profiles() {
-  Table table({{"process", Table::Align::kLeft, true},
-               {"task", Table::Align::kLeft, true},
-               {"from", Table::Align::kRight},
-               {"to", Table::Align::kRight},
-               {"operators", Table::Align::kRight},
-               {"steps", Table::Align::kRight},
-               {"", Table::Align::kLeft, true}});
+void Writer::Profiles(timeline::Profiler profiler) {
+  const bool tensorflow = profiler == timeline::Profiler::kTensorFlow;  // which has tasks and steps
+  std::vector<Table::Column> columns = {{"process", Table::Align::kLeft, true},
+                                        {"from", Table::Align::kRight},
+                                        {"to", Table::Align::kRight},
+                                        {"operators", Table::Align::kRight}};
+  if (tensorflow) {
+    columns.insert(columns.begin() + 1, {"task", Table::Align::kLeft, true});
+    columns.push_back({"steps", Table::Align::kRight});
+  }
+  columns.push_back({"", Table::Align::kLeft, true});
+  Table table(columns);
   const auto when = [](const std::optional<TimelineTime>& time, const auto& profile) {
     if (time.has_value()) return SignedDurationText(time->ns);
     return std::string(profile.events > 0 ? "undecided" : "-");
   };
   for (const analysis::NodeReport& node : report_.nodes) {
     for (const timeline::ProfileResult& profile : node.profiles) {
-      table.Add({profile.name, profile.task, when(profile.begin, profile),
-                 when(profile.end, profile), Count(profile.operators), Count(profile.steps),
-                 profile.absence});
+      if (profile.profiler != profiler) continue;
+      std::vector<std::string> cells = {profile.name, when(profile.begin, profile),
+                                        when(profile.end, profile), Count(profile.operators)};
+      if (tensorflow) {
+        cells.insert(cells.begin() + 1, profile.task);
+        cells.push_back(Count(profile.steps));
+      }
+      cells.push_back(profile.absence);
+      table.Add(std::move(cells));
     }
   }
   if (table.empty()) return;
-  Heading("TensorFlow's profiles");
+  Heading(tensorflow ? "TensorFlow's profiles" : "PyTorch's profiles (Kineto)");
   Print(table);
 }
 
@@ -463,7 +473,8 @@ std::string Writer::Write() {
   ClockEvents();
   Steps();
   WallClock();
-  Profiles();
+  Profiles(timeline::Profiler::kTensorFlow);
+  Profiles(timeline::Profiler::kKineto);
   Section("Partitions", PartitionsText(report_, options_.width, kIndent));
   Tensors();
   Messages();

@@ -99,6 +99,9 @@ SYNCLINE_EXPORT int syncline_gate_ask_again(struct syncline_thread* thread);
 /* Names this thread, in the block and, while recording, in the trace. */
 SYNCLINE_EXPORT void syncline_thread_rename(struct syncline_thread* thread, const char* name);
 
+/* The events of this process's threads so far. */
+SYNCLINE_EXPORT uint64_t syncline_events_count(void);
+
 /* __itt_pause and __itt_resume. */
 SYNCLINE_EXPORT void syncline_set_paused(struct syncline_thread* thread, int paused);
 

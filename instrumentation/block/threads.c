@@ -124,6 +124,8 @@ void syncline_thread_rename(struct syncline_thread* thread, const char* name) {
   }
 }
 
+uint64_t syncline_events_count(void) { return syncline_thread_sums().events; }
+
 struct syncline_sums syncline_thread_sums(void) {
   struct syncline_sums sums = {0, 0, 0};
   const uint32_t used = syncline_process.files.block->thread_slots_used;

@@ -4,7 +4,7 @@ Usage: torch_kineto_test.py BUILD_DIRECTORY. Skipped without .venv-torch (script
 
 Both look at one process at the same time: ITT's observer is the thread's own, Kineto's on-demand
 one (which a local daemon, here this test, asks for) is the process's. That one is a witness only
-and no part of Syncline: docs/decisions/0008-no-kineto-on-demand.md says why.
+and no part of Syncline: docs/decisions/0008-kineto-in-process.md says why.
 """
 
 import bisect

@@ -42,30 +42,6 @@ NOT_INSIDE = (
 )
 
 
-def load_native(directory):
-    """libsyncline_torch.so. Its calls keep the interpreter's lock, but for `stop`."""
-    path = os.path.join(directory, "libsyncline_torch.so")
-    native = ctypes.PyDLL(path)
-    text, i32, u32, u64 = ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint64
-    native.turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32, ctypes.c_int)
-    for name, result, arguments in (
-        ("start", ctypes.c_int, [native.turn_type, ctypes.c_void_p]),
-        ("again", ctypes.c_int, []),
-        ("gate", u32, []),
-        ("operators", None, [ctypes.c_int]),
-        ("group", None, [text, text, text, i32, u32, u64]),
-        ("collective", None, [text, text, u64, u64]),
-        ("transfer_begin", u64, [text, text, i32, i32, u64]),
-        ("transfer_end", None, [u64, i32]),
-        ("spent", None, [u64]),
-    ):
-        function = getattr(native, "syncline_torch_" + name)
-        function.restype, function.argtypes = result, arguments
-        setattr(native, name, function)
-    native.stop = ctypes.CDLL(path).syncline_torch_stop
-    return native
-
-
 def ranges(numbers):
     """[0, 1, 2, 8] -> "0-2,8"."""
     parts = []
@@ -108,6 +84,7 @@ class Operators:
         self.threads = set()  # where it is on
         self.here = threading.local()
         self.profiler = None  # the module torch.autograd.profiler, once it is known
+        self.kineto = None  # syncline_kineto.Kineto, with `syncline run --kineto`
 
     def ready(self):
         torch = sys.modules.get("torch")
@@ -148,7 +125,7 @@ class Operators:
         """True unless it is better done at another time."""
         if not self.is_here():
             return True
-        if not anywhere and self._inside():
+        if not anywhere and (self._inside() or self.kineto and self.kineto.on):
             return False
         self.threads.discard(threading.get_ident())
         if self.suspend():
@@ -159,14 +136,26 @@ class Operators:
         """True when it was on."""
         if self.kind() != type(self.kind()).ITT:
             return False
+        if self.kineto:
+            self.kineto.interrupt()
         self.autograd._disable_profiler()
         # Kineto's profile on demand is the whole process's, and goes before a thread's own.
         if self.kind() == type(self.kind()).ITT:
             self.autograd._disable_profiler()
         return True
 
-    def resume(self):
-        self._switch_on()
+    def hush(self):
+        """For a moment, in this thread. True when it was on."""
+        if not self.kineto:
+            return self.suspend()
+        self.autograd._enable_record_function(False)
+        return True
+
+    def speak(self):
+        if self.kineto:
+            self.autograd._enable_record_function(True)
+        else:
+            self._switch_on()
 
     def _switch_on(self):
         profiler = self.profiler
@@ -194,49 +183,26 @@ class Operators:
         return False
 
 
-class Patches:
-    """Attributes that are something else for a while."""
-
-    def __init__(self):
-        self._made = []
-
-    def put(self, owner, name, make):
-        original = getattr(owner, name, None)
-        if original is None:
-            return
-        # As it lies there: what getattr gives of a class's method is not what makes it one.
-        as_found = owner.__dict__.get(name, self)
-        wrapper = make(original)
-        wrapper.__name__ = name
-        wrapper.__doc__ = getattr(original, "__doc__", None)
-        wrapper.__wrapped__ = original
-        setattr(owner, name, wrapper)
-        self._made.append((owner, name, wrapper, as_found))
-
-    def undo(self):
-        """What somebody else has wrapped meanwhile stays: ours then passes everything on."""
-        for owner, name, wrapper, as_found in reversed(self._made):
-            if owner.__dict__.get(name) is not wrapper:
-                continue
-            if as_found is self:  # inherited
-                delattr(owner, name)
-            else:
-                setattr(owner, name, as_found)
-        self._made = []
-
-    def __bool__(self):
-        return bool(self._made)
-
-
 class Hook:
     def __init__(self, native):
         self.native = native
         self.operators = Operators(native)
-        self.patches = Patches()
+        import syncline_patches
+
+        self.patches = syncline_patches.Patches()
         self.distributed = None  # the module distributed_c10d while it is wrapped
         self.optimizer_hook = None
         self.transfers = {}  # id of a Work -> (weak reference, id of the transfer, from anybody?)
         self.usable = True
+        self.kineto = None
+
+    def begin_kineto(self):
+        import syncline_kineto
+
+        kineto = syncline_kineto.Kineto(self.native, self.operators.ready)
+        kineto.callback = self.native.profile_turn_type(kineto.turn)  # lives as long as it
+        if self.native.profile_start(kineto.callback) == 0:
+            self.kineto = self.operators.kineto = kineto
 
     # ---- called by the native thread, in the main thread if it can
 
@@ -256,6 +222,8 @@ class Hook:
             return LATER if generation else DONE
         if generation:
             self._install()
+            if in_main_thread and self.kineto and not self.kineto.used:
+                self.kineto.turn(generation, in_main_thread)
             if in_main_thread and not self.operators.enter():
                 return LATER
             self._announce_groups()
@@ -266,6 +234,8 @@ class Hook:
         return DONE
 
     def _install(self):
+        if self.kineto:
+            self.kineto.install()
         if not self.patches:
             self.patches.put(self.operators.profiler, "_enable_profiler", self._make_enable)
             self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
@@ -408,7 +378,7 @@ class Hook:
                     return original(group, *arguments, **named)
                 # PyTorch's ranges of transfers outlive the operator that contains them, on a
                 # stack: ours, which have ids, are in their place.
-                was_here = self.operators.is_here() and self.operators.suspend()
+                was_here = self.operators.is_here() and self.operators.hush()
                 spent = monotonic_ns() - begin
                 try:
                     work = original(group, *arguments, **named)
@@ -417,7 +387,7 @@ class Hook:
                     return work
                 finally:
                     if was_here:
-                        self.operators.resume()
+                        self.operators.speak()
                     self.native.spent(spent + monotonic_ns() - begin)
 
             return transfer
@@ -470,6 +440,9 @@ class Hook:
 
     def at_exit(self):
         """The interpreter goes away, from its main thread."""
+        if self.kineto:
+            self.native.profile_stop()
+            self.kineto.at_exit()
         self.native.stop()
         try:
             self.operators.leave(anywhere=True)
@@ -478,6 +451,9 @@ class Hook:
             pass
 
     def after_fork(self):
+        if self.kineto:
+            self.native.profile_forked()
+            self.kineto.after_fork()
         self.operators.threads &= {threading.get_ident()}
         self.transfers = {}
         self.native.again()
@@ -485,7 +461,9 @@ class Hook:
 
 def start(directory):
     """Once, when the program imports PyTorch. `directory` holds our libraries."""
-    native = load_native(directory)
+    import syncline_native
+
+    native = syncline_native.load(directory)
     hook = Hook(native)
     hook.callback = native.turn_type(hook.turn)  # lives as long as the process
     start.hook = hook
@@ -493,3 +471,5 @@ def start(directory):
     if native.start(hook.callback, pending) == 0:
         atexit.register(hook.at_exit)
         os.register_at_fork(after_in_child=hook.after_fork)
+        if os.environ.get("SYNCLINE_KINETO") == "1":
+            hook.begin_kineto()

@@ -50,8 +50,7 @@ static uint64_t NowNs(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Until the gate is no longer `value`, or `limit_ns` have passed (0: no limit). */
-static void Wait(const volatile uint32_t* gate, uint32_t value, uint64_t limit_ns) {
+void syncline_torch_wait(const volatile uint32_t* gate, uint32_t value, uint64_t limit_ns) {
   struct timespec limit = {(time_t)(limit_ns / 1000000000u), (long)(limit_ns % 1000000000u)};
   syscall(SYS_futex, gate, FUTEX_WAIT, value, limit_ns ? &limit : NULL, NULL, 0);
 }
@@ -128,12 +127,12 @@ static void* Watch(void* unused) {
       if (due) refreshed_ns = NowNs();
       sleep_ns = Ask(&asking, value);
     }
-    Wait(gate, value, sleep_ns);
+    syncline_torch_wait(gate, value, sleep_ns);
   }
   return NULL;
 }
 
-static int StartThread(void) {
+int syncline_torch_thread(void* (*body)(void*)) {
   sigset_t all, before;
   pthread_t thread;
   pthread_attr_t attributes;
@@ -141,7 +140,7 @@ static int StartThread(void) {
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   sigfillset(&all); /* signals are the program's */
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&thread, &attributes, Watch, NULL);
+  const int error = pthread_create(&thread, &attributes, body, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
   return error == 0 ? 0 : -1;
@@ -153,7 +152,7 @@ SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn,
   if (syncline_torch_events_start() != 0) return -1;
   watch.turn = turn;
   watch.add_pending = add_pending;
-  return StartThread();
+  return syncline_torch_thread(Watch);
 }
 
 SYNCLINE_EXPORT void syncline_torch_stop(void) {
@@ -169,5 +168,5 @@ SYNCLINE_EXPORT int syncline_torch_again(void) {
   watch.asked = watch.again = 0;
   watch.forked = 1;
   watch.acted = UINT32_MAX; /* what the parent had on must be left, or joined, here too */
-  return StartThread();
+  return syncline_torch_thread(Watch);
 }

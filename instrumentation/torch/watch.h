@@ -26,6 +26,20 @@ int syncline_torch_again(void);
 /* The gate: 0 while nothing is recorded. */
 uint32_t syncline_torch_gate(void);
 
+/* ---- `syncline run --kineto` only: profile.c. */
+
+/* Begins and ends profiles by the gate; how many ms to sleep unless it changes, 0: until then. */
+typedef int (*syncline_torch_profile_turn)(uint32_t generation);
+int syncline_torch_profile_start(syncline_torch_profile_turn turn);
+/* As syncline_torch_stop. */
+void syncline_torch_profile_stop(void);
+/* Whether a profile runs, which the process must not end with. */
+void syncline_torch_profile_runs(int runs);
+/* How many events of ours the process has written. */
+uint64_t syncline_torch_profile_events(void);
+/* In a forked child: it is never profiled. */
+void syncline_torch_profile_forked(void);
+
 /* ---- events: docs/event-schema.md. Texts end with NUL. Nothing happens while nothing is recorded.
  */
 void syncline_torch_operators(int on);
@@ -41,6 +55,13 @@ void syncline_torch_transfer_end(uint64_t id, int32_t peer);
 void syncline_torch_spent(uint64_t ns);
 
 int syncline_torch_events_start(void);
+
+/* ---- shared by the threads. */
+
+/* A detached thread without signals. 0, or -1. */
+int syncline_torch_thread(void* (*body)(void*));
+/* Until the gate is no longer `value`, or `limit_ns` have passed (0: no limit). */
+void syncline_torch_wait(const volatile uint32_t* gate, uint32_t value, uint64_t limit_ns);
 
 #ifdef __cplusplus
 }

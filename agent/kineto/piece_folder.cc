@@ -1,0 +1,202 @@
+#include "agent/kineto/piece_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "control_block/live_block.h"
+
+namespace syncline::agent {
+namespace {
+
+using control_block::BlockId;
+using xspace::ProfileRecord;
+
+constexpr char kFolder[] = "kineto";
+constexpr char kListSuffix[] = ".pieces";
+constexpr char kFileSuffix[] = ".kineto.json";
+// Parsed, a list can take two hundred times its size.
+constexpr uint64_t kListBytesMax = 256 << 10;
+constexpr size_t kTextBytesMax = 512;
+constexpr size_t kCopyBytes = 1 << 20;
+constexpr mode_t kOthers = 077;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+bool IsNameOfProfile(std::string_view name) {
+  return name.ends_with(kFileSuffix) && name.front() != '.' && name.size() <= kTextBytesMax &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
+bool IsOf(const BlockId& process, const ProfileRecord& record) {
+  return record.pid_namespace_inode == process.pid_namespace && record.own_pid == process.pid &&
+         record.start_ticks == process.start_ticks;
+}
+
+// Names of files are no texts: they are refused rather than cut.
+void CutTexts(ProfileRecord* record) {
+  for (std::string* const text : {&record->address, &record->task, &record->incarnation,
+                                  &record->session, &record->failure}) {
+    if (text->size() <= kTextBytesMax) continue;
+    size_t end = kTextBytesMax;
+    while (end > 0 && ((*text)[end] & 0xc0) == 0x80) --end;  // whole characters
+    *text = text->substr(0, end);
+  }
+}
+
+// What is left to read, at most `bytes_max`, to `into`.
+absl::StatusOr<uint64_t> CopyRest(int from, int into, uint64_t bytes_max) {
+  std::vector<char> buffer(kCopyBytes);
+  uint64_t bytes = 0;
+  for (;;) {
+    const ssize_t got = ::read(from, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, "Cannot read it");
+    if (got == 0) return bytes;
+    bytes += static_cast<uint64_t>(got);
+    if (bytes > bytes_max) {
+      return absl::InvalidArgumentError(absl::StrCat("It grew beyond ", bytes_max, " bytes"));
+    }
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t put = ::write(into, buffer.data() + done, static_cast<size_t>(got - done));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return ErrnoStatus(errno, "Cannot write it");
+      done += put;
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PieceFolder> PieceFolder::Open(const std::filesystem::path& runtime, uint32_t uid) {
+  SYNCLINE_ASSIGN_OR_RETURN(const int opened, control_block::OpenRuntimeDirectory(runtime, uid));
+  const Descriptor parent(opened);
+  const int fd =
+      ::openat(parent.get(), kFolder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) {
+    return ErrnoStatus(errno, absl::StrCat("Cannot open \"", (runtime / kFolder).string(), "\""));
+  }
+  PieceFolder folder(fd, uid);
+  struct stat info;
+  if (::fstat(fd, &info) == 0 && info.st_uid == uid && (info.st_mode & kOthers) == 0) return folder;
+  return absl::PermissionDeniedError(absl::StrCat("Cannot trust \"", (runtime / kFolder).string(),
+                                                  "\": it is not user ", uid, "'s alone"));
+}
+
+PieceFolder::PieceFolder(PieceFolder&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), uid_(other.uid_) {}
+
+PieceFolder::~PieceFolder() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+// A regular file of the user's, which has no other name.
+absl::StatusOr<int> PieceFolder::OpenFile(const std::string& name, uint64_t bytes_max) const {
+  const int fd = ::openat(fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", name, "\""));
+  struct stat info;
+  const bool fits = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == uid_ &&
+                    info.st_nlink == 1 && static_cast<uint64_t>(info.st_size) <= bytes_max;
+  if (fits) return fd;
+  ::close(fd);
+  return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no file of user ", uid_,
+                                                 "'s alone of at most ", bytes_max, " bytes"));
+}
+
+absl::StatusOr<std::string> PieceFolder::ReadList(const std::string& name) const {
+  SYNCLINE_ASSIGN_OR_RETURN(const int opened, OpenFile(name, kListBytesMax));
+  const Descriptor from(opened);
+  std::string text(kListBytesMax, '\0');
+  size_t used = 0;
+  while (used < text.size()) {
+    const ssize_t got = ::read(from.get(), text.data() + used, text.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, absl::StrCat("Cannot read \"", name, "\""));
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+  }
+  text.resize(used);
+  return text;
+}
+
+absl::StatusOr<std::vector<ProfileRecord>> PieceFolder::Records(const BlockId& process) const {
+  const std::filesystem::path block = control_block::BlockFileName(process);
+  const std::string name = block.stem().string() + kListSuffix;
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string text, ReadList(name));
+  absl::StatusOr<std::vector<ProfileRecord>> listed = xspace::ParseProfileList(text);
+  if (!listed.ok()) return WithContext(listed.status(), absl::StrCat("\"", name, "\""));
+  std::vector<ProfileRecord> records;
+  for (ProfileRecord& record : *listed) {
+    if (!IsOf(process, record)) continue;
+    CutTexts(&record);
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+absl::StatusOr<uint64_t> PieceFolder::Copy(const std::string& name, const std::filesystem::path& to,
+                                           uint64_t bytes_max) const {
+  SYNCLINE_ASSIGN_OR_RETURN(const int opened, OpenFile(name, bytes_max));
+  const Descriptor from(opened);
+  // So that nothing incomplete is ever found under the name.
+  const std::filesystem::path part = to.string() + ".part";
+  const Descriptor into(
+      ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (into.get() < 0) {
+    return ErrnoStatus(errno, absl::StrCat("Cannot make \"", part.string(), "\""));
+  }
+  absl::StatusOr<uint64_t> bytes = CopyRest(from.get(), into.get(), bytes_max);
+  if (bytes.ok() && ::rename(part.c_str(), to.c_str()) != 0) {
+    bytes = ErrnoStatus(errno, absl::StrCat("Cannot make \"", to.string(), "\""));
+  }
+  if (!bytes.ok()) ::unlink(part.c_str());
+  return bytes;
+}
+
+absl::StatusOr<uint64_t> PieceFolder::Take(const std::string& name, const std::filesystem::path& to,
+                                           uint64_t bytes_max) const {
+  if (!IsNameOfProfile(name)) {
+    return absl::InvalidArgumentError(name.size() > kTextBytesMax
+                                          ? "The name of its profile is too long"
+                                          : absl::StrCat("\"", name, "\" is no name of a profile"));
+  }
+  const absl::StatusOr<uint64_t> copied = Copy(name, to, bytes_max);
+  ::unlinkat(fd_, name.c_str(), 0);
+  if (copied.ok()) return copied;
+  return WithContext(copied.status(), absl::StrCat("The profile \"", name, "\" could not be kept"));
+}
+
+void PieceFolder::Remove(const std::string& name) const {
+  if (IsNameOfProfile(name)) ::unlinkat(fd_, name.c_str(), 0);
+}
+
+void PieceFolder::Clear() const {
+  const int again = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (again < 0) return;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(again), ::closedir);
+  // Also what killed processes had not finished; a folder is left as it is.
+  while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
+    ::unlinkat(fd_, static_cast<const char*>(entry->d_name), 0);
+  }
+}
+
+}  // namespace syncline::agent

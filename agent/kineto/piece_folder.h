@@ -1,0 +1,60 @@
+// Where a user's processes leave the profiles that they make of themselves: kineto/ below their
+// runtime directory.
+//
+//   <process>.pieces             what there is, an xspace/profile_list.h; replaced in one piece
+//   <process>-<n>.kineto.json    a profile
+//
+// <process> is the stem of the process's control block. Every byte, name and file there is the
+// processes': the folder and the files must belong to the user alone, no link is followed, sizes
+// are limited, and what is read at a time is one process's. Not thread-safe.
+#ifndef SYNCLINE_AGENT_KINETO_PIECE_FOLDER_H_
+#define SYNCLINE_AGENT_KINETO_PIECE_FOLDER_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "control_block/block_file.h"
+#include "xspace/profile_list.h"
+
+namespace syncline::agent {
+
+class PieceFolder {
+ public:
+  // NotFound: there is none. PermissionDenied: it, or the runtime directory, is a link, somebody
+  // else's or open to others.
+  static absl::StatusOr<PieceFolder> Open(const std::filesystem::path& runtime, uint32_t uid);
+  PieceFolder(PieceFolder&& other) noexcept;
+  PieceFolder& operator=(PieceFolder&& other) = delete;
+  ~PieceFolder();
+
+  // What the process lists of itself, with texts cut to 512 bytes. NotFound: it has no list.
+  // InvalidArgument: the list is none, or larger than 256 KiB.
+  absl::StatusOr<std::vector<xspace::ProfileRecord>> Records(
+      const control_block::BlockId& process) const;
+  // Moves a profile of at most `bytes_max` to `to`, which did not exist or is replaced; how many
+  // bytes it has. What is refused, for its name, owner, kind or size, is removed as well.
+  absl::StatusOr<uint64_t> Take(const std::string& name, const std::filesystem::path& to,
+                                uint64_t bytes_max) const;
+  // Removes a profile that is not wanted; a name that is no profile's is passed over.
+  void Remove(const std::string& name) const;
+  // Removes every file.
+  void Clear() const;
+
+ private:
+  PieceFolder(int fd, uint32_t uid) : fd_(fd), uid_(uid) {}
+  absl::StatusOr<int> OpenFile(const std::string& name, uint64_t bytes_max) const;
+  absl::StatusOr<std::string> ReadList(const std::string& name) const;
+  absl::StatusOr<uint64_t> Copy(const std::string& name, const std::filesystem::path& to,
+                                uint64_t bytes_max) const;
+
+  int fd_;
+  const uint32_t uid_;
+};
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_KINETO_PIECE_FOLDER_H_

@@ -1,0 +1,34 @@
+"""libsyncline_torch.so as Python sees it; watch.h says what each call does."""
+
+import ctypes
+import os
+
+
+def load(directory):
+    """libsyncline_torch.so. Its calls keep the interpreter's lock, but for `stop`."""
+    path = os.path.join(directory, "libsyncline_torch.so")
+    native = ctypes.PyDLL(path)
+    text, i32, u32, u64 = ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint64
+    native.turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32, ctypes.c_int)
+    native.profile_turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32)
+    for name, result, arguments in (
+        ("start", ctypes.c_int, [native.turn_type, ctypes.c_void_p]),
+        ("again", ctypes.c_int, []),
+        ("gate", u32, []),
+        ("operators", None, [ctypes.c_int]),
+        ("group", None, [text, text, text, i32, u32, u64]),
+        ("collective", None, [text, text, u64, u64]),
+        ("transfer_begin", u64, [text, text, i32, i32, u64]),
+        ("transfer_end", None, [u64, i32]),
+        ("spent", None, [u64]),
+        ("profile_start", ctypes.c_int, [native.profile_turn_type]),
+        ("profile_runs", None, [ctypes.c_int]),
+        ("profile_events", u64, []),
+        ("profile_forked", None, []),
+    ):
+        function = getattr(native, "syncline_torch_" + name)
+        function.restype, function.argtypes = result, arguments
+        setattr(native, name, function)
+    native.stop = ctypes.CDLL(path).syncline_torch_stop
+    native.profile_stop = ctypes.CDLL(path).syncline_torch_profile_stop
+    return native

@@ -1,0 +1,35 @@
+"""What the hook (syncline_torch.py) changes in PyTorch while something is recorded."""
+
+
+class Patches:
+    """Attributes that are something else for a while."""
+
+    def __init__(self):
+        self._made = []
+
+    def put(self, owner, name, make):
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        # As it lies there: what getattr gives of a class's method is not what makes it one.
+        as_found = owner.__dict__.get(name, self)
+        wrapper = make(original)
+        wrapper.__name__ = name
+        wrapper.__doc__ = getattr(original, "__doc__", None)
+        wrapper.__wrapped__ = original
+        setattr(owner, name, wrapper)
+        self._made.append((owner, name, wrapper, as_found))
+
+    def undo(self):
+        """What somebody else has wrapped meanwhile stays: ours then passes everything on."""
+        for owner, name, wrapper, as_found in reversed(self._made):
+            if owner.__dict__.get(name) is not wrapper:
+                continue
+            if as_found is self:  # inherited
+                delattr(owner, name)
+            else:
+                setattr(owner, name, as_found)
+        self._made = []
+
+    def __bool__(self):
+        return bool(self._made)

@@ -1,0 +1,173 @@
+#include "kineto/text_reader.h"
+
+#include <algorithm>
+#include <array>
+
+namespace syncline::kineto {
+namespace {
+
+constexpr int kEventsDepth = 2;
+constexpr int kEventDepth = 3;
+constexpr int kArgumentsDepth = 4;
+constexpr size_t kTextBytesMax = 512;  // of a name, a category, an argument
+constexpr char kEventsKey[] = "traceEvents";
+// The others are bookkeeping between Kineto's own events.
+constexpr std::array<std::string_view, 19> kArguments = {"Input Dims",
+                                                         "Input type",
+                                                         "Concrete Inputs",
+                                                         "Sequence number",
+                                                         "finished",
+                                                         "name",
+                                                         "device",
+                                                         "stream",
+                                                         "correlation",
+                                                         "bytes",
+                                                         "grid",
+                                                         "block",
+                                                         "Collective name",
+                                                         "In msg nelems",
+                                                         "Out msg nelems",
+                                                         "Group size",
+                                                         "dtype",
+                                                         "Process Group Name",
+                                                         "memory bandwidth (GB/s)"};
+
+// At most kTextBytesMax, and no character in part.
+std::string_view Cut(std::string_view text) {
+  if (text.size() <= kTextBytesMax) return text;
+  size_t end = kTextBytesMax;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+bool IsWorthHaving(std::string_view key) {
+  return std::find(kArguments.begin(), kArguments.end(), key) != kArguments.end();
+}
+
+}  // namespace
+
+bool TextReader::number_integer(number_integer_t value) { return Number(std::to_string(value)); }
+bool TextReader::number_unsigned(number_unsigned_t value) { return Number(std::to_string(value)); }
+
+bool TextReader::Number(std::string_view text) {
+  if (in_events_ && depth_ == kEventDepth && event_key_ == "ts") {
+    event_.ts_ns = NanosecondsOf(text);
+    return true;
+  }
+  if (in_events_ && depth_ == kEventDepth && event_key_ == "dur") {
+    event_.duration_ns = NanosecondsOf(text);
+    return true;
+  }
+  if (depth_ == 1 && root_key_ == "baseTimeNanoseconds") {
+    // As text in microseconds it would be a thousand times as much.
+    base_ns_ = NanosecondsOf(std::string(text) + "e-3");
+    return true;
+  }
+  return Scalar(text);
+}
+
+bool TextReader::Scalar(std::string_view text) {
+  if (!in_events_) return true;
+  if (depth_ == kEventDepth) {
+    const std::pair<std::string_view, std::string*> fields[] = {{"ph", &event_.ph},
+                                                                {"cat", &event_.category},
+                                                                {"name", &event_.name},
+                                                                {"pid", &event_.pid},
+                                                                {"tid", &event_.tid}};
+    for (const auto& [key, field] : fields) {
+      if (event_key_ == key) *field = Cut(text);
+    }
+  } else if (in_arguments_ && depth_ == kArgumentsDepth) {
+    EndArgument(Cut(text));
+  } else if (in_arguments_ && depth_ > kArgumentsDepth) {
+    Append(text);
+  }
+  return true;
+}
+
+void TextReader::Append(std::string_view text) {
+  if (nested_.size() >= kTextBytesMax) return;
+  if (!nested_.empty() && nested_.back() != '[' && nested_.back() != '{' && nested_.back() != ':') {
+    nested_ += ", ";
+  }
+  nested_ += Cut(text);
+}
+
+// A key that comes again says nothing new, and must not make an event as long as its file.
+void TextReader::EndArgument(std::string_view text) {
+  if (!IsWorthHaving(argument_key_)) return;
+  for (const auto& [key, value] : event_.arguments) {
+    if (key == argument_key_) return;
+  }
+  event_.arguments.emplace_back(argument_key_, text);
+}
+
+void TextReader::Open(char bracket) {
+  ++depth_;
+  if (!in_events_) return;
+  if (depth_ == kEventDepth) {
+    event_ = {};
+    event_key_.clear();
+  } else if (depth_ == kArgumentsDepth) {
+    in_arguments_ = bracket == '{' && event_key_ == "args";
+  } else if (in_arguments_ && depth_ > kArgumentsDepth) {
+    if (depth_ == kArgumentsDepth + 1) nested_.clear();
+    Append(std::string_view(&bracket, 1));
+  }
+}
+
+void TextReader::Close(char bracket) {
+  if (in_events_) {
+    if (depth_ == kEventsDepth) {
+      in_events_ = false;
+    } else if (depth_ == kEventDepth && bracket == '}') {
+      trace_->Add(event_);
+    } else if (depth_ == kArgumentsDepth) {
+      in_arguments_ = false;
+    } else if (in_arguments_ && depth_ > kArgumentsDepth) {
+      if (nested_.size() < kTextBytesMax) nested_ += bracket;
+      if (depth_ == kArgumentsDepth + 1) EndArgument(nested_);
+    }
+  }
+  --depth_;
+}
+
+bool TextReader::start_object(size_t) {
+  Open('{');
+  return true;
+}
+bool TextReader::end_object() {
+  Close('}');
+  return true;
+}
+bool TextReader::start_array(size_t) {
+  Open('[');
+  if (depth_ == kEventsDepth && root_key_ == kEventsKey) in_events_ = has_events_ = true;
+  return true;
+}
+bool TextReader::end_array() {
+  Close(']');
+  return true;
+}
+
+bool TextReader::key(string_t& text) {
+  if (depth_ == 1) {
+    root_key_ = text;
+  } else if (in_events_ && depth_ == kEventDepth) {
+    event_key_ = text;
+  } else if (in_arguments_ && depth_ == kArgumentsDepth) {
+    argument_key_ = text;
+  } else if (in_arguments_ && depth_ > kArgumentsDepth) {
+    Append(text);
+    if (nested_.size() < kTextBytesMax) nested_ += ':';
+  }
+  return true;
+}
+
+bool TextReader::parse_error(size_t position, const std::string&,
+                             const nlohmann::detail::exception&) {
+  damaged_at_ = position;
+  return false;
+}
+
+}  // namespace syncline::kineto

@@ -1,0 +1,117 @@
+// A profile that PyTorch's Kineto has written (Chrome's JSON, in its own dialect), behind the
+// cursor of common/event_cursor.h.
+//
+//   {"baseTimeNanoseconds": N, "traceEvents": [
+//     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 12.345,
+//      "dur": 3.210, "args": {"Input Dims": [[256, 64], [64, 64]], ...}}, ...]}
+//
+// A stream is a thread, or a queue of a device ("GPU 0 stream 7": category kernel, gpu_memcpy,
+// gpu_memset; built to the format, no GPU was at hand). An event class is a name with a category
+// (EventClass::attributes, "category") and the arguments that its events have; the fields of an
+// event are its duration ("duration_ps", as in XSpaces) and these arguments, as texts.
+//
+//   event time = baseTimeNanoseconds + ts x 1000, in CLOCK_REALTIME
+//
+// `ts` is microseconds with three digits behind the point, read as an integer of ns: a double at
+// this scale is off by hundreds of ns.
+//
+// Salvage: text that ends early, or is no JSON from some point on, gives the events before; the
+// rest is in losses(). Events without a time that can be are counted as lost: all of them where
+// baseTimeNanoseconds is missing. Of an argument that an event has twice the first is kept, of a
+// text the first 512 bytes.
+//
+// Memory: every event and every different text once. Thread-safety: as common/event_cursor.h says.
+#ifndef SYNCLINE_KINETO_TRACE_H_
+#define SYNCLINE_KINETO_TRACE_H_
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/event_cursor.h"
+
+namespace syncline::kineto {
+
+// An event as it stands in the text.
+struct TextEvent {
+  std::string ph, category, name, pid, tid;
+  std::optional<int64_t> ts_ns, duration_ns;                   // nullopt: none, or not a time
+  std::vector<std::pair<std::string, std::string>> arguments;  // those worth having
+};
+
+// Microseconds as decimal text: ns; nullopt: no such number, or one that does not fit.
+std::optional<int64_t> NanosecondsOf(std::string_view microseconds);
+
+class Trace final : public TraceReader {
+ public:
+  // NotFound, PermissionDenied; damage is no error.
+  static absl::StatusOr<std::unique_ptr<Trace>> Open(const std::filesystem::path& path);
+  // `source` names the text in losses.
+  static std::unique_ptr<Trace> Of(std::string_view text, std::string source);
+
+  std::span<const StreamInfo> streams() const override { return streams_; }
+  const std::map<std::string, std::string>& environment() const override { return environment_; }
+  std::optional<int64_t> wall_clock_offset_ns() const override { return std::nullopt; }
+  std::span<const Loss> losses() const override { return losses_; }
+  absl::StatusOr<std::unique_ptr<EventCursor>> Open(uint32_t stream_index,
+                                                    int64_t begin_ns = kUnknownLo,
+                                                    int64_t end_ns = kUnknownHi) override;
+
+  // CLOCK_REALTIME, ns, as the profiler itself says.
+  std::optional<int64_t> profile_begin_ns() const { return profile_begin_ns_; }
+  std::optional<int64_t> profile_end_ns() const { return profile_end_ns_; }
+  uint64_t events() const { return events_.size(); }
+
+ private:
+  friend class Cursor;
+  friend class TextReader;
+  struct Event {
+    int64_t begin_ns = 0;
+    int64_t duration_ns = 0;
+    const EventClass* event_class = nullptr;
+    uint32_t first_argument = 0;  // in arguments_: as many as its class has fields behind the first
+  };
+  struct Stream {
+    std::string pid, tid;
+    bool device = false;
+    std::vector<uint32_t> events;  // in order of time
+  };
+
+  Trace() = default;
+  void Add(const TextEvent& event);
+  void Finish(std::optional<int64_t> base_ns);
+  void Place(int64_t base_ns);
+  uint32_t StreamOf(const TextEvent& event);
+  const EventClass* ClassOf(const TextEvent& event);
+  std::string_view Intern(std::string_view text);
+  void Lose(LossReason reason, std::optional<uint64_t> count, std::string detail);
+
+  std::string source_;
+  std::vector<Event> events_;
+  std::vector<std::string_view> arguments_;
+  std::unordered_map<std::string, std::unique_ptr<EventClass>> classes_;  // by all that they are
+  std::unordered_map<std::string_view, std::string_view> interned_;
+  std::deque<std::string> texts_;
+  std::map<std::pair<std::string, std::string>, std::string> thread_names_;  // by pid and tid
+  std::map<std::string, uint32_t> stream_numbers_;
+  std::vector<Stream> stream_events_;
+  std::vector<StreamInfo> streams_;  // beside them
+  std::map<std::string, std::string> environment_;
+  std::vector<Loss> losses_;
+  uint64_t untimed_ = 0;
+  std::optional<int64_t> profile_begin_ns_;
+  std::optional<int64_t> profile_end_ns_;
+};
+
+}  // namespace syncline::kineto
+
+#endif  // SYNCLINE_KINETO_TRACE_H_

@@ -1,0 +1,98 @@
+"""Two ranks under `syncline run --kineto`: PyTorch's own profiler on the same timeline as ITT."""
+
+import bisect
+import json
+import os
+import statistics
+import time
+
+import pytest
+
+from tests.integration.fleet import EXAMPLES, Fleet, load
+from tests.testbed import HostSpec, Testbed
+from tests.testbed.machine import REPOSITORY
+
+TORCH = os.path.join(REPOSITORY, ".venv-torch")
+# What both call by the same name, at least once a step.
+NAMES = ("Optimizer.step#SGD.step", "aten::conv2d", "ConvolutionBackward0")
+APART_NS_MAX = 1_000_000  # far more than the witnesses differ, far less than a step
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    if not os.path.isdir(TORCH):
+        pytest.skip("no .venv-torch: scripts/setup --torch makes it")
+    specs = [HostSpec("rank-a"), HostSpec("rank-b")]
+    with Testbed(specs, seed=58, binds={"/opt/torch": TORCH}) as bed:
+        fleet = Fleet(bed, tmp_path_factory.mktemp("kineto"))
+        fleet.up()
+        fleet.fab(
+            *("launch", "--copy", os.path.join(EXAMPLES, "pytorch_ddp"), "--ready", "step 100:"),
+            "--command",
+            "env GLOO_SOCKET_IFNAME=eth0 /opt/syncline/bin/syncline run --kineto -- "
+            "/opt/torch/bin/python train.py",
+        )
+        yield fleet
+        fleet.fab("down")
+
+
+def spans(run):
+    """By node and name: begins by Kineto and by ITT, ns; and whether Kineto's have shapes."""
+    found = {}
+    for folder, _, files in os.walk(os.path.join(run, "out", "chrome")):
+        for file in files:
+            for event in load(os.path.join(folder, file))["traceEvents"]:
+                if event.get("ph") != "X" or event["name"] not in NAMES:
+                    continue
+                kineto = event["cat"].startswith("Kineto ")
+                begins = found.setdefault((file, event["name"]), ([], []))
+                begins[0 if kineto else 1].append(event)
+    return found
+
+
+def pieces_begun(host):
+    """How many the host's rank has told the agent of."""
+    found = host.run(["sh", "-c", "cat /dev/shm/syncline-0/kineto/*.pieces"], check=False)
+    return len(json.loads(found.stdout)["profiles"]) if found.returncode == 0 else 0
+
+
+def record_two_pieces(fleet, name):
+    """A recording that is longer than a piece may be."""
+    recorder = fleet.start_record(name, 600)
+    end = time.monotonic() + 120
+    while not all(pieces_begun(host) > 1 for host in fleet.bed.hosts):
+        assert recorder.poll() is None and time.monotonic() < end, recorder.communicate()
+        time.sleep(0.1)
+    recorder.terminate()
+    output, _ = recorder.communicate()
+    assert recorder.returncode == 0, output
+    return os.path.join(fleet.work, name)
+
+
+def test_both_witnesses_agree_on_both_ranks_again_and_again(training):
+    for number, pieces_min in ((1, 1), (2, 2)):
+        name = f"run-{number}"
+        run = training.record(name, 2) if number == 1 else record_two_pieces(training, name)
+        training.syncline("merge", run, "--format", "chrome")
+        report = load(os.path.join(run, "out", "report.json"))
+        for node in report["nodes"]:
+            # In pieces, when the process has grown meanwhile.
+            pieces = [p for p in node["profiles"] if p["profiler"] == "kineto" and p["operators"]]
+            assert len(pieces) >= pieces_min, node["profiles"]
+            assert sum(piece["operators"] for piece in pieces) > 100, node["profiles"]
+            assert not any(piece["undecided_events"] for piece in pieces)
+        found = spans(run)
+        assert len(found) == len(NAMES) * 2  # nodes
+        for (_, name), (kineto, itt) in found.items():
+            assert len(kineto) > 2, name
+            if name == "aten::conv2d":
+                assert all(event["args"]["Input Dims"].startswith("[[") for event in kineto)
+            times = sorted(float(event["ts"]) * 1000 for event in itt)
+            apart = []
+            for event in kineto:
+                at = float(event["ts"]) * 1000
+                index = bisect.bisect(times, at)
+                near = times[max(0, index - 1) : index + 1]
+                apart.append(min(abs(at - time) for time in near))
+            print(f"{name}: {len(apart)} pairs, {statistics.median(apart):.0f} ns apart")
+            assert statistics.median(apart) < APART_NS_MAX, (name, apart)
