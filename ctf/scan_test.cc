@@ -152,8 +152,10 @@ TEST(ScanTest, EveryPrefixIsReadAlikeByLanes) {
     const std::vector<uint8_t> bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length));
     CtfCursor ordinary = CursorOver(layout, bytes);
     CtfCursor fast = CursorOver(layout, bytes);
-    ASSERT_EQ(ReadWithLane(fast, *layout, &in_lanes), ReadInOrder(ordinary))
-        << "the first " << length << " bytes";
+    CtfCursor stretched = CursorOver(layout, bytes);
+    const StreamContents expected = ReadInOrder(ordinary);
+    ASSERT_EQ(ReadWithLane(fast, *layout, &in_lanes), expected) << "first " << length << " bytes";
+    ASSERT_EQ(ReadInStretches(stretched, 90), expected) << "first " << length << " bytes";
   }
 }
 

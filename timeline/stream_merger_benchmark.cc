@@ -27,6 +27,19 @@ class ReadyCursor final : public EventCursor {
     records_ = records_.subspan(batch.size());
     return batch;
   }
+  absl::StatusOr<Stretch> NextBefore(int64_t until_ns) override {
+    size_t count = 0;
+    const size_t most = std::min(next_batch_, records_.size());
+    while (count < most && records_[count].time_ns < until_ns) ++count;
+    next_batch_ = batch_;
+    Stretch stretch{records_.first(count)};
+    records_ = records_.subspan(count);
+    if (!records_.empty()) stretch.next_ns = records_.front().time_ns;
+    return stretch;
+  }
+  void Prefetch() const override {
+    for (size_t i = 0; i < 16; i += 2) __builtin_prefetch(records_.data() + i);
+  }
   bool Decode(const EventRecord&, std::vector<FieldValue>*) override { return false; }
   std::span<const Loss> losses() const override { return {}; }
 

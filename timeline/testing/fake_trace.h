@@ -49,6 +49,8 @@ class FakeTrace final : public TraceReader {
   explicit FakeTrace(size_t batch_size = 2) : batch_size_(batch_size) {}
   // From the next batches on.
   void set_batch_size(size_t batch_size) { batch_size_ = batch_size; }
+  // Whether its cursors stop where EventCursor::NextBefore() says, which not all readers can.
+  void set_stops(bool stops) { stops_ = stops; }
 
   FakeStream* AddStream(std::string name);
   const std::deque<FakeStream>& fake_streams() const { return streams_; }
@@ -67,6 +69,7 @@ class FakeTrace final : public TraceReader {
   const EventClass* ClassOf(const FakeEvent& event);
 
   size_t batch_size_;
+  bool stops_ = false;
   std::deque<FakeStream> streams_;
   std::vector<StreamInfo> infos_;
   std::map<std::string, std::string> environment_;
