@@ -103,11 +103,13 @@ void CheckEveryFlippedByte(const std::shared_ptr<const TraceLayout>& layout,
       bytes[i] ^= flip;
       CtfCursor ordinary = CursorOver(layout, bytes);
       CtfCursor fast = CursorOver(layout, bytes);
+      CtfCursor stretched = CursorOver(layout, bytes);
       const StreamContents expected = ReadInOrder(ordinary);
       const StreamContents found = ReadWithLane(fast, *layout, &in_lanes);
       ASSERT_EQ(found.events, expected.events) << "byte " << i << " flipped by " << int{flip};
       ASSERT_EQ(found.sums, expected.sums) << "byte " << i << " flipped by " << int{flip};
       ASSERT_EQ(found.losses, expected.losses) << "byte " << i << " flipped by " << int{flip};
+      ASSERT_EQ(ReadInStretches(stretched, 90), expected) << "byte " << i;
     }
   }
   EXPECT_GT(in_lanes, sound.size());  // or nothing was compared

@@ -82,8 +82,7 @@ void BM_Order(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kEvents));
 }
-// The smaller batches are what the reader of CTF gives for so many streams: they cost more here,
-// where records come out of nowhere, and less where somebody makes them and looks at them.
+// The smaller batches are what the reader of CTF gives for so many streams.
 BENCHMARK(BM_Order)
     ->ArgNames({"streams", "batch"})
     ->ArgsProduct({{1, 2, 16, 128, 1024}, {1024}})
