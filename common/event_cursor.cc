@@ -6,6 +6,12 @@
 
 namespace syncline {
 
+absl::StatusOr<EventCursor::Stretch> EventCursor::NextBefore(int64_t) {
+  SYNCLINE_ASSIGN_OR_RETURN(const std::span<const EventRecord> batch, NextBatch());
+  if (batch.empty()) return Stretch{};
+  return Stretch{batch, batch.back().time_ns};
+}
+
 absl::Status VisitByClass(EventCursor& cursor, std::span<const EventRecord> batch,
                           TraceReader::Visit visit) {
   std::vector<EventRecord> sorted(batch.begin(), batch.end());

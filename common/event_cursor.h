@@ -14,9 +14,9 @@
 // knows at load that a field lies at one place in every event of its class, FieldClass::place says
 // where: look the field up once per class, then read it with one load per event (field_place.h).
 //
-// Lifetime: records and the strings in decoded values stay valid until the next NextBatch() of the
-// same cursor. Classes live as long as the reader. A cursor is used by one thread at a time;
-// different cursors of one reader may be used by different threads.
+// Lifetime: records and the strings in decoded values stay valid until the next NextBatch() or
+// NextBefore() of the same cursor. Classes live as long as the reader. A cursor is used by one
+// thread at a time; different cursors of one reader may be used by different threads.
 #ifndef SYNCLINE_COMMON_EVENT_CURSOR_H_
 #define SYNCLINE_COMMON_EVENT_CURSOR_H_
 
@@ -152,6 +152,16 @@ class EventCursor {
   // The next records in time order; empty at the end. Damage never makes it fail: what cannot be
   // read is skipped and reported by losses(). An error means that the file itself went away (I/O).
   virtual absl::StatusOr<std::span<const EventRecord>> NextBatch() = 0;
+
+  // The same for those who put streams in order, and want of all of them what there is up to an
+  // instant: stops in front of the first record at or behind `until_ns` where the reader can.
+  struct Stretch {
+    std::span<const EventRecord> records;
+    int64_t next_ns = kUnknownHi;  // no record to come is earlier; kUnknownHi: none is to come
+  };
+  virtual absl::StatusOr<Stretch> NextBefore(int64_t until_ns);
+  // Asks memory for what that will read first. Pays where it is called a little before.
+  virtual void Prefetch() const {}
 
   // Decodes every field of `record` (a record of the current batch) into `values`, which is cleared
   // first; reuse the vector to avoid allocation. False when the bytes do not decode.

@@ -28,11 +28,16 @@ absl::StatusOr<bool> CtfCursor::Enter() {
 }
 
 absl::StatusOr<std::span<const EventRecord>> CtfCursor::NextBatch() {
+  SYNCLINE_ASSIGN_OR_RETURN(const Stretch stretch, NextBefore(kUnknownHi));
+  return stretch.records;
+}
+
+absl::StatusOr<EventCursor::Stretch> CtfCursor::NextBefore(int64_t until_ns) {
   for (;;) {
     SYNCLINE_ASSIGN_OR_RETURN(const bool entered, Enter());
-    if (!entered) return std::span<const EventRecord>();
-    const std::span<const EventRecord> batch = FillBatch();
-    if (!batch.empty()) return batch;
+    if (!entered) return Stretch{};
+    const Stretch stretch = FillBefore(until_ns);
+    if (!stretch.records.empty() || stretch.next_ns >= until_ns) return stretch;
   }
 }
 
@@ -113,15 +118,20 @@ absl::Status CtfCursor::NextPacket() {
   return absl::OkStatus();
 }
 
-std::span<const EventRecord> CtfCursor::FillBatch() {
+// What it stops in front of is sound: nothing earlier can follow. Otherwise the last one tells.
+EventCursor::Stretch CtfCursor::FillBefore(int64_t until_ns) {
   batch_.clear();
+  // The latest time there is lies before kUnknownHi, too.
+  const int64_t enough_ns =
+      until_ns == kUnknownHi ? kUnknownHi : std::max(until_ns, int64_t{0}) - 1;
   const ClockClass* clock = packet_->header.stream->clock;
   FoundEvent event;
   while (batch_.size() < range_.batch_records) {
     PacketDecoder::Limits limits{last_ns_, latest_ns_.value_or(kUnknownHi), range_.begin_ns,
-                                 range_.end_ns};
+                                 range_.end_ns, enough_ns};
     decoder_.Run(&limits, range_.batch_records, &batch_);
     last_ns_ = limits.last_ns;
+    if (limits.next_ns) return {batch_, *limits.next_ns};
     if (batch_.size() >= range_.batch_records) break;
     const Step step = decoder_.Next(&event);
     if (step != Step::kEvent) {
@@ -138,8 +148,9 @@ std::span<const EventRecord> CtfCursor::FillBatch() {
     if (time_ns < range_.begin_ns || time_ns >= range_.end_ns) continue;
     batch_.push_back(
         {time_ns, &event.layout->event_class, base_ + event.body_bits / 8, event.begin_bits});
+    if (time_ns > enough_ns) break;
   }
-  return batch_;
+  return {batch_, last_ns_};
 }
 
 // Says what of the packet was not read, and leaves it.

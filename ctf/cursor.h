@@ -28,6 +28,10 @@ class CtfCursor final : public EventCursor {
 
   const StreamInfo& stream() const override { return info_; }
   absl::StatusOr<std::span<const EventRecord>> NextBatch() override;
+  absl::StatusOr<Stretch> NextBefore(int64_t until_ns) override;
+  void Prefetch() const override {
+    if (packet_) decoder_.Prefetch();
+  }
   bool Decode(const EventRecord& record, std::vector<FieldValue>* values) override;
   bool DecodeColumns(std::span<const EventRecord> records, ColumnSink* sink) override;
   uint64_t packet() const override { return decoder_.packet_number(); }
@@ -38,7 +42,7 @@ class CtfCursor final : public EventCursor {
   // False behind a packet's end, until Enter(). Its records stay valid that long.
   bool InPacket() const { return packet_.has_value(); }
   // After Enter(): the next records of this packet; none at its end.
-  std::span<const EventRecord> FillBatch();
+  std::span<const EventRecord> FillBatch() { return FillBefore(kUnknownHi).records; }
   // After Enter(): where it stands, as a lane without buckets; nullopt when the packet is
   // not for lanes, and FillBatch() must go on.
   std::optional<Lane> BeginLane() const;
@@ -47,6 +51,7 @@ class CtfCursor final : public EventCursor {
 
  private:
   absl::Status NextPacket();
+  Stretch FillBefore(int64_t until_ns);
   void EndPacket(Step step, const FoundEvent& event);
 
   std::shared_ptr<const TraceLayout> layout_;

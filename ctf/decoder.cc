@@ -179,6 +179,10 @@ void PacketDecoder::Run(Limits* limits, size_t records_max, std::vector<EventRec
     const auto time_ns = static_cast<int64_t>(cycles);
     // Beyond int64_t is damage: negative here.
     if (time_ns < 0 || time_ns < last_ns || time_ns > limits->latest_ns) break;
+    if (time_ns > limits->enough_ns) {
+      limits->next_ns = time_ns;
+      break;
+    }
     if (time_ns >= limits->begin_ns && time_ns < limits->end_ns) {
       records->push_back({time_ns, &stream_->fast_events[id].layout->event_class, body,
                           static_cast<uint64_t>(at - base_) * 8});

@@ -47,6 +47,8 @@ class PacketDecoder {
     int64_t latest_ns = 0;  // later ones cannot be
     int64_t begin_ns = 0;   // only events in [begin_ns, end_ns) are wanted
     int64_t end_ns = 0;
+    int64_t enough_ns = 0;           // stops in front of a later one...
+    std::optional<int64_t> next_ns;  // ...and tells its time
   };
   // Appends records, up to `records_max` in all, as long as events take the fast path and nothing
   // is wrong with them, and updates `limits->last_ns`. What it stops at is for Next() to look at.
@@ -58,6 +60,12 @@ class PacketDecoder {
   std::optional<Lane> AsLane() const;
   bool Resume(const Lane& lane);
 
+  // Asks memory for the next few events.
+  void Prefetch() const {
+    for (size_t ahead = 0; ahead < 512; ahead += 64) {
+      __builtin_prefetch(base_ + position_ / 8 + ahead);
+    }
+  }
   // Whether the packet's content ends here.
   bool AtEnd() const { return position_ >= content_bits_; }
   // Goes on in other bytes of the same packet.

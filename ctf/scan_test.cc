@@ -103,11 +103,13 @@ void CheckEveryFlippedByte(const std::shared_ptr<const TraceLayout>& layout,
       bytes[i] ^= flip;
       CtfCursor ordinary = CursorOver(layout, bytes);
       CtfCursor fast = CursorOver(layout, bytes);
+      CtfCursor stretched = CursorOver(layout, bytes);
       const StreamContents expected = ReadInOrder(ordinary);
       const StreamContents found = ReadWithLane(fast, *layout, &in_lanes);
       ASSERT_EQ(found.events, expected.events) << "byte " << i << " flipped by " << int{flip};
       ASSERT_EQ(found.sums, expected.sums) << "byte " << i << " flipped by " << int{flip};
       ASSERT_EQ(found.losses, expected.losses) << "byte " << i << " flipped by " << int{flip};
+      ASSERT_EQ(ReadInStretches(stretched, 90), expected) << "byte " << i;
     }
   }
   EXPECT_GT(in_lanes, sound.size());  // or nothing was compared
@@ -152,8 +154,10 @@ TEST(ScanTest, EveryPrefixIsReadAlikeByLanes) {
     const std::vector<uint8_t> bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length));
     CtfCursor ordinary = CursorOver(layout, bytes);
     CtfCursor fast = CursorOver(layout, bytes);
-    ASSERT_EQ(ReadWithLane(fast, *layout, &in_lanes), ReadInOrder(ordinary))
-        << "the first " << length << " bytes";
+    CtfCursor stretched = CursorOver(layout, bytes);
+    const StreamContents expected = ReadInOrder(ordinary);
+    ASSERT_EQ(ReadWithLane(fast, *layout, &in_lanes), expected) << "first " << length << " bytes";
+    ASSERT_EQ(ReadInStretches(stretched, 90), expected) << "first " << length << " bytes";
   }
 }
 

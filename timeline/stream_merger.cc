@@ -26,44 +26,75 @@ int BitWidth(uint64_t value) { return static_cast<int>(std::bit_width(value)); }
 }  // namespace
 
 void StreamMerger::Add(std::unique_ptr<EventCursor> cursor, Placement* placement) {
-  missing_.push_back(static_cast<uint32_t>(sources_.size()));
-  batches_.push_back({nullptr, cursor.get()});
-  heads_ns_.push_back(kNone);
-  lasts_ns_.push_back(kNone);
+  batches_.push_back({nullptr, cursor.get(), 0});
+  heads_ns_.push_back(std::numeric_limits<int64_t>::min());
+  bounds_ns_.push_back(std::numeric_limits<int64_t>::min());
+  is_used_up_.push_back(true);
   Source& source = sources_.emplace_back();
   source.cursor = std::move(cursor);
   source.placement = placement;
+}
+
+// What the source has up to the slab's end, or at least when it will have something.
+absl::StatusOr<EventCursor::Stretch> StreamMerger::Ask(const Source& source) {
+  constexpr int64_t kSlackNs = 2;  // the way back from the timeline rounds
+  if (until_placement_ != source.placement || until_slab_end_ns_ != slab_end_ns_) {
+    until_placement_ = source.placement;
+    until_slab_end_ns_ = slab_end_ns_;
+    const bool unknown = slab_end_ns_ < std::numeric_limits<int64_t>::min() / 2;
+    const int64_t ns = unknown ? kUnknownLo : source.placement->ClockNs({slab_end_ns_});
+    until_ns_ = ns > kUnknownHi - kSlackNs ? kUnknownHi : ns + kSlackNs;
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(const EventCursor::Stretch stretch,
+                            source.cursor->NextBefore(until_ns_));
+  if (!stretch.records.empty() || stretch.next_ns == kUnknownHi ||
+      source.placement->At(stretch.next_ns).ns >= slab_end_ns_) {
+    return stretch;
+  }
+  // A placement whose way back is not the same way.
+  SYNCLINE_ASSIGN_OR_RETURN(const auto batch, source.cursor->NextBatch());
+  if (batch.empty()) return EventCursor::Stretch{};
+  return EventCursor::Stretch{batch, batch.back().time_ns};
 }
 
 // A damaged stream may step back from one batch to the next; the order of one stream's events is
 // never changed. kNone is no time.
 absl::Status StreamMerger::Load(uint32_t number) {
   Source& source = sources_[number];
-  SYNCLINE_ASSIGN_OR_RETURN(const auto batch, source.cursor->NextBatch());
+  SYNCLINE_ASSIGN_OR_RETURN(const EventCursor::Stretch stretch, Ask(source));
+  const std::span<const EventRecord> batch = stretch.records;
   source.next = 0;
   source.times_ns.resize(batch.size());
   batches_[number].records = batch.data();
   ++batches_[number].loads;
-  if (batch.empty()) return absl::OkStatus();
+  batches_[number].packet = source.cursor->packet();
   for (size_t i = 0; i < batch.size(); ++i) source.times_ns[i] = batch[i].time_ns;
   source.placement->PlaceAll(source.times_ns);
-  int64_t earliest_ns = source.started ? lasts_ns_[number] : std::numeric_limits<int64_t>::min();
+  int64_t earliest_ns = source.earliest_ns;
   for (int64_t& ns : source.times_ns) {
     earliest_ns = std::max(earliest_ns, ns);
     ns = std::min(earliest_ns, kNone - 1);
   }
-  heads_ns_[number] = source.times_ns.front();
-  lasts_ns_[number] = source.times_ns.back();
-  source.started = true;
+  if (!batch.empty()) source.earliest_ns = source.times_ns.back();
+  bounds_ns_[number] = kNone;
+  if (stretch.next_ns != kUnknownHi) {
+    const int64_t next_ns = source.placement->At(stretch.next_ns).ns;
+    bounds_ns_[number] = std::clamp(next_ns, source.earliest_ns, kNone - 1);
+  }
+  is_used_up_[number] = batch.empty();
+  heads_ns_[number] = batch.empty() ? bounds_ns_[number] : source.times_ns.front();
   return absl::OkStatus();
 }
 
+// Loads what may have events before the slab's end.
 absl::Status StreamMerger::LoadMissing() {
-  for (const uint32_t number : missing_) {
+  for (uint32_t number = 0; number < heads_ns_.size(); ++number) {
+    const uint32_t soon = number + 2;  // what memory answers meanwhile
+    if (soon < heads_ns_.size() && is_used_up_[soon]) sources_[soon].cursor->Prefetch();
+    if (!is_used_up_[number] || heads_ns_[number] >= slab_end_ns_) continue;
     SYNCLINE_RETURN_IF_ERROR(Load(number));
     index_bits_ = std::max(index_bits_, BitWidth(sources_[number].times_ns.size()));
   }
-  missing_.clear();
   place_bits_ = index_bits_ + BitWidth(sources_.size());
   return absl::OkStatus();
 }
@@ -125,9 +156,11 @@ absl::Status StreamMerger::Refill() {
 void StreamMerger::PutBack() {
   for (Keys* keys : {&slab_, &late_}) {
     for (size_t i = keys->size; i-- > keys->next;) {
-      Source& source = sources_[SourceOf(keys->room[i])];
+      const uint32_t number = SourceOf(keys->room[i]);
+      Source& source = sources_[number];
       source.next = IndexOf(keys->room[i]);
-      heads_ns_[SourceOf(keys->room[i])] = source.times_ns[source.next];
+      heads_ns_[number] = source.times_ns[source.next];
+      is_used_up_[number] = false;
     }
     keys->Clear();
   }
@@ -135,21 +168,31 @@ void StreamMerger::PutBack() {
 }
 
 // False when there is nothing left.
-bool StreamMerger::PlanSlab() {
-  slab_begin_ns_ = kNone;
-  ends_ns_.clear();
-  for (size_t i = 0; i < heads_ns_.size(); ++i) {
-    if (heads_ns_[i] == kNone) continue;
-    slab_begin_ns_ = std::min(slab_begin_ns_, heads_ns_[i]);
-    ends_ns_.push_back(lasts_ns_[i]);
+absl::StatusOr<bool> StreamMerger::PlanSlab() {
+  for (;;) {
+    slab_begin_ns_ = *std::min_element(heads_ns_.begin(), heads_ns_.end());
+    if (slab_begin_ns_ == kNone) return false;
+    const uint64_t length_ns = std::min(slab_length_ns_, LowBits(64 - place_bits_));
+    const uint64_t left_ns = static_cast<uint64_t>(kNone) - static_cast<uint64_t>(slab_begin_ns_);
+    slab_end_ns_ =
+        static_cast<int64_t>(static_cast<uint64_t>(slab_begin_ns_) + std::min(length_ns, left_ns));
+    SYNCLINE_RETURN_IF_ERROR(LoadMissing());
+    const int64_t begin_ns = *std::min_element(heads_ns_.begin(), heads_ns_.end());
+    if (begin_ns == slab_begin_ns_ && length_ns <= LowBits(64 - place_bits_)) break;
   }
-  if (ends_ns_.empty()) return false;
-  const auto last = ends_ns_.begin() + static_cast<ptrdiff_t>(ends_ns_.size() / kLateSources);
-  std::nth_element(ends_ns_.begin(), last, ends_ns_.end());
-  const auto begin = static_cast<uint64_t>(slab_begin_ns_);
-  const uint64_t length_ns = std::min(
-      {slab_length_ns_, LowBits(64 - place_bits_), static_cast<uint64_t>(*last) - begin + 1});
-  slab_end_ns_ = static_cast<int64_t>(begin + length_ns);
+  // Where many batches end before that, it ends with them.
+  ends_ns_.clear();
+  size_t late = 0;
+  for (size_t i = 0; i < bounds_ns_.size(); ++i) {
+    late += heads_ns_[i] != kNone;
+    if (bounds_ns_[i] < slab_end_ns_) ends_ns_.push_back(bounds_ns_[i]);
+  }
+  late /= kLateSources;
+  if (ends_ns_.size() > late) {
+    const auto last = ends_ns_.begin() + static_cast<ptrdiff_t>(late);
+    std::nth_element(ends_ns_.begin(), last, ends_ns_.end());
+    slab_end_ns_ = std::max(*last, slab_begin_ns_) + 1;
+  }
   return true;
 }
 
@@ -166,16 +209,13 @@ void StreamMerger::Take(uint32_t number, Keys& keys) {
   for (; next < times_ns.size() && times_ns[next] < slab_end_ns_; ++next) {
     *out++ = (static_cast<uint64_t>(times_ns[next]) - begin) << place_bits_ | place | next;
   }
-  if (next == source.next) {
-    heads_ns_[number] = next < times_ns.size() ? times_ns[next] : kNone;
-    return;
-  }
+  if (next == source.next) return;
   source.next = next;
   keys.size = static_cast<size_t>(out - keys.room.data());
   slab_last_ns_ = std::max(slab_last_ns_, times_ns[next - 1]);
-  const bool used_up = next == times_ns.size();
-  heads_ns_[number] = used_up ? kNone : times_ns[next];
-  if (!used_up) return;
+  is_used_up_[number] = next == times_ns.size();
+  heads_ns_[number] = is_used_up_[number] ? bounds_ns_[number] : times_ns[next];
+  if (heads_ns_[number] >= slab_end_ns_) return;
   refills_.push_back(out[-1]);
   std::push_heap(refills_.begin(), refills_.end(), std::greater<>());
 }
@@ -195,7 +235,7 @@ bool StreamMerger::Gather() {
   slab_last_ns_ = slab_begin_ns_;
   for (uint32_t i = 0; i < heads_ns_.size(); ++i) {
     if (i + kSourcesAhead < heads_ns_.size()) Prefetch(sources_[i + kSourcesAhead]);
-    if (heads_ns_[i] >= slab_end_ns_) continue;
+    if (heads_ns_[i] >= slab_end_ns_ || is_used_up_[i]) continue;
     Take(i, slab_);
     if (slab_.size > kSlabEventsMax && slab_length_ns_ > 1) return false;
   }
@@ -230,9 +270,11 @@ void StreamMerger::Sort() {
 }
 
 absl::Status StreamMerger::NextSlab() {
-  SYNCLINE_RETURN_IF_ERROR(LoadMissing());
   slab_.Clear();
-  while (PlanSlab() && !Gather()) {
+  if (sources_.empty()) return absl::OkStatus();
+  for (;;) {
+    SYNCLINE_ASSIGN_OR_RETURN(const bool any, PlanSlab());
+    if (!any || Gather()) break;
     PutBack();
     slab_length_ns_ = std::max<uint64_t>(slab_length_ns_ / 4, 1);
   }

@@ -26,15 +26,16 @@ struct Case {
   size_t events_min = 0;    // per stream
 };
 
-void Check(const Case& one) {
+void Check(const Case& one, bool stops) {
   SCOPED_TRACE(::testing::Message()
                << one.streams << " streams, " << one.events << " events, batch " << one.batch
-               << ", gap " << one.gap_ns_max);
+               << ", gap " << one.gap_ns_max << (stops ? ", asked up to an instant" : ""));
   std::mt19937_64 random(one.streams * 31 + one.events);
   const auto below = [&random](int64_t bound) {
     return bound <= 0 ? 0 : static_cast<int64_t>(random() % static_cast<uint64_t>(bound));
   };
   testing::FakeTrace trace(one.batch);
+  trace.set_stops(stops);
   std::vector<Place> expected;
   for (uint32_t s = 0; s < one.streams; ++s) {
     testing::FakeStream* stream = trace.AddStream(std::to_string(s));
@@ -66,6 +67,11 @@ void Check(const Case& one) {
     if (one.batch_growth > 0) trace.set_batch_size(one.batch + found.size() * one.batch_growth);
   }
   ASSERT_EQ(found, expected);
+}
+
+void Check(const Case& one) {
+  Check(one, false);
+  Check(one, true);
 }
 
 TEST(StreamMergerTest, OrdersByTimeThenStreamThenPlace) {

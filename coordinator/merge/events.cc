@@ -42,6 +42,7 @@ absl::StatusOr<EventsResult> PrintEvents(const EventsOptions& options, std::ostr
   for (;;) {
     SYNCLINE_ASSIGN_OR_RETURN(const text::EventView* event, events.Next());
     if (event == nullptr) break;
+    events.Prepare(lines);
     if (!lines.AppendUndecoded(*event)) lines.Append(events.Decoded());
     ++result.events;
     if (lines.buffer()->size() < kBufferBytes) continue;

@@ -62,9 +62,8 @@ absl::StatusOr<const text::EventView*> OrderedEvents::Next() {
     source_ = head->source;
     cursor_ = head->cursor;
     const Source& source = sources_[source_];
-    event_ = {head->time,        inputs_.nodes[source.node].name,
-              source.stream,     head->record,
-              cursor_->packet(), {}};
+    event_ = {
+        head->time, inputs_.nodes[source.node].name, source.stream, head->record, head->packet, {}};
     return &event_;
   }
 }

@@ -34,6 +34,16 @@ class OrderedEvents {
 
   // Without its values. Valid until the next call; nullptr at the end.
   absl::StatusOr<const text::EventView*> Next();
+  // Lets `lines` get ready for the events that come soon.
+  void Prepare(const text::EventText& lines) const {
+    constexpr ptrdiff_t kSoon = timeline::StreamMerger::kSoon;
+    if (const auto coming = merger_.Soon(kSoon); coming.record != nullptr) {
+      lines.Prefetch(*sources_[coming.source].stream, *coming.record->event_class);
+    }
+    if (const auto coming = merger_.Soon(kSoon / 2); coming.record != nullptr) {
+      lines.PrefetchContext(*sources_[coming.source].stream, *coming.record->event_class);
+    }
+  }
   // The event at hand with its values.
   const text::EventView& Decoded();
   // Of the event at hand: how far from its place on the timeline the truth may be, at most;

@@ -128,6 +128,10 @@ EventText::Line EventText::MakeLine(const EventView& event) const {
 }
 
 EventText::Line& EventText::FindLine(const EventView& event) {
+  if (lines_.size() >= kLinesMax) {
+    lines_.clear();
+    std::fill(recent_.begin(), recent_.end(), nullptr);
+  }
   std::unique_ptr<Line>& line = lines_[{event.stream, event.record->event_class}];
   if (line == nullptr) {
     line = std::make_unique<Line>(MakeLine(event));

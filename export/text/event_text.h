@@ -7,8 +7,9 @@
 // All that the events of one class have in common (names, braces, ...) is put together once, as the
 // pieces between their values; an event that has other fields than the last one of its class makes
 // them anew. What stands in front of the payload is kept too, by stream and class: most events
-// have the context of the one before, which the bytes tell. Where the places of a class's fields
-// are known (FieldPlace), nothing is decoded: numbers go from the event's bytes into the line.
+// have the context of the one before, which the bytes tell. Of very many streams not all is kept.
+// Where the places of a class's fields are known (FieldPlace), nothing is decoded: numbers go from
+// the event's bytes into the line.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_EXPORT_TEXT_EVENT_TEXT_H_
@@ -53,6 +54,21 @@ class EventText {
   // The same of an event that has not been decoded; false, and nothing is appended, where that
   // takes the values.
   bool AppendUndecoded(const EventView& event);
+  // Ask memory for what the line of a coming event will need; the second some events later, when
+  // the first is answered.
+  void Prefetch(const StreamInfo& stream, const EventClass& event_class) const {
+    const auto* const line =
+        reinterpret_cast<const char*>(recent_[RecentSlot(&stream, &event_class)]);
+    for (size_t at = 0; line != nullptr && at < sizeof(Line); at += 64) {
+      __builtin_prefetch(line + at);
+    }
+  }
+  void PrefetchContext(const StreamInfo& stream, const EventClass& event_class) const {
+    const Line* const line = recent_[RecentSlot(&stream, &event_class)];
+    if (line == nullptr) return;
+    __builtin_prefetch(line->context.text().data());
+    __builtin_prefetch(line->context.text().data() + 64);
+  }
   // Appends the values, of whatever scopes, as one object: {"name":value,...}. For Style::kJson.
   void AppendObject(std::span<const FieldValue> values);
   TextBuffer* buffer() { return &out_; }
@@ -91,10 +107,15 @@ class EventText {
   };
   static constexpr int kRecentBits = 12;
   static constexpr size_t kRecent = size_t{1} << kRecentBits;
+  // With more streams times classes than this, lines are made again now and then: 16 MiB or so.
+  static constexpr size_t kLinesMax = size_t{1} << 15;
 
   static size_t RecentSlot(const EventView& event) {
-    const auto key = reinterpret_cast<uintptr_t>(event.stream) * 0x9e3779b97f4a7c15 +
-                     reinterpret_cast<uintptr_t>(event.record->event_class);
+    return RecentSlot(event.stream, event.record->event_class);
+  }
+  static size_t RecentSlot(const StreamInfo* stream, const EventClass* event_class) {
+    const auto key = reinterpret_cast<uintptr_t>(stream) * 0x9e3779b97f4a7c15 +
+                     reinterpret_cast<uintptr_t>(event_class);
     return key * 0x9e3779b97f4a7c15 >> (64 - kRecentBits);
   }
   static bool HasContext(const Line& line, const EventView& event);

@@ -86,11 +86,24 @@ class FakeCursor final : public EventCursor {
 
   const StreamInfo& stream() const override { return trace_->infos_[index_]; }
 
+  absl::StatusOr<Stretch> NextBefore(int64_t until_ns) override {
+    if (!trace_->stops_) return EventCursor::NextBefore(until_ns);
+    until_ns_ = until_ns;
+    const auto batch = NextBatch();
+    until_ns_ = kUnknownHi;
+    if (!batch.ok()) return batch.status();
+    Stretch stretch{*batch};
+    const FakeStream& stream = trace_->streams_[index_];
+    if (next_ < stream.events.size()) stretch.next_ns = stream.events[next_].time_ns;
+    return stretch;
+  }
+
   absl::StatusOr<std::span<const EventRecord>> NextBatch() override {
     batch_.clear();
     const FakeStream& stream = trace_->streams_[index_];
     while (next_ < stream.events.size() && batch_.size() < trace_->batch_size_) {
       const FakeEvent& event = stream.events[next_];
+      if (event.time_ns >= until_ns_) break;
       if (event.time_ns >= begin_ns_ && event.time_ns < end_ns_) {
         const auto* bytes = reinterpret_cast<const uint8_t*>(event.bytes.data());
         batch_.push_back({event.time_ns, trace_->ClassOf(event), bytes, next_});
@@ -141,6 +154,7 @@ class FakeCursor final : public EventCursor {
   }
 
   FakeTrace* trace_;
+  int64_t until_ns_ = kUnknownHi;
   uint32_t index_;
   int64_t begin_ns_;
   int64_t end_ns_;

@@ -53,6 +53,8 @@ class FakeTrace final : public TraceReader {
   // Events of unsigned numbers alone have places (FieldPlace), as LTTng lays them out. Before the
   // first cursor.
   void GivePlaces();
+  // Whether its cursors stop where EventCursor::NextBefore() says, which not all readers can.
+  void set_stops(bool stops) { stops_ = stops; }
 
   FakeStream* AddStream(std::string name);
   const std::deque<FakeStream>& fake_streams() const { return streams_; }
@@ -72,6 +74,7 @@ class FakeTrace final : public TraceReader {
 
   size_t batch_size_;
   bool places_ = false;
+  bool stops_ = false;
   std::deque<FakeStream> streams_;
   std::vector<StreamInfo> infos_;
   std::map<std::string, std::string> environment_;
