@@ -109,13 +109,13 @@ PieceFolder::~PieceFolder() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-// A regular file of the user's, which has no other name.
+// A regular file of the user's, which has no other name (and none where it was just replaced).
 absl::StatusOr<int> PieceFolder::OpenFile(const std::string& name, uint64_t bytes_max) const {
   const int fd = ::openat(fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", name, "\""));
   struct stat info;
   const bool fits = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == uid_ &&
-                    info.st_nlink == 1 && static_cast<uint64_t>(info.st_size) <= bytes_max;
+                    info.st_nlink <= 1 && static_cast<uint64_t>(info.st_size) <= bytes_max;
   if (fits) return fd;
   ::close(fd);
   return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no file of user ", uid_,
