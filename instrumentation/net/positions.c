@@ -120,8 +120,10 @@ static int Act(struct syncline_thread* thread) {
   } else if (thread->generation != 0 && thread->session == 0) {
     syncline_gate_ask_again(thread);
   }
+  /* While another thread is at it the connections are the last recording's: not acted yet. */
+  if (thread->session != 0 && net_begin_session(thread->session) != 0) return 0;
   net_acted = thread->generation;
-  return thread->session != 0 && net_begin_session(thread->session) == 0;
+  return thread->session != 0;
 }
 
 static void Enter(struct net_call* call, enum net_direction_name which, uint64_t now_ns) {
