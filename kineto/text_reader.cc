@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "common/utf8.h"
+
 namespace syncline::kineto {
 namespace {
 
@@ -32,13 +34,7 @@ constexpr std::array<std::string_view, 19> kArguments = {"Input Dims",
                                                          "Process Group Name",
                                                          "memory bandwidth (GB/s)"};
 
-// At most kTextBytesMax, and no character in part.
-std::string_view Cut(std::string_view text) {
-  if (text.size() <= kTextBytesMax) return text;
-  size_t end = kTextBytesMax;
-  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end);
-}
+std::string_view Cut(std::string_view text) { return CutText(text, kTextBytesMax); }
 
 bool IsWorthHaving(std::string_view key) {
   return std::find(kArguments.begin(), kArguments.end(), key) != kArguments.end();

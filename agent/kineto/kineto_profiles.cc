@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/node/process_table.h"
+#include "agent/recording/block_gate.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "control_block/live_block.h"
@@ -70,12 +71,7 @@ void KinetoProfiles::Watch(const std::stop_token& stop) {
 
 const ProcessEntry* KinetoProfiles::Find(const BlockId& process, Round* round) const {
   if (!round->processes.has_value()) round->processes = ListProcesses(options_.proc);
-  const auto found = std::find_if(
-      round->processes->begin(), round->processes->end(), [&](const ProcessEntry& one) {
-        return one.own_pid == process.pid && one.pid_namespace == process.pid_namespace &&
-               one.start_ticks == process.start_ticks;
-      });
-  return found == round->processes->end() ? nullptr : &*found;
+  return FindProcess(*round->processes, process);
 }
 
 void KinetoProfiles::Take(Round* round) {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "common/utf8.h"
 #include "control_block/live_block.h"
 
 namespace syncline::agent {
@@ -28,20 +29,6 @@ constexpr size_t kTextBytesMax = 512;
 constexpr size_t kCopyBytes = 1 << 20;
 constexpr mode_t kOthers = 077;
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 bool IsNameOfProfile(std::string_view name) {
   return name.ends_with(kFileSuffix) && name.front() != '.' && name.size() <= kTextBytesMax &&
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
@@ -56,10 +43,7 @@ bool IsOf(const BlockId& process, const ProfileRecord& record) {
 void CutTexts(ProfileRecord* record) {
   for (std::string* const text : {&record->address, &record->task, &record->incarnation,
                                   &record->session, &record->failure}) {
-    if (text->size() <= kTextBytesMax) continue;
-    size_t end = kTextBytesMax;
-    while (end > 0 && ((*text)[end] & 0xc0) == 0x80) --end;  // whole characters
-    *text = text->substr(0, end);
+    text->resize(CutText(*text, kTextBytesMax).size());
   }
 }
 
@@ -90,41 +74,36 @@ absl::StatusOr<uint64_t> CopyRest(int from, int into, uint64_t bytes_max) {
 absl::StatusOr<PieceFolder> PieceFolder::Open(const std::filesystem::path& runtime, uint32_t uid) {
   SYNCLINE_ASSIGN_OR_RETURN(const int opened, control_block::OpenRuntimeDirectory(runtime, uid));
   const Descriptor parent(opened);
-  const int fd =
-      ::openat(parent.get(), kFolder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) {
+  Descriptor folder(::openat(parent.get(), kFolder,
+                             O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (folder.get() < 0) {
     return ErrnoStatus(errno, absl::StrCat("Cannot open \"", (runtime / kFolder).string(), "\""));
   }
-  PieceFolder folder(fd, uid);
   struct stat info;
-  if (::fstat(fd, &info) == 0 && info.st_uid == uid && (info.st_mode & kOthers) == 0) return folder;
+  if (::fstat(folder.get(), &info) == 0 && info.st_uid == uid && (info.st_mode & kOthers) == 0) {
+    return PieceFolder(std::move(folder), uid);
+  }
   return absl::PermissionDeniedError(absl::StrCat("Cannot trust \"", (runtime / kFolder).string(),
                                                   "\": it is not user ", uid, "'s alone"));
 }
 
-PieceFolder::PieceFolder(PieceFolder&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), uid_(other.uid_) {}
-
-PieceFolder::~PieceFolder() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 // A regular file of the user's, which has no other name (and none where it was just replaced).
-absl::StatusOr<int> PieceFolder::OpenFile(const std::string& name, uint64_t bytes_max) const {
-  const int fd = ::openat(fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", name, "\""));
+absl::StatusOr<Descriptor> PieceFolder::OpenFile(const std::string& name,
+                                                 uint64_t bytes_max) const {
+  Descriptor file(
+      ::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", name, "\""));
   struct stat info;
-  const bool fits = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == uid_ &&
-                    info.st_nlink <= 1 && static_cast<uint64_t>(info.st_size) <= bytes_max;
-  if (fits) return fd;
-  ::close(fd);
+  const bool fits = ::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
+                    info.st_uid == uid_ && info.st_nlink <= 1 &&
+                    static_cast<uint64_t>(info.st_size) <= bytes_max;
+  if (fits) return file;
   return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no file of user ", uid_,
                                                  "'s alone of at most ", bytes_max, " bytes"));
 }
 
 absl::StatusOr<std::string> PieceFolder::ReadList(const std::string& name) const {
-  SYNCLINE_ASSIGN_OR_RETURN(const int opened, OpenFile(name, kListBytesMax));
-  const Descriptor from(opened);
+  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor from, OpenFile(name, kListBytesMax));
   std::string text(kListBytesMax, '\0');
   size_t used = 0;
   while (used < text.size()) {
@@ -155,8 +134,7 @@ absl::StatusOr<std::vector<ProfileRecord>> PieceFolder::Records(const BlockId& p
 
 absl::StatusOr<uint64_t> PieceFolder::Copy(const std::string& name, const std::filesystem::path& to,
                                            uint64_t bytes_max) const {
-  SYNCLINE_ASSIGN_OR_RETURN(const int opened, OpenFile(name, bytes_max));
-  const Descriptor from(opened);
+  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor from, OpenFile(name, bytes_max));
   // So that nothing incomplete is ever found under the name.
   const std::filesystem::path part = to.string() + ".part";
   const Descriptor into(
@@ -180,22 +158,22 @@ absl::StatusOr<uint64_t> PieceFolder::Take(const std::string& name, const std::f
                                           : absl::StrCat("\"", name, "\" is no name of a profile"));
   }
   const absl::StatusOr<uint64_t> copied = Copy(name, to, bytes_max);
-  ::unlinkat(fd_, name.c_str(), 0);
+  ::unlinkat(fd_.get(), name.c_str(), 0);
   if (copied.ok()) return copied;
   return WithContext(copied.status(), absl::StrCat("The profile \"", name, "\" could not be kept"));
 }
 
 void PieceFolder::Remove(const std::string& name) const {
-  if (IsNameOfProfile(name)) ::unlinkat(fd_, name.c_str(), 0);
+  if (IsNameOfProfile(name)) ::unlinkat(fd_.get(), name.c_str(), 0);
 }
 
 void PieceFolder::Clear() const {
-  const int again = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int again = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (again < 0) return;
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(again), ::closedir);
   // Also what killed processes had not finished; a folder is left as it is.
   while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
-    ::unlinkat(fd_, static_cast<const char*>(entry->d_name), 0);
+    ::unlinkat(fd_.get(), static_cast<const char*>(entry->d_name), 0);
   }
 }
 

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/files.h"
 #include "control_block/block_file.h"
 #include "xspace/profile_list.h"
 
@@ -27,9 +28,6 @@ class PieceFolder {
   // NotFound: there is none. PermissionDenied: it, or the runtime directory, is a link, somebody
   // else's or open to others.
   static absl::StatusOr<PieceFolder> Open(const std::filesystem::path& runtime, uint32_t uid);
-  PieceFolder(PieceFolder&& other) noexcept;
-  PieceFolder& operator=(PieceFolder&& other) = delete;
-  ~PieceFolder();
 
   // What the process lists of itself, with texts cut to 512 bytes. NotFound: it has no list.
   // InvalidArgument: the list is none, or larger than 256 KiB.
@@ -45,14 +43,14 @@ class PieceFolder {
   void Clear() const;
 
  private:
-  PieceFolder(int fd, uint32_t uid) : fd_(fd), uid_(uid) {}
-  absl::StatusOr<int> OpenFile(const std::string& name, uint64_t bytes_max) const;
+  PieceFolder(Descriptor fd, uint32_t uid) : fd_(std::move(fd)), uid_(uid) {}
+  absl::StatusOr<Descriptor> OpenFile(const std::string& name, uint64_t bytes_max) const;
   absl::StatusOr<std::string> ReadList(const std::string& name) const;
   absl::StatusOr<uint64_t> Copy(const std::string& name, const std::filesystem::path& to,
                                 uint64_t bytes_max) const;
 
-  int fd_;
-  const uint32_t uid_;
+  Descriptor fd_;
+  uint32_t uid_;
 };
 
 }  // namespace syncline::agent

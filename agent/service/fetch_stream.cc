@@ -14,6 +14,7 @@
 #include "agent/recording/names.h"
 #include "agent/recording/trace_files.h"
 #include "common/checksum.h"
+#include "common/files.h"
 #include "common/status.h"
 
 namespace syncline::agent {
@@ -24,21 +25,6 @@ constexpr uint64_t kChunkBytes = 256
 
 struct DigestDeleter {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(const std::filesystem::path& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
 };
 
 absl::Status ReadExactly(int fd, uint64_t offset, std::string* bytes) {
@@ -56,7 +42,7 @@ absl::Status ReadExactly(int fd, uint64_t offset, std::string* bytes) {
 
 absl::Status StreamFile(const std::filesystem::path& recording, const v1::FileEntry& file,
                         uint64_t offset, const std::function<bool(const v1::FetchChunk&)>& write) {
-  const FileDescriptor fd(recording / file.path());
+  const Descriptor fd(::open((recording / file.path()).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (fd.get() < 0) return ErrnoStatus(errno, "Cannot open");
   const std::unique_ptr<EVP_MD_CTX, DigestDeleter> digest(EVP_MD_CTX_new());
   EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr);

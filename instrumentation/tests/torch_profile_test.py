@@ -133,6 +133,16 @@ class Profiles(unittest.TestCase):
         errors = "".join(e for e in errors.splitlines(True) if "Leaked callback handle" not in e)
         self.assertEqual((process.returncode, output, errors), (code, said, ""))
 
+    def is_refused_until(self, process, state, word):
+        """There is no profile for now; there is one when the program has said the word."""
+        self.fixture.set_gates(1)
+        self.fixture.wait_for(lambda: state in self.states(process), "the refusal", 60)
+        self.tell(process)
+        self.hear(process, word)
+        self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
+        self.tell(process)
+        self.ends_well(process)
+
     # ---- what is profiled
 
     def test_nothing_is_without_the_option(self):
@@ -200,13 +210,7 @@ wait("joined")
         process = self.start(text)
         self.tell(process)
         self.hear(process, "joining")
-        self.fixture.set_gates(1)
-        self.fixture.wait_for(lambda: "missing" in self.states(process), "the refusal", 60)
-        self.tell(process)
-        self.hear(process, "joined")
-        self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
-        self.tell(process)
-        self.ends_well(process)
+        self.is_refused_until(process, "missing", "joined")
 
     def test_what_cannot_be_written_ends_it(self):
         text = """
@@ -317,13 +321,7 @@ wait("alone")
         process = self.start(text)
         self.tell(process)
         self.hear(process, "warm")
-        self.fixture.set_gates(1)
-        self.fixture.wait_for(lambda: "busy" in self.states(process), "the refusal", 60)
-        self.tell(process)
-        self.hear(process, "alone")
-        self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
-        self.tell(process)
-        self.ends_well(process)
+        self.is_refused_until(process, "busy", "alone")
 
     def test_its_own_profile_is_there_before(self):
         text = """
@@ -336,13 +334,7 @@ wait("alone")
         process = self.start(text)
         self.tell(process)
         self.hear(process, "own")
-        self.fixture.set_gates(1)
-        self.fixture.wait_for(lambda: "busy" in self.states(process), "the refusal", 60)
-        self.tell(process)
-        self.hear(process, "alone")
-        self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
-        self.tell(process)
-        self.ends_well(process)
+        self.is_refused_until(process, "busy", "alone")
 
     def test_ranges_that_are_open_across_profiles(self):
         """PyTorch writes where a range began: into memory that is freed at the profile's end."""
