@@ -114,10 +114,11 @@ class Operators:
             return True
         if not anywhere and self._inside():
             return False
-        self._switch_on()
+        # Known before it is on: a signal's handler may leave this at any point.
         self.threads.add(threading.get_ident())
         if not hasattr(self.here, "last_word"):
             self.here.last_word = _LastWord(self)
+        self._switch_on()
         self.native.operators(1)
         return True
 
@@ -127,8 +128,9 @@ class Operators:
             return True
         if not anywhere and (self._inside() or self.kineto and self.kineto.on):
             return False
+        was_on = self.suspend()
         self.threads.discard(threading.get_ident())
-        if self.suspend():
+        if was_on:
             self.native.operators(0)
         return True
 
@@ -188,8 +190,10 @@ class Hook:
         self.native = native
         self.operators = Operators(native)
         import syncline_patches
+        import syncline_signals
 
         self.patches = syncline_patches.Patches()
+        self.is_of_the_program = syncline_signals.is_of_the_program
         self.distributed = None  # the module distributed_c10d while it is wrapped
         self.optimizer_hook = None
         self.transfers = {}  # id of a Work -> (weak reference, id of the transfer, from anybody?)
@@ -206,16 +210,23 @@ class Hook:
 
     # ---- called by the native thread, in the main thread if it can
 
-    def turn(self, generation, in_main_thread):
+    def turn(self, generation, in_main_thread=False):
         begin = monotonic_ns()
         try:
             return self._turn(generation, in_main_thread) if self.usable else DONE
-        except Exception:  # an unknown PyTorch: it is left alone from now on
+        except Exception as error:  # an unknown PyTorch: it is left alone from now on
+            if in_main_thread and self.is_of_the_program(error):
+                raise
             self.usable = False
             self._undo()
             return DONE
         finally:
             self.native.spent(monotonic_ns() - begin)
+
+    def turn_in_main_thread(self):
+        """What a signal's handler raises meanwhile is the program's to catch."""
+        generation = self.native.gate()
+        self.native.acted(generation, self.turn(generation, True) == DONE)
 
     def _turn(self, generation, in_main_thread):
         if not self.operators.ready():
@@ -235,7 +246,10 @@ class Hook:
 
     def _install(self):
         if self.kineto:
-            self.kineto.install()
+            try:
+                self.kineto.install()
+            except OSError:  # it tries again
+                pass
         if not self.patches:
             self.patches.put(self.operators.profiler, "_enable_profiler", self._make_enable)
             self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
@@ -465,10 +479,15 @@ def start(directory):
 
     native = syncline_native.load(directory)
     hook = Hook(native)
-    hook.callback = native.turn_type(hook.turn)  # lives as long as the process
+    # Live as long as the process.
+    hook.callback = native.turn_type(hook.turn)
+    hook.callback_in_main_thread = hook.turn_in_main_thread
     start.hook = hook
-    pending = ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, ctypes.c_void_p)
-    if native.start(hook.callback, pending) == 0:
+    python = [
+        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
+        for name in ("Py_AddPendingCall", "PyObject_CallObject", "Py_DecRef")
+    ]
+    if native.start(hook.callback, hook.callback_in_main_thread, *python) == 0:
         atexit.register(hook.at_exit)
         os.register_at_fork(after_in_child=hook.after_fork)
         if os.environ.get("SYNCLINE_KINETO") == "1":
