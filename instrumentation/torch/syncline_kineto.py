@@ -457,9 +457,13 @@ class Kineto:
     def _foreign_ended(self):
         self.foreign.discard(threading.get_ident())
 
-    def interrupt(self):
-        """PyTorch must have no profile of ours for a moment."""
-        self._cut("")
+    def interrupt(self, work):
+        """PyTorch must have no profile of ours while it is done."""
+        while True:
+            self._cut("")
+            with self.lock:
+                if not self.on:
+                    return work()
 
     # ---- exit and fork
 

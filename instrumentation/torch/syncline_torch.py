@@ -128,10 +128,14 @@ class Operators:
             return True
         if not anywhere and (self._inside() or self.kineto and self.kineto.on):
             return False
-        was_on = self.suspend()
-        self.threads.discard(threading.get_ident())
-        if was_on:
-            self.native.operators(0)
+        here = threading.get_ident()
+        try:
+            self.threads.discard(here)  # first: the main thread's turn may come in between
+            if self.suspend():
+                self.native.operators(0)
+        except BaseException:
+            self.threads.add(here)
+            raise
         return True
 
     def suspend(self):
@@ -139,12 +143,16 @@ class Operators:
         if self.kind() != type(self.kind()).ITT:
             return False
         if self.kineto:
-            self.kineto.interrupt()
+            self.kineto.interrupt(self._switch_off)
+        else:
+            self._switch_off()
+        return True
+
+    def _switch_off(self):
         self.autograd._disable_profiler()
         # Kineto's profile on demand is the whole process's, and goes before a thread's own.
         if self.kind() == type(self.kind()).ITT:
             self.autograd._disable_profiler()
-        return True
 
     def hush(self):
         """For a moment, in this thread. True when it was on."""
@@ -479,15 +487,12 @@ def start(directory):
 
     native = syncline_native.load(directory)
     hook = Hook(native)
-    # Live as long as the process.
-    hook.callback = native.turn_type(hook.turn)
-    hook.callback_in_main_thread = hook.turn_in_main_thread
     start.hook = hook
-    python = [
-        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
-        for name in ("Py_AddPendingCall", "PyObject_CallObject", "Py_DecRef")
-    ]
-    if native.start(hook.callback, hook.callback_in_main_thread, *python) == 0:
+    # They live as long as the process.
+    hook.callbacks = native.turn_type(hook.turn), hook.turn_in_main_thread
+    names = ("Py_AddPendingCall", "PyObject_CallObject", "Py_DecRef")
+    python = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in names]
+    if native.start(*hook.callbacks, *python) == 0:
         atexit.register(hook.at_exit)
         os.register_at_fork(after_in_child=hook.after_fork)
         if os.environ.get("SYNCLINE_KINETO") == "1":
