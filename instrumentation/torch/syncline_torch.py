@@ -107,6 +107,8 @@ class Operators:
         """True unless it is better done at another time."""
         if not self.ours:
             return True
+        if self._hushed():
+            return self.is_here()  # it speaks again soon
         kind = self.kind()
         if kind != type(kind).NONE:  # the program's own, or ours already
             if kind != type(kind).ITT:
@@ -128,7 +130,7 @@ class Operators:
         if not anywhere and (self._inside() or self.kineto and self.kineto.on):
             return False
         self.threads.discard(threading.get_ident())
-        if self.suspend():
+        if self.suspend() or self._hushed():
             self.native.operators(0)
         return True
 
@@ -145,17 +147,35 @@ class Operators:
         return True
 
     def hush(self):
-        """For a moment, in this thread. True when it was on."""
-        if not self.kineto:
-            return self.suspend()
-        self.autograd._enable_record_function(False)
+        """For a moment, in this thread; `speak` must follow. Between any two bytecodes our own
+        `turn` may come, or a signal's handler that calls PyTorch: what they do to this thread
+        meanwhile they do to its state, and `speak` makes it true."""
+        if not self.is_here() or self._hushed():
+            return False
+        if self.kineto:
+            self.autograd._enable_record_function(False)
+            return True
+        self.here.hushed = True
+        if not self.suspend():
+            self.here.hushed = False
+            return False
         return True
 
     def speak(self):
         if self.kineto:
             self.autograd._enable_record_function(True)
-        else:
-            self._switch_on()
+            return
+        try:
+            kind = self.kind()
+            if self.is_here() and kind == type(kind).NONE:
+                self._switch_on()
+                if not self.is_here():  # it has just left
+                    self.suspend()
+        finally:
+            self.here.hushed = False
+
+    def _hushed(self):
+        return getattr(self.here, "hushed", False)
 
     def _switch_on(self):
         profiler = self.profiler
@@ -265,22 +285,27 @@ class Hook:
 
     def _pass_by(self):
         """A thread of the program is at a good place: it joins, or leaves."""
+        self._try(self._join_or_leave)
+
+    def _join_or_leave(self):
+        if self.native.gate():
+            self.operators.enter()
+        elif self.operators.leave():
+            self._uninstall()
+
+    @staticmethod
+    def _try(call, *arguments, **named):
+        """In the program's own calls: what fails is ours alone."""
         try:
-            if self.native.gate():
-                self.operators.enter()
-            elif self.operators.leave():
-                self._uninstall()
+            return call(*arguments, **named)
         except Exception:
-            pass
+            return None
 
     # ---- the program's own profiler
 
     def _make_enable(self, original):
         def enable(*arguments, **named):
-            try:
-                self.operators.leave(anywhere=True)
-            except Exception:
-                pass
+            self._try(self.operators.leave, anywhere=True)
             result = original(*arguments, **named)
             self._rejoin()  # it cannot, and says so
             return result
@@ -297,11 +322,8 @@ class Hook:
 
     def _rejoin(self):
         # Where the program's profiler can leave, ours can enter.
-        try:
-            if self.native.gate():
-                self.operators.enter(anywhere=True)
-        except Exception:
-            pass
+        if self.native.gate():
+            self._try(self.operators.enter, anywhere=True)
 
     # ---- process groups
 
@@ -310,7 +332,7 @@ class Hook:
         if distributed is None:
             return
         for group in list(distributed._world.pg_map):
-            self._announce(group)
+            self._try(self._announce, group)  # a backend may have no numbers
 
     def _announce(self, group):
         world = self.distributed._world
@@ -378,16 +400,16 @@ class Hook:
                     return original(group, *arguments, **named)
                 # PyTorch's ranges of transfers outlive the operator that contains them, on a
                 # stack: ours, which have ids, are in their place.
-                was_here = self.operators.is_here() and self.operators.hush()
+                hushed = self._try(self.operators.hush)
                 spent = monotonic_ns() - begin
                 try:
                     work = original(group, *arguments, **named)
                     begin = monotonic_ns()
-                    self._keep(work, begun, name == "recv_anysource")
+                    self._try(self._keep, work, begun, name == "recv_anysource")
                     return work
                 finally:
-                    if was_here:
-                        self.operators.speak()
+                    if hushed:
+                        self._try(self.operators.speak)
                     self.native.spent(spent + monotonic_ns() - begin)
 
             return transfer
