@@ -38,7 +38,7 @@ struct ProcessReport {
   bool end_known = false;
   uint64_t events = 0;
   std::optional<uint64_t> counted_events;
-  std::optional<uint64_t> lost;     // by the process's own count
+  std::optional<uint64_t> lost;  // by the process's own count
   // Time spent inside our code, all threads added, by the process's own measurement.
   std::optional<DurationEstimate> cost;
   uint32_t threads = 0;

@@ -54,6 +54,7 @@ void SummarySink::OnText(timeline::TextId id, std::string_view text) {
 
 void SummarySink::OnTrack(const timeline::Track& track) {
   KnownTrack known;
+  known.parent = track.parent;
   known.node = track.node;
   known.thread = track.kind == timeline::TrackKind::kThread;
   known.lane = track.kind == timeline::TrackKind::kLane;
@@ -71,6 +72,10 @@ const std::string& SummarySink::Pattern(timeline::TextId name) {
 }
 
 void SummarySink::OnSpanBegin(const timeline::Span&) {}
+
+void SummarySink::OnHole(const timeline::Hole& hole) {
+  holes_[hole.track].push_back({hole.begin, hole.end});
+}
 
 bool SummarySink::IsCalled(const std::string& wanted, const timeline::Span& span) {
   if (wanted.empty()) return false;
@@ -126,6 +131,7 @@ void SummarySink::OnSpanEnd(const timeline::Span& span) {
       ++total.clipped;
     }
   }
+  if (track.thread && OptimizerSteps::Is(texts_[span.name])) optimizer_steps_.Add(span, whole);
   if (!whole || operation) return;
   if (is_step) AddStep(span, track);
   if (track.thread && span.depth == 0) {
@@ -149,6 +155,42 @@ std::vector<SummarySink::Total> SummarySink::TakeTotals() const {
   return totals;
 }
 
+bool SummarySink::IsKnown(timeline::TrackId track, const timeline::Interval& interval) const {
+  for (; track != timeline::kNoTrack; track = tracks_.at(track).parent) {
+    const auto holes = holes_.find(track);
+    if (holes == holes_.end()) continue;
+    for (const timeline::Interval& hole : holes->second) {
+      if (hole.begin < interval.end && interval.begin < hole.end) return false;
+    }
+  }
+  return true;
+}
+
+void SummarySink::AddOptimizerSteps(std::vector<Series>* all) const {
+  if (step_.has_value()) return;  // the user says what a step is
+  std::set<std::pair<uint32_t, std::string>> marking;
+  for (const Series& series : *all) marking.emplace(series.series.node, series.series.process);
+  const auto known = [this](timeline::TrackId track, const timeline::Interval& interval) {
+    return IsKnown(track, interval);
+  };
+  for (OptimizerSteps::Series& found : optimizer_steps_.Take(known)) {
+    const KnownTrack& track = tracks_.at(found.track);
+    if (marking.contains({track.node, track.process})) continue;
+    Series series;
+    series.depth = found.depth;
+    series.marked = false;
+    series.series.node = track.node;
+    series.series.process = track.process;
+    series.series.name = texts_[found.name] + " to the next";
+    series.series.steps = std::move(found.steps);
+    for (Step& step : series.series.steps) {
+      step.name = series.series.name;
+      series.total_ns += step.end.ns - step.begin.ns;
+    }
+    all->push_back(std::move(series));
+  }
+}
+
 std::vector<SummarySink::Series> SummarySink::TakeSteps() const {
   std::vector<Series> all;
   for (const auto& [key, series] : steps_) {
@@ -157,11 +199,12 @@ std::vector<SummarySink::Series> SummarySink::TakeSteps() const {
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.begin < b.begin; });
   }
+  AddOptimizerSteps(&all);
   std::stable_sort(all.begin(), all.end(), [](const Series& a, const Series& b) {
     const bool several_a = a.series.steps.size() > 1;
     const bool several_b = b.series.steps.size() > 1;
-    return std::tuple(!several_a, a.frames, a.depth, -a.total_ns) <
-           std::tuple(!several_b, b.frames, b.depth, -b.total_ns);
+    return std::tuple(!several_a, !a.marked, a.frames, a.depth, -a.total_ns) <
+           std::tuple(!several_b, !b.marked, b.frames, b.depth, -b.total_ns);
   });
   return all;
 }

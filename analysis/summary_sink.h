@@ -1,8 +1,8 @@
 // Collects, while the timeline streams by, what the report is made of: totals by name, the steps
-// that the job marks, and for nodes that mark none, when they were busy.
+// that the job marks (or its optimizers), and for nodes that mark none, when they were busy.
 //
-// Memory: names, steps, and at most kClustersMax intervals per node (neighbours are joined beyond
-// that). Thread-safety: one thread.
+// Memory: names, steps, holes, and at most kClustersMax intervals per node (neighbours are joined
+// beyond that). Thread-safety: one thread.
 #ifndef SYNCLINE_ANALYSIS_SUMMARY_SINK_H_
 #define SYNCLINE_ANALYSIS_SUMMARY_SINK_H_
 
@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analysis/optimizer_steps.h"
 #include "analysis/report.h"
 #include "timeline/sink.h"
 
@@ -59,7 +60,7 @@ class SummarySink final : public timeline::TimelineSink {
   void OnInstant(const timeline::Instant&) override {}
   void OnCounter(const timeline::CounterValue&) override {}
   void OnFlow(const timeline::Flow&) override {}
-  void OnHole(const timeline::Hole&) override {}
+  void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound&) override {}
   void OnClockEvent(const timeline::ClockEvent&) override {}
   absl::Status Finish() override { return absl::OkStatus(); }
@@ -68,6 +69,7 @@ class SummarySink final : public timeline::TimelineSink {
     StepSeries series;
     uint16_t depth = 0;
     bool frames = false;
+    bool marked = true;  // else: between the steps of an optimizer
     int64_t total_ns = 0;
   };
 
@@ -78,7 +80,8 @@ class SummarySink final : public timeline::TimelineSink {
     TaskTotal total;
   };
   std::vector<Total> TakeTotals() const;
-  // The likeliest first: tasks before frames, outermost first, then most time.
+  // The likeliest first: tasks before frames, outermost first, then most time. Of a process that
+  // marks none, those between the steps of its optimizers.
   std::vector<Series> TakeSteps() const;
   // InvalidArgument when no task is called as `step` says; the message has the names that could be
   // meant.
@@ -88,6 +91,7 @@ class SummarySink final : public timeline::TimelineSink {
 
  private:
   struct KnownTrack {
+    timeline::TrackId parent = timeline::kNoTrack;
     uint32_t node = 0;
     bool thread = false;
     bool lane = false;
@@ -98,6 +102,8 @@ class SummarySink final : public timeline::TimelineSink {
   const std::string& Pattern(timeline::TextId name);
   bool IsCalled(const std::string& wanted, const timeline::Span& span);
   void AddStep(const timeline::Span& span, const KnownTrack& track);
+  bool IsKnown(timeline::TrackId track, const timeline::Interval& interval) const;
+  void AddOptimizerSteps(std::vector<Series>* all) const;
 
   std::optional<std::string> step_;
   bool step_found_ = false;
@@ -106,6 +112,8 @@ class SummarySink final : public timeline::TimelineSink {
   std::map<timeline::TrackId, KnownTrack> tracks_;
   std::map<std::tuple<uint32_t, timeline::TextId, std::string>, TaskTotal> totals_;
   std::map<std::tuple<std::string, uint32_t, timeline::TextId, std::string>, Series> steps_;
+  OptimizerSteps optimizer_steps_;
+  std::map<timeline::TrackId, std::vector<timeline::Interval>> holes_;
   std::map<uint32_t, BusyIntervals> busy_;
   std::set<std::pair<timeline::TextId, std::string>> frames_;  // domain and pattern
 };

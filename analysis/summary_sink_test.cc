@@ -53,5 +53,88 @@ TEST(BusyIntervals, StayBoundedAndLoseNoTask) {
   EXPECT_EQ(tasks, 10'000u);
 }
 
+constexpr timeline::TrackId kNode = 1, kProcess = 2, kThread = 3, kOther = 4;
+constexpr timeline::TextId kOptimizer = 1, kMarked = 2;
+
+// A node with a process of two threads.
+class OptimizersTest : public testing::Test {
+ protected:
+  OptimizersTest() {
+    sink_.OnText(kOptimizer, "Optimizer.step#SGD.step");
+    sink_.OnText(kMarked, "step 7");
+    AddTrack(kNode, timeline::kNoTrack, timeline::TrackKind::kNode);
+    AddTrack(kProcess, kNode, timeline::TrackKind::kProcess);
+    AddTrack(kThread, kProcess, timeline::TrackKind::kThread);
+    AddTrack(kOther, kProcess, timeline::TrackKind::kThread);
+  }
+
+  void AddTrack(timeline::TrackId id, timeline::TrackId parent, timeline::TrackKind kind) {
+    timeline::Track track;
+    track.id = id;
+    track.parent = parent;
+    track.kind = kind;
+    track.name = "track";
+    sink_.OnTrack(track);
+  }
+
+  void Task(timeline::TextId name, int64_t begin_ns, int64_t end_ns, bool suspect = false) {
+    timeline::Span span;
+    span.track = kThread;
+    span.name = name;
+    span.begin.ns = begin_ns;
+    span.end.ns = end_ns;
+    span.suspect = suspect;
+    sink_.OnSpanEnd(span);
+  }
+
+  void Hole(timeline::TrackId track, int64_t begin_ns, int64_t end_ns) {
+    timeline::Hole hole;
+    hole.track = track;
+    hole.begin.ns = begin_ns;
+    hole.end.ns = end_ns;
+    sink_.OnHole(hole);
+  }
+
+  // Begin of each step of the only series.
+  std::vector<int64_t> Begins() {
+    const std::vector<SummarySink::Series> series = sink_.TakeSteps();
+    std::vector<int64_t> begins;
+    if (series.size() != 1) return {-static_cast<int64_t>(series.size())};
+    for (const Step& step : series[0].series.steps) begins.push_back(step.begin.ns);
+    return begins;
+  }
+
+  SummarySink sink_;
+};
+
+TEST_F(OptimizersTest, AStepIsFromTheEndOfOneToTheEndOfTheNext) {
+  for (const int64_t at : {100, 300, 200}) Task(kOptimizer, at - 10, at);
+  EXPECT_EQ(Begins(), (std::vector<int64_t>{100, 200}));
+  const Step last = sink_.TakeSteps()[0].series.steps.back();
+  EXPECT_EQ(last.end.ns, 300);
+}
+
+TEST_F(OptimizersTest, NoStepLeadsAcrossWhatIsNotKnown) {
+  for (int64_t at = 100; at <= 900; at += 100) Task(kOptimizer, at - 10, at, at == 800);
+  Hole(kThread, 150, 160);
+  Hole(kProcess, 299, 301);
+  Hole(kNode, 450, 460);
+  Hole(kOther, 500, 600);  // another thread's
+  EXPECT_EQ(Begins(), (std::vector<int64_t>{500, 600}));
+}
+
+TEST_F(OptimizersTest, AProcessThatMarksStepsHasThose) {
+  for (int64_t at = 100; at <= 500; at += 100) {
+    Task(kOptimizer, at - 10, at);
+    Task(kMarked, at - 50, at);
+  }
+  EXPECT_EQ(Begins(), (std::vector<int64_t>{50, 150, 250, 350, 450}));
+}
+
+TEST_F(OptimizersTest, OneOptimizerStepMakesNoStep) {
+  Task(kOptimizer, 10, 20);
+  EXPECT_TRUE(sink_.TakeSteps().empty());
+}
+
 }  // namespace
 }  // namespace syncline::analysis

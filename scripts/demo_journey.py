@@ -33,7 +33,7 @@ class Job:
     environment: str  # of the checkout
     host_environment: str
     hosts: tuple  # (name, role)
-    pictured: bool  # it marks steps, which a picture can show
+    collective: bool  # its timeline begins with its process groups
 
     def environment_path(self):
         return os.path.join(REPOSITORY, self.environment)
@@ -45,7 +45,7 @@ TENSORFLOW = Job(
     environment=".venv-tensorflow",
     host_environment="/opt/tensorflow",
     hosts=(("master-0", "master"), ("worker-0", "worker")),
-    pictured=True,
+    collective=False,
 )
 PYTORCH = Job(
     example="pytorch_ddp",
@@ -53,7 +53,7 @@ PYTORCH = Job(
     environment=".venv-torch",
     host_environment="/opt/torch",
     hosts=(("rank-0", ""), ("rank-1", "")),
-    pictured=False,
+    collective=True,
 )
 
 
@@ -150,8 +150,7 @@ def walk(bed, options, job, work):
         journey.quietly("down")
     journey.fab("Merge", "merge", "--run", options.out)
     svg = os.path.join(options.out, "out", "steps.svg")
-    picture = ("--svg", svg) if job.pictured else ()
-    journey.syncline("Report", "report", options.out, *picture)
+    journey.syncline("Report", "report", options.out, "--svg", svg)
     journey.syncline("Clocks", "clocks", options.out)
     tell_truth(bed, journey)
 
@@ -175,16 +174,16 @@ The truth, known because the hosts are simulated:
 
 def tell_results(out, job):
     quoted = shlex.quote(out)
-    picture = (
-        "two steps      out/steps.svg                 open it in a browser"
-        if job.pictured
-        else '               its first track is "collectives": a lane for each process group'
+    first = (
+        '\n                 its first track is "collectives": a lane for each process group'
+        if job.collective
+        else ""
     )
     print(
         f"""
 What you have now, in {out}:
-  the timeline   out/timeline.perfetto-trace   https://ui.perfetto.dev; stays in your browser
-  {picture}
+  the timeline   out/timeline.perfetto-trace   https://ui.perfetto.dev; stays in your browser{first}
+  two steps      out/steps.svg                 open it in a browser
   the report     syncline report {quoted}         again, or as --json
   the clocks     syncline clocks {quoted}
   every event    syncline events {quoted} | less

@@ -270,8 +270,10 @@ void RegisterReport(CLI::App* app, Context* context) {
   AddAssumption(report, arguments);
   report->add_flag("--json", arguments->json, "As JSON");
   report->add_option("--svg", arguments->svg, "Also draw two steps of all nodes into this file");
-  report->add_option("--step", arguments->step,
-                     "Which tasks are the job's steps, [DOMAIN:]NAME (default: found by name)");
+  report->add_option(
+      "--step", arguments->step,
+      "Which tasks are the job's steps, [DOMAIN:]NAME (default: by their names; of PyTorch "
+      "jobs that mark none, from optimizer step to optimizer step)");
   report->footer(
       "Examples:\n"
       "  syncline report run-20261121-093012-7f3a\n"

@@ -33,14 +33,20 @@ static struct itt_domain switched_off = {0, "(off)", NULL, 0, NULL, NULL};
 /* ---- ids
  * ------------------------------------------------------------------------------------------- */
 
+/* Libraries are unloaded, and their objects with them: an address may become another's. */
+uint32_t itt_names_epoch;
+
 /* The lock of the side tables and of the names are taken one after the other, never together. An
  * object without an id (the table is full, or not there yet) is asked for its text when it is first
  * recorded. */
 static struct side_entry* Remember(const void* object, uint32_t id) {
   if (!id) return NULL;
   itt_lock();
+  const struct side_entry* old = side_find(&itt_handles, (uintptr_t)object);
+  const int over = old && old->value != id;
   struct side_entry* entry = side_put(&itt_handles, (uintptr_t)object, id);
   itt_unlock();
+  if (over) __atomic_fetch_add(&itt_names_epoch, 1, __ATOMIC_RELEASE);
   return entry;
 }
 
@@ -52,14 +58,9 @@ static void RememberOwn(const void* object, uint32_t id) {
   itt_release(common);
 }
 
-/* The address may have been another domain's: libraries are unloaded, and their objects with them.
- */
-uint32_t itt_domain_epoch;
-
 void itt_adopt_domain(const struct itt_domain* domain) {
   if (!domain->name) return;
   Remember(domain, syncline_name_intern(SYNCLINE_NAME_DOMAIN, domain->name, strlen(domain->name)));
-  __atomic_fetch_add(&itt_domain_epoch, 1, __ATOMIC_RELEASE);
 }
 
 void itt_adopt_string(const struct itt_string_handle* handle) {
@@ -84,12 +85,48 @@ static uint32_t Announced(struct itt_thread* thread, const void* object, uint8_t
   return id;
 }
 
+/* The epoch is read before the object is looked up, so that an adoption meanwhile is noticed by the
+ * next call. */
+static void ForgetWhatIsOver(struct itt_thread* thread) {
+  const uint32_t epoch = __atomic_load_n(&itt_names_epoch, __ATOMIC_ACQUIRE);
+  if (thread->names_epoch != epoch) itt_forget_names(thread, epoch);
+}
+
+void itt_forget_names(struct itt_thread* thread, uint32_t epoch) {
+  memset(thread->known, 0, sizeof thread->known);
+  thread->last_domain = NULL;
+  thread->last_domain_id = 0;
+  thread->names_epoch = epoch;
+  thread->names_session = thread->common->session;
+}
+
+static uint32_t Find(struct itt_thread* thread, const void* object, uint8_t kind,
+                     const char* const* text) {
+  const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)object);
+  return entry && entry->session == thread->common->session ? entry->value
+                                                            : Announced(thread, object, kind, text);
+}
+
+/* An object without a text is not remembered: it may get one. */
 uint32_t itt_domain_id_slow(struct itt_thread* thread, const struct itt_domain* domain) {
-  return Announced(thread, domain, SYNCLINE_NAME_DOMAIN, &domain->name);
+  if (!domain) return 0;
+  ForgetWhatIsOver(thread);
+  const uint32_t id = Find(thread, domain, SYNCLINE_NAME_DOMAIN, &domain->name);
+  if (!id) return 0;
+  thread->last_domain = domain;
+  thread->last_domain_id = id;
+  return id;
 }
 
 uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_handle* handle) {
-  return Announced(thread, handle, SYNCLINE_NAME_STRING, &handle->text);
+  if (!handle) return 0;
+  ForgetWhatIsOver(thread);
+  const uint32_t id = Find(thread, handle, SYNCLINE_NAME_STRING, &handle->text);
+  if (!id) return 0;
+  struct itt_known* known = KnownAt(thread, handle);
+  known->object = handle;
+  known->id = id;
+  return id;
 }
 
 uint32_t itt_name(uint8_t kind, const char* text, size_t bytes) {

@@ -34,6 +34,14 @@ struct itt_task {
           */
 #define SCRATCH_BYTES 4096u
 
+/* A string handle and its id. A thread remembers those that it used last, so that it need not ask
+ * the table of all threads: a task's name is looked up on every recorded call. */
+#define KNOWN_NAMES 64u
+struct itt_known {
+  const void* object;
+  uint64_t id;
+};
+
 struct itt_thread {
   struct itt_task* top; /* where the next task goes */
   /* While the gate is shut a task between these two is only kept on the stack. When there is more
@@ -46,14 +54,16 @@ struct itt_thread {
   uint32_t loud;        /* not 0: there is more to do */
   uint32_t generation;  /* copy of common->generation */
   uint32_t record_gate; /* the value of the gate with which this thread records; 0: with none */
-  uint32_t last_domain_session;
-  uint32_t last_domain_epoch;
-  uint32_t last_domain_id; /* of last_domain, announced in that session: tasks come in runs */
+  uint32_t too_deep;    /* open tasks above the limit, which are only counted */
+  /* Announced in `names_session`, as the objects were at `names_epoch`: */
+  uint32_t names_session;
+  uint32_t names_epoch;
+  uint32_t last_domain_id; /* tasks come in runs of a domain */
   const struct itt_domain* last_domain;
-  uint32_t too_deep; /* open tasks above the limit, which are only counted */
   struct syncline_thread* common;
   struct itt_task* grown; /* tasks, when they no longer fit behind this structure */
   size_t bytes;           /* of this mapping */
+  struct itt_known known[KNOWN_NAMES];
   char scratch[SCRATCH_BYTES];
   struct itt_task first_tasks[];
 };
@@ -87,6 +97,18 @@ static inline uint32_t Depth(const struct itt_thread* thread) {
 enum itt_entry { ITT_TURNED_AWAY, ITT_QUIET, ITT_RECORD };
 enum itt_entry itt_enter_slow(struct itt_thread* thread);
 
+/* This thread records, and there is nothing to be done first. */
+static inline int Records(const struct itt_thread* thread, uint32_t gate) {
+  return __builtin_expect(gate != 0 && gate == thread->record_gate, 1) &&
+         __builtin_expect((thread->common->busy | syncline_paused | thread->too_deep) == 0, 1);
+}
+
+static inline uint64_t Begun(struct syncline_thread* common) {
+  common->busy = 1;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  return syncline_cost_start(common);
+}
+
 static inline enum itt_entry Enter(struct itt_thread* thread, uint64_t* cost) {
   struct syncline_thread* common = thread->common;
   *cost = 0;
@@ -95,17 +117,16 @@ static inline enum itt_entry Enter(struct itt_thread* thread, uint64_t* cost) {
     const enum itt_entry entry = itt_enter_slow(thread);
     if (entry != ITT_RECORD) return entry;
   }
-  common->busy = 1;
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  *cost = syncline_cost_start(common);
+  *cost = Begun(common);
   return ITT_RECORD;
 }
 
 static inline void Leave(struct itt_thread* thread, uint64_t cost, int written) {
-  syncline_count(thread->common, written);
-  syncline_cost_stop(thread->common, cost);
+  struct syncline_thread* common = thread->common;
+  syncline_count(common, written);
+  syncline_cost_stop(common, cost);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  thread->common->busy = 0;
+  common->busy = 0;
 }
 
 /* ---- the tracer ---- */
@@ -129,35 +150,33 @@ static inline void itt_release(struct syncline_thread* common) {
 /* Learns an object that somebody else made. */
 void itt_adopt_domain(const struct itt_domain* domain);
 void itt_adopt_string(const struct itt_string_handle* handle);
-/* Counts domains adopted: what is remembered about an address may be over. */
-extern __attribute__((visibility("hidden"))) uint32_t itt_domain_epoch;
+/* Counts objects adopted at an address that may have been another's: what threads remember may be
+ * over. */
+extern __attribute__((visibility("hidden"))) uint32_t itt_names_epoch;
 /* The id of a domain or string, announced in this recording; NAME_IN_EVENT when the table is full.
  */
 uint32_t itt_domain_id_slow(struct itt_thread* thread, const struct itt_domain* domain);
 uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_handle* handle);
+/* Another recording, or another epoch. */
+void itt_forget_names(struct itt_thread* thread, uint32_t epoch);
 
+static inline struct itt_known* KnownAt(struct itt_thread* thread, const void* object) {
+  const uintptr_t address = (uintptr_t)object;
+  return &thread->known[(address >> 4 ^ address >> 10) % KNOWN_NAMES];
+}
 static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_domain* domain) {
-  if (!domain) return 0;
-  const uint32_t session = thread->common->session;
-  const uint32_t epoch = __atomic_load_n(&itt_domain_epoch, __ATOMIC_RELAXED);
-  if (__builtin_expect(thread->last_domain == domain && thread->last_domain_session == session &&
-                           thread->last_domain_epoch == epoch,
-                       1)) {
+  const uint32_t epoch = __atomic_load_n(&itt_names_epoch, __ATOMIC_RELAXED);
+  if (__builtin_expect(thread->last_domain == domain && thread->names_epoch == epoch, 1)) {
     return thread->last_domain_id;
   }
-  const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)domain);
-  const uint32_t id =
-      entry && entry->session == session ? entry->value : itt_domain_id_slow(thread, domain);
-  thread->last_domain = domain;
-  thread->last_domain_session = session;
-  thread->last_domain_epoch = epoch;
-  thread->last_domain_id = id;
-  return id;
+  return itt_domain_id_slow(thread, domain);
 }
 static inline uint32_t StringId(struct itt_thread* thread, const struct itt_string_handle* handle) {
-  if (!handle) return 0;
-  const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)handle);
-  if (__builtin_expect(entry && entry->session == thread->common->session, 1)) return entry->value;
+  const uint32_t epoch = __atomic_load_n(&itt_names_epoch, __ATOMIC_RELAXED);
+  const struct itt_known* known = KnownAt(thread, handle);
+  if (__builtin_expect(known->object == handle && thread->names_epoch == epoch, 1)) {
+    return (uint32_t)known->id;
+  }
   return itt_string_id_slow(thread, handle);
 }
 /* What an event can carry: the id, or 0. */

@@ -64,19 +64,32 @@ static const struct itt_task* Newest(const struct itt_thread* thread) {
 }
 
 /* Fills in what the events carry; the task's names are announced. */
-static inline void Resolve(struct itt_thread* thread, struct itt_task* task) {
-  const void* domain = (const void*)(task->domain & ~BY_FUNCTION);
+static inline void ResolveAs(struct itt_thread* thread, struct itt_task* task, const void* domain,
+                             const void* name) {
   task->domain_id = Carried(DomainId(thread, domain));
-  task->name_id = ByFunction(task) ? 0 : StringId(thread, task->name);
+  task->name_id = StringId(thread, name);
   task->session = thread->common->session;
   task->has_id = 0;
 }
+static inline void Resolve(struct itt_thread* thread, struct itt_task* task) {
+  ResolveAs(thread, task, (const void*)(task->domain & ~BY_FUNCTION),
+            ByFunction(task) ? NULL : task->name);
+}
 
+static inline uint16_t DepthOf(const struct itt_thread* thread, const struct itt_task* task) {
+  return (uint16_t)(task - thread->tasks);
+}
 static inline struct syncline_itt_where AtTask(const struct itt_thread* thread,
                                                const struct itt_task* task) {
   struct syncline_itt_where at = {thread->common->key, task->domain_id, Carried(task->name_id),
-                                  (uint16_t)(task - thread->tasks)};
+                                  DepthOf(thread, task)};
   return at;
+}
+
+static __attribute__((noinline)) int EmitText(const struct itt_thread* thread,
+                                              const struct itt_task* task) {
+  const struct syncline_itt_where at = AtTask(thread, task);
+  return itt_emit->task_begin_text(&at, ((const struct itt_string_handle*)task->name)->text);
 }
 
 /* `id` and `parent` lie where the caller pushed them, word by word: read word by word, or the loads
@@ -91,17 +104,14 @@ static inline int EmitBegin(const struct itt_thread* thread, struct itt_task* ta
   if (ByFunction(task)) {
     return itt_emit->task_begin_fn(&at, (uintptr_t)task->name, id, parent);
   }
-  if (__builtin_expect(task->name_id == NAME_IN_EVENT, 0)) {
-    return itt_emit->task_begin_text(&at, ((const struct itt_string_handle*)task->name)->text);
-  }
+  if (task->name_id == NAME_IN_EVENT) return EmitText(thread, task);
   if (HasId(id) || HasId(parent)) return itt_emit->task_begin_id(&at, id, parent);
   return itt_emit->task_begin(at.thread, at.domain, at.name, at.depth);
 }
 
 /* Everything but the quiet case; takes no room in the registers of that. */
 static __attribute__((noinline)) void BeginLoud(uintptr_t domain, const void* name,
-                                                const struct itt_id* id,
-                                                const struct itt_id* parent) {
+                                                struct itt_id id, struct itt_id parent) {
   struct itt_thread* thread = ItThread();
   uint64_t cost;
   if (!thread) return;
@@ -112,19 +122,40 @@ static __attribute__((noinline)) void BeginLoud(uintptr_t domain, const void* na
   int written = 0;
   if (task) {
     Resolve(thread, task);
-    written = EmitBegin(thread, task, id, parent);
+    written = EmitBegin(thread, task, &id, &parent);
   }
   Leave(thread, cost, written);
+}
+
+/* What BeginLoud does of a task that has no ids, in a thread that records: this one comes by the
+ * million. */
+static __attribute__((noinline)) void BeginRecorded(struct itt_thread* thread,
+                                                    const struct itt_domain* domain,
+                                                    const struct itt_string_handle* name) {
+  struct syncline_thread* common = thread->common;
+  const uint64_t cost = Begun(common);
+  struct itt_task* task = PushInto(thread, (uintptr_t)domain, name);
+  ResolveAs(thread, task, domain, name);
+  Leave(thread, cost,
+        __builtin_expect(task->name_id == NAME_IN_EVENT, 0)
+            ? EmitText(thread, task)
+            : itt_emit->task_begin(common->key, task->domain_id, task->name_id,
+                                   DepthOf(thread, task)));
 }
 
 static void TaskBegin(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
                       struct itt_string_handle* name) {
   struct itt_thread* thread = itt_self;
-  if (__builtin_expect(*itt_gate == 0 && thread->top < thread->quiet_end, 1)) {
+  const uint32_t gate = *itt_gate;
+  if (__builtin_expect(gate == 0 && thread->top < thread->quiet_end, 1)) {
     PushInto(thread, (uintptr_t)domain, name);
     return;
   }
-  BeginLoud((uintptr_t)domain, name, &id, &parent);
+  if (Records(thread, gate) && thread->top < thread->limit && !HasId(&id) && !HasId(&parent)) {
+    BeginRecorded(thread, domain, name);
+    return;
+  }
+  BeginLoud((uintptr_t)domain, name, id, parent);
 }
 
 static void TaskBeginFn(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
@@ -134,7 +165,7 @@ static void TaskBeginFn(const struct itt_domain* domain, struct itt_id id, struc
     PushInto(thread, (uintptr_t)domain | BY_FUNCTION, function);
     return;
   }
-  BeginLoud((uintptr_t)domain | BY_FUNCTION, function, &id, &parent);
+  BeginLoud((uintptr_t)domain | BY_FUNCTION, function, id, parent);
 }
 
 static __attribute__((noinline)) void EndLoud(void) {
@@ -154,11 +185,27 @@ static __attribute__((noinline)) void EndLoud(void) {
   Leave(thread, cost, written);
 }
 
+/* What EndLoud does of a task that began in this recording. */
+static __attribute__((noinline)) void EndRecorded(struct itt_thread* thread) {
+  struct syncline_thread* common = thread->common;
+  const uint64_t cost = Begun(common);
+  const struct itt_task* task = --thread->top;
+  Leave(thread, cost,
+        itt_emit->task_end(common->key, task->domain_id, Carried(task->name_id),
+                           DepthOf(thread, task)));
+}
+
 static void TaskEnd(const struct itt_domain* domain) {
   (void)domain;
   struct itt_thread* thread = itt_self;
-  if (__builtin_expect(*itt_gate == 0 && thread->top > thread->quiet_begin, 1)) {
+  const uint32_t gate = *itt_gate;
+  if (__builtin_expect(gate == 0 && thread->top > thread->quiet_begin, 1)) {
     thread->top--;
+    return;
+  }
+  if (Records(thread, gate) && thread->top > thread->tasks &&
+      thread->top[-1].session == thread->common->session) {
+    EndRecorded(thread);
     return;
   }
   EndLoud();

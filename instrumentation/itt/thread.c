@@ -5,7 +5,7 @@
 
 #include "instrumentation/itt/internal.h"
 
-/* Room for 180 open tasks; pages are taken when they are touched. */
+/* Room for 160 open tasks; pages are taken when they are touched. */
 #define THREAD_BYTES (16u << 10)
 
 static const uint32_t closed = 0;
@@ -54,6 +54,9 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread) {
     syncline_gate_ask_again(common);
   }
   const int records = common->session != 0 && !common->ignored;
+  if (thread->names_session != common->session) {
+    itt_forget_names(thread, thread->names_epoch);
+  }
   thread->record_gate = records ? thread->generation : 0;
   if (syncline_paused || common->ignored) return ITT_QUIET;
   if (records) return ITT_RECORD;

@@ -277,6 +277,49 @@ class WithTorch(unittest.TestCase):
         self.assertEqual(set(said), {0, 1, 2})
         self.end(process)
 
+    def test_a_turn_that_comes_in_the_middle_of_a_transfer(self):
+        """Our observer is off for the transfer. The hook is called twice a second, between any two
+        bytecodes, and must neither switch it on beneath us nor be undone by us."""
+        process = self.start(
+            """
+            import sys, torch.distributed as dist
+            from torch.testing._internal.distributed.fake_pg import FakeStore
+            dist.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
+            hook = sys.modules["syncline_torch"].start.hook
+            hush, kind = hook.operators.hush, torch._C._autograd._profiler_type
+            generation, seen = None, set()
+            def interrupted():
+                hushed = hush()
+                if hushed:
+                    before = kind().name
+                    hook.turn(hook.native.gate() if generation is None else generation, True)
+                    seen.add((generation, before, kind().name))
+                return hushed
+            hook.operators.hush = interrupted
+            def send():
+                if kind().name != "ITT": return
+                dist.send(torch.ones(4), 1)
+                seen.add((generation, kind().name))
+            while not ended.is_set():
+                step()
+                send()
+            assert kind().name == "ITT"
+            generation = 0  # the recording ends
+            send()
+            assert hook.usable
+            for line in sorted(map(str, seen)): print(line)
+            """
+        )
+        session = self.fixture.begin_session(events=EVENTS)
+        self.fixture.set_gates(1)
+        self.generation = 1
+        self.fixture.wait_for(lambda: self.recorded() >= 2000, "events", 60)
+        none, itt = "NONE", "ITT"
+        seen = [(0, none), (0, none, none), (None, itt), (None, none, none)]
+        self.assertEqual(self.end(process).splitlines(), [str(line) for line in seen])
+        events, _ = self.fixture.end_session(session)
+        self.assertGreater(self.count(events, "aten::linear"), 4)
+
     def test_a_loop_outside_the_main_thread(self):
         process = self.start(
             "worker = threading.Thread(target=train); worker.start(); worker.join()"

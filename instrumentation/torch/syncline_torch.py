@@ -22,8 +22,9 @@ import threading
 import weakref
 from time import monotonic_ns
 
+from syncline_operators import Operators
+
 DONE, LATER = 0, 1
-LEFT_OUT = 2  # of syncline_torch:operators: the program's own profiler has the thread
 
 COLLECTIVES = """
     allreduce allreduce_coalesced broadcast allgather allgather_coalesced
@@ -32,14 +33,6 @@ COLLECTIVES = """
     scatter alltoall alltoall_base barrier
 """.split()
 TRANSFERS = ("send", "recv", "recv_anysource")
-# Where PyTorch keeps state of this thread that it puts back afterwards: what is switched here would
-# be switched back, or be in the way.
-NOT_INSIDE = (
-    os.path.join("torch", "autograd", "graph.py"),
-    os.path.join("torch", "autograd", "__init__.py"),
-    os.path.join("torch", "autograd", "profiler.py"),
-    os.path.join("torch", "profiler", "profiler.py"),
-)
 
 
 def ranges(numbers):
@@ -58,139 +51,6 @@ def bytes_of(tensors):
     if isinstance(tensors, (list, tuple)):
         return sum(bytes_of(tensor) for tensor in tensors)
     return tensors.numel() * tensors.element_size()
-
-
-class _LastWord:
-    """Dies with its thread, in it: PyTorch complains of an observer that a thread leaves behind."""
-
-    def __init__(self, operators):
-        self.operators = operators
-
-    def __del__(self):
-        try:
-            self.operators.leave(anywhere=True)
-        except Exception:
-            pass
-
-
-class Operators:
-    """PyTorch's ITT observer, which is a matter of each thread."""
-
-    def __init__(self, native):
-        self.native = native
-        # Another collector (VTune's) is not fed unasked.
-        collector = os.environ.get("INTEL_LIBITTNOTIFY64", "")
-        self.ours = os.path.basename(collector) == "libsyncline_itt.so"
-        self.threads = set()  # where it is on
-        self.here = threading.local()
-        self.profiler = None  # the module torch.autograd.profiler, once it is known
-        self.kineto = None  # syncline_kineto.Kineto, with `syncline run --kineto`
-
-    def ready(self):
-        torch = sys.modules.get("torch")
-        profiler = sys.modules.get("torch.autograd.profiler")
-        if torch is None or profiler is None:
-            return False
-        spec = getattr(torch, "__spec__", None)
-        if spec is None or getattr(spec, "_initializing", False):
-            return False
-        self.profiler = profiler
-        self.autograd = torch._C._autograd
-        self.ours = self.ours and torch._C._itt.is_available()
-        return True
-
-    def kind(self):
-        """What observes this thread."""
-        return self.autograd._profiler_type()
-
-    def enter(self, anywhere=False):
-        """True unless it is better done at another time."""
-        if not self.ours:
-            return True
-        kind = self.kind()
-        if kind != type(kind).NONE:  # the program's own, or ours already
-            if kind != type(kind).ITT:
-                self.native.operators(LEFT_OUT)
-            return True
-        if not anywhere and self._inside():
-            return False
-        # Known before it is on: a signal's handler may leave this at any point.
-        self.threads.add(threading.get_ident())
-        if not hasattr(self.here, "last_word"):
-            self.here.last_word = _LastWord(self)
-        self._switch_on()
-        self.native.operators(1)
-        return True
-
-    def leave(self, anywhere=False):
-        """True unless it is better done at another time."""
-        if not self.is_here():
-            return True
-        if not anywhere and (self._inside() or self.kineto and self.kineto.on):
-            return False
-        here = threading.get_ident()
-        try:
-            self.threads.discard(here)  # first: the main thread's turn may come in between
-            if self.suspend():
-                self.native.operators(0)
-        except BaseException:
-            self.threads.add(here)
-            raise
-        return True
-
-    def suspend(self):
-        """True when it was on."""
-        if self.kind() != type(self.kind()).ITT:
-            return False
-        if self.kineto:
-            self.kineto.interrupt(self._switch_off)
-        else:
-            self._switch_off()
-        return True
-
-    def _switch_off(self):
-        self.autograd._disable_profiler()
-        # Kineto's profile on demand is the whole process's, and goes before a thread's own.
-        if self.kind() == type(self.kind()).ITT:
-            self.autograd._disable_profiler()
-
-    def hush(self):
-        """For a moment, in this thread. True when it was on."""
-        if not self.kineto:
-            return self.suspend()
-        self.autograd._enable_record_function(False)
-        return True
-
-    def speak(self):
-        if self.kineto:
-            self.autograd._enable_record_function(True)
-        else:
-            self._switch_on()
-
-    def _switch_on(self):
-        profiler = self.profiler
-        shapes = stack = flops = modules = memory = False
-        config = profiler.ProfilerConfig(
-            profiler.ProfilerState.ITT,
-            *(shapes, memory, stack, flops, modules),
-            profiler._ExperimentalConfig(),
-        )
-        self.autograd._enable_profiler(config, set())
-
-    def is_here(self):
-        return threading.get_ident() in self.threads
-
-    def forget_the_dead(self):
-        self.threads &= set(sys._current_frames())
-
-    @staticmethod
-    def _inside():
-        frame = sys._getframe()
-        while frame is not None:
-            if frame.f_code.co_filename.endswith(NOT_INSIDE):
-                return True
-            frame = frame.f_back
-        return False
 
 
 class Hook:
@@ -287,22 +147,27 @@ class Hook:
 
     def _pass_by(self):
         """A thread of the program is at a good place: it joins, or leaves."""
+        self._try(self._join_or_leave)
+
+    def _join_or_leave(self):
+        if self.native.gate():
+            self.operators.enter()
+        elif self.operators.leave():
+            self._uninstall()
+
+    @staticmethod
+    def _try(call, *arguments, **named):
+        """In the program's own calls: what fails is ours alone."""
         try:
-            if self.native.gate():
-                self.operators.enter()
-            elif self.operators.leave():
-                self._uninstall()
+            return call(*arguments, **named)
         except Exception:
-            pass
+            return None
 
     # ---- the program's own profiler
 
     def _make_enable(self, original):
         def enable(*arguments, **named):
-            try:
-                self.operators.leave(anywhere=True)
-            except Exception:
-                pass
+            self._try(self.operators.leave, anywhere=True)
             result = original(*arguments, **named)
             self._rejoin()  # it cannot, and says so
             return result
@@ -319,11 +184,8 @@ class Hook:
 
     def _rejoin(self):
         # Where the program's profiler can leave, ours can enter.
-        try:
-            if self.native.gate():
-                self.operators.enter(anywhere=True)
-        except Exception:
-            pass
+        if self.native.gate():
+            self._try(self.operators.enter, anywhere=True)
 
     # ---- process groups
 
@@ -332,7 +194,7 @@ class Hook:
         if distributed is None:
             return
         for group in list(distributed._world.pg_map):
-            self._announce(group)
+            self._try(self._announce, group)  # a backend may have no numbers
 
     def _announce(self, group):
         world = self.distributed._world
@@ -400,16 +262,16 @@ class Hook:
                     return original(group, *arguments, **named)
                 # PyTorch's ranges of transfers outlive the operator that contains them, on a
                 # stack: ours, which have ids, are in their place.
-                was_here = self.operators.is_here() and self.operators.hush()
+                hushed = self._try(self.operators.hush)
                 spent = monotonic_ns() - begin
                 try:
                     work = original(group, *arguments, **named)
                     begin = monotonic_ns()
-                    self._keep(work, begun, name == "recv_anysource")
+                    self._try(self._keep, work, begun, name == "recv_anysource")
                     return work
                 finally:
-                    if was_here:
-                        self.operators.speak()
+                    if hushed:
+                        self._try(self.operators.speak)
                     self.native.spent(spent + monotonic_ns() - begin)
 
             return transfer

@@ -100,3 +100,21 @@ def test_every_all_reduce_of_many_steps_has_its_partner_in_order(training):
         pairs += steps
     assert pairs == list(range(pairs[0], pairs[0] + len(pairs)))
     assert pairs[0] > 100  # attached in the middle
+    steps_are_those_of_the_diaries(report, diaries, zero_ns)
+
+
+def steps_are_those_of_the_diaries(report, diaries, zero_ns):
+    """The program marks none: they are known from its optimizer."""
+    assert {series["node"] for series in report["steps"]} == set(diaries)
+    assert len(report["steps"]) == len(diaries)
+    for series in report["steps"]:
+        assert "SGD" in series["name"] and series["count"] >= STEPS
+        diary, zero = diaries[series["node"]], zero_ns[series["node"]]
+        numbers = []
+        for step in series["steps"]:
+            begin, end = step["begin_ns"] + zero, step["end_ns"] + zero
+            first = bisect.bisect_left(diary, begin, key=lambda line: line[1])
+            inside = [line[0] for line in diary[first : first + 2] if line[2] <= end]
+            assert len(inside) == 1, (step, inside)
+            numbers += inside
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
