@@ -42,6 +42,29 @@ bool IsWorthHaving(std::string_view key) {
 
 }  // namespace
 
+std::string WithQuotesEscaped(std::string_view text) {
+  constexpr std::string_view kBegin = "\"name\": \"";
+  constexpr std::string_view kEnd = "\",";
+  std::string escaped;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const size_t key = std::min(line.find_first_not_of(' '), line.size());
+    const bool is_name = line.substr(key).starts_with(kBegin) && line.ends_with(kEnd) &&
+                         line.size() >= key + kBegin.size() + kEnd.size();
+    const size_t begin = is_name ? key + kBegin.size() : line.size();
+    const size_t end = is_name ? line.size() - kEnd.size() : line.size();
+    escaped += line.substr(0, begin);
+    for (size_t i = begin; i < end; ++i) {
+      if (line[i] == '"' && line[i - 1] != '\\') escaped += '\\';
+      escaped += line[i];
+    }
+    escaped += line.substr(end);
+    if (!text.empty()) escaped += '\n';
+  }
+  return escaped;
+}
+
 bool TextReader::number_integer(number_integer_t value) { return Number(std::to_string(value)); }
 bool TextReader::number_unsigned(number_unsigned_t value) { return Number(std::to_string(value)); }
 

@@ -12,6 +12,10 @@
 
 namespace syncline::kineto {
 
+// Kineto writes a program's own names as they are: a quote in one is the end of what is JSON. Each
+// stands on a line of its own; the text with these quotes escaped, as it is where there are none.
+std::string WithQuotesEscaped(std::string_view text);
+
 // nlohmann's callbacks. Depths: 1 the file's object, 2 traceEvents, 3 an event, 4 its arguments,
 // deeper what an argument contains, which is kept as text.
 class TextReader final : public nlohmann::json_sax<nlohmann::json> {

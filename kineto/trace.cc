@@ -117,10 +117,20 @@ absl::StatusOr<std::unique_ptr<Trace>> Trace::Open(const std::filesystem::path& 
 }
 
 std::unique_ptr<Trace> Trace::Of(std::string_view text, std::string source) {
+  bool damaged = false;
+  std::unique_ptr<Trace> trace = Read(text, source, &damaged);
+  if (!damaged) return trace;
+  const std::string escaped = WithQuotesEscaped(text);
+  return escaped.size() > text.size() ? Read(escaped, std::move(source), &damaged)
+                                      : std::move(trace);
+}
+
+std::unique_ptr<Trace> Trace::Read(std::string_view text, std::string source, bool* damaged) {
   std::unique_ptr<Trace> trace(new Trace());
   trace->source_ = std::move(source);
   TextReader reader(trace.get());
   nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
+  *damaged = reader.damaged_at().has_value();
   if (reader.damaged_at().has_value()) {
     const bool ends = *reader.damaged_at() >= text.size();
     trace->Lose(ends ? LossReason::kTruncated : LossReason::kUnreadable, std::nullopt,

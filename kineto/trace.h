@@ -16,9 +16,9 @@
 // this scale is off by hundreds of ns.
 //
 // Salvage: text that ends early, or is no JSON from some point on, gives the events before; the
-// rest is in losses(). Events without a time that can be are counted as lost: all of them where
-// baseTimeNanoseconds is missing. Of an argument that an event has twice the first is kept, of a
-// text the first 512 bytes.
+// rest is in losses(). Quotes in names, which Kineto does not escape, are no damage. Events without
+// a time that can be are counted as lost: all of them where baseTimeNanoseconds is missing. Of an
+// argument that an event has twice the first is kept, of a text the first 512 bytes.
 //
 // Memory: every event and every different text once. Thread-safety: as common/event_cursor.h says.
 #ifndef SYNCLINE_KINETO_TRACE_H_
@@ -87,6 +87,7 @@ class Trace final : public TraceReader {
   };
 
   Trace() = default;
+  static std::unique_ptr<Trace> Read(std::string_view text, std::string source, bool* damaged);
   void Add(const TextEvent& event);
   void Finish(std::optional<int64_t> base_ns);
   void Place(int64_t base_ns);

@@ -106,10 +106,9 @@ TEST(TraceTest, TextsWithZeroBytesAreTexts) {
                      Event("a\\u0000bytes", "2", "1", R"(, "args": {"dtype": 3})") + "," +
                      Event("a\\u0000bytes\\u0000dtype", "3", "1")),
                 "here");
-  EXPECT_THAT(Dump(trace.get()),
-              ElementsAre("thread 8: a @1000 +1000 bytes=1 dtype=2",
-                          "thread 8: a\0bytes @2000 +1000 dtype=3"s,
-                          "thread 8: a\0bytes\0dtype @3000 +1000"s));
+  EXPECT_THAT(Dump(trace.get()), ElementsAre("thread 8: a @1000 +1000 bytes=1 dtype=2",
+                                             "thread 8: a\0bytes @2000 +1000 dtype=3"s,
+                                             "thread 8: a\0bytes\0dtype @3000 +1000"s));
 }
 
 TEST(TraceTest, WhatEndsEarlyGivesWhatIsThere) {
@@ -127,6 +126,20 @@ TEST(TraceTest, WhatIsNoJsonInTheMiddle) {
   ASSERT_THAT(trace->losses(), SizeIs(1));
   EXPECT_EQ(trace->losses()[0].reason, LossReason::kUnreadable);
   EXPECT_THAT(trace->losses()[0].detail, HasSubstr("no JSON from byte"));
+}
+
+TEST(TraceTest, QuotesInNamesAreNoDamage) {
+  const auto event = [](const std::string& name, int ts) {
+    return "  {\n    \"ph\": \"X\", \"cat\": \"user_annotation\",\n    \"name\": \"" + name +
+           "\",\n    \"pid\": 7, \"tid\": 8, \"ts\": " + std::to_string(ts) + ", \"dur\": 1\n  }";
+  };
+  const std::string events = event(R"(epoch "1")", 1) + ",\n" + event(R"(")", 2) + ",\n" +
+                             event("", 3) + ",\n" + event(R"(\"escaped\")", 4);
+  const auto trace = Trace::Of(File(events), "here");
+  EXPECT_THAT(Dump(trace.get()),
+              ElementsAre(R"(thread 8: epoch "1" @1000 +1000)", R"(thread 8: " @2000 +1000)",
+                          "thread 8:  @3000 +1000", R"(thread 8: "escaped" @4000 +1000)"));
+  EXPECT_THAT(trace->losses(), IsEmpty());
 }
 
 TEST(TraceTest, ForeignText) {

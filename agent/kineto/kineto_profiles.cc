@@ -25,6 +25,9 @@ constexpr auto kWatchPeriod = std::chrono::milliseconds(250);
 constexpr int64_t kPollNs = 50'000'000;
 // A piece of the largest size takes a few seconds to be put together and written.
 constexpr int64_t kGiveUpNs = 15'000'000'000;
+constexpr char kNotEnded[] =
+    "the process did not end its profile within 15 s of the recording: it is stopped, is busy in a"
+    " call, or has become another program";
 
 }  // namespace
 
@@ -215,9 +218,14 @@ std::vector<v1::Complaint> KinetoProfiles::Collect() {
   }
   if (pieces_.empty()) return Complain();
   std::vector<ProfileRecord> records;
+  Round last = {.enough = too_late};
   for (auto& [key, piece] : pieces_) {
     ProfileRecord& record = piece.record;
-    if (record.end_realtime_ns == 0) record.end_realtime_ns = clock_->RealtimeNs();
+    if (record.end_realtime_ns == 0) {
+      record.end_realtime_ns = clock_->RealtimeNs();
+      // It has said what is true should it be gone.
+      if (Find(std::get<BlockId>(key), &last) != nullptr) record.failure = kNotEnded;
+    }
     log_->Line(record.failure.empty() ? LogLevel::kInfo : LogLevel::kWarning, "kineto",
                {{"pid", absl::StrCat(record.own_pid)},
                 {"piece", absl::StrCat(record.piece)},

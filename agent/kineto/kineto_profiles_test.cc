@@ -268,9 +268,12 @@ TEST_F(KinetoProfilesTest, AProcessThatNeverEndsItsProfileIsWaitedForSoLong) {
   profiles->Begin(Window());
   ProfileRecord running = Record(0, "");
   running.end_realtime_ns = 0;
+  running.failure = "the process ended before its profile was written";
   List({running});
   const int64_t before_ns = clock_.now_ns;
   profiles->Collect();
+  ASSERT_THAT(Kept(), SizeIs(1));
+  EXPECT_THAT(Kept()[0].failure, HasSubstr("did not end its profile within 15 s"));
   EXPECT_GE(clock_.now_ns - before_ns, 15'000'000'000);
   EXPECT_LT(clock_.now_ns - before_ns, 16'000'000'000);
 }

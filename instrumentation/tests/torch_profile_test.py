@@ -233,6 +233,57 @@ for one in reversed(ranges): one.__exit__(None, None, None)
         self.ends_well(process)
         self.assertFalse(self.runs(process))
 
+    # ---- signals
+
+    def test_what_a_signals_handler_raises_is_the_programs(self):
+        """Python calls it wherever the main thread is: here, in what the hook wants of that."""
+        text = """
+import signal
+def handler(*_):
+    raise KIND("late")
+signal.signal(signal.SIGUSR1, handler)
+hook = sys.modules["syncline_torch"].start.hook
+turn = hook._turn
+def disturbed(*arguments):
+    hook._turn = turn
+    signal.raise_signal(signal.SIGUSR1)
+hook._turn = disturbed
+print("armed", flush=True)
+try:
+    while True: step()
+except KIND: wait("caught")
+"""
+        for kind in ("TimeoutError", "SystemExit"):
+            process = self.start(text.replace("KIND", kind))
+            self.tell(process)
+            self.hear(process, "armed")
+            self.fixture.set_gates(1)
+            self.hear(process, "caught")
+            self.record(1, process)
+            self.tell(process)
+            self.ends_well(process)
+            self.assertEqual(self.states(process), ["complete"])
+
+    def test_a_signal_while_its_own_profile_waits_for_the_end_of_ours(self):
+        text = """
+import signal
+def handler(*_):
+    raise TimeoutError("late")
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.03)
+try: own()
+except TimeoutError: wait("caught")
+own()
+"""
+        process = self.start(text)
+        self.record(1, process)
+        self.tell(process)
+        self.hear(process, "caught")
+        self.fixture.wait_for(lambda: self.runs(process), "another profile", 60)
+        self.tell(process)
+        self.ends_well(process)
+        self.assertEqual(self.states(process)[:1], ["cut"])
+
     # ---- endings
 
     def test_it_ends_while_it_is_profiled(self):
@@ -384,6 +435,37 @@ print([child(end) for end in (os._exit, sys.exit)], flush=True)
         self.tell(process)
         self.hear(process, "[7, 7]")
         self.ends_well(process)
+
+    def test_a_childs_own_profile_leaves_the_list_alone(self):
+        process = self.start("""
+if os.fork() == 0: own(); os._exit(0)
+assert os.wait()[1] == 0
+wait("child")
+""")
+        self.record(1, process)
+        before = self.pieces()
+        self.tell(process)
+        self.hear(process, "child")
+        self.assertEqual(self.pieces(), before)
+        self.tell(process)
+        self.ends_well(process)
+
+    def test_another_program_in_the_same_process(self):
+        """The number of a piece is never used twice."""
+        text = """
+if not os.environ.get("AGAIN"):
+    command = [sys.executable, "-c", sys.orig_argv[-1]]
+    os.execve(sys.executable, command, {**os.environ, "AGAIN": "1"})
+"""
+        process = self.start(text)
+        self.record(1, process)
+        self.tell(process)
+        self.hear(process, "ready")
+        self.record(1, process)
+        self.tell(process)
+        self.ends_well(process)
+        pieces = [(piece["piece"], piece["state"]) for piece in self.pieces()[process.pid]]
+        self.assertEqual(pieces, [(0, "failed"), (1, "complete")])
 
     def test_loaders(self):
         text = """

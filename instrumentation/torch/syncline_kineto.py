@@ -21,6 +21,8 @@ import sys
 import threading
 import time
 
+from syncline_signals import is_of_the_program, undisturbed
+
 QUIET_S = 0.1  # far more than an observer's call takes
 # How long an operator that runs as a piece ends may take to end.
 OPEN_OPERATORS_S = 0.5
@@ -91,12 +93,26 @@ class Pieces:
         self.namespace = os.stat("/proc/self/ns/pid").st_ino
         self.ticks = start_ticks()
         self.name = "%d-%d-%d" % (self.namespace, self.pid, self.ticks)
-        self.number = 0  # of the next piece; never used twice by a process
+        # What the process listed as the program that it was before exec.
+        self.before = self._read()
+        # Of the next piece; never used twice by a process.
+        self.number = 1 + max((piece["piece"] for piece in self.before), default=-1)
         self.listed = []
         self.unsaid = False  # the list could not be written
 
+    def _read(self):
+        try:
+            with open(self.path(self.name + ".pieces"), encoding="ascii") as file:
+                pieces = json.load(file)["profiles"]
+            for piece in pieces:
+                piece["end_realtime_ns"] = piece["end_realtime_ns"] or time.time_ns()
+                piece["piece"] = int(piece["piece"])
+            return pieces[-LISTED // 2 :]
+        except Exception:
+            return []
+
     def begin_recording(self):
-        self.listed = []
+        self.listed = list(self.before)
 
     def begin(self, failure):
         piece = {
@@ -206,6 +222,8 @@ class Kineto:
                 return self._wait_for_main_thread(generation)
             return self._turn(generation)
         except Exception as error:
+            if in_main_thread and is_of_the_program(error):
+                raise
             return self._go_on_after(error)
 
     def _wait_for_main_thread(self, generation):
@@ -310,6 +328,8 @@ class Kineto:
             self.autograd._prepare_profiler(config, activities)
             self.autograd._enable_profiler(config, activities)
         except Exception as error:
+            if is_of_the_program(error):
+                raise  # it may run: it is ended like one that does
             self.native.profile_runs(0)
             self.over = True
             piece, self.on = self.on, None
@@ -377,7 +397,7 @@ class Kineto:
             self.foreign.add(threading.main_thread().ident)
         for name in ("_prepare_profiler", "_enable_profiler"):
             self._wrap(name, self.give_way)
-        self._wrap("_disable_profiler", None, self._foreign_ended)
+        self._wrap("_disable_profiler", self._foreign_ends, self._foreign_ended)
         self.installed = True
 
     @staticmethod
@@ -391,8 +411,7 @@ class Kineto:
         original = getattr(self.profiler, name)
 
         def wrapper(*arguments, **named):
-            if before is not None:
-                before()
+            before()
             try:
                 return original(*arguments, **named)
             finally:
@@ -405,24 +424,46 @@ class Kineto:
 
     def give_way(self):
         """The program begins a profile in this thread: ours is over."""
+        here = threading.get_ident()
+        known = here in self.foreign
+        self.foreign.add(here)  # from now on none of ours begins
         try:
+            self._cut(OWN_PROFILE)
+        except BaseException as error:
+            if is_of_the_program(error):
+                if not known:
+                    self.foreign.discard(here)
+                raise
+
+    def _cut(self, why):
+        with self.lock:
+            self.drop_inherited()
+            if not self.on and not (self.generation and why):
+                return
+
+        def cut():
             with self.lock:
-                self.foreign.add(threading.get_ident())
-                self.drop_inherited()
-                self._end("cut", OWN_PROFILE, QUIET_S)
-                if self.generation:
-                    self.pieces.absent(OWN_PROFILE)
-        except Exception:
-            pass
+                self._end("cut", why, QUIET_S)
+                if self.generation and why:
+                    self.pieces.absent(why)
+
+        undisturbed(cut)
+
+    def _foreign_ends(self):
+        """One that never began, too: PyTorch would end ours."""
+        if threading.get_ident() not in self.foreign:
+            self.give_way()
 
     def _foreign_ended(self):
         self.foreign.discard(threading.get_ident())
 
-    def interrupt(self):
-        """PyTorch must have no profile of ours for a moment."""
-        with self.lock:
-            self.drop_inherited()
-            self._end("cut", "", QUIET_S)
+    def interrupt(self, work):
+        """PyTorch must have no profile of ours while it is done."""
+        while True:
+            self._cut("")
+            with self.lock:
+                if not self.on:
+                    return work()
 
     # ---- exit and fork
 
@@ -440,6 +481,8 @@ class Kineto:
         self.inherited = self.on is not None
         self.on = None
         self.over = True
+        self.generation = 0
+        self.pieces.unsaid = False  # the list is the parent's
         if self.inherited:
             self._collect_no_more()
 

@@ -9,10 +9,11 @@ def load(directory):
     path = os.path.join(directory, "libsyncline_torch.so")
     native = ctypes.PyDLL(path)
     text, i32, u32, u64 = ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint64
-    native.turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32, ctypes.c_int)
+    native.turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32)
     native.profile_turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32)
     for name, result, arguments in (
-        ("start", ctypes.c_int, [native.turn_type, ctypes.c_void_p]),
+        ("start", ctypes.c_int, [native.turn_type, ctypes.py_object] + [ctypes.c_void_p] * 3),
+        ("acted", None, [u32, ctypes.c_int]),
         ("again", ctypes.c_int, []),
         ("gate", u32, []),
         ("operators", None, [ctypes.c_int]),

@@ -22,8 +22,9 @@ import threading
 import weakref
 from time import monotonic_ns
 
+from syncline_operators import Operators
+
 DONE, LATER = 0, 1
-LEFT_OUT = 2  # of syncline_torch:operators: the program's own profiler has the thread
 
 COLLECTIVES = """
     allreduce allreduce_coalesced broadcast allgather allgather_coalesced
@@ -32,14 +33,6 @@ COLLECTIVES = """
     scatter alltoall alltoall_base barrier
 """.split()
 TRANSFERS = ("send", "recv", "recv_anysource")
-# Where PyTorch keeps state of this thread that it puts back afterwards: what is switched here would
-# be switched back, or be in the way.
-NOT_INSIDE = (
-    os.path.join("torch", "autograd", "graph.py"),
-    os.path.join("torch", "autograd", "__init__.py"),
-    os.path.join("torch", "autograd", "profiler.py"),
-    os.path.join("torch", "profiler", "profiler.py"),
-)
 
 
 def ranges(numbers):
@@ -60,156 +53,15 @@ def bytes_of(tensors):
     return tensors.numel() * tensors.element_size()
 
 
-class _LastWord:
-    """Dies with its thread, in it: PyTorch complains of an observer that a thread leaves behind."""
-
-    def __init__(self, operators):
-        self.operators = operators
-
-    def __del__(self):
-        try:
-            self.operators.leave(anywhere=True)
-        except Exception:
-            pass
-
-
-class Operators:
-    """PyTorch's ITT observer, which is a matter of each thread."""
-
-    def __init__(self, native):
-        self.native = native
-        # Another collector (VTune's) is not fed unasked.
-        collector = os.environ.get("INTEL_LIBITTNOTIFY64", "")
-        self.ours = os.path.basename(collector) == "libsyncline_itt.so"
-        self.threads = set()  # where it is on
-        self.here = threading.local()
-        self.profiler = None  # the module torch.autograd.profiler, once it is known
-        self.kineto = None  # syncline_kineto.Kineto, with `syncline run --kineto`
-
-    def ready(self):
-        torch = sys.modules.get("torch")
-        profiler = sys.modules.get("torch.autograd.profiler")
-        if torch is None or profiler is None:
-            return False
-        spec = getattr(torch, "__spec__", None)
-        if spec is None or getattr(spec, "_initializing", False):
-            return False
-        self.profiler = profiler
-        self.autograd = torch._C._autograd
-        self.ours = self.ours and torch._C._itt.is_available()
-        return True
-
-    def kind(self):
-        """What observes this thread."""
-        return self.autograd._profiler_type()
-
-    def enter(self, anywhere=False):
-        """True unless it is better done at another time."""
-        if not self.ours:
-            return True
-        if self._hushed():
-            return self.is_here()  # it speaks again soon
-        kind = self.kind()
-        if kind != type(kind).NONE:  # the program's own, or ours already
-            if kind != type(kind).ITT:
-                self.native.operators(LEFT_OUT)
-            return True
-        if not anywhere and self._inside():
-            return False
-        self._switch_on()
-        self.threads.add(threading.get_ident())
-        if not hasattr(self.here, "last_word"):
-            self.here.last_word = _LastWord(self)
-        self.native.operators(1)
-        return True
-
-    def leave(self, anywhere=False):
-        """True unless it is better done at another time."""
-        if not self.is_here():
-            return True
-        if not anywhere and (self._inside() or self.kineto and self.kineto.on):
-            return False
-        self.threads.discard(threading.get_ident())
-        if self.suspend() or self._hushed():
-            self.native.operators(0)
-        return True
-
-    def suspend(self):
-        """True when it was on."""
-        if self.kind() != type(self.kind()).ITT:
-            return False
-        if self.kineto:
-            self.kineto.interrupt()
-        self.autograd._disable_profiler()
-        # Kineto's profile on demand is the whole process's, and goes before a thread's own.
-        if self.kind() == type(self.kind()).ITT:
-            self.autograd._disable_profiler()
-        return True
-
-    def hush(self):
-        """For a moment, in this thread; `speak` must follow. Between any two bytecodes our own
-        `turn` may come, or a signal's handler that calls PyTorch: what they do to this thread
-        meanwhile they do to its state, and `speak` makes it true."""
-        if not self.is_here() or self._hushed():
-            return False
-        if self.kineto:
-            self.autograd._enable_record_function(False)
-            return True
-        self.here.hushed = True
-        if not self.suspend():
-            self.here.hushed = False
-            return False
-        return True
-
-    def speak(self):
-        if self.kineto:
-            self.autograd._enable_record_function(True)
-            return
-        try:
-            kind = self.kind()
-            if self.is_here() and kind == type(kind).NONE:
-                self._switch_on()
-                if not self.is_here():  # it has just left
-                    self.suspend()
-        finally:
-            self.here.hushed = False
-
-    def _hushed(self):
-        return getattr(self.here, "hushed", False)
-
-    def _switch_on(self):
-        profiler = self.profiler
-        shapes = stack = flops = modules = memory = False
-        config = profiler.ProfilerConfig(
-            profiler.ProfilerState.ITT,
-            *(shapes, memory, stack, flops, modules),
-            profiler._ExperimentalConfig(),
-        )
-        self.autograd._enable_profiler(config, set())
-
-    def is_here(self):
-        return threading.get_ident() in self.threads
-
-    def forget_the_dead(self):
-        self.threads &= set(sys._current_frames())
-
-    @staticmethod
-    def _inside():
-        frame = sys._getframe()
-        while frame is not None:
-            if frame.f_code.co_filename.endswith(NOT_INSIDE):
-                return True
-            frame = frame.f_back
-        return False
-
-
 class Hook:
     def __init__(self, native):
         self.native = native
         self.operators = Operators(native)
         import syncline_patches
+        import syncline_signals
 
         self.patches = syncline_patches.Patches()
+        self.is_of_the_program = syncline_signals.is_of_the_program
         self.distributed = None  # the module distributed_c10d while it is wrapped
         self.optimizer_hook = None
         self.transfers = {}  # id of a Work -> (weak reference, id of the transfer, from anybody?)
@@ -226,16 +78,23 @@ class Hook:
 
     # ---- called by the native thread, in the main thread if it can
 
-    def turn(self, generation, in_main_thread):
+    def turn(self, generation, in_main_thread=False):
         begin = monotonic_ns()
         try:
             return self._turn(generation, in_main_thread) if self.usable else DONE
-        except Exception:  # an unknown PyTorch: it is left alone from now on
+        except Exception as error:  # an unknown PyTorch: it is left alone from now on
+            if in_main_thread and self.is_of_the_program(error):
+                raise
             self.usable = False
             self._undo()
             return DONE
         finally:
             self.native.spent(monotonic_ns() - begin)
+
+    def turn_in_main_thread(self):
+        """What a signal's handler raises meanwhile is the program's to catch."""
+        generation = self.native.gate()
+        self.native.acted(generation, self.turn(generation, True) == DONE)
 
     def _turn(self, generation, in_main_thread):
         if not self.operators.ready():
@@ -255,7 +114,10 @@ class Hook:
 
     def _install(self):
         if self.kineto:
-            self.kineto.install()
+            try:
+                self.kineto.install()
+            except OSError:  # it tries again
+                pass
         if not self.patches:
             self.patches.put(self.operators.profiler, "_enable_profiler", self._make_enable)
             self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
@@ -487,10 +349,12 @@ def start(directory):
 
     native = syncline_native.load(directory)
     hook = Hook(native)
-    hook.callback = native.turn_type(hook.turn)  # lives as long as the process
     start.hook = hook
-    pending = ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, ctypes.c_void_p)
-    if native.start(hook.callback, pending) == 0:
+    # They live as long as the process.
+    hook.callbacks = native.turn_type(hook.turn), hook.turn_in_main_thread
+    names = ("Py_AddPendingCall", "PyObject_CallObject", "Py_DecRef")
+    python = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in names]
+    if native.start(*hook.callbacks, *python) == 0:
         atexit.register(hook.at_exit)
         os.register_at_fork(after_in_child=hook.after_fork)
         if os.environ.get("SYNCLINE_KINETO") == "1":

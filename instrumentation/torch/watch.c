@@ -37,7 +37,10 @@ static struct {
       mutex; /* held while the interpreter is called from the thread; guards `stopped` */
   int stopped;
   syncline_torch_turn turn;
+  void* main_turn;
   syncline_torch_add_pending add_pending;
+  syncline_torch_call call;
+  syncline_torch_release release;
   uint32_t acted;  /* the value of the gate that the main thread has acted on */
   uint32_t asked;  /* a pending call waits */
   uint32_t again;  /* it could not act where it was: ask again */
@@ -60,11 +63,15 @@ static int Pending(void* unused) {
   (void)unused;
   __atomic_store_n(&watch.asked, 0, __ATOMIC_RELEASE);
   if (__atomic_load_n(&watch.stopped, __ATOMIC_ACQUIRE)) return 0;
-  const uint32_t value = *syncline_gate;
-  const int done = watch.turn(value, 1) == 0;
+  void* const result = watch.call(watch.main_turn, NULL);
+  if (!result) return -1; /* the program's exception: a signal came meanwhile */
+  watch.release(result);
+  return 0;
+}
+
+SYNCLINE_EXPORT void syncline_torch_acted(uint32_t value, int done) {
   __atomic_store_n(&watch.again, !done, __ATOMIC_RELEASE);
   if (done) __atomic_store_n(&watch.acted, value, __ATOMIC_RELEASE);
-  return 0;
 }
 
 static void AskMainThread(void) {
@@ -79,7 +86,7 @@ static void AskMainThread(void) {
 
 static void TurnFromHere(uint32_t value) {
   pthread_mutex_lock(&watch.mutex);
-  if (!watch.stopped) watch.turn(value, 0);
+  if (!watch.stopped) watch.turn(value);
   pthread_mutex_unlock(&watch.mutex);
 }
 
@@ -146,12 +153,16 @@ int syncline_torch_thread(void* (*body)(void*)) {
   return error == 0 ? 0 : -1;
 }
 
-SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn,
-                                         syncline_torch_add_pending add_pending) {
-  if (!turn || !add_pending || watch.turn) return -1;
+SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn, void* main_turn,
+                                         syncline_torch_add_pending add_pending,
+                                         syncline_torch_call call, syncline_torch_release release) {
+  if (!turn || !main_turn || !add_pending || !call || !release || watch.turn) return -1;
   if (syncline_torch_events_start() != 0) return -1;
   watch.turn = turn;
+  watch.main_turn = main_turn;
   watch.add_pending = add_pending;
+  watch.call = call;
+  watch.release = release;
   return syncline_torch_thread(Watch);
 }
 

@@ -9,14 +9,22 @@
 extern "C" {
 #endif
 
-/* Acts on the gate, which is `generation` now (0: nothing is recorded). 0: done; else it wants to
- * be asked again soon. Takes the interpreter's lock itself where it is not held. */
-typedef int (*syncline_torch_turn)(uint32_t generation, int in_main_thread);
-/* Py_AddPendingCall. */
+/* Acts on the gate, which is `generation` now (0: nothing is recorded), outside the main thread.
+ * Takes the interpreter's lock itself. */
+typedef int (*syncline_torch_turn)(uint32_t generation);
+/* Py_AddPendingCall, PyObject_CallObject, Py_DecRef. */
 typedef int (*syncline_torch_add_pending)(int (*call)(void*), void* argument);
+typedef void* (*syncline_torch_call)(void* callable, void* arguments);
+typedef void (*syncline_torch_release)(void* object);
 
-/* Makes the control block and the thread. 0, or -1 when this process cannot be traced. */
-int syncline_torch_start(syncline_torch_turn turn, syncline_torch_add_pending add_pending);
+/* Makes the control block and the thread. `main_turn`, which lives as long as the process, is
+ * called in the main thread, and says what it did by `acted`; an exception that leaves it is raised
+ * in the program. 0, or -1 when this process cannot be traced. */
+int syncline_torch_start(syncline_torch_turn turn, void* main_turn,
+                         syncline_torch_add_pending add_pending, syncline_torch_call call,
+                         syncline_torch_release release);
+/* The main thread has acted on this value of the gate; or (`done` is 0) wants to be asked again. */
+void syncline_torch_acted(uint32_t value, int done);
 /* The interpreter goes away. Waits for a call of `turn` that is under way: without the
  * interpreter's lock. */
 void syncline_torch_stop(void);
