@@ -121,10 +121,12 @@ class Operators:
             self.autograd._enable_record_function(False)
             return True
         self.here.hushed = True
-        if not self.suspend():
-            self.here.hushed = False
-            return False
-        return True
+        try:
+            self.here.hushed = self.suspend()
+        except BaseException:  # a signal's handler leaves
+            self.speak()
+            raise
+        return self.here.hushed
 
     def speak(self):
         if self.kineto:

@@ -155,12 +155,13 @@ class Hook:
         elif self.operators.leave():
             self._uninstall()
 
-    @staticmethod
-    def _try(call, *arguments, **named):
+    def _try(self, call, *arguments, **named):
         """In the program's own calls: what fails is ours alone."""
         try:
             return call(*arguments, **named)
-        except Exception:
+        except Exception as error:
+            if self.is_of_the_program(error):  # of a signal's handler
+                raise
             return None
 
     # ---- the program's own profiler
