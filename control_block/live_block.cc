@@ -156,6 +156,14 @@ LiveBlock::~LiveBlock() {
   if (gate_page_ != nullptr) ::munmap(gate_page_, sizeof(syncline_block));
 }
 
+bool LiveBlock::IsReplaced() const {
+  struct stat ours = {};
+  struct stat there = {};
+  return ::fstat(block_fd_, &ours) == 0 &&
+         ::lstat((directory_ / BlockFileName(id_)).c_str(), &there) == 0 &&
+         (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
+}
+
 absl::StatusOr<std::string> LiveBlock::ReadBlockBytes() const {
   return ReadUpTo(block_fd_, kBlockBytes,
                   absl::StrCat("Cannot read ", Quoted(directory_ / BlockFileName(id_))));

@@ -65,6 +65,15 @@ v1::Complaint UnreachableComplaint(const BlockId& id) {
       " job's own container");
 }
 
+v1::Complaint LeftComplaint(const ProcessEntry& entry) {
+  return MakeComplaint(
+      v1::Complaint::WARNING, entry.pid,
+      absl::StrCat("Process ", entry.pid, " (", entry.name,
+                   ") became another program (exec) while it was recorded: what that did is not in"
+                   " this recording"),
+      "record again: the program that it is now will be in it");
+}
+
 // A process that became another program (exec) keeps its pid and its start: its block stays behind,
 // mapped by nobody.
 bool LeftByExec(const std::filesystem::path& proc, const ProcessEntry& entry, const BlockId& id) {
@@ -329,6 +338,7 @@ GateMove BlockGate::Close() {
     const std::lock_guard lock(mutex_);
     newcomers_.clear();
     move = Write(0);
+    FindLeft(&move.complaints);
   }
   WaitForAnswers();
   return move;
@@ -366,9 +376,23 @@ bool BlockGate::OfThisRecording(const control_block::GateAnswer& answer) const {
 bool BlockGate::AllAnswered() {
   return std::all_of(members_.begin(), members_.end(), [this](const auto& member) {
     const auto block = member.second.Read();
-    return !block.ok() || block->facts.state == control_block::ProcessState::kExited ||
+    return !block.ok() || left_.count(member.first) != 0 ||
+           block->facts.state == control_block::ProcessState::kExited ||
            !OfThisRecording(block->gate) || block->gate.off_monotonic_ns != 0;
   });
+}
+
+void BlockGate::FindLeft(std::vector<v1::Complaint>* complaints) {
+  left_.clear();
+  const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
+  for (const auto& [key, live] : members_) {
+    const ProcessEntry* entry = FindProcess(processes, key.second);
+    if (entry == nullptr) continue;
+    if (!live.IsReplaced() && !LeftByExec(options_.proc, *entry, key.second)) continue;
+    left_.insert(key);
+    const auto block = live.Read();
+    if (block.ok() && OfThisRecording(block->gate)) complaints->push_back(LeftComplaint(*entry));
+  }
 }
 
 void BlockGate::WaitForAnswers() {

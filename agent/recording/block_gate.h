@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -64,6 +65,8 @@ class BlockGate : public Gate {
   // Drops members and files of processes that have ended.
   void RemoveDead(const std::vector<ProcessEntry>& processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   GateMove Write(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Finds the members that became another program, and complains of those that were recorded.
+  void FindLeft(std::vector<v1::Complaint>* complaints) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForAnswers();
   bool AllAnswered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool OfThisRecording(const control_block::GateAnswer& answer) const
@@ -76,6 +79,7 @@ class BlockGate : public Gate {
   std::condition_variable_any wake_;
   std::map<MemberKey, control_block::LiveBlock> members_ ABSL_GUARDED_BY(mutex_);
   std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // when to switch on, MONOTONIC
+  std::set<MemberKey> left_ ABSL_GUARDED_BY(mutex_);                // by exec: they answer no more
   std::vector<int> locks_ ABSL_GUARDED_BY(mutex_);
   uint32_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the recording in hand, also after Close
   uint64_t own_pid_namespace_ = 0;

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,39 @@ TEST_F(BlockGateTest, AProcessThatBecameAnotherProgramIsNotTheOneOfTheBlock) {
   gate.Arm();
   EXPECT_FALSE(std::filesystem::exists(runtime_ / "4026531836-1234-5678.block"));
   EXPECT_TRUE(gate.Members().empty());
+}
+
+TEST_F(BlockGateTest, AProcessThatBecomesAnotherProgramWhileRecordedIsSaidAndNotWaitedFor) {
+  const auto answered = [](uint32_t generation) {
+    return [generation](syncline_block* block) {
+      block->generation = block->generation_seen = block->recording_generation = generation;
+      block->off_monotonic_ns = 0;  // recording still
+    };
+  };
+  AddProcess('S');
+  AddBlock(answered(3));
+  for (const bool replaced : {false, true}) {
+    BlockGate gate = MakeGate();
+    const uint32_t generation = gate.Arm();
+    gate.Open(generation);
+    const std::string path = runtime_ / "4026531836-1234-5678.block";
+    std::string bytes = ReadFile(path).value();
+    answered(generation)(reinterpret_cast<syncline_block*>(bytes.data()));
+    // As the process itself writes: into the file that there is.
+    std::ofstream(path, std::ios::in | std::ios::out | std::ios::binary) << bytes;
+    if (replaced) AddBlock();
+    const int64_t before_ns = clock_.MonotonicNs();
+    const GateMove closed = gate.Close();
+    const int64_t waited_ns = clock_.MonotonicNs() - before_ns;
+    if (replaced) {
+      ASSERT_EQ(closed.complaints.size(), 1u);
+      EXPECT_THAT(closed.complaints[0].what(), testing::HasSubstr("another program"));
+      EXPECT_LT(waited_ns, 100'000'000);
+    } else {
+      EXPECT_TRUE(closed.complaints.empty());
+      EXPECT_GE(waited_ns, 100'000'000);
+    }
+  }
 }
 
 TEST_F(BlockGateTest, NamesAStoppedProcess) {
