@@ -38,7 +38,7 @@ struct ProcessReport {
   bool end_known = false;
   uint64_t events = 0;
   std::optional<uint64_t> counted_events;
-  std::optional<uint64_t> lost;     // by the process's own count
+  std::optional<uint64_t> lost;  // by the process's own count
   // Time spent inside our code, all threads added, by the process's own measurement.
   std::optional<DurationEstimate> cost;
   uint32_t threads = 0;
@@ -153,6 +153,7 @@ struct Report {
   TransferReport transfers;
   std::vector<NodeReceipt> receipt;  // beside `nodes`
   uint64_t events = 0;
+  std::vector<std::string> only_events;  // patterns of their names; none: all were looked at
   bool incomplete = false;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;  // hints for whoever asked; not part of the JSON

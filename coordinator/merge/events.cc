@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "coordinator/merge/choose_events.h"
 #include "coordinator/merge/cut.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/merge.h"
@@ -31,6 +32,7 @@ absl::StatusOr<EventsResult> PrintEvents(const EventsOptions& options, std::ostr
   SYNCLINE_RETURN_IF_ERROR(CheckRange(options.range));
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input));
   SYNCLINE_RETURN_IF_ERROR(ChooseCut(options.range, &inputs));
+  SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
   EventsResult result;
   result.incomplete = inputs.incomplete;
   result.complaints = inputs.complaints;

@@ -17,6 +17,12 @@ absl::Status OrderedEvents::Open(std::optional<uint32_t> only) {
   return absl::OkStatus();
 }
 
+std::shared_ptr<const ClassChoice> OrderedEvents::WantedOf(TraceReader* reader) const {
+  return std::make_shared<const ClassChoice>(reader, [this](const EventClass& event_class) {
+    return inputs_.build.events.Matches(event_class.name);
+  });
+}
+
 absl::Status OrderedEvents::OpenTraces(uint32_t index) {
   const timeline::NodeInput& node = inputs_.nodes[index];
   // A little more than is shown: the way back to the trace's clock is rounded.
@@ -28,10 +34,11 @@ absl::Status OrderedEvents::OpenTraces(uint32_t index) {
   const int64_t begin_ns = clock_ns(shown_.begin, -kSlackNs);
   const int64_t end_ns = clock_ns(shown_.end, kSlackNs);
   for (TraceReader* reader : node.readers) {
+    const auto wanted = WantedOf(reader);
     for (const StreamInfo& stream : reader->streams()) {
       SYNCLINE_ASSIGN_OR_RETURN(auto cursor, reader->Open(stream.index, begin_ns, end_ns));
       sources_.push_back({index, node.placement, &cursor->stream()});
-      merger_.Add(std::move(cursor), node.placement);
+      merger_.Add(KeepWanted(std::move(cursor), wanted), node.placement);
     }
   }
   return absl::OkStatus();
@@ -43,12 +50,12 @@ absl::Status OrderedEvents::OpenProfiles(uint32_t index) {
   ProfilePlacement* const placement = &profile_placements_.emplace_back(node.wall);
   for (const timeline::ProfileInput& profile : node.profiles) {
     if (profile.reader == nullptr) continue;
+    const auto wanted = WantedOf(profile.reader);
     for (const StreamInfo& stream : profile.reader->streams()) {
       SYNCLINE_ASSIGN_OR_RETURN(auto cursor, profile.reader->Open(stream.index));
       sources_.push_back({index, placement, &cursor->stream()});
-      merger_.Add(
-          std::make_unique<ProfileCursor>(std::move(cursor), node.wall, shown_, &undecided_),
-          placement);
+      cursor = std::make_unique<ProfileCursor>(std::move(cursor), node.wall, shown_, &undecided_);
+      merger_.Add(KeepWanted(std::move(cursor), wanted), placement);
     }
   }
   return absl::OkStatus();

@@ -1,6 +1,6 @@
-// Every event of the inputs, decoded, in the order that decides between equal times: by time, node,
-// stream, as the stream has them; of a node, those of its traces before those of TensorFlow's
-// profiles.
+// Every event of the inputs that is wanted (BuildOptions::events), decoded, in the order that
+// decides between equal times: by time, node, stream, as the stream has them; of a node, those of
+// its traces before those of TensorFlow's profiles.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_COORDINATOR_MERGE_ORDERED_EVENTS_H_
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "clocksync/reach.h"
+#include "common/event_filter.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/profile_cursor.h"
 #include "export/text/event_text.h"
@@ -66,6 +68,7 @@ class OrderedEvents {
     const StreamInfo* stream = nullptr;
   };
 
+  std::shared_ptr<const ClassChoice> WantedOf(TraceReader* reader) const;
   absl::Status OpenTraces(uint32_t index);
   absl::Status OpenProfiles(uint32_t index);
   bool IsShown(TimelineTime time) const { return shown_.begin <= time && time < shown_.end; }
