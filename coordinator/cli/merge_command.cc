@@ -172,6 +172,7 @@ int Events(const Context& context, const MergeArguments& arguments) {
   options.format =
       arguments.format == "jsonl" ? merge::EventFormat::kJsonLines : merge::EventFormat::kText;
   options.events = arguments.options.events;
+  options.threads = arguments.options.threads;
   const absl::Status parsed = ParseRange(arguments, &options.range);
   if (!parsed.ok()) return Fail(context, parsed);
   const absl::StatusOr<merge::EventsResult> printed = merge::PrintEvents(options, context.out);
@@ -266,6 +267,8 @@ void RegisterEvents(CLI::App* app, Context* context) {
   events->add_option("--format", arguments->format, "text or jsonl")
       ->check(CLI::IsMember({"text", "jsonl"}))
       ->capture_default_str();
+  events->add_option("--threads", arguments->options.threads,
+                     "How many threads make lines of events (default: one per processor)");
   AddRange(events, arguments);
   AddEvents(events, &arguments->options.events,
             "Only events of these names, separated by commas; * stands for any\n"

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <vector>
 
@@ -109,6 +113,100 @@ TEST_F(EventsTest, WithARangeToo) {
   options.events = {"syncline_itt:task_end"};
   const std::string printed = Print(options);
   EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 18);  // of three steps
+}
+
+// A trace of which many events have one time, in several streams.
+void WriteTies(const std::filesystem::path& directory, uint32_t streams) {
+  ctf::GeneratorOptions options;
+  options.streams = streams;
+  options.events_per_stream = 60'000 / streams;
+  options.gap_ns_mean = 2;
+  options.packet_bytes = 65'536;
+  ASSERT_TRUE(ctf::GenerateTrace(directory, options).ok());
+}
+
+TEST_F(EventsTest, TheSameLinesForAnyNumberOfThreads) {
+  WriteTies(root_ / "ties", 5);
+  WriteTies(root_ / "one", 1);
+  // Two of them side by side, which are two nodes; one is damaged.
+  std::filesystem::copy(Trace(), root_ / "cut");
+  const std::filesystem::path cut = root_ / "cut" / "channel0_0";
+  std::filesystem::resize_file(cut, std::filesystem::file_size(cut) - 5000);
+  for (const EventFormat format : {EventFormat::kText, EventFormat::kJsonLines}) {
+    std::vector<EventsOptions> cases;
+    for (const std::string& input :
+         {Run(), Trace(), std::string(root_ / "ties"), std::string(root_ / "one"),
+          std::string("tests/golden/tensorflow_profile/run")}) {
+      cases.push_back(Of(input, format));
+    }
+    cases.push_back(Of("a=" + (root_ / "cut").string(), format));
+    cases.back().input.inputs.push_back("b=" + Trace());
+    cases.push_back(Of(Run(), format));
+    cases.back().range.from = TimelineTime{30'000'000};
+    cases.back().events = {"*:task_*"};
+    for (EventsOptions& options : cases) {
+      SCOPED_TRACE(options.input.inputs[0]);
+      std::string lines;
+      EventsResult alone;
+      for (const unsigned threads : {1u, 2u, 3u, 7u, 64u}) {
+        options.threads = threads;
+        std::ostringstream out;
+        const auto printed = PrintEvents(options, &out);
+        ASSERT_TRUE(printed.ok()) << printed.status();
+        if (threads == 1) {
+          lines = out.str();
+          alone = *printed;
+          EXPECT_GT(lines.size(), 1000u);
+          EXPECT_EQ(alone.events,
+                    static_cast<size_t>(std::count(lines.begin(), lines.end(), '\n')));
+        }
+        EXPECT_TRUE(out.str() == lines) << threads;
+        EXPECT_EQ(printed->events, alone.events);
+        EXPECT_EQ(printed->incomplete, alone.incomplete);
+        EXPECT_EQ(printed->complaints, alone.complaints);
+      }
+      EXPECT_EQ(alone.incomplete, options.input.inputs.size() == 2);
+    }
+  }
+}
+
+// Takes some bytes, and no more.
+class Full final : public std::streambuf {
+ public:
+  Full(std::streamsize room, int why) : room_(room), why_(why) {}
+
+ private:
+  std::streamsize xsputn(const char*, std::streamsize bytes) override {
+    if (bytes <= room_) {
+      room_ -= bytes;
+      return bytes;
+    }
+    errno = why_;
+    return 0;
+  }
+  int_type overflow(int_type) override { return traits_type::eof(); }
+
+  std::streamsize room_;
+  int why_;
+};
+
+TEST_F(EventsTest, AReaderThatGoesIsNoErrorAndAFullDiskIs) {
+  WriteTies(root_ / "ties", 5);
+  const size_t all = Print(Of(root_ / "ties")).size();
+  ASSERT_GT(all, size_t{4} << 20);
+  for (const unsigned threads : {1u, 4u}) {
+    for (const std::streamsize room : {0, 1 << 20, 3 << 20}) {
+      EventsOptions options = Of(root_ / "ties");
+      options.threads = threads;
+      Full gone(room, EPIPE);
+      std::ostream reader(&gone);
+      const auto printed = PrintEvents(options, &reader);
+      EXPECT_TRUE(printed.ok()) << printed.status();
+      Full full(room, ENOSPC);
+      std::ostream disk(&full);
+      EXPECT_FALSE(PrintEvents(options, &disk).ok());
+    }
+  }
 }
 
 TEST_F(EventsTest, APatternThatFitsNothingIsRefused) {

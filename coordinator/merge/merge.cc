@@ -155,14 +155,14 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, cut, out.staging(), &result));
   std::vector<std::string> uncopied;
   if (Wants(options, "ctf")) {
-    SYNCLINE_ASSIGN_OR_RETURN(uncopied,
-                              WriteCtf(inputs, cut, ThreadsOf(options), out.staging() / kCtfName));
+    SYNCLINE_ASSIGN_OR_RETURN(
+        uncopied, WriteCtf(inputs, cut, ThreadsOf(options.threads), out.staging() / kCtfName));
     result.files.emplace_back(kCtfName);
   }
   WrittenTables tables;
   if (outputs.tables() != nullptr) {
     SYNCLINE_ASSIGN_OR_RETURN(
-        tables, WriteTables(inputs, built, cut, ThreadsOf(options), outputs.tables()));
+        tables, WriteTables(inputs, built, cut, ThreadsOf(options.threads), outputs.tables()));
     if (!tables.complaint.empty()) uncopied.push_back(tables.complaint);
   }
   result.report = MakeReportOf(inputs, built, summary);
@@ -202,7 +202,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
   inputs.build.shown = Shown(options.range);
   inputs.build.look_back_ns = options.look_back_ns;
-  inputs.build.threads = ThreadsOf(options);
+  inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
     inputs.build.progress = [&](const timeline::Progress& progress) {
       const bool before = options.range.from.has_value() && progress.time < *options.range.from;

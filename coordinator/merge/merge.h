@@ -113,6 +113,7 @@ struct EventsOptions {
   EventFormat format = EventFormat::kText;
   Range range;
   std::vector<std::string> events;  // as in MergeOptions; exactly these
+  unsigned threads = 0;             // 0: one per processor; the same lines for any number
 };
 
 // Every event in timeline order: by time, node, stream, as the stream has them; of a node, those of
