@@ -248,7 +248,9 @@ void RegisterMerge(CLI::App* app, Context* context) {
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
       "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n"
       "A directory of traces is a node for each host below it; NAME=DIR names a node of one host.\n"
-      "--from and --to must meet the recording; what of them reaches beyond is cut and said.\n\n"
+      "--from and --to must meet the recording; what of them reaches beyond is cut and said.\n"
+      "What --events leaves out is not in the report's tasks and steps either; losses are all "
+      "there.\n\n"
       "Examples:\n"
       "  syncline merge run-20261121-093012-7f3a\n"
       "  syncline merge a=/traces/a b=/traces/b --out merged\n"
@@ -277,7 +279,8 @@ void RegisterEvents(CLI::App* app, Context* context) {
       "Also the events of TensorFlow's profiles, which the recording holds.\n\n"
       "Examples:\n"
       "  syncline events run-20261121-093012-7f3a | grep train_step | head\n"
-      "  syncline events run-20261121-093012-7f3a --from 1s --to 1.1s --nodes worker-0");
+      "  syncline events run-20261121-093012-7f3a --from 1s --to 1.1s --nodes worker-0\n"
+      "  syncline events run-20261121-093012-7f3a --events 'syncline_net:*,*MatMul'");
   events->callback([=] { context->action = [=] { return Events(*context, *arguments); }; });
 }
 
