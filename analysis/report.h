@@ -153,6 +153,7 @@ struct Report {
   TransferReport transfers;
   std::vector<NodeReceipt> receipt;  // beside `nodes`
   uint64_t events = 0;
+  std::vector<std::string> only_events;  // patterns of their names; none: all were looked at
   bool incomplete = false;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;  // hints for whoever asked; not part of the JSON

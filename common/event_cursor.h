@@ -185,6 +185,8 @@ class TraceReader {
  public:
   virtual ~TraceReader() = default;
   virtual std::span<const StreamInfo> streams() const = 0;
+  // Of all the events that may come, in the order of their indexes.
+  virtual std::vector<const EventClass*> classes() = 0;
   // Key/value facts of the trace (hostname, tracer, buffering scheme, vpid, ...).
   virtual const std::map<std::string, std::string>& environment() const = 0;
   // REALTIME - trace clock in ns as the tracer sampled it, where it says so. For display and for

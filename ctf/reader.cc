@@ -36,6 +36,11 @@ class CtfReader : public TraceReader {
   }
 
   std::span<const StreamInfo> streams() const override { return streams_; }
+  std::vector<const EventClass*> classes() override {
+    std::vector<const EventClass*> classes;
+    for (const EventLayout* event : layout_->events) classes.push_back(&event->event_class);
+    return classes;
+  }
   const std::map<std::string, std::string>& environment() const override {
     return layout_->metadata->environment;
   }

@@ -257,6 +257,12 @@ void Trace::Place(int64_t base_ns) {
   }
 }
 
+std::vector<const EventClass*> Trace::classes() {
+  std::vector<const EventClass*> classes(classes_.size());
+  for (const auto& [key, made] : classes_) classes[made->index] = made.get();
+  return classes;
+}
+
 absl::StatusOr<std::unique_ptr<EventCursor>> Trace::Open(uint32_t stream_index, int64_t begin_ns,
                                                          int64_t end_ns) {
   if (stream_index >= streams_.size()) {

@@ -59,6 +59,7 @@ class Trace final : public TraceReader {
   static std::unique_ptr<Trace> Of(std::string_view text, std::string source);
 
   std::span<const StreamInfo> streams() const override { return streams_; }
+  std::vector<const EventClass*> classes() override;
   const std::map<std::string, std::string>& environment() const override { return environment_; }
   std::optional<int64_t> wall_clock_offset_ns() const override { return std::nullopt; }
   std::span<const Loss> losses() const override { return losses_; }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/event_filter.h"
 #include "common/identity.h"
 #include "timeline/collectives.h"
 #include "timeline/node_input.h"
@@ -39,6 +40,9 @@ struct BuildOptions {
   // All sinks cut what they get to an interval within this one (cut_sink.h): tasks that do not meet
   // it are not pushed, which takes the most of the time that they cost.
   Interval shown{{kUnknownLo}, {kUnknownHi}};
+  // Only these are shown (shown_events.h), and of a profile. What was lost, and who covers what, is
+  // found out from all.
+  EventPatterns events;
   // With a cut: how far before it a trace is read at most (look_back.h). Without, all of it is.
   std::optional<int64_t> look_back_ns;
   // Of the walk that looks for names; what is built does not depend on it.

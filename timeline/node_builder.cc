@@ -23,6 +23,7 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
       index_(index),
       clock_(node.placement->clock()),
       options_(options),
+      events_(options.events),
       emitter_(emitter),
       shared_(shared),
       matchers_(matchers) {
@@ -64,10 +65,16 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
 absl::Status NodeBuilder::OpenStreams() {
   for (size_t i = 0; i < node_.readers.size(); ++i) {
     TraceReader* reader = node_.readers[i];
+    // Our own events are counted, shown or not.
+    const auto wanted =
+        std::make_shared<const ClassChoice>(reader, [this](const EventClass& event_class) {
+          return KindOf(event_class.name) != EventKind::kForeign ||
+                 options_.events.Matches(event_class.name);
+        });
     for (const StreamInfo& stream : reader->streams()) {
       SYNCLINE_ASSIGN_OR_RETURN(auto cursor,
                                 reader->Open(stream.index, read_.part.begin_ns, read_.part.end_ns));
-      merger_.Add(std::move(cursor), node_.placement);
+      merger_.Add(KeepWanted(std::move(cursor), wanted), node_.placement);
       Source source;
       source.owner = tables_.owner_of_reader(i);
       source.name = stream.name;
@@ -86,12 +93,12 @@ absl::Status NodeBuilder::OpenStreams() {
 
 void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   UpdateLossesOf(head.source);
-  if (!heeded_.Contains(head.time) && FollowTask(head)) return;
+  const bool unseen = !heeded_.Contains(head.time) || !events_.Heeds(EventKind::kTaskBegin);
+  if (unseen && FollowTask(head)) return;
   const EventKind kind = event_.Kind(*head.record);
   if (kind == EventKind::kCanary) return;
-  const bool counted = !options_.cut.has_value() ||
-                       (options_.cut->begin <= head.time && head.time < options_.cut->end);
-  if (counted) ++result_.events;
+  const bool counted = IsCounted(head.time);
+  if (counted && events_.Shows(kind)) ++result_.events;
   const int64_t time_ns = head.record->time_ns;
   if (!result_.seen.has_value()) result_.seen = ClockInterval{time_ns, time_ns};
   result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
@@ -121,7 +128,7 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   if (!process.covered_since.has_value() && kind != EventKind::kOff) {
     Cover(here.process, CoverageBegin(kind, here), /*begin_again=*/false);
   }
-  Handle(kind, here);
+  if (events_.Heeds(kind)) Handle(kind, here);
   ProcessAt(here.process).last = here.moment;
   if (HasThread(kind)) ThreadAt(here.thread).spans->Seen(here.moment);
 }

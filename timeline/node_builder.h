@@ -26,6 +26,7 @@
 #include "timeline/profile_collectives.h"
 #include "timeline/profile_lanes.h"
 #include "timeline/schema.h"
+#include "timeline/shown_events.h"
 #include "timeline/stream_merger.h"
 #include "timeline/thread_spans.h"
 #include "timeline/transfers.h"
@@ -101,6 +102,10 @@ class NodeBuilder {
   // node_follow.cc: what Dispatch() does of a task that no sink is shown, in short. False, and
   // nothing was done, where there is more to it than its thread's stack.
   bool FollowTask(const StreamMerger::Head& head);
+  bool FollowNames(const PlainTask& task, const Process& process, ThreadSpans::Task* span) const;
+  bool IsCounted(TimelineTime time) const {
+    return !options_.cut.has_value() || options_.cut->Contains(time);
+  }
   Moment CoverageBegin(EventKind kind, const Here& here);
   void Cover(uint32_t process, const Moment& moment, bool begin_again);
   void ApplyPendingEnd(Process* process, uint32_t index);
@@ -185,6 +190,7 @@ class NodeBuilder {
   uint32_t index_;
   ClockId clock_;
   const BuildOptions& options_;
+  ShownEvents events_;
   Interval heeded_;  // what is shown or counted
   Emitter* emitter_;
   SharedTracks* shared_;

@@ -120,6 +120,7 @@ void NodeBuilder::OnTask(EventKind kind, const Here& here) {
                                              : std::string("unnamed task"));
   }
   if (ProcessAt(here.process).collectives.has_value()) OnCollectiveTask(kind, task.name, here);
+  if (!events_.Shows(kind)) return;
   ThreadSpans& spans = *ThreadAt(here.thread).spans;
   if (kind == EventKind::kTaskEnd) {
     spans.End(task, here.moment);

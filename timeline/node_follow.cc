@@ -5,6 +5,18 @@
 
 namespace syncline::timeline {
 
+// False where they were not met before, or belong to a collective.
+bool NodeBuilder::FollowNames(const PlainTask& task, const Process& process,
+                              ThreadSpans::Task* span) const {
+  // Texts are numbered in the order in which they are met.
+  const size_t known = process.texts.size();
+  if (task.name == 0 || task.name >= known || task.domain >= known) return false;
+  span->name = process.texts[task.name];
+  span->category = process.texts[task.domain];
+  if (span->name == kNoText || (span->category == kNoText && task.domain != 0)) return false;
+  return !process.collectives.has_value() || IsNoCollective(span->name);
+}
+
 bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   PlainTask task;
   if (!event_.ReadTask(*head.record, &task)) return false;
@@ -14,20 +26,17 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   if (thread.spans == nullptr || thread.last_source != head.source) return false;
   Process& process = processes_[thread.process];
   if (!process.covered_since.has_value()) return false;
-  // Texts are numbered in the order in which they are met.
-  const size_t known = process.texts.size();
-  if (task.name == 0 || task.name >= known || task.domain >= known) return false;
   ThreadSpans::Task span;
-  span.name = process.texts[task.name];
-  span.category = process.texts[task.domain];
-  if (span.name == kNoText || (span.category == kNoText && task.domain != 0)) return false;
-  if (process.collectives.has_value() && !IsNoCollective(span.name)) return false;
+  const bool heeded = events_.Heeds(EventKind::kTaskBegin);
+  if (heeded && !FollowNames(task, process, &span)) return false;
   const int64_t time_ns = head.record->time_ns;
   if (!source.losses->SeenAgain(source.thread, time_ns)) return false;
   thread.last_ns = time_ns;
   result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
   ++process.found_events;
   process.last = Moment{{clock_, time_ns}, head.time};
+  if (IsCounted(head.time)) ++process.counted_here;
+  if (!events_.Shows(EventKind::kTaskBegin)) return true;
   span.name_id = task.name;
   span.domain_id = task.domain;
   span.depth = task.depth;

@@ -146,7 +146,7 @@ struct NodeResult {
   std::string name;
   uint32_t index = 0;
   uint64_t streams = 0;
-  uint64_t events = 0;          // all but canaries
+  uint64_t events = 0;          // all that are shown (BuildOptions::events), but no canaries
   uint64_t foreign_events = 0;  // of providers that are not ours
   uint64_t undecodable_events = 0;
   uint64_t recovered = 0;  // stacks that had to find themselves again

@@ -116,13 +116,16 @@ const ProfileLanes::Class& ProfileLanes::ClassOf(const EventClass* event_class) 
   if (known != classes_.end()) return known->second;
   if (owner_.profiler == Profiler::kKineto) {
     Class made;
+    made.shown = owner_.events.Matches(event_class->name);
     made.name = emitter_->Text(event_class->name);
     const auto category = event_class->attributes.find("category");
     made.category = emitter_->Text(
         kKinetoCategory + (category == event_class->attributes.end() ? "" : category->second));
     return classes_.emplace(event_class, std::move(made)).first->second;
   }
-  return classes_.emplace(event_class, Classify(event_class->name)).first->second;
+  Class made = Classify(event_class->name);
+  made.shown = owner_.events.Matches(event_class->name);
+  return classes_.emplace(event_class, std::move(made)).first->second;
 }
 
 const FieldValue* ProfileLanes::Find(std::string_view field) const {
@@ -220,6 +223,11 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
     ++result->steps;
     tensors_->OnStep(owner_.tensors, Integer("id"), event.begin);
   }
+  const bool undecided = !event.begin_at.has_value() || !event.end_at.has_value();
+  if (!event.event_class->shown) {
+    if (undecided && kind != Kind::kAllocation) ++result->undecided_events;
+    return;
+  }
   if (kind == Kind::kAllocation) {
     OnAllocation(event, line);
     return;
@@ -230,7 +238,7 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
     return;
   }
   if (!of_kineto) OnOperator(event, line, lane->track);
-  if (!event.begin_at.has_value() || !event.end_at.has_value()) {
+  if (undecided) {
     ++result->undecided_events;
     return;
   }

@@ -35,6 +35,7 @@
 
 #include "absl/status/status.h"
 #include "common/event_cursor.h"
+#include "common/event_filter.h"
 #include "timeline/emitter.h"
 #include "timeline/node_input.h"
 #include "timeline/partitions.h"
@@ -66,6 +67,7 @@ class ProfileLanes {
     std::string task;
     uint32_t tensors = 0;  // its number in the matchers
     uint32_t collectives = 0;
+    EventPatterns events;  // others are counted, as if there were nothing to see in them
   };
   // All outlive this. One per process: its profiles are added in order of time.
   ProfileLanes(const Owner& owner, WallPlacement* placement, Emitter* emitter,
@@ -103,6 +105,7 @@ class ProfileLanes {
     std::string node;           // of an operator: its name
     std::string collective;     // "allreduce"; empty for other operators
     TextId category = kNoText;  // kNoText: by kind
+    bool shown = true;
   };
   struct Open {
     Span span;

@@ -7,11 +7,6 @@
 namespace syncline::timeline {
 namespace {
 
-struct KindName {
-  std::string_view name;
-  EventKind kind;
-};
-
 constexpr KindName kKinds[] = {
     {"syncline:canary", EventKind::kCanary},
     {"syncline:on", EventKind::kOn},
@@ -77,6 +72,8 @@ size_t FieldIndex(std::string_view name) {
 }
 
 }  // namespace
+
+std::span<const KindName> OwnEvents() { return kKinds; }
 
 EventKind KindOf(std::string_view event_name) {
   for (const KindName& entry : kKinds) {

@@ -58,6 +58,7 @@ enum class EventKind : uint8_t {
   kTorchTransferBegin,
   kTorchTransferEnd,
 };
+inline constexpr size_t kEventKinds = static_cast<size_t>(EventKind::kTorchTransferEnd) + 1;
 
 enum class Field : uint8_t {
   kThread,
@@ -120,6 +121,14 @@ enum class Field : uint8_t {
 };
 
 EventKind KindOf(std::string_view event_name);
+
+struct KindName {
+  std::string_view name;
+  EventKind kind;
+};
+// Every event of our own.
+std::span<const KindName> OwnEvents();
+
 // Of our own events: whether it is a thread's (Field::kThread) and not its process's.
 inline bool HasThread(EventKind kind) {
   switch (kind) {

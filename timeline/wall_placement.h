@@ -29,6 +29,11 @@ class WallPlacement {
   WallPlacement(const clocksync::ClockModel* model, Placement* placement,
                 std::optional<int64_t> wall_offset_ns);
 
+  // The same upon a clone of `placement`, for another thread.
+  WallPlacement Upon(Placement* placement) const {
+    return WallPlacement(model_, placement, wall_offset_ns_);
+  }
+
   // nullopt: undecided, because the clock was set.
   std::optional<TimelineTime> At(int64_t realtime_ns);
   // Distance to the ends of the interval around At(), ns; nullopt: unknown.

@@ -328,6 +328,14 @@ void Space::MakeStreams() {
   }
 }
 
+std::vector<const EventClass*> Space::classes() {
+  std::vector<const EventClass*> classes(next_class_);
+  for (const auto& plane : planes_) {
+    for (const auto& [id, made] : plane->classes) classes[made->index] = made.get();
+  }
+  return classes;
+}
+
 absl::StatusOr<std::unique_ptr<EventCursor>> Space::Open(uint32_t stream_index, int64_t begin_ns,
                                                          int64_t end_ns) {
   if (stream_index >= lines_.size()) {

@@ -54,6 +54,7 @@ class Space final : public TraceReader {
   static std::unique_ptr<Space> Of(std::span<const uint8_t> bytes, std::string source);
 
   std::span<const StreamInfo> streams() const override { return streams_; }
+  std::vector<const EventClass*> classes() override;
   // "hostname", "plane N" ..., as far as the file says.
   const std::map<std::string, std::string>& environment() const override { return environment_; }
   std::optional<int64_t> wall_clock_offset_ns() const override { return std::nullopt; }

@@ -1,5 +1,6 @@
 #include "coordinator/cli/command_line.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -160,6 +161,25 @@ TEST_F(CommandLine, LiveClocksExplainAnAgentThatIsDownAsOtherCommandsDo) {
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("a: nothing listens on /run/a: start the agent"),
                                 HasSubstr("No node answers clock probes"),
                                 Not(HasSubstr("failed to connect"))));
+}
+
+TEST_F(CommandLine, PatternsOfEventsSwallowNoInput) {
+  const std::string run = "tests/golden/tensorflow_profile/run";
+  const auto lines = [&] {
+    const std::string text = out_.str();
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_EQ(Run({"events", "--events", "syncline:on", run}), kDone) << err_.str();
+  const auto on = lines();
+  EXPECT_GT(on, 0);
+  EXPECT_EQ(Run({"events", run, "--events", "syncline:off"}), kDone) << err_.str();
+  const auto off = lines();
+  EXPECT_EQ(Run({"events", "--events", "syncline:on, syncline:off", run}), kDone) << err_.str();
+  EXPECT_EQ(lines(), on + off);
+  EXPECT_EQ(Run({"events", "--events", "syncline:on", "--events", "syncline:off", run}), kDone);
+  EXPECT_EQ(lines(), on + off);
+  EXPECT_NE(Run({"events", run, "--events", ""}), kDone);
+  EXPECT_EQ(out_.str(), "");
 }
 
 }  // namespace

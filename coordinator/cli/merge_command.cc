@@ -93,6 +93,13 @@ void AddAssumption(CLI::App* command, const std::shared_ptr<MergeArguments>& arg
   AddAsymmetry(command, &arguments->options.input.asymmetry_percent);
 }
 
+void AddEvents(CLI::App* command, std::vector<std::string>* events, const std::string& help) {
+  command->add_option("--events", *events, help)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PATTERNS");
+}
+
 void AddRange(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
   command->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");
   command->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
@@ -164,6 +171,8 @@ int Events(const Context& context, const MergeArguments& arguments) {
   options.input.asymmetry_percent = clocksync::kAsymmetryPercentAny;  // nothing is judged here
   options.format =
       arguments.format == "jsonl" ? merge::EventFormat::kJsonLines : merge::EventFormat::kText;
+  options.events = arguments.options.events;
+  options.threads = arguments.options.threads;
   const absl::Status parsed = ParseRange(arguments, &options.range);
   if (!parsed.ok()) return Fail(context, parsed);
   const absl::StatusOr<merge::EventsResult> printed = merge::PrintEvents(options, context.out);
@@ -223,6 +232,11 @@ void RegisterMerge(CLI::App* app, Context* context) {
                    "and windows of equal length, none of them larger")
       ->capture_default_str();
   AddRange(merge, arguments);
+  AddEvents(merge, &arguments->options.events,
+            "Show only events of these names, separated by commas; * stands for\n"
+            "any characters, e.g. 'lttng_ust_libc:*'. What takes several events\n"
+            "is shown whole where one of them is named: a task by its begin or\n"
+            "its end, a message by its send or its receive");
   merge
       ->add_option("--look-back", arguments->look_back,
                    "With --from, of a long recording: read at most so much before it (e.g.\n"
@@ -234,7 +248,9 @@ void RegisterMerge(CLI::App* app, Context* context) {
       "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
       "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n"
       "A directory of traces is a node for each host below it; NAME=DIR names a node of one host.\n"
-      "--from and --to must meet the recording; what of them reaches beyond is cut and said.\n\n"
+      "--from and --to must meet the recording; what of them reaches beyond is cut and said.\n"
+      "What --events leaves out is not in the report's tasks and steps either; losses are all "
+      "there.\n\n"
       "Examples:\n"
       "  syncline merge run-20261121-093012-7f3a\n"
       "  syncline merge a=/traces/a b=/traces/b --out merged\n"
@@ -253,12 +269,18 @@ void RegisterEvents(CLI::App* app, Context* context) {
   events->add_option("--format", arguments->format, "text or jsonl")
       ->check(CLI::IsMember({"text", "jsonl"}))
       ->capture_default_str();
+  events->add_option("--threads", arguments->options.threads,
+                     "How many threads make lines of events (default: one per processor)");
   AddRange(events, arguments);
+  AddEvents(events, &arguments->options.events,
+            "Only events of these names, separated by commas; * stands for any\n"
+            "characters, e.g. 'syncline_itt:*,*:malloc'");
   events->footer(
       "Also the events of TensorFlow's profiles, which the recording holds.\n\n"
       "Examples:\n"
       "  syncline events run-20261121-093012-7f3a | grep train_step | head\n"
-      "  syncline events run-20261121-093012-7f3a --from 1s --to 1.1s --nodes worker-0");
+      "  syncline events run-20261121-093012-7f3a --from 1s --to 1.1s --nodes worker-0\n"
+      "  syncline events run-20261121-093012-7f3a --events 'syncline_net:*,*MatMul'");
   events->callback([=] { context->action = [=] { return Events(*context, *arguments); }; });
 }
 

@@ -3,16 +3,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "coordinator/merge/choose_events.h"
 #include "coordinator/merge/cut.h"
+#include "coordinator/merge/event_lines.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/merge.h"
 #include "coordinator/merge/ordered_events.h"
+#include "coordinator/merge/outputs.h"
 #include "export/text/event_text.h"
 
 namespace syncline::merge {
 namespace {
-
-constexpr size_t kBufferBytes = 1 << 18;
 
 // Writes and clears `buffer`; false when nobody reads any more.
 absl::StatusOr<bool> Flush(text::TextBuffer* buffer, std::ostream* out) {
@@ -31,28 +32,22 @@ absl::StatusOr<EventsResult> PrintEvents(const EventsOptions& options, std::ostr
   SYNCLINE_RETURN_IF_ERROR(CheckRange(options.range));
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input));
   SYNCLINE_RETURN_IF_ERROR(ChooseCut(options.range, &inputs));
+  SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
   EventsResult result;
   result.incomplete = inputs.incomplete;
   result.complaints = inputs.complaints;
   result.notes = inputs.notes;
-  OrderedEvents events(inputs, Shown(options.range));
-  SYNCLINE_RETURN_IF_ERROR(events.Open());
-  text::EventText lines(options.format == EventFormat::kText ? text::EventText::Style::kText
-                                                             : text::EventText::Style::kJson);
-  for (;;) {
-    SYNCLINE_ASSIGN_OR_RETURN(const text::EventView* event, events.Next());
-    if (event == nullptr) break;
-    events.Prepare(lines);
-    if (!lines.AppendUndecoded(*event)) lines.Append(events.Decoded());
-    ++result.events;
-    if (lines.buffer()->size() < kBufferBytes) continue;
-    SYNCLINE_ASSIGN_OR_RETURN(const bool read, Flush(lines.buffer(), out));
-    if (!read) return result;
-  }
-  result.incomplete |= !events.IsComplete();
-  const std::string complaint = UndecidedComplaint(events.undecided());
+  const auto style = options.format == EventFormat::kText ? text::EventText::Style::kText
+                                                          : text::EventText::Style::kJson;
+  SYNCLINE_ASSIGN_OR_RETURN(
+      const LinesWritten written,
+      WriteEventLines(inputs, Shown(options.range), style, ThreadsOf(options.threads),
+                      [out](text::TextBuffer* lines) { return Flush(lines, out); }));
+  result.events = written.events;
+  if (!written.to_the_end) return result;
+  result.incomplete |= !written.is_complete;
+  const std::string complaint = UndecidedComplaint(written.undecided);
   if (!complaint.empty()) result.complaints.push_back(complaint);
-  SYNCLINE_RETURN_IF_ERROR(Flush(lines.buffer(), out).status());
   return result;
 }
 

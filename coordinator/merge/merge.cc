@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "coordinator/merge/choose_events.h"
 #include "coordinator/merge/cut.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
@@ -61,6 +62,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
   report.incomplete = report.incomplete || inputs.incomplete;
   report.complaints = inputs.complaints;
   report.notes = inputs.notes;
+  report.only_events = inputs.build.events.patterns();
   if (inputs.model != nullptr) report.clock_events = inputs.model->events();
   if (inputs.recording.has_value()) {
     report.from_recording = true;
@@ -153,14 +155,14 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, cut, out.staging(), &result));
   std::vector<std::string> uncopied;
   if (Wants(options, "ctf")) {
-    SYNCLINE_ASSIGN_OR_RETURN(uncopied,
-                              WriteCtf(inputs, cut, ThreadsOf(options), out.staging() / kCtfName));
+    SYNCLINE_ASSIGN_OR_RETURN(
+        uncopied, WriteCtf(inputs, cut, ThreadsOf(options.threads), out.staging() / kCtfName));
     result.files.emplace_back(kCtfName);
   }
   WrittenTables tables;
   if (outputs.tables() != nullptr) {
     SYNCLINE_ASSIGN_OR_RETURN(
-        tables, WriteTables(inputs, built, cut, ThreadsOf(options), outputs.tables()));
+        tables, WriteTables(inputs, built, cut, ThreadsOf(options.threads), outputs.tables()));
     if (!tables.complaint.empty()) uncopied.push_back(tables.complaint);
   }
   result.report = MakeReportOf(inputs, built, summary);
@@ -187,14 +189,20 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
 absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_RETURN_IF_ERROR(CheckFormats(options.formats));
   SYNCLINE_RETURN_IF_ERROR(CheckRange(options.range));
+  if (!options.events.empty() && Wants(options, "ctf")) {
+    return absl::InvalidArgumentError(
+        "--events leaves nothing out of --format ctf, which copies packets whole: give the one or "
+        "the other, or cut the copy by --from, --to and --nodes");
+  }
   SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
   MergeResult result;
   SYNCLINE_ASSIGN_OR_RETURN(result.out_dir, ChooseOut(options, list));
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input, list));
   SYNCLINE_RETURN_IF_ERROR(ChooseCut(options.range, &inputs));
+  SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
   inputs.build.shown = Shown(options.range);
   inputs.build.look_back_ns = options.look_back_ns;
-  inputs.build.threads = ThreadsOf(options);
+  inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
     inputs.build.progress = [&](const timeline::Progress& progress) {
       const bool before = options.range.from.has_value() && progress.time < *options.range.from;

@@ -65,6 +65,9 @@ struct MergeOptions {
   std::filesystem::path out_dir;  // empty: RUN/out; required for trace directories
   std::vector<std::string> formats = {"perfetto"};
   Range range;  // of the timeline and the report
+  // Names of events, "*" for any characters; none: all. Of the timeline, the tables and what the
+  // report says of tasks; what takes several events is shown whole (timeline/shown_events.h).
+  std::vector<std::string> events;
   // Of a range: how far before it is read at most, and what that leaves out: timeline/look_back.h.
   // nullopt: everything is read.
   std::optional<int64_t> look_back_ns;
@@ -92,8 +95,8 @@ struct MergeResult {
 };
 
 // Replaces out_dir as a whole, and only when everything was written. FailedPrecondition: out_dir is
-// not empty and not an earlier merge's, or lies inside an input; InvalidArgument: unknown format or
-// node, mixed inputs, an interval in which nothing lies.
+// not empty and not an earlier merge's, or lies inside an input; InvalidArgument: unknown format,
+// node or event, mixed inputs, an interval in which nothing lies, a CTF copy of some events.
 absl::StatusOr<MergeResult> Merge(const MergeOptions& options);
 
 enum class EventFormat : uint8_t { kText, kJsonLines };
@@ -109,6 +112,8 @@ struct EventsOptions {
   InputOptions input;
   EventFormat format = EventFormat::kText;
   Range range;
+  std::vector<std::string> events;  // as in MergeOptions; exactly these
+  unsigned threads = 0;             // 0: one per processor; the same lines for any number
 };
 
 // Every event in timeline order: by time, node, stream, as the stream has them; of a node, those of

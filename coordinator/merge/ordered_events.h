@@ -1,14 +1,18 @@
-// Every event of the inputs, decoded, in the order that decides between equal times: by time, node,
-// stream, as the stream has them; of a node, those of its traces before those of TensorFlow's
-// profiles.
+// Every event of the inputs that is wanted (BuildOptions::events), decoded, in the order that
+// decides between equal times: by time, node, stream, as the stream has them; of a node, those of
+// its traces before those of TensorFlow's profiles.
 //
-// Thread-safety: one thread.
+// Several side by side may share the streams out: neighbours to each, and what they give is in
+// order by time and then by share.
+//
+// Thread-safety: one thread per object; several for one OpenedInputs, when each is opened by Share.
 #ifndef SYNCLINE_COORDINATOR_MERGE_ORDERED_EVENTS_H_
 #define SYNCLINE_COORDINATOR_MERGE_ORDERED_EVENTS_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "clocksync/reach.h"
+#include "common/event_filter.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/profile_cursor.h"
 #include "export/text/event_text.h"
@@ -24,6 +29,18 @@
 
 namespace syncline::merge {
 
+// Some streams that follow one another, in the order of nodes, of their traces and profiles.
+struct StreamShare {
+  size_t begin = 0;
+  size_t end = ~size_t{0};
+
+  bool Contains(size_t stream) const { return begin <= stream && stream < end; }
+};
+
+// Shares as equal as can be, each with a stream at least, and no more than `shares_max`. One, where
+// the inputs cannot be read by several threads.
+std::vector<StreamShare> ShareStreams(const OpenedInputs& inputs, size_t shares_max);
+
 class OrderedEvents {
  public:
   // `inputs` outlives this. Packets outside of `shown` are not read.
@@ -31,6 +48,7 @@ class OrderedEvents {
       : inputs_(inputs), shown_(shown), reach_(inputs.model.get()) {}
   // All nodes, or one: its place in the inputs.
   absl::Status Open(std::optional<uint32_t> only = std::nullopt);
+  absl::Status OpenShare(StreamShare share);
 
   // Without its values. Valid until the next call; nullptr at the end.
   absl::StatusOr<const text::EventView*> Next();
@@ -66,13 +84,20 @@ class OrderedEvents {
     const StreamInfo* stream = nullptr;
   };
 
-  absl::Status OpenTraces(uint32_t index);
-  absl::Status OpenProfiles(uint32_t index);
+  std::shared_ptr<const ClassChoice> WantedOf(TraceReader* reader) const;
+  absl::Status OpenTraces(uint32_t index, timeline::Placement* placement);
+  absl::Status OpenProfiles(uint32_t index, timeline::WallPlacement* wall);
+  bool TakesNextStream() { return share_.Contains(streams_met_++); }
   bool IsShown(TimelineTime time) const { return shown_.begin <= time && time < shown_.end; }
 
   const OpenedInputs& inputs_;
   timeline::Interval shown_;
   clocksync::ReachFinder reach_;
+  StreamShare share_;
+  size_t streams_met_ = 0;
+  // Of a share: those of the inputs remember where they were.
+  std::deque<std::unique_ptr<timeline::Placement>> placements_;
+  std::deque<timeline::WallPlacement> walls_;
   std::deque<ProfilePlacement> profile_placements_;
   timeline::StreamMerger merger_;
   std::vector<Source> sources_;

@@ -60,9 +60,8 @@ vtune::Node VtuneNode(const OpenedInputs& inputs, size_t index) {
 
 }  // namespace
 
-unsigned ThreadsOf(const MergeOptions& options) {
-  const unsigned count =
-      options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
+unsigned ThreadsOf(unsigned asked) {
+  const unsigned count = asked > 0 ? asked : std::thread::hardware_concurrency();
   return std::clamp(count, 1u, 64u);
 }
 
@@ -106,8 +105,8 @@ absl::Status Outputs::OpenPerfetto(const MergeOptions& options, const OpenedInpu
 absl::Status Outputs::OpenParquet(const MergeOptions& options, const OpenedInputs& inputs,
                                   timeline::Interval shown, const std::filesystem::path& staging) {
   SYNCLINE_ASSIGN_OR_RETURN(
-      tables_, parquet::TableWriter::Start(
-                   {staging / "parquet", options.pythons, static_cast<int>(ThreadsOf(options))}));
+      tables_, parquet::TableWriter::Start({staging / "parquet", options.pythons,
+                                            static_cast<int>(ThreadsOf(options.threads))}));
   parquet::Options parquet;
   for (const timeline::NodeInput& node : inputs.nodes) parquet.nodes.push_back(node.name);
   parquet.epoch_unix_ns = inputs.epoch_unix_ns;

@@ -27,8 +27,8 @@ std::span<const char* const> Formats();
 // InvalidArgument, with the words that there are, for one that there is not.
 absl::Status CheckFormats(const std::vector<std::string>& formats);
 
-// How many threads the options mean, at least one.
-unsigned ThreadsOf(const MergeOptions& options);
+// How many threads are meant when `asked` are asked for, at least one; 0: one per processor.
+unsigned ThreadsOf(unsigned asked);
 
 bool Wants(const MergeOptions& options, std::string_view format);
 

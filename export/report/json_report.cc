@@ -387,6 +387,7 @@ std::string ReportJson(const analysis::Report& report) {
                {"common_coverage",
                 {{"begin_ns", OrNull(report.common_begin)}, {"end_ns", OrNull(report.common_end)}}},
                {"events", report.events}};
+  if (!report.only_events.empty()) json["only_events"] = report.only_events;
   json["likely_assumes"] = OfAssumption(report.assumption);
   json["complaints"] = report.complaints;
   json["nodes"] = Json::array();

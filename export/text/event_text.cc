@@ -128,7 +128,7 @@ EventText::Line EventText::MakeLine(const EventView& event) const {
 }
 
 EventText::Line& EventText::FindLine(const EventView& event) {
-  if (lines_.size() >= kLinesMax) {
+  if (lines_.size() >= lines_max_) {
     lines_.clear();
     std::fill(recent_.begin(), recent_.end(), nullptr);
   }

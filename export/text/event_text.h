@@ -15,6 +15,7 @@
 #ifndef SYNCLINE_EXPORT_TEXT_EVENT_TEXT_H_
 #define SYNCLINE_EXPORT_TEXT_EVENT_TEXT_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +48,11 @@ size_t Extent(std::span<const FieldValue> values);
 class EventText {
  public:
   enum class Style : uint8_t { kText, kJson };
-  explicit EventText(Style style) : style_(style), recent_(kRecent) {}
+  // With more streams times classes than this, what is kept is made again now and then: 16 MiB or
+  // so. Several side by side share it.
+  static constexpr size_t kLinesMax = size_t{1} << 15;
+  explicit EventText(Style style, size_t lines_max = kLinesMax)
+      : style_(style), lines_max_(std::max<size_t>(lines_max, 1)), recent_(kRecent) {}
 
   // Appends a line to buffer().
   void Append(const EventView& event);
@@ -72,6 +77,8 @@ class EventText {
   // Appends the values, of whatever scopes, as one object: {"name":value,...}. For Style::kJson.
   void AppendObject(std::span<const FieldValue> values);
   TextBuffer* buffer() { return &out_; }
+  // Of how many streams and classes something is kept.
+  size_t lines_kept() const { return lines_.size(); }
 
  private:
   // The values of an event that are not inside another one, and what stands before each.
@@ -107,8 +114,6 @@ class EventText {
   };
   static constexpr int kRecentBits = 12;
   static constexpr size_t kRecent = size_t{1} << kRecentBits;
-  // With more streams times classes than this, lines are made again now and then: 16 MiB or so.
-  static constexpr size_t kLinesMax = size_t{1} << 15;
 
   static size_t RecentSlot(const EventView& event) {
     return RecentSlot(event.stream, event.record->event_class);
@@ -142,6 +147,7 @@ class EventText {
   void AppendEnum(const FieldValue& value);
 
   Style style_;
+  size_t lines_max_;
   TextBuffer out_;
   absl::flat_hash_map<const EventClass*, std::unique_ptr<Shape>> shapes_;
   absl::flat_hash_map<std::pair<const StreamInfo*, const EventClass*>, std::unique_ptr<Line>>

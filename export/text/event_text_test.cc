@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
@@ -212,6 +213,38 @@ TEST_F(PlacedEvents, WhatIsNotAsPlacesSayIsDecoded) {
   event.values = values_;
   hex.Append(event);
   EXPECT_FALSE(hex.AppendUndecoded(event));
+}
+
+// With very many streams not all is kept, and what is made again is the same.
+TEST_F(PlacedEvents, WhatIsKeptIsBounded) {
+  constexpr size_t kFew = 100;
+  for (const size_t lines_max : {EventText::kLinesMax, kFew}) {
+    EventText text(EventText::Style::kText, lines_max);
+    std::deque<StreamInfo> streams(lines_max * 5 / 2);
+    size_t most = 0;
+    size_t undecoded = 0;
+    for (size_t i = 0; i < 2 * streams.size(); ++i) {
+      StreamInfo& stream = streams[i % streams.size()];
+      stream.name = "chan_" + std::to_string(i % streams.size());
+      for (int again = 0; again < 2; ++again) {
+        EventView event = View(i, 1);
+        event.stream = &stream;
+        text.buffer()->Clear();
+        if (text.AppendUndecoded(event)) {
+          ++undecoded;
+        } else {
+          event.values = values_;
+          text.Append(event);
+        }
+        ASSERT_NE(text.buffer()->text().find(stream.name + " app:placed"), std::string_view::npos);
+        ASSERT_NE(text.buffer()->text().find("mask = " + std::to_string(i % 256) + ","),
+                  std::string_view::npos);
+      }
+      most = std::max(most, text.lines_kept());
+    }
+    EXPECT_EQ(most, lines_max);
+    EXPECT_GT(undecoded, streams.size());
+  }
 }
 
 TEST(DigitsTest, NumbersOfEveryLength) {

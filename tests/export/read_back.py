@@ -7,6 +7,7 @@ Exits 77 (skipped) where DuckDB is missing: scripts/setup installs it into .venv
 
 import collections
 import csv
+import fnmatch
 import glob
 import json
 import os
@@ -303,6 +304,33 @@ def check_events(syncline, run, out):
         assert found, f"operator {name} at {time_ns} is not among the events"
 
 
+def check_some_events(syncline, run, whole, work):
+    """What --events leaves is there as it is without it: events, spans, operators."""
+    patterns, out = ["syncline_itt:task_end", "*MatMul"], os.path.join(work, "some")
+    chosen = ("--events", ",".join(patterns))
+    merged = merge(syncline, run, out, *chosen, formats="chrome,parquet")
+    assert merged.returncode == 0, merged.stderr
+    wanted = [
+        event
+        for event in events(syncline, run)
+        if any(fnmatch.fnmatchcase(event["event"], pattern) for pattern in patterns)
+    ]
+    assert events(syncline, run, *chosen) == wanted, "events prints others"
+    columns = check_event_table(wanted, out)
+    assert columns["thread"] and columns["duration_ps"], "not of both sources"
+    operators = {event["event"].rpartition(":")[0] for event in wanted}
+    expected = {
+        (category, name): sums
+        for (category, name), sums in chrome_spans(whole).items()
+        if category == "TensorFlow operators" and name in operators
+        or not category.startswith("TensorFlow")
+    }
+    assert chrome_spans(out) == expected, "spans differ from those of the whole"
+    assert len(expected) > len(operators) > 2, expected
+    flows = duckdb.sql(f"select count(*) from {table(out, 'flows', False)}").fetchall()
+    assert flows == [(0,)], "there are arrows of what was not asked for"
+
+
 def check_odd_events(syncline, work):
     """No value of an event is lost or changed, whatever it is."""
     trace, out = os.path.join(work, "odd"), os.path.join(work, "odd-out")
@@ -374,6 +402,7 @@ def main():
         assert not files, f"only the first merge has {sorted(files)}"
         check_vtune(first, check_tables(first))
         check_events(syncline, run, first)
+        check_some_events(syncline, run, first, work)
         check_odd_events(syncline, work)
         check_row_groups(syncline, work)
         graphs, cut_edges = check_partitions(first)

@@ -218,6 +218,15 @@ void FakeTrace::GivePlaces() {
   }
 }
 
+std::vector<const EventClass*> FakeTrace::classes() {
+  std::vector<const EventClass*> all;
+  for (const FakeStream& stream : streams_) {
+    for (const FakeEvent& event : stream.events) ClassOf(event);
+  }
+  for (const EventClass& one : classes_) all.push_back(&one);
+  return all;
+}
+
 const EventClass* FakeTrace::ClassOf(const FakeEvent& event) {
   const auto same = [&](const EventClass& entry) {
     if (entry.name != event.name || entry.fields.size() != event.fields.size()) return false;

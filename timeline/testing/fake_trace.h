@@ -62,6 +62,7 @@ class FakeTrace final : public TraceReader {
   void set_wall_clock_offset_ns(int64_t offset_ns) { wall_clock_offset_ns_ = offset_ns; }
 
   std::span<const StreamInfo> streams() const override { return infos_; }
+  std::vector<const EventClass*> classes() override;
   const std::map<std::string, std::string>& environment() const override { return environment_; }
   std::optional<int64_t> wall_clock_offset_ns() const override { return wall_clock_offset_ns_; }
   std::span<const Loss> losses() const override { return losses_; }

@@ -1,0 +1,49 @@
+#include "timeline/shown_events.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace syncline::timeline {
+namespace {
+
+using Kinds = std::initializer_list<EventKind>;
+
+// What is shown whole.
+const Kinds kTogether[] = {
+    {EventKind::kTaskBegin, EventKind::kTaskEnd},
+    {EventKind::kTaskBeginOverlapped, EventKind::kTaskEndOverlapped},
+    {EventKind::kFrameBegin, EventKind::kFrameEnd},
+    {EventKind::kEventStart, EventKind::kEventEnd},
+    {EventKind::kMetadata, EventKind::kMetadataF64, EventKind::kMetadataText,
+     EventKind::kMetadataName},
+    {EventKind::kConnection, EventKind::kConnectionState, EventKind::kSend, EventKind::kReceive,
+     EventKind::kSendUnplaced, EventKind::kReceiveUnplaced, EventKind::kDoubt},
+    {EventKind::kTorchGroup, EventKind::kTorchCollective, EventKind::kTorchTransferBegin,
+     EventKind::kTorchTransferEnd},
+};
+
+constexpr EventKind kAlwaysHeeded[] = {EventKind::kForeign, EventKind::kOn,
+                                       EventKind::kOff,     EventKind::kPause,
+                                       EventKind::kResume,  EventKind::kTorchOperators};
+
+}  // namespace
+
+ShownEvents::ShownEvents(const EventPatterns& wanted) {
+  const auto at = [](EventKind kind) { return static_cast<size_t>(kind); };
+  shown_[at(EventKind::kForeign)] = true;  // those that are not wanted do not come here
+  for (const KindName& own : OwnEvents()) {
+    shown_[at(own.kind)] = shown_[at(own.kind)] || wanted.Matches(own.name);
+  }
+  for (const Kinds& together : kTogether) {
+    const bool any = std::any_of(together.begin(), together.end(),
+                                 [this](EventKind kind) { return Shows(kind); });
+    for (const EventKind kind : together) shown_[at(kind)] = any;
+  }
+  heeded_ = shown_;
+  for (const EventKind kind : kAlwaysHeeded) heeded_[at(kind)] = true;
+  // Collectives are found in tasks.
+  if (!Shows(EventKind::kTorchCollective)) return;
+  heeded_[at(EventKind::kTaskBegin)] = heeded_[at(EventKind::kTaskEnd)] = true;
+}
+
+}  // namespace syncline::timeline
