@@ -49,7 +49,8 @@ struct Built {
 
 // A profile of [kWall, kWall + 3 s], as the only thing of a node, in a window of 4 s.
 Built Build(const std::string& bytes, const clocksync::ClockModel& model,
-            const std::string& absence = "") {
+            const std::string& absence = "", const EventPatterns& events = {},
+            Profiler profiler = Profiler::kTensorFlow) {
   const auto space =
       xspace::Space::Of({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "a.pb");
   const auto placement = ModelPlacement(model, {0, ClockKind::kMonotonic});
@@ -59,6 +60,7 @@ Built Build(const std::string& bytes, const clocksync::ClockModel& model,
   input.placement = placement.get();
   input.wall = &wall;
   ProfileInput profile;
+  profile.profiler = profiler;
   profile.process.pid = 7;
   profile.task = "/job:worker/replica:0/task:0";
   profile.covered = {kWall, kWall + 3 * kSecond};
@@ -67,7 +69,7 @@ Built Build(const std::string& bytes, const clocksync::ClockModel& model,
   input.profiles.push_back(profile);
   testing::DumpSink sink;
   TimelineSink* const sinks[] = {&sink};
-  const BuildOptions options{.window = Interval{{0}, {4 * kSecond}}};
+  const BuildOptions options{.window = Interval{{0}, {4 * kSecond}}, .events = events};
   auto result = BuildTimeline({&input, 1}, options, sinks);
   EXPECT_TRUE(result.ok()) << result.status();
   return {result->nodes.at(0), sink.text(), sink.breaches()};
@@ -98,6 +100,24 @@ TEST(ProfileTest, OperatorsNestOnTheLaneOfTheirThread) {
   EXPECT_EQ(built.node.profiles[0].undecided_events, 0u);
   EXPECT_NEAR(built.node.profiles[0].begin->ns, 0, 100);
   EXPECT_THAT(built.node.losses, IsEmpty());
+}
+
+TEST(ProfileTest, OnlyWhatWasAskedForIsDrawn) {
+  const auto model = Model(kZeroRaw + 100 * kSecond, 0);
+  const std::string bytes = OneLine({{"ExecutorState::Process", {1000, 500}},
+                                     {"conv/a:Conv2D", {1100, 100}},
+                                     {"relu:Relu", {1200, 300}}});
+  for (const Profiler profiler : {Profiler::kTensorFlow, Profiler::kKineto}) {
+    const Built relu = Build(bytes, model, "", EventPatterns({"*:Relu"}), profiler);
+    EXPECT_THAT(relu.breaches, IsEmpty());
+    EXPECT_THAT(relu.text, HasSubstr(" 0 relu"));  // its depth: nothing is around it
+    EXPECT_THAT(relu.text, Not(HasSubstr("conv/a")));
+    EXPECT_THAT(relu.text, Not(HasSubstr("ExecutorState")));
+    EXPECT_EQ(relu.node.profiles[0].events, 3u);
+    EXPECT_THAT(relu.node.losses, IsEmpty());
+    const Built none = Build(bytes, model, "", EventPatterns({"syncline:*"}), profiler);
+    EXPECT_THAT(none.text, Not(HasSubstr("span")));
+  }
 }
 
 TEST(ProfileTest, SpansThatCrossGoToALaneOfTheirOwn) {
@@ -178,15 +198,19 @@ TEST(WallPlacementTest, AStepForwardNeverPutsATimeOnTheWrongSide) {
 
 TEST(ProfileTest, EventsThatAStepMakesAmbiguousAreALossAndNotDrawn) {
   const auto model = Model(kZeroRaw + 3 * kSecond / 2, -kSecond / 2);
-  const Built built =
-      Build(OneLine({{"sure:Op", {kSecond / 2, 1000}}, {"doubtful:Op", {12 * kSecond / 10, 1000}}}),
-            model);
+  const std::string bytes =
+      OneLine({{"sure:Op", {kSecond / 2, 1000}}, {"doubtful:Op", {12 * kSecond / 10, 1000}}});
+  const Built built = Build(bytes, model);
   EXPECT_EQ(built.node.profiles[0].undecided_events, 1u);
   EXPECT_THAT(built.text, HasSubstr("sure"));
   EXPECT_THAT(built.text, Not(HasSubstr("doubtful")));
   ASSERT_EQ(built.node.losses.size(), 1u);
   EXPECT_EQ(built.node.losses[0].count, 1u);
   EXPECT_THAT(built.node.losses[0].detail, HasSubstr("was set"));
+  // A loss is one whether or not its events were asked for.
+  const Built others = Build(bytes, model, "", EventPatterns({"sure*"}));
+  EXPECT_EQ(others.node.profiles[0].undecided_events, 1u);
+  EXPECT_EQ(others.node.losses.size(), 1u);
 }
 
 TEST(WallPlacementTest, WithoutReadingsTheTracersSampleServesAndNothingIsClaimed) {
