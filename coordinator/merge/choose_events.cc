@@ -39,14 +39,20 @@ std::string Listed(const std::set<std::string>& names) {
   return absl::StrCat(absl::StrJoin(listed, ", "), more ? " and others" : "");
 }
 
-// What there is, by provider.
+// "PROVIDER:*"; of a name without provider itself.
+std::string AllBeside(const std::string& name) {
+  const size_t colon = name.find(':');
+  return colon == std::string::npos ? name : name.substr(0, colon) + ":*";
+}
+
+// What there is, by provider; names without one only where there is no other.
 std::string Providers(const std::set<std::string>& names) {
   std::set<std::string> providers;
+  std::set<std::string> others;
   for (const std::string& name : names) {
-    const size_t colon = name.find(':');
-    providers.insert(colon == std::string::npos ? name : name.substr(0, colon) + ":*");
+    (name.find(':') == std::string::npos ? others : providers).insert(AllBeside(name));
   }
-  return absl::StrCat("there are: ", Listed(providers));
+  return absl::StrCat("there are: ", Listed(providers.empty() ? others : providers));
 }
 
 }  // namespace
@@ -70,11 +76,14 @@ std::string NamesNear(const std::string& pattern, const std::set<std::string>& n
     if (!compare || name.size() > kNameCharactersMax) continue;
     const std::string lower = absl::AsciiStrToLower(name);
     const std::string_view event = std::string_view(lower).substr(lower.find(':') + 1);
-    const size_t distance = std::min(Distance(plain, lower), Distance(plain, event));
+    const bool of_provider = plain.ends_with(':') && event.size() < lower.size();
+    const std::string_view provider = std::string_view(lower).substr(0, lower.find(':') + 1);
+    const size_t distance = of_provider ? Distance(plain, provider)
+                                        : std::min(Distance(plain, lower), Distance(plain, event));
     if (distance > distance_max) continue;
     if (distance < distance_max) near.clear();
     distance_max = distance;
-    near.insert(name);
+    near.insert(of_provider ? AllBeside(name) : name);
   }
   return near.empty() ? Providers(names) : absl::StrCat("near to it: ", Listed(near));
 }

@@ -237,6 +237,7 @@ TEST_F(EventsTest, NamesThatCouldBeMeant) {
   EXPECT_EQ(near("syncline_itt:Task*"),
             "near to it: syncline_itt:task_begin, syncline_itt:task_end");
   EXPECT_EQ(near("maloc"), "near to it: lttng_ust_libc:malloc");
+  EXPECT_EQ(near("lttng_usr_libc:*"), "near to it: lttng_ust_libc:*");
   EXPECT_EQ(near("sched_*"), "there are: MatMul:*, lttng_ust_libc:*, syncline_itt:*");
 }
 
