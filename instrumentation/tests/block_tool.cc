@@ -28,14 +28,15 @@ int Fail(const absl::Status& status) {
 int Show(const Block& block) {
   const auto& facts = block.facts;
   const syncline::DurationEstimate cost = syncline::control_block::CostOf(block.gate);
-  std::printf("%d %d %llu %llu %llu %u %u %lld %lld recording=%u job=%s rank=%d role=%s %s\n",
-              facts.id.pid, static_cast<int>(facts.state),
-              static_cast<unsigned long long>(block.gate.events_since_on),
-              static_cast<unsigned long long>(block.gate.lost_since_on),
-              static_cast<unsigned long long>(block.gate.cost_ns_since_on), block.names_count,
-              block.names_refused, static_cast<long long>(cost.lo_ns),
-              static_cast<long long>(cost.hi_ns), block.gate.recording_generation,
-              facts.job.c_str(), facts.rank, facts.role.c_str(), facts.command_line.c_str());
+  std::printf(
+      "%d %d %llu %llu %llu %u %u %lld %lld recording=%u off=%d job=%s rank=%d role=%s %s\n",
+      facts.id.pid, static_cast<int>(facts.state),
+      static_cast<unsigned long long>(block.gate.events_since_on),
+      static_cast<unsigned long long>(block.gate.lost_since_on),
+      static_cast<unsigned long long>(block.gate.cost_ns_since_on), block.names_count,
+      block.names_refused, static_cast<long long>(cost.lo_ns), static_cast<long long>(cost.hi_ns),
+      block.gate.recording_generation, block.gate.off_monotonic_ns != 0 ? 1 : 0, facts.job.c_str(),
+      facts.rank, facts.role.c_str(), facts.command_line.c_str());
   return 0;
 }
 

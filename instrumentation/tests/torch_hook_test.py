@@ -246,13 +246,16 @@ class WithTorch(unittest.TestCase):
             def look():
                 return (str(torch._C._autograd._profiler_type()),
                         torch.autograd.profiler._enable_profiler is original)
-            while not ended.is_set():
+            while not ended.is_set(0.01):  # asleep when the hook is called
                 step()
                 seen.add(look())
             print(len({kind for kind, _ in seen}), *look())
             """
         )
         self.record()
+        # It says when it stopped, though it makes no call of ours but the hook's.
+        said = " recording=1 off=1 "
+        self.fixture.wait_for(lambda: said in self.fixture.blocks()[process.pid]["line"], "off")
         # Seen with and without it, and without it in the end.
         self.assertEqual(self.end(process), "2 ActiveProfilerType.NONE True\n")
 

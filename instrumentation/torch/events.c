@@ -20,16 +20,17 @@ SYNCLINE_EXPORT uint32_t syncline_torch_gate(void) { return *syncline_gate; }
 
 /* This thread, busy, when it records now; else NULL. Leave must follow. */
 static struct syncline_thread* Enter(uint64_t* cost) {
-  if (*syncline_gate == 0 || !tracer) return NULL;
+  if (!tracer) return NULL;
   struct syncline_thread* thread = syncline_thread_self();
   if (!thread) return NULL;
   if (thread->busy) {
-    syncline_count(thread, 0);
+    if (*syncline_gate != 0) syncline_count(thread, 0);
     return NULL;
   }
+  /* Also when it closed: else nobody would say so in a program that makes no other calls. */
   if (*syncline_gate != thread->generation) {
     syncline_gate_changed(thread);
-  } else if (thread->session == 0) {
+  } else if (thread->generation != 0 && thread->session == 0) {
     syncline_gate_ask_again(thread);
   }
   if (syncline_paused || thread->ignored) return NULL;
