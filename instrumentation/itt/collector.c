@@ -123,13 +123,23 @@ static void AfterFork(void) {
   itt_unlock();
   syncline_fork_is_over();
 }
+/* The child's gate may be given the value that the parent's has, before it calls us: it acts on it
+ * all the same, and what was announced was the parent's. */
+static void AfterForkChild(void) {
+  struct itt_thread* thread = itt_self;
+  if (thread != &itt_nobody) {
+    thread->record_gate = thread->generation = 0;
+    SetLoud(thread);
+  }
+  AfterFork();
+}
 
 /* 0: events can be recorded. */
 static int Start(void) {
   FillNoTracer();
   syncline_follow_gate(&itt_gate);
   if (itt_handles_start() != 0 || syncline_open(SYNCLINE_SOURCE_ITT) != 0) return -1;
-  pthread_atfork(BeforeFork, AfterFork, AfterFork);
+  pthread_atfork(BeforeFork, AfterFork, AfterForkChild);
   void* library = syncline_load_sibling(SYNCLINE_ITT_PROVIDER_FILE);
   const struct syncline_itt_emit* emit =
       library ? dlsym(library, SYNCLINE_ITT_PROVIDER_SYMBOL) : NULL;
