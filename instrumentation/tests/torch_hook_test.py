@@ -292,12 +292,11 @@ class WithTorch(unittest.TestCase):
             hush, kind = hook.operators.hush, torch._C._autograd._profiler_type
             generation, seen = None, set()
             def interrupted():
-                hushed = hush()
-                if hushed:
+                hush()
+                if hook.operators.hushed():
                     before = kind().name
                     hook.turn(hook.native.gate() if generation is None else generation, True)
                     seen.add((generation, before, kind().name))
-                return hushed
             hook.operators.hush = interrupted
             def send():
                 if kind().name != "ITT": return
@@ -322,6 +321,59 @@ class WithTorch(unittest.TestCase):
         self.assertEqual(self.end(process).splitlines(), [str(line) for line in seen])
         events, _ = self.fixture.end_session(session)
         self.assertGreater(self.count(events, "aten::linear"), 4)
+
+    def test_a_program_that_is_as_deep_as_it_may_be(self):
+        """Where the hook cannot be called: that is no error of the program's."""
+        process = self.start(
+            """
+            import sys, time
+            def bottom(seconds):
+                end = time.monotonic() + seconds
+                while time.monotonic() < end: pass
+            def deep(levels, seconds):
+                bottom(seconds) if levels == 0 else deep(levels - 1, seconds)
+            def fits(levels, seconds=0):
+                try: deep(levels, seconds)
+                except RecursionError: return False
+                return True
+            levels = sys.getrecursionlimit()
+            while not fits(levels): levels -= 1
+            hook = sys.modules["syncline_torch"].start.hook
+            while not ended.is_set():
+                step()
+                if hook.native.gate(): assert fits(levels, 0.7)  # it is called twice a second
+            assert hook.usable
+            """
+        )
+        self.assertGreater(self.count(self.record(), "aten::linear"), 2)
+        self.end(process)
+
+    def test_a_child_that_calls_late(self):
+        """When its gate is open already, with the number of its parent's recording."""
+        process = self.start(
+            """
+            import sys, time
+            hook = sys.modules["syncline_torch"].start.hook
+            while not hook.native.gate() or not hook.operators.is_here(): step()
+            for _ in range(20): step()
+            child = os.fork()
+            if child == 0:
+                while hook.native.gate() != 1 or not hook.operators.is_here(): time.sleep(0.01)
+                for _ in range(200): step()
+                os._exit(0)
+            while os.waitpid(child, os.WNOHANG)[0] == 0: step()
+            train()
+            """
+        )
+        session = self.fixture.begin_session(events=EVENTS)
+        self.generation = 1
+        self.fixture.set_gates(1)
+        self.fixture.wait_for(lambda: len(self.fixture.blocks()) == 2, "the child's block", 60)
+        self.fixture.set_gates(1)
+        self.end(process)
+        events, _ = self.fixture.end_session(session)
+        self.check(events)  # in the child, too
+        self.assertEqual(len({e.process for e in events if e.name == "syncline:thread"}), 2)
 
     def test_a_loop_outside_the_main_thread(self):
         process = self.start(

@@ -442,12 +442,16 @@ class Kineto:
                 return
 
         def cut():
-            with self.lock:
-                self._end("cut", why, QUIET_S)
-                if self.generation and why:
-                    self.pieces.absent(why)
+            try:
+                with self.lock:
+                    self._end("cut", why, QUIET_S)
+                    if self.generation and why:
+                        self.pieces.absent(why)
+            except OSError:  # the list is written again
+                pass
 
-        undisturbed(cut)
+        # In a signal's handler, on top of us: another thread would wait for ours.
+        cut() if self.lock._is_owned() else undisturbed(cut)
 
     def _foreign_ends(self):
         """One that never began, too: PyTorch would end ours."""

@@ -12,7 +12,11 @@ def load(directory):
     native.turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32)
     native.profile_turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32)
     for name, result, arguments in (
-        ("start", ctypes.c_int, [native.turn_type, ctypes.py_object] + [ctypes.c_void_p] * 3),
+        (
+            "start",
+            ctypes.c_int,
+            [native.turn_type] + [ctypes.py_object] * 2 + [ctypes.c_void_p] * 5,
+        ),
         ("acted", None, [u32, ctypes.c_int]),
         ("again", ctypes.c_int, []),
         ("gate", u32, []),

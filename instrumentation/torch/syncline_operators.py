@@ -62,7 +62,7 @@ class Operators:
         """True unless it is better done at another time."""
         if not self.ours:
             return True
-        if self._hushed():
+        if self.hushed():
             return self.is_here()  # it speaks again soon
         kind = self.kind()
         if kind != type(kind).NONE:  # the program's own, or ours already
@@ -88,8 +88,9 @@ class Operators:
         here = threading.get_ident()
         try:
             self.threads.discard(here)  # first: the main thread's turn may come in between
-            if self.suspend() or self._hushed():
+            if self.suspend() or self.hushed():
                 self.native.operators(0)
+            self.speak()
         except BaseException:
             self.threads.add(here)
             raise
@@ -115,33 +116,29 @@ class Operators:
         """For a moment, in this thread; `speak` must follow. Between any two bytecodes our own
         `turn` may come, or a signal's handler that calls PyTorch: what they do to this thread
         meanwhile they do to its state, and `speak` makes it true."""
-        if not self.is_here() or self._hushed():
-            return False
+        if not self.is_here() or self.hushed():
+            return
+        self.here.hushed = True
         if self.kineto:
             self.autograd._enable_record_function(False)
-            return True
-        self.here.hushed = True
-        try:
-            self.here.hushed = self.suspend()
-        except BaseException:  # a signal's handler leaves
-            self.speak()
-            raise
-        return self.here.hushed
+        else:
+            self.suspend()
 
     def speak(self):
-        if self.kineto:
-            self.autograd._enable_record_function(True)
+        if not self.hushed():
             return
         try:
             kind = self.kind()
-            if self.is_here() and kind == type(kind).NONE:
+            if self.kineto:
+                self.autograd._enable_record_function(True)
+            elif self.is_here() and kind == type(kind).NONE:
                 self._switch_on()
                 if not self.is_here():  # it has just left
                     self.suspend()
         finally:
             self.here.hushed = False
 
-    def _hushed(self):
+    def hushed(self):
         return getattr(self.here, "hushed", False)
 
     def _switch_on(self):

@@ -10,6 +10,8 @@ import types
 
 def _code(handler):
     """What runs when the handler is called."""
+    if not callable(handler):  # SIG_DFL
+        return None
     while isinstance(handler, functools.partial):
         handler = handler.func
     for called in (handler, getattr(type(handler), "__call__", None)):
@@ -46,7 +48,7 @@ def undisturbed(work):
         finally:
             over.release()
 
-    if threading.current_thread() is not threading.main_thread():
+    if threading.get_ident() != threading.main_thread().ident:
         return work()
     try:
         _thread.start_new_thread(do, ())  # not threading's, of which the program knows

@@ -33,6 +33,10 @@ COLLECTIVES = """
     scatter alltoall alltoall_base barrier
 """.split()
 TRANSFERS = ("send", "recv", "recv_anysource")
+# What the native thread calls, in the order of syncline_torch_start.
+PYTHON = """
+    Py_AddPendingCall PyObject_CallObject Py_DecRef PyErr_ExceptionMatches PyErr_Clear
+""".split()
 
 
 def ranges(numbers):
@@ -82,10 +86,13 @@ class Hook:
         begin = monotonic_ns()
         try:
             return self._turn(generation, in_main_thread) if self.usable else DONE
+        except RecursionError:  # the program is deep in its own
+            return LATER
         except Exception as error:  # an unknown PyTorch: it is left alone from now on
             if in_main_thread and self.is_of_the_program(error):
                 raise
             self.usable = False
+            self._try(self.operators.leave, anywhere=True)
             self._undo()
             return DONE
         finally:
@@ -118,9 +125,8 @@ class Hook:
                 self.kineto.install()
             except OSError:  # it tries again
                 pass
-        if not self.patches:
-            self.patches.put(self.operators.profiler, "_enable_profiler", self._make_enable)
-            self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
+        self.patches.put(self.operators.profiler, "_enable_profiler", self._make_enable)
+        self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
         if self.optimizer_hook is None and len(sys._current_frames()) > 1:
             optimizer = sys.modules.get("torch.optim.optimizer")
             register = getattr(optimizer, "register_optimizer_step_post_hook", None)
@@ -215,12 +221,12 @@ class Hook:
     # ---- collectives and transfers that the program asks for
 
     def _wrap_communication(self, distributed):
-        self.distributed = distributed
         for name in COLLECTIVES:
             self.patches.put(distributed.ProcessGroup, name, self._make_collective(name))
         for name in TRANSFERS:
             self.patches.put(distributed.ProcessGroup, name, self._make_transfer(name))
         self.patches.put(distributed.Work, "wait", self._make_wait)
+        self.distributed = distributed  # last: what a signal's handler interrupts is done again
 
     def _name(self, group):
         return self.distributed._world.pg_names[group].encode()
@@ -233,7 +239,7 @@ class Hook:
                 if self.native.gate():
                     begin = monotonic_ns()
                     self._pass_by()
-                    self._tell_collective(group, encoded, arguments)
+                    self._try(self._tell_collective, group, encoded, arguments)
                     self.native.spent(monotonic_ns() - begin)
                 return original(group, *arguments, **named)
 
@@ -242,15 +248,10 @@ class Hook:
         return make
 
     def _tell_collective(self, group, name, arguments):
-        try:
-            size = bytes_of(arguments[0]) if arguments and name != b"barrier" else 0
-        except Exception:
-            size = 0
-        try:
-            number = group._get_sequence_number_for_group()
-            self.native.collective(self._name(group), name, number, size)
-        except Exception:
-            pass
+        has_size = arguments and name != b"barrier"
+        size = self._try(bytes_of, arguments[0]) or 0 if has_size else 0
+        number = group._get_sequence_number_for_group()
+        self.native.collective(self._name(group), name, number, size)
 
     def _make_transfer(self, name):
         encoded = name.encode()
@@ -258,20 +259,22 @@ class Hook:
         def make(original):
             def transfer(group, *arguments, **named):
                 begin = monotonic_ns()
-                begun = self._begin_transfer(group, encoded, arguments, named)
+                begun = self._try(self._begin_transfer, group, encoded, arguments, named)
                 if not begun:
                     return original(group, *arguments, **named)
-                # PyTorch's ranges of transfers outlive the operator that contains them, on a
-                # stack: ours, which have ids, are in their place.
-                hushed = self._try(self.operators.hush)
-                spent = monotonic_ns() - begin
+                inner = self.operators.hushed()  # within another one
+                spent = 0
                 try:
+                    # PyTorch's ranges of transfers outlive the operator that contains them, on a
+                    # stack: ours, which have ids, are in their place.
+                    self._try(self.operators.hush)
+                    spent = monotonic_ns() - begin
                     work = original(group, *arguments, **named)
                     begin = monotonic_ns()
                     self._try(self._keep, work, begun, name == "recv_anysource")
                     return work
                 finally:
-                    if hushed:
+                    if not inner:
                         self._try(self.operators.speak)
                     self.native.spent(spent + monotonic_ns() - begin)
 
@@ -280,25 +283,19 @@ class Hook:
         return make
 
     def _begin_transfer(self, group, name, arguments, named):
-        try:
-            if not self.native.gate():
-                return 0
-            self._pass_by()
-            any_source = name == b"recv_anysource"
-            peer = -1 if any_source else arguments[1]
-            tag = named.get("tag", arguments[-1])
-            size = bytes_of(arguments[0])
-            return self.native.transfer_begin(self._name(group), name, peer, tag, size)
-        except Exception:
+        if not self.native.gate():
             return 0
+        self._pass_by()
+        any_source = name == b"recv_anysource"
+        peer = -1 if any_source else arguments[1]
+        tag = named.get("tag", arguments[-1])
+        size = bytes_of(arguments[0])
+        return self.native.transfer_begin(self._name(group), name, peer, tag, size)
 
-    @staticmethod
-    def _source(work):
+    def _source(self, work):
         """The rank in the group that it came from, once it is there; -1: unknown."""
-        try:
-            return work._source_rank()
-        except Exception:
-            return -1
+        rank = self._try(lambda: work._source_rank())
+        return -1 if rank is None else rank
 
     def _keep(self, work, transfer, any_source):
         key = id(work)
@@ -325,15 +322,14 @@ class Hook:
 
     def at_exit(self):
         """The interpreter goes away, from its main thread."""
-        if self.kineto:
-            self.native.profile_stop()
-            self.kineto.at_exit()
-        self.native.stop()
         try:
-            self.operators.leave(anywhere=True)
-            self._undo()
-        except Exception:
-            pass
+            if self.kineto:
+                self.native.profile_stop()
+                self.kineto.at_exit()
+        finally:
+            self.native.stop()
+        self._try(self.operators.leave, anywhere=True)
+        self._try(self._undo)
 
     def after_fork(self):
         if self.kineto:
@@ -353,9 +349,8 @@ def start(directory):
     start.hook = hook
     # They live as long as the process.
     hook.callbacks = native.turn_type(hook.turn), hook.turn_in_main_thread
-    names = ("Py_AddPendingCall", "PyObject_CallObject", "Py_DecRef")
-    python = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in names]
-    if native.start(*hook.callbacks, *python) == 0:
+    python = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in PYTHON]
+    if native.start(*hook.callbacks, RecursionError, *python) == 0:
         atexit.register(hook.at_exit)
         os.register_at_fork(after_in_child=hook.after_fork)
         if os.environ.get("SYNCLINE_KINETO") == "1":

@@ -38,9 +38,12 @@ static struct {
   int stopped;
   syncline_torch_turn turn;
   void* main_turn;
+  void* too_deep;
   syncline_torch_add_pending add_pending;
   syncline_torch_call call;
   syncline_torch_release release;
+  syncline_torch_matches matches;
+  syncline_torch_clear clear;
   uint32_t acted;  /* the value of the gate that the main thread has acted on */
   uint32_t asked;  /* a pending call waits */
   uint32_t again;  /* it could not act where it was: ask again */
@@ -64,8 +67,13 @@ static int Pending(void* unused) {
   __atomic_store_n(&watch.asked, 0, __ATOMIC_RELEASE);
   if (__atomic_load_n(&watch.stopped, __ATOMIC_ACQUIRE)) return 0;
   void* const result = watch.call(watch.main_turn, NULL);
-  if (!result) return -1; /* the program's exception: a signal came meanwhile */
-  watch.release(result);
+  if (result) {
+    watch.release(result);
+    return 0;
+  }
+  if (!watch.matches(watch.too_deep)) return -1; /* a signal's: the program's exception */
+  watch.clear();
+  __atomic_store_n(&watch.again, 1, __ATOMIC_RELEASE);
   return 0;
 }
 
@@ -153,16 +161,24 @@ int syncline_torch_thread(void* (*body)(void*)) {
   return error == 0 ? 0 : -1;
 }
 
-SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn, void* main_turn,
+SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn, void* main_turn, void* too_deep,
                                          syncline_torch_add_pending add_pending,
-                                         syncline_torch_call call, syncline_torch_release release) {
-  if (!turn || !main_turn || !add_pending || !call || !release || watch.turn) return -1;
+                                         syncline_torch_call call, syncline_torch_release release,
+                                         syncline_torch_matches matches,
+                                         syncline_torch_clear clear) {
+  if (!turn || !main_turn || !too_deep || !add_pending || !call || !release || !matches || !clear ||
+      watch.turn) {
+    return -1;
+  }
   if (syncline_torch_events_start() != 0) return -1;
   watch.turn = turn;
   watch.main_turn = main_turn;
+  watch.too_deep = too_deep;
   watch.add_pending = add_pending;
   watch.call = call;
   watch.release = release;
+  watch.matches = matches;
+  watch.clear = clear;
   return syncline_torch_thread(Watch);
 }
 

@@ -12,17 +12,21 @@ extern "C" {
 /* Acts on the gate, which is `generation` now (0: nothing is recorded), outside the main thread.
  * Takes the interpreter's lock itself. */
 typedef int (*syncline_torch_turn)(uint32_t generation);
-/* Py_AddPendingCall, PyObject_CallObject, Py_DecRef. */
+/* Py_AddPendingCall, PyObject_CallObject, Py_DecRef, PyErr_ExceptionMatches, PyErr_Clear. */
 typedef int (*syncline_torch_add_pending)(int (*call)(void*), void* argument);
 typedef void* (*syncline_torch_call)(void* callable, void* arguments);
 typedef void (*syncline_torch_release)(void* object);
+typedef int (*syncline_torch_matches)(void* exception);
+typedef void (*syncline_torch_clear)(void);
 
 /* Makes the control block and the thread. `main_turn`, which lives as long as the process, is
  * called in the main thread, and says what it did by `acted`; an exception that leaves it is raised
- * in the program. 0, or -1 when this process cannot be traced. */
-int syncline_torch_start(syncline_torch_turn turn, void* main_turn,
+ * in the program, but for `too_deep`: that it cannot be called there is no matter of the program's.
+ * 0, or -1 when this process cannot be traced. */
+int syncline_torch_start(syncline_torch_turn turn, void* main_turn, void* too_deep,
                          syncline_torch_add_pending add_pending, syncline_torch_call call,
-                         syncline_torch_release release);
+                         syncline_torch_release release, syncline_torch_matches matches,
+                         syncline_torch_clear clear);
 /* The main thread has acted on this value of the gate; or (`done` is 0) wants to be asked again. */
 void syncline_torch_acted(uint32_t value, int done);
 /* The interpreter goes away. Waits for a call of `turn` that is under way: without the
