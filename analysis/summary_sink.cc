@@ -55,6 +55,8 @@ void SummarySink::OnText(timeline::TextId id, std::string_view text) {
 void SummarySink::OnTrack(const timeline::Track& track) {
   KnownTrack known;
   known.parent = track.parent;
+  known.process_track =
+      track.kind == timeline::TrackKind::kProcess ? track.id : tracks_[track.parent].process_track;
   known.node = track.node;
   known.thread = track.kind == timeline::TrackKind::kThread;
   known.lane = track.kind == timeline::TrackKind::kLane;
@@ -97,6 +99,7 @@ void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
   if (inserted) {
     series.depth = span.depth;
     series.frames = track.frames;
+    series.process = track.process_track;
     series.series.node = track.node;
     series.series.process = track.process;
     series.series.name = pattern;
@@ -155,30 +158,54 @@ std::vector<SummarySink::Total> SummarySink::TakeTotals() const {
   return totals;
 }
 
-bool SummarySink::IsKnown(timeline::TrackId track, const timeline::Interval& interval) const {
-  for (; track != timeline::kNoTrack; track = tracks_.at(track).parent) {
-    const auto holes = holes_.find(track);
-    if (holes == holes_.end()) continue;
-    for (const timeline::Interval& hole : holes->second) {
-      if (hole.begin < interval.end && interval.begin < hole.end) return false;
+SummarySink::Holes SummarySink::JoinedHoles() const {
+  Holes joined;
+  for (const auto& [track, holes] : holes_) {
+    std::vector<timeline::Interval> sorted = holes;
+    std::sort(sorted.begin(), sorted.end(),
+              [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    std::vector<timeline::Interval>& all = joined[track];
+    for (const timeline::Interval& hole : sorted) {
+      if (all.empty() || all.back().end < hole.begin) {
+        all.push_back(hole);
+      } else {
+        all.back().end = std::max(all.back().end, hole.end);
+      }
     }
+  }
+  return joined;
+}
+
+bool SummarySink::IsKnown(const Holes& joined, timeline::TrackId track,
+                          const timeline::Interval& interval) const {
+  for (; track != timeline::kNoTrack; track = tracks_.at(track).parent) {
+    const auto holes = joined.find(track);
+    if (holes == joined.end()) continue;
+    const auto next = std::upper_bound(
+        holes->second.begin(), holes->second.end(), interval.begin,
+        [](TimelineTime time, const timeline::Interval& hole) { return time < hole.end; });
+    if (next != holes->second.end() && next->begin < interval.end) return false;
   }
   return true;
 }
 
 void SummarySink::AddOptimizerSteps(std::vector<Series>* all) const {
   if (step_.has_value()) return;  // the user says what a step is
-  std::set<std::pair<uint32_t, std::string>> marking;
-  for (const Series& series : *all) marking.emplace(series.series.node, series.series.process);
-  const auto known = [this](timeline::TrackId track, const timeline::Interval& interval) {
-    return IsKnown(track, interval);
+  std::set<timeline::TrackId> marking;
+  for (const Series& series : *all) {
+    if (series.series.steps.size() > 1) marking.insert(series.process);
+  }
+  const Holes joined = JoinedHoles();
+  const auto known = [&](timeline::TrackId track, const timeline::Interval& interval) {
+    return IsKnown(joined, track, interval);
   };
   for (OptimizerSteps::Series& found : optimizer_steps_.Take(known)) {
     const KnownTrack& track = tracks_.at(found.track);
-    if (marking.contains({track.node, track.process})) continue;
+    if (marking.contains(track.process_track)) continue;
     Series series;
     series.depth = found.depth;
     series.marked = false;
+    series.process = track.process_track;
     series.series.node = track.node;
     series.series.process = track.process;
     series.series.name = texts_[found.name] + " to the next";

@@ -70,6 +70,7 @@ class SummarySink final : public timeline::TimelineSink {
     uint16_t depth = 0;
     bool frames = false;
     bool marked = true;  // else: between the steps of an optimizer
+    timeline::TrackId process = timeline::kNoTrack;
     int64_t total_ns = 0;
   };
 
@@ -92,6 +93,7 @@ class SummarySink final : public timeline::TimelineSink {
  private:
   struct KnownTrack {
     timeline::TrackId parent = timeline::kNoTrack;
+    timeline::TrackId process_track = timeline::kNoTrack;
     uint32_t node = 0;
     bool thread = false;
     bool lane = false;
@@ -102,7 +104,11 @@ class SummarySink final : public timeline::TimelineSink {
   const std::string& Pattern(timeline::TextId name);
   bool IsCalled(const std::string& wanted, const timeline::Span& span);
   void AddStep(const timeline::Span& span, const KnownTrack& track);
-  bool IsKnown(timeline::TrackId track, const timeline::Interval& interval) const;
+  using Holes = std::map<timeline::TrackId, std::vector<timeline::Interval>>;
+  // Of each track in order, none touching the next.
+  Holes JoinedHoles() const;
+  bool IsKnown(const Holes& joined, timeline::TrackId track,
+               const timeline::Interval& interval) const;
   void AddOptimizerSteps(std::vector<Series>* all) const;
 
   std::optional<std::string> step_;
@@ -113,7 +119,7 @@ class SummarySink final : public timeline::TimelineSink {
   std::map<std::tuple<uint32_t, timeline::TextId, std::string>, TaskTotal> totals_;
   std::map<std::tuple<std::string, uint32_t, timeline::TextId, std::string>, Series> steps_;
   OptimizerSteps optimizer_steps_;
-  std::map<timeline::TrackId, std::vector<timeline::Interval>> holes_;
+  Holes holes_;
   std::map<uint32_t, BusyIntervals> busy_;
   std::set<std::pair<timeline::TextId, std::string>> frames_;  // domain and pattern
 };

@@ -77,9 +77,10 @@ class OptimizersTest : public testing::Test {
     sink_.OnTrack(track);
   }
 
-  void Task(timeline::TextId name, int64_t begin_ns, int64_t end_ns, bool suspect = false) {
+  void Task(timeline::TextId name, int64_t begin_ns, int64_t end_ns, bool suspect = false,
+            timeline::TrackId track = kThread) {
     timeline::Span span;
-    span.track = kThread;
+    span.track = track;
     span.name = name;
     span.begin.ns = begin_ns;
     span.end.ns = end_ns;
@@ -95,7 +96,7 @@ class OptimizersTest : public testing::Test {
     sink_.OnHole(hole);
   }
 
-  // Begin of each step of the only series.
+  // Begin of each step of the only series; or how many series there are, below zero.
   std::vector<int64_t> Begins() {
     const std::vector<SummarySink::Series> series = sink_.TakeSteps();
     std::vector<int64_t> begins;
@@ -129,6 +130,26 @@ TEST_F(OptimizersTest, AProcessThatMarksStepsHasThose) {
     Task(kMarked, at - 50, at);
   }
   EXPECT_EQ(Begins(), (std::vector<int64_t>{50, 150, 250, 350, 450}));
+}
+
+TEST_F(OptimizersTest, OneTaskThatLooksLikeAStepMarksNone) {
+  for (int64_t at = 100; at <= 300; at += 100) Task(kOptimizer, at - 10, at);
+  Task(kMarked, 150, 160);
+  const std::vector<SummarySink::Series> series = sink_.TakeSteps();
+  ASSERT_EQ(series.size(), 2u);
+  EXPECT_FALSE(series[0].marked);
+  EXPECT_EQ(series[0].series.steps.size(), 2u);
+}
+
+TEST_F(OptimizersTest, AnotherProcessOfTheSameNameMayMarkSteps) {
+  constexpr timeline::TrackId kSecond = 5, kItsThread = 6;
+  AddTrack(kSecond, kNode, timeline::TrackKind::kProcess);
+  AddTrack(kItsThread, kSecond, timeline::TrackKind::kThread);
+  for (int64_t at = 100; at <= 300; at += 100) {
+    Task(kOptimizer, at - 10, at);
+    Task(kMarked, at - 50, at, false, kItsThread);
+  }
+  EXPECT_EQ(sink_.TakeSteps().size(), 2u);
 }
 
 TEST_F(OptimizersTest, OneOptimizerStepMakesNoStep) {
