@@ -125,8 +125,10 @@ absl::Status OrderedEvents::OpenProfiles(uint32_t index, timeline::WallPlacement
       if (!TakesNextStream()) continue;
       SYNCLINE_ASSIGN_OR_RETURN(auto cursor, profile.reader->Open(stream.index));
       sources_.push_back({index, placement, &cursor->stream()});
-      cursor = std::make_unique<ProfileCursor>(std::move(cursor), wall, shown_, &undecided_);
-      merger_.Add(KeepWanted(std::move(cursor), wanted), placement);
+      // Of what is not wanted nothing is undecided.
+      merger_.Add(std::make_unique<ProfileCursor>(KeepWanted(std::move(cursor), wanted), wall,
+                                                  shown_, &undecided_),
+                  placement);
     }
   }
   return absl::OkStatus();
