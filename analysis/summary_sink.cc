@@ -99,7 +99,7 @@ void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
   if (inserted) {
     series.depth = span.depth;
     series.frames = track.frames;
-    series.process = track.process_track;
+    series.process_track = track.process_track;
     series.series.node = track.node;
     series.series.process = track.process;
     series.series.name = pattern;
@@ -193,7 +193,7 @@ void SummarySink::AddOptimizerSteps(std::vector<Series>* all) const {
   if (step_.has_value()) return;  // the user says what a step is
   std::set<timeline::TrackId> marking;
   for (const Series& series : *all) {
-    if (series.series.steps.size() > 1) marking.insert(series.process);
+    if (series.series.steps.size() > 1) marking.insert(series.process_track);
   }
   const Holes joined = JoinedHoles();
   const auto known = [&](timeline::TrackId track, const timeline::Interval& interval) {
@@ -205,7 +205,7 @@ void SummarySink::AddOptimizerSteps(std::vector<Series>* all) const {
     Series series;
     series.depth = found.depth;
     series.marked = false;
-    series.process = track.process_track;
+    series.process_track = track.process_track;
     series.series.node = track.node;
     series.series.process = track.process;
     series.series.name = texts_[found.name] + " to the next";

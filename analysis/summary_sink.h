@@ -70,7 +70,7 @@ class SummarySink final : public timeline::TimelineSink {
     uint16_t depth = 0;
     bool frames = false;
     bool marked = true;  // else: between the steps of an optimizer
-    timeline::TrackId process = timeline::kNoTrack;
+    timeline::TrackId process_track = timeline::kNoTrack;
     int64_t total_ns = 0;
   };
 
