@@ -164,18 +164,32 @@ static inline void syncline_count(struct syncline_thread* thread, int written) {
 #define SYNCLINE_COST_STRIDE_MIN 7u
 #define SYNCLINE_COST_STRIDE_MAX 251u
 
-SYNCLINE_EXPORT uint64_t syncline_cost_begin(void);
-SYNCLINE_EXPORT void syncline_cost_end(struct syncline_thread* thread, uint64_t begin);
+/* A time of which differences count, in ticks of the processor's time-stamp counter. Not of a
+ * clock: what reading that takes in the midst of a program, where its code and data are in no
+ * cache, is as much as a call, and would be taken for the call's. Where there is no such counter,
+ * ns. */
+extern SYNCLINE_EXPORT uint32_t syncline_cost_has_tsc;
+SYNCLINE_EXPORT uint64_t syncline_cost_clock(void);
+static inline uint64_t syncline_cost_ticks(void) {
+#if defined(__x86_64__)
+  if (__builtin_expect(syncline_cost_has_tsc, 1)) return __builtin_ia32_rdtsc();
+#endif
+  return syncline_cost_clock();
+}
+/* What passed between two readings, in ns; reading is taken off. */
+SYNCLINE_EXPORT uint64_t syncline_cost_ns(uint64_t ticks);
+/* A timed call took `ticks`. */
+SYNCLINE_EXPORT void syncline_cost_end(struct syncline_thread* thread, uint64_t ticks);
 /* For what happens rarely: all of it is timed. */
-SYNCLINE_EXPORT uint64_t syncline_cost_since(uint64_t begin);
 SYNCLINE_EXPORT void syncline_cost_timed(struct syncline_thread* thread, uint64_t spent_ns);
 
+/* When a call began that is to be timed, in ticks; 0: this one is not. */
 static inline uint64_t syncline_cost_start(struct syncline_thread* thread) {
   if (__builtin_expect(--thread->calls_to_sample != 0, 1)) return 0;
-  return syncline_cost_begin();
+  return syncline_cost_ticks();
 }
 static inline void syncline_cost_stop(struct syncline_thread* thread, uint64_t begin) {
-  if (__builtin_expect(begin != 0, 0)) syncline_cost_end(thread, begin);
+  if (__builtin_expect(begin != 0, 0)) syncline_cost_end(thread, syncline_cost_ticks() - begin);
 }
 
 #ifdef __cplusplus

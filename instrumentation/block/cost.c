@@ -4,6 +4,9 @@
  * sums of all threads are in the block, so that whoever reads it can say how sure the estimate is.
  */
 #define _GNU_SOURCE
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <time.h>
 
 #include "instrumentation/block/internal.h"
@@ -12,7 +15,9 @@
 #define COST_OUTLIER_NS 50000u
 #define SAMPLES_AT_A_STRIDE 8u
 
-static uint64_t clock_cost_ns; /* of reading the clock itself */
+uint32_t syncline_cost_has_tsc;
+static uint64_t reading_ticks;         /* of reading the counter itself */
+static uint64_t first_ticks, first_ns; /* the counter and CLOCK_MONOTONIC at one time */
 
 static uint64_t NowNs(void) {
   struct timespec now;
@@ -20,16 +25,14 @@ static uint64_t NowNs(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The first reading fetches what reading the clock needs: that is not the call's cost, and where
- * calls are rare it is most of it. */
-uint64_t syncline_cost_begin(void) {
-  NowNs();
-  return NowNs();
-}
+uint64_t syncline_cost_clock(void) { return NowNs(); }
 
-uint64_t syncline_cost_since(uint64_t begin) {
-  const uint64_t spent = NowNs() - begin;
-  return spent > clock_cost_ns ? spent - clock_cost_ns : 0;
+uint64_t syncline_cost_ns(uint64_t ticks) {
+  ticks = ticks > reading_ticks ? ticks - reading_ticks : 0;
+  if (!syncline_cost_has_tsc) return ticks;
+  const double ns = (double)(NowNs() - first_ns);
+  const double all = (double)(syncline_cost_ticks() - first_ticks);
+  return all > 0 ? (uint64_t)((double)ticks * ns / all) : 0;
 }
 
 static void Add(uint64_t* sum, uint64_t more) { __atomic_fetch_add(sum, more, __ATOMIC_RELAXED); }
@@ -64,8 +67,8 @@ static void Next(struct syncline_thread* thread, uint32_t stride) {
   thread->calls_to_sample = thread->cost_calls;
 }
 
-void syncline_cost_end(struct syncline_thread* thread, uint64_t begin) {
-  const uint64_t spent_ns = syncline_cost_since(begin);
+void syncline_cost_end(struct syncline_thread* thread, uint64_t ticks) {
+  const uint64_t spent_ns = syncline_cost_ns(ticks);
   if (syncline_process.ready) {
     if (spent_ns <= COST_OUTLIER_NS) {
       Sampled(thread, spent_ns);
@@ -98,12 +101,26 @@ void syncline_cost_recording_begins(struct syncline_block* block) {
       Load(&now->timed_ns), Load(&now->interrupted), Load(&now->interrupted_ns)};
 }
 
+/* The time-stamp counter is a clock where it runs at one speed whatever the processor does (Intel
+ * SDM vol. 3, "Invariant TSC"). */
+static int HasClocklikeTsc(void) {
+#if defined(__x86_64__)
+  unsigned int a, b, c, d;
+  return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & 1u << 8) != 0;
+#else
+  return 0;
+#endif
+}
+
 void syncline_cost_start_up(void) {
-  uint64_t best = 1000000;
+  syncline_cost_has_tsc = (uint32_t)HasClocklikeTsc();
+  uint64_t best = UINT64_MAX;
   for (int i = 0; i < 32; i++) {
-    const uint64_t begin = NowNs();
-    const uint64_t spent = NowNs() - begin;
+    const uint64_t begin = syncline_cost_ticks();
+    const uint64_t spent = syncline_cost_ticks() - begin;
     if (spent < best) best = spent;
   }
-  clock_cost_ns = best;
+  reading_ticks = best;
+  first_ns = NowNs();
+  first_ticks = syncline_cost_ticks();
 }

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "instrumentation/block/internal.h"
+#include "instrumentation/block/text_hash.h"
 
 #define IDS_LIMIT SYNCLINE_NAME_IDS_LIMIT /* a record is 12 bytes at least */
 #define TEXT_LIMIT 65534u
@@ -33,43 +34,6 @@ static struct Table* table;
 static struct Info* infos; /* by id */
 static uint32_t count;
 static uint64_t bytes_used; /* of the names file; private, so that a fork freezes it */
-
-static uint64_t Load(const char* at, size_t bytes) {
-  uint64_t word = 0;
-  memcpy(&word, at, bytes);
-  return word;
-}
-
-/* Both halves of a 128-bit product: every bit of the input reaches every bit of the result. */
-static uint64_t Mix(uint64_t a, uint64_t b) {
-  const unsigned __int128 product = (unsigned __int128)a * b;
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Sixteen bytes a step; the last step reads the last sixteen, overlapping what was read. On the
- * path of every __itt_string_handle_create, which PyTorch calls for each operator. */
-static uint32_t Hash(uint8_t kind, const char* text, size_t bytes) {
-  uint64_t h = 0x9E3779B97F4A7C15ull ^ kind;
-  uint64_t a = 0, b = 0;
-  if (bytes > 16) {
-    for (size_t at = 0; at + 16 < bytes; at += 16) {
-      h = Mix(Load(text + at, 8) ^ h, Load(text + at + 8, 8) ^ 0xA0761D6478BD642Full);
-    }
-    a = Load(text + bytes - 16, 8);
-    b = Load(text + bytes - 8, 8);
-  } else if (bytes >= 8) {
-    a = Load(text, 8);
-    b = Load(text + bytes - 8, 8);
-  } else if (bytes >= 4) {
-    a = Load(text, 4);
-    b = Load(text + bytes - 4, 4);
-  } else if (bytes > 0) {
-    a = (uint64_t)(unsigned char)text[0] << 16 | (uint64_t)(unsigned char)text[bytes / 2] << 8 |
-        (unsigned char)text[bytes - 1];
-  }
-  h = Mix(a ^ h, b ^ bytes ^ 0xE7037ED1A0B428DBull);
-  return (uint32_t)(h ^ h >> 32);
-}
 
 static const struct syncline_name_record* Record(uint32_t id) {
   return (const struct syncline_name_record*)(syncline_process.files.names + infos[id].offset);
@@ -166,7 +130,7 @@ uint32_t syncline_name_count(void) { return __atomic_load_n(&count, __ATOMIC_ACQ
 uint32_t syncline_name_find(uint8_t kind, const char* text, size_t bytes) {
   const struct Table* in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
   if (!in || bytes > TEXT_LIMIT) return 0;
-  return Find(in, Hash(kind, text, bytes), kind, text, bytes);
+  return Find(in, syncline_text_hash(kind, text, bytes), kind, text, bytes);
 }
 
 uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes) {
@@ -174,7 +138,7 @@ uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes) {
   if (!in) return 0;
   const int cut = bytes > TEXT_LIMIT;
   if (cut) bytes = TEXT_LIMIT;
-  const uint32_t hash = Hash(kind, text, bytes);
+  const uint32_t hash = syncline_text_hash(kind, text, bytes);
   uint32_t id = Find(in, hash, kind, text, bytes);
   if (__builtin_expect(id != 0, 1)) return id;
   syncline_lock();

@@ -156,7 +156,7 @@ static uint32_t ActOnGate(struct syncline_thread* thread) {
 int syncline_gate_changed(struct syncline_thread* thread) {
   if (thread->busy) return 0;
   thread->busy = 1;
-  const uint64_t begin = syncline_cost_begin();
+  const uint64_t begin = syncline_cost_ticks();
   pthread_mutex_lock(&gate_mutex);
   thread->generation = ActOnGate(thread);
   const uint32_t session = thread->generation ? syncline_process.session : 0;
@@ -166,7 +166,7 @@ int syncline_gate_changed(struct syncline_thread* thread) {
     syncline_cost_restart(thread);
     if (session) syncline_thread_announce(thread);
   }
-  if (session) syncline_cost_timed(thread, syncline_cost_since(begin));
+  if (session) syncline_cost_timed(thread, syncline_cost_ns(syncline_cost_ticks() - begin));
   thread->busy = 0;
   return session != 0;
 }

@@ -38,14 +38,20 @@ static int Name(uint32_t process, uint32_t id, uint8_t kind, const char* text) {
   EMIT(name, process, id, kind, text);
 }
 
-/* LTTng's own clock: a plugin may have replaced CLOCK_MONOTONIC. */
-static uint64_t ClockNs(void) {
-  lttng_ust_clock_read64_function read64 = 0;
-  if (lttng_ust_trace_clock_get_read64_cb(&read64) == 0 && read64) return read64();
+static uint64_t MonotonicNs(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+
+/* LTTng's own clock: a plugin may have replaced CLOCK_MONOTONIC. LTTng-UST loads it as it is loaded
+ * itself, which is before us. */
+static lttng_ust_clock_read64_function read_clock = MonotonicNs;
+__attribute__((constructor)) static void FindClock(void) {
+  lttng_ust_clock_read64_function read64 = 0;
+  if (lttng_ust_trace_clock_get_read64_cb(&read64) == 0 && read64) read_clock = read64;
+}
+static uint64_t ClockNs(void) { return read_clock(); }
 
 __attribute__((visibility("default"))) const struct syncline_emit syncline_emit = {
     On,

@@ -21,11 +21,19 @@ static int Nobody(void) { return 0; }
  * ignored. */
 #define NOBODY ((void*)Nobody)
 static struct syncline_itt_emit no_tracer;
-const struct syncline_itt_emit* itt_emit = &no_tracer;
+static const uint32_t closed = 0;
+struct itt_shared itt_shared = {.gate = &closed, .emit = &no_tracer, .objects = ITT_NO_OBJECTS};
 
-static void FillNoTracer(void) {
+static void SetTracer(const struct syncline_itt_emit* emit) {
+  itt_shared.emit = emit;
+  itt_shared.task_begin = emit->task_begin;
+  itt_shared.task_end = emit->task_end;
+}
+
+static void SetNoTracer(void) {
   void** table = (void**)&no_tracer;
   for (size_t i = 0; i < sizeof no_tracer / sizeof(void*); i++) table[i] = NOBODY;
+  SetTracer(&no_tracer);
 }
 
 /* ---- groups
@@ -136,14 +144,15 @@ static void AfterForkChild(void) {
 
 /* 0: events can be recorded. */
 static int Start(void) {
-  FillNoTracer();
-  syncline_follow_gate(&itt_gate);
+  SetNoTracer();
+  syncline_follow_gate(&itt_shared.gate);
+  itt_objects_start();
   if (itt_handles_start() != 0 || syncline_open(SYNCLINE_SOURCE_ITT) != 0) return -1;
   pthread_atfork(BeforeFork, AfterFork, AfterForkChild);
   void* library = syncline_load_sibling(SYNCLINE_ITT_PROVIDER_FILE);
   const struct syncline_itt_emit* emit =
       library ? dlsym(library, SYNCLINE_ITT_PROVIDER_SYMBOL) : NULL;
-  if (emit) itt_emit = emit;
+  if (emit) SetTracer(emit);
   return 0;
 }
 

@@ -98,12 +98,12 @@ static void Emit(const struct Counter* counter, uint64_t bits) {
   if (IsReal(counter->type)) {
     double value;
     memcpy(&value, &bits, sizeof value);
-    written = itt_emit->counter_f64(&at, value);
+    written = itt_shared.emit->counter_f64(&at, value);
   } else if (IsSigned(counter->type) || bits >> 63) {
     /* An unsigned counter that was decremented below zero is shown as what its user meant. */
-    written = itt_emit->counter_i64(&at, (int64_t)bits);
+    written = itt_shared.emit->counter_i64(&at, (int64_t)bits);
   } else {
-    written = itt_emit->counter_u64(&at, bits);
+    written = itt_shared.emit->counter_u64(&at, bits);
   }
   Leave(thread, cost, written);
 }

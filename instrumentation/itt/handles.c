@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "instrumentation/block/text_hash.h"
 #include "instrumentation/itt/internal.h"
 
 struct side_table itt_handles = {NULL, 16u << 20};
@@ -33,9 +34,6 @@ static struct itt_domain switched_off = {0, "(off)", NULL, 0, NULL, NULL};
 /* ---- ids
  * ------------------------------------------------------------------------------------------- */
 
-/* Libraries are unloaded, and their objects with them: an address may become another's. */
-uint32_t itt_names_epoch;
-
 /* The lock of the side tables and of the names are taken one after the other, never together. An
  * object without an id (the table is full, or not there yet) is asked for its text when it is first
  * recorded. */
@@ -46,12 +44,15 @@ static struct side_entry* Remember(const void* object, uint32_t id) {
   const int over = old && old->value != id;
   struct side_entry* entry = side_put(&itt_handles, (uintptr_t)object, id);
   itt_unlock();
-  if (over) __atomic_fetch_add(&itt_names_epoch, 1, __ATOMIC_RELEASE);
+  /* Libraries are unloaded, and their objects with them: an address may become another's. */
+  if (over) __atomic_fetch_add(&itt_shared.names_epoch, 1, __ATOMIC_RELEASE);
   return entry;
 }
 
 /* Of an object that we made. While busy: it too is asked when it is first recorded. */
 static void RememberOwn(const void* object, uint32_t id) {
+  struct itt_object* own = Object(object);
+  if (own) own->id = id;
   struct syncline_thread* common = itt_occupy();
   if (!common) return;
   Remember(object, id);
@@ -68,15 +69,21 @@ void itt_adopt_string(const struct itt_string_handle* handle) {
   Remember(handle, syncline_name_intern(SYNCLINE_NAME_STRING, handle->text, strlen(handle->text)));
 }
 
-/* `text` is the object's, and is looked at only when we do not know the object: it may have gone
- * with the library that made it, while a task of that library is still open. */
-static uint32_t Announced(struct itt_thread* thread, const void* object, uint8_t kind,
-                          const char* const* text) {
+/* Domains and strings, by what they have in common. */
+static const char* TextOf(const void* object, uint8_t kind) {
+  return kind == SYNCLINE_NAME_DOMAIN ? ((const struct itt_domain*)object)->name
+                                      : ((const struct itt_string_handle*)object)->text;
+}
+
+/* The object is looked into only when we do not know it: it may have gone with the library that
+ * made it, while a task of that library is still open. */
+static uint32_t Announced(struct itt_thread* thread, const void* object, uint8_t kind) {
   struct side_entry* entry = side_find(&itt_handles, (uintptr_t)object);
   uint32_t id = entry ? entry->value : 0;
   if (!entry) {
-    if (!*text) return 0;
-    id = syncline_name_intern(kind, *text, strlen(*text));
+    const char* text = TextOf(object, kind);
+    if (!text) return 0;
+    id = syncline_name_intern(kind, text, strlen(text));
     if (!id) id = NAME_IN_EVENT;
     entry = Remember(object, id);
   }
@@ -88,44 +95,34 @@ static uint32_t Announced(struct itt_thread* thread, const void* object, uint8_t
 /* The epoch is read before the object is looked up, so that an adoption meanwhile is noticed by the
  * next call. */
 static void ForgetWhatIsOver(struct itt_thread* thread) {
-  const uint32_t epoch = __atomic_load_n(&itt_names_epoch, __ATOMIC_ACQUIRE);
+  const uint32_t epoch = __atomic_load_n(&itt_shared.names_epoch, __ATOMIC_ACQUIRE);
   if (thread->names_epoch != epoch) itt_forget_names(thread, epoch);
 }
 
 void itt_forget_names(struct itt_thread* thread, uint32_t epoch) {
   memset(thread->known, 0, sizeof thread->known);
-  thread->last_domain = NULL;
-  thread->last_domain_id = 0;
   thread->names_epoch = epoch;
   thread->names_session = thread->common->session;
 }
 
-static uint32_t Find(struct itt_thread* thread, const void* object, uint8_t kind,
-                     const char* const* text) {
-  const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)object);
-  return entry && entry->session == thread->common->session ? entry->value
-                                                            : Announced(thread, object, kind, text);
-}
-
 /* An object without a text is not remembered: it may get one. */
-uint32_t itt_domain_id_slow(struct itt_thread* thread, const struct itt_domain* domain) {
-  if (!domain) return 0;
+uint32_t itt_id_slow(struct itt_thread* thread, const void* object, uint8_t kind) {
+  if (!object) return 0;
   ForgetWhatIsOver(thread);
-  const uint32_t id = Find(thread, domain, SYNCLINE_NAME_DOMAIN, &domain->name);
+  struct itt_known* known = KnownAt(thread, object);
+  struct itt_object* own = Object(object);
+  const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)object);
+  const uint32_t id = entry && entry->session == thread->common->session
+                          ? entry->value
+                          : Announced(thread, object, kind);
   if (!id) return 0;
-  thread->last_domain = domain;
-  thread->last_domain_id = id;
-  return id;
-}
-
-uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_handle* handle) {
-  if (!handle) return 0;
-  ForgetWhatIsOver(thread);
-  const uint32_t id = Find(thread, handle, SYNCLINE_NAME_STRING, &handle->text);
-  if (!id) return 0;
-  struct itt_known* known = KnownAt(thread, handle);
-  known->object = handle;
-  known->id = id;
+  if (own) {
+    own->id = id;
+    __atomic_store_n(&own->session, thread->common->session, __ATOMIC_RELEASE);
+  } else {
+    known->object = object;
+    known->id = id;
+  }
   return id;
 }
 
@@ -141,16 +138,6 @@ uint32_t itt_name(uint8_t kind, const char* text, size_t bytes) {
 
 /* ---- making objects
  * -------------------------------------------------------------------------------- */
-
-/* `bytes` for the object, then the text. */
-static void* NewObject(size_t bytes, const char* text, size_t text_bytes, char** copy) {
-  char* object = syncline_arena(bytes + text_bytes + 1);
-  if (!object) return NULL;
-  *copy = object + bytes;
-  memcpy(*copy, text, text_bytes);
-  (*copy)[text_bytes] = 0;
-  return object;
-}
 
 /* Two threads may make an object for one text at once: the first to get here wins. */
 static void* Settle(uint32_t id, void* object) {
@@ -174,7 +161,7 @@ static struct itt_domain* DomainCreate(const char* name) {
   if (domain) return domain;
   char* copy;
   const uint32_t id = itt_name(SYNCLINE_NAME_DOMAIN, name, bytes);
-  domain = NewObject(sizeof *domain, name, bytes, &copy);
+  domain = itt_object_new(sizeof *domain, name, bytes, &copy);
   if (!domain) return &switched_off;
   domain->flags = 1;
   domain->name = copy;
@@ -220,7 +207,7 @@ static __attribute__((noinline)) struct itt_string_handle* NewString(const char*
   struct itt_string_handle* handle = id ? NULL : OverflowFind(text);
   if (handle) return handle;
   char* copy;
-  handle = NewObject(sizeof *handle, text, bytes, &copy);
+  handle = itt_object_new(sizeof *handle, text, bytes, &copy);
   if (!handle) return &too_many;
   handle->text = copy;
   RememberOwn(handle, id);
@@ -228,11 +215,34 @@ static __attribute__((noinline)) struct itt_string_handle* NewString(const char*
   return Settle(id, handle);
 }
 
+/* Handles that were asked for lately, by their texts: programs ask for one before every task. The
+ * place of an object, see objects.c; 0: none. */
+#define RECENT_HANDLES 1024u
+static uint32_t recent[RECENT_HANDLES];
+
+/* NULL for a text without a handle. */
+static struct itt_string_handle* Lookup(const char* text) {
+  const size_t bytes = strlen(text);
+  uint32_t* slot = &recent[syncline_text_hash(SYNCLINE_NAME_STRING, text, bytes) % RECENT_HANDLES];
+  struct itt_string_handle* handle = itt_object_at(__atomic_load_n(slot, __ATOMIC_ACQUIRE));
+  if (__builtin_expect(handle && strcmp((const char*)(handle + 1), text) == 0, 1)) return handle;
+  handle = Known(SYNCLINE_NAME_STRING, text, bytes);
+  if (handle) __atomic_store_n(slot, itt_object_place(handle), __ATOMIC_RELEASE);
+  return handle;
+}
+
 static struct itt_string_handle* StringHandleCreate(const char* text) {
   if (!text) return NULL;
-  const size_t bytes = strlen(text);
-  struct itt_string_handle* handle = Known(SYNCLINE_NAME_STRING, text, bytes);
-  return __builtin_expect(handle != NULL, 1) ? handle : NewString(text, bytes);
+  struct itt_thread* thread = itt_self;
+  struct itt_string_handle* handle;
+  if (Records(thread, *itt_shared.gate)) {
+    const uint64_t cost = Begun(thread->common);
+    handle = Lookup(text);
+    Done(thread->common, cost);
+  } else {
+    handle = Lookup(text);
+  }
+  return __builtin_expect(handle != NULL, 1) ? handle : NewString(text, strlen(text));
 }
 
 /* ---- the rest: opaque to us
@@ -242,7 +252,7 @@ static struct itt_histogram* HistogramCreate(const struct itt_domain* domain, co
                                              int x_type, int y_type) {
   char* copy;
   struct itt_histogram* histogram =
-      NewObject(sizeof *histogram, name ? name : "", name ? strlen(name) : 0, &copy);
+      itt_object_new(sizeof *histogram, name ? name : "", name ? strlen(name) : 0, &copy);
   if (!histogram) return NULL;
   histogram->domain = domain;
   histogram->name = copy;

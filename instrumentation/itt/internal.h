@@ -34,14 +34,16 @@ struct itt_task {
           */
 #define SCRATCH_BYTES 4096u
 
-/* A string handle and its id. A thread remembers those that it used last, so that it need not ask
- * the table of all threads: a task's name is looked up on every recorded call. */
+/* An object that somebody else made, and its name's id. A thread remembers those that it used last,
+ * so that it need not ask the table of all threads. */
 #define KNOWN_NAMES 64u
 struct itt_known {
   const void* object;
   uint64_t id;
 };
 
+/* A recorded call comes after thousands of the program's own instructions and finds little of this
+ * in a cache: what it needs lies in the first 64 bytes. */
 struct itt_thread {
   struct itt_task* top; /* where the next task goes */
   /* While the gate is shut a task between these two is only kept on the stack. When there is more
@@ -51,21 +53,19 @@ struct itt_thread {
   struct itt_task* quiet_begin;
   struct itt_task* tasks;
   struct itt_task* limit;
-  uint32_t loud;        /* not 0: there is more to do */
-  uint32_t generation;  /* copy of common->generation */
+  struct syncline_thread* common;
   uint32_t record_gate; /* the value of the gate with which this thread records; 0: with none */
   uint32_t too_deep;    /* open tasks above the limit, which are only counted */
-  /* Announced in `names_session`, as the objects were at `names_epoch`: */
+  uint32_t loud;        /* not 0: there is more to do */
+  uint32_t generation;  /* copy of common->generation */
+  /* `known` was announced in `names_session`, as the objects were at `names_epoch`. */
   uint32_t names_session;
   uint32_t names_epoch;
-  uint32_t last_domain_id; /* tasks come in runs of a domain */
-  const struct itt_domain* last_domain;
-  struct syncline_thread* common;
   struct itt_task* grown; /* tasks, when they no longer fit behind this structure */
   size_t bytes;           /* of this mapping */
   struct itt_known known[KNOWN_NAMES];
   char scratch[SCRATCH_BYTES];
-  struct itt_task first_tasks[];
+  struct itt_task first_tasks[] __attribute__((aligned(64)));
 };
 
 /* Never NULL: a thread that is not known yet has `itt_nobody`, which is loud. */
@@ -80,12 +80,23 @@ static inline struct itt_thread* ItThread(void) {
   return __builtin_expect(thread != &itt_nobody, 1) ? thread : itt_thread_make();
 }
 
-/* syncline_gate, one load nearer. */
-extern __attribute__((visibility("hidden"))) const volatile uint32_t* volatile itt_gate;
+/* What every recorded call needs of the process, in one cache line. */
+struct itt_shared {
+  const volatile uint32_t* volatile gate; /* syncline_gate, one load nearer */
+  const struct syncline_itt_emit* emit;   /* the tracer */
+  int (*task_begin)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth); /* of emit */
+  int (*task_end)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth);
+  uintptr_t objects; /* where the objects that we made begin (objects.c) */
+  /* Counts objects adopted at an address that may have been another's: what threads remember may be
+   * over. */
+  uint32_t names_epoch;
+  volatile uint32_t paused; /* copy of syncline_paused */
+} __attribute__((aligned(64)));
+extern __attribute__((visibility("hidden"))) struct itt_shared itt_shared;
 
 /* Nothing is recorded, and this thread knows. */
 static inline int Quiet(const struct itt_thread* thread) {
-  return __builtin_expect((*itt_gate | thread->loud) == 0, 1);
+  return __builtin_expect((*itt_shared.gate | thread->loud) == 0, 1);
 }
 static inline uint32_t Depth(const struct itt_thread* thread) {
   return (uint32_t)(thread->top - thread->tasks);
@@ -100,7 +111,7 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread);
 /* This thread records, and there is nothing to be done first. */
 static inline int Records(const struct itt_thread* thread, uint32_t gate) {
   return __builtin_expect(gate != 0 && gate == thread->record_gate, 1) &&
-         __builtin_expect((thread->common->busy | syncline_paused | thread->too_deep) == 0, 1);
+         __builtin_expect((thread->common->busy | itt_shared.paused | thread->too_deep) == 0, 1);
 }
 
 static inline uint64_t Begun(struct syncline_thread* common) {
@@ -112,7 +123,8 @@ static inline uint64_t Begun(struct syncline_thread* common) {
 static inline enum itt_entry Enter(struct itt_thread* thread, uint64_t* cost) {
   struct syncline_thread* common = thread->common;
   *cost = 0;
-  if (__builtin_expect(common->busy | syncline_paused | (*itt_gate ^ thread->record_gate), 0) ||
+  if (__builtin_expect(common->busy | itt_shared.paused | (*itt_shared.gate ^ thread->record_gate),
+                       0) ||
       thread->record_gate == 0) {
     const enum itt_entry entry = itt_enter_slow(thread);
     if (entry != ITT_RECORD) return entry;
@@ -121,16 +133,49 @@ static inline enum itt_entry Enter(struct itt_thread* thread, uint64_t* cost) {
   return ITT_RECORD;
 }
 
-static inline void Leave(struct itt_thread* thread, uint64_t cost, int written) {
-  struct syncline_thread* common = thread->common;
-  syncline_count(common, written);
+/* Begun is over. */
+static inline void Done(struct syncline_thread* common, uint64_t cost) {
   syncline_cost_stop(common, cost);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   common->busy = 0;
 }
+static inline void Leave(struct itt_thread* thread, uint64_t cost, int written) {
+  syncline_count(thread->common, written);
+  Done(thread->common, cost);
+}
 
-/* ---- the tracer ---- */
-extern __attribute__((visibility("hidden"))) const struct syncline_itt_emit* itt_emit;
+/* ---- objects that we made (objects.c) ----
+ * Domains and string handles lie in one range of addresses, each behind its name's id: what is told
+ * of theirs by their address lies where the caller has just been or will be next. */
+#define OBJECTS_BYTES (64u << 20)
+struct itt_object {
+  uint32_t id;      /* 0: has none, or not yet */
+  uint32_t session; /* the recording in which it was announced; 0: none */
+};
+/* No program's address is within OBJECTS_BYTES of this. */
+#define ITT_NO_OBJECTS ((uintptr_t)1 << 63)
+/* What lies in front of the object; NULL when it is not of this range. */
+static inline struct itt_object* Object(const void* object) {
+  return (uintptr_t)object - itt_shared.objects < OBJECTS_BYTES
+             ? (struct itt_object*)(uintptr_t)object - 1
+             : NULL;
+}
+/* `bytes` for an object, then a copy of the text: in the range while it has room, then elsewhere.
+ * NULL without memory. */
+void* itt_object_new(size_t bytes, const char* text, size_t text_bytes, char** copy);
+/* Where an object lies in the range, in 4 bytes; 0: not there. Back: NULL. */
+#define OBJECTS_ALIGNMENT 64u
+static inline uint32_t itt_object_place(const void* object) {
+  const struct itt_object* own = Object(object);
+  return own ? 1 + (uint32_t)(((uintptr_t)own - itt_shared.objects) / OBJECTS_ALIGNMENT) : 0;
+}
+static inline void* itt_object_at(uint32_t place) {
+  if (place == 0) return NULL;
+  const uintptr_t own = itt_shared.objects + (uintptr_t)(place - 1) * OBJECTS_ALIGNMENT;
+  return (struct itt_object*)own + 1;
+}
+/* Without it, or without memory for it, every object lies elsewhere. */
+void itt_objects_start(void);
 
 /* ---- names of objects (handles.c) ---- */
 extern __attribute__((visibility("hidden"))) struct side_table itt_handles;
@@ -150,13 +195,9 @@ static inline void itt_release(struct syncline_thread* common) {
 /* Learns an object that somebody else made. */
 void itt_adopt_domain(const struct itt_domain* domain);
 void itt_adopt_string(const struct itt_string_handle* handle);
-/* Counts objects adopted at an address that may have been another's: what threads remember may be
- * over. */
-extern __attribute__((visibility("hidden"))) uint32_t itt_names_epoch;
 /* The id of a domain or string, announced in this recording; NAME_IN_EVENT when the table is full.
  */
-uint32_t itt_domain_id_slow(struct itt_thread* thread, const struct itt_domain* domain);
-uint32_t itt_string_id_slow(struct itt_thread* thread, const struct itt_string_handle* handle);
+uint32_t itt_id_slow(struct itt_thread* thread, const void* object, uint8_t kind);
 /* Another recording, or another epoch. */
 void itt_forget_names(struct itt_thread* thread, uint32_t epoch);
 
@@ -164,20 +205,23 @@ static inline struct itt_known* KnownAt(struct itt_thread* thread, const void* o
   const uintptr_t address = (uintptr_t)object;
   return &thread->known[(address >> 4 ^ address >> 10) % KNOWN_NAMES];
 }
-static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_domain* domain) {
-  const uint32_t epoch = __atomic_load_n(&itt_names_epoch, __ATOMIC_RELAXED);
-  if (__builtin_expect(thread->last_domain == domain && thread->names_epoch == epoch, 1)) {
-    return thread->last_domain_id;
+static inline uint32_t IdOf(struct itt_thread* thread, const void* object, uint8_t kind) {
+  const struct itt_object* own = Object(object);
+  if (own && __atomic_load_n(&own->session, __ATOMIC_ACQUIRE) == thread->common->session) {
+    return own->id;
   }
-  return itt_domain_id_slow(thread, domain);
-}
-static inline uint32_t StringId(struct itt_thread* thread, const struct itt_string_handle* handle) {
-  const uint32_t epoch = __atomic_load_n(&itt_names_epoch, __ATOMIC_RELAXED);
-  const struct itt_known* known = KnownAt(thread, handle);
-  if (__builtin_expect(known->object == handle && thread->names_epoch == epoch, 1)) {
+  const struct itt_known* known = KnownAt(thread, object);
+  if (known->object == object &&
+      thread->names_epoch == __atomic_load_n(&itt_shared.names_epoch, __ATOMIC_RELAXED)) {
     return (uint32_t)known->id;
   }
-  return itt_string_id_slow(thread, handle);
+  return itt_id_slow(thread, object, kind);
+}
+static inline uint32_t DomainId(struct itt_thread* thread, const struct itt_domain* domain) {
+  return IdOf(thread, domain, SYNCLINE_NAME_DOMAIN);
+}
+static inline uint32_t StringId(struct itt_thread* thread, const struct itt_string_handle* handle) {
+  return IdOf(thread, handle, SYNCLINE_NAME_STRING);
 }
 /* What an event can carry: the id, or 0. */
 static inline uint32_t Carried(uint32_t id) { return id == NAME_IN_EVENT ? 0 : id; }

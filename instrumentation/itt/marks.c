@@ -22,10 +22,10 @@ static void Frame(FrameEvent event, const struct itt_domain* domain, const struc
 }
 
 static void FrameBeginV3(const struct itt_domain* domain, struct itt_id* id) {
-  Frame(itt_emit->frame_begin, domain, id);
+  Frame(itt_shared.emit->frame_begin, domain, id);
 }
 static void FrameEndV3(const struct itt_domain* domain, struct itt_id* id) {
-  Frame(itt_emit->frame_end, domain, id);
+  Frame(itt_shared.emit->frame_end, domain, id);
 }
 
 /* The times come from __itt_get_timestamp, which gave out the trace clock. */
@@ -37,7 +37,7 @@ static void FrameSubmitV3(const struct itt_domain* domain, struct itt_id* id,
   struct syncline_itt_where at = At(thread);
   at.domain = Carried(DomainId(thread, domain));
   if (end == ITT_TIMESTAMP_NONE) end = syncline_clock_ns();
-  Leave(thread, cost, itt_emit->frame_submit(&at, id ? id : &none, begin, end));
+  Leave(thread, cost, itt_shared.emit->frame_submit(&at, id ? id : &none, begin, end));
 }
 
 /* An id that the caller holds as a pointer or a number; 0 when it is none of ours. */
@@ -60,8 +60,8 @@ static void OldFrame(FrameEvent event, const void* frame) {
   syncline_name_announce(thread->common, name);
   Leave(thread, cost, event(&at, &none));
 }
-static void FrameBegin(void* frame) { OldFrame(itt_emit->frame_begin, frame); }
-static void FrameEnd(void* frame) { OldFrame(itt_emit->frame_end, frame); }
+static void FrameBegin(void* frame) { OldFrame(itt_shared.emit->frame_begin, frame); }
+static void FrameEnd(void* frame) { OldFrame(itt_shared.emit->frame_end, frame); }
 
 /* ---- markers and events
  * ---------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static void Marker(const struct itt_domain* domain, struct itt_id id,
   struct syncline_itt_where at = At(thread);
   at.domain = Carried(DomainId(thread, domain));
   at.name = Carried(StringId(thread, name));
-  Leave(thread, cost, itt_emit->marker(&at, (uint8_t)scope, &id));
+  Leave(thread, cost, itt_shared.emit->marker(&at, (uint8_t)scope, &id));
 }
 
 static void MarkerEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
@@ -106,14 +106,14 @@ static int Event(NamedEvent event, int held) {
   Leave(thread, cost, event(&at));
   return 0;
 }
-static int EventStart(int event) { return Event(itt_emit->event_start, event); }
-static int EventEnd(int event) { return Event(itt_emit->event_end, event); }
+static int EventStart(int event) { return Event(itt_shared.emit->event_start, event); }
+static int EventEnd(int event) { return Event(itt_shared.emit->event_end, event); }
 
 static int MarkerOfThread(const struct syncline_itt_where* at) {
-  return itt_emit->marker(at, ITT_SCOPE_TRACK, &none);
+  return itt_shared.emit->marker(at, ITT_SCOPE_TRACK, &none);
 }
 static int MarkerOfProcess(const struct syncline_itt_where* at) {
-  return itt_emit->marker(at, ITT_SCOPE_GLOBAL, &none);
+  return itt_shared.emit->marker(at, ITT_SCOPE_GLOBAL, &none);
 }
 static int Mark(int mark, const char* parameter) {
   (void)parameter;
@@ -169,7 +169,7 @@ static void Sync(uint8_t kind, const void* object) {
   struct syncline_itt_where at = At(thread);
   at.name = entry ? __atomic_load_n(&entry->value, __ATOMIC_RELAXED) : 0;
   syncline_name_announce(thread->common, at.name);
-  Leave(thread, cost, itt_emit->sync(&at, kind, (uintptr_t)object));
+  Leave(thread, cost, itt_shared.emit->sync(&at, kind, (uintptr_t)object));
 }
 static void SyncPrepare(void* object) { Sync(SYNC_PREPARE, object); }
 static void SyncCancel(void* object) { Sync(SYNC_CANCEL, object); }
@@ -209,9 +209,10 @@ static void SetPaused(int paused) {
   struct itt_thread* thread = ItThread();
   if (!thread || thread->common->busy) return;
   /* Act on the gate first, so that the pause is written into the recording that is on. */
-  if (*itt_gate != thread->generation) itt_enter_slow(thread);
+  if (*itt_shared.gate != thread->generation) itt_enter_slow(thread);
   thread->common->busy = 1;
   syncline_set_paused(thread->common, paused);
+  itt_shared.paused = syncline_paused;
   thread->common->busy = 0;
 }
 static void Pause(void) { SetPaused(1); }

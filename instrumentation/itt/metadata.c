@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "instrumentation/block/text_hash.h"
 #include "instrumentation/itt/internal.h"
 
 #define MAX_VALUES 64u /* of one call; the rest is cut */
@@ -15,22 +16,10 @@ static const struct itt_id none;
  * second sight. Hash collisions and races only make a text a name too early. */
 static uint32_t seen[4096];
 
-static uint32_t TextHash(const char* text, size_t bytes) {
-  uint64_t hash = bytes;
-  for (size_t i = 0; i + 8 <= bytes; i += 8) {
-    uint64_t word;
-    memcpy(&word, text + i, 8);
-    hash = side_hash(hash ^ word);
-  }
-  uint64_t word = 0;
-  memcpy(&word, text + (bytes & ~(size_t)7), bytes & 7);
-  return (uint32_t)side_hash(hash ^ word) | 1u;
-}
-
 static uint32_t RepeatedName(const char* text, size_t bytes) {
   const uint32_t id = syncline_name_find(SYNCLINE_NAME_STRING, text, bytes);
   if (id) return id;
-  const uint32_t hash = TextHash(text, bytes);
+  const uint32_t hash = syncline_text_hash(0, text, bytes) | 1u;
   uint32_t* slot = &seen[(hash >> 1) % (sizeof seen / sizeof *seen)];
   if (__atomic_load_n(slot, __ATOMIC_RELAXED) == hash) {
     return syncline_name_intern(SYNCLINE_NAME_STRING, text, bytes);
@@ -43,9 +32,9 @@ static uint32_t RepeatedName(const char* text, size_t bytes) {
 static int EmitText(struct itt_thread* thread, const struct syncline_itt_where* at,
                     const struct itt_id* id, const char* text, size_t bytes) {
   const uint32_t name = RepeatedName(text, bytes);
-  if (!name) return itt_emit->metadata_text(at, id, text);
+  if (!name) return itt_shared.emit->metadata_text(at, id, text);
   syncline_name_announce(thread->common, name);
-  return itt_emit->metadata_name(at, id, name);
+  return itt_shared.emit->metadata_name(at, id, name);
 }
 
 static struct syncline_itt_where AtKey(struct itt_thread* thread, const struct itt_domain* domain,
@@ -116,12 +105,12 @@ static int EmitNumbers(const struct syncline_itt_where* at, const struct itt_id*
     case ITT_METADATA_S64:
     case ITT_METADATA_S32:
     case ITT_METADATA_S16:
-      return itt_emit->metadata_i64(at, id, (const int64_t*)values, count);
+      return itt_shared.emit->metadata_i64(at, id, (const int64_t*)values, count);
     case ITT_METADATA_FLOAT:
     case ITT_METADATA_DOUBLE:
-      return itt_emit->metadata_f64(at, id, values, count);
+      return itt_shared.emit->metadata_f64(at, id, values, count);
     default:
-      return itt_emit->metadata_u64(at, id, values, count);
+      return itt_shared.emit->metadata_u64(at, id, values, count);
   }
 }
 

@@ -89,7 +89,7 @@ static inline struct syncline_itt_where AtTask(const struct itt_thread* thread,
 static __attribute__((noinline)) int EmitText(const struct itt_thread* thread,
                                               const struct itt_task* task) {
   const struct syncline_itt_where at = AtTask(thread, task);
-  return itt_emit->task_begin_text(&at, ((const struct itt_string_handle*)task->name)->text);
+  return itt_shared.emit->task_begin_text(&at, ((const struct itt_string_handle*)task->name)->text);
 }
 
 /* `id` and `parent` lie where the caller pushed them, word by word: read word by word, or the loads
@@ -102,11 +102,11 @@ static inline int EmitBegin(const struct itt_thread* thread, struct itt_task* ta
     task->id = *id;
   }
   if (ByFunction(task)) {
-    return itt_emit->task_begin_fn(&at, (uintptr_t)task->name, id, parent);
+    return itt_shared.emit->task_begin_fn(&at, (uintptr_t)task->name, id, parent);
   }
   if (task->name_id == NAME_IN_EVENT) return EmitText(thread, task);
-  if (HasId(id) || HasId(parent)) return itt_emit->task_begin_id(&at, id, parent);
-  return itt_emit->task_begin(at.thread, at.domain, at.name, at.depth);
+  if (HasId(id) || HasId(parent)) return itt_shared.emit->task_begin_id(&at, id, parent);
+  return itt_shared.task_begin(at.thread, at.domain, at.name, at.depth);
 }
 
 /* Everything but the quiet case; takes no room in the registers of that. */
@@ -139,14 +139,14 @@ static __attribute__((noinline)) void BeginRecorded(struct itt_thread* thread,
   Leave(thread, cost,
         __builtin_expect(task->name_id == NAME_IN_EVENT, 0)
             ? EmitText(thread, task)
-            : itt_emit->task_begin(common->key, task->domain_id, task->name_id,
-                                   DepthOf(thread, task)));
+            : itt_shared.task_begin(common->key, task->domain_id, task->name_id,
+                                    DepthOf(thread, task)));
 }
 
 static void TaskBegin(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
                       struct itt_string_handle* name) {
   struct itt_thread* thread = itt_self;
-  const uint32_t gate = *itt_gate;
+  const uint32_t gate = *itt_shared.gate;
   if (__builtin_expect(gate == 0 && thread->top < thread->quiet_end, 1)) {
     PushInto(thread, (uintptr_t)domain, name);
     return;
@@ -161,7 +161,7 @@ static void TaskBegin(const struct itt_domain* domain, struct itt_id id, struct 
 static void TaskBeginFn(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
                         void* function) {
   struct itt_thread* thread = itt_self;
-  if (__builtin_expect(*itt_gate == 0 && thread->top < thread->quiet_end, 1)) {
+  if (__builtin_expect(*itt_shared.gate == 0 && thread->top < thread->quiet_end, 1)) {
     PushInto(thread, (uintptr_t)domain | BY_FUNCTION, function);
     return;
   }
@@ -180,7 +180,7 @@ static __attribute__((noinline)) void EndLoud(void) {
   if (task) {
     if (task->session != thread->common->session) Resolve(thread, task);
     const struct syncline_itt_where at = AtTask(thread, task);
-    written = itt_emit->task_end(at.thread, at.domain, at.name, at.depth);
+    written = itt_shared.task_end(at.thread, at.domain, at.name, at.depth);
   }
   Leave(thread, cost, written);
 }
@@ -191,14 +191,14 @@ static __attribute__((noinline)) void EndRecorded(struct itt_thread* thread) {
   const uint64_t cost = Begun(common);
   const struct itt_task* task = --thread->top;
   Leave(thread, cost,
-        itt_emit->task_end(common->key, task->domain_id, Carried(task->name_id),
-                           DepthOf(thread, task)));
+        itt_shared.task_end(common->key, task->domain_id, Carried(task->name_id),
+                            DepthOf(thread, task)));
 }
 
 static void TaskEnd(const struct itt_domain* domain) {
   (void)domain;
   struct itt_thread* thread = itt_self;
-  const uint32_t gate = *itt_gate;
+  const uint32_t gate = *itt_shared.gate;
   if (__builtin_expect(gate == 0 && thread->top > thread->quiet_begin, 1)) {
     thread->top--;
     return;
@@ -303,7 +303,7 @@ static void TaskBeginOverlapped(const struct itt_domain* domain, struct itt_id i
   struct syncline_itt_where at = At(thread);
   at.domain = Carried(DomainId(thread, domain));
   at.name = Carried(StringId(thread, name));
-  Leave(thread, cost, itt_emit->task_begin_overlapped(&at, &id, &parent));
+  Leave(thread, cost, itt_shared.emit->task_begin_overlapped(&at, &id, &parent));
 }
 
 static void TaskEndOverlapped(const struct itt_domain* domain, struct itt_id id) {
@@ -315,7 +315,7 @@ static void TaskEndOverlapped(const struct itt_domain* domain, struct itt_id id)
   struct syncline_itt_where at = At(thread);
   at.domain = Carried(DomainId(thread, domain));
   at.name = Carried(StringId(thread, name));
-  Leave(thread, cost, itt_emit->task_end_overlapped(&at, &id));
+  Leave(thread, cost, itt_shared.emit->task_end_overlapped(&at, &id));
 }
 
 static void TaskBeginOverlappedEx(const struct itt_domain* domain, struct itt_clock_domain* clock,
@@ -342,7 +342,7 @@ static void RelationAdd(const struct itt_domain* domain, struct itt_id head, int
   if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
   struct syncline_itt_where at = At(thread);
   at.domain = Carried(DomainId(thread, domain));
-  Leave(thread, cost, itt_emit->relation(&at, (uint8_t)relation, &head, &tail));
+  Leave(thread, cost, itt_shared.emit->relation(&at, (uint8_t)relation, &head, &tail));
 }
 
 static void RelationAddToCurrent(const struct itt_domain* domain, int relation,

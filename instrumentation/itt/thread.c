@@ -8,8 +8,6 @@
 /* Room for 160 open tasks; pages are taken when they are touched. */
 #define THREAD_BYTES (16u << 10)
 
-static const uint32_t closed = 0;
-const volatile uint32_t* volatile itt_gate = &closed;
 struct itt_thread itt_nobody = {.quiet_begin = (struct itt_task*)UINTPTR_MAX, .loud = 1};
 __thread struct itt_thread* itt_self __attribute__((tls_model("initial-exec"))) = &itt_nobody;
 
@@ -46,7 +44,7 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread) {
     syncline_count(common, 0);
     return ITT_TURNED_AWAY;
   }
-  if (*itt_gate != thread->generation) {
+  if (*itt_shared.gate != thread->generation) {
     syncline_gate_changed(common);
     thread->generation = common->generation;
     SetLoud(thread);
@@ -58,7 +56,7 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread) {
     itt_forget_names(thread, thread->names_epoch);
   }
   thread->record_gate = records ? thread->generation : 0;
-  if (syncline_paused || common->ignored) return ITT_QUIET;
+  if (itt_shared.paused || common->ignored) return ITT_QUIET;
   if (records) return ITT_RECORD;
   if (thread->generation != 0) syncline_count(common, 0); /* no session takes `on` yet */
   return ITT_QUIET;

@@ -45,7 +45,7 @@ struct net_call {
   struct net_connection* connection;
   uint64_t since_ns; /* the call began after this, trace clock */
   uint64_t entered;  /* the direction's `calls` before us */
-  uint64_t cost_ns;  /* spent before the call; 0: this call is not timed */
+  uint64_t cost_ticks; /* spent before the call; 0: this call is not timed */
   uint32_t session;
   uint64_t anchor; /* position before the call, when that has to be proven */
   int fd;

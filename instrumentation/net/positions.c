@@ -166,7 +166,7 @@ static int Begin(struct net_call* call, int fd, enum net_direction_name directio
   if (!call->connection) call->connection = net_look_up(thread, fd, now_ns);
   if (call->connection) {
     Enter(call, direction, now_ns);
-    call->cost_ns = cost ? 1 + syncline_cost_begin() - cost : 0;
+    call->cost_ticks = cost ? 1 + syncline_cost_ticks() - cost : 0;
   } else {
     syncline_cost_stop(thread, cost);
   }
@@ -210,7 +210,7 @@ void net_end(struct net_call* call, ssize_t result) {
   const int stays = thread->session != 0 && *net_gate == thread->generation;
   thread->busy = 1;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  uint64_t cost = call->cost_ns ? syncline_cost_begin() - call->cost_ns : 0;
+  const uint64_t cost = call->cost_ticks ? syncline_cost_ticks() - call->cost_ticks : 0;
   const uint64_t begin =
       bytes ? __atomic_fetch_add(&direction->position, bytes, __ATOMIC_RELAXED) : 0;
   if (__builtin_expect(call->anchoring, 0)) Prove(call, direction, bytes);
