@@ -118,6 +118,9 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
     here.thread = ThreadOf(head.source, event_.U32(Field::kThread));
     here.process = ThreadAt(here.thread).process;
     TrackLosses(here.thread, head.source, time_ns);
+    if (kind == EventKind::kTaskBegin || kind == EventKind::kTaskEnd) {
+      TrackNumber(here.thread, time_ns);
+    }
   } else {
     here.process = tables_.ProcessFor(sources_[head.source].owner, event_.U32(Field::kProcess));
   }
@@ -220,7 +223,9 @@ void NodeBuilder::Uncover(uint32_t index, const Moment& moment) {
   Process& process = ProcessAt(index);
   if (!process.covered_since.has_value()) return;
   for (Thread& thread : threads_) {
-    if (thread.spans != nullptr && thread.process == index) thread.spans->CoverageEnds(moment);
+    if (thread.spans == nullptr || thread.process != index) continue;
+    HitByPending(&thread);
+    thread.spans->CoverageEnds(moment);
   }
   process.async->CoverageEnds(moment);
   process.coverage.push_back({process.covered_since->node.ns, moment.node.ns});
@@ -234,83 +239,6 @@ void NodeBuilder::ApplyPendingEnd(Process* process, uint32_t index) {
   const Moment end = *process->pending_end;
   process->pending_end.reset();
   Uncover(index, end);
-}
-
-void NodeBuilder::UpdateLosses(uint32_t source) {
-  Source& entry = sources_[source];
-  const std::span<const Loss> losses = merger_.cursor(source)->losses();
-  if (losses.size() == entry.losses_added) return;
-  for (; entry.losses_added < losses.size(); ++entry.losses_added) {
-    AddLoss(losses[entry.losses_added], /*draw_on_node=*/false);
-  }
-  entry.losses->Update(losses);
-}
-
-void NodeBuilder::TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns) {
-  Thread& entry = ThreadAt(thread);
-  const std::optional<int64_t> previous_ns = entry.last_ns;
-  if (previous_ns.has_value() && entry.last_source != source) {
-    sources_[entry.last_source].losses->Left(thread, *previous_ns, time_ns);
-  }
-  entry.last_ns = time_ns;
-  entry.last_source = source;
-  sources_[source].losses->Seen(thread, previous_ns, time_ns);
-}
-
-void NodeBuilder::OnSuspect(const Loss& stream_loss, uint32_t thread) {
-  const Loss loss = Bounded(stream_loss);
-  ThreadSpans* spans = ThreadAt(thread).spans.get();
-  spans->Lost(At(loss.begin_ns), loss.end_ns);
-  PushHole(spans->track(), loss);
-}
-
-Loss NodeBuilder::Bounded(Loss loss) const {
-  ClockInterval known{0, 0};
-  if (options_.window.has_value()) {
-    known = {node_.placement->ClockNs(options_.window->begin),
-             node_.placement->ClockNs(options_.window->end)};
-  } else if (extent_.has_value()) {
-    known = *extent_;
-  } else if (result_.seen.has_value()) {
-    known = *result_.seen;
-  }
-  const bool unknown =
-      loss.begin_ns == 0 && loss.end_ns == 0;  // the reader could not tell: all of it
-  if (unknown || loss.begin_ns == kUnknownLo) loss.begin_ns = known.begin_ns;
-  if (unknown || loss.end_ns == kUnknownHi) loss.end_ns = known.end_ns;
-  loss.end_ns = std::max(loss.begin_ns, loss.end_ns);
-  if (!node_.root.empty()) {
-    loss.source = absl::StrReplaceAll(loss.source, {{node_.root + "/", ""}});
-    loss.detail = absl::StrReplaceAll(loss.detail, {{node_.root + "/", ""}});
-  }
-  return loss;
-}
-
-void NodeBuilder::AddLoss(const Loss& loss, bool draw_on_node) {
-  const Loss whole = Bounded(loss);
-  const TimelineTime begin = At(whole.begin_ns).timeline;
-  const TimelineTime end = std::max(begin, At(whole.end_ns).timeline);
-  if (whole.reason != LossReason::kNotCovered) {
-    counts_are_known_ = counts_are_known_ && whole.count.has_value() &&
-                        whole.reason == LossReason::kDiscardedEvents;
-    declared_lost_ += whole.count.value_or(0);
-  }
-  if (draw_on_node) PushHole(node_track_, whole);
-  if (options_.cut.has_value() && (end < options_.cut->begin || begin >= options_.cut->end)) return;
-  const auto [entry, inserted] = losses_.try_emplace({whole.source, whole.reason});
-  LossTotal& total = entry->second;
-  if (inserted) {
-    total = {whole.reason, whole.source, whole.detail, 1, whole.count, begin, end};
-  } else {
-    ++total.intervals;
-    if (total.count.has_value() && loss.count.has_value()) {
-      *total.count += *loss.count;
-    } else {
-      total.count.reset();
-    }
-    total.begin = std::min(total.begin, begin);
-    total.end = std::max(total.end, end);
-  }
 }
 
 void NodeBuilder::Finish() {
@@ -327,6 +255,7 @@ void NodeBuilder::Finish() {
   for (Thread& thread : threads_) {
     if (thread.spans == nullptr) continue;
     EndLeftOut(&thread, kUnknownHi);
+    HitByPending(&thread);
     thread.spans->Finish();
     result_.recovered += thread.spans->recovered_count();
   }

@@ -71,11 +71,17 @@ class NodeBuilder {
     std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
     TrackId sockets = kNoTrack;           // its lane for messages
   };
+  static constexpr uint32_t kNoNumber = UINT32_MAX;
   struct Thread {
     uint32_t process = 0;
-    std::unique_ptr<ThreadSpans> spans;        // made with its track, at the first event
-    std::optional<int64_t> last_ns;            // its last event, in whatever stream,
-    uint32_t last_source = 0;                  // and which stream that was
+    std::unique_ptr<ThreadSpans> spans;  // made with its track, at the first event
+    std::optional<int64_t> last_ns;      // its last event, in whatever stream,
+    uint32_t last_source = 0;            // and which stream that was
+    // Where its tasks are numbered: the number that follows, when the last begin or end was, and
+    // losses since that may have hit it, which the next number will tell.
+    uint32_t next_number = kNoNumber;
+    int64_t task_ns = 0;
+    std::vector<Loss> pending_losses;
     std::optional<int64_t> left_out_since_ns;  // the program's own profiler has it
   };
   struct Source {
@@ -110,6 +116,13 @@ class NodeBuilder {
   void Cover(uint32_t process, const Moment& moment, bool begin_again);
   void ApplyPendingEnd(Process* process, uint32_t index);
   void Uncover(uint32_t process, const Moment& moment);
+  void Finish();
+  void FinishProcess(uint32_t index);
+  void FinishLosses();
+  void PushClockBounds();
+  NodeResult TakeResult();
+
+  // node_losses.cc
   // The same loss with ends that lie in what is known of the node: readers may leave them open.
   Loss Bounded(Loss loss) const;
   void AddLoss(const Loss& loss, bool draw_on_node);
@@ -122,12 +135,11 @@ class NodeBuilder {
   }
   // Says who may have been hit by the losses of the streams that a thread's event comes after.
   void TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns);
+  // The same of the tasks' own numbers, which have no gap where nothing is lost.
+  void TrackNumber(uint32_t thread, int64_t time_ns);
   void OnSuspect(const Loss& loss, uint32_t thread);
-  void Finish();
-  void FinishProcess(uint32_t index);
-  void FinishLosses();
-  void PushClockBounds();
-  NodeResult TakeResult();
+  void HitBy(const Loss& loss, Thread* thread);
+  void HitByPending(Thread* thread);
 
   // node_profiles.cc: TensorFlow's profiles
   absl::Status AddProfiles();

@@ -24,6 +24,8 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   if (source.thread_key != task.thread || source.thread >= threads_.size()) return false;
   Thread& thread = threads_[source.thread];
   if (thread.spans == nullptr || thread.last_source != head.source) return false;
+  if (task.numbered && task.number != thread.next_number) return false;  // the first, or a loss
+  if (!thread.pending_losses.empty()) return false;
   Process& process = processes_[thread.process];
   if (!process.covered_since.has_value()) return false;
   ThreadSpans::Task span;
@@ -31,7 +33,8 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   if (heeded && !FollowNames(task, process, &span)) return false;
   const int64_t time_ns = head.record->time_ns;
   if (!source.losses->SeenAgain(source.thread, time_ns)) return false;
-  thread.last_ns = time_ns;
+  thread.last_ns = thread.task_ns = time_ns;
+  if (task.numbered) thread.next_number = static_cast<uint16_t>(task.number + 1);
   result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
   ++process.found_events;
   process.last = Moment{{clock_, time_ns}, head.time};

@@ -54,14 +54,15 @@ constexpr KindName kKinds[] = {
 
 // In the order of enum Field.
 constexpr std::string_view kFieldNames[] = {
-    "thread",      "process",     "domain",    "name",       "depth",       "d1",         "d2",
-    "d3",          "p1",          "p2",        "p3",         "e1",          "e2",         "e3",
-    "fn",          "tid",         "pid",       "pidns",      "start_ticks", "generation", "events",
-    "lost",        "cost_ns",     "id",        "kind",       "text",        "scope",      "begin",
-    "end",         "value",       "values",    "key",        "object",      "connection", "sent",
-    "received",    "retransmits", "rtt_us",    "local_port", "remote_port", "local",      "remote",
-    "bytes",       "since",       "direction", "expected",   "found",       "on",         "group",
-    "description", "ranks",       "rank",      "size",       "sequence",    "peer",       "tag",
+    "thread", "process",     "domain",      "name",      "depth",      "number",      "d1",
+    "d2",     "d3",          "p1",          "p2",        "p3",         "e1",          "e2",
+    "e3",     "fn",          "tid",         "pid",       "pidns",      "start_ticks", "generation",
+    "events", "lost",        "cost_ns",     "id",        "kind",       "text",        "scope",
+    "begin",  "end",         "value",       "values",    "key",        "object",      "connection",
+    "sent",   "received",    "retransmits", "rtt_us",    "local_port", "remote_port", "local",
+    "remote", "bytes",       "since",       "direction", "expected",   "found",       "on",
+    "group",  "description", "ranks",       "rank",      "size",       "sequence",    "peer",
+    "tag",
 };
 static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
 
@@ -130,10 +131,12 @@ void EventReader::FindPlainTask(Binding* binding) {
       std::count_if(std::begin(kIds), std::end(kIds), [&](Field field) { return is(field, 8); });
   const auto any_id = std::any_of(std::begin(kIds), std::end(kIds),
                                   [&](Field field) { return bool{place(field)}; });
+  binding->numbered = is(Field::kNumber, 2);
   binding->has_ids = ids == std::ssize(kIds);
   binding->plain_task = std::endian::native == std::endian::little && is(Field::kThread, 4) &&
                         is(Field::kDomain, 4) && is(Field::kName, 4) && is(Field::kDepth, 2) &&
-                        binding->has_ids == any_id && !place(Field::kFn);
+                        binding->has_ids == any_id && !place(Field::kFn) &&
+                        binding->numbered == bool{place(Field::kNumber)};
 }
 
 void EventReader::Locate(Binding* binding) const {

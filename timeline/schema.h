@@ -66,6 +66,7 @@ enum class Field : uint8_t {
   kDomain,
   kName,
   kDepth,
+  kNumber,
   kD1,
   kD2,
   kD3,
@@ -158,6 +159,9 @@ struct PlainTask {
   uint32_t domain = 0;
   uint32_t name = 0;
   uint16_t depth = 0;
+  uint16_t number =
+      0;  // when `numbered`: how many begins and ends the thread wrote before, mod 2^16
+  bool numbered = false;
   bool begins = false;
   IttId id;
   IttId parent;
@@ -188,6 +192,8 @@ class EventReader {
     load(Field::kDomain, &task->domain);
     load(Field::kName, &task->name);
     load(Field::kDepth, &task->depth);
+    task->numbered = binding.numbered;
+    if (binding.numbered) load(Field::kNumber, &task->number);
     task->begins = binding.kind == EventKind::kTaskBegin;
     task->id = task->parent = {};
     if (!binding.has_ids) return true;
@@ -208,6 +214,12 @@ class EventReader {
         place.kind == FieldPlace::Kind::kUnsigned || place.kind == FieldPlace::Kind::kSigned;
     return number ? LoadNumber(place, bytes_) : 0;
   }
+  bool Has(Field field) const {
+    if (last_binding_ == nullptr) return false;
+    const auto index = static_cast<size_t>(field);
+    return last_binding_->placed ? bool{last_binding_->places[index]}
+                                 : last_binding_->index[index] >= 0;
+  }
   uint32_t U32(Field field) const { return static_cast<uint32_t>(U64(field)); }
   double Real(Field field) const;
   std::string_view Text(Field field) const;
@@ -225,7 +237,8 @@ class EventReader {
   struct Binding {
     EventKind kind = EventKind::kForeign;
     bool plain_task = false;  // for ReadTask(),
-    bool has_ids = false;     // and there are d1 to p3
+    bool has_ids = false;     // and there are d1 to p3,
+    bool numbered = false;    // and a number
     bool placed = false;      // `places` has all there is of the event; else `index` counts
     std::array<FieldPlace, kFieldCount> places;
     bool located = false;

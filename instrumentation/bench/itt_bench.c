@@ -47,8 +47,8 @@ static void EmptyPairs(int count) { Pairs(&empty, count); }
 static void RealPairs(int count) { Pairs(&real, count); }
 static void RawPairs(int count) {
   for (int i = 0; i < count; i++) {
-    lttng_ust_tracepoint(syncline_bench, begin, 1, 2, 3, 0);
-    lttng_ust_tracepoint(syncline_bench, end, 1, 2, 3, 0);
+    lttng_ust_tracepoint(syncline_bench, begin, 1, 2, 3, 0, i);
+    lttng_ust_tracepoint(syncline_bench, end, 1, 2, 3, 0, i);
   }
 }
 

@@ -12,15 +12,16 @@
 #include <lttng/tracepoint.h>
 #include <stdint.h>
 
-#define SYNCLINE_BENCH_EVENT(event)                                                             \
-  LTTNG_UST_TRACEPOINT_EVENT(                                                                   \
-      syncline_bench, event,                                                                    \
-      LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint32_t, domain_arg, uint32_t, name_arg,         \
-                        uint16_t, depth_arg),                                                   \
-      LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, thread, thread_arg)                 \
-                              lttng_ust_field_integer(uint32_t, domain, domain_arg)             \
-                                  lttng_ust_field_integer(uint32_t, name, name_arg)             \
-                                      lttng_ust_field_integer(uint16_t, depth, depth_arg)))
+#define SYNCLINE_BENCH_EVENT(event)                                                               \
+  LTTNG_UST_TRACEPOINT_EVENT(                                                                     \
+      syncline_bench, event,                                                                      \
+      LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint32_t, domain_arg, uint32_t, name_arg, uint16_t, \
+                        depth_arg, uint16_t, number_arg),                                         \
+      LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, thread, thread_arg)                   \
+                              lttng_ust_field_integer(uint32_t, domain, domain_arg)               \
+                                  lttng_ust_field_integer(uint32_t, name, name_arg)               \
+                                      lttng_ust_field_integer(uint16_t, depth, depth_arg)         \
+                                          lttng_ust_field_integer(uint16_t, number, number_arg)))
 
 SYNCLINE_BENCH_EVENT(begin)
 SYNCLINE_BENCH_EVENT(end)

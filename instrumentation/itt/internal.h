@@ -57,6 +57,7 @@ struct itt_thread {
   uint32_t record_gate; /* the value of the gate with which this thread records; 0: with none */
   uint32_t too_deep;    /* open tasks above the limit, which are only counted */
   uint32_t loud;        /* not 0: there is more to do */
+  uint32_t number;      /* of the next begin or end of a task that is recorded */
   uint32_t generation;  /* copy of common->generation */
   /* `known` was announced in `names_session`, as the objects were at `names_epoch`. */
   uint32_t names_session;
@@ -84,8 +85,9 @@ static inline struct itt_thread* ItThread(void) {
 struct itt_shared {
   const volatile uint32_t* volatile gate; /* syncline_gate, one load nearer */
   const struct syncline_itt_emit* emit;   /* the tracer */
-  int (*task_begin)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth); /* of emit */
-  int (*task_end)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth);
+  int (*task_begin)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth,
+                    uint16_t number); /* of emit */
+  int (*task_end)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth, uint16_t number);
   uintptr_t objects; /* where the objects that we made begin (objects.c) */
   /* Counts objects adopted at an address that may have been another's: what threads remember may be
    * over. */
@@ -252,7 +254,7 @@ static inline void SetLoud(struct itt_thread* thread) {
 static inline int HasId(const struct itt_id* id) { return (id->d1 | id->d2 | id->d3) != 0; }
 static inline struct syncline_itt_where At(const struct itt_thread* thread) {
   const uint32_t depth = Depth(thread) ? Depth(thread) - 1 : 0;
-  struct syncline_itt_where at = {thread->common->key, 0, 0, (uint16_t)depth};
+  struct syncline_itt_where at = {thread->common->key, 0, 0, (uint16_t)depth, 0};
   return at;
 }
 

@@ -17,13 +17,15 @@ struct syncline_itt_where {
   uint32_t domain;
   uint32_t name; /* of metadata: the key */
   uint16_t depth;
+  uint16_t number; /* of a task's begin or end: how many the thread had before */
 };
 
 /* Each returns 1 when a session takes the event, 0 when none does. docs/event-schema.md. */
 struct syncline_itt_emit {
   /* The two that come by the million take their fields in registers. */
-  int (*task_begin)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth);
-  int (*task_end)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth);
+  int (*task_begin)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth,
+                    uint16_t number);
+  int (*task_end)(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth, uint16_t number);
   int (*task_begin_id)(const struct syncline_itt_where* at, const struct itt_id* id,
                        const struct itt_id* parent);
   int (*task_begin_fn)(const struct syncline_itt_where* at, uint64_t function,

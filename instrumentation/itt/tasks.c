@@ -79,14 +79,16 @@ static inline void Resolve(struct itt_thread* thread, struct itt_task* task) {
 static inline uint16_t DepthOf(const struct itt_thread* thread, const struct itt_task* task) {
   return (uint16_t)(task - thread->tasks);
 }
-static inline struct syncline_itt_where AtTask(const struct itt_thread* thread,
+/* Of the thread's next begin or end: call it once for each. */
+static inline uint16_t NextNumber(struct itt_thread* thread) { return (uint16_t)thread->number++; }
+static inline struct syncline_itt_where AtTask(struct itt_thread* thread,
                                                const struct itt_task* task) {
   struct syncline_itt_where at = {thread->common->key, task->domain_id, Carried(task->name_id),
-                                  DepthOf(thread, task)};
+                                  DepthOf(thread, task), NextNumber(thread)};
   return at;
 }
 
-static __attribute__((noinline)) int EmitText(const struct itt_thread* thread,
+static __attribute__((noinline)) int EmitText(struct itt_thread* thread,
                                               const struct itt_task* task) {
   const struct syncline_itt_where at = AtTask(thread, task);
   return itt_shared.emit->task_begin_text(&at, ((const struct itt_string_handle*)task->name)->text);
@@ -94,19 +96,20 @@ static __attribute__((noinline)) int EmitText(const struct itt_thread* thread,
 
 /* `id` and `parent` lie where the caller pushed them, word by word: read word by word, or the loads
  * stall. */
-static inline int EmitBegin(const struct itt_thread* thread, struct itt_task* task,
+static inline int EmitBegin(struct itt_thread* thread, struct itt_task* task,
                             const struct itt_id* id, const struct itt_id* parent) {
-  const struct syncline_itt_where at = AtTask(thread, task);
+  const int in_event = !ByFunction(task) && task->name_id == NAME_IN_EVENT;
   if (HasId(id)) {
     task->has_id = 1;
     task->id = *id;
   }
+  if (in_event) return EmitText(thread, task);
+  const struct syncline_itt_where at = AtTask(thread, task);
   if (ByFunction(task)) {
     return itt_shared.emit->task_begin_fn(&at, (uintptr_t)task->name, id, parent);
   }
-  if (task->name_id == NAME_IN_EVENT) return EmitText(thread, task);
   if (HasId(id) || HasId(parent)) return itt_shared.emit->task_begin_id(&at, id, parent);
-  return itt_shared.task_begin(at.thread, at.domain, at.name, at.depth);
+  return itt_shared.task_begin(at.thread, at.domain, at.name, at.depth, at.number);
 }
 
 /* Everything but the quiet case; takes no room in the registers of that. */
@@ -140,7 +143,7 @@ static __attribute__((noinline)) void BeginRecorded(struct itt_thread* thread,
         __builtin_expect(task->name_id == NAME_IN_EVENT, 0)
             ? EmitText(thread, task)
             : itt_shared.task_begin(common->key, task->domain_id, task->name_id,
-                                    DepthOf(thread, task)));
+                                    DepthOf(thread, task), NextNumber(thread)));
 }
 
 static void TaskBegin(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
@@ -180,7 +183,7 @@ static __attribute__((noinline)) void EndLoud(void) {
   if (task) {
     if (task->session != thread->common->session) Resolve(thread, task);
     const struct syncline_itt_where at = AtTask(thread, task);
-    written = itt_shared.task_end(at.thread, at.domain, at.name, at.depth);
+    written = itt_shared.task_end(at.thread, at.domain, at.name, at.depth, at.number);
   }
   Leave(thread, cost, written);
 }
@@ -192,7 +195,7 @@ static __attribute__((noinline)) void EndRecorded(struct itt_thread* thread) {
   const struct itt_task* task = --thread->top;
   Leave(thread, cost,
         itt_shared.task_end(common->key, task->domain_id, Carried(task->name_id),
-                            DepthOf(thread, task)));
+                            DepthOf(thread, task), NextNumber(thread)));
 }
 
 static void TaskEnd(const struct itt_domain* domain) {

@@ -24,6 +24,7 @@
 #define SYNCLINE_FIELD_NAME lttng_ust_field_integer(uint32_t, name, at->name)
 #define SYNCLINE_FIELD_KEY lttng_ust_field_integer(uint32_t, key, at->name)
 #define SYNCLINE_FIELD_DEPTH lttng_ust_field_integer(uint16_t, depth, at->depth)
+#define SYNCLINE_FIELD_NUMBER lttng_ust_field_integer(uint16_t, number, at->number)
 #define SYNCLINE_FIELDS_D(id)                      \
   lttng_ust_field_integer(uint64_t, d1, (id)->d1)  \
   lttng_ust_field_integer(uint64_t, d2, (id)->d2)  \
@@ -37,19 +38,21 @@
   lttng_ust_field_integer(uint64_t, e2, (id)->d2)  \
   lttng_ust_field_integer(uint64_t, e3, (id)->d3)
 #define SYNCLINE_FIELDS_TASK \
-  SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_DOMAIN SYNCLINE_FIELD_NAME SYNCLINE_FIELD_DEPTH
+  SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_DOMAIN SYNCLINE_FIELD_NAME SYNCLINE_FIELD_DEPTH \
+  SYNCLINE_FIELD_NUMBER
 #define SYNCLINE_FIELDS_TASK_PLAIN                        \
   lttng_ust_field_integer(uint32_t, thread, thread_arg)   \
   lttng_ust_field_integer(uint32_t, domain, domain_arg)   \
   lttng_ust_field_integer(uint32_t, name, name_arg)       \
-  lttng_ust_field_integer(uint16_t, depth, depth_arg)
+  lttng_ust_field_integer(uint16_t, depth, depth_arg)     \
+  lttng_ust_field_integer(uint16_t, number, number_arg)
 #define SYNCLINE_FIELDS_METADATA \
   SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_DOMAIN SYNCLINE_FIELD_KEY SYNCLINE_FIELD_DEPTH
 #endif
 
 LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin,
     LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint32_t, domain_arg, uint32_t, name_arg,
-                      uint16_t, depth_arg),
+                      uint16_t, depth_arg, uint16_t, number_arg),
     LTTNG_UST_TP_FIELDS(SYNCLINE_FIELDS_TASK_PLAIN))
 
 LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin_id,
@@ -64,11 +67,11 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin_fn,
 LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin_text,
     LTTNG_UST_TP_ARGS(SYNCLINE_AT, const char*, text),
     LTTNG_UST_TP_FIELDS(SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_DOMAIN SYNCLINE_FIELD_DEPTH
-                        lttng_ust_field_string(name, text)))
+                        SYNCLINE_FIELD_NUMBER lttng_ust_field_string(name, text)))
 
 LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_end,
     LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint32_t, domain_arg, uint32_t, name_arg,
-                      uint16_t, depth_arg),
+                      uint16_t, depth_arg, uint16_t, number_arg),
     LTTNG_UST_TP_FIELDS(SYNCLINE_FIELDS_TASK_PLAIN))
 
 LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, task_begin_overlapped,

@@ -116,6 +116,13 @@ class CaptureTest(unittest.TestCase):
         }
         self.assertGreater(len(inside), 100)
         self.assertEqual(inside - matched, set())
+        numbers = collections.defaultdict(list)
+        for event in sorted(events, key=lambda event: event.time_ns):
+            if "number" in event.fields:
+                numbers[event.thread].append(event.number)
+        for found in numbers.values():
+            counted = [(found[0] + i) % 65536 for i in range(len(found))]
+            self.assertEqual(found, counted)
         return names
 
     def count(self, events, name):

@@ -57,7 +57,7 @@ absl::StatusOr<FakeValue> ParseValue(std::string_view text) {
 
 // Bytes of an unsigned field as our libraries write it.
 uint8_t WidthOf(std::string_view field) {
-  if (field == "depth") return 2;
+  if (field == "depth" || field == "number") return 2;
   return field == "thread" || field == "domain" || field == "name" ? 4 : 8;
 }
 

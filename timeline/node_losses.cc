@@ -1,0 +1,124 @@
+// What was lost of a node, and which threads it hit.
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "absl/strings/str_replace.h"
+#include "timeline/node_builder.h"
+
+namespace syncline::timeline {
+
+void NodeBuilder::UpdateLosses(uint32_t source) {
+  Source& entry = sources_[source];
+  const std::span<const Loss> losses = merger_.cursor(source)->losses();
+  if (losses.size() == entry.losses_added) return;
+  for (; entry.losses_added < losses.size(); ++entry.losses_added) {
+    AddLoss(losses[entry.losses_added], /*draw_on_node=*/false);
+  }
+  entry.losses->Update(losses);
+}
+
+void NodeBuilder::TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns) {
+  Thread& entry = ThreadAt(thread);
+  const std::optional<int64_t> previous_ns = entry.last_ns;
+  if (previous_ns.has_value() && entry.last_source != source) {
+    sources_[entry.last_source].losses->Left(thread, *previous_ns, time_ns);
+  }
+  entry.last_ns = time_ns;
+  entry.last_source = source;
+  sources_[source].losses->Seen(thread, previous_ns, time_ns);
+}
+
+// Where tasks are numbered it is known of each thread whether a loss hit its tasks; also of one
+// that went to another CPU, lost what it did there, and came back, which no stream tells.
+void NodeBuilder::TrackNumber(uint32_t thread, int64_t time_ns) {
+  if (!event_.Has(Field::kNumber)) return;
+  const auto number = static_cast<uint16_t>(event_.U64(Field::kNumber));
+  Thread& entry = ThreadAt(thread);
+  if (entry.next_number == number) {
+    entry.pending_losses.clear();
+  } else if (entry.next_number != kNoNumber) {
+    const bool untold = entry.pending_losses.empty();
+    HitByPending(&entry);
+    Loss gap;
+    gap.begin_ns = entry.task_ns;
+    gap.end_ns = time_ns - 1;  // what begins now is known
+    gap.count = static_cast<uint16_t>(number - entry.next_number);
+    gap.detail = "the thread counted more tasks than were found";
+    entry.spans->Lost(At(gap.begin_ns), gap.end_ns);
+    if (untold) PushHole(entry.spans->track(), gap);
+  }
+  entry.next_number = static_cast<uint16_t>(number + 1);
+  entry.task_ns = time_ns;
+}
+
+void NodeBuilder::OnSuspect(const Loss& loss, uint32_t thread) {
+  Thread& entry = ThreadAt(thread);
+  if (entry.next_number != kNoNumber) {
+    entry.pending_losses.push_back(loss);
+  } else {
+    HitBy(loss, &entry);
+  }
+}
+
+void NodeBuilder::HitBy(const Loss& stream_loss, Thread* thread) {
+  const Loss loss = Bounded(stream_loss);
+  thread->spans->Lost(At(loss.begin_ns), loss.end_ns);
+  PushHole(thread->spans->track(), loss);
+}
+
+void NodeBuilder::HitByPending(Thread* thread) {
+  for (const Loss& loss : thread->pending_losses) HitBy(loss, thread);
+  thread->pending_losses.clear();
+}
+
+Loss NodeBuilder::Bounded(Loss loss) const {
+  ClockInterval known{0, 0};
+  if (options_.window.has_value()) {
+    known = {node_.placement->ClockNs(options_.window->begin),
+             node_.placement->ClockNs(options_.window->end)};
+  } else if (extent_.has_value()) {
+    known = *extent_;
+  } else if (result_.seen.has_value()) {
+    known = *result_.seen;
+  }
+  const bool unknown =
+      loss.begin_ns == 0 && loss.end_ns == 0;  // the reader could not tell: all of it
+  if (unknown || loss.begin_ns == kUnknownLo) loss.begin_ns = known.begin_ns;
+  if (unknown || loss.end_ns == kUnknownHi) loss.end_ns = known.end_ns;
+  loss.end_ns = std::max(loss.begin_ns, loss.end_ns);
+  if (!node_.root.empty()) {
+    loss.source = absl::StrReplaceAll(loss.source, {{node_.root + "/", ""}});
+    loss.detail = absl::StrReplaceAll(loss.detail, {{node_.root + "/", ""}});
+  }
+  return loss;
+}
+
+void NodeBuilder::AddLoss(const Loss& loss, bool draw_on_node) {
+  const Loss whole = Bounded(loss);
+  const TimelineTime begin = At(whole.begin_ns).timeline;
+  const TimelineTime end = std::max(begin, At(whole.end_ns).timeline);
+  if (whole.reason != LossReason::kNotCovered) {
+    counts_are_known_ = counts_are_known_ && whole.count.has_value() &&
+                        whole.reason == LossReason::kDiscardedEvents;
+    declared_lost_ += whole.count.value_or(0);
+  }
+  if (draw_on_node) PushHole(node_track_, whole);
+  if (options_.cut.has_value() && (end < options_.cut->begin || begin >= options_.cut->end)) return;
+  const auto [entry, inserted] = losses_.try_emplace({whole.source, whole.reason});
+  LossTotal& total = entry->second;
+  if (inserted) {
+    total = {whole.reason, whole.source, whole.detail, 1, whole.count, begin, end};
+  } else {
+    ++total.intervals;
+    if (total.count.has_value() && loss.count.has_value()) {
+      *total.count += *loss.count;
+    } else {
+      total.count.reset();
+    }
+    total.begin = std::min(total.begin, begin);
+    total.end = std::max(total.end, end);
+  }
+}
+
+}  // namespace syncline::timeline
