@@ -170,6 +170,21 @@ absl::Status MakeDirectories(const std::filesystem::path& path, unsigned mode) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> ReadUpTo(int fd, uint64_t limit_bytes, std::string_view what) {
+  std::string bytes(limit_bytes, '\0');
+  uint64_t used = 0;
+  while (used < limit_bytes) {
+    const ssize_t n =
+        ::pread(fd, bytes.data() + used, limit_bytes - used, static_cast<off_t>(used));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, what);
+    if (n == 0) break;
+    used += static_cast<uint64_t>(n);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
 absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
   SYNCLINE_ASSIGN_OR_RETURN(const OpenFile file, OpenRegular(path));
   if (file.size_bytes == 0) return MappedFile({});

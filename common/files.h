@@ -47,6 +47,8 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
 
 // The same of a file that the user named, which may be a pipe as well: `--hosts <(command)`.
 absl::StatusOr<std::string> ReadFileOrPipe(const std::filesystem::path& path, uint64_t limit_bytes);
+// The first `limit_bytes` of an open file, or all there are. Errors begin with `what`.
+absl::StatusOr<std::string> ReadUpTo(int fd, uint64_t limit_bytes, std::string_view what);
 
 // Writes beside `path`, syncs and renames: readers see the old file or the new one, never a part.
 // `mode`: permission bits of a new file.

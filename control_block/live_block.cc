@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
 #include "instrumentation/abi/control_block.h"
@@ -68,21 +69,6 @@ absl::StatusOr<int> OpenTrusted(int directory, const std::filesystem::path& path
     return trusted;
   }
   return fd;
-}
-
-absl::StatusOr<std::string> ReadUpTo(int fd, uint64_t limit_bytes, std::string_view what) {
-  std::string bytes(limit_bytes, '\0');
-  uint64_t used = 0;
-  while (used < limit_bytes) {
-    const ssize_t n =
-        ::pread(fd, bytes.data() + used, limit_bytes - used, static_cast<off_t>(used));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, what);
-    if (n == 0) break;
-    used += static_cast<uint64_t>(n);
-  }
-  bytes.resize(used);
-  return bytes;
 }
 
 std::span<const uint8_t> AsBytes(const std::string& text) {

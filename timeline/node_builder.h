@@ -78,7 +78,7 @@ class NodeBuilder {
     std::optional<int64_t> last_ns;      // its last event, in whatever stream,
     uint32_t last_source = 0;            // and which stream that was
     // Where its tasks are numbered: the number that follows, when the last begin or end was, and
-    // losses since that may have hit it, which the next number will tell.
+    // losses since that may have hit its tasks, which the next number will tell.
     uint32_t next_number = kNoNumber;
     int64_t task_ns = 0;
     std::vector<Loss> pending_losses;

@@ -33,8 +33,11 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   if (heeded && !FollowNames(task, process, &span)) return false;
   const int64_t time_ns = head.record->time_ns;
   if (!source.losses->SeenAgain(source.thread, time_ns)) return false;
-  thread.last_ns = thread.task_ns = time_ns;
-  if (task.numbered) thread.next_number = static_cast<uint16_t>(task.number + 1);
+  thread.last_ns = time_ns;
+  if (task.numbered) {
+    thread.next_number = static_cast<uint16_t>(task.number + 1);
+    thread.task_ns = time_ns;
+  }
   result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
   ++process.found_events;
   process.last = Moment{{clock_, time_ns}, head.time};

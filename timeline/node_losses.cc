@@ -7,6 +7,11 @@
 #include "timeline/node_builder.h"
 
 namespace syncline::timeline {
+namespace {
+
+constexpr uint64_t kNumbers = uint64_t{1} << 16;  // of the tasks of a thread
+
+}  // namespace
 
 void NodeBuilder::UpdateLosses(uint32_t source) {
   Source& entry = sources_[source];
@@ -29,25 +34,32 @@ void NodeBuilder::TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns)
   sources_[source].losses->Seen(thread, previous_ns, time_ns);
 }
 
-// Where tasks are numbered it is known of each thread whether a loss hit its tasks; also of one
-// that went to another CPU, lost what it did there, and came back, which no stream tells.
+// Where a thread's tasks are numbered, a gap is a loss of tasks of its own: also of a thread that
+// went to another CPU, lost what it did there, and came back, which no stream tells. And where
+// there is no gap, none of its tasks was among what the streams lost until now; of what is not
+// numbered (metadata, marks) the streams' losses are all that is known.
 void NodeBuilder::TrackNumber(uint32_t thread, int64_t time_ns) {
   if (!event_.Has(Field::kNumber)) return;
   const auto number = static_cast<uint16_t>(event_.U64(Field::kNumber));
   Thread& entry = ThreadAt(thread);
-  if (entry.next_number == number) {
-    entry.pending_losses.clear();
-  } else if (entry.next_number != kNoNumber) {
-    const bool untold = entry.pending_losses.empty();
-    HitByPending(&entry);
+  if (entry.next_number != kNoNumber && entry.next_number != number) {
     Loss gap;
     gap.begin_ns = entry.task_ns;
     gap.end_ns = time_ns - 1;  // what begins now is known
-    gap.count = static_cast<uint16_t>(number - entry.next_number);
     gap.detail = "the thread counted more tasks than were found";
+    // Numbers begin anew after 65,536.
+    if (counts_are_known_ && declared_lost_ < kNumbers) {
+      gap.count = static_cast<uint16_t>(number - entry.next_number);
+    }
     entry.spans->Lost(At(gap.begin_ns), gap.end_ns);
-    if (untold) PushHole(entry.spans->track(), gap);
+    PushHole(entry.spans->track(), gap);
   }
+  // Losses are known before the events of their packet: this may be one of them.
+  std::erase_if(entry.pending_losses, [&](Loss& loss) {
+    loss = Bounded(loss);
+    loss.begin_ns = std::max(loss.begin_ns, time_ns);
+    return loss.end_ns <= time_ns;
+  });
   entry.next_number = static_cast<uint16_t>(number + 1);
   entry.task_ns = time_ns;
 }

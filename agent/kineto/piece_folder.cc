@@ -104,17 +104,7 @@ absl::StatusOr<Descriptor> PieceFolder::OpenFile(const std::string& name,
 
 absl::StatusOr<std::string> PieceFolder::ReadList(const std::string& name) const {
   SYNCLINE_ASSIGN_OR_RETURN(const Descriptor from, OpenFile(name, kListBytesMax));
-  std::string text(kListBytesMax, '\0');
-  size_t used = 0;
-  while (used < text.size()) {
-    const ssize_t got = ::read(from.get(), text.data() + used, text.size() - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, absl::StrCat("Cannot read \"", name, "\""));
-    if (got == 0) break;
-    used += static_cast<size_t>(got);
-  }
-  text.resize(used);
-  return text;
+  return ReadUpTo(from.get(), kListBytesMax, absl::StrCat("Cannot read \"", name, "\""));
 }
 
 absl::StatusOr<std::vector<ProfileRecord>> PieceFolder::Records(const BlockId& process) const {

@@ -72,8 +72,10 @@ struct syncline_thread {
 /* The gate: 0 while nothing is recorded. Points into the block; compare *syncline_gate with
  * syncline_thread.generation and call syncline_gate_changed when they differ. */
 extern SYNCLINE_EXPORT const volatile uint32_t* volatile syncline_gate;
-/* Keeps `*mine` equal to syncline_gate, for a library on whose path every load counts. */
-SYNCLINE_EXPORT void syncline_follow_gate(const volatile uint32_t* volatile* mine);
+/* Keeps `*gate` equal to syncline_gate and `*paused` (unless NULL) to syncline_paused, for a
+ * library on whose path every load counts. */
+SYNCLINE_EXPORT void syncline_follow_gate(const volatile uint32_t* volatile* gate,
+                                          volatile uint32_t* paused);
 /* The program asked for a pause. */
 extern SYNCLINE_EXPORT volatile uint32_t syncline_paused;
 

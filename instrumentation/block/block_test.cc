@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -151,6 +153,26 @@ TEST_F(BlockTest, AForkedChildHasItsOwnBlockAndTheSameIds) {
   ::waitpid(child, nullptr, 0);
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+TEST_F(BlockTest, TicksAreTime) {
+  const auto clock_ns = [] {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  const auto outer_begin_ns = clock_ns();
+  const uint64_t begin = syncline_cost_ticks();
+  const auto inner_begin_ns = clock_ns();
+  while (clock_ns() < inner_begin_ns + 20'000'000) {
+  }
+  const auto inner_ns = clock_ns() - inner_begin_ns;
+  const uint64_t ticks = syncline_cost_ticks() - begin;
+  const auto outer_ns = clock_ns() - outer_begin_ns;
+  const auto ns = static_cast<int64_t>(syncline_cost_ns(ticks));
+  const int64_t slack_ns =
+      outer_ns / 1000 + 1000;  // two readings' distance, to the time since then
+  EXPECT_GE(ns, inner_ns - slack_ns);
+  EXPECT_LE(ns, outer_ns + slack_ns);
+  EXPECT_EQ(syncline_cost_ns(uint64_t{0} - 100), 0u) << "another CPU's counter was behind";
 }
 
 TEST_F(BlockTest, MoreThreadsThanSlots) {

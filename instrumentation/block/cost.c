@@ -7,7 +7,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#include <fcntl.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "instrumentation/block/internal.h"
 
@@ -28,7 +31,10 @@ static uint64_t NowNs(void) {
 uint64_t syncline_cost_clock(void) { return NowNs(); }
 
 uint64_t syncline_cost_ns(uint64_t ticks) {
-  ticks = ticks > reading_ticks ? ticks - reading_ticks : 0;
+  /* Where the counters of two CPUs do not agree, a call that changes CPU may end before it began.
+   */
+  if ((int64_t)ticks <= (int64_t)reading_ticks) return 0;
+  ticks -= reading_ticks;
   if (!syncline_cost_has_tsc) return ticks;
   const double ns = (double)(NowNs() - first_ns);
   const double all = (double)(syncline_cost_ticks() - first_ticks);
@@ -102,25 +108,38 @@ void syncline_cost_recording_begins(struct syncline_block* block) {
 }
 
 /* The time-stamp counter is a clock where it runs at one speed whatever the processor does (Intel
- * SDM vol. 3, "Invariant TSC"). */
+ * SDM vol. 3, "Invariant TSC") and the kernel takes it for one: it compares the CPUs'. */
 static int HasClocklikeTsc(void) {
 #if defined(__x86_64__)
+  static const char* const kClocks[] = {"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"};
   unsigned int a, b, c, d;
-  return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & 1u << 8) != 0;
-#else
-  return 0;
+  if (!__get_cpuid(0x80000007u, &a, &b, &c, &d) || (d & 1u << 8) == 0) return 0;
+  char name[64] = "";
+  const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                      O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  if (read(fd, name, sizeof name - 1) < 0) name[0] = 0;
+  close(fd);
+  for (size_t i = 0; i < sizeof kClocks / sizeof *kClocks; i++) {
+    if (strcmp(name, kClocks[i]) == 0) return 1;
+  }
 #endif
+  return 0;
 }
 
 void syncline_cost_start_up(void) {
   syncline_cost_has_tsc = (uint32_t)HasClocklikeTsc();
-  uint64_t best = UINT64_MAX;
+  uint64_t best = UINT64_MAX, tightest = UINT64_MAX;
   for (int i = 0; i < 32; i++) {
     const uint64_t begin = syncline_cost_ticks();
-    const uint64_t spent = syncline_cost_ticks() - begin;
+    const uint64_t ns = NowNs();
+    const uint64_t middle = syncline_cost_ticks();
+    const uint64_t spent = syncline_cost_ticks() - middle;
     if (spent < best) best = spent;
+    if (middle - begin >= tightest) continue;
+    tightest = middle - begin;
+    first_ns = ns;
+    first_ticks = begin + tightest / 2;
   }
   reading_ticks = best;
-  first_ns = NowNs();
-  first_ticks = syncline_cost_ticks();
 }

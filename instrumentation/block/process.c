@@ -13,22 +13,26 @@
 static const uint32_t closed = 0;                /* the gate of a process without a block */
 static const uint32_t look = SYNCLINE_GATE_LOOK; /* the gate of a child that has made none yet */
 const volatile uint32_t* volatile syncline_gate = &closed;
-static const volatile uint32_t* volatile* followers[SYNCLINE_LIBRARIES];
+static struct Follower {
+  const volatile uint32_t* volatile* gate;
+  volatile uint32_t* paused;
+} followers[SYNCLINE_LIBRARIES];
 volatile uint32_t syncline_paused;
 
 static void SetGate(const volatile uint32_t* gate) {
   syncline_gate = gate;
   for (int i = 0; i < SYNCLINE_LIBRARIES; i++) {
-    if (followers[i]) *followers[i] = gate;
+    if (followers[i].gate) *followers[i].gate = gate;
   }
 }
 
-void syncline_follow_gate(const volatile uint32_t* volatile* mine) {
+void syncline_follow_gate(const volatile uint32_t* volatile* gate, volatile uint32_t* paused) {
   syncline_lock();
   for (int i = 0; i < SYNCLINE_LIBRARIES; i++) {
-    if (followers[i] && followers[i] != mine) continue;
-    followers[i] = mine;
-    *mine = syncline_gate;
+    if (followers[i].gate && followers[i].gate != gate) continue;
+    followers[i] = (struct Follower){gate, paused};
+    *gate = syncline_gate;
+    if (paused) *paused = syncline_paused;
     break;
   }
   syncline_unlock();
@@ -180,6 +184,9 @@ void syncline_set_paused(struct syncline_thread* thread, int paused) {
   syncline_lock();
   const int changes = (syncline_paused != 0) != (paused != 0);
   syncline_paused = paused != 0;
+  for (int i = 0; i < SYNCLINE_LIBRARIES; i++) {
+    if (followers[i].paused) *followers[i].paused = syncline_paused;
+  }
   const int ready = syncline_process_ensure() == 0;
   if (ready) syncline_process.files.block->paused = paused != 0;
   syncline_unlock();

@@ -145,7 +145,7 @@ static void AfterForkChild(void) {
 /* 0: events can be recorded. */
 static int Start(void) {
   SetNoTracer();
-  syncline_follow_gate(&itt_shared.gate);
+  syncline_follow_gate(&itt_shared.gate, &itt_shared.paused);
   itt_objects_start();
   if (itt_handles_start() != 0 || syncline_open(SYNCLINE_SOURCE_ITT) != 0) return -1;
   pthread_atfork(BeforeFork, AfterFork, AfterForkChild);

@@ -51,8 +51,6 @@ static struct side_entry* Remember(const void* object, uint32_t id) {
 
 /* Of an object that we made. While busy: it too is asked when it is first recorded. */
 static void RememberOwn(const void* object, uint32_t id) {
-  struct itt_object* own = Object(object);
-  if (own) own->id = id;
   struct syncline_thread* common = itt_occupy();
   if (!common) return;
   Remember(object, id);

@@ -147,12 +147,12 @@ static inline void Leave(struct itt_thread* thread, uint64_t cost, int written) 
 }
 
 /* ---- objects that we made (objects.c) ----
- * Domains and string handles lie in one range of addresses, each behind its name's id: what is told
- * of theirs by their address lies where the caller has just been or will be next. */
+ * They lie in one range of addresses, each behind its name's id: what is to be known of a domain or
+ * a string handle lies where the caller has just been or will be next. */
 #define OBJECTS_BYTES (64u << 20)
 struct itt_object {
-  uint32_t id;      /* 0: has none, or not yet */
-  uint32_t session; /* the recording in which it was announced; 0: none */
+  uint32_t id;      /* of its name, when there is a session */
+  uint32_t session; /* the recording in which that was announced; 0: none */
 };
 /* No program's address is within OBJECTS_BYTES of this. */
 #define ITT_NO_OBJECTS ((uintptr_t)1 << 63)

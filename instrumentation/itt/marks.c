@@ -212,7 +212,6 @@ static void SetPaused(int paused) {
   if (*itt_shared.gate != thread->generation) itt_enter_slow(thread);
   thread->common->busy = 1;
   syncline_set_paused(thread->common, paused);
-  itt_shared.paused = syncline_paused;
   thread->common->busy = 0;
 }
 static void Pause(void) { SetPaused(1); }

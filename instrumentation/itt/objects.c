@@ -1,4 +1,4 @@
-/* Domains and string handles of ours, in one range of addresses, each at the beginning of a cache
+/* Objects of ours that have a name, in one range of addresses, each at the beginning of a cache
  * line: its name's id, the object, its text. */
 #include <string.h>
 
@@ -7,7 +7,6 @@
 static size_t used; /* of the range */
 
 void itt_objects_start(void) {
-  if (itt_shared.objects != ITT_NO_OBJECTS) return;
   void* range = syncline_reserve(OBJECTS_BYTES);
   if (range) itt_shared.objects = (uintptr_t)range;
 }

@@ -81,7 +81,7 @@ static void Wake(void) {
     thread->busy = 1; /* what is loaded allocates, and an allocator may call ITT */
     if (syncline_open(SYNCLINE_SOURCE_NET) == 0) {
       LoadTracer();
-      syncline_follow_gate(&net_gate);
+      syncline_follow_gate(&net_gate, NULL);
     }
     thread->busy = 0;
   } else {

@@ -116,14 +116,18 @@ class CaptureTest(unittest.TestCase):
         }
         self.assertGreater(len(inside), 100)
         self.assertEqual(inside - matched, set())
+        return names
+
+    def assert_numbered(self, events):
+        """The tasks of each thread have numbers without a gap."""
         numbers = collections.defaultdict(list)
         for event in sorted(events, key=lambda event: event.time_ns):
             if "number" in event.fields:
                 numbers[event.thread].append(event.number)
+        self.assertTrue(numbers)
         for found in numbers.values():
             counted = [(found[0] + i) % 65536 for i in range(len(found))]
             self.assertEqual(found, counted)
-        return names
 
     def count(self, events, name):
         return sum(1 for e in events if e.name == name)
@@ -143,6 +147,7 @@ class Recorded(CaptureTest):
             "--temporaries",
         )
         self.assertEqual(discarded, 0)
+        self.assert_numbered(events)
         names = self.assert_spans(events, facts)
         truth = {"text": [], "number": [], "marker": [], "counter": [], "frame": [], "over": []}
         for fact in facts:
@@ -250,6 +255,7 @@ class Recorded(CaptureTest):
         facts = read_truth(self.truth)
         for events, discarded in recordings:
             self.assertEqual(discarded, 0)
+            self.assert_numbered(events)
             names = self.assert_spans(events, facts)
             self.assertGreater(len(next(iter(names.texts.values()))), 32)  # of those drawn
 
