@@ -259,6 +259,24 @@ class Recorded(CaptureTest):
             names = self.assert_spans(events, facts)
             self.assertGreater(len(next(iter(names.texts.values()))), 32)  # of those drawn
 
+    def test_somebody_elses_session_may_filter(self):
+        """Events that are handed over whole are filtered by their fields all the same."""
+        f = self.fixture
+        process = self.start_truth("--depth", 3)
+        f.wait_for_blocks()
+        name = f.begin_session(events=("syncline:*",))
+        wanted = ("syncline_itt:task_begin", "syncline_itt:task_end")
+        enable = ("enable-event", "-u", "-s", name, "-c", "syncline", ",".join(wanted))
+        f.lttng(*enable, "--filter", "depth == 1")
+        f.set_gates(1)
+        time.sleep(0.2)
+        f.set_gates(0)
+        f.stop(process)
+        events, _ = f.end_session(name)
+        tasks = [event for event in events if event.name in wanted]
+        self.assertEqual({event.name for event in tasks}, set(wanted))
+        self.assertEqual({event.depth for event in tasks}, {1})
+
     def test_a_task_open_at_the_start_ends_with_its_name(self):
         events, _, facts = self.record("--depth", 8, "--work-ns", 200000, "--threads", 2)
         self.assert_spans(events, facts)
