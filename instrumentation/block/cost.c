@@ -7,12 +7,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#include <fcntl.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "instrumentation/block/internal.h"
+#include "instrumentation/block/monotonic.h"
 
 /* A call that took longer than this was interrupted: counted once, not multiplied. */
 #define COST_OUTLIER_NS 50000u
@@ -22,13 +20,7 @@ uint32_t syncline_cost_has_tsc;
 static uint64_t reading_ticks;         /* of reading the counter itself */
 static uint64_t first_ticks, first_ns; /* the counter and CLOCK_MONOTONIC at one time */
 
-static uint64_t NowNs(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t syncline_cost_clock(void) { return NowNs(); }
+uint64_t syncline_cost_clock(void) { return syncline_monotonic_ns(); }
 
 uint64_t syncline_cost_ns(uint64_t ticks) {
   /* Where the counters of two CPUs do not agree, a call that changes CPU may end before it began.
@@ -36,7 +28,7 @@ uint64_t syncline_cost_ns(uint64_t ticks) {
   if ((int64_t)ticks <= (int64_t)reading_ticks) return 0;
   ticks -= reading_ticks;
   if (!syncline_cost_has_tsc) return ticks;
-  const double ns = (double)(NowNs() - first_ns);
+  const double ns = (double)(syncline_monotonic_ns() - first_ns);
   const double all = (double)(syncline_cost_ticks() - first_ticks);
   return all > 0 ? (uint64_t)((double)ticks * ns / all) : 0;
 }
@@ -115,11 +107,8 @@ static int HasClocklikeTsc(void) {
   unsigned int a, b, c, d;
   if (!__get_cpuid(0x80000007u, &a, &b, &c, &d) || (d & 1u << 8) == 0) return 0;
   char name[64] = "";
-  const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-                      O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  if (read(fd, name, sizeof name - 1) < 0) name[0] = 0;
-  close(fd);
+  syncline_read_small_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", name,
+                           sizeof name);
   for (size_t i = 0; i < sizeof kClocks / sizeof *kClocks; i++) {
     if (strcmp(name, kClocks[i]) == 0) return 1;
   }
@@ -132,7 +121,7 @@ void syncline_cost_start_up(void) {
   uint64_t best = UINT64_MAX, tightest = UINT64_MAX;
   for (int i = 0; i < 32; i++) {
     const uint64_t begin = syncline_cost_ticks();
-    const uint64_t ns = NowNs();
+    const uint64_t ns = syncline_monotonic_ns();
     const uint64_t middle = syncline_cost_ticks();
     const uint64_t spent = syncline_cost_ticks() - middle;
     if (spent < best) best = spent;

@@ -17,6 +17,7 @@
 
 #include "instrumentation/block/facts.h"
 #include "instrumentation/block/internal.h"
+#include "instrumentation/block/monotonic.h"
 
 #define BLOCK_BYTES \
   (sizeof(struct syncline_block) + SYNCLINE_BLOCK_THREADS * sizeof(struct syncline_thread_slot))
@@ -25,7 +26,7 @@
 #define COUNTERS_BYTES 4096u
 
 /* The whole of a small file, NUL-terminated; the number of bytes, 0 on failure. */
-static size_t ReadSmallFile(const char* path, char* out, size_t out_bytes) {
+size_t syncline_read_small_file(const char* path, char* out, size_t out_bytes) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   size_t used = 0;
@@ -44,7 +45,7 @@ static size_t ReadSmallFile(const char* path, char* out, size_t out_bytes) {
  * end. */
 static uint64_t StartTicks(void) {
   char stat_text[1024];
-  if (!ReadSmallFile("/proc/self/stat", stat_text, sizeof stat_text)) return 0;
+  if (!syncline_read_small_file("/proc/self/stat", stat_text, sizeof stat_text)) return 0;
   char* at = strrchr(stat_text, ')');
   for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
   return at ? strtoull(at + 1, NULL, 10) : 0;
@@ -64,21 +65,19 @@ static void FillFacts(struct syncline_block* block) {
   struct stat info;
   if (stat("/proc/self/ns/pid", &info) == 0) block->pid_namespace = info.st_ino;
   block->start_ticks = StartTicks();
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  block->started_monotonic_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  block->started_monotonic_ns = syncline_monotonic_ns();
   syncline_facts_from_environment(block, FromEnvironment, NULL);
   char text[4096];
   gethostname(text, sizeof text - 1);
   text[sizeof text - 1] = 0;
   syncline_copy_text(block->hostname, sizeof block->hostname, text);
-  size_t n = ReadSmallFile("/proc/sys/kernel/random/boot_id", text, 40);
+  size_t n = syncline_read_small_file("/proc/sys/kernel/random/boot_id", text, 40);
   if (n > 0 && text[n - 1] == '\n') text[n - 1] = 0;
   syncline_copy_text(block->boot_id, sizeof block->boot_id, n ? text : "");
   ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
   text[length > 0 ? length : 0] = 0;
   syncline_copy_text(block->executable, sizeof block->executable, text);
-  n = ReadSmallFile("/proc/self/cmdline", text, sizeof text);
+  n = syncline_read_small_file("/proc/self/cmdline", text, sizeof text);
   syncline_redact_command_line(text, n, block->command_line, sizeof block->command_line);
 }
 

@@ -33,6 +33,9 @@ SYNCLINE_HIDDEN int syncline_files_make(struct syncline_files* files);
 SYNCLINE_HIDDEN int syncline_files_grow_names(struct syncline_files* files, uint64_t bytes);
 SYNCLINE_HIDDEN void syncline_files_unlink(const struct syncline_files* files);
 SYNCLINE_HIDDEN uint32_t syncline_files_next_key(struct syncline_files* files);
+/* What there is of it and fits, NUL-terminated; how many bytes that is. A file that cannot be
+ * opened leaves `out` as it is. */
+SYNCLINE_HIDDEN size_t syncline_read_small_file(const char* path, char* out, size_t out_bytes);
 
 /* The process. Guarded by the lock unless said otherwise. */
 struct syncline_process {
@@ -66,7 +69,7 @@ SYNCLINE_HIDDEN void syncline_thread_enter(struct syncline_thread* thread);
 SYNCLINE_HIDDEN void syncline_thread_announce(struct syncline_thread* thread);
 
 /* cost.c */
-/* Measures what reading the clock takes. */
+/* Chooses what calls are timed with, and measures what reading that takes. */
 SYNCLINE_HIDDEN void syncline_cost_start_up(void);
 /* A recording begins for this process, or for this thread. */
 SYNCLINE_HIDDEN void syncline_cost_recording_begins(struct syncline_block* block);

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "instrumentation/abi/tracer.h"
 #include "instrumentation/block/internal.h"
+#include "instrumentation/block/monotonic.h"
 
 static const uint32_t closed = 0;                /* the gate of a process without a block */
 static const uint32_t look = SYNCLINE_GATE_LOOK; /* the gate of a child that has made none yet */
@@ -59,14 +59,9 @@ static int NoName(uint32_t a, uint32_t b, uint8_t c, const char* d) {
   (void)a, (void)b, (void)c, (void)d;
   return 0;
 }
-static uint64_t MonotonicNs(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 static void NoFork(sigset_t* saved) { (void)saved; }
-static const struct syncline_emit no_tracer = {NoOn,   NoOff,       NoPause, NoPause, NoThread,
-                                               NoName, MonotonicNs, NoFork,  NoFork,  NoFork};
+static const struct syncline_emit no_tracer = {
+    NoOn, NoOff, NoPause, NoPause, NoThread, NoName, syncline_monotonic_ns, NoFork, NoFork, NoFork};
 
 struct syncline_process syncline_process = {.emit = &no_tracer};
 
@@ -93,7 +88,7 @@ static uint64_t ask_again_ns; /* when; MONOTONIC, guarded by gate_mutex, looked 
 static void RecordingEnds(struct syncline_thread* thread) {
   struct syncline_block* block = syncline_process.files.block;
   const struct syncline_sums sums = syncline_thread_sums();
-  block->off_monotonic_ns = MonotonicNs();
+  block->off_monotonic_ns = syncline_monotonic_ns();
   /* `off` counts itself: the numbers are those of the whole recording. */
   if (syncline_process.session != 0 &&
       syncline_process.emit->off(
@@ -109,7 +104,7 @@ static void RecordingEnds(struct syncline_thread* thread) {
  * calls are counted as lost. */
 static void WriteOn(struct syncline_thread* thread) {
   struct syncline_block* block = syncline_process.files.block;
-  const uint64_t now = MonotonicNs();
+  const uint64_t now = syncline_monotonic_ns();
   if (!syncline_process.emit->on(block->recording_generation, block->process_key, block->pid,
                                  block->pid_namespace, block->start_ticks)) {
     __atomic_store_n(&ask_again_ns, now + ASK_AGAIN_NS, __ATOMIC_RELAXED);
@@ -130,7 +125,7 @@ static void RecordingBegins(struct syncline_thread* thread, uint32_t generation)
   block->cost_ns_at_on = sums.cost_ns;
   syncline_cost_recording_begins(block);
   block->lost_before_on = 0;
-  block->asked_monotonic_ns = MonotonicNs();
+  block->asked_monotonic_ns = syncline_monotonic_ns();
   block->on_monotonic_ns = block->off_monotonic_ns = 0;
   block->recording_generation = generation;
   syncline_process.ever_recorded = 1;
@@ -176,7 +171,7 @@ int syncline_gate_changed(struct syncline_thread* thread) {
 }
 
 int syncline_gate_ask_again(struct syncline_thread* thread) {
-  if (MonotonicNs() < __atomic_load_n(&ask_again_ns, __ATOMIC_RELAXED)) return 0;
+  if (syncline_monotonic_ns() < __atomic_load_n(&ask_again_ns, __ATOMIC_RELAXED)) return 0;
   return syncline_gate_changed(thread);
 }
 

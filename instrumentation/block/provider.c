@@ -6,8 +6,8 @@
 
 #include <lttng/ust-clock.h>
 #include <lttng/ust-fork.h>
-#include <time.h>
 
+#include "instrumentation/block/monotonic.h"
 #include "instrumentation/block/tracepoints.h"
 
 /* Arguments are evaluated only when a session wants the event. */
@@ -38,15 +38,9 @@ static int Name(uint32_t process, uint32_t id, uint8_t kind, const char* text) {
   EMIT(name, process, id, kind, text);
 }
 
-static uint64_t MonotonicNs(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* LTTng's own clock: a plugin may have replaced CLOCK_MONOTONIC. LTTng-UST loads it as it is loaded
  * itself, which is before us. */
-static lttng_ust_clock_read64_function read_clock = MonotonicNs;
+static lttng_ust_clock_read64_function read_clock = syncline_monotonic_ns;
 __attribute__((constructor)) static void FindClock(void) {
   lttng_ust_clock_read64_function read64 = 0;
   if (lttng_ust_trace_clock_get_read64_cb(&read64) == 0 && read64) read_clock = read64;

@@ -5,10 +5,10 @@
  * call writes them all. The trace is the same, byte for byte, and so is what it says of the event
  * (docs/decisions/0010-events-are-handed-over-whole.md).
  *
- * A provider includes this and then its tracepoints, and while it does, lttng_ust_probe_register is
- * the name of a function of its own: that calls syncline_register_whole with its list of events,
- * each with a probe to take the place of the generated one. What is filtered, or not recorded but
- * notified of, goes to the generated one all the same.
+ * A provider includes this, then its tracepoints, then says for each such event which struct it is
+ * (SYNCLINE_WHOLE_PROBE), and lists them (SYNCLINE_WHOLE_EVENTS). What the macros generate
+ * registers itself through syncline_register, which puts our probes in the place of theirs. What is
+ * filtered, or not recorded but notified of, goes to the generated one all the same.
  *
  * Everything used here is the interface between the tracer and generated probes
  * (<lttng/ust-events.h>, "part of the ABI between the probe and UST").
@@ -58,6 +58,31 @@ static inline __attribute__((always_inline)) void syncline_write_whole(
   channel->ops->event_commit(&at);
 }
 
+/* The probe of the event `name`, which is a struct `type` that ends with the field `last`.
+ * `arguments`: `void* event` and those of its tracepoint; `passed`: their names; then, what the
+ * fields are. */
+#define SYNCLINE_WHOLE_PROBE(name, type, last, strictest, arguments, passed, ...)        \
+  static syncline_probe generated_##name;                                                \
+  static void Whole_##name arguments {                                                   \
+    if (!syncline_is_whole(event)) {                                                     \
+      ((void(*) arguments)generated_##name) passed;                                      \
+      return;                                                                            \
+    }                                                                                    \
+    const struct type whole = {__VA_ARGS__};                                             \
+    syncline_write_whole(event, &whole, offsetof(struct type, last) + sizeof whole.last, \
+                         lttng_ust_rb_alignof(strictest));                               \
+  }
+#define SYNCLINE_WHOLE(name) \
+  { #name, (syncline_probe)Whole_##name, &generated_##name }
+/* The provider's: SYNCLINE_WHOLE of each. */
+#define SYNCLINE_WHOLE_EVENTS(...)                                                         \
+  static struct lttng_ust_registered_probe* syncline_register(                             \
+      const struct lttng_ust_probe_desc* generated) {                                      \
+    static const struct syncline_whole_event whole[] = {__VA_ARGS__};                      \
+    static struct syncline_whole_room room;                                                \
+    return syncline_register_whole(generated, whole, sizeof whole / sizeof *whole, &room); \
+  }
+
 /* As many as a provider has. */
 #define SYNCLINE_EVENTS_MAX 64
 
@@ -94,5 +119,10 @@ static inline struct lttng_ust_registered_probe* syncline_register_whole(
   /* Of a tracer that wants to know more than that; without either the program would be ended. */
   return registered ? registered : lttng_ust_probe_register(generated);
 }
+
+/* From here on: for the constructor that the macros generate. */
+static struct lttng_ust_registered_probe* syncline_register(
+    const struct lttng_ust_probe_desc* generated);
+#define lttng_ust_probe_register syncline_register
 
 #endif /* SYNCLINE_INSTRUMENTATION_BLOCK_WHOLE_EVENTS_H_ */

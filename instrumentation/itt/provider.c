@@ -3,12 +3,10 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "instrumentation/itt/provider.h"
 
+/* Before the tracepoints. */
 #include "instrumentation/block/whole_events.h"
 
-static struct lttng_ust_registered_probe* Register(const struct lttng_ust_probe_desc* generated);
-#define lttng_ust_probe_register Register
 #include "instrumentation/itt/tracepoints.h"
-#undef lttng_ust_probe_register
 
 /* The two events that come by the million. */
 struct Task {
@@ -19,22 +17,14 @@ struct Task {
   uint16_t number;
 } LTTNG_UST_RING_BUFFER_ALIGN_ATTR;
 
-typedef void (*TaskFunction)(void* event, uint32_t thread, uint32_t domain, uint32_t name,
-                             uint16_t depth, uint16_t number);
-static syncline_probe generated_begin, generated_end;
-
-#define TASK_PROBE(function, generated)                                              \
-  static void function(void* event, uint32_t thread, uint32_t domain, uint32_t name, \
-                       uint16_t depth, uint16_t number) {                            \
-    if (!syncline_is_whole(event)) {                                                 \
-      ((TaskFunction)generated)(event, thread, domain, name, depth, number);         \
-      return;                                                                        \
-    }                                                                                \
-    const struct Task task = {thread, domain, name, depth, number};                  \
-    syncline_write_whole(event, &task, sizeof task, lttng_ust_rb_alignof(uint32_t)); \
-  }
-TASK_PROBE(ProbeTaskBegin, generated_begin)
-TASK_PROBE(ProbeTaskEnd, generated_end)
+#define TASK_PROBE(name_of_event)                                                                 \
+  SYNCLINE_WHOLE_PROBE(name_of_event, Task, number, uint32_t,                                     \
+                       (void* event, uint32_t thread, uint32_t domain, uint32_t name,             \
+                        uint16_t depth, uint16_t number),                                         \
+                       (event, thread, domain, name, depth, number), thread, domain, name, depth, \
+                       number)
+TASK_PROBE(task_begin)
+TASK_PROBE(task_end)
 
 /* What oneDNN says of each of its primitives. */
 struct MetadataName {
@@ -48,30 +38,14 @@ struct MetadataName {
   uint32_t text;
 } LTTNG_UST_RING_BUFFER_ALIGN_ATTR;
 
-static syncline_probe generated_metadata_name;
+SYNCLINE_WHOLE_PROBE(metadata_name, MetadataName, text, uint64_t,
+                     (void* event, const struct syncline_itt_where* at, const struct itt_id* id,
+                      uint32_t text),
+                     (event, at, id, text), at->thread, at->domain, at->name, at->depth, id->d1,
+                     id->d2, id->d3, text)
 
-static void ProbeMetadataName(void* event, const struct syncline_itt_where* at,
-                              const struct itt_id* id, uint32_t text) {
-  if (!syncline_is_whole(event)) {
-    ((void (*)(void*, const struct syncline_itt_where*, const struct itt_id*,
-               uint32_t))generated_metadata_name)(event, at, id, text);
-    return;
-  }
-  const struct MetadataName whole = {at->thread, at->domain, at->name, at->depth,
-                                     id->d1,     id->d2,     id->d3,   text};
-  syncline_write_whole(event, &whole, offsetof(struct MetadataName, text) + sizeof whole.text,
-                       lttng_ust_rb_alignof(uint64_t));
-}
-
-static struct lttng_ust_registered_probe* Register(const struct lttng_ust_probe_desc* generated) {
-  static const struct syncline_whole_event kWhole[] = {
-      {"task_begin", (syncline_probe)ProbeTaskBegin, &generated_begin},
-      {"task_end", (syncline_probe)ProbeTaskEnd, &generated_end},
-      {"metadata_name", (syncline_probe)ProbeMetadataName, &generated_metadata_name},
-  };
-  static struct syncline_whole_room room;
-  return syncline_register_whole(generated, kWhole, sizeof kWhole / sizeof *kWhole, &room);
-}
+SYNCLINE_WHOLE_EVENTS(SYNCLINE_WHOLE(task_begin), SYNCLINE_WHOLE(task_end),
+                      SYNCLINE_WHOLE(metadata_name))
 
 #define EMIT(event, ...)                                              \
   do {                                                                \

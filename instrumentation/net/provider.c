@@ -3,12 +3,10 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "instrumentation/net/provider.h"
 
+/* Before the tracepoints. */
 #include "instrumentation/block/whole_events.h"
 
-static struct lttng_ust_registered_probe* Register(const struct lttng_ust_probe_desc* generated);
-#define lttng_ust_probe_register Register
 #include "instrumentation/net/tracepoints.h"
-#undef lttng_ust_probe_register
 
 /* A call that moved bytes whose place is known: nearly every one. */
 struct Transfer {
@@ -19,31 +17,16 @@ struct Transfer {
   uint64_t since;
 } LTTNG_UST_RING_BUFFER_ALIGN_ATTR;
 
-typedef void (*TransferFunction)(void* event, uint32_t thread, uint64_t connection, uint64_t begin,
-                                 uint64_t bytes, uint64_t since);
-static syncline_probe generated_send, generated_receive;
+#define TRANSFER_PROBE(name)                                                                 \
+  SYNCLINE_WHOLE_PROBE(name, Transfer, since, uint64_t,                                      \
+                       (void* event, uint32_t thread, uint64_t connection, uint64_t begin,   \
+                        uint64_t bytes, uint64_t since),                                     \
+                       (event, thread, connection, begin, bytes, since), thread, connection, \
+                       begin, bytes, since)
+TRANSFER_PROBE(send)
+TRANSFER_PROBE(receive)
 
-#define TRANSFER_PROBE(function, generated)                                                  \
-  static void function(void* event, uint32_t thread, uint64_t connection, uint64_t begin,    \
-                       uint64_t bytes, uint64_t since) {                                     \
-    if (!syncline_is_whole(event)) {                                                         \
-      ((TransferFunction)generated)(event, thread, connection, begin, bytes, since);         \
-      return;                                                                                \
-    }                                                                                        \
-    const struct Transfer transfer = {thread, connection, begin, bytes, since};              \
-    syncline_write_whole(event, &transfer, sizeof transfer, lttng_ust_rb_alignof(uint64_t)); \
-  }
-TRANSFER_PROBE(ProbeSend, generated_send)
-TRANSFER_PROBE(ProbeReceive, generated_receive)
-
-static struct lttng_ust_registered_probe* Register(const struct lttng_ust_probe_desc* generated) {
-  static const struct syncline_whole_event kWhole[] = {
-      {"send", (syncline_probe)ProbeSend, &generated_send},
-      {"receive", (syncline_probe)ProbeReceive, &generated_receive},
-  };
-  static struct syncline_whole_room room;
-  return syncline_register_whole(generated, kWhole, sizeof kWhole / sizeof *kWhole, &room);
-}
+SYNCLINE_WHOLE_EVENTS(SYNCLINE_WHOLE(send), SYNCLINE_WHOLE(receive))
 
 #define EMIT(event, ...)                                              \
   do {                                                                \

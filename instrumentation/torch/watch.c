@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "instrumentation/block/block.h"
+#include "instrumentation/block/monotonic.h"
 
 #define MS 1000000u
 #define MAIN_THREAD_LIMIT_NS (50 * MS) /* a guess at how long a C call of a training step takes */
@@ -49,12 +50,6 @@ static struct {
   uint32_t again;  /* it could not act where it was: ask again */
   uint32_t forked; /* this thread begins in a child */
 } watch = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static uint64_t NowNs(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void syncline_torch_wait(const volatile uint32_t* gate, uint32_t value, uint64_t limit_ns) {
   struct timespec limit = {(time_t)(limit_ns / 1000000000u), (long)(limit_ns % 1000000000u)};
@@ -107,7 +102,7 @@ struct Asking {
 
 /* The gate has changed, or the groups are due: how long to sleep now; 0: until the gate changes. */
 static uint64_t Ask(struct Asking* asking, uint32_t value) {
-  const uint64_t now = NowNs();
+  const uint64_t now = syncline_monotonic_ns();
   if (!__atomic_load_n(&watch.asked, __ATOMIC_ACQUIRE)) {
     const int again = __atomic_load_n(&watch.again, __ATOMIC_ACQUIRE);
     asking->retry_ns =
@@ -137,9 +132,9 @@ static void* Watch(void* unused) {
     const volatile uint32_t* gate = syncline_gate;
     const uint32_t value = *gate;
     uint64_t sleep_ns = value ? REFRESH_NS : 0;
-    const int due = value && NowNs() - refreshed_ns >= REFRESH_NS;
+    const int due = value && syncline_monotonic_ns() - refreshed_ns >= REFRESH_NS;
     if (value != __atomic_load_n(&watch.acted, __ATOMIC_ACQUIRE) || due) {
-      if (due) refreshed_ns = NowNs();
+      if (due) refreshed_ns = syncline_monotonic_ns();
       sleep_ns = Ask(&asking, value);
     }
     syncline_torch_wait(gate, value, sleep_ns);
