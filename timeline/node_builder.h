@@ -123,7 +123,9 @@ class NodeBuilder {
   NodeResult TakeResult();
 
   // node_losses.cc
-  // The same loss with ends that lie in what is known of the node: readers may leave them open.
+  // Its ends where what is known of the node has them: readers may leave them open.
+  ClockInterval BoundsOf(const Loss& loss) const;
+  // The same loss with these ends, and its texts for people.
   Loss Bounded(Loss loss) const;
   void AddLoss(const Loss& loss, bool draw_on_node);
   void UpdateLosses(uint32_t source);

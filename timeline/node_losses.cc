@@ -56,8 +56,9 @@ void NodeBuilder::TrackNumber(uint32_t thread, int64_t time_ns) {
   }
   // Losses are known before the events of their packet: this may be one of them.
   std::erase_if(entry.pending_losses, [&](Loss& loss) {
-    loss = Bounded(loss);
-    loss.begin_ns = std::max(loss.begin_ns, time_ns);
+    const ClockInterval bounds = BoundsOf(loss);
+    loss.begin_ns = std::max(bounds.begin_ns, time_ns);
+    loss.end_ns = bounds.end_ns;
     return loss.end_ns <= time_ns;
   });
   entry.next_number = static_cast<uint16_t>(number + 1);
@@ -84,7 +85,7 @@ void NodeBuilder::HitByPending(Thread* thread) {
   thread->pending_losses.clear();
 }
 
-Loss NodeBuilder::Bounded(Loss loss) const {
+ClockInterval NodeBuilder::BoundsOf(const Loss& loss) const {
   ClockInterval known{0, 0};
   if (options_.window.has_value()) {
     known = {node_.placement->ClockNs(options_.window->begin),
@@ -96,9 +97,17 @@ Loss NodeBuilder::Bounded(Loss loss) const {
   }
   const bool unknown =
       loss.begin_ns == 0 && loss.end_ns == 0;  // the reader could not tell: all of it
-  if (unknown || loss.begin_ns == kUnknownLo) loss.begin_ns = known.begin_ns;
-  if (unknown || loss.end_ns == kUnknownHi) loss.end_ns = known.end_ns;
-  loss.end_ns = std::max(loss.begin_ns, loss.end_ns);
+  ClockInterval bounds{loss.begin_ns, loss.end_ns};
+  if (unknown || loss.begin_ns == kUnknownLo) bounds.begin_ns = known.begin_ns;
+  if (unknown || loss.end_ns == kUnknownHi) bounds.end_ns = known.end_ns;
+  bounds.end_ns = std::max(bounds.begin_ns, bounds.end_ns);
+  return bounds;
+}
+
+Loss NodeBuilder::Bounded(Loss loss) const {
+  const ClockInterval bounds = BoundsOf(loss);
+  loss.begin_ns = bounds.begin_ns;
+  loss.end_ns = bounds.end_ns;
   if (!node_.root.empty()) {
     loss.source = absl::StrReplaceAll(loss.source, {{node_.root + "/", ""}});
     loss.detail = absl::StrReplaceAll(loss.detail, {{node_.root + "/", ""}});

@@ -159,9 +159,8 @@ struct PlainTask {
   uint32_t domain = 0;
   uint32_t name = 0;
   uint16_t depth = 0;
-  uint16_t number =
-      0;  // when `numbered`: how many begins and ends the thread wrote before, mod 2^16
   bool numbered = false;
+  uint16_t number = 0;  // if so: how many begins and ends the thread wrote before, modulo 65,536
   bool begins = false;
   IttId id;
   IttId parent;

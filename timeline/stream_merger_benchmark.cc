@@ -84,6 +84,7 @@ void BM_Order(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kEvents));
 }
+
 // What others do, as well as it can be done: a loser tree (Knuth, TAOCP vol. 3, 5.4.1) without a
 // branch for who wins, over the bare records. To be beaten.
 void BM_LoserTree(benchmark::State& state) {
