@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "instrumentation/block/read_lock.h"
+
 typedef void (*syncline_probe)(void);
 
 struct syncline_whole_event {
