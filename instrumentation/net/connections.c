@@ -52,26 +52,29 @@ void net_connections_after_fork(void) {
   net_session = 0;
 }
 
+int net_connections_start(void) {
+  index_slots = syncline_reserve(INDEX_SLOTS * sizeof *index_slots);
+  connections = syncline_reserve((CONNECTIONS + FIRST) * sizeof *connections);
+  uint64_t* fresh = syncline_reserve(DESCRIPTORS * sizeof *descriptors);
+  if (!fresh || !index_slots || !connections) return -1;
+  __atomic_store_n(&descriptors, fresh, __ATOMIC_RELEASE);
+  return 0;
+}
+
 int net_begin_session(uint32_t wanted) {
   if (__atomic_load_n(&net_session, __ATOMIC_ACQUIRE) == wanted) return 0;
   if (TryLock() != 0) return -1;
   if (net_session != wanted) {
-    if (!connections) {
-      uint64_t* fresh = syncline_reserve(DESCRIPTORS * sizeof *descriptors);
-      index_slots = syncline_reserve(INDEX_SLOTS * sizeof *index_slots);
-      connections = syncline_reserve((CONNECTIONS + FIRST) * sizeof *connections);
-      if (fresh && index_slots && connections) {
-        __atomic_store_n(&descriptors, fresh, __ATOMIC_RELEASE);
-      }
-    } else if (descriptors) {
+    const uint32_t used = connections_used < CONNECTIONS ? connections_used : CONNECTIONS;
+    if (used > 0) {
       memset(index_slots, 0, INDEX_SLOTS * sizeof *index_slots);
-      memset(connections, 0, (FIRST + connections_used) * sizeof *connections);
+      memset(connections, 0, (FIRST + used) * sizeof *connections);
     }
     connections_used = 0;
     __atomic_store_n(&net_session, wanted, __ATOMIC_RELEASE);
   }
   Unlock();
-  return descriptors ? 0 : -1;
+  return 0;
 }
 
 static uint64_t* EntryOf(int fd) {
@@ -111,29 +114,46 @@ static void Remember(uint64_t* at, uint64_t before, uint32_t index, uint64_t now
                               __ATOMIC_RELAXED);
 }
 
-/* The cookie of a TCP connection; 0 for everything else. */
+/* The cookie of a socket; 0 for everything else. */
 static uint64_t CookieOf(int fd) {
   uint64_t cookie = 0;
-  int protocol = 0;
-  socklen_t bytes = sizeof protocol;
-  if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) != 0 || protocol != IPPROTO_TCP) {
-    return 0;
-  }
-  bytes = sizeof cookie;
+  socklen_t bytes = sizeof cookie;
   return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &bytes) == 0 ? cookie : 0;
 }
 
-/* The index of a connection, made when it is new; 0 when there is no room. The lock is held. */
-static uint32_t IndexOf(uint64_t cookie) {
-  uint32_t slot = (uint32_t)(cookie * 0x9E3779B97F4A7C15ull >> 50) % INDEX_SLOTS;
-  for (; index_slots[slot]; slot = (slot + 1) % INDEX_SLOTS) {
-    if (connections[index_slots[slot]].cookie == cookie) return index_slots[slot];
+int net_is_tcp(int fd) {
+  int protocol = 0;
+  socklen_t bytes = sizeof protocol;
+  return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) == 0 && protocol == IPPROTO_TCP;
+}
+
+/* The index of a new connection; 0 when there is no room. */
+static uint32_t NewIndex(uint64_t cookie) {
+  const uint32_t before = __atomic_fetch_add(&connections_used, 1, __ATOMIC_RELAXED);
+  if (before >= CONNECTIONS) {
+    __atomic_fetch_sub(&connections_used, 1, __ATOMIC_RELAXED);
+    return 0;
   }
-  if (connections_used >= CONNECTIONS) return 0;
-  const uint32_t index = FIRST + connections_used++;
-  connections[index].cookie = cookie;
-  index_slots[slot] = index;
-  return index;
+  __atomic_store_n(&connections[FIRST + before].cookie, cookie, __ATOMIC_RELAXED);
+  return FIRST + before;
+}
+
+/* The index of a connection, made when it is new; 0 when there is no room. Without a lock: its
+ * holder may be kept from going on while hundreds of threads make their first calls. Of two threads
+ * that make the same one the first wins, and the other's stays unused. */
+static uint32_t IndexOf(uint64_t cookie) {
+  uint32_t slot = (uint32_t)(cookie * 0x9E3779B97F4A7C15ull >> 50) % INDEX_SLOTS, fresh = 0;
+  for (;; slot = (slot + 1) % INDEX_SLOTS) {
+    uint32_t found = __atomic_load_n(&index_slots[slot], __ATOMIC_ACQUIRE);
+    if (found == 0) {
+      if (fresh == 0 && (fresh = NewIndex(cookie)) == 0) return 0;
+      if (__atomic_compare_exchange_n(&index_slots[slot], &found, fresh, 0, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_ACQUIRE)) {
+        return fresh;
+      }
+    }
+    if (__atomic_load_n(&connections[found].cookie, __ATOMIC_RELAXED) == cookie) return found;
+  }
 }
 
 static int IsConnected(int fd) {
@@ -147,20 +167,18 @@ struct net_connection* net_look_up(struct syncline_thread* thread, int fd, uint6
   if (!at) return NULL;
   const uint64_t before = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   const uint64_t cookie = CookieOf(fd);
-  if (cookie == 0) {
-    Remember(at, before, NOT_TCP, now_ns);
-    return NULL;
-  }
   const uint32_t known = before & 0xFFFFFF;
   if (known >= FIRST && (uint8_t)(before >> 24) == (uint8_t)net_session &&
       connections[known].cookie == cookie) {
     Remember(at, before, known, now_ns);
     return &connections[known];
   }
+  if (cookie == 0 || !net_is_tcp(fd)) {
+    Remember(at, before, NOT_TCP, now_ns);
+    return NULL;
+  }
   if (!IsConnected(fd)) return NULL;
-  if (TryLock() != 0) return NULL;
   const uint32_t index = IndexOf(cookie);
-  Unlock();
   if (index == 0) {
     syncline_count(thread, 0);
     return NULL;

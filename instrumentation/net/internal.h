@@ -5,9 +5,9 @@
  * connections.c  descriptor -> connection, without a system call in the usual case
  * positions.c    how many bytes of each direction have gone by
  *
- * Threads: any. There is one lock, never waited for and never held across a fork: a call that does
- * not get it is not recorded. Signal handlers: `busy` of struct syncline_thread, as everywhere.
- * errno is what the real call left.
+ * Threads: any. There is one lock, taken when a recording begins, never waited for and never held
+ * across a fork: a call that does not get it is counted as lost. Signal handlers: `busy` of struct
+ * syncline_thread, as everywhere. errno is what the real call left.
  */
 #ifndef SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_
 #define SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_
@@ -43,16 +43,17 @@ struct net_connection {
 struct net_call {
   struct syncline_thread* thread;
   struct net_connection* connection;
-  uint64_t since_ns; /* the call began after this, trace clock */
-  uint64_t entered;  /* the direction's `calls` before us */
+  uint64_t since_ns;   /* the call began after this, trace clock */
+  uint64_t entered;    /* the direction's `calls` before us */
   uint64_t cost_ticks; /* spent before the call; 0: this call is not timed */
   uint32_t session;
   uint64_t anchor; /* position before the call, when that has to be proven */
   int fd;
   uint8_t direction;
   uint8_t anchoring;
-  uint8_t silent; /* paused by the program: counted, not written */
-  uint8_t checked;
+  uint8_t silent;       /* paused by the program: counted, not written */
+  uint8_t checked;      /* the kernel was asked before the call: */
+  uint32_t retransmits; /* so many of the connection so far */
 };
 
 /* ---- life.c ---- */
@@ -79,6 +80,9 @@ NET_HIDDEN void net_closing(int fd);
 NET_HIDDEN void net_fill_state(int fd, struct syncline_net_connection_fields* fields);
 
 /* ---- connections.c ---- */
+/* Room for what is known of descriptors and connections; -1 when there is none. Once. */
+NET_HIDDEN int net_connections_start(void);
+NET_HIDDEN int net_is_tcp(int fd);
 /* Forgets what is known of a descriptor. */
 NET_HIDDEN void net_forget(int fd);
 /* The connection of a descriptor: NULL when it is no TCP connection, or not to be known now.
@@ -89,7 +93,7 @@ NET_HIDDEN struct net_connection* net_look_up(struct syncline_thread* thread, in
                                               uint64_t now_ns);
 /* Writes syncline_net:connection. 0, or -1 when the socket says no longer whose it is. */
 NET_HIDDEN int net_announce(struct syncline_thread* thread, struct net_connection* connection,
-                             int fd, uint64_t now_ns);
+                            int fd, uint64_t now_ns);
 /* A recording begins: what was known is from another one. 0, or -1 when somebody is at it. */
 NET_HIDDEN int net_begin_session(uint32_t session);
 /* The recording that connections are of. */

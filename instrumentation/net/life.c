@@ -4,10 +4,8 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "instrumentation/net/internal.h"
@@ -68,18 +66,12 @@ static void LoadTracer(void) {
   if (emit) net_emit = emit;
 }
 
-static int IsTcp(int fd) {
-  int protocol = 0;
-  socklen_t bytes = sizeof protocol;
-  return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) == 0 && protocol == IPPROTO_TCP;
-}
-
 static void Wake(void) {
   if (__atomic_exchange_n(&waking, 1, __ATOMIC_ACQ_REL)) return;
   struct syncline_thread* thread = syncline_thread_self();
   if (thread && !thread->busy) {
     thread->busy = 1; /* what is loaded allocates, and an allocator may call ITT */
-    if (syncline_open(SYNCLINE_SOURCE_NET) == 0) {
+    if (net_connections_start() == 0 && syncline_open(SYNCLINE_SOURCE_NET) == 0) {
       LoadTracer();
       syncline_follow_gate(&net_gate, NULL);
     }
@@ -92,7 +84,7 @@ static void Wake(void) {
 void net_wake_for(int fd) {
   if (__atomic_load_n(&waking, __ATOMIC_RELAXED) || excluded || own_pid == 0) return;
   const int saved = errno;
-  if (getpid() == own_pid && IsTcp(fd)) Wake();
+  if (getpid() == own_pid && net_is_tcp(fd)) Wake();
   errno = saved;
 }
 

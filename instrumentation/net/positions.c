@@ -78,21 +78,27 @@ void net_fill_state(int fd, struct syncline_net_connection_fields* fields) {
   fields->rtt_us = info.tcpi_rtt;
 }
 
-/* Retransmissions so far, when they are news. Once in a while whose connection it is, too: who
- * reads a part of a recording must not look for that at its beginning. */
-static void TellState(struct syncline_thread* thread, struct net_connection* connection, int fd,
-                      uint64_t now_ns, int last) {
-  /* `now_ns` is when the call began: another thread may have announced it since. */
-  const int64_t since_ns = (int64_t)(now_ns - connection->announced_ns);
-  if (!last && since_ns >= ANNOUNCED_NS && net_announce(thread, connection, fd, now_ns) == 0)
-    return;
+static void TellState(struct syncline_thread* thread, struct net_connection* connection, int fd) {
   struct syncline_net_connection_fields fields;
   memset(&fields, 0, sizeof fields);
   net_fill_state(fd, &fields);
-  if (!last && fields.retransmits == connection->retransmits) return;
   connection->retransmits = fields.retransmits;
   syncline_count(thread, net_emit->state(thread->key, connection->cookie, fields.sent,
                                          fields.received, fields.retransmits, fields.rtt_us));
+}
+
+/* After a call before which the kernel was asked: retransmissions so far, when they are news. Once
+ * in a while whose connection it is, too: who reads a part of a recording must not look for that at
+ * its beginning. */
+static void TellNews(const struct net_call* call) {
+  struct net_connection* connection = call->connection;
+  /* The call began at `since_ns`: another thread may have announced it since. */
+  const int64_t unsaid_ns = (int64_t)(call->since_ns - connection->announced_ns);
+  if (unsaid_ns >= ANNOUNCED_NS &&
+      net_announce(call->thread, connection, call->fd, call->since_ns) == 0) {
+    return;
+  }
+  if (call->retransmits != connection->retransmits) TellState(call->thread, connection, call->fd);
 }
 
 /* Before a call, alone in its direction. */
@@ -102,6 +108,7 @@ static void Check(struct net_call* call, struct net_direction* direction) {
   if (Position(call->fd, call->direction, &info, &position) != 0) return;
   direction->checked_ns = call->since_ns;
   call->checked = 1;
+  call->retransmits = info.tcpi_total_retrans;
   if (direction->known && position == direction->position) return;
   if (direction->known && !call->silent) {
     syncline_count(call->thread, net_emit->doubt(call->thread->key, call->connection->cookie,
@@ -113,15 +120,18 @@ static void Check(struct net_call* call, struct net_direction* direction) {
   call->anchoring = 1;
 }
 
-/* Acts on the gate. 1: this thread records. */
-static int Act(struct syncline_thread* thread) {
+/* Acts on the gate, in a call on `fd`. 1: this thread records. */
+static int Act(struct syncline_thread* thread, int fd) {
   if (*net_gate != thread->generation) {
     syncline_gate_changed(thread);
   } else if (thread->generation != 0 && thread->session == 0) {
     syncline_gate_ask_again(thread);
   }
   /* While another thread is at it the connections are the last recording's: not acted yet. */
-  if (thread->session != 0 && net_begin_session(thread->session) != 0) return 0;
+  if (thread->session != 0 && net_begin_session(thread->session) != 0) {
+    if (net_is_tcp(fd)) syncline_count(thread, 0);
+    return 0;
+  }
   net_acted = thread->generation;
   return thread->session != 0;
 }
@@ -154,7 +164,7 @@ static int Begin(struct net_call* call, int fd, enum net_direction_name directio
   if (__builtin_expect(*net_gate != thread->generation || thread->session == 0 ||
                            thread->generation != net_acted,
                        0)) {
-    if (!Act(thread)) return 0;
+    if (!Act(thread, fd)) return 0;
     if (found == NET_FOUND) net_peek(fd, now_ns, &call->connection); /* of that session? */
   }
   call->thread = thread;
@@ -223,9 +233,7 @@ void net_end(struct net_call* call, ssize_t result) {
       net_announce(thread, call->connection, call->fd, call->since_ns);
     }
     syncline_count(thread, Write(call, known && alone, begin, bytes));
-    if (__builtin_expect(call->checked, 0)) {
-      TellState(thread, call->connection, call->fd, call->since_ns, 0);
-    }
+    if (__builtin_expect(call->checked, 0)) TellNews(call);
   }
   syncline_cost_stop(thread, cost);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -247,7 +255,7 @@ void net_closing(int fd) {
   const uint64_t now_ns = syncline_clock_ns();
   if (net_peek(fd, now_ns, &connection) == NET_UNKNOWN)
     connection = net_look_up(thread, fd, now_ns);
-  if (connection && connection->announced) TellState(thread, connection, fd, now_ns, 1);
+  if (connection && connection->announced) TellState(thread, connection, fd);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   thread->busy = 0;
   errno = saved;
