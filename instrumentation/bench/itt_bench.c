@@ -88,6 +88,69 @@ static void Measure(struct Figure* figures, int n, int count) {
   fflush(stdout);
 }
 
+/* ---- between other work ----
+ * A training does thousands of things between two tasks, and neither the tracer's code nor its data
+ * is near when the next one comes. Here a walk over data and a run through code, each larger than a
+ * core's own caches, come before every single event. In ticks of the processor's counter: reading a
+ * clock would bring half of what is to be far away. */
+#if defined(__x86_64__)
+#define COLD_ROUNDS 1000
+#define OTHER_DATA_BYTES (6u << 20)
+static unsigned char other_data[OTHER_DATA_BYTES];
+
+/* A begin, or an end. */
+static void RawEvent(int end) {
+  if (end) {
+    lttng_ust_tracepoint(syncline_bench, end, 1, 2, 3, 0, 1);
+  } else {
+    lttng_ust_tracepoint(syncline_bench, begin, 1, 2, 3, 0, 0);
+  }
+}
+static void RecordedEvent(int end) {
+  if (end) {
+    ITT_CALL(&real, task_end, (domain));
+  } else {
+    ITT_CALL(&real, task_begin, (domain, none, none, name));
+  }
+}
+
+static __attribute__((noinline)) void OtherWork(void) {
+  for (size_t at = 0; at < OTHER_DATA_BYTES; at += 64) other_data[at]++;
+  /* 128 KiB of code that does nothing. */
+  __asm__ volatile(".rept 16384\n\t.byte 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n\t.endr");
+}
+
+static void MeasureCold(void) {
+  static double ticks[2][COLD_ROUNDS];
+  static void (*const kRun[])(int end) = {RawEvent, RecordedEvent};
+  static const char* const kNames[] = {"raw_event_cold", "recorded_event_cold"};
+  struct timespec begin, end;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  const uint64_t begin_ticks = __builtin_ia32_rdtsc();
+  for (int round = 0; round < COLD_ROUNDS; round++) {
+    for (int i = 0; i < 2; i++) {
+      OtherWork();
+      __builtin_ia32_lfence();
+      const uint64_t before = __builtin_ia32_rdtsc();
+      kRun[i](round % 2);
+      ticks[i][round] = (double)(__builtin_ia32_rdtsc() - before);
+    }
+  }
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  const double ns =
+      (double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec);
+  const double tick_ns = ns / (double)(__builtin_ia32_rdtsc() - begin_ticks);
+  for (int i = 0; i < 2; i++) {
+    qsort(ticks[i], COLD_ROUNDS, sizeof(double), Compare);
+    printf("%s %.2f %.2f %.2f\n", kNames[i], tick_ns * ticks[i][COLD_ROUNDS / 2],
+           tick_ns * ticks[i][COLD_ROUNDS / 4], tick_ns * ticks[i][3 * COLD_ROUNDS / 4]);
+  }
+  fflush(stdout);
+}
+#else
+static void MeasureCold(void) {}
+#endif
+
 int main(int argc, char** argv) {
   const int on = argc == 2 && strcmp(argv[1], "on") == 0;
   if (!on && (argc != 2 || strcmp(argv[1], "off") != 0)) {
@@ -113,6 +176,7 @@ int main(int argc, char** argv) {
     if (!fgets(line, sizeof line, stdin)) return 1;
     struct Figure figures[] = {{"raw_pair", RawPairs, {0}}, {"recorded_pair", RealPairs, {0}}};
     Measure(figures, 2, 1000);
+    MeasureCold();
   } else {
     struct Figure figures[] = {{"empty_pair", EmptyPairs, {0}},
                                {"off_pair", RealPairs, {0}},

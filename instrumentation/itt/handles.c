@@ -214,18 +214,34 @@ static __attribute__((noinline)) struct itt_string_handle* NewString(const char*
 }
 
 /* Handles that were asked for lately, by their texts: programs ask for one before every task. The
- * place of an object, see objects.c; 0: none. */
+ * place of an object, see objects.c; 0: none. Two that fall on one slot live side by side. */
 #define RECENT_HANDLES 1024u
-static uint32_t recent[RECENT_HANDLES];
+static uint32_t recent[RECENT_HANDLES] __attribute__((aligned(64)));
+
+static inline struct itt_string_handle* RecentAt(uint32_t slot, const char* text) {
+  struct itt_string_handle* handle =
+      itt_object_at(__atomic_load_n(&recent[slot], __ATOMIC_ACQUIRE));
+  return handle && strcmp((const char*)(handle + 1), text) == 0 ? handle : NULL;
+}
+
+static void Keep(uint32_t slot, const struct itt_string_handle* handle) {
+  if (__atomic_load_n(&recent[slot], __ATOMIC_RELAXED) != 0 &&
+      __atomic_load_n(&recent[slot ^ 1], __ATOMIC_RELAXED) == 0) {
+    slot ^= 1;
+  }
+  __atomic_store_n(&recent[slot], itt_object_place(handle), __ATOMIC_RELEASE);
+}
 
 /* NULL for a text without a handle. */
 static struct itt_string_handle* Lookup(const char* text) {
   const size_t bytes = strlen(text);
-  uint32_t* slot = &recent[syncline_text_hash(SYNCLINE_NAME_STRING, text, bytes) % RECENT_HANDLES];
-  struct itt_string_handle* handle = itt_object_at(__atomic_load_n(slot, __ATOMIC_ACQUIRE));
-  if (__builtin_expect(handle && strcmp((const char*)(handle + 1), text) == 0, 1)) return handle;
+  const uint32_t slot = syncline_text_hash(SYNCLINE_NAME_STRING, text, bytes) % RECENT_HANDLES;
+  struct itt_string_handle* handle = RecentAt(slot, text);
+  if (__builtin_expect(handle != NULL, 1)) return handle;
+  handle = RecentAt(slot ^ 1, text);
+  if (handle) return handle;
   handle = Known(SYNCLINE_NAME_STRING, text, bytes);
-  if (handle) __atomic_store_n(slot, itt_object_place(handle), __ATOMIC_RELEASE);
+  if (handle) Keep(slot, handle);
   return handle;
 }
 
