@@ -32,49 +32,38 @@
 #define TRUST_NOT_TCP_TICKS 1000u /* about a second: such a mistake only loses bytes */
 
 static uint64_t* descriptors;
-static struct net_connection* connections;
-static uint32_t* index_slots; /* by hash of the cookie; 0: free */
-static uint32_t connections_used;
-uint32_t net_session;
-static uint32_t lock;
+static struct net_connection* connections; /* of the recording, and apart from them of the next */
+static uint64_t* index_slots;              /* by hash of the cookie: session << 32 | index */
+uint64_t net_used;
 static uint64_t forgotten; /* makes every forgotten entry unlike the one before */
 
-static int TryLock(void) {
-  for (int i = 0; i < 1000; i++) {
-    if (!__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) return 0;
-  }
-  return -1;
+static struct net_connection* Connection(uint32_t session, uint32_t index) {
+  return &connections[(session & 1) * (FIRST + CONNECTIONS) + index];
 }
-static void Unlock(void) { __atomic_store_n(&lock, 0, __ATOMIC_RELEASE); }
-
-void net_connections_after_fork(void) {
-  Unlock(); /* its holder is not here */
-  net_session = 0;
+int net_is_of(const struct net_connection* connection, uint32_t session) {
+  return (connection >= Connection(1, 0)) == (session & 1);
 }
 
-int net_connections_start(void) {
+void net_connections_after_fork(void) { net_used = 0; }
+
+void net_connections_start(void) {
   index_slots = syncline_reserve(INDEX_SLOTS * sizeof *index_slots);
-  connections = syncline_reserve((CONNECTIONS + FIRST) * sizeof *connections);
+  connections = syncline_reserve(2 * (FIRST + CONNECTIONS) * sizeof *connections);
   uint64_t* fresh = syncline_reserve(DESCRIPTORS * sizeof *descriptors);
-  if (!fresh || !index_slots || !connections) return -1;
-  __atomic_store_n(&descriptors, fresh, __ATOMIC_RELEASE);
-  return 0;
+  if (index_slots && connections) __atomic_store_n(&descriptors, fresh, __ATOMIC_RELEASE);
 }
 
 int net_begin_session(uint32_t wanted) {
-  if (__atomic_load_n(&net_session, __ATOMIC_ACQUIRE) == wanted) return 0;
-  if (TryLock() != 0) return -1;
-  if (net_session != wanted) {
-    const uint32_t used = connections_used < CONNECTIONS ? connections_used : CONNECTIONS;
-    if (used > 0) {
-      memset(index_slots, 0, INDEX_SLOTS * sizeof *index_slots);
-      memset(connections, 0, (FIRST + used) * sizeof *connections);
+  uint64_t before = __atomic_load_n(&net_used, __ATOMIC_ACQUIRE);
+  if (!__atomic_load_n(&descriptors, __ATOMIC_ACQUIRE)) return -1;
+  for (;;) {
+    const int32_t ahead = (int32_t)(wanted - (uint32_t)(before >> 32));
+    if (ahead <= 0) return ahead == 0 ? 0 : -1;
+    if (__atomic_compare_exchange_n(&net_used, &before, (uint64_t)wanted << 32, 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+      return 0;
     }
-    connections_used = 0;
-    __atomic_store_n(&net_session, wanted, __ATOMIC_RELEASE);
   }
-  Unlock();
-  return 0;
 }
 
 static uint64_t* EntryOf(int fd) {
@@ -82,13 +71,13 @@ static uint64_t* EntryOf(int fd) {
   return table && fd >= 0 && (unsigned)fd < DESCRIPTORS ? &table[fd] : NULL;
 }
 
-static uint64_t EntryFor(uint32_t index, uint64_t now_ns) {
-  return index | (uint64_t)(net_session & 0xFF) << 24 | (now_ns >> TICK_SHIFT) << 32;
+static uint64_t EntryFor(uint32_t index, uint32_t session, uint64_t now_ns) {
+  return index | (uint64_t)(session & 0xFF) << 24 | (now_ns >> TICK_SHIFT) << 32;
 }
 
 void net_forget(int fd) {
   uint64_t* entry = EntryOf(fd);
-  if (!entry) return;
+  if (!entry || net_session() == 0) return; /* nothing has been remembered yet */
   /* Index 0, and never the same value twice in a row: see Remember. */
   const uint64_t count = __atomic_add_fetch(&forgotten, 1, __ATOMIC_RELAXED);
   __atomic_store_n(entry, count << 24, __ATOMIC_RELEASE);
@@ -101,17 +90,17 @@ enum net_found net_peek(int fd, uint64_t now_ns, struct net_connection** connect
   const uint64_t entry = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   const uint32_t index = entry & 0xFFFFFF;
   const uint32_t age = (uint32_t)(now_ns >> TICK_SHIFT) - (uint32_t)(entry >> 32);
-  if (index == 0 || (uint8_t)(entry >> 24) != (uint8_t)net_session) return NET_UNKNOWN;
+  const uint32_t session = net_session();
+  if (index == 0 || (uint8_t)(entry >> 24) != (uint8_t)session) return NET_UNKNOWN;
   if (index == NOT_TCP) return age <= TRUST_NOT_TCP_TICKS ? NET_NOT_TCP : NET_UNKNOWN;
   if (age > TRUST_TICKS) return NET_UNKNOWN;
-  *connection = &connections[index];
+  *connection = Connection(session, index);
   return NET_FOUND;
 }
 
 /* Unless somebody has forgotten or learned something meanwhile: then that is newer. */
-static void Remember(uint64_t* at, uint64_t before, uint32_t index, uint64_t now_ns) {
-  __atomic_compare_exchange_n(at, &before, EntryFor(index, now_ns), 0, __ATOMIC_RELEASE,
-                              __ATOMIC_RELAXED);
+static void Remember(uint64_t* at, uint64_t before, uint64_t entry) {
+  __atomic_compare_exchange_n(at, &before, entry, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /* The cookie of a socket; 0 for everything else. */
@@ -127,33 +116,42 @@ int net_is_tcp(int fd) {
   return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) == 0 && protocol == IPPROTO_TCP;
 }
 
-/* The index of a new connection; 0 when there is no room. */
-static uint32_t NewIndex(uint64_t cookie) {
-  const uint32_t before = __atomic_fetch_add(&connections_used, 1, __ATOMIC_RELAXED);
-  if (before >= CONNECTIONS) {
-    __atomic_fetch_sub(&connections_used, 1, __ATOMIC_RELAXED);
-    return 0;
-  }
-  __atomic_store_n(&connections[FIRST + before].cookie, cookie, __ATOMIC_RELAXED);
-  return FIRST + before;
+/* The index of a new connection; 0 when there is no room, or when `session` is over. */
+static uint32_t NewIndex(uint32_t session, uint64_t cookie) {
+  uint64_t before = __atomic_load_n(&net_used, __ATOMIC_ACQUIRE);
+  do {
+    if ((uint32_t)(before >> 32) != session || (uint32_t)before >= CONNECTIONS) return 0;
+  } while (!__atomic_compare_exchange_n(&net_used, &before, before + 1, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE));
+  const uint32_t index = FIRST + (uint32_t)before;
+  struct net_connection* connection = Connection(session, index);
+  memset(connection, 0, sizeof *connection); /* of two recordings ago */
+  __atomic_store_n(&connection->cookie, cookie, __ATOMIC_RELAXED);
+  return index;
 }
 
-/* The index of a connection, made when it is new; 0 when there is no room. Without a lock: its
- * holder may be kept from going on while hundreds of threads make their first calls. Of two threads
- * that make the same one the first wins, and the other's stays unused. */
-static uint32_t IndexOf(uint64_t cookie) {
+/* The index of a connection, made when it is new; 0 when there is no room, or when `session` is
+ * over. Without a lock: its holder may be kept from going on while hundreds of threads make their
+ * first calls. A slot of an earlier recording is free. Of two threads that make the same connection
+ * the first wins, and the other's index stays unused. */
+static uint32_t IndexOf(uint32_t session, uint64_t cookie) {
   uint32_t slot = (uint32_t)(cookie * 0x9E3779B97F4A7C15ull >> 50) % INDEX_SLOTS, fresh = 0;
-  for (;; slot = (slot + 1) % INDEX_SLOTS) {
-    uint32_t found = __atomic_load_n(&index_slots[slot], __ATOMIC_ACQUIRE);
-    if (found == 0) {
-      if (fresh == 0 && (fresh = NewIndex(cookie)) == 0) return 0;
-      if (__atomic_compare_exchange_n(&index_slots[slot], &found, fresh, 0, __ATOMIC_ACQ_REL,
-                                      __ATOMIC_ACQUIRE)) {
+  for (uint32_t i = 0; i < INDEX_SLOTS; i++, slot = (slot + 1) % INDEX_SLOTS) {
+    uint64_t found = __atomic_load_n(&index_slots[slot], __ATOMIC_ACQUIRE);
+    while ((int32_t)((uint32_t)(found >> 32) - session) < 0) {
+      if (fresh == 0 && (fresh = NewIndex(session, cookie)) == 0) return 0;
+      if (__atomic_compare_exchange_n(&index_slots[slot], &found, (uint64_t)session << 32 | fresh,
+                                      0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         return fresh;
       }
     }
-    if (__atomic_load_n(&connections[found].cookie, __ATOMIC_RELAXED) == cookie) return found;
+    if ((uint32_t)(found >> 32) != session) return 0;
+    const uint32_t index = (uint32_t)found;
+    if (__atomic_load_n(&Connection(session, index)->cookie, __ATOMIC_RELAXED) == cookie) {
+      return index;
+    }
   }
+  return 0;
 }
 
 static int IsConnected(int fd) {
@@ -167,24 +165,24 @@ struct net_connection* net_look_up(struct syncline_thread* thread, int fd, uint6
   if (!at) return NULL;
   const uint64_t before = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   const uint64_t cookie = CookieOf(fd);
-  const uint32_t known = before & 0xFFFFFF;
-  if (known >= FIRST && (uint8_t)(before >> 24) == (uint8_t)net_session &&
-      connections[known].cookie == cookie) {
-    Remember(at, before, known, now_ns);
-    return &connections[known];
+  const uint32_t session = thread->session, known = before & 0xFFFFFF;
+  if (known >= FIRST && (uint8_t)(before >> 24) == (uint8_t)session &&
+      Connection(session, known)->cookie == cookie) {
+    Remember(at, before, EntryFor(known, session, now_ns));
+    return Connection(session, known);
   }
   if (cookie == 0 || !net_is_tcp(fd)) {
-    Remember(at, before, NOT_TCP, now_ns);
+    Remember(at, before, EntryFor(NOT_TCP, session, now_ns));
     return NULL;
   }
   if (!IsConnected(fd)) return NULL;
-  const uint32_t index = IndexOf(cookie);
+  const uint32_t index = IndexOf(session, cookie);
   if (index == 0) {
     syncline_count(thread, 0);
     return NULL;
   }
-  Remember(at, before, index, now_ns);
-  return &connections[index];
+  Remember(at, before, EntryFor(index, session, now_ns));
+  return Connection(session, index);
 }
 
 /* ---- announcing ---- */

@@ -5,9 +5,8 @@
  * connections.c  descriptor -> connection, without a system call in the usual case
  * positions.c    how many bytes of each direction have gone by
  *
- * Threads: any. There is one lock, taken when a recording begins, never waited for and never held
- * across a fork: a call that does not get it is counted as lost. Signal handlers: `busy` of struct
- * syncline_thread, as everywhere. errno is what the real call left.
+ * Threads: any, without a lock. Signal handlers: `busy` of struct syncline_thread, as everywhere.
+ * errno is what the real call left.
  */
 #ifndef SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_
 #define SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_
@@ -80,8 +79,8 @@ NET_HIDDEN void net_closing(int fd);
 NET_HIDDEN void net_fill_state(int fd, struct syncline_net_connection_fields* fields);
 
 /* ---- connections.c ---- */
-/* Room for what is known of descriptors and connections; -1 when there is none. Once. */
-NET_HIDDEN int net_connections_start(void);
+/* Room for what is known of descriptors and connections, if there is memory. Once. */
+NET_HIDDEN void net_connections_start(void);
 NET_HIDDEN int net_is_tcp(int fd);
 /* Forgets what is known of a descriptor. */
 NET_HIDDEN void net_forget(int fd);
@@ -94,10 +93,16 @@ NET_HIDDEN struct net_connection* net_look_up(struct syncline_thread* thread, in
 /* Writes syncline_net:connection. 0, or -1 when the socket says no longer whose it is. */
 NET_HIDDEN int net_announce(struct syncline_thread* thread, struct net_connection* connection,
                             int fd, uint64_t now_ns);
-/* A recording begins: what was known is from another one. 0, or -1 when somebody is at it. */
+/* A recording begins: what was known is from another one. 0, or -1 when that is over already, or
+ * without memory. */
 NET_HIDDEN int net_begin_session(uint32_t session);
-/* The recording that connections are of. */
-extern NET_HIDDEN uint32_t net_session;
+/* The recording that connections are of, and how many there are, in the lower 32 bits. */
+extern NET_HIDDEN uint64_t net_used;
+static inline uint32_t net_session(void) {
+  return (uint32_t)(__atomic_load_n(&net_used, __ATOMIC_ACQUIRE) >> 32);
+}
+/* 1: a connection of that recording, or of one two earlier or later. */
+NET_HIDDEN int net_is_of(const struct net_connection* connection, uint32_t session);
 NET_HIDDEN void net_connections_after_fork(void);
 
 #endif /* SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_ */

@@ -71,8 +71,9 @@ static void Wake(void) {
   struct syncline_thread* thread = syncline_thread_self();
   if (thread && !thread->busy) {
     thread->busy = 1; /* what is loaded allocates, and an allocator may call ITT */
-    if (net_connections_start() == 0 && syncline_open(SYNCLINE_SOURCE_NET) == 0) {
+    if (syncline_open(SYNCLINE_SOURCE_NET) == 0) {
       LoadTracer();
+      net_connections_start();
       syncline_follow_gate(&net_gate, NULL);
     }
     thread->busy = 0;

@@ -98,7 +98,8 @@ static void TellNews(const struct net_call* call) {
       net_announce(call->thread, connection, call->fd, call->since_ns) == 0) {
     return;
   }
-  if (call->retransmits != connection->retransmits) TellState(call->thread, connection, call->fd);
+  if ((int32_t)(call->retransmits - connection->retransmits) > 0)
+    TellState(call->thread, connection, call->fd);
 }
 
 /* Before a call, alone in its direction. */
@@ -127,7 +128,6 @@ static int Act(struct syncline_thread* thread, int fd) {
   } else if (thread->generation != 0 && thread->session == 0) {
     syncline_gate_ask_again(thread);
   }
-  /* While another thread is at it the connections are the last recording's: not acted yet. */
   if (thread->session != 0 && net_begin_session(thread->session) != 0) {
     if (net_is_tcp(fd)) syncline_count(thread, 0);
     return 0;
@@ -167,6 +167,8 @@ static int Begin(struct net_call* call, int fd, enum net_direction_name directio
     if (!Act(thread, fd)) return 0;
     if (found == NET_FOUND) net_peek(fd, now_ns, &call->connection); /* of that session? */
   }
+  /* Between this thread's look at the gate and now another may have begun the next recording. */
+  if (call->connection && !net_is_of(call->connection, thread->session)) call->connection = NULL;
   call->thread = thread;
   call->fd = fd;
   call->session = thread->session;
@@ -212,7 +214,7 @@ static void Prove(struct net_call* call, struct net_direction* direction, uint64
 }
 
 void net_end(struct net_call* call, ssize_t result) {
-  if (call->session != __atomic_load_n(&net_session, __ATOMIC_RELAXED)) return; /* that is over */
+  if (call->session != net_session()) return; /* that is over */
   struct syncline_thread* thread = call->thread;
   struct net_direction* direction = &call->connection->directions[call->direction];
   const uint64_t bytes = result > 0 ? (uint64_t)result : 0;
@@ -247,7 +249,7 @@ void net_closing(int fd) {
   struct syncline_thread* thread = syncline_thread_self();
   errno = saved;
   if (!thread || thread->busy || *net_gate != thread->generation || thread->session == 0 ||
-      thread->session != net_session) {
+      thread->session != net_session()) {
     return;
   }
   thread->busy = 1;
