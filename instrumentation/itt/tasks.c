@@ -7,19 +7,34 @@
 
 #include "instrumentation/itt/internal.h"
 
-static int Grow(struct itt_thread* thread) {
+static int MoveToBigger(struct itt_thread* thread) {
   const size_t old_bytes = (size_t)((char*)thread->limit - (char*)thread->tasks);
   const uint32_t depth = Depth(thread);
-  if (depth >= TASK_DEPTH_LIMIT) return 0;
-  struct itt_task* bigger = syncline_reserve(2 * old_bytes);
+  struct itt_task* old = thread->grown;
+  struct itt_task* bigger = depth < TASK_DEPTH_LIMIT ? syncline_reserve(2 * old_bytes) : NULL;
   if (!bigger) return 0;
   memcpy(bigger, thread->tasks, old_bytes);
-  if (thread->grown) munmap(thread->grown, old_bytes);
   thread->tasks = thread->grown = bigger;
   thread->top = bigger + depth;
   thread->limit = (struct itt_task*)((char*)bigger + 2 * old_bytes);
-  SetLoud(thread);
+  if (old) munmap(old, old_bytes);
   return 1;
+}
+
+/* What calls ITT meanwhile, a signal handler or a munmap of the program's own, is turned away. */
+static int Grow(struct itt_thread* thread) {
+  struct syncline_thread* common = thread->common;
+  const uint32_t was_busy = common->busy;
+  common->busy = 1;
+  thread->quiet_end = NULL;
+  thread->quiet_begin = (struct itt_task*)UINTPTR_MAX;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  const int grown = MoveToBigger(thread);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  SetLoud(thread);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  common->busy = was_busy;
+  return grown;
 }
 
 /* `domain` as in struct itt_task. */
@@ -132,9 +147,9 @@ static __attribute__((noinline)) void BeginLoud(uintptr_t domain, const void* na
 
 /* What BeginLoud does of a task that has no ids, in a thread that records: this one comes by the
  * million. */
-static __attribute__((noinline)) void BeginRecorded(struct itt_thread* thread,
-                                                    const struct itt_domain* domain,
-                                                    const struct itt_string_handle* name) {
+static SYNCLINE_HOT __attribute__((noinline)) void BeginRecorded(
+    struct itt_thread* thread, const struct itt_domain* domain,
+    const struct itt_string_handle* name) {
   struct syncline_thread* common = thread->common;
   const uint64_t cost = Begun(common);
   struct itt_task* task = PushInto(thread, (uintptr_t)domain, name);
@@ -146,8 +161,8 @@ static __attribute__((noinline)) void BeginRecorded(struct itt_thread* thread,
                                     DepthOf(thread, task), NextNumber(thread)));
 }
 
-static void TaskBegin(const struct itt_domain* domain, struct itt_id id, struct itt_id parent,
-                      struct itt_string_handle* name) {
+static SYNCLINE_HOT void TaskBegin(const struct itt_domain* domain, struct itt_id id,
+                                   struct itt_id parent, struct itt_string_handle* name) {
   struct itt_thread* thread = itt_self;
   const uint32_t gate = *itt_shared.gate;
   if (__builtin_expect(gate == 0 && thread->top < thread->quiet_end, 1)) {
@@ -189,7 +204,7 @@ static __attribute__((noinline)) void EndLoud(void) {
 }
 
 /* What EndLoud does of a task that began in this recording. */
-static __attribute__((noinline)) void EndRecorded(struct itt_thread* thread) {
+static SYNCLINE_HOT __attribute__((noinline)) void EndRecorded(struct itt_thread* thread) {
   struct syncline_thread* common = thread->common;
   const uint64_t cost = Begun(common);
   const struct itt_task* task = --thread->top;
@@ -198,7 +213,7 @@ static __attribute__((noinline)) void EndRecorded(struct itt_thread* thread) {
                             DepthOf(thread, task), NextNumber(thread)));
 }
 
-static void TaskEnd(const struct itt_domain* domain) {
+static SYNCLINE_HOT void TaskEnd(const struct itt_domain* domain) {
   (void)domain;
   struct itt_thread* thread = itt_self;
   const uint32_t gate = *itt_shared.gate;

@@ -1,8 +1,10 @@
 /* libitt_allocator.so, for LD_PRELOAD: an allocator that reports itself through ITT, as oneTBB's
- * does. Every malloc is a task of a static part of its own, also those that the collector, LTTng
- * and the loader make while they are at work.
+ * does. Every malloc is a task of a static part of its own, and so is giving memory back, also
+ * those that the collector, LTTng and the loader make while they are at work.
  */
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "instrumentation/tests/static_part.h"
 
@@ -54,4 +56,10 @@ EXPORT void* realloc(void* memory, size_t bytes) {
   void* moved = __libc_realloc(memory, bytes);
   End(begun);
   return moved;
+}
+EXPORT int munmap(void* memory, size_t bytes) {
+  const int begun = Begin();
+  const int result = (int)syscall(SYS_munmap, memory, bytes);
+  End(begun);
+  return result;
 }

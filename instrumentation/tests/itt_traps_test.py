@@ -236,6 +236,12 @@ class Life(Trap):
         self.assertEqual(events[-1].name, "syncline:off")
         self.assertEqual(events[-1].events, len(events))
 
+    def test_memory_that_is_given_back_as_a_thread_ends_calls_itt(self):
+        process = self.start("deep-exit", LD_PRELOAD=os.path.join(BUILD, "tests/itt_allocator.so"))
+        self.said(process, "ready")
+        self.go(process)
+        self.assertEqual(self.fixture.finish(process), "")
+
     def test_an_allocator_that_calls_itt(self):
         f = self.fixture
         truth = os.path.join(f.directory, "truth")

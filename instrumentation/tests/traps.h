@@ -23,6 +23,7 @@ int TrapExec(void);
 int TrapExecuted(void);
 int TrapUnload(const char* plugin);
 int TrapExit(void);
+int TrapDeepExit(void);
 int TrapSignals(void);
 
 #endif /* SYNCLINE_INSTRUMENTATION_TESTS_TRAPS_H_ */

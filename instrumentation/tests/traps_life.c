@@ -172,6 +172,33 @@ int TrapExit(void) {
   return 0;
 }
 
+/* Leaves more tasks open than a thread has room for at first, so that memory is given back as it
+ * ends; and calls again after the collector has taken leave of it. */
+static void AtThreadsEndTwice(void* value) {
+  TrapTask(&trap);
+  if (value == &trap) pthread_setspecific(first_key, &first_key);
+}
+static void* EndingDeep(void* argument) {
+  pthread_setspecific(first_key, &trap);
+  for (int i = 0; i < 400; i++) {
+    ITT_CALL(&trap.part, task_begin, (trap.domain, none, none, trap.name));
+  }
+  return argument;
+}
+
+int TrapDeepExit(void) {
+  pthread_t thread;
+  TrapStart(&trap, "deep exit", "task");
+  pthread_key_create(&first_key, AtThreadsEndTwice);
+  static_part_load(&trap.part);
+  TrapSync("ready");
+  for (int i = 0; i < 10; i++) {
+    pthread_create(&thread, NULL, EndingDeep, NULL);
+    pthread_join(thread, NULL);
+  }
+  return 0;
+}
+
 /* ---- signal handlers that call ITT, inside ITT calls of every kind ---- */
 
 static volatile int handled;
