@@ -31,6 +31,8 @@ extern "C" {
 #endif
 
 #define SYNCLINE_EXPORT __attribute__((visibility("default")))
+/* On the path of every recorded call: the linker puts these together, in few pages. */
+#define SYNCLINE_HOT __attribute__((hot))
 
 /* Kinds of names: docs/event-schema.md, syncline:name. */
 enum syncline_name_kind {
@@ -45,7 +47,9 @@ enum syncline_name_kind {
 
 #define SYNCLINE_LIBRARIES 4
 
-/* A thread, in private memory. Only its own thread touches it. */
+/* A thread, in private memory of SYNCLINE_THREAD_BYTES, of which what is touched is taken. Only its
+ * own thread touches it. */
+#define SYNCLINE_THREAD_BYTES (16u << 10)
 struct syncline_thread {
   struct syncline_thread_slot* slot; /* in the block; a private dummy without one */
   uint32_t key;
@@ -67,6 +71,9 @@ struct syncline_thread {
   char name[64];
   sigset_t fork_signals;
   void* library[SYNCLINE_LIBRARIES]; /* what each library keeps for this thread */
+  /* The rest, zeroed: libsyncline_itt.so's, whose state lies thus in the page that a recorded call
+   * has touched already. */
+  char room[] __attribute__((aligned(64)));
 };
 
 /* The gate: 0 while nothing is recorded. Points into the block; compare *syncline_gate with

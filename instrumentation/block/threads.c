@@ -33,7 +33,7 @@ static void ThreadExit(void* argument) {
   if (thread->slot != &nowhere && !thread->slot_shared) slot_taken[thread->slot_index] = 0;
   syncline_unlock();
   self = NULL;
-  munmap(thread, sizeof *thread);
+  munmap(thread, SYNCLINE_THREAD_BYTES);
 }
 
 int syncline_threads_start(void) {
@@ -86,7 +86,7 @@ static void KernelName(struct syncline_thread* thread) {
 
 struct syncline_thread* syncline_thread_self(void) {
   if (__builtin_expect(self != NULL, 1)) return self;
-  struct syncline_thread* thread = syncline_reserve(sizeof *thread);
+  struct syncline_thread* thread = syncline_reserve(SYNCLINE_THREAD_BYTES);
   if (!thread) return NULL;
   /* pthread_setspecific may allocate, and an allocator may call ITT: be busy, and known, before. */
   thread->busy = 1;

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "instrumentation/block/block.h"
 #include "instrumentation/block/read_lock.h"
 
 typedef void (*syncline_probe)(void);
@@ -65,7 +66,7 @@ static inline __attribute__((always_inline)) void syncline_write_whole(
  * fields are. */
 #define SYNCLINE_WHOLE_PROBE(name, type, last, strictest, arguments, passed, ...)        \
   static syncline_probe generated_##name;                                                \
-  static void Whole_##name arguments {                                                   \
+  static SYNCLINE_HOT void Whole_##name arguments {                                      \
     if (!syncline_is_whole(event)) {                                                     \
       ((void(*) arguments)generated_##name) passed;                                      \
       return;                                                                            \

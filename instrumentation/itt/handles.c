@@ -49,14 +49,6 @@ static struct side_entry* Remember(const void* object, uint32_t id) {
   return entry;
 }
 
-/* Of an object that we made. While busy: it too is asked when it is first recorded. */
-static void RememberOwn(const void* object, uint32_t id) {
-  struct syncline_thread* common = itt_occupy();
-  if (!common) return;
-  Remember(object, id);
-  itt_release(common);
-}
-
 void itt_adopt_domain(const struct itt_domain* domain) {
   if (!domain->name) return;
   Remember(domain, syncline_name_intern(SYNCLINE_NAME_DOMAIN, domain->name, strlen(domain->name)));
@@ -73,19 +65,38 @@ static const char* TextOf(const void* object, uint8_t kind) {
                                       : ((const struct itt_string_handle*)object)->text;
 }
 
+/* Of an object that is asked for the first time; NAME_IN_EVENT: the table is full. 0: it has no
+ * text. */
+static uint32_t IdOfText(const void* object, uint8_t kind) {
+  const char* text = TextOf(object, kind);
+  if (!text) return 0;
+  const uint32_t id = syncline_name_intern(kind, text, strlen(text));
+  return id ? id : NAME_IN_EVENT;
+}
+
+static void Announce(struct itt_thread* thread, uint32_t id) {
+  if (id != NAME_IN_EVENT) syncline_name_announce(thread->common, id);
+}
+
+static uint32_t OwnId(struct itt_thread* thread, struct itt_object* own, uint8_t kind) {
+  uint32_t id = __atomic_load_n(&own->id, __ATOMIC_RELAXED);
+  if (!id) id = IdOfText(own + 1, kind);
+  if (!id) return 0;
+  Announce(thread, id);
+  __atomic_store_n(&own->id, id, __ATOMIC_RELAXED);
+  __atomic_store_n(&own->session, thread->common->session, __ATOMIC_RELEASE);
+  return id;
+}
+
 /* The object is looked into only when we do not know it: it may have gone with the library that
  * made it, while a task of that library is still open. */
-static uint32_t Announced(struct itt_thread* thread, const void* object, uint8_t kind) {
+static uint32_t ForeignId(struct itt_thread* thread, const void* object, uint8_t kind) {
   struct side_entry* entry = side_find(&itt_handles, (uintptr_t)object);
-  uint32_t id = entry ? entry->value : 0;
-  if (!entry) {
-    const char* text = TextOf(object, kind);
-    if (!text) return 0;
-    id = syncline_name_intern(kind, text, strlen(text));
-    if (!id) id = NAME_IN_EVENT;
-    entry = Remember(object, id);
-  }
-  if (id != NAME_IN_EVENT) syncline_name_announce(thread->common, id);
+  if (entry && entry->session == thread->common->session) return entry->value;
+  const uint32_t id = entry ? entry->value : IdOfText(object, kind);
+  if (!id) return 0;
+  if (!entry) entry = Remember(object, id);
+  Announce(thread, id);
   if (entry) __atomic_store_n(&entry->session, thread->common->session, __ATOMIC_RELAXED);
   return id;
 }
@@ -106,18 +117,12 @@ void itt_forget_names(struct itt_thread* thread, uint32_t epoch) {
 /* An object without a text is not remembered: it may get one. */
 uint32_t itt_id_slow(struct itt_thread* thread, const void* object, uint8_t kind) {
   if (!object) return 0;
+  struct itt_object* own = Object(object);
+  if (own) return OwnId(thread, own, kind);
   ForgetWhatIsOver(thread);
   struct itt_known* known = KnownAt(thread, object);
-  struct itt_object* own = Object(object);
-  const struct side_entry* entry = side_find(&itt_handles, (uintptr_t)object);
-  const uint32_t id = entry && entry->session == thread->common->session
-                          ? entry->value
-                          : Announced(thread, object, kind);
-  if (!id) return 0;
-  if (own) {
-    own->id = id;
-    __atomic_store_n(&own->session, thread->common->session, __ATOMIC_RELEASE);
-  } else {
+  const uint32_t id = ForeignId(thread, object, kind);
+  if (id) {
     known->object = object;
     known->id = id;
   }
@@ -159,11 +164,10 @@ static struct itt_domain* DomainCreate(const char* name) {
   if (domain) return domain;
   char* copy;
   const uint32_t id = itt_name(SYNCLINE_NAME_DOMAIN, name, bytes);
-  domain = itt_object_new(sizeof *domain, name, bytes, &copy);
+  domain = itt_object_new(id, sizeof *domain, name, bytes, &copy);
   if (!domain) return &switched_off;
   domain->flags = 1;
   domain->name = copy;
-  RememberOwn(domain, id);
   return Settle(id, domain);
 }
 
@@ -205,10 +209,9 @@ static __attribute__((noinline)) struct itt_string_handle* NewString(const char*
   struct itt_string_handle* handle = id ? NULL : OverflowFind(text);
   if (handle) return handle;
   char* copy;
-  handle = itt_object_new(sizeof *handle, text, bytes, &copy);
+  handle = itt_object_new(id, sizeof *handle, text, bytes, &copy);
   if (!handle) return &too_many;
   handle->text = copy;
-  RememberOwn(handle, id);
   if (!id) OverflowPut(handle);
   return Settle(id, handle);
 }
@@ -233,7 +236,7 @@ static void Keep(uint32_t slot, const struct itt_string_handle* handle) {
 }
 
 /* NULL for a text without a handle. */
-static struct itt_string_handle* Lookup(const char* text) {
+static SYNCLINE_HOT struct itt_string_handle* Lookup(const char* text) {
   const size_t bytes = strlen(text);
   const uint32_t slot = syncline_text_hash(SYNCLINE_NAME_STRING, text, bytes) % RECENT_HANDLES;
   struct itt_string_handle* handle = RecentAt(slot, text);
@@ -245,7 +248,7 @@ static struct itt_string_handle* Lookup(const char* text) {
   return handle;
 }
 
-static struct itt_string_handle* StringHandleCreate(const char* text) {
+static SYNCLINE_HOT struct itt_string_handle* StringHandleCreate(const char* text) {
   if (!text) return NULL;
   struct itt_thread* thread = itt_self;
   struct itt_string_handle* handle;
@@ -266,7 +269,7 @@ static struct itt_histogram* HistogramCreate(const struct itt_domain* domain, co
                                              int x_type, int y_type) {
   char* copy;
   struct itt_histogram* histogram =
-      itt_object_new(sizeof *histogram, name ? name : "", name ? strlen(name) : 0, &copy);
+      itt_object_new(0, sizeof *histogram, name ? name : "", name ? strlen(name) : 0, &copy);
   if (!histogram) return NULL;
   histogram->domain = domain;
   histogram->name = copy;

@@ -42,8 +42,9 @@ struct itt_known {
   uint64_t id;
 };
 
-/* A recorded call comes after thousands of the program's own instructions and finds little of this
- * in a cache: what it needs lies in the first 64 bytes. */
+/* A thread, in the room of its struct syncline_thread. A recorded call comes after thousands of the
+ * program's own instructions and finds little of this in a cache: what it needs lies in the first
+ * 64 bytes, and the first open tasks in the same page. */
 struct itt_thread {
   struct itt_task* top; /* where the next task goes */
   /* While the gate is shut a task between these two is only kept on the stack. When there is more
@@ -63,9 +64,8 @@ struct itt_thread {
   uint32_t names_session;
   uint32_t names_epoch;
   struct itt_task* grown; /* tasks, when they no longer fit behind this structure */
-  size_t bytes;           /* of this mapping */
+  char* scratch;          /* SCRATCH_BYTES */
   struct itt_known known[KNOWN_NAMES];
-  char scratch[SCRATCH_BYTES];
   struct itt_task first_tasks[] __attribute__((aligned(64)));
 };
 
@@ -151,7 +151,7 @@ static inline void Leave(struct itt_thread* thread, uint64_t cost, int written) 
  * a string handle lies where the caller has just been or will be next. */
 #define OBJECTS_BYTES (64u << 20)
 struct itt_object {
-  uint32_t id;      /* of its name, when there is a session */
+  uint32_t id;      /* of its name; 0: not asked yet */
   uint32_t session; /* the recording in which that was announced; 0: none */
 };
 /* No program's address is within OBJECTS_BYTES of this. */
@@ -162,9 +162,9 @@ static inline struct itt_object* Object(const void* object) {
              ? (struct itt_object*)(uintptr_t)object - 1
              : NULL;
 }
-/* `bytes` for an object, then a copy of the text: in the range while it has room, then elsewhere.
- * NULL without memory. */
-void* itt_object_new(size_t bytes, const char* text, size_t text_bytes, char** copy);
+/* `bytes` for an object with a name of this id (0: ask it later), then a copy of the text: in the
+ * range while it has room, then elsewhere. NULL without memory. */
+void* itt_object_new(uint32_t id, size_t bytes, const char* text, size_t text_bytes, char** copy);
 /* Where an object lies in the range, in 4 bytes; 0: not there. Back: NULL. */
 #define OBJECTS_ALIGNMENT 64u
 static inline uint32_t itt_object_place(const void* object) {

@@ -20,11 +20,12 @@ static struct itt_object* Place(size_t bytes) {
   return at + bytes <= OBJECTS_BYTES ? (struct itt_object*)(itt_shared.objects + at) : NULL;
 }
 
-void* itt_object_new(size_t bytes, const char* text, size_t text_bytes, char** copy) {
+void* itt_object_new(uint32_t id, size_t bytes, const char* text, size_t text_bytes, char** copy) {
   const size_t all_bytes = bytes + text_bytes + 1;
   struct itt_object* own = Place(sizeof *own + all_bytes);
   char* object = own ? (char*)(own + 1) : syncline_arena(all_bytes);
   if (!object) return NULL;
+  if (own) own->id = id;
   *copy = object + bytes;
   memcpy(*copy, text, text_bytes);
   (*copy)[text_bytes] = 0;

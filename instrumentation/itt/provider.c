@@ -57,12 +57,12 @@ SYNCLINE_WHOLE_EVENTS(SYNCLINE_WHOLE(task_begin), SYNCLINE_WHOLE(task_end),
 typedef const struct syncline_itt_where* At;
 typedef const struct itt_id* Id;
 
-static int TaskBegin(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth,
-                     uint16_t number) {
+static SYNCLINE_HOT int TaskBegin(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth,
+                                  uint16_t number) {
   EMIT(task_begin, thread, domain, name, depth, number);
 }
-static int TaskEnd(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth,
-                   uint16_t number) {
+static SYNCLINE_HOT int TaskEnd(uint32_t thread, uint32_t domain, uint32_t name, uint16_t depth,
+                                uint16_t number) {
   EMIT(task_end, thread, domain, name, depth, number);
 }
 static int TaskBeginId(At at, Id id, Id parent) { EMIT(task_begin_id, at, id, parent); }

@@ -5,32 +5,31 @@
 
 #include "instrumentation/itt/internal.h"
 
-/* Room for 160 open tasks; pages are taken when they are touched. */
-#define THREAD_BYTES (16u << 10)
-
 struct itt_thread itt_nobody = {.quiet_begin = (struct itt_task*)UINTPTR_MAX, .loud = 1};
 __thread struct itt_thread* itt_self __attribute__((tls_model("initial-exec"))) = &itt_nobody;
 
 static void ThreadExit(struct syncline_thread* common) {
   struct itt_thread* thread = common->library[ITT_LIBRARY];
   itt_close_tasks(thread);
+  /* For good: a signal handler that calls ITT now must not settle in what is unmapped soon. */
+  common->busy = 1;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
   itt_self = &itt_nobody;
   common->library[ITT_LIBRARY] = NULL;
   if (thread->grown) munmap(thread->grown, (size_t)((char*)thread->limit - (char*)thread->tasks));
-  munmap(thread, thread->bytes);
 }
 
 struct itt_thread* itt_thread_make(void) {
   struct syncline_thread* common = syncline_thread_self();
   if (!common || common->busy) return NULL;
-  struct itt_thread* thread = syncline_reserve(THREAD_BYTES);
-  if (!thread) return NULL;
+  struct itt_thread* thread = (struct itt_thread*)common->room;
+  memset(thread, 0, sizeof *thread); /* a thread that ends may come back */
   thread->common = common;
   thread->generation = common->generation;
-  thread->bytes = THREAD_BYTES;
+  thread->scratch = (char*)common + SYNCLINE_THREAD_BYTES - SCRATCH_BYTES;
   thread->top = thread->tasks = thread->first_tasks;
-  thread->limit =
-      thread->tasks + (THREAD_BYTES - sizeof(struct itt_thread)) / sizeof(struct itt_task);
+  const size_t room = (size_t)(thread->scratch - (char*)thread->tasks);
+  thread->limit = thread->tasks + room / sizeof(struct itt_task);
   SetLoud(thread);
   syncline_at_thread_exit(ITT_LIBRARY, ThreadExit);
   common->library[ITT_LIBRARY] = thread;
