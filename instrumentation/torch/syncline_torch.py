@@ -131,7 +131,7 @@ class Hook:
             optimizer = sys.modules.get("torch.optim.optimizer")
             register = getattr(optimizer, "register_optimizer_step_post_hook", None)
             if register is not None:
-                self.optimizer_hook = register(lambda *_: self._pass_by())
+                self.optimizer_hook = register(lambda *_: self._step_is_over())
         if self.distributed is None:
             distributed = sys.modules.get("torch.distributed.distributed_c10d")
             if distributed is not None and hasattr(distributed, "ProcessGroup"):
@@ -150,6 +150,13 @@ class Hook:
         if self.optimizer_hook is not None:
             self.optimizer_hook.remove()
             self.optimizer_hook = None
+
+    def _step_is_over(self):
+        begin = monotonic_ns()
+        try:
+            self._pass_by()
+        finally:
+            self.native.spent(monotonic_ns() - begin)
 
     def _pass_by(self):
         """A thread of the program is at a good place: it joins, or leaves."""
