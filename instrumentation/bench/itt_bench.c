@@ -65,6 +65,13 @@ static int Compare(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
+/* Puts `ns` in order. */
+static void Print(const char* name, double* ns, int n) {
+  qsort(ns, (size_t)n, sizeof *ns, Compare);
+  printf("%s %.2f %.2f %.2f\n", name, ns[n / 2], ns[n / 4], ns[3 * n / 4]);
+  fflush(stdout);
+}
+
 struct Figure {
   const char* name;
   void (*run)(int count);
@@ -80,12 +87,7 @@ static void Measure(struct Figure* figures, int n, int count) {
       figures[i].ns[round] = (Now() - begin) / count;
     }
   }
-  for (int i = 0; i < n; i++) {
-    qsort(figures[i].ns, ROUNDS, sizeof(double), Compare);
-    printf("%s %.2f %.2f %.2f\n", figures[i].name, figures[i].ns[ROUNDS / 2],
-           figures[i].ns[ROUNDS / 4], figures[i].ns[3 * ROUNDS / 4]);
-  }
-  fflush(stdout);
+  for (int i = 0; i < n; i++) Print(figures[i].name, figures[i].ns, ROUNDS);
 }
 
 /* ---- between other work ----
@@ -121,7 +123,7 @@ static __attribute__((noinline)) void OtherWork(void) {
 }
 
 static void MeasureCold(void) {
-  static double ticks[2][COLD_ROUNDS];
+  static double samples[2][COLD_ROUNDS];
   static void (*const kRun[])(int end) = {RawEvent, RecordedEvent};
   static const char* const kNames[] = {"raw_event_cold", "recorded_event_cold"};
   struct timespec begin, end;
@@ -133,7 +135,7 @@ static void MeasureCold(void) {
       __builtin_ia32_lfence();
       const uint64_t before = __builtin_ia32_rdtsc();
       kRun[i](round % 2);
-      ticks[i][round] = (double)(__builtin_ia32_rdtsc() - before);
+      samples[i][round] = (double)(__builtin_ia32_rdtsc() - before);
     }
   }
   clock_gettime(CLOCK_MONOTONIC, &end);
@@ -141,11 +143,9 @@ static void MeasureCold(void) {
       (double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec);
   const double tick_ns = ns / (double)(__builtin_ia32_rdtsc() - begin_ticks);
   for (int i = 0; i < 2; i++) {
-    qsort(ticks[i], COLD_ROUNDS, sizeof(double), Compare);
-    printf("%s %.2f %.2f %.2f\n", kNames[i], tick_ns * ticks[i][COLD_ROUNDS / 2],
-           tick_ns * ticks[i][COLD_ROUNDS / 4], tick_ns * ticks[i][3 * COLD_ROUNDS / 4]);
+    for (int round = 0; round < COLD_ROUNDS; round++) samples[i][round] *= tick_ns;
+    Print(kNames[i], samples[i], COLD_ROUNDS);
   }
-  fflush(stdout);
 }
 #else
 static void MeasureCold(void) {}

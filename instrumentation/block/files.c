@@ -25,7 +25,6 @@
 #define NAMES_TRIES_SAVED 1000u
 #define COUNTERS_BYTES 4096u
 
-/* The whole of a small file, NUL-terminated; the number of bytes, 0 on failure. */
 size_t syncline_read_small_file(const char* path, char* out, size_t out_bytes) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;

@@ -23,7 +23,7 @@ struct itt_thread* itt_thread_make(void) {
   struct syncline_thread* common = syncline_thread_self();
   if (!common || common->busy) return NULL;
   struct itt_thread* thread = (struct itt_thread*)common->room;
-  memset(thread, 0, sizeof *thread); /* a thread that ends may come back */
+  memset(thread, 0, sizeof *thread); /* a signal handler may have been here just now */
   thread->common = common;
   thread->generation = common->generation;
   thread->scratch = (char*)common + SYNCLINE_THREAD_BYTES - SCRATCH_BYTES;
