@@ -11,36 +11,12 @@ import tempfile
 import textwrap
 import unittest
 
-from lttng_fixture import SKIPPED, Fixture, enter_namespaces
+import torch_program
+from lttng_fixture import SKIPPED, enter_namespaces
+from torch_program import EVENTS, LOOP, TORCH_PYTHON, TorchProgram, planted
 
-BUILD = ""
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TORCH_PYTHON = os.path.join(REPOSITORY, ".venv-torch", "bin", "python")
 # Of recordings of one process: more by hand.
 REPEATS = int(os.environ.get("SYNCLINE_TEST_REPEATS", "5"))
-EVENTS = ("syncline:*", "syncline_itt:*", "syncline_torch:*")
-# A program says `step` after each step, and is done when its input ends.
-LOOP = """
-import os, select, threading, torch
-torch.set_num_threads(1)
-network = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
-optimizer = torch.optim.SGD(network.parameters(), 0.01)
-class ended:
-    is_set = staticmethod(lambda limit=0: bool(select.select([0], [], [], limit)[0]))
-def step():
-    optimizer.zero_grad()
-    network(torch.ones(4, 8)).sum().backward()
-    optimizer.step()
-step()
-print("step", flush=True)
-def train():
-    while not ended.is_set(): step()
-"""
-
-
-def planted(**more):
-    folder = os.path.join(BUILD, "lib", "syncline-python")
-    return dict(os.environ, PYTHONPATH=folder, PYTHONDONTWRITEBYTECODE="1", **more)
 
 
 def python(*arguments, **environment):
@@ -115,6 +91,31 @@ class WithoutTorch(unittest.TestCase):
         self.assertEqual(reports[0], reports[1])
         self.assertIn("ValueError: mine", reports[0])
 
+    def test_an_import_in_another_thread_finds_what_it_looks_for(self):
+        """Python is going through the finders in one thread when another one imports torch."""
+        self.write("torch/__init__.py", "import torch.light")
+        self.write("torch/light.py", "on = 1")
+        self.write("late.py", "on = 2")
+        program = """
+            import sys, threading
+            class Slow:
+                @staticmethod
+                def find_spec(name, path=None, target=None):
+                    if name == "late":
+                        import torch
+            sys.meta_path.insert(len(sys.meta_path) - 1, Slow)  # the next one finds files
+            import late
+            print(late.on, "torch.light" in sys.modules)
+            """
+        path = planted()["PYTHONPATH"] + ":" + self.folder.name
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)],
+            env=dict(planted(), PYTHONPATH=path, SYNCLINE_RUNTIME_DIR=self.folder.name + "/run"),
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "2 True\n", ""))
+
     def test_a_torch_that_is_none_of_pytorchs_is_left_alone(self):
         self.write("torch/__init__.py", "import torch.light")
         self.write("torch/light.py", "on = 1")
@@ -128,69 +129,7 @@ class WithoutTorch(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "1\n", ""))
 
 
-class WithTorch(unittest.TestCase):
-    def setUp(self):
-        self.fixture = Fixture(BUILD)
-        self.addCleanup(self.fixture.close)
-        self.fixture.start_daemon()
-        self.generation = 0
-
-    def start(self, program, *options, **environment):
-        """Runs LOOP and then `program`; back when it has made a step."""
-        planted_paths = {"PYTHONPATH": planted()["PYTHONPATH"], "KINETO_LOG_LEVEL": "9"}
-        process = subprocess.Popen(
-            [TORCH_PYTHON, *options, "-c", LOOP + textwrap.dedent(program)],
-            env={**self.fixture.environment, **planted_paths, **environment},
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        self.fixture.processes.append(process)
-        line = process.stdout.readline()
-        self.assertEqual(line, "step\n", line or process.stderr.read() if process.poll() else "")
-        return process
-
-    def end(self, process):
-        out, errors = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, errors), (0, ""))
-        return out
-
-    def record(self, until=None):
-        """One recording, which lasts until there is enough in it."""
-        session = self.fixture.begin_session(events=EVENTS)
-        self.generation += 1
-        self.fixture.set_gates(self.generation)
-        self.fixture.wait_for(until or (lambda: self.recorded() >= 500), "events", 60)
-        self.fixture.set_gates(0)
-        events, discarded = self.fixture.end_session(session)
-        self.assertEqual(discarded, 0)
-        self.check(events)
-        return events
-
-    def recorded(self):
-        """Events of the recording that was begun last."""
-        mine = f" recording={self.generation} "
-        return sum(b["events"] for b in self.fixture.blocks().values() if mine in b["line"])
-
-    def check(self, events):
-        """Every name is announced."""
-        names = {(e.process, e.id) for e in events if e.name == "syncline:name"}
-        of = {e.thread: e.process for e in events if e.name == "syncline:thread"}
-        tasks = [e for e in events if e.name.startswith("syncline_itt:task")]
-        used = {(of[e.thread], e.fields["name"]) for e in tasks}
-        self.assertLessEqual(used, names)
-
-    @staticmethod
-    def count(events, text):
-        names = {(e.process, e.id): e.text for e in events if e.name == "syncline:name"}
-        of = {e.thread: e.process for e in events if e.name == "syncline:thread"}
-        return sum(
-            names.get((of.get(e.thread), e.fields["name"])) == text
-            for e in events
-            if e.name == "syncline_itt:task_begin"
-        )
-
+class WithTorch(TorchProgram):
     def test_attached_again_and_again(self):
         """Names are complete each time, and its memory does not grow."""
         process = self.start("train()")
@@ -241,15 +180,21 @@ class WithTorch(unittest.TestCase):
     def test_nothing_is_left_on_afterwards(self):
         process = self.start(
             """
+            import sys
             original = torch.autograd.profiler._enable_profiler
+            hook = sys.modules["syncline_torch"].start.hook
+            ours = hook._step_is_over
             seen = set()
+            threading.Thread(target=ended.is_set, args=[None]).start()  # one that does not train
             def look():
                 return (str(torch._C._autograd._profiler_type()),
-                        torch.autograd.profiler._enable_profiler is original)
+                        torch.autograd.profiler._enable_profiler is original, hook.awake)
             while not ended.is_set(0.01):  # asleep when the hook is called
                 step()
                 seen.add(look())
-            print(len({kind for kind, _ in seen}), *look())
+            # But for the hook after an optimizer step, which is there from the start, and inert.
+            hooks = sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks
+            print(len({kind for kind, *_ in seen}), *look(), list(hooks.values()) == [ours])
             """
         )
         self.record()
@@ -257,7 +202,7 @@ class WithTorch(unittest.TestCase):
         said = " recording=1 off=1 "
         self.fixture.wait_for(lambda: said in self.fixture.blocks()[process.pid]["line"], "off")
         # Seen with and without it, and without it in the end.
-        self.assertEqual(self.end(process), "2 ActiveProfilerType.NONE True\n")
+        self.assertEqual(self.end(process), "2 ActiveProfilerType.NONE True False True\n")
 
     def test_the_programs_own_profiler_wins(self):
         """Begun and ended while a recording runs, and begun before one and ended after it."""
@@ -449,5 +394,5 @@ if __name__ == "__main__":
         print("skipped: no .venv-torch: scripts/setup --torch makes it")
         sys.exit(SKIPPED)
     enter_namespaces()
-    BUILD = os.path.abspath(sys.argv.pop(1))
+    torch_program.BUILD = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

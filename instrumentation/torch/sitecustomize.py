@@ -8,25 +8,38 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class _TorchFinder(object):
-    """Finds nothing, but hears of imports: the first of a module inside torch is the sign. (A look
-    for torch itself may be no more than a look.)"""
+    """Finds nothing, but hears of imports. It is never taken out of sys.meta_path: another thread
+    that imports something else, and is going through the list, would pass over the next finder
+    and not find what it looks for."""
+
+    hear = None  # who is told of the names, until it returns True
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        if name.startswith("torch.") and cls in sys.meta_path:
-            sys.meta_path.remove(cls)
-            _load_hook()
+        hear = cls.hear
+        if hear is not None and hear(name):
+            cls.hear = None
         return None
 
 
+def _wait_for_torch(name):
+    """The first import of a module inside torch is the sign. (A look for torch itself may be no
+    more than a look.)"""
+    if name.startswith("torch."):
+        _TorchFinder.hear = None  # the hook imports, too
+        _TorchFinder.hear = _load_hook()
+    return False
+
+
 def _load_hook():
+    """What wants to hear of further imports."""
     sys.path.append(_HERE)
     try:
         import syncline_torch
 
-        syncline_torch.start(os.path.dirname(_HERE))
+        return syncline_torch.start(os.path.dirname(_HERE))
     except Exception:  # the program comes first, and does not know of us
-        pass
+        return None
     finally:
         if _HERE in sys.path:
             del sys.path[len(sys.path) - 1 - sys.path[::-1].index(_HERE)]
@@ -48,5 +61,6 @@ def _step_aside():
 
 
 if sys.version_info >= (3, 8) and sys.implementation.name == "cpython":
+    _TorchFinder.hear = _wait_for_torch
     sys.meta_path.insert(0, _TorchFinder)
 _step_aside()

@@ -174,24 +174,6 @@ class Pieces:
         self.unsaid = False
 
 
-class _Finder:
-    """Finds nothing, but hears of imports inside torch: its profiler module must be wrapped before
-    the program uses it. A profile of its own that is prepared, and has not begun, does not show."""
-
-    def __init__(self, kineto):
-        self.kineto = kineto
-
-    def find_spec(self, name, path=None, target=None):
-        module = name.startswith("torch.") and sys.modules.get("torch.autograd.profiler")
-        if module and not getattr(module.__spec__, "_initializing", False):
-            try:
-                sys.meta_path.remove(self)
-                self.kineto.install()
-            except Exception:
-                pass
-        return None
-
-
 class Kineto:
     def __init__(self, native, ready):
         self.native = native
@@ -208,10 +190,23 @@ class Kineto:
         runtime = runtime or "/dev/shm/syncline-%d" % os.geteuid()
         self.directory = os.path.join(runtime, "kineto")
         self.pieces = Pieces(self.directory)
-        sys.meta_path.insert(0, _Finder(self))
         self.origin = self.due = self.next_start = 0.0
         self.waiting_since = None  # for the main thread
         self.events_due = self.bytes_due = 0
+
+    def hear(self):
+        """Of an import; True: it need not hear of more. PyTorch's profiler module must be wrapped
+        before the program uses it: a profile of its own that is prepared, and has not begun, does
+        not show."""
+        profiler = sys.modules.get("torch.autograd.profiler")
+        if profiler is None or getattr(profiler.__spec__, "_initializing", False):
+            return False
+        try:
+            self.install()
+        except Exception as error:
+            if is_of_the_program(error):
+                raise
+        return True
 
     # ---- called by the native thread; for the first time in the main thread
 

@@ -8,7 +8,9 @@ bytecodes:
   - process groups are announced with their ranks and sequence numbers, again twice a second;
   - collectives and transfers that the program asks for are announced with what PyTorch's observer
     does not tell: group, number, peer, tag, bytes.
-At the end all of it is undone.
+At the end all of it is undone, but for one thing: PyTorch's hook after an optimizer step is there
+from PyTorch's import on, and for good, and does nothing while nothing is recorded. To put it there
+and take it out again would make steps of the program's fail (`_listen` says why).
 
 A guest: it never imports torch, never raises into the program, and the program's own profiler
 always wins: PyTorch has room for one observer a thread, so ours leaves before the program's enters.
@@ -32,6 +34,7 @@ COLLECTIVES = """
     reduce_scatter_tensor_coalesced _reduce_scatter_base reduce_scatter_single gather
     scatter alltoall alltoall_base barrier
 """.split()
+STEP_HOOKS = "_global_optimizer_post_hooks"
 TRANSFERS = ("send", "recv", "recv_anysource")
 # What the native thread calls, in the order of syncline_torch_start.
 PYTHON = """
@@ -57,6 +60,14 @@ def bytes_of(tensors):
     return tensors.numel() * tensors.element_size()
 
 
+def may_be_walked(module, name):
+    """Whether somebody may be in the middle of this container of a module's: whoever walks through
+    it holds a reference to it. (One that is like it tells how many there are when nobody does.)"""
+    owners = vars(module), {name: type(getattr(module, name))()}
+    held, alone = [sys.getrefcount(owner[name]) for owner in owners]
+    return held > alone
+
+
 class Hook:
     def __init__(self, native):
         self.native = native
@@ -67,7 +78,9 @@ class Hook:
         self.patches = syncline_patches.Patches()
         self.is_of_the_program = syncline_signals.is_of_the_program
         self.distributed = None  # the module distributed_c10d while it is wrapped
-        self.optimizer_hook = None
+        self.listens = False  # PyTorch calls us after each optimizer step
+        self.awake = False  # and that matters
+        self.compiling = bool  # () -> whether torch.compile reads our code rather than runs it
         self.transfers = {}  # id of a Work -> (weak reference, id of the transfer, from anybody?)
         self.usable = True
         self.kineto = None
@@ -79,6 +92,35 @@ class Hook:
         kineto.callback = self.native.profile_turn_type(kineto.turn)  # lives as long as it
         if self.native.profile_start(kineto.callback) == 0:
             self.kineto = self.operators.kineto = kineto
+
+    # ---- PyTorch is imported
+
+    def hear(self, _name):
+        """Of each import, whatever it is of, until there is nothing more to wait for."""
+        self._try(self._listen)
+        heard = self.kineto is None or self._try(self.kineto.hear)
+        return self.listens and heard
+
+    def _listen(self):
+        """Has PyTorch call us after each optimizer step, for good.
+
+        PyTorch keeps such hooks in an OrderedDict and walks through it as it calls them. Whoever
+        changes it meanwhile, from another thread or from within one of the hooks, makes the
+        program's step raise "OrderedDict mutated during iteration" where another hook is to
+        follow. An empty one has none to follow. So ours is the first: it is there before PyTorch's
+        import is over, and never leaves. Where PyTorch was there before us and the program has
+        hooks already, ours waits for a moment when nobody is in the middle of them. (A copy in
+        their place would be no better: what removes a hook of the program's refers to this one.)
+        """
+        optimizer = sys.modules.get("torch.optim.optimizer")
+        register = getattr(optimizer, "register_optimizer_step_post_hook", None)
+        if self.listens or register is None or not hasattr(optimizer, STEP_HOOKS):
+            return
+        if getattr(optimizer.__spec__, "_initializing", False):
+            return
+        if not getattr(optimizer, STEP_HOOKS) or not may_be_walked(optimizer, STEP_HOOKS):
+            register(self._step_is_over)
+            self.listens = True
 
     # ---- called by the native thread, in the main thread if it can
 
@@ -127,11 +169,11 @@ class Hook:
                 pass
         self.patches.put(self.operators.profiler, "_enable_profiler", self._make_enable)
         self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
-        if self.optimizer_hook is None and len(sys._current_frames()) > 1:
-            optimizer = sys.modules.get("torch.optim.optimizer")
-            register = getattr(optimizer, "register_optimizer_step_post_hook", None)
-            if register is not None:
-                self.optimizer_hook = register(lambda *_: self._step_is_over())
+        self._listen()  # if it could not before
+        if not self.awake and len(sys._current_frames()) > 1:
+            compiler = sys.modules.get("torch.compiler")
+            self.compiling = getattr(compiler, "is_dynamo_compiling", bool)
+            self.awake = True
         if self.distributed is None:
             distributed = sys.modules.get("torch.distributed.distributed_c10d")
             if distributed is not None and hasattr(distributed, "ProcessGroup"):
@@ -147,11 +189,11 @@ class Hook:
         self.patches.undo()
         self.distributed = None
         self.transfers = {}
-        if self.optimizer_hook is not None:
-            self.optimizer_hook.remove()
-            self.optimizer_hook = None
+        self.awake = False
 
-    def _step_is_over(self):
+    def _step_is_over(self, *_):
+        if not self.awake or self.compiling():
+            return
         begin = monotonic_ns()
         try:
             self._pass_by()
@@ -348,7 +390,8 @@ class Hook:
 
 
 def start(directory):
-    """Once, when the program imports PyTorch. `directory` holds our libraries."""
+    """Once, when the program imports PyTorch. `directory` holds our libraries. Returns what wants
+    to hear of further imports, if anything does."""
     import syncline_native
 
     native = syncline_native.load(directory)
@@ -357,8 +400,10 @@ def start(directory):
     # They live as long as the process.
     hook.callbacks = native.turn_type(hook.turn), hook.turn_in_main_thread
     python = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in PYTHON]
-    if native.start(*hook.callbacks, RecursionError, *python) == 0:
-        atexit.register(hook.at_exit)
-        os.register_at_fork(after_in_child=hook.after_fork)
-        if os.environ.get("SYNCLINE_KINETO") == "1":
-            hook.begin_kineto()
+    if native.start(*hook.callbacks, RecursionError, *python) != 0:
+        return None
+    atexit.register(hook.at_exit)
+    os.register_at_fork(after_in_child=hook.after_fork)
+    if os.environ.get("SYNCLINE_KINETO") == "1":
+        hook.begin_kineto()
+    return hook.hear
