@@ -32,6 +32,7 @@ constexpr std::chrono::milliseconds kWatchPeriod(20);
 constexpr int64_t kNewcomerDelayNs = 100'000'000;
 // A process notices the closed gate at its next call; one that makes none keeps nobody waiting.
 constexpr int64_t kAnswerLimitNs = 100'000'000;
+constexpr int64_t kPromptAnswerNs = 10'000'000;  // most have come by then
 constexpr int64_t kAnswerPollNs = 2'000'000;
 constexpr const char* kLockFile = "agent.lock";
 
@@ -337,10 +338,12 @@ GateMove BlockGate::Close() {
   {
     const std::lock_guard lock(mutex_);
     newcomers_.clear();
+    left_.clear();
     move = Write(0);
-    FindLeft(&move.complaints);
   }
-  WaitForAnswers();
+  WaitForAnswers(kPromptAnswerNs);
+  FindLeft(&move.complaints);
+  WaitForAnswers(kAnswerLimitNs);
   return move;
 }
 
@@ -373,30 +376,36 @@ bool BlockGate::OfThisRecording(const control_block::GateAnswer& answer) const {
   return answer.recording_generation != 0 && answer.recording_generation == generation_;
 }
 
-bool BlockGate::AllAnswered() {
-  return std::all_of(members_.begin(), members_.end(), [this](const auto& member) {
-    const auto block = member.second.Read();
-    return !block.ok() || left_.count(member.first) != 0 ||
-           block->facts.state == control_block::ProcessState::kExited ||
-           !OfThisRecording(block->gate) || block->gate.off_monotonic_ns != 0;
-  });
+bool BlockGate::OwesAnswer(const LiveBlock& live) const {
+  const auto block = live.Read();
+  return block.ok() && block->facts.state != control_block::ProcessState::kExited &&
+         OfThisRecording(block->gate) && block->gate.off_monotonic_ns == 0;
 }
 
+bool BlockGate::AllAnswered() {
+  return std::none_of(members_.begin(), members_.end(),
+                      [this](const auto& member) {
+                        return left_.count(member.first) == 0 && OwesAnswer(member.second);
+                      });
+}
+
+// Only those that have not answered are looked at: what a process maps may be a thousand lines.
 void BlockGate::FindLeft(std::vector<v1::Complaint>* complaints) {
-  left_.clear();
+  const std::lock_guard lock(mutex_);
+  if (AllAnswered()) return;
   const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
   for (const auto& [key, live] : members_) {
+    if (!OwesAnswer(live)) continue;
     const ProcessEntry* entry = FindProcess(processes, key.second);
     if (entry == nullptr) continue;
     if (!live.IsReplaced() && !LeftByExec(options_.proc, *entry, key.second)) continue;
     left_.insert(key);
-    const auto block = live.Read();
-    if (block.ok() && OfThisRecording(block->gate)) complaints->push_back(LeftComplaint(*entry));
+    complaints->push_back(LeftComplaint(*entry));
   }
 }
 
-void BlockGate::WaitForAnswers() {
-  const int64_t end = clock_->MonotonicNs() + kAnswerLimitNs;
+void BlockGate::WaitForAnswers(int64_t limit_ns) {
+  const int64_t end = clock_->MonotonicNs() + limit_ns;
   while (clock_->MonotonicNs() < end) {
     {
       const std::lock_guard lock(mutex_);

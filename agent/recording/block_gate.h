@@ -65,10 +65,12 @@ class BlockGate : public Gate {
   // Drops members and files of processes that have ended.
   void RemoveDead(const std::vector<ProcessEntry>& processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   GateMove Write(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Finds the members that became another program, and complains of those that were recorded.
-  void FindLeft(std::vector<v1::Complaint>* complaints) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void WaitForAnswers();
+  void WaitForAnswers(int64_t limit_ns);
   bool AllAnswered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // It was recorded, lives, and has not said that it is off.
+  bool OwesAnswer(const control_block::LiveBlock& live) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Finds the members that became another program while they were recorded, and complains of them.
+  void FindLeft(std::vector<v1::Complaint>* complaints);
   bool OfThisRecording(const control_block::GateAnswer& answer) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WatchLoop(const std::stop_token& stop, uint32_t generation);
