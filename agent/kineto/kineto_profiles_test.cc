@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/node/fake_process.h"
 #include "agent/recording/fakes.h"
 #include "common/files.h"
 #include "gmock/gmock.h"
@@ -62,16 +63,7 @@ class KinetoProfilesTest : public testing::Test {
   }
   std::filesystem::path ListPath() { return folder_ / (std::string(kProcess) + ".pieces"); }
   // The process, running under a user.
-  void Run(uint32_t uid) {
-    std::filesystem::create_directories(root_ / "proc/1234/ns");
-    std::filesystem::remove(root_ / "proc/1234/ns/pid");
-    std::filesystem::create_symlink("pid:[4026531836]", root_ / "proc/1234/ns/pid");
-    std::string stat = "1234 (python) S";
-    for (int field = 4; field <= 21; ++field) stat += " 0";
-    Write(root_ / "proc/1234/stat", stat + " 5678 0\n");
-    Write(root_ / "proc/1234/status",
-          "Uid:\t" + std::to_string(uid) + "\t" + std::to_string(uid) + "\nNSpid:\t1234\n");
-  }
+  void Run(uint32_t uid, char state = 'S') { AddFakeProcess(root_ / "proc", state, uid); }
   ProfileWindow Window() { return {.recording_id = "r1", .directory = root_ / "r1"}; }
   std::unique_ptr<KinetoProfiles> Make(KinetoOptions options = {}) {
     options.proc = root_ / "proc";
@@ -291,6 +283,15 @@ TEST_F(KinetoProfilesTest, WaitsForALivingProcessAndGivesADeadOneUp) {
   EXPECT_LT(clock_.now_ns - before_ns, 1'000'000'000) << "nobody is there to be waited for";
   ASSERT_THAT(Kept(), SizeIs(1));
   EXPECT_NE(Kept()[0].end_realtime_ns, 0);
+
+  Run(::geteuid(), 'Z');
+  profiles->Begin(Window());
+  running.begin_monotonic_ns = clock_.MonotonicNs();
+  List({running});
+  const int64_t unreaped_ns = clock_.now_ns;
+  ASSERT_THAT(profiles->Collect(), SizeIs(1));
+  EXPECT_LT(clock_.now_ns - unreaped_ns, 1'000'000'000) << "it is dead, though still listed";
+  EXPECT_EQ(Kept()[0].failure, running.failure);
 
   Run(::geteuid());
   profiles->Begin(Window());

@@ -23,6 +23,7 @@ struct ProcessEntry {
   std::string name;  // comm
 
   bool stopped() const { return state == 'T' || state == 't'; }
+  bool ended() const { return state == 'Z' || state == 'X'; }  // its parent has not asked yet
 };
 
 // Processes that end while we look are left out.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/node/fake_process.h"
 #include "agent/recording/fakes.h"
 #include "control_block/testing.h"
 #include "gmock/gmock.h"
@@ -38,16 +39,7 @@ class BlockGateTest : public testing::Test {
                                .shared_memory = root_ / "shm",
                                .proc = root_ / "proc"});
   }
-  void AddProcess(char state) {
-    const std::filesystem::path process = root_ / "proc/1234";
-    std::filesystem::create_directories(process / "ns");
-    std::filesystem::remove(process / "ns/pid");
-    std::filesystem::create_symlink("pid:[4026531836]", process / "ns/pid");
-    std::string stat = std::string("1234 (python (x)) ") + state;
-    for (int field = 4; field <= 21; ++field) stat += " 0";
-    EXPECT_TRUE(WriteFileAtomically(process / "stat", stat + " 5678 0\n").ok());
-    EXPECT_TRUE(WriteFileAtomically(process / "status", "Uid:\t0\t0\nNSpid:\t1234\n").ok());
-  }
+  void AddProcess(char state) { AddFakeProcess(root_ / "proc", state, 0); }
   void AddBlock(const std::function<void(syncline_block*)>& change = nullptr) {
     std::vector<uint8_t> bytes = control_block::MakeBlockBytes();
     auto* block = reinterpret_cast<syncline_block*>(bytes.data());
