@@ -119,8 +119,8 @@ class Hook:
         if getattr(optimizer.__spec__, "_initializing", False):
             return
         if not getattr(optimizer, STEP_HOOKS) or not may_be_walked(optimizer, STEP_HOOKS):
+            self.listens = True  # first: another thread may import at the same time
             register(self._step_is_over)
-            self.listens = True
 
     # ---- called by the native thread, in the main thread if it can
 
