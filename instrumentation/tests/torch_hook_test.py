@@ -183,7 +183,7 @@ class WithTorch(TorchProgram):
             import sys
             original = torch.autograd.profiler._enable_profiler
             hook = sys.modules["syncline_torch"].start.hook
-            ours = hook._step_is_over
+            ours = hook.step_hook
             seen = set()
             threading.Thread(target=ended.is_set, args=[None]).start()  # one that does not train
             def look():

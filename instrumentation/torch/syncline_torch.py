@@ -68,6 +68,30 @@ def may_be_walked(module, name):
     return held > alone
 
 
+class StepHook:
+    """What PyTorch calls after each optimizer step.
+
+    Of what varies, torch.compile must see nothing: it would compile anew when that changes. And who
+    copies or pickles a handle of a hook of his own takes all hooks along, this one as one that does
+    nothing: `slice` takes what a hook is given.
+    """
+
+    def __init__(self, hook):
+        self.hook = hook
+
+    def __call__(self, *_):
+        hook = self.hook
+        if hook.compiling() or not hook.awake:
+            return
+        hook._step_is_over()
+
+    def __deepcopy__(self, _memo):
+        return slice
+
+    def __reduce__(self):
+        return type, (slice(None),)
+
+
 class Hook:
     def __init__(self, native):
         self.native = native
@@ -80,6 +104,7 @@ class Hook:
         self.distributed = None  # the module distributed_c10d while it is wrapped
         self.listens = False  # PyTorch calls us after each optimizer step
         self.awake = False  # and that matters
+        self.step_hook = StepHook(self)
         self.compiling = bool  # () -> whether torch.compile reads our code rather than runs it
         self.transfers = {}  # id of a Work -> (weak reference, id of the transfer, from anybody?)
         self.usable = True
@@ -99,7 +124,7 @@ class Hook:
         """Of each import, whatever it is of, until there is nothing more to wait for."""
         self._try(self._listen)
         heard = self.kineto is None or self._try(self.kineto.hear)
-        return self.listens and heard
+        return self.listens and self.compiling is not bool and heard
 
     def _listen(self):
         """Has PyTorch call us after each optimizer step, for good.
@@ -112,6 +137,9 @@ class Hook:
         hooks already, ours waits for a moment when nobody is in the middle of them. (A copy in
         their place would be no better: what removes a hook of the program's refers to this one.)
         """
+        # For good, too, and before anything can be compiled: it is read then.
+        compiler = sys.modules.get("torch.compiler")
+        self.compiling = getattr(compiler, "is_dynamo_compiling", self.compiling)
         optimizer = sys.modules.get("torch.optim.optimizer")
         register = getattr(optimizer, "register_optimizer_step_post_hook", None)
         if self.listens or register is None or not hasattr(optimizer, STEP_HOOKS):
@@ -120,7 +148,7 @@ class Hook:
             return
         if not getattr(optimizer, STEP_HOOKS) or not may_be_walked(optimizer, STEP_HOOKS):
             self.listens = True  # first: another thread may import at the same time
-            register(self._step_is_over)
+            register(self.step_hook)
 
     # ---- called by the native thread, in the main thread if it can
 
@@ -171,8 +199,6 @@ class Hook:
         self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
         self._listen()  # if it could not before
         if not self.awake and len(sys._current_frames()) > 1:
-            compiler = sys.modules.get("torch.compiler")
-            self.compiling = getattr(compiler, "is_dynamo_compiling", bool)
             self.awake = True
         if self.distributed is None:
             distributed = sys.modules.get("torch.distributed.distributed_c10d")
@@ -191,9 +217,7 @@ class Hook:
         self.transfers = {}
         self.awake = False
 
-    def _step_is_over(self, *_):
-        if not self.awake or self.compiling():
-            return
+    def _step_is_over(self):
         begin = monotonic_ns()
         try:
             self._pass_by()
