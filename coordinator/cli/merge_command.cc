@@ -245,8 +245,9 @@ void RegisterMerge(CLI::App* app, Context* context) {
                    "a group's first, tasks of threads that stand still")
       ->capture_default_str();
   merge->footer(
-      "The same input gives the same bytes, on any machine. The output directory is replaced as a\n"
-      "whole; one that holds anything else is refused. Ctrl-C leaves it as it was.\n"
+      "The same input gives the same bytes, on any machine. What an earlier merge wrote to the\n"
+      "output directory is replaced, in one step; what others put there is kept. A directory that\n"
+      "no merge made is refused, unless it is empty. Ctrl-C leaves it as it was.\n"
       "A directory of traces is a node for each host below it; NAME=DIR names a node of one host.\n"
       "--from and --to must meet the recording; what of them reaches beyond is cut and said.\n"
       "What --events leaves out is not in the report's tasks and steps either; losses are all "

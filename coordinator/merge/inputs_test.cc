@@ -404,7 +404,7 @@ TEST_F(InputsTest, TheOutputMustNotTouchAnInput) {
   options.input.inputs = {Trace("master-0").string()};
   refused(run_ / "out", "inside the recording");
   refused(run_ / "nodes/worker-0/merged", "inside the recording");
-  // A merge's own directory is replaced as a whole, with what somebody put there.
+  // A merge's own directory becomes another one, in which this would not be read to its end.
   options = Of({run_.string()});
   options.out_dir = root_ / "old";
   ASSERT_TRUE(Merge(options).ok());

@@ -266,6 +266,33 @@ TEST_F(MergeTest, AnInterruptRemovesWhatWasWrittenAndKeepsTheEarlierMerge) {
   }
 }
 
+TEST_F(MergeTest, WhatOthersPutIntoTheOutputIsKept) {
+  MergeOptions options;
+  options.input.inputs = {run_.string()};
+  ASSERT_TRUE(Merge(options).ok());
+  const std::filesystem::path out = run_ / "out";
+  ASSERT_TRUE(WriteFileAtomically(out / "notes.md", "mine").ok());
+  ASSERT_TRUE(MakeDirectories(out / "more").ok());
+  ASSERT_TRUE(WriteFileAtomically(out / "more/notes.md", "mine, too").ok());
+  ASSERT_TRUE(WriteFileAtomically(out / "report.json", "changed").ok());
+  const std::string timeline = Read(out / "timeline.perfetto-trace");
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(Merge(options).ok());
+    EXPECT_EQ(Read(out / "notes.md"), "mine");
+    EXPECT_EQ(Read(out / "more/notes.md"), "mine, too");
+    EXPECT_NE(Read(out / "report.json"), "changed");
+    EXPECT_EQ(Read(out / "timeline.perfetto-trace"), timeline);
+  }
+  // What the merge before wrote, and this one does not, goes.
+  options.formats = {"chrome"};
+  ASSERT_TRUE(Merge(options).ok());
+  EXPECT_FALSE(std::filesystem::exists(out / "timeline.perfetto-trace"));
+  EXPECT_EQ(Read(out / "notes.md"), "mine");
+  for (const auto& entry : std::filesystem::directory_iterator(run_)) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
+}
+
 TEST_F(MergeTest, WhatAKilledMergeLeftIsClearedAway) {
   const std::filesystem::path left = run_ / ".out.4242.tmp";
   ASSERT_TRUE(MakeDirectories(left).ok());

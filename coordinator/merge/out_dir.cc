@@ -6,10 +6,15 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <set>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/files.h"
 #include "common/status.h"
 
@@ -17,7 +22,8 @@ namespace syncline::merge {
 namespace {
 
 constexpr char kMark[] = ".syncline-merge";  // says that the directory is ours to replace
-constexpr char kMarkText[] = "Made by syncline merge, which replaces this directory as a whole.\n";
+constexpr char kMarkText[] =
+    "Made by syncline merge, which replaces what it made, and keeps what else is here. It made:\n";
 
 // The mark's descriptor, locked as long as it is open; -1: another merge holds it, or there is
 // none.
@@ -27,6 +33,57 @@ int LockMark(const std::filesystem::path& staging) {
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
   ::close(fd);
   return -1;
+}
+
+// What lies in a directory, by name.
+std::set<std::string> NamesIn(const std::filesystem::path& directory) {
+  std::set<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    names.insert(entry->path().filename().string());
+  }
+  names.erase(kMark);
+  return names;
+}
+
+// What others put beside what the mark lists; nothing where it is of a version that listed nothing.
+std::set<std::string> Foreign(const std::filesystem::path& directory) {
+  const absl::StatusOr<std::string> mark = ReadFile(directory / kMark);
+  if (!mark.ok() || !mark->starts_with(kMarkText)) return {};
+  std::set<std::string> names = NamesIn(directory);
+  const std::vector<std::string> made = absl::StrSplit(*mark, '\n');
+  for (const std::string& name : made) names.erase(name);
+  return names;
+}
+
+// Into the mark itself, which is locked.
+absl::Status ListMade(const std::filesystem::path& staging) {
+  const std::string list = absl::StrCat(absl::StrJoin(NamesIn(staging), "\n"), "\n");
+  const int fd = ::open((staging / kMark).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  const ssize_t written = fd < 0 ? -1 : ::write(fd, list.data(), list.size());
+  const int error_number = written < 0 ? errno : ENOSPC;
+  if (fd >= 0) ::close(fd);
+  if (written == static_cast<ssize_t>(list.size())) return absl::OkStatus();
+  return ErrnoStatus(error_number, absl::StrCat("cannot write ", (staging / kMark).string()));
+}
+
+// Moves what others put into `old` over. Whatever cannot be moved stays, and so does `old`: without
+// its mark nobody takes it for a merge that was killed.
+absl::Status KeepForeign(const std::filesystem::path& old, const std::filesystem::path& path) {
+  const std::set<std::string> foreign = Foreign(old);
+  if (foreign.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::remove(old / kMark, error);
+  const std::set<std::string> taken = NamesIn(path);
+  for (const std::string& name : foreign) {
+    if (taken.contains(name)) continue;  // what was given that name is a merge's now
+    if (rename((old / name).c_str(), (path / name).c_str()) != 0) {
+      return ErrnoStatus(errno, absl::StrCat("the merge is done, but cannot move ",
+                                             (old / name).string(), " to ", path.string()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::filesystem::path WithoutSlash(const std::filesystem::path& given) {
@@ -120,6 +177,7 @@ absl::StatusOr<OutDir> OutDir::Prepare(const std::filesystem::path& given) {
 
 absl::Status OutDir::Commit() {
   const std::lock_guard<std::mutex> lock(*committing_);
+  SYNCLINE_RETURN_IF_ERROR(ListMade(staging_));
   if (rename(staging_.c_str(), path_.c_str()) == 0) {  // there was none, or an empty one
     staging_.clear();
     return absl::OkStatus();
@@ -129,7 +187,7 @@ absl::Status OutDir::Commit() {
   }
   // Exchange: whoever looks sees the old directory or the new one. The destructor removes the old.
   if (renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
-    return absl::OkStatus();
+    return KeepOthers();
   }
   // File systems without exchange (NFS): the old one moves aside first.
   const std::filesystem::path old = staging_.string() + ".old";
@@ -137,7 +195,14 @@ absl::Status OutDir::Commit() {
     return ErrnoStatus(errno, absl::StrCat("cannot put the merge in place: ", path_.string()));
   }
   staging_ = old;
-  return absl::OkStatus();
+  return KeepOthers();
+}
+
+// Of the directory that was there before, which is staging_ now.
+absl::Status OutDir::KeepOthers() {
+  const absl::Status kept = KeepForeign(staging_, path_);
+  if (!kept.ok()) staging_.clear();
+  return kept;
 }
 
 }  // namespace syncline::merge

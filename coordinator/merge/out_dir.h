@@ -1,4 +1,4 @@
-// The directory that a merge writes: replaced as a whole, or not at all.
+// The directory that a merge writes: all of what a merge made is replaced, or nothing.
 #ifndef SYNCLINE_COORDINATOR_MERGE_OUT_DIR_H_
 #define SYNCLINE_COORDINATOR_MERGE_OUT_DIR_H_
 
@@ -11,7 +11,8 @@
 
 namespace syncline::merge {
 
-// Files are written into staging(); Commit() makes them the directory's contents in one step.
+// Files are written into staging(); Commit() puts them in the place of those that the merge before
+// made, in one step, and keeps what others put beside them.
 // Without Commit the destructor removes them and the directory stays as it was. What a merge that
 // was killed left beside it is removed by the next one; a lock tells it from one that runs.
 class OutDir {
@@ -33,6 +34,8 @@ class OutDir {
 
  private:
   OutDir(std::filesystem::path path, std::filesystem::path staging);
+
+  absl::Status KeepOthers();
 
   std::filesystem::path path_;
   std::filesystem::path staging_;  // empty: nothing to clean up
