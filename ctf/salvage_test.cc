@@ -36,6 +36,28 @@ TEST_F(SalvageTest, ReadsASoundStreamWithoutLoss) {
   EXPECT_THAT(result.losses, IsEmpty());
 }
 
+// As LTTng writes it: a stream is declared behind its first events.
+TEST_F(SalvageTest, MetadataCutAnywhereInventsNothing) {
+  std::string metadata(kMetadata);
+  const size_t stream = metadata.find("stream {");
+  const size_t events = metadata.find("event { name");
+  metadata += metadata.substr(stream, events - stream);
+  metadata.erase(stream, events - stream);
+  const auto bytes = PacketBuilder(100, 200, 0).Number(110, 7).Text(150, "a", {1}).Id(190, 2).Close();
+  const std::vector<std::string> all = ReadAll(LayoutOf(metadata), bytes).events;
+  ASSERT_THAT(all, SizeIs(3));
+  size_t readable = 0;
+  for (size_t length = 0; length <= metadata.size(); ++length) {
+    const auto layout = LayoutOf(metadata.substr(0, length));
+    if (layout == nullptr) continue;
+    ++readable;
+    for (const std::string& event : ReadAll(layout, bytes).events) {
+      EXPECT_THAT(all, ::testing::Contains(event)) << "metadata cut at " << length;
+    }
+  }
+  EXPECT_GT(readable, 100u);
+}
+
 TEST_F(SalvageTest, EmptyStreamHasNothing) {
   const ReadResult result = Read({});
   EXPECT_THAT(result.events, IsEmpty());

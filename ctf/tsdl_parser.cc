@@ -43,9 +43,10 @@ class TsdlParser {
       const absl::Status status = Declaration();
       if (status.ok()) continue;
       if (!tolerate_cut || !tokens_.AtEnd()) return status;
+      is_cut_ = true;
       metadata_.warnings.push_back(
           absl::StrCat("metadata ends inside the declaration that begins at line ", where.line,
-                       "; events it describes are unknown"));
+                       "; events and streams that are described behind it are unknown"));
       break;
     }
     SYNCLINE_RETURN_IF_ERROR(Finish());
@@ -239,12 +240,18 @@ class TsdlParser {
   }
 
   // Events go to their streams. A trace without stream blocks has one stream that nobody wrote
-  // down.
+  // down, with one kind of event, since nothing in it would tell several apart. LTTng declares
+  // streams behind their first events: where the metadata is cut they may be missing, and then
+  // nothing is known of how these events lie in a packet.
   absl::Status Finish() {
     if (!has_byte_order_) {
       return absl::InvalidArgumentError("metadata: no trace block with a byte_order");
     }
-    if (metadata_.streams.empty()) metadata_.streams.emplace_back();
+    const bool names_streams = std::any_of(
+        events_.begin(), events_.end(), [](const PendingEvent& event) { return event.has_stream; });
+    if (metadata_.streams.empty() && !is_cut_ && !names_streams && events_.size() <= 1) {
+      metadata_.streams.emplace_back();
+    }
     std::map<uint64_t, size_t> index;
     for (size_t i = 0; i < metadata_.streams.size(); ++i) index[metadata_.streams[i].id] = i;
     std::set<std::pair<uint64_t, uint64_t>> seen;
@@ -253,6 +260,10 @@ class TsdlParser {
       const auto fail = [&pending](std::string_view message) {
         return TsdlError(pending.where.line, pending.where.column, message);
       };
+      if (is_cut_ && (pending.has_stream ? !metadata_.FindStream(event.stream_id)
+                                         : metadata_.streams.size() != 1)) {
+        continue;
+      }
       if (!pending.has_stream) {
         if (metadata_.streams.size() != 1) return fail("this event must name its stream_id");
         event.stream_id = metadata_.streams[0].id;
@@ -287,6 +298,7 @@ class TsdlParser {
   EventType event_;
   bool event_has_stream_ = false;
   std::vector<PendingEvent> events_;
+  bool is_cut_ = false;  // the metadata ends in the middle of something
 };
 
 }  // namespace
