@@ -43,7 +43,8 @@ TEST_F(SalvageTest, MetadataCutAnywhereInventsNothing) {
   const size_t events = metadata.find("event { name");
   metadata += metadata.substr(stream, events - stream);
   metadata.erase(stream, events - stream);
-  const auto bytes = PacketBuilder(100, 200, 0).Number(110, 7).Text(150, "a", {1}).Id(190, 2).Close();
+  const auto bytes =
+      PacketBuilder(100, 200, 0).Number(110, 7).Text(150, "a", {1}).Id(190, 2).Close();
   const std::vector<std::string> all = ReadAll(LayoutOf(metadata), bytes).events;
   ASSERT_THAT(all, SizeIs(3));
   size_t readable = 0;

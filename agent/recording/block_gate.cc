@@ -383,10 +383,9 @@ bool BlockGate::OwesAnswer(const LiveBlock& live) const {
 }
 
 bool BlockGate::AllAnswered() {
-  return std::none_of(members_.begin(), members_.end(),
-                      [this](const auto& member) {
-                        return left_.count(member.first) == 0 && OwesAnswer(member.second);
-                      });
+  return std::none_of(members_.begin(), members_.end(), [this](const auto& member) {
+    return left_.count(member.first) == 0 && OwesAnswer(member.second);
+  });
 }
 
 // Only those that have not answered are looked at: what a process maps may be a thousand lines.
