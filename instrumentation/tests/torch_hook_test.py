@@ -12,7 +12,6 @@ import textwrap
 import unittest
 
 import torch_program
-from lttng_fixture import SKIPPED, enter_namespaces
 from torch_program import EVENTS, LOOP, TORCH_PYTHON, TorchProgram, planted
 
 # Of recordings of one process: more by hand.
@@ -390,9 +389,4 @@ class WithTorch(TorchProgram):
 
 
 if __name__ == "__main__":
-    if sys.argv[2] == "WithTorch" and not os.path.exists(TORCH_PYTHON):
-        print("skipped: no .venv-torch: scripts/setup --torch makes it")
-        sys.exit(SKIPPED)
-    enter_namespaces()
-    torch_program.BUILD = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
+    torch_program.main(needs_torch=sys.argv[2] == "WithTorch")

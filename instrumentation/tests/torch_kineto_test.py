@@ -15,17 +15,14 @@ import socket
 import statistics
 import struct
 import subprocess
-import sys
 import threading
 import time
 import unittest
 
-from lttng_fixture import SKIPPED, Fixture, enter_namespaces
+import torch_program
+from lttng_fixture import Fixture
+from torch_program import EVENTS, TORCH_PYTHON, planted
 
-BUILD = ""
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TORCH_PYTHON = os.path.join(REPOSITORY, ".venv-torch", "bin", "python")
-EVENTS = ("syncline:*", "syncline_itt:*", "syncline_torch:*")
 PROFILE_MS = 500
 # Kineto looks at its request once a second, and drops one whose start has passed.
 AHEAD_MS = 3000
@@ -95,7 +92,7 @@ def realtime_minus_monotonic_ns():
 
 class Kineto(unittest.TestCase):
     def setUp(self):
-        self.fixture = Fixture(BUILD)
+        self.fixture = Fixture(torch_program.BUILD)
         self.addCleanup(self.fixture.close)
         self.fixture.start_daemon()
         self.folder = self.fixture.directory
@@ -110,7 +107,7 @@ class Kineto(unittest.TestCase):
             [TORCH_PYTHON, "-c", PROGRAM],
             env=dict(
                 self.fixture.environment,
-                PYTHONPATH=os.path.join(BUILD, "lib", "syncline-python"),
+                PYTHONPATH=planted()["PYTHONPATH"],
                 PYTHONDONTWRITEBYTECODE="1",
                 KINETO_LOG_LEVEL="99",
                 KINETO_USE_DAEMON="1",
@@ -233,9 +230,4 @@ class Kineto(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(TORCH_PYTHON):
-        print("skipped: no .venv-torch: scripts/setup --torch makes it")
-        sys.exit(SKIPPED)
-    enter_namespaces()
-    BUILD = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
+    torch_program.main()

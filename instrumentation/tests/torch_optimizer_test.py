@@ -3,13 +3,8 @@
 Usage: torch_optimizer_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup --torch).
 """
 
-import os
-import sys
-import unittest
-
 import torch_program
-from lttng_fixture import SKIPPED, enter_namespaces
-from torch_program import TORCH_PYTHON, TorchProgram
+from torch_program import TorchProgram
 
 RECORDINGS = 5  # of one process
 
@@ -134,9 +129,4 @@ class OptimizerHook(TorchProgram):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(TORCH_PYTHON):
-        print("skipped: no .venv-torch: scripts/setup --torch makes it")
-        sys.exit(SKIPPED)
-    enter_namespaces()
-    torch_program.BUILD = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
+    torch_program.main()

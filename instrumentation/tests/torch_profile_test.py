@@ -12,14 +12,12 @@ import glob
 import json
 import os
 import subprocess
-import sys
 import unittest
 
-from lttng_fixture import SKIPPED, Fixture, enter_namespaces
+import torch_program
+from lttng_fixture import Fixture
+from torch_program import EVENTS, TORCH_PYTHON, planted
 
-BUILD = ""
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TORCH_PYTHON = os.path.join(REPOSITORY, ".venv-torch", "bin", "python")
 # Of endings: more by hand.
 REPEATS = int(os.environ.get("SYNCLINE_TEST_REPEATS", "2"))
 # A program says what it does and goes on when it is told to.
@@ -52,10 +50,10 @@ wait("ready")
 
 class Profiles(unittest.TestCase):
     def setUp(self):
-        self.fixture = Fixture(BUILD)
+        self.fixture = Fixture(torch_program.BUILD)
         self.addCleanup(self.fixture.close)
         self.fixture.start_daemon()
-        self.fixture.begin_session(events=("syncline:*", "syncline_itt:*", "syncline_torch:*"))
+        self.fixture.begin_session(events=EVENTS)
         self.folder = os.path.join(self.fixture.runtime, "kineto")
 
     def start(self, text, **environment):
@@ -63,7 +61,7 @@ class Profiles(unittest.TestCase):
             [TORCH_PYTHON, "-c", PROGRAM + text],
             env={
                 **self.fixture.environment,
-                "PYTHONPATH": os.path.join(BUILD, "lib", "syncline-python"),
+                "PYTHONPATH": planted()["PYTHONPATH"],
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "SYNCLINE_KINETO": "1",
                 "KINETO_LOG_LEVEL": "99",
@@ -491,9 +489,4 @@ print(load("fork") == 8 * 65 * 32, flush=True)
 
 
 if __name__ == "__main__":
-    if not os.path.exists(TORCH_PYTHON):
-        print("skipped: no .venv-torch: scripts/setup --torch makes it")
-        sys.exit(SKIPPED)
-    enter_namespaces()
-    BUILD = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
+    torch_program.main()

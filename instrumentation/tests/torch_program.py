@@ -2,12 +2,13 @@
 
 import os
 import subprocess
+import sys
 import textwrap
 import unittest
 
-from lttng_fixture import Fixture
+from lttng_fixture import SKIPPED, Fixture, enter_namespaces
 
-BUILD = ""  # the build directory: a test's main sets it
+BUILD = ""  # the build directory: main() sets it
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TORCH_PYTHON = os.path.join(REPOSITORY, ".venv-torch", "bin", "python")
 EVENTS = ("syncline:*", "syncline_itt:*", "syncline_torch:*")
@@ -33,6 +34,17 @@ def train():
 def planted(**more):
     folder = os.path.join(BUILD, "lib", "syncline-python")
     return dict(os.environ, PYTHONPATH=folder, PYTHONDONTWRITEBYTECODE="1", **more)
+
+
+def main(needs_torch=True):
+    """Runs the tests of the program's own file; its first argument is the build directory."""
+    global BUILD
+    if needs_torch and not os.path.exists(TORCH_PYTHON):
+        print("skipped: no .venv-torch: scripts/setup --torch makes it")
+        sys.exit(SKIPPED)
+    enter_namespaces()
+    BUILD = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
 
 
 class TorchProgram(unittest.TestCase):
