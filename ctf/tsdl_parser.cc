@@ -260,16 +260,16 @@ class TsdlParser {
       const auto fail = [&pending](std::string_view message) {
         return TsdlError(pending.where.line, pending.where.column, message);
       };
-      if (is_cut_ && (pending.has_stream ? !metadata_.FindStream(event.stream_id)
-                                         : metadata_.streams.size() != 1)) {
-        continue;
-      }
       if (!pending.has_stream) {
-        if (metadata_.streams.size() != 1) return fail("this event must name its stream_id");
+        if (metadata_.streams.size() != 1) {
+          if (is_cut_) continue;
+          return fail("this event must name its stream_id");
+        }
         event.stream_id = metadata_.streams[0].id;
       }
       const auto stream = index.find(event.stream_id);
       if (stream == index.end()) {
+        if (is_cut_) continue;
         return fail(absl::StrCat("this event's stream ", event.stream_id, " is not declared"));
       }
       if (!seen.emplace(event.stream_id, event.id.value_or(0)).second) {

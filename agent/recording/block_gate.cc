@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/numbers.h"
@@ -391,11 +392,11 @@ bool BlockGate::AllAnswered() {
 // Only those that have not answered are looked at: what a process maps may be a thousand lines.
 void BlockGate::FindLeft(std::vector<v1::Complaint>* complaints) {
   const std::lock_guard lock(mutex_);
-  if (AllAnswered()) return;
-  const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
+  std::optional<std::vector<ProcessEntry>> processes;
   for (const auto& [key, live] : members_) {
     if (!OwesAnswer(live)) continue;
-    const ProcessEntry* entry = FindProcess(processes, key.second);
+    if (!processes.has_value()) processes = ListProcesses(options_.proc);
+    const ProcessEntry* entry = FindProcess(*processes, key.second);
     if (entry == nullptr) continue;
     if (!live.IsReplaced() && !LeftByExec(options_.proc, *entry, key.second)) continue;
     left_.insert(key);

@@ -35,7 +35,7 @@ int LockMark(const std::filesystem::path& staging) {
   return -1;
 }
 
-// What lies in a directory, by name.
+// What lies in a directory, but for the mark.
 std::set<std::string> NamesIn(const std::filesystem::path& directory) {
   std::set<std::string> names;
   std::error_code error;
@@ -94,16 +94,14 @@ std::filesystem::path WithoutSlash(const std::filesystem::path& given) {
 // ".out.1234.tmp" of merges of `path` that were killed.
 void RemoveLeftovers(const std::filesystem::path& path) {
   const std::string prefix = absl::StrCat(".", path.filename().string(), ".");
-  std::error_code error;
-  std::filesystem::directory_iterator entry(
-      path.has_parent_path() ? path.parent_path() : std::filesystem::path("."), error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  const std::filesystem::path parent =
+      path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  for (const std::string& name : NamesIn(parent)) {
     if (!name.starts_with(prefix) || !name.ends_with(".tmp")) continue;
-    const int fd = LockMark(entry->path());
+    const int fd = LockMark(parent / name);
     if (fd < 0) continue;
     std::error_code ignored;
-    std::filesystem::remove_all(entry->path(), ignored);
+    std::filesystem::remove_all(parent / name, ignored);
     ::close(fd);
   }
 }

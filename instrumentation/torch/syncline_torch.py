@@ -198,8 +198,7 @@ class Hook:
         self.patches.put(self.operators.profiler, "_enable_profiler", self._make_enable)
         self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
         self._listen()  # if it could not before
-        if not self.awake and len(sys._current_frames()) > 1:
-            self.awake = True
+        self.awake = self.awake or len(sys._current_frames()) > 1
         if self.distributed is None:
             distributed = sys.modules.get("torch.distributed.distributed_c10d")
             if distributed is not None and hasattr(distributed, "ProcessGroup"):
