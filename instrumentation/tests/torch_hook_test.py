@@ -28,6 +28,9 @@ def python(*arguments, **environment):
 class WithoutTorch(unittest.TestCase):
     """Nothing of Syncline but its finder is in a Python that does not import PyTorch."""
 
+    # Of a package called torch, which imports what the hook waits for, as PyTorch does.
+    LIKE_TORCH = "import ctypes, json, signal, threading, weakref\nimport torch.light"
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="syncline-test-")
         self.addCleanup(self.folder.cleanup)
@@ -90,12 +93,31 @@ class WithoutTorch(unittest.TestCase):
         self.assertEqual(reports[0], reports[1])
         self.assertIn("ValueError: mine", reports[0])
 
+    def with_torch(self, program, body=LIKE_TORCH, **environment):
+        """What a program says that imports a package called torch, whose __init__ is `body`."""
+        self.write("torch/__init__.py", body)
+        self.write("torch/light.py", "on = 1")
+        path = planted()["PYTHONPATH"] + ":" + self.folder.name
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)],
+            env=dict(
+                planted(),
+                PYTHONPATH=path,
+                SYNCLINE_RUNTIME_DIR=self.folder.name + "/run",
+                **environment,
+            ),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
     def test_an_import_in_another_thread_finds_what_it_looks_for(self):
         """Python is going through the finders in one thread when another one imports torch."""
-        self.write("torch/__init__.py", "import torch.light")
-        self.write("torch/light.py", "on = 1")
         self.write("late.py", "on = 2")
-        program = """
+        said = self.with_torch(
+            """
             import sys, threading
             class Slow:
                 @staticmethod
@@ -106,26 +128,83 @@ class WithoutTorch(unittest.TestCase):
             import late
             print(late.on, "torch.light" in sys.modules)
             """
-        path = planted()["PYTHONPATH"] + ":" + self.folder.name
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(program)],
-            env=dict(planted(), PYTHONPATH=path, SYNCLINE_RUNTIME_DIR=self.folder.name + "/run"),
-            capture_output=True,
-            text=True,
         )
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "2 True\n", ""))
+        self.assertEqual(said, "2 True\n")
+
+    def test_a_module_that_the_hook_needs_and_another_thread_is_importing(self):
+        """Python holds the lock of all imports while the hook is loaded: it must not wait there."""
+        self.write(
+            "signal.py",
+            """
+            import sys, time
+            end = time.monotonic() + 0.5  # the hook is not to begin
+            while "syncline_torch" not in sys.modules and time.monotonic() < end: time.sleep(0.001)
+            import late
+            from _signal import *
+            """,
+        )
+        self.write("late.py", "")
+        self.write("torch/later.py", "")
+        said = self.with_torch(
+            """
+            import sys, threading
+            other = threading.Thread(target=__import__, args=["signal"])
+            other.start()
+            while "signal" not in sys.modules: pass
+            import torch
+            other.join()
+            print("syncline_torch" in sys.modules)
+            import torch.later
+            print("syncline_torch" in sys.modules)
+            """,
+            body="import ctypes, json, threading, weakref\nimport torch.light",
+        )
+        self.assertEqual(said, "False\nTrue\n")
+
+    def test_the_hook_imports_nothing_but_what_it_waits_for(self):
+        for kineto in "0", "1":
+            said = self.with_torch(
+                """
+                import sys
+                class All:
+                    names = []
+                    @classmethod
+                    def find_spec(cls, name, path=None, target=None): cls.names.append(name)
+                sys.meta_path.insert(0, All)
+                import torch
+                for name in All.names[All.names.index("torch.light") + 1 :]:
+                    if name not in sys.builtin_module_names: print(name)
+                """,
+                body="import sitecustomize\n"
+                "for name in sitecustomize._NEEDED: __import__(name)\n"
+                "import torch.light",
+                SYNCLINE_KINETO=kineto,
+            ).split()
+            self.assertIn("syncline_torch", said)
+            self.assertEqual("syncline_kineto" in said, kineto == "1")
+            self.assertEqual([name for name in said if not name.startswith("syncline_")], [])
+
+    def test_a_signals_handler_that_raises_while_the_hook_is_loaded(self):
+        """It is the program that hears of it."""
+        said = self.with_torch(
+            """
+            import signal, sys
+            class TooLong(Exception): pass
+            def stop(*_): raise TooLong
+            signal.signal(signal.SIGALRM, stop)
+            class Alarm:
+                @staticmethod
+                def find_spec(name, path=None, target=None):
+                    if name == "syncline_torch": signal.raise_signal(signal.SIGALRM)
+            sys.meta_path.insert(0, Alarm)
+            try: import torch
+            except TooLong: print("too long")
+            """
+        )
+        self.assertEqual(said, "too long\n")
 
     def test_a_torch_that_is_none_of_pytorchs_is_left_alone(self):
-        self.write("torch/__init__.py", "import torch.light")
-        self.write("torch/light.py", "on = 1")
-        path = planted()["PYTHONPATH"] + ":" + self.folder.name
-        done = subprocess.run(
-            [sys.executable, "-c", "import torch; print(torch.light.on)"],
-            env=dict(planted(), PYTHONPATH=path, SYNCLINE_RUNTIME_DIR=self.folder.name + "/run"),
-            capture_output=True,
-            text=True,
-        )
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "1\n", ""))
+        self.assertEqual(self.with_torch("import torch; print(torch.light.on)"), "1\n")
 
 
 class WithTorch(TorchProgram):

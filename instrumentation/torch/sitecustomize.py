@@ -5,6 +5,9 @@ import os
 import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+# What the hook imports, but for what is built into Python. PyTorch imports them as well, among its
+# first modules.
+_NEEDED = ("ctypes", "functools", "json", "signal", "threading", "types", "weakref")
 
 
 class _TorchFinder(object):
@@ -23,22 +26,34 @@ class _TorchFinder(object):
 
 
 def _wait_for_torch(name):
-    """The first import of a module inside torch is the sign. (A look for torch itself may be no
-    more than a look.)"""
-    if name.startswith("torch."):
+    """The first import of a module inside torch is the sign (a look for torch itself may be no
+    more than a look) from which the hook finds all it needs. To import that from here could wait
+    for ever: Python holds the lock of all imports meanwhile, and another thread that is in the
+    middle of such a module may need it to go on."""
+    if name.startswith("torch.") and all(map(_is_there, _NEEDED)):
         _TorchFinder.hear = None  # the hook imports, too
         _TorchFinder.hear = _load_hook()
     return False
 
 
+def _is_there(name):
+    """Whether a module is imported, and no thread is in the middle of it."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
 def _load_hook():
     """What wants to hear of further imports."""
     sys.path.append(_HERE)
+    signals = None
     try:
+        import syncline_signals as signals
         import syncline_torch
 
         return syncline_torch.start(os.path.dirname(_HERE))
-    except Exception:  # the program comes first, and does not know of us
+    except Exception as error:  # the program comes first, and does not know of us
+        if signals is not None and signals.is_of_the_program(error):  # of a signal's handler
+            raise
         return None
     finally:
         if _HERE in sys.path:
