@@ -11,6 +11,7 @@
 #include "ctf/metadata.h"
 #include "ctf/packet_index.h"
 #include "ctf/scan.h"
+#include "ctf/stream_copies.h"
 #include "ctf/stream_summary.h"
 
 namespace syncline::ctf {
@@ -29,6 +30,7 @@ class CtfReader : public TraceReader {
       const absl::Status status = AddStream(file);
       if (!status.ok()) Unreadable(file, std::string(status.message()));
     }
+    LeaveOutCopies();
     for (const std::string& warning : layout_->metadata->warnings) {
       losses_.push_back({LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
                          (directory_ / "metadata").string(), warning});
@@ -64,13 +66,14 @@ class CtfReader : public TraceReader {
     return sum;
   }
   std::span<const Loss> losses() const override { return losses_; }
+  std::span<const Copy> copies() const override { return copies_; }
 
   absl::StatusOr<std::unique_ptr<EventCursor>> Open(uint32_t stream_index, int64_t begin_ns,
                                                     int64_t end_ns) override {
     if (stream_index >= streams_.size()) {
       return absl::InvalidArgumentError(absl::StrCat("no stream ", stream_index));
     }
-    const std::filesystem::path& path = files_[stream_index].path;
+    const std::filesystem::path& path = files_[stream_index];
     SYNCLINE_ASSIGN_OR_RETURN(const uint64_t begin_byte, SeekStream(*layout_, path, begin_ns));
     SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(path));
     return MakeCursor(layout_, std::move(source), streams_[stream_index],
@@ -80,7 +83,7 @@ class CtfReader : public TraceReader {
   absl::StatusOr<std::vector<Loss>> ScanShared(std::span<const Visit> visits) override {
     std::vector<ScanStream> streams;
     for (size_t i = 0; i < streams_.size(); ++i) {
-      streams.push_back({&streams_[i], &files_[i].path, files_[i].bytes});
+      streams.push_back({&streams_[i], &files_[i], bytes_[i]});
     }
     return ScanStreams(layout_, streams, visits);
   }
@@ -134,8 +137,24 @@ class CtfReader : public TraceReader {
     }
     if (cpu) info.cpu = static_cast<uint32_t>(*cpu);
     streams_.push_back(std::move(info));
-    files_.push_back({file, bytes});
+    files_.push_back(file);
+    bytes_.push_back(bytes);
     return absl::OkStatus();
+  }
+
+  void LeaveOutCopies() {
+    const std::vector<std::optional<size_t>> originals = FindCopies(*layout_, streams_, files_);
+    for (size_t i = 0; i < originals.size(); ++i) {
+      if (originals[i]) copies_.push_back({streams_[i].name, streams_[*originals[i]].name});
+    }
+    const auto leave_out = [&originals](auto& of_each) {
+      size_t i = 0;
+      std::erase_if(of_each, [&](const auto&) { return originals[i++].has_value(); });
+    };
+    leave_out(streams_);
+    leave_out(files_);
+    leave_out(bytes_);
+    for (size_t i = 0; i < streams_.size(); ++i) streams_[i].index = static_cast<uint32_t>(i);
   }
 
   absl::StatusOr<std::optional<IndexedExtent>> IndexedOf(const std::filesystem::path& file,
@@ -148,16 +167,13 @@ class CtfReader : public TraceReader {
     return IndexedStream(*layout_, *source, *index).Extent();
   }
 
-  struct File {
-    std::filesystem::path path;
-    uint64_t bytes = 0;
-  };
-
   std::filesystem::path directory_;
   std::shared_ptr<const TraceLayout> layout_;
   bool has_index_ = false;
   std::vector<StreamInfo> streams_;
-  std::vector<File> files_;  // beside streams_
+  std::vector<std::filesystem::path> files_;  // beside streams_
+  std::vector<uint64_t> bytes_;               // of files_
+  std::vector<Copy> copies_;
   std::vector<Loss> losses_;
 };
 

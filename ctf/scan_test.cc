@@ -222,30 +222,31 @@ TEST(ScanTest, PartsOfLargeStreamsMakeTheWhole) {
 // More streams than lanes, each broken in its own way.
 void WriteBrokenStreams(const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory);
-  const auto write = [&directory](const std::string& name, std::string_view bytes) {
-    ASSERT_TRUE(WriteFileAtomically(directory / name, bytes).ok());
+  ASSERT_TRUE(WriteFileAtomically(directory / "metadata", kMetadata).ok());
+  uint8_t instance = 0;
+  const auto write = [&](const std::string& name, std::vector<uint8_t> bytes) {
+    constexpr size_t kInstanceAt = 24;  // in the first packet: they are no copies
+    if (!bytes.empty()) bytes[kInstanceAt] = ++instance;
+    const std::string_view view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    ASSERT_TRUE(WriteFileAtomically(directory / name, view).ok());
   };
-  const auto view = [](const std::vector<uint8_t>& bytes) {
-    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
-  write("metadata", kMetadata);
   std::vector<std::vector<uint8_t>> tiny;
   for (uint64_t i = 0; i < 60; ++i) {
     PacketBuilder packet(10 * i, 10 * i + 9, i);
     if (i % 3 != 0) packet.Number(10 * i + 5, 7);
     tiny.push_back(packet.Close());
   }
-  write("tiny", view(Join(tiny)));
-  write("empty", "");
-  write("sound", view(SmallStream()));
-  write("unknown", view(Join({PacketBuilder(0, 90).Number(5, 1).Id(6, 77).Number(7, 2).Close(),
-                              PacketBuilder(100, 190, 1).Number(105, 3).Close()})));
+  write("tiny", Join(tiny));
+  write("empty", {});
+  write("sound", SmallStream());
+  write("unknown", Join({PacketBuilder(0, 90).Number(5, 1).Id(6, 77).Number(7, 2).Close(),
+                         PacketBuilder(100, 190, 1).Number(105, 3).Close()}));
   for (const size_t broken : {90, 130, 300, 380, 600}) {
     std::vector<uint8_t> bytes = SmallStream();
     bytes[broken] ^= 0xff;
-    write("flipped_" + std::to_string(broken), view(bytes));
+    write("flipped_" + std::to_string(broken), bytes);
     bytes.resize(broken);
-    write("cut_" + std::to_string(broken), view(bytes));
+    write("cut_" + std::to_string(broken), bytes);
   }
 }
 

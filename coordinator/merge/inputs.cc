@@ -393,8 +393,10 @@ void AddTrace(OpenedTrace trace, timeline::NodeInput* node, OpenedInputs* inputs
     inputs->complaints.push_back(absl::StrCat(node->name, ": ", complaint));
   }
   node->readers.push_back(trace.reader.get());
+  OpenedInputs::TraceAt at{node->name, std::move(trace.path), {}};
+  for (const TraceReader::Copy& copy : trace.reader->copies()) at.left_out.insert(copy.name);
+  inputs->traces.push_back(std::move(at));
   inputs->readers.push_back(std::move(trace.reader));
-  inputs->traces.push_back({node->name, std::move(trace.path)});
 }
 
 void AddLoss(UnreadableTrace trace, timeline::NodeInput* node, OpenedInputs* inputs) {

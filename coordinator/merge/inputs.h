@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct OpenedInputs {
   struct TraceAt {
     std::string node;
     std::filesystem::path path;
+    std::set<std::string> left_out;  // files of it that are copies
   };
   std::vector<std::unique_ptr<TraceReader>> readers;
   std::vector<TraceAt> traces;  // those of CTF among `readers`

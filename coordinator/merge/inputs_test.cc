@@ -306,6 +306,19 @@ TEST_F(InputsTest, ACopyBesideATraceIsLeftOut) {
   EXPECT_EQ(twice->report.nodes[0].events, once->report.nodes[0].events);
 }
 
+TEST_F(InputsTest, AFileThatLiesThereTwiceIsReadOnce) {
+  const auto once = MakeReport({{{run_.string()}}});
+  ASSERT_TRUE(once.ok()) << once.status();
+  const std::filesystem::path stream = Trace("worker-0") / "syncline_0";
+  std::filesystem::copy(stream, Trace("worker-0") / "syncline_0.bak");
+  const auto merged = Merge(Of({run_.string()}));
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_TRUE(merged->incomplete);
+  EXPECT_THAT(merged->complaints,
+              Contains(HasSubstr("worker-0: syncline_0.bak is left out: it is a copy of")));
+  EXPECT_EQ(merged->report.nodes[1].events, once->nodes[1].events);
+}
+
 TEST_F(InputsTest, WhatMayNotBeReadIsSaid) {
   namespace fs = std::filesystem;
   fs::permissions(root_, fs::perms::all);

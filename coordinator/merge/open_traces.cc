@@ -79,6 +79,10 @@ std::vector<std::string> ComplaintsOf(const TraceReader& reader) {
     complaints.push_back(
         absl::StrCat(loss.source, ": ", LossReasonName(loss.reason), ": ", loss.detail));
   }
+  for (const TraceReader::Copy& copy : reader.copies()) {
+    complaints.push_back(
+        absl::StrCat(copy.name, " is left out: it is a copy of ", copy.original, " beside it"));
+  }
   return complaints;
 }
 

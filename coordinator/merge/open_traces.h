@@ -42,7 +42,7 @@ OpenedTraces OpenTraces(const std::filesystem::path& root);
 // one line each.
 std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces);
 
-// What the readers found damaged when they were opened, one line each.
+// What the reader found damaged, or there twice, when it was opened, one line each.
 std::vector<std::string> ComplaintsOf(const TraceReader& reader);
 
 // REALTIME - trace clock of the first that says it.

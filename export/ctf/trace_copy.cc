@@ -165,7 +165,10 @@ absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
                             ctf::WriteTsdl(Corrected(*metadata, uuid, options)));
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(out));
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(out / "metadata", text));
-  const std::vector<std::filesystem::path> files = ctf::ListStreamFiles(trace);
+  std::vector<std::filesystem::path> files = ctf::ListStreamFiles(trace);
+  std::erase_if(files, [&options](const std::filesystem::path& file) {
+    return options.left_out.contains(file.filename().string());
+  });
   const StreamCopier copier(*layout, uuid, options, out);
   CopyResult result;
   for (const absl::StatusOr<CopyResult>& copied : copier.CopyAll(files, placement)) {

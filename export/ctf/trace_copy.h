@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -29,7 +30,8 @@ struct CopyOptions {
   std::string label;  // tells the traces of one merge apart, e.g. "worker-0/ust/uid/0/64-bit"
   int64_t epoch_unix_ns = 0;                              // of timeline zero
   timeline::Interval window{{kUnknownLo}, {kUnknownHi}};  // only events in it
-  unsigned threads = 1;  // at most; what is written does not depend on it
+  unsigned threads = 1;            // at most; what is written does not depend on it
+  std::set<std::string> left_out;  // names of files (ctf/stream_copies.h)
 };
 
 struct CopyResult {
