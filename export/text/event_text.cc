@@ -40,6 +40,18 @@ std::string JsonString(std::string_view text) {
   return json;
 }
 
+// Names are as they are, but for those that would end the line or move the cursor: of these every
+// special character is written as in JSON.
+bool FitsOneLine(std::string_view name) {
+  return std::none_of(name.begin(), name.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+}
+std::string OnOneLine(std::string_view name) {
+  if (FitsOneLine(name)) return std::string(name);
+  const std::string json = JsonString(name);
+  return json.substr(1, json.size() - 2);
+}
+
 }  // namespace
 
 size_t Extent(std::span<const FieldValue> values) {
@@ -83,7 +95,7 @@ EventText::Shape EventText::MakeShape(const EventView& event) const {
       before += shape.steps.empty() ? "" : json ? "}" : " },";
       before += json ? absl::StrCat(",\"", ScopeKey(field.scope), "\":{") : " { ";
     }
-    before += json ? JsonString(field.name) + ":" : field.name + " = ";
+    before += json ? JsonString(field.name) + ":" : OnOneLine(field.name) + " = ";
     if (field.scope != FieldScope::kPayload) shape.context_steps = shape.steps.size() + 1;
     shape.steps.push_back({&field, WayOf(field), Piece(std::move(before))});
     before.clear();
@@ -121,8 +133,8 @@ EventText::Line EventText::MakeLine(const EventView& event) const {
                            stream.cpu.has_value() ? absl::StrCat(",\"cpu\":", *stream.cpu) : "",
                            ",\"event\":", JsonString(name)));
   } else {
-    line.opening =
-        Piece(absl::StrCat("] ", AbslView(event.node), " ", stream.name, " ", name, ":"));
+    line.opening = Piece(absl::StrCat("] ", OnOneLine(event.node), " ", OnOneLine(stream.name), " ",
+                                      OnOneLine(name), ":"));
   }
   return line;
 }
@@ -322,10 +334,14 @@ void EventText::AppendBlob(std::string_view bytes) {
   out_.Put('"');
 }
 
+void EventText::PutName(std::string_view name) {
+  FitsOneLine(name) ? out_.Put(name) : out_.Put(std::string_view(OnOneLine(name)));
+}
+
 void EventText::AppendEnum(const FieldValue& value) {
   if (style_ == Style::kJson && !value.text.empty()) return AppendString(value.text);
   if (!value.text.empty()) {
-    out_.Put(value.text);
+    PutName(value.text);
     out_.Put(std::string_view(" : "));
   }
   value.field->is_signed ? out_.PutNumber(value.s) : out_.PutNumber(value.u);
@@ -340,7 +356,7 @@ size_t EventText::AppendChildren(std::span<const FieldValue> values, bool named,
       AppendString(values[used].field->name);
       out_.Put(':');
     } else if (named) {
-      out_.Put(values[used].field->name);
+      PutName(values[used].field->name);
       out_.Put(std::string_view(" = "));
     }
     used += AppendValue(values.subspan(used), depth - 1);

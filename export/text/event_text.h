@@ -144,6 +144,7 @@ class EventText {
   void AppendReal(double value);
   void AppendString(std::string_view text);
   void AppendBlob(std::string_view bytes);
+  void PutName(std::string_view name);
   void AppendEnum(const FieldValue& value);
 
   Style style_;

@@ -72,6 +72,19 @@ TEST_F(EventTextTest, TextHasEveryField) {
             "list = [ 1, -2 ], pair = { x = inf }, empty = [  ] }\n");
 }
 
+TEST_F(EventTextTest, NoNameEndsTheLine) {
+  stream_.name = "chan\r1";
+  class_.name = "app:\033all\n";
+  fields_[1].name = "b\nig";
+  fields_.back().name = "emp\nty";
+  values_[5].text = "R\nED";
+  EXPECT_EQ(
+      Line(EventText::Style::kText),
+      "[-1.500000000] n 1 chan\\u000d1 app:\\u001ball\\n: { vtid = -5 }, { b\\nig = "
+      "18446744073709551615, hex = 0xff, real = 0.1, text = \"a \\\"b\\\"\\n\xef\xbf\xbd ü\", "
+      "color = R\\nED : 2, list = [ 1, -2 ], pair = { x = inf }, emp\\nty = [  ] }\n");
+}
+
 TEST_F(EventTextTest, JsonIsJsonAndLosesNoDigit) {
   const std::string out = Line(EventText::Style::kJson);
   const auto json = nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false);
