@@ -161,7 +161,7 @@ absl::Status CheckOutput(const fs::path& out, const InputList& list) {
         absl::StrCat("cannot write the merge to ", out.string(), ": ", why...));
   };
   if (place == Resolved(".")) {
-    return refuse("it is the working directory, and it would be replaced as a whole");
+    return refuse("it is the working directory, and a new one is put in its place");
   }
   if (list.is_recording && place == Resolved(recording::Layout(list.inputs[0].directory).Out())) {
     return absl::OkStatus();
@@ -175,7 +175,7 @@ absl::Status CheckOutput(const fs::path& out, const InputList& list) {
     }
     if (LiesIn(directory, place)) {
       return refuse("the input ", input.directory.string(),
-                    " lies inside it, and it would be replaced as a whole; name another --out");
+                    " lies inside it, and a new directory is put in its place; name another --out");
     }
   }
   const fs::path recording = RecordingAround(place);

@@ -94,9 +94,10 @@ struct MergeResult {
   std::vector<std::string> notes;       // hints, likewise; in no file
 };
 
-// Replaces out_dir as a whole, and only when everything was written. FailedPrecondition: out_dir is
-// not empty and not an earlier merge's, or lies inside an input; InvalidArgument: unknown format,
-// node or event, mixed inputs, an interval in which nothing lies, a CTF copy of some events.
+// Replaces what an earlier merge made in out_dir, and only when everything was written.
+// FailedPrecondition: out_dir is not empty and not an earlier merge's, or lies inside an input;
+// InvalidArgument: unknown format, node or event, mixed inputs, an interval in which nothing lies,
+// a CTF copy of some events.
 absl::StatusOr<MergeResult> Merge(const MergeOptions& options);
 
 enum class EventFormat : uint8_t { kText, kJsonLines };
