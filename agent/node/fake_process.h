@@ -14,13 +14,15 @@ namespace syncline::agent {
 
 // Process 1234 of pid namespace 4026531836, which began at tick 5678: the one of
 // control_block::MakeBlockBytes(). `state` as in its stat: 'S', 'T', 'Z'.
-inline void AddFakeProcess(const std::filesystem::path& proc, char state, uint32_t uid) {
+inline void AddFakeProcess(const std::filesystem::path& proc, char state, uint32_t uid,
+                           int threads = 1) {
   const std::filesystem::path process = proc / "1234";
   std::filesystem::create_directories(process / "ns");
   std::filesystem::remove(process / "ns/pid");
   std::filesystem::create_symlink("pid:[4026531836]", process / "ns/pid");
   std::string stat = std::string("1234 (python (x)) ") + state;
-  for (int field = 4; field <= 21; ++field) stat += " 0";
+  for (int field = 4; field <= 21; ++field)
+    stat += field == 20 ? " " + std::to_string(threads) : " 0";
   const std::string user = std::to_string(uid);
   const std::string status = "Uid:\t" + user + "\t" + user + "\nNSpid:\t1234\n";
   EXPECT_TRUE(WriteFileAtomically(process / "stat", stat + " 5678 0\n").ok());

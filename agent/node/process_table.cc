@@ -40,7 +40,8 @@ uint64_t NamespaceInode(const std::filesystem::path& link) {
   return absl::SimpleAtoi(target.substr(open + 1, close - open - 1), &inode) ? inode : 0;
 }
 
-// pid (comm) state ppid ... starttime is field 22; comm may hold blanks and parentheses.
+// pid (comm) state ppid ...; num_threads is field 20, starttime 22; comm may hold blanks and
+// parentheses.
 bool ParseStat(std::string_view text, ProcessEntry* entry) {
   const size_t open = text.find('(');
   const size_t close = text.rfind(')');
@@ -52,6 +53,7 @@ bool ParseStat(std::string_view text, ProcessEntry* entry) {
   if (rest.size() < 20) return false;
   entry->state = rest[0][0];
   if (!absl::SimpleAtoi(rest[1], &entry->parent_pid)) return false;
+  if (!absl::SimpleAtoi(rest[17], &entry->threads)) return false;
   return absl::SimpleAtoi(rest[19], &entry->start_ticks);
 }
 

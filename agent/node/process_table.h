@@ -20,10 +20,12 @@ struct ProcessEntry {
   uint64_t start_ticks = 0;
   uint32_t uid = 0;
   char state = '?';  // R, S, D, T, t, Z, ...
+  uint32_t threads = 0;
   std::string name;  // comm
 
   bool stopped() const { return state == 'T' || state == 't'; }
-  bool ended() const { return state == 'Z' || state == 'X'; }  // its parent has not asked yet
+  // Its parent has not asked yet. (Or only its first thread has ended, and others go on.)
+  bool ended() const { return (state == 'Z' || state == 'X') && threads <= 1; }
 };
 
 // Processes that end while we look are left out.

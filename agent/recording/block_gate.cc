@@ -232,16 +232,19 @@ void BlockGate::OpenNewcomers(uint32_t generation) {
   }
 }
 
+// One that is not in /proc may live in a namespace that the agent does not see into.
+bool BlockGate::HasEnded(const ProcessEntry* entry, const BlockId& id) const {
+  if (entry == nullptr) return id.pid_namespace == own_pid_namespace_;
+  return entry->ended() || LeftByExec(options_.proc, *entry, id);
+}
+
 void BlockGate::RemoveDead(const std::vector<ProcessEntry>& processes) {
   for (auto it = members_.begin(); it != members_.end();) {
     const BlockId& id = it->first.second;
     const auto block = it->second.Read();
-    // Only in our own namespace does "not in /proc" mean "gone". An earlier recording of these
-    // processes is over (we hold the lock) and has kept their names.
-    const ProcessEntry* entry = FindProcess(processes, id);
+    // An earlier recording of these processes is over (we hold the lock) and has kept their names.
     const bool gone = (block.ok() && block->facts.state == control_block::ProcessState::kExited) ||
-                      (id.pid_namespace == own_pid_namespace_ && entry == nullptr) ||
-                      (entry != nullptr && LeftByExec(options_.proc, *entry, id));
+                      HasEnded(FindProcess(processes, id), id);
     if (gone) it->second.Remove().IgnoreError();
     it = gone ? members_.erase(it) : std::next(it);
   }
@@ -263,8 +266,7 @@ std::vector<v1::ProcessInfo> BlockGate::Processes(std::vector<v1::Complaint>* co
     }
     for (const BlockId& id : *ids) {
       const ProcessEntry* entry = FindProcess(processes, id);
-      if (entry == nullptr && id.pid_namespace == own_pid_namespace_) continue;  // dead
-      if (entry != nullptr && LeftByExec(options_.proc, *entry, id)) continue;
+      if (HasEnded(entry, id)) continue;
       const auto live = LiveBlock::Open(directory, id, uid);
       if (!live.ok()) continue;
       const auto block = live->Read();
@@ -397,10 +399,9 @@ void BlockGate::FindLeft(std::vector<v1::Complaint>* complaints) {
     if (!OwesAnswer(live)) continue;
     if (!processes.has_value()) processes = ListProcesses(options_.proc);
     const ProcessEntry* entry = FindProcess(*processes, key.second);
-    if (entry == nullptr) continue;
-    if (!live.IsReplaced() && !LeftByExec(options_.proc, *entry, key.second)) continue;
+    if (!live.IsReplaced() && !HasEnded(entry, key.second)) continue;
     left_.insert(key);
-    complaints->push_back(LeftComplaint(*entry));
+    if (entry != nullptr && !entry->ended()) complaints->push_back(LeftComplaint(*entry));
   }
 }
 

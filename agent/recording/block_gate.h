@@ -63,6 +63,8 @@ class BlockGate : public Gate {
   // Switches newcomers on when their time has come.
   void OpenNewcomers(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Drops members and files of processes that have ended.
+  // Whether the process behind a block is no more.
+  bool HasEnded(const ProcessEntry* entry, const control_block::BlockId& id) const;
   void RemoveDead(const std::vector<ProcessEntry>& processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   GateMove Write(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForAnswers(int64_t limit_ns);

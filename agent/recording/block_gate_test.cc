@@ -96,16 +96,17 @@ TEST_F(BlockGateTest, AProcessThatBecameAnotherProgramIsNotTheOneOfTheBlock) {
   EXPECT_TRUE(gate.Members().empty());
 }
 
-TEST_F(BlockGateTest, AProcessThatBecomesAnotherProgramWhileRecordedIsSaidAndNotWaitedFor) {
+TEST_F(BlockGateTest, AProcessThatEndsOrBecomesAnotherProgramWhileRecordedIsNotWaitedFor) {
   const auto answered = [](uint32_t generation) {
     return [generation](syncline_block* block) {
       block->generation = block->generation_seen = block->recording_generation = generation;
       block->off_monotonic_ns = 0;  // recording still
     };
   };
-  AddProcess('S');
-  AddBlock(answered(3));
-  for (const bool replaced : {false, true}) {
+  enum class Fate { kBusy, kReplaced, kEnded };
+  for (const Fate fate : {Fate::kBusy, Fate::kReplaced, Fate::kEnded}) {
+    AddProcess('S');
+    AddBlock(answered(3));
     BlockGate gate = MakeGate();
     const uint32_t generation = gate.Arm();
     gate.Open(generation);
@@ -114,19 +115,31 @@ TEST_F(BlockGateTest, AProcessThatBecomesAnotherProgramWhileRecordedIsSaidAndNot
     answered(generation)(reinterpret_cast<syncline_block*>(bytes.data()));
     // As the process itself writes: into the file that there is.
     std::ofstream(path, std::ios::in | std::ios::out | std::ios::binary) << bytes;
-    if (replaced) AddBlock();
+    if (fate == Fate::kReplaced) AddBlock();
+    if (fate == Fate::kEnded) AddProcess('Z');
     const int64_t before_ns = clock_.MonotonicNs();
     const GateMove closed = gate.Close();
     const int64_t waited_ns = clock_.MonotonicNs() - before_ns;
-    if (replaced) {
-      ASSERT_EQ(closed.complaints.size(), 1u);
-      EXPECT_THAT(closed.complaints[0].what(), testing::HasSubstr("another program"));
-      EXPECT_LT(waited_ns, 100'000'000);
-    } else {
-      EXPECT_TRUE(closed.complaints.empty());
-      EXPECT_GE(waited_ns, 100'000'000);
-    }
+    EXPECT_EQ(waited_ns >= 100'000'000, fate == Fate::kBusy);
+    ASSERT_EQ(closed.complaints.size(), fate == Fate::kReplaced ? 1u : 0u);
+    if (fate != Fate::kReplaced) continue;
+    EXPECT_THAT(closed.complaints[0].what(), testing::HasSubstr("another program"));
   }
+}
+
+TEST_F(BlockGateTest, AProcessThatHasEndedIsGoneThoughItsParentDoesNotAsk) {
+  AddBlock();
+  AddFakeProcess(root_ / "proc", 'Z', 0, /*threads=*/2);  // only its first thread has ended
+  BlockGate gate = MakeGate();
+  EXPECT_EQ(gate.Processes(&complaints_).size(), 1u);
+  gate.Arm();
+  EXPECT_TRUE(std::filesystem::exists(runtime_ / "4026531836-1234-5678.block"));
+  AddProcess('Z');
+  EXPECT_TRUE(gate.Processes(&complaints_).empty());
+  gate.Arm();
+  EXPECT_FALSE(std::filesystem::exists(runtime_ / "4026531836-1234-5678.block"));
+  EXPECT_TRUE(gate.Members().empty());
+  EXPECT_TRUE(complaints_.empty());
 }
 
 TEST_F(BlockGateTest, NamesAStoppedProcess) {

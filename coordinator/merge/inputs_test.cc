@@ -102,7 +102,11 @@ class InputsTest : public ::testing::Test {
       process.pid_namespace_inode = 4026531836;
       process.start_ticks = 5678;
       process.has_control_block = true;
-      recording->nodes[0].processes.push_back(process);
+      process.present_at_prepare = true;
+      recording::ProcessRecord other;  // it was idle beside this one
+      other.own_pid = 1235;
+      other.on_monotonic_ns = 1;
+      recording->nodes[0].processes = {process, other};
     });
     return stem;
   }

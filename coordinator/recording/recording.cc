@@ -452,9 +452,7 @@ bool CoversWindow(const NodeRecord& node, const ProcessRecord& process) {
 }
 
 bool CameTooLate(const ProcessRecord& process) {
-  const bool calls =
-      std::find(process.sources.begin(), process.sources.end(), "itt") != process.sources.end();
-  return !process.present_at_prepare && process.on_monotonic_ns == 0 && calls;
+  return process.has_control_block && !process.present_at_prepare && process.on_monotonic_ns == 0;
 }
 
 bool MissedWindow(const NodeRecord& node, const ProcessRecord& process) {

@@ -159,8 +159,8 @@ TEST(MissedWindowTest, OneThatCameAndWentIsALossOneThatMadeNoCallIsNone) {
   NodeRecord node;
   node.processes.resize(1);
   ProcessRecord& process = node.processes[0];
-  EXPECT_FALSE(MissedWindow(node, process)) << "a program that never called ITT";
-  process.sources = {"net", "itt"};
+  EXPECT_FALSE(MissedWindow(node, process)) << "a program that never made a call";
+  process.has_control_block = true;
   EXPECT_TRUE(MissedWindow(node, process));
   EXPECT_TRUE(CameTooLate(process));
   process.present_at_prepare = true;
