@@ -9,21 +9,20 @@
 #include "coordinator/cli/commands.h"
 
 namespace syncline::cli {
+
+std::string IsGiven(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
+
 namespace {
 
 void AddGlobalOptions(CLI::App* app, Context* context) {
   app->set_version_flag("--version", absl::StrCat("syncline ", context->created_by.version));
-  // `--hosts "$UNSET"` must not fall back to another fleet.
-  const auto given = [](const std::string& text) {
-    return text.empty() ? std::string("must not be empty") : std::string();
-  };
   app->add_option("--hosts", context->hosts_file,
                   "File with a node a line: name address[:port] [role=...]")
-      ->check(given);
+      ->check(IsGiven);
   app->add_option("-H,--host", context->host_list,
                   "Nodes a,b,node[01-16], each its own address; with --hosts: only these of the "
                   "file")
-      ->check(given);
+      ->check(IsGiven);
   app->add_option("--tls-dir", context->tls_directory,
                   "Certificates made by `syncline certs` (default: $SYNCLINE_TLS_DIR)");
   app->add_flag("-q,--quiet", context->quiet, "Only results, warnings and errors");

@@ -79,6 +79,14 @@ TEST_F(CommandLine, WrongUsageIsSaidLikeAnyOtherError) {
   EXPECT_THAT(err_.str(), StartsWith("syncline: "));
 }
 
+TEST_F(CommandLine, AnEmptyPlaceIsNoPlace) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--hosts", "", "nodes"}, {"record", "--out", ""}, {"merge", "run", "--out", ""}}) {
+    EXPECT_EQ(Run(words), kWrongUsage) << words[0];
+    EXPECT_THAT(err_.str(), HasSubstr("must not be empty")) << words[0];
+  }
+}
+
 TEST_F(CommandLine, HelpAndVersionAreNoErrors) {
   EXPECT_EQ(Run({"--version"}), kDone);
   EXPECT_EQ(out_.str(), "syncline 0.1.0\n");

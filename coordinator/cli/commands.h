@@ -4,6 +4,7 @@
 #define SYNCLINE_COORDINATOR_CLI_COMMANDS_H_
 
 #include <cstdint>
+#include <string>
 
 namespace CLI {
 class App;
@@ -12,6 +13,10 @@ class App;
 namespace syncline::cli {
 
 struct Context;
+
+// A check of an option whose value must not be empty: `--hosts "$UNSET"` must not fall back to
+// another fleet, nor `--out "$UNSET"` to another directory. "" when it is fine, else what is wrong.
+std::string IsGiven(const std::string& text);
 
 // --assume-asymmetry, of the commands that tell what is likely from what is proven.
 void AddAsymmetry(CLI::App* command, int64_t* percent);

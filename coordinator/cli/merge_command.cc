@@ -212,7 +212,8 @@ void RegisterMerge(CLI::App* app, Context* context) {
   const auto arguments = std::make_shared<MergeArguments>();
   AddInput(merge, arguments);
   AddAssumption(merge, arguments);
-  merge->add_option("--out", arguments->options.out_dir, "Where to (default: RUN/out)");
+  merge->add_option("--out", arguments->options.out_dir, "Where to (default: RUN/out)")
+      ->check(IsGiven);
   merge
       ->add_option("--format", arguments->options.formats,
                    "What to write, separated by commas: perfetto (a timeline),\n"

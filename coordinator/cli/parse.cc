@@ -53,7 +53,7 @@ absl::StatusOr<int64_t> ParseDuration(std::string_view text) {
     if (ns > 1e18) return refuse("that is longer than thirty years");
     return static_cast<int64_t>(std::llround(ns));
   }
-  return refuse("the unit is ms, s, m or h");
+  return refuse("the unit is ns, us, ms, s, min (or m) or h");
 }
 
 absl::StatusOr<uint64_t> ParseSize(std::string_view text) {

@@ -170,7 +170,8 @@ void RegisterRecord(CLI::App* app, Context* context) {
   const auto arguments = std::make_shared<RecordArguments>();
   record->add_option("--for", arguments->window,
                      "How long: 500ms, 10s, 2m; without it until Ctrl-C");
-  record->add_option("--out", arguments->directory, "Directory to make (default: run-ID)");
+  record->add_option("--out", arguments->directory, "Directory to make (default: run-ID)")
+      ->check(IsGiven);
   record->add_flag("--allow-missing", arguments->allow_missing,
                    "Go on without nodes that cannot take part");
   record
