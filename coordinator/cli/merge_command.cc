@@ -31,7 +31,7 @@ struct MergeArguments {
   std::string alignment = "model";
   std::optional<std::string> from;
   std::optional<std::string> to;
-  std::string look_back = "all";
+  std::string look_back = "auto";
   std::string shard_size = "1GiB";
   bool json = false;
   std::string svg;
@@ -77,15 +77,19 @@ absl::Status ParseRange(const MergeArguments& arguments, merge::Range* range) {
   return ParseInstant(arguments.to, &range->to);
 }
 
-absl::Status ParseLookBack(const std::string& text, std::optional<int64_t>* look_back_ns) {
-  look_back_ns->reset();
-  if (text == "all") return absl::OkStatus();
+absl::Status ParseLookBack(const std::string& text, merge::LookBack* look_back) {
+  using How = merge::LookBack::How;
+  if (text == "auto") return absl::OkStatus();
+  if (text == "all") {
+    look_back->how = How::kAll;
+    return absl::OkStatus();
+  }
   const absl::StatusOr<int64_t> ns = ParseDuration(text);
   if (!ns.ok() || *ns <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--look-back takes a duration, e.g. 5m, or all, not \"", text, "\""));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--look-back takes a duration, e.g. 5min, or auto, or all, not \"", text, "\""));
   }
-  *look_back_ns = *ns;
+  *look_back = {How::kAtMost, *ns};
   return absl::OkStatus();
 }
 
@@ -146,7 +150,7 @@ int Merge(const Context& context, const MergeArguments& arguments) {
   options.interrupt = context.interrupts->First();
   options.leave = [] { ::_exit(kInterrupted); };
   absl::Status parsed = ParseRange(arguments, &options.range);
-  parsed.Update(ParseLookBack(arguments.look_back, &options.look_back_ns));
+  parsed.Update(ParseLookBack(arguments.look_back, &options.look_back));
   if (!parsed.ok()) return Fail(context, parsed);
   const absl::StatusOr<uint64_t> shard_bytes = ParseSize(arguments.shard_size);
   if (!shard_bytes.ok()) return Fail(context, shard_bytes.status());
@@ -240,10 +244,12 @@ void RegisterMerge(CLI::App* app, Context* context) {
             "its end, a message by its send or its receive");
   merge
       ->add_option("--look-back", arguments->look_back,
-                   "With --from, of a long recording: read at most so much before it (e.g.\n"
-                   "32s), and no more than tasks that are open there need. Faster; what was\n"
-                   "said before that is not known: counters' values, pauses, which send was\n"
-                   "a group's first, tasks of threads that stand still")
+                   "With --from and --to: what is read beside the cut, for the tasks that last\n"
+                   "until then. all: everything; 32s, e.g.: so much before it at most, and no\n"
+                   "more than tasks that are open there need; auto: 32s, if more than 2 min lie\n"
+                   "outside of the cut, else all. What was said before that is not known:\n"
+                   "counters' values, pauses, which send was a group's first, tasks of threads\n"
+                   "that stand still")
       ->capture_default_str();
   merge->footer(
       "The same input gives the same bytes, on any machine. What an earlier merge wrote to the\n"

@@ -16,7 +16,8 @@ class MergeView {
   // `context` outlives it.
   MergeView(const Context* context, const merge::MergeOptions& options)
       : context_(*context),
-        may_look_back_(options.range.from.has_value() && !options.look_back_ns.has_value()),
+        may_look_back_(options.range.from.has_value() &&
+                       options.look_back.how != merge::LookBack::How::kAtMost),
         begun_ns_(context->clock->RawNs()) {}
   ~MergeView() { Clear(); }
   MergeView(const MergeView&) = delete;

@@ -59,7 +59,7 @@ TEST_F(MergeViewTest, SaysWhatIsReadAndOnceThatOneMayReadLess) {
 }
 
 TEST_F(MergeViewTest, NotWhereOneCannotReadLess) {
-  options_.look_back_ns = kSecond;
+  options_.look_back = {merge::LookBack::How::kAtMost, kSecond};
   EXPECT_THAT(Shown(14), Not(HasSubstr(kHint)));
   options_ = {};
   EXPECT_THAT(Shown(14), Not(HasSubstr(kHint)));

@@ -7,6 +7,12 @@
 #include "common/duration_text.h"
 
 namespace syncline::merge {
+namespace {
+
+// As much as this outside of a cut is read in seconds.
+constexpr int64_t kLongNs = 120'000'000'000;
+
+}  // namespace
 
 std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
   const std::optional<timeline::Interval>& window = inputs.build.window;
@@ -55,6 +61,15 @@ absl::Status ChooseCut(const Range& range, OpenedInputs* inputs) {
   inputs->build.cut =
       timeline::Interval{std::max(asked.begin, covered->begin), std::min(asked.end, covered->end)};
   return absl::OkStatus();
+}
+
+void ChooseLookBack(const LookBack& look_back, OpenedInputs* inputs) {
+  const std::optional<timeline::Interval>& cut = inputs->build.cut;
+  if (!cut.has_value() || look_back.how == LookBack::How::kAll) return;
+  const timeline::Interval covered = Covered(*inputs).value_or(*cut);
+  const int64_t outside_ns = (covered.end.ns - cut->end.ns) + (cut->begin.ns - covered.begin.ns);
+  if (look_back.how == LookBack::How::kAuto && outside_ns <= kLongNs) return;
+  inputs->build.look_back_ns = look_back.most_ns;
 }
 
 timeline::Interval Shown(const Range& range) {

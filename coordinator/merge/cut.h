@@ -23,6 +23,9 @@ absl::Status CheckRange(const Range& range);
 // reaches beyond the recording, that part is left out and said.
 absl::Status ChooseCut(const Range& range, OpenedInputs* inputs);
 
+// Sets how far before the cut is read. After ChooseCut.
+void ChooseLookBack(const LookBack& look_back, OpenedInputs* inputs);
+
 // A timeline shows the little that lies outside of the window, unless an end was asked for.
 timeline::Interval Shown(const Range& range);
 

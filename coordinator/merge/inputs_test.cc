@@ -14,6 +14,7 @@
 
 #include "common/files.h"
 #include "control_block/testing.h"
+#include "coordinator/merge/cut.h"
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/merge.h"
 #include "coordinator/merge/test_recording.h"
@@ -354,6 +355,26 @@ TEST_F(InputsTest, AWindowThatLiesElsewhereIsRefused) {
   MergeOptions traces = Of({Trace("master-0").string()});
   traces.range.from = TimelineTime{3600'000'000'000};
   ExpectRefused(traces, absl::StatusCode::kInvalidArgument, HasSubstr("nothing was recorded"));
+}
+
+TEST(LookBackTest, OfALongRecordingACutIsReadInPartUnlessAllIsWanted) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  using How = LookBack::How;
+  const auto chosen = [](LookBack look_back, int64_t begin_s, int64_t end_s) {
+    OpenedInputs inputs;
+    inputs.build.window = timeline::Interval{{0}, {200 * kSecond}};
+    inputs.build.cut = timeline::Interval{{begin_s * kSecond}, {end_s * kSecond}};
+    ChooseLookBack(look_back, &inputs);
+    return inputs.build.look_back_ns;
+  };
+  EXPECT_EQ(chosen({}, 10, 90), std::nullopt);
+  EXPECT_EQ(chosen({}, 10, 89), 32 * kSecond);
+  EXPECT_EQ(chosen({}, 199, 200), 32 * kSecond);
+  EXPECT_EQ(chosen({How::kAll}, 199, 200), std::nullopt);
+  EXPECT_EQ(chosen({How::kAtMost, 7}, 10, 90), 7);
+  OpenedInputs whole;
+  ChooseLookBack({How::kAtMost, 7}, &whole);
+  EXPECT_EQ(whole.build.look_back_ns, std::nullopt);
 }
 
 TEST_F(InputsTest, AWindowThatReachesBeyondIsCutAndTheReportAgrees) {

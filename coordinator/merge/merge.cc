@@ -128,9 +128,9 @@ void NoteUnread(const timeline::BuiltTimeline& built, MergeResult* result) {
   }
   if (!in_part) return;
   result->notes.push_back(
-      "not everything before --from was read: counters, pauses, losses that only counting shows, "
-      "tasks of threads that stand still, and which send belongs to which receive may be missing "
-      "or differ; without --look-back they are as in the whole");
+      "not everything outside of the cut was read: counters, pauses, losses that only counting "
+      "shows, tasks of threads that stand still, and which send belongs to which receive may be "
+      "missing or differ; with `--look-back all` they are as in the whole");
 }
 
 // Everything into a directory beside result.out_dir, and then that in its place.
@@ -201,7 +201,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_RETURN_IF_ERROR(ChooseCut(options.range, &inputs));
   SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
   inputs.build.shown = Shown(options.range);
-  inputs.build.look_back_ns = options.look_back_ns;
+  ChooseLookBack(options.look_back, &inputs);
   inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
     inputs.build.progress = [&](const timeline::Progress& progress) {

@@ -52,6 +52,18 @@ struct Range {
   std::optional<TimelineTime> to;
 };
 
+// Of a range: how far before it is read for what lasts until then (timeline/look_back.h says what
+// a part cannot tell).
+struct LookBack {
+  enum class How : uint8_t {
+    kAuto,    // everything, but where more than 2 minutes lie outside of the range kAtMost
+    kAll,     // everything
+    kAtMost,  // `most_ns`
+  };
+  How how = How::kAuto;
+  int64_t most_ns = 32'000'000'000;
+};
+
 // What is being read.
 struct Progress {
   std::string_view node;
@@ -68,9 +80,7 @@ struct MergeOptions {
   // Names of events, "*" for any characters; none: all. Of the timeline, the tables and what the
   // report says of tasks; what takes several events is shown whole (timeline/shown_events.h).
   std::vector<std::string> events;
-  // Of a range: how far before it is read at most, and what that leaves out: timeline/look_back.h.
-  // nullopt: everything is read.
-  std::optional<int64_t> look_back_ns;
+  LookBack look_back;
   // For format "parquet": Python interpreters that may have pyarrow, looked up in PATH.
   std::vector<std::string> pythons = {"python3"};
   // A Perfetto file that would be larger is written in pieces: viewers hold it in memory, several
