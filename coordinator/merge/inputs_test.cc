@@ -14,7 +14,6 @@
 
 #include "common/files.h"
 #include "control_block/testing.h"
-#include "coordinator/merge/cut.h"
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/merge.h"
 #include "coordinator/merge/test_recording.h"
@@ -355,57 +354,6 @@ TEST_F(InputsTest, AWindowThatLiesElsewhereIsRefused) {
   MergeOptions traces = Of({Trace("master-0").string()});
   traces.range.from = TimelineTime{3600'000'000'000};
   ExpectRefused(traces, absl::StatusCode::kInvalidArgument, HasSubstr("nothing was recorded"));
-}
-
-TEST(LookBackTest, OfALongRecordingACutIsReadInPartUnlessAllIsWanted) {
-  constexpr int64_t kSecond = 1'000'000'000;
-  using How = LookBack::How;
-  const auto chosen = [](LookBack look_back, int64_t begin_s, int64_t end_s) {
-    OpenedInputs inputs;
-    inputs.build.window = timeline::Interval{{0}, {200 * kSecond}};
-    inputs.build.cut = timeline::Interval{{begin_s * kSecond}, {end_s * kSecond}};
-    ChooseLookBack(look_back, &inputs);
-    return inputs.build.look_back_ns;
-  };
-  EXPECT_EQ(chosen({}, 10, 90), std::nullopt);
-  EXPECT_EQ(chosen({}, 10, 89), 32 * kSecond);
-  EXPECT_EQ(chosen({}, 199, 200), 32 * kSecond);
-  EXPECT_EQ(chosen({How::kAll}, 199, 200), std::nullopt);
-  EXPECT_EQ(chosen({How::kAtMost, 7}, 10, 90), 7);
-  OpenedInputs whole;
-  ChooseLookBack({How::kAtMost, 7}, &whole);
-  EXPECT_EQ(whole.build.look_back_ns, std::nullopt);
-}
-
-TEST_F(InputsTest, AWindowThatReachesBeyondIsCutAndTheReportAgrees) {
-  constexpr int64_t kEndNs = kJobSteps * kJobStepNs;
-  const auto whole = Merge(Of({run_.string()}));
-  ASSERT_TRUE(whole.ok()) << whole.status();
-  MergeOptions options = Of({run_.string()});
-  options.range.from = TimelineTime{kEndNs / 2};
-  options.range.to = TimelineTime{2 * kEndNs};
-  const auto half = Merge(options);
-  ASSERT_TRUE(half.ok()) << half.status();
-  EXPECT_FALSE(half->incomplete);
-  EXPECT_THAT(half->complaints, ElementsAre(HasSubstr("--to lies outside")));
-  EXPECT_EQ(half->report.window_begin.ns, kEndNs / 2);
-  EXPECT_EQ(half->report.window_end.ns, kEndNs);
-  options.range.from.reset();
-  options.range.to = TimelineTime{kEndNs / 2};
-  const auto rest = Merge(options);
-  ASSERT_TRUE(rest.ok()) << rest.status();
-  EXPECT_THAT(rest->complaints, IsEmpty());
-  ASSERT_EQ(rest->report.nodes.size(), 2u);
-  for (size_t i = 0; i < 2; ++i) {
-    const auto& node = half->report.nodes[i];
-    // The whole may have a few events beyond the window's ends.
-    EXPECT_LE(node.events + rest->report.nodes[i].events, whole->report.nodes[i].events);
-    EXPECT_GE(node.events + rest->report.nodes[i].events + 10, whole->report.nodes[i].events);
-    EXPECT_GT(node.events, 0u);
-    EXPECT_LE(node.processes.at(0).covered_ns, kEndNs / 2);
-    EXPECT_EQ(node.processes.at(0).events, node.events);
-    EXPECT_FALSE(node.processes.at(0).counted_events.has_value());
-  }
 }
 
 TEST_F(InputsTest, StepsThatDoNotExistAreAnError) {

@@ -20,9 +20,11 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using timeline::testing::kJobStepNs;
 using timeline::testing::kJobSteps;
 
 constexpr int64_t kWallErrorNs = -6'000'000;
@@ -205,6 +207,37 @@ TEST_F(MergeTest, CutsToAnInterval) {
   const auto result = Merge(options);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->report.steps.at(0).steps.size(), 4u);
+}
+
+TEST_F(MergeTest, AWindowThatReachesBeyondIsCutAndTheReportAgrees) {
+  constexpr int64_t kEndNs = kJobSteps * kJobStepNs;
+  const auto whole = Merge(Of(run_));
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  MergeOptions options = Of(run_);
+  options.range.from = TimelineTime{kEndNs / 2};
+  options.range.to = TimelineTime{2 * kEndNs};
+  const auto half = Merge(options);
+  ASSERT_TRUE(half.ok()) << half.status();
+  EXPECT_FALSE(half->incomplete);
+  EXPECT_THAT(half->complaints, ElementsAre(HasSubstr("--to lies outside")));
+  EXPECT_EQ(half->report.window_begin.ns, kEndNs / 2);
+  EXPECT_EQ(half->report.window_end.ns, kEndNs);
+  options.range.from.reset();
+  options.range.to = TimelineTime{kEndNs / 2};
+  const auto rest = Merge(options);
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_THAT(rest->complaints, IsEmpty());
+  ASSERT_EQ(rest->report.nodes.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const auto& node = half->report.nodes[i];
+    // The whole may have a few events beyond the window's ends.
+    EXPECT_LE(node.events + rest->report.nodes[i].events, whole->report.nodes[i].events);
+    EXPECT_GE(node.events + rest->report.nodes[i].events + 10, whole->report.nodes[i].events);
+    EXPECT_GT(node.events, 0u);
+    EXPECT_LE(node.processes.at(0).covered_ns, kEndNs / 2);
+    EXPECT_EQ(node.processes.at(0).events, node.events);
+    EXPECT_FALSE(node.processes.at(0).counted_events.has_value());
+  }
 }
 
 TEST_F(MergeTest, CountsOnlyWhatLiesInTheWindow) {

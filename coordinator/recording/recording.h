@@ -190,9 +190,9 @@ Volume VolumeOf(const NodeRecord& node);
 // Whether the process was switched on, and said so, at some instant of the window.
 bool CoversWindow(const NodeRecord& node, const ProcessRecord& process);
 
-// Whether the process had something to record (a task, a TCP connection, PyTorch) for the first time
-// after the recording had been prepared, and was never switched on: agents notice such a process
-// some 0.1 s later, and it was gone by then, or the window was.
+// Whether the process had something to record (a task, a TCP connection, PyTorch) for the first
+// time after the recording had been prepared, and was never switched on: agents notice such a
+// process some 0.1 s later, and it was gone by then, or the window was.
 bool CameTooLate(const ProcessRecord& process);
 
 // Whether it is a loss that the process covers nothing of the window: it came too late, or it was
