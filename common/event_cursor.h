@@ -197,12 +197,6 @@ class TraceReader {
   virtual std::string clock_uuid() const { return {}; }
   // Losses known before any event was read: unreadable streams, missing files.
   virtual std::span<const Loss> losses() const = 0;
-  // Files that are not among the streams because they hold the same as one of them, by their names.
-  struct Copy {
-    std::string name;
-    std::string original;
-  };
-  virtual std::span<const Copy> copies() const { return {}; }
   // Events with time in [begin_ns, end_ns) only; packets outside are never read.
   virtual absl::StatusOr<std::unique_ptr<EventCursor>> Open(uint32_t stream_index,
                                                             int64_t begin_ns = kUnknownLo,

@@ -19,7 +19,7 @@ CtfCursor::CtfCursor(std::shared_ptr<const TraceLayout> layout, std::unique_ptr<
       source_(std::move(source)),
       info_(std::move(info)),
       range_(range),
-      walker_(*layout_, *source_, info_.name, {range.begin_byte, range.end_byte}),
+      walker_(*layout_, *source_, info_.name, {range.begin_byte, range.end_byte, range.before}),
       decoder_(*layout_) {}
 
 absl::StatusOr<bool> CtfCursor::Enter() {

@@ -136,6 +136,7 @@ absl::StatusOr<std::optional<IndexedExtent>> IndexedStream::Extent() {
     IndexedExtent extent;
     extent.packets = last;
     extent.cpu_id = first->cpu_id;
+    extent.first = *first;
     extent.begin_ns = extent.end_ns = CyclesToNs(clock, *first->begin_cycles);
     SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index_.At(last));
     PacketWalker walker(layout_, stream_, "", {.begin = entry.offset});
@@ -145,6 +146,8 @@ absl::StatusOr<std::optional<IndexedExtent>> IndexedStream::Extent() {
       ++extent.packets;
       extent.end_ns = std::max(extent.end_ns, packet->end_ns.value_or(packet->begin_ns));
     }
+    extent.last_sequence = walker.last_sequence();
+    extent.last_discarded = walker.last_discarded();
     extent.beyond = index_.size() - beyond;
     if (extent.beyond > 0) {
       SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry missing, index_.At(index_.size() - 1));

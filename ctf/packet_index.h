@@ -58,6 +58,9 @@ struct IndexedExtent {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   std::optional<uint64_t> cpu_id;
+  PacketHeader first;  // and of the last one:
+  std::optional<uint64_t> last_sequence;
+  std::optional<uint64_t> last_discarded;
   uint64_t beyond = 0;        // packets that the index lists behind the stream's end
   int64_t beyond_end_ns = 0;  // of the last one
 };

@@ -38,13 +38,20 @@ std::string Describe(HeaderState state) {
 }  // namespace
 
 PacketWalker::PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name,
-                           ByteRange range)
+                           const PacketRange& range)
     : layout_(layout),
       source_(source),
       name_(std::move(name)),
       signature_(PacketSignature(layout)),
       offset_(range.begin),
-      end_(range.end) {}
+      end_(range.end) {
+  if (!range.before) return;
+  before_ = range.before->number;
+  if (range.begin != 0) return;  // what lies between is not known
+  last_sequence_ = range.before->number;
+  last_discarded_ = range.before->discarded;
+  last_ns_ = range.before->end_ns;
+}
 
 absl::StatusOr<PacketWalker::Candidate> PacketWalker::HeaderAt(uint64_t offset) {
   Candidate candidate;
@@ -115,9 +122,14 @@ absl::StatusOr<std::optional<Packet>> PacketWalker::Next() {
       if (!found) break;
       continue;
     }
+    const size_t losses = losses_.size();
     SYNCLINE_ASSIGN_OR_RETURN(Packet packet, Measure(candidate));
-    Count(packet);
     offset_ += packet.bytes;
+    if (before_ && packet.header.sequence.value_or(*before_ + 1) <= *before_) {
+      losses_.resize(losses);  // whatever it lacks here
+      continue;
+    }
+    Count(packet);
     return packet;
   }
   offset_ = source_.size();

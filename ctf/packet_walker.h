@@ -50,17 +50,26 @@ struct Packet {
   }
 };
 
-// Packets that begin in [begin, end), bytes; a packet begins at `begin`.
-struct ByteRange {
+// What the writer of a stream wrote before it, elsewhere (stream_chain.h).
+struct StreamBefore {
+  uint64_t number = 0;                // of the last packet
+  std::optional<uint64_t> discarded;  // events, as counted at it
+  int64_t end_ns = kUnknownLo;        // of it
+};
+
+// Packets that begin in [begin, end), bytes; a packet begins at `begin`. Those of numbers up to
+// that of `before` are passed over.
+struct PacketRange {
   uint64_t begin = 0;
   uint64_t end = UINT64_MAX;
+  std::optional<StreamBefore> before;
 };
 
 class PacketWalker {
  public:
   // `layout` and `source` must outlive the walker. `name` becomes Loss::source.
   PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name,
-               ByteRange range = {});
+               const PacketRange& range = {});
 
   // The next packet; nullopt at the end. An error means that the source cannot be read.
   absl::StatusOr<std::optional<Packet>> Next();
@@ -72,6 +81,9 @@ class PacketWalker {
   uint64_t packets() const { return packets_; }
   uint64_t sequence_gaps() const { return sequence_gaps_; }
   uint64_t discarded_events() const { return discarded_events_; }
+  // Of the newest packet that said so.
+  const std::optional<uint64_t>& last_sequence() const { return last_sequence_; }
+  const std::optional<uint64_t>& last_discarded() const { return last_discarded_; }
   bool discarded_events_valid() const { return discarded_valid_; }
   // Every packet so far was closed and whole, and nothing follows the last one.
   bool closed() const { return closed_; }
@@ -108,6 +120,7 @@ class PacketWalker {
   const StreamLayout* stream_ = nullptr;  // of the packets so far
   bool skipped_ = false;                  // damage lies before the next packet
   int64_t last_ns_ = kUnknownLo;          // end of what was read so far
+  std::optional<uint64_t> before_;        // packets up to this number are elsewhere
   std::optional<uint64_t> last_sequence_;
   std::optional<uint64_t> last_discarded_;
   std::vector<Loss> losses_;

@@ -11,13 +11,13 @@
 #include "ctf/metadata.h"
 #include "ctf/packet_index.h"
 #include "ctf/scan.h"
-#include "ctf/stream_copies.h"
+#include "ctf/stream_chain.h"
 #include "ctf/stream_summary.h"
 
 namespace syncline::ctf {
 namespace {
 
-class CtfReader : public TraceReader {
+class CtfReader : public TraceReader, public ChainedReader {
  public:
   CtfReader(std::filesystem::path directory, std::shared_ptr<const TraceLayout> layout)
       : directory_(std::move(directory)), layout_(std::move(layout)) {
@@ -30,7 +30,6 @@ class CtfReader : public TraceReader {
       const absl::Status status = AddStream(file);
       if (!status.ok()) Unreadable(file, std::string(status.message()));
     }
-    LeaveOutCopies();
     for (const std::string& warning : layout_->metadata->warnings) {
       losses_.push_back({LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
                          (directory_ / "metadata").string(), warning});
@@ -66,24 +65,45 @@ class CtfReader : public TraceReader {
     return sum;
   }
   std::span<const Loss> losses() const override { return losses_; }
-  std::span<const Copy> copies() const override { return copies_; }
+
+  std::optional<Uuid> uuid() const override { return layout_->metadata->uuid; }
+  std::span<const std::optional<StreamPlace>> places() const override { return places_; }
+  std::optional<PacketMark> MarkOf(size_t stream, uint64_t number) const override {
+    const auto source = FileReader::Open(files_[stream].path);
+    if (!source.ok()) return std::nullopt;
+    PacketWalker walker(*layout_, **source, streams_[stream].name);
+    for (;;) {
+      const auto packet = walker.Next();
+      if (!packet.ok() || !packet->has_value()) return std::nullopt;
+      const PacketHeader& header = (*packet)->header;
+      if (header.sequence != number) continue;
+      return PacketMark{header.begin_cycles, header.end_cycles, header.content_bits};
+    }
+  }
+  void GoOnFrom(size_t stream, std::optional<StreamBefore> before) override {
+    files_[stream].before = before;
+  }
+  const std::optional<StreamBefore>& before(size_t stream) const override {
+    return files_[stream].before;
+  }
 
   absl::StatusOr<std::unique_ptr<EventCursor>> Open(uint32_t stream_index, int64_t begin_ns,
                                                     int64_t end_ns) override {
     if (stream_index >= streams_.size()) {
       return absl::InvalidArgumentError(absl::StrCat("no stream ", stream_index));
     }
-    const std::filesystem::path& path = files_[stream_index];
+    const std::filesystem::path& path = files_[stream_index].path;
     SYNCLINE_ASSIGN_OR_RETURN(const uint64_t begin_byte, SeekStream(*layout_, path, begin_ns));
     SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(path));
-    return MakeCursor(layout_, std::move(source), streams_[stream_index],
-                      {begin_ns, end_ns, begin_byte, UINT64_MAX, BatchRecords()});
+    return MakeCursor(
+        layout_, std::move(source), streams_[stream_index],
+        {begin_ns, end_ns, begin_byte, UINT64_MAX, BatchRecords(), files_[stream_index].before});
   }
 
   absl::StatusOr<std::vector<Loss>> ScanShared(std::span<const Visit> visits) override {
     std::vector<ScanStream> streams;
     for (size_t i = 0; i < streams_.size(); ++i) {
-      streams.push_back({&streams_[i], &files_[i], bytes_[i]});
+      streams.push_back({&streams_[i], &files_[i].path, files_[i].bytes, files_[i].before});
     }
     return ScanStreams(layout_, streams, visits);
   }
@@ -112,6 +132,7 @@ class CtfReader : public TraceReader {
     info.index = static_cast<uint32_t>(streams_.size());
     info.name = file.filename().string();
     std::optional<uint64_t> cpu;
+    std::optional<StreamPlace> place;
     uint64_t bytes = 0;
     SYNCLINE_ASSIGN_OR_RETURN(const std::optional<IndexedExtent> extent, IndexedOf(file, &bytes));
     if (extent) {
@@ -119,6 +140,10 @@ class CtfReader : public TraceReader {
       info.begin_ns = extent->begin_ns;
       info.end_ns = extent->end_ns;
       cpu = extent->cpu_id;
+      // What its index lists and the file lacks is said once, below.
+      place = PlaceOf(info, extent->first.stream->id, extent->first.stream_instance_id,
+                      extent->first.sequence, extent->last_sequence, extent->last_discarded);
+      if (place) place->last += extent->beyond;
       if (extent->beyond > 0) {
         losses_.push_back({LossReason::kLostPackets, info.end_ns, extent->beyond_end_ns,
                            extent->beyond, info.name,
@@ -133,28 +158,26 @@ class CtfReader : public TraceReader {
       info.begin_ns = summary.begin_ns;
       info.end_ns = summary.end_ns;
       cpu = summary.cpu_id;
+      place = PlaceOf(info, summary.stream_id, summary.stream_instance_id, summary.first_sequence,
+                      summary.last_sequence, summary.last_discarded);
       bytes = summary.file_bytes;
     }
     if (cpu) info.cpu = static_cast<uint32_t>(*cpu);
     streams_.push_back(std::move(info));
-    files_.push_back(file);
-    bytes_.push_back(bytes);
+    files_.push_back({file, bytes, std::nullopt});
+    places_.push_back(place);
     return absl::OkStatus();
   }
 
-  void LeaveOutCopies() {
-    const std::vector<std::optional<size_t>> originals = FindCopies(*layout_, streams_, files_);
-    for (size_t i = 0; i < originals.size(); ++i) {
-      if (originals[i]) copies_.push_back({streams_[i].name, streams_[*originals[i]].name});
-    }
-    const auto leave_out = [&originals](auto& of_each) {
-      size_t i = 0;
-      std::erase_if(of_each, [&](const auto&) { return originals[i++].has_value(); });
-    };
-    leave_out(streams_);
-    leave_out(files_);
-    leave_out(bytes_);
-    for (size_t i = 0; i < streams_.size(); ++i) streams_[i].index = static_cast<uint32_t>(i);
+  static std::optional<StreamPlace> PlaceOf(const StreamInfo& info,
+                                            std::optional<uint64_t> stream_class,
+                                            std::optional<uint64_t> instance,
+                                            std::optional<uint64_t> first,
+                                            std::optional<uint64_t> last,
+                                            std::optional<uint64_t> discarded) {
+    if (!stream_class || !instance || !first || !last || *last < *first) return std::nullopt;
+    return StreamPlace{*stream_class, *instance,     *first,     *last,
+                       discarded,     info.begin_ns, info.end_ns};
   }
 
   absl::StatusOr<std::optional<IndexedExtent>> IndexedOf(const std::filesystem::path& file,
@@ -171,9 +194,14 @@ class CtfReader : public TraceReader {
   std::shared_ptr<const TraceLayout> layout_;
   bool has_index_ = false;
   std::vector<StreamInfo> streams_;
-  std::vector<std::filesystem::path> files_;  // beside streams_
-  std::vector<uint64_t> bytes_;               // of files_
-  std::vector<Copy> copies_;
+  struct File {
+    std::filesystem::path path;
+    uint64_t bytes = 0;
+    std::optional<StreamBefore> before;
+  };
+
+  std::vector<File> files_;                         // beside streams_
+  std::vector<std::optional<StreamPlace>> places_;  // likewise
   std::vector<Loss> losses_;
 };
 
@@ -187,6 +215,8 @@ absl::StatusOr<std::unique_ptr<TraceReader>> OpenTrace(const std::filesystem::pa
   }
   auto reader = std::make_unique<CtfReader>(directory, std::move(layout).value());
   reader->AddStreams();
+  TraceReader* const alone = reader.get();
+  ChainStreams({&alone, 1});
   return std::unique_ptr<TraceReader>(std::move(reader));
 }
 

@@ -44,6 +44,7 @@ class Parts {
     if (offsets_.empty()) SYNCLINE_RETURN_IF_ERROR(Cut(stream));
     CursorRange range;
     range.begin_byte = offsets_[part_++];
+    range.before = stream.before;
     if (part_ < offsets_.size()) {
       range.end_byte = offsets_[part_];
     } else {

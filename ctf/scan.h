@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/event_cursor.h"
 #include "ctf/layout.h"
+#include "ctf/packet_walker.h"
 
 namespace syncline::ctf {
 
@@ -23,6 +25,7 @@ struct ScanStream {
   const StreamInfo* info = nullptr;
   const std::filesystem::path* file = nullptr;
   uint64_t bytes = 0;
+  std::optional<StreamBefore> before;
 };
 
 // See TraceReader::ScanShared.

@@ -56,11 +56,14 @@ absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
       summary.stream_id = packet->header.stream->id;
       summary.stream_instance_id = packet->header.stream_instance_id;
       summary.cpu_id = packet->header.cpu_id;
+      summary.first_sequence = packet->header.sequence;
     }
     summary.begin_ns = std::min(summary.begin_ns, packet->begin_ns);
     summary.end_ns = std::max(summary.end_ns, packet->end_ns.value_or(packet->begin_ns));
     if (!packet->open_ended) summary.content_bytes += (packet->content_bits + 7) / 8;
   }
+  summary.last_sequence = walker.last_sequence();
+  summary.last_discarded = walker.last_discarded();
   summary.sequence_gaps = walker.sequence_gaps();
   summary.discarded_events = walker.discarded_events();
   summary.discarded_events_valid = walker.discarded_events_valid();

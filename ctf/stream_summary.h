@@ -35,6 +35,10 @@ struct StreamSummary {
   bool closed = true;                  // the last packet is complete; an empty file is closed
   std::optional<uint64_t> stream_id;   // the stream's class; nullopt without packets
   std::optional<uint64_t> stream_instance_id;
+  // Numbers of the first packet and the last, and the tracer's count of discarded events at that.
+  std::optional<uint64_t> first_sequence;
+  std::optional<uint64_t> last_sequence;
+  std::optional<uint64_t> last_discarded;
   std::optional<uint64_t> cpu_id;
   int64_t begin_ns = 0;  // trace clock, of the first and last packet; 0, 0 when empty
   int64_t end_ns = 0;

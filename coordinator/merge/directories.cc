@@ -178,6 +178,9 @@ void AddHost(Host host, const Input& input, OpenedInputs* inputs) {
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(node.name, ": ", copy));
   }
+  for (const std::string& note : ChainTraces(host.traces)) {
+    inputs->notes.push_back(absl::StrCat(node.name, ": ", note));
+  }
   for (OpenedTrace& trace : host.traces) AddTrace(std::move(trace), &node, inputs);
   for (UnreadableTrace& trace : host.unreadable) AddLoss(std::move(trace), &node, inputs);
   inputs->nodes.push_back(std::move(node));

@@ -16,6 +16,7 @@
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/place_by_model.h"
 #include "coordinator/merge/profiles.h"
+#include "ctf/stream_chain.h"
 
 namespace syncline::merge {
 namespace {
@@ -210,6 +211,9 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     OpenedTraces opened = OpenTraces(layout.Trace(record.name));
     MissStreams(layout, record, opened, inputs);
     DropStrangers(record, layout.Trace(record.name), &opened, inputs);
+    for (const std::string& note : ChainTraces(opened.traces)) {
+      inputs->notes.push_back(absl::StrCat(record.name, ": ", note));
+    }
     for (OpenedTrace& trace : opened.traces) AddTrace(std::move(trace), &node, inputs);
     for (UnreadableTrace& trace : opened.unreadable) AddLoss(std::move(trace), &node, inputs);
   }
@@ -394,7 +398,12 @@ void AddTrace(OpenedTrace trace, timeline::NodeInput* node, OpenedInputs* inputs
   }
   node->readers.push_back(trace.reader.get());
   OpenedInputs::TraceAt at{node->name, std::move(trace.path), {}};
-  for (const TraceReader::Copy& copy : trace.reader->copies()) at.left_out.insert(copy.name);
+  if (const auto* const chained = dynamic_cast<ctf::ChainedReader*>(trace.reader.get())) {
+    for (const StreamInfo& stream : trace.reader->streams()) {
+      const std::optional<ctf::StreamBefore>& before = chained->before(stream.index);
+      if (before.has_value()) at.before.emplace(stream.name, *before);
+    }
+  }
   inputs->traces.push_back(std::move(at));
   inputs->readers.push_back(std::move(trace.reader));
 }

@@ -4,9 +4,9 @@
 #define SYNCLINE_COORDINATOR_MERGE_INPUTS_H_
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +18,7 @@
 #include "coordinator/merge/merge.h"
 #include "coordinator/merge/open_traces.h"
 #include "coordinator/recording/recording.h"
+#include "ctf/packet_walker.h"
 #include "timeline/builder.h"
 #include "timeline/node_input.h"
 
@@ -33,7 +34,7 @@ struct OpenedInputs {
   struct TraceAt {
     std::string node;
     std::filesystem::path path;
-    std::set<std::string> left_out;  // files of it that are copies
+    std::map<std::string, ctf::StreamBefore> before;  // of its files that go on from others
   };
   std::vector<std::unique_ptr<TraceReader>> readers;
   std::vector<TraceAt> traces;  // those of CTF among `readers`

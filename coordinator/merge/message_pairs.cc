@@ -24,6 +24,7 @@ std::vector<CausalPair> MessagePairsOf(const recording::Layout& layout,
     node.placement = placements.back().get();
     OpenedTraces opened = OpenTraces(layout.Trace(record.name));
     DropCopies(&opened.traces);
+    ChainTraces(opened.traces);
     for (OpenedTrace& trace : opened.traces) {
       node.readers.push_back(trace.reader.get());
       traces.push_back(std::move(trace));

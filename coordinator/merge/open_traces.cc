@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
 #include "ctf/reader.h"
+#include "ctf/stream_chain.h"
 #include "ctf/stream_summary.h"
 
 namespace syncline::merge {
@@ -73,15 +74,27 @@ std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces) {
   return dropped;
 }
 
+std::vector<std::string> ChainTraces(const std::vector<OpenedTrace>& traces) {
+  std::vector<TraceReader*> readers;
+  for (const OpenedTrace& trace : traces) readers.push_back(trace.reader.get());
+  std::vector<std::string> notes;
+  for (const ctf::Again& again : ctf::ChainStreams(readers)) {
+    const auto trace = std::find_if(traces.begin(), traces.end(), [&again](const auto& one) {
+      return one.reader.get() == again.reader;
+    });
+    notes.push_back(
+        absl::StrCat((trace->path / again.reader->streams()[again.stream].name).string(), ": ",
+                     again.packets, again.packets == 1 ? " packet is" : " packets are",
+                     " in another file, too, and read once"));
+  }
+  return notes;
+}
+
 std::vector<std::string> ComplaintsOf(const TraceReader& reader) {
   std::vector<std::string> complaints;
   for (const Loss& loss : reader.losses()) {
     complaints.push_back(
         absl::StrCat(loss.source, ": ", LossReasonName(loss.reason), ": ", loss.detail));
-  }
-  for (const TraceReader::Copy& copy : reader.copies()) {
-    complaints.push_back(
-        absl::StrCat(copy.name, " is left out: it is a copy of ", copy.original, " beside it"));
   }
   return complaints;
 }

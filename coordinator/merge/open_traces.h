@@ -42,7 +42,11 @@ OpenedTraces OpenTraces(const std::filesystem::path& root);
 // one line each.
 std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces);
 
-// What the reader found damaged, or there twice, when it was opened, one line each.
+// Chains the streams of traces that share a clock (ctf/stream_chain.h), so that what is missing
+// between two of them is known, and what is in both is read once: of which a line each.
+std::vector<std::string> ChainTraces(const std::vector<OpenedTrace>& traces);
+
+// What the reader found damaged when it was opened, one line each.
 std::vector<std::string> ComplaintsOf(const TraceReader& reader);
 
 // REALTIME - trace clock of the first that says it.

@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<std::string>> WriteCtf(const OpenedInputs& inputs,
     const std::filesystem::path below =
         FileNameOf(node->name) / trace.path.lexically_relative(root);
     const ctf_export::CopyOptions options{node->name, below.string(), inputs.epoch_unix_ns,
-                                          shown,      threads,        trace.left_out};
+                                          shown,      threads,        trace.before};
     const auto copied = ctf_export::CopyTrace(trace.path, out / below, *node->placement, options);
     if (absl::IsUnimplemented(copied.status()) || absl::IsInvalidArgument(copied.status())) {
       complaints.push_back(absl::StrCat(node->name, ": ", copied.status().message()));

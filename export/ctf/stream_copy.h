@@ -28,13 +28,13 @@ class StreamCopy {
   // All outlive it. `room` is where packets are made, and may be used again for the next stream; it
   // grows to the largest packet, to 2 MiB at least.
   StreamCopy(const ctf::TraceLayout& layout, ctf::ByteSource& source, const ctf::Uuid& uuid,
-             timeline::Placement& placement, const CopyOptions& options, uint64_t begin_byte,
-             std::vector<uint8_t>& room)
+             timeline::Placement& placement, const CopyOptions& options,
+             const ctf::PacketRange& range, std::vector<uint8_t>& room)
       : source_(source),
         uuid_(uuid),
         placement_(placement),
         options_(options),
-        walker_(layout, source, "", {.begin = begin_byte}),
+        walker_(layout, source, "", range),
         decoder_(layout),
         room_(room) {}
 

@@ -129,7 +129,10 @@ class StreamCopier {
     SYNCLINE_ASSIGN_OR_RETURN(
         const uint64_t begin_byte,
         ctf::SeekStream(layout_, file, BeforeWindow(*worker.placement, options_.window.begin)));
-    StreamCopy copy(layout_, **source, uuid_, *worker.placement, options_, begin_byte, worker.room);
+    ctf::PacketRange range{.begin = begin_byte};
+    const auto before = options_.before.find(file.filename().string());
+    if (before != options_.before.end()) range.before = before->second;
+    StreamCopy copy(layout_, **source, uuid_, *worker.placement, options_, range, worker.room);
     SYNCLINE_RETURN_IF_ERROR(copy.Run(to));
     to.close();
     if (to.fail()) {
@@ -165,10 +168,7 @@ absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
                             ctf::WriteTsdl(Corrected(*metadata, uuid, options)));
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(out));
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(out / "metadata", text));
-  std::vector<std::filesystem::path> files = ctf::ListStreamFiles(trace);
-  std::erase_if(files, [&options](const std::filesystem::path& file) {
-    return options.left_out.contains(file.filename().string());
-  });
+  const std::vector<std::filesystem::path> files = ctf::ListStreamFiles(trace);
   const StreamCopier copier(*layout, uuid, options, out);
   CopyResult result;
   for (const absl::StatusOr<CopyResult>& copied : copier.CopyAll(files, placement)) {

@@ -16,10 +16,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <set>
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "ctf/packet_walker.h"
 #include "timeline/cut_sink.h"
 #include "timeline/placement.h"
 
@@ -30,8 +31,9 @@ struct CopyOptions {
   std::string label;  // tells the traces of one merge apart, e.g. "worker-0/ust/uid/0/64-bit"
   int64_t epoch_unix_ns = 0;                              // of timeline zero
   timeline::Interval window{{kUnknownLo}, {kUnknownHi}};  // only events in it
-  unsigned threads = 1;            // at most; what is written does not depend on it
-  std::set<std::string> left_out;  // names of files (ctf/stream_copies.h)
+  unsigned threads = 1;  // at most; what is written does not depend on it
+  // Of files, by name: what they go on from (ctf/stream_chain.h).
+  std::map<std::string, ctf::StreamBefore> before;
 };
 
 struct CopyResult {

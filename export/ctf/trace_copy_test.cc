@@ -213,16 +213,15 @@ TEST_F(TraceCopyTest, AnotherLayoutIsRefused) {
   EXPECT_THAT(std::string(result.status().message()), ::testing::HasSubstr("t:number"));
 }
 
-TEST_F(TraceCopyTest, FilesThatAreLeftOut) {
-  Write("a", PacketBuilder(0, 9).Number(5, 1).Close());
-  Write("a.bak", PacketBuilder(0, 9).Number(5, 1).Close());
+TEST_F(TraceCopyTest, WhatIsInAnotherFileTooIsCopiedOnce) {
+  const auto first = PacketBuilder(0, 9, 0).Number(5, 1).Close();
+  Write("a", first);
+  Write("a.bak", Join({first, PacketBuilder(10, 19, 1).Number(15, 2).Close()}));
   CopyOptions options{"node-a", "node-a/x", kEpoch};
-  options.left_out = {"a.bak"};
+  options.before["a.bak"] = {.number = 0, .end_ns = 9};
   const auto copied = CopyTrace(directory_ / "in", directory_ / "out", placement_, options);
   ASSERT_TRUE(copied.ok()) << copied.status();
-  EXPECT_EQ(copied->streams, 1u);
-  EXPECT_EQ(copied->events, 1u);
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "out" / "a.bak"));
+  EXPECT_EQ(copied->events, 2u);
 }
 
 }  // namespace
