@@ -21,7 +21,17 @@ bool HoldsMetadata(const std::filesystem::path& directory) {
   return std::filesystem::exists(std::filesystem::symlink_status(directory / "metadata", error));
 }
 
-void FindBelow(const std::filesystem::path& directory, int depth, FoundTraces* found) {
+// What it leads to is found without it.
+bool LeadsInto(const std::filesystem::path& root, const std::filesystem::path& link) {
+  std::error_code error;
+  const std::filesystem::path above = std::filesystem::canonical(root, error);
+  const std::filesystem::path target = std::filesystem::canonical(link, error);
+  return std::mismatch(above.begin(), above.end(), target.begin(), target.end()).first ==
+         above.end();
+}
+
+void FindBelow(const std::filesystem::path& root, const std::filesystem::path& directory, int depth,
+               FoundTraces* found) {
   std::error_code error;
   std::filesystem::directory_iterator entry(directory, error);
   for (const std::filesystem::directory_iterator end; !error && entry != end;
@@ -30,14 +40,22 @@ void FindBelow(const std::filesystem::path& directory, int depth, FoundTraces* f
     if (entry->path().filename() == "metadata") found->traces.push_back(directory);
     if (!entry->is_directory(ignored)) continue;
     if (entry->is_symlink(ignored)) {  // a trace, but not the way to more: it may lead in a circle
-      if (HoldsMetadata(entry->path())) found->traces.push_back(entry->path());
+      if (LeadsInto(root, entry->path())) continue;
+      if (HoldsMetadata(entry->path())) {
+        found->traces.push_back(entry->path());
+      } else {
+        found->unreadable.push_back(
+            {entry->path(), "a link out of here is not followed: name where it leads as well"});
+      }
     } else if (depth == kDirectoryDepthMax) {
-      found->unreadable.push_back({entry->path(), "too deep"});
+      found->unreadable.push_back({entry->path(), "cannot be listed: too deep"});
     } else {
-      FindBelow(entry->path(), depth + 1, found);
+      FindBelow(root, entry->path(), depth + 1, found);
     }
   }
-  if (error) found->unreadable.push_back({directory, error.message()});
+  if (error) {
+    found->unreadable.push_back({directory, absl::StrCat("cannot be listed: ", error.message())});
+  }
 }
 
 }  // namespace
@@ -87,7 +105,7 @@ absl::StatusOr<FoundTraces> FindTraces(const std::filesystem::path& root) {
         absl::StrCat("Cannot look for traces: \"", root.string(), "\" is not a directory"));
   }
   FoundTraces found;
-  FindBelow(root, 0, &found);
+  FindBelow(root, root, 0, &found);
   std::sort(found.traces.begin(), found.traces.end());
   std::sort(found.unreadable.begin(), found.unreadable.end(),
             [](const auto& a, const auto& b) { return a.directory < b.directory; });

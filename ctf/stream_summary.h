@@ -59,13 +59,14 @@ struct FoundTraces {
   std::vector<std::filesystem::path> traces;  // sorted
   struct Unreadable {
     std::filesystem::path directory;
-    std::string why;
+    std::string why;  // cannot be listed: ...; a link ...
   };
   std::vector<Unreadable> unreadable;  // there may be traces below; sorted
 };
 
 // Directories at or below `root` that hold a `metadata`, be it readable or not. All of LTTng's
-// layouts: per user, per process, kernel, rotation archives.
+// layouts: per user, per process, kernel, rotation archives. Links to traces are followed, other
+// links are not: those that lead out of `root` are `unreadable`.
 absl::StatusOr<FoundTraces> FindTraces(const std::filesystem::path& root);
 
 // The stream files of one trace directory, sorted: everything but directories, `metadata` and

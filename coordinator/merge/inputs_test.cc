@@ -15,8 +15,8 @@
 #include "common/files.h"
 #include "control_block/testing.h"
 #include "coordinator/merge/input_list.h"
+#include "coordinator/merge/job_test.h"
 #include "coordinator/merge/merge.h"
-#include "coordinator/merge/test_recording.h"
 #include "coordinator/recording/recording.h"
 #include "timeline/testing/two_node_job.h"
 #include "xspace/profile_list.h"
@@ -33,28 +33,8 @@ using ::testing::Not;
 using timeline::testing::kJobStepNs;
 using timeline::testing::kJobSteps;
 
-constexpr char kTrace[] = "ust/uid/0/64-bit";
-
-class InputsTest : public ::testing::Test {
+class InputsTest : public testing::JobTest {
  protected:
-  void SetUp() override {
-    std::array<char, 32> name{"/tmp/syncline-inputs-XXXXXX"};
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name.data();
-    run_ = root_ / "run";
-    testing::WriteJob("first", -6'000'000, run_);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-
-  std::filesystem::path Trace(const char* node) const {
-    return recording::Layout(run_).Trace(node) / kTrace;
-  }
-  MergeOptions Of(const std::vector<std::string>& inputs) const {
-    MergeOptions options;
-    options.input.inputs = inputs;
-    options.out_dir = root_ / "merged";
-    return options;
-  }
   static std::string Why(const absl::Status& status) { return std::string(status.message()); }
   static std::vector<std::string> Names(const MergeResult& result) {
     std::vector<std::string> names;
@@ -75,12 +55,6 @@ class InputsTest : public ::testing::Test {
     EXPECT_TRUE(merged->incomplete);
     EXPECT_THAT(merged->complaints, Contains(what));
     EXPECT_EQ(merged->report.nodes.size(), 2u);
-  }
-  void Change(const std::function<void(recording::Recording*)>& change) const {
-    absl::StatusOr<recording::Recording> recording = recording::ReadRecording(run_);
-    ASSERT_TRUE(recording.ok()) << recording.status();
-    change(&*recording);
-    ASSERT_TRUE(recording::WriteRecording(run_, *recording).ok());
   }
   // The master's process gets a control block with two names.
   std::filesystem::path AddControlBlock() const {
@@ -110,9 +84,6 @@ class InputsTest : public ::testing::Test {
     });
     return stem;
   }
-
-  std::filesystem::path root_;
-  std::filesystem::path run_;
 };
 
 TEST_F(InputsTest, HostsBelowOneDirectoryAreNodesOfTheirOwn) {
@@ -240,7 +211,7 @@ TEST_F(InputsTest, AFifoInPlaceOfAFileIsNamedAndNotWaitedFor) {
   const std::string stem = AddControlBlock().string();
   Change([](recording::Recording* recording) {
     recording->nodes[0].streams.push_back(
-        {.path = std::string(kTrace) + "/syncline_0", .bytes = 1, .packets = 1});
+        {.path = std::string(testing::kTrace) + "/syncline_0", .bytes = 1, .packets = 1});
   });
   for (const std::string& path :
        {(run_ / "clocks/models.json").string(), stem + ".names", stem + ".block",
@@ -263,7 +234,7 @@ TEST_F(InputsTest, WhatIsMissingOfARecordingIsSaid) {
   std::filesystem::remove_all(run_ / "nodes/stranger");
   Change([](recording::Recording* recording) {
     recording->nodes[0].streams.push_back(
-        {.path = std::string(kTrace) + "/syncline_0", .bytes = 1, .packets = 1});
+        {.path = std::string(testing::kTrace) + "/syncline_0", .bytes = 1, .packets = 1});
   });
   std::filesystem::rename(Trace("master-0") / "metadata", root_ / "aside");
   ExpectSaid(HasSubstr("64-bit/metadata is gone since it was fetched"));
@@ -275,52 +246,6 @@ TEST_F(InputsTest, WhatIsMissingOfARecordingIsSaid) {
   ExpectSaid(AllOf(HasSubstr("master-0: left out"), HasSubstr("is not a directory")));
   Change([](recording::Recording* recording) { recording->nodes.clear(); });
   EXPECT_THAT(Why(Merge(Of({run_.string()})).status()), HasSubstr("names no node"));
-}
-
-TEST_F(InputsTest, TracesThatWereNotFetchedWithTheRecordingAreLeftOut) {
-  const auto before = MakeReport({{{run_.string()}}});
-  ASSERT_TRUE(before.ok()) << before.status();
-  const recording::Layout layout(run_);
-  std::filesystem::copy(layout.Trace("master-0") / "ust", layout.Trace("worker-0") / "ust-master",
-                        std::filesystem::copy_options::recursive);
-  Change([](recording::Recording* recording) {
-    recording->nodes[1].fetched.complete = true;
-    recording->nodes[1].streams = {{std::string(kTrace) + "/syncline_0"}};
-  });
-  const auto merged = Merge(Of({run_.string()}));
-  ASSERT_TRUE(merged.ok()) << merged.status();
-  EXPECT_TRUE(merged->incomplete);
-  EXPECT_THAT(merged->complaints,
-              Contains(AllOf(HasSubstr("worker-0: trace/ust-master/"), HasSubstr("left out"))));
-  EXPECT_EQ(merged->report.nodes[1].events, before->nodes[1].events);
-}
-
-TEST_F(InputsTest, ACopyBesideATraceIsLeftOut) {
-  const std::filesystem::path both = root_ / "both";
-  std::filesystem::create_directories(both);
-  std::filesystem::copy(Trace("worker-0"), both / "a", std::filesystem::copy_options::recursive);
-  const auto once = Merge(Of({both.string()}));
-  std::filesystem::copy(Trace("worker-0"), both / "b", std::filesystem::copy_options::recursive);
-  const auto twice = Merge(Of({both.string()}));
-  ASSERT_TRUE(once.ok() && twice.ok()) << once.status() << twice.status();
-  EXPECT_FALSE(once->incomplete);
-  EXPECT_TRUE(twice->incomplete);
-  EXPECT_THAT(twice->complaints, Contains(HasSubstr("is a copy of")));
-  ASSERT_EQ(twice->report.nodes.size(), 1u);
-  EXPECT_EQ(twice->report.nodes[0].events, once->report.nodes[0].events);
-}
-
-TEST_F(InputsTest, AFileThatLiesThereTwiceIsReadOnce) {
-  const auto once = MakeReport({{{run_.string()}}});
-  ASSERT_TRUE(once.ok()) << once.status();
-  const std::filesystem::path stream = Trace("worker-0") / "syncline_0";
-  std::filesystem::copy(stream, Trace("worker-0") / "syncline_0.bak");
-  const auto merged = Merge(Of({run_.string()}));
-  ASSERT_TRUE(merged.ok()) << merged.status();
-  EXPECT_FALSE(merged->incomplete);
-  EXPECT_THAT(merged->notes, Contains(AllOf(HasSubstr("syncline_0.bak: "),
-                                            HasSubstr("in another file, too, and read once"))));
-  EXPECT_EQ(merged->report.nodes[1].events, once->nodes[1].events);
 }
 
 TEST_F(InputsTest, WhatMayNotBeReadIsSaid) {

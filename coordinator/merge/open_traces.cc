@@ -1,6 +1,8 @@
 #include "coordinator/merge/open_traces.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -13,6 +15,17 @@
 #include "ctf/stream_summary.h"
 
 namespace syncline::merge {
+
+namespace {
+
+bool SameBytes(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::ifstream first(a, std::ios::binary);
+  std::ifstream second(b, std::ios::binary);
+  using Bytes = std::istreambuf_iterator<char>;
+  return first && second && std::equal(Bytes(first), Bytes(), Bytes(second), Bytes());
+}
+
+}  // namespace
 
 OpenedTraces OpenTraces(const std::filesystem::path& root) {
   OpenedTraces opened;
@@ -35,7 +48,7 @@ OpenedTraces OpenTraces(const std::filesystem::path& root) {
     lose(root, "no CTF trace in it (no metadata file)");
   }
   for (const auto& directory : found->unreadable) {
-    lose(directory.directory, absl::StrCat("cannot be listed: ", directory.why));
+    lose(directory.directory, directory.why);
   }
   for (const std::filesystem::path& trace : found->traces) {
     auto reader = ctf::OpenTrace(trace);
@@ -49,8 +62,8 @@ OpenedTraces OpenTraces(const std::filesystem::path& root) {
 }
 
 std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces) {
-  // Two streams that begin and end in the same nanoseconds, on one CPU, with as many packets, are
-  // one.
+  // Two streams that begin and end in the same nanoseconds, on one CPU, with as many packets, may
+  // be one: with coarse clocks, or without any, others are like that, too.
   using Stream = std::tuple<std::string, uint32_t, int64_t, int64_t, uint64_t>;
   std::map<Stream, std::filesystem::path> seen;
   std::vector<std::string> dropped;
@@ -61,7 +74,11 @@ std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces) {
       own[{stream.name, stream.cpu.value_or(0), stream.begin_ns, stream.end_ns, stream.packets}] =
           trace.path;
     }
-    const auto known = [&seen](const auto& stream) { return seen.count(stream.first) != 0; };
+    const auto known = [&](const auto& stream) {
+      const auto other = seen.find(stream.first);
+      const std::string& name = std::get<std::string>(stream.first);
+      return other != seen.end() && SameBytes(stream.second / name, other->second / name);
+    };
     if (own.empty() || !std::all_of(own.begin(), own.end(), known)) {
       seen.insert(own.begin(), own.end());
       return false;
