@@ -98,6 +98,13 @@ std::string_view ProfileStateName(ProfileState state) {
   return "failed";
 }
 
+bool WasLost(const ProfileRecord& record) {
+  if (!record.file.empty()) return false;
+  const bool ran = record.asked_start_realtime_ns != 0 &&
+                   record.end_realtime_ns > record.asked_start_realtime_ns;
+  return record.state == ProfileState::kCut || (record.state == ProfileState::kFailed && ran);
+}
+
 std::string FormatProfileList(std::vector<ProfileRecord> records) {
   Sort(&records);
   Json list = Json::array();

@@ -47,6 +47,9 @@ struct ProfileRecord {
   uint64_t bytes = 0;
 };
 
+// Whether it ran, and what it held did not come: a loss. (One that nobody could begin is none.)
+bool WasLost(const ProfileRecord& record);
+
 // In the order of processes and pieces, whatever order the records came in.
 std::string FormatProfileList(std::vector<ProfileRecord> records);
 

@@ -64,6 +64,21 @@ TEST(ProfileList, WhatIsNoListIsRefused) {
   }
 }
 
+TEST(ProfileList, OneThatRanAndDidNotComeWasLost) {
+  ProfileRecord record;
+  record.state = ProfileState::kFailed;
+  EXPECT_FALSE(WasLost(record)) << "nobody could begin it";
+  record.asked_start_realtime_ns = 1000;
+  record.end_realtime_ns = 2000;
+  EXPECT_TRUE(WasLost(record));
+  record.state = ProfileState::kBusy;
+  EXPECT_FALSE(WasLost(record));
+  record.state = ProfileState::kCut;
+  EXPECT_TRUE(WasLost(record));
+  record.file = "7-1-0.xspace.pb";
+  EXPECT_FALSE(WasLost(record));
+}
+
 TEST(ProfileList, AnEntryWithoutAFileNamesNone) {
   EXPECT_THAT(FormatProfileList({ProfileRecord()}), Not(HasSubstr("\"file\"")));
 }

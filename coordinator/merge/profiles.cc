@@ -84,8 +84,7 @@ class Opener {
         ran ? record.end_realtime_ns : record.asked_start_realtime_ns + record.asked_duration_ns;
     if (record.file.empty()) {
       input.absence = Absence(profiler_, record.state, record.failure);
-      // It was running when it was lost: those are events that were there and are not here.
-      if (record.state == ProfileState::kCut || (record.state == ProfileState::kFailed && ran)) {
+      if (xspace::WasLost(record)) {
         Lose(record, &input, LossReason::kTruncated, input.absence);
       } else if (record.state != ProfileState::kMissing && !IsIdle(record.state)) {
         // Of those the report's table is enough.

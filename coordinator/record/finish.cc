@@ -12,6 +12,7 @@
 #include "coordinator/record/interrupts.h"
 #include "coordinator/record/recorder.h"
 #include "coordinator/record/translate.h"
+#include "xspace/profile_list.h"
 
 namespace syncline::record {
 namespace {
@@ -25,6 +26,19 @@ constexpr int kStopAttempts = 5;
 // Transfers at a time: they share one disk and one link.
 constexpr size_t kTransfers = 8;
 
+// Of the lists that merge reads, which also says what is wrong with one that cannot be read.
+uint64_t LostProfiles(const recording::Layout& layout, const std::string& node) {
+  uint64_t lost = 0;
+  for (const std::filesystem::path& directory : {layout.XSpace(node), layout.Kineto(node)}) {
+    const auto json = ReadFile(directory / "profiles.json");
+    if (!json.ok()) continue;
+    const auto records = xspace::ParseProfileList(*json);
+    if (!records.ok()) continue;
+    lost += static_cast<uint64_t>(std::count_if(records->begin(), records->end(), xspace::WasLost));
+  }
+  return lost;
+}
+
 void FetchNode(const FinishInput& input, NodeProgress* node) {
   recording::NodeRecord& record = *node->record;
   collect::FetchOptions options;
@@ -36,7 +50,7 @@ void FetchNode(const FinishInput& input, NodeProgress* node) {
   const absl::StatusOr<uint64_t> fetched =
       collect::FetchNode(node->client, input.layout, options, input.clock, input.interrupt);
   if (fetched.ok()) {
-    record.fetched = {*fetched, true};
+    record.fetched = {*fetched, true, LostProfiles(input.layout, record.name)};
     return;
   }
   record.failure =

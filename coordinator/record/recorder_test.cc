@@ -246,6 +246,15 @@ TEST_F(Record, AProcessThatMissedTheWindowMakesItsNodeIncomplete) {
   }
 }
 
+TEST(DescribeLoss, AProfileThatWasLost) {
+  recording::NodeRecord node;
+  node.state = NodeState::kComplete;
+  node.stop.complete = true;
+  EXPECT_EQ(DescribeLoss(node), "");
+  node.fetched.lost_profiles = 1;
+  EXPECT_THAT(DescribeLoss(node), HasSubstr("1 profile was lost"));
+}
+
 TEST_F(Record, WhatCannotBeFetchedIsNotReleased) {
   FakeAgent& a = Add("a");
   a.behaviour.lie_about_hash = true;

@@ -245,6 +245,10 @@ std::string DescribeLoss(const NodeRecord& node) {
   }
   if (gaps > 0) losses.push_back(absl::StrCat(gaps, " gaps between packets"));
   if (open > 0) losses.push_back(absl::StrCat(open, " streams end inside a packet"));
+  if (const uint64_t profiles = node.fetched.lost_profiles; profiles > 0) {
+    losses.push_back(absl::StrCat(profiles, profiles == 1 ? " profile was lost while it ran"
+                                                          : " profiles were lost while they ran"));
+  }
   uint64_t refused = 0;
   for (const ProcessRecord& process : node.processes) refused += process.lost;
   if (refused > 0)

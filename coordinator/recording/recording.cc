@@ -140,6 +140,7 @@ template <class Archive>
 void Fields(Archive& archive, Fetched& value) {
   archive("bytes", value.bytes);
   archive("complete", value.complete);
+  archive("lost_profiles", value.lost_profiles);
 }
 
 template <class Archive>

@@ -152,6 +152,7 @@ struct ComplaintRecord {
 struct Fetched {
   uint64_t bytes = 0;
   bool complete = false;
+  uint64_t lost_profiles = 0;  // that ran and did not come, by the lists among what was fetched
 };
 
 enum class NodeState : uint8_t {

@@ -40,7 +40,7 @@ Recording Sample() {
   process.sources = {"itt", "net"};
   node.processes.push_back(process);
   node.complaints.push_back({"warning", "no ITT process", "start it with `syncline run`", 12});
-  node.fetched = {4096, true};
+  node.fetched = {4096, true, 2};
   recording.nodes.push_back(node);
   return recording;
 }
