@@ -10,7 +10,9 @@
 // the same graph. The types of nodes, and how long they take, come from the operators' own events,
 // the ends of cut edges from the keys of `_Send` and `_Recv`. Which node feeds which is not said.
 //
-// Not there: nodes that never ran while it was recorded, and below level 3 all but the operators
+// A node that a condition left dead is passed on, too, and counts as run.
+//
+// Not there: nodes that were never reached while it was recorded, and below level 3 all but the operators
 // that TensorFlow's cost model finds expensive (then there are no graphs, either).
 //
 // Memory: a number per node and step, of the last steps only. Thread-safety: one thread.
