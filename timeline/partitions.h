@@ -12,8 +12,8 @@
 //
 // A node that a condition left dead is passed on, too, and counts as run.
 //
-// Not there: nodes that were never reached while it was recorded, and below level 3 all but the operators
-// that TensorFlow's cost model finds expensive (then there are no graphs, either).
+// Not there: nodes that were never reached while it was recorded, and below level 3 all but the
+// operators that TensorFlow's cost model finds expensive (then there are no graphs, either).
 //
 // Memory: a number per node and step, of the last steps only. Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_PARTITIONS_H_
