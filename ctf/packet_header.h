@@ -38,6 +38,11 @@ struct PacketHeader {
   std::optional<uint64_t> stream_instance_id;
   std::optional<uint64_t> cpu_id;
 
+  // The number, where it is wide enough never to wrap.
+  std::optional<uint64_t> lasting_sequence() const {
+    return sequence_width == 64 ? sequence : std::nullopt;
+  }
+
   // A packet whose sizes were written when it was full, as opposed to one that its writer left
   // open.
   bool closed() const { return !has_sizes || (content_bits && packet_bits); }

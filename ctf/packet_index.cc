@@ -134,11 +134,13 @@ absl::StatusOr<std::optional<IndexedExtent>> IndexedStream::Extent() {
     if (!header) continue;
     const ClockClass* const clock = first->stream->clock;
     IndexedExtent extent;
-    extent.packets = last;
+    extent.packets = last - std::min<uint64_t>(last, 2);
     extent.cpu_id = first->cpu_id;
     extent.first = *first;
     extent.begin_ns = extent.end_ns = CyclesToNs(clock, *first->begin_cycles);
-    SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index_.At(last));
+    // With those before it: a single packet's count of discarded events may be odd.
+    const uint64_t from = last - std::min<uint64_t>(last, 2);
+    SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index_.At(from));
     PacketWalker walker(layout_, stream_, "", {.begin = entry.offset});
     for (;;) {
       SYNCLINE_ASSIGN_OR_RETURN(const auto packet, walker.Next());

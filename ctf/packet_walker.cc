@@ -44,13 +44,12 @@ PacketWalker::PacketWalker(const TraceLayout& layout, ByteSource& source, std::s
       name_(std::move(name)),
       signature_(PacketSignature(layout)),
       offset_(range.begin),
-      end_(range.end) {
-  if (!range.before) return;
-  before_ = range.before->number;
+      end_(range.end),
+      elsewhere_(range.before.elsewhere) {
   if (range.begin != 0) return;  // what lies between is not known
-  last_sequence_ = range.before->number;
-  last_discarded_ = range.before->discarded;
-  last_ns_ = range.before->end_ns;
+  last_sequence_ = range.before.number;
+  last_discarded_ = range.before.discarded;
+  last_ns_ = range.before.end_ns;
 }
 
 absl::StatusOr<PacketWalker::Candidate> PacketWalker::HeaderAt(uint64_t offset) {
@@ -125,8 +124,9 @@ absl::StatusOr<std::optional<Packet>> PacketWalker::Next() {
     const size_t losses = losses_.size();
     SYNCLINE_ASSIGN_OR_RETURN(Packet packet, Measure(candidate));
     offset_ += packet.bytes;
-    if (before_ && packet.header.sequence.value_or(*before_ + 1) <= *before_) {
+    if (IsElsewhere(packet.offset)) {
       losses_.resize(losses);  // whatever it lacks here
+      PassOver(packet);
       continue;
     }
     Count(packet);
@@ -224,12 +224,31 @@ absl::Status PacketWalker::MeasureClosed(Packet& packet) {
   return absl::OkStatus();
 }
 
+bool PacketWalker::IsElsewhere(uint64_t offset) const {
+  return elsewhere_ != nullptr &&
+         std::binary_search(elsewhere_->begin(), elsewhere_->end(), offset);
+}
+
+void PacketWalker::PassOver(const Packet& packet) {
+  SettlePending(packet.begin_ns);
+  if (packet.header.sequence) last_sequence_ = packet.header.sequence;
+  const std::optional<uint64_t>& discarded = packet.header.discarded;
+  if (discarded && *discarded >> 63 == 0) {
+    last_discarded_ = std::max(*discarded, last_discarded_.value_or(0));
+  }
+  GoOnBehind(packet);
+}
+
 void PacketWalker::Count(const Packet& packet) {
   SettlePending(packet.begin_ns);
   if (packet.loss && !packet.end_ns) pending_.push_back(*packet.loss);
   CountSequence(packet);
   CountDiscarded(packet);
   ++packets_;
+  GoOnBehind(packet);
+}
+
+void PacketWalker::GoOnBehind(const Packet& packet) {
   skipped_ = false;
   stream_ = packet.header.stream;
   clock_ = packet.header.end_cycles.value_or(packet.header.begin_cycles.value_or(clock_));

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,19 +51,20 @@ struct Packet {
   }
 };
 
-// What the writer of a stream wrote before it, elsewhere (stream_chain.h).
+// What the writer of a stream wrote before it, in others (stream_chain.h).
 struct StreamBefore {
-  uint64_t number = 0;                // of the last packet
+  std::optional<uint64_t> number;     // of the last packet; nullopt: it is not known
   std::optional<uint64_t> discarded;  // events, as counted at it
   int64_t end_ns = kUnknownLo;        // of it
+  // Where packets of this stream begin that are read in another one; ascending.
+  std::shared_ptr<const std::vector<uint64_t>> elsewhere;
 };
 
-// Packets that begin in [begin, end), bytes; a packet begins at `begin`. Those of numbers up to
-// that of `before` are passed over.
+// Packets that begin in [begin, end), bytes; a packet begins at `begin`.
 struct PacketRange {
   uint64_t begin = 0;
   uint64_t end = UINT64_MAX;
-  std::optional<StreamBefore> before;
+  StreamBefore before;
 };
 
 class PacketWalker {
@@ -103,7 +105,10 @@ class PacketWalker {
   absl::StatusOr<Packet> Measure(const Candidate& candidate);
   absl::Status MeasureOpen(Packet& packet, bool bad_sizes);
   absl::Status MeasureClosed(Packet& packet);
+  bool IsElsewhere(uint64_t offset) const;
+  void PassOver(const Packet& packet);
   void Count(const Packet& packet);
+  void GoOnBehind(const Packet& packet);
   void CountSequence(const Packet& packet);
   void CountDiscarded(const Packet& packet);
   void LoseBefore(LossReason reason, std::string detail);
@@ -120,7 +125,7 @@ class PacketWalker {
   const StreamLayout* stream_ = nullptr;  // of the packets so far
   bool skipped_ = false;                  // damage lies before the next packet
   int64_t last_ns_ = kUnknownLo;          // end of what was read so far
-  std::optional<uint64_t> before_;        // packets up to this number are elsewhere
+  std::shared_ptr<const std::vector<uint64_t>> elsewhere_;
   std::optional<uint64_t> last_sequence_;
   std::optional<uint64_t> last_discarded_;
   std::vector<Loss> losses_;

@@ -1,8 +1,10 @@
 #include "ctf/reader.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,24 +70,32 @@ class CtfReader : public TraceReader, public ChainedReader {
 
   std::optional<Uuid> uuid() const override { return layout_->metadata->uuid; }
   std::span<const std::optional<StreamPlace>> places() const override { return places_; }
-  std::optional<PacketMark> MarkOf(size_t stream, uint64_t number) const override {
+  std::vector<PacketMark> MarksOf(size_t stream) const override {
+    std::vector<PacketMark> marks;
     const auto source = FileReader::Open(files_[stream].path);
-    if (!source.ok()) return std::nullopt;
+    if (!source.ok()) return marks;
     PacketWalker walker(*layout_, **source, streams_[stream].name);
     for (;;) {
       const auto packet = walker.Next();
-      if (!packet.ok() || !packet->has_value()) return std::nullopt;
+      if (!packet.ok() || !packet->has_value()) return marks;
       const PacketHeader& header = (*packet)->header;
-      if (header.sequence != number) continue;
-      return PacketMark{header.begin_cycles, header.end_cycles, header.content_bits};
+      if (!header.sequence) continue;
+      PacketMark mark{*header.sequence, (*packet)->offset, header.begin_cycles};
+      const auto size = static_cast<size_t>(((*packet)->content_bits + 7) / 8);
+      const auto bytes = (*source)->Read(mark.offset, size);
+      mark.whole = !(*packet)->cut && !(*packet)->open_ended && !(*packet)->loss && bytes.ok() &&
+                   bytes->size() == size;
+      if (mark.whole) {
+        const auto* const text = reinterpret_cast<const char*>(bytes->data());
+        mark.hash = std::hash<std::string_view>()({text, size});
+      }
+      marks.push_back(mark);
     }
   }
-  void GoOnFrom(size_t stream, std::optional<StreamBefore> before) override {
-    files_[stream].before = before;
+  void GoOnFrom(size_t stream, StreamBefore before) override {
+    files_[stream].before = std::move(before);
   }
-  const std::optional<StreamBefore>& before(size_t stream) const override {
-    return files_[stream].before;
-  }
+  const StreamBefore& before(size_t stream) const override { return files_[stream].before; }
 
   absl::StatusOr<std::unique_ptr<EventCursor>> Open(uint32_t stream_index, int64_t begin_ns,
                                                     int64_t end_ns) override {
@@ -140,10 +150,10 @@ class CtfReader : public TraceReader, public ChainedReader {
       info.begin_ns = extent->begin_ns;
       info.end_ns = extent->end_ns;
       cpu = extent->cpu_id;
-      // What its index lists and the file lacks is said once, below.
-      place = PlaceOf(info, extent->first.stream->id, extent->first.stream_instance_id,
-                      extent->first.sequence, extent->last_sequence, extent->last_discarded);
-      if (place) place->last += extent->beyond;
+      place =
+          PlaceOf(info, extent->first.stream->id, extent->first.stream_instance_id,
+                  extent->first.lasting_sequence(), extent->last_sequence, extent->last_discarded);
+      if (place) place->lost_behind = extent->beyond;  // said below, once
       if (extent->beyond > 0) {
         losses_.push_back({LossReason::kLostPackets, info.end_ns, extent->beyond_end_ns,
                            extent->beyond, info.name,
@@ -164,7 +174,7 @@ class CtfReader : public TraceReader, public ChainedReader {
     }
     if (cpu) info.cpu = static_cast<uint32_t>(*cpu);
     streams_.push_back(std::move(info));
-    files_.push_back({file, bytes, std::nullopt});
+    files_.push_back({file, bytes, {}});
     places_.push_back(place);
     return absl::OkStatus();
   }
@@ -176,7 +186,7 @@ class CtfReader : public TraceReader, public ChainedReader {
                                             std::optional<uint64_t> last,
                                             std::optional<uint64_t> discarded) {
     if (!stream_class || !instance || !first || !last || *last < *first) return std::nullopt;
-    return StreamPlace{*stream_class, *instance,     *first,     *last,
+    return StreamPlace{*stream_class, *instance,     *first,     *last, 0,
                        discarded,     info.begin_ns, info.end_ns};
   }
 
@@ -190,16 +200,16 @@ class CtfReader : public TraceReader, public ChainedReader {
     return IndexedStream(*layout_, *source, *index).Extent();
   }
 
+  struct File {
+    std::filesystem::path path;
+    uint64_t bytes = 0;
+    StreamBefore before;
+  };
+
   std::filesystem::path directory_;
   std::shared_ptr<const TraceLayout> layout_;
   bool has_index_ = false;
   std::vector<StreamInfo> streams_;
-  struct File {
-    std::filesystem::path path;
-    uint64_t bytes = 0;
-    std::optional<StreamBefore> before;
-  };
-
   std::vector<File> files_;                         // beside streams_
   std::vector<std::optional<StreamPlace>> places_;  // likewise
   std::vector<Loss> losses_;

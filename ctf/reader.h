@@ -25,7 +25,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "absl/status/statusor.h"
 #include "common/event_cursor.h"
@@ -47,7 +46,7 @@ struct CursorRange {
   uint64_t begin_byte = 0;  // where a packet begins
   uint64_t end_byte = UINT64_MAX;
   size_t batch_records = kBatchRecords;  // at most so many at a time
-  std::optional<StreamBefore> before;    // what the stream goes on from
+  StreamBefore before;                   // what the stream goes on from
 };
 
 // A cursor over any bytes that hold packets of `layout`; OpenTrace's own are made so.

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,7 +24,7 @@ struct ScanStream {
   const StreamInfo* info = nullptr;
   const std::filesystem::path* file = nullptr;
   uint64_t bytes = 0;
-  std::optional<StreamBefore> before;
+  StreamBefore before;
 };
 
 // See TraceReader::ScanShared.

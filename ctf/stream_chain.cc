@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
 
 namespace syncline::ctf {
 namespace {
@@ -11,23 +15,90 @@ struct Link {
   ChainedReader* chained = nullptr;
   size_t stream = 0;
   StreamPlace place;
+  bool shares = false;  // numbers with another one
 };
 
 // A trace without a uuid has no streams elsewhere.
 using Writer = std::tuple<Uuid, const TraceReader*, uint64_t, uint64_t>;
 
-bool SamePacket(const Link& a, const Link& b, uint64_t number) {
-  const auto mark = a.chained->MarkOf(a.stream, number);
-  return mark && mark == b.chained->MarkOf(b.stream, number);
-}
+// A packet that is whole, by its number, with the place of its stream in the chain.
+using Packets = std::unordered_multimap<uint64_t, std::pair<size_t, PacketMark>>;
 
-// Whether `next` is of the writer of `links`, all of which begin before it.
-bool GoesOn(std::span<const Link> links, const Link& next, const StreamBefore& before) {
-  if (next.place.first > before.number) return next.place.begin_ns >= before.end_ns;
-  return std::any_of(links.begin(), links.end(), [&next](const Link& link) {
-    return link.place.last >= next.place.first && SamePacket(link, next, next.place.first);
-  });
-}
+// The streams of one writer, in the order of their numbers.
+class Chain {
+ public:
+  explicit Chain(std::vector<Link> links) : links_(std::move(links)) {
+    // Of two that begin with the same packet, the longer one is the original.
+    std::stable_sort(links_.begin(), links_.end(), [](const Link& a, const Link& b) {
+      return std::pair(a.place.first, ~a.place.last) < std::pair(b.place.first, ~b.place.last);
+    });
+    size_t longest = 0;
+    for (size_t i = 1; i < links_.size(); ++i) {
+      const bool shares = links_[i].place.first <= links_[longest].place.last;
+      links_[i].shares = links_[i].shares || shares;
+      links_[longest].shares = links_[longest].shares || shares;
+      if (links_[i].place.last > links_[longest].place.last) longest = i;
+    }
+  }
+
+  void Run(std::vector<Again>* again) {
+    marks_.resize(links_.size());
+    for (size_t i = 0; i < links_.size(); ++i) {
+      if (!links_[i].shares) continue;
+      marks_[i] = links_[i].chained->MarksOf(links_[i].stream);
+      for (const PacketMark& mark : marks_[i]) {
+        if (mark.whole) packets_.emplace(mark.number, std::pair(i, mark));
+      }
+    }
+    for (size_t i = 0; i < links_.size(); ++i) Add(i, again);
+  }
+
+ private:
+  void Add(size_t i, std::vector<Again>* again) {
+    const Link& link = links_[i];
+    const StreamPlace& place = link.place;
+    const bool later = last_ != nullptr && place.first > number_;
+    if (later && place.begin_ns < last_->end_ns) return;  // another writer's
+    StreamBefore before;
+    if (later) before = {number_, last_->discarded, last_->end_ns, nullptr};
+    if (link.shares && !PassOver(i, &before, again)) return;
+    link.chained->GoOnFrom(link.stream, std::move(before));
+    if (last_ != nullptr && place.last <= last_->last) return;
+    last_ = &place;
+    if (__builtin_add_overflow(place.last, place.lost_behind, &number_)) number_ = place.last;
+  }
+
+  // What is elsewhere of the stream: of packets that are whole, the first of the same; of others,
+  // one that is. False: it shares numbers with those before it, and no packet.
+  bool PassOver(size_t i, StreamBefore* before, std::vector<Again>* again) {
+    auto elsewhere = std::make_shared<std::vector<uint64_t>>();
+    uint64_t different = 0;
+    for (const PacketMark& mark : marks_[i]) {
+      bool found = false;
+      bool differs = false;
+      const auto [begin, end] = packets_.equal_range(mark.number);
+      for (auto known = begin; known != end; ++known) {
+        const auto& [stream, other] = known->second;
+        if (mark.whole ? stream >= i : stream == i) continue;
+        const bool same = mark.whole ? other.hash == mark.hash
+                                     : mark.begin_cycles && other.begin_cycles == mark.begin_cycles;
+        (same ? found : differs) = true;
+      }
+      if (found) elsewhere->push_back(mark.offset);
+      if (!found && differs) ++different;
+    }
+    if (elsewhere->empty()) return different == 0;
+    again->push_back({links_[i].reader, links_[i].stream, elsewhere->size(), different});
+    before->elsewhere = std::move(elsewhere);
+    return true;
+  }
+
+  std::vector<Link> links_;
+  std::vector<std::vector<PacketMark>> marks_;  // beside links_
+  Packets packets_;
+  const StreamPlace* last_ = nullptr;  // the one that reached furthest
+  uint64_t number_ = 0;                // so far
+};
 
 }  // namespace
 
@@ -38,7 +109,7 @@ std::vector<Again> ChainStreams(std::span<TraceReader* const> readers) {
     if (chained == nullptr) continue;
     const std::optional<Uuid> uuid = chained->uuid();
     for (size_t i = 0; i < chained->places().size(); ++i) {
-      chained->GoOnFrom(i, std::nullopt);
+      chained->GoOnFrom(i, {});
       const std::optional<StreamPlace>& place = chained->places()[i];
       if (!place) continue;
       const Writer writer(uuid.value_or(Uuid{}), uuid ? nullptr : reader, place->stream_class,
@@ -48,27 +119,7 @@ std::vector<Again> ChainStreams(std::span<TraceReader* const> readers) {
   }
   std::vector<Again> again;
   for (auto& [writer, links] : writers) {
-    // Of two that begin with the same packet, the longer one is the original.
-    std::stable_sort(links.begin(), links.end(), [](const Link& a, const Link& b) {
-      return std::pair(a.place.first, ~a.place.last) < std::pair(b.place.first, ~b.place.last);
-    });
-    StreamBefore before;
-    const auto extend = [&before](const StreamPlace& place) {
-      before.number = place.last;
-      before.discarded = place.discarded;
-      before.end_ns = std::max(before.end_ns, place.end_ns);
-    };
-    extend(links[0].place);
-    for (size_t i = 1; i < links.size(); ++i) {
-      const StreamPlace& place = links[i].place;
-      if (!GoesOn(std::span(links).first(i), links[i], before)) break;
-      links[i].chained->GoOnFrom(links[i].stream, before);
-      if (place.first <= before.number) {
-        const uint64_t last = std::min(place.last, before.number);
-        again.push_back({links[i].reader, links[i].stream, last - place.first + 1});
-      }
-      if (place.last > before.number) extend(place);
-    }
+    if (links.size() > 1) Chain(std::move(links)).Run(&again);
   }
   return again;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <string>
@@ -104,6 +105,54 @@ TEST_F(StreamChainTest, WhatIsInTwoFilesIsReadOnce) {
   EXPECT_EQ(Read(), expected);
 }
 
+// Nothing is passed over for its number alone.
+TEST_F(StreamChainTest, WhatIsWholeInOneFileOnlyIsReadThere) {
+  const Packets packets = {One(100, 0), One(200, 1), One(300, 2), One(400, 3)};
+  const std::vector<uint8_t> all = Join(packets);
+  // The last packet of one is cut, one in the middle of it is damaged, or missing.
+  std::vector<uint8_t> cut(all.begin(), all.end() - 60);
+  std::vector<uint8_t> damaged = all;
+  std::fill_n(damaged.begin() + static_cast<ptrdiff_t>(packets[0].size()), 84, uint8_t{0xff});
+  for (const auto& bytes : {cut, damaged, Join({packets[0], packets[2], packets[3]})}) {
+    for (const auto& [first, second] : {std::pair(bytes, all), std::pair(all, bytes)}) {
+      Write("a", first);
+      Write("b", second);
+      const Strings found = Read();
+      EXPECT_EQ(found[0][3] - '0' + found[1][3] - '0', 4) << found[0] << ", " << found[1];
+    }
+  }
+  // Another packet of the same number, times and size, beside one that is the same.
+  auto other = One(200, 1);
+  other[PacketBuilder::kFirstEventAt + 6] ^= 1;
+  Write("a", Join({packets[0], packets[1]}));
+  Write("b", Join({packets[0], other}));
+  EXPECT_EQ(Read(), Strings({"a: 2", "b: 1"}));
+  Write("b", other);
+  EXPECT_EQ(Read(), Strings({"a: 2", "b: 1"}));
+  // An index that lists more than there is does not make it be there.
+  Write("a", Join({packets[0], packets[1]}));
+  Write("index/a.idx", IndexOf(packets));
+  Write("b", all);
+  EXPECT_EQ(Read(), Strings({"a: 0", "b: 4"}));
+}
+
+TEST_F(StreamChainTest, AStrayStreamEndsNoChain) {
+  Write("a", Join({One(100, 0), One(200, 1)}));
+  Write("s", One(50, 1));  // another writer's
+  Write("z", Join({One(200, 1), One(300, 2)}));
+  EXPECT_EQ(Read(), Strings({"a: 2", "s: 1", "z: 1"}));
+}
+
+TEST_F(StreamChainTest, AnOddCountOfTheLastPacketIsNotBelieved) {
+  const Packets packets = {One(100, 0, 2), One(200, 1, 5), One(300, 2, 0)};
+  Write("a", Join(packets));
+  Write("b", One(400, 3, 9));
+  const std::string expected = "b: 1; discarded events 4 from 350 to 450";
+  EXPECT_EQ(Read()[1], expected);
+  Write("index/a.idx", IndexOf(packets));
+  EXPECT_EQ(Read()[1], expected);
+}
+
 TEST_F(StreamChainTest, AcrossTraces) {
   const std::filesystem::path other = directory_ / "other";
   std::filesystem::create_directories(other);
@@ -137,6 +186,16 @@ TEST_F(StreamChainTest, WhatOnlyLooksAlikeIsLeftAsItIs) {
                              "no packet at all: 0"}));
   Write("a later number before it", One(200, 7));
   EXPECT_EQ(Read()[1], "a later number before it: 1");
+}
+
+TEST_F(StreamChainTest, NumbersThatWrapSayNothing) {
+  std::string metadata(kMetadata);
+  metadata.replace(metadata.find("uint64_t packet_seq_num"), 23,
+                   "uint32_t s; uint32_t packet_seq_num");
+  std::ofstream(directory_ / "metadata") << metadata;
+  Write("a", Join({One(100, 5ull << 32), One(200, 9ull << 32)}));
+  Write("b", Join({One(300, 11ull << 32), One(400, 0), One(500, 12ull << 32)}));
+  EXPECT_EQ(Read()[1].substr(0, 4), "b: 3");
 }
 
 TEST_F(StreamChainTest, PacketsThatDoNotSayWhoseTheyAreAreBelieved) {

@@ -44,18 +44,15 @@ void FindBelow(const std::filesystem::path& root, const std::filesystem::path& d
       if (HoldsMetadata(entry->path())) {
         found->traces.push_back(entry->path());
       } else {
-        found->unreadable.push_back(
-            {entry->path(), "a link out of here is not followed: name where it leads as well"});
+        found->links.push_back(entry->path());
       }
     } else if (depth == kDirectoryDepthMax) {
-      found->unreadable.push_back({entry->path(), "cannot be listed: too deep"});
+      found->unreadable.push_back({entry->path(), "too deep"});
     } else {
       FindBelow(root, entry->path(), depth + 1, found);
     }
   }
-  if (error) {
-    found->unreadable.push_back({directory, absl::StrCat("cannot be listed: ", error.message())});
-  }
+  if (error) found->unreadable.push_back({directory, error.message()});
 }
 
 }  // namespace
@@ -74,7 +71,7 @@ absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
       summary.stream_id = packet->header.stream->id;
       summary.stream_instance_id = packet->header.stream_instance_id;
       summary.cpu_id = packet->header.cpu_id;
-      summary.first_sequence = packet->header.sequence;
+      summary.first_sequence = packet->header.lasting_sequence();
     }
     summary.begin_ns = std::min(summary.begin_ns, packet->begin_ns);
     summary.end_ns = std::max(summary.end_ns, packet->end_ns.value_or(packet->begin_ns));
@@ -107,6 +104,7 @@ absl::StatusOr<FoundTraces> FindTraces(const std::filesystem::path& root) {
   FoundTraces found;
   FindBelow(root, root, 0, &found);
   std::sort(found.traces.begin(), found.traces.end());
+  std::sort(found.links.begin(), found.links.end());
   std::sort(found.unreadable.begin(), found.unreadable.end(),
             [](const auto& a, const auto& b) { return a.directory < b.directory; });
   return found;

@@ -35,7 +35,8 @@ struct StreamSummary {
   bool closed = true;                  // the last packet is complete; an empty file is closed
   std::optional<uint64_t> stream_id;   // the stream's class; nullopt without packets
   std::optional<uint64_t> stream_instance_id;
-  // Numbers of the first packet and the last, and the tracer's count of discarded events at that.
+  // Numbers of the first packet and the last, if they never wrap, and the tracer's count of
+  // discarded events at that.
   std::optional<uint64_t> first_sequence;
   std::optional<uint64_t> last_sequence;
   std::optional<uint64_t> last_discarded;
@@ -59,14 +60,15 @@ struct FoundTraces {
   std::vector<std::filesystem::path> traces;  // sorted
   struct Unreadable {
     std::filesystem::path directory;
-    std::string why;  // cannot be listed: ...; a link ...
+    std::string why;
   };
-  std::vector<Unreadable> unreadable;  // there may be traces below; sorted
+  std::vector<Unreadable> unreadable;        // there may be traces below; sorted
+  std::vector<std::filesystem::path> links;  // out of the root, not followed; sorted
 };
 
 // Directories at or below `root` that hold a `metadata`, be it readable or not. All of LTTng's
 // layouts: per user, per process, kernel, rotation archives. Links to traces are followed, other
-// links are not: those that lead out of `root` are `unreadable`.
+// links are not.
 absl::StatusOr<FoundTraces> FindTraces(const std::filesystem::path& root);
 
 // The stream files of one trace directory, sorted: everything but directories, `metadata` and

@@ -125,7 +125,7 @@ absl::StatusOr<PartRead> ChoosePart(const NodeInput& node, const NodeTables& tab
   Finder::Found before;
   for (int64_t step_ns = kFirstChunkNs; known; step_ns *= kGrowth) {
     step_ns = std::min(step_ns, most_ns);
-    if (begin_ns - step_ns <= first_ns) break;
+    if (begin_ns - step_ns <= first_ns) return PartRead{{kUnknownLo, end_ns + kBehindNs}, 0};
     SYNCLINE_ASSIGN_OR_RETURN(known, finder.WalkChunk(begin_ns - step_ns, begin_ns - walked_ns));
     if (!known) break;
     const Finder::Found found = finder.found();

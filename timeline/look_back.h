@@ -38,7 +38,8 @@ struct PartRead {
   // Inside of tasks whose begin lies before the part.
   uint64_t unresolved_threads = 0;
 
-  bool whole() const { return part.begin_ns == kUnknownLo; }
+  bool whole() const { return part.begin_ns == kUnknownLo && part.end_ns == kUnknownHi; }
+  bool from_the_start() const { return part.begin_ns == kUnknownLo; }
 };
 
 // `tables` knows the processes of `node`; at most `most_ns` before the cut is read, and at least

@@ -201,7 +201,7 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
 // Where the trace is read from its middle, `on` was not met.
 Moment NodeBuilder::CoverageBegin(EventKind kind, const Here& here) {
   const KnownProcess* const known = tables_.processes()[here.process].known;
-  const bool began_unread = !read_.whole() && ProcessAt(here.process).coverage.empty() &&
+  const bool began_unread = !read_.from_the_start() && ProcessAt(here.process).coverage.empty() &&
                             kind != EventKind::kOn && kind != EventKind::kResume;
   if (!began_unread || known == nullptr || !known->on_ns.has_value()) return here.moment;
   return *known->on_ns < here.moment.node.ns ? At(*known->on_ns) : here.moment;

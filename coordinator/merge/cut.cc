@@ -10,7 +10,7 @@ namespace syncline::merge {
 namespace {
 
 // As much as this outside of a cut is read in seconds.
-constexpr int64_t kLongNs = 120'000'000'000;
+constexpr double kLongNs = 120e9;
 
 }  // namespace
 
@@ -67,7 +67,10 @@ void ChooseLookBack(const LookBack& look_back, OpenedInputs* inputs) {
   const std::optional<timeline::Interval>& cut = inputs->build.cut;
   if (!cut.has_value() || look_back.how == LookBack::How::kAll) return;
   const timeline::Interval covered = Covered(*inputs).value_or(*cut);
-  const int64_t outside_ns = (covered.end.ns - cut->end.ns) + (cut->begin.ns - covered.begin.ns);
+  const auto distance = [](TimelineTime from, TimelineTime to) {
+    return static_cast<double>(to.ns) - static_cast<double>(from.ns);  // garbage may be far away
+  };
+  const double outside_ns = distance(cut->end, covered.end) + distance(covered.begin, cut->begin);
   if (look_back.how == LookBack::How::kAuto && outside_ns <= kLongNs) return;
   inputs->build.look_back_ns = look_back.most_ns;
 }

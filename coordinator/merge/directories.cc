@@ -178,9 +178,7 @@ void AddHost(Host host, const Input& input, OpenedInputs* inputs) {
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(node.name, ": ", copy));
   }
-  for (const std::string& note : ChainTraces(host.traces)) {
-    inputs->notes.push_back(absl::StrCat(node.name, ": ", note));
-  }
+  AddChain(ChainTraces(host.traces), node.name, inputs);
   for (OpenedTrace& trace : host.traces) AddTrace(std::move(trace), &node, inputs);
   for (UnreadableTrace& trace : host.unreadable) AddLoss(std::move(trace), &node, inputs);
   inputs->nodes.push_back(std::move(node));
@@ -222,6 +220,11 @@ absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const 
   for (const Input& input : list.inputs) {
     OpenedTraces opened = OpenTraces(input.directory);
     SYNCLINE_RETURN_IF_ERROR(CheckNoRecordingBelow(input, opened));
+    for (const fs::path& link : opened.links) {
+      inputs.notes.push_back(
+          absl::StrCat(link.string(),
+                       " leads elsewhere and is not followed: if traces are there, name it, too"));
+    }
     SYNCLINE_RETURN_IF_ERROR(once.Add(input, opened));
     hosts.push_back(SplitByHost(std::move(opened)));
     SYNCLINE_RETURN_IF_ERROR(CheckOneHost(input, hosts.back()));

@@ -211,9 +211,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     OpenedTraces opened = OpenTraces(layout.Trace(record.name));
     MissStreams(layout, record, opened, inputs);
     DropStrangers(record, layout.Trace(record.name), &opened, inputs);
-    for (const std::string& note : ChainTraces(opened.traces)) {
-      inputs->notes.push_back(absl::StrCat(record.name, ": ", note));
-    }
+    AddChain(ChainTraces(opened.traces), record.name, inputs);
     for (OpenedTrace& trace : opened.traces) AddTrace(std::move(trace), &node, inputs);
     for (UnreadableTrace& trace : opened.unreadable) AddLoss(std::move(trace), &node, inputs);
   }
@@ -391,6 +389,16 @@ absl::Status CheckNodeNames(const std::vector<std::string>& wanted,
   return absl::OkStatus();
 }
 
+void AddChain(const ChainedTraces& chained, const std::string& node, OpenedInputs* inputs) {
+  for (const std::string& note : chained.notes) {
+    inputs->notes.push_back(absl::StrCat(node, ": ", note));
+  }
+  inputs->incomplete = inputs->incomplete || !chained.complaints.empty();
+  for (const std::string& complaint : chained.complaints) {
+    inputs->complaints.push_back(absl::StrCat(node, ": ", complaint));
+  }
+}
+
 void AddTrace(OpenedTrace trace, timeline::NodeInput* node, OpenedInputs* inputs) {
   for (const std::string& complaint : ComplaintsOf(*trace.reader)) {
     inputs->incomplete = true;
@@ -400,8 +408,7 @@ void AddTrace(OpenedTrace trace, timeline::NodeInput* node, OpenedInputs* inputs
   OpenedInputs::TraceAt at{node->name, std::move(trace.path), {}};
   if (const auto* const chained = dynamic_cast<ctf::ChainedReader*>(trace.reader.get())) {
     for (const StreamInfo& stream : trace.reader->streams()) {
-      const std::optional<ctf::StreamBefore>& before = chained->before(stream.index);
-      if (before.has_value()) at.before.emplace(stream.name, *before);
+      at.before.emplace(stream.name, chained->before(stream.index));
     }
   }
   inputs->traces.push_back(std::move(at));

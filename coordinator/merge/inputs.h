@@ -61,6 +61,7 @@ absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const 
 bool IsWanted(const std::vector<std::string>& wanted, const std::string& name);
 absl::Status CheckNodeNames(const std::vector<std::string>& wanted,
                             const std::vector<std::string>& names);
+void AddChain(const ChainedTraces& chained, const std::string& node, OpenedInputs* inputs);
 void AddTrace(OpenedTrace trace, timeline::NodeInput* node, OpenedInputs* inputs);
 void AddLoss(UnreadableTrace trace, timeline::NodeInput* node, OpenedInputs* inputs);
 

@@ -1,8 +1,6 @@
 #include "coordinator/merge/open_traces.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -10,19 +8,25 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
+#include "ctf/byte_source.h"
 #include "ctf/reader.h"
 #include "ctf/stream_chain.h"
 #include "ctf/stream_summary.h"
 
 namespace syncline::merge {
-
 namespace {
 
 bool SameBytes(const std::filesystem::path& a, const std::filesystem::path& b) {
-  std::ifstream first(a, std::ios::binary);
-  std::ifstream second(b, std::ios::binary);
-  using Bytes = std::istreambuf_iterator<char>;
-  return first && second && std::equal(Bytes(first), Bytes(), Bytes(second), Bytes());
+  const auto first = ctf::FileReader::Open(a);
+  const auto second = ctf::FileReader::Open(b);
+  if (!first.ok() || !second.ok() || (*first)->size() != (*second)->size()) return false;
+  constexpr size_t kChunk = size_t{1} << 20;
+  for (uint64_t at = 0; at < (*first)->size(); at += kChunk) {
+    const auto left = (*first)->Read(at, kChunk);
+    const auto right = (*second)->Read(at, kChunk);
+    if (!left.ok() || !right.ok() || !std::ranges::equal(*left, *right)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -48,8 +52,9 @@ OpenedTraces OpenTraces(const std::filesystem::path& root) {
     lose(root, "no CTF trace in it (no metadata file)");
   }
   for (const auto& directory : found->unreadable) {
-    lose(directory.directory, directory.why);
+    lose(directory.directory, absl::StrCat("cannot be listed: ", directory.why));
   }
+  opened.links = found->links;
   for (const std::filesystem::path& trace : found->traces) {
     auto reader = ctf::OpenTrace(trace);
     if (!reader.ok()) {
@@ -65,7 +70,7 @@ std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces) {
   // Two streams that begin and end in the same nanoseconds, on one CPU, with as many packets, may
   // be one: with coarse clocks, or without any, others are like that, too.
   using Stream = std::tuple<std::string, uint32_t, int64_t, int64_t, uint64_t>;
-  std::map<Stream, std::filesystem::path> seen;
+  std::multimap<Stream, std::filesystem::path> seen;
   std::vector<std::string> dropped;
   const auto is_copy = [&](const OpenedTrace& trace) {
     std::map<Stream, std::filesystem::path> own;
@@ -74,37 +79,47 @@ std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces) {
       own[{stream.name, stream.cpu.value_or(0), stream.begin_ns, stream.end_ns, stream.packets}] =
           trace.path;
     }
+    std::filesystem::path copied;
     const auto known = [&](const auto& stream) {
-      const auto other = seen.find(stream.first);
       const std::string& name = std::get<std::string>(stream.first);
-      return other != seen.end() && SameBytes(stream.second / name, other->second / name);
+      const auto [begin, end] = seen.equal_range(stream.first);
+      const auto original = std::find_if(begin, end, [&](const auto& other) {
+        return SameBytes(stream.second / name, other.second / name);
+      });
+      if (original != end) copied = original->second;
+      return original != end;
     };
     if (own.empty() || !std::all_of(own.begin(), own.end(), known)) {
       seen.insert(own.begin(), own.end());
       return false;
     }
-    dropped.push_back(absl::StrCat(trace.path.string(), " is left out: it is a copy of ",
-                                   seen[own.begin()->first].string()));
+    dropped.push_back(
+        absl::StrCat(trace.path.string(), " is left out: it is a copy of ", copied.string()));
     return true;
   };
   std::erase_if(*traces, is_copy);
   return dropped;
 }
 
-std::vector<std::string> ChainTraces(const std::vector<OpenedTrace>& traces) {
+ChainedTraces ChainTraces(const std::vector<OpenedTrace>& traces) {
   std::vector<TraceReader*> readers;
   for (const OpenedTrace& trace : traces) readers.push_back(trace.reader.get());
-  std::vector<std::string> notes;
+  ChainedTraces chained;
   for (const ctf::Again& again : ctf::ChainStreams(readers)) {
     const auto trace = std::find_if(traces.begin(), traces.end(), [&again](const auto& one) {
       return one.reader.get() == again.reader;
     });
-    notes.push_back(
-        absl::StrCat((trace->path / again.reader->streams()[again.stream].name).string(), ": ",
-                     again.packets, again.packets == 1 ? " packet is" : " packets are",
-                     " in another file, too, and read once"));
+    const std::string name = (trace->path / again.reader->streams()[again.stream].name).string();
+    chained.notes.push_back(absl::StrCat(name, ": ", again.packets,
+                                         again.packets == 1 ? " packet is" : " packets are",
+                                         " in another file, too, and read once"));
+    if (again.different == 0) continue;
+    chained.complaints.push_back(absl::StrCat(
+        name, ": ", again.different, again.different == 1 ? " packet has" : " packets have",
+        " the number of one in another file that differs (damaged, or cut?): both are "
+        "read, and events may be there twice"));
   }
-  return notes;
+  return chained;
 }
 
 std::vector<std::string> ComplaintsOf(const TraceReader& reader) {

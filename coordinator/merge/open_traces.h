@@ -33,6 +33,7 @@ struct UnreadableTrace {
 struct OpenedTraces {
   std::vector<OpenedTrace> traces;  // sorted by path
   std::vector<UnreadableTrace> unreadable;
+  std::vector<std::filesystem::path> links;  // not followed
 };
 
 // All that lies below `root`. What cannot be read is in `unreadable`; never an error.
@@ -43,8 +44,12 @@ OpenedTraces OpenTraces(const std::filesystem::path& root);
 std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces);
 
 // Chains the streams of traces that share a clock (ctf/stream_chain.h), so that what is missing
-// between two of them is known, and what is in both is read once: of which a line each.
-std::vector<std::string> ChainTraces(const std::vector<OpenedTrace>& traces);
+// between two of them is known, and what is in both is read once. A line each.
+struct ChainedTraces {
+  std::vector<std::string> notes;       // what is read once
+  std::vector<std::string> complaints;  // what may be read twice
+};
+ChainedTraces ChainTraces(const std::vector<OpenedTrace>& traces);
 
 // What the reader found damaged when it was opened, one line each.
 std::vector<std::string> ComplaintsOf(const TraceReader& reader);

@@ -8,7 +8,9 @@
 #include "common/files.h"
 #include "coordinator/merge/job_test.h"
 #include "coordinator/merge/merge.h"
+#include "coordinator/merge/open_traces.h"
 #include "coordinator/recording/recording.h"
+#include "ctf/test_trace.h"
 
 namespace syncline::merge {
 namespace {
@@ -54,18 +56,44 @@ TEST_F(OpenTracesTest, ACopyBesideATraceIsLeftOut) {
 }
 
 TEST_F(OpenTracesTest, TracesThatOnlyLookAlikeAreNoCopies) {
-  const std::filesystem::path both = root_ / "both";
-  for (const char* name : {"a", "b"}) {
-    std::filesystem::create_directories(both / name);
-    std::filesystem::copy(Trace("worker-0"), both / name);
-  }
-  const std::filesystem::path stream = both / "b" / "syncline_0";
+  using ctf::testing::PacketBuilder;
+  // Whose packets do not say whose they are.
+  std::string metadata(ctf::testing::kMetadata);
+  metadata.replace(metadata.find("stream_instance_id"), 18, "whatever__________");
+  const auto write = [&](const char* name, uint32_t value) {
+    const auto bytes = PacketBuilder(100, 200).Number(150, value).Close();
+    std::filesystem::create_directories(root_ / "in" / name);
+    ASSERT_TRUE(WriteFileAtomically(root_ / "in" / name / "metadata", metadata).ok());
+    ASSERT_TRUE(WriteFileAtomically(root_ / "in" / name / "s",
+                                    {reinterpret_cast<const char*>(bytes.data()), bytes.size()})
+                    .ok());
+  };
+  write("a", 1);
+  write("b", 2);
+  write("c", 2);  // a copy
+  OpenedTraces opened = OpenTraces(root_ / "in");
+  ASSERT_EQ(opened.traces.size(), 3u);
+  const std::vector<std::string> dropped = DropCopies(&opened.traces);
+  ASSERT_EQ(dropped.size(), 1u);
+  EXPECT_THAT(dropped[0], AllOf(HasSubstr("in/c is left out"), HasSubstr("in/b")));
+}
+
+// A packet that was damaged since is not the one of that number.
+TEST_F(OpenTracesTest, PacketsThatDifferAreReadAndSaid) {
+  const std::filesystem::path in = root_ / "in";
+  const auto report = [&] { return MakeReport({{{in.string()}}}); };
+  std::filesystem::create_directories(in / "a");
+  std::filesystem::copy(Trace("worker-0"), in / "a");
+  const auto once = report();
+  std::filesystem::create_directories(in / "b");
+  std::filesystem::copy(Trace("worker-0"), in / "b");
+  const std::filesystem::path stream = in / "b" / "syncline_0";
   std::string bytes = *ReadFile(stream);
-  bytes.back() = static_cast<char>(~bytes.back());
+  bytes[bytes.find_last_not_of('\0')] ^= 1;
   ASSERT_TRUE(WriteFileAtomically(stream, bytes).ok());
-  const auto merged = Merge(Of({both.string()}));
-  ASSERT_TRUE(merged.ok()) << merged.status();
-  EXPECT_THAT(merged->complaints, Not(Contains(HasSubstr("is a copy of"))));
+  const auto twice = report();
+  ASSERT_TRUE(once.ok() && twice.ok()) << once.status() << twice.status();
+  EXPECT_GT(twice->nodes[0].events, once->nodes[0].events);
 }
 
 TEST_F(OpenTracesTest, ALinkOutOfAnInputIsSaid) {
@@ -76,11 +104,11 @@ TEST_F(OpenTracesTest, ALinkOutOfAnInputIsSaid) {
   std::filesystem::create_directory_symlink(in, in / "circle");
   const auto alone = Merge(Of({in.string()}));
   ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_FALSE(alone->incomplete);
   std::filesystem::create_directory_symlink(run_ / "nodes", in / "elsewhere");
   const auto merged = Merge(Of({in.string()}));
   ASSERT_TRUE(merged.ok()) << merged.status();
-  EXPECT_TRUE(merged->incomplete);
-  EXPECT_THAT(merged->complaints,
+  EXPECT_THAT(merged->notes,
               Contains(AllOf(HasSubstr("in/elsewhere"), HasSubstr("is not followed"))));
   EXPECT_EQ(merged->report.nodes.size(), 1u);
 }

@@ -218,7 +218,8 @@ TEST_F(TraceCopyTest, WhatIsInAnotherFileTooIsCopiedOnce) {
   Write("a", first);
   Write("a.bak", Join({first, PacketBuilder(10, 19, 1).Number(15, 2).Close()}));
   CopyOptions options{"node-a", "node-a/x", kEpoch};
-  options.before["a.bak"] = {.number = 0, .end_ns = 9};
+  options.before["a.bak"].elsewhere =
+      std::make_shared<const std::vector<uint64_t>>(std::vector<uint64_t>{0});
   const auto copied = CopyTrace(directory_ / "in", directory_ / "out", placement_, options);
   ASSERT_TRUE(copied.ok()) << copied.status();
   EXPECT_EQ(copied->events, 2u);

@@ -53,6 +53,7 @@ def _load_hook():
         return syncline_torch.start(os.path.dirname(_HERE))
     except Exception as error:  # the program comes first, and does not know of us
         if signals is not None and signals.is_of_the_program(error):  # of a signal's handler
+            _TorchFinder.hear = _wait_for_torch  # it may import PyTorch again
             raise
         return None
     finally:
