@@ -62,9 +62,9 @@ class BlockGate : public Gate {
   std::vector<MemberKey> TakeNewBlocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Switches newcomers on when their time has come.
   void OpenNewcomers(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops members and files of processes that have ended.
   // Whether the process behind a block is no more.
   bool HasEnded(const ProcessEntry* entry, const control_block::BlockId& id) const;
+  // Drops members and files of processes that have ended.
   void RemoveDead(const std::vector<ProcessEntry>& processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   GateMove Write(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForAnswers(int64_t limit_ns);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -18,15 +19,16 @@
 namespace syncline::merge::testing {
 
 inline constexpr char kTrace[] = "ust/uid/0/64-bit";
+inline constexpr int64_t kWallErrorNs = -6'000'000;  // of the worker
 
 class JobTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::array<char, 32> name{"/tmp/syncline-inputs-XXXXXX"};
+    std::array<char, 32> name{"/tmp/syncline-merge-XXXXXX"};
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     root_ = name.data();
     run_ = root_ / "run";
-    WriteJob("first", -6'000'000, run_);
+    WriteJob("first", kWallErrorNs, run_);
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
 

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <array>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "common/files.h"
+#include "coordinator/merge/job_test.h"
 #include "coordinator/merge/test_recording.h"
 #include "coordinator/recording/recording.h"
 #include "timeline/testing/two_node_job.h"
@@ -23,24 +23,16 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kWallErrorNs;
 using ::testing::Not;
 using timeline::testing::kJobStepNs;
 using timeline::testing::kJobSteps;
 
-constexpr int64_t kWallErrorNs = -6'000'000;
-
-class MergeTest : public ::testing::Test {
+class MergeTest : public testing::JobTest {
  protected:
-  void SetUp() override {
-    std::array<char, 32> name{"/tmp/syncline-merge-XXXXXX"};
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name.data();
-    run_ = root_ / "run";
-    testing::WriteJob("first", kWallErrorNs, run_);
-  }
   void TearDown() override {
     unsetenv("SYNCLINE_MUTANT");
-    std::filesystem::remove_all(root_);
+    JobTest::TearDown();
   }
 
   static MergeOptions Of(const std::filesystem::path& run) {
@@ -76,9 +68,6 @@ class MergeTest : public ::testing::Test {
     }
     return problems;
   }
-
-  std::filesystem::path root_;
-  std::filesystem::path run_;
 };
 
 TEST_F(MergeTest, ARecordingFromBytesToBytes) {
