@@ -1,5 +1,7 @@
 #include "export/ctf/trace_copy.h"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <uuid/uuid.h>
 
 #include <algorithm>
@@ -86,6 +88,27 @@ int64_t BeforeWindow(timeline::Placement& placement, TimelineTime begin) {
   return placement.At(clock_ns) < begin ? clock_ns : kUnknownLo;
 }
 
+// Disk space for a file that is still empty: into what is set aside as a whole, the kernel takes
+// bytes with less work. Given back is what was not needed. A file system that cannot do it, or a
+// full disk, is none of its business: what is written will tell.
+class SpaceAhead {
+ public:
+  SpaceAhead(const std::filesystem::path& file, uint64_t bytes)
+      : file_(::open(file.c_str(), O_WRONLY | O_CLOEXEC)), bytes_(bytes) {
+    const auto length = static_cast<off_t>(bytes);
+    if (::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, 0, length) != 0) GiveBack(0);
+  }
+  // `bytes`: what the file is long now.
+  void GiveBack(uint64_t bytes) {
+    if (bytes >= bytes_) return;
+    [[maybe_unused]] const int given = ::ftruncate(file_.get(), static_cast<off_t>(bytes));
+  }
+
+ private:
+  Descriptor file_;
+  uint64_t bytes_;
+};
+
 // The streams of one trace, several at a time.
 class StreamCopier {
  public:
@@ -132,6 +155,9 @@ class StreamCopier {
     ctf::PacketRange range{.begin = begin_byte};
     const auto before = options_.before.find(file.filename().string());
     if (before != options_.before.end()) range.before = before->second;
+    const bool whole =
+        options_.window.begin.ns == kUnknownLo && options_.window.end.ns == kUnknownHi;
+    SpaceAhead space(out_ / file.filename(), whole ? (*source)->size() : 0);
     StreamCopy copy(layout_, **source, uuid_, *worker.placement, options_, range, worker.room);
     SYNCLINE_RETURN_IF_ERROR(copy.Run(to));
     to.close();
@@ -139,6 +165,7 @@ class StreamCopier {
       return absl::ResourceExhaustedError(
           absl::StrCat("cannot write ", (out_ / file.filename()).string(), ": is the disk full?"));
     }
+    space.GiveBack(copy.bytes());
     return CopyResult{1, copy.events(), copy.bytes()};
   }
 
