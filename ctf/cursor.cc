@@ -78,7 +78,7 @@ std::span<const Loss> CtfCursor::losses() const {
 }
 
 std::optional<Lane> CtfCursor::BeginLane() const {
-  const auto latest = static_cast<uint64_t>(latest_ns_.value_or(kUnknownHi));
+  const auto latest = static_cast<uint64_t>(latest_ns_.value_or(Packet::kLatestNs));
   const bool all_wanted =
       (range_.begin_ns == kUnknownLo || packet_->begin_ns >= range_.begin_ns) &&
       (range_.end_ns == kUnknownHi || (latest_ns_ && *latest_ns_ < range_.end_ns));
@@ -125,10 +125,10 @@ EventCursor::Stretch CtfCursor::FillBefore(int64_t until_ns) {
   const int64_t enough_ns =
       until_ns == kUnknownHi ? kUnknownHi : std::max(until_ns, int64_t{0}) - 1;
   const ClockClass* clock = packet_->header.stream->clock;
+  const int64_t latest_ns = latest_ns_.value_or(Packet::kLatestNs);
   FoundEvent event;
   while (batch_.size() < range_.batch_records) {
-    PacketDecoder::Limits limits{last_ns_, latest_ns_.value_or(kUnknownHi), range_.begin_ns,
-                                 range_.end_ns, enough_ns};
+    PacketDecoder::Limits limits{last_ns_, latest_ns, range_.begin_ns, range_.end_ns, enough_ns};
     decoder_.Run(&limits, range_.batch_records, &batch_);
     last_ns_ = limits.last_ns;
     if (limits.next_ns) return {batch_, *limits.next_ns};
@@ -139,7 +139,7 @@ EventCursor::Stretch CtfCursor::FillBefore(int64_t until_ns) {
       break;
     }
     const int64_t time_ns = CyclesToNs(clock, event.cycles);
-    if (time_ns < last_ns_ || (latest_ns_ && time_ns > *latest_ns_)) {
+    if (time_ns < last_ns_ || time_ns > latest_ns) {
       decoder_.RejectTime();
       ++rejected_;
       continue;

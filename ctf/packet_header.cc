@@ -19,15 +19,15 @@ std::optional<uint64_t> SizeOf(const RoleSink& roles, Role role) {
 
 void ReadTimes(const RoleSink& roles, uint64_t clock, PacketHeader* header) {
   constexpr uint64_t kLatest = std::numeric_limits<int64_t>::max();
+  const uint64_t raw = roles.has(Role::kTimestampEnd) ? roles.value(Role::kTimestampEnd) : 0;
   uint64_t begin = clock;
   if (roles.has(Role::kTimestampBegin)) {
     begin =
         ExtendClock(clock, roles.value(Role::kTimestampBegin), roles.bits(Role::kTimestampBegin));
+    // If the end is as late, it is not damage of the one: the packet's events are that late, too.
+    if (begin <= kLatest || raw >= begin) header->begin_cycles = begin;
     if (begin > kLatest) return;
-    header->begin_cycles = begin;
   }
-  if (!roles.has(Role::kTimestampEnd)) return;
-  const uint64_t raw = roles.value(Role::kTimestampEnd);
   if (raw == 0) return;  // a writer that died leaves it so
   const uint64_t end = ExtendClock(begin, raw, roles.bits(Role::kTimestampEnd));
   if (end >= begin && end <= kLatest) {

@@ -31,6 +31,10 @@
 namespace syncline::ctf {
 
 struct Packet {
+  // A clock value that is later is damage: it stands for no time, or for none that can be told from
+  // kUnknownHi (CyclesToNs ends there).
+  static constexpr int64_t kLatestNs = kUnknownHi - 1;
+
   PacketHeader header;
   uint64_t offset = 0;        // bytes from the start of the stream
   uint64_t bytes = 0;         // present in the stream: up to the next packet
@@ -47,7 +51,8 @@ struct Packet {
   // No event of it is later; nullopt: nothing says so. One may lie behind the packet's end when the
   // tracer wrote a wrong one, but not behind the next packet's begin.
   std::optional<int64_t> latest_ns() const {
-    return end_ns && next_begin_ns ? std::max(*end_ns, *next_begin_ns) : end_ns;
+    if (!end_ns) return std::nullopt;
+    return std::min(std::max(*end_ns, next_begin_ns.value_or(*end_ns)), kLatestNs);
   }
 };
 

@@ -178,6 +178,22 @@ TEST_F(SalvageTest, ImpossibleTimeLosesOneEventAndKeepsTheOrder) {
   EXPECT_EQ(result.losses[0].count, 1u);
 }
 
+TEST_F(SalvageTest, TimesBeyondAllClocksAreTold) {
+  constexpr uint64_t kBeyond = uint64_t{1} << 63;
+  PacketBuilder late(100, kBeyond + 9, 0);
+  late.Number(110, 1).NumberExtended(kBeyond - 1, 2).NumberExtended(kBeyond, 3);
+  const ReadResult one = Read(late.Number(120, 4).Close());
+  EXPECT_THAT(one.events, ElementsAre("110 t:number value=1", "120 t:number value=4"));
+  ASSERT_THAT(one.losses, SizeIs(1));
+  EXPECT_EQ(one.losses[0].count, 2u);
+
+  PacketBuilder beyond(kBeyond, kBeyond + 9, 0);
+  const ReadResult all = Read(beyond.Number(kBeyond + 1, 5).Number(kBeyond + 2, 6).Close());
+  EXPECT_THAT(all.events, IsEmpty());
+  ASSERT_THAT(all.losses, SizeIs(1));
+  EXPECT_EQ(all.losses[0].count, 2u);
+}
+
 TEST_F(SalvageTest, EventsMayLieBehindTheirPacketsEndUpToTheNextBegin) {
   const auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Number(220, 2).Close(),
                            PacketBuilder(250, 300, 1).Number(260, 3).Close()});

@@ -117,7 +117,7 @@ std::optional<clocksync::ClockLine> StreamCopy::LineAt(uint64_t clock) {
 void StreamCopy::MakeLane(Piece& piece) {
   const ctf::Packet& packet = piece.packet;
   const ctf::StreamLayout& stream = *packet.header.stream;
-  const auto latest = static_cast<uint64_t>(packet.latest_ns().value_or(kUnknownHi));
+  const auto latest = static_cast<uint64_t>(packet.latest_ns().value_or(ctf::Packet::kLatestNs));
   const bool nanoseconds = stream.clock == nullptr || stream.clock->frequency == 1'000'000'000;
   if (stream.fast_header == FastHeader::kNone || !nanoseconds || packet.open_ended ||
       !packet.header.begin_cycles || *packet.header.begin_cycles > latest || !IsAllWanted(packet)) {
@@ -282,7 +282,7 @@ void StreamCopy::TakeOver(const Piece& piece, std::span<const uint8_t> bytes, st
 void StreamCopy::CopyEvents(const ctf::Packet& packet, std::span<const uint8_t> bytes,
                             std::ostream& out) {
   const ctf::StreamLayout& stream = *packet.header.stream;
-  const int64_t latest_ns = packet.latest_ns().value_or(kUnknownHi);
+  const int64_t latest_ns = packet.latest_ns().value_or(ctf::Packet::kLatestNs);
   ctf::FoundEvent event;
   while (decoder_.Next(&event) == ctf::Step::kEvent) {
     const int64_t time_ns = ctf::CyclesToNs(stream.clock, event.cycles);
