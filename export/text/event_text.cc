@@ -43,8 +43,10 @@ std::string JsonString(std::string_view text) {
 // Names are as they are, but for those that would end the line or move the cursor: of these every
 // special character is written as in JSON.
 bool FitsOneLine(std::string_view name) {
-  return std::none_of(name.begin(), name.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  for (; !name.empty(); name.remove_prefix(1)) {
+    if (IsControl(name)) return false;
+  }
+  return true;
 }
 std::string OnOneLine(std::string_view name) {
   if (FitsOneLine(name)) return std::string(name);

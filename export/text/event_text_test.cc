@@ -76,13 +76,14 @@ TEST_F(EventTextTest, NoNameEndsTheLine) {
   stream_.name = "chan\r1";
   class_.name = "app:\033all\n";
   fields_[1].name = "b\nig";
+  fields_[2].name = "h\xc2\x9b\x7f";
   fields_.back().name = "emp\nty";
   values_[5].text = "R\nED";
-  EXPECT_EQ(
-      Line(EventText::Style::kText),
-      "[-1.500000000] n 1 chan\\u000d1 app:\\u001ball\\n: { vtid = -5 }, { b\\nig = "
-      "18446744073709551615, hex = 0xff, real = 0.1, text = \"a \\\"b\\\"\\n\xef\xbf\xbd ü\", "
-      "color = R\\nED : 2, list = [ 1, -2 ], pair = { x = inf }, emp\\nty = [  ] }\n");
+  EXPECT_EQ(Line(EventText::Style::kText),
+            "[-1.500000000] n 1 chan\\u000d1 app:\\u001ball\\n: { vtid = -5 }, { b\\nig = "
+            "18446744073709551615, h\\u009b\\u007f = 0xff, real = 0.1, text = \"a "
+            "\\\"b\\\"\\n\xef\xbf\xbd ü\", "
+            "color = R\\nED : 2, list = [ 1, -2 ], pair = { x = inf }, emp\\nty = [  ] }\n");
 }
 
 TEST_F(EventTextTest, JsonIsJsonAndLosesNoDigit) {

@@ -35,6 +35,13 @@ size_t Utf8Length(std::string_view text) {
 
 }  // namespace
 
+bool IsControl(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first != 0xc2 || text.size() < 2) return first < 0x20 || first == 0x7f;
+  const auto second = static_cast<unsigned char>(text[1]);
+  return second >= 0x80 && second < 0xa0;
+}
+
 void AppendJsonString(std::string_view text, std::string* out) {
   out->push_back('"');
   while (!text.empty()) {
@@ -57,8 +64,8 @@ void AppendJsonString(std::string_view text, std::string* out) {
       out->append("\\n");
     } else if (c == '\t') {
       out->append("\\t");
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      absl::StrAppendFormat(out, "\\u%04x", static_cast<unsigned char>(c));
+    } else if (IsControl(text)) {
+      absl::StrAppendFormat(out, "\\u%04x", static_cast<unsigned char>(text[length - 1]));
     } else {
       out->append(text.substr(0, length));
     }

@@ -12,7 +12,12 @@ namespace syncline::text {
 // Whether the byte stands for itself in a JSON string.
 inline bool IsPlain(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
-// `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
+// Whether `text`, which is not empty, begins with a control character: C0, DEL or, in UTF-8, C1.
+// A terminal may obey them.
+bool IsControl(std::string_view text);
+
+// `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD, and control
+// characters are written as escapes.
 void AppendJsonString(std::string_view text, std::string* out);
 // The shortest digits that read back as the same number; what is no number becomes a string.
 void AppendJsonReal(double value, std::string* out);
