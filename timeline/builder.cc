@@ -158,7 +158,7 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
     if (!result.ok()) return WithContext(result.status(), "node " + nodes[i].name);
     built.nodes.push_back(*std::move(result));
   }
-  uint64_t next_flow = AddTensors(matchers.tensors.Match(), &emitter, &built.nodes);
+  uint64_t next_flow = AddTensors(matchers.tensors.Match(options.cut), &emitter, &built.nodes);
   built.transfers = matchers.transfers.Match();
   next_flow = PushTransfers(built.transfers, next_flow, &emitter);
   AddMessages(matchers.messages.Match(), next_flow, &emitter, &built.nodes);

@@ -153,6 +153,7 @@ absl::Status NodeBuilder::AddProfiles() {
     owner.process.node = index_;
     owner.task = node_.profiles[i].task;
     owner.events = options_.events;
+    owner.cut = options_.cut;
     const bool tensorflow = owner.profiler == Profiler::kTensorFlow;
     if (tensorflow) owner.tensors = matchers_->tensors.AddProcess(index_, owner.task);
     if (tensorflow) {

@@ -67,7 +67,8 @@ class ProfileLanes {
     std::string task;
     uint32_t tensors = 0;  // its number in the matchers
     uint32_t collectives = 0;
-    EventPatterns events;  // others are counted, as if there were nothing to see in them
+    EventPatterns events;         // others are counted, as if there were nothing to see in them
+    std::optional<Interval> cut;  // the partition is of what begins in it
   };
   // All outlive this. One per process: its profiles are added in order of time.
   ProfileLanes(const Owner& owner, WallPlacement* placement, Emitter* emitter,

@@ -46,6 +46,10 @@ void ProfileLanes::OnTensor(const Event& event, Line* line, TrackId track) {
 }
 
 void ProfileLanes::OnPartition(const Event& event) {
+  const auto& cut = owner_.cut;
+  if (cut && (!event.begin_at || *event.begin_at < cut->begin || *event.begin_at >= cut->end)) {
+    return;
+  }
   const Class& what = *event.event_class;
   switch (what.kind) {
     case Kind::kStep:

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "clocksync/builder.h"
 #include "timeline/builder.h"
 #include "timeline/placement.h"
@@ -18,6 +20,7 @@
 namespace syncline::timeline {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -50,7 +53,8 @@ struct Built {
 // A profile of [kWall, kWall + 3 s], as the only thing of a node, in a window of 4 s.
 Built Build(const std::string& bytes, const clocksync::ClockModel& model,
             const std::string& absence = "", const EventPatterns& events = {},
-            Profiler profiler = Profiler::kTensorFlow) {
+            Profiler profiler = Profiler::kTensorFlow,
+            const std::optional<Interval>& cut = std::nullopt) {
   const auto space =
       xspace::Space::Of({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "a.pb");
   const auto placement = ModelPlacement(model, {0, ClockKind::kMonotonic});
@@ -69,7 +73,7 @@ Built Build(const std::string& bytes, const clocksync::ClockModel& model,
   input.profiles.push_back(profile);
   testing::DumpSink sink;
   TimelineSink* const sinks[] = {&sink};
-  const BuildOptions options{.window = Interval{{0}, {4 * kSecond}}, .events = events};
+  const BuildOptions options{.window = Interval{{0}, {4 * kSecond}}, .cut = cut, .events = events};
   auto result = BuildTimeline({&input, 1}, options, sinks);
   EXPECT_TRUE(result.ok()) << result.status();
   return {result->nodes.at(0), sink.text(), sink.breaches()};
@@ -118,6 +122,26 @@ TEST(ProfileTest, OnlyWhatWasAskedForIsDrawn) {
     const Built none = Build(bytes, model, "", EventPatterns({"syncline:*"}), profiler);
     EXPECT_THAT(none.text, Not(HasSubstr("span")));
   }
+}
+
+TEST(ProfileTest, TheGraphOfACutIsWhatRanInIt) {
+  const auto model = Model(kZeroRaw + 100 * kSecond, 0);
+  const std::string bytes = OneLine({{"conv/a:Conv2D", {kSecond, 100}},
+                                     {"conv/a:Conv2D", {2 * kSecond, 100}},
+                                     {"relu:Relu", {3 * kSecond, 300}}});
+  const auto nodes = [&](const std::optional<Interval>& cut) {
+    std::vector<std::string> nodes;
+    const Built built = Build(bytes, model, "", {}, Profiler::kTensorFlow, cut);
+    for (const Partition& partition : built.node.partitions) {
+      for (const PartitionNode& node : partition.nodes) {
+        nodes.push_back(absl::StrCat(node.name, " ", node.executions));
+      }
+    }
+    return nodes;
+  };
+  EXPECT_THAT(nodes(std::nullopt), ElementsAre("conv/a 2", "relu 1"));
+  EXPECT_THAT(nodes(Interval{{3 * kSecond / 2}, {5 * kSecond / 2}}), ElementsAre("conv/a 1"));
+  EXPECT_THAT(nodes(Interval{{0}, {kSecond / 2}}), IsEmpty());
 }
 
 TEST(ProfileTest, SpansThatCrossGoToALaneOfTheirOwn) {
@@ -272,6 +296,34 @@ TEST(TensorMatcherTest, MatchesByStepAndKeyAndDropsFeeds) {
   EXPECT_EQ(result.nodes[0].unmatched_sends, 1u);          // of step 12
   EXPECT_EQ(result.nodes[0].unmatched_sends_in_complete_steps, 1u);
   EXPECT_EQ(result.nodes[1].unmatched_receives, 0u);
+}
+
+TEST(TensorMatcherTest, ATensorIsOfTheCutInWhichItArrives) {
+  const auto match = [](const std::optional<Interval>& cut) {
+    TensorMatcher matcher;
+    const uint32_t a = matcher.AddProcess(0, "/job:a");
+    const uint32_t b = matcher.AddProcess(1, "/job:b");
+    for (const int64_t step : {1, 2, 3}) {
+      const int64_t ns = step * 100;
+      matcher.OnSend(a, step, "x_S4", kForward, At(0, ns), Wall(0, ns + 1));
+      if (step < 3) matcher.OnReceived(b, step, "x_S5", At(1, ns + 50), std::nullopt);
+      matcher.OnReceived(b, step, "cheap_S7", At(1, ns + 51), std::nullopt);
+    }
+    return matcher.Match(cut);
+  };
+  const auto all = match(std::nullopt);
+  EXPECT_EQ(all.matched.size(), 2u);
+  EXPECT_EQ(all.nodes[0].unmatched_sends, 1u);
+  EXPECT_EQ(all.nodes[1].unmatched_receives, 3u);
+  const auto first = match(Interval{{0}, {220}});  // the second is sent in it, and arrives later
+  ASSERT_EQ(first.matched.size(), 1u);
+  EXPECT_EQ(first.matched[0].transfer.step_id, 1);
+  EXPECT_EQ(first.nodes[0].unmatched_sends, 0u);
+  EXPECT_EQ(first.nodes[1].unmatched_receives, 1u);
+  const auto rest = match(Interval{{220}, {1000}});
+  EXPECT_EQ(rest.matched.size(), 1u);
+  EXPECT_EQ(rest.nodes[0].unmatched_sends, 1u);
+  EXPECT_EQ(rest.nodes[1].unmatched_receives, 2u);
 }
 
 TEST(TensorMatcherTest, AtLevelTwoTheReceiversNameIsEnough) {

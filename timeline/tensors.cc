@@ -135,6 +135,7 @@ void TensorMatcher::MatchSlot(int64_t step_id, uint32_t edge, bool complete, Slo
   for (size_t i = 0; i < pairs; ++i) {
     const Send& send = slots->sends[i];
     const Receive& receive = slots->receives[i];
+    if (!Counts(receive.when)) continue;
     Matched matched;
     TensorTransfer& transfer = matched.transfer;
     transfer.edge = edges_[edge];
@@ -154,18 +155,21 @@ void TensorMatcher::MatchSlot(int64_t step_id, uint32_t edge, bool complete, Slo
     result->matched.push_back(std::move(matched));
   }
   for (size_t i = pairs; i < sends; ++i) {
+    if (!Counts(slots->sends[i].begin)) continue;
     TensorEnds& ends = result->nodes[processes_[slots->sends[i].process].node];
     ++ends.unmatched_sends;
     if (complete) ++ends.unmatched_sends_in_complete_steps;
   }
   for (size_t i = pairs; i < receives; ++i) {
+    if (!Counts(slots->receives[i].when)) continue;
     TensorEnds& ends = result->nodes[processes_[slots->receives[i].process].node];
     ++ends.unmatched_receives;
     if (complete) ++ends.unmatched_receives_in_complete_steps;
   }
 }
 
-TensorMatcher::Result TensorMatcher::Match() {
+TensorMatcher::Result TensorMatcher::Match(const std::optional<Interval>& cut) {
+  cut_ = cut;
   Result result;
   for (const Process& process : processes_) {
     result.nodes.resize(std::max<size_t>(result.nodes.size(), process.node + 1));
@@ -181,8 +185,11 @@ TensorMatcher::Result TensorMatcher::Match() {
       // A feed, or, at level 2, the receive of a send that was left out as cheap.
       if (SenderOf(receiver).empty()) continue;
       TensorEnds& ends = result.nodes[processes_[process].node];
-      ends.unmatched_receives += receives.size();
-      if (complete.contains(step_id)) ends.unmatched_receives_in_complete_steps += receives.size();
+      const auto count = static_cast<uint64_t>(
+          std::count_if(receives.begin(), receives.end(),
+                        [this](const Receive& receive) { return Counts(receive.when); }));
+      ends.unmatched_receives += count;
+      if (complete.contains(step_id)) ends.unmatched_receives_in_complete_steps += count;
       continue;
     }
     for (size_t i = 0; i < receives.size(); ++i) {

@@ -103,8 +103,9 @@ class TensorMatcher {
     std::vector<Matched> matched;   // by step, edge, order
     std::vector<TensorEnds> nodes;  // by node index
   };
-  // Once, after everything was given.
-  Result Match();
+  // Once, after everything was given. With a cut: tensors received in it, and ends of others that
+  // lie in it.
+  Result Match(const std::optional<Interval>& cut = std::nullopt);
 
  private:
   struct Process {
@@ -136,7 +137,11 @@ class TensorMatcher {
   std::optional<uint32_t> EdgeOfReceiver(const Process& process, const std::string& receiver) const;
   std::set<int64_t> CompleteSteps() const;
   void MatchSlot(int64_t step_id, uint32_t edge, bool complete, Slots* slots, Result* result) const;
+  bool Counts(const Place& end) const {
+    return !cut_ || (end.timeline && cut_->begin <= *end.timeline && *end.timeline < cut_->end);
+  }
 
+  std::optional<Interval> cut_;
   std::vector<Process> processes_;
   std::vector<TensorEdge> edges_;
   std::map<TensorEdge, uint32_t> edge_numbers_;
