@@ -184,17 +184,24 @@ void AddHost(Host host, const Input& input, OpenedInputs* inputs) {
   inputs->nodes.push_back(std::move(node));
 }
 
-// Timeline zero is the first event of all, by wall clock.
-void PlaceAll(OpenedInputs* inputs) {
+// Timeline zero: the first event of all, by wall clock, also of nodes that are not chosen.
+int64_t ZeroOf(const std::vector<std::vector<Host>>& hosts) {
   std::optional<int64_t> zero_unix_ns;
-  for (const timeline::NodeInput& node : inputs->nodes) {
-    const std::optional<int64_t> offset = WallOffset(node.readers);
-    const auto extent = ExtentOf(node.readers);
-    if (!offset.has_value() || !extent.has_value()) continue;
-    const int64_t begin_ns = *offset + extent->begin_ns;
-    zero_unix_ns = zero_unix_ns.has_value() ? std::min(*zero_unix_ns, begin_ns) : begin_ns;
+  for (const std::vector<Host>& found : hosts) {
+    for (const Host& host : found) {
+      std::vector<TraceReader*> readers;
+      for (const OpenedTrace& trace : host.traces) readers.push_back(trace.reader.get());
+      const std::optional<int64_t> offset = WallOffset(readers);
+      const auto extent = ExtentOf(readers);
+      if (!offset.has_value() || !extent.has_value()) continue;
+      const int64_t begin_ns = *offset + extent->begin_ns;
+      zero_unix_ns = std::min(zero_unix_ns.value_or(begin_ns), begin_ns);
+    }
   }
-  inputs->epoch_unix_ns = zero_unix_ns.value_or(0);
+  return zero_unix_ns.value_or(0);
+}
+
+void PlaceAll(OpenedInputs* inputs) {
   for (uint32_t i = 0; i < inputs->nodes.size(); ++i) {
     timeline::NodeInput& node = inputs->nodes[i];
     inputs->placements.push_back(PlaceByWallClock({i}, node.readers, inputs->epoch_unix_ns));
@@ -235,6 +242,7 @@ absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const 
     for (const Host& host : found) names.push_back(host.name);
   }
   SYNCLINE_RETURN_IF_ERROR(CheckNodeNames(options.nodes, names));
+  inputs.epoch_unix_ns = ZeroOf(hosts);
   for (size_t i = 0; i < hosts.size(); ++i) {
     for (Host& host : hosts[i]) {
       if (IsWanted(options.nodes, host.name)) AddHost(std::move(host), list.inputs[i], &inputs);

@@ -9,6 +9,7 @@
 #include <array>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -134,6 +135,13 @@ TEST_F(InputsTest, NodesAreChosenAmongTracesToo) {
   const auto merged = Merge(options);
   ASSERT_TRUE(merged.ok()) << merged.status();
   EXPECT_THAT(Names(*merged), ElementsAre("b"));
+  // Choosing a node does not move its time.
+  std::set<int64_t> zeros;
+  for (const auto& nodes : std::vector<std::vector<std::string>>{{}, {"a"}, {"b"}}) {
+    options.input.nodes = nodes;
+    zeros.insert(Merge(options)->report.epoch_unix_ns);
+  }
+  EXPECT_EQ(zeros.size(), 1u);
   options.input.nodes = {"c"};
   EXPECT_THAT(std::string(Merge(options).status().message()),
               AllOf(HasSubstr("'c'"), HasSubstr("a, b")));
