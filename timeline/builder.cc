@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "timeline/async_spans.h"
 #include "timeline/emitter.h"
 #include "timeline/node_builder.h"
+#include "timeline/sink_thread.h"
 
 namespace syncline::timeline {
 namespace {
@@ -145,7 +147,13 @@ void PushCollectives(const Collectives& found, Emitter* emitter) {
 absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
                                             const BuildOptions& options,
                                             std::span<TimelineSink* const> sinks) {
-  Emitter emitter(std::vector<TimelineSink*>(sinks.begin(), sinks.end()));
+  std::vector<TimelineSink*> pushed_to(sinks.begin(), sinks.end());
+  std::optional<SinkThread> thread;
+  if (options.threads > 1) {
+    thread.emplace(pushed_to);
+    pushed_to = {&*thread};
+  }
+  Emitter emitter(pushed_to);
   SharedTracks shared;
   // Without a recording nodes lie where their wall clocks, which may be wrong, put them.
   MessageMatcher::Options matching;

@@ -45,7 +45,8 @@ struct BuildOptions {
   EventPatterns events;
   // With a cut: how far before it a trace is read at most (look_back.h). Without, all of it is.
   std::optional<int64_t> look_back_ns;
-  // Of the walk that looks for names; what is built does not depend on it.
+  // Of the walk that looks for names, and from two on one for the sinks; what is built does not
+  // depend on it.
   unsigned threads = 1;
   // Called now and then, if it is given.
   std::function<void(const Progress&)> progress;

@@ -76,7 +76,8 @@ struct Argument {
   };
 };
 
-struct Span {
+// Without its arguments.
+struct SpanFacts {
   TrackId track = 0;
   TextId name = kNoText;
   TextId category = kNoText;  // ITT domain
@@ -92,6 +93,9 @@ struct Span {
   NodeTime node_begin;  // as recorded, for Difference and Order
   NodeTime node_end;
   int64_t self_ns = 0;  // duration less its children's, ns (OnSpanEnd of kThread and kLane only)
+};
+
+struct Span : SpanFacts {
   std::vector<Argument> arguments;  // complete in OnSpanEnd
 };
 
