@@ -32,7 +32,9 @@ bool IsActive(v1::RecordingState state) {
 }
 
 absl::Status NoSuchRecording(const std::string& id) {
-  return absl::NotFoundError(absl::StrCat("This node has no recording \"", ForLog(id), "\""));
+  return absl::NotFoundError(
+      absl::StrCat("This node has no recording \"", ForLog(id),
+                   "\": never made, released, or kept for longer than --retention-hours"));
 }
 
 }  // namespace
@@ -73,6 +75,8 @@ absl::Status RecordingManager::Record(Recording& recording, journal::Entry chang
   {
     const std::lock_guard lock(mutex_);
     recording.entry.MergeFrom(change);
+    recording.met_raw_ns = parts_.clock->RawNs();
+    recording.age_when_met_ns = 0;
   }
   return Journal(recording.directory / "journal").Append(change);
 }

@@ -96,6 +96,10 @@ class RecordingManager {
     int64_t lease_end_monotonic_ns = 0;  // 0: none
     uint64_t bytes = 0;                  // as last looked at
     bool abandon_wait = false;           // a Stop or Shutdown overtakes the waiting Start
+    // How old it is, for retention: since this agent changed or met it, by a clock that nobody
+    // sets; and by the wall clock, what it had behind it when this agent met it.
+    int64_t met_raw_ns = 0;
+    int64_t age_when_met_ns = 0;
   };
   using RecordingPtr = std::shared_ptr<Recording>;
 
@@ -112,6 +116,7 @@ class RecordingManager {
   void FinishSession(Recording& recording, v1::StopResponse* response);
   void KeepFiles(Recording& recording, v1::StopResponse* response);
   void ForgetLeftoverSessions();
+  bool IsOld(const Recording& recording);
   void Adopt(const RecordingPtr& recording);
 
   absl::Status CheckPrepare(const v1::PrepareRequest& request);

@@ -15,6 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kHourNs = 3600 * kSecondNs;
+constexpr int64_t kRetentionNs = 48 * kHourNs;
 
 class RecordingManagerTest : public testing::Test {
  protected:
@@ -39,7 +41,7 @@ class RecordingManagerTest : public testing::Test {
                      .kineto = &kineto_,
                      .log = &log_,
                      .node_json = [] { return std::string("{}"); }},
-        ManagerOptions{.data_directory = data_, .retention_ns = 100 * kSecondNs, .seed = 1});
+        ManagerOptions{.data_directory = data_, .retention_ns = kRetentionNs, .seed = 1});
     ASSERT_TRUE(manager_->Recover().ok());
   }
 
@@ -94,8 +96,8 @@ TEST_F(RecordingManagerTest, WholeLife) {
   const auto prepared = manager_->Prepare(PrepareOf("r1"));
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_THAT(lttng_.calls, ElementsAre("create", "start", "stop", "start"));
-  EXPECT_THAT(lttng_.spec.events, ElementsAre("syncline:*", "syncline_itt:*", "syncline_net:*",
-                                              "syncline_torch:*"));
+  EXPECT_THAT(lttng_.spec.events,
+              ElementsAre("syncline:*", "syncline_itt:*", "syncline_net:*", "syncline_torch:*"));
   EXPECT_EQ(InfoOf("r1").state(), v1::READY);
   EXPECT_EQ(gate_.generation, 0u) << "nothing is recorded before Start";
   EXPECT_TRUE(gate_.locked);
@@ -361,10 +363,46 @@ TEST_F(RecordingManagerTest, WhatNobodyFetchesIsForgottenAfterItsRetention) {
   ASSERT_TRUE(Stop("r1").ok());
   manager_->Tick();
   EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
-  clock_.realtime_offset_ns = 101 * kSecondNs;
+  clock_.now_ns += kRetentionNs;
   manager_->Tick();
   EXPECT_TRUE(manager_->Recordings().empty());
   EXPECT_FALSE(std::filesystem::exists(DirectoryOf("r1")));
+}
+
+TEST_F(RecordingManagerTest, AWallClockThatIsSetForgetsNothing) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  clock_.realtime_offset_ns = 2 * kRetentionNs;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  // Nor one that is wrong when the agent starts, as long as it is set right soon.
+  Restart();
+  manager_->Tick();
+  clock_.now_ns += kHourNs / 2;
+  manager_->Tick();
+  clock_.realtime_offset_ns = 0;
+  clock_.now_ns += kHourNs;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  // One that goes wrong later: it was young when it was met.
+  Restart();
+  clock_.now_ns += 2 * kHourNs;
+  clock_.realtime_offset_ns = 2 * kRetentionNs;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+}
+
+TEST_F(RecordingManagerTest, WhatAnotherAgentLeftLongAgoIsForgotten) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  clock_.now_ns += kRetentionNs - kHourNs / 2;  // without an agent
+  Restart();
+  clock_.now_ns += kHourNs / 4;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  clock_.now_ns += kHourNs;
+  manager_->Tick();
+  EXPECT_TRUE(manager_->Recordings().empty());
 }
 
 TEST_F(RecordingManagerTest, ReleasingAnActiveRecordingNeedsToBeMeant) {

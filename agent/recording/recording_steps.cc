@@ -23,6 +23,7 @@ namespace syncline::agent {
 namespace {
 
 constexpr uint64_t kDefaultKeepFreeBytes = 256 << 20;
+constexpr int64_t kHourNs = 3600 * int64_t{1'000'000'000};
 constexpr uint64_t kReserveBytes = 4 << 20;  // control blocks, node.json, the journal's last lines
 constexpr const char* kReserveFile = "reserve";
 constexpr int kDestroyWaitMs = 5'000;  // usual: 0.5 s; a killed writer can make it endless
@@ -330,6 +331,9 @@ absl::Status RecordingManager::Recover() {
       recording->entry.set_failure(std::string(entry.status().message()));
     }
     recording->entry.mutable_request()->set_recording_id(id);
+    recording->met_raw_ns = parts_.clock->RawNs();
+    recording->age_when_met_ns =
+        parts_.clock->RealtimeNs() - recording->entry.written_realtime_ns();
     {
       const std::lock_guard lock(mutex_);
       recordings_[id] = recording;
@@ -417,17 +421,24 @@ void RecordingManager::CheckLimits(const RecordingPtr& recording) {
   if (!reason.empty()) parts_.log->Failure("limit", StopNow(recording, reason).status());
 }
 
+// No step of the wall clock makes a recording old. Of one that another agent left only that clock
+// tells how long it lies there: it has an hour to be set right, and is believed while it says so.
+bool RecordingManager::IsOld(const Recording& recording) {
+  const v1::RecordingState state = recording.entry.state();
+  if (state != v1::STOPPED && state != v1::FAILED) return false;
+  const int64_t here_ns = parts_.clock->RawNs() - recording.met_raw_ns;
+  if (here_ns > options_.retention_ns) return true;
+  const int64_t wall_ns = parts_.clock->RealtimeNs() - recording.entry.written_realtime_ns();
+  return here_ns > kHourNs && wall_ns > options_.retention_ns &&
+         recording.age_when_met_ns > options_.retention_ns - here_ns;
+}
+
 void RecordingManager::ForgetOld() {
-  const int64_t now_ns = parts_.clock->RealtimeNs();
   std::vector<std::string> old;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, recording] : recordings_) {
-      const v1::RecordingState state = recording->entry.state();
-      const int64_t age_ns = now_ns - recording->entry.written_realtime_ns();
-      if ((state == v1::STOPPED || state == v1::FAILED) && age_ns > options_.retention_ns) {
-        old.push_back(id);
-      }
+      if (IsOld(*recording)) old.push_back(id);
     }
   }
   for (const std::string& id : old) {
