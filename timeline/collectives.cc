@@ -8,6 +8,8 @@ namespace {
 
 // How far ranks' numbers are searched for: a guess at transfers that were under way.
 constexpr int64_t kShiftMax = 64;
+// How far back a group's number may lie behind what another thread has said before: a guess.
+constexpr uint64_t kThreadsApartMax = 64;
 
 struct Kind {
   std::string_view launch;
@@ -74,21 +76,52 @@ uint32_t CollectiveMatcher::AddProcess(uint32_t node) {
 }
 
 CollectiveMatcher::Group* CollectiveMatcher::FindGroup(Process* process, std::string_view name) {
-  for (Group& group : process->groups) {
-    if (group.facts.name == name) return &group;
-  }
-  return nullptr;
+  const auto found = std::find_if(process->groups.rbegin(), process->groups.rend(),
+                                  [&](const Group& group) { return group.facts.name == name; });
+  return found == process->groups.rend() ? nullptr : &*found;
 }
 
-void CollectiveMatcher::OnGroup(uint32_t process, GroupState state) {
+// Numbers only go up; threads may say theirs a little later than they have read them.
+bool CollectiveMatcher::LivesAnew(const Group& group, uint32_t thread, uint64_t sequence) {
+  const auto said = group.numbers.find(thread);
+  if (said != group.numbers.end() && sequence < said->second) return true;
+  return group.highest > kThreadsApartMax && sequence < group.highest - kThreadsApartMax;
+}
+
+// Of the launches since it was last heard of, the last `sequence` are the new life's.
+CollectiveMatcher::Group* CollectiveMatcher::Revive(Process* process, const Group& before,
+                                                    uint64_t sequence) {
+  const std::vector<Launch>& launches = process->launches;
+  size_t begin = launches.size();
+  const size_t heard = std::max(before.snapshots.back().position, process->eras.back());
+  for (; sequence > 0 && begin > heard && !launches[begin - 1].sequence; --sequence) --begin;
+  process->eras.push_back(begin);
+  Group group;
+  group.facts = before.facts;
+  group.rank = before.rank;
+  return &process->groups.emplace_back(std::move(group));
+}
+
+void CollectiveMatcher::Announce(Process* process, Group* group, uint32_t thread,
+                                 uint64_t sequence) {
+  group->snapshots.push_back(
+      {process->launches.size(), group->transfers.size(), sequence, process->eras.size() - 1});
+  group->highest = std::max(group->highest, sequence);
+  group->numbers[thread] = sequence;
+}
+
+void CollectiveMatcher::OnGroup(uint32_t process, uint32_t thread, GroupState state) {
   Process& at = processes_[process];
   Group* group = FindGroup(&at, state.group.name);
   if (group == nullptr) {
     group = &at.groups.emplace_back();
-    group->facts = std::move(state.group);
-    group->rank = state.rank;
+  } else if (LivesAnew(*group, thread, state.sequence) ||
+             (group->facts.size > 0 && group->facts.ranks != state.group.ranks)) {
+    group = Revive(&at, *group, state.sequence);
   }
-  group->snapshots.push_back({at.launches.size(), group->transfers.size(), state.sequence});
+  group->facts = std::move(state.group);
+  group->rank = state.rank;
+  Announce(&at, group, thread, state.sequence);
 }
 
 void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_view group,
@@ -101,10 +134,15 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
   if (bytes > 0) launch.bytes = bytes;
   launch.may_be_empty = bytes == 0;
   launch.sequence = sequence;
-  if (Group* found = FindGroup(&at, group)) {
-    launch.group = static_cast<size_t>(found - at.groups.data());
-    found->snapshots.push_back({at.launches.size(), found->transfers.size(), sequence});
+  Group* found = FindGroup(&at, group);
+  if (found == nullptr) {
+    found = &at.groups.emplace_back();
+    found->facts.name = group;
+  } else if (LivesAnew(*found, thread, sequence)) {
+    found = Revive(&at, *found, sequence);
   }
+  launch.group = static_cast<size_t>(found - at.groups.data());
+  Announce(&at, found, thread, sequence);
   at.called[thread] = at.launches.size();
   at.launches.push_back(std::move(launch));
 }
@@ -157,18 +195,31 @@ void CollectiveMatcher::OnWorkEnd(uint32_t process, uint32_t thread, const Place
 }
 
 // Gives the launches without a call to the group whose number grew by as many.
-void CollectiveMatcher::AttributeLaunches(Process* process) {
-  std::vector<Group>& groups = process->groups;
+void CollectiveMatcher::AttributeLaunches(Process* process, size_t era) {
   std::vector<Launch>& launches = process->launches;
+  const size_t era_begin = process->eras[era];
+  const bool is_last = era + 1 == process->eras.size();
+  const size_t era_end = is_last ? launches.size() : process->eras[era + 1];
+  const auto announced = [era](const Group& group) {
+    return std::any_of(group.snapshots.begin(), group.snapshots.end(),
+                       [era](const Snapshot& snapshot) { return snapshot.era == era; });
+  };
+  std::vector<size_t> groups;  // that live then
+  for (size_t g = 0; g < process->groups.size(); ++g) {
+    if (announced(process->groups[g])) groups.push_back(g);
+  }
+  if (groups.empty()) return;
   // Where all groups were announced at once.
   std::vector<std::vector<Snapshot>> rows;
-  for (const Snapshot& first : groups.empty() ? std::vector<Snapshot>() : groups[0].snapshots) {
+  for (const Snapshot& first : process->groups[groups[0]].snapshots) {
+    if (first.era != era) continue;
     std::vector<Snapshot> row = {first};
     for (size_t g = 1; g < groups.size(); ++g) {
-      const auto found =
-          std::find_if(groups[g].snapshots.begin(), groups[g].snapshots.end(),
-                       [&](const Snapshot& s) { return s.position == first.position; });
-      if (found != groups[g].snapshots.end()) row.push_back(*found);
+      const std::vector<Snapshot>& snapshots = process->groups[groups[g]].snapshots;
+      const auto found = std::find_if(snapshots.begin(), snapshots.end(), [&](const Snapshot& s) {
+        return s.position == first.position && s.era == era;
+      });
+      if (found != snapshots.end()) row.push_back(*found);
     }
     if (row.size() == groups.size()) rows.push_back(std::move(row));
   }
@@ -177,11 +228,11 @@ void CollectiveMatcher::AttributeLaunches(Process* process) {
   const auto give = [&](size_t begin, size_t end, size_t group) {
     for (size_t i = begin; i < end; ++i) {
       if (!launches[i].sequence.has_value() && !launches[i].group.has_value()) {
-        launches[i].group = group;
+        launches[i].group = groups[group];
       }
     }
   };
-  if (groups.size() == 1) give(0, launches.size(), 0);
+  if (groups.size() == 1) give(era_begin, era_end, 0);
   for (size_t r = 1; r < rows.size() && groups.size() > 1; ++r) {
     const size_t begin = rows[r - 1][0].position;
     const size_t end = rows[r][0].position;
@@ -189,7 +240,9 @@ void CollectiveMatcher::AttributeLaunches(Process* process) {
     std::vector<uint64_t> with(groups.size(), 0);
     for (size_t i = begin; i < end; ++i) {
       if (!launches[i].sequence.has_value()) ++without;
-      if (launches[i].sequence.has_value() && launches[i].group) ++with[*launches[i].group];
+      if (!launches[i].sequence.has_value() || !launches[i].group) continue;
+      const auto place = std::find(groups.begin(), groups.end(), *launches[i].group);
+      if (place != groups.end()) ++with[static_cast<size_t>(place - groups.begin())];
     }
     if (without == 0) continue;
     std::vector<size_t> grown;
@@ -207,8 +260,8 @@ void CollectiveMatcher::AttributeLaunches(Process* process) {
     give(begin, end, grown[0]);
   }
   if (!usual.has_value() || several || rows.empty()) return;
-  give(0, rows.front()[0].position, *usual);
-  give(rows.back()[0].position, launches.size(), *usual);
+  give(era_begin, rows.front()[0].position, *usual);
+  give(rows.back()[0].position, era_end, *usual);
 }
 
 // Counts on from the announcements; where they disagree (events were lost), from the later one.
@@ -307,34 +360,85 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
   }
 }
 
+// The group's launches in this process; those that cannot be told apart are undecided.
+CollectiveMatcher::Rank CollectiveMatcher::RankOf(const Process& process, size_t group,
+                                                  Collectives* result) {
+  Rank rank{&process, process.groups[group].rank, {}, {kUnknownHi}, {kUnknownLo}};
+  for (const Launch& launch : process.launches) {
+    if (launch.group != group) continue;
+    if (!launch.sequence || !rank.launches.emplace(*launch.sequence, &launch).second) {
+      ++result->undecided;
+      continue;
+    }
+    rank.begin = std::min(rank.begin, launch.entered.timeline);
+    rank.end = std::max(rank.end, launch.entered.timeline);
+  }
+  return rank;
+}
+
+// Sorts ranks of one name into the group's lives.
+std::vector<CollectiveMatcher::Life> CollectiveMatcher::LivesOf(std::vector<Rank> ranks) {
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [](const Rank& a, const Rank& b) { return a.begin < b.begin; });
+  std::vector<Life> lives;
+  for (Rank& rank : ranks) {
+    Life* best = nullptr;
+    int most = 0;
+    for (Life& life : lives) {
+      bool is_in = false;
+      bool meets = false;
+      for (const Rank& other : life) {
+        is_in |= other.rank == rank.rank;
+        meets |= other.Meets(rank);
+      }
+      if (is_in) continue;
+      const int likely = (ShiftOf(life.front(), rank) ? 2 : 0) + (meets ? 1 : 0);
+      if (likely <= most) continue;
+      best = &life;
+      most = likely;
+    }
+    if (best == nullptr) best = &lives.emplace_back();
+    best->push_back(std::move(rank));
+  }
+  return lives;
+}
+
 Collectives CollectiveMatcher::Match() {
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
   std::map<Key, std::pair<CollectiveGroup, std::vector<Rank>>> groups;
   Collectives result;
   for (Process& process : processes_) {
-    AttributeLaunches(&process);
+    if (process.groups.empty()) continue;  // nothing says that it has any
+    for (size_t era = 0; era < process.eras.size(); ++era) AttributeLaunches(&process, era);
     for (const Launch& launch : process.launches) {
       if (!launch.group.has_value()) ++result.undecided;
     }
     for (size_t g = 0; g < process.groups.size(); ++g) {
       Number(&process, g);
-      const Group& group = process.groups[g];
-      Rank rank{&process, group.rank, {}};
-      for (const Launch& launch : process.launches) {
-        if (launch.group == g && launch.sequence.has_value()) {
-          rank.launches.emplace(*launch.sequence, &launch);
-        }
+      const CollectiveGroup& facts = process.groups[g].facts;
+      if (facts.size == 0) {  // only called, never announced
+        result.undecided += static_cast<uint64_t>(
+            std::count_if(process.launches.begin(), process.launches.end(),
+                          [g](const Launch& launch) { return launch.group == g; }));
+        continue;
       }
-      const CollectiveGroup& facts = group.facts;
       auto& [common, ranks] = groups[{facts.job, facts.incarnation, facts.name, facts.ranks}];
       common = facts;
+      Rank rank = RankOf(process, g, &result);
       if (!rank.launches.empty()) ranks.push_back(std::move(rank));
     }
   }
   for (auto& [key, group] : groups) {
-    if (group.second.empty()) continue;
-    result.groups.push_back(group.first);
-    Join(std::move(group.second), static_cast<uint32_t>(result.groups.size() - 1), &result);
+    size_t number = 0;
+    for (Life& life : LivesOf(std::move(group.second))) {
+      CollectiveGroup facts = group.first;
+      if (++number > 1) {
+        if (facts.description.empty()) facts.description = "group " + facts.name;
+        facts.description += " (" + std::to_string(number) + ")";
+      }
+      result.groups.push_back(std::move(facts));
+      Join(std::move(life), static_cast<uint32_t>(result.groups.size() - 1), &result);
+    }
   }
   return result;
 }

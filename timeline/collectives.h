@@ -15,6 +15,12 @@
 // another has entered and all names agree; when there is no such number, or several, it is left
 // out.
 //
+// Lives. A program may destroy its groups and make them anew, in the same processes or in new ones,
+// and the names and the numbers begin again. In a process a group lives anew where its number falls
+// back. Across ranks, a life has every rank once; ranks belong together that can have taken part in
+// the same collectives, rather when they meet in time: no collective of a later life begins before
+// all ranks have left the earlier one.
+//
 // Works belong to launches of their kind in order: a backend takes them from a queue.
 //
 // Memory: one entry per launch. Thread-safety: one thread.
@@ -38,7 +44,7 @@ struct CollectiveGroup {
   std::string incarnation;
   std::string name;         // "0"
   std::string ranks;        // "0-3,8": global ranks of its members
-  std::string description;  // "default_pg"
+  std::string description;  // "default_pg"; "default_pg (2)" of its second life
   uint32_t size = 0;
 };
 
@@ -83,7 +89,7 @@ class CollectiveMatcher {
   uint32_t AddProcess(uint32_t node);
 
   // All in the process's order of time. `group` is its name.
-  void OnGroup(uint32_t process, GroupState state);
+  void OnGroup(uint32_t process, uint32_t thread, GroupState state);
   void OnCall(uint32_t process, uint32_t thread, std::string_view group, std::string_view name,
               uint64_t sequence, uint64_t bytes, const Place& place);
   void OnTransfer(uint32_t process, std::string_view group);
@@ -111,30 +117,44 @@ class CollectiveMatcher {
     size_t position = 0;   // launches before it
     size_t transfers = 0;  // of the group, before it
     uint64_t sequence = 0;
+    size_t era = 0;
   };
-  struct Group {
-    CollectiveGroup facts;
+  struct Group {            // in one of its lives
+    CollectiveGroup facts;  // only a name and no size until it is announced
     int32_t rank = 0;
     std::vector<size_t> transfers;  // for each, how many launches were before it
     std::vector<Snapshot> snapshots;
+    uint64_t highest = 0;                  // of its numbers
+    std::map<uint32_t, uint64_t> numbers;  // the last one that a thread has said
   };
   struct Process {
     uint32_t node = 0;
-    std::vector<Group> groups;
+    std::vector<Group> groups;  // of one name the last one lives
     std::vector<Launch> launches;
-    std::map<uint32_t, size_t> called;     // by thread: the launch that its call announced
-    std::map<uint32_t, size_t> works;      // by thread: the launch that it works at
+    std::vector<size_t> eras = {0};     // launches before each; a new one when a group lives anew
+    std::map<uint32_t, size_t> called;  // by thread: the launch that its call announced
+    std::map<uint32_t, size_t> works;   // by thread: the launch that it works at
     std::map<std::string, size_t> oldest;  // by kind of work: no earlier launch waits for one
   };
-  struct Rank {
+  struct Rank {  // in one life of its group
     const Process* process = nullptr;
     int32_t rank = 0;
-    std::map<uint64_t, const Launch*> launches;  // by number
+    std::map<uint64_t, const Launch*> launches;  // by number; not empty
+    TimelineTime begin;                          // the first entry
+    TimelineTime end;                            // the last entry
+
+    bool Meets(const Rank& other) const { return begin <= other.end && other.begin <= end; }
   };
+  using Life = std::vector<Rank>;
 
   static Group* FindGroup(Process* process, std::string_view name);
-  static void AttributeLaunches(Process* process);
+  static bool LivesAnew(const Group& group, uint32_t thread, uint64_t sequence);
+  static Group* Revive(Process* process, const Group& before, uint64_t sequence);
+  static void Announce(Process* process, Group* group, uint32_t thread, uint64_t sequence);
+  static void AttributeLaunches(Process* process, size_t era);
   static void Number(Process* process, size_t group);
+  static Rank RankOf(const Process& process, size_t group, Collectives* result);
+  static std::vector<Life> LivesOf(std::vector<Rank> ranks);
   static bool Fits(const Rank& first, const Rank& other, int64_t shift);
   static std::optional<int64_t> ShiftOf(const Rank& first, const Rank& other);
   static void Join(std::vector<Rank> ranks, uint32_t group, Collectives* result);

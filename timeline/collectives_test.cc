@@ -22,7 +22,7 @@ class Rank {
   }
 
   void Group(const std::string& name, uint64_t sequence, uint32_t size = 2) {
-    matcher_->OnGroup(process_, {{"", "", name, "0-1", "", size}, rank_, sequence});
+    matcher_->OnGroup(process_, kMain, {{"", "", name, "0-1", "", size}, rank_, sequence});
   }
   // PyTorch launches one by itself, and it is worked at.
   void Launch(const std::string& name = "allreduce", const std::string& work = "all_reduce") {
@@ -153,11 +153,102 @@ TEST(CollectiveMatcherTest, ARankThatIsOffIsShiftedWhereOnlyOneShiftIsPossible) 
   }
 }
 
+// What a group's life is called, and its collectives.
+std::vector<std::string> LivesIn(const Collectives& found) {
+  std::vector<std::string> lives;
+  for (const Collective& collective : found.collectives) {
+    lives.push_back(found.groups[collective.group].description + " " +
+                    std::to_string(collective.number) + " x" +
+                    std::to_string(collective.members.size()));
+  }
+  return lives;
+}
+
+TEST(CollectiveMatcherTest, AGroupThatIsMadeAnewIsAnother) {
+  CollectiveMatcher matcher;
+  Rank ranks[] = {{&matcher, 0, 0}, {&matcher, 1, 1}};
+  for (Rank& rank : ranks) {
+    rank.Group("0", 7);
+    rank.Call("0", 7);
+    rank.Call("0", 8);
+    rank.Launch();  // PyTorch's own, #9
+    rank.Later(1000);
+    rank.Call("0", 0);
+    rank.Call("0", 1);
+  }
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(LivesIn(found),
+              ElementsAre(" 7 x2", " 8 x2", " 9 x2", "group 0 (2) 0 x2", "group 0 (2) 1 x2"));
+  EXPECT_EQ(found.undecided, 0u);
+}
+
+TEST(CollectiveMatcherTest, WithoutCallsALifeBeginsAsManyBeforeItIsAnnounced) {
+  CollectiveMatcher matcher;
+  Rank ranks[] = {{&matcher, 0, 0}, {&matcher, 1, 1}};
+  for (Rank& rank : ranks) {
+    rank.Group("0", 100);
+    for (int i = 0; i < 3; ++i) rank.Launch();
+    rank.Group("0", 103);
+    rank.Launch();
+    rank.Later(1000);
+    rank.Launch();  // the new life's first
+    rank.Launch();
+    rank.Group("0", 2);
+    rank.Launch();
+  }
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(LivesIn(found),
+              ElementsAre(" 100 x2", " 101 x2", " 102 x2", " 103 x2", "group 0 (2) 0 x2",
+                          "group 0 (2) 1 x2", "group 0 (2) 2 x2"));
+  EXPECT_EQ(found.undecided, 0u);
+}
+
+TEST(CollectiveMatcherTest, RanksThatWereStartedAgainAreAnotherLife) {
+  CollectiveMatcher matcher;
+  for (const int64_t begin_ns : {1000, 50'000, 100'000}) {
+    for (const int rank : {0, 1}) {
+      if (begin_ns == 50'000 && rank == 0) continue;  // of one only one rank was recorded
+      Rank process(&matcher, static_cast<uint32_t>(rank), rank, begin_ns + rank);
+      process.Call("0", 0);  // before the group is announced
+      process.Launch();
+      process.Group("0", 2);
+      process.Call("0", 2);
+    }
+  }
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(
+      LivesIn(found),
+      ElementsAre(" 0 x2", " 1 x2", " 2 x2", "group 0 (2) 0 x1", "group 0 (2) 1 x1",
+                  "group 0 (2) 2 x1", "group 0 (3) 0 x2", "group 0 (3) 1 x2", "group 0 (3) 2 x2"));
+  EXPECT_EQ(found.undecided, 0u);
+}
+
+TEST(CollectiveMatcherTest, AGroupThatIsNeverAnnouncedIsCounted) {
+  CollectiveMatcher matcher;
+  Rank rank(&matcher, 0, 0);
+  rank.Call("0", 0);
+  rank.Call("0", 1);
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(found.groups, IsEmpty());
+  EXPECT_EQ(found.undecided, 2u);
+}
+
+// Two threads that read their numbers one after the other may say them the other way round.
+TEST(CollectiveMatcherTest, ThreadsThatOvertakeEachOtherMakeNoNewLife) {
+  CollectiveMatcher matcher;
+  Rank rank(&matcher, 0, 0);
+  rank.Group("0", 5);
+  matcher.OnCall(rank.process(), kWorker, "0", "allreduce", 6, 4, rank.Now());
+  rank.Call("0", 5);
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(found.groups, SizeIs(1));
+}
+
 TEST(CollectiveMatcherTest, JobsAndGroupsAreKeptApart) {
   CollectiveMatcher matcher;
   for (const char* job : {"day", "night"}) {
     Rank rank(&matcher, 0, 0);
-    matcher.OnGroup(rank.process(), {{job, "", "0", "0-1", "", 2}, 0, 5});
+    matcher.OnGroup(rank.process(), kMain, {{job, "", "0", "0-1", "", 2}, 0, 5});
     rank.Launch();
   }
   const Collectives found = matcher.Match();

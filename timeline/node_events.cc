@@ -119,7 +119,7 @@ void NodeBuilder::OnTask(EventKind kind, const Here& here) {
     task.name = emitter_->Text(function != 0 ? absl::StrFormat("function 0x%x", function)
                                              : std::string("unnamed task"));
   }
-  if (ProcessAt(here.process).collectives.has_value()) OnCollectiveTask(kind, task.name, here);
+  OnCollectiveTask(kind, task.name, here);
   if (!events_.Shows(kind)) return;
   ThreadSpans& spans = *ThreadAt(here.thread).spans;
   if (kind == EventKind::kTaskEnd) {

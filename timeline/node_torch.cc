@@ -40,7 +40,7 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
     state.sequence = event_.U64(Field::kSequence);
     matchers_->transfers.OnGroup(*process.collectives, index_, state.group, state.rank,
                                  state.sequence);
-    matcher.OnGroup(*process.collectives, std::move(state));
+    matcher.OnGroup(*process.collectives, here.thread, std::move(state));
     return;
   }
   if (kind == EventKind::kTorchTransferBegin || kind == EventKind::kTorchTransferEnd) {
@@ -51,7 +51,7 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
     return;
   }
   if (kind == EventKind::kTorchOperators) return OnOperators(here);
-  if (!process.collectives.has_value()) return;
+  if (!process.collectives.has_value()) process.collectives = matcher.AddProcess(index_);
   matchers_->transfers.OnSequence(*process.collectives, group, event_.U64(Field::kSequence));
   matcher.OnCall(*process.collectives, here.thread, group, entry.Name(event_.U32(Field::kName)),
                  event_.U64(Field::kSequence), event_.U64(Field::kBytes), PlaceOf(here.moment));
@@ -93,7 +93,10 @@ void NodeBuilder::OnCollectiveTask(EventKind kind, TextId name, const Here& here
   }
   if (part == TaskPart::kNone) return;
   CollectiveMatcher& matcher = matchers_->collectives;
-  const uint32_t process = *ProcessAt(here.process).collectives;
+  // Launches count also before the first announcement of a group, which may lie behind them.
+  std::optional<uint32_t>& known = ProcessAt(here.process).collectives;
+  if (!known.has_value()) known = matcher.AddProcess(index_);
+  const uint32_t process = *known;
   const bool begins = kind == EventKind::kTaskBegin;
   if (part == TaskPart::kLaunch && begins) {
     matcher.OnLaunch(process, here.thread, collective_names_[name], PlaceOf(here.moment));

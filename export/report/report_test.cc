@@ -298,7 +298,7 @@ class OperatorPicture : public testing::Test {
       Add(base + 2, base + 1, TrackKind::kProcess, node, "host · python");
       Add(base + 3, base + 2, TrackKind::kGroup, node, "TensorFlow");
       Add(base + 4, base + 3, TrackKind::kLane, node, "tf_Compute");
-      timeline::Span executor{.track = base + 4, .name = 3, .begin = {0}, .end = {1'000'000}};
+      timeline::Span executor{{.track = base + 4, .name = 3, .begin = {0}, .end = {1'000'000}}, {}};
       timeline::Span convolution = executor;
       convolution.name = 2;
       convolution.category = 1;
