@@ -161,6 +161,10 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
                   : "");
   }
   PrintIdle(context, recording);
+  for (const NodeRecord& node : recording.nodes) {
+    const std::string begun = recording::DescribeBegun(node);
+    if (!begun.empty()) PrintNote(context, "note", node.name, begun, "");
+  }
   if (reason == "coordinator lost") {
     PrintNote(context, "warning", "",
               "whoever recorded was gone before the end: clocks were compared until then only, and "

@@ -351,6 +351,8 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
     }
     AddNode(layout, record, clock, &inputs);
     AddClockEvents(record.name, &inputs);
+    const std::string begun = recording::DescribeBegun(record);
+    if (!begun.empty()) inputs.notes.push_back(absl::StrCat("node ", record.name, ": ", begun));
   }
   inputs.epoch_unix_ns = recording.epoch_unix_ns;
   PlaceNodes(options, &inputs, clocks);

@@ -464,6 +464,18 @@ bool MissedWindow(const NodeRecord& node, const ProcessRecord& process) {
                       [&node](const ProcessRecord& other) { return CoversWindow(node, other); });
 }
 
+std::string DescribeBegun(const NodeRecord& node) {
+  const auto begun = std::count_if(
+      node.processes.begin(), node.processes.end(), [](const ProcessRecord& process) {
+        return process.has_control_block && !process.present_at_prepare &&
+               process.on_monotonic_ns != 0;
+      });
+  if (begun == 0) return "";
+  return absl::StrCat(begun, begun == 1 ? " process" : " processes",
+                      " began in the window: what each did in its first 0.2 s or so is not "
+                      "recorded, or not wholly");
+}
+
 absl::Status WriteRecording(const std::filesystem::path& directory, const Recording& recording) {
   return WriteFileAtomically(Layout(directory).RecordingJson(), FormatRecording(recording));
 }

@@ -201,6 +201,10 @@ bool CameTooLate(const ProcessRecord& process);
 // anything. One that ran beside others and made no call had nothing to record.
 bool MissedWindow(const NodeRecord& node, const ProcessRecord& process);
 
+// What is to be said of processes that began in the window and were recorded from then on: they are
+// noticed a little late. Empty: there are none.
+std::string DescribeBegun(const NodeRecord& node);
+
 struct Recording {
   std::string recording_id;
   CreatedBy created_by;

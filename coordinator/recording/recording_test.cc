@@ -166,8 +166,10 @@ TEST(MissedWindowTest, OneThatCameAndWentIsALossOneThatMadeNoCallIsNone) {
   process.present_at_prepare = true;
   EXPECT_FALSE(CameTooLate(process));
   process.present_at_prepare = false;
+  EXPECT_EQ(DescribeBegun(node), "");
   process.on_monotonic_ns = 1500;
   EXPECT_FALSE(CameTooLate(process));
+  EXPECT_EQ(DescribeBegun(node).substr(0, 36), "1 process began in the window: what ");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@
 #define MS 1000000u
 #define MAIN_THREAD_LIMIT_NS (50 * MS) /* a guess at how long a C call of a training step takes */
 #define RETRY_MIN_NS (2 * MS)
-#define RETRY_MAX_NS (100 * MS)
+#define RETRY_MAX_NS (20 * MS) /* what a process that begins in the window may lose of its begin */
 /* How often the groups' sequence numbers are announced while something is recorded. */
 #define REFRESH_NS (500 * MS)
 /* A child that only execs is not worth a control block. */
@@ -112,7 +112,11 @@ static uint64_t Ask(struct Asking* asking, uint32_t value) {
     return asking->retry_ns;
   }
   if (now - asking->since_ns < MAIN_THREAD_LIMIT_NS) return RETRY_MIN_NS;
-  if (asking->from_here == value) return value ? REFRESH_NS : 0;
+  if (asking->from_here == value) {
+    /* The main thread is wanted still, for what only it can do. */
+    const int acted = __atomic_load_n(&watch.acted, __ATOMIC_ACQUIRE) == value;
+    return !value ? 0 : acted ? REFRESH_NS : RETRY_MAX_NS;
+  }
   TurnFromHere(value);
   asking->from_here = value;
   return RETRY_MIN_NS;
