@@ -25,6 +25,7 @@ namespace syncline::agent {
 namespace {
 
 constexpr int kVersionLimitMs = 3'000;
+constexpr double kNewbornSeconds = 1;
 constexpr uint64_t kSmallShmBytes = 64 << 20;  // Docker's default
 // Features that decide which kernels oneDNN picks; the rest says nothing about a training job.
 constexpr std::array<const char*, 8> kCpuFeatures = {"avx2",        "avx512f",  "avx512_vnni",
@@ -201,6 +202,12 @@ void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block, boo
   }
   const std::string framework = FrameworkOf(options_.proc, entry.pid);
   if (framework.empty()) return;
+  // A forked child of a traced program makes its control block a moment later.
+  const std::optional<double> age_seconds = AgeSeconds(options_.proc, entry);
+  if (age_seconds && *age_seconds < kNewbornSeconds &&
+      HasMapped(options_.proc, entry.pid, "libsyncline_torch.so").value_or(false)) {
+    return;
+  }
   v1::ProcessInfo& info = *response->add_processes();
   info.set_pid(entry.pid);
   info.set_own_pid(entry.own_pid);

@@ -1,5 +1,7 @@
 #include "agent/node/process_table.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -115,6 +117,16 @@ std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
   const auto maps = ReadFile(proc / std::to_string(pid) / "maps", kProcFileBytesMax);
   if (!maps.ok() || maps->empty()) return std::nullopt;
   return maps->find(file_name) != std::string::npos;
+}
+
+std::optional<double> AgeSeconds(const std::filesystem::path& proc, const ProcessEntry& entry) {
+  const auto text = ReadFile(proc / "uptime", kProcFileBytesMax);  // "5000.12 9800.00"
+  double uptime = 0;
+  if (!text.ok() || !absl::SimpleAtod(text->substr(0, text->find(' ')), &uptime)) {
+    return std::nullopt;
+  }
+  return uptime -
+         static_cast<double>(entry.start_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 std::optional<uint32_t> CpusAllowed(const std::filesystem::path& proc, int32_t pid) {

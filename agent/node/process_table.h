@@ -42,6 +42,9 @@ std::string FrameworkOf(const std::filesystem::path& proc, int32_t pid);
 std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
                               std::string_view file_name);
 
+// How long ago it began, by the seconds since boot of /proc/uptime; nullopt: not known.
+std::optional<double> AgeSeconds(const std::filesystem::path& proc, const ProcessEntry& entry);
+
 // On how many CPUs it may run; nullopt: not allowed to see, or gone.
 std::optional<uint32_t> CpusAllowed(const std::filesystem::path& proc, int32_t pid);
 
