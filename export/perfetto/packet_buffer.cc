@@ -11,7 +11,8 @@ SequenceBytes::SequenceBytes(uint64_t sequence_id) {
   ProtoWriter common;
   common.Varint(kSequenceId, sequence_id);
   common.Varint(kSequenceFlags, kNeedsState);
-  std::string bytes = common.bytes() + kTrackEvent;
+  std::string bytes(common.bytes());
+  bytes += kTrackEvent;
   size_ = bytes.size();
   std::memcpy(bytes_, bytes.data(), size_);
 }

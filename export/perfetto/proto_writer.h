@@ -4,45 +4,77 @@
 #ifndef SYNCLINE_EXPORT_PERFETTO_PROTO_WRITER_H_
 #define SYNCLINE_EXPORT_PERFETTO_PROTO_WRITER_H_
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 namespace syncline::perfetto {
 
 class ProtoWriter {
  public:
+  ProtoWriter() = default;
+  ProtoWriter(const ProtoWriter&) = delete;
+  ProtoWriter& operator=(const ProtoWriter&) = delete;
+
   void Varint(uint32_t field, uint64_t value) {
-    Raw(field << 3);
-    Raw(value);
+    char* at = Room(2 * kVarintMax);
+    at = PutVarint(field << 3, at);
+    end_ = PutVarint(value, at);
   }
   void Fixed64(uint32_t field, uint64_t value) {
-    Raw(field << 3 | 1);
-    for (int shift = 0; shift < 64; shift += 8) bytes_.push_back(static_cast<char>(value >> shift));
+    char* at = PutVarint(field << 3 | 1, Room(kVarintMax + 8));
+    for (int shift = 0; shift < 64; shift += 8) *at++ = static_cast<char>(value >> shift);
+    end_ = at;
   }
   void Double(uint32_t field, double value) { Fixed64(field, std::bit_cast<uint64_t>(value)); }
   void Bytes(uint32_t field, std::string_view value) {
-    Raw(field << 3 | 2);
-    Raw(value.size());
-    bytes_.append(value);
+    char* at = Room(2 * kVarintMax + value.size());
+    at = PutVarint(field << 3 | 2, at);
+    at = PutVarint(value.size(), at);
+    end_ = std::copy(value.begin(), value.end(), at);
   }
-  void Message(uint32_t field, const ProtoWriter& message) { Bytes(field, message.bytes_); }
+  void Message(uint32_t field, const ProtoWriter& message) { Bytes(field, message.bytes()); }
 
-  const std::string& bytes() const { return bytes_; }
-  bool empty() const { return bytes_.empty(); }
-  void Clear() { bytes_.clear(); }
+  // Valid until something is added.
+  std::string_view bytes() const { return {begin_, static_cast<size_t>(end_ - begin_)}; }
+  bool empty() const { return begin_ == end_; }
+  void Clear() { end_ = begin_; }
 
  private:
-  void Raw(uint64_t value) {
-    while (value >= 0x80) {
-      bytes_.push_back(static_cast<char>(value | 0x80));
-      value >>= 7;
-    }
-    bytes_.push_back(static_cast<char>(value));
+  static constexpr size_t kVarintMax = 10;
+
+  static char* PutVarint(uint64_t value, char* at) {
+    for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
+    *at++ = static_cast<char>(value);
+    return at;
+  }
+  // Where `bytes` more fit.
+  char* Room(size_t bytes) {
+    if (static_cast<size_t>(limit_ - end_) < bytes) [[unlikely]]
+      Grow(bytes);
+    return end_;
+  }
+  void Grow(size_t bytes) {
+    const size_t size = this->bytes().size();
+    const size_t room = 2 * size + bytes;
+    auto more = std::make_unique_for_overwrite<char[]>(room);
+    std::copy(begin_, end_, more.get());
+    large_ = std::move(more);
+    begin_ = large_.get();
+    end_ = begin_ + size;
+    limit_ = begin_ + room;
   }
 
-  std::string bytes_;
+  std::array<char, 128> small_;  // most messages fit
+  std::unique_ptr<char[]> large_;
+  char* begin_ = small_.data();
+  char* end_ = begin_;
+  char* limit_ = begin_ + small_.size();
 };
 
 }  // namespace syncline::perfetto
