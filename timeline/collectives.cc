@@ -1,13 +1,11 @@
 #include "timeline/collectives.h"
 
 #include <algorithm>
-#include <tuple>
+#include <set>
 
 namespace syncline::timeline {
 namespace {
 
-// How far ranks' numbers are searched for: a guess at transfers that were under way.
-constexpr int64_t kShiftMax = 64;
 // How far back a group's number may lie behind what another thread has said before: a guess.
 constexpr uint64_t kThreadsApartMax = 64;
 
@@ -81,47 +79,35 @@ CollectiveMatcher::Group* CollectiveMatcher::FindGroup(Process* process, std::st
   return found == process->groups.rend() ? nullptr : &*found;
 }
 
-// Numbers only go up; threads may say theirs a little later than they have read them.
-bool CollectiveMatcher::LivesAnew(const Group& group, uint32_t thread, uint64_t sequence) {
-  const auto said = group.numbers.find(thread);
-  if (said != group.numbers.end() && sequence < said->second) return true;
+// Numbers only go up; threads may say theirs a little later than they have read them. `used`: the
+// number is about to be taken, and the thread's last one was.
+bool CollectiveMatcher::LivesAnew(const Group& group, uint32_t thread, uint64_t sequence,
+                                  bool used) {
+  const auto said = group.said.find(thread);
+  if (said != group.said.end()) {
+    const auto& [last, by_call] = said->second;
+    if (sequence < last || (sequence == last && used && by_call)) return true;
+  }
   return group.highest > kThreadsApartMax && sequence < group.highest - kThreadsApartMax;
 }
 
-// Of the launches since it was last heard of, the last `sequence` are the new life's.
-CollectiveMatcher::Group* CollectiveMatcher::Revive(Process* process, const Group& before,
-                                                    uint64_t sequence) {
-  const std::vector<Launch>& launches = process->launches;
-  size_t begin = launches.size();
-  const size_t heard = std::max(before.snapshots.back().position, process->eras.back());
-  for (; sequence > 0 && begin > heard && !launches[begin - 1].sequence; --sequence) --begin;
-  process->eras.push_back(begin);
-  Group group;
-  group.facts = before.facts;
-  group.rank = before.rank;
-  return &process->groups.emplace_back(std::move(group));
-}
-
-void CollectiveMatcher::Announce(Process* process, Group* group, uint32_t thread,
-                                 uint64_t sequence) {
-  group->snapshots.push_back(
-      {process->launches.size(), group->transfers.size(), sequence, process->eras.size() - 1});
+void CollectiveMatcher::Announce(Process* process, Group* group, uint32_t thread, uint64_t sequence,
+                                 bool by_call) {
+  group->snapshots.push_back({process->launches.size(), group->transfers.size(), sequence});
   group->highest = std::max(group->highest, sequence);
-  group->numbers[thread] = sequence;
+  group->said[thread] = {sequence, by_call};
 }
 
 void CollectiveMatcher::OnGroup(uint32_t process, uint32_t thread, GroupState state) {
   Process& at = processes_[process];
   Group* group = FindGroup(&at, state.group.name);
-  if (group == nullptr) {
+  if (group == nullptr || LivesAnew(*group, thread, state.sequence, /*used=*/false) ||
+      (group->facts.size > 0 && group->facts.ranks != state.group.ranks)) {
     group = &at.groups.emplace_back();
-  } else if (LivesAnew(*group, thread, state.sequence) ||
-             (group->facts.size > 0 && group->facts.ranks != state.group.ranks)) {
-    group = Revive(&at, *group, state.sequence);
   }
   group->facts = std::move(state.group);
   group->rank = state.rank;
-  Announce(&at, group, thread, state.sequence);
+  Announce(&at, group, thread, state.sequence, /*by_call=*/false);
 }
 
 void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_view group,
@@ -134,15 +120,20 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
   if (bytes > 0) launch.bytes = bytes;
   launch.may_be_empty = bytes == 0;
   launch.sequence = sequence;
+  // A call that PyTorch refused takes no number.
+  const bool used = at.called.find(thread) == at.called.end();
   Group* found = FindGroup(&at, group);
   if (found == nullptr) {
     found = &at.groups.emplace_back();
     found->facts.name = group;
-  } else if (LivesAnew(*found, thread, sequence)) {
-    found = Revive(&at, *found, sequence);
+  } else if (LivesAnew(*found, thread, sequence, used)) {
+    Group next;
+    next.facts = found->facts;
+    next.rank = found->rank;
+    found = &at.groups.emplace_back(std::move(next));
   }
   launch.group = static_cast<size_t>(found - at.groups.data());
-  Announce(&at, found, thread, sequence);
+  Announce(&at, found, thread, sequence, /*by_call=*/true);
   at.called[thread] = at.launches.size();
   at.launches.push_back(std::move(launch));
 }
@@ -194,30 +185,80 @@ void CollectiveMatcher::OnWorkEnd(uint32_t process, uint32_t thread, const Place
   at.works.erase(work);
 }
 
-// Gives the launches without a call to the group whose number grew by as many.
-void CollectiveMatcher::AttributeLaunches(Process* process, size_t era) {
-  std::vector<Launch>& launches = process->launches;
-  const size_t era_begin = process->eras[era];
-  const bool is_last = era + 1 == process->eras.size();
-  const size_t era_end = is_last ? launches.size() : process->eras[era + 1];
-  const auto announced = [era](const Group& group) {
-    return std::any_of(group.snapshots.begin(), group.snapshots.end(),
-                       [era](const Snapshot& snapshot) { return snapshot.era == era; });
-  };
-  std::vector<size_t> groups;  // that live then
+// Gives the launches without a call to groups.
+void CollectiveMatcher::AttributeLaunches(Process* process) {
+  std::set<std::string_view> names, growing;
+  std::vector<size_t> announced;
   for (size_t g = 0; g < process->groups.size(); ++g) {
-    if (announced(process->groups[g])) groups.push_back(g);
+    const Group& group = process->groups[g];
+    if (group.facts.size == 0) continue;
+    announced.push_back(g);
+    names.insert(group.facts.name);
+    if (GrowsByItself(*process, g)) growing.insert(group.facts.name);
   }
-  if (groups.empty()) return;
+  if (names.size() == 1) return GiveAll(process, *names.begin());
+  if (names.size() == announced.size()) return GiveByGrowth(process, announced);
+  // Some were made anew, and did not grow from one announcement to the next.
+  if (growing.size() == 1) GiveAll(process, *growing.begin());
+}
+
+// Whether its number grew by more than what the program has asked for.
+bool CollectiveMatcher::GrowsByItself(const Process& process, size_t group) {
+  const std::vector<Snapshot>& snapshots = process.groups[group].snapshots;
+  for (size_t s = 1; s < snapshots.size(); ++s) {
+    uint64_t known = snapshots[s].transfers - snapshots[s - 1].transfers;
+    for (size_t i = snapshots[s - 1].position; i < snapshots[s].position; ++i) {
+      known += process.launches[i].group == group ? 1 : 0;
+    }
+    const uint64_t before = snapshots[s - 1].sequence;
+    if (snapshots[s].sequence > before && snapshots[s].sequence - before > known) return true;
+  }
+  return false;
+}
+
+// To the lives of one group, one after the other. What was launched since one was last heard of
+// belongs to the next one, as far back as that one's first number says.
+void CollectiveMatcher::GiveAll(Process* process, std::string_view name) {
+  std::vector<Launch>& launches = process->launches;
+  size_t end = launches.size();
+  for (size_t g = process->groups.size(); g-- > 0;) {
+    const Group& group = process->groups[g];
+    if (group.facts.name != name) continue;
+    const auto before = std::find_if(
+        process->groups.rbegin() + static_cast<ptrdiff_t>(process->groups.size() - g),
+        process->groups.rend(), [name](const Group& other) { return other.facts.name == name; });
+    size_t begin = 0;
+    if (before != process->groups.rend()) {
+      const Snapshot& last = before->snapshots.back();
+      const uint64_t transfers = before->transfers.size() - last.transfers;
+      uint64_t back = group.snapshots[0].sequence;
+      back -= std::min(back, group.facts.size <= 2 ? transfers : 0);
+      begin = group.snapshots[0].position;
+      for (size_t i = begin; back > 0 && i-- > last.position;) {
+        if (launches[i].group.has_value()) continue;
+        begin = i;
+        --back;
+      }
+    }
+    for (size_t i = begin; i < end; ++i) {
+      if (!launches[i].group.has_value()) launches[i].group = g;
+    }
+    end = begin;
+  }
+}
+
+// To the group whose number grew by as many. `groups`: each with a name of its own.
+void CollectiveMatcher::GiveByGrowth(Process* process, const std::vector<size_t>& groups) {
+  std::vector<Launch>& launches = process->launches;
   // Where all groups were announced at once.
   std::vector<std::vector<Snapshot>> rows;
+  if (groups.empty()) return;
   for (const Snapshot& first : process->groups[groups[0]].snapshots) {
-    if (first.era != era) continue;
     std::vector<Snapshot> row = {first};
     for (size_t g = 1; g < groups.size(); ++g) {
       const std::vector<Snapshot>& snapshots = process->groups[groups[g]].snapshots;
       const auto found = std::find_if(snapshots.begin(), snapshots.end(), [&](const Snapshot& s) {
-        return s.position == first.position && s.era == era;
+        return s.position == first.position;
       });
       if (found != snapshots.end()) row.push_back(*found);
     }
@@ -232,8 +273,7 @@ void CollectiveMatcher::AttributeLaunches(Process* process, size_t era) {
       }
     }
   };
-  if (groups.size() == 1) give(era_begin, era_end, 0);
-  for (size_t r = 1; r < rows.size() && groups.size() > 1; ++r) {
+  for (size_t r = 1; r < rows.size(); ++r) {
     const size_t begin = rows[r - 1][0].position;
     const size_t end = rows[r][0].position;
     uint64_t without = 0;
@@ -260,8 +300,8 @@ void CollectiveMatcher::AttributeLaunches(Process* process, size_t era) {
     give(begin, end, grown[0]);
   }
   if (!usual.has_value() || several || rows.empty()) return;
-  give(era_begin, rows.front()[0].position, *usual);
-  give(rows.back()[0].position, era_end, *usual);
+  give(0, rows.front()[0].position, *usual);
+  give(rows.back()[0].position, launches.size(), *usual);
 }
 
 // Counts on from the announcements; where they disagree (events were lost), from the later one.
@@ -293,154 +333,6 @@ void CollectiveMatcher::Number(Process* process, size_t index) {
       process->launches[*--it].sequence = --number;
     }
   }
-}
-
-bool CollectiveMatcher::Fits(const Rank& first, const Rank& other, int64_t shift) {
-  bool any = false;
-  const auto before = [](const Launch& a, const Launch& b) {  // a had left before b entered
-    return a.left.has_value() &&
-           a.left->timeline.ns + a.left->bound_ns < b.entered.timeline.ns - b.entered.bound_ns;
-  };
-  for (const auto& [number, launch] : first.launches) {
-    const auto found =
-        other.launches.find(static_cast<uint64_t>(static_cast<int64_t>(number) + shift));
-    if (found == other.launches.end()) continue;
-    const Launch& there = *found->second;
-    if (launch->name != there.name || before(*launch, there) || before(there, *launch)) {
-      return false;
-    }
-    any = true;
-  }
-  return any;
-}
-
-std::optional<int64_t> CollectiveMatcher::ShiftOf(const Rank& first, const Rank& other) {
-  if (Fits(first, other, 0)) return 0;
-  std::optional<int64_t> found;
-  for (int64_t shift = -kShiftMax; shift <= kShiftMax; ++shift) {
-    if (!Fits(first, other, shift)) continue;
-    if (found.has_value()) return std::nullopt;
-    found = shift;
-  }
-  return found;
-}
-
-void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collectives* result) {
-  std::sort(ranks.begin(), ranks.end(),
-            [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
-  std::map<uint64_t, Collective> by_number;
-  for (const Rank& rank : ranks) {
-    const std::optional<int64_t> shift = ShiftOf(ranks.front(), rank);
-    if (!shift.has_value()) {
-      result->undecided += rank.launches.size();
-      continue;
-    }
-    for (const auto& [number, launch] : rank.launches) {
-      const auto as_first = static_cast<uint64_t>(static_cast<int64_t>(number) - *shift);
-      Collective& collective = by_number[as_first];
-      collective.group = group;
-      collective.number = as_first;
-      collective.name = launch->name;
-      if (launch->bytes.has_value()) collective.bytes = launch->bytes;
-      collective.may_be_empty |= launch->may_be_empty;
-      CollectiveMember member;
-      member.node = rank.process->node;
-      member.rank = rank.rank;
-      member.entered = launch->entered.node;
-      member.entered_at = launch->entered.timeline;
-      if (launch->left.has_value()) {
-        member.left = launch->left->node;
-        member.left_at = launch->left->timeline;
-      }
-      collective.members.push_back(member);
-    }
-  }
-  for (auto& [number, collective] : by_number) {
-    result->collectives.push_back(std::move(collective));
-  }
-}
-
-// The group's launches in this process; those that cannot be told apart are undecided.
-CollectiveMatcher::Rank CollectiveMatcher::RankOf(const Process& process, size_t group,
-                                                  Collectives* result) {
-  Rank rank{&process, process.groups[group].rank, {}, {kUnknownHi}, {kUnknownLo}};
-  for (const Launch& launch : process.launches) {
-    if (launch.group != group) continue;
-    if (!launch.sequence || !rank.launches.emplace(*launch.sequence, &launch).second) {
-      ++result->undecided;
-      continue;
-    }
-    rank.begin = std::min(rank.begin, launch.entered.timeline);
-    rank.end = std::max(rank.end, launch.entered.timeline);
-  }
-  return rank;
-}
-
-// Sorts ranks of one name into the group's lives.
-std::vector<CollectiveMatcher::Life> CollectiveMatcher::LivesOf(std::vector<Rank> ranks) {
-  std::stable_sort(ranks.begin(), ranks.end(),
-                   [](const Rank& a, const Rank& b) { return a.begin < b.begin; });
-  std::vector<Life> lives;
-  for (Rank& rank : ranks) {
-    Life* best = nullptr;
-    int most = 0;
-    for (Life& life : lives) {
-      bool is_in = false;
-      bool meets = false;
-      for (const Rank& other : life) {
-        is_in |= other.rank == rank.rank;
-        meets |= other.Meets(rank);
-      }
-      if (is_in) continue;
-      const int likely = (ShiftOf(life.front(), rank) ? 2 : 0) + (meets ? 1 : 0);
-      if (likely <= most) continue;
-      best = &life;
-      most = likely;
-    }
-    if (best == nullptr) best = &lives.emplace_back();
-    best->push_back(std::move(rank));
-  }
-  return lives;
-}
-
-Collectives CollectiveMatcher::Match() {
-  using Key = std::tuple<std::string, std::string, std::string, std::string>;
-  std::map<Key, std::pair<CollectiveGroup, std::vector<Rank>>> groups;
-  Collectives result;
-  for (Process& process : processes_) {
-    if (process.groups.empty()) continue;  // nothing says that it has any
-    for (size_t era = 0; era < process.eras.size(); ++era) AttributeLaunches(&process, era);
-    for (const Launch& launch : process.launches) {
-      if (!launch.group.has_value()) ++result.undecided;
-    }
-    for (size_t g = 0; g < process.groups.size(); ++g) {
-      Number(&process, g);
-      const CollectiveGroup& facts = process.groups[g].facts;
-      if (facts.size == 0) {  // only called, never announced
-        result.undecided += static_cast<uint64_t>(
-            std::count_if(process.launches.begin(), process.launches.end(),
-                          [g](const Launch& launch) { return launch.group == g; }));
-        continue;
-      }
-      auto& [common, ranks] = groups[{facts.job, facts.incarnation, facts.name, facts.ranks}];
-      common = facts;
-      Rank rank = RankOf(process, g, &result);
-      if (!rank.launches.empty()) ranks.push_back(std::move(rank));
-    }
-  }
-  for (auto& [key, group] : groups) {
-    size_t number = 0;
-    for (Life& life : LivesOf(std::move(group.second))) {
-      CollectiveGroup facts = group.first;
-      if (++number > 1) {
-        if (facts.description.empty()) facts.description = "group " + facts.name;
-        facts.description += " (" + std::to_string(number) + ")";
-      }
-      result.groups.push_back(std::move(facts));
-      Join(std::move(life), static_cast<uint32_t>(result.groups.size() - 1), &result);
-    }
-  }
-  return result;
 }
 
 }  // namespace syncline::timeline

@@ -10,16 +10,17 @@
 //
 // Numbers. Between two announcements of all groups the launches without a call belong to the group
 // whose number grew by as many as there are; where several grew, nobody can tell, and they are left
-// out and counted. A rank that is off by some (its group was used for transfers between some ranks
-// only, which PyTorch counts too) is shifted by the one number with which no rank leaves before
-// another has entered and all names agree; when there is no such number, or several, it is left
-// out.
+// out and counted. Where some groups are made anew, they belong to the one group that ever grew so.
+// A rank that is off by some (its group was used for transfers between some ranks only, which
+// PyTorch counts too) is shifted by the one number with which no rank leaves before another has
+// entered and all names agree; when there is no such number, or several, it is left out.
 //
 // Lives. A program may destroy its groups and make them anew, in the same processes or in new ones,
 // and the names and the numbers begin again. In a process a group lives anew where its number falls
-// back. Across ranks, a life has every rank once; ranks belong together that can have taken part in
-// the same collectives, rather when they meet in time: no collective of a later life begins before
-// all ranks have left the earlier one.
+// back, or is called with twice. Across ranks, a life has every rank once; ranks belong together
+// that meet in time, rather those that can have taken part in the same collectives: no collective
+// of a later life begins before all ranks have left the earlier one. Not noticed: a life whose
+// first announced number is above the last one of the life before, without a call in between.
 //
 // Works belong to launches of their kind in order: a backend takes them from a queue.
 //
@@ -124,16 +125,16 @@ class CollectiveMatcher {
     int32_t rank = 0;
     std::vector<size_t> transfers;  // for each, how many launches were before it
     std::vector<Snapshot> snapshots;
-    uint64_t highest = 0;                  // of its numbers
-    std::map<uint32_t, uint64_t> numbers;  // the last one that a thread has said
+    uint64_t highest = 0;  // of its numbers
+    std::map<uint32_t, std::pair<uint64_t, bool>>
+        said;  // by thread: its last, and whether by a call
   };
   struct Process {
     uint32_t node = 0;
     std::vector<Group> groups;  // of one name the last one lives
     std::vector<Launch> launches;
-    std::vector<size_t> eras = {0};     // launches before each; a new one when a group lives anew
-    std::map<uint32_t, size_t> called;  // by thread: the launch that its call announced
-    std::map<uint32_t, size_t> works;   // by thread: the launch that it works at
+    std::map<uint32_t, size_t> called;     // by thread: the launch that its call announced
+    std::map<uint32_t, size_t> works;      // by thread: the launch that it works at
     std::map<std::string, size_t> oldest;  // by kind of work: no earlier launch waits for one
   };
   struct Rank {  // in one life of its group
@@ -141,20 +142,24 @@ class CollectiveMatcher {
     int32_t rank = 0;
     std::map<uint64_t, const Launch*> launches;  // by number; not empty
     TimelineTime begin;                          // the first entry
-    TimelineTime end;                            // the last entry
+    TimelineTime end;                            // when it is known to be over
 
     bool Meets(const Rank& other) const { return begin <= other.end && other.begin <= end; }
   };
   using Life = std::vector<Rank>;
 
   static Group* FindGroup(Process* process, std::string_view name);
-  static bool LivesAnew(const Group& group, uint32_t thread, uint64_t sequence);
-  static Group* Revive(Process* process, const Group& before, uint64_t sequence);
-  static void Announce(Process* process, Group* group, uint32_t thread, uint64_t sequence);
-  static void AttributeLaunches(Process* process, size_t era);
+  static bool LivesAnew(const Group& group, uint32_t thread, uint64_t sequence, bool used);
+  static void Announce(Process* process, Group* group, uint32_t thread, uint64_t sequence,
+                       bool by_call);
+  static void AttributeLaunches(Process* process);
+  static bool GrowsByItself(const Process& process, size_t group);
+  static void GiveAll(Process* process, std::string_view name);
+  static void GiveByGrowth(Process* process, const std::vector<size_t>& groups);
   static void Number(Process* process, size_t group);
   static Rank RankOf(const Process& process, size_t group, Collectives* result);
-  static std::vector<Life> LivesOf(std::vector<Rank> ranks);
+  static bool Shares(const Life& life, int32_t rank);
+  static std::vector<Life> LivesOf(std::vector<Rank> ranks, Collectives* result);
   static bool Fits(const Rank& first, const Rank& other, int64_t shift);
   static std::optional<int64_t> ShiftOf(const Rank& first, const Rank& other);
   static void Join(std::vector<Rank> ranks, uint32_t group, Collectives* result);

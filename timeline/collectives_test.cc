@@ -28,6 +28,7 @@ class Rank {
   void Launch(const std::string& name = "allreduce", const std::string& work = "all_reduce") {
     matcher_->OnLaunch(process_, kMain, name, Now());
     now_ns_ += 100;
+    if (!works) return;
     matcher_->OnWorkBegin(process_, kWorker, work);
     matcher_->OnWorkEnd(process_, kWorker, Now());
     now_ns_ += 100;
@@ -41,6 +42,8 @@ class Rank {
   uint32_t process() const { return process_; }
   CollectiveMatcher::Place Now() const { return {{{node_}, now_ns_}, {now_ns_}, 0}; }
   void Later(int64_t ns) { now_ns_ += ns; }
+
+  bool works = true;  // false: a backend of which only launches are seen
 
  private:
   CollectiveMatcher* matcher_;
@@ -231,6 +234,80 @@ TEST(CollectiveMatcherTest, AGroupThatIsNeverAnnouncedIsCounted) {
   const Collectives found = matcher.Match();
   EXPECT_THAT(found.groups, IsEmpty());
   EXPECT_EQ(found.undecided, 2u);
+}
+
+TEST(CollectiveMatcherTest, ACallToAGroupThatIsNeverAnnouncedCostsTheOthersNothing) {
+  CollectiveMatcher matcher;
+  for (const int id : {0, 1}) {
+    Rank rank(&matcher, static_cast<uint32_t>(id), id);
+    rank.Group("0", 0);
+    rank.Launch();
+    rank.Group("0", 1);
+    rank.Call("7", 0, "barrier");
+    rank.Launch();
+    rank.Group("0", 2);
+  }
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(LivesIn(found), ElementsAre(" 0 x2", " 1 x2"));
+  EXPECT_EQ(found.undecided, 2u);
+}
+
+TEST(CollectiveMatcherTest, AGroupLivesOnWhileAnotherIsMadeAnew) {
+  CollectiveMatcher matcher;
+  for (const int id : {0, 1}) {
+    Rank rank(&matcher, static_cast<uint32_t>(id), id);
+    for (uint64_t number = 100; number < 106; number += 2) {
+      rank.Group("0", number);
+      rank.Group("sub", 0);
+      rank.Call("sub", 0);
+      rank.Launch();  // PyTorch's, on "0"
+      rank.Launch();
+      rank.Group("0", number + 2);
+      rank.Group("sub", 1);
+    }
+  }
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(LivesIn(found),
+              ElementsAre(" 100 x2", " 101 x2", " 102 x2", " 103 x2", " 104 x2", " 105 x2", " 0 x2",
+                          "group sub (2) 0 x2", "group sub (3) 0 x2"));
+  EXPECT_EQ(found.undecided, 0u);
+}
+
+TEST(CollectiveMatcherTest, WhereOnlyLaunchesAreSeenRanksMeetInTime) {
+  CollectiveMatcher matcher;
+  for (const int id : {0, 1}) {
+    Rank rank(&matcher, static_cast<uint32_t>(id), id);
+    rank.works = false;
+    for (int life = 0; life < 3; ++life) {
+      rank.Later(1'000'000'000 - 50 * id);  // rank 1 is the first to enter
+      if (life == 0 && id == 1) continue;   // and was attached in the second life
+      if (life == id) rank.Group("0", 0);
+      for (uint64_t number = 0; number < 3; ++number) rank.Call("0", number);
+    }
+  }
+  const Collectives found = matcher.Match();
+  for (const Collective& collective : found.collectives) {
+    const int64_t entered_ns = collective.members[0].entered_at.ns;
+    EXPECT_EQ(collective.members.size(), entered_ns < 1'500'000'000 ? 1u : 2u);
+    EXPECT_NEAR(collective.members.back().entered_at.ns, entered_ns, 1000);
+  }
+  EXPECT_THAT(found.collectives, SizeIs(9));
+}
+
+TEST(CollectiveMatcherTest, ALifeMayBeginWithTransfers) {
+  CollectiveMatcher matcher;
+  for (const int id : {0, 1}) {
+    Rank rank(&matcher, static_cast<uint32_t>(id), id);
+    rank.Group("0", 10);
+    rank.Launch();
+    rank.Launch();
+    rank.Later(10'000);
+    rank.Transfer("0");
+    rank.Transfer("0");
+    rank.Call("0", 2);
+    rank.Group("0", 3);
+  }
+  EXPECT_THAT(LivesIn(matcher.Match()), ElementsAre(" 10 x2", " 11 x2", "group 0 (2) 2 x2"));
 }
 
 // Two threads that read their numbers one after the other may say them the other way round.

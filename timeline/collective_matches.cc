@@ -1,0 +1,180 @@
+// Collectives across ranks: whose numbers are off by how much, and which lives of a group are one.
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "timeline/collectives.h"
+
+namespace syncline::timeline {
+namespace {
+
+// How far ranks' numbers are searched for: a guess at transfers that were under way.
+constexpr int64_t kShiftMax = 64;
+// Between the entries of ranks that belong together: a guess.
+constexpr int64_t kGapMaxNs = 100'000'000;
+
+}  // namespace
+
+bool CollectiveMatcher::Fits(const Rank& first, const Rank& other, int64_t shift) {
+  bool any = false;
+  const auto before = [](const Launch& a, const Launch& b) {  // a had left before b entered
+    return a.left.has_value() &&
+           a.left->timeline.ns + a.left->bound_ns < b.entered.timeline.ns - b.entered.bound_ns;
+  };
+  for (const auto& [number, launch] : first.launches) {
+    const auto found =
+        other.launches.find(static_cast<uint64_t>(static_cast<int64_t>(number) + shift));
+    if (found == other.launches.end()) continue;
+    const Launch& there = *found->second;
+    if (launch->name != there.name || before(*launch, there) || before(there, *launch)) {
+      return false;
+    }
+    any = true;
+  }
+  return any;
+}
+
+std::optional<int64_t> CollectiveMatcher::ShiftOf(const Rank& first, const Rank& other) {
+  if (Fits(first, other, 0)) return 0;
+  std::optional<int64_t> found;
+  for (int64_t shift = -kShiftMax; shift <= kShiftMax; ++shift) {
+    if (!Fits(first, other, shift)) continue;
+    if (found.has_value()) return std::nullopt;
+    found = shift;
+  }
+  return found;
+}
+
+void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collectives* result) {
+  std::sort(ranks.begin(), ranks.end(),
+            [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
+  std::map<uint64_t, Collective> by_number;
+  for (const Rank& rank : ranks) {
+    const std::optional<int64_t> shift = ShiftOf(ranks.front(), rank);
+    if (!shift.has_value()) {
+      result->undecided += rank.launches.size();
+      continue;
+    }
+    for (const auto& [number, launch] : rank.launches) {
+      const auto as_first = static_cast<uint64_t>(static_cast<int64_t>(number) - *shift);
+      Collective& collective = by_number[as_first];
+      collective.group = group;
+      collective.number = as_first;
+      collective.name = launch->name;
+      if (launch->bytes.has_value()) collective.bytes = launch->bytes;
+      collective.may_be_empty |= launch->may_be_empty;
+      CollectiveMember member;
+      member.node = rank.process->node;
+      member.rank = rank.rank;
+      member.entered = launch->entered.node;
+      member.entered_at = launch->entered.timeline;
+      if (launch->left.has_value()) {
+        member.left = launch->left->node;
+        member.left_at = launch->left->timeline;
+      }
+      collective.members.push_back(member);
+    }
+  }
+  for (auto& [number, collective] : by_number) {
+    result->collectives.push_back(std::move(collective));
+  }
+}
+
+// The group's launches in this process; those that cannot be told apart are undecided.
+CollectiveMatcher::Rank CollectiveMatcher::RankOf(const Process& process, size_t group,
+                                                  Collectives* result) {
+  Rank rank{&process, process.groups[group].rank, {}, {kUnknownHi}, {kUnknownLo}};
+  for (const Launch& launch : process.launches) {
+    if (launch.group != group) continue;
+    if (!launch.sequence || !rank.launches.emplace(*launch.sequence, &launch).second) {
+      ++result->undecided;
+      continue;
+    }
+    rank.begin = std::min(rank.begin, launch.entered.timeline);
+    rank.end = std::max(rank.end, launch.left.value_or(launch.entered).timeline);
+  }
+  return rank;
+}
+
+bool CollectiveMatcher::Shares(const Life& life, int32_t rank) {
+  return std::any_of(life.begin(), life.end(),
+                     [rank](const Rank& other) { return other.rank == rank; });
+}
+
+// Sorts ranks of one name into the group's lives.
+std::vector<CollectiveMatcher::Life> CollectiveMatcher::LivesOf(std::vector<Rank> ranks,
+                                                                Collectives* result) {
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [](const Rank& a, const Rank& b) { return a.begin < b.begin; });
+  std::vector<Life> lives;
+  for (Rank& rank : ranks) {
+    std::vector<size_t> fitting, meeting;
+    for (size_t i = 0; i < lives.size(); ++i) {
+      const bool meets = std::any_of(lives[i].begin(), lives[i].end(),
+                                     [&](const Rank& other) { return other.Meets(rank); });
+      if (!meets || Shares(lives[i], rank.rank)) continue;
+      meeting.push_back(i);
+      if (ShiftOf(lives[i].front(), rank)) fitting.push_back(i);
+    }
+    if (fitting.size() > 1) {  // two jobs that look alike
+      result->undecided += rank.launches.size();
+      continue;
+    }
+    const std::vector<size_t>& likely = fitting.empty() ? meeting : fitting;
+    Life& life = likely.empty() ? lives.emplace_back() : lives[likely.front()];
+    life.push_back(std::move(rank));
+  }
+  // A collective or two may be over on one rank before another enters, where no work says when.
+  for (size_t i = 1; i < lives.size(); ++i) {
+    Life& earlier = lives[i - 1];
+    const bool apart = std::none_of(lives[i].begin(), lives[i].end(),
+                                    [&](const Rank& rank) { return Shares(earlier, rank.rank); });
+    const int64_t gap_ns = lives[i].front().begin.ns - earlier.front().end.ns;
+    if (!apart || gap_ns > kGapMaxNs || ShiftOf(earlier.front(), lives[i].front()) != 0) continue;
+    std::move(lives[i].begin(), lives[i].end(), std::back_inserter(earlier));
+    lives.erase(lives.begin() + static_cast<ptrdiff_t>(i--));
+  }
+  return lives;
+}
+
+Collectives CollectiveMatcher::Match() {
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;
+  std::map<Key, std::pair<CollectiveGroup, std::vector<Rank>>> groups;
+  Collectives result;
+  for (Process& process : processes_) {
+    if (process.groups.empty()) continue;  // nothing says that it has any
+    AttributeLaunches(&process);
+    for (const Launch& launch : process.launches) {
+      if (!launch.group.has_value()) ++result.undecided;
+    }
+    for (size_t g = 0; g < process.groups.size(); ++g) {
+      Number(&process, g);
+      const CollectiveGroup& facts = process.groups[g].facts;
+      if (facts.size == 0) {  // only called, never announced
+        result.undecided += static_cast<uint64_t>(
+            std::count_if(process.launches.begin(), process.launches.end(),
+                          [g](const Launch& launch) { return launch.group == g; }));
+        continue;
+      }
+      auto& [common, ranks] = groups[{facts.job, facts.incarnation, facts.name, facts.ranks}];
+      common = facts;
+      Rank rank = RankOf(process, g, &result);
+      if (!rank.launches.empty()) ranks.push_back(std::move(rank));
+    }
+  }
+  for (auto& [key, group] : groups) {
+    size_t number = 0;
+    for (Life& life : LivesOf(std::move(group.second), &result)) {
+      CollectiveGroup facts = group.first;
+      if (++number > 1) {
+        if (facts.description.empty()) facts.description = "group " + facts.name;
+        facts.description += " (" + std::to_string(number) + ")";
+      }
+      result.groups.push_back(std::move(facts));
+      Join(std::move(life), static_cast<uint32_t>(result.groups.size() - 1), &result);
+    }
+  }
+  return result;
+}
+
+}  // namespace syncline::timeline
