@@ -194,7 +194,11 @@ void CollectiveMatcher::AttributeLaunches(Process* process) {
     if (group.facts.size == 0) continue;
     announced.push_back(g);
     names.insert(group.facts.name);
-    if (GrowsByItself(*process, g)) growing.insert(group.facts.name);
+    for (size_t s = 1; s < group.snapshots.size(); ++s) {
+      if (!GrowsByItself(*process, g, group.snapshots[s - 1], group.snapshots[s])) continue;
+      growing.insert(group.facts.name);
+      break;
+    }
   }
   if (names.size() == 1) return GiveAll(process, *names.begin());
   if (names.size() == announced.size()) return GiveByGrowth(process, announced);
@@ -203,17 +207,13 @@ void CollectiveMatcher::AttributeLaunches(Process* process) {
 }
 
 // Whether its number grew by more than what the program has asked for.
-bool CollectiveMatcher::GrowsByItself(const Process& process, size_t group) {
-  const std::vector<Snapshot>& snapshots = process.groups[group].snapshots;
-  for (size_t s = 1; s < snapshots.size(); ++s) {
-    uint64_t known = snapshots[s].transfers - snapshots[s - 1].transfers;
-    for (size_t i = snapshots[s - 1].position; i < snapshots[s].position; ++i) {
-      known += process.launches[i].group == group ? 1 : 0;
-    }
-    const uint64_t before = snapshots[s - 1].sequence;
-    if (snapshots[s].sequence > before && snapshots[s].sequence - before > known) return true;
+bool CollectiveMatcher::GrowsByItself(const Process& process, size_t group, const Snapshot& from,
+                                      const Snapshot& to) {
+  uint64_t known = to.transfers - from.transfers;
+  for (size_t i = from.position; i < to.position; ++i) {
+    known += process.launches[i].group == group ? 1 : 0;
   }
-  return false;
+  return to.sequence > from.sequence && to.sequence - from.sequence > known;
 }
 
 // To the lives of one group, one after the other. What was launched since one was last heard of
@@ -268,28 +268,19 @@ void CollectiveMatcher::GiveByGrowth(Process* process, const std::vector<size_t>
   bool several = false;
   const auto give = [&](size_t begin, size_t end, size_t group) {
     for (size_t i = begin; i < end; ++i) {
-      if (!launches[i].sequence.has_value() && !launches[i].group.has_value()) {
-        launches[i].group = groups[group];
-      }
+      if (!launches[i].group.has_value()) launches[i].group = groups[group];
     }
   };
   for (size_t r = 1; r < rows.size(); ++r) {
     const size_t begin = rows[r - 1][0].position;
     const size_t end = rows[r][0].position;
-    uint64_t without = 0;
-    std::vector<uint64_t> with(groups.size(), 0);
-    for (size_t i = begin; i < end; ++i) {
-      if (!launches[i].sequence.has_value()) ++without;
-      if (!launches[i].sequence.has_value() || !launches[i].group) continue;
-      const auto place = std::find(groups.begin(), groups.end(), *launches[i].group);
-      if (place != groups.end()) ++with[static_cast<size_t>(place - groups.begin())];
-    }
-    if (without == 0) continue;
+    const bool any = std::any_of(launches.begin() + static_cast<ptrdiff_t>(begin),
+                                 launches.begin() + static_cast<ptrdiff_t>(end),
+                                 [](const Launch& launch) { return !launch.group.has_value(); });
+    if (!any) continue;
     std::vector<size_t> grown;
     for (size_t g = 0; g < groups.size(); ++g) {
-      const uint64_t transfers = rows[r][g].transfers - rows[r - 1][g].transfers;
-      const uint64_t known = with[g] + transfers;
-      if (rows[r][g].sequence - rows[r - 1][g].sequence > known) grown.push_back(g);
+      if (GrowsByItself(*process, groups[g], rows[r - 1][g], rows[r][g])) grown.push_back(g);
     }
     if (grown.size() != 1) {
       several = several || grown.size() > 1;

@@ -118,7 +118,6 @@ class CollectiveMatcher {
     size_t position = 0;   // launches before it
     size_t transfers = 0;  // of the group, before it
     uint64_t sequence = 0;
-    size_t era = 0;
   };
   struct Group {            // in one of its lives
     CollectiveGroup facts;  // only a name and no size until it is announced
@@ -153,7 +152,8 @@ class CollectiveMatcher {
   static void Announce(Process* process, Group* group, uint32_t thread, uint64_t sequence,
                        bool by_call);
   static void AttributeLaunches(Process* process);
-  static bool GrowsByItself(const Process& process, size_t group);
+  static bool GrowsByItself(const Process& process, size_t group, const Snapshot& from,
+                            const Snapshot& to);
   static void GiveAll(Process* process, std::string_view name);
   static void GiveByGrowth(Process* process, const std::vector<size_t>& groups);
   static void Number(Process* process, size_t group);

@@ -226,6 +226,13 @@ class NodeBuilder {
   enum class TaskPart : uint8_t { kUnknown, kNone, kLaunch, kWork };
   std::vector<TaskPart> task_parts_;
   std::unordered_map<TextId, std::string> collective_names_;
+  // The process's number in the matchers of what ranks do together.
+  uint32_t CollectivesOf(Process* process) {
+    if (!process->collectives.has_value()) {
+      process->collectives = matchers_->collectives.AddProcess(index_);
+    }
+    return *process->collectives;
+  }
   bool IsNoCollective(TextId task) const {
     return task < task_parts_.size() && task_parts_[task] == TaskPart::kNone;
   }

@@ -24,8 +24,7 @@ TrackId NodeBuilder::MessageTrack(const Here& here) {
 
 void NodeBuilder::OnMessage(EventKind kind, const Here& here) {
   const TimelineTime time = here.moment.timeline;
-  const bool of_cut =
-      !options_.cut.has_value() || (options_.cut->begin <= time && time < options_.cut->end);
+  const bool of_cut = !options_.cut.has_value() || options_.cut->Contains(time);
   if (!of_cut && kind != EventKind::kConnection) return;
   const uint32_t end = matchers_->messages.EndOf(
       index_, here.process, event_.U64(Field::kConnection), node_.placement->clock());

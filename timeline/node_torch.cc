@@ -28,7 +28,7 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
   const std::string_view group = entry.Name(event_.U32(Field::kGroup));
   CollectiveMatcher& matcher = matchers_->collectives;
   if (kind == EventKind::kTorchGroup) {
-    if (!process.collectives.has_value()) process.collectives = matcher.AddProcess(index_);
+    const uint32_t number = CollectivesOf(&process);
     CollectiveMatcher::GroupState state;
     if (entry.known != nullptr) state.group.job = entry.known->job;
     if (entry.known != nullptr) state.group.incarnation = entry.known->incarnation;
@@ -38,9 +38,8 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
     state.group.size = event_.U32(Field::kSize);
     state.rank = static_cast<int32_t>(event_.U64(Field::kRank));
     state.sequence = event_.U64(Field::kSequence);
-    matchers_->transfers.OnGroup(*process.collectives, index_, state.group, state.rank,
-                                 state.sequence);
-    matcher.OnGroup(*process.collectives, here.thread, std::move(state));
+    matchers_->transfers.OnGroup(number, index_, state.group, state.rank, state.sequence);
+    matcher.OnGroup(number, here.thread, std::move(state));
     return;
   }
   if (kind == EventKind::kTorchTransferBegin || kind == EventKind::kTorchTransferEnd) {
@@ -51,9 +50,9 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
     return;
   }
   if (kind == EventKind::kTorchOperators) return OnOperators(here);
-  if (!process.collectives.has_value()) process.collectives = matcher.AddProcess(index_);
-  matchers_->transfers.OnSequence(*process.collectives, group, event_.U64(Field::kSequence));
-  matcher.OnCall(*process.collectives, here.thread, group, entry.Name(event_.U32(Field::kName)),
+  const uint32_t number = CollectivesOf(&process);
+  matchers_->transfers.OnSequence(number, group, event_.U64(Field::kSequence));
+  matcher.OnCall(number, here.thread, group, entry.Name(event_.U32(Field::kName)),
                  event_.U64(Field::kSequence), event_.U64(Field::kBytes), PlaceOf(here.moment));
 }
 
@@ -94,9 +93,7 @@ void NodeBuilder::OnCollectiveTask(EventKind kind, TextId name, const Here& here
   if (part == TaskPart::kNone) return;
   CollectiveMatcher& matcher = matchers_->collectives;
   // Launches count also before the first announcement of a group, which may lie behind them.
-  std::optional<uint32_t>& known = ProcessAt(here.process).collectives;
-  if (!known.has_value()) known = matcher.AddProcess(index_);
-  const uint32_t process = *known;
+  const uint32_t process = CollectivesOf(&ProcessAt(here.process));
   const bool begins = kind == EventKind::kTaskBegin;
   if (part == TaskPart::kLaunch && begins) {
     matcher.OnLaunch(process, here.thread, collective_names_[name], PlaceOf(here.moment));

@@ -46,10 +46,7 @@ void ProfileLanes::OnTensor(const Event& event, Line* line, TrackId track) {
 }
 
 void ProfileLanes::OnPartition(const Event& event) {
-  const auto& cut = owner_.cut;
-  if (cut && (!event.begin_at || *event.begin_at < cut->begin || *event.begin_at >= cut->end)) {
-    return;
-  }
+  if (owner_.cut && !(event.begin_at && owner_.cut->Contains(*event.begin_at))) return;
   const Class& what = *event.event_class;
   switch (what.kind) {
     case Kind::kStep:

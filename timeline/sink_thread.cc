@@ -9,22 +9,22 @@ SinkThread::~SinkThread() { End(); }
 
 void SinkThread::Chunk::Clear() {
   calls.clear();
-  texts.Clear();
-  tracks.Clear();
+  texts.clear();
+  tracks.clear();
   spans.clear();
   argument_counts.clear();
   arguments.clear();
-  instants.Clear();
-  counters.Clear();
-  flows.Clear();
-  holes.Clear();
-  bounds.Clear();
-  events.Clear();
+  instants.clear();
+  counters.clear();
+  flows.clear();
+  holes.clear();
+  bounds.clear();
+  events.clear();
 }
 
 template <class T>
-void SinkThread::Push(Call call, Values<T> Chunk::*values, const T& value) {
-  (filling_->*values).Add(value);
+void SinkThread::Push(Call call, std::vector<T> Chunk::*values, const T& value) {
+  (filling_->*values).push_back(value);
   Count(call);
 }
 

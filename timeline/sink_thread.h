@@ -55,36 +55,21 @@ class SinkThread final : public TimelineSink {
     kClockBound,
     kClockEvent,
   };
-  // Values of one kind, in order. Clear() keeps them, so that the next ones need no memory anew.
-  template <class T>
-  class Values {
-   public:
-    void Add(const T& value) {
-      if (added_ == values_.size()) values_.emplace_back();
-      values_[added_++] = value;
-    }
-    const T& operator[](size_t i) const { return values_[i]; }
-    void Clear() { added_ = 0; }
-
-   private:
-    std::vector<T> values_;
-    size_t added_ = 0;
-  };
   struct Chunk {
     std::vector<Call> calls;  // each takes the next of its values
-    Values<std::pair<TextId, std::string>> texts;
-    Values<Track> tracks;
+    std::vector<std::pair<TextId, std::string>> texts;
+    std::vector<Track> tracks;
     // Begins and ends. Arguments one behind the other, so that both threads go through memory
     // straight on.
     std::vector<SpanFacts> spans;
     std::vector<uint32_t> argument_counts;
     std::vector<Argument> arguments;
-    Values<Instant> instants;
-    Values<CounterValue> counters;
-    Values<Flow> flows;
-    Values<Hole> holes;
-    Values<ClockBound> bounds;
-    Values<ClockEvent> events;
+    std::vector<Instant> instants;
+    std::vector<CounterValue> counters;
+    std::vector<Flow> flows;
+    std::vector<Hole> holes;
+    std::vector<ClockBound> bounds;
+    std::vector<ClockEvent> events;
 
     void Clear();
   };
@@ -94,7 +79,7 @@ class SinkThread final : public TimelineSink {
   void PushSpan(Call call, const Span& span);
   void Count(Call call);
   template <class T>
-  void Push(Call call, Values<T> Chunk::*values, const T& value);
+  void Push(Call call, std::vector<T> Chunk::*values, const T& value);
   void HandOver();
   void Run();
   static void Replay(const Chunk& chunk, TimelineSink* sink);

@@ -138,7 +138,7 @@ class TensorMatcher {
   std::set<int64_t> CompleteSteps() const;
   void MatchSlot(int64_t step_id, uint32_t edge, bool complete, Slots* slots, Result* result) const;
   bool Counts(const Place& end) const {
-    return !cut_ || (end.timeline && cut_->begin <= *end.timeline && *end.timeline < cut_->end);
+    return !cut_ || (end.timeline && cut_->Contains(*end.timeline));
   }
 
   std::optional<Interval> cut_;

@@ -15,7 +15,7 @@ absl::StatusOr<std::span<const EventRecord>> ProfileCursor::NextBatch() {
       const std::optional<TimelineTime> at = wall_->At(record.time_ns);
       if (!at.has_value()) {
         ++*undecided_;
-      } else if (shown_.begin <= *at && *at < shown_.end) {
+      } else if (shown_.Contains(*at)) {
         batch_.push_back(record);
       }
     }

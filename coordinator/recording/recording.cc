@@ -452,8 +452,16 @@ bool CoversWindow(const NodeRecord& node, const ProcessRecord& process) {
   return in_time && (process.off_monotonic_ns == 0 || process.off_monotonic_ns > begin_ns);
 }
 
+namespace {
+
+bool BeganInWindow(const ProcessRecord& process) {
+  return process.has_control_block && !process.present_at_prepare;
+}
+
+}  // namespace
+
 bool CameTooLate(const ProcessRecord& process) {
-  return process.has_control_block && !process.present_at_prepare && process.on_monotonic_ns == 0;
+  return BeganInWindow(process) && process.on_monotonic_ns == 0;
 }
 
 bool MissedWindow(const NodeRecord& node, const ProcessRecord& process) {
@@ -465,10 +473,9 @@ bool MissedWindow(const NodeRecord& node, const ProcessRecord& process) {
 }
 
 std::string DescribeBegun(const NodeRecord& node) {
-  const auto begun = std::count_if(
-      node.processes.begin(), node.processes.end(), [](const ProcessRecord& process) {
-        return process.has_control_block && !process.present_at_prepare &&
-               process.on_monotonic_ns != 0;
+  const auto begun =
+      std::count_if(node.processes.begin(), node.processes.end(), [](const ProcessRecord& process) {
+        return BeganInWindow(process) && process.on_monotonic_ns != 0;
       });
   if (begun == 0) return "";
   return absl::StrCat(begun, begun == 1 ? " process" : " processes",

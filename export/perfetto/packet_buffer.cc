@@ -1,7 +1,5 @@
 #include "export/perfetto/packet_buffer.h"
 
-#include "export/perfetto/proto_writer.h"
-
 namespace syncline::perfetto {
 
 SequenceBytes::SequenceBytes(uint64_t sequence_id) {
@@ -21,13 +19,13 @@ void PacketBuffer::Packet(std::string_view bytes) {
   if (bytes.size() + kPacketMax > kCapacity) {  // larger than the buffer
     Flush();
     char frame[16];
-    char* const end = Varint(bytes.size(), Tag(kFrame, frame));
+    char* const end = PutVarint(bytes.size(), Tag(kFrame, frame));
     out_->write(frame, end - frame);
     out_->write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return;
   }
   if (next_ + bytes.size() + kPacketMax > bytes_.get() + kCapacity) Flush();
-  char* const to = Varint(bytes.size(), Tag(kFrame, next_));
+  char* const to = PutVarint(bytes.size(), Tag(kFrame, next_));
   std::memcpy(to, bytes.data(), bytes.size());
   next_ = to + bytes.size();
 }

@@ -6,7 +6,6 @@
 #ifndef SYNCLINE_EXPORT_PERFETTO_PACKET_BUFFER_H_
 #define SYNCLINE_EXPORT_PERFETTO_PACKET_BUFFER_H_
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "export/perfetto/proto_writer.h"
 #include "timeline/sink.h"
 
 namespace syncline::perfetto {
@@ -68,8 +68,8 @@ class PacketBuffer {
     char* to = Timestamp(sequence, delta_ns, packet);
     char* const length = to++;
     to = Put(kType, kBegin, to);
-    if (name != timeline::kNoText) to = Varint(name, Tag(kNameIid, to));
-    if (category != timeline::kNoText) to = Varint(category, Tag(kCategoryIid, to));
+    if (name != timeline::kNoText) to = PutVarint(name, Tag(kNameIid, to));
+    if (category != timeline::kNoText) to = PutVarint(category, Tag(kCategoryIid, to));
     *length = static_cast<char>(to - length - 1);
     End(packet, to);
   }
@@ -102,24 +102,8 @@ class PacketBuffer {
     to[1] = static_cast<char>(value);
     return to + 2;
   }
-  static char* Varint(uint64_t value, char* to) {
-    if (value < uint64_t{1} << 28) [[likely]] {
-      // Seven bits to a byte without a branch: how many bytes it takes is hardly predictable.
-      const auto v = static_cast<uint32_t>(value);
-      const int bytes = (std::bit_width(v | 1) + 6) / 7;
-      const uint32_t spread =
-          (v & 0x7f) | (v & 0x3f80) << 1 | (v & 0x1fc000) << 2 | (v & 0xfe00000) << 3;
-      const uint32_t more = 0x80808080u & ((uint32_t{1} << 8 * (bytes - 1)) - 1);
-      const uint32_t word = spread | more;
-      for (int i = 0; i < 4; ++i) to[i] = static_cast<char>(word >> 8 * i);
-      return to + bytes;
-    }
-    for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
-    *to++ = static_cast<char>(value);
-    return to;
-  }
   static char* Timestamp(const SequenceBytes& sequence, uint64_t delta_ns, char* packet) {
-    char* const to = Varint(delta_ns, Tag(kTimestamp, packet + 2));
+    char* const to = PutVarint(delta_ns, Tag(kTimestamp, packet + 2));
     std::memcpy(to, sequence.bytes_, SequenceBytes::kRoom);
     return to + sequence.size_;
   }

@@ -15,6 +15,24 @@
 
 namespace syncline::perfetto {
 
+// Behind the number; four bytes may be written where it takes fewer.
+inline char* PutVarint(uint64_t value, char* to) {
+  if (value < uint64_t{1} << 28) [[likely]] {
+    // Seven bits to a byte without a branch: how many bytes it takes is hardly predictable.
+    const auto v = static_cast<uint32_t>(value);
+    const int bytes = (std::bit_width(v | 1) + 6) / 7;
+    const uint32_t spread =
+        (v & 0x7f) | (v & 0x3f80) << 1 | (v & 0x1fc000) << 2 | (v & 0xfe00000) << 3;
+    const uint32_t more = 0x80808080u & ((uint32_t{1} << 8 * (bytes - 1)) - 1);
+    const uint32_t word = spread | more;
+    for (int i = 0; i < 4; ++i) to[i] = static_cast<char>(word >> 8 * i);
+    return to + bytes;
+  }
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
 class ProtoWriter {
  public:
   ProtoWriter() = default;
@@ -48,11 +66,6 @@ class ProtoWriter {
  private:
   static constexpr size_t kVarintMax = 10;
 
-  static char* PutVarint(uint64_t value, char* at) {
-    for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
-    *at++ = static_cast<char>(value);
-    return at;
-  }
   // Where `bytes` more fit.
   char* Room(size_t bytes) {
     if (static_cast<size_t>(limit_ - end_) < bytes) [[unlikely]]
