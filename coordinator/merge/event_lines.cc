@@ -17,6 +17,9 @@ namespace {
 
 constexpr size_t kWrittenBytes = 1 << 18;
 constexpr size_t kChunkBytes = 1 << 18;
+// Between the threads and who takes their lines: enough for what one has while another has little.
+constexpr size_t kChunksOfAll = 64;
+constexpr size_t kChunksMin = 2;  // of a thread
 
 void AppendLine(const text::EventView& event, OrderedEvents* events, text::EventText* lines) {
   events->Prepare(*lines);
@@ -38,17 +41,22 @@ struct Chunk {
   }
 };
 
-// Where a thread leaves its chunks, one at a time.
+// Where a thread leaves its chunks. Each side that waits is woken when it has something to do for a
+// while, not for each chunk.
 class Handover {
  public:
+  // Room for so many chunks.
+  explicit Handover(size_t room) : chunks_(room) {}
+
   // Swaps `chunk` for an empty one; false: nobody wants more.
   bool Put(Chunk* chunk) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !full_ || closed_; });
+    if (full_ == chunks_.size()) {
+      changed_.wait(lock, [this] { return IsDrained() || closed_; });
+    }
     if (closed_) return false;
-    std::swap(chunk_, *chunk);
-    full_ = true;
-    changed_.notify_one();
+    std::swap(chunks_[(first_ + full_++) % chunks_.size()], *chunk);
+    if (IsFilled()) changed_.notify_one();
     return true;
   }
   // Behind the last chunk.
@@ -61,11 +69,12 @@ class Handover {
   bool Take(Chunk* chunk) {
     chunk->Clear();
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return full_ || ended_; });
-    if (!full_) return false;
-    std::swap(chunk_, *chunk);
-    full_ = false;
-    changed_.notify_one();
+    if (full_ == 0) changed_.wait(lock, [this] { return IsFilled() || ended_; });
+    if (full_ == 0) return false;
+    std::swap(chunks_[first_], *chunk);
+    first_ = (first_ + 1) % chunks_.size();
+    --full_;
+    if (IsDrained()) changed_.notify_one();
     return true;
   }
   void Close() {
@@ -75,10 +84,14 @@ class Handover {
   }
 
  private:
+  bool IsFilled() const { return 2 * full_ >= chunks_.size(); }
+  bool IsDrained() const { return 2 * full_ <= chunks_.size(); }
+
   std::mutex mutex_;
   std::condition_variable changed_;
-  Chunk chunk_;
-  bool full_ = false;
+  std::vector<Chunk> chunks_;  // a ring, `full_` of them from `first_` on
+  size_t first_ = 0;
+  size_t full_ = 0;
   bool ended_ = false;
   bool closed_ = false;
 };
@@ -88,7 +101,9 @@ class Producer {
  public:
   Producer(const OpenedInputs& inputs, timeline::Interval shown, text::EventText::Style style,
            size_t producers)
-      : events_(inputs, shown), lines_(style, text::EventText::kLinesMax / producers) {}
+      : events_(inputs, shown),
+        lines_(style, text::EventText::kLinesMax / producers),
+        handover_(std::max(kChunksOfAll / producers, kChunksMin)) {}
   ~Producer() { handover_.Close(); }
 
   absl::Status Open(StreamShare share) { return events_.OpenShare(share); }

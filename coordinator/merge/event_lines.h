@@ -2,10 +2,11 @@
 //
 // Several share the streams out (StreamShare): each orders its own, makes lines of them and hands
 // them over in chunks, and whoever asks takes from the chunks the line that is next of all. So the
-// lines are the same for any number of threads. A thread is at most a chunk ahead.
+// lines are the same for any number of threads. A thread is at most a few MiB ahead.
 //
-// Memory: the streams' own once, and for each thread three chunks and what its lines have in
-// common, of which all threads keep as much as one would alone.
+// Memory: the streams' own once, 64 chunks of 256 KiB or, from 32 threads on, two for each thread,
+// two more that each has in hand, and what lines have in common, of which all threads keep as much
+// as one would alone.
 #ifndef SYNCLINE_COORDINATOR_MERGE_EVENT_LINES_H_
 #define SYNCLINE_COORDINATOR_MERGE_EVENT_LINES_H_
 
