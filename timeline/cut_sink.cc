@@ -22,7 +22,7 @@ void CutSink::Announce(std::vector<Open>* stack) {
 void CutSink::OnSpanBegin(const Span& span) {
   std::vector<Open>& stack = open_[span.track];
   stack.push_back({span, false});
-  if (Contains(span.begin)) Announce(&stack);
+  if (range_.Contains(span.begin)) Announce(&stack);
 }
 
 int64_t CutSink::Within(TimelineTime begin, TimelineTime end) const {
@@ -56,7 +56,7 @@ void CutSink::OnSpanEnd(const Span& span) {
 }
 
 void CutSink::OnInstant(const Instant& instant) {
-  if (Contains(instant.time)) next_->OnInstant(instant);
+  if (range_.Contains(instant.time)) next_->OnInstant(instant);
 }
 
 void CutSink::OnCounter(const CounterValue& value) {
@@ -69,11 +69,11 @@ void CutSink::OnCounter(const CounterValue& value) {
     next_->OnCounter({value.track, range_.begin, before->second});
     before_.erase(before);
   }
-  if (Contains(value.time)) next_->OnCounter(value);
+  if (range_.Contains(value.time)) next_->OnCounter(value);
 }
 
 void CutSink::OnFlow(const Flow& flow) {
-  if (Contains(flow.sent) && Contains(flow.received)) next_->OnFlow(flow);
+  if (range_.Contains(flow.sent) && range_.Contains(flow.received)) next_->OnFlow(flow);
 }
 
 void CutSink::OnHole(const Hole& hole) {
@@ -85,7 +85,7 @@ void CutSink::OnHole(const Hole& hole) {
 }
 
 void CutSink::OnClockBound(const ClockBound& bound) {
-  if (Contains(bound.time)) next_->OnClockBound(bound);
+  if (range_.Contains(bound.time)) next_->OnClockBound(bound);
 }
 
 void CutSink::OnClockEvent(const ClockEvent& event) {

@@ -39,7 +39,6 @@ class CutSink final : public TimelineSink {
 
   // How much of [begin, end) lies in the range.
   int64_t Within(TimelineTime begin, TimelineTime end) const;
-  bool Contains(TimelineTime time) const { return range_.begin <= time && time < range_.end; }
   void Announce(std::vector<Open>* stack);
 
   Interval range_;

@@ -5,7 +5,8 @@
 
 namespace syncline::timeline {
 
-// False where they were not met before, or belong to a collective.
+// False where they were not met before, or may belong to a collective, of a group that is announced
+// or that will be.
 bool NodeBuilder::FollowNames(const PlainTask& task, const Process& process,
                               ThreadSpans::Task* span) const {
   // Texts are numbered in the order in which they are met.
@@ -14,7 +15,7 @@ bool NodeBuilder::FollowNames(const PlainTask& task, const Process& process,
   span->name = process.texts[task.name];
   span->category = process.texts[task.domain];
   if (span->name == kNoText || (span->category == kNoText && task.domain != 0)) return false;
-  return !process.collectives.has_value() || IsNoCollective(span->name);
+  return IsNoCollective(span->name);
 }
 
 bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {

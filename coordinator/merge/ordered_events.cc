@@ -138,7 +138,7 @@ absl::StatusOr<const text::EventView*> OrderedEvents::Next() {
   for (;;) {
     SYNCLINE_ASSIGN_OR_RETURN(const timeline::StreamMerger::Head* head, merger_.Next());
     if (head == nullptr) return nullptr;
-    if (!IsShown(head->time)) continue;
+    if (!shown_.Contains(head->time)) continue;
     source_ = head->source;
     cursor_ = head->cursor;
     const Source& source = sources_[source_];

@@ -88,7 +88,6 @@ class OrderedEvents {
   absl::Status OpenTraces(uint32_t index, timeline::Placement* placement);
   absl::Status OpenProfiles(uint32_t index, timeline::WallPlacement* wall);
   bool TakesNextStream() { return share_.Contains(streams_met_++); }
-  bool IsShown(TimelineTime time) const { return shown_.begin <= time && time < shown_.end; }
 
   const OpenedInputs& inputs_;
   timeline::Interval shown_;
