@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 namespace syncline::timeline {
@@ -142,12 +143,44 @@ void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result)
     result->transfers.push_back(transfer);
   }
   const auto pairs = static_cast<uint64_t>(std::max<int64_t>(0, last - first));
-  result->unmatched_sends += sides.sends.ends.size() - pairs;
-  result->unmatched_receives += sides.receives.ends.size() - pairs;
+  result->unmatched_sends -= pairs;
+  result->unmatched_receives -= pairs;
+}
+
+// Which process of the one rank belongs to which of the other: those that were there together
+// longest, or with the shortest time between them; each belongs to one.
+std::vector<TransferMatcher::Sides> TransferMatcher::LivesOf(const Ends& ends) {
+  struct Meeting {
+    int64_t together_ns;  // negative: between them
+    const Side* sends;
+    const Side* receives;
+  };
+  std::vector<Meeting> meetings;
+  for (const Side& sends : ends.sends) {
+    for (const Side& receives : ends.receives) {
+      const int64_t together_ns = std::min(sends.end_ns(), receives.end_ns()) -
+                                  std::max(sends.begin_ns(), receives.begin_ns());
+      meetings.push_back({together_ns, &sends, &receives});
+    }
+  }
+  std::stable_sort(meetings.begin(), meetings.end(), [](const Meeting& a, const Meeting& b) {
+    return a.together_ns > b.together_ns;
+  });
+  std::set<const Side*> taken;
+  std::vector<Sides> lives;
+  for (const Meeting& meeting : meetings) {
+    if (taken.contains(meeting.sends) || taken.contains(meeting.receives)) continue;
+    taken.insert({meeting.sends, meeting.receives});
+    lives.push_back({*meeting.sends, *meeting.receives});
+  }
+  std::stable_sort(lives.begin(), lives.end(), [](const Sides& a, const Sides& b) {
+    return a.sends.begin_ns() < b.sends.begin_ns();
+  });
+  return lives;
 }
 
 Transfers TransferMatcher::Match() {
-  std::map<Key, std::pair<Channel, Sides>> channels;
+  std::map<Key, Ends> channels;
   Transfers result;
   for (auto& [number, process] : processes_) {
     for (auto& [name, group] : process.groups) {
@@ -159,30 +192,34 @@ Transfers TransferMatcher::Match() {
         const int32_t source = end.send ? group.rank : end.peer;
         const int32_t destination = end.send ? end.peer : group.rank;
         const CollectiveGroup& facts = group.facts;
-        auto& [channel, sides] = channels[{facts.job, facts.incarnation, facts.name, facts.ranks,
-                                           source, destination, end.tag}];
-        channel = {facts, source, destination, end.tag};
-        Side& side = end.send ? sides.sends : sides.receives;
-        side.node = process.node;
-        side.from_first = group.from_first;
-        side.ends.push_back(&end);
+        Ends& ends = channels[{facts.job, facts.incarnation, facts.name, facts.ranks, source,
+                               destination, end.tag}];
+        ends.channel = {facts, source, destination, end.tag};
+        std::vector<Side>& sides = end.send ? ends.sends : ends.receives;
+        if (sides.empty() || sides.back().process != number) {
+          sides.push_back({number, process.node, group.from_first, {}});
+        }
+        sides.back().ends.push_back(&end);
       }
     }
   }
-  for (auto& [key, made] : channels) {
-    auto& [channel, sides] = made;
-    if (sides.sends.ends.empty() || sides.receives.ends.empty()) {
-      result.unmatched_sends += sides.sends.ends.size();
-      result.unmatched_receives += sides.receives.ends.size();
-      continue;
+  for (const auto& [key, ends] : channels) {
+    for (const Side& side : ends.sends) result.unmatched_sends += side.ends.size();
+    for (const Side& side : ends.receives) result.unmatched_receives += side.ends.size();
+    bool shown = false;
+    for (const Sides& sides : LivesOf(ends)) {
+      const size_t sends = sides.sends.ends.size();
+      const size_t receives = sides.receives.ends.size();
+      const std::optional<int64_t> shift = ShiftOf(sides, ends.channel.group.size);
+      if (!shift.has_value()) {
+        result.undecided += sends + receives;
+        result.unmatched_sends -= sends;
+        result.unmatched_receives -= receives;
+        continue;
+      }
+      if (!std::exchange(shown, true)) result.channels.push_back(ends.channel);
+      Pair(sides, *shift, &result);
     }
-    const std::optional<int64_t> shift = ShiftOf(sides, channel.group.size);
-    if (!shift.has_value()) {
-      result.undecided += sides.sends.ends.size() + sides.receives.ends.size();
-      continue;
-    }
-    result.channels.push_back(channel);
-    Pair(sides, *shift, &result);
   }
   return result;
 }

@@ -15,6 +15,9 @@
 // Example: sends at 10, 20, 30; received at 21, 31. Unshifted all is possible (10 > 21, 20 > 31),
 // but the receives one earlier are possible, too: 20 > 21, 30 > 31. The send at 10 is alone.
 //
+// A rank that was started again is another process: of the processes of both ranks those belong
+// together that were there at the same time, and each pair has a shift of its own.
+//
 // Memory: one entry per transfer. Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_TRANSFERS_H_
 #define SYNCLINE_TIMELINE_TRANSFERS_H_
@@ -109,18 +112,29 @@ class TransferMatcher {
     std::map<std::string, Group, std::less<>> groups;
     std::map<uint64_t, std::pair<Group*, size_t>> open;  // by id
   };
-  struct Side {
+  struct Side {  // of a channel, in one process
+    uint32_t process = 0;
     uint32_t node = 0;
     bool from_first = false;
-    std::vector<const End*> ends;
+    std::vector<const End*> ends;  // not empty
+
+    int64_t begin_ns() const { return ends.front()->begin.timeline.ns; }
+    int64_t end_ns() const { return ends.back()->end.value_or(ends.back()->begin).timeline.ns; }
   };
   struct Sides {
     Side sends;
     Side receives;
   };
+  // Several processes of a rank have been there one after the other: it was started again.
+  struct Ends {
+    Channel channel;
+    std::vector<Side> sends;
+    std::vector<Side> receives;
+  };
   using Key = std::tuple<std::string, std::string, std::string, std::string, int32_t, int32_t,
                          int32_t>;  // job, incarnation, group, its ranks, source, destination, tag
 
+  static std::vector<Sides> LivesOf(const Ends& ends);
   static bool Fits(const Sides& sides, int64_t shift);
   static std::optional<int64_t> ByNumber(const Sides& sides, const std::vector<int64_t>& shifts);
   static std::optional<int64_t> ShiftOf(const Sides& sides, uint32_t group_size);

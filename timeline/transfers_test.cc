@@ -10,13 +10,14 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// A rank of group "0" as it is recorded.
+// A rank of group "0" as it is recorded; process and node are `number`.
 class Rank {
  public:
-  Rank(TransferMatcher* matcher, uint32_t number, uint64_t sequence = 0, uint32_t size = 2)
+  Rank(TransferMatcher* matcher, uint32_t number, uint64_t sequence = 0, uint32_t size = 2,
+       std::optional<int32_t> rank = std::nullopt)
       : matcher_(matcher), number_(number) {
-    matcher->OnGroup(number, number, {"", "", "0", "0-1", "", size}, static_cast<int32_t>(number),
-                     sequence);
+    matcher->OnGroup(number, number, {"", "", "0", "0-1", "", size},
+                     rank.value_or(static_cast<int32_t>(number)), sequence);
   }
   uint64_t Send(int32_t peer, int64_t at_ns, int32_t tag = 0, uint64_t bytes = 8) {
     return Begin(true, peer, at_ns, tag, bytes);
@@ -137,6 +138,43 @@ TEST(TransferMatcherTest, FromAnybodyIsKnownOnceItIsThere) {
   const Transfers found = matcher.Match();
   EXPECT_THAT(Times(found), ElementsAre(std::pair(10, 20)));
   EXPECT_EQ(found.unmatched_receives, 1u);
+}
+
+// Attached in the middle, killed while a send is under way, started again; each life has another
+// shift, and nothing leads from one to the other.
+TEST(TransferMatcherTest, RanksThatWereStartedAgainAreMatchedAnew) {
+  TransferMatcher matcher;
+  Rank a(&matcher, 0, 100);
+  Rank b(&matcher, 1, 102);
+  Rank a2(&matcher, 2, 0, 2, 0);
+  Rank b2(&matcher, 3, 0, 2, 1);
+  for (int64_t i = 0; i < 11; ++i) a.Send(1, 1000 * i);
+  for (int64_t i = 2; i < 10; ++i) b.Received(0, 1000 * i + 300);
+  for (int64_t i = 20; i < 30; ++i) a2.Send(1, 1000 * i);
+  for (int64_t i = 20; i < 30; ++i) b2.Received(0, 1000 * i + 300);
+  const Transfers found = matcher.Match();
+  ASSERT_THAT(found.transfers, SizeIs(18));
+  for (const Transfer& transfer : found.transfers) {
+    EXPECT_EQ(transfer.received->ns - transfer.send_begin.ns, 300);
+    EXPECT_EQ(transfer.receive_node, transfer.send_node + 1);
+  }
+  EXPECT_THAT(found.channels, SizeIs(1));
+  EXPECT_EQ(found.unmatched_sends, 3u);
+  EXPECT_EQ(found.unmatched_receives + found.undecided, 0u);
+}
+
+// So short that the ranks' parts are never there at the same time.
+TEST(TransferMatcherTest, LivesOfASingleTransferAreTheNearest) {
+  TransferMatcher matcher;
+  Rank a(&matcher, 0);
+  Rank b2(&matcher, 3, 0, 2, 1);
+  Rank b(&matcher, 1);
+  Rank a2(&matcher, 2, 0, 2, 0);
+  a.Send(1, 10);
+  b.Received(0, 20);
+  a2.Send(1, 5010);
+  b2.Received(0, 5020);
+  EXPECT_THAT(Times(matcher.Match()), ElementsAre(std::pair(10, 20), std::pair(5010, 5020)));
 }
 
 TEST(TransferMatcherTest, WhatNobodyWaitedForHasNoArrival) {
