@@ -97,7 +97,9 @@ void PrintReceipt(const recording::Recording& recording, std::ostream& out) {
            .cost = recording::CostOf(process)});
     }
   }
-  const std::string text = report::ReceiptText(nodes, kReceiptColumns, 0);
+  const recording::Window& window = recording.window;
+  const std::string text = report::ReceiptText(
+      nodes, window.end_timeline_ns - window.begin_timeline_ns, kReceiptColumns, 0);
   if (!text.empty()) out << "\nwhat it cost:\n" << text;
 }
 

@@ -1,6 +1,5 @@
 #include "export/report/receipt_text.h"
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -33,15 +32,11 @@ std::string OfAStep(const ProcessReceipt& process) {
   return absl::StrCat(DurationText(std::llround(ns)), " of ", DurationText(*process.step_ns));
 }
 
-std::string Volume(const NodeReceipt& node) {
-  int64_t covered_ns = 0;
-  for (const ProcessReceipt& process : node.processes) {
-    covered_ns = std::max(covered_ns, process.covered_ns);
-  }
+std::string Volume(const NodeReceipt& node, int64_t window_ns) {
   std::string text = absl::StrCat(node.name, ": ", Count(*node.trace_bytes), " bytes of trace");
-  if (covered_ns > 0) {
+  if (window_ns > 0) {
     const double per_second =
-        1e9 * static_cast<double>(*node.trace_bytes) / static_cast<double>(covered_ns);
+        1e9 * static_cast<double>(*node.trace_bytes) / static_cast<double>(window_ns);
     absl::StrAppend(&text, ", ", Count(static_cast<uint64_t>(std::llround(per_second))),
                     " a second");
   }
@@ -66,7 +61,8 @@ std::string ShareText(const std::optional<analysis::ShareEstimate>& share) {
                       "]");
 }
 
-std::string ReceiptText(std::span<const NodeReceipt> nodes, size_t width, size_t indent) {
+std::string ReceiptText(std::span<const NodeReceipt> nodes, int64_t window_ns, size_t width,
+                        size_t indent) {
   Table table({{"process", Table::Align::kLeft, true},
                {"events/s", Table::Align::kRight},
                {"time inside", Table::Align::kRight},
@@ -89,7 +85,7 @@ std::string ReceiptText(std::span<const NodeReceipt> nodes, size_t width, size_t
   std::string out = table.Format(width, indent);
   const std::string blanks(indent, ' ');
   for (const NodeReceipt& node : nodes) {
-    if (node.trace_bytes.has_value()) absl::StrAppend(&out, blanks, Volume(node), "\n");
+    if (node.trace_bytes.has_value()) absl::StrAppend(&out, blanks, Volume(node, window_ns), "\n");
   }
   if (any_cost) {
     absl::StrAppend(&out, blanks,

@@ -481,7 +481,9 @@ std::string Writer::Write() {
   Collectives();
   Section("Sends and receives", TransfersText(report_, options_.width, kIndent));
   Tasks();
-  Section("What it cost", ReceiptText(report_.receipt, options_.width, kIndent));
+  Section("What it cost",
+          ReceiptText(report_.receipt, report_.window_end.ns - report_.window_begin.ns,
+                      options_.width, kIndent));
   return std::move(out_);
 }
 
