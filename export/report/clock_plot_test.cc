@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "export/report/svg_parts.h"
+
 namespace syncline::report {
 namespace {
 
@@ -67,6 +69,11 @@ TEST(ClockPlotTest, EdgesBeyondTheLimitAreCounted) {
   EXPECT_THAT(ClockPlotSvg(input), HasSubstr("3 more edges are not drawn"));
   EXPECT_EQ(ClockPlotText({}, 80), "");
   EXPECT_THAT(ClockPlotSvg({}), HasSubstr("No edge has samples"));
+}
+
+TEST(EscapeXmlTest, WhateverTheBytesAreTheMarkupIsSound) {
+  EXPECT_EQ(EscapeXml("a<b>&\"c\" \n é"), "a&lt;b&gt;&amp;&quot;c&quot;   é");
+  EXPECT_EQ(EscapeXml("bad\xff\xc3"), "bad\xef\xbf\xbd\xef\xbf\xbd");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "export/report/svg_parts.h"
 
+#include "export/text/json_text.h"
+
 namespace syncline::report {
 
 const char kSvgStyle[] = R"(<style>
@@ -18,8 +20,9 @@ text { font-family: 'Inter', 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', Arial,
 
 std::string EscapeXml(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    switch (c) {
+  while (!text.empty()) {
+    const size_t length = text::Utf8Length(text);
+    switch (const char c = text.front(); c) {
       case '&':
         out += "&amp;";
         break;
@@ -33,9 +36,14 @@ std::string EscapeXml(std::string_view text) {
         out += "&quot;";
         break;
       default:
-        out.push_back(static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
+        if (length == 0) {
+          out += "\xef\xbf\xbd";
+        } else {
+          out += static_cast<unsigned char>(c) < 0x20 ? " " : text.substr(0, length);
+        }
         break;
     }
+    text.remove_prefix(length == 0 ? 1 : length);
   }
   return out;
 }

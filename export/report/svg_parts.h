@@ -10,7 +10,7 @@ namespace syncline::report {
 // A <style> element with the classes title, subtitle, node, lane, axis, box, light and legend.
 extern const char kSvgStyle[];
 
-// For text and attributes. Control characters become blanks.
+// For text and attributes. Control characters become blanks, bytes that are not UTF-8 U+FFFD.
 std::string EscapeXml(std::string_view text);
 
 }  // namespace syncline::report

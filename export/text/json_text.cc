@@ -7,9 +7,7 @@
 #include "absl/strings/str_format.h"
 
 namespace syncline::text {
-namespace {
 
-// The length of the UTF-8 sequence at the start of `text`; 0 when it is none.
 size_t Utf8Length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   const size_t length = first < 0x80   ? 1
@@ -32,8 +30,6 @@ size_t Utf8Length(std::string_view text) {
   }
   return length;
 }
-
-}  // namespace
 
 bool IsControl(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
