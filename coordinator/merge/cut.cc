@@ -75,9 +75,14 @@ void ChooseLookBack(const LookBack& look_back, OpenedInputs* inputs) {
   inputs->build.look_back_ns = look_back.most_ns;
 }
 
-timeline::Interval Shown(const Range& range) {
-  return {range.from.value_or(TimelineTime{kUnknownLo}),
-          range.to.value_or(TimelineTime{kUnknownHi})};
+timeline::Interval Shown(const Range& range, const OpenedInputs& inputs) {
+  timeline::Interval shown{range.from.value_or(TimelineTime{kUnknownLo}),
+                           range.to.value_or(TimelineTime{kUnknownHi})};
+  if (const auto& cut = inputs.build.cut; cut.has_value()) {
+    if (range.from.has_value()) shown.begin = cut->begin;
+    if (range.to.has_value()) shown.end = cut->end;
+  }
+  return shown;
 }
 
 }  // namespace syncline::merge

@@ -26,8 +26,9 @@ absl::Status ChooseCut(const Range& range, OpenedInputs* inputs);
 // Sets how far before the cut is read. After ChooseCut.
 void ChooseLookBack(const LookBack& look_back, OpenedInputs* inputs);
 
-// A timeline shows the little that lies outside of the window, unless an end was asked for.
-timeline::Interval Shown(const Range& range);
+// A timeline shows the little that lies outside of the window, but at an end that was asked for.
+// After ChooseCut.
+timeline::Interval Shown(const Range& range, const OpenedInputs& inputs);
 
 }  // namespace syncline::merge
 

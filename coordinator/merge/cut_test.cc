@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <utility>
+
 namespace syncline::merge {
 namespace {
 
@@ -23,6 +26,21 @@ TEST(ChooseLookBack, OfALongRecordingACutIsReadInPartUnlessAllIsWanted) {
   OpenedInputs whole;
   ChooseLookBack({How::kAtMost, 7}, &whole);
   EXPECT_EQ(whole.build.look_back_ns, std::nullopt);
+}
+
+TEST(Shown, EndsThatLieOutsideAreCutThereAndOthersAreNot) {
+  OpenedInputs inputs;
+  inputs.build.window = timeline::Interval{{0}, {1000}};
+  const auto shown = [&](Range range) {
+    EXPECT_TRUE(ChooseCut(range, &inputs).ok());
+    const timeline::Interval interval = Shown(range, inputs);
+    return std::pair(interval.begin.ns, interval.end.ns);
+  };
+  EXPECT_EQ(shown({}), std::pair(kUnknownLo, kUnknownHi));
+  EXPECT_EQ(shown({TimelineTime{900}, TimelineTime{5000}}), std::pair(int64_t{900}, int64_t{1000}));
+  EXPECT_EQ(inputs.complaints.size(), 1u);
+  EXPECT_EQ(shown({TimelineTime{-5}, std::nullopt}), std::pair(int64_t{0}, kUnknownHi));
+  EXPECT_EQ(shown({std::nullopt, TimelineTime{7}}), std::pair(kUnknownLo, int64_t{7}));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ absl::StatusOr<EventsResult> PrintEvents(const EventsOptions& options, std::ostr
                                                           : text::EventText::Style::kJson;
   SYNCLINE_ASSIGN_OR_RETURN(
       const LinesWritten written,
-      WriteEventLines(inputs, Shown(options.range), style, ThreadsOf(options.threads),
+      WriteEventLines(inputs, Shown(options.range, inputs), style, ThreadsOf(options.threads),
                       [out](text::TextBuffer* lines) { return Flush(lines, out); }));
   result.events = written.events;
   if (!written.to_the_end) return result;

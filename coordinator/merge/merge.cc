@@ -141,7 +141,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
     out.Abandon();
     options.leave();
   });
-  const timeline::Interval cut = Shown(options.range);
+  const timeline::Interval cut = Shown(options.range, inputs);
   SYNCLINE_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(options, inputs, cut, out.staging()));
   analysis::SummarySink summary;
   timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
@@ -200,7 +200,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input, list));
   SYNCLINE_RETURN_IF_ERROR(ChooseCut(options.range, &inputs));
   SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
-  inputs.build.shown = Shown(options.range);
+  inputs.build.shown = Shown(options.range, inputs);
   ChooseLookBack(options.look_back, &inputs);
   inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
