@@ -13,7 +13,7 @@
 // and a collective: timeline/partitions.h, timeline/collectives.h. A cut edge is a graph node with
 // a tensor whose send_device is not its receive_device; what is not known is null. Bounds are of
 // both times. All of it as the report has it (`--json`: partitions, collectives). Where a
-// merge is cut: of all that was read for it (timeline/look_back.h).
+// merge is cut: partitions of the cut, collectives of all that was read for it (look_back.h).
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_EXPORT_PARQUET_JOB_TABLES_H_
