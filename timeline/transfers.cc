@@ -148,16 +148,16 @@ void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result)
 }
 
 // Which process of the one rank belongs to which of the other: those that were there together
-// longest, or with the shortest time between them; each belongs to one.
-std::vector<TransferMatcher::Sides> TransferMatcher::LivesOf(const Ends& ends) {
+// longest, or with the shortest time between them; each belongs to one. Takes them out of `ends`.
+std::vector<TransferMatcher::Sides> TransferMatcher::LivesOf(Ends* ends) {
   struct Meeting {
     int64_t together_ns;  // negative: between them
-    const Side* sends;
-    const Side* receives;
+    Side* sends;
+    Side* receives;
   };
   std::vector<Meeting> meetings;
-  for (const Side& sends : ends.sends) {
-    for (const Side& receives : ends.receives) {
+  for (Side& sends : ends->sends) {
+    for (Side& receives : ends->receives) {
       const int64_t together_ns = std::min(sends.end_ns(), receives.end_ns()) -
                                   std::max(sends.begin_ns(), receives.begin_ns());
       meetings.push_back({together_ns, &sends, &receives});
@@ -171,7 +171,7 @@ std::vector<TransferMatcher::Sides> TransferMatcher::LivesOf(const Ends& ends) {
   for (const Meeting& meeting : meetings) {
     if (taken.contains(meeting.sends) || taken.contains(meeting.receives)) continue;
     taken.insert({meeting.sends, meeting.receives});
-    lives.push_back({*meeting.sends, *meeting.receives});
+    lives.push_back({std::move(*meeting.sends), std::move(*meeting.receives)});
   }
   std::stable_sort(lives.begin(), lives.end(), [](const Sides& a, const Sides& b) {
     return a.sends.begin_ns() < b.sends.begin_ns();
@@ -203,11 +203,11 @@ Transfers TransferMatcher::Match() {
       }
     }
   }
-  for (const auto& [key, ends] : channels) {
+  for (auto& [key, ends] : channels) {
     for (const Side& side : ends.sends) result.unmatched_sends += side.ends.size();
     for (const Side& side : ends.receives) result.unmatched_receives += side.ends.size();
     bool shown = false;
-    for (const Sides& sides : LivesOf(ends)) {
+    for (const Sides& sides : LivesOf(&ends)) {
       const size_t sends = sides.sends.ends.size();
       const size_t receives = sides.receives.ends.size();
       const std::optional<int64_t> shift = ShiftOf(sides, ends.channel.group.size);

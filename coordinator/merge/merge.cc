@@ -141,7 +141,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
     out.Abandon();
     options.leave();
   });
-  const timeline::Interval cut = Shown(options.range, inputs);
+  const timeline::Interval cut = inputs.build.shown;
   SYNCLINE_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(options, inputs, cut, out.staging()));
   analysis::SummarySink summary;
   timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);

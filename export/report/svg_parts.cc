@@ -37,7 +37,7 @@ std::string EscapeXml(std::string_view text) {
         break;
       default:
         if (length == 0) {
-          out += "\xef\xbf\xbd";
+          out += text::kReplacement;
         } else {
           out += static_cast<unsigned char>(c) < 0x20 ? " " : text.substr(0, length);
         }

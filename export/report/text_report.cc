@@ -25,6 +25,7 @@ class Writer {
   std::string Write();
 
  private:
+  int64_t WindowNs() const { return report_.window_end.ns - report_.window_begin.ns; }
   void Heading(const std::string& text);
   void Line(const std::string& text) { absl::StrAppend(&out_, "  ", text, "\n"); }
   void Warn(const std::string& text);
@@ -61,7 +62,7 @@ void Writer::Warn(const std::string& text) {
 }
 
 void Writer::Head() {
-  const int64_t window_ns = report_.window_end.ns - report_.window_begin.ns;
+  const int64_t window_ns = WindowNs();
   absl::StrAppend(&out_, report_.from_recording ? "Recording " + report_.recording_id : "Traces",
                   " · ", Plural(report_.nodes.size(), "node"), " · ", DurationText(window_ns),
                   " · ", Plural(report_.events, "event"), "\n");
@@ -134,7 +135,7 @@ void Writer::Coverage() {
                {"covered", Table::Align::kRight},
                {"of window", Table::Align::kRight},
                {"events", Table::Align::kRight}});
-  const int64_t window_ns = report_.window_end.ns - report_.window_begin.ns;
+  const int64_t window_ns = WindowNs();
   for (const analysis::NodeReport& node : report_.nodes) {
     for (const analysis::ProcessReport& process : node.processes) {
       table.Add({process.name, absl::StrCat(process.pid), absl::StrCat(process.threads),
@@ -481,9 +482,7 @@ std::string Writer::Write() {
   Collectives();
   Section("Sends and receives", TransfersText(report_, options_.width, kIndent));
   Tasks();
-  Section("What it cost",
-          ReceiptText(report_.receipt, report_.window_end.ns - report_.window_begin.ns,
-                      options_.width, kIndent));
+  Section("What it cost", ReceiptText(report_.receipt, WindowNs(), options_.width, kIndent));
   return std::move(out_);
 }
 

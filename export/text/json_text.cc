@@ -49,7 +49,7 @@ void AppendJsonString(std::string_view text, std::string* out) {
     const char c = text.front();
     const size_t length = Utf8Length(text);
     if (length == 0) {
-      out->append("\xef\xbf\xbd");
+      out->append(kReplacement);
       text.remove_prefix(1);
       continue;
     }

@@ -13,6 +13,9 @@ namespace syncline::text {
 // Whether the byte stands for itself in a JSON string.
 inline bool IsPlain(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
+// U+FFFD, for bytes that are not UTF-8.
+inline constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
 // The length in bytes of the UTF-8 sequence at the start of `text`, which is not empty; 0: it is
 // none.
 size_t Utf8Length(std::string_view text);
