@@ -63,6 +63,7 @@ start() {
   file=$1 log=$2
   shift 2
   rm -f "$file" "$file.of"
+  : >>"$log" || return 1 # by the time this returns there is one, and one that cannot be is said
   mark=$(cat /proc/sys/kernel/random/uuid)
   # Not the leader of a process group here, so setsid does not fork: the pid is the session's.
   SYNCLINE_SESSION=$mark setsid "$@" </dev/null >>"$log" 2>&1 &

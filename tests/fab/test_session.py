@@ -100,6 +100,13 @@ def test_a_compound_line_is_one_session_and_ends_as_a_whole(sessions):
     assert sorted(os.listdir(sessions.directory)) == ["job.log"]
 
 
+def test_a_log_that_cannot_be_is_an_error_and_starts_nothing(sessions):
+    file, log = sessions.path("job.pid"), sessions.path("no such directory/log")
+    result = sessions.run("start-line", file, log, "true", "env", check=False)
+    assert result.returncode != 0 and log in result.stderr
+    assert not os.path.exists(file)
+
+
 def test_what_outlives_the_first_process_is_ended_too(sessions):
     pid = sessions.start_line("sleep 1000 & echo $!")
     wait_until(lambda: not lives(pid))
