@@ -167,12 +167,13 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
     built.nodes.push_back(*std::move(result));
   }
   uint64_t next_flow = AddTensors(matchers.tensors.Match(options.cut), &emitter, &built.nodes);
-  built.transfers = matchers.transfers.Match();
+  built.transfers = matchers.transfers.Match(options.cut);
   next_flow = PushTransfers(built.transfers, next_flow, &emitter);
   AddMessages(matchers.messages.Match(), next_flow, &emitter, &built.nodes);
   built.collectives = matchers.collectives.Match();
   matchers.profile_collectives.Match(&built.collectives);
   PushCollectives(built.collectives, &emitter);
+  if (options.cut.has_value()) KeepEndedIn(*options.cut, &built.collectives);
   SYNCLINE_RETURN_IF_ERROR(emitter.Finish());
   return built;
 }

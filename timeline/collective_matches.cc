@@ -52,7 +52,7 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
   for (const Rank& rank : ranks) {
     const std::optional<int64_t> shift = ShiftOf(ranks.front(), rank);
     if (!shift.has_value()) {
-      result->undecided += rank.launches.size();
+      rank.AddTo(&result->undecided);
       continue;
     }
     for (const auto& [number, launch] : rank.launches) {
@@ -87,7 +87,7 @@ CollectiveMatcher::Rank CollectiveMatcher::RankOf(const Process& process, size_t
   for (const Launch& launch : process.launches) {
     if (launch.group != group) continue;
     if (!launch.sequence || !rank.launches.emplace(*launch.sequence, &launch).second) {
-      ++result->undecided;
+      result->undecided.push_back(launch.entered.timeline);
       continue;
     }
     rank.begin = std::min(rank.begin, launch.entered.timeline);
@@ -117,7 +117,7 @@ std::vector<CollectiveMatcher::Life> CollectiveMatcher::LivesOf(std::vector<Rank
       if (ShiftOf(lives[i].front(), rank)) fitting.push_back(i);
     }
     if (fitting.size() > 1) {  // two jobs that look alike
-      result->undecided += rank.launches.size();
+      rank.AddTo(&result->undecided);
       continue;
     }
     const std::vector<size_t>& likely = fitting.empty() ? meeting : fitting;
@@ -145,15 +145,15 @@ Collectives CollectiveMatcher::Match() {
     if (process.groups.empty()) continue;  // nothing says that it has any
     AttributeLaunches(&process);
     for (const Launch& launch : process.launches) {
-      if (!launch.group.has_value()) ++result.undecided;
+      if (!launch.group.has_value()) result.undecided.push_back(launch.entered.timeline);
     }
     for (size_t g = 0; g < process.groups.size(); ++g) {
       Number(&process, g);
       const CollectiveGroup& facts = process.groups[g].facts;
       if (facts.size == 0) {  // only called, never announced
-        result.undecided += static_cast<uint64_t>(
-            std::count_if(process.launches.begin(), process.launches.end(),
-                          [g](const Launch& launch) { return launch.group == g; }));
+        for (const Launch& launch : process.launches) {
+          if (launch.group == g) result.undecided.push_back(launch.entered.timeline);
+        }
         continue;
       }
       auto& [common, ranks] = groups[{facts.job, facts.incarnation, facts.name, facts.ranks}];
@@ -175,6 +175,20 @@ Collectives CollectiveMatcher::Match() {
     }
   }
   return result;
+}
+
+void KeepEndedIn(const Interval& cut, Collectives* found) {
+  const auto ended = [](const Collective& collective) {
+    TimelineTime end{kUnknownLo};
+    for (const CollectiveMember& member : collective.members) {
+      end = std::max(end, member.left_at.value_or(member.entered_at));
+    }
+    return end;
+  };
+  std::erase_if(found->collectives, [&](const Collective& collective) {
+    return !cut.Contains(ended(collective));
+  });
+  std::erase_if(found->undecided, [&](TimelineTime entered) { return !cut.Contains(entered); });
 }
 
 }  // namespace syncline::timeline

@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "common/time.h"
+#include "timeline/sink.h"
 
 namespace syncline::timeline {
 
@@ -71,8 +72,12 @@ struct Collective {
 struct Collectives {
   std::vector<CollectiveGroup> groups;
   std::vector<Collective> collectives;  // by group and number
-  uint64_t undecided = 0;               // launches of which it is not known which they are
+  // Launches of which it is not known which they are: when they entered.
+  std::vector<TimelineTime> undecided;
 };
+
+// Leaves what ended in `cut`: where no end was recorded, with the last entry.
+void KeepEndedIn(const Interval& cut, Collectives* found);
 
 class CollectiveMatcher {
  public:
@@ -144,6 +149,9 @@ class CollectiveMatcher {
     TimelineTime end;                            // when it is known to be over
 
     bool Meets(const Rank& other) const { return begin <= other.end && other.begin <= end; }
+    void AddTo(std::vector<TimelineTime>* entries) const {
+      for (const auto& [number, launch] : launches) entries->push_back(launch->entered.timeline);
+    }
   };
   using Life = std::vector<Rank>;
 

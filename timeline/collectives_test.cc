@@ -82,7 +82,7 @@ TEST(CollectiveMatcherTest, RanksThatWereAttachedAtDifferentPointsMeetByNumber) 
   const Collectives found = matcher.Match();
   EXPECT_THAT(NumbersAndRanks(found),
               ElementsAre(std::pair(50, 1), std::pair(51, 2), std::pair(52, 2)));
-  EXPECT_EQ(found.undecided, 0u);
+  EXPECT_EQ(found.undecided.size(), 0u);
   ASSERT_THAT(found.groups, SizeIs(1));
   EXPECT_EQ(found.collectives[1].members[0].left_at->ns, 1300);
 }
@@ -106,7 +106,7 @@ TEST(CollectiveMatcherTest, PyTorchsOwnBelongToTheGroupThatGrew) {
               ElementsAre(std::pair(10, 2), std::pair(11, 2), std::pair(12, 2), std::pair(3, 2),
                           std::pair(4, 2)));
   EXPECT_EQ(found.collectives[4].name, "barrier");
-  EXPECT_EQ(found.undecided, 0u);
+  EXPECT_EQ(found.undecided.size(), 0u);
 }
 
 TEST(CollectiveMatcherTest, WhereTwoGroupsGrewNobodyCanTell) {
@@ -122,7 +122,7 @@ TEST(CollectiveMatcherTest, WhereTwoGroupsGrewNobodyCanTell) {
   }
   const Collectives found = matcher.Match();
   EXPECT_THAT(found.collectives, IsEmpty());
-  EXPECT_EQ(found.undecided, 4u);
+  EXPECT_EQ(found.undecided.size(), 4u);
 }
 
 TEST(CollectiveMatcherTest, TransfersBetweenTwoRanksAreCountedByBoth) {
@@ -182,7 +182,7 @@ TEST(CollectiveMatcherTest, AGroupThatIsMadeAnewIsAnother) {
   const Collectives found = matcher.Match();
   EXPECT_THAT(LivesIn(found),
               ElementsAre(" 7 x2", " 8 x2", " 9 x2", "group 0 (2) 0 x2", "group 0 (2) 1 x2"));
-  EXPECT_EQ(found.undecided, 0u);
+  EXPECT_EQ(found.undecided.size(), 0u);
 }
 
 TEST(CollectiveMatcherTest, WithoutCallsALifeBeginsAsManyBeforeItIsAnnounced) {
@@ -203,7 +203,7 @@ TEST(CollectiveMatcherTest, WithoutCallsALifeBeginsAsManyBeforeItIsAnnounced) {
   EXPECT_THAT(LivesIn(found),
               ElementsAre(" 100 x2", " 101 x2", " 102 x2", " 103 x2", "group 0 (2) 0 x2",
                           "group 0 (2) 1 x2", "group 0 (2) 2 x2"));
-  EXPECT_EQ(found.undecided, 0u);
+  EXPECT_EQ(found.undecided.size(), 0u);
 }
 
 TEST(CollectiveMatcherTest, RanksThatWereStartedAgainAreAnotherLife) {
@@ -223,7 +223,7 @@ TEST(CollectiveMatcherTest, RanksThatWereStartedAgainAreAnotherLife) {
       LivesIn(found),
       ElementsAre(" 0 x2", " 1 x2", " 2 x2", "group 0 (2) 0 x1", "group 0 (2) 1 x1",
                   "group 0 (2) 2 x1", "group 0 (3) 0 x2", "group 0 (3) 1 x2", "group 0 (3) 2 x2"));
-  EXPECT_EQ(found.undecided, 0u);
+  EXPECT_EQ(found.undecided.size(), 0u);
 }
 
 TEST(CollectiveMatcherTest, AGroupThatIsNeverAnnouncedIsCounted) {
@@ -233,7 +233,7 @@ TEST(CollectiveMatcherTest, AGroupThatIsNeverAnnouncedIsCounted) {
   rank.Call("0", 1);
   const Collectives found = matcher.Match();
   EXPECT_THAT(found.groups, IsEmpty());
-  EXPECT_EQ(found.undecided, 2u);
+  EXPECT_EQ(found.undecided.size(), 2u);
 }
 
 TEST(CollectiveMatcherTest, ACallToAGroupThatIsNeverAnnouncedCostsTheOthersNothing) {
@@ -249,7 +249,31 @@ TEST(CollectiveMatcherTest, ACallToAGroupThatIsNeverAnnouncedCostsTheOthersNothi
   }
   const Collectives found = matcher.Match();
   EXPECT_THAT(LivesIn(found), ElementsAre(" 0 x2", " 1 x2"));
-  EXPECT_EQ(found.undecided, 2u);
+  EXPECT_EQ(found.undecided.size(), 2u);
+}
+
+TEST(CollectiveMatcherTest, OfACutThereIsWhatEndedInIt) {
+  CollectiveMatcher matcher;
+  Rank a(&matcher, 0, 0);
+  Rank b(&matcher, 1, 1);
+  for (Rank* rank : {&a, &b}) {
+    rank->Call("never announced", 0);
+    rank->Group("0", 50);
+    for (int i = 0; i < 4; ++i) rank->Launch();
+  }
+  const Collectives all = matcher.Match();
+  ASSERT_THAT(all.collectives, SizeIs(4));
+  ASSERT_EQ(all.undecided.size(), 2u);
+  const TimelineTime second_ends = *all.collectives[1].members[1].left_at;
+  Collectives early = all;
+  KeepEndedIn({{0}, second_ends}, &early);
+  EXPECT_THAT(NumbersAndRanks(early), ElementsAre(std::pair(50, 2)));
+  EXPECT_EQ(early.undecided.size(), 2u);
+  Collectives late = all;
+  KeepEndedIn({second_ends, {kUnknownHi}}, &late);
+  EXPECT_THAT(NumbersAndRanks(late),
+              ElementsAre(std::pair(51, 2), std::pair(52, 2), std::pair(53, 2)));
+  EXPECT_EQ(late.undecided.size(), 0u);
 }
 
 TEST(CollectiveMatcherTest, AGroupLivesOnWhileAnotherIsMadeAnew) {
@@ -270,7 +294,7 @@ TEST(CollectiveMatcherTest, AGroupLivesOnWhileAnotherIsMadeAnew) {
   EXPECT_THAT(LivesIn(found),
               ElementsAre(" 100 x2", " 101 x2", " 102 x2", " 103 x2", " 104 x2", " 105 x2", " 0 x2",
                           "group sub (2) 0 x2", "group sub (3) 0 x2"));
-  EXPECT_EQ(found.undecided, 0u);
+  EXPECT_EQ(found.undecided.size(), 0u);
 }
 
 TEST(CollectiveMatcherTest, WhereOnlyLaunchesAreSeenRanksMeetInTime) {

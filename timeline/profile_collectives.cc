@@ -189,6 +189,11 @@ CollectiveGroup ProfileCollectives::FactsOf(const std::string& job, int64_t key,
   return group;
 }
 
+void ProfileCollectives::AddEntries(const std::vector<Part>& parts,
+                                    std::vector<TimelineTime>* entries) {
+  for (const Part& part : parts) entries->push_back(part.member.entered_at);
+}
+
 // All that was done under one instance's key: one collective, or one a step.
 void ProfileCollectives::JoinInstance(const Collective& collective, const std::vector<Part>& parts,
                                       Collectives* found) {
@@ -205,7 +210,7 @@ void ProfileCollectives::JoinInstance(const Collective& collective, const std::v
     if (of_step.size() == processes.size() && together.size() == of_step.size()) {
       Join(collective, together, found);
     } else {
-      found->undecided += together.size();
+      AddEntries(together, &found->undecided);
     }
   }
 }
@@ -215,7 +220,7 @@ void ProfileCollectives::Join(Collective collective, const std::vector<Part>& pa
   collective.name = parts.front().kind;
   for (const Part& part : parts) {
     if (part.kind != collective.name) {
-      found->undecided += parts.size();
+      AddEntries(parts, &found->undecided);
       return;
     }
     // What reduces nothing may wait for nobody.
@@ -233,7 +238,7 @@ void ProfileCollectives::Match(Collectives* found) const {
   for (auto& [key, instances] : groups) {
     const std::vector<uint32_t> ranks = RanksOf(instances);
     if (ranks.empty()) {
-      for (const auto& [instance, parts] : instances) found->undecided += parts.size();
+      for (const auto& [instance, parts] : instances) AddEntries(parts, &found->undecided);
       continue;
     }
     std::map<uint32_t, int32_t> rank_of;

@@ -86,6 +86,7 @@ class ProfileCollectives {
   std::vector<uint32_t> RanksOf(const Instances& instances) const;
   CollectiveGroup FactsOf(const std::string& job, int64_t key,
                           const std::vector<uint32_t>& ranks) const;
+  static void AddEntries(const std::vector<Part>& parts, std::vector<TimelineTime>* entries);
   static void JoinInstance(const Collective& collective, const std::vector<Part>& parts,
                            Collectives* found);
   static void Join(Collective collective, const std::vector<Part>& parts, Collectives* found);

@@ -127,7 +127,7 @@ TEST(ProfileCollectivesTest, WorkersMeetByTheirKeysThoughTheirStepsHaveOtherIds)
   // Given in no order: ranks are by the tasks' numbers.
   const Built built = Build({{Task(10), other.Bytes()}, {Task(2), one.Bytes()}});
   EXPECT_THAT(built.breaches, IsEmpty());
-  EXPECT_EQ(built.found.undecided, 0u);
+  EXPECT_EQ(built.found.undecided.size(), 0u);
   ASSERT_THAT(built.found.groups, SizeIs(1));
   EXPECT_EQ(built.found.groups[0].name, "1");
   EXPECT_EQ(built.found.groups[0].ranks, "2,10");
@@ -168,13 +168,13 @@ TEST(ProfileCollectivesTest, AKeyThatIsUsedAgainNeedsStepsThatAgree) {
     }
   }
   const Built agree = Build({{Task(0), one.Bytes()}, {Task(1), other.Bytes()}});
-  EXPECT_EQ(agree.found.undecided, 0u);
+  EXPECT_EQ(agree.found.undecided.size(), 0u);
   ASSERT_THAT(agree.found.collectives, SizeIs(3));
   for (const Collective& collective : agree.found.collectives) {
     EXPECT_THAT(collective.members, SizeIs(2));
   }
   const Built apart = Build({{Task(0), third.Bytes()}, {Task(1), fourth.Bytes()}});
-  EXPECT_EQ(apart.found.undecided, 6u);
+  EXPECT_EQ(apart.found.undecided.size(), 6u);
   EXPECT_THAT(apart.found.collectives, IsEmpty());
 }
 
@@ -183,7 +183,7 @@ TEST(ProfileCollectivesTest, OfTwoJobsInOneNobodyKnowsWhoIsWho) {
   one.Collective("r", "CollectiveReduceV2", 5, 1000, 9000);
   other.Collective("r", "CollectiveReduceV2", 5, 1000, 9000);
   const Built built = Build({{Task(0), one.Bytes()}, {Task(0), other.Bytes()}});
-  EXPECT_EQ(built.found.undecided, 2u);
+  EXPECT_EQ(built.found.undecided.size(), 2u);
   EXPECT_THAT(built.found.collectives, IsEmpty());
 }
 

@@ -182,7 +182,7 @@ TEST(ShownTest, NoSinkNoticesWhatIsNotBuilt) {
     sum.clipped += met.clipped;
     sum.flows += met.flows;
     recovered += met.result.find(" recovered=0 ") == std::string::npos ? 1 : 0;
-    collectives += met.result.find("collective 1 2\n") != std::string::npos ? 1 : 0;
+    collectives += met.result.find(" 2\ntransfers ") != std::string::npos ? 1 : 0;
   }
   // What it is about has happened.
   EXPECT_LT(4 * sum.pushed, sum.pushed_of_all);

@@ -121,11 +121,19 @@ std::optional<int64_t> TransferMatcher::ShiftOf(const Sides& sides, uint32_t gro
   return group_size <= 2 ? ByNumber(sides, fitting) : fitting.front();
 }
 
-void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result) {
+uint64_t TransferMatcher::Counted(std::span<const End* const> ends) const {
+  return static_cast<uint64_t>(
+      std::count_if(ends.begin(), ends.end(), [this](const End* end) { return Counts(*end); }));
+}
+
+void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result) const {
   const auto [first, last] = Overlap(sides.sends.ends.size(), sides.receives.ends.size(), shift);
   for (int64_t i = first; i < last; ++i) {
     const End& send = *sides.sends.ends[static_cast<size_t>(i)];
     const End& receive = *sides.receives.ends[static_cast<size_t>(i + shift)];
+    result->unmatched_sends -= Counts(send) ? 1 : 0;
+    result->unmatched_receives -= Counts(receive) ? 1 : 0;
+    if (!Counts(receive)) continue;
     Transfer transfer;
     transfer.channel = static_cast<uint32_t>(result->channels.size() - 1);
     transfer.send_node = sides.sends.node;
@@ -142,9 +150,6 @@ void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result)
     transfer.to = receive.track;
     result->transfers.push_back(transfer);
   }
-  const auto pairs = static_cast<uint64_t>(std::max<int64_t>(0, last - first));
-  result->unmatched_sends -= pairs;
-  result->unmatched_receives -= pairs;
 }
 
 // Which process of the one rank belongs to which of the other: those that were there together
@@ -179,14 +184,15 @@ std::vector<TransferMatcher::Sides> TransferMatcher::LivesOf(Ends* ends) {
   return lives;
 }
 
-Transfers TransferMatcher::Match() {
+Transfers TransferMatcher::Match(const std::optional<Interval>& cut) {
+  cut_ = cut;
   std::map<Key, Ends> channels;
   Transfers result;
   for (auto& [number, process] : processes_) {
     for (auto& [name, group] : process.groups) {
       for (const End& end : group.ends) {
         if (end.peer < 0) {  // from anybody, and never waited for
-          ++result.unmatched_receives;
+          result.unmatched_receives += Counts(end) ? 1 : 0;
           continue;
         }
         const int32_t source = end.send ? group.rank : end.peer;
@@ -204,12 +210,12 @@ Transfers TransferMatcher::Match() {
     }
   }
   for (auto& [key, ends] : channels) {
-    for (const Side& side : ends.sends) result.unmatched_sends += side.ends.size();
-    for (const Side& side : ends.receives) result.unmatched_receives += side.ends.size();
+    for (const Side& side : ends.sends) result.unmatched_sends += Counted(side.ends);
+    for (const Side& side : ends.receives) result.unmatched_receives += Counted(side.ends);
     bool shown = false;
     for (const Sides& sides : LivesOf(&ends)) {
-      const size_t sends = sides.sends.ends.size();
-      const size_t receives = sides.receives.ends.size();
+      const uint64_t sends = Counted(sides.sends.ends);
+      const uint64_t receives = Counted(sides.receives.ends);
       const std::optional<int64_t> shift = ShiftOf(sides, ends.channel.group.size);
       if (!shift.has_value()) {
         result.undecided += sends + receives;

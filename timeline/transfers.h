@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -86,8 +87,9 @@ class TransferMatcher {
   // `peer`: from whom it came, where the begin did not know; -1: unknown still.
   void OnEnd(uint32_t process, uint64_t id, int32_t peer, const Place& place);
 
-  // Once, after everything was given.
-  Transfers Match();
+  // Once, after everything was given. With a cut: transfers received in it (where that was not
+  // recorded: called for in it), and ends of others that ended in it.
+  Transfers Match(const std::optional<Interval>& cut = std::nullopt);
 
  private:
   struct End {  // of a channel
@@ -99,6 +101,8 @@ class TransferMatcher {
     int32_t peer = -1;
     int32_t tag = 0;
     bool send = false;
+
+    TimelineTime ended() const { return end.value_or(begin).timeline; }
   };
   struct Group {
     CollectiveGroup facts;
@@ -119,7 +123,7 @@ class TransferMatcher {
     std::vector<const End*> ends;  // not empty
 
     int64_t begin_ns() const { return ends.front()->begin.timeline.ns; }
-    int64_t end_ns() const { return ends.back()->end.value_or(ends.back()->begin).timeline.ns; }
+    int64_t end_ns() const { return ends.back()->ended().ns; }
   };
   struct Sides {
     Side sends;
@@ -138,8 +142,11 @@ class TransferMatcher {
   static bool Fits(const Sides& sides, int64_t shift);
   static std::optional<int64_t> ByNumber(const Sides& sides, const std::vector<int64_t>& shifts);
   static std::optional<int64_t> ShiftOf(const Sides& sides, uint32_t group_size);
-  static void Pair(const Sides& sides, int64_t shift, Transfers* result);
+  void Pair(const Sides& sides, int64_t shift, Transfers* result) const;
+  bool Counts(const End& end) const { return !cut_ || cut_->Contains(end.ended()); }
+  uint64_t Counted(std::span<const End* const> ends) const;
 
+  std::optional<Interval> cut_;
   std::map<uint32_t, Process> processes_;
 };
 

@@ -168,7 +168,7 @@ void Offer(const std::vector<const CollectiveMember*>& entered,
 
 std::vector<CausalPair> CollectivePairs(const timeline::Collectives& found,
                                         const clocksync::ClockModel& model) {
-  if (found.undecided > 0) return {};
+  if (!found.undecided.empty()) return {};
   const Busy busy(found);
   std::map<uint32_t, std::map<int32_t, bool>> certain;  // by group
   TightestPairs pairs;

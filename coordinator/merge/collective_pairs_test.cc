@@ -155,7 +155,7 @@ TEST(CollectivePairsTest, NumbersThatMayBeOthersSayNothing) {
   EXPECT_TRUE(Pairs(Found({.period_ns = kMs})).empty()) << "also where they are right";
   EXPECT_TRUE(Pairs(Found({.count = 5})).empty()) << "too few to rule out any shift";
   Collectives found = Found({});
-  found.undecided = 1;
+  found.undecided.push_back({});
   EXPECT_TRUE(Pairs(found).empty());
 }
 

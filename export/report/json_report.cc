@@ -255,7 +255,7 @@ Json OfCollectives(const analysis::Report& report) {
   return {{"groups", std::move(groups)},
           {"kinds", std::move(kinds)},
           {"rows", std::move(rows)},
-          {"undecided_launches", collectives.found.undecided},
+          {"undecided_launches", collectives.found.undecided.size()},
           {"contradicting_the_model", collectives.contradictions}};
 }
 

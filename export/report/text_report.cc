@@ -415,8 +415,8 @@ void Writer::Collectives() {
                       " that a rank left before another entered: the clock model's bounds do not "
                       "hold, or events were lost"));
   }
-  if (collectives.found.undecided > 0) {
-    Line(absl::StrCat(Count(collectives.found.undecided),
+  if (const size_t undecided = collectives.found.undecided.size(); undecided > 0) {
+    Line(absl::StrCat(Count(undecided),
                       " more were launched, of which their group is not known, or their number"));
   }
 }
