@@ -3,6 +3,7 @@
 #define SYNCLINE_COMMON_UTF8_H_
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace syncline {
@@ -14,6 +15,20 @@ inline std::string_view CutText(std::string_view text, size_t bytes_max) {
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, end);
 }
+
+// U+FFFD, for bytes that are not UTF-8.
+inline constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
+// The length in bytes of the UTF-8 sequence at the start of `text`, which is not empty; 0: it is
+// none.
+size_t Utf8Length(std::string_view text);
+
+// Whether `text`, which is not empty, begins with a control character: C0, DEL or, in UTF-8, C1.
+// A terminal may obey them.
+bool IsControl(std::string_view text);
+
+// `text` with `control` for each control character and U+FFFD for each byte that is not UTF-8.
+std::string OnlyPrintable(std::string_view text, char control);
 
 }  // namespace syncline
 

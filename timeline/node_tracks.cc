@@ -171,7 +171,11 @@ TextId NodeBuilder::NameText(uint32_t process, uint32_t id) {
   TextId& text = id < kTextsMax ? entry.texts[id] : entry.other_texts[id];
   if (text != kNoText) return text;
   const std::string_view name = tables_.processes()[process].Name(id);
-  text = name.empty() ? emitter_->Text(absl::StrCat("name #", id)) : emitter_->Text(name);
+  if (name.data() == nullptr) {
+    text = emitter_->Text(absl::StrCat("name #", id));
+  } else {
+    text = emitter_->Text(name.empty() ? "(empty name)" : name);
+  }
   return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
+#include "common/utf8.h"
 
 namespace syncline::cli {
 
@@ -31,12 +32,7 @@ std::string Styled(std::string_view text, Style style, bool colour) {
 }
 
 std::string Printable(std::string_view text) {
-  std::string printable(text);
-  for (char& c : printable) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '?';
-  }
-  return printable;
+  return OnlyPrintable(text, '?');
 }
 
 size_t DisplayWidth(std::string_view text) {

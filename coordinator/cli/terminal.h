@@ -15,7 +15,8 @@ enum class Style : uint8_t { kBold, kDim, kRed, kYellow, kGreen };
 // `text` in `style`, or as it is.
 std::string Styled(std::string_view text, Style style, bool colour);
 
-// Control characters (of a hostname, a command line, an agent's message) become '?'.
+// Control characters (of a hostname, a command line, an agent's message) become "?", and bytes that
+// are not UTF-8 U+FFFD.
 std::string Printable(std::string_view text);
 
 // Columns seen on a terminal; UTF-8 counts by character.

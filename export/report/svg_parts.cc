@@ -1,6 +1,7 @@
 #include "export/report/svg_parts.h"
 
-#include "export/text/json_text.h"
+#include "absl/strings/str_replace.h"
+#include "common/utf8.h"
 
 namespace syncline::report {
 
@@ -19,33 +20,8 @@ text { font-family: 'Inter', 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', Arial,
 )";
 
 std::string EscapeXml(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t length = text::Utf8Length(text);
-    switch (const char c = text.front(); c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        if (length == 0) {
-          out += text::kReplacement;
-        } else {
-          out += static_cast<unsigned char>(c) < 0x20 ? " " : text.substr(0, length);
-        }
-        break;
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return out;
+  return absl::StrReplaceAll(OnlyPrintable(text, ' '),
+                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
 }  // namespace syncline::report

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/field_place.h"
 #include "common/text.h"
+#include "common/utf8.h"
 #include "export/text/json_text.h"
 
 namespace syncline::text {

@@ -4,7 +4,6 @@
 #ifndef SYNCLINE_EXPORT_TEXT_JSON_TEXT_H_
 #define SYNCLINE_EXPORT_TEXT_JSON_TEXT_H_
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -12,17 +11,6 @@ namespace syncline::text {
 
 // Whether the byte stands for itself in a JSON string.
 inline bool IsPlain(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
-
-// U+FFFD, for bytes that are not UTF-8.
-inline constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-
-// The length in bytes of the UTF-8 sequence at the start of `text`, which is not empty; 0: it is
-// none.
-size_t Utf8Length(std::string_view text);
-
-// Whether `text`, which is not empty, begins with a control character: C0, DEL or, in UTF-8, C1.
-// A terminal may obey them.
-bool IsControl(std::string_view text);
 
 // `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD, and control
 // characters are written as escapes.

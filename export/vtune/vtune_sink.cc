@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/utf8.h"
 
 namespace syncline::vtune {
 namespace {
@@ -13,13 +15,7 @@ namespace {
 constexpr int64_t kSecondNs = 1'000'000'000;
 
 std::string CsvName(std::string_view text) {
-  std::string name(text);
-  for (char& c : name) {
-    if (c == ',') c = ';';
-    if (c == '"') c = '\'';
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return name;
+  return absl::StrReplaceAll(OnlyPrintable(text, ' '), {{",", ";"}, {"\"", "'"}});
 }
 
 void AppendTime(const Node& node, TimelineTime time, std::string* out) {

@@ -68,7 +68,7 @@ TEST_F(Vtune, HasTasksWithAThreadAndFramesWithout) {
 
 TEST_F(Vtune, HasFiveColumnsWhateverNamesHold) {
   VtuneSink sink(out_, {RawNode("a/..", "h", 0)});
-  sink.OnText(1, "a,b \"c\"\n\td");
+  sink.OnText(1, "a,b \"c\"\n\td\xff");
   timeline::Track track;
   track.id = 0;
   track.kind = timeline::TrackKind::kThread;
@@ -83,7 +83,7 @@ TEST_F(Vtune, HasFiveColumnsWhateverNamesHold) {
   sink.OnSpanEnd(span);
   ASSERT_TRUE(sink.Finish().ok());
   EXPECT_THAT(Lines("a_..-hostname-h.csv"),
-              ElementsAre(testing::_, "a;b 'c'  d,0,9,3,4", "unnamed,0,9,3,4"));
+              ElementsAre(testing::_, "a;b 'c'  d\ufffd,0,9,3,4", "unnamed,0,9,3,4"));
 }
 
 TEST_F(Vtune, IsInUtcWhereTheRawClockIsUnknown) {
