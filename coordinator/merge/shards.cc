@@ -78,7 +78,8 @@ absl::StatusOr<Shards> WriteWindows(uint64_t count, const OpenedInputs& inputs,
   }
   shards.note = absl::StrCat(
       "the timeline is larger than a viewer takes: timeline.perfetto-trace shows what lasts ",
-      DurationText(shortest_ns), " or longer, the ", count, " files in timeline/ have everything, ",
+      DurationText(shortest_ns), " or longer, the ", count,
+      " files in timeline/ have everything but arrows from one to another, ",
       DurationText(length_ns), " each");
   return shards;
 }
