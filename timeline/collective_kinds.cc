@@ -4,25 +4,93 @@
 #include <iterator>
 
 namespace syncline::timeline {
+namespace {
+
+enum class Waits : bool { kSome, kAll };
+enum class Count { kOne, kRanks, kTensors };
+
+struct Kind {
+  std::string_view launch;
+  std::string_view work;
+  Waits waits = Waits::kSome;
+  bool one_size = false;
+  Count count = Count::kOne;
+};
+// Gloo reduces and scatters by reducing all to all (torch 2.13: seen in its profiler).
+constexpr Kind kKinds[] = {
+    {"allreduce", "all_reduce", Waits::kAll, true},
+    {"allreduce_coalesced", "all_reduce", Waits::kAll, true},
+    {"broadcast", "broadcast", Waits::kSome, true},
+    {"allgather", "all_gather", Waits::kAll, true},
+    {"allgather_base", "all_gather", Waits::kAll, true},
+    {"allgather_coalesced", "all_gather", Waits::kAll, true},
+    {"allgather_into_tensor_coalesced", "all_gather", Waits::kAll, true},
+    {"all_gather_single", "all_gather", Waits::kAll, true},
+    {"reduce", "reduce", Waits::kSome, true},
+    {"reduce_scatter", "all_reduce", Waits::kAll, false, Count::kRanks},
+    {"reduce_scatter_base", "all_reduce", Waits::kAll, true},
+    {"reduce_scatter_tensor_coalesced", "all_reduce", Waits::kAll, false, Count::kTensors},
+    {"reduce_scatter_single", "all_reduce", Waits::kAll, true},
+    {"gather", "gather"},
+    {"scatter", "scatter"},
+    {"alltoall", "all_to_all"},
+    {"alltoall_base", "all_to_all"},
+    {"barrier", "barrier", Waits::kAll},
+};
+
+const Kind* Find(std::string_view launch) {
+  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                  [&](const Kind& kind) { return kind.launch == launch; });
+  return found == std::end(kKinds) ? nullptr : found;
+}
+
+std::string_view WithoutUnderscores(std::string_view name) {
+  while (!name.empty() && name.front() == '_') name.remove_prefix(1);
+  while (!name.empty() && name.back() == '_') name.remove_suffix(1);
+  return name;
+}
+
+}  // namespace
 
 bool EverybodyWaits(std::string_view collective, bool may_be_empty) {
-  constexpr std::string_view kBarrier = "barrier";
-  constexpr std::string_view kKinds[] = {
-      "allreduce",
-      "allreduce_coalesced",
-      "allgather",
-      "allgather_base",
-      "allgather_coalesced",
-      "allgather_into_tensor_coalesced",
-      "all_gather_single",
-      "reduce_scatter",
-      "reduce_scatter_base",
-      "reduce_scatter_tensor_coalesced",
-      "reduce_scatter_single",
-  };
-  if (collective == kBarrier) return true;
-  return !may_be_empty &&
-         std::find(std::begin(kKinds), std::end(kKinds), collective) != std::end(kKinds);
+  const Kind* const kind = Find(collective);
+  if (kind == nullptr || kind->waits != Waits::kAll) return false;
+  return !may_be_empty || kind->launch == "barrier";
+}
+
+bool IsOfOneSize(std::string_view collective) {
+  const Kind* const kind = Find(collective);
+  return kind != nullptr && kind->one_size;
+}
+
+std::string_view CollectiveOfLaunch(std::string_view task) {
+  constexpr std::string_view kPrefix = "c10d::";
+  if (!task.starts_with(kPrefix)) return {};
+  const Kind* const kind = Find(WithoutUnderscores(task.substr(kPrefix.size())));
+  return kind == nullptr ? std::string_view() : kind->launch;
+}
+
+std::string_view CollectiveOfWork(std::string_view task) {
+  constexpr std::string_view kPrefix = "gloo:";
+  if (!task.starts_with(kPrefix)) return {};
+  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) {
+    return kind.work == task.substr(kPrefix.size());
+  });
+  return found == std::end(kKinds) ? std::string_view() : found->work;
+}
+
+Works WorksOf(std::string_view launch, size_t size) {
+  const Kind* const kind = Find(launch);
+  if (kind == nullptr) return {};
+  switch (kind->count) {
+    case Count::kOne:
+      return {kind->work, 1};
+    case Count::kRanks:
+      return {kind->work, size};
+    case Count::kTensors:
+      break;
+  }
+  return {kind->work, std::nullopt};
 }
 
 }  // namespace syncline::timeline

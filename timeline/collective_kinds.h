@@ -1,7 +1,10 @@
-// What kinds of collectives make their ranks wait for.
+// What is known of the kinds of collectives: what they make their ranks wait for, and how PyTorch
+// works at them.
 #ifndef SYNCLINE_TIMELINE_COLLECTIVE_KINDS_H_
 #define SYNCLINE_TIMELINE_COLLECTIVE_KINDS_H_
 
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace syncline::timeline {
@@ -12,6 +15,21 @@ namespace syncline::timeline {
 // empty. `collective` as in Collective::name: "allreduce". Of nothing at all (may_be_empty) only a
 // barrier waits.
 bool EverybodyWaits(std::string_view collective, bool may_be_empty);
+
+// Whether all ranks give the same size for it.
+bool IsOfOneSize(std::string_view collective);
+
+// "c10d::_allgather_base_" -> "allgather_base"; empty for what is no collective's launch.
+std::string_view CollectiveOfLaunch(std::string_view task);
+// "gloo:all_reduce" -> "all_reduce"; empty for what is no collective's work.
+std::string_view CollectiveOfWork(std::string_view task);
+
+// What Gloo does for a launch of that name in a group of `size`.
+struct Works {
+  std::string_view name;        // "all_reduce"; empty: not known
+  std::optional<size_t> count;  // nullopt: as many as there are tensors, which nobody says
+};
+Works WorksOf(std::string_view launch, size_t size);
 
 }  // namespace syncline::timeline
 

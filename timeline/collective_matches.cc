@@ -1,48 +1,77 @@
 // Collectives across ranks: whose numbers are off by how much, and which lives of a group are one.
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+#include <set>
 #include <tuple>
 
+#include "timeline/collective_kinds.h"
 #include "timeline/collectives.h"
 
 namespace syncline::timeline {
 namespace {
 
-// How far ranks' numbers are searched for: a guess at transfers that were under way.
+// How far ranks' numbers are searched for, around none and around where ranks meet in time: a guess
+// at how far one lags behind.
 constexpr int64_t kShiftMax = 64;
 // Between the entries of ranks that belong together: a guess.
 constexpr int64_t kGapMaxNs = 100'000'000;
 
 }  // namespace
 
-bool CollectiveMatcher::Fits(const Rank& first, const Rank& other, int64_t shift) {
+bool CollectiveMatcher::Fits(const Rank& first, const Rank& other, int64_t shift, bool by_size) {
   bool any = false;
   const auto before = [](const Launch& a, const Launch& b) {  // a had left before b entered
     return a.left.has_value() &&
            a.left->timeline.ns + a.left->bound_ns < b.entered.timeline.ns - b.entered.bound_ns;
+  };
+  const auto differ = [](const Launch& a, const Launch& b) {
+    return IsOfOneSize(a.name) && a.bytes && b.bytes && *a.bytes != *b.bytes;
   };
   for (const auto& [number, launch] : first.launches) {
     const auto found =
         other.launches.find(static_cast<uint64_t>(static_cast<int64_t>(number) + shift));
     if (found == other.launches.end()) continue;
     const Launch& there = *found->second;
-    if (launch->name != there.name || before(*launch, there) || before(there, *launch)) {
-      return false;
-    }
+    if (launch->name != there.name || (by_size && differ(*launch, there))) return false;
+    const bool all_wait = EverybodyWaits(launch->name, launch->may_be_empty || there.may_be_empty);
+    if (all_wait && (before(*launch, there) || before(there, *launch))) return false;
     any = true;
   }
   return any;
 }
 
+// By how much numbers differ in the middle of the time that both were there; nullopt: in none.
+std::optional<int64_t> CollectiveMatcher::MeetingShift(const Rank& first, const Rank& other) {
+  const TimelineTime begin = std::max(first.begin, other.begin);
+  const TimelineTime end = std::min(first.end, other.end);
+  if (begin > end) return std::nullopt;
+  const int64_t middle_ns = begin.ns + (end.ns - begin.ns) / 2;
+  const auto nearest = [middle_ns](const Rank& rank) {
+    const auto distance = [&](const auto& entry) {
+      return std::abs(entry.second->entered.timeline.ns - middle_ns);
+    };
+    return std::min_element(rank.launches.begin(), rank.launches.end(),
+                            [&](const auto& a, const auto& b) { return distance(a) < distance(b); })
+        ->first;
+  };
+  return static_cast<int64_t>(nearest(other)) - static_cast<int64_t>(nearest(first));
+}
+
 std::optional<int64_t> CollectiveMatcher::ShiftOf(const Rank& first, const Rank& other) {
-  if (Fits(first, other, 0)) return 0;
-  std::optional<int64_t> found;
-  for (int64_t shift = -kShiftMax; shift <= kShiftMax; ++shift) {
-    if (!Fits(first, other, shift)) continue;
-    if (found.has_value()) return std::nullopt;
-    found = shift;
+  std::set<int64_t> shifts;
+  for (const int64_t centre : {int64_t{0}, MeetingShift(first, other).value_or(0)}) {
+    for (int64_t off = -kShiftMax; off <= kShiftMax; ++off) shifts.insert(centre + off);
   }
-  return found;
+  for (const bool by_size : {true, false}) {
+    if (Fits(first, other, 0, by_size)) return 0;
+    std::vector<int64_t> fitting;
+    std::copy_if(shifts.begin(), shifts.end(), std::back_inserter(fitting),
+                 [&](int64_t shift) { return Fits(first, other, shift, by_size); });
+    if (fitting.size() == 1) return fitting.front();
+    if (fitting.size() > 1) return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collectives* result) {
@@ -144,6 +173,7 @@ Collectives CollectiveMatcher::Match() {
   for (Process& process : processes_) {
     if (process.groups.empty()) continue;  // nothing says that it has any
     AttributeLaunches(&process);
+    GiveWorks(&process);
     for (const Launch& launch : process.launches) {
       if (!launch.group.has_value()) result.undecided.push_back(launch.entered.timeline);
     }
@@ -185,9 +215,8 @@ void KeepEndedIn(const Interval& cut, Collectives* found) {
     }
     return end;
   };
-  std::erase_if(found->collectives, [&](const Collective& collective) {
-    return !cut.Contains(ended(collective));
-  });
+  std::erase_if(found->collectives,
+                [&](const Collective& collective) { return !cut.Contains(ended(collective)); });
   std::erase_if(found->undecided, [&](TimelineTime entered) { return !cut.Contains(entered); });
 }
 

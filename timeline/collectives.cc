@@ -9,64 +9,7 @@ namespace {
 // How far back a group's number may lie behind what another thread has said before: a guess.
 constexpr uint64_t kThreadsApartMax = 64;
 
-struct Kind {
-  std::string_view launch;
-  std::string_view work;  // Gloo's name; empty: not known
-};
-constexpr Kind kKinds[] = {
-    {"allreduce", "all_reduce"},
-    {"allreduce_coalesced", "all_reduce"},
-    {"broadcast", "broadcast"},
-    {"allgather", "all_gather"},
-    {"allgather_base", "all_gather"},
-    {"allgather_coalesced", "all_gather"},
-    {"allgather_into_tensor_coalesced", "all_gather"},
-    {"all_gather_single", "all_gather"},
-    {"reduce", "reduce"},
-    {"reduce_scatter", ""},
-    {"reduce_scatter_base", ""},
-    {"reduce_scatter_tensor_coalesced", ""},
-    {"reduce_scatter_single", ""},
-    {"gather", "gather"},
-    {"scatter", "scatter"},
-    {"alltoall", "all_to_all"},
-    {"alltoall_base", "all_to_all"},
-    {"barrier", "barrier"},
-};
-
-std::string_view WorkOf(std::string_view launch) {
-  for (const Kind& kind : kKinds) {
-    if (kind.launch == launch) return kind.work;
-  }
-  return {};
-}
-
-std::string_view WithoutUnderscores(std::string_view name) {
-  while (!name.empty() && name.front() == '_') name.remove_prefix(1);
-  while (!name.empty() && name.back() == '_') name.remove_suffix(1);
-  return name;
-}
-
 }  // namespace
-
-std::string_view CollectiveOfLaunch(std::string_view task) {
-  constexpr std::string_view kPrefix = "c10d::";
-  if (!task.starts_with(kPrefix)) return {};
-  const std::string_view name = WithoutUnderscores(task.substr(kPrefix.size()));
-  for (const Kind& kind : kKinds) {
-    if (kind.launch == name) return kind.launch;
-  }
-  return {};
-}
-
-std::string_view CollectiveOfWork(std::string_view task) {
-  constexpr std::string_view kPrefix = "gloo:";
-  if (!task.starts_with(kPrefix)) return {};
-  for (const Kind& kind : kKinds) {
-    if (!kind.work.empty() && kind.work == task.substr(kPrefix.size())) return kind.work;
-  }
-  return {};
-}
 
 uint32_t CollectiveMatcher::AddProcess(uint32_t node) {
   processes_.emplace_back().node = node;
@@ -166,23 +109,16 @@ void CollectiveMatcher::OnLaunch(uint32_t process, uint32_t thread, std::string_
 
 void CollectiveMatcher::OnWorkBegin(uint32_t process, uint32_t thread, std::string_view name) {
   Process& at = processes_[process];
-  at.works.erase(thread);
-  size_t& next = at.oldest[std::string(name)];
-  for (; next < at.launches.size(); ++next) {
-    Launch& launch = at.launches[next];
-    if (launch.worked_at || WorkOf(launch.name) != name) continue;
-    launch.worked_at = true;
-    at.works[thread] = next++;
-    return;
-  }
+  at.working[thread] = at.works.size();
+  at.works.push_back({thread, std::string(name), at.launches.size(), std::nullopt});
 }
 
 void CollectiveMatcher::OnWorkEnd(uint32_t process, uint32_t thread, const Place& place) {
   Process& at = processes_[process];
-  const auto work = at.works.find(thread);
-  if (work == at.works.end()) return;
-  at.launches[work->second].left = place;
-  at.works.erase(work);
+  const auto work = at.working.find(thread);
+  if (work == at.working.end()) return;
+  at.works[work->second].end = place;
+  at.working.erase(work);
 }
 
 // Gives the launches without a call to groups.

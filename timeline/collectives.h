@@ -11,9 +11,11 @@
 // Numbers. Between two announcements of all groups the launches without a call belong to the group
 // whose number grew by as many as there are; where several grew, nobody can tell, and they are left
 // out and counted. Where some groups are made anew, they belong to the one group that ever grew so.
-// A rank that is off by some (its group was used for transfers between some ranks only, which
-// PyTorch counts too) is shifted by the one number with which no rank leaves before another has
-// entered and all names agree; when there is no such number, or several, it is left out.
+// Numbers are believed as long as all names agree, and the sizes of kinds that have one, and no
+// rank leaves before another has entered where everybody waits for everybody (collective_kinds.h).
+// Else the rank is off by some (its group was used for transfers between some ranks only, which
+// PyTorch counts too) and is shifted by the one number with which that is so; when there is no such
+// number, or several, it is left out. Sizes only help to choose: a program may be wrong in them.
 //
 // Lives. A program may destroy its groups and make them anew, in the same processes or in new ones,
 // and the names and the numbers begin again. In a process a group lives anew where its number falls
@@ -22,7 +24,9 @@
 // of a later life begins before all ranks have left the earlier one. Not noticed: a life whose
 // first announced number is above the last one of the life before, without a call in between.
 //
-// Works belong to launches of their kind in order: a backend takes them from a queue.
+// Works belong to launches of their kind in order: a group's threads take them from its queue. Which
+// group a thread is of, its works tell: mostly only one group has a launch that waits. Where works
+// and launches do not go together (other counts than are known), the ends are not known.
 //
 // Memory: one entry per launch. Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_COLLECTIVES_H_
@@ -113,11 +117,16 @@ class CollectiveMatcher {
     std::string name;
     Place entered;
     std::optional<Place> left;
-    bool worked_at = false;
     std::optional<uint64_t> bytes;
     bool may_be_empty = false;
     std::optional<size_t> group;  // index into Process::groups
     std::optional<uint64_t> sequence;
+  };
+  struct Work {
+    uint32_t thread = 0;
+    std::string name;  // "all_reduce"
+    size_t position = 0;    // launches before it
+    std::optional<Place> end;
   };
   struct Snapshot {
     size_t position = 0;   // launches before it
@@ -137,9 +146,9 @@ class CollectiveMatcher {
     uint32_t node = 0;
     std::vector<Group> groups;  // of one name the last one lives
     std::vector<Launch> launches;
-    std::map<uint32_t, size_t> called;     // by thread: the launch that its call announced
-    std::map<uint32_t, size_t> works;      // by thread: the launch that it works at
-    std::map<std::string, size_t> oldest;  // by kind of work: no earlier launch waits for one
+    std::vector<Work> works;             // in the order of their begins
+    std::map<uint32_t, size_t> called;   // by thread: the launch that its call announced
+    std::map<uint32_t, size_t> working;  // by thread: its work that has not ended
   };
   struct Rank {  // in one life of its group
     const Process* process = nullptr;
@@ -165,20 +174,22 @@ class CollectiveMatcher {
   static void GiveAll(Process* process, std::string_view name);
   static void GiveByGrowth(Process* process, const std::vector<size_t>& groups);
   static void Number(Process* process, size_t group);
+  class Queues;
+  using Workers = std::map<uint32_t, size_t>;  // threads, with the group they work for
+  static Workers GuessWorkers(const Process& process);
+  static size_t MisfitsOf(const Process& process, const Workers& workers);
+  static Workers WorkersOf(const Process& process);
+  static void GiveWorks(Process* process);
   static Rank RankOf(const Process& process, size_t group, Collectives* result);
   static bool Shares(const Life& life, int32_t rank);
   static std::vector<Life> LivesOf(std::vector<Rank> ranks, Collectives* result);
-  static bool Fits(const Rank& first, const Rank& other, int64_t shift);
+  static bool Fits(const Rank& first, const Rank& other, int64_t shift, bool by_size);
+  static std::optional<int64_t> MeetingShift(const Rank& first, const Rank& other);
   static std::optional<int64_t> ShiftOf(const Rank& first, const Rank& other);
   static void Join(std::vector<Rank> ranks, uint32_t group, Collectives* result);
 
   std::vector<Process> processes_;
 };
-
-// "c10d::_allgather_base_" -> "allgather_base"; empty for what is no collective's launch.
-std::string_view CollectiveOfLaunch(std::string_view task);
-// "gloo:all_reduce" -> "all_reduce"; empty for what is no collective's work.
-std::string_view CollectiveOfWork(std::string_view task);
 
 }  // namespace syncline::timeline
 

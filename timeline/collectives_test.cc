@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "timeline/collective_kinds.h"
 
 namespace syncline::timeline {
 namespace {
@@ -34,9 +35,10 @@ class Rank {
     now_ns_ += 100;
   }
   // The program asks for it.
-  void Call(const std::string& group, uint64_t sequence, const std::string& name = "allreduce") {
-    matcher_->OnCall(process_, kMain, group, name, sequence, 4, Now());
-    Launch(name, name == "barrier" ? "barrier" : "all_reduce");
+  void Call(const std::string& group, uint64_t sequence, const std::string& name = "allreduce",
+            uint64_t bytes = 4) {
+    matcher_->OnCall(process_, kMain, group, name, sequence, bytes, Now());
+    Launch(name, name == "allreduce" ? "all_reduce" : name);
   }
   void Transfer(const std::string& group) { matcher_->OnTransfer(process_, group); }
   uint32_t process() const { return process_; }
@@ -153,6 +155,116 @@ TEST(CollectiveMatcherTest, ARankThatIsOffIsShiftedWhereOnlyOneShiftIsPossible) 
   for (const Collective& collective : found.collectives) {
     ASSERT_THAT(collective.members, SizeIs(2));
     EXPECT_EQ(collective.members[0].entered_at, collective.members[1].entered_at);
+  }
+}
+
+// A broadcast's root need not wait: that a rank has left before another enters says nothing of
+// their numbers.
+TEST(CollectiveMatcherTest, WhereDataFlowOneWayARankMayBeRoundsAhead) {
+  CollectiveMatcher matcher;
+  Rank a(&matcher, 0, 0);
+  Rank b(&matcher, 1, 1);
+  a.Group("0", 50);
+  b.Group("0", 50);
+  for (int i = 0; i < 20; ++i) {
+    a.Launch("broadcast", "broadcast");
+    b.Later(500);
+    b.Launch("broadcast", "broadcast");
+  }
+  const Collectives found = matcher.Match();
+  ASSERT_THAT(found.collectives, SizeIs(20));
+  for (const Collective& collective : found.collectives) {
+    EXPECT_THAT(collective.members, SizeIs(2));
+  }
+}
+
+// A barrier that is made of transfers between some ranks moves their numbers, by any amount.
+TEST(CollectiveMatcherTest, RanksThatAreFarOffMeetInTime) {
+  CollectiveMatcher matcher;
+  Rank a(&matcher, 0, 0);
+  Rank b(&matcher, 1, 1);
+  a.Group("0", 5000);
+  b.Group("0", 47);
+  for (int i = 0; i < 300; ++i) {
+    for (Rank* rank : {&a, &b}) rank->Launch("reduce_scatter_base", "all_reduce");
+  }
+  const Collectives found = matcher.Match();
+  ASSERT_THAT(found.collectives, SizeIs(300));
+  EXPECT_EQ(found.collectives[299].members[1].left_at, found.collectives[299].members[0].left_at);
+}
+
+// What the size of a round says when the times say nothing.
+TEST(CollectiveMatcherTest, SizesTellRoundsApart) {
+  CollectiveMatcher matcher;
+  for (const int id : {0, 1}) {
+    Rank rank(&matcher, static_cast<uint32_t>(id), id);
+    const uint64_t first = id == 0 ? 10 : 13;
+    rank.Group("0", first);
+    for (uint64_t i = 0; i < 9; ++i) {
+      rank.Call("0", first + i, "broadcast", 100 + i * i);
+    }
+  }
+  const Collectives found = matcher.Match();
+  ASSERT_THAT(found.collectives, SizeIs(9));
+  for (const Collective& collective : found.collectives) {
+    EXPECT_THAT(collective.members, SizeIs(2));
+  }
+}
+
+// Each group has threads of its own. One has several under way, late, while the other's are begun
+// and done: whose work is whose is not to be told by the order of launches.
+TEST(CollectiveMatcherTest, AWorkBelongsToItsThreadsGroup) {
+  CollectiveMatcher matcher;
+  const uint32_t process = matcher.AddProcess(0);
+  int64_t now_ns = 0;
+  const auto place = [&] { return CollectiveMatcher::Place{{{0}, ++now_ns}, {now_ns}, 0}; };
+  const auto call = [&](const char* group, uint64_t number) {
+    matcher.OnCall(process, kMain, group, "allreduce", number, 8, place());
+    matcher.OnLaunch(process, kMain, "allreduce", place());
+  };
+  for (const char* name : {"0", "1"}) {
+    matcher.OnGroup(process, kMain, {{"", "", name, "0", "", 1}, 0, 0});
+  }
+  constexpr uint32_t kSlow[] = {21, 22};
+  constexpr uint32_t kQuick = 23;
+  for (uint64_t round = 0; round < 3; ++round) {
+    for (uint64_t i = 0; i < 4; ++i) call("0", 4 * round + i);
+    for (const uint32_t thread : kSlow) matcher.OnWorkBegin(process, thread, "all_reduce");
+    for (uint64_t i = 0; i < 2; ++i) {
+      call("1", 2 * round + i);
+      matcher.OnWorkBegin(process, kQuick, "all_reduce");
+      matcher.OnWorkEnd(process, kQuick, place());
+    }
+    now_ns += 1000;
+    for (const uint32_t thread : kSlow) {
+      matcher.OnWorkEnd(process, thread, place());
+      matcher.OnWorkBegin(process, thread, "all_reduce");
+    }
+    for (const uint32_t thread : kSlow) matcher.OnWorkEnd(process, thread, place());
+  }
+  const Collectives found = matcher.Match();
+  ASSERT_THAT(found.collectives, SizeIs(18));
+  for (const Collective& collective : found.collectives) {
+    const CollectiveMember& member = collective.members[0];
+    ASSERT_TRUE(member.left_at.has_value());
+    const bool slow = found.groups[collective.group].name == "0";
+    EXPECT_EQ(member.left_at->ns - member.entered_at.ns > 1000, slow) << collective.number;
+  }
+}
+
+// Of one launch there are as many works as there are tensors, and nobody says how many.
+TEST(CollectiveMatcherTest, WhereWorksCannotBeCountedNoEndIsKnown) {
+  for (const bool coalesced : {false, true}) {
+    CollectiveMatcher matcher;
+    Rank rank(&matcher, 0, 0);
+    rank.Group("0", 0);
+    rank.Launch();
+    if (coalesced) rank.Launch("reduce_scatter_tensor_coalesced", "all_reduce");
+    rank.Launch();
+    const Collectives found = matcher.Match();
+    for (const Collective& collective : found.collectives) {
+      EXPECT_EQ(collective.members[0].left_at.has_value(), !coalesced);
+    }
   }
 }
 

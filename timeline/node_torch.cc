@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
+#include "timeline/collective_kinds.h"
 #include "timeline/node_builder.h"
 
 namespace syncline::timeline {
