@@ -407,6 +407,26 @@ class WithTorch(TorchProgram):
             self.assertGreater(self.count(events, "Optimizer.step#SGD.step"), 2)
         self.end(process)
 
+    def test_a_thread_that_trains_for_a_moment(self):
+        """The main thread was alone when the recording began, and waits until that one is over."""
+        process = self.start(
+            """
+            import sys, time
+            hook = sys.modules["syncline_torch"].start.hook
+            while not hook.operators.is_here(): time.sleep(0.01)
+            def go():
+                for _ in range(5): step()
+            thread = threading.Thread(target=go)
+            thread.start()
+            thread.join()
+            ended.is_set(None)
+            """
+        )
+        events = self.record(lambda: self.recorded() >= 100)
+        # Two a step, from the end of the thread's first step on.
+        self.assertEqual(self.count(events, "aten::linear"), 8)
+        self.end(process)
+
     def test_signal_handlers_of_the_programs_own(self):
         process = self.start(
             """

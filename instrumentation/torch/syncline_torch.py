@@ -103,7 +103,7 @@ class Hook:
         self.is_of_the_program = syncline_signals.is_of_the_program
         self.distributed = None  # the module distributed_c10d while it is wrapped
         self.listens = False  # PyTorch calls us after each optimizer step
-        self.awake = False  # and that matters
+        self.awake = False  # and that matters: while it is recorded
         self.step_hook = StepHook(self)
         self.compiling = bool  # () -> whether torch.compile reads our code rather than runs it
         self.transfers = {}  # id of a Work -> (weak reference, id of the transfer, from anybody?)
@@ -198,7 +198,7 @@ class Hook:
         self.patches.put(self.operators.profiler, "_enable_profiler", self._make_enable)
         self.patches.put(self.operators.profiler, "_disable_profiler", self._make_disable)
         self._listen()  # if it could not before
-        self.awake = self.awake or len(sys._current_frames()) > 1
+        self.awake = True  # alone as the main thread may be now, another may come
         if self.distributed is None:
             distributed = sys.modules.get("torch.distributed.distributed_c10d")
             if distributed is not None and hasattr(distributed, "ProcessGroup"):
