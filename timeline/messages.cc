@@ -10,6 +10,9 @@
 namespace syncline::timeline {
 namespace {
 
+// How long a process goes on counting before it asks the kernel again (docs/event-schema.md).
+constexpr int64_t kCheckNs = 50'000'000;
+
 std::string Spelled(const MessageMatcher::Address& address) {
   const bool v6 = address.text.find(':') != std::string_view::npos;
   return v6 ? absl::StrCat("[", AbslView(address.text), "]:", address.port)
@@ -111,6 +114,19 @@ void MessageMatcher::OnDoubt(uint32_t end, bool receive) {
   direction.transfers.clear();
 }
 
+// Where bytes went by unseen, they do so again, also behind the last time that the kernel was
+// asked.
+void MessageMatcher::DropUnchecked(Direction* direction) {
+  std::vector<Transfer>& transfers = direction->transfers;
+  if (!direction->doubted || transfers.empty()) return;
+  const int64_t checked_ns = transfers.back().at.ns - kCheckNs;
+  const auto first =
+      std::find_if(transfers.begin(), transfers.end(),
+                   [&](const Transfer& transfer) { return transfer.at.ns > checked_ns; });
+  for (auto it = first; it != transfers.end(); ++it) direction->unplaced_bytes += it->bytes;
+  transfers.erase(first, transfers.end());
+}
+
 uint64_t MessageMatcher::Overlap(const End& a, const End& b) {
   return CommonBytes(a.sent.transfers, b.received.transfers) +
          CommonBytes(b.sent.transfers, a.received.transfers);
@@ -185,6 +201,7 @@ MessageMatcher::Result MessageMatcher::Match() {
   const auto by_position = [](const Transfer& a, const Transfer& b) { return a.begin < b.begin; };
   for (End& end : ends_) {
     for (Direction* direction : {&end.sent, &end.received}) {
+      DropUnchecked(direction);
       std::stable_sort(direction->transfers.begin(), direction->transfers.end(), by_position);
       if (result.nodes.size() <= end.node) result.nodes.resize(end.node + 1);
       if (direction->doubted) ++result.nodes[end.node].doubted;

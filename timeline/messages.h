@@ -101,7 +101,8 @@ class MessageMatcher {
   void OnSend(uint32_t end, uint64_t begin, uint64_t bytes, Place at, TrackId track);
   void OnReceive(uint32_t end, uint64_t begin, uint64_t bytes, Place at, TrackId track);
   void OnUnplaced(uint32_t end, bool receive, uint64_t bytes);
-  // Positions of that direction were wrong until now.
+  // Positions of that direction were wrong until now. And what follows is believed only as far as
+  // the kernel was asked again.
   void OnDoubt(uint32_t end, bool receive);
 
   struct Result {
@@ -141,6 +142,7 @@ class MessageMatcher {
   };
 
   void Add(End* end, Direction* direction, const Transfer& transfer);
+  static void DropUnchecked(Direction* direction);
   std::optional<uint32_t> PartnerOf(uint32_t end) const;
   static uint64_t Overlap(const End& a, const End& b);
   static MessageStream MatchDirection(const End& sender, const End& receiver);
