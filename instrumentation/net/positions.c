@@ -17,6 +17,7 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -42,8 +43,13 @@ static uint64_t Sent(const struct tcp_info* info) {
 }
 
 enum { kCloseWait = 8, kLastAck = 9, kClosing = 11, kTimeWait = 6, kClose = 7 };
-static uint64_t PeerFin(const struct tcp_info* info) {
+/* 1: the peer's FIN has come; -1: not to be known. */
+static int PeerFin(int fd, const struct tcp_info* info) {
   const int state = info->tcpi_state;
+  if (state == kClose) { /* by the FINs of both, or by an error, which only a look does not take */
+    struct pollfd look = {.fd = fd};
+    return poll(&look, 1, 0) < 0 || look.revents & POLLERR ? -1 : 1;
+  }
   return state == kCloseWait || state == kLastAck || state == kClosing || state == kTimeWait;
 }
 
@@ -58,11 +64,11 @@ static int Position(int fd, enum net_direction_name direction, struct tcp_info* 
   for (int i = 0; i < 8; i++) {
     const uint64_t received = info->tcpi_bytes_received;
     int unread = 0;
-    if (info->tcpi_state == kClose || ioctl(fd, SIOCINQ, &unread) != 0 || Info(fd, info) != 0) {
-      return -1;
-    }
+    if (ioctl(fd, SIOCINQ, &unread) != 0 || Info(fd, info) != 0) return -1;
     if (info->tcpi_bytes_received != received) continue;
-    *position = received - (uint64_t)unread - PeerFin(info);
+    const int fin = PeerFin(fd, info);
+    if (fin < 0) return -1;
+    *position = received - (uint64_t)unread - (uint64_t)fin;
     return 0;
   }
   return -1;

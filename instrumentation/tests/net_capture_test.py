@@ -192,6 +192,13 @@ class Positions(NetTest):
         self.assertEqual(sum(e.bytes for e in recording.of("receive")), 1130)
 
 
+    def test_an_answer_that_is_read_when_the_connection_is_closed(self):
+        recording, _ = self.record("half-closed")
+        self.assertEqual(recording.of("send_unplaced", "receive_unplaced", "doubt"), [])
+        self.assert_true(recording, read_truth(self.truth))
+        self.assertEqual(sum(e.bytes for e in recording.of("receive")), 20 * 400)
+
+
 class Life(NetTest):
     def test_files_pipes_unix_and_datagram_sockets_are_not_recorded(self):
         recording, _ = self.record("files")

@@ -262,6 +262,7 @@ int main(int argc, char** argv) {
   if (!strcmp(scenario, "files")) return NetFiles();
   if (!strcmp(scenario, "reuse")) return NetReuse();
   if (!strcmp(scenario, "bypass")) return NetBypass();
+  if (!strcmp(scenario, "half-closed")) return NetHalfClosed(path);
   if (!strcmp(scenario, "errors")) return NetErrors();
   if (!strcmp(scenario, "signals")) return NetSignals(path);
   if (!strcmp(scenario, "fork")) return NetFork(path);

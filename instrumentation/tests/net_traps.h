@@ -39,6 +39,7 @@ int NetShared(const char* truth);
 int NetFiles(void);
 int NetReuse(void);
 int NetBypass(void);
+int NetHalfClosed(const char* truth);
 int NetErrors(void);
 int NetSignals(const char* truth);
 int NetFork(const char* truth);

@@ -126,6 +126,29 @@ int NetReuse(void) {
   return 0;
 }
 
+/* Asks, says that this was all, and reads the answer when the other end is gone already: new
+ * connections whose first call that receives finds them closed. */
+int NetHalfClosed(const char* path) {
+  struct Link link;
+  NetConnect(&link, AF_INET); /* so that the library is awake */
+  NetTruth(path);
+  NetSync("ready");
+  for (int i = 0; i < 20; i++) {
+    NetConnect(&link, AF_INET);
+    NetSend(&link.ends[0], 100);
+    shutdown(link.ends[0].fd, SHUT_WR);
+    NetReceive(&link.ends[1], 100);
+    NetSend(&link.ends[1], 300);
+    close(link.ends[1].fd);
+    usleep(2000);
+    NetReceive(&link.ends[0], 120);
+    NetReceive(&link.ends[0], 180);
+    close(link.ends[0].fd);
+  }
+  NetSync("done");
+  return 0;
+}
+
 /* ---- bytes that no call of libc moved ---- */
 
 int NetBypass(void) {
