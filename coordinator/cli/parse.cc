@@ -1,10 +1,9 @@
 #include "coordinator/cli/parse.h"
 
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/text.h"
@@ -27,17 +26,18 @@ constexpr Unit kSizeUnits[] = {{"", 1},
                                {"T", 1099511627776.0}};
 
 // Splits "1.5GiB" at the end of the number; false when there is no number.
-bool SplitNumber(std::string_view text, double* number, std::string_view* unit) {
+bool SplitNumber(std::string_view text, long double* number, std::string_view* unit) {
   size_t end = 0;
   while (end < text.size() && (absl::ascii_isdigit(text[end]) || text[end] == '.')) ++end;
   *unit = text.substr(end);
-  return absl::SimpleAtod(AbslView(text.substr(0, end)), number);
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + end, *number);
+  return error == std::errc() && rest == text.data() + end;
 }
 
 }  // namespace
 
 absl::StatusOr<int64_t> ParseDuration(std::string_view text) {
-  double number = 0;
+  long double number = 0;
   std::string_view name;
   const auto refuse = [&](std::string_view why) {
     return absl::InvalidArgumentError(
@@ -49,7 +49,7 @@ absl::StatusOr<int64_t> ParseDuration(std::string_view text) {
   }
   for (const Unit& unit : kTimeUnits) {
     if (name != unit.name) continue;
-    const double ns = number * unit.factor;
+    const long double ns = number * unit.factor;
     if (ns > 1e18) return refuse("that is longer than thirty years");
     return static_cast<int64_t>(std::llround(ns));
   }
@@ -57,7 +57,7 @@ absl::StatusOr<int64_t> ParseDuration(std::string_view text) {
 }
 
 absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
-  double number = 0;
+  long double number = 0;
   std::string_view name;
   const auto refuse = [&] {
     return absl::InvalidArgumentError(
@@ -70,7 +70,7 @@ absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
   const std::string upper(name.size(), small ? static_cast<char>(name[0] - 'a' + 'A') : '\0');
   for (const Unit& unit : kSizeUnits) {
     if ((small ? std::string_view(upper) : name) != unit.name) continue;
-    const double bytes = number * unit.factor;
+    const long double bytes = number * unit.factor;
     if (bytes > 1e18) return refuse();
     return static_cast<uint64_t>(std::llround(bytes));
   }

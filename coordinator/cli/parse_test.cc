@@ -17,6 +17,7 @@ TEST(Parse, Durations) {
   EXPECT_EQ(*ParseDuration("2m"), 120'000'000'000);
   EXPECT_EQ(*ParseDuration("1.5h"), 5'400'000'000'000);
   EXPECT_EQ(*ParseDuration("0s"), 0);
+  EXPECT_EQ(*ParseDuration("200000000.000000005s"), 200'000'000'000'000'005);
   EXPECT_EQ(*ParseDuration("200us"), *ParseDuration("200µs"));
   for (const char* bad : {"", "s", "10", "-1s", "10x", "1e3s", "..s", "99999999999h", "10 s"}) {
     EXPECT_FALSE(ParseDuration(bad).ok()) << bad;

@@ -22,7 +22,8 @@ std::optional<timeline::Interval> Covered(const OpenedInputs& inputs) {
     const auto extent = ExtentOf(node.readers);
     if (!extent.has_value()) continue;
     const TimelineTime begin = node.placement->At(extent->begin_ns);
-    const TimelineTime end = node.placement->At(extent->end_ns);
+    TimelineTime end = node.placement->At(extent->end_ns);
+    end.ns += end.ns < kUnknownHi ? 1 : 0;  // there may be an event at it
     if (!covered.has_value()) covered = timeline::Interval{begin, end};
     covered->begin = std::min(covered->begin, begin);
     covered->end = std::max(covered->end, end);

@@ -13,7 +13,8 @@
 
 namespace syncline::merge {
 
-// What the inputs cover: the recording's window; without one, from their first event to the last.
+// What the inputs cover: the recording's window; without one, from their first event
+// to right behind the last.
 std::optional<timeline::Interval> Covered(const OpenedInputs& inputs);
 
 // InvalidArgument when it ends before it begins.

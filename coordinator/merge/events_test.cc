@@ -115,6 +115,13 @@ TEST_F(EventsTest, WithARangeToo) {
   EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 18);  // of three steps
 }
 
+TEST_F(EventsTest, AnEndBehindTheLastEventLeavesNoneOut) {
+  EventsOptions options = Of(Trace());
+  const std::string all = Print(options);
+  options.range.to = TimelineTime{100'000'000'000};
+  EXPECT_EQ(Print(options), all);
+}
+
 // A trace of which many events have one time, in several streams.
 void WriteTies(const std::filesystem::path& directory, uint32_t streams) {
   ctf::GeneratorOptions options;
