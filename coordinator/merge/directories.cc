@@ -1,9 +1,9 @@
 // Trace directories that come without a recording.
 //
 // Clocks are the same inside one INPUT, unless its traces themselves say otherwise: traces of
-// several hosts below one directory are several nodes. They say it by different hostnames, or by
-// clocks of different names (another boot). That two say the same proves nothing, so two INPUTs are
-// always two nodes.
+// several hosts below one directory are several nodes. They say it by different hostnames, by
+// clocks of different names (another boot) or, where clocks have none, by when those began. That
+// two say the same proves nothing, so two INPUTs are always two nodes.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -25,12 +25,22 @@ namespace fs = std::filesystem;
 struct Host {
   std::string hostname;
   std::string clock_uuid;
+  std::optional<int64_t> offset_ns;  // from its clock to the wall clock
   std::vector<OpenedTrace> traces;
   std::vector<UnreadableTrace> unreadable;
   std::string name;  // of the node
 };
 
 bool Agree(const std::string& a, const std::string& b) { return a.empty() || b.empty() || a == b; }
+
+// The offset is sampled for each trace anew, and the wall clock is corrected in between.
+bool BeganTogether(std::optional<int64_t> a_ns, std::optional<int64_t> b_ns) {
+  constexpr int64_t kApartMaxNs = 1'000'000'000;
+  if (!a_ns.has_value() || !b_ns.has_value()) return true;
+  const auto low = std::min(*a_ns, *b_ns);
+  int64_t apart_ns = 0;
+  return !__builtin_sub_overflow(std::max(*a_ns, *b_ns), low, &apart_ns) && apart_ns <= kApartMaxNs;
+}
 
 size_t SharedParts(const fs::path& a, const fs::path& b) {
   return static_cast<size_t>(
@@ -57,12 +67,16 @@ std::vector<Host> SplitByHost(OpenedTraces opened) {
     const auto entry = environment.find("hostname");
     const std::string hostname = entry == environment.end() ? "" : entry->second;
     const std::string clock_uuid = trace.reader->clock_uuid();
+    const std::optional<int64_t> offset_ns = trace.reader->wall_clock_offset_ns();
     auto host = std::find_if(hosts.begin(), hosts.end(), [&](const Host& known) {
-      return Agree(known.hostname, hostname) && Agree(known.clock_uuid, clock_uuid);
+      const bool named = !known.clock_uuid.empty() && !clock_uuid.empty();
+      return Agree(known.hostname, hostname) && Agree(known.clock_uuid, clock_uuid) &&
+             (named || BeganTogether(known.offset_ns, offset_ns));
     });
     if (host == hosts.end()) host = hosts.insert(hosts.end(), Host{});
     if (host->hostname.empty()) host->hostname = hostname;
     if (host->clock_uuid.empty()) host->clock_uuid = clock_uuid;
+    if (!host->offset_ns.has_value()) host->offset_ns = offset_ns;
     host->traces.push_back(std::move(trace));
   }
   if (hosts.empty()) hosts.emplace_back();

@@ -13,12 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "common/files.h"
 #include "control_block/testing.h"
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/job_test.h"
 #include "coordinator/merge/merge.h"
 #include "coordinator/recording/recording.h"
+#include "ctf/generator.h"
 #include "timeline/testing/two_node_job.h"
 #include "xspace/profile_list.h"
 
@@ -106,6 +108,27 @@ TEST_F(InputsTest, HostsBelowOneDirectoryAreNodesOfTheirOwn) {
   std::filesystem::remove_all(root_ / "merged");
   ExpectRefused(Of({"a=" + (run_ / "nodes").string()}), absl::StatusCode::kInvalidArgument,
                 HasSubstr("master-0="));
+}
+
+TEST_F(InputsTest, ClocksWithoutANameThatBeganAtDifferentTimesAreTwo) {
+  ctf::GeneratorOptions options;
+  options.events_per_stream = 10;
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(ctf::GenerateTrace(root_ / "both" / name, options).ok());
+  }
+  const std::filesystem::path metadata = root_ / "both/b/metadata";
+  const auto merged_with_offset = [&](const std::string& offset_ns) {
+    const std::string text =
+        absl::StrReplaceAll(*ReadFile(root_ / "both/a/metadata"),
+                            {{"offset = 1700000000000000000", "offset = " + offset_ns}});
+    EXPECT_TRUE(WriteFileAtomically(metadata, text).ok());
+    const auto merged = Merge(Of({(root_ / "both").string()}));
+    EXPECT_TRUE(merged.ok()) << merged.status();
+    std::filesystem::remove_all(root_ / "merged");
+    return Names(*merged).size();
+  };
+  EXPECT_EQ(merged_with_offset("1700000000900000000"), 1u);
+  EXPECT_EQ(merged_with_offset("1700004000000000000"), 2u);
 }
 
 TEST_F(InputsTest, NodesWithoutANameAreCalledByTheirHost) {
