@@ -114,7 +114,7 @@ CollectiveMatcher::Rank CollectiveMatcher::RankOf(const Process& process, size_t
                                                   Collectives* result) {
   Rank rank{&process, process.groups[group].rank, {}, {kUnknownHi}, {kUnknownLo}};
   for (const Launch& launch : process.launches) {
-    if (launch.group != group) continue;
+    if (launch.group != group || launch.refused) continue;
     if (!launch.sequence || !rank.launches.emplace(*launch.sequence, &launch).second) {
       result->undecided.push_back(launch.entered.timeline);
       continue;
@@ -182,7 +182,8 @@ Collectives CollectiveMatcher::Match() {
       const CollectiveGroup& facts = process.groups[g].facts;
       if (facts.size == 0) {  // only called, never announced
         for (const Launch& launch : process.launches) {
-          if (launch.group == g) result.undecided.push_back(launch.entered.timeline);
+          if (launch.group != g || launch.refused) continue;
+          result.undecided.push_back(launch.entered.timeline);
         }
         continue;
       }

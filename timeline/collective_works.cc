@@ -34,7 +34,7 @@ class CollectiveMatcher::Queues {
     for (; next_ < position; ++next_) {
       const Launch& launch = process_.launches[next_];
       // Without a group nobody can tell who works at it.
-      if (!launch.group.has_value()) continue;
+      if (!launch.group.has_value() || launch.refused) continue;
       const Works works = WorksOf(launch.name, process_.groups[*launch.group].facts.size);
       if (works.name.empty()) continue;
       if (!works.count.has_value()) unclear_.insert({*launch.group, works.name});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "timeline/collective_kinds.h"
+
 namespace syncline::timeline {
 namespace {
 
@@ -28,17 +30,28 @@ bool CollectiveMatcher::LivesAnew(const Group& group, uint32_t thread, uint64_t 
                                   bool used) {
   const auto said = group.said.find(thread);
   if (said != group.said.end()) {
-    const auto& [last, by_call] = said->second;
-    if (sequence < last || (sequence == last && used && by_call)) return true;
+    const auto& [last, call] = said->second;
+    if (sequence < last || (sequence == last && used && call.has_value())) return true;
   }
   return group.highest > kThreadsApartMax && sequence < group.highest - kThreadsApartMax;
 }
 
+// Of a call whose number is called with again: whether nothing came of it.
+bool CollectiveMatcher::IsRefused(const Process& process, uint32_t thread, size_t launch) {
+  const auto called = process.called.find(thread);
+  if (called != process.called.end() && called->second == launch) return true;
+  const Works works = WorksOf(process.launches[launch].name, 1);
+  if (process.works.empty() || works.name.empty()) return false;  // another backend's are not seen
+  return std::none_of(process.works.rbegin(), process.works.rend(), [&](const Work& work) {
+    return work.position > launch && work.name == works.name;
+  });
+}
+
 void CollectiveMatcher::Announce(Process* process, Group* group, uint32_t thread, uint64_t sequence,
-                                 bool by_call) {
+                                 std::optional<size_t> call) {
   group->snapshots.push_back({process->launches.size(), group->transfers.size(), sequence});
   group->highest = std::max(group->highest, sequence);
-  group->said[thread] = {sequence, by_call};
+  group->said[thread] = {sequence, call};
 }
 
 void CollectiveMatcher::OnGroup(uint32_t process, uint32_t thread, GroupState state) {
@@ -50,7 +63,7 @@ void CollectiveMatcher::OnGroup(uint32_t process, uint32_t thread, GroupState st
   }
   group->facts = std::move(state.group);
   group->rank = state.rank;
-  Announce(&at, group, thread, state.sequence, /*by_call=*/false);
+  Announce(&at, group, thread, state.sequence, std::nullopt);
 }
 
 void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_view group,
@@ -63,9 +76,13 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
   if (bytes > 0) launch.bytes = bytes;
   launch.may_be_empty = bytes == 0;
   launch.sequence = sequence;
-  // A call that PyTorch refused takes no number.
-  const bool used = at.called.find(thread) == at.called.end();
   Group* found = FindGroup(&at, group);
+  bool used = true;
+  if (found != nullptr) {
+    const Group::Said& last = found->said[thread];
+    used = last.sequence != sequence || !last.call || !IsRefused(at, thread, *last.call);
+    if (!used) at.launches[*last.call].refused = true;
+  }
   if (found == nullptr) {
     found = &at.groups.emplace_back();
     found->facts.name = group;
@@ -76,7 +93,7 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
     found = &at.groups.emplace_back(std::move(next));
   }
   launch.group = static_cast<size_t>(found - at.groups.data());
-  Announce(&at, found, thread, sequence, /*by_call=*/true);
+  Announce(&at, found, thread, sequence, at.launches.size());
   at.called[thread] = at.launches.size();
   at.launches.push_back(std::move(launch));
 }
@@ -147,7 +164,8 @@ bool CollectiveMatcher::GrowsByItself(const Process& process, size_t group, cons
                                       const Snapshot& to) {
   uint64_t known = to.transfers - from.transfers;
   for (size_t i = from.position; i < to.position; ++i) {
-    known += process.launches[i].group == group ? 1 : 0;
+    const Launch& launch = process.launches[i];
+    known += launch.group == group && !launch.refused ? 1 : 0;
   }
   return to.sequence > from.sequence && to.sequence - from.sequence > known;
 }
@@ -236,7 +254,7 @@ void CollectiveMatcher::Number(Process* process, size_t index) {
   Group& group = process->groups[index];
   std::vector<size_t> mine;
   for (size_t i = 0; i < process->launches.size(); ++i) {
-    if (process->launches[i].group == index) mine.push_back(i);
+    if (process->launches[i].group == index && !process->launches[i].refused) mine.push_back(i);
   }
   // Two ranks share all transfers of their group; of more ranks each has its own.
   const bool counts_transfers = group.facts.size <= 2;

@@ -19,7 +19,8 @@
 //
 // Lives. A program may destroy its groups and make them anew, in the same processes or in new ones,
 // and the names and the numbers begin again. In a process a group lives anew where its number falls
-// back, or is called with twice. Across ranks, a life has every rank once; ranks belong together
+// back, or is called with twice, unless the first call was refused (a wrong argument): then no work
+// came of it. Across ranks, a life has every rank once; ranks belong together
 // that meet in time, rather those that can have taken part in the same collectives: no collective
 // of a later life begins before all ranks have left the earlier one. Not noticed: a life whose
 // first announced number is above the last one of the life before, without a call in between.
@@ -121,6 +122,7 @@ class CollectiveMatcher {
     bool may_be_empty = false;
     std::optional<size_t> group;  // index into Process::groups
     std::optional<uint64_t> sequence;
+    bool refused = false;  // by PyTorch or the backend: it took no number, and nothing came of it
   };
   struct Work {
     uint32_t thread = 0;
@@ -139,8 +141,11 @@ class CollectiveMatcher {
     std::vector<size_t> transfers;  // for each, how many launches were before it
     std::vector<Snapshot> snapshots;
     uint64_t highest = 0;  // of its numbers
-    std::map<uint32_t, std::pair<uint64_t, bool>>
-        said;  // by thread: its last, and whether by a call
+    struct Said {
+      uint64_t sequence = 0;
+      std::optional<size_t> call;  // the launch, where a call said it
+    };
+    std::map<uint32_t, Said> said;  // by thread: the last
   };
   struct Process {
     uint32_t node = 0;
@@ -166,8 +171,9 @@ class CollectiveMatcher {
 
   static Group* FindGroup(Process* process, std::string_view name);
   static bool LivesAnew(const Group& group, uint32_t thread, uint64_t sequence, bool used);
+  static bool IsRefused(const Process& process, uint32_t thread, size_t launch);
   static void Announce(Process* process, Group* group, uint32_t thread, uint64_t sequence,
-                       bool by_call);
+                       std::optional<size_t> call);
   static void AttributeLaunches(Process* process);
   static bool GrowsByItself(const Process& process, size_t group, const Snapshot& from,
                             const Snapshot& to);

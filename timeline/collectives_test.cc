@@ -268,6 +268,31 @@ TEST(CollectiveMatcherTest, WhereWorksCannotBeCountedNoEndIsKnown) {
   }
 }
 
+// They take no number, which the next call has then: that is no new life of the group.
+TEST(CollectiveMatcherTest, CallsThatAreRefusedAreNone) {
+  CollectiveMatcher matcher;
+  for (const int id : {0, 1}) {
+    Rank rank(&matcher, static_cast<uint32_t>(id), id);
+    rank.Group("0", 5);
+    rank.Call("0", 5);
+    rank.works = false;
+    rank.Call("0", 6, "broadcast");                                             // by the backend
+    matcher.OnCall(rank.process(), kMain, "0", "allgather", 6, 8, rank.Now());  // by PyTorch
+    rank.works = true;
+    rank.Call("0", 6);
+    rank.Call("0", 7);
+  }
+  const Collectives found = matcher.Match();
+  EXPECT_THAT(found.groups, SizeIs(1));
+  EXPECT_THAT(NumbersAndRanks(found),
+              ElementsAre(std::pair(5, 2), std::pair(6, 2), std::pair(7, 2)));
+  for (const Collective& collective : found.collectives) {
+    EXPECT_EQ(collective.name, "allreduce");
+    EXPECT_TRUE(collective.members[1].left_at.has_value());
+  }
+  EXPECT_THAT(found.undecided, IsEmpty());
+}
+
 // What a group's life is called, and its collectives.
 std::vector<std::string> LivesIn(const Collectives& found) {
   std::vector<std::string> lives;
