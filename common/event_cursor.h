@@ -124,7 +124,7 @@ struct StreamInfo {
   ClockId clock;       // node is filled in by whoever knows it; default 0
   std::optional<uint32_t> cpu;
   uint64_t packets = 0;
-  int64_t begin_ns = 0;  // from packet headers; 0, 0 when empty
+  int64_t begin_ns = 0;  // of its packets, or events where those do not tell; 0, 0 when empty
   int64_t end_ns = 0;
 };
 

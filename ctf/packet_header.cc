@@ -26,6 +26,8 @@ void ReadTimes(const RoleSink& roles, uint64_t clock, PacketHeader* header) {
         ExtendClock(clock, roles.value(Role::kTimestampBegin), roles.bits(Role::kTimestampBegin));
     // If the end is as late, it is not damage of the one: the packet's events are that late, too.
     if (begin <= kLatest || raw >= begin) header->begin_cycles = begin;
+    const bool whole = roles.bits(Role::kTimestampEnd) == 64;  // a short one is read as later
+    if (whole && raw != 0 && raw < begin) header->early_end_cycles = raw;
     if (begin > kLatest) return;
   }
   if (raw == 0) return;  // a writer that died leaves it so

@@ -31,6 +31,7 @@ struct PacketHeader {
   std::optional<uint64_t> begin_cycles;
   std::optional<uint64_t>
       end_cycles;  // nullopt also for 0; both when the end lies before the begin
+  std::optional<uint64_t> early_end_cycles;  // what it says then, where it says both
   std::optional<uint64_t> sequence;
   uint32_t sequence_width = 64;
   std::optional<uint64_t> discarded;  // cumulative

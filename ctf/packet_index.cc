@@ -141,12 +141,15 @@ absl::StatusOr<std::optional<IndexedExtent>> IndexedStream::Extent() {
     // With those before it: a single packet's count of discarded events may be odd.
     const uint64_t from = last - std::min<uint64_t>(last, 2);
     SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index_.At(from));
+    SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry verified, index_.At(last));
+    extent.resume_byte = verified.offset;
     PacketWalker walker(layout_, stream_, "", {.begin = entry.offset});
     for (;;) {
       SYNCLINE_ASSIGN_OR_RETURN(const auto packet, walker.Next());
       if (!packet) break;
       ++extent.packets;
       extent.end_ns = std::max(extent.end_ns, packet->end_ns.value_or(packet->begin_ns));
+      extent.end_known = packet->end_ns.has_value();
     }
     extent.last_sequence = walker.last_sequence();
     extent.last_discarded = walker.last_discarded();

@@ -57,6 +57,8 @@ struct IndexedExtent {
   uint64_t packets = 0;
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
+  bool end_known = false;    // the last packet says when it ends; if not, its events tell...
+  uint64_t resume_byte = 0;  // ...which are found from here on
   std::optional<uint64_t> cpu_id;
   PacketHeader first;  // and of the last one:
   std::optional<uint64_t> last_sequence;

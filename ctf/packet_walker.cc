@@ -35,6 +35,17 @@ std::string Describe(HeaderState state) {
   return "";
 }
 
+// A run of packets of which the same is said is one loss.
+void AddUncounted(Loss loss, std::vector<Loss>& losses) {
+  const bool goes_on = !losses.empty() && losses.back().reason == loss.reason &&
+                       !losses.back().count && losses.back().end_ns == loss.begin_ns;
+  if (goes_on) {
+    losses.back().end_ns = loss.end_ns;
+  } else {
+    losses.push_back(std::move(loss));
+  }
+}
+
 }  // namespace
 
 PacketWalker::PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name,
@@ -242,6 +253,13 @@ void PacketWalker::PassOver(const Packet& packet) {
 void PacketWalker::Count(const Packet& packet) {
   SettlePending(packet.begin_ns);
   if (packet.loss && !packet.end_ns) pending_.push_back(*packet.loss);
+  if (packet.header.early_end_cycles) {
+    // Either may be the damaged one: in doubt is all that neither it nor the next packet excludes.
+    const int64_t end_ns = CyclesToNs(packet.header.stream->clock, *packet.header.early_end_cycles);
+    pending_.push_back(losses_.size());
+    losses_.push_back({LossReason::kCorruptPacket, std::min(packet.begin_ns, end_ns), kUnknownHi,
+                       std::nullopt, name_, "the packet says that it ends before it begins"});
+  }
   CountSequence(packet);
   CountDiscarded(packet);
   ++packets_;
@@ -293,18 +311,25 @@ void PacketWalker::CountDiscarded(const Packet& packet) {
     return;
   }
   const uint64_t grown = (now - *before) & LowBits(width);
+  const int64_t begin_ns = last_ns_ == kUnknownLo ? packet.begin_ns : last_ns_;
+  const int64_t end_ns = packet.end_ns.value_or(packet.begin_ns);
   if (grown > LowBits(width) / 2) {
     // LTTng sometimes writes a single packet with a smaller count, often 0, and then goes on where
     // it was: keeping the largest so far counts no loss twice.
     discarded_valid_ = false;
+    if (width == 64) return;
+    // A narrow count goes around, and then this may be a great loss.
+    AddUncounted(
+        {LossReason::kDiscardedEvents, begin_ns, std::max(begin_ns, end_ns), std::nullopt, name_,
+         absl::StrCat("the tracer's count of lost events went from ", *before, " to ", now,
+                      ": it has gone around, or is damaged")},
+        losses_);
     return;
   }
   last_discarded_ = now;
   if (grown == 0) return;
   discarded_events_ += grown;
-  const int64_t begin_ns = last_ns_ == kUnknownLo ? packet.begin_ns : last_ns_;
-  losses_.push_back({LossReason::kDiscardedEvents, begin_ns,
-                     packet.end_ns.value_or(packet.begin_ns), grown, name_,
+  losses_.push_back({LossReason::kDiscardedEvents, begin_ns, end_ns, grown, name_,
                      "the tracer's buffers were full; larger or more sub-buffers avoid it"});
 }
 

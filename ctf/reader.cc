@@ -1,8 +1,10 @@
 #include "ctf/reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +20,24 @@
 
 namespace syncline::ctf {
 namespace {
+
+// Two clocks whose offsets differ by less are as good as one: none tells them better.
+constexpr double kOffsetsDifferS = 1e-3;
+
+std::optional<int64_t> OffsetNs(const ClockClass& clock) {
+  const bool negative = clock.offset_cycles < 0;
+  const uint64_t cycles = negative ? 0 - static_cast<uint64_t>(clock.offset_cycles)
+                                   : static_cast<uint64_t>(clock.offset_cycles);
+  const int64_t part = CyclesToNs(&clock, cycles);
+  // Garbage in the metadata must not overflow; sums of real clocks fit.
+  int64_t seconds_ns = 0;
+  int64_t sum = 0;
+  if (__builtin_mul_overflow(clock.offset_seconds, int64_t{1'000'000'000}, &seconds_ns) ||
+      __builtin_add_overflow(seconds_ns, negative ? -part : part, &sum)) {
+    return std::nullopt;
+  }
+  return sum;
+}
 
 class CtfReader : public TraceReader, public ChainedReader {
  public:
@@ -36,6 +56,7 @@ class CtfReader : public TraceReader, public ChainedReader {
       losses_.push_back({LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
                          (directory_ / "metadata").string(), warning});
     }
+    CompareClocks();
   }
 
   std::span<const StreamInfo> streams() const override { return streams_; }
@@ -52,19 +73,7 @@ class CtfReader : public TraceReader, public ChainedReader {
   }
   std::optional<int64_t> wall_clock_offset_ns() const override {
     if (layout_->metadata->clocks.empty()) return std::nullopt;
-    const ClockClass* const clock = Clock();
-    const bool negative = clock->offset_cycles < 0;
-    const uint64_t cycles = negative ? 0 - static_cast<uint64_t>(clock->offset_cycles)
-                                     : static_cast<uint64_t>(clock->offset_cycles);
-    const int64_t part = CyclesToNs(clock, cycles);
-    // Garbage in the metadata must not overflow; sums of real clocks fit.
-    int64_t seconds_ns = 0;
-    int64_t sum = 0;
-    if (__builtin_mul_overflow(clock->offset_seconds, int64_t{1'000'000'000}, &seconds_ns) ||
-        __builtin_add_overflow(seconds_ns, negative ? -part : part, &sum)) {
-      return std::nullopt;
-    }
-    return sum;
+    return OffsetNs(*Clock());
   }
   std::span<const Loss> losses() const override { return losses_; }
 
@@ -146,10 +155,13 @@ class CtfReader : public TraceReader, public ChainedReader {
     uint64_t bytes = 0;
     SYNCLINE_ASSIGN_OR_RETURN(const std::optional<IndexedExtent> extent, IndexedOf(file, &bytes));
     if (extent) {
+      stream_classes_.insert(extent->first.stream->id);
       info.packets = extent->packets;
       info.begin_ns = extent->begin_ns;
       info.end_ns = extent->end_ns;
       cpu = extent->cpu_id;
+      SYNCLINE_RETURN_IF_ERROR(
+          AskEvents(file, {true, extent->end_known, extent->resume_byte}, &info));
       place =
           PlaceOf(info, extent->first.stream->id, extent->first.stream_instance_id,
                   extent->first.lasting_sequence(), extent->last_sequence, extent->last_discarded);
@@ -168,6 +180,9 @@ class CtfReader : public TraceReader, public ChainedReader {
       info.begin_ns = summary.begin_ns;
       info.end_ns = summary.end_ns;
       cpu = summary.cpu_id;
+      SYNCLINE_RETURN_IF_ERROR(
+          AskEvents(file, {summary.begin_known, summary.end_known, summary.resume_byte}, &info));
+      if (summary.stream_id) stream_classes_.insert(*summary.stream_id);
       place = PlaceOf(info, summary.stream_id, summary.stream_instance_id, summary.first_sequence,
                       summary.last_sequence, summary.last_discarded);
       bytes = summary.file_bytes;
@@ -177,6 +192,60 @@ class CtfReader : public TraceReader, public ChainedReader {
     files_.push_back({file, bytes, {}});
     places_.push_back(place);
     return absl::OkStatus();
+  }
+
+  // What packet headers tell of a stream's times.
+  struct Told {
+    bool begin = false;
+    bool end = false;
+    uint64_t resume_byte = 0;  // where to look for its last events
+  };
+  // Events tell what the headers do not: a window or a timeline must hold all of them.
+  absl::Status AskEvents(const std::filesystem::path& file, const Told& told,
+                         StreamInfo* info) const {
+    if (info->packets == 0) return absl::OkStatus();
+    if (!told.begin) {
+      SYNCLINE_ASSIGN_OR_RETURN(const auto cursor, EventsFrom(file, *info, 0));
+      SYNCLINE_ASSIGN_OR_RETURN(const auto batch, cursor->NextBatch());
+      info->begin_ns = batch.empty() ? info->end_ns : batch.front().time_ns;
+    }
+    if (!told.end) {
+      SYNCLINE_ASSIGN_OR_RETURN(const auto cursor, EventsFrom(file, *info, told.resume_byte));
+      for (;;) {
+        SYNCLINE_ASSIGN_OR_RETURN(const auto batch, cursor->NextBatch());
+        if (batch.empty()) break;
+        info->end_ns = std::max(info->end_ns, batch.back().time_ns);
+      }
+    }
+    info->end_ns = std::max(info->begin_ns, info->end_ns);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<EventCursor>> EventsFrom(const std::filesystem::path& file,
+                                                          const StreamInfo& info,
+                                                          uint64_t begin_byte) const {
+    SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(file));
+    return MakeCursor(layout_, std::move(source), info, {.begin_byte = begin_byte});
+  }
+
+  // All of a trace's streams are placed by one clock's offset.
+  void CompareClocks() {
+    if (layout_->metadata->clocks.empty()) return;
+    const ClockClass& used = *Clock();
+    const std::optional<int64_t> used_ns = OffsetNs(used);
+    for (const uint64_t id : stream_classes_) {
+      const ClockClass* const clock = layout_->FindStream(id)->clock;
+      if (clock == nullptr || clock == &used || !used_ns || !OffsetNs(*clock)) continue;
+      const double difference_s =
+          (static_cast<double>(*OffsetNs(*clock)) - static_cast<double>(*used_ns)) * 1e-9;
+      if (std::abs(difference_s) <= kOffsetsDifferS) continue;
+      losses_.push_back(
+          {LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
+           (directory_ / "metadata").string(),
+           absl::StrCat("stream class ", id, " uses clock \"", clock->name,
+                        "\", whose offset differs from that of \"", used.name, "\" by ",
+                        difference_s, " s: its events are placed by \"", used.name, "\"'s")});
+    }
   }
 
   static std::optional<StreamPlace> PlaceOf(const StreamInfo& info,
@@ -209,6 +278,7 @@ class CtfReader : public TraceReader, public ChainedReader {
   std::filesystem::path directory_;
   std::shared_ptr<const TraceLayout> layout_;
   bool has_index_ = false;
+  std::set<uint64_t> stream_classes_;  // that there are streams of
   std::vector<StreamInfo> streams_;
   std::vector<File> files_;                         // beside streams_
   std::vector<std::optional<StreamPlace>> places_;  // likewise

@@ -236,6 +236,58 @@ TEST_F(SalvageTest, DiscardedEventsBeforeARotationAreNotCountedAgain) {
   EXPECT_EQ(result.losses[0].count, 3u);
 }
 
+// What a count of 16 bits grew by is not known when that may be more than half of what it holds.
+TEST_F(SalvageTest, ANarrowDiscardedCounterThatMayHaveGoneAroundIsTold) {
+  std::string metadata(kMetadata);
+  const std::string_view wide = "unsigned long events_discarded;";
+  metadata.replace(metadata.find(wide), wide.size(),
+                   "uint16_t events_discarded; uint16_t p; uint32_t q;");
+  const auto bytes =
+      Join({PacketBuilder(100, 200, 0, 7).Close(), PacketBuilder(200, 300, 1, 40000).Close(),
+            PacketBuilder(300, 400, 2, 40001).Close(), PacketBuilder(400, 500, 3, 9).Close()});
+  const ReadResult result = ReadAll(LayoutOf(metadata), bytes);
+  ASSERT_THAT(result.losses, SizeIs(3));
+  EXPECT_EQ(result.losses[0].count, 7u);
+  EXPECT_EQ(result.losses[1].reason, LossReason::kDiscardedEvents);
+  EXPECT_EQ(result.losses[1].count, std::nullopt);
+  EXPECT_EQ(result.losses[1].begin_ns, 200);
+  EXPECT_EQ(result.losses[1].end_ns, 400);
+  EXPECT_THAT(result.losses[1].detail, HasSubstr("went from 7 to 40000"));
+  EXPECT_EQ(result.losses[2].count, 2u);
+}
+
+TEST_F(SalvageTest, APacketThatEndsBeforeItBeginsIsTold) {
+  const auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Close(),
+                           PacketBuilder(250, 220, 1).Number(260, 2).Close(),
+                           PacketBuilder(300, 300, 2).Number(300, 3).Close()});
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events, SizeIs(3));
+  ASSERT_THAT(result.losses, SizeIs(1));
+  EXPECT_EQ(result.losses[0].reason, LossReason::kCorruptPacket);
+  EXPECT_EQ(result.losses[0].begin_ns, 200);
+  EXPECT_EQ(result.losses[0].end_ns, 300);
+  EXPECT_EQ(result.losses[0].count, std::nullopt);
+  EXPECT_THAT(result.losses[0].detail, HasSubstr("ends before it begins"));
+}
+
+// Each level may be as long as one; both together may not.
+TEST_F(SalvageTest, ArraysOfArraysOfNothingAreBounded) {
+  std::string metadata(kMetadata);
+  const std::string_view value = "uint32_t _value;";
+  metadata.replace(metadata.find(value), value.size(),
+                   "uint32_t n; struct { struct { } z[n]; } a[n];");
+  const auto layout = LayoutOf(metadata);
+  const ReadResult few = ReadAll(layout, PacketBuilder(100, 200).Number(110, 100).Close());
+  EXPECT_THAT(few.events, SizeIs(1));
+  EXPECT_THAT(few.losses, IsEmpty());
+  for (const uint32_t n : {1000, 65000}) {
+    const ReadResult many = ReadAll(layout, PacketBuilder(100, 200).Number(110, n).Close());
+    EXPECT_THAT(many.events, IsEmpty());
+    ASSERT_THAT(many.losses, SizeIs(1));
+    EXPECT_THAT(many.losses[0].detail, HasSubstr("do not decode"));
+  }
+}
+
 TEST_F(SalvageTest, SequenceGapIsLostPackets) {
   const auto bytes = Join({PacketBuilder(100, 200, 4).Close(), PacketBuilder(500, 600, 7).Close()});
   const ReadResult result = Read(bytes);

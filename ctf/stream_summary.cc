@@ -55,6 +55,15 @@ void FindBelow(const std::filesystem::path& root, const std::filesystem::path& d
   if (error) found->unreadable.push_back({directory, error.message()});
 }
 
+// Short times go on from the packet before.
+bool TellsWholeBegin(const PacketHeader& header) {
+  const Node* const context = header.stream->nodes.root(Scope::kPacketContext);
+  if (!header.begin_cycles || context == nullptr) return false;
+  return std::any_of(context->children.begin(), context->children.end(), [](const Node& node) {
+    return node.role == Role::kTimestampBegin && node.size_bits == 64;
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
@@ -72,7 +81,10 @@ absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
       summary.stream_instance_id = packet->header.stream_instance_id;
       summary.cpu_id = packet->header.cpu_id;
       summary.first_sequence = packet->header.lasting_sequence();
+      summary.begin_known = packet->header.begin_cycles.has_value();
     }
+    summary.end_known = packet->end_ns.has_value();
+    if (TellsWholeBegin(packet->header)) summary.resume_byte = packet->offset;
     summary.begin_ns = std::min(summary.begin_ns, packet->begin_ns);
     summary.end_ns = std::max(summary.end_ns, packet->end_ns.value_or(packet->begin_ns));
     if (!packet->open_ended) summary.content_bytes += (packet->content_bits + 7) / 8;

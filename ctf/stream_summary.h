@@ -43,6 +43,11 @@ struct StreamSummary {
   std::optional<uint64_t> cpu_id;
   int64_t begin_ns = 0;  // trace clock, of the first and last packet; 0, 0 when empty
   int64_t end_ns = 0;
+  // Whether the first packet says when it begins, and the last one when it ends. Where not, its
+  // events tell, which are found from `resume_byte` on.
+  bool begin_known = false;
+  bool end_known = false;
+  uint64_t resume_byte = 0;  // of the last packet that needs none before it to be read right
   std::vector<Loss> losses;  // in the trace clock; what the headers tell
 };
 

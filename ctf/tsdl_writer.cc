@@ -1,5 +1,6 @@
 #include "ctf/tsdl_writer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 #include <utility>
@@ -43,12 +44,19 @@ std::string_view OrderName(ByteOrder order) {
   return order == ByteOrder::kBig ? "be" : order == ByteOrder::kLittle ? "le" : "native";
 }
 
+bool NamesStream(const TypePtr& packet_header) {
+  return packet_header != nullptr &&
+         std::any_of(packet_header->members.begin(), packet_header->members.end(),
+                     [](const Member& member) { return member.name == "stream_id"; });
+}
+
 class Writer {
  public:
   absl::StatusOr<std::string> Run(const Metadata& metadata) {
     if (!metadata.roles_by_name) {
       return absl::UnimplementedError("these are CTF 2's words (ctf18_words.h)");
     }
+    says_ids_ = metadata.streams.size() > 1 || NamesStream(metadata.packet_header);
     text_ = "/* CTF 1.8 */\n\n";
     SYNCLINE_RETURN_IF_ERROR(Trace(metadata));
     Environment(metadata);
@@ -109,7 +117,7 @@ class Writer {
 
   absl::Status Stream(const StreamType& stream) {
     Open("stream {");
-    Line(absl::StrCat("id = ", stream.id, ";"));
+    if (says_ids_) Line(absl::StrCat("id = ", stream.id, ";"));
     SYNCLINE_RETURN_IF_ERROR(Scope("packet.context", stream.packet_context));
     SYNCLINE_RETURN_IF_ERROR(Scope("event.header", stream.event_header));
     SYNCLINE_RETURN_IF_ERROR(Scope("event.context", stream.event_context));
@@ -122,7 +130,7 @@ class Writer {
     Open("event {");
     Line(absl::StrCat("name = ", Quoted(event.name), ";"));
     if (event.id) Line(absl::StrCat("id = ", *event.id, ";"));
-    Line(absl::StrCat("stream_id = ", event.stream_id, ";"));
+    if (says_ids_) Line(absl::StrCat("stream_id = ", event.stream_id, ";"));
     for (const auto& [key, value] : event.attributes) {
       const bool plain = key == "loglevel" && IsNumber(value);
       Line(absl::StrCat(key, " = ", plain ? value : Quoted(value), ";"));
@@ -213,6 +221,8 @@ class Writer {
 
   std::string text_;
   size_t depth_ = 0;
+  // Where packets do not say which stream they are of, babeltrace2 refuses a stream with an id.
+  bool says_ids_ = false;
 };
 
 }  // namespace

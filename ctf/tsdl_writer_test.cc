@@ -77,6 +77,20 @@ TEST(TsdlWriterTest, EveryTypeSurvives) {
   EXPECT_THAT(written, HasSubstr("mant_dig = 24; align = 32; byte_order = be;"));
 }
 
+// babeltrace2 refuses a stream with an id whose packets do not say one.
+TEST(TsdlWriterTest, AStreamHasAnIdOnlyWherePacketsSayIt) {
+  std::string text(kEveryType);
+  text.replace(text.find("\"b_c\""), 5, "_b_c");
+  const std::string without = text;
+  EXPECT_EQ(Again(text).find("stream {\n  id"), std::string::npos);
+  EXPECT_EQ(Again(text).find("stream_id"), std::string::npos);
+  text.replace(text.find("byte_order = le;"), 0,
+               "packet.header := struct { integer { size = 8; } stream_id; }; ");
+  EXPECT_THAT(Again(text), HasSubstr("stream {\n  id = 3;"));
+  EXPECT_THAT(Again(text), HasSubstr("\n  stream_id = 3;"));
+  EXPECT_THAT(Again(without + "stream { id = 4; };"), HasSubstr("stream {\n  id = 4;"));
+}
+
 TEST(TsdlWriterTest, WhatCtf18CannotSayIsRefused) {
   Metadata metadata;
   metadata.roles_by_name = false;

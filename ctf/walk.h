@@ -30,6 +30,8 @@ struct WalkState {
   uint64_t limit = 0;             // bits that may be read
   uint64_t position = 0;          // bits from the start of the packet
   uint64_t* slots = nullptr;      // values that other fields refer to
+  uint64_t visits = 0;            // of nodes
+  uint64_t empty_visits = 0;      // those of them in elements that took no bits
 
   bool Align(uint64_t alignment) {
     position = AlignUp(position, alignment);
@@ -69,6 +71,7 @@ inline double RealFromBits(uint64_t bits, uint32_t size) {
 }
 
 // Elements that take no bits cannot be bounded by the packet's size; no tracer writes many of them.
+// So many parts of such are walked in all: arrays of arrays of them multiply.
 inline constexpr uint64_t kEmptyElementsMax = 1 << 16;
 
 // False when the bytes end too early or do not fit the nodes.
@@ -78,6 +81,7 @@ class Walker {
   Walker(WalkState& state, Sink& sink) : state_(state), sink_(sink) {}
 
   bool Walk(const Node& node) {
+    ++state_.visits;
     switch (node.kind) {
       case TypeKind::kInteger:
       case TypeKind::kEnum:
@@ -222,10 +226,13 @@ class Walker {
     // A length that the packet cannot hold is refused before a sink counts on it.
     if (length > state_.limit - state_.position && length > kEmptyElementsMax) return false;
     sink_.Compound(node, length);
-    const uint64_t begin = state_.position;
     for (uint64_t i = 0; i < length; ++i) {
+      const uint64_t begin = state_.position;
+      const uint64_t visits = state_.visits;
       if (!Walk(node.children[0])) return false;
-      if (i == kEmptyElementsMax && state_.position == begin) return false;
+      if (state_.position != begin) continue;
+      state_.empty_visits += state_.visits - visits;
+      if (state_.empty_visits > kEmptyElementsMax) return false;
     }
     return true;
   }

@@ -30,7 +30,8 @@ struct ProcessEntry {
   const KnownProcess* known = nullptr;
   std::unordered_map<uint32_t, KnownName> announced;
 
-  // The control block's name first, then the announced one; where there is none, empty and without data().
+  // The control block's name first, then the announced one; where there is none, empty and without
+  // data().
   std::string_view Name(uint32_t id) const;
 };
 

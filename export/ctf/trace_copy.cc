@@ -44,10 +44,26 @@ uint32_t AlignmentOf(const ctf::Node* node) {
   return alignment;
 }
 
+// Bits of the number that says it of a packet; 0: none does.
+uint32_t BitsOf(ctf::Role role, const ctf::Node* node) {
+  if (node == nullptr) return 0;
+  if (node->role == role) return node->size_bits;
+  uint32_t bits = 0;
+  for (const ctf::Node& child : node->children) bits = std::max(bits, BitsOf(role, &child));
+  return bits;
+}
+
 absl::Status CheckLayout(const ctf::TraceLayout& layout) {
   for (const auto& stream : layout.streams) {
     if (stream->fast_header == ctf::FastHeader::kNone) {
       return absl::UnimplementedError("its events do not have LTTng's headers");
+    }
+    // Packets change their size, and times since 1970 take 61 bits.
+    for (const ctf::Role role : {ctf::Role::kTimestampBegin, ctf::Role::kTimestampEnd,
+                                 ctf::Role::kContentSize, ctf::Role::kPacketSize}) {
+      if (BitsOf(role, stream->nodes.root(ctf::Scope::kPacketContext)) == 64) continue;
+      return absl::UnimplementedError(
+          "its packets do not say their sizes and times in 64 bits, as LTTng's do");
     }
     for (const auto& [id, event] : stream->events) {
       for (const ctf::Scope scope :

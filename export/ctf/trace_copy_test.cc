@@ -213,6 +213,23 @@ TEST_F(TraceCopyTest, AnotherLayoutIsRefused) {
   EXPECT_THAT(std::string(result.status().message()), ::testing::HasSubstr("t:number"));
 }
 
+TEST_F(TraceCopyTest, PacketsThatCannotSayTheirSizesAndTimesAreRefused) {
+  const std::string metadata(ctf::testing::kMetadata);
+  std::string without = metadata;
+  without.erase(without.find("packet.context := "), 40);
+  std::string narrow = metadata;
+  narrow.replace(narrow.find("uint64_t content_size"), 8, "uint32_t");
+  std::string untimed = metadata;
+  untimed.erase(untimed.find("uint64_clock_t timestamp_end;"), 29);
+  for (const std::string& text : {without, narrow, untimed}) {
+    Write("metadata", text);
+    const auto result = CopyTrace(directory_ / "in", directory_ / "out", placement_,
+                                  {"node-a", "node-a/x", kEpoch});
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kUnimplemented) << text;
+    EXPECT_THAT(std::string(result.status().message()), ::testing::HasSubstr("in 64 bits"));
+  }
+}
+
 TEST_F(TraceCopyTest, WhatIsInAnotherFileTooIsCopiedOnce) {
   const auto first = PacketBuilder(0, 9, 0).Number(5, 1).Close();
   Write("a", first);
