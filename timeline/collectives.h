@@ -25,8 +25,8 @@
 // of a later life begins before all ranks have left the earlier one. Not noticed: a life whose
 // first announced number is above the last one of the life before, without a call in between.
 //
-// Works belong to launches of their kind in order: a group's threads take them from its queue. Whose
-// a thread is, its works tell: mostly only one group has a launch that waits. Where works and
+// Works belong to launches of their kind in order: a group's threads take them from its queue.
+// Whose a thread is, its works tell: mostly only one group has a launch that waits. Where works and
 // launches do not go together (other counts than are known), the ends are not known.
 //
 // Memory: one entry per launch. Thread-safety: one thread.
