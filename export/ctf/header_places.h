@@ -24,6 +24,10 @@ class HeaderPlaces {
     const Place& place = At(role);
     return place.bits % 8 == 0 && place.position % 8 == 0;
   }
+  bool Holds(ctf::Role role, uint64_t value) const {
+    const uint32_t bits = At(role).bits;
+    return bits >= 64 || value >> bits == 0;
+  }
   void Put(ctf::Role role, uint64_t value, uint8_t* packet) const;
   void PutUuid(const ctf::Uuid& uuid, uint8_t* packet) const;
 

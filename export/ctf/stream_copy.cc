@@ -196,7 +196,8 @@ absl::Status StreamCopy::Write(const Piece& piece, std::ostream& out) {
   const auto content = static_cast<size_t>(lane.at - packet);
   const size_t size = Padded(content);
   std::fill_n(lane.at, size - content, uint8_t{0});
-  PutHeader(piece, {placement_.At(piece.packet.begin_ns), content * 8, size}, packet);
+  SYNCLINE_RETURN_IF_ERROR(
+      PutHeader(piece, {placement_.At(piece.packet.begin_ns), content * 8, size}, packet));
   if (piece.begin != ready_end_) {
     Flush(out);
     ready_begin_ = piece.begin;
@@ -206,19 +207,24 @@ absl::Status StreamCopy::Write(const Piece& piece, std::ostream& out) {
   return absl::OkStatus();
 }
 
-void StreamCopy::PutHeader(const Piece& piece, const Extent& extent, uint8_t* header) {
+absl::Status StreamCopy::PutHeader(const Piece& piece, const Extent& extent, uint8_t* header) {
   const uint64_t begin = ValueOf(extent.begin);
   uint64_t end = std::max(value_, begin);
   if (piece.end_ns && placement_.At(*piece.end_ns) < options_.window.end) {
     end = std::max(end, ValueOf(placement_.At(*piece.end_ns)));
   }
   const HeaderPlaces& places = *piece.places;
+  if (!places.Holds(Role::kPacketSize, extent.bytes * 8) ||
+      !places.Holds(Role::kContentSize, extent.content_bits)) {
+    return absl::UnimplementedError("one of its packets grows beyond what it can say of its size");
+  }
   places.Put(Role::kTimestampBegin, begin, header);
   places.Put(Role::kTimestampEnd, end, header);
   places.Put(Role::kContentSize, extent.content_bits, header);
   places.Put(Role::kPacketSize, extent.bytes * 8, header);
   places.PutUuid(uuid_, header);
   last_ns_ = std::max(last_ns_, piece.end_ns.value_or(last_ns_));
+  return absl::OkStatus();
 }
 
 // A packet that is not, or not from some event on, a matter of lanes.
@@ -244,7 +250,7 @@ absl::Status StreamCopy::WriteByEvent(const Piece& piece, bool in_order, std::os
   made_.resize(size - made_begin_);
   const Extent extent{begin, content_bits_, size};
   const bool all_here = made_begin_ == 0;
-  PutHeader(piece, extent, all_here ? made_.data() : header.data());
+  SYNCLINE_RETURN_IF_ERROR(PutHeader(piece, extent, all_here ? made_.data() : header.data()));
   FlushMade(out);
   if (!all_here) {
     out.seekp(static_cast<std::streamoff>(bytes_));

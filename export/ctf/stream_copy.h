@@ -74,7 +74,7 @@ class StreamCopy {
   void CopyEvents(const ctf::Packet& packet, std::span<const uint8_t> bytes, std::ostream& out);
   void Emit(ctf::FastHeader kind, const ctf::FoundEvent& event, std::span<const uint8_t> packet,
             uint64_t value);
-  void PutHeader(const Piece& piece, const Extent& extent, uint8_t* header);
+  absl::Status PutHeader(const Piece& piece, const Extent& extent, uint8_t* header);
   void Flush(std::ostream& out);
   void FlushMade(std::ostream& out);
 

@@ -59,11 +59,14 @@ absl::Status CheckLayout(const ctf::TraceLayout& layout) {
       return absl::UnimplementedError("its events do not have LTTng's headers");
     }
     // Packets change their size, and times since 1970 take 61 bits.
-    for (const ctf::Role role : {ctf::Role::kTimestampBegin, ctf::Role::kTimestampEnd,
-                                 ctf::Role::kContentSize, ctf::Role::kPacketSize}) {
-      if (BitsOf(role, stream->nodes.root(ctf::Scope::kPacketContext)) == 64) continue;
+    constexpr std::pair<ctf::Role, uint32_t> kNeeded[] = {{ctf::Role::kTimestampBegin, 64},
+                                                          {ctf::Role::kTimestampEnd, 64},
+                                                          {ctf::Role::kContentSize, 32},
+                                                          {ctf::Role::kPacketSize, 32}};
+    for (const auto& [role, bits] : kNeeded) {
+      if (BitsOf(role, stream->nodes.root(ctf::Scope::kPacketContext)) >= bits) continue;
       return absl::UnimplementedError(
-          "its packets do not say their sizes and times in 64 bits, as LTTng's do");
+          "its packets do not say their times in 64 bits and their sizes in 32, as LTTng's do");
     }
     for (const auto& [id, event] : stream->events) {
       for (const ctf::Scope scope :
