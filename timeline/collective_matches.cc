@@ -58,20 +58,38 @@ std::optional<int64_t> CollectiveMatcher::MeetingShift(const Rank& first, const 
   return static_cast<int64_t>(nearest(other)) - static_cast<int64_t>(nearest(first));
 }
 
+// Whether it is a matter of at least half of the launches.
+bool CollectiveMatcher::IsOfMost(const Rank& first, const Rank& other, int64_t shift) {
+  const auto common =
+      std::count_if(first.launches.begin(), first.launches.end(), [&](const auto& entry) {
+        return other.launches.contains(
+            static_cast<uint64_t>(static_cast<int64_t>(entry.first) + shift));
+      });
+  return 2 * static_cast<size_t>(common) >= std::min(first.launches.size(), other.launches.size());
+}
+
 std::optional<int64_t> CollectiveMatcher::ShiftOf(const Rank& first, const Rank& other) {
   std::set<int64_t> shifts;
   for (const int64_t centre : {int64_t{0}, MeetingShift(first, other).value_or(0)}) {
     for (int64_t off = -kShiftMax; off <= kShiftMax; ++off) shifts.insert(centre + off);
   }
-  for (const bool by_size : {true, false}) {
-    if (Fits(first, other, 0, by_size)) return 0;
-    std::vector<int64_t> fitting;
-    std::copy_if(shifts.begin(), shifts.end(), std::back_inserter(fitting),
-                 [&](int64_t shift) { return Fits(first, other, shift, by_size); });
-    if (fitting.size() == 1) return fitting.front();
-    if (fitting.size() > 1) return std::nullopt;
-  }
-  return std::nullopt;
+  // No number is negative.
+  shifts.erase(shifts.upper_bound(static_cast<int64_t>(other.launches.begin()->first)),
+               shifts.end());
+  const auto only = [&](bool by_size) {
+    std::optional<int64_t> found;
+    for (const int64_t shift : shifts) {
+      if (!Fits(first, other, shift, by_size)) continue;
+      if (found.has_value()) return std::optional<int64_t>();
+      found = shift;
+    }
+    return found;
+  };
+  if (Fits(first, other, 0, /*by_size=*/true)) return 0;
+  const bool believed = Fits(first, other, 0, /*by_size=*/false);
+  const std::optional<int64_t> by_size = only(true);
+  if (by_size.has_value() && (!believed || IsOfMost(first, other, *by_size))) return by_size;
+  return believed ? 0 : only(false);
 }
 
 void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collectives* result) {

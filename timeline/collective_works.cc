@@ -15,12 +15,12 @@ namespace {
 
 // A group of which more works than this, or launches, are left over, is not understood: more than
 // can be under way when the recording begins or ends.
-constexpr size_t kLeftOverMax = 64;
+constexpr size_t kLeftOverMax = 16;
 constexpr size_t kLeftOverOneIn = 20;
 // Where groups have threads of their own, which is whose is tried out on so many works, and given
 // up for so many threads times groups.
 constexpr size_t kWorksTried = 4096;
-constexpr size_t kWorkersTried = 1024;
+constexpr size_t kWorkersTried = 128;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ class CollectiveMatcher::Queues {
     for (; next_ < position; ++next_) {
       const Launch& launch = process_.launches[next_];
       // Without a group nobody can tell who works at it.
-      if (!launch.group.has_value() || launch.refused) continue;
+      if (!launch.group.has_value() || launch.refused || !launch.launched) continue;
       const Works works = WorksOf(launch.name, process_.groups[*launch.group].facts.size);
       if (works.name.empty()) continue;
       if (!works.count.has_value()) unclear_.insert({*launch.group, works.name});
@@ -174,17 +174,18 @@ void CollectiveMatcher::GiveWorks(Process* process) {
     return queues.IsClear(group, name) &&
            left_over <= std::max(kLeftOverMax, tally.given / kLeftOverOneIn);
   };
-  std::set<size_t> open;  // launches of which some work has not ended
+  std::map<size_t, size_t> ended;  // how many works of each launch
   for (const auto& [number, i] : given) {
     Launch& launch = process->launches[number];
     const Work& work = process->works[i];
-    if (!understood(*launch.group, work.name)) continue;
-    if (!work.end.has_value()) open.insert(number);
-    if (open.contains(number)) {
-      launch.left.reset();
-    } else if (!launch.left || launch.left->timeline < work.end->timeline) {
-      launch.left = work.end;
-    }
+    if (!work.end.has_value() || !understood(*launch.group, work.name)) continue;
+    ++ended[number];
+    if (!launch.left || launch.left->timeline < work.end->timeline) launch.left = work.end;
+  }
+  for (const auto& [number, works] : ended) {
+    Launch& launch = process->launches[number];
+    const size_t size = process->groups[*launch.group].facts.size;
+    if (works < WorksOf(launch.name, size).count) launch.left.reset();
   }
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 // How far back a group's number may lie behind what another thread has said before: a guess.
 constexpr uint64_t kThreadsApartMax = 64;
+// No group gets there; more is damage.
+constexpr uint64_t kNumberMax = uint64_t{1} << 62;
 
 }  // namespace
 
@@ -42,9 +44,11 @@ bool CollectiveMatcher::IsRefused(const Process& process, uint32_t thread, size_
   if (called != process.called.end() && called->second == launch) return true;
   const Works works = WorksOf(process.launches[launch].name, 1);
   if (process.works.empty() || works.name.empty()) return false;  // another backend's are not seen
-  return std::none_of(process.works.rbegin(), process.works.rend(), [&](const Work& work) {
-    return work.position > launch && work.name == works.name;
-  });
+  for (auto work = process.works.rbegin(); work != process.works.rend(); ++work) {
+    if (work->position <= launch) break;
+    if (work->name == works.name) return false;
+  }
+  return true;
 }
 
 void CollectiveMatcher::Announce(Process* process, Group* group, uint32_t thread, uint64_t sequence,
@@ -55,6 +59,7 @@ void CollectiveMatcher::Announce(Process* process, Group* group, uint32_t thread
 }
 
 void CollectiveMatcher::OnGroup(uint32_t process, uint32_t thread, GroupState state) {
+  if (state.sequence > kNumberMax) return;
   Process& at = processes_[process];
   Group* group = FindGroup(&at, state.group.name);
   if (group == nullptr || LivesAnew(*group, thread, state.sequence, /*used=*/false) ||
@@ -69,6 +74,7 @@ void CollectiveMatcher::OnGroup(uint32_t process, uint32_t thread, GroupState st
 void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_view group,
                                std::string_view name, uint64_t sequence, uint64_t bytes,
                                const Place& place) {
+  if (sequence > kNumberMax) return;
   Process& at = processes_[process];
   Launch launch;
   launch.name = name;
@@ -115,12 +121,14 @@ void CollectiveMatcher::OnLaunch(uint32_t process, uint32_t thread, std::string_
     Launch& launch = at.launches[called->second];
     launch.name = name;
     launch.entered = place;
+    launch.launched = true;
     at.called.erase(called);
     return;
   }
   Launch launch;
   launch.name = name;
   launch.entered = place;
+  launch.launched = true;
   at.launches.push_back(std::move(launch));
 }
 
@@ -249,7 +257,8 @@ void CollectiveMatcher::GiveByGrowth(Process* process, const std::vector<size_t>
   give(rows.back()[0].position, launches.size(), *usual);
 }
 
-// Counts on from the announcements; where they disagree (events were lost), from the later one.
+// Counts on from the announcements. Between two that disagree (events were lost, or not recorded),
+// launches without a call have no number.
 void CollectiveMatcher::Number(Process* process, size_t index) {
   Group& group = process->groups[index];
   std::vector<size_t> mine;
@@ -266,11 +275,20 @@ void CollectiveMatcher::Number(Process* process, size_t index) {
     const auto from = std::lower_bound(mine.begin(), mine.end(), snapshot.position);
     const bool last = s + 1 == group.snapshots.size();
     const size_t until = last ? process->launches.size() : group.snapshots[s + 1].position;
+    std::vector<size_t> counted;  // that no call numbered
     for (auto it = from; it != mine.end() && *it < until; ++it) {
       for (; transfer < group.transfers.size() && group.transfers[transfer] <= *it; ++transfer) {
         if (counts_transfers) ++number;
       }
+      if (!process->launches[*it].sequence.has_value()) counted.push_back(*it);
       process->launches[*it].sequence = number++;
+    }
+    if (!last) {
+      const Snapshot& next = group.snapshots[s + 1];
+      if (counts_transfers) number += next.transfers - std::min(next.transfers, transfer);
+      if (number + (counts_transfers ? 0 : next.transfers) != next.sequence) {
+        for (const size_t i : counted) process->launches[i].sequence.reset();
+      }
     }
     if (s != 0) continue;
     number = base;

@@ -122,12 +122,13 @@ class CollectiveMatcher {
     bool may_be_empty = false;
     std::optional<size_t> group;  // index into Process::groups
     std::optional<uint64_t> sequence;
-    bool refused = false;  // by PyTorch or the backend: it took no number, and nothing came of it
+    bool launched = false;  // a call without a launch has no work either: nothing observes it
+    bool refused = false;   // by PyTorch or the backend: it took no number, and nothing came of it
   };
   struct Work {
     uint32_t thread = 0;
-    std::string name;  // "all_reduce"
-    size_t position = 0;    // launches before it
+    std::string name;     // "all_reduce"
+    size_t position = 0;  // launches before it
     std::optional<Place> end;
   };
   struct Snapshot {
@@ -190,6 +191,7 @@ class CollectiveMatcher {
   static bool Shares(const Life& life, int32_t rank);
   static std::vector<Life> LivesOf(std::vector<Rank> ranks, Collectives* result);
   static bool Fits(const Rank& first, const Rank& other, int64_t shift, bool by_size);
+  static bool IsOfMost(const Rank& first, const Rank& other, int64_t shift);
   static std::optional<int64_t> MeetingShift(const Rank& first, const Rank& other);
   static std::optional<int64_t> ShiftOf(const Rank& first, const Rank& other);
   static void Join(std::vector<Rank> ranks, uint32_t group, Collectives* result);

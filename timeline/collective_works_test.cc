@@ -1,0 +1,110 @@
+// What is missing of a recording costs what it is about, and nothing else.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "timeline/collectives.h"
+
+namespace syncline::timeline {
+namespace {
+
+using testing::SizeIs;
+
+constexpr uint32_t kMain = 1;
+constexpr uint32_t kWorker = 2;
+constexpr int64_t kStepNs = 1000;
+
+// All-reduces in step with one another; each process knows one group.
+class Process {
+ public:
+  Process(CollectiveMatcher* matcher, uint32_t node)
+      : matcher_(matcher), node_(node), number_(matcher->AddProcess(node)) {}
+  void Announce(uint64_t sequence) {
+    matcher_->OnGroup(number_, kMain,
+                      {{"", "", "0", "0-1", "", 2}, static_cast<int32_t>(node_), sequence});
+  }
+  void Call(uint64_t step) {
+    matcher_->OnCall(number_, kMain, "0", "allreduce", step, 8, At(step, 0));
+  }
+  void Launch(uint64_t step) { matcher_->OnLaunch(number_, kMain, "allreduce", At(step, 1)); }
+  void Work(uint64_t step) {
+    matcher_->OnWorkBegin(number_, kWorker, "all_reduce");
+    matcher_->OnWorkEnd(number_, kWorker, At(step, 100));
+  }
+
+ private:
+  CollectiveMatcher::Place At(uint64_t step, int64_t ns) const {
+    const int64_t at_ns = static_cast<int64_t>(step) * kStepNs + ns;
+    return {{{node_}, at_ns}, {at_ns}, 0};
+  }
+
+  CollectiveMatcher* matcher_;
+  uint32_t node_;
+  uint32_t number_;
+};
+
+TEST(CollectiveWorksTest, ALaunchThatIsMissingCostsWhatLiesBetweenTwoAnnouncements) {
+  constexpr uint64_t kSteps = 100;
+  for (const uint32_t loser : {0u, 1u}) {
+    CollectiveMatcher matcher;
+    for (const uint32_t node : {0u, 1u}) {
+      Process process(&matcher, node);
+      for (uint64_t step = 0; step < kSteps; ++step) {
+        if (step % 10 == 0) process.Announce(step);
+        if (node == loser && step == 35) continue;
+        process.Launch(step);
+        process.Work(step);
+      }
+      process.Announce(kSteps);
+    }
+    const Collectives found = matcher.Match();
+    EXPECT_THAT(found.undecided, SizeIs(9));
+    ASSERT_THAT(found.collectives, SizeIs(kSteps));
+    for (const Collective& collective : found.collectives) {
+      const bool lost = collective.number / 10 == 3;
+      EXPECT_THAT(collective.members, SizeIs(lost ? 1 : 2)) << collective.number;
+    }
+  }
+}
+
+// The program's own profiler has the thread: nothing observes what it launches, nor the work.
+TEST(CollectiveWorksTest, ACallWithoutALaunchHasNoWork) {
+  CollectiveMatcher matcher;
+  Process process(&matcher, 0);
+  process.Announce(0);
+  for (uint64_t step = 0; step < 60; ++step) {
+    process.Call(step);
+    if (step / 10 == 2) continue;
+    process.Launch(step);
+    process.Work(step);
+  }
+  const Collectives found = matcher.Match();
+  ASSERT_THAT(found.collectives, SizeIs(60));
+  for (const Collective& collective : found.collectives) {
+    const CollectiveMember& member = collective.members[0];
+    ASSERT_EQ(member.left_at.has_value(), collective.number / 10 != 2) << collective.number;
+    if (!member.left_at.has_value()) continue;
+    EXPECT_EQ(member.left_at->ns - member.entered_at.ns, 99);
+  }
+}
+
+// A program that is wrong in its sizes is what one looks at: its rows are those of the numbers.
+TEST(CollectiveWorksTest, ASizeThatDiffersMovesNoRank) {
+  CollectiveMatcher matcher;
+  for (const uint32_t node : {0u, 1u}) {
+    const uint32_t process = matcher.AddProcess(node);
+    matcher.OnGroup(process, kMain, {{"", "", "0", "0-1", "", 2}, static_cast<int32_t>(node), 0});
+    for (uint64_t step = 0; step < 3; ++step) {
+      const int64_t at_ns = static_cast<int64_t>(step) * kStepNs;
+      const uint64_t bytes = 8 + 8 * step + 16 * node;  // one of each is alike by chance
+      matcher.OnCall(process, kMain, "0", "broadcast", step, bytes, {{{node}, at_ns}, {at_ns}, 0});
+    }
+  }
+  const Collectives found = matcher.Match();
+  ASSERT_THAT(found.collectives, SizeIs(3));
+  for (const Collective& collective : found.collectives) {
+    EXPECT_LT(collective.number, 3u);
+    EXPECT_THAT(collective.members, SizeIs(2));
+  }
+}
+
+}  // namespace
+}  // namespace syncline::timeline
