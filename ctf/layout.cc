@@ -454,6 +454,14 @@ absl::StatusOr<std::shared_ptr<const TraceLayout>> BuildPacketLayout(
   return Build(std::move(metadata), false);
 }
 
+uint32_t BitsOf(Role role, const Node* node) {
+  if (node == nullptr) return 0;
+  if (node->role == role) return node->size_bits;
+  uint32_t bits = 0;
+  for (const Node& child : node->children) bits = std::max(bits, BitsOf(role, &child));
+  return bits;
+}
+
 int64_t CyclesToNs(const ClockClass* clock, uint64_t cycles) {
   constexpr uint64_t kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   const uint64_t frequency = clock == nullptr ? 1'000'000'000 : clock->frequency;

@@ -133,6 +133,9 @@ absl::StatusOr<std::shared_ptr<const TraceLayout>> BuildLayout(
 absl::StatusOr<std::shared_ptr<const TraceLayout>> BuildPacketLayout(
     std::shared_ptr<const Metadata> metadata);
 
+// Size of the number below `node`, which may be null, that has this role; 0: none has.
+uint32_t BitsOf(Role role, const Node* node);
+
 // Clock value -> ns, without the clock's offset: LTTng's trace clock is CLOCK_MONOTONIC.
 int64_t CyclesToNs(const ClockClass* clock, uint64_t cycles);
 

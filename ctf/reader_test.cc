@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "ctf/test_directory.h"
 #include "ctf/test_trace.h"
 
 namespace syncline::ctf::testing {
@@ -15,22 +16,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class ReaderTest : public ::testing::Test {
+class ReaderTest : public TraceDirectoryTest {
  protected:
-  void SetUp() override {
-    directory_ = std::filesystem::path(::testing::TempDir()) /
-                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_ / "index");
-    std::ofstream(directory_ / "metadata") << kMetadata;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  void Write(const std::string& name, const std::vector<uint8_t>& bytes) {
-    std::ofstream(directory_ / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-  }
   // kMetadata in other words.
   void Describe(std::vector<std::pair<std::string_view, std::string_view>> replacements) {
     std::string metadata(kMetadata);
@@ -49,8 +36,6 @@ class ReaderTest : public ::testing::Test {
     }
     return found;
   }
-
-  std::filesystem::path directory_;
 };
 
 constexpr std::string_view kBegin = "uint64_clock_t timestamp_begin;";

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "ctf/reader.h"
+#include "ctf/test_directory.h"
 #include "ctf/test_trace.h"
 
 namespace syncline::ctf::testing {
@@ -17,22 +18,8 @@ namespace {
 using Packets = std::vector<std::vector<uint8_t>>;
 using Strings = std::vector<std::string>;
 
-class StreamChainTest : public ::testing::Test {
+class StreamChainTest : public TraceDirectoryTest {
  protected:
-  void SetUp() override {
-    directory_ = std::filesystem::path(::testing::TempDir()) /
-                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_ / "index");
-    std::ofstream(directory_ / "metadata") << kMetadata;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  void Write(const std::string& name, const std::vector<uint8_t>& bytes) {
-    std::ofstream(directory_ / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-  }
   // "stream: events; losses" of each.
   Strings Read() {
     const auto reader = OpenTrace(directory_);
@@ -74,8 +61,6 @@ class StreamChainTest : public ::testing::Test {
     bytes[kInstanceAt] = instance;
     return bytes;
   }
-
-  std::filesystem::path directory_;
 };
 
 TEST_F(StreamChainTest, WhatIsMissingBetweenFilesIsLost) {

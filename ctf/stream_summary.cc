@@ -58,10 +58,7 @@ void FindBelow(const std::filesystem::path& root, const std::filesystem::path& d
 // Short times go on from the packet before.
 bool TellsWholeBegin(const PacketHeader& header) {
   const Node* const context = header.stream->nodes.root(Scope::kPacketContext);
-  if (!header.begin_cycles || context == nullptr) return false;
-  return std::any_of(context->children.begin(), context->children.end(), [](const Node& node) {
-    return node.role == Role::kTimestampBegin && node.size_bits == 64;
-  });
+  return header.begin_cycles && BitsOf(Role::kTimestampBegin, context) == 64;
 }
 
 }  // namespace

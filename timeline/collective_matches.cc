@@ -26,7 +26,7 @@ bool CollectiveMatcher::Fits(const Rank& first, const Rank& other, int64_t shift
            a.left->timeline.ns + a.left->bound_ns < b.entered.timeline.ns - b.entered.bound_ns;
   };
   const auto differ = [](const Launch& a, const Launch& b) {
-    return IsOfOneSize(a.name) && a.bytes && b.bytes && *a.bytes != *b.bytes;
+    return a.bytes && b.bytes && *a.bytes != *b.bytes && IsOfOneSize(a.name);
   };
   for (const auto& [number, launch] : first.launches) {
     const auto found =
@@ -34,8 +34,10 @@ bool CollectiveMatcher::Fits(const Rank& first, const Rank& other, int64_t shift
     if (found == other.launches.end()) continue;
     const Launch& there = *found->second;
     if (launch->name != there.name || (by_size && differ(*launch, there))) return false;
-    const bool all_wait = EverybodyWaits(launch->name, launch->may_be_empty || there.may_be_empty);
-    if (all_wait && (before(*launch, there) || before(there, *launch))) return false;
+    if ((before(*launch, there) || before(there, *launch)) &&
+        EverybodyWaits(launch->name, launch->may_be_empty || there.may_be_empty)) {
+      return false;
+    }
     any = true;
   }
   return any;

@@ -44,15 +44,6 @@ uint32_t AlignmentOf(const ctf::Node* node) {
   return alignment;
 }
 
-// Bits of the number that says it of a packet; 0: none does.
-uint32_t BitsOf(ctf::Role role, const ctf::Node* node) {
-  if (node == nullptr) return 0;
-  if (node->role == role) return node->size_bits;
-  uint32_t bits = 0;
-  for (const ctf::Node& child : node->children) bits = std::max(bits, BitsOf(role, &child));
-  return bits;
-}
-
 absl::Status CheckLayout(const ctf::TraceLayout& layout) {
   for (const auto& stream : layout.streams) {
     if (stream->fast_header == ctf::FastHeader::kNone) {
@@ -64,7 +55,7 @@ absl::Status CheckLayout(const ctf::TraceLayout& layout) {
                                                           {ctf::Role::kContentSize, 32},
                                                           {ctf::Role::kPacketSize, 32}};
     for (const auto& [role, bits] : kNeeded) {
-      if (BitsOf(role, stream->nodes.root(ctf::Scope::kPacketContext)) >= bits) continue;
+      if (ctf::BitsOf(role, stream->nodes.root(ctf::Scope::kPacketContext)) >= bits) continue;
       return absl::UnimplementedError(
           "its packets do not say their times in 64 bits and their sizes in 32, as LTTng's do");
     }
