@@ -139,6 +139,8 @@ class NodeBuilder {
   void TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns);
   // The same of the tasks' own numbers, which have no gap where nothing is lost.
   void TrackNumber(uint32_t thread, int64_t time_ns);
+  // Cuts off what the numbers of the thread's tasks answer for; false when nothing is left.
+  bool IsAfterTasks(const Thread& thread, Loss* loss) const;
   void OnSuspect(const Loss& loss, uint32_t thread);
   void HitBy(const Loss& loss, Thread* thread);
   void HitByPending(Thread* thread);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "absl/strings/str_replace.h"
 #include "timeline/node_builder.h"
@@ -54,24 +55,28 @@ void NodeBuilder::TrackNumber(uint32_t thread, int64_t time_ns) {
     entry.spans->Lost(At(gap.begin_ns), gap.end_ns);
     PushHole(entry.spans->track(), gap);
   }
-  // Losses are known before the events of their packet: this may be one of them.
-  std::erase_if(entry.pending_losses, [&](Loss& loss) {
-    const ClockInterval bounds = BoundsOf(loss);
-    loss.begin_ns = std::max(bounds.begin_ns, time_ns);
-    loss.end_ns = bounds.end_ns;
-    return loss.end_ns <= time_ns;
-  });
   entry.next_number = static_cast<uint16_t>(number + 1);
   entry.task_ns = time_ns;
+  // Losses are known before the events of their packet: this may be one of them.
+  std::erase_if(entry.pending_losses, [&](Loss& loss) { return !IsAfterTasks(entry, &loss); });
+}
+
+bool NodeBuilder::IsAfterTasks(const Thread& thread, Loss* loss) const {
+  const ClockInterval bounds = BoundsOf(*loss);
+  loss->begin_ns = std::max(bounds.begin_ns, thread.task_ns);
+  loss->end_ns = bounds.end_ns;
+  return loss->end_ns > thread.task_ns;
 }
 
 void NodeBuilder::OnSuspect(const Loss& loss, uint32_t thread) {
   Thread& entry = ThreadAt(thread);
-  if (entry.next_number != kNoNumber) {
-    entry.pending_losses.push_back(loss);
-  } else {
+  if (entry.next_number == kNoNumber) {
     HitBy(loss, &entry);
+    return;
   }
+  // It may become known when the last of the thread's tasks was read.
+  Loss rest = loss;
+  if (IsAfterTasks(entry, &rest)) entry.pending_losses.push_back(std::move(rest));
 }
 
 void NodeBuilder::HitBy(const Loss& stream_loss, Thread* thread) {

@@ -114,6 +114,18 @@ const Choice kChoices[] = {
     {{"*"}, kThings},
 };
 
+// DumpSink looks at it. Much is lost of these jobs, and the losses are known early, late or never.
+TEST(ShownEventsTest, SpansNestWhateverIsLost) {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Build(testing::RandomJob({.seed = seed,
+                              .length_ns = 50'000,
+                              .lost_per_mille = seed % 3 == 0 ? 0 : static_cast<int>(seed % 50),
+                              .loss_is_declared = seed % 3 == 1}),
+          {});
+  }
+}
+
 TEST(ShownEventsTest, WhatIsShownIsAsInTheWhole) {
   std::set<std::string> met;
   for (unsigned seed = 1; seed <= 12; ++seed) {

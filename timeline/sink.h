@@ -9,7 +9,8 @@
 // OnSpanBegin and OnSpanEnd follow each other at once, and both may lie before what was pushed
 // already. On a kThread track such a span encloses every deeper span that begins at the same
 // instant. And the end of a span that was found to have ended unseen (clipped_end) may lie before
-// what was pushed meanwhile. Between tracks there is no order.
+// what was pushed meanwhile, but not inside of a span that lies in it. Between tracks there is no
+// order.
 #ifndef SYNCLINE_TIMELINE_SINK_H_
 #define SYNCLINE_TIMELINE_SINK_H_
 

@@ -31,15 +31,23 @@ void ThreadSpans::CoverageBegins(const Moment& moment) {
 }
 
 void ThreadSpans::CoverageEnds(const Moment& moment) {
-  while (size_ > 0) CloseTopUnseen(moment);
+  // A call that the thread was inside of then may have written the end of a task since.
+  const Moment end = NotInside(moment);
+  while (size_ > 0) CloseTopUnseen(end, end.timeline);
   coverage_begin_.reset();
+}
+
+// What is open lasted at least as long as what was found to lie in it.
+Moment ThreadSpans::NotInside(const Moment& moment) const {
+  return last_closed_.timeline > moment.timeline ? last_closed_ : moment;
 }
 
 void ThreadSpans::Lost(const Moment& begin, int64_t end_ns) {
   for (Open& open : std::span(levels_).first(size_)) {
     if (open.placeholder || open.sure_until.has_value()) continue;
     const bool began_inside = open.span.begin > begin.timeline;
-    open.sure_until = began_inside ? Moment{open.span.node_begin, open.span.begin} : begin;
+    open.sure_until =
+        NotInside(began_inside ? Moment{open.span.node_begin, open.span.begin} : begin);
   }
   lost_until_ns_ = std::max(lost_until_ns_, end_ns);
   coverage_begin_.reset();  // what turns out to be open may have begun inside the loss
@@ -98,7 +106,10 @@ inline void ThreadSpans::CloseTop(const Moment& end, bool clipped) {
   const int64_t duration_ns = span.end.ns - span.begin.ns;
   // Its end was never seen, so its name is not known: there is nothing to draw.
   const bool unknown = open.placeholder && clipped;
-  if (!unknown && level > 0) levels_[level - 1].children_ns += duration_ns;
+  if (!unknown) {
+    last_closed_ = NotInside({end.node, span.end});
+    if (level > 0) levels_[level - 1].Holds(span, duration_ns, {end.node, span.end});
+  }
   const bool pushed = pushed_ > level && !open.placeholder;
   const bool shown = span.end >= shown_.begin && span.begin < shown_.end;
   if (pushed || (shown && !unknown)) PushTop(end, clipped);
@@ -110,9 +121,11 @@ Moment ThreadSpans::LastSeen() const {
   return seen_ ? last_ : Moment{levels_[size_ - 1].span.node_begin, levels_[size_ - 1].span.begin};
 }
 
-void ThreadSpans::CloseTopUnseen(const Moment& otherwise) {
-  const Moment end = levels_[size_ - 1].sure_until.value_or(otherwise);
-  CloseTop(end, /*clipped=*/true);
+void ThreadSpans::CloseTopUnseen(const Moment& otherwise, TimelineTime now) {
+  const std::optional<Moment>& sure = levels_[size_ - 1].sure_until;
+  // A loss may be known before what was written before it.
+  const bool lost = sure.has_value() && sure->timeline <= now;
+  CloseTop(lost ? Moment(*sure) : otherwise, /*clipped=*/true);
 }
 
 Span* ThreadSpans::Begin(const Task& task, const Moment& moment) {
@@ -121,7 +134,7 @@ Span* ThreadSpans::Begin(const Task& task, const Moment& moment) {
     return nullptr;
   }
   while (size_ > task.depth) {
-    CloseTopUnseen(LastSeen());
+    CloseTopUnseen(LastSeen(), moment.timeline);
     ++recovered_count_;
   }
   if (size_ < task.depth) FillUpTo(task.depth, moment);
@@ -148,7 +161,7 @@ void ThreadSpans::End(const Task& task, const Moment& moment) {
     return;
   }
   while (size_ > size_t{task.depth} + 1) {
-    CloseTopUnseen(LastSeen());
+    CloseTopUnseen(LastSeen(), moment.timeline);
     ++recovered_count_;
   }
   if (size_ == size_t{task.depth} + 1) {
@@ -156,7 +169,7 @@ void ThreadSpans::End(const Task& task, const Moment& moment) {
     const bool other =
         !top.placeholder && (top.name_id != task.name_id || top.domain_id != task.domain_id);
     if (other) {
-      CloseTopUnseen(LastSeen());
+      CloseTopUnseen(LastSeen(), moment.timeline);
       ++recovered_count_;
     }
   }
@@ -180,7 +193,7 @@ Span* ThreadSpans::FindOpen(IttId id, uint16_t depth) {
 }
 
 void ThreadSpans::Finish() {
-  while (size_ > 0) CloseTopUnseen(LastSeen());
+  while (size_ > 0) CloseTopUnseen(LastSeen(), {kUnknownHi});
 }
 
 }  // namespace syncline::timeline

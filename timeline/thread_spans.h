@@ -57,7 +57,7 @@ class ThreadSpans {
 
   // Coverage of the thread begins (again): tasks that turn out to be open were open since `moment`.
   void CoverageBegins(const Moment& moment);
-  // Coverage ends: what is open is clipped at `moment`.
+  // Coverage ends: what is open is clipped at `moment`, or at an end of a task behind it.
   void CoverageEnds(const Moment& moment);
   // A loss from `begin` up to `end_ns` (trace clock) may have hit this thread.
   void Lost(const Moment& begin, int64_t end_ns);
@@ -96,14 +96,23 @@ class ThreadSpans {
     bool placeholder = false;
     std::optional<Moment> sure_until;  // a loss followed: open until here, then only perhaps
     int64_t children_ns = 0;
+
+    // `inner` lies in it, up to `end`: so it was open that long, if it was when `inner` began.
+    void Holds(const Span& inner, int64_t duration_ns, const Moment& end) {
+      children_ns += duration_ns;
+      if (!sure_until.has_value() || inner.begin >= sure_until->timeline) return;
+      if (end.timeline > sure_until->timeline) sure_until = end;
+    }
   };
 
   // A new level, on top.
   Open& Push();
   // Fills the levels from size_ up to `depth` with placeholders.
   void FillUpTo(uint16_t depth, const Moment& moment);
-  // Closes the top where a loss made it doubtful, `otherwise` when none did.
-  void CloseTopUnseen(const Moment& otherwise);
+  // `moment`, or the latest end of a span where that is later.
+  Moment NotInside(const Moment& moment) const;
+  // Closes the top where a loss before `now` made it doubtful, `otherwise` when none did.
+  void CloseTopUnseen(const Moment& otherwise, TimelineTime now);
   // Pushes the begins that wait for something to be shown.
   void PushBegins();
   // Pushes the end of the top, whose time is set.
@@ -121,6 +130,7 @@ class ThreadSpans {
   size_t pushed_ = 0;         // levels whose begins were pushed; placeholders never are
   Moment last_;               // last event seen
   bool seen_ = false;
+  Moment last_closed_{{}, {kUnknownLo}};  // the latest end of a span
   // Where placeholders begin while no event showed a lower depth since coverage began.
   std::optional<Moment> coverage_begin_;
   uint16_t min_depth_ = 0xffff;  // least depth shown since coverage began

@@ -82,6 +82,7 @@ void DumpSink::OnSpanEnd(const Span& span) {
     open.pop_back();
   }
   if (span.end < span.begin) Breach("negative duration");
+  CheckNesting(span);
   if (!span.late && !span.clipped_end) {
     TimelineTime& last = last_[span.track];
     if (span.end < last) Breach(absl::StrCat("end out of order: ", Text(span.name)));
@@ -97,6 +98,20 @@ void DumpSink::OnSpanEnd(const Span& span) {
   if (span.suspect) line += " suspect";
   if (span.late) line += " late";
   Line(line + Arguments(span.arguments));
+}
+
+void DumpSink::CheckNesting(const Span& span) {
+  if (tracks_[span.track].kind != TrackKind::kThread || span.late) return;
+  const size_t level = open_[span.track].size();
+  std::vector<std::vector<Span>>& closed = closed_[span.track];
+  if (closed.size() <= level + 1) closed.resize(level + 2);
+  for (const Span& inner : closed[level + 1]) {
+    if (inner.begin < span.end && inner.end > span.end) {
+      Breach(absl::StrCat(Text(span.name), " ends inside of ", Text(inner.name)));
+    }
+  }
+  closed[level + 1].clear();
+  closed[level].push_back(span);
 }
 
 void DumpSink::OnInstant(const Instant& instant) {

@@ -32,6 +32,8 @@ class DumpSink final : public TimelineSink {
  private:
   std::string TrackPath(TrackId id) const;
   std::string Text(TextId id) const;
+  // Of a span that was just closed, with those that were closed inside of it.
+  void CheckNesting(const Span& span);
   std::string Arguments(const std::vector<Argument>& arguments) const;
   void Line(std::string line);
   void Breach(std::string what) { breaches_.push_back(std::move(what)); }
@@ -39,6 +41,7 @@ class DumpSink final : public TimelineSink {
   std::map<TextId, std::string> texts_{{kNoText, ""}};
   std::map<TrackId, Track> tracks_;
   std::map<TrackId, std::vector<Span>> open_;
+  std::map<TrackId, std::vector<std::vector<Span>>> closed_;  // by level, inside of what is open
   std::map<TrackId, TimelineTime> last_;
   std::string text_;
   std::vector<std::string> breaches_;
