@@ -21,22 +21,30 @@ constexpr size_t kLeftOverOneIn = 20;
 // up for so many threads times groups.
 constexpr size_t kWorksTried = 4096;
 constexpr size_t kWorkersTried = 128;
+// A launch that waits so long while its group's threads have nothing to do waits for a work that
+// was lost: a thread takes what there is, as soon as it gets a processor.
+constexpr int64_t kIdleNs = 20'000'000;
 
 }  // namespace
 
 // The launches that wait for works, as time goes on.
 class CollectiveMatcher::Queues {
  public:
+  // Since when a group's threads have nothing to do; of those that it lacks nobody knows.
+  using Idle = std::map<size_t, TimelineTime>;
+
   explicit Queues(const Process& process) : process_(process) {}
 
-  // Takes in what was launched before `position`.
-  void GoTo(size_t position) {
+  // Takes in what was launched before `position`. With `idle`: and drops before each what waits for
+  // works that were lost.
+  void GoTo(size_t position, const Idle* idle = nullptr) {
     for (; next_ < position; ++next_) {
       const Launch& launch = process_.launches[next_];
       // Without a group nobody can tell who works at it.
       if (!launch.group.has_value() || launch.refused || !launch.launched) continue;
       const Works works = WorksOf(launch.name, process_.groups[*launch.group].facts.size);
       if (works.name.empty()) continue;
+      if (idle != nullptr) DropLost(*launch.group, launch.entered.timeline, *idle);
       if (!works.count.has_value()) unclear_.insert({*launch.group, works.name});
       auto& queue = waiting_[works.name][*launch.group];
       for (size_t i = 0; i < works.count.value_or(1); ++i) queue.push_back(next_);
@@ -66,6 +74,10 @@ class CollectiveMatcher::Queues {
     const auto queue = queues.find(group);
     return queue == queues.end() ? 0 : queue->second.size();
   }
+  size_t DroppedOf(std::string_view name, size_t group) {
+    const auto found = dropped_.find({group, name});
+    return found == dropped_.end() ? 0 : found->second;
+  }
   size_t Waiting() const {
     size_t launches = 0;
     for (const auto& [name, queues] : waiting_) {
@@ -78,8 +90,25 @@ class CollectiveMatcher::Queues {
   }
 
  private:
+  void DropLost(size_t group, TimelineTime now, const Idle& idle) {
+    const auto since = idle.find(group);
+    if (since == idle.end()) return;
+    for (auto& [name, queues] : waiting_) {
+      const auto queue = queues.find(group);
+      if (queue == queues.end()) continue;
+      while (!queue->second.empty()) {
+        const TimelineTime entered = process_.launches[queue->second.front()].entered.timeline;
+        if (now.ns - std::max(entered, since->second).ns < kIdleNs) break;
+        queue->second.pop_front();
+        ++dropped_[{group, name}];
+      }
+      if (queue->second.empty()) queues.erase(queue);
+    }
+  }
+
   const Process& process_;
   size_t next_ = 0;
+  std::map<std::pair<size_t, std::string_view>, size_t> dropped_;
   std::map<std::string_view, std::map<size_t, std::deque<size_t>>> waiting_;  // by work, by group
   std::set<std::pair<size_t, std::string_view>> unclear_;  // nobody knows how many works
 };
@@ -149,28 +178,43 @@ CollectiveMatcher::Workers CollectiveMatcher::WorkersOf(const Process& process) 
 
 // Sets when launches were left.
 void CollectiveMatcher::GiveWorks(Process* process) {
+  const Workers workers = WorkersOf(*process);
+  // At the end some may be under way; or works were lost.
+  if (!GiveWorks(process, workers, /*some_lost=*/false)) {
+    GiveWorks(process, workers, /*some_lost=*/true);
+  }
+}
+
+// False, and nothing is given, where works may have been lost and `some_lost` does not say so.
+bool CollectiveMatcher::GiveWorks(Process* process, const Workers& workers, bool some_lost) {
   struct Tally {
     size_t given = 0;
     size_t left_over = 0;
   };
-  const Workers workers = WorkersOf(*process);
   Queues queues(*process);
+  Queues::Idle idle;
   std::map<std::pair<size_t, std::string_view>, Tally> tallies;  // by group and work
   std::vector<std::pair<size_t, size_t>> given;                  // launch, work
   for (size_t i = 0; i < process->works.size(); ++i) {
     const Work& work = process->works[i];
-    queues.GoTo(work.position);
+    queues.GoTo(work.position, some_lost ? &idle : nullptr);
     const auto group = workers.find(work.thread);
     if (group == workers.end()) continue;
+    if (work.end.has_value()) {
+      TimelineTime& since = idle.try_emplace(group->second, work.end->timeline).first->second;
+      since = std::max(since, work.end->timeline);
+    }
     Tally& tally = tallies[{group->second, work.name}];
     const std::optional<size_t> launch = queues.Take(work.name, group->second);
     ++(launch.has_value() ? tally.given : tally.left_over);
     if (launch.has_value()) given.emplace_back(*launch, i);
   }
-  queues.GoTo(process->launches.size());
+  queues.GoTo(process->launches.size(), some_lost ? &idle : nullptr);
+  if (!some_lost && queues.Waiting() > 0) return false;
   const auto understood = [&](size_t group, std::string_view name) {
     const Tally& tally = tallies[{group, name}];
-    const size_t left_over = std::max(tally.left_over, queues.WaitingOf(name, group));
+    const size_t without = queues.WaitingOf(name, group) + queues.DroppedOf(name, group);
+    const size_t left_over = std::max(tally.left_over, without);
     return queues.IsClear(group, name) &&
            left_over <= std::max(kLeftOverMax, tally.given / kLeftOverOneIn);
   };
@@ -187,6 +231,7 @@ void CollectiveMatcher::GiveWorks(Process* process) {
     const size_t size = process->groups[*launch.group].facts.size;
     if (works < WorksOf(launch.name, size).count) launch.left.reset();
   }
+  return true;
 }
 
 }  // namespace syncline::timeline

@@ -65,6 +65,29 @@ TEST(CollectiveWorksTest, ALaunchThatIsMissingCostsWhatLiesBetweenTwoAnnouncemen
   }
 }
 
+// A work that is lost leaves its launch without an end, and no other one: those that follow in the
+// same step may get each other's.
+TEST(CollectiveWorksTest, AWorkThatIsLostCostsItsStep) {
+  constexpr uint64_t kSteps = 60;
+  constexpr uint64_t kStep = 100'000;  // 100 ms
+  CollectiveMatcher matcher;
+  Process process(&matcher, 0);
+  process.Announce(0);
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    process.Launch(step * kStep);
+    if (step != 20 && step != 40) process.Work(step * kStep);
+  }
+  process.Announce(kSteps);
+  const Collectives found = matcher.Match();
+  ASSERT_THAT(found.collectives, SizeIs(kSteps));
+  for (const Collective& collective : found.collectives) {
+    const CollectiveMember& member = collective.members[0];
+    const bool lost = collective.number == 20 || collective.number == 40;
+    ASSERT_EQ(member.left_at.has_value(), !lost) << collective.number;
+    if (!lost) EXPECT_EQ(member.left_at->ns - member.entered_at.ns, 99);
+  }
+}
+
 // The program's own profiler has the thread: nothing observes what it launches, nor the work.
 TEST(CollectiveWorksTest, ACallWithoutALaunchHasNoWork) {
   CollectiveMatcher matcher;

@@ -26,8 +26,9 @@
 // first announced number is above the last one of the life before, without a call in between.
 //
 // Works belong to launches of their kind in order: a group's threads take them from its queue.
-// Whose a thread is, its works tell: mostly only one group has a launch that waits. Where works and
-// launches do not go together (other counts than are known), the ends are not known.
+// Whose a thread is, its works tell: mostly only one group has a launch that waits. A launch that
+// waits while the threads are idle has lost its work. Where works and launches do not go together
+// (other counts than are known), the ends are not known.
 //
 // Memory: one entry per launch. Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_COLLECTIVES_H_
@@ -187,6 +188,7 @@ class CollectiveMatcher {
   static size_t MisfitsOf(const Process& process, const Workers& workers);
   static Workers WorkersOf(const Process& process);
   static void GiveWorks(Process* process);
+  static bool GiveWorks(Process* process, const Workers& workers, bool some_lost);
   static Rank RankOf(const Process& process, size_t group, Collectives* result);
   static bool Shares(const Life& life, int32_t rank);
   static std::vector<Life> LivesOf(std::vector<Rank> ranks, Collectives* result);
