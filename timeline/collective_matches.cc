@@ -132,7 +132,8 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
 // The group's launches in this process; those that cannot be told apart are undecided.
 CollectiveMatcher::Rank CollectiveMatcher::RankOf(const Process& process, size_t group,
                                                   Collectives* result) {
-  Rank rank{&process, process.groups[group].rank, {}, {kUnknownHi}, {kUnknownLo}};
+  Rank rank{&process, process.groups[group].rank, {}, {kUnknownHi}, {kUnknownLo}, {kUnknownLo}};
+  const Launch* last = nullptr;
   for (const Launch& launch : process.launches) {
     if (launch.group != group || launch.refused) continue;
     if (!launch.sequence || !rank.launches.emplace(*launch.sequence, &launch).second) {
@@ -141,7 +142,18 @@ CollectiveMatcher::Rank CollectiveMatcher::RankOf(const Process& process, size_t
     }
     rank.begin = std::min(rank.begin, launch.entered.timeline);
     rank.end = std::max(rank.end, launch.left.value_or(launch.entered).timeline);
+    last = &launch;
   }
+  rank.open_until = rank.end;
+  if (last == nullptr || last->left.has_value()) return rank;
+  TimelineTime until = process.until;
+  for (const Launch& launch : process.launches) {
+    const bool next_life =
+        launch.group.has_value() && *launch.group > group &&
+        process.groups[*launch.group].facts.name == process.groups[group].facts.name;
+    if (next_life) until = std::min(until, launch.entered.timeline);
+  }
+  rank.open_until = std::max(rank.open_until, until);
   return rank;
 }
 

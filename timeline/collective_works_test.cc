@@ -88,6 +88,27 @@ TEST(CollectiveWorksTest, AWorkThatIsLostCostsItsStep) {
   }
 }
 
+// One rank does not come, and the others enter a second after each other: one collective, not three
+// groups, as long as those who entered are known to be there. Without a word of it they may have
+// been started anew.
+TEST(CollectiveWorksTest, ACollectiveThatHangsIsOne) {
+  constexpr int64_t kSecondNs = 1'000'000'000;
+  for (const bool there : {true, false}) {
+    CollectiveMatcher matcher;
+    for (const uint32_t node : {0u, 1u, 3u}) {
+      const uint32_t process = matcher.AddProcess(node);
+      const int64_t at_ns = node * kSecondNs;
+      matcher.OnGroup(process, kMain, {{"", "", "0", "0-3", "", 4}, static_cast<int32_t>(node), 0});
+      matcher.OnLaunch(process, kMain, "allreduce", {{{node}, at_ns}, {at_ns}, 0});
+      matcher.OnWorkBegin(process, kWorker, "all_reduce");
+      if (there) matcher.OnRecordedUntil(process, {9 * kSecondNs});
+    }
+    const Collectives found = matcher.Match();
+    EXPECT_THAT(found.groups, SizeIs(there ? 1 : 3));
+    EXPECT_THAT(found.collectives[0].members, SizeIs(there ? 3 : 1));
+  }
+}
+
 // The program's own profiler has the thread: nothing observes what it launches, nor the work.
 TEST(CollectiveWorksTest, ACallWithoutALaunchHasNoWork) {
   CollectiveMatcher matcher;

@@ -21,9 +21,10 @@
 // and the names and the numbers begin again. In a process a group lives anew where its number falls
 // back, or is called with twice, unless the first call was refused (a wrong argument): then no work
 // came of it. Across ranks, a life has every rank once; ranks belong together
-// that meet in time, rather those that can have taken part in the same collectives: no collective
-// of a later life begins before all ranks have left the earlier one. Not noticed: a life whose
-// first announced number is above the last one of the life before, without a call in between.
+// that meet in time (a launch without an end lasts as long as its process is recorded, or until
+// the group's next life), rather those that can have taken part in the same collectives: no
+// collective of a later life begins before all ranks have left the earlier one. Not noticed: a life
+// whose first announced number is above the last one of the life before, without a call in between.
 //
 // Works belong to launches of their kind in order: a group's threads take them from its queue.
 // Whose a thread is, its works tell: mostly only one group has a launch that waits. A launch that
@@ -110,6 +111,8 @@ class CollectiveMatcher {
   void OnLaunch(uint32_t process, uint32_t thread, std::string_view name, const Place& place);
   void OnWorkBegin(uint32_t process, uint32_t thread, std::string_view name);
   void OnWorkEnd(uint32_t process, uint32_t thread, const Place& place);
+  // The process was recorded until then: what has not ended may last as long.
+  void OnRecordedUntil(uint32_t process, TimelineTime end) { processes_[process].until = end; }
 
   // Once, after everything was given.
   Collectives Match();
@@ -156,6 +159,7 @@ class CollectiveMatcher {
     std::vector<Work> works;             // in the order of their begins
     std::map<uint32_t, size_t> called;   // by thread: the launch that its call announced
     std::map<uint32_t, size_t> working;  // by thread: its work that has not ended
+    TimelineTime until{kUnknownLo};      // recorded so long
   };
   struct Rank {  // in one life of its group
     const Process* process = nullptr;
@@ -163,8 +167,11 @@ class CollectiveMatcher {
     std::map<uint64_t, const Launch*> launches;  // by number; not empty
     TimelineTime begin;                          // the first entry
     TimelineTime end;                            // when it is known to be over
+    TimelineTime open_until;                     // no earlier; its last launch may last as long
 
-    bool Meets(const Rank& other) const { return begin <= other.end && other.begin <= end; }
+    bool Meets(const Rank& other) const {
+      return begin <= other.open_until && other.begin <= open_until;
+    }
     void AddTo(std::vector<TimelineTime>* entries) const {
       for (const auto& [number, launch] : launches) entries->push_back(launch->entered.timeline);
     }

@@ -295,6 +295,10 @@ void NodeBuilder::FinishProcess(uint32_t index) {
              {LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name, detail});
   };
   const std::vector<ClockInterval>& coverage = process.coverage;
+  if (process.collectives.has_value() && !coverage.empty()) {
+    matchers_->collectives.OnRecordedUntil(*process.collectives,
+                                           At(coverage.back().end_ns).timeline);
+  }
   for (size_t i = 1; i < coverage.size(); ++i) {
     hole(coverage[i - 1].end_ns, coverage[i].begin_ns, "paused by the program, or switched off");
   }
