@@ -15,6 +15,7 @@
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/open_traces.h"
 #include "coordinator/recording/recording.h"
+#include "export/output_file.h"
 
 namespace syncline::merge {
 namespace {
@@ -154,11 +155,14 @@ std::string Fallback(const Input& input) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();  // "." ends in "/"
 }
 
-// A name of its own for each host: the given one, else its hostname, else its directory's.
+// A name of its own for each host, that is also one for its files: the given one, else its
+// hostname, else its directory's.
 void NameHosts(const std::vector<Input>& inputs, std::vector<std::vector<Host>>* hosts,
                std::vector<std::string>* notes) {
   std::set<std::string> names;
-  for (const Input& input : inputs) names.insert(input.name);
+  for (const Input& input : inputs) {
+    if (!input.name.empty()) names.insert(FileNameOf(input.name));
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     for (Host& host : (*hosts)[i]) {
       host.name = inputs[i].name;
@@ -166,7 +170,7 @@ void NameHosts(const std::vector<Input>& inputs, std::vector<std::vector<Host>>*
       const std::string wanted =
           AsName(host.hostname.empty() ? Fallback(inputs[i]) : host.hostname);
       host.name = wanted;
-      for (int copy = 2; !names.insert(host.name).second; ++copy) {
+      for (int copy = 2; !names.insert(FileNameOf(host.name)).second; ++copy) {
         host.name = absl::StrCat(wanted, "-", copy);
       }
       if (host.name == wanted) continue;

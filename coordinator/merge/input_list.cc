@@ -5,10 +5,12 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "common/text.h"
 #include "coordinator/recording/recording.h"
+#include "export/output_file.h"
 
 namespace syncline::merge {
 namespace {
@@ -64,6 +66,10 @@ absl::Status CheckDirectory(const Input& input) {
 
 absl::Status CheckName(const Input& input) {
   if (input.name.empty()) return absl::OkStatus();
+  if (absl::StrContains(input.name, ',')) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", AsName(input.name), "\" cannot be a node's name: commas separate names (--nodes)"));
+  }
   if (input.name.size() <= kNameBytesMax && AsName(input.name) == input.name) {
     return absl::OkStatus();
   }
@@ -125,7 +131,7 @@ std::string AsName(std::string_view text) {
 absl::StatusOr<InputList> ListInputs(const std::vector<std::string>& texts) {
   if (texts.empty()) return absl::InvalidArgumentError("nothing to merge: no input");
   InputList list;
-  std::map<std::string, std::string> named;  // name -> input
+  std::map<std::string, std::string> named;  // name of its files -> input
   for (const std::string& text : texts) {
     Input input = ParseInput(text);
     SYNCLINE_RETURN_IF_ERROR(CheckDirectory(input));
@@ -143,10 +149,15 @@ absl::StatusOr<InputList> ListInputs(const std::vector<std::string>& texts) {
             "` places it by the clocks that were measured (--nodes chooses among its nodes)"));
       }
     }
-    const auto [other, fresh] = named.try_emplace(input.name, text);
-    if (!fresh && !input.name.empty()) {
+    const std::string* other = nullptr;
+    if (!input.name.empty()) {
+      const auto [entry, fresh] = named.try_emplace(FileNameOf(input.name), text);
+      if (!fresh) other = &entry->second;
+    }
+    if (other != nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the name ", input.name, " is given twice: ", other->second, " and ", text,
+          "the name ", input.name, " is given twice, or would name the same files: ", *other,
+          " and ", text,
           ". Every NAME=DIR is a node of its own; traces of one node go below one directory"));
     }
     list.inputs.push_back(std::move(input));
