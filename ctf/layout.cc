@@ -138,6 +138,9 @@ class LayoutBuilder {
     node.variable_length = type.variable_length;
     node.unit_bytes = static_cast<uint8_t>(type.unit_bytes);
     const FieldSpot spot{name, scope_, enclosing_.size() == 1};
+    if (IsBrokenUuid(type, spot, metadata_.roles_by_name)) {
+      return Error(name, "a uuid must be 16 bytes");
+    }
     node.role = metadata_.roles_by_name ? RoleByName(type, spot) : RoleByType(type, spot);
     switch (type.kind) {
       case TypeKind::kEnum:

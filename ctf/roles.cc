@@ -57,6 +57,12 @@ Role RoleByName(const Type& type, const FieldSpot& spot) {
                                                                              : Role::kNone;
 }
 
+bool IsBrokenUuid(const Type& type, const FieldSpot& spot, bool by_name) {
+  if (!by_name) return type.role == Role::kUuid && type.length != 16;
+  const bool reserved = spot.at_top && ReservedName(spot.scope, spot.name) == Role::kUuid;
+  return reserved && !IsUuid(type);
+}
+
 Role RoleByType(const Type& type, const FieldSpot& spot) {
   if (spot.scope > Scope::kEventHeader) return Role::kNone;
   if (spot.scope != Scope::kPacketContext) return type.role;

@@ -20,6 +20,9 @@ struct FieldSpot {
 // variant. A clock mapping makes a timestamp of any other name.
 Role RoleByName(const Type& type, const FieldSpot& spot);
 
+// Whether it stands where packets have their uuid, and cannot be one (CTF 1.8: 16 bytes).
+bool IsBrokenUuid(const Type& type, const FieldSpot& spot, bool by_name);
+
 // The reserved name of a role; empty for kNone.
 std::string_view ReservedNameOf(Role role);
 

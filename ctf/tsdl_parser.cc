@@ -50,6 +50,10 @@ class TsdlParser {
       break;
     }
     SYNCLINE_RETURN_IF_ERROR(Finish());
+    for (const std::string& unknown : types_.unknown()) {
+      metadata_.warnings.push_back(
+          absl::StrCat(unknown, ", which CTF 1.8 does not know: what it says is not heeded"));
+    }
     return std::move(metadata_);
   }
 
@@ -109,6 +113,10 @@ class TsdlParser {
   absl::Status NoType(const std::string& key, TypePtr) {
     return Error(absl::StrCat("\"", key, "\" takes a value, not a type"));
   }
+  absl::Status UnknownType(std::string_view what, const std::string& key) {
+    types_.NoteUnknown(what, key);
+    return absl::OkStatus();
+  }
   absl::Status IgnoredValue(const std::string&, const TsdlValue&) { return absl::OkStatus(); }
 
   absl::Status ExpectUnsigned(const std::string& key, const TsdlValue& value) const {
@@ -141,11 +149,13 @@ class TsdlParser {
         return Error("a trace's byte_order must be le or be");
       }
       has_byte_order_ = true;
+    } else {
+      types_.NoteUnknown("the trace", key);
     }
     return absl::OkStatus();
   }
   absl::Status TraceType(const std::string& key, TypePtr type) {
-    if (key != "packet.header") return absl::OkStatus();
+    if (key != "packet.header") return UnknownType("the trace", key);
     return SetType(key, std::move(type), metadata_.packet_header);
   }
 
@@ -183,6 +193,8 @@ class TsdlParser {
       clock_.offset_cycles = value.AsSigned();
     } else if (key == "absolute") {
       clock_.absolute = IsTrue(value);
+    } else if (key != "precision") {
+      types_.NoteUnknown("a clock", key);
     }
     return absl::OkStatus();
   }
@@ -198,7 +210,10 @@ class TsdlParser {
     return absl::OkStatus();
   }
   absl::Status StreamValue(const std::string& key, const TsdlValue& value) {
-    if (key != "id") return absl::OkStatus();
+    if (key != "id") {
+      types_.NoteUnknown("a stream", key);
+      return absl::OkStatus();
+    }
     SYNCLINE_RETURN_IF_ERROR(ExpectUnsigned(key, value));
     stream_.id = value.magnitude;
     return absl::OkStatus();
@@ -207,7 +222,7 @@ class TsdlParser {
     if (key == "event.header") return SetType(key, std::move(type), stream_.event_header);
     if (key == "packet.context") return SetType(key, std::move(type), stream_.packet_context);
     if (key == "event.context") return SetType(key, std::move(type), stream_.event_context);
-    return absl::OkStatus();
+    return UnknownType("a stream", key);
   }
 
   absl::Status EventBlock(const Token& where) {
@@ -236,7 +251,7 @@ class TsdlParser {
   absl::Status EventBlockType(const std::string& key, TypePtr type) {
     if (key == "context") return SetType(key, std::move(type), event_.context);
     if (key == "fields") return SetType(key, std::move(type), event_.payload);
-    return absl::OkStatus();
+    return UnknownType("an event", key);
   }
 
   // Events go to their streams. A trace without stream blocks has one stream that nobody wrote

@@ -89,6 +89,23 @@ TEST(TsdlParserTest, InnerNamesHideOuterOnes) {
   EXPECT_EQ(metadata->streams[0].event_context->members[0].type->size_bits, 8u);
 }
 
+// It may say how something is to be read: a damaged name of an attribute is not heeded silently.
+TEST(TsdlParserTest, WhatNobodyKnowsIsToldOnce) {
+  const auto metadata = ParseTsdl(std::string(kTrace) + R"(
+    clock { name = c; frep = 1000; precision = 3; };
+    typealias integer { size = 8; cigned = true; } := t;
+    typealias integer { size = 9; cigned = true; } := u;
+    typealias floating_point { exp_dig = 8; mant_dig = 24; byte_orfr = le; } := f;
+    stream { gvent.header := struct { t id; }; };
+    event { loglevel = 3; fields := struct { u x; f y; }; };
+  )");
+  ASSERT_TRUE(metadata.ok()) << metadata.status();
+  EXPECT_THAT(metadata->warnings,
+              ElementsAre(HasSubstr("clock has \"frep\""), HasSubstr("number has \"byte_orfr\""),
+                          HasSubstr("stream has \"gvent.header\""),
+                          HasSubstr("integer has \"cigned\"")));
+}
+
 TEST(TsdlParserTest, CutMetadataKeepsWhatWasWhole) {
   const std::string text(testing::kMetadata);
   const size_t last = text.rfind("event {");

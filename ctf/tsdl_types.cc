@@ -50,15 +50,9 @@ bool ParseBase(const TsdlValue& value, int* base) {
 }
 
 bool ParseByteOrder(const TsdlValue& value, ByteOrder* order) {
-  if (value.text == "le") {
-    *order = ByteOrder::kLittle;
-  } else if (value.text == "be" || value.text == "network") {
-    *order = ByteOrder::kBig;
-  } else if (value.text == "native") {
-    *order = ByteOrder::kNative;
-  } else {
-    return false;
-  }
+  const bool big = value.text == "be" || value.text == "network";
+  if (!big && value.text != "le" && value.text != "native") return false;
+  *order = big ? ByteOrder::kBig : value.text == "le" ? ByteOrder::kLittle : ByteOrder::kNative;
   return true;
 }
 
@@ -220,7 +214,8 @@ absl::StatusOr<std::vector<TypeParser::Attribute>> TypeParser::ParseAttributes()
   return attributes;
 }
 
-absl::Status TypeParser::ApplyInteger(const Attribute& attribute, Type& type, bool& aligned) {
+absl::Status TypeParser::ApplyInteger(const Attribute& attribute, std::string_view what, Type& type,
+                                      bool& aligned) {
   const std::string& key = attribute.key;
   const TsdlValue& value = attribute.value;
   if (key == "size") {
@@ -260,8 +255,10 @@ absl::Status TypeParser::ApplyInteger(const Attribute& attribute, Type& type, bo
       return ErrorAt(attribute.where, "\"map\" must be clock.NAME.value");
     }
     type.clock = path.substr(kPrefix.size(), path.size() - kPrefix.size() - kSuffix.size());
+  } else {
+    NoteUnknown(what, key);
   }
-  return absl::OkStatus();  // other attributes are of no concern here
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TypePtr> TypeParser::ParseInteger() {
@@ -271,7 +268,7 @@ absl::StatusOr<TypePtr> TypeParser::ParseInteger() {
   type->kind = TypeKind::kInteger;
   bool aligned = false;
   for (const Attribute& attribute : attributes) {
-    SYNCLINE_RETURN_IF_ERROR(ApplyInteger(attribute, *type, aligned));
+    SYNCLINE_RETURN_IF_ERROR(ApplyInteger(attribute, "an integer", *type, aligned));
   }
   if (type->size_bits == 0) return ErrorAt(where, "an integer needs a size");
   if (!aligned) type->alignment = type->size_bits % 8 == 0 ? 8 : 1;
@@ -292,7 +289,9 @@ absl::StatusOr<TypePtr> TypeParser::ParseFloat() {
     } else if (attribute.key == "mant_dig") {
       mantissa = attribute.value.magnitude;
     } else if (attribute.key == "align" || attribute.key == "byte_order") {
-      SYNCLINE_RETURN_IF_ERROR(ApplyInteger(attribute, *type, aligned));
+      SYNCLINE_RETURN_IF_ERROR(ApplyInteger(attribute, "a floating point number", *type, aligned));
+    } else {
+      NoteUnknown("a floating point number", attribute.key);
     }
   }
   const bool known = (exponent == 5 && mantissa == 11) || (exponent == 8 && mantissa == 24) ||

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,13 @@ class TypeParser {
   absl::StatusOr<TypePtr> ParseSpecifier();
   absl::StatusOr<TsdlValue> ParseValue();
 
+  // Told of an attribute that nobody here knows: it may say how something is to be read.
+  void NoteUnknown(std::string_view what, std::string_view key) {
+    unknown_.insert(std::string(what) + " has \"" + std::string(key) + "\"");
+  }
+  // Each kind once.
+  const std::set<std::string>& unknown() const { return unknown_; }
+
  private:
   struct Scope {
     std::map<std::string, TypePtr>
@@ -62,7 +70,8 @@ class TypeParser {
   absl::StatusOr<std::string> ParseAliasName();
   absl::StatusOr<std::vector<Attribute>> ParseAttributes();
   absl::StatusOr<TypePtr> ParseInteger();
-  absl::Status ApplyInteger(const Attribute& attribute, Type& type, bool& aligned);
+  absl::Status ApplyInteger(const Attribute& attribute, std::string_view what, Type& type,
+                            bool& aligned);
   absl::StatusOr<TypePtr> ParseFloat();
   absl::StatusOr<TypePtr> ParseString();
   absl::StatusOr<TypePtr> ParseEnum();
@@ -79,6 +88,7 @@ class TypeParser {
 
   TokenCursor& tokens_;
   std::vector<Scope> scopes_;
+  std::set<std::string> unknown_;
   uint32_t depth_ = 0;
 };
 
