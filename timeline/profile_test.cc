@@ -220,6 +220,17 @@ TEST(WallPlacementTest, AStepForwardNeverPutsATimeOnTheWrongSide) {
   EXPECT_TRUE(wall.At(kWall + 5 * kSecond / 2).has_value());
 }
 
+TEST(WallPlacementTest, TellsWhetherItWasSetBetweenTwoTimes) {
+  for (const int64_t step_ns : {-kSecond / 2, kSecond / 500, kSecond / 2}) {
+    const auto model = Model(kZeroRaw + 3 * kSecond / 2, step_ns);
+    const auto placement = ModelPlacement(model, {0, ClockKind::kMonotonic});
+    const WallPlacement wall(&model, placement.get(), std::nullopt);
+    EXPECT_TRUE(wall.WasSetBetween(kWall + kSecond / 2, kWall + 3 * kSecond)) << step_ns;
+    EXPECT_FALSE(wall.WasSetBetween(kWall + kSecond / 4, kWall + 3 * kSecond / 4)) << step_ns;
+    EXPECT_FALSE(wall.WasSetBetween(kWall + 5 * kSecond / 2, kWall + 3 * kSecond)) << step_ns;
+  }
+}
+
 TEST(ProfileTest, EventsThatAStepMakesAmbiguousAreALossAndNotDrawn) {
   const auto model = Model(kZeroRaw + 3 * kSecond / 2, -kSecond / 2);
   const std::string bytes =

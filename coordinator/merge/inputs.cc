@@ -208,6 +208,11 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(record.name, ": ", facts.state, ": ", loss.detail));
   } else {
+    if (const auto late_ns = recording::LateStartNs(record)) {
+      const int64_t began_ns = record.start.gate_begin_monotonic_ns;
+      node.losses.push_back({LossReason::kNotCovered, began_ns - *late_ns, began_ns, std::nullopt,
+                             record.name, "the agent began late"});
+    }
     OpenedTraces opened = OpenTraces(layout.Trace(record.name));
     MissStreams(layout, record, opened, inputs);
     DropStrangers(record, layout.Trace(record.name), &opened, inputs);
@@ -219,7 +224,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(
         record.name,
-        ": incomplete: ", record.failure.empty() ? "events were lost" : record.failure));
+        ": incomplete: ", record.failure.empty() ? "a part of it is missing" : record.failure));
   }
   KnownProcesses known = ReadProcesses(layout, record);
   node.processes = std::move(known.processes);
@@ -283,6 +288,30 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
     inputs->notes.emplace_back(
         "placed by wall clocks, for comparison only: no instant of one node can be compared with "
         "another's, and what they put outside the window is missing");
+  }
+}
+
+// Kineto reads the wall clock at the begin and the end of its profile, and its operators' times
+// from a counter, by a straight line between them: a wall clock that was set in it bends all of
+// them.
+void LeaveOutBentProfiles(OpenedInputs* inputs) {
+  for (timeline::NodeInput& node : inputs->nodes) {
+    for (timeline::ProfileInput& profile : node.profiles) {
+      const timeline::ClockInterval& covered = profile.covered;
+      if (profile.profiler != timeline::Profiler::kKineto || profile.reader == nullptr ||
+          !node.wall->WasSetBetween(covered.begin_ns, covered.end_ns)) {
+        continue;
+      }
+      profile.reader = nullptr;
+      profile.absence =
+          "the host's wall clock was set while Kineto's profile ran: where its operators lie "
+          "cannot be told";
+      const std::string process = absl::StrCat("pid ", profile.process.pid);
+      profile.losses.push_back(
+          {LossReason::kUnreadable, 0, 0, std::nullopt, process, profile.absence});
+      inputs->incomplete = true;
+      inputs->complaints.push_back(absl::StrCat(node.name, ": ", process, ": ", profile.absence));
+    }
   }
 }
 
@@ -356,6 +385,7 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
   }
   inputs.epoch_unix_ns = recording.epoch_unix_ns;
   PlaceNodes(options, &inputs, clocks);
+  LeaveOutBentProfiles(&inputs);
   Assume(options.asymmetry_percent, &inputs);
   PlaceLikely(clocks, &inputs);
   inputs.build.window =

@@ -166,8 +166,8 @@ std::string UndecidedComplaint(uint64_t events) {
   if (events == 0) return "";
   return absl::StrCat(
       events,
-      " events of TensorFlow's profiles are left out: the wall clock by which they are stamped "
-      "was set, and where they lie cannot be decided");
+      " events of profiles (TensorFlow's, Kineto's) are left out: the wall clock by which they are "
+      "stamped was set, and where they lie cannot be decided");
 }
 
 }  // namespace syncline::merge
