@@ -289,7 +289,7 @@ void NodeBuilder::FinishProcess(uint32_t index) {
     if (!process.counted_lost.has_value()) process.counted_lost = known->counted_lost;
     if (known->cost.has_value()) process.cost = known->cost;  // the event has no interval
   }
-  const auto hole = [&](int64_t begin_ns, int64_t end_ns, const char* detail) {
+  const auto hole = [&](int64_t begin_ns, int64_t end_ns, const std::string& detail) {
     if (begin_ns >= end_ns) return;
     PushHole(process.track,
              {LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name, detail});
@@ -311,8 +311,10 @@ void NodeBuilder::FinishProcess(uint32_t index) {
       });
   if (!covers) {
     const bool late = known != nullptr && known->came_too_late;
-    const char* const why = late ? "begun in the window, and gone or too late to be recorded"
-                                 : "the process made no call in the window that is recorded";
+    const std::string why = late ? "begun in the window, and gone or too late to be recorded"
+                            : known != nullptr && !known->why_missed.empty()
+                                ? known->why_missed
+                                : "the process made no call in the window that is recorded";
     hole(begin_ns, end_ns, why);
     if (known == nullptr || !known->expected) return;
     // There may be thousands of short-lived processes: they are one loss.

@@ -50,6 +50,7 @@ struct KnownProcess {
   // That it covers nothing of the window is a loss: it should have.
   bool expected = false;
   bool came_too_late = false;    // begun in the window, and never switched on
+  std::string why_missed;        // where that is known; else empty
   std::optional<int64_t> on_ns;  // trace clock; for when the events that say so were lost
   std::optional<int64_t> off_ns;
   std::optional<uint64_t> counted_events;  // by the process itself, in this recording

@@ -39,6 +39,7 @@ std::optional<v1::Complaint> WantOfDescriptors(const std::filesystem::path& proc
   v1::Complaint complaint;
   complaint.set_severity(v1::Complaint::WARNING);
   complaint.set_pid(process.pid());
+  complaint.set_not_recorded(true);
   complaint.set_what(
       absl::StrCat("Process ", process.pid(), " (", process.command_line(), ") may open ",
                    *left == 0 ? "no" : absl::StrCat("only ", *left),
@@ -53,6 +54,8 @@ v1::Complaint NotRegistered(const v1::ProcessInfo& process, const std::filesyste
   if (auto cause = WantOfDescriptors(proc, process); cause.has_value()) return *std::move(cause);
   v1::Complaint complaint;
   complaint.set_severity(v1::Complaint::WARNING);
+  complaint.set_pid(process.pid());
+  complaint.set_not_recorded(true);
   complaint.set_what(absl::StrCat("Process ", process.pid(), " (", process.command_line(),
                                   ") is not registered with LTTng's session daemon: nothing of it "
                                   "will be recorded"));

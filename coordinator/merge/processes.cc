@@ -88,6 +88,9 @@ class ProcessReader {
     for (const recording::ProcessRecord& record : node_.processes) {
       result_.processes.push_back(OfRecord(record));
       result_.processes.back().came_too_late = recording::CameTooLate(record);
+      if (const auto* said = recording::NotRecorded(node_, record)) {
+        result_.processes.back().why_missed = said->what;
+      }
       // Of a node that is not here, the node is the loss.
       result_.processes.back().expected = recording::MissedWindow(node_, record) &&
                                           node_.state != recording::NodeState::kMissing &&

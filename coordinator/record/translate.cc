@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/duration_text.h"
 
 namespace syncline::record {
 namespace {
@@ -15,6 +16,7 @@ using recording::ProcessRecord;
 
 ProcessRecord FromProcess(const v1::ProcessInfo& process) {
   ProcessRecord record;
+  record.pid = process.pid();
   record.own_pid = process.own_pid();
   record.pid_namespace_inode = process.pid_namespace_inode();
   record.start_ticks = process.start_ticks();
@@ -104,11 +106,16 @@ std::string Name(const std::vector<const ProcessRecord*>& processes) {
 
 // Processes that missed the window, by why; empty: there are none.
 std::string DescribeUncovered(const NodeRecord& node) {
-  std::vector<const ProcessRecord*> late, unreached, silent;
+  std::vector<const ProcessRecord*> late, barred, unreached, silent;
   for (const ProcessRecord& process : node.processes) {
     if (!recording::MissedWindow(node, process)) continue;
     const bool came_late = recording::CameTooLate(process);
-    (came_late ? late : process.lost > 0 ? unreached : silent).push_back(&process);
+    const bool cannot = recording::NotRecorded(node, process) != nullptr;
+    (came_late          ? late
+     : cannot           ? barred
+     : process.lost > 0 ? unreached
+                        : silent)
+        .push_back(&process);
   }
   std::vector<std::string> sentences;
   const auto say = [&](const std::vector<const ProcessRecord*>& processes, const char* one,
@@ -117,6 +124,8 @@ std::string DescribeUncovered(const NodeRecord& node) {
     sentences.push_back(absl::StrCat(Name(processes), processes.size() == 1 ? one : many, rest));
   };
   say(late, " is", " are", " not recorded: begun in the window, and gone or too late for it");
+  say(barred, " covers", " cover",
+      " nothing of the window: it was said before that nothing of them can be recorded, and why");
   say(unreached, " covers", " cover", " nothing of the window: LTTng took none of their calls");
   say(silent, " covers", " cover",
       " nothing of the window: no call in it is recorded (idle, stopped or gone, or the window was "
@@ -150,6 +159,7 @@ recording::ComplaintRecord FromComplaint(const v1::Complaint& complaint) {
   record.what = complaint.what();
   record.fix = complaint.fix();
   record.pid = complaint.pid();
+  record.not_recorded = complaint.not_recorded();
   return record;
 }
 
@@ -224,6 +234,9 @@ std::string DescribeLoss(const NodeRecord& node) {
   std::vector<std::string> losses;
   if (EndedByItself(node.stop.reason)) {
     losses.push_back(absl::StrCat("it ended by itself: ", node.stop.reason));
+  }
+  if (const auto late_ns = recording::LateStartNs(node)) {
+    losses.push_back(absl::StrCat("it began ", DurationText(*late_ns), " late"));
   }
   if (!node.stop.complete) losses.push_back("the session could not be flushed in time");
   uint64_t discarded = 0;

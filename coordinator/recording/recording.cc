@@ -103,6 +103,7 @@ void Fields(Archive& archive, StreamRecord& value) {
 
 template <class Archive>
 void Fields(Archive& archive, ProcessRecord& value) {
+  archive("pid", value.pid);
   archive("own_pid", value.own_pid);
   archive("pid_namespace_inode", value.pid_namespace_inode);
   archive("start_ticks", value.start_ticks);
@@ -134,6 +135,7 @@ void Fields(Archive& archive, ComplaintRecord& value) {
   archive("what", value.what);
   archive("fix", value.fix);
   archive("pid", value.pid);
+  archive("not_recorded", value.not_recorded);
 }
 
 template <class Archive>
@@ -434,53 +436,6 @@ Volume VolumeOf(const NodeRecord& node) {
   if (valid) volume.discarded_events = discarded;
   for (const StreamRecord& stream : node.streams) volume.bytes += stream.bytes;
   return volume;
-}
-
-bool CoversWindow(const NodeRecord& node, const ProcessRecord& process) {
-  if (process.on_monotonic_ns == 0) return false;
-  // The window by the node's MONOTONIC; the gate was moved in both clocks. Where nobody said when
-  // the window was to end, it ended when the gate closed.
-  const Gate& start = node.start;
-  const Gate& stop = node.stop;
-  const int64_t begin_ns = start.requested_monotonic_raw_ns +
-                           (start.gate_begin_monotonic_ns - start.gate_begin_monotonic_raw_ns);
-  const int64_t end_ns = stop.requested_monotonic_raw_ns == 0
-                             ? stop.gate_end_monotonic_ns
-                             : stop.requested_monotonic_raw_ns + (stop.gate_begin_monotonic_ns -
-                                                                  stop.gate_begin_monotonic_raw_ns);
-  const bool in_time = stop.gate_end_monotonic_ns == 0 || process.on_monotonic_ns < end_ns;
-  return in_time && (process.off_monotonic_ns == 0 || process.off_monotonic_ns > begin_ns);
-}
-
-namespace {
-
-bool BeganInWindow(const ProcessRecord& process) {
-  return process.has_control_block && !process.present_at_prepare;
-}
-
-}  // namespace
-
-bool CameTooLate(const ProcessRecord& process) {
-  return BeganInWindow(process) && process.on_monotonic_ns == 0;
-}
-
-bool MissedWindow(const NodeRecord& node, const ProcessRecord& process) {
-  if (CameTooLate(process)) return true;
-  if (!process.present_at_prepare || CoversWindow(node, process)) return false;
-  return process.stopped || process.lost > 0 ||
-         std::none_of(node.processes.begin(), node.processes.end(),
-                      [&node](const ProcessRecord& other) { return CoversWindow(node, other); });
-}
-
-std::string DescribeBegun(const NodeRecord& node) {
-  const auto begun =
-      std::count_if(node.processes.begin(), node.processes.end(), [](const ProcessRecord& process) {
-        return BeganInWindow(process) && process.on_monotonic_ns != 0;
-      });
-  if (begun == 0) return "";
-  return absl::StrCat(begun, begun == 1 ? " process" : " processes",
-                      " began in the window: what each did in its first 0.2 s or so is not "
-                      "recorded, or not wholly");
 }
 
 absl::Status WriteRecording(const std::filesystem::path& directory, const Recording& recording) {

@@ -113,7 +113,8 @@ struct StreamRecord {
 };
 
 struct ProcessRecord {
-  int32_t own_pid = 0;
+  int32_t pid = 0;      // as the agent sees it; 0: not known
+  int32_t own_pid = 0;  // as it sees itself
   int64_t pid_namespace_inode = 0;
   uint64_t start_ticks = 0;
   uint32_t uid = 0;
@@ -146,7 +147,8 @@ struct ComplaintRecord {
   std::string severity;  // note, warning, blocker
   std::string what;
   std::string fix;
-  int32_t pid = 0;  // 0: concerns the node
+  int32_t pid = 0;            // 0: concerns the node
+  bool not_recorded = false;  // of the process nothing will be recorded
 };
 
 struct Fetched {
@@ -197,9 +199,16 @@ bool CoversWindow(const NodeRecord& node, const ProcessRecord& process);
 bool CameTooLate(const ProcessRecord& process);
 
 // Whether it is a loss that the process covers nothing of the window: it came too late, or it was
-// there and stood still, or called while LTTng took none of it, or nobody on the node covers
-// anything. One that ran beside others and made no call had nothing to record.
+// there and stood still, or called while LTTng took none of it, or could not be recorded, or nobody
+// on the node covers anything. One that ran beside others and made no call had nothing to record.
 bool MissedWindow(const NodeRecord& node, const ProcessRecord& process);
+
+// What was said of the process when it was found that it cannot be recorded; nullptr: nothing was.
+const ComplaintRecord* NotRecorded(const NodeRecord& node, const ProcessRecord& process);
+
+// How late the node began, where that is a loss worth a word: its trace has nothing of the
+// window's begin.
+std::optional<int64_t> LateStartNs(const NodeRecord& node);
 
 // What is to be said of processes that began in the window and were recorded from then on: they are
 // noticed a little late. Empty: there are none.

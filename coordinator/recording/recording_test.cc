@@ -155,6 +155,32 @@ TEST(MissedWindowTest, AnIdleProcessBesideOthersMissedNothingAStoppedOneDid) {
   EXPECT_TRUE(MissedWindow(node, node.processes[2]));
 }
 
+TEST(MissedWindowTest, OneThatCannotBeRecordedIsNotIdle) {
+  NodeRecord node;
+  node.start.requested_monotonic_raw_ns = 1000;
+  node.stop.requested_monotonic_raw_ns = 2000;
+  node.processes.resize(2);
+  for (ProcessRecord& process : node.processes) process.present_at_prepare = true;
+  node.processes[0].on_monotonic_ns = 1500;
+  node.processes[1].pid = 7;
+  node.complaints = {{"warning", "is slow", "", 7, false}};
+  EXPECT_FALSE(MissedWindow(node, node.processes[1]));
+  node.complaints.push_back({"warning", "may open no more files", "", 7, true});
+  EXPECT_TRUE(MissedWindow(node, node.processes[1]));
+  EXPECT_EQ(NotRecorded(node, node.processes[1])->what, "may open no more files");
+  EXPECT_EQ(NotRecorded(node, node.processes[0]), nullptr);
+}
+
+TEST(LateStartTest, ALittleIsNoLoss) {
+  NodeRecord node;
+  EXPECT_FALSE(LateStartNs(node).has_value());
+  node.start.requested_monotonic_raw_ns = 1'000;
+  node.start.gate_begin_monotonic_raw_ns = 50'000'000;
+  EXPECT_FALSE(LateStartNs(node).has_value());
+  node.start.gate_begin_monotonic_raw_ns = 2'000'001'000;
+  EXPECT_EQ(LateStartNs(node), 2'000'000'000);
+}
+
 TEST(MissedWindowTest, OneThatCameAndWentIsALossOneThatMadeNoCallIsNone) {
   NodeRecord node;
   node.processes.resize(1);
