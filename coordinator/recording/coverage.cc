@@ -52,7 +52,7 @@ const ComplaintRecord* NotRecorded(const NodeRecord& node, const ProcessRecord& 
 
 std::optional<int64_t> LateStartNs(const NodeRecord& node) {
   // Agents sleep up to the instant; what a busy machine adds is in the table of starts.
-  constexpr int64_t kWorthAWordNs = 250'000'000;
+  constexpr int64_t kWorthAWordNs = 500'000'000;
   const Gate& start = node.start;
   if (start.requested_monotonic_raw_ns == 0 || start.gate_begin_monotonic_raw_ns == 0) return {};
   const int64_t late_ns = start.gate_begin_monotonic_raw_ns - start.requested_monotonic_raw_ns;

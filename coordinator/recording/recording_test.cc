@@ -175,7 +175,7 @@ TEST(LateStartTest, ALittleIsNoLoss) {
   NodeRecord node;
   EXPECT_FALSE(LateStartNs(node).has_value());
   node.start.requested_monotonic_raw_ns = 1'000;
-  node.start.gate_begin_monotonic_raw_ns = 50'000'000;
+  node.start.gate_begin_monotonic_raw_ns = 200'000'000;
   EXPECT_FALSE(LateStartNs(node).has_value());
   node.start.gate_begin_monotonic_raw_ns = 2'000'001'000;
   EXPECT_EQ(LateStartNs(node), 2'000'000'000);

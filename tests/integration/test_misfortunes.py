@@ -117,6 +117,28 @@ def test_a_stopped_process_is_named_and_delays_nobody(fleet):
     assert late_ns < NS_PER_S // 2
 
 
+def test_an_agent_that_begins_late_is_a_loss_with_its_interval(fleet):
+    right = fleet.bed["right"]
+    for attempt in range(5):  # the gate may be open before the agent stands still
+        run = os.path.join(fleet.work, f"late-{attempt}")
+        recorder = fleet.start_record(run, 4)
+        fleet.wait_until_it_records(recorder, run, 0)
+        with standing_still(right, agent_pid(right)):
+            time.sleep(2)
+        output, _ = recorder.communicate(timeout=90)
+        start = node_of(run, "right")["start"]
+        late_ns = start["gate_begin_monotonic_raw_ns"] - start["requested_monotonic_raw_ns"]
+        if late_ns > NS_PER_S:
+            break
+    assert recorder.returncode == INCOMPLETE, output
+    assert "it began" in output and node_of(run, "left")["state"] == "complete"
+    fleet.syncline("merge", run, fine=(INCOMPLETE,))
+    report = load(os.path.join(run, "out", "report.json"))
+    (loss,) = next(node["losses"] for node in report["nodes"] if node["name"] == "right")
+    assert loss["reason"] == "not covered" and "late" in loss["detail"]
+    assert abs(loss["end_ns"] - loss["begin_ns"] - late_ns) < NS_PER_S // 1000
+
+
 # A ticker from where the host's session daemon cannot be seen, as in a container of its own.
 ELSEWHERE = f"""
 mkdir -p /var/run/lttng
