@@ -149,8 +149,6 @@ class TsdlParser {
         return Error("a trace's byte_order must be le or be");
       }
       has_byte_order_ = true;
-    } else {
-      types_.NoteUnknown("the trace", key);
     }
     return absl::OkStatus();
   }

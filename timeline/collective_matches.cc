@@ -171,8 +171,9 @@ std::vector<CollectiveMatcher::Life> CollectiveMatcher::LivesOf(std::vector<Rank
   for (Rank& rank : ranks) {
     std::vector<size_t> fitting, meeting;
     for (size_t i = 0; i < lives.size(); ++i) {
-      const bool meets = std::any_of(lives[i].begin(), lives[i].end(),
-                                     [&](const Rank& other) { return other.Meets(rank); });
+      const bool meets = std::any_of(lives[i].begin(), lives[i].end(), [&](const Rank& other) {
+        return other.Meets(rank) || other.Awaits(rank);
+      });
       if (!meets || Shares(lives[i], rank.rank)) continue;
       meeting.push_back(i);
       if (ShiftOf(lives[i].front(), rank)) fitting.push_back(i);

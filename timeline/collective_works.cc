@@ -21,8 +21,9 @@ constexpr size_t kLeftOverOneIn = 20;
 // up for so many threads times groups.
 constexpr size_t kWorksTried = 4096;
 constexpr size_t kWorkersTried = 128;
-// A launch that waits so long while its group's threads have nothing to do waits for a work that
-// was lost: a thread takes what there is, as soon as it gets a processor.
+// A launch that waits so long, at the next launch or at the end, while its group's threads have
+// nothing to do waits for a work that was lost: a thread takes what there is, as soon as it gets a
+// processor.
 constexpr int64_t kIdleNs = 20'000'000;
 
 }  // namespace
@@ -78,6 +79,15 @@ class CollectiveMatcher::Queues {
     const auto found = dropped_.find({group, name});
     return found == dropped_.end() ? 0 : found->second;
   }
+  // Whether what waits has waited longer than it should have, by `now`.
+  bool AreLate(TimelineTime now, const Idle& idle) const {
+    for (const auto& [name, queues] : waiting_) {
+      for (const auto& [group, queue] : queues) {
+        if (IsLate(queue.front(), group, now, idle)) return true;
+      }
+    }
+    return false;
+  }
   size_t Waiting() const {
     size_t launches = 0;
     for (const auto& [name, queues] : waiting_) {
@@ -90,15 +100,18 @@ class CollectiveMatcher::Queues {
   }
 
  private:
-  void DropLost(size_t group, TimelineTime now, const Idle& idle) {
+  bool IsLate(size_t launch, size_t group, TimelineTime now, const Idle& idle) const {
     const auto since = idle.find(group);
-    if (since == idle.end()) return;
+    if (since == idle.end()) return false;
+    const TimelineTime entered = process_.launches[launch].entered.timeline;
+    const TimelineTime waits_since = std::max(entered, since->second);
+    return now > waits_since && now.ns - waits_since.ns >= kIdleNs;
+  }
+  void DropLost(size_t group, TimelineTime now, const Idle& idle) {
     for (auto& [name, queues] : waiting_) {
       const auto queue = queues.find(group);
       if (queue == queues.end()) continue;
-      while (!queue->second.empty()) {
-        const TimelineTime entered = process_.launches[queue->second.front()].entered.timeline;
-        if (now.ns - std::max(entered, since->second).ns < kIdleNs) break;
+      while (!queue->second.empty() && IsLate(queue->second.front(), group, now, idle)) {
         queue->second.pop_front();
         ++dropped_[{group, name}];
       }
@@ -179,7 +192,8 @@ CollectiveMatcher::Workers CollectiveMatcher::WorkersOf(const Process& process) 
 // Sets when launches were left.
 void CollectiveMatcher::GiveWorks(Process* process) {
   const Workers workers = WorkersOf(*process);
-  // At the end some may be under way; or works were lost.
+  // At the end some may be under way. Where one waits too long there, works were lost: this one's,
+  // or that of one before, whose launch got the next one's.
   if (!GiveWorks(process, workers, /*some_lost=*/false)) {
     GiveWorks(process, workers, /*some_lost=*/true);
   }
@@ -210,7 +224,7 @@ bool CollectiveMatcher::GiveWorks(Process* process, const Workers& workers, bool
     if (launch.has_value()) given.emplace_back(*launch, i);
   }
   queues.GoTo(process->launches.size(), some_lost ? &idle : nullptr);
-  if (!some_lost && queues.Waiting() > 0) return false;
+  if (!some_lost && queues.AreLate(process->until, idle)) return false;
   const auto understood = [&](size_t group, std::string_view name) {
     const Tally& tally = tallies[{group, name}];
     const size_t without = queues.WaitingOf(name, group) + queues.DroppedOf(name, group);

@@ -77,6 +77,7 @@ TEST(CollectiveWorksTest, AWorkThatIsLostCostsItsStep) {
     process.Launch(step * kStep);
     if (step != 20 && step != 40) process.Work(step * kStep);
   }
+  matcher.OnRecordedUntil(0, {static_cast<int64_t>(kSteps * kStep) * kStepNs});
   process.Announce(kSteps);
   const Collectives found = matcher.Match();
   ASSERT_THAT(found.collectives, SizeIs(kSteps));
@@ -84,8 +85,38 @@ TEST(CollectiveWorksTest, AWorkThatIsLostCostsItsStep) {
     const CollectiveMember& member = collective.members[0];
     const bool lost = collective.number == 20 || collective.number == 40;
     ASSERT_EQ(member.left_at.has_value(), !lost) << collective.number;
-    if (!lost) EXPECT_EQ(member.left_at->ns - member.entered_at.ns, 99);
+    if (lost) continue;
+    EXPECT_EQ(member.left_at->ns - member.entered_at.ns, 99);
   }
+}
+
+// All of the process stands still for 25 ms between two launches, and one is under way at the end.
+TEST(CollectiveWorksTest, AWorkThatIsLateIsNotLost) {
+  constexpr int64_t kMs = 1'000'000;
+  CollectiveMatcher matcher;
+  const uint32_t process = matcher.AddProcess(0);
+  const auto at = [](int64_t ms) {
+    return CollectiveMatcher::Place{{{0}, ms * kMs}, {ms * kMs}, 0};
+  };
+  const auto launch = [&](int64_t ms) { matcher.OnLaunch(process, kMain, "allreduce", at(ms)); };
+  const auto work = [&](int64_t end_ms) {
+    matcher.OnWorkBegin(process, kWorker, "all_reduce");
+    matcher.OnWorkEnd(process, kWorker, at(end_ms));
+  };
+  matcher.OnGroup(process, kMain, {{"", "", "0", "0", "", 1}, 0, 0});
+  launch(10);
+  work(12);
+  launch(100);
+  launch(125);
+  work(130);
+  work(140);
+  launch(200);
+  matcher.OnRecordedUntil(process, {205 * kMs});
+  const Collectives found = matcher.Match();
+  ASSERT_THAT(found.collectives, SizeIs(4));
+  EXPECT_EQ(found.collectives[1].members[0].left_at->ns, 130 * kMs);
+  EXPECT_EQ(found.collectives[2].members[0].left_at->ns, 140 * kMs);
+  EXPECT_FALSE(found.collectives[3].members[0].left_at.has_value());
 }
 
 // One rank does not come, and the others enter a second after each other: one collective, not three

@@ -21,14 +21,16 @@
 // and the names and the numbers begin again. In a process a group lives anew where its number falls
 // back, or is called with twice, unless the first call was refused (a wrong argument): then no work
 // came of it. Across ranks, a life has every rank once; ranks belong together
-// that meet in time (a launch without an end lasts as long as its process is recorded, or until
-// the group's next life), rather those that can have taken part in the same collectives: no
-// collective of a later life begins before all ranks have left the earlier one. Not noticed: a life
-// whose first announced number is above the last one of the life before, without a call in between.
+// that meet in time, or of which one first enters what the other's last launch waits in (without an
+// end it may wait as long as its process is recorded, or until the group's next life), rather those
+// that can have taken part in the same collectives: no collective of a later life begins before all
+// ranks have left the earlier one. Not noticed: a life whose first announced number is above the
+// last one of the life before, without a call in between.
 //
 // Works belong to launches of their kind in order: a group's threads take them from its queue.
 // Whose a thread is, its works tell: mostly only one group has a launch that waits. A launch that
-// waits while the threads are idle has lost its work. Where works and launches do not go together
+// waits while the threads are idle for 20 ms has lost its work; until then those behind it get the
+// next one's. Where works and launches do not go together
 // (other counts than are known), the ends are not known.
 //
 // Memory: one entry per launch. Thread-safety: one thread.
@@ -169,8 +171,12 @@ class CollectiveMatcher {
     TimelineTime end;                            // when it is known to be over
     TimelineTime open_until;                     // no earlier; its last launch may last as long
 
-    bool Meets(const Rank& other) const {
-      return begin <= other.open_until && other.begin <= open_until;
+    bool Meets(const Rank& other) const { return begin <= other.end && other.begin <= end; }
+    // Whether `later` first enters what this one's last launch may still wait in.
+    bool Awaits(const Rank& later) const {
+      const auto& [number, launch] = *launches.rbegin();
+      const auto& [first, entered] = *later.launches.begin();
+      return later.begin <= open_until && number == first && launch->name == entered->name;
     }
     void AddTo(std::vector<TimelineTime>* entries) const {
       for (const auto& [number, launch] : launches) entries->push_back(launch->entered.timeline);

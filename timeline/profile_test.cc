@@ -225,10 +225,14 @@ TEST(WallPlacementTest, TellsWhetherItWasSetBetweenTwoTimes) {
     const auto model = Model(kZeroRaw + 3 * kSecond / 2, step_ns);
     const auto placement = ModelPlacement(model, {0, ClockKind::kMonotonic});
     const WallPlacement wall(&model, placement.get(), std::nullopt);
-    EXPECT_TRUE(wall.WasSetBetween(kWall + kSecond / 2, kWall + 3 * kSecond)) << step_ns;
-    EXPECT_FALSE(wall.WasSetBetween(kWall + kSecond / 4, kWall + 3 * kSecond / 4)) << step_ns;
-    EXPECT_FALSE(wall.WasSetBetween(kWall + 5 * kSecond / 2, kWall + 3 * kSecond)) << step_ns;
+    EXPECT_EQ(wall.WasSetBetween(kWall + kSecond / 2, kWall + 3 * kSecond), true) << step_ns;
+    EXPECT_EQ(wall.WasSetBetween(kWall + kSecond / 4, kWall + 3 * kSecond / 4), false) << step_ns;
+    EXPECT_EQ(wall.WasSetBetween(kWall + 5 * kSecond / 2, kWall + 3 * kSecond), false) << step_ns;
   }
+  const auto back = Model(kZeroRaw + 3 * kSecond / 2, -kSecond / 2);
+  const auto placement = ModelPlacement(back, {0, ClockKind::kMonotonic});
+  const WallPlacement wall(&back, placement.get(), std::nullopt);
+  EXPECT_EQ(wall.WasSetBetween(kWall + kSecond / 10, kWall + 14 * kSecond / 10), std::nullopt);
 }
 
 TEST(ProfileTest, EventsThatAStepMakesAmbiguousAreALossAndNotDrawn) {

@@ -108,7 +108,12 @@ inline void ThreadSpans::CloseTop(const Moment& end, bool clipped) {
   const bool unknown = open.placeholder && clipped;
   if (!unknown) {
     last_closed_ = NotInside({end.node, span.end});
-    if (level > 0) levels_[level - 1].Holds(span, duration_ns, {end.node, span.end});
+    if (level > 0) levels_[level - 1].children_ns += duration_ns;
+    // Of a placeholder nobody knows whether it was open; what it lies in was.
+    for (size_t outer = level; outer-- > 0;) {
+      levels_[outer].Holds(span, {end.node, span.end});
+      if (!levels_[outer].placeholder) break;
+    }
   }
   const bool pushed = pushed_ > level && !open.placeholder;
   const bool shown = span.end >= shown_.begin && span.begin < shown_.end;

@@ -98,9 +98,8 @@ class ThreadSpans {
     int64_t children_ns = 0;
 
     // `inner` lies in it, up to `end`: so it was open that long, if it was when `inner` began.
-    void Holds(const Span& inner, int64_t duration_ns, const Moment& end) {
-      children_ns += duration_ns;
-      if (!sure_until.has_value() || inner.begin >= sure_until->timeline) return;
+    void Holds(const Span& inner, const Moment& end) {
+      if (!sure_until.has_value() || inner.begin > sure_until->timeline) return;
       if (end.timeline > sure_until->timeline) sure_until = end;
     }
   };

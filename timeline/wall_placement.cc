@@ -83,12 +83,12 @@ std::optional<int64_t> WallPlacement::BoundNs(int64_t realtime_ns) const {
 }
 
 // The kernel slews both clocks alike.
-bool WallPlacement::WasSetBetween(int64_t begin_ns, int64_t end_ns) const {
+std::optional<bool> WallPlacement::WasSetBetween(int64_t begin_ns, int64_t end_ns) const {
   constexpr int64_t kReadingsNs = 100'000;  // more than readings are wrong by
-  if (model_ == nullptr) return false;
+  if (model_ == nullptr) return std::nullopt;
   const std::optional<int64_t> begin = TraceClockNs(begin_ns);
   const std::optional<int64_t> end = TraceClockNs(end_ns);
-  if (!begin.has_value() || !end.has_value()) return false;
+  if (!begin.has_value() || !end.has_value()) return std::nullopt;
   return std::abs((*end - *begin) - (end_ns - begin_ns)) >= kReadingsNs;
 }
 

@@ -40,8 +40,8 @@ class WallPlacement {
   std::optional<int64_t> BoundNs(int64_t realtime_ns) const;
   ClockId clock() const { return clock_; }
   // Whether the wall clock was set between two of its times: by 0.1 ms or more, and not back again.
-  // False also where nothing tells.
-  bool WasSetBetween(int64_t begin_ns, int64_t end_ns) const;
+  // nullopt: one of them has no place, or nothing tells.
+  std::optional<bool> WasSetBetween(int64_t begin_ns, int64_t end_ns) const;
 
   // False: nothing relates the wall clock to the trace clock; At() always gives nothing.
   bool known() const { return model_ != nullptr || wall_offset_ns_.has_value(); }

@@ -167,8 +167,8 @@ void NameHosts(const std::vector<Input>& inputs, std::vector<std::vector<Host>>*
     for (Host& host : (*hosts)[i]) {
       host.name = inputs[i].name;
       if (!host.name.empty()) continue;
-      const std::string wanted =
-          AsName(host.hostname.empty() ? Fallback(inputs[i]) : host.hostname);
+      std::string wanted = AsName(host.hostname.empty() ? Fallback(inputs[i]) : host.hostname);
+      std::replace(wanted.begin(), wanted.end(), ',', '_');  // which separates names
       host.name = wanted;
       for (int copy = 2; !names.insert(FileNameOf(host.name)).second; ++copy) {
         host.name = absl::StrCat(wanted, "-", copy);

@@ -294,12 +294,18 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
 // Kineto reads the wall clock at the begin and the end of its profile, and its operators' times
 // from a counter, by a straight line between them: a wall clock that was set in it bends all of
 // them.
+// Where an end of the profile has no place, a step is what took it, if there is one.
 void LeaveOutBentProfiles(OpenedInputs* inputs) {
   for (timeline::NodeInput& node : inputs->nodes) {
+    const std::vector<clocksync::ClockEvent>& events = inputs->model->events();
+    const bool has_step = std::any_of(events.begin(), events.end(), [&node](const auto& event) {
+      return event.kind == clocksync::ClockEvent::Kind::kStep &&
+             clocksync::Concerns(event, node.name);
+    });
     for (timeline::ProfileInput& profile : node.profiles) {
       const timeline::ClockInterval& covered = profile.covered;
       if (profile.profiler != timeline::Profiler::kKineto || profile.reader == nullptr ||
-          !node.wall->WasSetBetween(covered.begin_ns, covered.end_ns)) {
+          !node.wall->WasSetBetween(covered.begin_ns, covered.end_ns).value_or(has_step)) {
         continue;
       }
       profile.reader = nullptr;

@@ -58,8 +58,10 @@ void AddProcesses(const google::protobuf::RepeatedPtrField<v1::ProcessInfo>& pro
   for (const v1::ProcessInfo& process : processes) {
     ProcessRecord& record = RecordOf(process, records);
     const bool present_at_prepare = record.present_at_prepare;
+    const int32_t pid = record.pid;
     record = FromProcess(process);
     record.present_at_prepare = present_at_prepare;
+    if (record.pid == 0) record.pid = pid;  // it is gone by now
   }
 }
 

@@ -106,7 +106,9 @@ void DumpSink::CheckNesting(const Span& span) {
   std::vector<std::vector<Span>>& closed = closed_[span.track];
   if (closed.size() <= level + 1) closed.resize(level + 2);
   for (const Span& inner : closed[level + 1]) {
-    if (inner.begin < span.end && inner.end > span.end) {
+    // Also where it ends as that begins: whose end is whose nobody could tell then.
+    const bool apart = inner.begin > span.end || span.begin == span.end;
+    if (!apart && inner.end > span.end) {
       Breach(absl::StrCat(Text(span.name), " ends inside of ", Text(inner.name)));
     }
   }
