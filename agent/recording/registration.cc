@@ -30,16 +30,22 @@ absl::StatusOr<std::vector<v1::ProcessInfo>> Unknown(LttngControl& lttng, Gate& 
   return unknown;
 }
 
+// Without what and fix.
+v1::Complaint NothingRecordedOf(const v1::ProcessInfo& process) {
+  v1::Complaint complaint;
+  complaint.set_severity(v1::Complaint::WARNING);
+  complaint.set_pid(process.pid());
+  complaint.set_not_recorded(true);
+  return complaint;
+}
+
 }  // namespace
 
 std::optional<v1::Complaint> WantOfDescriptors(const std::filesystem::path& proc,
                                                const v1::ProcessInfo& process) {
   const std::optional<uint64_t> left = DescriptorsLeft(proc, process.pid());
   if (!left.has_value() || *left >= kDescriptorsMin) return std::nullopt;
-  v1::Complaint complaint;
-  complaint.set_severity(v1::Complaint::WARNING);
-  complaint.set_pid(process.pid());
-  complaint.set_not_recorded(true);
+  v1::Complaint complaint = NothingRecordedOf(process);
   complaint.set_what(
       absl::StrCat("Process ", process.pid(), " (", process.command_line(), ") may open ",
                    *left == 0 ? "no" : absl::StrCat("only ", *left),
@@ -52,10 +58,7 @@ std::optional<v1::Complaint> WantOfDescriptors(const std::filesystem::path& proc
 
 v1::Complaint NotRegistered(const v1::ProcessInfo& process, const std::filesystem::path& proc) {
   if (auto cause = WantOfDescriptors(proc, process); cause.has_value()) return *std::move(cause);
-  v1::Complaint complaint;
-  complaint.set_severity(v1::Complaint::WARNING);
-  complaint.set_pid(process.pid());
-  complaint.set_not_recorded(true);
+  v1::Complaint complaint = NothingRecordedOf(process);
   complaint.set_what(absl::StrCat("Process ", process.pid(), " (", process.command_line(),
                                   ") is not registered with LTTng's session daemon: nothing of it "
                                   "will be recorded"));

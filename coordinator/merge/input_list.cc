@@ -149,16 +149,14 @@ absl::StatusOr<InputList> ListInputs(const std::vector<std::string>& texts) {
             "` places it by the clocks that were measured (--nodes chooses among its nodes)"));
       }
     }
-    const std::string* other = nullptr;
     if (!input.name.empty()) {
-      const auto [entry, fresh] = named.try_emplace(FileNameOf(input.name), text);
-      if (!fresh) other = &entry->second;
-    }
-    if (other != nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the name ", input.name, " is given twice, or would name the same files: ", *other,
-          " and ", text,
-          ". Every NAME=DIR is a node of its own; traces of one node go below one directory"));
+      const auto [other, fresh] = named.try_emplace(FileNameOf(input.name), text);
+      if (!fresh) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the name ", input.name,
+            " is given twice, or would name the same files: ", other->second, " and ", text,
+            ". Every NAME=DIR is a node of its own; traces of one node go below one directory"));
+      }
     }
     list.inputs.push_back(std::move(input));
   }

@@ -139,12 +139,18 @@ TEST(Recording, ADamagedOneIsNotTheCallersMistake) {
   std::filesystem::remove_all(directory);
 }
 
-TEST(MissedWindowTest, AnIdleProcessBesideOthersMissedNothingAStoppedOneDid) {
+// A window, and processes that were there before.
+NodeRecord WithProcesses(size_t count) {
   NodeRecord node;
   node.start.requested_monotonic_raw_ns = 1000;
   node.stop.requested_monotonic_raw_ns = 2000;
-  node.processes.resize(3);
+  node.processes.resize(count);
   for (ProcessRecord& process : node.processes) process.present_at_prepare = true;
+  return node;
+}
+
+TEST(MissedWindowTest, AnIdleProcessBesideOthersMissedNothingAStoppedOneDid) {
+  NodeRecord node = WithProcesses(3);
   for (const ProcessRecord& process : node.processes) EXPECT_TRUE(MissedWindow(node, process));
   node.processes[0].on_monotonic_ns = 1500;
   node.processes[1].stopped = true;
@@ -156,11 +162,7 @@ TEST(MissedWindowTest, AnIdleProcessBesideOthersMissedNothingAStoppedOneDid) {
 }
 
 TEST(MissedWindowTest, OneThatCannotBeRecordedIsNotIdle) {
-  NodeRecord node;
-  node.start.requested_monotonic_raw_ns = 1000;
-  node.stop.requested_monotonic_raw_ns = 2000;
-  node.processes.resize(2);
-  for (ProcessRecord& process : node.processes) process.present_at_prepare = true;
+  NodeRecord node = WithProcesses(2);
   node.processes[0].on_monotonic_ns = 1500;
   node.processes[1].pid = 7;
   node.complaints = {{"warning", "is slow", "", 7, false}};
