@@ -87,6 +87,16 @@ TEST_F(CommandLine, AnEmptyPlaceIsNoPlace) {
   }
 }
 
+TEST_F(CommandLine, AListIsOneWord) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"events", "--nodes", "a,b", "no-input", "--from", "1s"},
+           {"merge", "--format", "ctf", "no-input"},
+           {"events", "--events", "x:*", "no-input"}}) {
+    EXPECT_EQ(Run(words), kFailed) << words[1];
+    EXPECT_THAT(err_.str(), HasSubstr("not a directory: no-input")) << words[1];
+  }
+}
+
 TEST_F(CommandLine, HelpAndVersionAreNoErrors) {
   EXPECT_EQ(Run({"--version"}), kDone);
   EXPECT_EQ(out_.str(), "syncline 0.1.0\n");

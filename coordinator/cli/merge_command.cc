@@ -39,14 +39,19 @@ struct MergeArguments {
   std::string format = "text";
 };
 
+// One word, separated by commas: the next word is not part of it, but an input, say.
+CLI::Option* AddList(CLI::App* command, const std::string& name, std::vector<std::string>* list,
+                     const std::string& help) {
+  return command->add_option(name, *list, help)->delimiter(',')->allow_extra_args(false);
+}
+
 void AddInput(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
   merge::InputOptions& input = arguments->options.input;
   command
       ->add_option("INPUT", input.inputs,
                    "A recording, or CTF trace directories, NAME=DIR to name the node")
       ->required();
-  command->add_option("--nodes", input.nodes, "Only these nodes, separated by commas")
-      ->delimiter(',');
+  AddList(command, "--nodes", &input.nodes, "Only these nodes, separated by commas");
   command->add_flag("--refit", input.refit,
                     "Make the clock model anew from the recording's raw samples, and from the\n"
                     "messages and collectives in its traces");
@@ -98,10 +103,7 @@ void AddAssumption(CLI::App* command, const std::shared_ptr<MergeArguments>& arg
 }
 
 void AddEvents(CLI::App* command, std::vector<std::string>* events, const std::string& help) {
-  command->add_option("--events", *events, help)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("PATTERNS");
+  AddList(command, "--events", events, help)->type_name("PATTERNS");
 }
 
 void AddRange(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
@@ -218,14 +220,12 @@ void RegisterMerge(CLI::App* app, Context* context) {
   AddAssumption(merge, arguments);
   merge->add_option("--out", arguments->options.out_dir, "Where to (default: RUN/out)")
       ->check(IsGiven);
-  merge
-      ->add_option("--format", arguments->options.formats,
-                   "What to write, separated by commas: perfetto (a timeline),\n"
-                   "ctf (the traces again, times corrected, one below ctf/ per node\n"
-                   "and trace), chrome (Kineto's JSON, a file per rank), vtune\n"
-                   "(a CSV per node that VTune imports), parquet (tables of spans,\n"
-                   "events, ... for DuckDB, Polars, Spark; needs Python with pyarrow)")
-      ->delimiter(',')
+  AddList(merge, "--format", &arguments->options.formats,
+          "What to write, separated by commas: perfetto (a timeline),\n"
+          "ctf (the traces again, times corrected, one below ctf/ per node\n"
+          "and trace), chrome (Kineto's JSON, a file per rank), vtune\n"
+          "(a CSV per node that VTune imports), parquet (tables of spans,\n"
+          "events, ... for DuckDB, Polars, Spark; needs Python with pyarrow)")
       ->type_name(absl::StrCat("{", absl::StrJoin(merge::Formats(), ","), "}"))
       ->capture_default_str();
   merge->add_option("--threads", arguments->options.threads,
