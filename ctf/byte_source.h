@@ -19,6 +19,12 @@ class ByteSource {
   virtual uint64_t size() const = 0;
   // Up to `length` bytes at `offset`; fewer only at the end. Valid until the next call.
   virtual absl::StatusOr<std::span<const uint8_t>> Read(uint64_t offset, size_t length) = 0;
+  // The same of a packet: what follows it is read next.
+  virtual absl::StatusOr<std::span<const uint8_t>> ReadPacket(uint64_t offset, size_t length) {
+    return Read(offset, length);
+  }
+  // The same into memory of the caller's; DataLoss when the stream ends before `out` is full.
+  virtual absl::Status ReadPacketInto(uint64_t offset, std::span<uint8_t> out);
 };
 
 class MemorySource : public ByteSource {
@@ -76,6 +82,46 @@ class FileReader : public ByteSource {
   std::filesystem::path path_;
   OpenFile file_;
   std::vector<uint8_t> buffer_;
+};
+
+// Copies packets that are read in order into memory that is used again and again: half of what the
+// kernel takes to map the same pages and let them go (docs/decisions/0013). For one stream at a
+// time; holds a descriptor. What is larger than kLargest is mapped instead.
+class AheadReader : public ByteSource {
+ public:
+  static constexpr size_t kAhead = size_t{128} << 10;
+  static constexpr size_t kLargest = size_t{512} << 10;
+  // At most kLargest bytes each; their contents are a reader's own.
+  struct Room {
+    std::vector<uint8_t> ahead;
+    std::vector<uint8_t> piece;
+  };
+
+  // `room` outlives it, and may be given to the next one.
+  static absl::StatusOr<std::unique_ptr<AheadReader>> Open(const std::filesystem::path& path,
+                                                           Room* room);
+  // The same of a file that had `size` bytes a moment ago; DataLoss when it has fewer now.
+  static absl::StatusOr<std::unique_ptr<AheadReader>> OfSize(const std::filesystem::path& path,
+                                                             uint64_t size, Room* room);
+
+  uint64_t size() const override { return size_; }
+  absl::StatusOr<std::span<const uint8_t>> Read(uint64_t offset, size_t length) override;
+  absl::StatusOr<std::span<const uint8_t>> ReadPacket(uint64_t offset, size_t length) override;
+  absl::Status ReadPacketInto(uint64_t offset, std::span<uint8_t> out) override;
+
+ private:
+  AheadReader(const std::filesystem::path& path, uint64_t size, std::unique_ptr<FileReader> file,
+              Room* room);
+  // How many of the bytes at `offset` are in the room.
+  size_t Known(uint64_t offset) const;
+  absl::Status Fill(uint64_t offset, size_t length);
+
+  uint64_t size_;
+  std::unique_ptr<FileReader> file_;
+  std::unique_ptr<FileWindow> large_;
+  Room& room_;
+  uint64_t begin_ = 0;  // of the bytes in room_.ahead
+  size_t filled_ = 0;
 };
 
 }  // namespace syncline::ctf

@@ -110,8 +110,8 @@ absl::Status CtfCursor::NextPacket() {
     packet_.reset();
     return absl::OkStatus();
   }
-  SYNCLINE_ASSIGN_OR_RETURN(const auto bytes,
-                            source_->Read(packet_->offset, static_cast<size_t>(packet_->bytes)));
+  SYNCLINE_ASSIGN_OR_RETURN(
+      const auto bytes, source_->ReadPacket(packet_->offset, static_cast<size_t>(packet_->bytes)));
   base_ = bytes.data();
   decoder_.Begin(*packet_, bytes, decoder_.clock());
   rejected_ = 0;

@@ -37,7 +37,8 @@ class Parts {
     part_bytes_ = std::max(kPartBytesMin, total / kPartsPerTrace);
   }
 
-  absl::StatusOr<Part> Next() {
+  // `room`: where its bytes are read.
+  absl::StatusOr<Part> Next(AheadReader::Room* room) {
     const std::scoped_lock lock(mutex_);
     if (stream_ == streams_.size()) return Part{};
     const ScanStream& stream = streams_[stream_];
@@ -52,9 +53,9 @@ class Parts {
       part_ = 0;
       offsets_.clear();
     }
+    SYNCLINE_ASSIGN_OR_RETURN(auto source, AheadReader::OfSize(*stream.file, stream.bytes, room));
     return Part{number_++,
-                std::make_unique<CtfCursor>(layout_, FileWindow::OfSize(*stream.file, stream.bytes),
-                                            *stream.info, range)};
+                std::make_unique<CtfCursor>(layout_, std::move(source), *stream.info, range)};
   }
 
   // Gives no more.
@@ -113,6 +114,7 @@ class Scanner {
 
  private:
   struct Seat {
+    AheadReader::Room room;
     Parts::Part part;                    // without a cursor: none is left for it
     std::optional<LaneRecords> records;  // of the packet that the cursor stands in
   };
@@ -137,7 +139,7 @@ class Scanner {
     }
     for (;;) {
       if (cursor == nullptr) {
-        SYNCLINE_ASSIGN_OR_RETURN(seat.part, parts_.Next());
+        SYNCLINE_ASSIGN_OR_RETURN(seat.part, parts_.Next(&seat.room));
         if (cursor == nullptr) return absl::OkStatus();
       }
       SYNCLINE_ASSIGN_OR_RETURN(const bool entered, cursor->Enter());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "common/status.h"
@@ -78,10 +77,8 @@ absl::Status StreamCopy::Read(Piece& piece) {
     room_ = {};
     room_.resize(needed);
   }
-  SYNCLINE_ASSIGN_OR_RETURN(const auto bytes, source_.Read(piece.packet.offset, size));
-  if (bytes.size() < size) return absl::DataLossError("a stream shrank while it was read");
   uint8_t* const packet = room_.data() + piece.begin;
-  std::memcpy(packet, bytes.data(), size);
+  SYNCLINE_RETURN_IF_ERROR(source_.ReadPacketInto(piece.packet.offset, {packet, size}));
   piece.places = HeaderPlaces::Find(piece.packet.header.stream->nodes, {packet, size});
   if (!piece.places || piece.packet.header.header_bits % 8 != 0) {
     piece.places.reset();
@@ -232,7 +229,7 @@ absl::Status StreamCopy::WriteByEvent(const Piece& piece, bool in_order, std::os
   Flush(out);
   const ctf::Packet& packet = piece.packet;
   SYNCLINE_ASSIGN_OR_RETURN(const auto bytes,
-                            source_.Read(packet.offset, static_cast<size_t>(packet.bytes)));
+                            source_.ReadPacket(packet.offset, static_cast<size_t>(packet.bytes)));
   const size_t header_bytes = packet.header.header_bits / 8;
   std::vector<uint8_t> header(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(header_bytes));
   const TimelineTime begin =

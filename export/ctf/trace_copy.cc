@@ -152,11 +152,12 @@ class StreamCopier {
   // What one thread needs.
   struct Worker {
     timeline::Placement* placement = nullptr;
+    ctf::AheadReader::Room read;
     std::vector<uint8_t> room;  // for packets
   };
 
   absl::StatusOr<CopyResult> Copy(const std::filesystem::path& file, Worker& worker) const {
-    auto source = ctf::FileWindow::Open(file);
+    auto source = ctf::AheadReader::Open(file, &worker.read);
     if (!source.ok()) return CopyResult{};  // the reader has said so
     std::ofstream to(out_ / file.filename(), std::ios::binary | std::ios::trunc);
     SYNCLINE_ASSIGN_OR_RETURN(
