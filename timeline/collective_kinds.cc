@@ -26,15 +26,18 @@ constexpr Kind kKinds[] = {
     {"allgather_coalesced", "all_gather", Waits::kAll, true},
     {"allgather_into_tensor_coalesced", "all_gather", Waits::kAll, true},
     {"all_gather_single", "all_gather", Waits::kAll, true},
+    {"all_gather_single_coalesced", "all_gather", Waits::kAll, true},
     {"reduce", "reduce", Waits::kSome, true},
     {"reduce_scatter", "all_reduce", Waits::kAll, false, Count::kRanks},
     {"reduce_scatter_base", "all_reduce", Waits::kAll, true},
     {"reduce_scatter_tensor_coalesced", "all_reduce", Waits::kAll, false, Count::kTensors},
     {"reduce_scatter_single", "all_reduce", Waits::kAll, true},
+    {"reduce_scatter_single_coalesced", "all_reduce", Waits::kAll, false, Count::kTensors},
     {"gather", "gather"},
     {"scatter", "scatter"},
     {"alltoall", "all_to_all"},
     {"alltoall_base", "all_to_all"},
+    {"all_to_all_single", "all_to_all"},
     {"barrier", "barrier", Waits::kAll},
 };
 

@@ -63,9 +63,10 @@ void CollectiveMatcher::OnGroup(uint32_t process, uint32_t thread, GroupState st
   Process& at = processes_[process];
   Group* group = FindGroup(&at, state.group.name);
   if (group == nullptr || LivesAnew(*group, thread, state.sequence, /*used=*/false) ||
-      (group->facts.size > 0 && group->facts.ranks != state.group.ranks)) {
+      (group->facts.size > 0 && !group->guessed && group->facts.ranks != state.group.ranks)) {
     group = &at.groups.emplace_back();
   }
+  group->guessed = false;
   group->facts = std::move(state.group);
   group->rank = state.rank;
   Announce(&at, group, thread, state.sequence, std::nullopt);
@@ -96,6 +97,7 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
     Group next;
     next.facts = found->facts;
     next.rank = found->rank;
+    next.guessed = true;
     found = &at.groups.emplace_back(std::move(next));
   }
   launch.group = static_cast<size_t>(found - at.groups.data());
@@ -106,7 +108,12 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
 
 void CollectiveMatcher::OnTransfer(uint32_t process, std::string_view group) {
   Process& at = processes_[process];
-  if (Group* found = FindGroup(&at, group)) found->transfers.push_back(at.launches.size());
+  Group* found = FindGroup(&at, group);
+  if (found == nullptr) {
+    found = &at.groups.emplace_back();
+    found->facts.name = group;
+  }
+  found->transfers.push_back(at.launches.size());
 }
 
 void CollectiveMatcher::OnOperators(uint32_t process, uint32_t thread) {

@@ -144,6 +144,7 @@ class CollectiveMatcher {
   };
   struct Group {            // in one of its lives
     CollectiveGroup facts;  // only a name and no size until it is announced
+    bool guessed = false;   // they are the life's before
     int32_t rank = 0;
     std::vector<size_t> transfers;  // for each, how many launches were before it
     std::vector<Snapshot> snapshots;

@@ -44,9 +44,7 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
     return;
   }
   if (kind == EventKind::kTorchTransferBegin || kind == EventKind::kTorchTransferEnd) {
-    if (kind == EventKind::kTorchTransferBegin && process.collectives.has_value()) {
-      matcher.OnTransfer(*process.collectives, group);
-    }
+    if (kind == EventKind::kTorchTransferBegin) matcher.OnTransfer(CollectivesOf(&process), group);
     OnTransfer(kind, here);
     return;
   }
@@ -139,7 +137,6 @@ void NodeBuilder::OnTransfer(EventKind kind, const Here& here) {
   add("tag", argument);
   argument.i = static_cast<int64_t>(event_.U64(Field::kBytes));
   add("bytes", argument);
-  if (!process.collectives.has_value()) return;
   TransferMatcher::Begin begin;
   begin.id = event_.Id().d1;
   begin.group = tables_.processes()[here.process].Name(event_.U32(Field::kGroup));
@@ -148,7 +145,7 @@ void NodeBuilder::OnTransfer(EventKind kind, const Here& here) {
   begin.tag = static_cast<int32_t>(event_.U64(Field::kTag));
   begin.bytes = event_.U64(Field::kBytes);
   begin.track = span->track;
-  matchers_->transfers.OnBegin(*process.collectives, begin, PlaceOf(here.moment));
+  matchers_->transfers.OnBegin(CollectivesOf(&process), begin, PlaceOf(here.moment));
 }
 
 }  // namespace syncline::timeline

@@ -29,26 +29,28 @@ void TransferMatcher::OnGroup(uint32_t process, uint32_t node, const CollectiveG
                               int32_t rank, uint64_t sequence) {
   Process& at = processes_[process];
   at.node = node;
-  const auto [entry, is_new] = at.groups.try_emplace(group.name);
-  if (is_new) {
-    entry->second.facts = group;
-    entry->second.rank = rank;
-    entry->second.from_first = sequence == 0;
+  Group& found = at.groups[group.name];
+  if (found.facts.size == 0) {
+    found.facts = group;
+    found.rank = rank;
+    found.from_first &= sequence == found.next;
+    for (End& end : found.ends) end.number += sequence - found.next;
   }
-  entry->second.next = sequence;
+  found.next = sequence;
 }
 
 void TransferMatcher::OnSequence(uint32_t process, std::string_view group, uint64_t sequence) {
-  Process& at = processes_[process];
-  const auto found = at.groups.find(group);
-  if (found != at.groups.end()) found->second.next = sequence + 1;
+  Group& found = processes_[process].groups[std::string(group)];
+  if (found.facts.size == 0) {
+    found.from_first &= sequence == found.next;
+    for (End& end : found.ends) end.number += sequence - found.next;
+  }
+  found.next = sequence + 1;
 }
 
 void TransferMatcher::OnBegin(uint32_t process, const Begin& begin, const Place& place) {
   Process& at = processes_[process];
-  const auto found = at.groups.find(begin.group);
-  if (found == at.groups.end()) return;
-  Group& group = found->second;
+  Group& group = at.groups[std::string(begin.group)];
   End end;
   end.bytes = begin.bytes;
   end.begin = place;
@@ -190,6 +192,11 @@ Transfers TransferMatcher::Match(const std::optional<Interval>& cut) {
   Transfers result;
   for (auto& [number, process] : processes_) {
     for (auto& [name, group] : process.groups) {
+      if (group.facts.size == 0) {
+        result.undecided += static_cast<uint64_t>(std::count_if(
+            group.ends.begin(), group.ends.end(), [this](const End& end) { return Counts(end); }));
+        continue;
+      }
       for (const End& end : group.ends) {
         if (end.peer < 0) {  // from anybody, and never waited for
           result.unmatched_receives += Counts(end) ? 1 : 0;

@@ -63,7 +63,7 @@ struct Transfers {
   std::vector<Transfer> transfers;  // by channel, in order
   uint64_t unmatched_sends = 0;     // begun or ended outside what is recorded of the other rank
   uint64_t unmatched_receives = 0;
-  uint64_t undecided = 0;  // of both, on channels whose shift is not known
+  uint64_t undecided = 0;  // of both, on channels whose shift is not known, of unknown groups
 };
 
 class TransferMatcher {
@@ -105,10 +105,10 @@ class TransferMatcher {
     TimelineTime ended() const { return end.value_or(begin).timeline; }
   };
   struct Group {
-    CollectiveGroup facts;
+    CollectiveGroup facts;  // of size 0 until it is announced
     int32_t rank = 0;
-    uint64_t next = 0;        // number of the next operation
-    bool from_first = false;  // recorded from its first operation on
+    uint64_t next = 0;       // number of the next operation
+    bool from_first = true;  // recorded from its first operation on
     std::vector<End> ends;
   };
   struct Process {

@@ -15,9 +15,17 @@ class Rank {
  public:
   Rank(TransferMatcher* matcher, uint32_t number, uint64_t sequence = 0, uint32_t size = 2,
        std::optional<int32_t> rank = std::nullopt)
-      : matcher_(matcher), number_(number) {
-    matcher->OnGroup(number, number, {"", "", "0", "0-1", "", size},
-                     rank.value_or(static_cast<int32_t>(number)), sequence);
+      : Rank(matcher, Unannounced{number}) {
+    Announce(sequence, size, rank);
+  }
+  struct Unannounced {
+    uint32_t number = 0;
+  };
+  Rank(TransferMatcher* matcher, Unannounced process)
+      : matcher_(matcher), number_(process.number) {}
+  void Announce(uint64_t sequence, uint32_t size = 2, std::optional<int32_t> rank = std::nullopt) {
+    matcher_->OnGroup(number_, number_, {"", "", "0", "0-1", "", size},
+                      rank.value_or(static_cast<int32_t>(number_)), sequence);
   }
   uint64_t Send(int32_t peer, int64_t at_ns, int32_t tag = 0, uint64_t bytes = 8) {
     return Begin(true, peer, at_ns, tag, bytes);
@@ -197,6 +205,47 @@ TEST(TransferMatcherTest, LivesOfASingleTransferAreTheNearest) {
   a2.Send(1, 5010);
   b2.Received(0, 5020);
   EXPECT_THAT(Times(matcher.Match()), ElementsAre(std::pair(10, 20), std::pair(5010, 5020)));
+}
+
+// Groups are announced twice a second: one that is made while it is recorded is used before that.
+TEST(TransferMatcherTest, BeforeItsGroupIsAnnouncedATransferIsOneToo) {
+  TransferMatcher matcher;
+  Rank a(&matcher, Rank::Unannounced{0});
+  Rank b(&matcher, Rank::Unannounced{1});
+  a.Send(1, 10);
+  a.Announce(1);
+  b.Received(0, 20);
+  b.Received(0, 1020);
+  b.Announce(2);
+  a.Send(1, 1010);
+  const Transfers found = matcher.Match();
+  EXPECT_THAT(Times(found), ElementsAre(std::pair(10, 20), std::pair(1010, 1020)));
+  EXPECT_EQ(found.unmatched_sends + found.unmatched_receives + found.undecided, 0u);
+}
+
+// The number at the announcement tells that more went before than was recorded.
+TEST(TransferMatcherTest, WhatIsSeenFirstNeedNotBeTheFirst) {
+  TransferMatcher matcher;
+  Rank a(&matcher, Rank::Unannounced{0});
+  Rank b(&matcher, Rank::Unannounced{1});
+  for (int64_t i = 0; i < 20; ++i) {
+    a.Send(1, 1000 * i);
+    if (i > 0) b.Received(0, 1000 * i + 3300);
+  }
+  a.Announce(25);
+  b.Announce(25);
+  EXPECT_THAT(Times(matcher.Match()), testing::Contains(std::pair(1000, 4300)));
+}
+
+TEST(TransferMatcherTest, OfAGroupThatIsNeverAnnouncedTheyAreCounted) {
+  TransferMatcher matcher;
+  Rank a(&matcher, Rank::Unannounced{0});
+  Rank b(&matcher, Rank::Unannounced{1});
+  a.Send(1, 10);
+  b.Received(0, 20);
+  const Transfers found = matcher.Match();
+  EXPECT_THAT(found.transfers, IsEmpty());
+  EXPECT_EQ(found.undecided, 2u);
 }
 
 TEST(TransferMatcherTest, WhatNobodyWaitedForHasNoArrival) {

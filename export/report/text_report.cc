@@ -386,7 +386,14 @@ void Writer::Messages() {
 
 void Writer::Collectives() {
   const analysis::CollectiveReport& collectives = report_.collectives;
-  if (collectives.kinds.empty()) return;
+  const size_t undecided = collectives.found.undecided.size();
+  if (collectives.kinds.empty()) {
+    if (undecided == 0) return;
+    Heading("Collectives");
+    Line(absl::StrCat(Count(undecided),
+                      " were launched, of which their group is not known, or their number"));
+    return;
+  }
   Heading("Collectives");
   Table table({{"collective", Table::Align::kLeft, true},
                {"group", Table::Align::kLeft, true},
@@ -415,7 +422,7 @@ void Writer::Collectives() {
                       " that a rank left before another entered: the clock model's bounds do not "
                       "hold, or events were lost"));
   }
-  if (const size_t undecided = collectives.found.undecided.size(); undecided > 0) {
+  if (undecided > 0) {
     Line(absl::StrCat(Count(undecided),
                       " more were launched, of which their group is not known, or their number"));
   }

@@ -30,9 +30,10 @@ DONE, LATER = 0, 1
 
 COLLECTIVES = """
     allreduce allreduce_coalesced broadcast allgather allgather_coalesced
-    allgather_into_tensor_coalesced _allgather_base all_gather_single reduce reduce_scatter
-    reduce_scatter_tensor_coalesced _reduce_scatter_base reduce_scatter_single gather
-    scatter alltoall alltoall_base barrier
+    allgather_into_tensor_coalesced _allgather_base all_gather_single all_gather_single_coalesced
+    reduce reduce_scatter reduce_scatter_tensor_coalesced _reduce_scatter_base
+    reduce_scatter_single reduce_scatter_single_coalesced gather scatter alltoall alltoall_base
+    all_to_all_single barrier
 """.split()
 STEP_HOOKS = "_global_optimizer_post_hooks"
 TRANSFERS = ("send", "recv", "recv_anysource")
