@@ -178,6 +178,7 @@ void StreamCopy::Flush(std::ostream& out) {
 absl::Status StreamCopy::Write(const Piece& piece, std::ostream& out) {
   if (!piece.wanted) {
     last_ns_ = std::max(last_ns_, *piece.end_ns);
+    clock_ = piece.packet.header.end_cycles.value_or(clock_);
     return absl::OkStatus();
   }
   if (!piece.places) return absl::OkStatus();
@@ -185,7 +186,8 @@ absl::Status StreamCopy::Write(const Piece& piece, std::ostream& out) {
   const bool in_order = lane.stream != nullptr && piece.packet.begin_ns >= last_ns_;
   const bool whole = in_order && lane.at == lane.end && piece.packet.content_bits % 8 == 0;
   if (!whole) return WriteByEvent(piece, in_order, out);
-  if (lane.events == 0 && !IsOpen()) return absl::OkStatus();
+  clock_ = lane.clock;
+  if (LeavesOut(lane.events, placement_.At(piece.packet.begin_ns))) return absl::OkStatus();
   if (lane.events > 0) last_ns_ = static_cast<int64_t>(lane.clock);
   events_ += lane.events;
   value_ = lane.value;
@@ -234,7 +236,7 @@ absl::Status StreamCopy::WriteByEvent(const Piece& piece, bool in_order, std::os
   std::vector<uint8_t> header(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(header_bytes));
   const TimelineTime begin =
       std::max(placement_.At(std::max(packet.begin_ns, last_ns_)), options_.window.begin);
-  decoder_.Begin(packet, bytes, decoder_.clock());
+  decoder_.Begin(packet, bytes, clock_);
   value_ = ValueOf(begin);
   content_bits_ = packet.header.header_bits;
   made_ = header;
@@ -242,7 +244,8 @@ absl::Status StreamCopy::WriteByEvent(const Piece& piece, bool in_order, std::os
   const uint64_t events_before = events_;
   if (in_order && piece.lane.events > 0) TakeOver(piece, bytes, out);
   CopyEvents(packet, bytes, out);
-  if (events_ == events_before && !IsOpen()) return absl::OkStatus();
+  clock_ = decoder_.clock();
+  if (LeavesOut(events_ - events_before, begin)) return absl::OkStatus();
   const size_t size = Padded(made_begin_ + made_.size());
   made_.resize(size - made_begin_);
   const Extent extent{begin, content_bits_, size};

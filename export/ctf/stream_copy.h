@@ -80,6 +80,11 @@ class StreamCopy {
 
   bool IsOpen() const { return options_.window.begin.ns == kUnknownLo; }
   bool IsAllWanted(const ctf::Packet& packet);
+  // A packet without events: of a cut, and where no reader takes its begin for a time (a damaged
+  // header).
+  bool LeavesOut(uint64_t events, TimelineTime begin) const {
+    return events == 0 && (!IsOpen() || ValueOf(begin) >> 63 != 0);
+  }
   // The corrected clock's value.
   uint64_t ValueOf(TimelineTime time) const {
     return static_cast<uint64_t>(time.ns) + static_cast<uint64_t>(options_.epoch_unix_ns);
@@ -103,6 +108,7 @@ class StreamCopy {
   uint64_t content_bits_ = 0;     // of the packet so far
   uint64_t value_ = 0;            // of the event before, corrected
   int64_t last_ns_ = kUnknownLo;  // the same, by the trace's clock
+  uint64_t clock_ = 0;            // the trace's clock there, in cycles
   uint64_t events_ = 0;
   uint64_t bytes_ = 0;  // of finished packets
 };

@@ -136,6 +136,33 @@ TEST_F(TraceCopyTest, APacketThatSaysToEndTooLateCostsNoEventsBehindIt) {
   EXPECT_THAT(Events("later"), ElementsAre(all[1], all[2]));
 }
 
+// Its events' shortened times continue those of the packets before it, however those were copied.
+TEST_F(TraceCopyTest, APacketWhoseTimesAreDamagedCostsNoEvents) {
+  constexpr uint64_t kLate = uint64_t{5} << 32;
+  const auto late = [](uint64_t ns) { return std::to_string((kLate + ns) * 2 + 1000); };
+  Write("s_0",
+        Join({PacketBuilder(kLate + 100, kLate + 900, 0).Number(kLate + 200, 7).Close(),
+              PacketBuilder(kLate + 1000, UINT64_MAX, 1).Number(kLate + 1200, 8).Close(),
+              PacketBuilder(kLate + 2000, kLate + 2900, 2).Number(kLate + 2200, 9).Close()}));
+  EXPECT_EQ(Copy().events, 3u);
+  EXPECT_THAT(Events(),
+              ElementsAre(late(200) + " t:number value=7", late(1200) + " t:number value=8",
+                          late(2200) + " t:number value=9"));
+}
+
+TEST_F(TraceCopyTest, NoPacketBeginsWhereNoReaderTakesIt) {
+  constexpr uint64_t kNever = 8'200'000'000'000'000'000;  // with the epoch more than 63 bits
+  const auto sound = PacketBuilder(100, 900, 0).Number(200, 7).Close();
+  const auto placement = timeline::ShiftPlacement({}, 5000);
+  CopyOptions options{"node-a", "node-a/x", kEpoch};
+  Write("s_0", sound);
+  ASSERT_TRUE(CopyTrace(directory_ / "in", directory_ / "sound", *placement, options).ok());
+  Write("s_0", Join({sound, PacketBuilder(kNever, kNever + 5, 1).Close()}));
+  ASSERT_TRUE(CopyTrace(directory_ / "in", directory_ / "out", *placement, options).ok());
+  EXPECT_FALSE(Read("out", "s_0").empty());
+  EXPECT_EQ(Read("out", "s_0"), Read("sound", "s_0"));
+}
+
 TEST_F(TraceCopyTest, OfAWindowOnlyItsEvents) {
   Write("s_0", Join({PacketBuilder(100, 900, 0).Number(200, 1).Number(800, 2).Close(),
                      PacketBuilder(1000, 1900, 1).Number(1200, 3).Number(1800, 4).Close(),

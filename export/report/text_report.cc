@@ -387,14 +387,10 @@ void Writer::Messages() {
 void Writer::Collectives() {
   const analysis::CollectiveReport& collectives = report_.collectives;
   const size_t undecided = collectives.found.undecided.size();
-  if (collectives.kinds.empty()) {
-    if (undecided == 0) return;
-    Heading("Collectives");
-    Line(absl::StrCat(Count(undecided),
-                      " were launched, of which their group is not known, or their number"));
-    return;
-  }
+  const std::string unknown = " were launched, of which their group is not known, or their number";
+  if (collectives.kinds.empty() && undecided == 0) return;
   Heading("Collectives");
+  if (collectives.kinds.empty()) return Line(Count(undecided) + unknown);
   Table table({{"collective", Table::Align::kLeft, true},
                {"group", Table::Align::kLeft, true},
                {"ranks", Table::Align::kLeft, true},
@@ -422,10 +418,7 @@ void Writer::Collectives() {
                       " that a rank left before another entered: the clock model's bounds do not "
                       "hold, or events were lost"));
   }
-  if (undecided > 0) {
-    Line(absl::StrCat(Count(undecided),
-                      " more were launched, of which their group is not known, or their number"));
-  }
+  if (undecided > 0) Line(absl::StrCat(Count(undecided), " more", unknown));
 }
 
 void Writer::Tasks() {

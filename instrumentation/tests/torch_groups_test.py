@@ -1,0 +1,49 @@
+"""What a program asks of its process groups: all of it is seen, with its group.
+
+Usage: torch_groups_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup --torch).
+"""
+
+import subprocess
+import textwrap
+
+import torch_program
+from torch_program import TORCH_PYTHON, TorchProgram, planted
+
+
+class ProcessGroups(TorchProgram):
+    def test_all_that_pytorch_asks_of_a_group_is_seen(self):
+        program = """
+            import inspect, re, torch.distributed.distributed_c10d as distributed
+            from syncline_torch import COLLECTIVES, TRANSFERS
+            source = inspect.getsource(distributed)
+            called = set(re.findall(r"\\bgroup\\.([a-z][a-z_]+)\\(", source))
+            print(*sorted(called - set(COLLECTIVES) - set(TRANSFERS)))
+        """
+        done = subprocess.run(
+            [TORCH_PYTHON, "-c", textwrap.dedent(program)],
+            env=planted(),
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, "rank size\n"), done.stderr)
+
+    def test_an_exchange_of_a_mixture_of_experts_says_its_group(self):
+        process = self.start(
+            """
+            import torch.distributed as dist
+            dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+            while not ended.is_set():
+                step()
+                dist.all_to_all_single(torch.ones(4), torch.ones(4))
+            """
+        )
+        events = self.record()
+        self.end(process)
+        names = {e.id: e.text for e in events if e.name == "syncline:name"}
+        calls = [e for e in events if e.name == "syncline_torch:collective"]
+        self.assertEqual({names[e.fields["name"]] for e in calls}, {"all_to_all_single"})
+        self.assertEqual({e.fields["bytes"] for e in calls}, {16})
+
+
+if __name__ == "__main__":
+    torch_program.main()
