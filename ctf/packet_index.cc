@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint32_t kIndexMagic = 0xc1f1dcc1;
 constexpr uint64_t kIndexHeaderBytes = 16;
-constexpr uint64_t kEntryBytesMin = 56;    // of version 1.0, whose fields are all that is used
+constexpr uint64_t kEntryBytesMin = 56;    // of version 1.0
+constexpr uint64_t kEntryBytesKnown = 72;  // of version 1.1
 constexpr uint64_t kEntryBytesMax = 4096;  // far above any version's
 constexpr size_t kPacketHeaderBytes = 512;
 // Packets before the window that are read: the one whose events may reach into it, and one that
@@ -55,11 +56,17 @@ std::optional<PacketIndex> PacketIndex::OfStream(const std::filesystem::path& st
 }
 
 absl::StatusOr<IndexEntry> PacketIndex::At(uint64_t i) {
+  const uint64_t known = std::min(entry_bytes_, kEntryBytesKnown);
   SYNCLINE_ASSIGN_OR_RETURN(const auto bytes,
-                            source_->Read(kIndexHeaderBytes + i * entry_bytes_, kEntryBytesMin));
-  if (bytes.size() < kEntryBytesMin) return absl::OutOfRangeError("behind the index's end");
+                            source_->Read(kIndexHeaderBytes + i * entry_bytes_, known));
+  if (bytes.size() < known) return absl::OutOfRangeError("behind the index's end");
   const auto field = [&bytes](size_t at) { return LoadBytes(bytes.data() + 8 * at, 8, true); };
-  return IndexEntry{field(0), field(1), field(2), field(3), field(4), field(6)};
+  IndexEntry entry{field(0), field(1), field(2), field(3), field(4), field(6), {}, {}};
+  if (known == kEntryBytesKnown) {
+    entry.stream_instance_id = field(7);
+    entry.sequence = field(8);
+  }
+  return entry;
 }
 
 absl::StatusOr<std::optional<PacketHeader>> IndexedStream::Verified(uint64_t i) {
@@ -161,6 +168,28 @@ absl::StatusOr<std::optional<IndexedExtent>> IndexedStream::Extent() {
     return extent;
   }
   return std::nullopt;
+}
+
+absl::StatusOr<UnheldPackets> FindUnheld(const TraceLayout& layout, const StreamSummary& summary,
+                                         PacketIndex* index) {
+  UnheldPackets unheld;
+  for (uint64_t i = 0; i < index->size(); ++i) {
+    SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index->At(i));
+    const StreamLayout* const stream = layout.FindStream(entry.stream_id);
+    if (stream == nullptr || entry.packet_bits == 0) continue;
+    if (summary.packets > 0) {
+      const bool of_it = entry.stream_id == summary.stream_id && entry.stream_instance_id &&
+                         entry.stream_instance_id == summary.stream_instance_id;
+      if (!of_it || !summary.first_sequence || !summary.last_sequence) continue;
+      if (*entry.sequence >= *summary.first_sequence && *entry.sequence <= *summary.last_sequence) {
+        continue;
+      }
+    }
+    ++unheld.packets;
+    unheld.begin_ns = std::min(unheld.begin_ns, CyclesToNs(stream->clock, entry.begin_cycles));
+    unheld.end_ns = std::max(unheld.end_ns, CyclesToNs(stream->clock, entry.end_cycles));
+  }
+  return unheld;
 }
 
 absl::StatusOr<uint64_t> SeekStream(const TraceLayout& layout, const std::filesystem::path& stream,

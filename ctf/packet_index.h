@@ -5,7 +5,8 @@
 // An index is a hint and is never believed alone: what it says of a packet is compared with the
 // packet's own header at every place that is used, and a stream whose index is missing, of another
 // version, or wrong there, is walked packet by packet as if there were none. What the index lists
-// and the stream does not hold is a loss that nothing else may show: IndexedExtent::beyond.
+// and the stream does not hold is a loss that nothing else may show: IndexedExtent::beyond,
+// FindUnheld.
 //
 // Format: big-endian; a header of 16 bytes (magic 0xc1f1dcc1, major 1, minor, bytes per entry),
 // then entries of 56 bytes (minor 0) or 72 (minor 1): offset in bytes; sizes of packet and content
@@ -19,9 +20,11 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "common/time.h"
 #include "ctf/byte_source.h"
 #include "ctf/layout.h"
 #include "ctf/packet_header.h"
+#include "ctf/stream_summary.h"
 
 namespace syncline::ctf {
 
@@ -32,6 +35,8 @@ struct IndexEntry {
   uint64_t begin_cycles = 0;
   uint64_t end_cycles = 0;
   uint64_t stream_id = 0;
+  std::optional<uint64_t> stream_instance_id;  // since minor 1
+  std::optional<uint64_t> sequence;
 };
 
 class PacketIndex {
@@ -91,6 +96,18 @@ class IndexedStream {
   ByteSource& stream_;
   PacketIndex& index_;
 };
+
+// Packets that an index lists and its stream does not hold, with the time of the index's entries.
+struct UnheldPackets {
+  uint64_t packets = 0;
+  int64_t begin_ns = kUnknownHi;
+  int64_t end_ns = kUnknownLo;
+};
+
+// Of a stream of which `summary` tells: those of its own, by their numbers before its first or
+// behind its last; all of one that has none.
+absl::StatusOr<UnheldPackets> FindUnheld(const TraceLayout& layout, const StreamSummary& summary,
+                                         PacketIndex* index);
 
 // Seek() in a stream file that may have an index.
 absl::StatusOr<uint64_t> SeekStream(const TraceLayout& layout, const std::filesystem::path& stream,

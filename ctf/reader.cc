@@ -52,6 +52,7 @@ class CtfReader : public TraceReader, public ChainedReader {
       const absl::Status status = AddStream(file);
       if (!status.ok()) Unreadable(file, std::string(status.message()));
     }
+    SayMissing();
     for (const std::string& warning : layout_->metadata->warnings) {
       losses_.push_back({LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
                          (directory_ / "metadata").string(), warning});
@@ -186,12 +187,38 @@ class CtfReader : public TraceReader, public ChainedReader {
       place = PlaceOf(info, summary.stream_id, summary.stream_instance_id, summary.first_sequence,
                       summary.last_sequence, summary.last_discarded);
       bytes = summary.file_bytes;
+      if (summary.losses.empty()) SayUnheld(file, summary, "its index lists packets that are gone");
     }
     if (cpu) info.cpu = static_cast<uint32_t>(*cpu);
     streams_.push_back(std::move(info));
     files_.push_back({file, bytes, {}});
     places_.push_back(place);
     return absl::OkStatus();
+  }
+
+  // Says what the index lists and the stream does not hold, where nothing else tells.
+  void SayUnheld(const std::filesystem::path& file, const StreamSummary& summary,
+                 const std::string& detail) {
+    std::optional<PacketIndex> index;
+    if (has_index_) index = PacketIndex::OfStream(file);
+    if (!index) return;
+    const auto unheld = FindUnheld(*layout_, summary, &*index);
+    if (!unheld.ok() || unheld->packets == 0) return;
+    losses_.push_back({LossReason::kLostPackets, unheld->begin_ns, unheld->end_ns, unheld->packets,
+                       file.filename().string(), detail});
+  }
+
+  // Says which streams are gone: an index without a stream.
+  void SayMissing() {
+    std::error_code error;
+    std::vector<std::filesystem::path> gone;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_ / "index", error)) {
+      const std::filesystem::path file = directory_ / entry.path().stem();
+      const bool is_index = entry.path().extension() == ".idx";
+      if (is_index && !std::filesystem::exists(file, error)) gone.push_back(file);
+    }
+    std::sort(gone.begin(), gone.end());
+    for (const auto& file : gone) SayUnheld(file, {}, "the file is gone; its index is there");
   }
 
   // What packet headers tell of a stream's times.

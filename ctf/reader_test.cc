@@ -12,6 +12,7 @@
 namespace syncline::ctf::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -99,6 +100,38 @@ TEST_F(ReaderTest, AnotherClocksOffsetIsTold) {
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_THAT(told[0], HasSubstr("stream class 1 uses clock \"b\", whose offset differs from that "
                                  "of \"monotonic\" by 2 s"));
+}
+
+// Neither sizes nor sequence numbers can tell; another stream's index tells nothing.
+TEST_F(ReaderTest, WhatOnlyTheIndexListsIsALoss) {
+  const std::vector<std::vector<uint8_t>> packets = {
+      PacketBuilder(100, 190, 0).Number(110, 1).Close(),
+      PacketBuilder(200, 290, 1).Number(210, 2).Close(),
+      PacketBuilder(300, 390, 2).Number(310, 3).Close()};
+  Write("s_0", Join(packets));
+  Write("index/s_0.idx", IndexOf(packets));
+  const auto losses = [this] {
+    std::vector<std::string> found;
+    const auto reader = OpenTrace(directory_).value();
+    for (const Loss& loss : reader->losses()) {
+      found.push_back(loss.source + " " + std::to_string(loss.begin_ns) + "-" +
+                      std::to_string(loss.end_ns) + " " + std::to_string(loss.count.value_or(0)));
+    }
+    return found;
+  };
+  EXPECT_THAT(losses(), IsEmpty());
+  Write("s_0", packets[2]);  // its head is gone
+  EXPECT_THAT(losses(), ElementsAre("s_0 100-290 2"));
+  Write("s_0", {});
+  EXPECT_THAT(losses(), ElementsAre("s_0 100-390 3"));
+  std::filesystem::remove(directory_ / "s_0");
+  EXPECT_THAT(losses(), ElementsAre("s_0 100-390 3"));
+  auto other = Join(packets);
+  other[24] = 2;  // the stream's instance
+  for (size_t at = packets[0].size(); at < other.size(); at += packets[0].size())
+    other[at + 24] = 2;
+  Write("s_0", {other.begin() + static_cast<ptrdiff_t>(packets[0].size()), other.end()});
+  EXPECT_THAT(losses(), IsEmpty());
 }
 
 }  // namespace
