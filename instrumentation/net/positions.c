@@ -249,6 +249,25 @@ void net_end(struct net_call* call, ssize_t result) {
   errno = saved;
 }
 
+/* Whether others have sent or received on it since it was looked at: a forked child, say. What the
+ * kernel threw away (an error, a reset) says nothing. */
+static void CheckAtTheEnd(struct syncline_thread* thread, struct net_connection* connection,
+                          int fd) {
+  for (int which = 0; which < 2; which++) {
+    struct net_direction* direction = &connection->directions[which];
+    struct tcp_info info;
+    uint64_t position;
+    const uint64_t calls = __atomic_load_n(&direction->calls, __ATOMIC_ACQUIRE);
+    if (!direction->known || (calls & INSIDE) != 0) continue;
+    if (Position(fd, which, &info, &position) != 0 || info.tcpi_state == kClose) continue;
+    if (position <= direction->position) continue;
+    if (__atomic_load_n(&direction->calls, __ATOMIC_ACQUIRE) != calls) continue;
+    syncline_count(thread, net_emit->doubt(thread->key, connection->cookie, which,
+                                           direction->position, position));
+    direction->known = 0;
+  }
+}
+
 void net_closing(int fd) {
   struct net_connection* connection;
   const int saved = errno;
@@ -263,7 +282,10 @@ void net_closing(int fd) {
   const uint64_t now_ns = syncline_clock_ns();
   if (net_peek(fd, now_ns, &connection) == NET_UNKNOWN)
     connection = net_look_up(thread, fd, now_ns);
-  if (connection && connection->announced) TellState(thread, connection, fd);
+  if (connection && connection->announced) {
+    TellState(thread, connection, fd);
+    if (!syncline_paused && !thread->ignored) CheckAtTheEnd(thread, connection, fd);
+  }
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   thread->busy = 0;
   errno = saved;
