@@ -173,6 +173,8 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
   built.collectives = matchers.collectives.Match();
   matchers.profile_collectives.Match(&built.collectives);
   PushCollectives(built.collectives, &emitter);
+  // Where a node stopped late there is more.
+  if (options.window.has_value()) KeepEnteredBefore(options.window->end, &built.collectives);
   if (options.cut.has_value()) KeepEndedIn(*options.cut, &built.collectives);
   SYNCLINE_RETURN_IF_ERROR(emitter.Finish());
   return built;

@@ -99,5 +99,19 @@ TEST(CollectiveLivesTest, TransfersBeforeTheAnnouncementAreCounted) {
   }
 }
 
+// A node that could not be stopped in time goes on.
+TEST(CollectiveLivesTest, WhatBeginsBehindTheWindowDoesNotCount) {
+  CollectiveMatcher matcher;
+  for (const uint32_t node : {0u, 1u}) {
+    Rank rank(&matcher, node);
+    rank.Announce("0-1", 2);
+    for (int64_t step = 0; step < (node == 0 ? 10 : 20); ++step) rank.Step(step * 1000);
+  }
+  Collectives found = matcher.Match();
+  ASSERT_THAT(found.collectives, SizeIs(40));
+  KeepEnteredBefore(TimelineTime{9'400}, &found);
+  EXPECT_THAT(found.collectives, SizeIs(19));
+}
+
 }  // namespace
 }  // namespace syncline::timeline

@@ -254,4 +254,12 @@ void KeepEndedIn(const Interval& cut, Collectives* found) {
   std::erase_if(found->undecided, [&](TimelineTime entered) { return !cut.Contains(entered); });
 }
 
+void KeepEnteredBefore(TimelineTime end, Collectives* found) {
+  const auto is_late = [end](const CollectiveMember& member) { return member.entered_at >= end; };
+  std::erase_if(found->collectives, [&](const Collective& collective) {
+    return std::all_of(collective.members.begin(), collective.members.end(), is_late);
+  });
+  std::erase_if(found->undecided, [end](TimelineTime entered) { return entered >= end; });
+}
+
 }  // namespace syncline::timeline

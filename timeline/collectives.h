@@ -88,6 +88,9 @@ struct Collectives {
 // Leaves what ended in `cut`: where no end was recorded, with the last entry.
 void KeepEndedIn(const Interval& cut, Collectives* found);
 
+// Leaves what a rank entered before `end`.
+void KeepEnteredBefore(TimelineTime end, Collectives* found);
+
 class CollectiveMatcher {
  public:
   struct Place {  // of an instant

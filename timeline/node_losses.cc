@@ -18,8 +18,10 @@ void NodeBuilder::UpdateLosses(uint32_t source) {
   Source& entry = sources_[source];
   const std::span<const Loss> losses = merger_.cursor(source)->losses();
   if (losses.size() == entry.losses_added) return;
+  // The threads that it hit have it; of other traces than Syncline's none are known.
+  const bool draw_on_node = tables_.processes().empty();
   for (; entry.losses_added < losses.size(); ++entry.losses_added) {
-    AddLoss(losses[entry.losses_added], /*draw_on_node=*/false);
+    AddLoss(losses[entry.losses_added], draw_on_node);
   }
   entry.losses->Update(losses);
 }
