@@ -12,6 +12,7 @@
 #include <iostream>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "coordinator/cli/command_line.h"
@@ -70,6 +71,16 @@ class Signals {
   sigset_t set_{};
 };
 
+// Inputs are mapped into memory: one that gets shorter while it is read, or whose disk fails, ends
+// the command.
+void EndWithoutInput(int /*number*/) {
+  constexpr std::string_view kWhat =
+      "\nsyncline: an input got shorter while it was read, or its disk failed: "
+      "nothing can be read of traces that somebody still writes over\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWhat.data(), kWhat.size());
+  ::_exit(kFailed);
+}
+
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -92,6 +103,7 @@ std::string HostName() {
 }
 
 int Main(int argc, char** argv) {
+  ::signal(SIGBUS, &EndWithoutInput);
   // Leaked: the signal thread lives as long as the process.
   auto* const interrupts = new record::Interrupts;
 
