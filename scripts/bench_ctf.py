@@ -11,8 +11,8 @@ decode:  every field of every event, in any order; the sum of all of them is che
          decodes and merges into its dummy sink.
 copy:    the trace again, with every time corrected; babeltrace2's is as it is. cp, byte by byte:
          what reading the bytes and writing them to files costs here without anything else.
-         A copy ahead of the rounds is not counted: in a virtual machine memory that was never used
-         before costs many times what writing into it costs.
+         Ahead of each is a cp that is not counted: in a virtual machine memory that was not in use
+         for some seconds costs many times what writing into it costs.
 """
 
 import argparse
@@ -88,11 +88,12 @@ class Trace:
     def measure(self, rounds):
         """A line for each, once all have had their turns."""
         taken = {what: [] for what in self.commands}
-        self.run(*self.commands["copy: cp"])
         for turn in range(rounds):
             for what, (command, threads) in self.commands.items():
                 slow = command[0] == "babeltrace2" and self.streams > FEW_STREAMS
                 if shutil.which(command[0]) and not (slow and turn > 0):
+                    if what.startswith("copy"):
+                        self.run(*self.commands["copy: cp"])
                     taken[what].append(self.run(command, threads))
         for what, times in taken.items():
             if not times:
