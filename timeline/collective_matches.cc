@@ -19,11 +19,16 @@ constexpr int64_t kGapMaxNs = 100'000'000;
 
 }  // namespace
 
+bool CollectiveMatcher::IsBefore(const Place& a, const Place& b) {
+  return a.timeline.ns + a.bound_ns < b.timeline.ns - b.bound_ns;
+}
+
 bool CollectiveMatcher::Fits(const Rank& first, const Rank& other, int64_t shift, bool by_size) {
   bool any = false;
-  const auto before = [](const Launch& a, const Launch& b) {  // a had left before b entered
-    return a.left.has_value() &&
-           a.left->timeline.ns + a.left->bound_ns < b.entered.timeline.ns - b.entered.bound_ns;
+  const auto before = [](const Launch& a, const Launch& b) {  // a had surely left before b entered
+    return a.left.has_value() && IsBefore(*a.left, b.entered) &&
+           std::all_of(a.exchangeable.begin(), a.exchangeable.end(),
+                       [&](const Launch* other) { return IsBefore(*other->left, b.entered); });
   };
   const auto differ = [](const Launch& a, const Launch& b) {
     return a.bytes && b.bytes && *a.bytes != *b.bytes && IsOfOneSize(a.name);
@@ -94,18 +99,61 @@ std::optional<int64_t> CollectiveMatcher::ShiftOf(const Rank& first, const Rank&
   return believed ? 0 : only(false);
 }
 
+// The ends of those that, with their own, would leave before another rank has entered, and do not
+// with one of a work beside theirs.
+CollectiveMatcher::Exits CollectiveMatcher::ExchangedExits(const Numbered& ranks) {
+  std::map<int64_t, Place> last_in;  // by number
+  for (const auto& [rank, shift] : ranks) {
+    for (const auto& [number, launch] : rank.launches) {
+      if (!EverybodyWaits(launch->name, launch->may_be_empty)) continue;
+      const int64_t as_first = static_cast<int64_t>(number) - shift;
+      Place& last = last_in.try_emplace(as_first, launch->entered).first->second;
+      const auto sure = [](const Place& at) { return at.timeline.ns - at.bound_ns; };
+      if (sure(last) < sure(launch->entered)) last = launch->entered;
+    }
+  }
+  Exits exits;
+  for (const auto& [rank, shift] : ranks) {
+    const auto can_leave = [&, off = shift](const Launch& launch, const Place& at) {
+      const auto last = last_in.find(static_cast<int64_t>(*launch.sequence) - off);
+      return last == last_in.end() || !IsBefore(at, last->second);
+    };
+    for (const auto& [number, launch] : rank.launches) {
+      if (launch->exchangeable.empty() || exits.contains(launch) ||
+          can_leave(*launch, *launch->left)) {
+        continue;
+      }
+      for (const Launch* other : launch->exchangeable) {
+        if (!other->sequence || exits.contains(other) || !can_leave(*launch, *other->left) ||
+            !can_leave(*other, *launch->left)) {
+          continue;
+        }
+        exits.emplace(launch, *other->left);
+        exits.emplace(other, *launch->left);
+        break;
+      }
+    }
+  }
+  return exits;
+}
+
 void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collectives* result) {
   std::sort(ranks.begin(), ranks.end(),
             [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
-  std::map<uint64_t, Collective> by_number;
+  Numbered numbered;
   for (const Rank& rank : ranks) {
     const std::optional<int64_t> shift = ShiftOf(ranks.front(), rank);
-    if (!shift.has_value()) {
+    if (shift.has_value()) {
+      numbered.emplace_back(rank, *shift);
+    } else {
       rank.AddTo(&result->undecided);
-      continue;
     }
+  }
+  const Exits exchanged = ExchangedExits(numbered);
+  std::map<uint64_t, Collective> by_number;
+  for (const auto& [rank, shift] : numbered) {
     for (const auto& [number, launch] : rank.launches) {
-      const auto as_first = static_cast<uint64_t>(static_cast<int64_t>(number) - *shift);
+      const auto as_first = static_cast<uint64_t>(static_cast<int64_t>(number) - shift);
       Collective& collective = by_number[as_first];
       collective.group = group;
       collective.number = as_first;
@@ -117,9 +165,11 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
       member.rank = rank.rank;
       member.entered = launch->entered.node;
       member.entered_at = launch->entered.timeline;
-      if (launch->left.has_value()) {
-        member.left = launch->left->node;
-        member.left_at = launch->left->timeline;
+      const auto other = exchanged.find(launch);
+      const std::optional<Place> left = other == exchanged.end() ? launch->left : other->second;
+      if (left.has_value()) {
+        member.left = left->node;
+        member.left_at = left->timeline;
       }
       collective.members.push_back(member);
     }

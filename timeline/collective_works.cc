@@ -208,7 +208,7 @@ bool CollectiveMatcher::GiveWorks(Process* process, const Workers& workers, bool
   Queues queues(*process);
   Queues::Idle idle;
   std::map<std::pair<size_t, std::string_view>, Tally> tallies;  // by group and work
-  std::vector<std::pair<size_t, size_t>> given;                  // launch, work
+  Given given;
   for (size_t i = 0; i < process->works.size(); ++i) {
     const Work& work = process->works[i];
     queues.GoTo(work.position, some_lost ? &idle : nullptr);
@@ -245,7 +245,28 @@ bool CollectiveMatcher::GiveWorks(Process* process, const Workers& workers, bool
     const size_t size = process->groups[*launch.group].facts.size;
     if (works < WorksOf(launch.name, size).count) launch.left.reset();
   }
+  FindExchangeable(process, given);
   return true;
+}
+
+// Works of one kind that were going on at once, for launches that both waited when the first of
+// them began: which thread has taken which, the order of their begins tells only mostly.
+void CollectiveMatcher::FindExchangeable(Process* process, const Given& given) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    Launch& launch = process->launches[given[i].first];
+    const Work& work = process->works[given[i].second];
+    const size_t size = process->groups[*launch.group].facts.size;
+    if (!launch.left.has_value() || WorksOf(launch.name, size).count != 1) continue;
+    for (size_t j = i + 1; j < given.size() && given[j].second < work.begun_by_end; ++j) {
+      Launch& other = process->launches[given[j].first];
+      const Work& beside = process->works[given[j].second];
+      if (other.left.has_value() && other.group == launch.group && beside.name == work.name &&
+          beside.thread != work.thread && given[j].first < work.position) {
+        launch.exchangeable.push_back(&other);
+        other.exchangeable.push_back(&launch);
+      }
+    }
+  }
 }
 
 }  // namespace syncline::timeline

@@ -161,6 +161,42 @@ TEST(CollectiveWorksTest, ACallWithoutALaunchHasNoWork) {
   }
 }
 
+// Two threads take a work each, and the second is recorded first: no rank leaves a collective
+// before the others have entered it.
+TEST(CollectiveWorksTest, WorksThatBeginInTheOtherOrderGetTheirEnds) {
+  for (const int64_t late_ns : {40, 90}) {  // when the other rank enters the second
+    CollectiveMatcher matcher;
+    for (const uint32_t node : {0u, 1u}) {
+      const uint32_t process = matcher.AddProcess(node);
+      const auto at = [node](int64_t ns) {
+        return CollectiveMatcher::Place{{{node}, ns}, {ns}, 1};
+      };
+      const auto launch = [&](int64_t ns) {
+        matcher.OnLaunch(process, kMain, "allreduce", at(ns));
+      };
+      matcher.OnGroup(process, kMain, {{"", "", "0", "0-1", "", 2}, static_cast<int32_t>(node), 0});
+      launch(node == 0 ? 10 : 30);
+      launch(node == 0 ? 20 : late_ns);
+      for (const uint32_t thread : {kWorker, kWorker + 1}) {
+        matcher.OnWorkBegin(process, thread, "all_reduce");
+      }
+      matcher.OnWorkEnd(process, node == 0 ? kWorker + 1 : kWorker, at(50));
+      matcher.OnWorkEnd(process, node == 0 ? kWorker : kWorker + 1, at(100));
+    }
+    const Collectives found = matcher.Match();
+    ASSERT_THAT(found.collectives, SizeIs(2));
+    // Where either order can be, that of the begins is believed.
+    const bool exchanged = late_ns == 90;
+    const auto left_ns = [&](size_t number, size_t rank) {
+      return found.collectives[number].members[rank].left_at->ns;
+    };
+    EXPECT_EQ(left_ns(0, 0), exchanged ? 50 : 100);
+    EXPECT_EQ(left_ns(1, 0), exchanged ? 100 : 50);
+    EXPECT_EQ(left_ns(0, 1), 50);
+    EXPECT_EQ(left_ns(1, 1), 100);
+  }
+}
+
 // A program that is wrong in its sizes is what one looks at: its rows are those of the numbers.
 TEST(CollectiveWorksTest, ASizeThatDiffersMovesNoRank) {
   CollectiveMatcher matcher;

@@ -142,7 +142,10 @@ void CollectiveMatcher::OnLaunch(uint32_t process, uint32_t thread, std::string_
 void CollectiveMatcher::OnWorkBegin(uint32_t process, uint32_t thread, std::string_view name) {
   Process& at = processes_[process];
   at.working[thread] = at.works.size();
-  at.works.push_back({thread, std::string(name), at.launches.size(), std::nullopt});
+  Work& begun = at.works.emplace_back();
+  begun.thread = thread;
+  begun.name = name;
+  begun.position = at.launches.size();
 }
 
 void CollectiveMatcher::OnWorkEnd(uint32_t process, uint32_t thread, const Place& place) {
@@ -150,6 +153,7 @@ void CollectiveMatcher::OnWorkEnd(uint32_t process, uint32_t thread, const Place
   const auto work = at.working.find(thread);
   if (work == at.working.end()) return;
   at.works[work->second].end = place;
+  at.works[work->second].begun_by_end = at.works.size();
   at.working.erase(work);
 }
 

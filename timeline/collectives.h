@@ -31,7 +31,9 @@
 // Whose a thread is, its works tell: mostly only one group has a launch that waits. A launch that
 // waits while the threads are idle for 20 ms has lost its work; until then those behind it get the
 // next one's. Where works and launches do not go together
-// (other counts than are known), the ends are not known.
+// (other counts than are known), the ends are not known. Two threads of one group may begin, as
+// recorded, in another order than that in which they took their works: ends of works that overlap
+// are exchanged where else a rank would leave before another has entered.
 //
 // Memory: one entry per launch. Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_COLLECTIVES_H_
@@ -133,12 +135,14 @@ class CollectiveMatcher {
     std::optional<uint64_t> sequence;
     bool launched = false;  // a call without a launch has no work either: nothing observes it
     bool refused = false;   // by PyTorch or the backend: it took no number, and nothing came of it
+    std::vector<const Launch*> exchangeable;  // whose works this one's may be, and the reverse
   };
   struct Work {
     uint32_t thread = 0;
     std::string name;     // "all_reduce"
     size_t position = 0;  // launches before it
     std::optional<Place> end;
+    size_t begun_by_end = 0;  // works
   };
   struct Snapshot {
     size_t position = 0;   // launches before it
@@ -206,13 +210,19 @@ class CollectiveMatcher {
   static Workers WorkersOf(const Process& process);
   static void GiveWorks(Process* process);
   static bool GiveWorks(Process* process, const Workers& workers, bool some_lost);
+  using Given = std::vector<std::pair<size_t, size_t>>;  // launches with their works, by work
+  static void FindExchangeable(Process* process, const Given& given);
   static Rank RankOf(const Process& process, size_t group, Collectives* result);
   static bool Shares(const Life& life, int32_t rank);
   static std::vector<Life> LivesOf(std::vector<Rank> ranks, Collectives* result);
+  static bool IsBefore(const Place& a, const Place& b);  // surely
   static bool Fits(const Rank& first, const Rank& other, int64_t shift, bool by_size);
   static bool IsOfMost(const Rank& first, const Rank& other, int64_t shift);
   static std::optional<int64_t> MeetingShift(const Rank& first, const Rank& other);
   static std::optional<int64_t> ShiftOf(const Rank& first, const Rank& other);
+  using Numbered = std::vector<std::pair<Rank, int64_t>>;  // with by how much their numbers are off
+  using Exits = std::map<const Launch*, Place>;
+  static Exits ExchangedExits(const Numbered& ranks);
   static void Join(std::vector<Rank> ranks, uint32_t group, Collectives* result);
 
   std::vector<Process> processes_;
