@@ -38,6 +38,7 @@ ProcessReport OfProcess(const ProcessResult& process, timeline::Placement* place
   report.pid = process.key.pid;
   report.rank = process.rank;
   report.end_known = process.end_known;
+  report.cut_off = process.cut_off;
   report.events = process.found_events;
   report.counted_events = process.counted_events;
   report.lost = process.counted_lost;

@@ -36,6 +36,7 @@ struct ProcessReport {
   std::optional<TimelineTime> covered_begin;
   std::optional<TimelineTime> covered_end;
   bool end_known = false;
+  bool cut_off = false;  // it went on, but the tracer had ended
   uint64_t events = 0;
   std::optional<uint64_t> counted_events;
   std::optional<uint64_t> lost;  // by the process's own count

@@ -14,6 +14,8 @@ namespace {
 constexpr uint64_t kProgressEvents = 1 << 16;
 constexpr int64_t kBoundStepNs = 100'000'000;  // between two points of the clock bound's counter
 constexpr int64_t kBoundPointsMax = 600;       // per node; a guess at what a viewer shows well
+constexpr const char* kUnflushed =
+    "LTTng ended, or was given up, before it had written what the process did from here on";
 
 }  // namespace
 
@@ -267,6 +269,19 @@ void NodeBuilder::Finish() {
   }
 }
 
+// Where a process's coverage ends whose `off` was not found.
+Moment NodeBuilder::EndWithoutOff(Process* process, const KnownProcess* known) {
+  const Moment last = process->last.value_or(*process->covered_since);
+  if (known == nullptr || !known->off_ns.has_value() || *known->off_ns < last.node.ns) return last;
+  const int64_t traced_ns = std::max(last.node.ns, extent_.value_or(ClockInterval{}).end_ns);
+  const bool all_found =  // what the process counted is of all its events
+      read_.whole() && known->counted_lost == 0u && known->counted_events == process->found_events;
+  process->cut_off = node_.unflushed && !all_found && *known->off_ns > traced_ns;
+  if (process->cut_off) return At(traced_ns);
+  process->end_known = true;
+  return At(*known->off_ns);
+}
+
 void NodeBuilder::FinishProcess(uint32_t index) {
   Process& process = ProcessAt(index);
   const KnownProcess* known = tables_.processes()[index].known;
@@ -277,12 +292,7 @@ void NodeBuilder::FinishProcess(uint32_t index) {
   if (process.pending_end.has_value()) {
     ApplyPendingEnd(&process, index);
   } else if (process.covered_since.has_value()) {
-    Moment end = process.last.value_or(*process.covered_since);
-    if (known != nullptr && known->off_ns.has_value() && *known->off_ns >= end.node.ns) {
-      end = At(*known->off_ns);
-      process.end_known = true;
-    }
-    Uncover(index, end);
+    Uncover(index, EndWithoutOff(&process, known));
   }
   if (known != nullptr) {
     if (!process.counted_events.has_value()) process.counted_events = known->counted_events;
@@ -325,10 +335,15 @@ void NodeBuilder::FinishProcess(uint32_t index) {
   }
   hole(begin_ns, std::min(end_ns, coverage.front().begin_ns),
        "recording begins in a process at its first call that LTTng takes");
-  hole(std::max(begin_ns, coverage.back().end_ns), end_ns,
-       process.end_known ? "switched off, or the program paused it"
-                         : "nothing was heard after the last event: the process ended, or stayed "
-                           "inside one call");
+  const int64_t last_ns = std::max(begin_ns, coverage.back().end_ns);
+  hole(last_ns, end_ns,
+       process.cut_off     ? kUnflushed
+       : process.end_known ? "switched off, or the program paused it"
+                           : "nothing was heard after the last event: the process ended, or stayed "
+                             "inside one call");
+  if (!process.cut_off || last_ns >= end_ns) return;
+  AddLoss({LossReason::kNotCovered, last_ns, end_ns, std::nullopt, process.name, kUnflushed},
+          /*draw_on_node=*/false);
 }
 
 // Silent loss: the process counted more events than were found, beyond what the tracer owns up to.
@@ -394,6 +409,7 @@ NodeResult NodeBuilder::TakeResult() {
     }
     result.coverage = process.coverage;
     result.end_known = process.end_known;
+    result.cut_off = process.cut_off;
     result.found_events = process.counted_here;
     if (!options_.cut.has_value()) {
       result.counted_events = process.counted_events;

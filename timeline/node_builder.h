@@ -61,6 +61,7 @@ class NodeBuilder {
     std::optional<Moment> covered_since;
     std::optional<Moment> pending_end;  // off or pause; stragglers of other threads may follow
     bool end_known = false;
+    bool cut_off = false;  // behind the end of the traces it went on, and wrote more
     std::optional<Moment> last;
     uint64_t found_events = 0;
     uint64_t counted_here = 0;  // of those, in options.cut
@@ -117,6 +118,7 @@ class NodeBuilder {
   void ApplyPendingEnd(Process* process, uint32_t index);
   void Uncover(uint32_t process, const Moment& moment);
   void Finish();
+  Moment EndWithoutOff(Process* process, const KnownProcess* known);
   void FinishProcess(uint32_t index);
   void FinishLosses();
   void PushClockBounds();

@@ -95,6 +95,9 @@ struct NodeInput {
   // Found before any event was read: directories that are no trace, unreadable streams. An empty
   // interval means all of the window.
   std::vector<Loss> losses;
+  // The tracer ended, or was given up, before it had written everything: what the processes did
+  // behind the end of the traces may be missing.
+  bool unflushed = false;
   std::vector<ClockEvent> clock_events;                    // `node` is filled in by the builder
   std::vector<std::pair<std::string, std::string>> facts;  // of the node, for people
 };
@@ -120,6 +123,7 @@ struct ProcessResult {
   int32_t world_size = -1;
   std::vector<ClockInterval> coverage;  // in the trace clock
   bool end_known = false;               // it said off; else coverage ends at its last event
+  bool cut_off = false;                 // it went on, but the tracer had ended
   uint64_t found_events = 0;
   std::optional<uint64_t> counted_events;
   std::optional<uint64_t> counted_lost;

@@ -220,11 +220,14 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     for (OpenedTrace& trace : opened.traces) AddTrace(std::move(trace), &node, inputs);
     for (UnreadableTrace& trace : opened.unreadable) AddLoss(std::move(trace), &node, inputs);
   }
+  node.unflushed = record.stop.gate_end_monotonic_ns != 0 && !record.stop.complete;
   if (record.state == recording::NodeState::kIncomplete) {
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(
-        record.name,
-        ": incomplete: ", record.failure.empty() ? "a part of it is missing" : record.failure));
+        record.name, ": incomplete: ",
+        !record.failure.empty() ? record.failure
+        : node.unflushed        ? "LTTng ended, or was given up, before it had written everything"
+                                : "a part of it is missing"));
   }
   KnownProcesses known = ReadProcesses(layout, record);
   node.processes = std::move(known.processes);

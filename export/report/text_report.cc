@@ -119,7 +119,8 @@ void Writer::Silences() {
                  *process.covered_end < report_.window_end) {
         Line(absl::StrCat(process.name, ": nothing after ",
                           SignedDurationText(process.covered_end->ns),
-                          ": it ended, or was inside one call from then on"));
+                          process.cut_off ? ": it went on, but LTTng did not"
+                                          : ": it ended, or was inside one call from then on"));
       }
     }
     if (silent > kNamedMax) {

@@ -44,8 +44,11 @@ absl::Status Parser::Node(std::string_view rest) {
   NodeInput node;
   node.name = TakeWord(&rest);
   int64_t shift_ns = 0;
-  if (TakeWord(&rest) == "shift") {
-    SYNCLINE_ASSIGN_OR_RETURN(shift_ns, TakeNumber(&rest));
+  for (std::string_view word = TakeWord(&rest); !word.empty(); word = TakeWord(&rest)) {
+    if (word == "unflushed") node.unflushed = true;
+    if (word == "shift") {
+      SYNCLINE_ASSIGN_OR_RETURN(shift_ns, TakeNumber(&rest));
+    }
   }
   const ClockId clock{static_cast<uint32_t>(scenario_.nodes.size())};
   scenario_.placements.push_back(ShiftPlacement(clock, shift_ns));
@@ -75,6 +78,7 @@ absl::Status Parser::Process(std::string_view rest) {
     if (field.name == "expected") process.expected = number != 0;
     if (field.name == "rank") process.rank = static_cast<int32_t>(number);
     if (field.name == "events") process.counted_events = number;
+    if (field.name == "lost") process.counted_lost = number;
     if (field.name == "on") process.on_ns = static_cast<int64_t>(number);
     if (field.name == "off") process.off_ns = static_cast<int64_t>(number);
   }

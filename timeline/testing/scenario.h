@@ -2,6 +2,7 @@
 //
 //   window 0 1000
 //   node a shift -5000                     timeline = trace clock + shift
+//   node b shift 300 unflushed             its tracer ended too early
 //   env tracer_buffering_scheme uid        a fact of the node's trace
 //   process key=1 uid=0 pid=10 pidns=5 ticks=7 rank=0 events=9 command="python train.py"
 //   name 2 step                            of the process above, as its control block has it
