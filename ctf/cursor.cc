@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "ctf/clocks.h"
 
 namespace syncline::ctf {
 namespace {
@@ -19,7 +20,8 @@ CtfCursor::CtfCursor(std::shared_ptr<const TraceLayout> layout, std::unique_ptr<
       source_(std::move(source)),
       info_(std::move(info)),
       range_(range),
-      walker_(*layout_, *source_, info_.name, {range.begin_byte, range.end_byte, range.before}),
+      walker_(*layout_, *source_, info_.name,
+              {range.begin_byte, range.end_byte, range.before, range.indexed}),
       decoder_(*layout_) {}
 
 absl::StatusOr<bool> CtfCursor::Enter() {

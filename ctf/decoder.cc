@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ctf/clocks.h"
 #include "ctf/event_header.h"
 #include "ctf/walk.h"
 
@@ -14,6 +15,8 @@ constexpr uint64_t kLttngCompactSpan = uint64_t{1} << 27;
 
 class ValueSink {
  public:
+  static constexpr size_t kNoArray = SIZE_MAX;
+
   explicit ValueSink(std::vector<FieldValue>& values) : values_(values) {}
 
   void Integer(const Node& node, uint64_t value) {
@@ -35,6 +38,17 @@ class ValueSink {
   }
   void Compound(const Node& node, uint64_t count) {
     if (node.field != nullptr) Add(node).count = static_cast<uint32_t>(count);
+  }
+  size_t Array(const Node& node, uint64_t count) {
+    if (node.field == nullptr) return kNoArray;
+    FieldValue& array = Add(node);
+    array.count = static_cast<uint32_t>(count);
+    array.u = count;
+    return values_.size() - 1;
+  }
+  bool IsFull() const { return values_.size() >= kEventValuesMax; }
+  void Shorten(size_t array, uint64_t count) {
+    if (array != kNoArray) values_[array].count = static_cast<uint32_t>(count);
   }
 
  private:
@@ -138,9 +152,8 @@ Step PacketDecoder::Next(FoundEvent* event) {
 }
 
 bool PacketDecoder::IsFast() const {
-  const bool nanoseconds = stream_->clock == nullptr || stream_->clock->frequency == 1'000'000'000;
-  return stream_->fast_header != FastHeader::kNone && nanoseconds && !open_ended_ &&
-         position_ % 8 == 0 && position_ <= content_bits_;
+  return stream_->fast_header != FastHeader::kNone && CountsTraceNs(stream_->clock) &&
+         !open_ended_ && position_ % 8 == 0 && position_ <= content_bits_;
 }
 
 std::optional<Lane> PacketDecoder::AsLane() const {

@@ -377,11 +377,15 @@ bool FastProgram::Decode(const uint8_t* bytes, const uint8_t* end,
       case FastOp::kSequence: {
         const uint64_t length = field.op == FastOp::kArray ? field.length : slots[field.slot];
         if (length > left / field.width) return false;
-        value.count = static_cast<uint32_t>(length);
-        for (uint64_t n = 0; n < length; ++n, bytes += field.width) {
-          SetNumber(field, field.is_real, Load(bytes, field.width, field.big),
+        const size_t room = kEventValuesMax - std::min(kEventValuesMax, values->size());
+        const uint64_t taken = std::min<uint64_t>(length, room);
+        value.count = static_cast<uint32_t>(taken);
+        value.u = length;
+        for (uint64_t n = 0; n < taken; ++n) {
+          SetNumber(field, field.is_real, Load(bytes + n * field.width, field.width, field.big),
                     Append(field.element, values));
         }
+        bytes += length * field.width;
         break;
       }
     }

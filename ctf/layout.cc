@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "ctf/clocks.h"
 #include "ctf/references.h"
 #include "ctf/roles.h"
 
@@ -431,6 +432,7 @@ absl::StatusOr<std::shared_ptr<const TraceLayout>> Build(std::shared_ptr<const M
     AddFastEvents(*layout);
     trace->streams.push_back(std::move(layout));
   }
+  PlaceClocks(trace.get());
   return std::shared_ptr<const TraceLayout>(std::move(trace));
 }
 
@@ -463,15 +465,6 @@ uint32_t BitsOf(Role role, const Node* node) {
   uint32_t bits = 0;
   for (const Node& child : node->children) bits = std::max(bits, BitsOf(role, &child));
   return bits;
-}
-
-int64_t CyclesToNs(const ClockClass* clock, uint64_t cycles) {
-  constexpr uint64_t kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-  const uint64_t frequency = clock == nullptr ? 1'000'000'000 : clock->frequency;
-  if (frequency == 1'000'000'000) return static_cast<int64_t>(std::min(cycles, kMax));
-  __extension__ using Wide = unsigned __int128;
-  const Wide ns = static_cast<Wide>(cycles) * 1'000'000'000 / frequency;
-  return static_cast<int64_t>(ns > kMax ? kMax : static_cast<uint64_t>(ns));
 }
 
 }  // namespace syncline::ctf

@@ -12,8 +12,10 @@
 #define SYNCLINE_CTF_LAYOUT_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -119,6 +121,9 @@ struct TraceLayout {
   ScopeNodes packet_header;  // only that scope
   std::vector<std::unique_ptr<StreamLayout>> streams;
   std::vector<const EventLayout*> events;  // by EventClass::index
+  const ClockClass* clock = nullptr;       // whose zero is that of the trace's time (clocks.h)
+  std::deque<ClockClass> shifted_clocks;
+  std::set<uint64_t> unplaced_clocks;  // streams whose clocks cannot be compared with it
 
   const StreamLayout* FindStream(uint64_t id) const;
   // The stream of packets that do not say which; null when there are several.
@@ -135,9 +140,6 @@ absl::StatusOr<std::shared_ptr<const TraceLayout>> BuildPacketLayout(
 
 // Size of the number below `node`, which may be null, that has this role; 0: none has.
 uint32_t BitsOf(Role role, const Node* node);
-
-// Clock value -> ns, without the clock's offset: LTTng's trace clock is CLOCK_MONOTONIC.
-int64_t CyclesToNs(const ClockClass* clock, uint64_t cycles);
 
 }  // namespace syncline::ctf
 

@@ -20,11 +20,11 @@ constexpr uint32_t kPacketMagic = 0x75d11d57;
 constexpr size_t kPacketHeaderBytes = 37;
 constexpr uint64_t kMetadataBytesMax = uint64_t{256} << 20;  // far above any real one
 
+constexpr const char* kCutShort = "the metadata file is cut short";
+
 struct PacketHeader {
   uint32_t content_bits = 0;
   uint32_t packet_bits = 0;
-  uint8_t compression = 0;
-  uint8_t encryption = 0;
 };
 
 std::optional<bool> IsBigEndian(std::string_view file) {
@@ -35,13 +35,21 @@ std::optional<bool> IsBigEndian(std::string_view file) {
   return std::nullopt;
 }
 
-PacketHeader ReadHeader(std::string_view packet, bool big) {
+// Of a packet with at least kPacketHeaderBytes.
+absl::StatusOr<PacketHeader> HeaderOf(std::string_view packet, bool big) {
+  if (IsBigEndian(packet) != big) {
+    return absl::InvalidArgumentError("no packet where one must begin,");
+  }
   const auto* bytes = reinterpret_cast<const uint8_t*>(packet.data());
   PacketHeader header;
   header.content_bits = static_cast<uint32_t>(LoadBytes(bytes + 24, 4, big));
   header.packet_bits = static_cast<uint32_t>(LoadBytes(bytes + 28, 4, big));
-  header.compression = bytes[32];
-  header.encryption = bytes[33];
+  if (bytes[32] != 0 || bytes[33] != 0) {
+    return absl::UnimplementedError("a compressed or encrypted packet, which is not supported,");
+  }
+  if (header.content_bits / 8 < kPacketHeaderBytes || header.packet_bits < header.content_bits) {
+    return absl::InvalidArgumentError("impossible packet sizes");
+  }
   return header;
 }
 
@@ -77,27 +85,22 @@ absl::StatusOr<MetadataText> UnpackMetadata(std::string_view file) {
   for (size_t offset = 0; offset < file.size();) {
     const std::string_view rest = file.substr(offset);
     if (rest.size() < kPacketHeaderBytes) {
-      result.truncated = true;
+      result.cut = kCutShort;
       break;
     }
-    if (IsBigEndian(rest) != first) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("metadata: no packet where one must begin, at byte ", offset));
+    const absl::StatusOr<PacketHeader> header = HeaderOf(rest, *first);
+    if (!header.ok()) {
+      const std::string why =
+          absl::StrCat("metadata: ", header.status().message(), " at byte ", offset);
+      if (offset == 0) return absl::Status(header.status().code(), why);
+      result.cut = absl::StrCat(why, ": what follows there cannot be read");
+      break;
     }
-    const PacketHeader header = ReadHeader(rest, *first);
-    if (header.compression != 0 || header.encryption != 0) {
-      return absl::UnimplementedError(
-          "metadata: compressed or encrypted packets are not supported");
-    }
-    const size_t content = header.content_bits / 8;
-    const size_t packet = header.packet_bits / 8;
-    if (content < kPacketHeaderBytes || packet < content) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("metadata: impossible packet sizes at byte ", offset));
-    }
+    const size_t content = header->content_bits / 8;
+    const size_t packet = header->packet_bits / 8;
     const size_t end = std::min(content, rest.size());
     result.text.append(rest.substr(kPacketHeaderBytes, end - kPacketHeaderBytes));
-    if (content > rest.size()) result.truncated = true;
+    if (content > rest.size()) result.cut = kCutShort;
     offset += std::min(packet, rest.size());
   }
   return result;
@@ -108,7 +111,7 @@ absl::StatusOr<std::shared_ptr<const Metadata>> ParseMetadata(std::string_view f
   SYNCLINE_ASSIGN_OR_RETURN(
       Metadata metadata, IsCtf2(unpacked.text) ? ParseCtf2(unpacked.text)
                                                : ParseTsdl(unpacked.text, {.tolerate_cut = true}));
-  if (unpacked.truncated) metadata.warnings.push_back("the metadata file is cut short");
+  if (!unpacked.cut.empty()) metadata.warnings.push_back(unpacked.cut);
   return std::make_shared<const Metadata>(std::move(metadata));
 }
 

@@ -110,6 +110,7 @@ struct ClockClass {
   int64_t offset_seconds = 0;          // from the origin to clock value 0
   int64_t offset_cycles = 0;
   bool absolute = false;  // the origin is the same for all clocks that say so
+  int64_t shift_ns = 0;   // of its zero behind the trace's (clocks.h); not of the metadata
 };
 
 struct EventType {
@@ -147,10 +148,10 @@ struct Metadata {
 };
 
 // The text of a metadata file: the contents of its packets, or the file itself when it is plain.
-// A file that ends inside a packet yields what is there; `truncated` says so.
+// A file that ends inside a packet, or is damaged behind its first one, yields what is there.
 struct MetadataText {
   std::string text;
-  bool truncated = false;
+  std::string cut;  // why there is no more of it; empty: all is there
 };
 absl::StatusOr<MetadataText> UnpackMetadata(std::string_view file);
 

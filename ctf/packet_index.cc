@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "ctf/bits.h"
+#include "ctf/clocks.h"
 #include "ctf/packet_walker.h"
 
 namespace syncline::ctf {
@@ -55,18 +56,29 @@ std::optional<PacketIndex> PacketIndex::OfStream(const std::filesystem::path& st
   return *std::move(index);
 }
 
-absl::StatusOr<IndexEntry> PacketIndex::At(uint64_t i) {
-  const uint64_t known = std::min(entry_bytes_, kEntryBytesKnown);
-  SYNCLINE_ASSIGN_OR_RETURN(const auto bytes,
-                            source_->Read(kIndexHeaderBytes + i * entry_bytes_, known));
-  if (bytes.size() < known) return absl::OutOfRangeError("behind the index's end");
-  const auto field = [&bytes](size_t at) { return LoadBytes(bytes.data() + 8 * at, 8, true); };
-  IndexEntry entry{field(0), field(1), field(2), field(3), field(4), field(6), {}, {}};
-  if (known == kEntryBytesKnown) {
+absl::StatusOr<std::vector<IndexEntry>> PacketIndex::Read(uint64_t first, size_t count) {
+  const uint64_t wanted = std::min<uint64_t>(count, size_ - std::min(first, size_));
+  SYNCLINE_ASSIGN_OR_RETURN(
+      const auto bytes,
+      source_->Read(kIndexHeaderBytes + first * entry_bytes_, wanted * entry_bytes_));
+  std::vector<IndexEntry> entries;
+  for (size_t at = 0; at + entry_bytes_ <= bytes.size(); at += entry_bytes_) {
+    const auto field = [&bytes, at](size_t i) {
+      return LoadBytes(bytes.data() + at + 8 * i, 8, true);
+    };
+    IndexEntry& entry = entries.emplace_back(
+        IndexEntry{field(0), field(1), field(2), field(3), field(4), field(6), {}, {}});
+    if (entry_bytes_ < kEntryBytesKnown) continue;
     entry.stream_instance_id = field(7);
     entry.sequence = field(8);
   }
-  return entry;
+  return entries;
+}
+
+absl::StatusOr<IndexEntry> PacketIndex::At(uint64_t i) {
+  SYNCLINE_ASSIGN_OR_RETURN(const std::vector<IndexEntry> entries, Read(i, 1));
+  if (entries.empty()) return absl::OutOfRangeError("behind the index's end");
+  return entries[0];
 }
 
 absl::StatusOr<std::optional<PacketHeader>> IndexedStream::Verified(uint64_t i) {
@@ -84,30 +96,14 @@ absl::StatusOr<std::optional<PacketHeader>> IndexedStream::Verified(uint64_t i) 
   return same ? std::optional<PacketHeader>(header) : std::nullopt;
 }
 
-template <class Holds>
-absl::StatusOr<uint64_t> IndexedStream::FirstWhere(Holds holds) {
-  uint64_t low = 0;
-  uint64_t high = index_.size();
-  while (low < high) {
-    const uint64_t middle = low + (high - low) / 2;
-    SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry entry, index_.At(middle));
-    if (holds(entry)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
-
 absl::StatusOr<uint64_t> IndexedStream::Seek(int64_t begin_ns) {
   if (begin_ns == kUnknownLo || index_.size() == 0) return 0;
   SYNCLINE_ASSIGN_OR_RETURN(const auto first, Verified(0));
   if (!first) return 0;
   const ClockClass* const clock = first->stream->clock;
-  SYNCLINE_ASSIGN_OR_RETURN(const uint64_t found, FirstWhere([&](const IndexEntry& entry) {
-                              return CyclesToNs(clock, entry.end_cycles) >= begin_ns;
-                            }));
+  SYNCLINE_ASSIGN_OR_RETURN(const uint64_t found, index_.FirstWhere([&](const IndexEntry& entry) {
+    return CyclesToNs(clock, entry.end_cycles) >= begin_ns;
+  }));
   if (found <= kPacketsBefore) return 0;
   // All of them must be what they are said to be, one behind the other, and end before the window.
   uint64_t start = 0;
@@ -132,9 +128,9 @@ absl::StatusOr<std::optional<IndexedExtent>> IndexedStream::Extent() {
   SYNCLINE_ASSIGN_OR_RETURN(const IndexEntry first_entry, index_.At(0));
   SYNCLINE_ASSIGN_OR_RETURN(const auto first, Verified(0));
   if (first_entry.offset != 0 || !first) return std::nullopt;
-  SYNCLINE_ASSIGN_OR_RETURN(const uint64_t beyond, FirstWhere([&](const IndexEntry& entry) {
-                              return entry.offset >= stream_.size();
-                            }));
+  SYNCLINE_ASSIGN_OR_RETURN(const uint64_t beyond, index_.FirstWhere([&](const IndexEntry& entry) {
+    return entry.offset >= stream_.size();
+  }));
   // The last one that is whole: behind it may be one that was cut, or some that are not listed.
   for (uint64_t last = beyond; last-- > 0 && last + 2 >= beyond;) {
     SYNCLINE_ASSIGN_OR_RETURN(const auto header, Verified(last));

@@ -18,26 +18,17 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/time.h"
 #include "ctf/byte_source.h"
+#include "ctf/index_entry.h"
 #include "ctf/layout.h"
 #include "ctf/packet_header.h"
 #include "ctf/stream_summary.h"
 
 namespace syncline::ctf {
-
-struct IndexEntry {
-  uint64_t offset = 0;  // bytes
-  uint64_t packet_bits = 0;
-  uint64_t content_bits = 0;
-  uint64_t begin_cycles = 0;
-  uint64_t end_cycles = 0;
-  uint64_t stream_id = 0;
-  std::optional<uint64_t> stream_instance_id;  // since minor 1
-  std::optional<uint64_t> sequence;
-};
 
 class PacketIndex {
  public:
@@ -48,6 +39,25 @@ class PacketIndex {
 
   uint64_t size() const { return size_; }
   absl::StatusOr<IndexEntry> At(uint64_t i);
+  // Up to `count` entries from `first` on.
+  absl::StatusOr<std::vector<IndexEntry>> Read(uint64_t first, size_t count);
+  // The first entry for which `holds` is true, which is so for all that follow; size(): none.
+  template <class Holds>
+  absl::StatusOr<uint64_t> FirstWhere(Holds holds) {
+    uint64_t low = 0;
+    uint64_t high = size_;
+    while (low < high) {
+      const uint64_t middle = low + (high - low) / 2;
+      const absl::StatusOr<IndexEntry> entry = At(middle);
+      if (!entry.ok()) return entry.status();
+      if (holds(*entry)) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
 
  private:
   PacketIndex(std::unique_ptr<ByteSource> source, uint64_t entry_bytes);
@@ -88,9 +98,6 @@ class IndexedStream {
  private:
   // The header of the packet that entry `i` describes, when both say the same.
   absl::StatusOr<std::optional<PacketHeader>> Verified(uint64_t i);
-  // The first entry for which `holds` is true, which is so for all that follow; size(): none.
-  template <class Holds>
-  absl::StatusOr<uint64_t> FirstWhere(Holds holds);
 
   const TraceLayout& layout_;
   ByteSource& stream_;

@@ -8,6 +8,7 @@
 #include "common/status.h"
 #include "common/time.h"
 #include "ctf/bits.h"
+#include "ctf/clocks.h"
 
 namespace syncline::ctf {
 namespace {
@@ -57,6 +58,7 @@ PacketWalker::PacketWalker(const TraceLayout& layout, ByteSource& source, std::s
       offset_(range.begin),
       end_(range.end),
       elsewhere_(range.before.elsewhere) {
+  if (!range.indexed.empty()) index_.emplace(range.indexed);
   if (range.begin != 0) return;  // what lies between is not known
   last_sequence_ = range.before.number;
   last_discarded_ = range.before.discarded;
@@ -231,8 +233,21 @@ absl::Status PacketWalker::MeasureClosed(Packet& packet) {
     LoseIn(packet, LossReason::kTruncated,
            absl::StrCat("the file ends ", *packet.header.packet_bits / 8 - rest,
                         " bytes before its last packet does"));
+  } else {
+    CompareWithIndex(packet);
   }
   return absl::OkStatus();
+}
+
+// Which of the two is damaged nobody can tell; the packet is read as it says.
+void PacketWalker::CompareWithIndex(Packet& packet) {
+  if (!index_) return;
+  const std::optional<uint64_t> said = index_->ContentOf(packet.offset, packet.header);
+  if (!said || *said == packet.content_bits) return;
+  closed_ = false;
+  LoseIn(packet, LossReason::kCorruptPacket,
+         absl::StrCat("the packet at byte ", packet.offset, " says that it holds ",
+                      packet.content_bits / 8, " bytes, but its index says ", *said / 8));
 }
 
 bool PacketWalker::IsElsewhere(uint64_t offset) const {

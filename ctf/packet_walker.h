@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "common/loss.h"
 #include "ctf/byte_source.h"
+#include "ctf/index_sizes.h"
 #include "ctf/packet_header.h"
 
 namespace syncline::ctf {
@@ -70,6 +72,7 @@ struct PacketRange {
   uint64_t begin = 0;
   uint64_t end = UINT64_MAX;
   StreamBefore before;
+  std::filesystem::path indexed;  // the stream's file, whose index is asked, too; empty: none is
 };
 
 class PacketWalker {
@@ -110,6 +113,7 @@ class PacketWalker {
   absl::StatusOr<Packet> Measure(const Candidate& candidate);
   absl::Status MeasureOpen(Packet& packet, bool bad_sizes);
   absl::Status MeasureClosed(Packet& packet);
+  void CompareWithIndex(Packet& packet);
   bool IsElsewhere(uint64_t offset) const;
   void PassOver(const Packet& packet);
   void Count(const Packet& packet);
@@ -131,6 +135,7 @@ class PacketWalker {
   bool skipped_ = false;                  // damage lies before the next packet
   int64_t last_ns_ = kUnknownLo;          // end of what was read so far
   std::shared_ptr<const std::vector<uint64_t>> elsewhere_;
+  std::optional<IndexSizes> index_;
   std::optional<uint64_t> last_sequence_;
   std::optional<uint64_t> last_discarded_;
   std::vector<Loss> losses_;

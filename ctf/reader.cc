@@ -1,7 +1,6 @@
 #include "ctf/reader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -12,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "ctf/clocks.h"
 #include "ctf/metadata.h"
 #include "ctf/packet_index.h"
 #include "ctf/scan.h"
@@ -20,24 +20,6 @@
 
 namespace syncline::ctf {
 namespace {
-
-// Two clocks whose offsets differ by less are as good as one: none tells them better.
-constexpr double kOffsetsDifferS = 1e-3;
-
-std::optional<int64_t> OffsetNs(const ClockClass& clock) {
-  const bool negative = clock.offset_cycles < 0;
-  const uint64_t cycles = negative ? 0 - static_cast<uint64_t>(clock.offset_cycles)
-                                   : static_cast<uint64_t>(clock.offset_cycles);
-  const int64_t part = CyclesToNs(&clock, cycles);
-  // Garbage in the metadata must not overflow; sums of real clocks fit.
-  int64_t seconds_ns = 0;
-  int64_t sum = 0;
-  if (__builtin_mul_overflow(clock.offset_seconds, int64_t{1'000'000'000}, &seconds_ns) ||
-      __builtin_add_overflow(seconds_ns, negative ? -part : part, &sum)) {
-    return std::nullopt;
-  }
-  return sum;
-}
 
 class CtfReader : public TraceReader, public ChainedReader {
  public:
@@ -57,7 +39,7 @@ class CtfReader : public TraceReader, public ChainedReader {
       losses_.push_back({LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
                          (directory_ / "metadata").string(), warning});
     }
-    CompareClocks();
+    SayUnplacedClocks();
   }
 
   std::span<const StreamInfo> streams() const override { return streams_; }
@@ -70,11 +52,11 @@ class CtfReader : public TraceReader, public ChainedReader {
     return layout_->metadata->environment;
   }
   std::string clock_uuid() const override {
-    return layout_->metadata->clocks.empty() ? std::string() : Clock()->uuid;
+    return layout_->clock == nullptr ? std::string() : layout_->clock->uuid;
   }
   std::optional<int64_t> wall_clock_offset_ns() const override {
-    if (layout_->metadata->clocks.empty()) return std::nullopt;
-    return OffsetNs(*Clock());
+    if (layout_->clock == nullptr) return std::nullopt;
+    return OffsetNs(*layout_->clock);
   }
   std::span<const Loss> losses() const override { return losses_; }
 
@@ -115,15 +97,16 @@ class CtfReader : public TraceReader, public ChainedReader {
     const std::filesystem::path& path = files_[stream_index].path;
     SYNCLINE_ASSIGN_OR_RETURN(const uint64_t begin_byte, SeekStream(*layout_, path, begin_ns));
     SYNCLINE_ASSIGN_OR_RETURN(auto source, FileWindow::Open(path));
-    return MakeCursor(
-        layout_, std::move(source), streams_[stream_index],
-        {begin_ns, end_ns, begin_byte, UINT64_MAX, BatchRecords(), files_[stream_index].before});
+    return MakeCursor(layout_, std::move(source), streams_[stream_index],
+                      {begin_ns, end_ns, begin_byte, UINT64_MAX, BatchRecords(),
+                       files_[stream_index].before, has_index_ ? path : std::filesystem::path()});
   }
 
   absl::StatusOr<std::vector<Loss>> ScanShared(std::span<const Visit> visits) override {
     std::vector<ScanStream> streams;
     for (size_t i = 0; i < streams_.size(); ++i) {
-      streams.push_back({&streams_[i], &files_[i].path, files_[i].bytes, files_[i].before});
+      streams.push_back(
+          {&streams_[i], &files_[i].path, files_[i].bytes, files_[i].before, has_index_});
     }
     return ScanStreams(layout_, streams, visits);
   }
@@ -133,12 +116,6 @@ class CtfReader : public TraceReader, public ChainedReader {
     // Of all the trace's cursors together: one MiB, which a second-level cache holds.
     constexpr size_t kAllRecords = size_t{1} << 15;
     return std::clamp(kAllRecords / streams_.size(), size_t{32}, kBatchRecords);
-  }
-
-  // There is one.
-  const ClockClass* Clock() const {
-    const bool named = !layout_->streams.empty() && layout_->streams[0]->clock != nullptr;
-    return named ? layout_->streams[0]->clock : &layout_->metadata->clocks[0];
   }
 
   void Unreadable(const std::filesystem::path& file, std::string why) {
@@ -255,23 +232,14 @@ class CtfReader : public TraceReader, public ChainedReader {
     return MakeCursor(layout_, std::move(source), info, {.begin_byte = begin_byte});
   }
 
-  // All of a trace's streams are placed by one clock's offset.
-  void CompareClocks() {
-    if (layout_->metadata->clocks.empty()) return;
-    const ClockClass& used = *Clock();
-    const std::optional<int64_t> used_ns = OffsetNs(used);
+  void SayUnplacedClocks() {
     for (const uint64_t id : stream_classes_) {
-      const ClockClass* const clock = layout_->FindStream(id)->clock;
-      if (clock == nullptr || clock == &used || !used_ns || !OffsetNs(*clock)) continue;
-      const double difference_s =
-          (static_cast<double>(*OffsetNs(*clock)) - static_cast<double>(*used_ns)) * 1e-9;
-      if (std::abs(difference_s) <= kOffsetsDifferS) continue;
+      if (!layout_->unplaced_clocks.contains(id)) continue;
       losses_.push_back(
           {LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
            (directory_ / "metadata").string(),
-           absl::StrCat("stream class ", id, " uses clock \"", clock->name,
-                        "\", whose offset differs from that of \"", used.name, "\" by ",
-                        difference_s, " s: its events are placed by \"", used.name, "\"'s")});
+           absl::StrCat("the clock of stream class ", id, " is too far from the trace's, \"",
+                        layout_->clock->name, "\": its events are placed by that one's zero")});
     }
   }
 

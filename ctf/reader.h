@@ -47,6 +47,7 @@ struct CursorRange {
   uint64_t end_byte = UINT64_MAX;
   size_t batch_records = kBatchRecords;  // at most so many at a time
   StreamBefore before;                   // what the stream goes on from
+  std::filesystem::path indexed;         // as PacketRange's
 };
 
 // A cursor over any bytes that hold packets of `layout`; OpenTrace's own are made so.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "ctf/test_directory.h"
@@ -13,7 +14,6 @@ namespace syncline::ctf::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -77,29 +77,83 @@ TEST_F(ReaderTest, WithoutAnyTimesOfPacketsEventsTell) {
                            std::to_string(late) + " " + std::to_string(late + 20), "0 0"}));
 }
 
-TEST_F(ReaderTest, AnotherClocksOffsetIsTold) {
-  const auto warnings = [this](std::string_view seconds) {
-    std::ofstream(directory_ / "metadata")
-        << kMetadata << "clock { name = \"b\"; freq = 1000000; offset_s = " << seconds
-        << "; offset = 37990; };\nstream { id = 1; packet.context := struct packet_context;"
-        << "event.header := struct { uint8_t id;"
-        << "integer { size = 64; map = clock.b.value; } timestamp; }; };\n";
-    const auto reader = OpenTrace(directory_);
-    EXPECT_TRUE(reader.ok()) << reader.status();
-    std::vector<std::string> details;
-    for (const Loss& loss : (*reader)->losses()) details.push_back(loss.detail);
-    return details;
-  };
+// The time is that of the clock whose zero is the earliest, whichever stream has it.
+TEST_F(ReaderTest, StreamsOfOtherClocksLieWhereTheirOffsetsSay) {
+  constexpr int64_t kOffsetNs = 1795198221037990821;
   Write("a", PacketBuilder(100, 200).Number(110, 1).Close());
-  EXPECT_THAT(warnings("1795198223"), IsEmpty()) << "no stream goes by it";
-  std::vector<uint8_t> other = PacketBuilder(100, 200).Close();
+  std::vector<uint8_t> other = PacketBuilder(100, 200).Number(120, 2).Close();
   other[20] = 1;  // stream_id
   Write("b", other);
-  EXPECT_THAT(warnings("1795198221"), IsEmpty()) << "less than a microsecond";
-  const auto told = warnings("1795198223");
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_THAT(told[0], HasSubstr("stream class 1 uses clock \"b\", whose offset differs from that "
-                                 "of \"monotonic\" by 2 s"));
+  for (const int64_t later_ns : {700, -700}) {
+    std::string second(
+        kMetadata.substr(kMetadata.find("typealias integer { size = 32; align = 8; map")));
+    for (const auto& [from, to] :
+         std::vector<std::pair<std::string, std::string>>{{"monotonic", "b"},
+                                                          {"_clock_t", "_b_t"},
+                                                          {"packet_context", "context_b"},
+                                                          {"event_header_large", "header_b"},
+                                                          {"id = 0; event.h", "id = 1; event.h"},
+                                                          {"stream_id = 0", "stream_id = 1"}}) {
+      for (size_t at = second.find(from); at != std::string::npos; at = second.find(from, at)) {
+        second.replace(at, from.size(), to);
+        at += to.size();
+      }
+    }
+    std::ofstream(directory_ / "metadata")
+        << kMetadata << "clock { name = \"b\"; freq = 1000000000; offset = " << kOffsetNs + later_ns
+        << "; };\n"
+        << second;
+    const auto reader = OpenTrace(directory_);
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    EXPECT_EQ((*reader)->wall_clock_offset_ns(), kOffsetNs + std::min<int64_t>(later_ns, 0));
+    EXPECT_THAT((*reader)->losses(), IsEmpty());
+    std::vector<int64_t> times;
+    for (const uint32_t stream : {0, 1}) {
+      const auto cursor = (*reader)->Open(stream, kUnknownLo, kUnknownHi).value();
+      for (auto batch = cursor->NextBatch(); !batch->empty(); batch = cursor->NextBatch()) {
+        for (const EventRecord& record : *batch) times.push_back(record.time_ns);
+      }
+    }
+    EXPECT_THAT(times, later_ns > 0 ? ElementsAre(110, 820) : ElementsAre(810, 120));
+    EXPECT_THAT(Extents(), later_ns > 0 ? ElementsAre("100 200", "800 900")
+                                        : ElementsAre("800 900", "100 200"));
+  }
+}
+
+// The second packet's size hides its last event; by its begin and end it is that of the index.
+TEST_F(ReaderTest, AContentThatIsSmallerThanItsIndexSaysIsALoss) {
+  std::vector<std::vector<uint8_t>> packets;
+  for (uint64_t i = 0; i < 12; ++i) {
+    packets.push_back(PacketBuilder(100 * i, 100 * i + 90, i)
+                          .Number(100 * i + 10, 1)
+                          .Number(100 * i + 20, 2)
+                          .Close());
+  }
+  const auto index = IndexOf(packets);
+  Write("index/s_0.idx", index);
+  const auto found = [this] {
+    const auto reader = OpenTrace(directory_).value();
+    const auto cursor = reader->Open(0, kUnknownLo, kUnknownHi).value();
+    size_t events = 0;
+    for (auto batch = cursor->NextBatch(); !batch->empty(); batch = cursor->NextBatch()) {
+      events += batch->size();
+    }
+    std::string text = std::to_string(events);
+    for (const Loss& loss : cursor->losses()) {
+      text += " " + std::to_string(loss.begin_ns) + "-" + std::to_string(loss.end_ns);
+    }
+    return text;
+  };
+  Write("s_0", Join(packets));
+  EXPECT_EQ(found(), "24");
+  uint64_t bits = 0;
+  std::memcpy(&bits, packets[5].data() + PacketBuilder::kContentAt, sizeof bits);
+  bits -= 10 * 8;  // its last event
+  std::memcpy(packets[5].data() + PacketBuilder::kContentAt, &bits, sizeof bits);
+  Write("s_0", Join(packets));
+  EXPECT_EQ(found(), "23 510-590");
+  Write("index/s_0.idx", IndexOf({packets[0]}));  // it does not tell
+  EXPECT_EQ(found(), "23");
 }
 
 // Neither sizes nor sequence numbers can tell; another stream's index tells nothing.

@@ -46,6 +46,7 @@ class Parts {
     CursorRange range;
     range.begin_byte = offsets_[part_++];
     range.before = stream.before;
+    if (stream.is_indexed) range.indexed = *stream.file;
     if (part_ < offsets_.size()) {
       range.end_byte = offsets_[part_];
     } else {

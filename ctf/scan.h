@@ -25,6 +25,7 @@ struct ScanStream {
   const std::filesystem::path* file = nullptr;
   uint64_t bytes = 0;
   StreamBefore before;
+  bool is_indexed = false;
 };
 
 // See TraceReader::ScanShared.

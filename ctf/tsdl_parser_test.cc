@@ -10,6 +10,7 @@
 namespace syncline::ctf {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -100,10 +101,10 @@ TEST(TsdlParserTest, WhatNobodyKnowsIsToldOnce) {
     event { loglevel = 3; fields := struct { u x; f y; }; };
   )");
   ASSERT_TRUE(metadata.ok()) << metadata.status();
-  EXPECT_THAT(metadata->warnings,
-              ElementsAre(HasSubstr("clock has \"frep\""), HasSubstr("number has \"byte_orfr\""),
-                          HasSubstr("stream has \"gvent.header\""),
-                          HasSubstr("integer has \"cigned\"")));
+  EXPECT_THAT(
+      metadata->warnings,
+      ElementsAre(HasSubstr("clock has \"frep\""), HasSubstr("number has \"byte_orfr\""),
+                  HasSubstr("stream has \"gvent.header\""), HasSubstr("integer has \"cigned\"")));
 }
 
 TEST(TsdlParserTest, CutMetadataKeepsWhatWasWhole) {
@@ -139,7 +140,15 @@ TEST(TsdlParserTest, PacketizedInEitherByteOrder) {
     EXPECT_THAT((*metadata)->streams[0].events, SizeIs(3));
     file.resize(file.size() - 900);
     EXPECT_TRUE(ParseMetadata(file).ok());
-    file[2048] ^= 1;
+    const size_t last = file.size() / 1024 * 1024;
+    file[last] ^= 1;
+    const auto damaged = ParseMetadata(file);
+    ASSERT_TRUE(damaged.ok()) << damaged.status();
+    EXPECT_THAT((*damaged)->streams, SizeIs(1)) << "what is whole in front of it";
+    EXPECT_THAT(
+        (*damaged)->warnings,
+        Contains(HasSubstr("no packet where one must begin, at byte " + std::to_string(last))));
+    file[0] ^= 1;
     EXPECT_FALSE(ParseMetadata(file).ok());
   }
 }

@@ -7,7 +7,10 @@
 //   Real(node, value)
 //   Text(node, text)           strings and character arrays, without the NUL
 //   Bytes(node, bytes)         blobs, and the uuid of a packet header
-//   Compound(node, count)      struct, array, sequence, variant with `count` children to come
+//   Compound(node, count)      struct, variant with `count` children to come
+//   Array(node, count)         array, sequence; returns what tells it from others for Shorten()
+//   IsFull()                   it wants no more elements of arrays
+//   Shorten(array, count)      and so gets so many of this one's
 #ifndef SYNCLINE_CTF_WALK_H_
 #define SYNCLINE_CTF_WALK_H_
 
@@ -47,6 +50,9 @@ struct NullSink {
   void Text(const Node&, std::string_view) {}
   void Bytes(const Node&, std::span<const uint8_t>) {}
   void Compound(const Node&, uint64_t) {}
+  size_t Array(const Node&, uint64_t) { return 0; }
+  static bool IsFull() { return false; }
+  void Shorten(size_t, uint64_t) {}
 };
 
 // IEEE 754 numbers of 16, 32 and 64 bits.
@@ -225,16 +231,26 @@ class Walker {
     }
     // A length that the packet cannot hold is refused before a sink counts on it.
     if (length > state_.limit - state_.position && length > kEmptyElementsMax) return false;
-    sink_.Compound(node, length);
+    const size_t array = sink_.Array(node, length);
+    bool full = false;
     for (uint64_t i = 0; i < length; ++i) {
       const uint64_t begin = state_.position;
       const uint64_t visits = state_.visits;
-      if (!Walk(node.children[0])) return false;
+      if (!full && sink_.IsFull()) {
+        full = true;
+        sink_.Shorten(array, i);
+      }
+      if (!(full ? Skip(node.children[0]) : Walk(node.children[0]))) return false;
       if (state_.position != begin) continue;
       state_.empty_visits += state_.visits - visits;
       if (state_.empty_visits > kEmptyElementsMax) return false;
     }
     return true;
+  }
+
+  bool Skip(const Node& node) {
+    NullSink nobody;
+    return Walker<NullSink>(state_, nobody).Walk(node);
   }
 
   WalkState& state_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/status.h"
+#include "ctf/clocks.h"
 #include "ctf/event_header.h"
 #include "ctf/walk.h"
 
@@ -115,9 +116,9 @@ void StreamCopy::MakeLane(Piece& piece) {
   const ctf::Packet& packet = piece.packet;
   const ctf::StreamLayout& stream = *packet.header.stream;
   const auto latest = static_cast<uint64_t>(packet.latest_ns().value_or(ctf::Packet::kLatestNs));
-  const bool nanoseconds = stream.clock == nullptr || stream.clock->frequency == 1'000'000'000;
-  if (stream.fast_header == FastHeader::kNone || !nanoseconds || packet.open_ended ||
-      !packet.header.begin_cycles || *packet.header.begin_cycles > latest || !IsAllWanted(packet)) {
+  if (stream.fast_header == FastHeader::kNone || !ctf::CountsTraceNs(stream.clock) ||
+      packet.open_ended || !packet.header.begin_cycles || *packet.header.begin_cycles > latest ||
+      !IsAllWanted(packet)) {
     return;
   }
   TimeLane& lane = piece.lane;
