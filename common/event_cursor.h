@@ -88,6 +88,9 @@ struct FieldClass {
   std::vector<FieldClass> children;  // members, options, or the one element class of an array
 };
 
+// Of one event not many more values are given: a longer array ends early, and says how long it is.
+inline constexpr size_t kEventValuesMax = size_t{1} << 19;
+
 // One decoded value. Values of one event form a preorder list: a struct, array or variant is
 // followed by its `count` children (each with its own descendants).
 struct FieldValue {
@@ -95,12 +98,15 @@ struct FieldValue {
   FieldType type = FieldType::kUnsigned;
   uint32_t count = 0;  // kStruct, kArray, kVariant: number of direct children
   union {
-    uint64_t u = 0;
+    uint64_t u = 0;  // kArray: how many elements were recorded, of which `count` follow
     int64_t s;
     double d;
   };
   std::string_view text;  // kString, kBlob; kEnum: the label, empty when there is none
 
+  uint64_t elements_left_out() const {
+    return type == FieldType::kArray && u > count ? u - count : 0;
+  }
   uint64_t AsUnsigned() const { return type == FieldType::kSigned ? static_cast<uint64_t>(s) : u; }
 };
 

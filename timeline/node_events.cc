@@ -96,6 +96,12 @@ void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
         argument.kind = Argument::Kind::kUint;
         argument.u = value.u;
         break;
+      case FieldType::kArray:
+        if (value.elements_left_out() == 0) continue;
+        argument.kind = Argument::Kind::kText;
+        argument.text =
+            emitter_->Text(absl::StrCat(value.elements_left_out(), " elements more than these"));
+        break;
       default:
         continue;
     }

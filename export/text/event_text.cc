@@ -342,12 +342,17 @@ void EventText::PutName(std::string_view name) {
 }
 
 void EventText::AppendEnum(const FieldValue& value) {
-  if (style_ == Style::kJson && !value.text.empty()) return AppendString(value.text);
-  if (!value.text.empty()) {
+  const bool json = style_ == Style::kJson;
+  if (json) {
+    out_.Put(std::string_view("{\"label\":"));
+    value.text.empty() ? out_.Put(std::string_view("null")) : AppendString(value.text);
+    out_.Put(std::string_view(",\"value\":"));
+  } else if (!value.text.empty()) {
     PutName(value.text);
     out_.Put(std::string_view(" : "));
   }
   value.field->is_signed ? out_.PutNumber(value.s) : out_.PutNumber(value.u);
+  if (json) out_.Put('}');
 }
 
 size_t EventText::AppendChildren(std::span<const FieldValue> values, bool named, int depth) {
@@ -365,6 +370,16 @@ size_t EventText::AppendChildren(std::span<const FieldValue> values, bool named,
     used += AppendValue(values.subspan(used), depth - 1);
   }
   return used;
+}
+
+// Of an array, how many elements are not shown.
+void EventText::AppendLeftOut(const FieldValue& array) {
+  if (array.elements_left_out() == 0) return;
+  const bool json = style_ == Style::kJson;
+  if (array.count > 0) out_.Put(std::string_view(json ? "," : ", "));
+  if (json) out_.Put('"');
+  out_.PutNumber(array.elements_left_out());
+  out_.Put(std::string_view(json ? " more\"" : " more"));
 }
 
 size_t EventText::AppendValue(std::span<const FieldValue> values, int depth) {
@@ -393,6 +408,7 @@ size_t EventText::AppendValue(std::span<const FieldValue> values, int depth) {
     case FieldType::kArray:
       out_.Put(std::string_view(json ? "[" : "[ "));
       used = AppendChildren(values, /*named=*/false, depth);
+      AppendLeftOut(value);
       out_.Put(std::string_view(json ? "]" : " ]"));
       break;
     case FieldType::kStruct:

@@ -140,6 +140,7 @@ class EventText {
   // recursion: readers bound nesting too, but not for our sake.
   size_t AppendValue(std::span<const FieldValue> values, int depth);
   size_t AppendChildren(std::span<const FieldValue> values, bool named, int depth);
+  void AppendLeftOut(const FieldValue& array);
   void AppendUnsigned(const FieldValue& value);
   void AppendReal(double value);
   void AppendString(std::string_view text);

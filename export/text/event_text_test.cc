@@ -1,5 +1,6 @@
 #include "export/text/event_text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 
 namespace syncline::text {
 namespace {
+
+using ::testing::HasSubstr;
 
 // An event of every type of field, in two scopes.
 class EventTextTest : public ::testing::Test {
@@ -65,6 +68,18 @@ class EventTextTest : public ::testing::Test {
   EventRecord record_;
 };
 
+TEST_F(EventTextTest, AnArrayThatIsGivenInPartSaysSo) {
+  values_.clear();
+  FieldValue* const list = Add("list", FieldType::kArray);
+  list->u = 1000;
+  EXPECT_THAT(Line(EventText::Style::kText), HasSubstr("list = [ 1000 more ]"));
+  EXPECT_THAT(Line(EventText::Style::kJson), HasSubstr("\"list\":[\"1000 more\"]"));
+  values_.back().count = 1;
+  Add("", FieldType::kSigned)->s = 7;
+  EXPECT_THAT(Line(EventText::Style::kText), HasSubstr("list = [ 7, 999 more ]"));
+  EXPECT_THAT(Line(EventText::Style::kJson), HasSubstr("\"list\":[7,\"999 more\"]"));
+}
+
 TEST_F(EventTextTest, TextHasEveryField) {
   EXPECT_EQ(Line(EventText::Style::kText),
             "[-1.500000000] n 1 chan_1 app:all: { vtid = -5 }, { big = 18446744073709551615, "
@@ -98,7 +113,7 @@ TEST_F(EventTextTest, JsonIsJsonAndLosesNoDigit) {
   EXPECT_EQ(json["fields"]["big"].get<uint64_t>(), std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(json["fields"]["real"], 0.1);
   EXPECT_EQ(json["fields"]["text"], "a \"b\"\n\xef\xbf\xbd ü");
-  EXPECT_EQ(json["fields"]["color"], "RED");
+  EXPECT_EQ(json["fields"]["color"], (nlohmann::json{{"label", "RED"}, {"value", 2}}));
   EXPECT_EQ(json["fields"]["list"], (nlohmann::json::array({1, -2})));
   EXPECT_EQ(json["fields"]["pair"]["x"], "inf");
   EXPECT_TRUE(json["fields"]["empty"].empty());
