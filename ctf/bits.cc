@@ -1,6 +1,8 @@
 #include "ctf/bits.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 namespace syncline::ctf {
 
@@ -28,6 +30,26 @@ uint64_t ReverseBits(uint64_t value, uint32_t bits) {
   uint64_t reversed = 0;
   for (uint32_t i = 0; i < bits; ++i) reversed |= (value >> i & 1) << (bits - 1 - i);
   return reversed;
+}
+
+double RealFromBits(uint64_t bits, uint32_t size) {
+  if (size == 64) {
+    double value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  if (size == 32) {
+    const auto narrow = static_cast<uint32_t>(bits);
+    float value;
+    std::memcpy(&value, &narrow, sizeof value);
+    return value;
+  }
+  const int exponent = static_cast<int>(bits >> 10 & 31);
+  const double mantissa = static_cast<double>(bits & 1023);
+  double value = exponent == 0    ? std::ldexp(mantissa, -24)
+                 : exponent == 31 ? (mantissa == 0 ? INFINITY : NAN)
+                                  : std::ldexp(mantissa + 1024, exponent - 25);
+  return bits >> 15 & 1 ? -value : value;
 }
 
 }  // namespace syncline::ctf

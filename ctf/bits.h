@@ -85,6 +85,9 @@ inline uint64_t LoadInteger(const uint8_t* base, uint64_t position, uint32_t bit
   return LoadBits(base, position, bits, big);
 }
 
+// IEEE 754 numbers of 16, 32 and 64 bits.
+double RealFromBits(uint64_t bits, uint32_t size);
+
 }  // namespace syncline::ctf
 
 #endif  // SYNCLINE_CTF_BITS_H_

@@ -132,6 +132,18 @@ class Translator {
     return absl::InvalidArgumentError(absl::StrCat("cannot find \"", reference, "\""));
   }
 
+  // As it is called from where its variant stands: babeltrace2 takes no path between "<" and ">".
+  absl::StatusOr<std::string> NameOfTag(const Place& tag) const {
+    const std::string name = tag.path.substr(tag.path.rfind('.') + 1);
+    for (auto outer = enclosing_.rbegin(); outer != enclosing_.rend(); ++outer) {
+      std::string new_name;
+      if (Descend(*outer->type, name, scope_, outer->path.empty(), &new_name) == nullptr) continue;
+      if (Below(outer->path, name) == tag.path) return new_name;
+      break;  // another one is in the way
+    }
+    return NoWords("a variant whose tag stands neither beside it nor around it");
+  }
+
   // The tags of variants, by path: the labels that they need.
   absl::Status FindTags(const Type& type, const std::string& path) {
     if (type.kind == TypeKind::kArray || type.kind == TypeKind::kSequence) {
@@ -198,6 +210,9 @@ class Translator {
     if (!type.reference.empty()) {
       SYNCLINE_ASSIGN_OR_RETURN(Place place, Resolve(type.reference));
       made->reference = std::move(place.reference);
+      if (type.kind == TypeKind::kVariant) {
+        SYNCLINE_ASSIGN_OR_RETURN(made->reference, NameOfTag(place));
+      }
     }
     made->depth = DepthOf(*made);
     return TypePtr(std::move(made));

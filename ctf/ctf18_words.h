@@ -9,8 +9,8 @@
 //
 // What CTF 1.8 has no words for is Unimplemented: LEB128, reversed bits, optionals, strings of
 // UTF-16 and UTF-32, arrays that are aligned more than their elements, names that are no
-// identifiers, tags that lie outside of their variant's scope or that two variants read in
-// different ways.
+// identifiers, tags that lie outside of their variant's scope, or in a struct that does
+// not hold the variant, or that two variants read in different ways.
 #ifndef SYNCLINE_CTF_CTF18_WORDS_H_
 #define SYNCLINE_CTF_CTF18_WORDS_H_
 

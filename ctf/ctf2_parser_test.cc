@@ -333,7 +333,7 @@ TEST(Ctf18WordsTest, TagsBecomeEnumsAndBlobsBytes) {
   EXPECT_THAT(EventsOf(metadata, bytes), SizeIs(2));
   EXPECT_THAT(EventsOf(text, bytes), SizeIs(2)) << text;
   EXPECT_THAT(text, HasSubstr("\"_short\" = 1 ... 1, \"_short\" = 3 ... 3, \"text\" = 2 ... 2,"));
-  EXPECT_THAT(text, HasSubstr("variant <event.fields._int>"));
+  EXPECT_THAT(text, HasSubstr("variant <_int>"));
   EXPECT_THAT(text, HasSubstr("_raw[_int]"));
   EXPECT_THAT(EventsOf(text, bytes)[1], HasSubstr("9"));
 }

@@ -8,8 +8,6 @@
 namespace syncline::ctf {
 namespace {
 
-constexpr uint32_t kMagic = 0xc1fc1fc1;
-
 std::optional<uint64_t> SizeOf(const RoleSink& roles, Role role) {
   if (!roles.has(role)) return std::nullopt;
   const uint64_t value = roles.value(role);
@@ -81,14 +79,16 @@ HeaderState ReadPacketHeader(const TraceLayout& layout, std::span<const uint8_t>
   if (header->stream == nullptr ||
       (context.expected != nullptr && header->stream != context.expected)) {
     identity = HeaderState::kUnknownStream;
+    header->names_another = true;
     header->stream = context.expected;
   }
   const auto& uuid = layout.metadata->uuid;
   if (!roles.uuid().empty() && uuid &&
       !std::equal(uuid->begin(), uuid->end(), roles.uuid().begin(), roles.uuid().end())) {
     identity = HeaderState::kBadUuid;
+    header->names_another = true;
   }
-  if (roles.has(Role::kMagic) && roles.value(Role::kMagic) != kMagic) {
+  if (roles.has(Role::kMagic) && roles.value(Role::kMagic) != kStreamMagic) {
     identity = HeaderState::kBadMagic;
   }
   if (header->stream == nullptr) return identity;
@@ -129,7 +129,7 @@ std::vector<uint8_t> PacketSignature(const TraceLayout& layout) {
   if (magic.role != Role::kMagic || magic.size_bits != 32) return signature;
   for (int i = 0; i < 4; ++i) {
     const int shift = magic.big ? 24 - 8 * i : 8 * i;
-    signature.push_back(static_cast<uint8_t>(kMagic >> shift));
+    signature.push_back(static_cast<uint8_t>(kStreamMagic >> shift));
   }
   const auto& uuid = layout.metadata->uuid;
   if (root->children.size() > 1 && root->children[1].role == Role::kUuid && uuid) {

@@ -11,12 +11,14 @@
 
 namespace syncline::ctf {
 
+inline constexpr uint32_t kStreamMagic = 0xc1fc1fc1;
+
 enum class HeaderState : uint8_t {
   kOk,
   kTooShort,       // the bytes given end inside the header
   kBadMagic,       // no packet begins here
   kBadUuid,        // a packet of another trace
-  kUnknownStream,  // a stream that the metadata does not describe
+  kUnknownStream,  // another stream than expected, or one that the metadata does not describe
   kBadSizes,       // sizes that contradict each other
 };
 
@@ -38,6 +40,7 @@ struct PacketHeader {
   uint32_t discarded_width = 64;
   std::optional<uint64_t> stream_instance_id;
   std::optional<uint64_t> cpu_id;
+  bool names_another = false;  // trace, by its uuid, or stream than HeaderContext::expected
 
   // The number, where it is wide enough never to wrap.
   std::optional<uint64_t> lasting_sequence() const {

@@ -27,7 +27,7 @@ std::string Describe(HeaderState state) {
     case HeaderState::kBadUuid:
       return "a packet of another trace (wrong uuid)";
     case HeaderState::kUnknownStream:
-      return "a packet of a stream that the metadata does not describe";
+      return "a packet of another stream than this file's, or of none that is known (wrong id)";
     case HeaderState::kBadSizes:
       return "the packet's sizes contradict each other";
     case HeaderState::kOk:
@@ -106,7 +106,8 @@ absl::StatusOr<std::optional<uint64_t>> PacketWalker::FindPacket(uint64_t from, 
   return std::nullopt;
 }
 
-// A packet whose magic number, uuid or stream id alone is damaged, between sound neighbours.
+// A packet whose magic number, uuid or stream id alone is damaged, between sound neighbours. That
+// it is not another trace's, or another stream's, its number must tell, where not all else does.
 absl::StatusOr<bool> PacketWalker::FitsChain(const Candidate& candidate) {
   const bool identity_only = candidate.state == HeaderState::kBadMagic ||
                              candidate.state == HeaderState::kBadUuid ||
@@ -119,10 +120,43 @@ absl::StatusOr<bool> PacketWalker::FitsChain(const Candidate& candidate) {
   }
   const uint64_t bytes = *header.packet_bits / 8;
   if (bytes > source_.size() - offset_) return false;
+  if (header.names_another) {
+    SYNCLINE_ASSIGN_OR_RETURN(const bool numbered, IsNextByNumber(header, offset_ + bytes));
+    if (!numbered) return false;
+  }
   return PacketOrEndAt(offset_ + bytes);
 }
 
+// Whether it follows the packet before, or is followed by the next one.
+absl::StatusOr<bool> PacketWalker::IsNextByNumber(const PacketHeader& header, uint64_t next) {
+  if (!header.sequence) return false;
+  const uint64_t mask = LowBits(header.sequence_width);
+  if (last_sequence_) return *header.sequence == ((*last_sequence_ + 1) & mask);
+  if (next >= source_.size()) return false;
+  SYNCLINE_ASSIGN_OR_RETURN(const Candidate behind, HeaderAt(next));
+  return behind.sound() && behind.header.sequence == ((*header.sequence + 1) & mask);
+}
+
+// A file's packets are of one stream class. Where the first two say different ones, the third tells
+// which of them is wrong.
+absl::Status PacketWalker::ChooseStream() {
+  const StreamLayout* said[3] = {};
+  uint64_t offset = offset_;
+  for (const StreamLayout*& one : said) {
+    if (offset >= source_.size()) break;
+    SYNCLINE_ASSIGN_OR_RETURN(const Candidate candidate, HeaderAt(offset));
+    if (!candidate.sound() || !candidate.header.closed() || !candidate.header.has_sizes) break;
+    one = candidate.header.stream;
+    offset += *candidate.header.packet_bits / 8;
+  }
+  stream_ = said[2] != nullptr && said[1] == said[2] ? said[1] : said[0];
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::optional<Packet>> PacketWalker::Next() {
+  if (stream_ == nullptr && layout_.streams.size() > 1) {
+    SYNCLINE_RETURN_IF_ERROR(ChooseStream());
+  }
   while (offset_ < source_.size() && offset_ < end_) {
     SYNCLINE_ASSIGN_OR_RETURN(const Candidate candidate, HeaderAt(offset_));
     bool usable = candidate.sound() || candidate.state == HeaderState::kBadSizes;
@@ -136,6 +170,7 @@ absl::StatusOr<std::optional<Packet>> PacketWalker::Next() {
     }
     const size_t losses = losses_.size();
     SYNCLINE_ASSIGN_OR_RETURN(Packet packet, Measure(candidate));
+    if (!candidate.sound() && candidate.state != HeaderState::kBadSizes) SayDamaged(candidate);
     offset_ += packet.bytes;
     if (IsElsewhere(packet.offset)) {
       losses_.resize(losses);  // whatever it lacks here
@@ -248,6 +283,16 @@ void PacketWalker::CompareWithIndex(Packet& packet) {
   LoseIn(packet, LossReason::kCorruptPacket,
          absl::StrCat("the packet at byte ", packet.offset, " says that it holds ",
                       packet.content_bits / 8, " bytes, but its index says ", *said / 8));
+}
+
+// That its header is not what it was; nothing of its events is missing for that.
+void PacketWalker::SayDamaged(const Candidate& candidate) {
+  const ClockClass* const clock = candidate.header.stream->clock;
+  const int64_t begin_ns = CyclesToNs(clock, candidate.header.begin_cycles.value_or(clock_));
+  losses_.push_back({LossReason::kCorruptPacket, begin_ns,
+                     CyclesToNs(clock, candidate.header.end_cycles.value_or(clock_)), 0, name_,
+                     absl::StrCat(Describe(candidate.state), " at byte ", offset_,
+                                  ", but all else of it fits its neighbours: it was read")});
 }
 
 bool PacketWalker::IsElsewhere(uint64_t offset) const {

@@ -108,7 +108,10 @@ class PacketWalker {
   absl::StatusOr<Candidate> HeaderAt(uint64_t offset);
   absl::StatusOr<bool> PacketOrEndAt(uint64_t offset, Packet* before = nullptr);
   absl::StatusOr<std::optional<uint64_t>> FindPacket(uint64_t from, uint64_t to);
+  absl::Status ChooseStream();
   absl::StatusOr<bool> FitsChain(const Candidate& candidate);
+  absl::StatusOr<bool> IsNextByNumber(const PacketHeader& header, uint64_t next);
+  void SayDamaged(const Candidate& candidate);
   absl::StatusOr<bool> SkipDamage(const Candidate& candidate);
   absl::StatusOr<Packet> Measure(const Candidate& candidate);
   absl::Status MeasureOpen(Packet& packet, bool bad_sizes);

@@ -192,10 +192,24 @@ class CtfReader : public TraceReader, public ChainedReader {
     for (const auto& entry : std::filesystem::directory_iterator(directory_ / "index", error)) {
       const std::filesystem::path file = directory_ / entry.path().stem();
       const bool is_index = entry.path().extension() == ".idx";
-      if (is_index && !std::filesystem::exists(file, error)) gone.push_back(file);
+      if (is_index && !std::filesystem::exists(file, error) && !IsRenamed(file)) {
+        gone.push_back(file);
+      }
     }
     std::sort(gone.begin(), gone.end());
     for (const auto& file : gone) SayUnheld(file, {}, "the file is gone; its index is there");
+  }
+
+  // Whether a stream without an index of its own fits that of `gone`.
+  bool IsRenamed(const std::filesystem::path& gone) const {
+    std::optional<PacketIndex> index = PacketIndex::OfStream(gone);
+    return index && std::any_of(files_.begin(), files_.end(), [&](const File& file) {
+             if (PacketIndex::OfStream(file.path)) return false;
+             const auto source = FileReader::Open(file.path);
+             if (!source.ok()) return false;
+             const auto extent = IndexedStream(*layout_, **source, *index).Extent();
+             return extent.ok() && extent->has_value();
+           });
   }
 
   // What packet headers tell of a stream's times.

@@ -120,6 +120,18 @@ TEST_F(ReaderTest, StreamsOfOtherClocksLieWhereTheirOffsetsSay) {
   }
 }
 
+// An index of another name may be of a file that was given a new one.
+TEST_F(ReaderTest, AStreamThatWasRenamedIsNotGone) {
+  const std::vector<std::vector<uint8_t>> packets = {
+      PacketBuilder(100, 190, 0).Number(110, 1).Close(),
+      PacketBuilder(200, 290, 1).Number(210, 2).Close()};
+  Write("renamed", Join(packets));
+  Write("index/s_0.idx", IndexOf(packets));
+  EXPECT_THAT((*OpenTrace(directory_))->losses(), IsEmpty());
+  Write("renamed", packets[1]);
+  EXPECT_THAT((*OpenTrace(directory_))->losses(), SizeIs(1));
+}
+
 // The second packet's size hides its last event; by its begin and end it is that of the index.
 TEST_F(ReaderTest, AContentThatIsSmallerThanItsIndexSaysIsALoss) {
   std::vector<std::vector<uint8_t>> packets;

@@ -11,6 +11,7 @@
 namespace syncline::ctf::testing {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -141,7 +142,37 @@ TEST_F(SalvageTest, WrongMagicAloneLosesNothing) {
   bad[0] ^= 1;
   const auto bytes = Join({PacketBuilder(100, 200, 0).Number(110, 1).Close(), bad,
                            PacketBuilder(300, 400, 2).Number(310, 3).Close()});
-  EXPECT_THAT(Read(bytes).events, SizeIs(3));
+  const ReadResult result = Read(bytes);
+  EXPECT_THAT(result.events, SizeIs(3));
+  ASSERT_THAT(result.losses, SizeIs(1)) << "it is said all the same";
+  EXPECT_EQ(result.losses[0].count, 0u);
+}
+
+// A file's packets are of one stream, and of one trace. One that says otherwise is read where its
+// number follows: then only what it says is damaged.
+TEST_F(SalvageTest, APacketOfAnotherStreamIsNotReadAsOneOfThisOne) {
+  constexpr size_t kStreamIdAt = 20;
+  const std::string metadata =
+      std::string(kMetadata) +
+      "stream { id = 1; event.header := struct event_header_large;"
+      " packet.context := struct packet_context; };"
+      "event { name = \"u:other\"; id = 0; stream_id = 1; fields := struct {"
+      " uint16_t a; uint16_t b; }; };";
+  for (const bool number_follows : {true, false}) {
+    for (const size_t other : {0, 1, 2}) {
+      std::vector<std::vector<uint8_t>> packets;
+      for (uint64_t i = 0; i < 4; ++i) {
+        const uint64_t number = i == other && !number_follows ? 77 : i;
+        packets.push_back(
+            PacketBuilder(100 * i, 100 * i + 90, number).Number(100 * i + 1, 5).Close());
+      }
+      packets[other][kStreamIdAt] = 1;
+      const ReadResult result = ReadAll(LayoutOf(metadata), Join(packets));
+      EXPECT_THAT(result.events, SizeIs(number_follows ? 4 : 3)) << other;
+      EXPECT_THAT(result.events, Each(HasSubstr("t:number value=5"))) << other;
+      EXPECT_FALSE(result.losses.empty()) << other;
+    }
+  }
 }
 
 TEST_F(SalvageTest, WrongPacketSizeIsFoundByTheNextPacket) {

@@ -100,16 +100,13 @@ class Chain {
   uint64_t number_ = 0;                // so far
 };
 
-}  // namespace
-
-std::vector<Again> ChainStreams(std::span<TraceReader* const> readers) {
+std::map<Writer, std::vector<Link>> LinksOf(std::span<TraceReader* const> readers) {
   std::map<Writer, std::vector<Link>> writers;
   for (TraceReader* reader : readers) {
     auto* const chained = dynamic_cast<ChainedReader*>(reader);
     if (chained == nullptr) continue;
     const std::optional<Uuid> uuid = chained->uuid();
     for (size_t i = 0; i < chained->places().size(); ++i) {
-      chained->GoOnFrom(i, {});
       const std::optional<StreamPlace>& place = chained->places()[i];
       if (!place) continue;
       const Writer writer(uuid.value_or(Uuid{}), uuid ? nullptr : reader, place->stream_class,
@@ -117,11 +114,34 @@ std::vector<Again> ChainStreams(std::span<TraceReader* const> readers) {
       writers[writer].push_back({reader, chained, i, *place});
     }
   }
+  return writers;
+}
+
+}  // namespace
+
+std::vector<Again> ChainStreams(std::span<TraceReader* const> readers) {
+  for (TraceReader* reader : readers) {
+    auto* const chained = dynamic_cast<ChainedReader*>(reader);
+    if (chained == nullptr) continue;
+    for (size_t i = 0; i < chained->places().size(); ++i) chained->GoOnFrom(i, {});
+  }
   std::vector<Again> again;
-  for (auto& [writer, links] : writers) {
+  for (auto& [writer, links] : LinksOf(readers)) {
     if (links.size() > 1) Chain(std::move(links)).Run(&again);
   }
   return again;
+}
+
+LateBegins FindLateBegins(std::span<TraceReader* const> readers) {
+  LateBegins late;
+  for (const auto& [writer, links] : LinksOf(readers)) {
+    uint64_t first = UINT64_MAX;
+    for (const Link& link : links) first = std::min(first, link.place.first);
+    if (first == 0) continue;
+    ++late.writers;
+    late.packets += first;
+  }
+  return late;
 }
 
 }  // namespace syncline::ctf

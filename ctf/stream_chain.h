@@ -69,6 +69,14 @@ struct Again {
 // streams that share numbers, and of others nothing.
 std::vector<Again> ChainStreams(std::span<TraceReader* const> readers);
 
+// Writers whose first packet here is not the first that they wrote, by its number: what came before
+// was overwritten or cut off, or is in another trace.
+struct LateBegins {
+  uint64_t writers = 0;
+  uint64_t packets = 0;  // that came before
+};
+LateBegins FindLateBegins(std::span<TraceReader* const> readers);
+
 }  // namespace syncline::ctf
 
 #endif  // SYNCLINE_CTF_STREAM_CHAIN_H_

@@ -192,5 +192,16 @@ TEST_F(StreamChainTest, PacketsThatDoNotSayWhoseTheyAreAreBelieved) {
   EXPECT_EQ(Read(), Strings({"a: 1", "b: 1"}));
 }
 
+TEST_F(StreamChainTest, PacketsBeforeTheFirstAreCountedByTheirNumbers) {
+  Write("a_0", Join({One(100, 3), One(200, 4)}));
+  Write("a_1", One(300, 5));
+  Write("b_0", Join({One(100, 0, 0, 2), One(200, 1, 0, 2)}));
+  const auto reader = OpenTrace(directory_).value();
+  TraceReader* const one = reader.get();
+  const LateBegins late = FindLateBegins({&one, 1});
+  EXPECT_EQ(late.writers, 1u);
+  EXPECT_EQ(late.packets, 3u);
+}
+
 }  // namespace
 }  // namespace syncline::ctf::testing

@@ -254,6 +254,18 @@ absl::StatusOr<std::string> TokenCursor::ExpectPath() {
   return path;
 }
 
+bool TokenCursor::LeaveOut(size_t place) {
+  int depth = 0;
+  for (next_ = place; !AtEnd(); ++next_) {
+    if (IsSymbol("{")) ++depth;
+    if (IsSymbol("}")) --depth;
+    if (depth > 0 || !IsSymbol(";")) continue;
+    ++next_;
+    return true;
+  }
+  return false;
+}
+
 absl::Status TokenCursor::Error(std::string_view message) const {
   const Token& token = Peek();
   std::string found;

@@ -47,6 +47,11 @@ class TokenCursor {
   // name { "." name }, as dotted text.
   absl::StatusOr<std::string> ExpectPath();
   absl::Status Error(std::string_view message) const;
+  // Where the next token stands, for LeaveOut().
+  size_t place() const { return next_; }
+  // Goes behind the declaration that begins at `place`: its ";" outside of all braces. False, and
+  // at the end, when there is none.
+  bool LeaveOut(size_t place);
 
  private:
   std::vector<Token> tokens_;  // ends with kEnd

@@ -38,18 +38,30 @@ class TsdlParser {
   explicit TsdlParser(std::vector<Token> tokens) : tokens_(std::move(tokens)), types_(tokens_) {}
 
   absl::StatusOr<Metadata> Run(bool tolerate_cut) {
+    is_tolerant_ = tolerate_cut;
+    absl::Status first_error;
     while (!tokens_.AtEnd()) {
       const Token where = tokens_.Peek();
+      const size_t place = tokens_.place();
       const absl::Status status = Declaration();
       if (status.ok()) continue;
-      if (!tolerate_cut || !tokens_.AtEnd()) return status;
+      const bool was_at_end = tokens_.AtEnd();
+      if (!is_tolerant_ || where.text == "trace") return status;
       is_cut_ = true;
+      types_.LeaveScopes();
+      if (tokens_.LeaveOut(place)) {
+        metadata_.warnings.push_back(
+            absl::StrCat(status.message(), ": what is declared there is unknown"));
+        first_error.Update(status);
+        continue;
+      }
+      if (!was_at_end) return status;
       metadata_.warnings.push_back(
           absl::StrCat("metadata ends inside the declaration that begins at line ", where.line,
                        "; events and streams that are described behind it are unknown"));
-      break;
     }
     SYNCLINE_RETURN_IF_ERROR(Finish());
+    if (metadata_.streams.empty() && !first_error.ok()) return first_error;
     for (const std::string& unknown : types_.unknown()) {
       metadata_.warnings.push_back(
           absl::StrCat(unknown, ", which CTF 1.8 does not know: what it says is not heeded"));
@@ -270,26 +282,38 @@ class TsdlParser {
     std::set<std::pair<uint64_t, uint64_t>> seen;
     for (PendingEvent& pending : events_) {
       EventType& event = pending.event;
-      const auto fail = [&pending](std::string_view message) {
-        return TsdlError(pending.where.line, pending.where.column, message);
+      const auto fail = [this, &pending](std::string_view message) {
+        const absl::Status error = TsdlError(pending.where.line, pending.where.column, message);
+        if (!is_tolerant_ || metadata_.streams.empty()) return error;
+        metadata_.warnings.push_back(absl::StrCat(error.message(), ": it is unknown"));
+        return absl::OkStatus();
       };
       if (!pending.has_stream) {
         if (metadata_.streams.size() != 1) {
           if (is_cut_) continue;
-          return fail("this event must name its stream_id");
+          SYNCLINE_RETURN_IF_ERROR(fail("this event must name its stream_id"));
+          continue;
         }
         event.stream_id = metadata_.streams[0].id;
       }
       const auto stream = index.find(event.stream_id);
       if (stream == index.end()) {
         if (is_cut_) continue;
-        return fail(absl::StrCat("this event's stream ", event.stream_id, " is not declared"));
+        SYNCLINE_RETURN_IF_ERROR(
+            fail(absl::StrCat("this event's stream ", event.stream_id, " is not declared")));
+        continue;
       }
+      std::vector<EventType>& events = metadata_.streams[stream->second].events;
       if (!seen.emplace(event.stream_id, event.id.value_or(0)).second) {
-        return fail(absl::StrCat("event id ", event.id.value_or(0), " of stream ", event.stream_id,
-                                 " is declared twice"));
+        SYNCLINE_RETURN_IF_ERROR(fail(absl::StrCat("event id ", event.id.value_or(0), " of stream ",
+                                                   event.stream_id, " is declared twice")));
+        // Which of the two wrote the bytes nobody knows.
+        std::erase_if(events, [&event](const EventType& other) {
+          return other.id.value_or(0) == event.id.value_or(0);
+        });
+        continue;
       }
-      metadata_.streams[stream->second].events.push_back(std::move(event));
+      events.push_back(std::move(event));
     }
     return absl::OkStatus();
   }
@@ -311,7 +335,8 @@ class TsdlParser {
   EventType event_;
   bool event_has_stream_ = false;
   std::vector<PendingEvent> events_;
-  bool is_cut_ = false;  // the metadata ends in the middle of something
+  bool is_cut_ = false;  // the metadata ends in the middle of something, or lacks a part
+  bool is_tolerant_ = false;
 };
 
 }  // namespace

@@ -10,7 +10,8 @@
 namespace syncline::ctf {
 
 struct TsdlOptions {
-  // The text may end too early: keep what was declared before the end, with a warning.
+  // The text may be damaged, or end too early: keep what can be read, with a warning of what
+  // cannot.
   bool tolerate_cut = false;
 };
 

@@ -116,6 +116,22 @@ TEST(TsdlParserTest, CutMetadataKeepsWhatWasWhole) {
   EXPECT_THAT((*metadata)->warnings, ElementsAre(HasSubstr("metadata ends inside")));
 }
 
+TEST(TsdlParserTest, DeclarationsThatCannotBeReadAreLeftOut) {
+  const auto metadata = ParseMetadata(
+      std::string(testing::kMetadata) +
+      "clock { name = \"monotonic\"; };\n"
+      "event { name = \"t:odd\"; id = 9; stream_id = 0; fields := struct { nosuch x; }; };\n"
+      "event { name = \"t:again\"; id = 0; stream_id = 0; };\n"
+      "event { name = \"t:last\"; id = 3; stream_id = 0; fields := struct { uint32_t v; }; };\n");
+  ASSERT_TRUE(metadata.ok()) << metadata.status();
+  std::vector<std::string> names;
+  for (const EventType& event : (*metadata)->streams[0].events) names.push_back(event.name);
+  EXPECT_THAT(names, ElementsAre("t:text", "t:empty", "t:last"));
+  EXPECT_THAT((*metadata)->warnings,
+              ElementsAre(HasSubstr("declared twice"), HasSubstr("unknown type \"nosuch\""),
+                          HasSubstr("event id 0 of stream 0 is declared twice")));
+}
+
 TEST(TsdlParserTest, PacketizedInEitherByteOrder) {
   for (const bool big : {false, true}) {
     std::string file;

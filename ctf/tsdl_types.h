@@ -39,6 +39,7 @@ class TypeParser {
 
   void PushScope() { scopes_.emplace_back(); }
   void PopScope() { scopes_.pop_back(); }
+  void LeaveScopes() { scopes_.resize(1); }
 
   // True when the next statement declares a type: typedef, typealias, or a struct, enum or variant.
   bool AtTypeDeclaration() const;

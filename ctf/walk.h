@@ -15,7 +15,6 @@
 #define SYNCLINE_CTF_WALK_H_
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -54,27 +53,6 @@ struct NullSink {
   static bool IsFull() { return false; }
   void Shorten(size_t, uint64_t) {}
 };
-
-// IEEE 754 numbers of 16, 32 and 64 bits.
-inline double RealFromBits(uint64_t bits, uint32_t size) {
-  if (size == 64) {
-    double value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-  }
-  if (size == 32) {
-    const auto narrow = static_cast<uint32_t>(bits);
-    float value;
-    std::memcpy(&value, &narrow, sizeof value);
-    return value;
-  }
-  const int exponent = static_cast<int>(bits >> 10 & 31);
-  const double mantissa = static_cast<double>(bits & 1023);
-  double value = exponent == 0    ? std::ldexp(mantissa, -24)
-                 : exponent == 31 ? (mantissa == 0 ? INFINITY : NAN)
-                                  : std::ldexp(mantissa + 1024, exponent - 25);
-  return bits >> 15 & 1 ? -value : value;
-}
 
 // Elements that take no bits cannot be bounded by the packet's size; no tracer writes many of them.
 // So many parts of such are walked in all: arrays of arrays of them multiply.

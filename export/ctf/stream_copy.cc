@@ -223,6 +223,10 @@ absl::Status StreamCopy::PutHeader(const Piece& piece, const Extent& extent, uin
   places.Put(Role::kContentSize, extent.content_bits, header);
   places.Put(Role::kPacketSize, extent.bytes * 8, header);
   places.PutUuid(uuid_, header);
+  places.Put(Role::kMagic, ctf::kStreamMagic, header);  // they may be damaged, as the uuid may
+  if (places.Writable(Role::kStreamId)) {
+    places.Put(Role::kStreamId, piece.packet.header.stream->id, header);
+  }
   last_ns_ = std::max(last_ns_, piece.end_ns.value_or(last_ns_));
   return absl::OkStatus();
 }
