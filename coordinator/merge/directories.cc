@@ -137,7 +137,9 @@ class OnceOnly {
       std::error_code error;
       const auto [other, fresh] =
           seen_.try_emplace(fs::weakly_canonical(trace.path, error), &input);
-      if (fresh || (!input.name.empty() && !other->second->name.empty())) continue;
+      // Below one input, links to one place are copies (DropCopies).
+      if (fresh || other->second == &input) continue;
+      if (!input.name.empty() && !other->second->name.empty()) continue;
       return absl::InvalidArgumentError(absl::StrCat(trace.path.string(), " is given twice, by ",
                                                      other->second->text, " and by ", input.text,
                                                      ". Give it once, or name both as NAME=DIR"));
@@ -261,10 +263,13 @@ absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const 
   }
   SYNCLINE_RETURN_IF_ERROR(CheckNodeNames(options.nodes, names));
   inputs.epoch_unix_ns = ZeroOf(hosts);
+  // By name: the order in which they were given is nobody's business.
+  std::map<std::string, std::pair<Host*, const Input*>> by_name;
   for (size_t i = 0; i < hosts.size(); ++i) {
-    for (Host& host : hosts[i]) {
-      if (IsWanted(options.nodes, host.name)) AddHost(std::move(host), list.inputs[i], &inputs);
-    }
+    for (Host& host : hosts[i]) by_name[host.name] = {&host, &list.inputs[i]};
+  }
+  for (auto& [name, found] : by_name) {
+    if (IsWanted(options.nodes, name)) AddHost(std::move(*found.first), *found.second, &inputs);
   }
   if (inputs.readers.empty()) {
     return absl::InvalidArgumentError(

@@ -434,6 +434,7 @@ void AddChain(const ChainedTraces& chained, const std::string& node, OpenedInput
   for (const std::string& note : chained.notes) {
     inputs->notes.push_back(absl::StrCat(node, ": ", note));
   }
+  inputs->begins_late = inputs->begins_late || chained.begins_late;
   inputs->incomplete = inputs->incomplete || !chained.complaints.empty();
   for (const std::string& complaint : chained.complaints) {
     inputs->complaints.push_back(absl::StrCat(node, ": ", complaint));

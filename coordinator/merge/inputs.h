@@ -48,6 +48,7 @@ struct OpenedInputs {
   std::vector<std::string> complaints;
   std::vector<std::string> notes;  // hints for whoever typed the command; never written to a file
   bool incomplete = false;
+  bool begins_late = false;  // packets came before the first that is here
 };
 
 // NotFound, InvalidArgument or DataLoss when there is nothing to merge at all.

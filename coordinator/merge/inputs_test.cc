@@ -134,13 +134,18 @@ TEST_F(InputsTest, ClocksWithoutANameThatBeganAtDifferentTimesAreTwo) {
 TEST_F(InputsTest, NodesWithoutANameAreCalledByTheirHost) {
   const auto merged = Merge(Of({Trace("worker-0").string(), Trace("master-0").string()}));
   ASSERT_TRUE(merged.ok()) << merged.status();
-  EXPECT_THAT(Names(*merged), ElementsAre("worker-0", "master-0"));
+  EXPECT_THAT(Names(*merged), ElementsAre("master-0", "worker-0"));
+  const std::string report = *ReadFile(root_ / "merged/report.json");
+  std::filesystem::remove_all(root_ / "merged");
+  ASSERT_TRUE(Merge(Of({Trace("master-0").string(), Trace("worker-0").string()})).ok());
+  EXPECT_EQ(*ReadFile(root_ / "merged/report.json"), report) << "in whatever order they are given";
+  std::filesystem::remove_all(root_ / "merged");
   // Two directories are two nodes, whatever their traces say; a name that was given is kept.
   const std::filesystem::path copy = root_ / "copy";
   std::filesystem::copy(Trace("worker-0"), copy, std::filesystem::copy_options::recursive);
   const auto twins = Merge(Of({copy.string(), "worker-0=" + Trace("worker-0").string()}));
   ASSERT_TRUE(twins.ok()) << twins.status();
-  EXPECT_THAT(Names(*twins), ElementsAre("worker-0-2", "worker-0"));
+  EXPECT_THAT(Names(*twins), ElementsAre("worker-0", "worker-0-2"));
   EXPECT_THAT(twins->notes, Contains(HasSubstr(copy.string() + " is worker-0-2 here")));
 }
 

@@ -62,6 +62,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
   report.incomplete = report.incomplete || inputs.incomplete;
   report.complaints = inputs.complaints;
   report.notes = inputs.notes;
+  report.begins_late = inputs.begins_late;
   report.only_events = inputs.build.events.patterns();
   if (inputs.model != nullptr) report.clock_events = inputs.model->events();
   if (inputs.recording.has_value()) {

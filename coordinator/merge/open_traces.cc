@@ -119,6 +119,14 @@ ChainedTraces ChainTraces(const std::vector<OpenedTrace>& traces) {
         " the number of one in another file that differs (damaged, or cut?): both are "
         "read, and events may be there twice"));
   }
+  const ctf::LateBegins late = ctf::FindLateBegins(readers);
+  chained.begins_late = late.writers > 0;
+  if (chained.begins_late) {
+    chained.notes.push_back(absl::StrCat(
+        "by their numbers, ", late.packets, late.packets == 1 ? " packet" : " packets",
+        " came before the first of ", late.writers, late.writers == 1 ? " stream" : " streams",
+        ": overwritten, cut off, or in another trace"));
+  }
   return chained;
 }
 

@@ -48,6 +48,7 @@ std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces);
 struct ChainedTraces {
   std::vector<std::string> notes;       // what is read once
   std::vector<std::string> complaints;  // what may be read twice
+  bool begins_late = false;             // packets were written before the first that is here
 };
 ChainedTraces ChainTraces(const std::vector<OpenedTrace>& traces);
 

@@ -181,8 +181,9 @@ void Writer::Losses() {
     }
   }
   if (table.empty()) {
-    Line(report_.incomplete ? "none found in the traces; what is missing is said at the top"
-                            : "none: every event that was counted is in the traces");
+    Line(report_.incomplete || report_.begins_late
+             ? "none found in the traces; what is missing is said at the top"
+             : "none: every event that was counted is in the traces");
     return;
   }
   Print(table);
