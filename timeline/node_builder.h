@@ -186,7 +186,12 @@ class NodeBuilder {
   void OnRelation(const Here& here);
   void OnSync(const Here& here);
   void OnMessage(EventKind kind, const Here& here);  // node_messages.cc
+  // node_foreign.cc: events of other providers
   void OnForeign(const StreamMerger::Head& head);
+  void AddArguments(TextId key, std::span<const FieldValue> values,
+                    std::vector<Argument>* arguments);
+  // What its argument is called, without making that anew for every event.
+  TextId PathText(const FieldClass& field);
   // node_torch.cc: what PyTorch's hook says
   void OnTorch(EventKind kind, const Here& here);
   void OnOperators(const Here& here);
@@ -194,10 +199,6 @@ class NodeBuilder {
   void OnTransfer(EventKind kind, const Here& here);
   void OnCollectiveTask(EventKind kind, TextId name, const Here& here);
   CollectiveMatcher::Place PlaceOf(const Moment& moment) const;
-  // emitter_->Text() of names that every event of a class repeats, without hashing them each time.
-  TextId FieldText(const FieldClass& field);
-  void AddArguments(TextId key, std::span<const FieldValue> values,
-                    std::vector<Argument>* arguments);
   struct IdTexts {  // of the keys of an id's numbers, as far as they were used
     const char* key;
     TextId texts[3] = {kNoText, kNoText, kNoText};

@@ -1,4 +1,4 @@
-// What each event of our own means on the timeline, and how foreign ones are shown.
+// What each event of our own means on the timeline.
 #include <bit>
 #include <string>
 #include <utility>
@@ -67,45 +67,6 @@ void NodeBuilder::AddId(IdTexts* texts, IttId id, std::vector<Argument>* argumen
     argument.key = text;
     argument.kind = Argument::Kind::kUint;
     argument.u = numbers[i];
-  }
-}
-
-void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
-                               std::vector<Argument>* arguments) {
-  for (const FieldValue& value : values) {
-    Argument argument;
-    argument.key = key;  // an array repeats its key
-    switch (value.type) {
-      case FieldType::kSigned:
-        argument.kind = Argument::Kind::kInt;
-        argument.i = value.s;
-        break;
-      case FieldType::kReal:
-        argument.kind = Argument::Kind::kReal;
-        argument.d = value.d;
-        break;
-      case FieldType::kEnum:
-      case FieldType::kString:
-        if (value.type == FieldType::kString || !value.text.empty()) {
-          argument.kind = Argument::Kind::kText;
-          argument.text = emitter_->Text(value.text);
-          break;
-        }
-        [[fallthrough]];
-      case FieldType::kUnsigned:
-        argument.kind = Argument::Kind::kUint;
-        argument.u = value.u;
-        break;
-      case FieldType::kArray:
-        if (value.elements_left_out() == 0) continue;
-        argument.kind = Argument::Kind::kText;
-        argument.text =
-            emitter_->Text(absl::StrCat(value.elements_left_out(), " elements more than these"));
-        break;
-      default:
-        continue;
-    }
-    arguments->push_back(argument);
   }
 }
 
@@ -313,58 +274,6 @@ void NodeBuilder::OnSync(const Here& here) {
   instant.category = label.category;
   instant.time = here.moment.timeline;
   instant.node_time = here.moment.node;
-  emitter_->Push(instant);
-}
-
-TextId NodeBuilder::FieldText(const FieldClass& field) {
-  const auto [entry, is_new] = field_texts_.try_emplace(&field, kNoText);
-  if (is_new) entry->second = emitter_->Text(field.name);
-  return entry->second;
-}
-
-void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
-  // The gate does not hold providers that are not ours: they are cut by time.
-  if (options_.window.has_value() &&
-      (head.time < options_.window->begin || head.time >= options_.window->end)) {
-    return;
-  }
-  int32_t pid = 0;
-  int32_t tid = 0;
-  std::string_view command;
-  Instant instant;
-  for (const FieldValue& value : event_.all()) {
-    const std::string& name = value.field->name;
-    if (value.field->scope == FieldScope::kPayload) {
-      if (name.empty()) continue;
-      AddArguments(FieldText(*value.field), {&value, 1}, &instant.arguments);
-    } else if (name == "vpid") {
-      pid = static_cast<int32_t>(value.AsUnsigned());
-    } else if (name == "vtid") {
-      tid = static_cast<int32_t>(value.AsUnsigned());
-    } else if (name == "procname") {
-      command = value.text;
-    }
-  }
-  const uint32_t owner = sources_[head.source].owner;
-  if (tid != 0) {
-    const uint32_t thread = tables_.ThreadForPid(owner, pid, tid, command);
-    instant.track = ThreadAt(thread).spans->track();
-    TrackLosses(thread, head.source, head.record->time_ns);
-  } else {
-    instant.track = CpuTrack(head.source);
-  }
-  const EventClass* event_class = head.record->event_class;
-  const auto [texts, is_new] = foreign_texts_.try_emplace(event_class);
-  if (is_new) {
-    const size_t colon = event_class->name.find(':');
-    texts->second.name = emitter_->Text(event_class->name);
-    texts->second.category = emitter_->Text(
-        std::string_view(event_class->name).substr(0, colon == std::string::npos ? 0 : colon));
-  }
-  instant.name = texts->second.name;
-  instant.category = texts->second.category;
-  instant.time = head.time;
-  instant.node_time = {node_.placement->clock(), head.record->time_ns};
   emitter_->Push(instant);
 }
 
