@@ -78,7 +78,9 @@ TensorReport SummariseTensors(std::span<const timeline::NodeResult> nodes, const
     std::tie(row.send_device, row.receive_device, row.tensor, row.send_node, row.receive_node) =
         key;
     row.count = edge.count;
-    row.bytes = Median(std::move(edge.bytes));
+    row.sized = edge.bytes.size();
+    row.sized_bytes = Median(std::move(edge.bytes));
+    if (row.sized == row.count) row.bytes = row.sized_bytes;
     row.waiting_ns = Median(std::move(edge.waiting_ns));
     row.flight = *Median(std::move(edge.flights), ByEstimate());  // an edge has at least one
     report.edges.push_back(std::move(row));

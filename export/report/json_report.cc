@@ -162,6 +162,8 @@ Json OfTensors(const analysis::Report& report) {
                      {"receive_node", report.nodes[edge.receive_node].name},
                      {"count", edge.count},
                      {"bytes", OrNull(edge.bytes)},
+                     {"sized_count", edge.sized},
+                     {"sized_bytes", OrNull(edge.sized_bytes)},
                      {"waiting_ns", OrNull(edge.waiting_ns)},
                      {"flight", Interval(std::optional(edge.flight))}});
   }

@@ -309,14 +309,14 @@ void Writer::Tensors() {
   for (const analysis::TensorEdgeReport& edge : tensors.edges) {
     table.Add({edge.tensor, report_.nodes[edge.send_node].name,
                report_.nodes[edge.receive_node].name, Count(edge.count),
-               edge.bytes.has_value() ? Count(*edge.bytes) : "-",
+               edge.sized == 0 ? "-" : Count(*edge.sized_bytes) + (edge.bytes ? "" : "*"),
                edge.waiting_ns.has_value() ? DurationText(*edge.waiting_ns) : "-",
                WithBound(edge.flight)});
   }
   Print(table);
   Line(
       "medians; waiting: from when the receiver began to wait until the tensor was there; flight: "
-      "from the begin of its send.");
+      "from the begin of its send; *: of those whose size is known, which are the larger ones.");
   if (tensors.across_nodes > 0) {
     Line(absl::StrCat("merged by wall clock, ", Count(tensors.backwards_by_wall_clock), " of ",
                       Plural(tensors.across_nodes, "tensor"),
