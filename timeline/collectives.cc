@@ -26,6 +26,16 @@ CollectiveMatcher::Group* CollectiveMatcher::FindGroup(Process* process, std::st
   return found == process->groups.rend() ? nullptr : &*found;
 }
 
+// What is not announced yet has only a name.
+CollectiveMatcher::Group* CollectiveMatcher::GroupOf(Process* process, std::string_view name) {
+  Group* group = FindGroup(process, name);
+  if (group == nullptr) {
+    group = &process->groups.emplace_back();
+    group->facts.name = name;
+  }
+  return group;
+}
+
 // Numbers only go up; threads may say theirs a little later than they have read them. `used`: the
 // number is about to be taken, and the thread's last one was.
 bool CollectiveMatcher::LivesAnew(const Group& group, uint32_t thread, uint64_t sequence,
@@ -83,17 +93,14 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
   if (bytes > 0) launch.bytes = bytes;
   launch.may_be_empty = bytes == 0;
   launch.sequence = sequence;
-  Group* found = FindGroup(&at, group);
+  Group* found = GroupOf(&at, group);
   bool used = true;
-  if (found != nullptr) {
-    const Group::Said& last = found->said[thread];
+  if (const auto said = found->said.find(thread); said != found->said.end()) {
+    const Group::Said& last = said->second;
     used = last.sequence != sequence || !last.call || !IsRefused(at, thread, *last.call);
     if (!used) at.launches[*last.call].refused = true;
   }
-  if (found == nullptr) {
-    found = &at.groups.emplace_back();
-    found->facts.name = group;
-  } else if (LivesAnew(*found, thread, sequence, used)) {
+  if (LivesAnew(*found, thread, sequence, used)) {
     Group next;
     next.facts = found->facts;
     next.rank = found->rank;
@@ -108,12 +115,7 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
 
 void CollectiveMatcher::OnTransfer(uint32_t process, std::string_view group) {
   Process& at = processes_[process];
-  Group* found = FindGroup(&at, group);
-  if (found == nullptr) {
-    found = &at.groups.emplace_back();
-    found->facts.name = group;
-  }
-  found->transfers.push_back(at.launches.size());
+  GroupOf(&at, group)->transfers.push_back(at.launches.size());
 }
 
 void CollectiveMatcher::OnOperators(uint32_t process, uint32_t thread) {

@@ -193,6 +193,7 @@ class CollectiveMatcher {
   using Life = std::vector<Rank>;
 
   static Group* FindGroup(Process* process, std::string_view name);
+  static Group* GroupOf(Process* process, std::string_view name);
   static bool LivesAnew(const Group& group, uint32_t thread, uint64_t sequence, bool used);
   static bool IsRefused(const Process& process, uint32_t thread, size_t launch);
   static void Announce(Process* process, Group* group, uint32_t thread, uint64_t sequence,

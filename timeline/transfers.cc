@@ -25,26 +25,29 @@ bool ReceivedBefore(const CollectiveMatcher::Place& received,
 
 }  // namespace
 
+// The group's next number is known: before it is announced, so are those of what was begun so far.
+void TransferMatcher::Renumber(uint64_t next, Group* group) {
+  if (group->facts.size == 0) {
+    group->from_first &= next == group->next;
+    for (End& end : group->ends) end.number += next - group->next;
+  }
+  group->next = next;
+}
+
 void TransferMatcher::OnGroup(uint32_t process, uint32_t node, const CollectiveGroup& group,
                               int32_t rank, uint64_t sequence) {
   Process& at = processes_[process];
   at.node = node;
   Group& found = at.groups[group.name];
-  if (found.facts.size == 0) {
-    found.facts = group;
-    found.rank = rank;
-    found.from_first &= sequence == found.next;
-    for (End& end : found.ends) end.number += sequence - found.next;
-  }
-  found.next = sequence;
+  Renumber(sequence, &found);
+  if (found.facts.size > 0) return;
+  found.facts = group;
+  found.rank = rank;
 }
 
 void TransferMatcher::OnSequence(uint32_t process, std::string_view group, uint64_t sequence) {
   Group& found = processes_[process].groups[std::string(group)];
-  if (found.facts.size == 0) {
-    found.from_first &= sequence == found.next;
-    for (End& end : found.ends) end.number += sequence - found.next;
-  }
+  Renumber(sequence, &found);
   found.next = sequence + 1;
 }
 

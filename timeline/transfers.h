@@ -138,6 +138,7 @@ class TransferMatcher {
   using Key = std::tuple<std::string, std::string, std::string, std::string, int32_t, int32_t,
                          int32_t>;  // job, incarnation, group, its ranks, source, destination, tag
 
+  static void Renumber(uint64_t next, Group* group);
   static std::vector<Sides> LivesOf(Ends* ends);
   static bool Fits(const Sides& sides, int64_t shift);
   static std::optional<int64_t> ByNumber(const Sides& sides, const std::vector<int64_t>& shifts);
