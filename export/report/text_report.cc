@@ -314,9 +314,11 @@ void Writer::Tensors() {
                WithBound(edge.flight)});
   }
   Print(table);
-  Line(
-      "medians; waiting: from when the receiver began to wait until the tensor was there; flight: "
-      "from the begin of its send; *: of those whose size is known, which are the larger ones.");
+  const bool in_part = std::any_of(tensors.edges.begin(), tensors.edges.end(),
+                                   [](const auto& edge) { return edge.sized > 0 && !edge.bytes; });
+  Line(absl::StrCat("medians; waiting: from when the receiver began to wait until the tensor was ",
+                    "there; flight: from the begin of its send",
+                    in_part ? "; *: of those whose size is known, the larger ones." : "."));
   if (tensors.across_nodes > 0) {
     Line(absl::StrCat("merged by wall clock, ", Count(tensors.backwards_by_wall_clock), " of ",
                       Plural(tensors.across_nodes, "tensor"),
