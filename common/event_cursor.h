@@ -88,8 +88,10 @@ struct FieldClass {
   std::vector<FieldClass> children;  // members, options, or the one element class of an array
 };
 
-// Of one event not many more values are given: a longer array ends early, and says how long it is.
+// Of one event not many more values are given: then arrays end early, and say how long they are.
+// Short ones are whole, up to twice as many values.
 inline constexpr size_t kEventValuesMax = size_t{1} << 19;
+inline constexpr size_t kShortArray = 64;
 
 // One decoded value. Values of one event form a preorder list: a struct, array or variant is
 // followed by its `count` children (each with its own descendants).

@@ -6,12 +6,13 @@
 namespace syncline::ctf {
 
 int64_t CyclesToNs(const ClockClass* clock, uint64_t cycles) {
-  constexpr uint64_t kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-  if (CountsTraceNs(clock)) return static_cast<int64_t>(std::min(cycles, kMax));
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  if (CountsTraceNs(clock)) return static_cast<int64_t>(std::min<uint64_t>(cycles, kMax));
   __extension__ using Wide = unsigned __int128;
-  const Wide ns = static_cast<Wide>(cycles) * 1'000'000'000 / clock->frequency +
-                  static_cast<uint64_t>(clock->shift_ns);
-  return static_cast<int64_t>(ns > kMax ? kMax : static_cast<uint64_t>(ns));
+  const Wide ns = static_cast<Wide>(cycles) * 1'000'000'000 / clock->frequency;
+  const int64_t unshifted = ns > static_cast<Wide>(kMax) ? kMax : static_cast<int64_t>(ns);
+  int64_t shifted = 0;
+  return __builtin_add_overflow(unshifted, clock->shift_ns, &shifted) ? kMax : shifted;
 }
 
 std::optional<int64_t> OffsetNs(const ClockClass& clock) {
@@ -31,29 +32,40 @@ std::optional<int64_t> OffsetNs(const ClockClass& clock) {
   return sum;
 }
 
+namespace {
+
+bool HaveOneOrigin(const ClockClass& a, const ClockClass& b) {
+  if (a.absolute || b.absolute) return a.absolute && b.absolute;
+  if (!a.origin.empty() || !b.origin.empty()) return a.origin == b.origin;
+  return a.uuid == b.uuid;
+}
+
+// By how much its zero lies behind the other's.
+std::optional<int64_t> ShiftNs(const ClockClass& clock, const ClockClass& other) {
+  const std::optional<int64_t> offset_ns = OffsetNs(clock);
+  const std::optional<int64_t> other_ns = OffsetNs(other);
+  int64_t shift_ns = 0;
+  const bool known = offset_ns && other_ns && HaveOneOrigin(clock, other) &&
+                     !__builtin_sub_overflow(*offset_ns, *other_ns, &shift_ns);
+  return known ? std::optional<int64_t>(shift_ns) : std::nullopt;
+}
+
+}  // namespace
+
 void PlaceClocks(TraceLayout* layout) {
   if (layout->metadata->clocks.empty()) return;  // all count ns
-  std::optional<int64_t> earliest_ns;
-  for (const auto& stream : layout->streams) {
-    if (stream->clock == nullptr) continue;
-    if (layout->clock == nullptr) layout->clock = stream->clock;
-    const std::optional<int64_t> offset_ns = OffsetNs(*stream->clock);
-    if (!offset_ns || (earliest_ns && *earliest_ns <= *offset_ns)) continue;
-    earliest_ns = offset_ns;
-    layout->clock = stream->clock;
-  }
-  if (layout->clock == nullptr) layout->clock = &layout->metadata->clocks[0];
+  layout->clock = &layout->metadata->clocks[0];
+  const auto first = std::find_if(layout->streams.begin(), layout->streams.end(),
+                                  [](const auto& stream) { return stream->clock != nullptr; });
+  if (first != layout->streams.end()) layout->clock = (*first)->clock;
   for (const auto& stream : layout->streams) {
     if (stream->clock == nullptr || stream->clock == layout->clock) continue;
-    const std::optional<int64_t> offset_ns = OffsetNs(*stream->clock);
-    int64_t shift_ns = 0;
-    if (!offset_ns || __builtin_sub_overflow(*offset_ns, *earliest_ns, &shift_ns)) {
-      layout->unplaced_clocks.insert(stream->id);
-    } else if (shift_ns != 0) {
-      ClockClass& shifted = layout->shifted_clocks.emplace_back(*stream->clock);
-      shifted.shift_ns = shift_ns;
-      stream->clock = &shifted;
-    }
+    const std::optional<int64_t> shift_ns = ShiftNs(*stream->clock, *layout->clock);
+    if (!shift_ns) layout->unplaced_clocks.insert(stream->id);
+    if (shift_ns.value_or(0) == 0) continue;
+    ClockClass& shifted = layout->shifted_clocks.emplace_back(*stream->clock);
+    shifted.shift_ns = *shift_ns;
+    stream->clock = &shifted;
   }
 }
 

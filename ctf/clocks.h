@@ -1,9 +1,9 @@
 // From the clock values of a trace to nanoseconds.
 //
-// A trace has one time: its clock's value in ns, without that clock's offset (LTTng's trace clock
-// is CLOCK_MONOTONIC). Where streams have clocks of different offsets, it is that of the clock
-// whose zero is the earliest, and the values of the others are shifted by the difference (CTF 1.8,
-// 8; CTF 2, "clock class fragment": both count from one origin).
+// A trace has one time: that of the first stream class's clock, in ns, without its offset (LTTng's
+// trace clock is CLOCK_MONOTONIC). The values of other clocks are shifted by the difference of the
+// offsets, where both have one origin: that of all absolute ones, or (CTF 2) of one name, or, as
+// far as nothing says so, of the same clock by its uuid (CTF 1.8, section 8).
 #ifndef SYNCLINE_CTF_CLOCKS_H_
 #define SYNCLINE_CTF_CLOCKS_H_
 
@@ -15,7 +15,8 @@
 
 namespace syncline::ctf {
 
-// Ends at INT64_MAX. A stream without a clock (null) counts ns.
+// Ends at INT64_MAX; may be negative where the clock is shifted. A stream without a clock (null)
+// counts ns.
 int64_t CyclesToNs(const ClockClass* clock, uint64_t cycles);
 
 // Whether its values are the trace's time as they are.
@@ -26,7 +27,7 @@ inline bool CountsTraceNs(const ClockClass* clock) {
 // From the origin to its zero; nullopt: beyond what 64 bits hold.
 std::optional<int64_t> OffsetNs(const ClockClass& clock);
 
-// Sets TraceLayout::clock, and gives the streams whose clocks begin later shifted ones.
+// Sets TraceLayout::clock, and gives streams of other clocks shifted ones.
 void PlaceClocks(TraceLayout* layout);
 
 }  // namespace syncline::ctf

@@ -124,6 +124,10 @@ class Parser {
     clock.frequency = FindUnsigned(json, "frequency").value_or(0);
     if (clock.frequency == 0) return absl::InvalidArgumentError("its frequency must not be zero");
     clock.absolute = FindText(json, "origin") == "unix-epoch";
+    if (const Json* const origin = FindMember(json, "origin");
+        origin != nullptr && !clock.absolute) {
+      clock.origin = origin->dump();
+    }
     if (const Json* const offset = FindMember(json, "offset-from-origin")) {
       const Json* const seconds = FindMember(*offset, "seconds");
       if (seconds != nullptr && seconds->is_number_integer()) {

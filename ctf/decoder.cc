@@ -46,7 +46,10 @@ class ValueSink {
     array.u = count;
     return values_.size() - 1;
   }
-  bool IsFull() const { return values_.size() >= kEventValuesMax; }
+  bool IsFull(uint64_t taken) const {
+    return values_.size() >= kEventValuesMax &&
+           (taken >= kShortArray || values_.size() >= 2 * kEventValuesMax);
+  }
   void Shorten(size_t array, uint64_t count) {
     if (array != kNoArray) values_[array].count = static_cast<uint32_t>(count);
   }

@@ -378,7 +378,7 @@ bool FastProgram::Decode(const uint8_t* bytes, const uint8_t* end,
         const uint64_t length = field.op == FastOp::kArray ? field.length : slots[field.slot];
         if (length > left / field.width) return false;
         const size_t room = kEventValuesMax - std::min(kEventValuesMax, values->size());
-        const uint64_t taken = std::min<uint64_t>(length, room);
+        const uint64_t taken = std::min<uint64_t>(length, std::max(room, kShortArray));
         value.count = static_cast<uint32_t>(taken);
         value.u = length;
         for (uint64_t n = 0; n < taken; ++n) {

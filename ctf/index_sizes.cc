@@ -7,7 +7,7 @@
 namespace syncline::ctf {
 namespace {
 
-constexpr size_t kEntriesAtOnce = 4;
+constexpr size_t kEntriesMax = 16;  // at once; of a short stream fewer
 
 }  // namespace
 
@@ -36,7 +36,8 @@ void IndexSizes::Fetch(uint64_t offset) {
     if (found.ok()) next_ = *found;
   }
   if (index && next_) {
-    const auto entries = index->Read(*next_, kEntriesAtOnce);
+    const auto entries = index->Read(*next_, entries_);
+    entries_ = std::min(2 * entries_, kEntriesMax);
     if (entries.ok()) fetched_ = *entries;
     *next_ += fetched_.size();
   }

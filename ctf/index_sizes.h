@@ -33,6 +33,7 @@ class IndexSizes {
   std::vector<IndexEntry> fetched_;
   size_t at_ = 0;                 // in fetched_
   std::optional<uint64_t> next_;  // the entry behind them; nullopt: not looked for yet
+  size_t entries_ = 4;            // to be fetched
   bool over_ = false;
 };
 

@@ -110,6 +110,7 @@ struct ClockClass {
   int64_t offset_seconds = 0;          // from the origin to clock value 0
   int64_t offset_cycles = 0;
   bool absolute = false;  // the origin is the same for all clocks that say so
+  std::string origin;     // CTF 2: another one, by its name
   int64_t shift_ns = 0;   // of its zero behind the trace's (clocks.h); not of the metadata
 };
 

@@ -192,24 +192,35 @@ class CtfReader : public TraceReader, public ChainedReader {
     for (const auto& entry : std::filesystem::directory_iterator(directory_ / "index", error)) {
       const std::filesystem::path file = directory_ / entry.path().stem();
       const bool is_index = entry.path().extension() == ".idx";
-      if (is_index && !std::filesystem::exists(file, error) && !IsRenamed(file)) {
-        gone.push_back(file);
-      }
+      if (is_index && !std::filesystem::exists(file, error)) gone.push_back(file);
     }
+    if (gone.empty()) return;
     std::sort(gone.begin(), gone.end());
-    for (const auto& file : gone) SayUnheld(file, {}, "the file is gone; its index is there");
+    std::vector<std::filesystem::path> without;
+    for (const File& file : files_) {
+      if (!PacketIndex::OfStream(file.path)) without.push_back(file.path);
+    }
+    for (const auto& file : gone) {
+      if (!TakeRenamed(file, &without)) SayUnheld(file, {}, "the file is gone; its index is there");
+    }
   }
 
-  // Whether a stream without an index of its own fits that of `gone`.
-  bool IsRenamed(const std::filesystem::path& gone) const {
+  // Whether one of the streams without an index fits that of `gone`; takes it out of them. Of many
+  // only the first are tried.
+  bool TakeRenamed(const std::filesystem::path& gone,
+                   std::vector<std::filesystem::path>* without) const {
+    constexpr size_t kTriedMax = 64;
     std::optional<PacketIndex> index = PacketIndex::OfStream(gone);
-    return index && std::any_of(files_.begin(), files_.end(), [&](const File& file) {
-             if (PacketIndex::OfStream(file.path)) return false;
-             const auto source = FileReader::Open(file.path);
-             if (!source.ok()) return false;
-             const auto extent = IndexedStream(*layout_, **source, *index).Extent();
-             return extent.ok() && extent->has_value();
-           });
+    if (!index) return false;
+    for (size_t i = 0; i < std::min(without->size(), kTriedMax); ++i) {
+      const auto source = FileReader::Open((*without)[i]);
+      if (!source.ok()) continue;
+      const auto extent = IndexedStream(*layout_, **source, *index).Extent();
+      if (!extent.ok() || !extent->has_value()) continue;
+      without->erase(without->begin() + static_cast<ptrdiff_t>(i));
+      return true;
+    }
+    return false;
   }
 
   // What packet headers tell of a stream's times.
@@ -252,8 +263,9 @@ class CtfReader : public TraceReader, public ChainedReader {
       losses_.push_back(
           {LossReason::kUnreadable, kUnknownLo, kUnknownHi, std::nullopt,
            (directory_ / "metadata").string(),
-           absl::StrCat("the clock of stream class ", id, " is too far from the trace's, \"",
-                        layout_->clock->name, "\": its events are placed by that one's zero")});
+           absl::StrCat("the clock of stream class ", id, " cannot be compared with \"",
+                        layout_->clock->name,
+                        "\" (another uuid or origin): its events are placed by that one's zero")});
     }
   }
 

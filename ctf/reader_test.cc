@@ -77,7 +77,7 @@ TEST_F(ReaderTest, WithoutAnyTimesOfPacketsEventsTell) {
                            std::to_string(late) + " " + std::to_string(late + 20), "0 0"}));
 }
 
-// The time is that of the clock whose zero is the earliest, whichever stream has it.
+// The time is that of the first stream class's clock; the other's zero may lie before its own.
 TEST_F(ReaderTest, StreamsOfOtherClocksLieWhereTheirOffsetsSay) {
   constexpr int64_t kOffsetNs = 1795198221037990821;
   Write("a", PacketBuilder(100, 200).Number(110, 1).Close());
@@ -105,7 +105,7 @@ TEST_F(ReaderTest, StreamsOfOtherClocksLieWhereTheirOffsetsSay) {
         << second;
     const auto reader = OpenTrace(directory_);
     ASSERT_TRUE(reader.ok()) << reader.status();
-    EXPECT_EQ((*reader)->wall_clock_offset_ns(), kOffsetNs + std::min<int64_t>(later_ns, 0));
+    EXPECT_EQ((*reader)->wall_clock_offset_ns(), kOffsetNs);
     EXPECT_THAT((*reader)->losses(), IsEmpty());
     std::vector<int64_t> times;
     for (const uint32_t stream : {0, 1}) {
@@ -114,9 +114,9 @@ TEST_F(ReaderTest, StreamsOfOtherClocksLieWhereTheirOffsetsSay) {
         for (const EventRecord& record : *batch) times.push_back(record.time_ns);
       }
     }
-    EXPECT_THAT(times, later_ns > 0 ? ElementsAre(110, 820) : ElementsAre(810, 120));
+    EXPECT_THAT(times, ElementsAre(110, 120 + later_ns));
     EXPECT_THAT(Extents(), later_ns > 0 ? ElementsAre("100 200", "800 900")
-                                        : ElementsAre("800 900", "100 200"));
+                                        : ElementsAre("100 200", "-600 -500"));
   }
 }
 

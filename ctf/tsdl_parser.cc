@@ -46,7 +46,9 @@ class TsdlParser {
       const absl::Status status = Declaration();
       if (status.ok()) continue;
       const bool was_at_end = tokens_.AtEnd();
-      if (!is_tolerant_ || where.text == "trace") return status;
+      // Without a clock, times would be others.
+      const bool is_vital = where.text == "trace" || (where.text == "clock" && !was_at_end);
+      if (!is_tolerant_ || is_vital) return status;
       is_cut_ = true;
       types_.LeaveScopes();
       if (tokens_.LeaveOut(place)) {
@@ -180,8 +182,11 @@ class TsdlParser {
     SYNCLINE_RETURN_IF_ERROR(Block(&TsdlParser::ClockValue, &TsdlParser::NoType));
     if (clock_.name.empty()) return TsdlError(where.line, where.column, "a clock needs a name");
     if (metadata_.FindClock(clock_.name) != nullptr) {
-      return TsdlError(where.line, where.column,
-                       absl::StrCat("clock \"", clock_.name, "\" is declared twice"));
+      const absl::Status error = TsdlError(
+          where.line, where.column, absl::StrCat("clock \"", clock_.name, "\" is declared twice"));
+      if (!is_tolerant_) return error;
+      metadata_.warnings.push_back(absl::StrCat(error.message(), ": the first counts"));
+      return absl::OkStatus();
     }
     metadata_.clocks.push_back(std::move(clock_));
     return absl::OkStatus();

@@ -9,7 +9,7 @@
 //   Bytes(node, bytes)         blobs, and the uuid of a packet header
 //   Compound(node, count)      struct, variant with `count` children to come
 //   Array(node, count)         array, sequence; returns what tells it from others for Shorten()
-//   IsFull()                   it wants no more elements of arrays
+//   IsFull(taken)              it wants no more of an array of which it has so many
 //   Shorten(array, count)      and so gets so many of this one's
 #ifndef SYNCLINE_CTF_WALK_H_
 #define SYNCLINE_CTF_WALK_H_
@@ -50,7 +50,7 @@ struct NullSink {
   void Bytes(const Node&, std::span<const uint8_t>) {}
   void Compound(const Node&, uint64_t) {}
   size_t Array(const Node&, uint64_t) { return 0; }
-  static bool IsFull() { return false; }
+  static bool IsFull(uint64_t) { return false; }
   void Shorten(size_t, uint64_t) {}
 };
 
@@ -214,7 +214,7 @@ class Walker {
     for (uint64_t i = 0; i < length; ++i) {
       const uint64_t begin = state_.position;
       const uint64_t visits = state_.visits;
-      if (!full && sink_.IsFull()) {
+      if (!full && sink_.IsFull(i)) {
         full = true;
         sink_.Shorten(array, i);
       }

@@ -37,8 +37,8 @@ TEST_F(ForeignTest, FieldsOfStructsAndArraysAndContextsKeepTheirNames) {
   testing::DumpSink sink;
   TimelineSink* const sinks[] = {&sink};
   ASSERT_TRUE(BuildTimeline({&node, 1}, {}, sinks).ok());
-  EXPECT_THAT(sink.text(), HasSubstr("context.budget=99 from.x=1 from.y=2 to.x=3 to.y=4 n=2 list=9 "
-                                     "list=8 path.x=5 path.y=6 path.x=7 path.y=8 code=-2\n"));
+  EXPECT_THAT(sink.text(), HasSubstr("context/budget=99 from.x=1 from.y=2 to.x=3 to.y=4 n=2 list=9 "
+                                     "list=8 path.x=5 path.x=7 path.y=6 path.y=8 code=-2\n"));
   EXPECT_THAT(sink.text(), HasSubstr("tid=7"));
 }
 

@@ -273,7 +273,9 @@ void NodeBuilder::Finish() {
 Moment NodeBuilder::EndWithoutOff(Process* process, const KnownProcess* known) {
   const Moment last = process->last.value_or(*process->covered_since);
   if (known == nullptr || !known->off_ns.has_value() || *known->off_ns < last.node.ns) return last;
-  const int64_t traced_ns = std::max(last.node.ns, extent_.value_or(ClockInterval{}).end_ns);
+  const int64_t extent_ns = extent_.value_or(ClockInterval{}).end_ns;
+  const int64_t traced_ns =  // a part may lack its last event
+      read_.whole() ? last.node.ns : std::max(last.node.ns, extent_ns);
   const bool all_found =  // what the process counted is of all its events
       read_.whole() && known->counted_lost == 0u && known->counted_events == process->found_events;
   process->cut_off = node_.unflushed && !all_found && *known->off_ns > traced_ns;

@@ -3,6 +3,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -15,10 +17,30 @@ namespace {
 // What a viewer gets of a text: one of many megabytes would be held several times over.
 constexpr size_t kTextBytesMax = size_t{1} << 16;
 
-std::string Shortened(std::string_view text) {
-  if (text.size() <= kTextBytesMax) return std::string(text);
-  return absl::StrCat(AbslView(text.substr(0, kTextBytesMax)), "… (", text.size(),
-                      " bytes in all)");
+// Cuts no character of UTF-8 in two.
+size_t LengthShown(std::string_view text) {
+  if (text.size() <= kTextBytesMax) return text.size();
+  size_t length = kTextBytesMax;
+  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
+  return length;
+}
+
+std::string MoreOf(std::string_view text) {
+  return absl::StrCat("… (", text.size(), " bytes in all)");
+}
+
+// Whether what is below one element is more than one value.
+bool HasManyParts(const FieldClass& array) {
+  return !array.children.empty() && !array.children[0].children.empty();
+}
+
+// Those of one key become neighbours: viewers make a list of them.
+void Gather(std::vector<Argument>* arguments) {
+  std::unordered_map<TextId, size_t> first;
+  for (size_t i = 0; i < arguments->size(); ++i) first.try_emplace((*arguments)[i].key, i);
+  std::stable_sort(
+      arguments->begin(), arguments->end(),
+      [&first](const Argument& a, const Argument& b) { return first[a.key] < first[b.key]; });
 }
 
 }  // namespace
@@ -38,10 +60,16 @@ void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
         argument.d = value.d;
         break;
       case FieldType::kString:
-        put_text(Shortened(value.text));
+        if (const size_t shown = LengthShown(value.text); shown == value.text.size()) {
+          put_text(value.text);
+        } else {
+          put_text(absl::StrCat(AbslView(value.text.substr(0, shown)), MoreOf(value.text)));
+        }
         break;
       case FieldType::kBlob:
-        put_text(Shortened(StdView(absl::BytesToHexString(AbslView(value.text)))));
+        put_text(
+            absl::StrCat(absl::BytesToHexString(AbslView(value.text.substr(0, kTextBytesMax / 2))),
+                         value.text.size() > kTextBytesMax / 2 ? MoreOf(value.text) : ""));
         break;
       case FieldType::kEnum:
         if (!value.text.empty()) {
@@ -61,7 +89,9 @@ void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
         break;
       case FieldType::kArray:
         if (value.elements_left_out() == 0) continue;
-        put_text(absl::StrCat(value.elements_left_out(), " elements more than these"));
+        argument.key = emitter_->Text(absl::StrCat(value.field->path, "/elements left out"));
+        argument.kind = Argument::Kind::kUint;
+        argument.u = value.elements_left_out();
         break;
       default:
         continue;
@@ -70,12 +100,15 @@ void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
   }
 }
 
-// "from.x" of a struct's member, "context.budget"; elements of an array have the array's name.
+// "from.x" of a struct's member, "context/budget"; elements of an array have the array's name.
 TextId NodeBuilder::PathText(const FieldClass& field) {
   const auto [entry, is_new] = field_texts_.try_emplace(&field, kNoText);
   if (is_new) {
-    const bool in_payload = field.scope == FieldScope::kPayload;
-    entry->second = emitter_->Text(absl::StrCat(in_payload ? "" : "context.", field.path));
+    const char* const scope = field.scope == FieldScope::kPayload         ? ""
+                              : field.scope == FieldScope::kEventContext  ? "event context/"
+                              : field.scope == FieldScope::kPacketContext ? "packet/"
+                                                                          : "context/";
+    entry->second = emitter_->Text(absl::StrCat(scope, field.path));
   }
   return entry->second;
 }
@@ -90,7 +123,9 @@ void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
   int32_t tid = 0;
   std::string_view command;
   Instant instant;
+  bool scattered = false;
   for (const FieldValue& value : event_.all()) {
+    scattered = scattered || (value.type == FieldType::kArray && HasManyParts(*value.field));
     const bool in_payload = value.field->scope == FieldScope::kPayload;
     const std::string_view name = in_payload ? std::string_view() : value.field->path;
     // What the track says is not said again.
@@ -104,6 +139,7 @@ void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
       AddArguments(PathText(*value.field), {&value, 1}, &instant.arguments);
     }
   }
+  if (scattered) Gather(&instant.arguments);
   const uint32_t owner = sources_[head.source].owner;
   if (tid != 0) {
     const uint32_t thread = tables_.ThreadForPid(owner, pid, tid, command);

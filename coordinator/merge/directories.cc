@@ -263,7 +263,7 @@ absl::StatusOr<OpenedInputs> OpenDirectories(const InputOptions& options, const 
   }
   SYNCLINE_RETURN_IF_ERROR(CheckNodeNames(options.nodes, names));
   inputs.epoch_unix_ns = ZeroOf(hosts);
-  // By name: the order in which they were given is nobody's business.
+  // By name. The order in which they were given only numbers those of one host's name.
   std::map<std::string, std::pair<Host*, const Input*>> by_name;
   for (size_t i = 0; i < hosts.size(); ++i) {
     for (Host& host : hosts[i]) by_name[host.name] = {&host, &list.inputs[i]};

@@ -1,4 +1,4 @@
-"""How long a fork takes in a program that talks TCP: until the parent goes on, and until the child does.
+"""How long a fork takes in a program that talks TCP: until parent and child go on.
 
     python3 instrumentation/bench/fork_bench.py
     build/bin/syncline run -- python3 instrumentation/bench/fork_bench.py
