@@ -80,7 +80,6 @@ TensorReport SummariseTensors(std::span<const timeline::NodeResult> nodes, const
     row.count = edge.count;
     row.sized = edge.bytes.size();
     row.sized_bytes = Median(std::move(edge.bytes));
-    if (row.sized == row.count) row.bytes = row.sized_bytes;
     row.waiting_ns = Median(std::move(edge.waiting_ns));
     row.flight = *Median(std::move(edge.flights), ByEstimate());  // an edge has at least one
     report.edges.push_back(std::move(row));

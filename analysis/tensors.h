@@ -23,14 +23,17 @@ struct TensorEdgeReport {
   uint32_t send_node = 0;  // indices into Report::nodes
   uint32_t receive_node = 0;
   uint64_t count = 0;
-  std::optional<uint64_t> bytes;  // of one tensor; nullopt: not known of all
-  // The same of those of which it is known. TensorFlow tells of large ones only.
+  // How many of them have a known size, and the median of these. TensorFlow tells of large ones
+  // only.
   uint64_t sized = 0;
   std::optional<uint64_t> sized_bytes;
   // From when the receiver began to wait until the tensor was there, on the receiver's own clock.
   std::optional<int64_t> waiting_ns;
   // From the begin of the send until the tensor was there.
   LevelledDuration flight;
+
+  // Of one tensor; nullopt: not known of all.
+  std::optional<uint64_t> bytes() const { return sized == count ? sized_bytes : std::nullopt; }
 };
 
 struct TensorReport {

@@ -40,10 +40,22 @@ TEST(TensorsTest, CountsWhatAMergeByWallClockGetsWrong) {
   EXPECT_EQ(report.unmatched.unmatched_receives, 1u);
   ASSERT_EQ(report.edges.size(), 2u);
   EXPECT_EQ(report.edges[0].count, 3u);
-  EXPECT_EQ(report.edges[0].bytes, 100u);
+  EXPECT_EQ(report.edges[0].bytes(), 100u);
   EXPECT_EQ(report.edges[0].waiting_ns, 50);
   EXPECT_EQ(report.edges[0].flight.est_ns, 100);
   EXPECT_FALSE(report.edges[0].flight.bounded());
+}
+
+TEST(TensorsTest, ASizeThatIsKnownOfAPartIsNotThatOfAll) {
+  std::vector<timeline::NodeResult> nodes(2);
+  nodes[1].received.push_back(Transfer(0, 1, 1000, 1300, 0));
+  nodes[1].received.push_back(Transfer(0, 1, 2000, 2300, 0));
+  nodes[1].received.back().bytes.reset();
+  const TensorReport report = SummariseTensors(nodes, {});
+  ASSERT_EQ(report.edges.size(), 1u);
+  EXPECT_EQ(report.edges[0].bytes(), std::nullopt);
+  EXPECT_EQ(report.edges[0].sized, 1u);
+  EXPECT_EQ(report.edges[0].sized_bytes, 100u);
 }
 
 }  // namespace

@@ -4,6 +4,25 @@
 #include <limits>
 
 namespace syncline::ctf {
+namespace {
+
+bool HaveOneOrigin(const ClockClass& a, const ClockClass& b) {
+  if (a.absolute || b.absolute) return a.absolute && b.absolute;
+  if (!a.origin.empty() || !b.origin.empty()) return a.origin == b.origin;
+  return a.uuid == b.uuid;
+}
+
+// By how much its zero lies behind the other's.
+std::optional<int64_t> ShiftNs(const ClockClass& clock, const ClockClass& other) {
+  const std::optional<int64_t> offset_ns = OffsetNs(clock);
+  const std::optional<int64_t> other_ns = OffsetNs(other);
+  int64_t shift_ns = 0;
+  const bool known = offset_ns && other_ns && HaveOneOrigin(clock, other) &&
+                     !__builtin_sub_overflow(*offset_ns, *other_ns, &shift_ns);
+  return known ? std::optional<int64_t>(shift_ns) : std::nullopt;
+}
+
+}  // namespace
 
 int64_t CyclesToNs(const ClockClass* clock, uint64_t cycles) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
@@ -31,26 +50,6 @@ std::optional<int64_t> OffsetNs(const ClockClass& clock) {
   }
   return sum;
 }
-
-namespace {
-
-bool HaveOneOrigin(const ClockClass& a, const ClockClass& b) {
-  if (a.absolute || b.absolute) return a.absolute && b.absolute;
-  if (!a.origin.empty() || !b.origin.empty()) return a.origin == b.origin;
-  return a.uuid == b.uuid;
-}
-
-// By how much its zero lies behind the other's.
-std::optional<int64_t> ShiftNs(const ClockClass& clock, const ClockClass& other) {
-  const std::optional<int64_t> offset_ns = OffsetNs(clock);
-  const std::optional<int64_t> other_ns = OffsetNs(other);
-  int64_t shift_ns = 0;
-  const bool known = offset_ns && other_ns && HaveOneOrigin(clock, other) &&
-                     !__builtin_sub_overflow(*offset_ns, *other_ns, &shift_ns);
-  return known ? std::optional<int64_t>(shift_ns) : std::nullopt;
-}
-
-}  // namespace
 
 void PlaceClocks(TraceLayout* layout) {
   if (layout->metadata->clocks.empty()) return;  // all count ns

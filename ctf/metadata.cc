@@ -108,9 +108,10 @@ absl::StatusOr<MetadataText> UnpackMetadata(std::string_view file) {
 
 absl::StatusOr<std::shared_ptr<const Metadata>> ParseMetadata(std::string_view file) {
   SYNCLINE_ASSIGN_OR_RETURN(const MetadataText unpacked, UnpackMetadata(file));
-  SYNCLINE_ASSIGN_OR_RETURN(
-      Metadata metadata, IsCtf2(unpacked.text) ? ParseCtf2(unpacked.text)
-                                               : ParseTsdl(unpacked.text, {.tolerate_cut = true}));
+  SYNCLINE_ASSIGN_OR_RETURN(Metadata metadata,
+                            IsCtf2(unpacked.text)
+                                ? ParseCtf2(unpacked.text)
+                                : ParseTsdl(unpacked.text, {.tolerate_damage = true}));
   if (!unpacked.cut.empty()) metadata.warnings.push_back(unpacked.cut);
   return std::make_shared<const Metadata>(std::move(metadata));
 }

@@ -143,7 +143,8 @@ absl::Status PacketWalker::ChooseStream() {
   const StreamLayout* said[3] = {};
   uint64_t offset = offset_;
   for (const StreamLayout*& one : said) {
-    if (offset >= source_.size()) break;
+    const bool agreed = said[1] != nullptr && said[0] == said[1];
+    if (agreed || offset >= source_.size()) break;
     SYNCLINE_ASSIGN_OR_RETURN(const Candidate candidate, HeaderAt(offset));
     if (!candidate.sound() || !candidate.header.closed() || !candidate.header.has_sizes) break;
     one = candidate.header.stream;

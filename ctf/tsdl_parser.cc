@@ -35,10 +35,10 @@ bool IsTrue(const TsdlValue& value) {
 
 class TsdlParser {
  public:
-  explicit TsdlParser(std::vector<Token> tokens) : tokens_(std::move(tokens)), types_(tokens_) {}
+  TsdlParser(std::vector<Token> tokens, const TsdlOptions& options)
+      : tokens_(std::move(tokens)), types_(tokens_), is_tolerant_(options.tolerate_damage) {}
 
-  absl::StatusOr<Metadata> Run(bool tolerate_cut) {
-    is_tolerant_ = tolerate_cut;
+  absl::StatusOr<Metadata> Run() {
     absl::Status first_error;
     while (!tokens_.AtEnd()) {
       const Token where = tokens_.Peek();
@@ -331,6 +331,7 @@ class TsdlParser {
 
   TokenCursor tokens_;
   TypeParser types_;
+  bool is_tolerant_;
   Metadata metadata_;
   Token where_;  // of the statement being read
   bool has_trace_ = false;
@@ -341,14 +342,13 @@ class TsdlParser {
   bool event_has_stream_ = false;
   std::vector<PendingEvent> events_;
   bool is_cut_ = false;  // the metadata ends in the middle of something, or lacks a part
-  bool is_tolerant_ = false;
 };
 
 }  // namespace
 
 absl::StatusOr<Metadata> ParseTsdl(std::string_view text, TsdlOptions options) {
-  SYNCLINE_ASSIGN_OR_RETURN(auto tokens, TokenizeTsdl(text, options.tolerate_cut));
-  return TsdlParser(std::move(tokens)).Run(options.tolerate_cut);
+  SYNCLINE_ASSIGN_OR_RETURN(auto tokens, TokenizeTsdl(text, options.tolerate_damage));
+  return TsdlParser(std::move(tokens), options).Run();
 }
 
 }  // namespace syncline::ctf

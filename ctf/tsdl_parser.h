@@ -12,7 +12,7 @@ namespace syncline::ctf {
 struct TsdlOptions {
   // The text may be damaged, or end too early: keep what can be read, with a warning of what
   // cannot.
-  bool tolerate_cut = false;
+  bool tolerate_damage = false;
 };
 
 absl::StatusOr<Metadata> ParseTsdl(std::string_view text, TsdlOptions options = {});

@@ -104,7 +104,7 @@ std::optional<int64_t> CollectiveMatcher::ShiftOf(const Rank& first, const Rank&
 CollectiveMatcher::Exits CollectiveMatcher::ExchangedExits(const Numbered& ranks) {
   std::map<int64_t, Place> last_in;  // by number
   for (const auto& [rank, shift] : ranks) {
-    for (const auto& [number, launch] : rank.launches) {
+    for (const auto& [number, launch] : rank->launches) {
       if (!EverybodyWaits(launch->name, launch->may_be_empty)) continue;
       const int64_t as_first = static_cast<int64_t>(number) - shift;
       Place& last = last_in.try_emplace(as_first, launch->entered).first->second;
@@ -118,7 +118,7 @@ CollectiveMatcher::Exits CollectiveMatcher::ExchangedExits(const Numbered& ranks
       const auto last = last_in.find(static_cast<int64_t>(*launch.sequence) - off);
       return last == last_in.end() || !IsBefore(at, last->second);
     };
-    for (const auto& [number, launch] : rank.launches) {
+    for (const auto& [number, launch] : rank->launches) {
       if (launch->exchangeable.empty() || exits.contains(launch) ||
           can_leave(*launch, *launch->left)) {
         continue;
@@ -144,7 +144,7 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
   for (const Rank& rank : ranks) {
     const std::optional<int64_t> shift = ShiftOf(ranks.front(), rank);
     if (shift.has_value()) {
-      numbered.emplace_back(rank, *shift);
+      numbered.emplace_back(&rank, *shift);
     } else {
       rank.AddTo(&result->undecided);
     }
@@ -152,7 +152,7 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
   const Exits exchanged = ExchangedExits(numbered);
   std::map<uint64_t, Collective> by_number;
   for (const auto& [rank, shift] : numbered) {
-    for (const auto& [number, launch] : rank.launches) {
+    for (const auto& [number, launch] : rank->launches) {
       const auto as_first = static_cast<uint64_t>(static_cast<int64_t>(number) - shift);
       Collective& collective = by_number[as_first];
       collective.group = group;
@@ -161,8 +161,8 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
       if (launch->bytes.has_value()) collective.bytes = launch->bytes;
       collective.may_be_empty |= launch->may_be_empty;
       CollectiveMember member;
-      member.node = rank.process->node;
-      member.rank = rank.rank;
+      member.node = rank->process->node;
+      member.rank = rank->rank;
       member.entered = launch->entered.node;
       member.entered_at = launch->entered.timeline;
       const auto other = exchanged.find(launch);

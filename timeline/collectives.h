@@ -221,7 +221,8 @@ class CollectiveMatcher {
   static bool IsOfMost(const Rank& first, const Rank& other, int64_t shift);
   static std::optional<int64_t> MeetingShift(const Rank& first, const Rank& other);
   static std::optional<int64_t> ShiftOf(const Rank& first, const Rank& other);
-  using Numbered = std::vector<std::pair<Rank, int64_t>>;  // with by how much their numbers are off
+  // With by how much their numbers are off.
+  using Numbered = std::vector<std::pair<const Rank*, int64_t>>;
   using Exits = std::map<const Launch*, Place>;
   static Exits ExchangedExits(const Numbered& ranks);
   static void Join(std::vector<Rank> ranks, uint32_t group, Collectives* result);

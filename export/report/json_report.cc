@@ -161,7 +161,7 @@ Json OfTensors(const analysis::Report& report) {
                      {"send_node", report.nodes[edge.send_node].name},
                      {"receive_node", report.nodes[edge.receive_node].name},
                      {"count", edge.count},
-                     {"bytes", OrNull(edge.bytes)},
+                     {"bytes", OrNull(edge.bytes())},
                      {"sized_count", edge.sized},
                      {"sized_bytes", OrNull(edge.sized_bytes)},
                      {"waiting_ns", OrNull(edge.waiting_ns)},

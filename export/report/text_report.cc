@@ -309,13 +309,14 @@ void Writer::Tensors() {
   for (const analysis::TensorEdgeReport& edge : tensors.edges) {
     table.Add({edge.tensor, report_.nodes[edge.send_node].name,
                report_.nodes[edge.receive_node].name, Count(edge.count),
-               edge.sized == 0 ? "-" : Count(*edge.sized_bytes) + (edge.bytes ? "" : "*"),
+               edge.sized == 0 ? "-" : Count(*edge.sized_bytes) + (edge.bytes() ? "" : "*"),
                edge.waiting_ns.has_value() ? DurationText(*edge.waiting_ns) : "-",
                WithBound(edge.flight)});
   }
   Print(table);
-  const bool in_part = std::any_of(tensors.edges.begin(), tensors.edges.end(),
-                                   [](const auto& edge) { return edge.sized > 0 && !edge.bytes; });
+  const bool in_part =
+      std::any_of(tensors.edges.begin(), tensors.edges.end(),
+                  [](const auto& edge) { return edge.sized > 0 && !edge.bytes(); });
   Line(absl::StrCat("medians; waiting: from when the receiver began to wait until the tensor was ",
                     "there; flight: from the begin of its send",
                     in_part ? "; *: of those whose size is known, the larger ones." : "."));
