@@ -1,0 +1,76 @@
+#include "analysis/why/blocking_sites.h"
+
+#include <algorithm>
+#include <map>
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr int64_t kReleaseNs = 300'000;      // from a collective's leave to the driver's next task
+constexpr int64_t kLateLeaveNs = 5'000'000;  // a scheduler's slice: Gloo's thread is told late
+constexpr int64_t kShareMinPerMille = 5;     // of all time
+constexpr int64_t kTightPercent = 30;
+constexpr int64_t kWidePercent = 90;
+
+struct Weights {
+  int64_t pending_ns = 0;  // silence with a collective pending
+  int64_t tight_ns = 0;    // of it: ends soon after one leaves
+  int64_t wide_ns = 0;     // of it: ends near a leave, on either side
+};
+
+}  // namespace
+
+std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns) {
+  std::map<Site, Weights> weights;
+  for (const RankSilences& rank : ranks) {
+    for (const Silence& silence : rank.silences) {
+      if (silence.pending.empty()) continue;
+      bool tight = false;
+      bool wide = false;
+      for (const uint32_t index : silence.pending) {
+        const int64_t after_ns = silence.end_ns - *rank.collectives[index].left_ns;
+        tight |= after_ns >= 0 && after_ns < kReleaseNs;
+        wide |= after_ns > -kLateLeaveNs && after_ns < kReleaseNs;
+      }
+      const int64_t length_ns = silence.end_ns - silence.begin_ns;
+      Weights& weight = weights[silence.site];
+      weight.pending_ns += length_ns;
+      if (tight) weight.tight_ns += length_ns;
+      if (wide) weight.wide_ns += length_ns;
+    }
+  }
+  std::set<Site> sites;
+  for (const auto& [site, weight] : weights) {
+    const bool large = weight.pending_ns * 1000 >= total_ns * kShareMinPerMille;
+    if (large && (weight.tight_ns * 100 >= weight.pending_ns * kTightPercent ||
+                  weight.wide_ns * 100 >= weight.pending_ns * kWidePercent)) {
+      sites.insert(site);
+    }
+  }
+  return sites;
+}
+
+std::vector<OwnInterval> WaitsOf(const RankSilences& rank, const std::set<Site>& sites) {
+  std::vector<OwnInterval> waits;
+  for (const Silence& silence : rank.silences) {
+    if (silence.pending.empty() || !sites.contains(silence.site)) continue;
+    const CollectiveEntry* left = nullptr;  // the last to leave within the silence
+    const CollectiveEntry* open = nullptr;  // the first entered of those that leave behind it
+    for (const uint32_t index : silence.pending) {
+      const CollectiveEntry& entry = rank.collectives[index];
+      if (*entry.left_ns > silence.end_ns) {
+        if (open == nullptr) open = &entry;
+      } else if (left == nullptr || *entry.left_ns > *left->left_ns) {
+        left = &entry;
+      }
+    }
+    const int64_t near_ns = std::max(kReleaseNs, (silence.end_ns - silence.begin_ns) / 5);
+    const bool released =
+        left != nullptr && (open == nullptr || silence.end_ns - *left->left_ns < near_ns);
+    const CollectiveEntry& awaited = released ? *left : *open;
+    waits.push_back({std::max(silence.begin_ns, awaited.entered_ns), silence.end_ns});
+  }
+  return waits;
+}
+
+}  // namespace syncline::analysis::why

@@ -1,0 +1,31 @@
+// Where a job's ranks wait for collectives: nothing in a trace says "waiting". DDP waits in a bare
+// gap, FSDP inside of its containers. A *blocking site* (segments.h: Site) is learnt from the job:
+// its silences end when a pending collective leaves. Pure.
+#ifndef SYNCLINE_ANALYSIS_WHY_BLOCKING_SITES_H_
+#define SYNCLINE_ANALYSIS_WHY_BLOCKING_SITES_H_
+
+#include <set>
+#include <span>
+#include <vector>
+
+#include "analysis/why/segments.h"
+
+namespace syncline::analysis::why {
+
+struct RankSilences {
+  std::span<const Silence> silences;
+  std::span<const CollectiveEntry> collectives;
+};
+
+// Pooled over ranks and weighed by time: of a site's silence with a collective pending at least
+// 30 % ends at most 0.3 ms after one leaves, or 90 % at most 5 ms before one does (Gloo's thread
+// says so late); and it holds at least 0.5 % of `total_ns`, the time of all ranks.
+std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns);
+
+// The waits of one rank: at blocking sites, from when the collective waited for was entered to the
+// silence's end. In order; none overlaps the next.
+std::vector<OwnInterval> WaitsOf(const RankSilences& rank, const std::set<Site>& sites);
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_BLOCKING_SITES_H_

@@ -1,0 +1,279 @@
+#include "analysis/why/causes.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "analysis/why/statistics.h"
+#include "analysis/why/takers.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+using Series = std::vector<std::vector<int64_t>>;  // [rank][step]
+
+constexpr std::array kCauses = {Part::kThrottled, Part::kWaitingForCpu, Part::kInput,
+                                Part::kGarbageCollection};
+constexpr size_t kStepsSure = 60;
+constexpr size_t kBlock = 6;     // steps, from kStepsSure on
+constexpr size_t kBlockFew = 3;  // with fewer
+constexpr int64_t kFloorNs = 500'000;
+constexpr int64_t kFloorPercent = 2;
+constexpr double kProbability = 0.01;
+constexpr int64_t kEverybodyPercent = 15;
+
+class CauseFinder {
+ public:
+  CauseFinder(const JobInput& input, const Judged& judged, Answer* answer)
+      : input_(input),
+        judged_(judged),
+        answer_(*answer),
+        own_work_(SeriesOf([](const JudgedRank& rank, size_t step) { return rank.OwnWork(step); })),
+        own_others_(own_work_),
+        block_(judged.steps() >= kStepsSure ? kBlock : kBlockFew),
+        limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
+        p_(PermutationTest(own_work_, block_)) {
+    for (const Part part : kCauses) {
+      parts_.push_back(SeriesOf([part](const JudgedRank& rank, size_t step) {
+        return rank.tables[step][static_cast<size_t>(part)];
+      }));
+    }
+    for (const Series& series : parts_) part_others_.emplace_back(series);
+  }
+
+  void Find() {
+    size_t closest = 0;
+    for (size_t rank = 0; rank < judged_.ranks.size(); ++rank) {
+      if (MeanOf(own_work_[rank]) > MeanOf(own_work_[closest])) closest = rank;
+    }
+    for (size_t rank = 0; rank < judged_.ranks.size(); ++rank) {
+      RankFinding finding = FindingOf(rank);
+      if (rank == closest) answer_.closest = finding;
+      const bool sure = judged_.steps() >= kStepsSure;
+      const bool unexplained = finding.late && rank == closest && sure;
+      if (finding.causes.empty() && !unexplained) continue;
+      answer_.findings.push_back(std::move(finding));
+    }
+    std::stable_sort(
+        answer_.findings.begin(), answer_.findings.end(),
+        [](const RankFinding& a, const RankFinding& b) { return WeightOf(a) > WeightOf(b); });
+    SetVerdict();
+  }
+
+ private:
+  template <class Value>
+  Series SeriesOf(Value value) const {
+    Series series(judged_.ranks.size());
+    for (size_t rank = 0; rank < series.size(); ++rank) {
+      for (size_t step = 0; step < judged_.steps(); ++step) {
+        series[rank].push_back(value(judged_.ranks[rank], step));
+      }
+    }
+    return series;
+  }
+
+  // What the largest cause is, or else the lead: those with causes come first.
+  static std::pair<bool, int64_t> WeightOf(const RankFinding& finding) {
+    if (finding.causes.empty()) return {false, finding.lead.est_ns};
+    return {true, finding.causes[0].amount.est_ns};
+  }
+
+  std::vector<int64_t> LessOthers(const Series& series, const Others& others, size_t rank) const {
+    std::vector<int64_t> differences;
+    for (size_t step = 0; step < judged_.steps(); ++step) {
+      differences.push_back(series[rank][step] - others.Median(rank, step));
+    }
+    return differences;
+  }
+
+  bool Measured(size_t rank, Part part) const {
+    const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
+    return !taken || judged_.ranks[rank].samples.measured();
+  }
+
+  RankFinding FindingOf(size_t rank) const {
+    RankFinding finding;
+    finding.index = rank;
+    finding.lead = Bootstrap(LessOthers(own_work_, own_others_, rank), block_);
+    finding.p = p_;
+    finding.late = p_ < kProbability && finding.lead.lo_ns > limit_ns_;
+    const bool may_name = judged_.steps() >= kStepsSure || finding.late;
+    std::vector<size_t> named;
+    for (size_t i = 0; i < kCauses.size(); ++i) {
+      const MeanEstimate amount = Bootstrap(LessOthers(parts_[i], part_others_[i], rank), block_);
+      if (may_name && Measured(rank, kCauses[i]) && amount.lo_ns > limit_ns_) {
+        named.push_back(i);
+        finding.causes.push_back(CauseOf(rank, i, amount));
+      } else {
+        finding.not_causes.push_back({kCauses[i], amount.est_ns, Measured(rank, kCauses[i])});
+      }
+    }
+    if (finding.late || !finding.causes.empty()) Compare(rank, &finding);
+    if (!finding.work.empty()) finding.causes.clear();
+    if (!finding.causes.empty()) finding.cost_all = CostOf(rank, named);
+    std::stable_sort(
+        finding.causes.begin(), finding.causes.end(),
+        [](const Cause& a, const Cause& b) { return a.amount.est_ns > b.amount.est_ns; });
+    finding.order = OrderOf(rank);
+    finding.processor = ProcessorTimeOf(judged_.ranks[rank]);
+    return finding;
+  }
+
+  // Whether the rank did the same work as the others.
+  void Compare(size_t rank, RankFinding* finding) const {
+    std::vector<WorkDone> work;
+    int64_t total_ns = 0;
+    for (const JudgedRank& one : judged_.ranks) work.push_back(one.work);
+    for (const OwnInterval& step : judged_.ranks[rank].steps) total_ns += step.length_ns();
+    finding->work = DifferencesOf(work, rank, judged_.steps(), total_ns, input_.names);
+    finding->shapes_known = std::all_of(work.begin(), work.end(),
+                                        [](const WorkDone& one) { return !one.shapes.empty(); });
+  }
+
+  // What of each step it takes from all: by how much the slowest rank would be faster without it.
+  MeanEstimate CostOf(size_t rank, const std::vector<size_t>& causes) const {
+    std::vector<int64_t> costs;
+    for (size_t step = 0; step < judged_.steps(); ++step) {
+      int64_t amount_ns = 0;
+      for (const size_t cause : causes) amount_ns += parts_[cause][rank][step];
+      const int64_t own_ns = own_work_[rank][step];
+      const int64_t others_ns = own_others_.Largest(rank, step);
+      costs.push_back(std::max(own_ns, others_ns) - std::max(own_ns - amount_ns, others_ns));
+    }
+    return Bootstrap(costs, block_);
+  }
+
+  Cause CauseOf(size_t rank, size_t index, const MeanEstimate& amount) const {
+    const JudgedRank& judged = judged_.ranks[rank];
+    Cause cause;
+    cause.part = kCauses[index];
+    cause.amount = amount;
+    cause.own_ns = MeanOf(parts_[index][rank]);
+    cause.cost = CostOf(rank, {index});
+    if (cause.part == Part::kThrottled && judged.samples.group.group != nullptr) {
+      const GroupFacts& facts = judged.samples.group;
+      cause.group = facts.group->path;
+      cause.group_version = facts.group->version;
+      cause.quota_ns = facts.quota_ns;
+      cause.period_ns = facts.period_ns;
+      cause.periods = facts.periods;
+      cause.throttled_periods = facts.throttled_periods;
+    }
+    if (cause.part == Part::kWaitingForCpu) {
+      cause.taker = TakerOf(*judged.input, judged.driver_tid, judged.samples, judged_.steps());
+    }
+    // A loader whose workers have no processor is not slow by itself.
+    const auto steps = static_cast<int64_t>(judged_.steps());
+    if (cause.part == Part::kInput &&
+        LoaderRunQueueNs(*judged.input, judged.samples) / steps * 2 > cause.own_ns) {
+      cause.part = Part::kWaitingForCpu;
+      cause.taker = Taker{Taker::Kind::kOwnLoader, "", judged.input->pid, 0};
+    }
+    return cause;
+  }
+
+  OrderCounts OrderOf(size_t rank) const {
+    std::map<std::pair<uint32_t, uint64_t>, const Arrival*> arrivals;
+    for (const Arrival& arrival : input_.arrivals) {
+      if (arrival.everybody_waits) arrivals[{arrival.group, arrival.number}] = &arrival;
+    }
+    OrderCounts counts;
+    for (const auto& of_step : judged_.collectives) {
+      const Arrival* widest = nullptr;  // the collective that tells most about the step
+      for (const auto& key : of_step) {
+        const auto found = arrivals.find(key);
+        if (found == arrivals.end()) continue;
+        if (widest == nullptr || found->second->spread_ns > widest->spread_ns) {
+          widest = found->second;
+        }
+      }
+      if (widest == nullptr) continue;
+      ++counts.steps;
+      if (widest->last != rank) continue;
+      ++counts.last;
+      counts.proven += widest->level == Level::kProven ? 1 : 0;
+      counts.likely += widest->level == Level::kLikely ? 1 : 0;
+    }
+    return counts;
+  }
+
+  void SetVerdict() {
+    answer_.verdict = Verdict::kNobody;
+    if (!answer_.findings.empty()) {
+      const RankFinding& first = answer_.findings[0];
+      answer_.verdict = !first.causes.empty() ? Verdict::kCause
+                        : !first.work.empty() ? Verdict::kWorkDiffers
+                                              : Verdict::kLateCauseUnknown;
+    } else if (!answer_.everybody.empty()) {
+      answer_.verdict = Verdict::kEverybody;
+    }
+  }
+
+  const JobInput& input_;
+  const Judged& judged_;
+  Answer& answer_;
+  const Series own_work_;
+  const Others own_others_;
+  const size_t block_;
+  const int64_t limit_ns_;
+  const double p_;
+  std::vector<Series> parts_;  // by kCauses; complete before `part_others_` is filled
+  std::vector<Others> part_others_;
+};
+
+void FindEverybody(Answer* answer) {
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    if (part == Part::kCompute || part == Part::kWaitAndTransfer || part == Part::kNotCovered) {
+      continue;
+    }
+    const bool all =
+        std::all_of(answer->ranks.begin(), answer->ranks.end(), [&](const RankSummary& rank) {
+          return rank.mean[i] * 100 >= rank.mean_step_ns * kEverybodyPercent;
+        });
+    if (all && !answer->ranks.empty()) answer->everybody.push_back(part);
+  }
+}
+
+}  // namespace
+
+std::optional<ProcessorTime> ProcessorTimeOf(const JudgedRank& rank) {
+  if (!rank.samples.measured() || rank.steps.empty()) return std::nullopt;
+  std::vector<Reading> readings = rank.samples.driver;
+  std::erase_if(readings, [&](const Reading& reading) {
+    return reading.at_ns < rank.steps.front().begin_ns || reading.at_ns > rank.steps.back().end_ns;
+  });
+  if (readings.size() < 2) return std::nullopt;
+  int64_t steps_ns = 0;
+  int64_t own_ns = 0;
+  for (size_t step = 0; step < rank.steps.size(); ++step) {
+    steps_ns += rank.steps[step].length_ns();
+    own_ns += rank.OwnWork(step);
+  }
+  // As many steps as would fill the time between the first reading and the last.
+  const double sampled_ns = static_cast<double>(readings.back().at_ns - readings.front().at_ns);
+  const double steps =
+      static_cast<double>(rank.steps.size()) * sampled_ns / static_cast<double>(steps_ns);
+  const auto per_step = [&](int64_t Reading::*field) {
+    return static_cast<int64_t>(
+        static_cast<double>(readings.back().*field - readings.front().*field) / steps);
+  };
+  ProcessorTime time;
+  time.on_cpu_ns = per_step(&Reading::on_cpu_ns);
+  time.run_queue_ns = per_step(&Reading::run_queue_ns);
+  const int64_t mean_own_ns = own_ns / static_cast<int64_t>(rank.steps.size());
+  time.asleep_ns = std::max<int64_t>(0, mean_own_ns - time.on_cpu_ns - time.run_queue_ns);
+  return time;
+}
+
+void FindCauses(const JobInput& input, const Judged& judged, Answer* answer) {
+  FindEverybody(answer);
+  if (judged.collective_job) {
+    CauseFinder(input, judged, answer).Find();
+  } else {
+    answer->verdict = answer->everybody.empty() ? Verdict::kNotJudged : Verdict::kEverybody;
+  }
+}
+
+}  // namespace syncline::analysis::why

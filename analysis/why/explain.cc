@@ -1,0 +1,125 @@
+#include "analysis/why/explain.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/why/causes.h"
+#include "analysis/why/judged.h"
+#include "analysis/why/statistics.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+// Means that add up to the mean step: what rounding leaves goes to the largest part.
+void SetMeans(const JudgedRank& rank, RankSummary* summary) {
+  const auto steps = static_cast<int64_t>(rank.steps.size());
+  if (steps == 0) return;
+  PartTable sums{};
+  int64_t steps_ns = 0;
+  for (size_t step = 0; step < rank.steps.size(); ++step) {
+    steps_ns += rank.steps[step].length_ns();
+    for (size_t part = 0; part < kParts; ++part) sums[part] += rank.tables[step][part];
+  }
+  summary->mean_step_ns = steps_ns / steps;
+  int64_t left_ns = summary->mean_step_ns;
+  size_t largest = 0;
+  for (size_t part = 0; part < kParts; ++part) {
+    summary->mean[part] = sums[part] / steps;
+    left_ns -= summary->mean[part];
+    if (sums[part] > sums[largest]) largest = part;
+  }
+  summary->mean[largest] += left_ns;
+  summary->mean_own_ns = summary->mean_step_ns -
+                         summary->mean[static_cast<size_t>(Part::kWaitAndTransfer)] -
+                         summary->mean[static_cast<size_t>(Part::kNotCovered)];
+  summary->unplaced_ns = rank.unplaced_ns / steps;
+}
+
+RankSummary SummaryOf(const JudgedRank& judged) {
+  const RankInput& rank = *judged.input;
+  RankSummary summary;
+  summary.rank = rank.rank;
+  summary.node = rank.node;
+  summary.pid = rank.pid;
+  summary.command = rank.command;
+  const int64_t window_ns = rank.window.length_ns();
+  summary.covered = window_ns <= 0
+                        ? 1
+                        : 1 - static_cast<double>(MissingNs(rank)) / static_cast<double>(window_ns);
+  summary.taken_away_known = judged.samples.measured();
+  summary.group_version = judged.samples.group_version;
+  summary.processor = ProcessorTimeOf(judged);
+  if (rank.evidence != nullptr) {
+    summary.sample_gaps = rank.evidence->gaps.size();
+    if (!rank.evidence->rates.empty() && summary.taken_away_known) {
+      summary.sample_period_ns = rank.evidence->rates.back().period_ns;
+    }
+  }
+  if (!judged.tables.empty()) SetMeans(judged, &summary);
+  return summary;
+}
+
+void AddNotes(const JobInput& input, const Judged& judged, Answer* answer) {
+  for (size_t i = 0; i < judged.ranks.size(); ++i) {
+    const RankInput& rank = input.ranks[i];
+    const std::string who = absl::StrCat("rank ", rank.rank);
+    if (rank.evidence == nullptr) {
+      answer->notes.push_back(absl::StrCat(
+          who,
+          ": recorded without samples of its node: whether it was throttled, or waited for a "
+          "CPU, is not known"));
+    } else if (!judged.ranks[i].samples.measured()) {
+      answer->notes.push_back(absl::StrCat(
+          who,
+          ": its driver was not sampled: whether it was throttled, or waited for a CPU, is "
+          "not known"));
+    }
+    if (answer->ranks[i].unplaced_ns * 50 > answer->ranks[i].mean_step_ns) {
+      answer->notes.push_back(
+          absl::StrCat(who, ": ", answer->ranks[i].unplaced_ns / 1000,
+                       " us a step of waiting for a CPU found no place in its own work"));
+    }
+  }
+}
+
+}  // namespace
+
+Answer Explain(const JobInput& input) {
+  Answer answer;
+  answer.job = input.job;
+  answer.incomplete = input.incomplete;
+  answer.lost_events = input.lost_events;
+  answer.clock_bound_ns = input.clock_bound_ns;
+  for (const RankInput& rank : input.ranks) {
+    answer.window_ns = std::max(answer.window_ns, rank.window.length_ns());
+  }
+  if (input.ranks.empty()) {
+    answer.refusal = Refusal::kNothingRecorded;
+    answer.refusal_text =
+        "no process was recorded: start the job under `syncline run`, or after "
+        "`eval \"$(syncline env)\"`, then ask again";
+    return answer;
+  }
+  const Judged judged = Judge(input);
+  answer.refusal = judged.refusal;
+  answer.refusal_text = judged.refusal_text;
+  answer.unpaired_steps = judged.pairing.unpaired;
+  for (const PairedSteps& one : judged.pairing.classes) {
+    answer.classes.push_back(
+        {one.name, one.steps.size(), one.total_ns / static_cast<int64_t>(input.ranks.size())});
+  }
+  answer.steps = judged.steps();
+  for (const JudgedRank& rank : judged.ranks) {
+    answer.ranks.push_back(SummaryOf(rank));
+    const RankSummary& summary = answer.ranks.back();
+    answer.worst_not_covered_ns =
+        std::max(answer.worst_not_covered_ns, summary.mean[static_cast<size_t>(Part::kNotCovered)]);
+    answer.mean_step_ns += summary.mean_step_ns / static_cast<int64_t>(judged.ranks.size());
+  }
+  if (answer.refusal != Refusal::kNone) return answer;
+  FindCauses(input, judged, &answer);
+  AddNotes(input, judged, &answer);
+  return answer;
+}
+
+}  // namespace syncline::analysis::why

@@ -1,0 +1,228 @@
+#include "analysis/why/explain.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "analysis/why/judged.h"
+#include "analysis/why/testing/fake_job.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+Answer AnswerOf(FakeJobOptions options) {
+  FakeJob job(std::move(options));
+  return Explain(job.input());
+}
+
+void ExpectTablesAddUp(const Answer& answer) {
+  for (const RankSummary& rank : answer.ranks) {
+    EXPECT_EQ(std::accumulate(rank.mean.begin(), rank.mean.end(), int64_t{0}), rank.mean_step_ns);
+    for (const int64_t part : rank.mean) EXPECT_GE(part, 0);
+  }
+}
+
+int64_t MeanPart(const Answer& answer, size_t rank, Part part) {
+  return answer.ranks[rank].mean[static_cast<size_t>(part)];
+}
+
+TEST(Explain, AHealthyJobNamesNobody) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const Answer answer = AnswerOf({.seed = seed});
+    ASSERT_EQ(answer.refusal, Refusal::kNone) << answer.refusal_text;
+    EXPECT_EQ(answer.verdict, Verdict::kNobody);
+    EXPECT_TRUE(answer.findings.empty());
+    ASSERT_TRUE(answer.closest.has_value());
+    EXPECT_EQ(answer.steps, 80);
+    EXPECT_EQ(answer.classes[0].name, "allreduce x1");
+    ExpectTablesAddUp(answer);
+  }
+}
+
+struct Case {
+  const char* name;
+  Trouble trouble;
+  Part part;
+  int64_t ns;
+};
+
+TEST(Explain, EachCauseIsNamedWithItsRankAndItsAmount) {
+  const Case cases[] = {{"throttled", {.throttled_ns = 6 * kMs}, Part::kThrottled, 6 * kMs},
+                        {"queued", {.queued_ns = 4 * kMs}, Part::kWaitingForCpu, 4 * kMs},
+                        {"input", {.input_ns = 5 * kMs}, Part::kInput, 5 * kMs},
+                        {"garbage", {.garbage_ns = 3 * kMs}, Part::kGarbageCollection, 3 * kMs}};
+  for (const Case& one : cases) {
+    for (const size_t culprit : {0, 1, 2}) {
+      SCOPED_TRACE(one.name);
+      const Answer answer = AnswerOf({.ranks = 3, .trouble = {{culprit, one.trouble}}});
+      ASSERT_EQ(answer.verdict, Verdict::kCause);
+      ASSERT_EQ(answer.findings.size(), 1);
+      const RankFinding& finding = answer.findings[0];
+      EXPECT_EQ(finding.index, culprit);
+      EXPECT_TRUE(finding.late);
+      ASSERT_EQ(finding.causes.size(), 1);
+      const Cause& cause = finding.causes[0];
+      EXPECT_EQ(cause.part, one.part);
+      EXPECT_NEAR(cause.amount.est_ns, one.ns, 300'000);
+      EXPECT_LE(cause.amount.lo_ns, cause.amount.est_ns);
+      EXPECT_GE(cause.amount.hi_ns, cause.amount.est_ns);
+      EXPECT_NEAR(finding.lead.est_ns, one.ns, 300'000);
+      EXPECT_NEAR(cause.cost.est_ns, one.ns, 500'000);
+      EXPECT_EQ(finding.order.last, 80);
+      EXPECT_EQ(finding.order.proven, 80);
+      EXPECT_NEAR(MeanPart(answer, culprit, one.part), one.ns, one.ns / 2);
+      ExpectTablesAddUp(answer);
+    }
+  }
+}
+
+TEST(Explain, ThrottlingNamesTheGroupWithTheQuota) {
+  const Answer answer = AnswerOf({.trouble = {{1, {.throttled_ns = 6 * kMs}}}});
+  ASSERT_EQ(answer.verdict, Verdict::kCause);
+  const Cause& cause = answer.findings[0].causes[0];
+  EXPECT_EQ(cause.group, "/job/rank1");
+  EXPECT_EQ(cause.quota_ns, 70 * kMs);
+  EXPECT_EQ(cause.period_ns, 100 * kMs);
+  EXPECT_GT(cause.throttled_periods, 60);
+}
+
+TEST(Explain, WhoTookTheProcessorIsNamed) {
+  const Answer answer = AnswerOf({.trouble = {{1, {.queued_ns = 4 * kMs}}}});
+  ASSERT_EQ(answer.verdict, Verdict::kCause);
+  const auto& taker = answer.findings[0].causes[0].taker;
+  ASSERT_TRUE(taker.has_value());
+  EXPECT_EQ(taker->kind, Taker::Kind::kOutside);
+  EXPECT_EQ(taker->name, "stress");
+  EXPECT_EQ(taker->pid, 77);
+}
+
+TEST(Explain, TheWaitIsWhatWasPutIn) {
+  FakeJob job({.trouble = {{1, {.throttled_ns = 6 * kMs}}}});
+  const Answer answer = Explain(job.input());
+  EXPECT_NEAR(MeanPart(answer, 0, Part::kWaitAndTransfer), job.wait_ns(0) / 80, 100'000);
+  EXPECT_NEAR(MeanPart(answer, 1, Part::kWaitAndTransfer), job.wait_ns(1) / 80, 100'000);
+}
+
+TEST(Explain, WhatNoCounterShowsAccusesNobody) {
+  const Answer answer = AnswerOf({.trouble = {{0, {.asleep_ns = 5 * kMs}}}});
+  EXPECT_EQ(answer.verdict, Verdict::kLateCauseUnknown);
+  ASSERT_EQ(answer.findings.size(), 1);
+  EXPECT_TRUE(answer.findings[0].causes.empty());
+  ASSERT_TRUE(answer.findings[0].processor.has_value());
+  EXPECT_NEAR(answer.findings[0].processor->asleep_ns, 5 * kMs, 1 * kMs);
+}
+
+TEST(Explain, OtherWorkIsSaidAndNoCauseGiven) {
+  const Answer answer = AnswerOf({.trouble = {{0, {.more_work = true}}}});
+  EXPECT_EQ(answer.verdict, Verdict::kWorkDiffers);
+  ASSERT_FALSE(answer.findings.empty());
+  ASSERT_FALSE(answer.findings[0].work.empty());
+  EXPECT_EQ(answer.findings[0].work[0].name, "aten::conv2d");
+  EXPECT_TRUE(answer.findings[0].work[0].in_shapes);
+}
+
+TEST(Explain, TheSameOnAllRanksIsEverybody) {
+  const Trouble trouble{.throttled_ns = 6 * kMs};
+  const Answer answer = AnswerOf({.trouble = {{0, trouble}, {1, trouble}}});
+  EXPECT_EQ(answer.verdict, Verdict::kEverybody);
+  ASSERT_EQ(answer.everybody.size(), 1);
+  EXPECT_EQ(answer.everybody[0], Part::kThrottled);
+}
+
+TEST(Explain, NamesExchangedGiveTheSameAnswerExchanged) {
+  const Answer one = AnswerOf({.trouble = {{0, {.input_ns = 5 * kMs}}}});
+  const Answer other = AnswerOf({.trouble = {{1, {.input_ns = 5 * kMs}}}});
+  ASSERT_EQ(one.findings.size(), 1);
+  ASSERT_EQ(other.findings.size(), 1);
+  EXPECT_EQ(one.findings[0].index, 0);
+  EXPECT_EQ(other.findings[0].index, 1);
+}
+
+TEST(Explain, AClockThatIsOffChangesNothing) {
+  const std::map<size_t, Trouble> trouble = {{1, {.throttled_ns = 6 * kMs}}};
+  const Answer one = AnswerOf({.trouble = trouble});
+  const Answer other = AnswerOf({.trouble = trouble, .clock_ns = {0, 1 * kMs}});
+  ASSERT_EQ(one.findings.size(), 1);
+  ASSERT_EQ(other.findings.size(), 1);
+  EXPECT_EQ(one.findings[0].lead.est_ns, other.findings[0].lead.est_ns);
+  EXPECT_EQ(one.findings[0].lead.lo_ns, other.findings[0].lead.lo_ns);
+  EXPECT_EQ(one.findings[0].causes[0].amount.hi_ns, other.findings[0].causes[0].amount.hi_ns);
+  EXPECT_EQ(one.findings[0].causes[0].cost.est_ns, other.findings[0].causes[0].cost.est_ns);
+  for (size_t rank = 0; rank < 2; ++rank) EXPECT_EQ(one.ranks[rank].mean, other.ranks[rank].mean);
+}
+
+TEST(Explain, MarksOfTheProgramChangeNothing) {
+  const std::map<size_t, Trouble> trouble = {{1, {.input_ns = 5 * kMs}}};
+  const Answer one = AnswerOf({.trouble = trouble});
+  const Answer other = AnswerOf({.trouble = trouble, .marks = true});
+  ASSERT_EQ(other.verdict, Verdict::kCause);
+  for (size_t rank = 0; rank < 2; ++rank) EXPECT_EQ(one.ranks[rank].mean, other.ranks[rank].mean);
+}
+
+TEST(Explain, WithoutSamplesOnlySpansAreEvidence) {
+  const Answer input = AnswerOf({.trouble = {{1, {.input_ns = 5 * kMs}}}, .samples = false});
+  EXPECT_EQ(input.verdict, Verdict::kCause);
+  const Answer quota = AnswerOf({.trouble = {{1, {.throttled_ns = 5 * kMs}}}, .samples = false});
+  EXPECT_EQ(quota.verdict, Verdict::kLateCauseUnknown);
+  EXPECT_FALSE(quota.ranks[1].taken_away_known);
+  EXPECT_FALSE(quota.notes.empty());
+}
+
+TEST(Explain, FewStepsNameOnlyWhoIsLate) {
+  const Answer few = AnswerOf({.steps = 40, .trouble = {{1, {.input_ns = 5 * kMs}}}});
+  EXPECT_EQ(few.verdict, Verdict::kCause);
+  const Answer unknown = AnswerOf({.steps = 40, .trouble = {{1, {.asleep_ns = 5 * kMs}}}});
+  EXPECT_EQ(unknown.verdict, Verdict::kNobody);
+  const Answer none = AnswerOf({.steps = 20});
+  EXPECT_EQ(none.refusal, Refusal::kTooFewSteps);
+}
+
+TEST(Explain, ARefusalSaysWhatWouldBeNeeded) {
+  FakeJob gpu({});
+  gpu.input().ranks[0].accelerators = {"cuda"};
+  EXPECT_EQ(Explain(gpu.input()).refusal, Refusal::kGpuJob);
+
+  FakeJob nccl({});
+  for (RankInput& rank : nccl.input().ranks) {
+    for (CollectiveEntry& entry : rank.collectives) entry.left_ns.reset();
+  }
+  EXPECT_EQ(Explain(nccl.input()).refusal, Refusal::kGpuJob);
+
+  FakeJob groups({});
+  for (RankInput& rank : groups.input().ranks) rank.collectives[5].group = 8;
+  EXPECT_EQ(Explain(groups.input()).refusal, Refusal::kSeveralGroups);
+
+  FakeJob uncovered({});
+  RankInput& rank = uncovered.input().ranks[1];
+  rank.holes.push_back({rank.window.begin_ns, rank.window.begin_ns + rank.window.length_ns() / 10});
+  EXPECT_EQ(Explain(uncovered.input()).refusal, Refusal::kNotCovered);
+
+  EXPECT_EQ(Explain({}).refusal, Refusal::kNothingRecorded);
+}
+
+TEST(Explain, ASecondLauncherIsRefused) {
+  FakeJob job({});
+  RankInput& rank = job.input().ranks[0];
+  rank.threads.push_back({101, rank.threads[0].spans});
+  EXPECT_EQ(Explain(job.input()).refusal, Refusal::kSecondLauncher);
+}
+
+TEST(Explain, OneRankHasStepsAndPartsButNobodyIsLate) {
+  FakeJob job({.ranks = 1, .trouble = {{0, {.input_ns = 9 * kMs}}}});
+  const Answer answer = Explain(job.input());
+  EXPECT_EQ(answer.refusal, Refusal::kNone) << answer.refusal_text;
+  EXPECT_EQ(answer.steps, 80);
+  EXPECT_TRUE(answer.findings.empty());
+  ExpectTablesAddUp(answer);
+}
+
+TEST(Explain, WhatIsNotCoveredIsNobodysWork) {
+  const Answer answer = AnswerOf({.trouble = {{1, {.hole_ns = 500'000}}}});
+  EXPECT_EQ(answer.verdict, Verdict::kNobody);
+  EXPECT_EQ(MeanPart(answer, 1, Part::kNotCovered), 500'000);
+}
+
+}  // namespace
+}  // namespace syncline::analysis::why

@@ -1,0 +1,263 @@
+#include "analysis/why/judged.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/why/blocking_sites.h"
+#include "analysis/why/parts.h"
+#include "analysis/why/segments.h"
+#include "analysis/why/taken_away.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr size_t kStepsMin = 30;
+constexpr size_t kStepsWanted = 60;
+constexpr int64_t kCoveredPercentMin = 95;
+
+std::string RankName(const RankInput& rank) {
+  return absl::StrCat("rank ", rank.rank, " (", rank.node, ", pid ", rank.pid, ")");
+}
+
+void Refuse(Refusal refusal, std::string text, Judged* judged) {
+  if (judged->refusal != Refusal::kNone) return;
+  judged->refusal = refusal;
+  judged->refusal_text = std::move(text);
+}
+
+// Refuses a GPU job by what its processes say of themselves.
+void CheckAccelerators(const JobInput& input, Judged* judged) {
+  for (const RankInput& rank : input.ranks) {
+    if (rank.accelerators.empty()) continue;
+    Refuse(Refusal::kGpuJob,
+           absl::StrCat(RankName(rank), " uses an accelerator (",
+                        absl::StrJoin(rank.accelerators, ", "),
+                        " is initialised): GPU jobs are not explained yet; `syncline report` shows "
+                        "what was recorded"),
+           judged);
+  }
+}
+
+// Part of the window that holes leave, percent.
+int64_t CoveredPercent(const RankInput& rank) {
+  const int64_t window_ns = rank.window.length_ns();
+  return window_ns <= 0 ? 100 : (window_ns - MissingNs(rank)) * 100 / window_ns;
+}
+
+void CheckCoverage(const JobInput& input, Judged* judged) {
+  for (const RankInput& rank : input.ranks) {
+    const int64_t percent = CoveredPercent(rank);
+    if (percent >= kCoveredPercentMin) continue;
+    Refuse(Refusal::kNotCovered,
+           absl::StrCat(RankName(rank), " was recorded for ", percent,
+                        " % of the window only, and 95 % are needed: record again; `syncline "
+                        "report` says what is missing and why"),
+           judged);
+  }
+}
+
+std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
+  std::vector<Driver> drivers;
+  bool launches = false;
+  for (const RankInput& rank : input.ranks) {
+    const Driver driver = DriverOf(rank, judged->names);
+    drivers.push_back(driver);
+    launches |= driver.launches > 0;
+    if (driver.thread == nullptr) {
+      Refuse(Refusal::kNoPyTorchOperators,
+             absl::StrCat(RankName(rank),
+                          " recorded no PyTorch operators: it may run no PyTorch, have a profiler "
+                          "of its own, or have begun without `syncline run`; `syncline nodes` says "
+                          "what can be recorded there"),
+             judged);
+    } else if (driver.shared()) {
+      Refuse(Refusal::kSecondLauncher,
+             absl::StrCat(RankName(rank),
+                          " launches collectives from more than one thread: which "
+                          "thread's waits hold the job up is not known"),
+             judged);
+    }
+  }
+  judged->collective_job = launches && input.ranks.size() > 1;
+  return drivers;
+}
+
+// The judged class's steps of each rank, and their collectives.
+void TakeSteps(std::span<const std::vector<Step>> steps, const PairedSteps& judged_class,
+               Judged* judged) {
+  for (const std::vector<size_t>& of_ranks : judged_class.steps) {
+    for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
+      judged->ranks[rank].steps.push_back(steps[rank][of_ranks[rank]].interval);
+    }
+    judged->collectives.push_back(steps[0][of_ranks[0]].collectives);
+  }
+}
+
+std::string WindowFor(const Judged& judged) {
+  const PairedSteps& first = judged.pairing.classes[0];
+  const auto ranks_steps = static_cast<int64_t>(first.steps.size() * judged.ranks.size());
+  const int64_t step_ns = std::max<int64_t>(1, first.total_ns / std::max<int64_t>(1, ranks_steps));
+  const int64_t seconds = static_cast<int64_t>(kStepsWanted) * step_ns * 5 / 4 / 1'000'000'000 + 1;
+  return absl::StrCat(std::max<int64_t>(10, seconds), "s");
+}
+
+void PairUp(const JobInput& input, std::span<const Driver> drivers, Judged* judged) {
+  std::vector<std::vector<Step>> steps;
+  for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
+    steps.push_back(StepsOf(*drivers[rank].thread, input.ranks[rank].collectives, judged->names,
+                            judged->collective_job));
+  }
+  const bool any = std::any_of(steps.begin(), steps.end(),
+                               [](const std::vector<Step>& one) { return !one.empty(); });
+  judged->pairing = PairSteps(steps, input.names);
+  if (!any) {
+    Refuse(Refusal::kNoSteps,
+           judged->collective_job
+               ? "no step was seen: none of PyTorch's optimizers ended twice in the window with a "
+                 "collective in between; record for longer (`syncline why --for 60s`), or the job "
+                 "stands still (`syncline report`)"
+               : "no step was seen: none of PyTorch's optimizers ended twice in the window; record "
+                 "for longer, e.g. `syncline why --for 60s`",
+           judged);
+  } else if (judged->pairing.classes.empty()) {
+    Refuse(Refusal::kRanksDisagree,
+           "no step has the same collectives on all ranks: ranks that run different programs "
+           "(pipelines, parameter servers) are not explained yet",
+           judged);
+  } else {
+    TakeSteps(steps, judged->pairing.classes[0], judged);
+    if (judged->steps() < kStepsMin) {
+      Refuse(Refusal::kTooFewSteps,
+             absl::StrCat("only ", judged->steps(), " steps of one class were recorded, and ",
+                          kStepsMin, " are needed: syncline why --for ", WindowFor(*judged)),
+             judged);
+    }
+  }
+}
+
+// The collectives of the judged steps must be Gloo's, and of one group.
+void CheckCollectives(const JobInput& input, Judged* judged) {
+  std::set<uint32_t> groups;
+  for (const auto& of_step : judged->collectives) {
+    for (const auto& [group, number] : of_step) groups.insert(group);
+  }
+  if (groups.size() > 1) {
+    Refuse(Refusal::kSeveralGroups,
+           absl::StrCat("the steps' collectives belong to ", groups.size(),
+                        " process groups: jobs with more than one (tensor, pipeline or hybrid "
+                        "parallelism) are not explained yet"),
+           judged);
+  }
+  for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
+    const std::vector<OwnInterval>& steps = judged->ranks[rank].steps;
+    if (steps.empty()) continue;
+    uint64_t all = 0;
+    uint64_t without_work = 0;
+    for (const CollectiveEntry& entry : input.ranks[rank].collectives) {
+      if (entry.entered_ns < steps.front().begin_ns || entry.entered_ns >= steps.back().end_ns) {
+        continue;
+      }
+      ++all;
+      without_work += entry.left_ns.has_value() ? 0 : 1;
+    }
+    if (without_work * 2 > all) {
+      Refuse(Refusal::kGpuJob,
+             absl::StrCat("the collectives of ", RankName(input.ranks[rank]),
+                          " show no work of Gloo: they run on a GPU (NCCL) or in a backend whose "
+                          "ends are not recorded, which is not explained yet"),
+             judged);
+    }
+  }
+}
+
+// Tids of threads that carry collectives out: Gloo's tasks are theirs.
+std::vector<int32_t> WorkersOf(const RankInput& rank, const TaskNames& names) {
+  std::vector<int32_t> tids;
+  for (const ThreadInput& thread : rank.threads) {
+    const bool works =
+        std::any_of(thread.spans.begin(), thread.spans.end(),
+                    [&](const TaskSpan& span) { return names.Is(span.name, Role::kTransfer); });
+    if (works) tids.push_back(thread.tid);
+  }
+  return tids;
+}
+
+std::vector<OwnInterval> CollectionsOf(const ThreadInput& driver, const TaskNames& names) {
+  std::vector<OwnInterval> collections;
+  for (const TaskSpan& span : driver.spans) {
+    if (names.IsGarbageCollection(span)) collections.push_back({span.begin_ns, span.end_ns});
+  }
+  return collections;
+}
+
+void FillParts(const JobInput& input, std::span<const Driver> drivers, Judged* judged) {
+  const size_t ranks = input.ranks.size();
+  std::vector<std::vector<Segment>> segments(ranks);
+  std::vector<std::vector<Silence>> silences(ranks);
+  std::vector<RankSilences> pooled;
+  int64_t total_ns = 0;
+  for (size_t i = 0; i < ranks; ++i) {
+    const RankInput& rank = input.ranks[i];
+    segments[i] = SegmentsOf(drivers[i].thread->spans, judged->names);
+    silences[i] = SilencesOf(segments[i], rank.collectives);
+    pooled.push_back({silences[i], rank.collectives});
+    total_ns += segments[i].back().end_ns - segments[i].front().begin_ns;
+  }
+  const std::set<Site> sites = BlockingSites(pooled, total_ns);
+  for (size_t i = 0; i < ranks; ++i) {
+    const RankInput& rank = input.ranks[i];
+    JudgedRank& of_rank = judged->ranks[i];
+    const ThreadInput& driver = *drivers[i].thread;
+    const std::vector<OwnInterval> waits = WaitsOf(pooled[i], sites);
+    const std::vector<OwnInterval> collections = CollectionsOf(driver, judged->names);
+    std::vector<Piece> pieces =
+        PiecesOf({segments[i], waits, rank.holes, collections, of_rank.steps});
+    of_rank.driver_tid = driver.tid;
+    of_rank.tables = TablesOf(pieces, of_rank.steps.size());
+    of_rank.samples =
+        SamplesOf(rank, driver.tid, {segments[i].front().begin_ns, segments[i].back().end_ns},
+                  WorkersOf(rank, judged->names));
+    if (of_rank.samples.measured()) {
+      of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).ns;
+    }
+    of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
+  }
+}
+
+}  // namespace
+
+int64_t MissingNs(const RankInput& rank) {
+  int64_t missing_ns = 0;
+  int64_t until_ns = rank.window.begin_ns;
+  for (const OwnInterval& hole : rank.holes) {
+    const int64_t begin_ns = std::max(hole.begin_ns, until_ns);
+    const int64_t end_ns = std::min(hole.end_ns, rank.window.end_ns);
+    if (end_ns > begin_ns) missing_ns += end_ns - begin_ns;
+    until_ns = std::max(until_ns, end_ns);
+  }
+  return missing_ns;
+}
+
+int64_t JudgedRank::OwnWork(size_t step) const {
+  const PartTable& table = tables[step];
+  return steps[step].length_ns() - table[static_cast<size_t>(Part::kWaitAndTransfer)] -
+         table[static_cast<size_t>(Part::kNotCovered)];
+}
+
+Judged Judge(const JobInput& input) {
+  Judged judged{TaskNames(input.names), {}, {}, {}, false, Refusal::kNone, {}};
+  for (const RankInput& rank : input.ranks) judged.ranks.emplace_back().input = &rank;
+  CheckAccelerators(input, &judged);
+  const std::vector<Driver> drivers = FindDrivers(input, &judged);
+  if (judged.refusal != Refusal::kNone) return judged;
+  PairUp(input, drivers, &judged);
+  if (judged.pairing.classes.empty()) return judged;
+  CheckCoverage(input, &judged);
+  if (judged.collective_job) CheckCollectives(input, &judged);
+  if (judged.refusal == Refusal::kNone) FillParts(input, drivers, &judged);
+  return judged;
+}
+
+}  // namespace syncline::analysis::why

@@ -1,0 +1,53 @@
+// A job as it is judged: its drivers, the steps of one class, and of each rank and step where the
+// time went. Made once; causes.h draws the conclusions. Pure.
+#ifndef SYNCLINE_ANALYSIS_WHY_JUDGED_H_
+#define SYNCLINE_ANALYSIS_WHY_JUDGED_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/why/model.h"
+#include "analysis/why/samples.h"
+#include "analysis/why/steps.h"
+#include "analysis/why/task_names.h"
+#include "analysis/why/work.h"
+
+namespace syncline::analysis::why {
+
+struct JudgedRank {
+  const RankInput* input = nullptr;
+  int32_t driver_tid = 0;
+  std::vector<OwnInterval> steps;  // judged; in order
+  std::vector<PartTable> tables;   // beside `steps`; each adds up to the step
+  RankSamples samples;
+  int64_t unplaced_ns = 0;  // of all steps
+  WorkDone work;
+
+  // Of a step: all but wait and transfer, and what is not covered.
+  int64_t OwnWork(size_t step) const;
+};
+
+struct Judged {
+  TaskNames names;
+  std::vector<JudgedRank> ranks;
+  Pairing pairing;
+  // Of the judged steps, what their collectives are: by step.
+  std::vector<std::vector<std::pair<uint32_t, uint64_t>>> collectives;
+  bool collective_job = false;  // else nobody waits for anybody
+  Refusal refusal = Refusal::kNone;
+  std::string refusal_text;
+
+  size_t steps() const { return ranks.empty() ? 0 : ranks[0].steps.size(); }
+};
+
+Judged Judge(const JobInput& input);
+
+// How much of the window lies in holes.
+int64_t MissingNs(const RankInput& rank);
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_JUDGED_H_

@@ -1,0 +1,270 @@
+// The values of `syncline why`: what the analysis is given of a job, and the answer.
+//
+// The definitions of all that is named here stand in docs/findings.md. Everything of a rank is in
+// the rank's own clock (its node's trace clock, CLOCK_MONOTONIC), so that no finding about work and
+// causes rests on the synchronization of clocks; only the order of arrival does.
+//
+// Thread-safety: plain values.
+#ifndef SYNCLINE_ANALYSIS_WHY_MODEL_H_
+#define SYNCLINE_ANALYSIS_WHY_MODEL_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/levels.h"
+#include "evidence/evidence.h"
+
+namespace syncline::analysis::why {
+
+// ---- what is given ------------------------------------------------------------------------------
+
+using NameId = uint32_t;  // index into JobInput::names; 0: ""
+
+// [begin, end), ns of one clock.
+struct OwnInterval {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t length_ns() const { return end_ns - begin_ns; }
+  auto operator<=>(const OwnInterval&) const = default;
+};
+
+// A task of a thread.
+struct TaskSpan {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  NameId name = 0;      // "aten::conv2d", "c10d::allreduce_", "Optimizer.step#SGD.step"
+  NameId category = 0;  // "PyTorch", "dnnl::primitive::execute", "python"
+  NameId shape = 0;     // what its arguments say of the amount of work; 0: nothing
+  uint16_t depth = 0;
+  bool whole = true;  // both its ends were recorded
+};
+
+struct ThreadInput {
+  int32_t tid = 0;              // as the process sees it
+  std::vector<TaskSpan> spans;  // by begin; of one begin, the outer first
+};
+
+// A rank's part of a collective.
+struct CollectiveEntry {
+  uint32_t group = 0;
+  uint64_t number = 0;
+  NameId name = 0;
+  int64_t entered_ns = 0;
+  std::optional<int64_t> left_ns;  // of Gloo's work; nullopt: not recorded
+};
+
+struct RankInput {
+  int32_t rank = -1;
+  std::string node;
+  int32_t pid = 0;                           // as the process sees itself
+  std::string command;                       // "train.py"
+  std::vector<ThreadInput> threads;          // that recorded tasks
+  std::vector<CollectiveEntry> collectives;  // by entry
+  std::vector<OwnInterval> holes;            // in which tasks of the rank may be missing; by begin
+  OwnInterval window;  // the part of the recording that was asked for, in its clock
+  std::vector<std::string> accelerators;         // initialised in the process: "cuda"
+  const evidence::Evidence* evidence = nullptr;  // of its node; nullptr: recorded without
+  std::optional<uint32_t> evidence_process;      // index into evidence->processes
+};
+
+// Who entered a collective last, as the clocks have it.
+struct Arrival {
+  uint32_t group = 0;
+  uint64_t number = 0;
+  bool everybody_waits = true;      // false: a broadcast, a reduction to one rank
+  size_t last = 0;                  // index into JobInput::ranks
+  int64_t spread_ns = 0;            // from the first entry to the last one, estimated
+  Level level = Level::kUndecided;  // of `last` having entered after all the others
+};
+
+struct JobInput {
+  std::string job;
+  std::vector<std::string> names;  // names[0] is ""
+  std::vector<RankInput> ranks;    // by rank
+  std::vector<Arrival> arrivals;
+  std::optional<int64_t> clock_bound_ns;  // the worst between two ranks' clocks; nullopt: unknown
+  uint64_t lost_events = 0;
+  bool incomplete = false;  // a node, a stream or a time range is missing
+};
+
+// ---- the answer ---------------------------------------------------------------------------------
+
+// Where a rank's time goes. They add up to the step exactly.
+enum class Part : uint8_t {
+  kCompute,
+  kThrottled,      // taken away by the quota of a control group
+  kWaitingForCpu,  // runnable, but not running: somebody else was
+  kInput,
+  kHostCode,
+  kGarbageCollection,
+  kWaitAndTransfer,
+  kNotCovered,
+};
+inline constexpr size_t kParts = 8;
+using PartTable = std::array<int64_t, kParts>;  // ns, by Part
+// "throttled": as JSON and the table name it.
+const char* PartName(Part part);      // "waiting for a CPU"
+const char* PartJsonName(Part part);  // "waiting_for_cpu"
+
+// A mean over steps, ns, with its interval of 95 %, by bootstrap over blocks of steps.
+struct MeanEstimate {
+  int64_t est_ns = 0;
+  int64_t lo_ns = 0;
+  int64_t hi_ns = 0;
+};
+
+// Who had the processor meanwhile.
+struct Taker {
+  enum class Kind : uint8_t {
+    kOutside,    // a process outside of the job
+    kRank,       // another rank on this node
+    kOwnLoader,  // the rank's own loader workers
+    kOwnThread,  // the rank's own threads
+    kSyncline,
+    kUnknown,  // somebody whom the node does not show
+  };
+  Kind kind = Kind::kUnknown;
+  std::string name;    // comm; empty: unknown
+  int32_t pid = 0;     // as the agent sees it
+  int64_t cpu_ns = 0;  // processor time gained while the rank waited, a step
+};
+
+struct Cause {
+  Part part = Part::kThrottled;  // kThrottled, kWaitingForCpu, kInput or kGarbageCollection
+  MeanEstimate amount;           // E: of the rank, less the others' median, a step
+  int64_t own_ns = 0;            // of the rank itself, a step
+  MeanEstimate cost;             // what of each step it takes from all ranks: an estimate
+  // kThrottled: the group that has the quota.
+  std::string group;
+  int group_version = 0;
+  int64_t quota_ns = -1;
+  int64_t period_ns = 0;
+  int64_t periods = 0;  // in the judged time, and in how many of them the group was throttled
+  int64_t throttled_periods = 0;
+  std::optional<Taker> taker;  // kWaitingForCpu
+};
+
+// What was looked at and is not the cause.
+struct NotACause {
+  Part part = Part::kThrottled;
+  int64_t amount_ns = 0;  // E, a step
+  bool measured = true;   // false: there was no evidence
+};
+
+// Own work as the kernel counted it, a step.
+struct ProcessorTime {
+  int64_t on_cpu_ns = 0;
+  int64_t run_queue_ns = 0;
+  int64_t asleep_ns = 0;
+};
+
+struct OrderCounts {
+  uint64_t last = 0;    // steps in which the rank was the last to arrive, by the estimate
+  uint64_t proven = 0;  // of those
+  uint64_t likely = 0;
+  uint64_t steps = 0;  // that were looked at
+};
+
+// An operator of which ranks did different work.
+struct WorkDifference {
+  std::string name;
+  bool in_shapes = false;  // the counts agree, the shapes do not
+  double own = 0;          // a step; of shapes: how many of its executions differ
+  double others = 0;       // the median of the other ranks
+};
+
+struct RankFinding {
+  size_t index = 0;  // of the rank, in Answer::ranks
+  bool late = false;
+  MeanEstimate lead;          // own work, less the others' median
+  double p = 1;               // of the permutation test; 1: not tested
+  std::vector<Cause> causes;  // the largest first
+  std::vector<NotACause> not_causes;
+  MeanEstimate cost_all;  // of all its causes together
+  OrderCounts order;
+  std::vector<WorkDifference> work;  // why no cause is given
+  bool shapes_known = false;
+  std::optional<ProcessorTime> processor;
+};
+
+enum class Verdict : uint8_t {
+  kNotJudged,         // one rank, or no collective
+  kNobody,            // no rank is late
+  kCause,             // `findings` name ranks with causes
+  kLateCauseUnknown,  // a rank is later; nothing shows why
+  kWorkDiffers,       // a rank is later; it does other work
+  kEverybody,         // no rank, but something that takes time of every rank
+};
+const char* VerdictJsonName(Verdict verdict);  // "late_cause_unknown"
+
+struct RankSummary {
+  int32_t rank = -1;
+  std::string node;
+  int32_t pid = 0;
+  std::string command;
+  PartTable mean{};  // of a step; adds up to mean_step_ns
+  int64_t mean_step_ns = 0;
+  int64_t mean_own_ns = 0;                 // own work: step - wait and transfer - not covered
+  double covered = 0;                      // part of the window, 0 to 1
+  bool taken_away_known = false;           // whether throttled and waiting for a CPU were measured
+  int64_t unplaced_ns = 0;                 // run-queue time that found no place in own work, a step
+  std::optional<ProcessorTime> processor;  // of its own work
+  int64_t sample_period_ns = 0;            // 0: no samples
+  int group_version = 0;                   // of control groups seen; 0: none
+  uint64_t sample_gaps = 0;
+};
+
+struct StepClass {
+  std::string name;  // "all_reduce x3"
+  uint64_t steps = 0;
+  int64_t total_ns = 0;
+};
+
+// Why there is no answer. Stable: scripts read the names.
+enum class Refusal : uint8_t {
+  kNone,
+  kNothingRecorded,  // no process here was started for recording
+  kForeignTrace,     // no recording
+  kTensorFlowJob,
+  kNoPyTorchOperators,
+  kGpuJob,
+  kSecondLauncher,  // two threads of a rank launch collectives
+  kSeveralGroups,   // collectives of two groups within the judged steps
+  kNoSteps,         // no optimizer step was seen
+  kTooFewSteps,
+  kRanksDisagree,  // no step has the same collectives on all ranks
+  kNotCovered,     // a rank was recorded for less than 95 % of the window
+  kRankMissing,    // of the job's ranks not all were recorded
+};
+const char* RefusalJsonName(Refusal refusal);  // "gpu_job"
+
+struct Answer {
+  Refusal refusal = Refusal::kNone;
+  std::string refusal_text;  // one line: what is wrong, and what would be needed
+  bool incomplete = false;   // answered, but something is missing
+
+  std::string job;
+  int64_t window_ns = 0;
+  std::vector<StepClass> classes;  // the judged one first
+  uint64_t steps = 0;              // judged
+  uint64_t unpaired_steps = 0;     // that not all ranks have with the same collectives
+  int64_t mean_step_ns = 0;        // over ranks and steps
+  std::vector<RankSummary> ranks;  // by rank
+  Verdict verdict = Verdict::kNotJudged;
+  std::vector<RankFinding> findings;  // those who are named or late; the largest amount first
+  // With kNobody: how the rank with most own work compares.
+  std::optional<RankFinding> closest;
+  std::vector<Part> everybody;  // parts that take >= 15 % of the step on every rank
+  std::optional<int64_t> clock_bound_ns;
+  uint64_t lost_events = 0;
+  int64_t worst_not_covered_ns = 0;  // a step, of any rank
+  std::vector<std::string> notes;    // what to know of the evidence, one line each
+};
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_MODEL_H_

@@ -1,0 +1,123 @@
+#include "analysis/why/parts.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace syncline::analysis::why {
+namespace {
+
+// Walks along intervals in the order of their begins, which may overlap.
+class Walker {
+ public:
+  explicit Walker(std::span<const OwnInterval> intervals) : intervals_(intervals) {}
+
+  // Whether `at_ns` lies in one; and the next instant, behind it, at which that may change.
+  bool At(int64_t at_ns, int64_t* change_ns) {
+    while (next_ < intervals_.size() && intervals_[next_].begin_ns <= at_ns) {
+      end_ns_ = std::max(end_ns_, intervals_[next_++].end_ns);
+    }
+    const bool inside = at_ns < end_ns_;
+    if (inside) *change_ns = std::min(*change_ns, end_ns_);
+    if (!inside && next_ < intervals_.size()) {
+      *change_ns = std::min(*change_ns, intervals_[next_].begin_ns);
+    }
+    return inside;
+  }
+
+ private:
+  std::span<const OwnInterval> intervals_;
+  size_t next_ = 0;
+  int64_t end_ns_ = INT64_MIN;
+};
+
+Part PartOf(const Segment& segment) {
+  if (segment.in_loader) return Part::kInput;
+  return segment.works ? Part::kCompute : Part::kHostCode;
+}
+
+// The judged step that an instant lies in, for instants in order.
+class StepFinder {
+ public:
+  explicit StepFinder(std::span<const OwnInterval> steps) : steps_(steps) {}
+
+  int32_t At(int64_t at_ns, int64_t* change_ns) {
+    while (next_ < steps_.size() && steps_[next_].end_ns <= at_ns) ++next_;
+    if (next_ == steps_.size()) return -1;
+    if (at_ns < steps_[next_].begin_ns) {
+      *change_ns = std::min(*change_ns, steps_[next_].begin_ns);
+      return -1;
+    }
+    *change_ns = std::min(*change_ns, steps_[next_].end_ns);
+    return static_cast<int32_t>(next_);
+  }
+
+ private:
+  std::span<const OwnInterval> steps_;
+  size_t next_ = 0;
+};
+
+void SetUsual(std::vector<Piece>* pieces) {
+  using Kind = std::tuple<Part, NameId, uint32_t>;  // the third: its place in the step's order
+  std::map<std::pair<Part, NameId>, uint32_t> seen;
+  std::map<Kind, std::vector<int64_t>> lengths;
+  std::vector<Kind> kinds(pieces->size());
+  int32_t step = -1;
+  for (size_t i = 0; i < pieces->size(); ++i) {
+    Piece& piece = (*pieces)[i];
+    piece.usual_ns = piece.length_ns();
+    if (piece.step != step) seen.clear();
+    step = piece.step;
+    if (step < 0) continue;
+    kinds[i] = {piece.part, piece.leaf, seen[{piece.part, piece.leaf}]++};
+    lengths[kinds[i]].push_back(piece.length_ns());
+  }
+  std::map<Kind, int64_t> usual;
+  for (auto& [kind, all] : lengths) {
+    const auto quarter = all.begin() + static_cast<ptrdiff_t>((all.size() - 1) / 4);
+    std::nth_element(all.begin(), quarter, all.end());
+    usual[kind] = *quarter;
+  }
+  for (size_t i = 0; i < pieces->size(); ++i) {
+    if ((*pieces)[i].step >= 0) (*pieces)[i].usual_ns = usual[kinds[i]];
+  }
+}
+
+}  // namespace
+
+std::vector<Piece> PiecesOf(const PartsInput& input) {
+  Walker holes(input.holes);
+  Walker collections(input.collections);
+  Walker waits(input.waits);
+  StepFinder steps(input.steps);
+  std::vector<Piece> pieces;
+  for (const Segment& segment : input.segments) {
+    for (int64_t at_ns = segment.begin_ns; at_ns < segment.end_ns;) {
+      Piece piece{at_ns, segment.end_ns};
+      piece.leaf = segment.leaf;
+      const bool hole = holes.At(at_ns, &piece.end_ns);
+      const bool collecting = collections.At(at_ns, &piece.end_ns);
+      const bool waiting = waits.At(at_ns, &piece.end_ns);
+      piece.step = steps.At(at_ns, &piece.end_ns);
+      piece.part = hole         ? Part::kNotCovered
+                   : collecting ? Part::kGarbageCollection
+                   : waiting    ? Part::kWaitAndTransfer
+                                : PartOf(segment);
+      at_ns = piece.end_ns;
+      pieces.push_back(piece);
+    }
+  }
+  SetUsual(&pieces);
+  return pieces;
+}
+
+std::vector<PartTable> TablesOf(std::span<const Piece> pieces, size_t steps) {
+  std::vector<PartTable> tables(steps, PartTable{});
+  for (const Piece& piece : pieces) {
+    if (piece.step < 0) continue;
+    tables[static_cast<size_t>(piece.step)][static_cast<size_t>(piece.part)] += piece.length_ns();
+  }
+  return tables;
+}
+
+}  // namespace syncline::analysis::why

@@ -1,0 +1,198 @@
+#include "analysis/why/samples.h"
+
+#include <algorithm>
+#include <map>
+
+namespace syncline::analysis::why {
+namespace {
+
+using evidence::Evidence;
+using evidence::GroupSample;
+
+// A thread that computes for the driver has at least this part of its processor time.
+constexpr int64_t kHelperPercent = 20;
+// How far a reading may lie outside of the time asked for: half of the slowest usual period.
+constexpr int64_t kMarginNs = 25'000'000;
+
+int64_t Middle(int64_t at_ns, int64_t until_ns) { return at_ns + (until_ns - at_ns) / 2; }
+
+std::optional<uint32_t> FindThread(const Evidence& evidence, uint32_t process, int32_t own_tid) {
+  for (uint32_t i = 0; i < evidence.threads.size(); ++i) {
+    const evidence::Thread& thread = evidence.threads[i];
+    if (thread.process == process && thread.own_tid == own_tid) return i;
+  }
+  return std::nullopt;
+}
+
+std::vector<GroupSample> SamplesOfGroup(const Evidence& evidence, uint32_t group) {
+  std::vector<GroupSample> samples;
+  for (const GroupSample& sample : evidence.group_samples) {
+    if (sample.group == group) samples.push_back(sample);
+  }
+  return samples;
+}
+
+// Of the process's group and its ancestors, the one with a quota whose throttled time grew most.
+std::vector<GroupSample> FindGroup(const Evidence& evidence, uint32_t process,
+                                   const OwnInterval& within, RankSamples* result) {
+  std::vector<GroupSample> best;
+  int64_t best_ns = 0;
+  for (const uint32_t index : evidence.processes[process].groups) {
+    if (index >= evidence.groups.size()) continue;
+    result->group_version = evidence.groups[index].version;
+    std::vector<GroupSample> samples = SamplesOfGroup(evidence, index);
+    std::erase_if(samples, [&](const GroupSample& sample) {
+      return sample.at_ns < within.begin_ns - kMarginNs || sample.at_ns > within.end_ns + kMarginNs;
+    });
+    if (samples.size() < 2) continue;
+    const bool limited = std::any_of(samples.begin(), samples.end(),
+                                     [](const GroupSample& one) { return one.quota_ns > 0; });
+    const int64_t grown_ns = samples.back().throttled_ns - samples.front().throttled_ns;
+    if (!limited || grown_ns <= best_ns) continue;
+    best_ns = grown_ns;
+    result->group = {&evidence.groups[index], samples.back().quota_ns, samples.back().period_ns,
+                     samples.back().periods - samples.front().periods,
+                     samples.back().throttled_periods - samples.front().throttled_periods};
+    best = std::move(samples);
+  }
+  return best;
+}
+
+// The group's throttled time as a series like a thread's.
+std::vector<Reading> SeriesOf(std::span<const GroupSample> samples) {
+  std::vector<Reading> readings;
+  for (const GroupSample& sample : samples) {
+    readings.push_back({Middle(sample.at_ns, sample.until_ns), 0, sample.throttled_ns, -1});
+  }
+  return readings;
+}
+
+// What the group says of each interval: how much its throttled time grew.
+std::vector<int64_t> GroupGrowth(std::span<const Reading> group, std::span<const Growth> growths) {
+  std::vector<int64_t> grown(growths.size(), 0);
+  if (group.empty()) return grown;
+  // A round reads the group right after the thread: its reading belongs to the interval that ended
+  // last, so a reading is taken at the interval's end or up to half an interval behind it.
+  size_t next = 0;
+  int64_t before_ns = group.front().run_queue_ns;
+  for (size_t i = 0; i < growths.size(); ++i) {
+    const OwnInterval& interval = growths[i].interval;
+    const int64_t until_ns = interval.end_ns + interval.length_ns() / 2;
+    int64_t now_ns = before_ns;
+    while (next < group.size() && group[next].at_ns < until_ns) {
+      if (group[next].at_ns <= interval.begin_ns) before_ns = group[next].run_queue_ns;
+      now_ns = group[next++].run_queue_ns;
+    }
+    grown[i] = std::max<int64_t>(0, now_ns - before_ns);
+    before_ns = std::max(before_ns, now_ns);
+  }
+  return grown;
+}
+
+// A thread is told that it runs again a moment before or behind its group: what an interval's own
+// growth does not explain may be explained by what its neighbours' has left over.
+void ShareOut(std::vector<int64_t> grown, std::vector<Growth>* growths) {
+  const auto take = [&](size_t from, Growth* to) {
+    const int64_t most = to->run_queue_ns - to->throttled_ns;
+    const int64_t taken = std::min(most, grown[from]);
+    grown[from] -= taken;
+    to->throttled_ns += taken;
+  };
+  for (size_t i = 0; i < growths->size(); ++i) take(i, &(*growths)[i]);
+  for (size_t i = 0; i < growths->size(); ++i) {
+    if (i > 0) take(i - 1, &(*growths)[i]);
+    if (i + 1 < growths->size()) take(i + 1, &(*growths)[i]);
+  }
+}
+
+// The process's threads, other than the driver and those that carry out collectives, that compute.
+std::vector<std::vector<Reading>> HelpersOf(const Evidence& evidence, uint32_t process,
+                                            uint32_t driver, int64_t driver_cpu_ns,
+                                            std::span<const int32_t> worker_tids) {
+  std::vector<std::vector<Reading>> helpers;
+  for (uint32_t i = 0; i < evidence.threads.size(); ++i) {
+    const evidence::Thread& thread = evidence.threads[i];
+    const bool works =
+        std::find(worker_tids.begin(), worker_tids.end(), thread.own_tid) != worker_tids.end();
+    if (thread.process != process || i == driver || works) continue;
+    std::vector<Reading> readings = ReadingsOf(evidence, i);
+    if (readings.size() < 2) continue;
+    const int64_t cpu_ns = readings.back().on_cpu_ns - readings.front().on_cpu_ns;
+    if (cpu_ns * 100 >= driver_cpu_ns * kHelperPercent) helpers.push_back(std::move(readings));
+  }
+  return helpers;
+}
+
+// How long compute threads were kept waiting longer than the driver, which waits for them.
+void AddHelpers(std::span<const std::vector<Reading>> helpers, std::span<const int64_t> grown,
+                std::vector<Growth>* growths) {
+  for (size_t i = 0; i < growths->size(); ++i) {
+    Growth& growth = (*growths)[i];
+    int64_t most_ns = 0;
+    for (const std::vector<Reading>& readings : helpers) {
+      most_ns = std::max(most_ns,
+                         ValueAt(readings, &Reading::run_queue_ns, growth.interval.end_ns) -
+                             ValueAt(readings, &Reading::run_queue_ns, growth.interval.begin_ns));
+    }
+    growth.helpers_ns = std::max<int64_t>(0, most_ns - growth.run_queue_ns);
+    const int64_t left_ns = std::max<int64_t>(0, grown[i] - growth.throttled_ns);
+    growth.helpers_throttled_ns = std::min(growth.helpers_ns, left_ns);
+  }
+}
+
+}  // namespace
+
+std::vector<Reading> ReadingsOf(const Evidence& evidence, uint32_t thread) {
+  std::vector<Reading> readings;
+  for (const evidence::ThreadSample& sample : evidence.thread_samples) {
+    if (sample.thread != thread) continue;
+    readings.push_back(
+        {Middle(sample.at_ns, sample.until_ns), sample.on_cpu_ns, sample.run_queue_ns, sample.cpu});
+  }
+  return readings;
+}
+
+int64_t ValueAt(std::span<const Reading> readings, int64_t Reading::*field, int64_t at_ns) {
+  const auto after =
+      std::upper_bound(readings.begin(), readings.end(), at_ns,
+                       [](int64_t at, const Reading& reading) { return at < reading.at_ns; });
+  if (after == readings.begin()) return readings.front().*field;
+  const Reading& before = *(after - 1);
+  if (after == readings.end() || after->at_ns == before.at_ns) return before.*field;
+  const double part =
+      static_cast<double>(at_ns - before.at_ns) / static_cast<double>(after->at_ns - before.at_ns);
+  return before.*field +
+         static_cast<int64_t>(part * static_cast<double>((*after).*field - before.*field));
+}
+
+RankSamples SamplesOf(const RankInput& rank, int32_t driver_tid, const OwnInterval& within,
+                      std::span<const int32_t> worker_tids) {
+  RankSamples result;
+  if (rank.evidence == nullptr || !rank.evidence_process.has_value()) return result;
+  const Evidence& evidence = *rank.evidence;
+  const uint32_t process = *rank.evidence_process;
+  const std::optional<uint32_t> driver = FindThread(evidence, process, driver_tid);
+  if (!driver.has_value()) return result;
+  result.driver = ReadingsOf(evidence, *driver);
+  std::erase_if(result.driver, [&](const Reading& reading) {
+    return reading.at_ns < within.begin_ns - kMarginNs || reading.at_ns > within.end_ns + kMarginNs;
+  });
+  for (size_t i = 1; i < result.driver.size(); ++i) {
+    const Reading& before = result.driver[i - 1];
+    const Reading& now = result.driver[i];
+    Growth growth;
+    growth.interval = {before.at_ns, now.at_ns};
+    growth.run_queue_ns = std::max<int64_t>(0, now.run_queue_ns - before.run_queue_ns);
+    growth.cpu = now.cpu;
+    result.growths.push_back(growth);
+  }
+  if (result.growths.empty()) return result;
+  const std::vector<GroupSample> group = FindGroup(evidence, process, within, &result);
+  const std::vector<int64_t> grown = GroupGrowth(SeriesOf(group), result.growths);
+  ShareOut(grown, &result.growths);
+  const int64_t cpu_ns = result.driver.back().on_cpu_ns - result.driver.front().on_cpu_ns;
+  AddHelpers(HelpersOf(evidence, process, *driver, cpu_ns, worker_tids), grown, &result.growths);
+  return result;
+}
+
+}  // namespace syncline::analysis::why

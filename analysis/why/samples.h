@@ -1,0 +1,63 @@
+// A rank's samples as series over time: of its driver, of its other threads, of the control group
+// that throttles it. Pure.
+#ifndef SYNCLINE_ANALYSIS_WHY_SAMPLES_H_
+#define SYNCLINE_ANALYSIS_WHY_SAMPLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "analysis/why/model.h"
+
+namespace syncline::analysis::why {
+
+// What grew, as read at an instant.
+struct Reading {
+  int64_t at_ns = 0;  // the middle of the bracket
+  int64_t on_cpu_ns = 0;
+  int64_t run_queue_ns = 0;
+  int32_t cpu = -1;
+};
+
+// Between two readings of a driver.
+struct Growth {
+  OwnInterval interval;
+  int64_t run_queue_ns = 0;
+  int64_t throttled_ns = 0;  // of `run_queue_ns`, by the group's own count
+  int64_t helpers_ns = 0;    // by how much more a compute thread of the process was kept waiting
+  int64_t helpers_throttled_ns = 0;  // of `helpers_ns`
+  int32_t cpu = -1;                  // where the driver ran when the interval ended
+};
+
+struct GroupFacts {
+  const evidence::Group* group = nullptr;  // nullptr: no group throttled the rank
+  int64_t quota_ns = -1;
+  int64_t period_ns = 0;
+  int64_t periods = 0;
+  int64_t throttled_periods = 0;
+};
+
+struct RankSamples {
+  std::vector<Reading> driver;  // of the time asked for
+  std::vector<Growth> growths;  // between its neighbours
+  GroupFacts group;
+  int group_version = 0;  // of the groups that were seen; 0: none
+  bool measured() const { return growths.size() >= 2; }
+};
+
+// `within`: readings outside of it are not used. `worker_tids`: threads that carry out collectives,
+// which are no compute threads.
+RankSamples SamplesOf(const RankInput& rank, int32_t driver_tid, const OwnInterval& within,
+                      std::span<const int32_t> worker_tids);
+
+// All readings of a thread, by time.
+std::vector<Reading> ReadingsOf(const evidence::Evidence& evidence, uint32_t thread);
+
+// What has grown until `at_ns`, between readings in proportion; outside of them as at the ends.
+// `field`: of Reading. `readings` is not empty.
+int64_t ValueAt(std::span<const Reading> readings, int64_t Reading::*field, int64_t at_ns);
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_SAMPLES_H_

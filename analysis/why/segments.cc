@@ -1,0 +1,96 @@
+#include "analysis/why/segments.h"
+
+#include <algorithm>
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr int64_t kSilenceMinNs = 20'000;
+// How many collectives before a silence's end may still be pending in it: more than any job
+// launches ahead of its waits (DistributedDataParallel: one for each bucket).
+constexpr size_t kPendingMax = 64;
+
+struct Open {
+  int64_t end_ns;
+  NameId name;
+  bool works;
+  bool in_loader;
+};
+
+class Partition {
+ public:
+  void Emit(int64_t until_ns) {
+    if (until_ns <= now_ns_) return;
+    Segment segment{now_ns_, until_ns};
+    if (!open_.empty()) {
+      segment.leaf = open_.back().name;
+      segment.works = open_.back().works;
+      segment.in_loader = open_.back().in_loader;
+    }
+    segments_.push_back(segment);
+    now_ns_ = until_ns;
+  }
+  void CloseUntil(int64_t until_ns) {
+    while (!open_.empty() && open_.back().end_ns <= until_ns) {
+      Emit(open_.back().end_ns);
+      open_.pop_back();
+    }
+  }
+  void Begin(const TaskSpan& span, bool works, bool loader) {
+    if (!begun_) now_ns_ = span.begin_ns;
+    begun_ = true;
+    CloseUntil(span.begin_ns);
+    Emit(span.begin_ns);
+    const bool inside = loader || (!open_.empty() && open_.back().in_loader);
+    // A task that outlasts the one around it (its end was lost) is cut there.
+    const int64_t end_ns = open_.empty() ? span.end_ns : std::min(span.end_ns, open_.back().end_ns);
+    open_.push_back({end_ns, span.name, works, inside});
+  }
+  std::vector<Segment> Take() {
+    while (!open_.empty()) CloseUntil(open_.back().end_ns);
+    return std::move(segments_);
+  }
+
+ private:
+  bool begun_ = false;
+  int64_t now_ns_ = 0;
+  std::vector<Open> open_;
+  std::vector<Segment> segments_;
+};
+
+}  // namespace
+
+std::vector<Segment> SegmentsOf(std::span<const TaskSpan> spans, const TaskNames& names) {
+  Partition partition;
+  for (const TaskSpan& span : spans) {
+    if (names.IsMark(span.category)) continue;
+    partition.Begin(span, names.Works(span), names.Is(span.name, Role::kLoader));
+  }
+  return partition.Take();
+}
+
+std::vector<Silence> SilencesOf(std::span<const Segment> segments,
+                                std::span<const CollectiveEntry> collectives) {
+  std::vector<Silence> silences;
+  size_t entered = 0;  // collectives before the silence's end
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const Segment& segment = segments[i];
+    if (segment.works || segment.end_ns - segment.begin_ns <= kSilenceMinNs) continue;
+    Silence silence{segment.begin_ns, segment.end_ns, {segment.leaf, kNoTask, kNoTask}, {}};
+    if (i > 0) silence.site.before = segments[i - 1].leaf;
+    if (i + 1 < segments.size()) silence.site.after = segments[i + 1].leaf;
+    while (entered < collectives.size() && collectives[entered].entered_ns < segment.end_ns) {
+      ++entered;
+    }
+    for (size_t j = entered - std::min(entered, kPendingMax); j < entered; ++j) {
+      const auto& left_ns = collectives[j].left_ns;
+      if (left_ns.has_value() && *left_ns > segment.begin_ns) {
+        silence.pending.push_back(static_cast<uint32_t>(j));
+      }
+    }
+    silences.push_back(std::move(silence));
+  }
+  return silences;
+}
+
+}  // namespace syncline::analysis::why

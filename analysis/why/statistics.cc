@@ -1,0 +1,119 @@
+#include "analysis/why/statistics.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr size_t kSamples = 2000;
+constexpr uint64_t kSeed = 1;
+
+int64_t Divide(int64_t sum, int64_t count) {
+  if (count == 0) return 0;
+  const int64_t half = sum < 0 ? -count / 2 : count / 2;
+  return (sum + half) / count;
+}
+
+// Not std::uniform_int_distribution, which differs between libraries. The bias of so small a range
+// in 64 bits cannot be seen.
+size_t Below(std::mt19937_64* random, size_t bound) { return (*random)() % bound; }
+
+}  // namespace
+
+int64_t MeanOf(std::span<const int64_t> values) {
+  int64_t sum = 0;
+  for (const int64_t value : values) sum += value;
+  return Divide(sum, static_cast<int64_t>(values.size()));
+}
+
+MeanEstimate Bootstrap(std::span<const int64_t> values, size_t block) {
+  const int64_t mean = MeanOf(values);
+  if (values.empty()) return {};
+  std::vector<std::pair<int64_t, int64_t>> blocks;  // sum and count
+  for (size_t i = 0; i < values.size(); i += block) {
+    std::pair<int64_t, int64_t> one{0, 0};
+    for (size_t j = i; j < std::min(values.size(), i + block); ++j) {
+      one.first += values[j];
+      ++one.second;
+    }
+    blocks.push_back(one);
+  }
+  std::mt19937_64 random(kSeed);
+  std::vector<int64_t> means(kSamples);
+  for (int64_t& sample : means) {
+    int64_t sum = 0;
+    int64_t count = 0;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const auto& [of_block, steps] = blocks[Below(&random, blocks.size())];
+      sum += of_block;
+      count += steps;
+    }
+    sample = Divide(sum, count);
+  }
+  std::sort(means.begin(), means.end());
+  return {mean, means[kSamples * 25 / 1000], means[kSamples * 975 / 1000 - 1]};
+}
+
+double PermutationTest(std::span<const std::vector<int64_t>> values, size_t block) {
+  const size_t ranks = values.size();
+  if (ranks < 2 || values[0].empty()) return 1;
+  std::vector<std::vector<int64_t>> blocks;  // of each, the ranks' sums
+  for (size_t i = 0; i < values[0].size(); i += block) {
+    std::vector<int64_t> sums(ranks, 0);
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      for (size_t j = i; j < std::min(values[rank].size(), i + block); ++j) {
+        sums[rank] += values[rank][j];
+      }
+    }
+    blocks.push_back(std::move(sums));
+  }
+  // The sum over all ranks stays, so the largest alone tells.
+  std::vector<int64_t> totals(ranks, 0);
+  const auto largest = [&] { return *std::max_element(totals.begin(), totals.end()); };
+  for (const std::vector<int64_t>& sums : blocks) {
+    for (size_t rank = 0; rank < ranks; ++rank) totals[rank] += sums[rank];
+  }
+  const int64_t real = largest();
+  std::mt19937_64 random(kSeed);
+  size_t as_large = 0;
+  for (size_t sample = 0; sample < kSamples; ++sample) {
+    std::fill(totals.begin(), totals.end(), 0);
+    for (std::vector<int64_t>& sums : blocks) {
+      for (size_t i = ranks - 1; i > 0; --i) std::swap(sums[i], sums[Below(&random, i + 1)]);
+      for (size_t rank = 0; rank < ranks; ++rank) totals[rank] += sums[rank];
+    }
+    as_large += largest() >= real ? 1 : 0;
+  }
+  return static_cast<double>(1 + as_large) / static_cast<double>(1 + kSamples);
+}
+
+Others::Others(std::span<const std::vector<int64_t>> values) : values_(values) {
+  sorted_.resize(values[0].size());
+  for (size_t step = 0; step < sorted_.size(); ++step) {
+    for (const std::vector<int64_t>& of_rank : values) sorted_[step].push_back(of_rank[step]);
+    std::sort(sorted_[step].begin(), sorted_[step].end());
+  }
+}
+
+int64_t Others::At(size_t rank, size_t step, size_t k) const {
+  const std::vector<int64_t>& sorted = sorted_[step];
+  // Of equal values any may be the rank's own.
+  const auto own = static_cast<size_t>(
+      std::lower_bound(sorted.begin(), sorted.end(), values_[rank][step]) - sorted.begin());
+  return sorted[k < own ? k : k + 1];
+}
+
+int64_t Others::Median(size_t rank, size_t step) const {
+  const size_t others = values_.size() - 1;
+  if (others % 2 == 1) return At(rank, step, others / 2);
+  const int64_t low = At(rank, step, others / 2 - 1);
+  return low + (At(rank, step, others / 2) - low) / 2;
+}
+
+int64_t Others::Largest(size_t rank, size_t step) const {
+  return At(rank, step, values_.size() - 2);
+}
+
+}  // namespace syncline::analysis::why

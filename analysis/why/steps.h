@@ -1,0 +1,72 @@
+// The driver of a rank and its steps. Pure.
+//
+// Driver: the thread that launches the collectives. Step: from the end of an optimizer step on the
+// driver to the end of the next, with at least one collective in between; accumulation lies inside.
+// The first collective (group, number) is its key: the same on all ranks. Steps are paired where
+// all ranks have the same collectives in them, and classed by collectives, forwards and loader
+// calls.
+#ifndef SYNCLINE_ANALYSIS_WHY_STEPS_H_
+#define SYNCLINE_ANALYSIS_WHY_STEPS_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/why/model.h"
+#include "analysis/why/task_names.h"
+
+namespace syncline::analysis::why {
+
+struct Driver {
+  const ThreadInput* thread = nullptr;  // nullptr: no thread launches or steps
+  uint64_t launches = 0;                // its own
+  uint64_t other_launches = 0;          // of the rank's other threads
+  // A second thread launches at least a tenth of them: whose waits are the rank's is not known.
+  bool shared() const { return other_launches * 10 >= launches + other_launches && launches > 0; }
+};
+
+// Without launches: the thread with the most optimizer steps.
+Driver DriverOf(const RankInput& rank, const TaskNames& names);
+
+// What makes steps alike.
+struct Pattern {
+  std::map<NameId, uint32_t> collectives;  // how many of each kind
+  uint32_t forwards = 0;
+  uint32_t loads = 0;
+  auto operator<=>(const Pattern&) const = default;
+};
+
+struct Step {
+  OwnInterval interval;
+  std::vector<std::pair<uint32_t, uint64_t>> collectives;  // (group, number), by entry
+  Pattern pattern;
+};
+
+// By time. `with_collectives`: those without any are no steps (an evaluation, a warm-up).
+std::vector<Step> StepsOf(const ThreadInput& driver, std::span<const CollectiveEntry> collectives,
+                          const TaskNames& names, bool with_collectives);
+
+struct PairedSteps {
+  Pattern pattern;
+  std::string name;      // "all_reduce x3"
+  int64_t total_ns = 0;  // of all ranks
+  // One element a step, in order of time: of each rank, an index into its steps.
+  std::vector<std::vector<size_t>> steps;
+};
+
+struct Pairing {
+  std::vector<PairedSteps> classes;  // the one with the most time first
+  uint64_t unpaired = 0;             // of the rank with the most steps, that are in no class
+};
+
+// `steps`: of each rank.
+Pairing PairSteps(std::span<const std::vector<Step>> steps, std::span<const std::string> names);
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_STEPS_H_

@@ -1,0 +1,142 @@
+#include "analysis/why/takers.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace syncline::analysis::why {
+namespace {
+
+using evidence::Evidence;
+using evidence::Relation;
+
+constexpr int64_t kWaitMinNs = 1'000'000;  // shorter waits are the scheduler's usual ones
+
+// Somebody's processor time over time.
+struct Candidate {
+  Taker taker;
+  std::vector<Reading> readings;
+  int64_t gained_ns = 0;
+};
+
+bool IsChildOf(const Evidence& evidence, const evidence::Process& process, int32_t pid) {
+  // A worker may have helpers of its own. Chains are short; a cycle cannot be (pids are reused).
+  int32_t parent = process.parent_pid;
+  for (int depth = 0; depth < 8 && parent > 1; ++depth) {
+    if (parent == pid) return true;
+    const auto found =
+        std::find_if(evidence.processes.begin(), evidence.processes.end(),
+                     [&](const evidence::Process& other) { return other.pid == parent; });
+    if (found == evidence.processes.end()) return false;
+    parent = found->parent_pid;
+  }
+  return false;
+}
+
+Taker::Kind KindOf(const Evidence& evidence, uint32_t process, uint32_t own) {
+  const evidence::Process& other = evidence.processes[process];
+  if (process == own) return Taker::Kind::kOwnThread;
+  if (other.relation == Relation::kSyncline) return Taker::Kind::kSyncline;
+  if (IsChildOf(evidence, other, evidence.processes[own].pid)) return Taker::Kind::kOwnLoader;
+  return other.relation == Relation::kOther ? Taker::Kind::kOutside : Taker::Kind::kRank;
+}
+
+std::vector<Candidate> CandidatesOf(const RankInput& rank, int32_t driver_tid) {
+  const Evidence& evidence = *rank.evidence;
+  const uint32_t own = *rank.evidence_process;
+  std::map<uint32_t, Candidate> threads;
+  std::map<uint32_t, Candidate> processes;
+  for (const evidence::ThreadSample& sample : evidence.thread_samples) {
+    const evidence::Thread& thread = evidence.threads[sample.thread];
+    if (thread.process == own && thread.own_tid == driver_tid) continue;
+    threads[sample.thread].readings.push_back(
+        {sample.at_ns, sample.on_cpu_ns, sample.run_queue_ns, sample.cpu});
+  }
+  for (const evidence::ProcessSample& sample : evidence.process_samples) {
+    processes[sample.process].readings.push_back({sample.at_ns, sample.cpu_ns, 0, sample.cpu});
+  }
+  std::vector<Candidate> candidates;
+  const auto add = [&](Candidate candidate, uint32_t process, const std::string& name) {
+    candidate.taker.kind = KindOf(evidence, process, own);
+    candidate.taker.name = name;
+    candidate.taker.pid = evidence.processes[process].pid;
+    candidates.push_back(std::move(candidate));
+  };
+  for (auto& [thread, candidate] : threads) {
+    add(std::move(candidate), evidence.threads[thread].process, evidence.threads[thread].name);
+  }
+  for (auto& [process, candidate] : processes) {
+    add(std::move(candidate), process, evidence.processes[process].name);
+  }
+  return candidates;
+}
+
+// Where somebody last ran, as far as that was read; -1: not known.
+int32_t CpuAt(std::span<const Reading> readings, int64_t at_ns) {
+  int32_t cpu = -1;
+  for (const Reading& reading : readings) {
+    if (reading.at_ns > at_ns + kWaitMinNs) break;
+    if (reading.cpu >= 0) cpu = reading.cpu;
+  }
+  return cpu;
+}
+
+}  // namespace
+
+Taker TakerOf(const RankInput& rank, int32_t driver_tid, const RankSamples& samples, size_t steps) {
+  std::vector<Candidate> candidates = CandidatesOf(rank, driver_tid);
+  int64_t waited_ns = 0;
+  for (const Growth& growth : samples.growths) {
+    const int64_t wait_ns = growth.run_queue_ns - growth.throttled_ns;
+    if (wait_ns < kWaitMinNs) continue;
+    waited_ns += wait_ns;
+    for (Candidate& candidate : candidates) {
+      const int32_t cpu = CpuAt(candidate.readings, growth.interval.end_ns);
+      if (cpu >= 0 && growth.cpu >= 0 && cpu != growth.cpu) continue;
+      const int64_t gained_ns =
+          ValueAt(candidate.readings, &Reading::on_cpu_ns, growth.interval.end_ns) -
+          ValueAt(candidate.readings, &Reading::on_cpu_ns, growth.interval.begin_ns);
+      candidate.gained_ns += std::max<int64_t>(0, gained_ns);
+    }
+  }
+  std::map<Taker::Kind, int64_t> by_kind;
+  int64_t all_ns = 0;
+  for (const Candidate& candidate : candidates) {
+    by_kind[candidate.taker.kind] += candidate.gained_ns;
+    all_ns += candidate.gained_ns;
+  }
+  Taker best;
+  if (all_ns * 2 < waited_ns || all_ns == 0) return best;
+  const auto most =
+      std::max_element(by_kind.begin(), by_kind.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  int64_t largest_ns = -1;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.taker.kind != most->first || candidate.gained_ns <= largest_ns) continue;
+    largest_ns = candidate.gained_ns;
+    best = candidate.taker;
+  }
+  best.cpu_ns = most->second / static_cast<int64_t>(std::max<size_t>(1, steps));
+  return best;
+}
+
+int64_t LoaderRunQueueNs(const RankInput& rank, const RankSamples& samples) {
+  if (!samples.measured()) return 0;
+  const Evidence& evidence = *rank.evidence;
+  const uint32_t own = *rank.evidence_process;
+  int64_t longest_ns = 0;
+  for (uint32_t i = 0; i < evidence.threads.size(); ++i) {
+    const uint32_t process = evidence.threads[i].process;
+    if (process == own || KindOf(evidence, process, own) != Taker::Kind::kOwnLoader) continue;
+    const std::vector<Reading> readings = ReadingsOf(evidence, i);
+    if (readings.empty()) continue;
+    longest_ns = std::max(
+        longest_ns,
+        ValueAt(readings, &Reading::run_queue_ns, samples.growths.back().interval.end_ns) -
+            ValueAt(readings, &Reading::run_queue_ns, samples.growths.front().interval.begin_ns));
+  }
+  return longest_ns;
+}
+
+}  // namespace syncline::analysis::why

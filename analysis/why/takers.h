@@ -1,0 +1,24 @@
+// Who had the processor while a rank waited for one: whoever gained processor time on the driver's
+// processor in the same intervals. Pure.
+#ifndef SYNCLINE_ANALYSIS_WHY_TAKERS_H_
+#define SYNCLINE_ANALYSIS_WHY_TAKERS_H_
+
+#include <cstdint>
+
+#include "analysis/why/model.h"
+#include "analysis/why/samples.h"
+
+namespace syncline::analysis::why {
+
+// The kind of takers that gained most, with the largest of that kind by name; kUnknown where all
+// that gained together had less than half of the time that the rank waited. `steps`: what
+// Taker::cpu_ns is a mean over.
+Taker TakerOf(const RankInput& rank, int32_t driver_tid, const RankSamples& samples, size_t steps);
+
+// How long the rank's own loader workers waited for a CPU, of the longest-waiting one: ns of the
+// time sampled.
+int64_t LoaderRunQueueNs(const RankInput& rank, const RankSamples& samples);
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_TAKERS_H_

@@ -1,0 +1,70 @@
+#include "analysis/why/task_names.h"
+
+#include <algorithm>
+#include <array>
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr std::string_view kPython = "python";
+constexpr std::string_view kOurs = "syncline";
+constexpr std::string_view kCollection = "garbage collection";
+constexpr std::string_view kAccelerator = "accelerator initialised: ";
+
+constexpr std::array<std::string_view, 8> kContainers = {
+    "DistributedDataParallel", "FSDP::",    "_c10d_functional", "c10d::", "Optimizer",
+    "autograd::engine",        "enumerate", "torch.distributed"};
+
+// PyTorch calls the derivative of an operator by its class: "MulBackward0".
+bool IsDerivative(std::string_view name) {
+  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+  return name.ends_with("Backward") && name.find(':') == std::string_view::npos;
+}
+
+bool IsOperator(std::string_view name) {
+  const bool contains =
+      std::any_of(kContainers.begin(), kContainers.end(),
+                  [&](std::string_view container) { return name.starts_with(container); });
+  return !contains && (name.find("::") != std::string_view::npos || IsDerivative(name));
+}
+
+}  // namespace
+
+uint8_t RolesOf(std::string_view name) {
+  uint8_t roles = 0;
+  const auto add = [&](bool is, Role role) { roles |= is ? static_cast<uint8_t>(role) : 0; };
+  add(IsOperator(name), Role::kOperator);
+  add(name.starts_with("enumerate(DataLoader)"), Role::kLoader);
+  add(name.starts_with("Optimizer.step"), Role::kStep);
+  add(name.starts_with("c10d::"), Role::kLaunch);
+  add(name == "DistributedDataParallel.forward" || name.starts_with("FSDP::root_pre_forward"),
+      Role::kForward);
+  add(name.starts_with("gloo:"), Role::kTransfer);
+  return roles;
+}
+
+bool IsGarbageCollection(std::string_view category, std::string_view name) {
+  return category == kPython && name == kCollection;
+}
+
+bool IsPrimitive(std::string_view category) {
+  return category.starts_with("dnnl") || category.starts_with("oneDNN");
+}
+
+bool IsMark(std::string_view category) { return category == kPython || category == kOurs; }
+
+std::string_view AcceleratorOf(std::string_view category, std::string_view name) {
+  if (category != kOurs || !name.starts_with(kAccelerator)) return {};
+  return name.substr(kAccelerator.size());
+}
+
+TaskNames::TaskNames(std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    roles_.push_back(RolesOf(name));
+    primitives_.push_back(IsPrimitive(name));
+    marks_.push_back(why::IsMark(name));
+    collections_.push_back(name == kCollection);
+  }
+}
+
+}  // namespace syncline::analysis::why

@@ -1,0 +1,65 @@
+// What PyTorch's and our hook's tasks are called, and what that makes of them. All that
+// `syncline why` knows of spans by name stands here.
+//
+// Thread-safety: immutable after construction.
+#ifndef SYNCLINE_ANALYSIS_WHY_TASK_NAMES_H_
+#define SYNCLINE_ANALYSIS_WHY_TASK_NAMES_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/why/model.h"
+
+namespace syncline::analysis::why {
+
+enum class Role : uint8_t {
+  // An operator: "aten::conv2d", "ConvolutionBackward0". All else that PyTorch names contains
+  // operators and does no work of its own: DistributedDataParallel, FSDP, c10d, the autograd
+  // engine, the optimizer, the loader, and what the program itself marks ("train_step").
+  kOperator = 1 << 0,
+  kLoader = 1 << 1,   // a batch is fetched: "enumerate(DataLoader)#..."
+  kStep = 1 << 2,     // an optimizer's step
+  kLaunch = 1 << 3,   // a collective is launched: "c10d::allreduce_"
+  kForward = 1 << 4,  // a forward pass of the wrapped model begins
+  kTransfer = 1 << 5,  // Gloo's thread carries a collective out: "gloo:all_reduce"
+};
+
+// Of a task's name alone.
+uint8_t RolesOf(std::string_view name);
+// Our hook's mark of one garbage collection of Python.
+bool IsGarbageCollection(std::string_view category, std::string_view name);
+// oneDNN's primitives, whatever they are called.
+bool IsPrimitive(std::string_view category);
+// Tasks of ours and of Python itself: no operators, and no part of the program's work.
+bool IsMark(std::string_view category);
+// "accelerator initialised: cuda" -> "cuda"; else empty.
+std::string_view AcceleratorOf(std::string_view category, std::string_view name);
+
+// The same by number, each name looked at once.
+class TaskNames {
+ public:
+  explicit TaskNames(std::span<const std::string> names);
+
+  bool Is(NameId name, Role role) const { return (roles_[name] & static_cast<uint8_t>(role)) != 0; }
+  // An operator or a primitive; else a container.
+  bool Works(const TaskSpan& span) const {
+    return Is(span.name, Role::kOperator) || primitives_[span.category];
+  }
+  bool IsMark(NameId category) const { return marks_[category]; }
+  bool IsGarbageCollection(const TaskSpan& span) const {
+    return marks_[span.category] && collections_[span.name];
+  }
+
+ private:
+  std::vector<uint8_t> roles_;
+  std::vector<bool> primitives_;
+  std::vector<bool> marks_;
+  std::vector<bool> collections_;
+};
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_TASK_NAMES_H_

@@ -1,0 +1,197 @@
+#include "analysis/why/testing/fake_job.h"
+
+#include <algorithm>
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kPeriodNs = 50 * kMs;  // of samples
+constexpr int32_t kDriverTid = 100;
+constexpr uint32_t kGroup = 7;  // of the collectives
+
+}  // namespace
+
+NameId FakeJob::Name(std::string_view text) {
+  const auto [found, is_new] =
+      names_.try_emplace(std::string(text), static_cast<NameId>(input_.names.size()));
+  if (is_new) input_.names.emplace_back(text);
+  return found->second;
+}
+
+int64_t FakeJob::Jitter(int64_t ns) {
+  return ns + static_cast<int64_t>(random_() % 1000) * ns / 50'000;  // up to 2 %
+}
+
+void FakeJob::Span(size_t rank, std::string_view name, std::string_view category, int64_t begin_ns,
+                   uint16_t depth, NameId shape) {
+  TaskSpan span;
+  span.begin_ns = begin_ns;
+  span.end_ns = clocks_[rank].now_ns;
+  span.name = Name(name);
+  span.category = Name(category);
+  span.shape = shape;
+  span.depth = depth;
+  input_.ranks[rank].threads[0].spans.push_back(span);
+}
+
+void FakeJob::Operator(size_t rank, std::string_view name, int64_t ns, const Trouble* trouble,
+                       NameId shape) {
+  Clock& clock = clocks_[rank];
+  const int64_t begin_ns = clock.now_ns;
+  Run(rank, Jitter(ns));
+  if (trouble != nullptr) {
+    clock.now_ns += trouble->throttled_ns + trouble->queued_ns + trouble->asleep_ns;
+    clock.run_queue_ns += trouble->throttled_ns + trouble->queued_ns;
+    clock.throttled_ns += trouble->throttled_ns;
+    clock.periods += trouble->throttled_ns > 0 ? 1 : 0;
+  }
+  Span(rank, name, "PyTorch", begin_ns, 2, shape);
+  Sample(rank);
+}
+
+void FakeJob::Sample(size_t rank) {
+  Clock& clock = clocks_[rank];
+  if (!options_.samples || clock.now_ns - clock.sampled_ns < kPeriodNs) return;
+  clock.sampled_ns = clock.now_ns;
+  evidence::Evidence& evidence = evidence_[rank];
+  const int64_t at_ns = clock.now_ns + 10 * kUs;
+  evidence.thread_samples.push_back(
+      {0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns, clock.run_queue_ns, static_cast<int32_t>(rank)});
+  evidence.group_samples.push_back({0, at_ns + 20 * kUs, at_ns + 22 * kUs, clock.now_ns / 100 / kMs,
+                                    static_cast<int64_t>(clock.periods), clock.throttled_ns,
+                                    70 * kMs, 100 * kMs});
+  // Somebody runs on the same processor while the rank waits without being throttled.
+  evidence.process_samples.push_back({1, at_ns, at_ns + 30 * kUs,
+                                      clock.run_queue_ns - clock.throttled_ns,
+                                      static_cast<int32_t>(rank)});
+}
+
+void FakeJob::WorkUntilLaunch(size_t rank, size_t step, const Trouble* trouble) {
+  Clock& clock = clocks_[rank];
+  if (trouble != nullptr && trouble->hole_ns > 0) {
+    input_.ranks[rank].holes.push_back({clock.now_ns, clock.now_ns + trouble->hole_ns});
+    clock.now_ns += trouble->hole_ns;
+  }
+  const int64_t load_ns = clock.now_ns;
+  Run(rank, Jitter(kMs));
+  if (trouble != nullptr) clock.now_ns += trouble->input_ns;
+  Span(rank, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "PyTorch", load_ns, 0);
+  const int64_t forward_ns = clock.now_ns;
+  const bool more = trouble != nullptr && trouble->more_work;
+  const NameId shape = Name(more ? "mb40" : "mb32");
+  Operator(rank, "aten::conv2d", 5 * kMs + (more ? 4 * kMs : 0), nullptr, shape);
+  Operator(rank, "aten::relu", kMs, nullptr);
+  Span(rank, "DistributedDataParallel.forward", "PyTorch", forward_ns, 0);
+  if (trouble != nullptr && trouble->garbage_ns > 0) {
+    const int64_t begin_ns = clock.now_ns;
+    Run(rank, trouble->garbage_ns);
+    Span(rank, "garbage collection", "python", begin_ns, 0);
+  }
+  Run(rank, 200 * kUs);  // the program's own
+  Operator(rank, "ConvolutionBackward0", 6 * kMs, trouble);
+  const int64_t launch_ns = clock.now_ns;
+  Run(rank, 50 * kUs);
+  Span(rank, "c10d::allreduce_", "PyTorch", launch_ns, 0);
+  input_.ranks[rank].collectives.push_back({kGroup, step, Name("allreduce"), launch_ns, {}});
+}
+
+void FakeJob::Step(size_t step) {
+  const size_t ranks = options_.ranks;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const auto trouble = options_.trouble.find(rank);
+    const bool now = trouble != options_.trouble.end() && step % options_.every == 0;
+    WorkUntilLaunch(rank, step, now ? &trouble->second : nullptr);
+  }
+  int64_t last_ns = 0;
+  int64_t first_ns = INT64_MAX;
+  size_t last = 0;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const int64_t entered_ns = input_.ranks[rank].collectives.back().entered_ns;
+    first_ns = std::min(first_ns, entered_ns);
+    if (entered_ns > last_ns) last = rank;
+    last_ns = std::max(last_ns, entered_ns);
+  }
+  input_.arrivals.push_back({kGroup, step, true, last, last_ns - first_ns, Level::kProven});
+  const int64_t left_ns = last_ns + 2 * kMs;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    Clock& clock = clocks_[rank];
+    input_.ranks[rank].collectives.back().left_ns = left_ns;
+    const int64_t released_ns = std::max(clock.now_ns, left_ns + 40 * kUs);
+    wait_ns_[rank] += released_ns - clock.now_ns;
+    clock.now_ns = released_ns;
+    const int64_t begin_ns = clock.now_ns;
+    Operator(rank, "aten::add_", 300 * kUs, nullptr);
+    Span(rank, "Optimizer.step#SGD.step", "PyTorch", begin_ns, 0);
+  }
+}
+
+FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_(options_.seed) {
+  Name("");
+  const size_t ranks = options_.ranks;
+  clocks_.resize(ranks);
+  wait_ns_.resize(ranks, 0);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    RankInput& input = input_.ranks.emplace_back();
+    input.rank = static_cast<int32_t>(rank);
+    input.node = "node-" + std::to_string(rank);
+    input.pid = 1000 + static_cast<int32_t>(rank);
+    input.command = "train.py";
+    input.threads.push_back({kDriverTid, {}});
+    evidence::Evidence& evidence = evidence_.emplace_back();
+    evidence.processes = {
+        {evidence::Relation::kRecorded, input.pid, 1, 5, 1, input.pid, 0, "python", {0}},
+        {evidence::Relation::kOther, 77, 1, 6, 0, 0, 0, "stress", {}}};
+    evidence.groups = {{1, "/job/rank" + std::to_string(rank)}};
+    evidence.threads = {{0, kDriverTid, kDriverTid, "python"}};
+    evidence.rates = {{0, kPeriodNs, ""}};
+    evidence.ended = true;
+    if (options_.samples) {
+      input.evidence = &evidence;
+      input.evidence_process = 0;
+    }
+  }
+  // The optimizer's step before the first: where steps begin.
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    clocks_[rank].sampled_ns -= kPeriodNs;
+    const int64_t begin_ns = clocks_[rank].now_ns;
+    Operator(rank, "aten::add_", 300 * kUs, nullptr);
+    Span(rank, "Optimizer.step#SGD.step", "PyTorch", begin_ns, 0);
+  }
+  for (size_t step = 0; step < options_.steps; ++step) Step(step);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    RankInput& input = input_.ranks[rank];
+    std::vector<TaskSpan>& spans = input.threads[0].spans;
+    std::stable_sort(spans.begin(), spans.end(), [](const TaskSpan& a, const TaskSpan& b) {
+      return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+    });
+    if (options_.marks) {
+      TaskSpan mark;
+      mark.begin_ns = spans.front().begin_ns;
+      mark.end_ns = spans.back().end_ns;
+      mark.name = Name("training");
+      mark.category = Name("mine");
+      spans.insert(spans.begin(), mark);
+    }
+    input.window = {spans.front().begin_ns, spans.back().end_ns};
+    if (rank < options_.clock_ns.size()) {
+      const int64_t off_ns = options_.clock_ns[rank];
+      for (TaskSpan& span : spans) span.begin_ns += off_ns, span.end_ns += off_ns;
+      for (CollectiveEntry& entry : input.collectives) {
+        entry.entered_ns += off_ns;
+        *entry.left_ns += off_ns;
+      }
+      for (OwnInterval& hole : input.holes) hole.begin_ns += off_ns, hole.end_ns += off_ns;
+      input.window = {input.window.begin_ns + off_ns, input.window.end_ns + off_ns};
+      for (auto& sample : evidence_[rank].thread_samples)
+        sample.at_ns += off_ns, sample.until_ns += off_ns;
+      for (auto& sample : evidence_[rank].group_samples)
+        sample.at_ns += off_ns, sample.until_ns += off_ns;
+      for (auto& sample : evidence_[rank].process_samples)
+        sample.at_ns += off_ns, sample.until_ns += off_ns;
+    }
+  }
+}
+
+}  // namespace syncline::analysis::why

@@ -1,0 +1,82 @@
+// A made-up data-parallel job, for tests: ranks of which each fetches a batch, runs a forward and a
+// backward pass, launches all-reduces, waits for the last of them and steps its optimizer. What
+// disturbs a rank is put in on purpose, so that the truth is known. Deterministic.
+#ifndef SYNCLINE_ANALYSIS_WHY_TESTING_FAKE_JOB_H_
+#define SYNCLINE_ANALYSIS_WHY_TESTING_FAKE_JOB_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/why/model.h"
+
+namespace syncline::analysis::why {
+
+// What happens to one rank in each step; ns.
+struct Trouble {
+  int64_t throttled_ns = 0;  // stands still in an operator, by its group's quota
+  int64_t queued_ns = 0;     // stands still in an operator, since somebody else runs
+  int64_t input_ns = 0;      // the batch takes longer
+  int64_t garbage_ns = 0;    // Python collects
+  int64_t asleep_ns = 0;     // an operator sleeps: no counter shows it
+  bool more_work = false;    // one operator of another shape, that takes 4 ms longer
+  int64_t hole_ns = 0;       // at the step's begin: nothing is known of it
+};
+
+struct FakeJobOptions {
+  size_t ranks = 2;
+  size_t steps = 80;
+  uint64_t seed = 1;
+  std::map<size_t, Trouble> trouble;  // by rank
+  size_t every = 1;                   // the trouble comes in each so many-th step
+  bool samples = true;
+  bool marks = false;             // the program marks its steps itself
+  std::vector<int64_t> clock_ns;  // of each rank's clock: its difference from the truth
+};
+
+class FakeJob {
+ public:
+  explicit FakeJob(FakeJobOptions options);
+
+  // `evidence` lives as long as this.
+  JobInput& input() { return input_; }
+  // Of a rank, all steps: what was put in.
+  int64_t wait_ns(size_t rank) const { return wait_ns_[rank]; }
+
+ private:
+  struct Clock {  // of a rank: the truth, and what its counters show
+    int64_t now_ns = 1'000'000'000;
+    int64_t run_queue_ns = 0;
+    int64_t throttled_ns = 0;
+    int64_t on_cpu_ns = 0;
+    int64_t sampled_ns = 1'000'000'000;
+    uint64_t periods = 0;
+  };
+
+  NameId Name(std::string_view text);
+  void Span(size_t rank, std::string_view name, std::string_view category, int64_t begin_ns,
+            uint16_t depth, NameId shape = 0);
+  void Run(size_t rank, int64_t ns) { clocks_[rank].on_cpu_ns += ns, clocks_[rank].now_ns += ns; }
+  void Operator(size_t rank, std::string_view name, int64_t ns, const Trouble* trouble,
+                NameId shape = 0);
+  void Step(size_t step);
+  void WorkUntilLaunch(size_t rank, size_t step, const Trouble* trouble);
+  void Sample(size_t rank);
+  int64_t Jitter(int64_t ns);
+
+  FakeJobOptions options_;
+  std::mt19937_64 random_;
+  std::map<std::string, NameId, std::less<>> names_;
+  JobInput input_;
+  std::deque<evidence::Evidence> evidence_;
+  std::vector<Clock> clocks_;
+  std::vector<int64_t> wait_ns_;
+};
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_TESTING_FAKE_JOB_H_

@@ -1,0 +1,136 @@
+#include "analysis/why/work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace syncline::analysis::why {
+namespace {
+
+using Key = std::pair<NameId, NameId>;
+using Counted = std::map<Key, WorkDone::Counts>;
+
+constexpr size_t kDifferentSteps = 20;  // one of so many may differ
+constexpr int64_t kWorthPercent = 1;
+
+struct Compared {
+  bool differs = false;
+  double own = 0;
+  double others = 0;
+};
+
+uint32_t CountAt(const Counted& counted, const Key& key, size_t step) {
+  const auto found = counted.find(key);
+  return found == counted.end() ? 0 : found->second[step];
+}
+
+uint32_t MedianOfOthers(std::span<const Counted* const> ranks, size_t rank, const Key& key,
+                        size_t step) {
+  std::vector<uint32_t> others;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i != rank) others.push_back(CountAt(*ranks[i], key, step));
+  }
+  const auto middle = others.begin() + static_cast<ptrdiff_t>((others.size() - 1) / 2);
+  std::nth_element(others.begin(), middle, others.end());
+  return *middle;
+}
+
+Compared Compare(std::span<const Counted* const> ranks, size_t rank, const Key& key, size_t steps) {
+  Compared compared;
+  size_t different = 0;
+  for (size_t step = 0; step < steps; ++step) {
+    const uint32_t own = CountAt(*ranks[rank], key, step);
+    const uint32_t others = MedianOfOthers(ranks, rank, key, step);
+    different += own != others ? 1 : 0;
+    compared.own += own;
+    compared.others += others;
+  }
+  compared.differs = different * kDifferentSteps > steps;
+  compared.own /= static_cast<double>(steps);
+  compared.others /= static_cast<double>(steps);
+  return compared;
+}
+
+std::set<Key> KeysOf(std::span<const Counted* const> ranks) {
+  std::set<Key> keys;
+  for (const Counted* counted : ranks) {
+    for (const auto& [key, counts] : *counted) keys.insert(key);
+  }
+  return keys;
+}
+
+// The longest that any rank spends in operators of the name, ns of all steps.
+int64_t LongestOf(std::span<const WorkDone> ranks, NameId name) {
+  int64_t longest_ns = 0;
+  for (const WorkDone& work : ranks) {
+    int64_t total_ns = 0;
+    for (const auto& [key, ns] : work.total_ns) total_ns += key.second == name ? ns : 0;
+    longest_ns = std::max(longest_ns, total_ns);
+  }
+  return longest_ns;
+}
+
+}  // namespace
+
+WorkDone WorkOf(std::span<const TaskSpan> spans, std::span<const OwnInterval> steps,
+                const TaskNames& names) {
+  WorkDone work;
+  size_t step = 0;
+  for (const TaskSpan& span : spans) {
+    while (step < steps.size() && steps[step].end_ns <= span.begin_ns) ++step;
+    if (step == steps.size()) break;
+    if (span.begin_ns < steps[step].begin_ns || names.IsMark(span.category)) continue;
+    const auto add = [&](const Key& key, Counted* counted) {
+      WorkDone::Counts& counts = (*counted)[key];
+      if (counts.empty()) counts.resize(steps.size());
+      ++counts[step];
+    };
+    const Key key{span.category, span.name};
+    add(key, &work.counts);
+    work.total_ns[key] += span.end_ns - span.begin_ns;
+    if (span.shape != 0) add({span.name, span.shape}, &work.shapes);
+  }
+  return work;
+}
+
+std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_t rank,
+                                          size_t steps, int64_t total_step_ns,
+                                          std::span<const std::string> names) {
+  std::vector<WorkDifference> differences;
+  if (ranks.size() < 2 || steps == 0) return differences;
+  std::vector<const Counted*> counts;
+  std::vector<const Counted*> shapes;
+  for (const WorkDone& work : ranks) {
+    counts.push_back(&work.counts);
+    shapes.push_back(&work.shapes);
+  }
+  std::set<NameId> different;  // names
+  for (const Key& key : KeysOf(counts)) {
+    const Compared compared = Compare(counts, rank, key, steps);
+    if (!compared.differs || !different.insert(key.second).second) continue;
+    differences.push_back({names[key.second], false, compared.own, compared.others});
+  }
+  std::map<NameId, Compared> by_shape;
+  for (const Key& key : KeysOf(shapes)) {
+    const Compared compared = Compare(shapes, rank, key, steps);
+    if (!compared.differs || different.contains(key.first)) continue;
+    by_shape[key.first].own += std::max(0.0, compared.own - compared.others);
+    by_shape[key.first].others += compared.others;
+  }
+  for (const auto& [name, compared] : by_shape) {
+    different.insert(name);
+    differences.push_back({names[name], true, compared.own, compared.others});
+  }
+  int64_t longest_ns = 0;
+  for (const NameId name : different) longest_ns += LongestOf(ranks, name);
+  if (longest_ns * 100 < total_step_ns * kWorthPercent) differences.clear();
+  std::sort(differences.begin(), differences.end(),
+            [](const WorkDifference& a, const WorkDifference& b) {
+              const double more_a = std::abs(a.own - a.others);
+              const double more_b = std::abs(b.own - b.others);
+              return more_a != more_b ? more_a > more_b : a.name < b.name;
+            });
+  return differences;
+}
+
+}  // namespace syncline::analysis::why
