@@ -1,0 +1,358 @@
+#include "analysis/why/testing/job_text.h"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "analysis/why/task_names.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr char kHead[] = "syncline-why-job 1";
+
+std::string Quoted(std::string_view text) {
+  // One word, never empty.
+  std::string word = "_";
+  for (const char c : text) {
+    if (c == ' ' || c == '%' || c < ' ') {
+      absl::StrAppend(&word, "%", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+    } else {
+      word.push_back(c);
+    }
+  }
+  return word;
+}
+
+std::string Unquoted(std::string_view word) {
+  std::string text;
+  for (size_t i = 1; i < word.size(); ++i) {
+    if (word[i] == '%' && i + 2 < word.size()) {
+      text += absl::HexStringToBytes({word.data() + i + 1, 2});
+      i += 2;
+    } else {
+      text.push_back(word[i]);
+    }
+  }
+  return text;
+}
+
+void WriteEvidence(const evidence::Evidence& from, std::string* out) {
+  absl::StrAppend(out, "evidence\n");
+  for (const evidence::Process& one : from.processes) {
+    absl::StrAppend(out, "P ", static_cast<int>(one.relation), " ", one.pid, " ", one.parent_pid,
+                    " ", one.own_pid, " ", Quoted(one.name));
+    for (const uint32_t group : one.groups) absl::StrAppend(out, " ", group);
+    absl::StrAppend(out, "\n");
+  }
+  for (const evidence::Group& one : from.groups) {
+    absl::StrAppend(out, "G ", one.version, " ", Quoted(one.path), "\n");
+  }
+  for (const evidence::Thread& one : from.threads) {
+    absl::StrAppend(out, "T ", one.process, " ", one.tid, " ", one.own_tid, " ", Quoted(one.name),
+                    "\n");
+  }
+  for (const evidence::ThreadSample& one : from.thread_samples) {
+    absl::StrAppend(out, "t ", one.thread, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
+                    one.on_cpu_ns, " ", one.run_queue_ns, " ", one.cpu, "\n");
+  }
+  for (const evidence::GroupSample& one : from.group_samples) {
+    absl::StrAppend(out, "g ", one.group, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
+                    one.periods, " ", one.throttled_periods, " ", one.throttled_ns);
+    absl::StrAppend(out, " ", one.quota_ns, " ", one.period_ns, "\n");
+  }
+  for (const evidence::ProcessSample& one : from.process_samples) {
+    absl::StrAppend(out, "p ", one.process, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
+                    one.cpu_ns, " ", one.cpu, "\n");
+  }
+  for (const evidence::Rate& one : from.rates) {
+    absl::StrAppend(out, "R ", one.at_ns, " ", one.period_ns, "\n");
+  }
+}
+
+void WriteRank(const RankInput& rank, std::string* out) {
+  absl::StrAppend(out, "rank ", rank.rank, " ", rank.pid, " ", Quoted(rank.node), " ",
+                  Quoted(rank.command), "\n");
+  absl::StrAppend(out, "window ", rank.window.begin_ns, " ", rank.window.end_ns, "\n");
+  for (const std::string& one : rank.accelerators) {
+    absl::StrAppend(out, "accelerator ", Quoted(one), "\n");
+  }
+  for (const OwnInterval& hole : rank.holes) {
+    absl::StrAppend(out, "hole ", hole.begin_ns, " ", hole.end_ns, "\n");
+  }
+  int64_t at_ns = 0;
+  for (const CollectiveEntry& one : rank.collectives) {
+    absl::StrAppend(out, "c ", one.group, " ", one.number, " ", one.name, " ",
+                    one.entered_ns - at_ns);
+    if (one.left_ns.has_value()) absl::StrAppend(out, " ", *one.left_ns - one.entered_ns);
+    absl::StrAppend(out, "\n");
+    at_ns = one.entered_ns;
+  }
+  for (const ThreadInput& thread : rank.threads) {
+    absl::StrAppend(out, "thread ", thread.tid, "\n");
+    at_ns = 0;
+    for (const TaskSpan& span : thread.spans) {
+      absl::StrAppend(out, span.begin_ns - at_ns, " ", span.end_ns - span.begin_ns, " ", span.name,
+                      " ", span.category);
+      if (span.shape != 0 || !span.whole) {
+        absl::StrAppend(out, " ", span.shape, " ", span.whole ? 1 : 0);
+      }
+      absl::StrAppend(out, "\n");
+      at_ns = span.begin_ns;
+    }
+  }
+  if (rank.evidence == nullptr) return;
+  if (rank.evidence_process.has_value()) {
+    absl::StrAppend(out, "process ", *rank.evidence_process, "\n");
+  }
+  WriteEvidence(*rank.evidence, out);
+}
+
+// Reads line by line; the first wrong one ends it.
+class Reader {
+ public:
+  absl::Status Line(std::string_view line) {
+    words_ = absl::StrSplit(absl::string_view(line.data(), line.size()), ' ', absl::SkipEmpty());
+    next_ = 0;
+    wrong_ = false;
+    if (words_.empty()) return absl::OkStatus();
+    Take();
+    return wrong_ ? absl::InvalidArgumentError("not a line of a job") : absl::OkStatus();
+  }
+  OwnedJob Finish() { return std::move(job_); }
+
+ private:
+  bool More() const { return next_ < words_.size(); }
+  std::string_view Word() {
+    if (!More()) {
+      wrong_ = true;
+      return "0";
+    }
+    const absl::string_view word = words_[next_++];
+    return {word.data(), word.size()};
+  }
+  template <class T = int64_t>
+  T Number() {
+    const std::string_view word = Word();
+    int64_t value = 0;
+    wrong_ |= !absl::SimpleAtoi(absl::string_view(word.data(), word.size()), &value);
+    return static_cast<T>(value);
+  }
+  std::string Text() { return Unquoted(Word()); }
+  RankInput& Rank() {
+    if (job_.input.ranks.empty()) {
+      wrong_ = true;
+      job_.input.ranks.emplace_back();
+    }
+    return job_.input.ranks.back();
+  }
+  evidence::Evidence& Evidence() {
+    if (job_.evidence.empty()) {
+      wrong_ = true;
+      job_.evidence.emplace_back();
+    }
+    return job_.evidence.back();
+  }
+
+  void Take() {
+    const std::string_view kind =
+        words_[0].empty() ? "" : std::string_view(words_[0].data(), words_[0].size());
+    if (kind[0] == '-' || (kind[0] >= '0' && kind[0] <= '9')) return TakeSpan();
+    ++next_;
+    if (kind.size() == 1 && kind != "c") return TakeSample(kind[0]);
+    TakeFact(kind);
+  }
+
+  void TakeSpan() {
+    TaskSpan span;
+    span.begin_ns = at_ns_ += Number();
+    span.end_ns = span.begin_ns + Number();
+    span.name = Number<NameId>();
+    span.category = Number<NameId>();
+    if (More()) {
+      span.shape = Number<NameId>();
+      span.whole = Number() != 0;
+    }
+    const size_t names = job_.input.names.size();
+    wrong_ |= span.name >= names || span.category >= names || span.shape >= names;
+    if (Rank().threads.empty()) {
+      wrong_ = true;
+      return;
+    }
+    Rank().threads.back().spans.push_back(span);
+  }
+
+  void TakeFact(std::string_view kind) {
+    if (kind == "name") {
+      job_.input.names.push_back(Text());
+    } else if (kind == "rank") {
+      RankInput& rank = job_.input.ranks.emplace_back();
+      rank.rank = Number<int32_t>();
+      rank.pid = Number<int32_t>();
+      rank.node = Text();
+      rank.command = Text();
+      at_ns_ = 0;
+    } else if (kind == "window") {
+      Rank().window = {Number(), 0};
+      Rank().window.end_ns = Number();
+    } else if (kind == "accelerator") {
+      Rank().accelerators.push_back(Text());
+    } else if (kind == "hole") {
+      OwnInterval& hole = Rank().holes.emplace_back();
+      hole.begin_ns = Number();
+      hole.end_ns = Number();
+    } else if (kind == "c") {
+      CollectiveEntry& entry = Rank().collectives.emplace_back();
+      entry.group = Number<uint32_t>();
+      entry.number = Number<uint64_t>();
+      entry.name = Number<NameId>();
+      wrong_ |= entry.name >= job_.input.names.size();
+      entry.entered_ns = at_ns_ += Number();
+      if (More()) entry.left_ns = entry.entered_ns + Number();
+    } else if (kind == "thread") {
+      Rank().threads.push_back({Number<int32_t>(), {}});
+      at_ns_ = 0;
+    } else if (kind == "process") {
+      Rank().evidence_process = Number<uint32_t>();
+    } else if (kind == "evidence") {
+      Rank().evidence = &job_.evidence.emplace_back();
+    } else if (kind == "arrival") {
+      Arrival& arrival = job_.input.arrivals.emplace_back();
+      arrival.group = Number<uint32_t>();
+      arrival.number = Number<uint64_t>();
+      arrival.everybody_waits = Number() != 0;
+      arrival.last = Number<size_t>();
+      arrival.spread_ns = Number();
+      arrival.level = static_cast<Level>(Number());
+    } else {
+      wrong_ = true;
+    }
+  }
+
+  void TakeSample(char kind) {
+    evidence::Evidence& to = Evidence();
+    if (kind == 'P') {
+      evidence::Process& one = to.processes.emplace_back();
+      one.relation = static_cast<evidence::Relation>(Number());
+      one.pid = Number<int32_t>();
+      one.parent_pid = Number<int32_t>();
+      one.own_pid = Number<int32_t>();
+      one.name = Text();
+      while (More()) one.groups.push_back(Number<uint32_t>());
+    } else if (kind == 'G') {
+      to.groups.push_back({Number<int>(), ""});
+      to.groups.back().path = Text();
+    } else if (kind == 'T') {
+      evidence::Thread& one = to.threads.emplace_back();
+      one.process = Number<uint32_t>();
+      one.tid = Number<int32_t>();
+      one.own_tid = Number<int32_t>();
+      one.name = Text();
+    } else if (kind == 't') {
+      evidence::ThreadSample& one = to.thread_samples.emplace_back();
+      one.thread = Number<uint32_t>();
+      one.at_ns = Number();
+      one.until_ns = one.at_ns + Number();
+      one.on_cpu_ns = Number();
+      one.run_queue_ns = Number();
+      one.cpu = Number<int32_t>();
+      wrong_ |= one.thread >= to.threads.size();
+    } else if (kind == 'g') {
+      evidence::GroupSample& one = to.group_samples.emplace_back();
+      one.group = Number<uint32_t>();
+      one.at_ns = Number();
+      one.until_ns = one.at_ns + Number();
+      one.periods = Number();
+      one.throttled_periods = Number();
+      one.throttled_ns = Number();
+      one.quota_ns = Number();
+      one.period_ns = Number();
+    } else if (kind == 'p') {
+      evidence::ProcessSample& one = to.process_samples.emplace_back();
+      one.process = Number<uint32_t>();
+      one.at_ns = Number();
+      one.until_ns = one.at_ns + Number();
+      one.cpu_ns = Number();
+      one.cpu = Number<int32_t>();
+      wrong_ |= one.process >= to.processes.size();
+    } else if (kind == 'R') {
+      evidence::Rate& one = to.rates.emplace_back();
+      one.at_ns = Number();
+      one.period_ns = Number();
+    } else {
+      wrong_ = true;
+    }
+  }
+
+  OwnedJob job_;
+  std::vector<absl::string_view> words_;
+  size_t next_ = 0;
+  bool wrong_ = false;
+  int64_t at_ns_ = 0;
+};
+
+// The end of the rank's `steps`-th optimizer step, on whichever thread.
+int64_t EndOf(const RankInput& rank, const TaskNames& names, size_t steps) {
+  std::vector<int64_t> ends;
+  for (const ThreadInput& thread : rank.threads) {
+    for (const TaskSpan& span : thread.spans) {
+      if (names.Is(span.name, Role::kStep)) ends.push_back(span.end_ns);
+    }
+  }
+  std::sort(ends.begin(), ends.end());
+  return ends.size() > steps ? ends[steps] : INT64_MAX;
+}
+
+}  // namespace
+
+std::string WriteJob(const JobInput& job) {
+  std::string out = absl::StrCat(kHead, "\n");
+  for (const std::string& name : job.names) absl::StrAppend(&out, "name ", Quoted(name), "\n");
+  for (const RankInput& rank : job.ranks) WriteRank(rank, &out);
+  for (const Arrival& one : job.arrivals) {
+    absl::StrAppend(&out, "arrival ", one.group, " ", one.number, " ", one.everybody_waits ? 1 : 0,
+                    " ", one.last, " ", one.spread_ns, " ");
+    absl::StrAppend(&out, static_cast<int>(one.level), "\n");
+  }
+  return out;
+}
+
+absl::StatusOr<OwnedJob> ReadJob(std::string_view text) {
+  Reader reader;
+  size_t number = 0;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    ++number;
+    if (number == 1) {
+      if (line != kHead) return absl::InvalidArgumentError("no job of a known version");
+      continue;
+    }
+    const absl::Status status = reader.Line({line.data(), line.size()});
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", status.message()));
+    }
+  }
+  return reader.Finish();
+}
+
+JobInput FirstSteps(const JobInput& job, size_t steps) {
+  const TaskNames names(job.names);
+  JobInput cut = job;
+  for (RankInput& rank : cut.ranks) {
+    const int64_t end_ns = EndOf(rank, names, steps);
+    if (end_ns == INT64_MAX) continue;
+    for (ThreadInput& thread : rank.threads) {
+      std::erase_if(thread.spans, [&](const TaskSpan& span) { return span.end_ns > end_ns; });
+    }
+    std::erase_if(rank.collectives,
+                  [&](const CollectiveEntry& entry) { return entry.entered_ns >= end_ns; });
+    rank.window.end_ns = std::min(rank.window.end_ns, end_ns);
+  }
+  return cut;
+}
+
+}  // namespace syncline::analysis::why
