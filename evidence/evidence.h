@@ -18,6 +18,8 @@
 
 namespace syncline::evidence {
 
+inline constexpr char kFileName[] = "samples.txt";  // in nodes/NODE/evidence
+
 // Who a process is, seen from the job.
 enum class Relation : uint8_t {
   kRecorded,    // under `syncline run`, by its control block: a rank, a loader's worker
@@ -35,8 +37,8 @@ struct Process {
   int64_t pid_namespace_inode = 0;
   int32_t own_pid = 0;
   uint32_t uid = 0;
-  std::string name;               // its comm
-  std::vector<uint32_t> groups;   // indices into Evidence::groups: its own, then each ancestor
+  std::string name;              // its comm
+  std::vector<uint32_t> groups;  // indices into Evidence::groups: its own, then each ancestor
 };
 
 // A control group that limits, or could limit, processor time.
@@ -55,7 +57,7 @@ struct Thread {
 // Of a thread: /proc/PID/task/TID/schedstat.
 struct ThreadSample {
   uint32_t thread = 0;
-  int64_t at_ns = 0;         // read between this and `until_ns`
+  int64_t at_ns = 0;  // read between this and `until_ns`
   int64_t until_ns = 0;
   int64_t on_cpu_ns = 0;
   int64_t run_queue_ns = 0;  // runnable, but not running: throttled time is in it
@@ -106,7 +108,7 @@ struct Evidence {
   std::vector<Gap> gaps;
   std::vector<Rate> rates;
   bool ended = false;  // the sampler ended in good order; else it was killed, or its disk was full
-  uint64_t damaged_lines = 0;  // that are no line of this format: left out
+  uint64_t damaged_lines = 0;      // that are no line of this format: left out
   std::vector<std::string> notes;  // for people: what could not be read, and why
 };
 

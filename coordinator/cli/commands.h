@@ -32,6 +32,7 @@ void RegisterClocks(CLI::App* app, Context* context);
 void RegisterMerge(CLI::App* app, Context* context);
 void RegisterEvents(CLI::App* app, Context* context);
 void RegisterReport(CLI::App* app, Context* context);
+void RegisterWhy(CLI::App* app, Context* context);
 void RegisterRun(CLI::App* app, Context* context);
 void RegisterEnv(CLI::App* app, Context* context);
 void RegisterCompletion(CLI::App* app, Context* context);

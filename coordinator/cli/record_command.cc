@@ -11,6 +11,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/parse.h"
+#include "coordinator/cli/record_run.h"
 #include "coordinator/cli/record_summary.h"
 #include "coordinator/cli/record_view.h"
 #include "coordinator/record/finish.h"
@@ -163,6 +164,19 @@ int FetchRun(const Context& context, const std::string& directory, bool json) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::filesystem::path> RecordFor(const Context& context, const RecordRun& run) {
+  RecordArguments arguments;
+  arguments.directory = run.directory;
+  arguments.allow_missing = run.allow_missing;
+  SYNCLINE_ASSIGN_OR_RETURN(record::RecordOptions options, OptionsFrom(context, arguments));
+  options.window_ns = run.window_ns;
+  SYNCLINE_ASSIGN_OR_RETURN(const std::vector<fleet::Member> members, ConnectTargets(context));
+  RecordView view(&context, options.window_ns);
+  record::Recorder recorder(&members, options, context.clock, context.interrupts, &view);
+  SYNCLINE_RETURN_IF_ERROR(recorder.Run().status());
+  return options.directory;
+}
 
 void RegisterRecord(CLI::App* app, Context* context) {
   CLI::App* const record =

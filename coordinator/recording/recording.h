@@ -43,6 +43,7 @@ class Layout {
   // TensorFlow's profiles.
   std::filesystem::path XSpace(std::string_view node) const { return Node(node) / "xspace"; }
   std::filesystem::path Kineto(std::string_view node) const { return Node(node) / "kineto"; }
+  std::filesystem::path Evidence(std::string_view node) const { return Node(node) / "evidence"; }
   std::filesystem::path Out() const { return root_ / "out"; }
 
  private:

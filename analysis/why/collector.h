@@ -1,0 +1,83 @@
+// Keeps, while the timeline streams by, what `syncline why` is made of: tasks of threads that
+// launch collectives, step optimizers or carry collectives out, in their own clock; holes; and who
+// the processes are.
+//
+// Memory: 40 bytes for each task of the recording until Take(), which drops the threads that matter
+// to no one. Thread-safety: one thread.
+#ifndef SYNCLINE_ANALYSIS_WHY_COLLECTOR_H_
+#define SYNCLINE_ANALYSIS_WHY_COLLECTOR_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/why/model.h"
+#include "timeline/sink.h"
+
+namespace syncline::analysis::why {
+
+struct CollectedThread {
+  int32_t tid = 0;
+  std::vector<TaskSpan> spans;  // by begin; of one begin, the outer first
+  std::vector<timeline::Interval> holes;
+  uint64_t launches = 0;
+  uint64_t steps = 0;
+};
+
+struct CollectedProcess {
+  uint32_t node = 0;
+  ProcessKey key;
+  std::map<std::string, std::string> facts;  // of its track: "job", "rank", "command line"
+  std::vector<timeline::Interval> holes;     // with those of its node
+  std::vector<CollectedThread> threads;      // that matter
+  std::vector<std::string> accelerators;     // initialised
+  uint64_t launches() const;
+  uint64_t steps() const;
+};
+
+struct Collected {
+  std::vector<std::string> names;  // of all tasks; names[0] is ""
+  std::vector<CollectedProcess> processes;
+};
+
+class Collector final : public timeline::TimelineSink {
+ public:
+  void OnText(timeline::TextId id, std::string_view text) override;
+  void OnTrack(const timeline::Track& track) override;
+  void OnSpanBegin(const timeline::Span&) override {}
+  void OnSpanEnd(const timeline::Span& span) override;
+  void OnInstant(const timeline::Instant&) override {}
+  void OnCounter(const timeline::CounterValue&) override {}
+  void OnFlow(const timeline::Flow&) override {}
+  void OnHole(const timeline::Hole& hole) override;
+  void OnClockBound(const timeline::ClockBound&) override {}
+  void OnClockEvent(const timeline::ClockEvent&) override {}
+  absl::Status Finish() override { return absl::OkStatus(); }
+
+  // Once, after everything was pushed.
+  Collected Take();
+
+ private:
+  struct Thread {
+    timeline::TrackId process = timeline::kNoTrack;
+    bool matters = false;
+    CollectedThread collected;
+  };
+
+  NameId ShapeOf(const timeline::Span& span);
+
+  std::vector<std::string> texts_{""};
+  std::vector<uint8_t> roles_{0};  // beside texts_
+  std::vector<bool> primitives_{false};
+  std::map<std::string, NameId> shapes_;  // from 1 on; they get places behind texts_ in the end
+  std::map<timeline::TrackId, Thread> threads_;
+  std::map<timeline::TrackId, CollectedProcess> processes_;
+  std::map<timeline::TrackId, uint32_t> nodes_;
+  std::map<uint32_t, std::vector<timeline::Interval>> node_holes_;
+};
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_COLLECTOR_H_

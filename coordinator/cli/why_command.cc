@@ -1,0 +1,200 @@
+// syncline why: who holds the job up, and why. Records first where no recording is given.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "common/status.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/context.h"
+#include "coordinator/cli/parse.h"
+#include "coordinator/cli/record_run.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/merge/why.h"
+#include "export/why/why_json.h"
+#include "export/why/why_text.h"
+
+namespace syncline::cli {
+namespace {
+
+using analysis::why::Answer;
+using analysis::why::Refusal;
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kFirstNs = 10 * kSecondNs;  // enough for most jobs
+constexpr int64_t kLongestNs = 120 * kSecondNs;
+constexpr uint64_t kStepsWanted = 60;  // from which on causes are named without more ado
+constexpr uint64_t kStepsMax = 100'000;
+
+struct WhyArguments {
+  std::string run;
+  std::string window;  // "10s", "40steps", or not given
+  std::string directory;
+  std::optional<std::string> job;
+  bool allow_missing = false;
+  bool json = false;
+};
+
+// How long to record, or until how many steps there are.
+struct Goal {
+  int64_t window_ns = 0;
+  uint64_t steps = 0;  // 0: the window is all that was asked for
+};
+
+absl::StatusOr<Goal> GoalOf(const std::string& text) {
+  if (text.empty()) return Goal{kFirstNs, kStepsWanted};
+  absl::string_view number = text;
+  if (absl::ConsumeSuffix(&number, "steps") || absl::ConsumeSuffix(&number, "step")) {
+    uint64_t steps = 0;
+    if (!absl::SimpleAtoi(number, &steps) || steps == 0 || steps > kStepsMax) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--for takes a duration or a number of steps, e.g. 10s or 40steps, not \"", text, "\""));
+    }
+    return Goal{kFirstNs, steps};
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(const int64_t window_ns, ParseDuration(text));
+  if (window_ns < kSecondNs) {
+    return absl::InvalidArgumentError(
+        "--for must be at least 1s: an answer needs 30 steps, better 60");
+  }
+  return Goal{window_ns, 0};
+}
+
+size_t TerminalWidth() {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60;
+  return known ? std::min<size_t>(size.ws_col, 100) : 80;
+}
+
+absl::StatusOr<merge::WhyResult> ExplainRecording(const WhyArguments& arguments,
+                                                  const std::filesystem::path& run) {
+  merge::WhyOptions options;
+  options.input.inputs = {run.string()};
+  options.job = arguments.job;
+  return merge::Explain(options);
+}
+
+// How long a recording with `wanted` steps would be; nullopt: the one that there is has them, or
+// more time would change nothing.
+std::optional<int64_t> LongerFor(const Answer& answer, const Goal& goal) {
+  if (goal.steps == 0) return std::nullopt;
+  const bool short_of_steps = answer.refusal == Refusal::kNone ||
+                              answer.refusal == Refusal::kTooFewSteps ||
+                              answer.refusal == Refusal::kNoSteps;
+  if (!short_of_steps || answer.steps >= goal.steps) return std::nullopt;
+  if (answer.steps == 0) return kLongestNs;
+  // A tenth more than needed: steps vary.
+  const auto steps = static_cast<int64_t>(answer.steps);
+  const int64_t needed_ns = answer.window_ns / steps * static_cast<int64_t>(goal.steps) / 10 * 11;
+  const int64_t rounded_ns = (needed_ns / kSecondNs + 1) * kSecondNs;
+  return std::min(rounded_ns, kLongestNs);
+}
+
+int Print(const Context& context, const WhyArguments& arguments, const merge::WhyResult& result,
+          const std::filesystem::path& run) {
+  const Answer& answer = result.answer;
+  for (const std::string& complaint : result.complaints) {
+    PrintNote(context, "warning", "", complaint, "");
+  }
+  for (const std::string& note : result.notes) PrintNote(context, "note", "", note, "");
+  if (arguments.json) {
+    *context.out << report::WhyJson(answer, run.string());
+  } else {
+    *context.out << report::WhyText(answer, {TerminalWidth(), context.ColourOut()})
+                 << "recording: " << Printable(run.string()) << '\n';
+  }
+  return answer.refusal != Refusal::kNone || answer.incomplete ? kIncomplete : kDone;
+}
+
+// Records, and once more for longer where there were too few steps. Both recordings are kept.
+int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
+  const absl::StatusOr<Goal> goal = GoalOf(arguments.window);
+  if (!goal.ok()) return Fail(context, goal.status());
+  if (goal->steps > 0) {
+    PrintNote(context, "note", "",
+              absl::StrFormat("recording for %d s; if that has fewer than %d steps of one class, "
+                              "once more, for as long as they take, at most %d s",
+                              kFirstNs / kSecondNs, goal->steps, kLongestNs / kSecondNs),
+              "");
+  }
+  RecordRun run{goal->window_ns, arguments.directory, arguments.allow_missing};
+  auto directory = RecordFor(context, run);
+  if (!directory.ok()) return Fail(context, directory.status());
+  auto result = ExplainRecording(arguments, *directory);
+  if (!result.ok()) return Fail(context, result.status());
+  if (const auto longer_ns = LongerFor(result->answer, *goal); longer_ns.has_value()) {
+    PrintNote(context, "note", "",
+              absl::StrFormat("%d steps of one class in %s; recording again, for %d s",
+                              result->answer.steps, directory->string(), *longer_ns / kSecondNs),
+              "");
+    run.window_ns = *longer_ns;
+    if (!run.directory.empty()) run.directory += "-2";
+    auto second = RecordFor(context, run);
+    if (!second.ok()) return Fail(context, second.status());
+    directory = std::move(second);
+    result = ExplainRecording(arguments, *directory);
+    if (!result.ok()) return Fail(context, result.status());
+  }
+  return Print(context, arguments, *result, *directory);
+}
+
+int Why(const Context& context, const WhyArguments& arguments) {
+  if (arguments.run.empty()) return RecordAndExplain(context, arguments);
+  if (!arguments.window.empty() || !arguments.directory.empty()) {
+    return Fail(context, absl::InvalidArgumentError(
+                             "--for and --out belong to a recording that is made; give them, or "
+                             "RUN, which exists"));
+  }
+  const auto result = ExplainRecording(arguments, arguments.run);
+  if (!result.ok()) return Fail(context, result.status());
+  return Print(context, arguments, *result, arguments.run);
+}
+
+}  // namespace
+
+void RegisterWhy(CLI::App* app, Context* context) {
+  CLI::App* const why =
+      app->add_subcommand("why", "Say which rank holds the job up, by how much, and why");
+  const auto arguments = std::make_shared<WhyArguments>();
+  why->add_option("RUN", arguments->run, "A recording; without it one is made first")
+      ->check(IsGiven);
+  why->add_option("--for", arguments->window,
+                  "How long to record: 10s, 2m, or until there are steps: 40steps\n"
+                  "(default: 60steps; at least 10 s, at most 2 min)");
+  why->add_option("--out", arguments->directory, "Directory of the recording (default: run-ID)")
+      ->check(IsGiven);
+  why->add_option("--job", arguments->job,
+                  "Which job, where several were recorded: ID or ID/START");
+  why->add_flag("--allow-missing", arguments->allow_missing,
+                "Record without nodes that cannot take part");
+  why->add_flag("--json", arguments->json, "As JSON (docs/why-json.md)");
+  why->footer(
+      "Of PyTorch jobs over Gloo, on CPUs: which rank does its own work more slowly than the "
+      "others,\n"
+      "and whether its container throttles it, somebody else takes its CPU, its input is slow, or\n"
+      "Python collects garbage. Everything else is refused in one line that says what is needed.\n"
+      "What the words and numbers mean: docs/findings.md.\n"
+      "Exit code 0: an answer, also \"no rank is late\"; 3: no answer, or something is missing in "
+      "the\n"
+      "recording; 2: several jobs, choose one with --job.\n\n"
+      "Examples:\n"
+      "  syncline why --hosts hosts.txt --tls-dir tls --for 10s\n"
+      "  syncline why run-20261121-093012-7f3a\n"
+      "  syncline why run-20261121-093012-7f3a --json | jq .verdict");
+  why->callback([=] {
+    context->ends_in_good_order = true;
+    context->action = [=] { return Why(*context, *arguments); };
+  });
+}
+
+}  // namespace syncline::cli

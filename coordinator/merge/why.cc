@@ -1,0 +1,188 @@
+#include "coordinator/merge/why.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/why/collector.h"
+#include "analysis/why/explain.h"
+#include "common/files.h"
+#include "common/status.h"
+#include "coordinator/merge/input_list.h"
+#include "coordinator/merge/inputs.h"
+#include "coordinator/merge/outputs.h"
+#include "coordinator/merge/why_input.h"
+#include "evidence/evidence.h"
+
+namespace syncline::merge {
+namespace {
+
+namespace why = analysis::why;
+using why::Refusal;
+
+// A recording as far as it is read for an explanation. Jobs point into the rest.
+struct Read {
+  OpenedInputs inputs;
+  timeline::BuiltTimeline built;
+  std::deque<std::optional<evidence::Evidence>> evidence;
+  std::vector<WhyJob> jobs;
+};
+
+// The samples of each node. What cannot be read is said; the rest of the answer does not need it.
+void ReadEvidence(Read* read) {
+  const recording::Layout layout(read->inputs.run);
+  for (const timeline::NodeInput& node : read->inputs.nodes) {
+    std::optional<evidence::Evidence>& evidence = read->evidence.emplace_back();
+    const auto text = ReadFile(layout.Evidence(node.name) / evidence::kFileName);
+    if (absl::IsNotFound(text.status())) continue;
+    auto parsed = text.ok() ? evidence::ParseEvidence(*text)
+                            : absl::StatusOr<evidence::Evidence>(text.status());
+    if (!parsed.ok()) {
+      read->inputs.complaints.push_back(
+          absl::StrCat(node.name, ": its samples cannot be read: ", parsed.status().message()));
+      continue;
+    }
+    evidence = *std::move(parsed);
+    for (const std::string& note : evidence->notes) {
+      read->inputs.notes.push_back(absl::StrCat(node.name, ": ", note));
+    }
+    if (evidence->damaged_lines > 0) {
+      read->inputs.notes.push_back(absl::StrCat(node.name, ": ", evidence->damaged_lines,
+                                                " damaged lines of its samples are left out"));
+    }
+  }
+}
+
+absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& list) {
+  Read read;
+  SYNCLINE_ASSIGN_OR_RETURN(read.inputs, OpenInputs(options.input, list));
+  OpenedInputs& inputs = read.inputs;
+  inputs.build.threads = ThreadsOf(options.threads);
+  if (options.progress) {
+    inputs.build.progress = [&](const timeline::Progress& progress) {
+      options.progress({inputs.nodes[progress.node].name, progress.time, progress.events, false});
+    };
+  }
+  why::Collector collector;
+  timeline::TimelineSink* const sinks[] = {&collector};
+  SYNCLINE_ASSIGN_OR_RETURN(read.built, timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
+  inputs.build.progress = nullptr;
+  ReadEvidence(&read);
+  why::Collected collected = collector.Take();
+  read.jobs = WhyJobsOf({&inputs, &read.built, &collected, &read.evidence});
+  return read;
+}
+
+// Lost events of all nodes, and whether anything else is missing.
+void SetLosses(const Read& read, why::JobInput* job) {
+  job->incomplete = read.inputs.incomplete;
+  for (const timeline::NodeResult& node : read.built.nodes) {
+    for (const timeline::LossTotal& loss : node.losses) {
+      job->incomplete = true;
+      job->lost_events += loss.count.value_or(0);
+    }
+  }
+}
+
+why::Answer Refused(Refusal refusal, std::string text) {
+  why::Answer answer;
+  answer.refusal = refusal;
+  answer.refusal_text = std::move(text);
+  return answer;
+}
+
+why::Answer WithoutJob(const Read& read) {
+  bool processes = false;
+  bool tensorflow = false;
+  for (const timeline::NodeResult& node : read.built.nodes) {
+    processes |= !node.processes.empty();
+    for (const timeline::ProfileResult& profile : node.profiles) {
+      tensorflow |= profile.profiler == timeline::Profiler::kTensorFlow;
+    }
+  }
+  if (tensorflow) {
+    return Refused(Refusal::kTensorFlowJob,
+                   "a TensorFlow job: only PyTorch jobs are explained yet; `syncline report` shows "
+                   "its steps, its tensors between partitions and how long they took");
+  }
+  if (!processes) {
+    return Refused(Refusal::kNothingRecorded,
+                   "no process was recorded: start the job under `syncline run`, or after `eval "
+                   "\"$(syncline env)\"`, then ask again; `syncline nodes` lists what can be "
+                   "recorded");
+  }
+  return Refused(Refusal::kNoPyTorchOperators,
+                 "the processes recorded no PyTorch operators: they run no PyTorch, have a "
+                 "profiler of their own, or began without `syncline run`; `syncline nodes` says "
+                 "which");
+}
+
+bool IsCalled(const WhyJob& job, const std::string& name) {
+  return job.job == name || absl::StrCat(job.job, "/", job.incarnation) == name;
+}
+
+// The jobs of `read` that `wanted` means; all where it is not given.
+std::vector<size_t> Chosen(const Read& read, const std::optional<std::string>& wanted) {
+  std::vector<size_t> chosen;
+  for (size_t i = 0; i < read.jobs.size(); ++i) {
+    if (!wanted.has_value() || IsCalled(read.jobs[i], *wanted)) chosen.push_back(i);
+  }
+  return chosen;
+}
+
+std::string NamesOf(const Read& read) {
+  std::vector<std::string> names;
+  for (const WhyJob& job : read.jobs) {
+    names.push_back(
+        absl::StrCat(job.job, "/", job.incarnation, " (", job.input.ranks.size(), " ranks)"));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+why::Answer ExplainJob(const WhyOptions& options, const Read& read, WhyJob* job) {
+  SetLosses(read, &job->input);
+  if (options.inspect) options.inspect(job->input);
+  if (!job->missing_ranks.empty()) {
+    why::Answer answer = Refused(
+        Refusal::kRankMissing,
+        absl::StrCat("not all ranks of the job were recorded (missing: ", job->missing_ranks,
+                     "): record all nodes of the job together, each process under `syncline run`"));
+    answer.job = job->job;
+    return answer;
+  }
+  return why::Explain(job->input);
+}
+
+}  // namespace
+
+absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
+  SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
+  WhyResult result;
+  if (!list.is_recording) {
+    result.answer = Refused(Refusal::kForeignTrace,
+                            "traces that Syncline did not record: they have no clock model and no "
+                            "samples of the nodes; make a recording with `syncline record`");
+    return result;
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(Read read, ReadRecording(options, list));
+  const std::vector<size_t> chosen = Chosen(read, options.job);
+  if (options.job.has_value() && chosen.empty()) {
+    return absl::InvalidArgumentError(
+        read.jobs.empty()
+            ? absl::StrCat("no job \"", *options.job, "\" here: no PyTorch job was recorded")
+            : absl::StrCat("no job \"", *options.job, "\" here; there are: ", NamesOf(read)));
+  }
+  if (chosen.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("several jobs were recorded; choose one with --job: ", NamesOf(read)));
+  }
+  result.answer =
+      chosen.empty() ? WithoutJob(read) : ExplainJob(options, read, &read.jobs[chosen[0]]);
+  result.complaints = read.inputs.complaints;
+  result.notes = read.inputs.notes;
+  return result;
+}
+
+}  // namespace syncline::merge

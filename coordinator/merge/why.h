@@ -1,0 +1,39 @@
+// `syncline why` without its command line: a recording in, the answer out.
+//
+// Thread-safe: no state.
+#ifndef SYNCLINE_COORDINATOR_MERGE_WHY_H_
+#define SYNCLINE_COORDINATOR_MERGE_WHY_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/why/model.h"
+#include "coordinator/merge/merge.h"
+
+namespace syncline::merge {
+
+struct WhyOptions {
+  InputOptions input;
+  std::optional<std::string> job;  // its id, or "ID/INCARNATION"; not given: there is only one
+  unsigned threads = 0;            // 0: one per processor; the answer does not depend on it
+  std::function<void(const Progress&)> progress;  // called now and then, if it is given
+  // For tests: gets what is explained, before it is.
+  std::function<void(const analysis::why::JobInput&)> inspect;
+};
+
+struct WhyResult {
+  analysis::why::Answer answer;
+  std::vector<std::string> complaints;
+  std::vector<std::string> notes;
+};
+
+// NotFound, DataLoss: no recording that can be read; InvalidArgument: no such job, or several and
+// none was chosen: the message has those that there are.
+absl::StatusOr<WhyResult> Explain(const WhyOptions& options);
+
+}  // namespace syncline::merge
+
+#endif  // SYNCLINE_COORDINATOR_MERGE_WHY_H_

@@ -1,0 +1,247 @@
+#include "coordinator/merge/why_input.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "timeline/collective_kinds.h"
+
+namespace syncline::merge {
+namespace {
+
+namespace why = analysis::why;
+
+using JobKey = std::pair<std::string, std::string>;  // job and incarnation
+using Ranks = std::map<int32_t, why::CollectedProcess*>;
+
+std::string FactOf(const why::CollectedProcess& process, const std::string& key) {
+  const auto found = process.facts.find(key);
+  return found == process.facts.end() ? "" : found->second;
+}
+
+int32_t NumberOf(const why::CollectedProcess& process, const std::string& key) {
+  int32_t number = -1;
+  return absl::SimpleAtoi(FactOf(process, key), &number) ? number : -1;
+}
+
+// Loaders' workers and launchers carry a rank's number, too: the rank is who launches collectives,
+// or else who steps an optimizer.
+bool IsRatherTheRank(const why::CollectedProcess& a, const why::CollectedProcess& b) {
+  return std::pair(a.launches(), a.steps()) > std::pair(b.launches(), b.steps());
+}
+
+std::map<JobKey, Ranks> FindRanks(why::Collected* collected) {
+  std::map<JobKey, Ranks> jobs;
+  for (why::CollectedProcess& process : collected->processes) {
+    if (process.launches() == 0 && process.steps() == 0) continue;
+    Ranks& ranks = jobs[{FactOf(process, "job"), FactOf(process, "incarnation")}];
+    why::CollectedProcess*& rank = ranks[std::max(0, NumberOf(process, "rank"))];
+    if (rank == nullptr || IsRatherTheRank(process, *rank)) rank = &process;
+  }
+  return jobs;
+}
+
+// "0-2,8" -> 0, 1, 2, 8.
+std::vector<int32_t> RanksOf(const timeline::CollectiveGroup& group) {
+  std::vector<int32_t> ranks;
+  for (const absl::string_view part : absl::StrSplit(group.ranks, ',', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> ends = absl::StrSplit(part, '-');
+    int32_t first = 0;
+    if (!absl::SimpleAtoi(ends.first, &first)) return {};
+    int32_t last = first;
+    if (!ends.second.empty() && !absl::SimpleAtoi(ends.second, &last)) return {};
+    for (int32_t rank = first; rank <= last && ranks.size() < group.size; ++rank) {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
+// "train.py" of "/usr/bin/python3 -u /home/ann/train.py --lr 1"; else the program's name.
+std::string CommandOf(const std::string& command_line) {
+  const std::vector<std::string> words = absl::StrSplit(command_line, ' ', absl::SkipEmpty());
+  const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  for (const std::string& word : words) {
+    if (word.ends_with(".py")) return name(word);
+  }
+  return words.empty() ? "" : name(words[0]);
+}
+
+class JobBuilder {
+ public:
+  JobBuilder(const WhySource& source, const JobKey& key, const Ranks& ranks)
+      : inputs_(*source.inputs),
+        built_(*source.built),
+        evidence_(*source.evidence),
+        models_{inputs_.model.get(), inputs_.likely.get()},
+        ranks_(ranks) {
+    job_.job = key.first;
+    job_.incarnation = key.second;
+    job_.input.job = key.first;
+    job_.input.names = source.collected->names;
+  }
+
+  WhyJob Build() {
+    for (const auto& [rank, process] : ranks_) AddRank(rank, process);
+    for (const timeline::Collective& collective : built_.collectives.collectives) Add(collective);
+    for (why::RankInput& rank : job_.input.ranks) {
+      std::sort(rank.collectives.begin(), rank.collectives.end(),
+                [](const why::CollectiveEntry& a, const why::CollectiveEntry& b) {
+                  return std::tuple(a.entered_ns, a.group, a.number) <
+                         std::tuple(b.entered_ns, b.group, b.number);
+                });
+    }
+    FindMissing();
+    return std::move(job_);
+  }
+
+ private:
+  timeline::Placement& PlacementOf(uint32_t node) const { return *inputs_.facts[node].placement; }
+
+  void AddRank(int32_t number, why::CollectedProcess* process) {
+    why::RankInput& rank = job_.input.ranks.emplace_back();
+    places_[number] = job_.input.ranks.size() - 1;
+    rank.rank = number;
+    rank.node = inputs_.nodes[process->node].name;
+    rank.pid = process->key.pid;
+    rank.command = CommandOf(FactOf(*process, "command line"));
+    rank.accelerators = process->accelerators;
+    timeline::Placement& placement = PlacementOf(process->node);
+    if (inputs_.build.window.has_value()) {
+      rank.window = {placement.ClockNs(inputs_.build.window->begin),
+                     placement.ClockNs(inputs_.build.window->end)};
+    }
+    const auto add_holes = [&](const std::vector<timeline::Interval>& holes) {
+      for (const timeline::Interval& hole : holes) {
+        rank.holes.push_back({placement.ClockNs(hole.begin), placement.ClockNs(hole.end)});
+      }
+    };
+    add_holes(process->holes);
+    for (why::CollectedThread& thread : process->threads) {
+      if (thread.launches > 0) add_holes(thread.holes);
+      rank.threads.push_back({thread.tid, std::move(thread.spans)});
+    }
+    std::sort(rank.holes.begin(), rank.holes.end());
+    AddEvidence(*process, &rank);
+  }
+
+  void AddEvidence(const why::CollectedProcess& process, why::RankInput* rank) const {
+    if (!evidence_[process.node].has_value()) return;
+    const evidence::Evidence& evidence = *evidence_[process.node];
+    rank->evidence = &evidence;
+    for (uint32_t i = 0; i < evidence.processes.size(); ++i) {
+      const evidence::Process& one = evidence.processes[i];
+      if (one.own_pid == process.key.pid && one.start_ticks == process.key.start_ticks &&
+          static_cast<uint64_t>(one.pid_namespace_inode) == process.key.pid_namespace) {
+        rank->evidence_process = i;
+      }
+    }
+  }
+
+  why::NameId NameOf(const std::string& name) {
+    const auto [found, is_new] =
+        names_.try_emplace(name, static_cast<why::NameId>(job_.input.names.size()));
+    if (is_new) job_.input.names.push_back(name);
+    return found->second;
+  }
+
+  void Add(const timeline::Collective& collective) {
+    const timeline::CollectiveGroup& group = built_.collectives.groups[collective.group];
+    if (group.job != job_.job || group.incarnation != job_.incarnation) return;
+    const std::vector<int32_t> global = RanksOf(group);
+    std::vector<std::pair<size_t, const timeline::CollectiveMember*>> members;
+    for (const timeline::CollectiveMember& member : collective.members) {
+      if (member.rank < 0 || static_cast<size_t>(member.rank) >= global.size()) continue;
+      const auto place = places_.find(global[static_cast<size_t>(member.rank)]);
+      if (place == places_.end()) continue;
+      members.emplace_back(place->second, &member);
+      why::CollectiveEntry entry;
+      entry.group = collective.group;
+      entry.number = collective.number;
+      entry.name = NameOf(collective.name);
+      entry.entered_ns = member.entered.ns;
+      if (member.left.has_value()) entry.left_ns = member.left->ns;
+      job_.input.ranks[place->second].collectives.push_back(entry);
+    }
+    if (members.size() == group.size && members.size() > 1) AddArrival(collective, members);
+  }
+
+  void AddArrival(
+      const timeline::Collective& collective,
+      const std::vector<std::pair<size_t, const timeline::CollectiveMember*>>& members) {
+    const auto by_entry = [](const auto& a, const auto& b) {
+      return a.second->entered_at < b.second->entered_at;
+    };
+    const auto [first, last] = std::minmax_element(members.begin(), members.end(), by_entry);
+    why::Arrival arrival;
+    arrival.group = collective.group;
+    arrival.number = collective.number;
+    arrival.everybody_waits = timeline::EverybodyWaits(collective.name, collective.may_be_empty);
+    arrival.last = last->first;
+    arrival.spread_ns = last->second->entered_at.ns - first->second->entered_at.ns;
+    arrival.level = analysis::Level::kProven;
+    for (const auto& [place, member] : members) {
+      if (member != last->second) {
+        arrival.level = std::max(arrival.level, LevelOfLast(*member, *last->second));
+      }
+    }
+    job_.input.arrivals.push_back(arrival);
+  }
+
+  // At which level `last` entered behind `member`.
+  analysis::Level LevelOfLast(const timeline::CollectiveMember& member,
+                              const timeline::CollectiveMember& last) {
+    if (!models_.Knows(member.entered.clock, last.entered.clock)) {
+      return analysis::Level::kUndecided;
+    }
+    const analysis::LevelledDuration behind =
+        analysis::Difference(models_, member.entered, last.entered);
+    if (behind.bounded()) {
+      const int64_t bound_ns = std::max(behind.hi_ns - behind.est_ns, behind.est_ns - behind.lo_ns);
+      job_.input.clock_bound_ns = std::max(job_.input.clock_bound_ns.value_or(0), bound_ns);
+    }
+    return analysis::LevelOfOrder(behind);
+  }
+
+  void FindMissing() {
+    std::set<int32_t> missing;
+    for (const timeline::CollectiveGroup& group : built_.collectives.groups) {
+      if (group.job != job_.job || group.incarnation != job_.incarnation) continue;
+      for (const int32_t rank : RanksOf(group)) {
+        if (!places_.contains(rank)) missing.insert(rank);
+      }
+    }
+    for (const auto& [rank, process] : ranks_) {
+      for (int32_t other = 0; other < NumberOf(*process, "world size"); ++other) {
+        if (!places_.contains(other)) missing.insert(other);
+      }
+    }
+    job_.missing_ranks = absl::StrJoin(missing, ", ");
+  }
+
+  const OpenedInputs& inputs_;
+  const timeline::BuiltTimeline& built_;
+  const std::deque<std::optional<evidence::Evidence>>& evidence_;
+  const analysis::Models models_;
+  const Ranks& ranks_;
+  std::map<int32_t, size_t> places_;  // of each rank in input.ranks
+  std::map<std::string, why::NameId> names_;
+  WhyJob job_;
+};
+
+}  // namespace
+
+std::vector<WhyJob> WhyJobsOf(const WhySource& source) {
+  std::vector<WhyJob> jobs;
+  for (const auto& [key, ranks] : FindRanks(source.collected)) {
+    jobs.push_back(JobBuilder(source, key, ranks).Build());
+  }
+  return jobs;
+}
+
+}  // namespace syncline::merge

@@ -1,0 +1,100 @@
+#include "evidence/evidence.h"
+
+#include <gtest/gtest.h>
+
+#include "evidence/write.h"
+
+namespace syncline::evidence {
+namespace {
+
+std::string Sample() {
+  std::string text;
+  AppendHead(&text);
+  Append(Group{1, "/job/rank 1"}, &text);
+  Append(Group{1, "/job"}, &text);
+  Append(Process{Relation::kRecorded, 4711, 1, 12345, 4026531836, 26, 1000, "python3 %", {0, 1}},
+         &text);
+  Append(Thread{0, 4711, 26, "pt main"}, &text);
+  Append(Rate{100, 50'000'000, ""}, &text);
+  Append(ThreadSample{0, 1000, 1010, 5, 6, -1}, &text);
+  Append(GroupSample{0, 1001, 1011, 10, 2, 70, 70'000'000, 100'000'000}, &text);
+  Append(ProcessSample{0, 1002, 1012, 10'000'000, 3}, &text);
+  Append(Gap{2000, 3000}, &text);
+  AppendGroups(0, {1}, &text);
+  AppendNote("cannot read x\ny", &text);
+  AppendEnd(&text);
+  return text;
+}
+
+TEST(Evidence, WhatIsWrittenReadsBack) {
+  const auto read = ParseEvidence(Sample());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->damaged_lines, 0);
+  EXPECT_TRUE(read->ended);
+  ASSERT_EQ(read->processes.size(), 1);
+  EXPECT_EQ(read->processes[0].name, "python3 %");
+  EXPECT_EQ(read->processes[0].groups, std::vector<uint32_t>{1});
+  EXPECT_EQ(read->groups[0].path, "/job/rank 1");
+  EXPECT_EQ(read->threads[0].own_tid, 26);
+  EXPECT_EQ(read->threads[0].name, "pt main");
+  EXPECT_EQ(read->thread_samples[0].run_queue_ns, 6);
+  EXPECT_EQ(read->thread_samples[0].cpu, -1);
+  EXPECT_EQ(read->group_samples[0].quota_ns, 70'000'000);
+  EXPECT_EQ(read->process_samples[0].cpu_ns, 10'000'000);
+  EXPECT_EQ(read->gaps[0].end_ns, 3000);
+  EXPECT_EQ(read->rates[0].period_ns, 50'000'000);
+  EXPECT_EQ(read->notes[0], "cannot read x\ny");
+}
+
+TEST(Evidence, ACutAnywhereKeepsWhatIsBeforeIt) {
+  const std::string text = Sample();
+  for (size_t size = sizeof(kHead); size < text.size(); ++size) {
+    const auto read = ParseEvidence(text.substr(0, size));
+    ASSERT_TRUE(read.ok()) << size;
+    EXPECT_EQ(read->damaged_lines, 0) << size;
+    EXPECT_FALSE(read->ended) << size;
+  }
+}
+
+TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
+  const std::string text = Sample() +
+                           "t 7 1 2 3 4 5\n"                     // no such thread
+                           "t 0 1 99999999999999999999 3 4 5\n"  // too large
+                           "t 0 9 8 3 4 5\n"                     // ends before it begins
+                           "t 0 1 2 -3 4 5\n"
+                           "t 0 1 2 3 4\n"
+                           "t 0 1 2 3 4 5 6\n"
+                           "x\n\n"
+                           "G 1 noquote\n"
+                           "P 9 1 1 1 1 1 1 =x\n";
+  const auto read = ParseEvidence(text);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->damaged_lines, 10);
+  EXPECT_EQ(read->thread_samples.size(), 1);
+  EXPECT_EQ(read->processes.size(), 2);  // it keeps its number
+}
+
+TEST(Evidence, AnotherVersionIsRefused) {
+  EXPECT_FALSE(ParseEvidence("").ok());
+  EXPECT_FALSE(ParseEvidence("syncline-evidence 2\nE\n").ok());
+}
+
+// Any byte of a whole text may be anything: nothing but its line is lost, and nothing crashes.
+TEST(Evidence, AnyDamageIsSurvived) {
+  const std::string text = Sample();
+  for (size_t i = sizeof(kHead); i < text.size(); ++i) {
+    for (const char c : {'\0', '9', ' ', '\n', '-', '%', '\xff'}) {
+      std::string damaged = text;
+      damaged[i] = c;
+      const auto read = ParseEvidence(damaged);
+      ASSERT_TRUE(read.ok());
+      for (const ThreadSample& one : read->thread_samples) {
+        EXPECT_LT(one.thread, read->threads.size());
+      }
+      for (const Thread& one : read->threads) EXPECT_LT(one.process, read->processes.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace syncline::evidence

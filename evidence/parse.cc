@@ -1,0 +1,237 @@
+#include <charconv>
+#include <limits>
+
+#include "evidence/evidence.h"
+#include "evidence/write.h"
+
+namespace syncline::evidence {
+namespace {
+
+constexpr size_t kItemsMax = 1 << 20;  // processes, groups, threads: more are not sampled
+constexpr size_t kNotesMax = 100;
+constexpr size_t kAncestorsMax = 64;              // of a control group
+constexpr int64_t kTimeMaxNs = int64_t{1} << 61;  // sums of two fit
+
+// One line's words. A missing or wrong one makes the whole line wrong.
+class Words {
+ public:
+  explicit Words(std::string_view line) : left_(line) {}
+
+  bool wrong() const { return wrong_; }
+  bool More() const { return !left_.empty(); }
+
+  std::string_view Word() {
+    if (left_.empty()) {
+      wrong_ = true;
+      return {};
+    }
+    const size_t blank = left_.find(' ');
+    const std::string_view word = left_.substr(0, blank);
+    left_ = blank == std::string_view::npos ? std::string_view{} : left_.substr(blank + 1);
+    return word;
+  }
+  std::string Text() {
+    const std::string_view word = Word();
+    wrong_ |= !word.starts_with('=');
+    return Unescaped(word);
+  }
+  template <class T>
+  T Number() {
+    const std::string_view word = Word();
+    T value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    wrong_ |= error != std::errc() || end != word.data() + word.size();
+    return value;
+  }
+  // A time, or an amount of time: neither negative nor so large that sums overflow.
+  int64_t Ns() {
+    const auto ns = Number<int64_t>();
+    wrong_ |= ns < 0 || ns > kTimeMaxNs;
+    return ns;
+  }
+  uint32_t Index(size_t below) {
+    const auto index = Number<uint32_t>();
+    wrong_ |= index >= below;
+    return index;
+  }
+  void Bracket(int64_t* at_ns, int64_t* until_ns) {
+    *at_ns = Ns();
+    *until_ns = Ns();
+    wrong_ |= *until_ns < *at_ns;
+  }
+  template <class T>
+  void Keep(T value, std::vector<T>* values) {
+    if (!wrong_ && !More()) {
+      values->push_back(std::move(value));
+    } else {
+      wrong_ = true;
+    }
+  }
+
+ private:
+  std::string_view left_;
+  bool wrong_ = false;
+};
+
+class Parser {
+ public:
+  void Line(std::string_view line) {
+    Words words(line);
+    const std::string_view kind = words.Word();
+    if (kind.size() != 1 || !Take(kind[0], &words)) ++evidence_.damaged_lines;
+  }
+  Evidence Finish() { return std::move(evidence_); }
+
+ private:
+  bool Take(char kind, Words* words) {
+    switch (kind) {
+      case 'P':
+        return TakeProcess(words);
+      case 'G':
+        return TakeGroup(words);
+      case 'T':
+        return TakeThread(words);
+      case 'M':
+        return TakeGroups(words);
+      case 't':
+        return TakeThreadSample(words);
+      case 'g':
+        return TakeGroupSample(words);
+      case 'p':
+        return TakeProcessSample(words);
+      case 'H': {
+        Gap gap;
+        words->Bracket(&gap.begin_ns, &gap.end_ns);
+        words->Keep(gap, &evidence_.gaps);
+        return !words->wrong();
+      }
+      case 'R': {
+        Rate rate{words->Ns(), words->Ns(), {}};
+        rate.reason = words->Text();
+        words->Keep(std::move(rate), &evidence_.rates);
+        return !words->wrong();
+      }
+      case 'N': {
+        std::string note = words->Text();
+        if (words->wrong() || evidence_.notes.size() >= kNotesMax) return !words->wrong();
+        words->Keep(std::move(note), &evidence_.notes);
+        return !words->wrong();
+      }
+      case 'E':
+        evidence_.ended = true;
+        return !words->More();
+      default:  // of a later version, perhaps: what is not known is left out
+        return false;
+    }
+  }
+
+  bool TakeIndices(Words* words, std::vector<uint32_t>* groups) {
+    while (words->More() && !words->wrong() && groups->size() < kAncestorsMax) {
+      groups->push_back(words->Index(evidence_.groups.size()));
+    }
+    return !words->wrong() && !words->More();
+  }
+
+  // A damaged line of these still takes its number: others refer to those behind it.
+  bool TakeProcess(Words* words) {
+    if (evidence_.processes.size() >= kItemsMax) return false;
+    Process& process = evidence_.processes.emplace_back();
+    process.relation = static_cast<Relation>(words->Index(4));
+    process.pid = words->Number<int32_t>();
+    process.parent_pid = words->Number<int32_t>();
+    process.start_ticks = words->Number<uint64_t>();
+    process.pid_namespace_inode = words->Number<int64_t>();
+    process.own_pid = words->Number<int32_t>();
+    process.uid = words->Number<uint32_t>();
+    process.name = words->Text();
+    if (!words->wrong() && TakeIndices(words, &process.groups)) return true;
+    process = Process{};
+    return false;
+  }
+
+  bool TakeGroup(Words* words) {
+    if (evidence_.groups.size() >= kItemsMax) return false;
+    Group& group = evidence_.groups.emplace_back();
+    group.version = words->Number<int>();
+    group.path = words->Text();
+    return !words->wrong();
+  }
+
+  bool TakeThread(Words* words) {
+    if (evidence_.threads.size() >= kItemsMax || evidence_.processes.empty()) return false;
+    Thread& thread = evidence_.threads.emplace_back();
+    thread.process = words->Index(evidence_.processes.size());
+    thread.tid = words->Number<int32_t>();
+    thread.own_tid = words->Number<int32_t>();
+    thread.name = words->Text();
+    if (!words->wrong()) return true;
+    thread = Thread{};
+    return false;
+  }
+
+  bool TakeGroups(Words* words) {
+    const uint32_t process = words->Index(evidence_.processes.size());
+    std::vector<uint32_t> groups;
+    if (words->wrong() || !TakeIndices(words, &groups)) return false;
+    evidence_.processes[process].groups = std::move(groups);
+    return true;
+  }
+
+  bool TakeThreadSample(Words* words) {
+    ThreadSample sample;
+    sample.thread = words->Index(evidence_.threads.size());
+    words->Bracket(&sample.at_ns, &sample.until_ns);
+    sample.on_cpu_ns = words->Ns();
+    sample.run_queue_ns = words->Ns();
+    sample.cpu = words->Number<int32_t>();
+    words->Keep(sample, &evidence_.thread_samples);
+    return !words->wrong();
+  }
+
+  bool TakeGroupSample(Words* words) {
+    GroupSample sample;
+    sample.group = words->Index(evidence_.groups.size());
+    words->Bracket(&sample.at_ns, &sample.until_ns);
+    sample.periods = words->Ns();
+    sample.throttled_periods = words->Ns();
+    sample.throttled_ns = words->Ns();
+    sample.quota_ns = words->Number<int64_t>();
+    sample.period_ns = words->Ns();
+    words->Keep(sample, &evidence_.group_samples);
+    return !words->wrong();
+  }
+
+  bool TakeProcessSample(Words* words) {
+    ProcessSample sample;
+    sample.process = words->Index(evidence_.processes.size());
+    words->Bracket(&sample.at_ns, &sample.until_ns);
+    sample.cpu_ns = words->Ns();
+    sample.cpu = words->Number<int32_t>();
+    words->Keep(sample, &evidence_.process_samples);
+    return !words->wrong();
+  }
+
+  Evidence evidence_;
+};
+
+}  // namespace
+
+absl::StatusOr<Evidence> ParseEvidence(std::string_view text) {
+  const size_t head = text.find('\n');
+  if (head == std::string_view::npos || text.substr(0, head) != kHead) {
+    return absl::InvalidArgumentError(
+        "it does not begin with \"syncline-evidence 1\": it is damaged, or of another version of "
+        "Syncline");
+  }
+  Parser parser;
+  for (text.remove_prefix(head + 1); !text.empty();) {
+    const size_t end = text.find('\n');
+    // A line without an end was cut: what it says may be a part of a number.
+    if (end == std::string_view::npos) break;
+    parser.Line(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return parser.Finish();
+}
+
+}  // namespace syncline::evidence

@@ -1,0 +1,181 @@
+#include "export/why/why_json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Answer;
+using analysis::why::Cause;
+using analysis::why::kParts;
+using analysis::why::MeanEstimate;
+using analysis::why::NotACause;
+using analysis::why::Part;
+using analysis::why::PartJsonName;
+using analysis::why::ProcessorTime;
+using analysis::why::RankFinding;
+using analysis::why::RankSummary;
+using analysis::why::Refusal;
+using analysis::why::RefusalJsonName;
+using analysis::why::StepClass;
+using analysis::why::Taker;
+using analysis::why::VerdictJsonName;
+using analysis::why::WorkDifference;
+using Json = nlohmann::ordered_json;
+
+Json JsonOf(const MeanEstimate& mean) {
+  return {{"est", mean.est_ns}, {"lo", mean.lo_ns}, {"hi", mean.hi_ns}};
+}
+
+template <class T, class Make>
+Json ArrayOf(const std::vector<T>& values, Make make) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(make(value));
+  return array;
+}
+
+const char* KindOf(Taker::Kind kind) {
+  switch (kind) {
+    case Taker::Kind::kOutside:
+      return "outside";
+    case Taker::Kind::kRank:
+      return "other_rank";
+    case Taker::Kind::kOwnLoader:
+      return "own_loader";
+    case Taker::Kind::kOwnThread:
+      return "own_thread";
+    case Taker::Kind::kSyncline:
+      return "syncline";
+    case Taker::Kind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+Json JsonOf(const std::optional<ProcessorTime>& time) {
+  if (!time.has_value()) return nullptr;
+  return {{"on_cpu_ns", time->on_cpu_ns},
+          {"run_queue_ns", time->run_queue_ns},
+          {"asleep_ns", time->asleep_ns}};
+}
+
+Json JsonOf(const Cause& cause) {
+  Json json = {{"cause", PartJsonName(cause.part)},
+               {"amount_ns", JsonOf(cause.amount)},
+               {"own_ns", cause.own_ns},
+               {"cost_ns", JsonOf(cause.cost)}};
+  if (!cause.group.empty()) {
+    json["group"] = cause.group;
+    json["group_version"] = cause.group_version;
+    json["quota_ns"] = cause.quota_ns;
+    json["period_ns"] = cause.period_ns;
+    json["periods"] = cause.periods;
+    json["throttled_periods"] = cause.throttled_periods;
+  }
+  if (cause.taker.has_value()) {
+    json["taker"] = {{"kind", KindOf(cause.taker->kind)},
+                     {"name", cause.taker->name},
+                     {"pid", cause.taker->pid},
+                     {"cpu_ns", cause.taker->cpu_ns}};
+  }
+  return json;
+}
+
+Json JsonOf(const Answer& answer, const RankFinding& finding) {
+  const RankSummary& rank = answer.ranks[finding.index];
+  return {{"rank", rank.rank},
+          {"node", rank.node},
+          {"pid", rank.pid},
+          {"command", rank.command},
+          {"late", finding.late},
+          {"lead_ns", JsonOf(finding.lead)},
+          {"p", finding.p},
+          {"causes", ArrayOf(finding.causes, [](const Cause& cause) { return JsonOf(cause); })},
+          {"not_causes", ArrayOf(finding.not_causes,
+                                 [](const NotACause& one) {
+                                   return Json{{"cause", PartJsonName(one.part)},
+                                               {"amount_ns", one.amount_ns},
+                                               {"measured", one.measured}};
+                                 })},
+          {"cost_ns", JsonOf(finding.cost_all)},
+          {"order",
+           {{"last", finding.order.last},
+            {"proven", finding.order.proven},
+            {"likely", finding.order.likely},
+            {"steps", finding.order.steps}}},
+          {"work", ArrayOf(finding.work,
+                           [](const WorkDifference& one) {
+                             return Json{{"operator", one.name},
+                                         {"in_shapes", one.in_shapes},
+                                         {"own_per_step", one.own},
+                                         {"others_per_step", one.others}};
+                           })},
+          {"shapes_known", finding.shapes_known},
+          {"processor", JsonOf(finding.processor)}};
+}
+
+Json JsonOf(const RankSummary& rank) {
+  Json parts;
+  for (size_t part = 0; part < kParts; ++part) {
+    parts[std::string(PartJsonName(static_cast<Part>(part))) + "_ns"] = rank.mean[part];
+  }
+  return {{"rank", rank.rank},
+          {"node", rank.node},
+          {"pid", rank.pid},
+          {"command", rank.command},
+          {"step_ns", rank.mean_step_ns},
+          {"own_work_ns", rank.mean_own_ns},
+          {"parts", std::move(parts)},
+          {"covered_ppm", static_cast<int64_t>(std::floor(rank.covered * 1e6))},
+          {"taken_away_known", rank.taken_away_known},
+          {"unplaced_ns", rank.unplaced_ns},
+          {"processor", JsonOf(rank.processor)},
+          {"samples",
+           {{"period_ns", rank.sample_period_ns},
+            {"gaps", rank.sample_gaps},
+            {"group_version", rank.group_version}}}};
+}
+
+const char* StatusOf(const Answer& answer) {
+  if (answer.refusal != Refusal::kNone) return "refused";
+  return answer.incomplete ? "incomplete" : "answered";
+}
+
+}  // namespace
+
+std::string WhyJson(const Answer& answer, const std::string& recording) {
+  const bool refused = answer.refusal != Refusal::kNone;
+  Json json = {{"format_version", kWhyFormatVersion},
+               {"status", StatusOf(answer)},
+               {"reason", refused ? Json(RefusalJsonName(answer.refusal)) : Json()},
+               {"message", answer.refusal_text},
+               {"recording", recording},
+               {"job", answer.job},
+               {"window_ns", answer.window_ns}};
+  json["steps"] = {
+      {"judged", answer.steps},
+      {"unpaired", answer.unpaired_steps},
+      {"class", answer.classes.empty() ? "" : answer.classes[0].name},
+      {"mean_ns", answer.mean_step_ns},
+      {"classes", ArrayOf(answer.classes, [](const StepClass& one) {
+         return Json{{"name", one.name}, {"steps", one.steps}, {"total_ns", one.total_ns}};
+       })}};
+  Json findings =
+      ArrayOf(answer.findings, [&](const RankFinding& one) { return JsonOf(answer, one); });
+  Json everybody = ArrayOf(answer.everybody, [](Part part) { return Json(PartJsonName(part)); });
+  json["verdict"] = {
+      {"kind", refused ? "none" : VerdictJsonName(answer.verdict)},
+      {"ranks", std::move(findings)},
+      {"closest", answer.closest.has_value() ? JsonOf(answer, *answer.closest) : Json()},
+      {"everybody", std::move(everybody)}};
+  json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
+  json["clock_bound_ns"] =
+      answer.clock_bound_ns.has_value() ? Json(*answer.clock_bound_ns) : Json();
+  json["lost_events"] = answer.lost_events;
+  json["notes"] = answer.notes;
+  // Names come from the job and may hold any bytes.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace syncline::report
