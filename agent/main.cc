@@ -18,6 +18,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/evidence/evidence_recorder.h"
 #include "agent/kineto/kineto_profiles.h"
 #include "agent/log.h"
 #include "agent/node/inventory.h"
@@ -143,6 +144,7 @@ class Agent {
         profilers_(&clock_, {.only_uid = uid_}),
         profiles_(&profilers_, &clock_, &log_),
         kineto_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
+        evidence_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
         inventory_({.gate = &gate_,
                     .lttng = &lttng_,
                     .runner = &runner_,
@@ -159,8 +161,7 @@ class Agent {
                   .host = &host_,
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
-                  .profiles = &profiles_,
-                  .kineto = &kineto_,
+                  .sources = {&profiles_, &kineto_, &evidence_},
                   .log = &log_,
                   .node_json = [this] { return inventory_.DescribeAsJson(); }},
                  {.data_directory = options_.data_dir,
@@ -238,6 +239,7 @@ class Agent {
   PortProber profilers_;
   TfProfiles profiles_;
   KinetoProfiles kineto_;
+  EvidenceRecorder evidence_;
   Inventory inventory_;
   RecordingManager manager_;
   probe::ProbeService probes_;

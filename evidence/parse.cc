@@ -118,7 +118,7 @@ class Parser {
         return !words->wrong();
       }
       case 'E':
-        evidence_.ended = true;
+        evidence_.ended |= !words->More();
         return !words->More();
       default:  // of a later version, perhaps: what is not known is left out
         return false;

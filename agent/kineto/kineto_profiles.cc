@@ -31,7 +31,7 @@ constexpr char kNotEnded[] =
 
 }  // namespace
 
-void KinetoProfiles::Reset(const ProfileWindow& window) {
+void KinetoProfiles::Reset(const EvidenceWindow& window) {
   recording_id_ = window.recording_id;
   directory_ = window.directory / kFolder;
   adopted_ = false;
@@ -40,7 +40,7 @@ void KinetoProfiles::Reset(const ProfileWindow& window) {
   users_.clear();
 }
 
-void KinetoProfiles::Begin(const ProfileWindow& window) {
+void KinetoProfiles::Begin(const EvidenceWindow& window) {
   {
     const std::lock_guard lock(mutex_);
     if (recording_id_ == window.recording_id) return;
@@ -55,7 +55,7 @@ void KinetoProfiles::Begin(const ProfileWindow& window) {
   watcher_ = std::jthread([this](const std::stop_token& stop) { Watch(stop); });
 }
 
-void KinetoProfiles::Adopt(const ProfileWindow& window) {
+void KinetoProfiles::Adopt(const EvidenceWindow& window) {
   watcher_ = {};
   const std::lock_guard lock(mutex_);
   Reset(window);

@@ -20,18 +20,16 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "agent/evidence/evidence_source.h"
+#include "agent/evidence/runtime_directories.h"
 #include "agent/kineto/piece_folder.h"
 #include "agent/log.h"
 #include "agent/node/process_table.h"
 #include "agent/probe/clock.h"
-#include "agent/recording/operator_profiles.h"
 #include "control_block/block_file.h"
 #include "xspace/profile_list.h"
 
 namespace syncline::agent {
-
-// A user and the runtime directory of the user's processes.
-using RuntimeDirectories = std::function<std::vector<std::pair<uint32_t, std::filesystem::path>>()>;
 
 struct KinetoOptions {
   std::filesystem::path proc = "/proc";
@@ -41,7 +39,7 @@ struct KinetoOptions {
   uint64_t piece_bytes_max = uint64_t{1} << 30;
 };
 
-class KinetoProfiles : public OperatorProfiles {
+class KinetoProfiles : public EvidenceSource {
  public:
   // Neither clock nor log is owned; both outlive this.
   KinetoProfiles(RuntimeDirectories directories, Clock* clock, Log* log, KinetoOptions options = {})
@@ -51,8 +49,8 @@ class KinetoProfiles : public OperatorProfiles {
         options_(std::move(options)) {}
 
   void Find() override {}
-  void Begin(const ProfileWindow& window) override;
-  void Adopt(const ProfileWindow& window) override;
+  void Begin(const EvidenceWindow& window) override;
+  void Adopt(const EvidenceWindow& window) override;
   void End() override {}  // the gate tells the processes
   std::vector<v1::Complaint> Collect() override;
 
@@ -91,7 +89,7 @@ class KinetoProfiles : public OperatorProfiles {
   absl::StatusOr<uint64_t> TakeFile(const PieceFolder& folder, const std::string& file,
                                     const std::string& kept, uint64_t bytes_left)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Reset(const ProfileWindow& window) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Reset(const EvidenceWindow& window) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<v1::Complaint> Complain() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RuntimeDirectories directories_;

@@ -64,7 +64,7 @@ class KinetoProfilesTest : public testing::Test {
   std::filesystem::path ListPath() { return folder_ / (std::string(kProcess) + ".pieces"); }
   // The process, running under a user.
   void Run(uint32_t uid, char state = 'S') { AddFakeProcess(root_ / "proc", state, uid); }
-  ProfileWindow Window() { return {.recording_id = "r1", .directory = root_ / "r1"}; }
+  EvidenceWindow Window() { return {.recording_id = "r1", .directory = root_ / "r1"}; }
   std::unique_ptr<KinetoProfiles> Make(KinetoOptions options = {}) {
     options.proc = root_ / "proc";
     return std::make_unique<KinetoProfiles>(
@@ -246,7 +246,7 @@ TEST_F(KinetoProfilesTest, TakingEndsWhenItIsToldTo) {
   profiles->Begin(Window());
   Write(folder_ / "p-0.kineto.json", "there");
   List({Record(0, "p-0.kineto.json")});
-  const ProfileWindow window = Window();
+  const EvidenceWindow window = Window();
   ending = true;
   profiles->Adopt(window);
   EXPECT_THAT(KeptFiles(), IsEmpty());

@@ -12,7 +12,7 @@
 #include "agent/recording/canary.h"
 #include "agent/recording/gate.h"
 #include "agent/recording/host.h"
-#include "agent/recording/operator_profiles.h"
+#include "agent/evidence/evidence_source.h"
 #include "agent/session/fake_lttng_control.h"
 #include "agent/session/spawn.h"
 #include "common/files.h"
@@ -137,14 +137,17 @@ class FakeClockRecorder : public ClockRecorder {
   bool recording = false;
 };
 
-class FakeProfiles : public OperatorProfiles {
+class FakeProfiles : public EvidenceSource {
  public:
+  bool IsWanted(const v1::PrepareRequest& request) const override {
+    return !of_tensorflow || !request.skip_tf_profiler();
+  }
   void Find() override { calls.push_back("find"); }
-  void Begin(const ProfileWindow& begun) override {
+  void Begin(const EvidenceWindow& begun) override {
     calls.push_back("begin");
     window = begun;
   }
-  void Adopt(const ProfileWindow& adopted) override {
+  void Adopt(const EvidenceWindow& adopted) override {
     calls.push_back("adopt");
     window = adopted;
   }
@@ -153,8 +156,9 @@ class FakeProfiles : public OperatorProfiles {
     calls.push_back("collect");
     return complaints;
   }
+  bool of_tensorflow = false;
   std::vector<std::string> calls;
-  ProfileWindow window;
+  EvidenceWindow window;
   std::vector<v1::Complaint> complaints;
 };
 

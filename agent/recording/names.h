@@ -13,8 +13,9 @@ namespace syncline::agent {
 // [a-z0-9-]{1,64}, not beginning with "-". InvalidArgument.
 absl::Status CheckRecordingId(std::string_view id);
 
-// A relative path of a recording's file that may be fetched: below trace/, processes/, xspace/ or
-// kineto/, or one of clock.tuples, node.json, agent.log; no "..", ".", empty part or NUL.
+// A relative path of a recording's file that may be fetched: below trace/, processes/, xspace/,
+// kineto/ or evidence/, or one of clock.tuples, node.json, agent.log; no "..", ".", empty part or
+// NUL.
 bool IsFetchablePath(std::string_view path);
 
 // An LTTng-UST event pattern: provider:name with LTTng's own characters and "*". InvalidArgument.

@@ -193,7 +193,7 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
     change.set_step("gate");
     change.set_generation(generation);
     SYNCLINE_RETURN_IF_ERROR(Record(*recording, change));
-    BeginProfiles(*recording, request);
+    BeginSources(*recording, request);
   }
   const auto overtaken = [&] {
     const std::lock_guard lock(mutex_);

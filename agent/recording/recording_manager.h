@@ -30,13 +30,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/evidence/evidence_source.h"
 #include "agent/log.h"
 #include "agent/probe/clock_sampler.h"
 #include "agent/recording/canary.h"
 #include "agent/recording/gate.h"
 #include "agent/recording/host.h"
 #include "agent/recording/journal.h"
-#include "agent/recording/operator_profiles.h"
 #include "agent/session/lttng_control.h"
 #include "agent/session/session_daemon.h"
 #include "syncline/v1/agent.pb.h"
@@ -52,8 +52,7 @@ struct ManagerParts {
   Host* host = nullptr;
   Clock* clock = nullptr;
   ClockRecorder* clock_recorder = nullptr;
-  OperatorProfiles* profiles = nullptr;
-  OperatorProfiles* kineto = nullptr;  // which programs make by themselves; nullptr: not kept
+  std::vector<EvidenceSource*> sources;
   Log* log = nullptr;
   std::function<std::string()> node_json;  // the inventory, to be kept in the recording
 };
@@ -110,7 +109,9 @@ class RecordingManager {
   absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, v1::PrepareResponse* response);
   absl::StatusOr<int64_t> RunCanaries(const Recording& recording);
   void AbandonSession(Recording& recording);
-  void BeginProfiles(const Recording& recording, const v1::StartRequest& request);
+  // Those that the recording is to have.
+  std::vector<EvidenceSource*> SourcesOf(const Recording& recording) const;
+  void BeginSources(const Recording& recording, const v1::StartRequest& request);
   // Stop's steps, under operation_.
   v1::StopResponse DoStop(Recording& recording, const std::string& reason);
   void FinishSession(Recording& recording, v1::StopResponse* response);

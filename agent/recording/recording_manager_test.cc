@@ -23,6 +23,7 @@ class RecordingManagerTest : public testing::Test {
   RecordingManagerTest() {
     std::string pattern = testing::TempDir() + "agent-XXXXXX";
     data_ = ::mkdtemp(pattern.data());
+    profiles_.of_tensorflow = true;
     Restart();
   }
   ~RecordingManagerTest() override { std::filesystem::remove_all(data_); }
@@ -37,8 +38,7 @@ class RecordingManagerTest : public testing::Test {
                      .host = &host_,
                      .clock = &clock_,
                      .clock_recorder = &clocks_,
-                     .profiles = &profiles_,
-                     .kineto = &kineto_,
+                     .sources = {&profiles_, &kineto_},
                      .log = &log_,
                      .node_json = [] { return std::string("{}"); }},
         ManagerOptions{.data_directory = data_, .retention_ns = kRetentionNs, .seed = 1});
@@ -148,7 +148,7 @@ TEST_F(RecordingManagerTest, OperatorsAreAskedForAtTheStartAndHandedOverBeforeTh
   const auto stopped = Stop("r1");
   ASSERT_TRUE(stopped.ok());
   EXPECT_THAT(profiles_.calls, ElementsAre("find", "begin", "end", "collect"));
-  EXPECT_THAT(kineto_.calls, ElementsAre("begin", "collect"));
+  EXPECT_THAT(kineto_.calls, ElementsAre("find", "begin", "end", "collect"));
   EXPECT_TRUE(stopped->complete()) << "a profile that did not come is no loss of the trace";
   ASSERT_EQ(stopped->complaints_size(), 1);
   EXPECT_EQ(stopped->complaints(0).what(), "busy");
@@ -160,7 +160,7 @@ TEST_F(RecordingManagerTest, ProfilersAreLeftAloneWhenTold) {
   ASSERT_TRUE(manager_->Prepare(request).ok());
   ASSERT_TRUE(Start("r1").ok());
   EXPECT_TRUE(profiles_.calls.empty());
-  EXPECT_THAT(kineto_.calls, ElementsAre("begin")) << "it was asked for when the job began";
+  EXPECT_THAT(kineto_.calls, ElementsAre("find", "begin")) << "it was asked for when the job began";
 }
 
 TEST_F(RecordingManagerTest, EveryCallMayBeRepeated) {
@@ -317,7 +317,7 @@ TEST_F(RecordingManagerTest, AfterAKillTheRecordingIsStoppedAndKept) {
   lttng_.running["mine-by-hand"] = true;
   Restart();
   EXPECT_THAT(gate_.closed_leftovers, ElementsAre(7));
-  EXPECT_THAT(kineto_.calls, ElementsAre("begin", "adopt", "collect"));
+  EXPECT_THAT(kineto_.calls, ElementsAre("find", "begin", "adopt", "collect"));
   EXPECT_EQ(kineto_.window.directory, DirectoryOf("r1"));
   EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
   EXPECT_EQ(InfoOf("r1").holder(), "ann@laptop");
@@ -333,7 +333,7 @@ TEST_F(RecordingManagerTest, AfterAKillBeforeItBeganKinetoHasNothingOfIt) {
   ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
   Restart();
   EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
-  EXPECT_THAT(kineto_.calls, ElementsAre("collect"));
+  EXPECT_THAT(kineto_.calls, ElementsAre("find", "collect"));
 }
 
 TEST_F(RecordingManagerTest, AfterAKillDuringPrepareTheRecordingIsFailed) {

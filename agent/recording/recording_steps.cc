@@ -172,23 +172,28 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   for (const v1::ProcessInfo& process : unregistered_) {
     *response.add_complaints() = NotRegistered(process);
   }
-  if (!recording.entry.request().skip_tf_profiler()) parts_.profiles->Find();
+  for (EvidenceSource* source : SourcesOf(recording)) source->Find();
   return response;
 }
 
-void RecordingManager::BeginProfiles(const Recording& recording, const v1::StartRequest& request) {
-  const v1::PrepareRequest& prepared = recording.entry.request();
-  if (parts_.kineto != nullptr) {
-    parts_.kineto->Begin(
-        {.recording_id = prepared.recording_id(), .directory = recording.directory});
+std::vector<EvidenceSource*> RecordingManager::SourcesOf(const Recording& recording) const {
+  std::vector<EvidenceSource*> wanted;
+  for (EvidenceSource* source : parts_.sources) {
+    if (source->IsWanted(recording.entry.request())) wanted.push_back(source);
   }
-  if (prepared.skip_tf_profiler()) return;
-  parts_.profiles->Begin({.recording_id = prepared.recording_id(),
-                          .directory = recording.directory,
-                          .start_raw_ns = request.at_monotonic_raw_ns(),
-                          .length_ns = std::max<int64_t>(0, request.window_ns()),
-                          .host_tracer_level = static_cast<int>(prepared.tf_profiler_level()),
-                          .collectives_too = prepared.tf_profiler_collectives()});
+  return wanted;
+}
+
+void RecordingManager::BeginSources(const Recording& recording, const v1::StartRequest& request) {
+  const v1::PrepareRequest& prepared = recording.entry.request();
+  const EvidenceWindow window = {
+      .recording_id = prepared.recording_id(),
+      .directory = recording.directory,
+      .start_raw_ns = request.at_monotonic_raw_ns(),
+      .length_ns = std::max<int64_t>(0, request.window_ns()),
+      .host_tracer_level = static_cast<int>(prepared.tf_profiler_level()),
+      .collectives_too = prepared.tf_profiler_collectives()};
+  for (EvidenceSource* source : SourcesOf(recording)) source->Begin(window);
 }
 
 void RecordingManager::AbandonSession(Recording& recording) {
@@ -221,7 +226,8 @@ v1::StopResponse RecordingManager::DoStop(Recording& recording, const std::strin
     response.set_gate_end_monotonic_ns(move.end_monotonic_ns);
     for (const v1::Complaint& complaint : move.complaints) *response.add_complaints() = complaint;
   }
-  parts_.profiles->End();  // they hand over while the session is flushed
+  // They hand over while the session is flushed.
+  for (EvidenceSource* source : SourcesOf(recording)) source->End();
   FinishSession(recording, &response);
   KeepFiles(recording, &response);
   journal::Entry stopped;
@@ -289,16 +295,13 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
         Warning(absl::StrCat("Not every control block could be kept: ", copied.message()),
                 "make room on the disk; names then come from the trace itself");
   }
-  for (v1::Complaint& complaint : parts_.profiles->Collect()) {
-    *response->add_complaints() = std::move(complaint);
-  }
-  if (parts_.kineto != nullptr) {
-    for (v1::Complaint& complaint : parts_.kineto->Collect()) {
+  for (EvidenceSource* source : SourcesOf(recording)) {
+    for (v1::Complaint& complaint : source->Collect()) {
       *response->add_complaints() = std::move(complaint);
     }
   }
   parts_.gate->Unlock();
-  parts_.clock_recorder->StopFile();  // after the profiles: their times need it
+  parts_.clock_recorder->StopFile();  // after the sources: their times need it
   parts_.log->Failure("node_json", WriteFileAtomically(recording.directory / "node.json",
                                                        parts_.node_json(), 0600));
   std::vector<v1::Complaint> complaints;
@@ -364,8 +367,10 @@ void RecordingManager::Adopt(const RecordingPtr& recording) {
     response.set_gate_end_monotonic_raw_ns(parts_.clock->RawNs());
     FinishSession(*recording, &response);
     // Processes that never heard of it have nothing of it.
-    if (parts_.kineto != nullptr && recording->entry.has_started()) {
-      parts_.kineto->Adopt({.recording_id = id, .directory = recording->directory});
+    if (recording->entry.has_started()) {
+      for (EvidenceSource* source : SourcesOf(*recording)) {
+        source->Adopt({.recording_id = id, .directory = recording->directory});
+      }
     }
     KeepFiles(*recording, &response);
     change.set_state(v1::STOPPED);

@@ -23,7 +23,7 @@ void TfProfiles::Find() {
   found_ = std::move(found);
 }
 
-void TfProfiles::Begin(const ProfileWindow& window) {
+void TfProfiles::Begin(const EvidenceWindow& window) {
   const std::lock_guard lock(mutex_);
   if (recording_id_ == window.recording_id || found_.empty()) return;
   recording_id_ = window.recording_id;
@@ -37,7 +37,7 @@ void TfProfiles::Begin(const ProfileWindow& window) {
     directory_ = directory;
     entries_.clear();
   }
-  ProfileWindow asked = window;
+  EvidenceWindow asked = window;
   if (asked.host_tracer_level == 0) asked.host_tracer_level = kLevelDefault;
   ProfileLimits limits = limits_;
   limits.answer_bytes_max =

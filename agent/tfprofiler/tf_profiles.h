@@ -12,21 +12,24 @@
 #include "absl/base/thread_annotations.h"
 #include "agent/log.h"
 #include "agent/probe/clock.h"
-#include "agent/recording/operator_profiles.h"
+#include "agent/evidence/evidence_source.h"
 #include "agent/tfprofiler/profile_entry.h"
 #include "agent/tfprofiler/profiler_finder.h"
 #include "agent/tfprofiler/worker_profile.h"
 
 namespace syncline::agent {
 
-class TfProfiles : public OperatorProfiles {
+class TfProfiles : public EvidenceSource {
  public:
   // None is owned; all outlive this.
   TfProfiles(ProfilerFinder* finder, Clock* clock, Log* log, ProfileLimits limits = {})
       : finder_(finder), clock_(clock), log_(log), limits_(limits) {}
 
+  bool IsWanted(const v1::PrepareRequest& request) const override {
+    return !request.skip_tf_profiler();
+  }
   void Find() override;
-  void Begin(const ProfileWindow& window) override;
+  void Begin(const EvidenceWindow& window) override;
   void End() override;
   std::vector<v1::Complaint> Collect() override;
 

@@ -31,7 +31,7 @@ Piece PlanPiece(int64_t now_realtime_ns, int64_t window_start_realtime_ns, int64
   return piece;
 }
 
-WorkerProfile::WorkerProfile(FoundProfiler worker, ProfileWindow window, ProfileLimits limits,
+WorkerProfile::WorkerProfile(FoundProfiler worker, EvidenceWindow window, ProfileLimits limits,
                              Clock* clock, Keep keep)
     : worker_(std::move(worker)),
       window_(std::move(window)),

@@ -23,7 +23,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "agent/probe/clock.h"
-#include "agent/recording/operator_profiles.h"
+#include "agent/evidence/evidence_source.h"
 #include "agent/tfprofiler/profile_entry.h"
 #include "agent/tfprofiler/profiler_client.h"
 
@@ -63,7 +63,7 @@ class WorkerProfile {
 
   // Begins at once. `clock` is not owned; `keep` is called for every piece, on this object's
   // thread.
-  WorkerProfile(FoundProfiler worker, ProfileWindow window, ProfileLimits limits, Clock* clock,
+  WorkerProfile(FoundProfiler worker, EvidenceWindow window, ProfileLimits limits, Clock* clock,
                 Keep keep);
   // Ends and joins, within the limits.
   ~WorkerProfile();
@@ -90,7 +90,7 @@ class WorkerProfile {
   bool ending();
 
   const FoundProfiler worker_;
-  const ProfileWindow window_;
+  const EvidenceWindow window_;
   const ProfileLimits limits_;
   Clock* const clock_;
   const Keep keep_;

@@ -10,6 +10,7 @@
 #include "coordinator/merge/cut.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
+#include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/out_dir.h"
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/shards.h"
@@ -203,6 +204,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
   inputs.build.shown = Shown(options.range, inputs);
   ChooseLookBack(options.look_back, &inputs);
+  AddCounters(&inputs);
   inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
     inputs.build.progress = [&](const timeline::Progress& progress) {

@@ -8,10 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "analysis/why/collector.h"
 #include "analysis/why/explain.h"
-#include "common/files.h"
 #include "common/status.h"
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/inputs.h"
+#include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/why_input.h"
 #include "evidence/evidence.h"
@@ -30,31 +30,6 @@ struct Read {
   std::vector<WhyJob> jobs;
 };
 
-// The samples of each node. What cannot be read is said; the rest of the answer does not need it.
-void ReadEvidence(Read* read) {
-  const recording::Layout layout(read->inputs.run);
-  for (const timeline::NodeInput& node : read->inputs.nodes) {
-    std::optional<evidence::Evidence>& evidence = read->evidence.emplace_back();
-    const auto text = ReadFile(layout.Evidence(node.name) / evidence::kFileName);
-    if (absl::IsNotFound(text.status())) continue;
-    auto parsed = text.ok() ? evidence::ParseEvidence(*text)
-                            : absl::StatusOr<evidence::Evidence>(text.status());
-    if (!parsed.ok()) {
-      read->inputs.complaints.push_back(
-          absl::StrCat(node.name, ": its samples cannot be read: ", parsed.status().message()));
-      continue;
-    }
-    evidence = *std::move(parsed);
-    for (const std::string& note : evidence->notes) {
-      read->inputs.notes.push_back(absl::StrCat(node.name, ": ", note));
-    }
-    if (evidence->damaged_lines > 0) {
-      read->inputs.notes.push_back(absl::StrCat(node.name, ": ", evidence->damaged_lines,
-                                                " damaged lines of its samples are left out"));
-    }
-  }
-}
-
 absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& list) {
   Read read;
   SYNCLINE_ASSIGN_OR_RETURN(read.inputs, OpenInputs(options.input, list));
@@ -69,7 +44,13 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
   timeline::TimelineSink* const sinks[] = {&collector};
   SYNCLINE_ASSIGN_OR_RETURN(read.built, timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   inputs.build.progress = nullptr;
-  ReadEvidence(&read);
+  read.evidence = ReadEvidence(&inputs);
+  for (size_t i = 0; i < read.evidence.size(); ++i) {
+    if (!read.evidence[i].has_value()) continue;
+    for (const std::string& note : read.evidence[i]->notes) {
+      inputs.notes.push_back(absl::StrCat(inputs.nodes[i].name, ": ", note));
+    }
+  }
   why::Collected collected = collector.Take();
   read.jobs = WhyJobsOf({&inputs, &read.built, &collected, &read.evidence});
   return read;

@@ -1,0 +1,214 @@
+#include "agent/evidence/proc_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace syncline::agent {
+namespace {
+
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+constexpr size_t kUserTime = 11;  // fields of /proc/PID/stat behind the name, counted from 0
+constexpr size_t kSystemTime = 12;
+constexpr size_t kProcessor = 36;
+
+// The next word of `*text`, which loses it; empty at the end.
+std::string_view NextWord(std::string_view* text, std::string_view blanks = " \t\n") {
+  const size_t begin = text->find_first_not_of(blanks);
+  if (begin == std::string_view::npos) {
+    *text = {};
+    return {};
+  }
+  const size_t end = std::min(text->find_first_of(blanks, begin), text->size());
+  const std::string_view word = text->substr(begin, end - begin);
+  text->remove_prefix(end);
+  return word;
+}
+
+std::string_view NextLine(std::string_view* text) {
+  const size_t end = std::min(text->find('\n'), text->size());
+  const std::string_view line = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  return line;
+}
+
+std::optional<int64_t> NumberOf(std::string_view word) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size() || word.empty()) return std::nullopt;
+  return number;
+}
+
+// mountinfo writes blanks and the like as \040.
+std::string Unescaped(std::string_view word) {
+  std::string text;
+  const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
+  for (size_t i = 0; i < word.size(); ++i) {
+    if (word[i] == '\\' && i + 3 < word.size() && is_octal(word[i + 1]) && is_octal(word[i + 2]) &&
+        is_octal(word[i + 3])) {
+      text.push_back(static_cast<char>((word[i + 1] - '0') * 64 + (word[i + 2] - '0') * 8 +
+                                       (word[i + 3] - '0')));
+      i += 3;
+    } else {
+      text.push_back(word[i]);
+    }
+  }
+  return text;
+}
+
+bool HasItem(std::string_view list, std::string_view item) {
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    if (list.substr(0, comma) == item) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
+}
+
+// Whether `path` is `root` or lies below it.
+bool IsBelow(std::string_view path, std::string_view root) {
+  if (root == "/") return path.starts_with('/');
+  return path == root || (path.starts_with(root) && path[root.size()] == '/');
+}
+
+}  // namespace
+
+std::optional<SchedStat> ParseSchedStat(std::string_view text) {
+  const auto on_cpu = NumberOf(NextWord(&text));
+  const auto run_queue = NumberOf(NextWord(&text));
+  if (!on_cpu.has_value() || !run_queue.has_value() || *on_cpu < 0 || *run_queue < 0) {
+    return std::nullopt;
+  }
+  return SchedStat{*on_cpu, *run_queue};
+}
+
+std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_second) {
+  // The name stands in parentheses and may hold anything.
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos || ticks_per_second <= 0) return std::nullopt;
+  text.remove_prefix(name_end + 1);
+  ProcStat stat;
+  int64_t ticks = 0;
+  for (size_t field = 0; field <= kProcessor; ++field) {
+    const std::string_view word = NextWord(&text);
+    if (word.empty()) return std::nullopt;
+    if (field != kUserTime && field != kSystemTime && field != kProcessor) continue;
+    const auto number = NumberOf(word);
+    if (!number.has_value() || *number < 0) return std::nullopt;
+    if (field == kProcessor) {
+      stat.cpu = static_cast<int32_t>(*number);
+    } else {
+      ticks += *number;
+    }
+  }
+  stat.cpu_ns = ticks * (kNsPerSecond / ticks_per_second);
+  return stat;
+}
+
+std::optional<CpuStat> ParseCpuStat(std::string_view text) {
+  CpuStat stat;
+  bool known = false;
+  while (!text.empty()) {
+    std::string_view line = NextLine(&text);
+    const std::string_view key = NextWord(&line);
+    const auto value = NumberOf(NextWord(&line));
+    if (!value.has_value() || *value < 0) continue;
+    if (key == "nr_periods") {
+      stat.periods = *value;
+    } else if (key == "nr_throttled") {
+      stat.throttled_periods = *value;
+      known = true;
+    } else if (key == "throttled_time") {
+      stat.throttled_ns = *value;
+    } else if (key == "throttled_usec") {
+      stat.throttled_ns = *value * 1000;
+    }
+  }
+  return known ? std::optional(stat) : std::nullopt;
+}
+
+std::optional<Quota> ParseCpuMax(std::string_view text) {
+  const std::string_view quota_word = NextWord(&text);
+  const auto period = NumberOf(NextWord(&text));
+  if (!period.has_value() || *period <= 0) return std::nullopt;
+  if (quota_word == "max") return Quota{-1, *period * 1000};
+  const auto quota = NumberOf(quota_word);
+  if (!quota.has_value() || *quota <= 0) return std::nullopt;
+  return Quota{*quota * 1000, *period * 1000};
+}
+
+std::optional<int64_t> ParseMicroseconds(std::string_view text) {
+  return NumberOf(NextWord(&text));
+}
+
+std::vector<CgroupMount> ParseMounts(std::string_view mountinfo) {
+  std::vector<CgroupMount> mounts;
+  while (!mountinfo.empty()) {
+    std::string_view line = NextLine(&mountinfo);
+    std::array<std::string_view, 5> fields;
+    for (std::string_view& field : fields) field = NextWord(&line);
+    // Optional fields, then "-", the type of the file system, its source, its options.
+    std::string_view word = NextWord(&line);
+    while (!word.empty() && word != "-") word = NextWord(&line);
+    const std::string_view type = NextWord(&line);
+    NextWord(&line);
+    const std::string_view options = NextWord(&line);
+    const bool v1 = type == "cgroup" && HasItem(options, "cpu");
+    if (!v1 && type != "cgroup2") continue;
+    mounts.push_back({v1 ? 1 : 2, Unescaped(fields[3]), Unescaped(fields[4])});
+  }
+  return mounts;
+}
+
+std::vector<CgroupPath> ParseCgroups(std::string_view text) {
+  std::vector<CgroupPath> paths;
+  while (!text.empty()) {
+    const std::string_view line = NextLine(&text);
+    const size_t first = line.find(':');
+    const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const bool v2 = line.substr(0, first) == "0" && controllers.empty();
+    if (!v2 && !HasItem(controllers, "cpu")) continue;
+    paths.push_back({v2 ? 2 : 1, std::string(line.substr(second + 1))});
+  }
+  return paths;
+}
+
+std::vector<SeenGroup> GroupsOf(const std::vector<CgroupPath>& paths,
+                                const std::vector<CgroupMount>& mounts) {
+  std::vector<SeenGroup> groups;
+  for (const CgroupPath& path : paths) {
+    const auto mount = std::find_if(mounts.begin(), mounts.end(), [&](const CgroupMount& one) {
+      return one.version == path.version && IsBelow(path.path, one.root);
+    });
+    if (mount == mounts.end() || path.path.find("/..") != std::string::npos) continue;
+    std::string left = path.path;
+    while (IsBelow(left, mount->root)) {
+      const std::string below = mount->root == "/" ? left : left.substr(mount->root.size());
+      groups.push_back({path.version, left, mount->point + (below == "/" ? "" : below)});
+      if (left == mount->root || left == "/") break;
+      const size_t slash = left.rfind('/');
+      left = slash == 0 ? "/" : left.substr(0, slash);
+    }
+  }
+  return groups;
+}
+
+std::optional<int32_t> ParseOwnTid(std::string_view status) {
+  constexpr std::string_view kKey = "NSpid:";
+  while (!status.empty()) {
+    std::string_view line = NextLine(&status);
+    if (!line.starts_with(kKey)) continue;
+    line.remove_prefix(kKey.size());
+    std::optional<int64_t> last;
+    for (std::string_view word = NextWord(&line); !word.empty(); word = NextWord(&line)) {
+      last = NumberOf(word);
+    }
+    if (!last.has_value()) return std::nullopt;
+    return static_cast<int32_t>(*last);
+  }
+  return std::nullopt;
+}
+
+}  // namespace syncline::agent

@@ -1,0 +1,78 @@
+// The few lines of /proc and of control groups that are sampled, as numbers. Pure: text in, values
+// out; what is not as the kernel writes it gives nothing.
+#ifndef SYNCLINE_AGENT_EVIDENCE_PROC_TEXT_H_
+#define SYNCLINE_AGENT_EVIDENCE_PROC_TEXT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace syncline::agent {
+
+// /proc/PID/task/TID/schedstat: "ON_CPU RUN_QUEUE SLICES", ns.
+struct SchedStat {
+  int64_t on_cpu_ns = 0;
+  int64_t run_queue_ns = 0;
+};
+std::optional<SchedStat> ParseSchedStat(std::string_view text);
+
+// /proc/PID/stat: processor time, user and system, and where its first thread last ran.
+struct ProcStat {
+  int64_t cpu_ns = 0;
+  int32_t cpu = -1;
+};
+std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_second);
+
+// cpu.stat of a control group. v1: nr_periods, nr_throttled, throttled_time (ns); v2: the same with
+// throttled_usec. nullopt: it has none of these (no controller, or the root of v2).
+struct CpuStat {
+  int64_t periods = 0;
+  int64_t throttled_periods = 0;
+  int64_t throttled_ns = 0;
+};
+std::optional<CpuStat> ParseCpuStat(std::string_view text);
+
+// "max 100000" or "50000 100000" (cpu.max of v2, us).
+struct Quota {
+  int64_t quota_ns = -1;  // -1: none
+  int64_t period_ns = 0;
+};
+std::optional<Quota> ParseCpuMax(std::string_view text);
+// A file of v1 with one number, us: -1 where there is no quota.
+std::optional<int64_t> ParseMicroseconds(std::string_view text);
+
+// Where control groups are mounted (/proc/self/mountinfo).
+struct CgroupMount {
+  int version = 1;
+  std::string root;   // the group that the mount point shows
+  std::string point;  // where
+};
+// Of the cpu controller (v1), and of the unified hierarchy (v2).
+std::vector<CgroupMount> ParseMounts(std::string_view mountinfo);
+
+// A process's group in a hierarchy (/proc/PID/cgroup): "4:cpu,cpuacct:/job/rank1", "0::/job".
+struct CgroupPath {
+  int version = 1;
+  std::string path;
+};
+std::vector<CgroupPath> ParseCgroups(std::string_view text);
+
+// One group as it is seen: its path, and its directory.
+struct SeenGroup {
+  int version = 1;
+  std::string path;
+  std::string directory;
+};
+// The group and all its ancestors that a mount shows, the innermost first. Nothing of a path that
+// leads out of what is mounted ("/..": the process is in a group that this namespace hides).
+std::vector<SeenGroup> GroupsOf(const std::vector<CgroupPath>& paths,
+                                const std::vector<CgroupMount>& mounts);
+
+// The last number of "NSpid:" in /proc/PID/task/TID/status: the thread as it sees itself.
+std::optional<int32_t> ParseOwnTid(std::string_view status);
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_EVIDENCE_PROC_TEXT_H_

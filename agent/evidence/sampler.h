@@ -1,0 +1,147 @@
+// Samples what the kernel says of the recorded processes, their control groups and who else uses
+// the processors, as text lines (evidence/write.h). It has no thread and no clock of its own:
+// somebody calls Search() every few seconds, and Round() at the rate that is wanted.
+//
+// Which threads: of each recorded process the first one and all that have written events, and of
+// the others on the node the busiest. Files stay open: a reading costs a pread. Everything is
+// bounded: threads, processes, groups, and the processes looked at in one search.
+//
+// Not thread-safe.
+#ifndef SYNCLINE_AGENT_EVIDENCE_SAMPLER_H_
+#define SYNCLINE_AGENT_EVIDENCE_SAMPLER_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/evidence/proc_text.h"
+#include "agent/evidence/runtime_directories.h"
+#include "agent/node/process_table.h"
+#include "agent/probe/clock.h"
+#include "control_block/block_file.h"
+#include "evidence/evidence.h"
+
+namespace syncline::agent {
+
+// A file that stays open and is read from its begin again and again.
+class SampledFile {
+ public:
+  SampledFile() = default;
+  explicit SampledFile(const std::filesystem::path& path);
+  SampledFile(SampledFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  SampledFile& operator=(SampledFile&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~SampledFile();
+
+  bool is_open() const { return fd_ >= 0; }
+  // What it says now, in `buffer`; empty: it says nothing (its thread has ended).
+  std::string_view Read(std::string* buffer) const;
+
+ private:
+  int fd_ = -1;
+};
+
+struct SamplerOptions {
+  std::filesystem::path proc = "/proc";
+  int32_t own_pid = 0;             // the agent's
+  int64_t ticks_per_second = 100;  // sysconf(_SC_CLK_TCK)
+  size_t threads_max = 384;        // of the recorded processes
+  size_t busiest_threads = 32;     // beyond the first ones and those that wrote events
+  size_t others_max = 12;          // processes outside of the recorded ones
+  size_t looked_at_max = 1024;     // threads of which a search reads how busy they are
+};
+
+class Sampler {
+ public:
+  // `clock` is not owned.
+  Sampler(RuntimeDirectories directories, Clock* clock, SamplerOptions options = {});
+
+  // Finds processes, threads, groups and the busiest others; forgets who is gone.
+  void Search();
+  // Reads everything that is open once.
+  void Round();
+
+  // The lines since the last call.
+  std::string TakeText() { return std::exchange(text_, {}); }
+  // Nothing is recorded here: then no file is worth keeping.
+  bool empty() const { return recorded_.empty(); }
+
+ private:
+  using TaskKey = std::pair<int32_t, int32_t>;  // pid and tid, as the agent sees them
+
+  struct RecordedProcess {
+    ProcessEntry entry;
+    uint32_t index = 0;  // of its line
+    uint32_t uid = 0;
+    std::filesystem::path runtime;
+    std::vector<uint32_t> groups;
+  };
+  struct Task {
+    uint32_t index = 0;  // of its line
+    SampledFile schedstat;
+    SampledFile stat;
+    int64_t run_queue_ns = -1;  // as read last
+  };
+  struct GroupEntry {
+    uint32_t index = 0;
+    int version = 1;
+    SampledFile cpu_stat;
+    SampledFile quota;   // cpu.cfs_quota_us, cpu.max
+    SampledFile period;  // cpu.cfs_period_us
+  };
+  struct Other {
+    uint32_t index = 0;
+    SampledFile stat;
+    int64_t cpu_ns = 0;  // as the last search found it
+  };
+
+  void FindRecorded(const std::vector<ProcessEntry>& all);
+  void AddRecorded(const ProcessEntry& entry, uint32_t uid, const std::filesystem::path& runtime);
+  void FindGroups(RecordedProcess* process);
+  std::optional<uint32_t> GroupIndex(const SeenGroup& seen);
+  void FindTasks(const RecordedProcess& process);
+  std::set<int32_t> WritersOf(const RecordedProcess& process) const;
+  void AddTask(const RecordedProcess& process, int32_t tid);
+  int32_t OwnTid(const RecordedProcess& process, int32_t tid) const;
+  void AddBusiest();
+  void FindOthers(const std::vector<ProcessEntry>& all);
+  void AddOther(const ProcessEntry& entry, const std::map<int32_t, const ProcessEntry*>& by_pid);
+  evidence::Relation RelationOf(const ProcessEntry& entry,
+                                const std::map<int32_t, const ProcessEntry*>& by_pid) const;
+  uint32_t DeclareProcess(const ProcessEntry& entry, evidence::Relation relation,
+                          std::vector<uint32_t> groups);
+  void ReadTasks(int64_t* now_ns);
+  void ReadGroups(int64_t* now_ns);
+  void ReadOthers(int64_t* now_ns);
+  void Note(const std::string& note);
+
+  const RuntimeDirectories directories_;
+  Clock* const clock_;
+  const SamplerOptions options_;
+  std::string text_;
+  std::string buffer_;
+  std::vector<CgroupMount> mounts_;
+  std::map<control_block::BlockId, RecordedProcess> recorded_;
+  std::map<TaskKey, Task> tasks_;
+  std::map<std::string, GroupEntry> groups_;  // by directory
+  std::map<int32_t, Other> others_;           // by pid
+  std::set<std::string> notes_;
+  uint32_t next_process_ = 0;
+  uint32_t next_thread_ = 0;
+  uint32_t next_group_ = 0;
+  // Of threads that are not sampled, and of processes: processor time as the last search found it.
+  std::map<TaskKey, int64_t> seen_tasks_;
+  std::map<std::pair<int32_t, uint64_t>, int64_t> seen_processes_;  // pid and start ticks
+};
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_EVIDENCE_SAMPLER_H_

@@ -1,0 +1,156 @@
+#include "coordinator/merge/node_evidence.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "coordinator/recording/recording.h"
+
+namespace syncline::merge {
+namespace {
+
+constexpr double kPercent = 100;  // of one processor
+constexpr double kMsPerSecond = 1000;
+
+// One amount that grows, sample by sample.
+class Growth {
+ public:
+  explicit Growth(double scale) : scale_(scale) {}
+
+  // `sample` was taken between its two times: the amount counts for their middle.
+  template <class Sample>
+  void Add(const Sample& sample, int64_t amount_ns) {
+    const int64_t at_ns = sample.at_ns + (sample.until_ns - sample.at_ns) / 2;
+    if (any_ && at_ns <= at_ns_) return;
+    if (any_) {
+      const double grown_ns = static_cast<double>(std::max<int64_t>(0, amount_ns - amount_ns_));
+      const double rate = grown_ns * scale_ / static_cast<double>(at_ns - at_ns_);
+      grew_ |= rate > 0;
+      if (points_.empty() || points_.back().value != rate) points_.push_back({at_ns_, rate});
+    }
+    any_ = true;
+    at_ns_ = at_ns;
+    amount_ns_ = amount_ns;
+  }
+
+  // Appends the series, if anything grew.
+  void Finish(timeline::CounterSeries series, std::vector<timeline::CounterSeries>* all) {
+    if (!grew_) return;
+    if (points_.back().value != 0) points_.push_back({at_ns_, 0});
+    series.points = std::move(points_);
+    all->push_back(std::move(series));
+  }
+
+ private:
+  double scale_;
+  bool any_ = false;
+  bool grew_ = false;
+  int64_t at_ns_ = 0;
+  int64_t amount_ns_ = 0;
+  std::vector<timeline::CounterPoint> points_;
+};
+
+std::string NameOf(std::string_view what, const evidence::Process& process) {
+  return absl::StrCat(AbslView(what), " · ", process.name, " (pid ", process.pid, ")");
+}
+
+void AddThreads(const evidence::Evidence& evidence, std::vector<timeline::CounterSeries>* all) {
+  std::vector<Growth> on_cpu(evidence.threads.size(), Growth(kPercent));
+  std::vector<Growth> run_queue(evidence.threads.size(), Growth(kMsPerSecond));
+  for (const evidence::ThreadSample& sample : evidence.thread_samples) {
+    on_cpu[sample.thread].Add(sample, sample.on_cpu_ns);
+    run_queue[sample.thread].Add(sample, sample.run_queue_ns);
+  }
+  for (size_t i = 0; i < evidence.threads.size(); ++i) {
+    const evidence::Thread& thread = evidence.threads[i];
+    const evidence::Process& process = evidence.processes[thread.process];
+    timeline::CounterSeries series;
+    // The number by which the timeline's own tracks call the thread.
+    const int32_t tid = thread.own_tid != 0 ? thread.own_tid : thread.tid;
+    const std::string who = absl::StrCat(" · ", thread.name, " (tid ", tid, ")");
+    if (process.relation == evidence::Relation::kRecorded) {
+      series.process = ProcessKey{0, static_cast<uint64_t>(process.pid_namespace_inode),
+                                  process.own_pid, process.start_ticks};
+    }
+    series.name = absl::StrCat("on CPU", who);
+    series.unit = "%";
+    on_cpu[i].Finish(series, all);
+    series.name = absl::StrCat("run queue", who);
+    series.unit = "ms/s";
+    run_queue[i].Finish(std::move(series), all);
+  }
+}
+
+void AddGroups(const evidence::Evidence& evidence, std::vector<timeline::CounterSeries>* all) {
+  std::vector<Growth> throttled(evidence.groups.size(), Growth(kMsPerSecond));
+  for (const evidence::GroupSample& sample : evidence.group_samples) {
+    throttled[sample.group].Add(sample, sample.throttled_ns);
+  }
+  for (size_t i = 0; i < evidence.groups.size(); ++i) {
+    timeline::CounterSeries series;
+    series.name = absl::StrCat("throttled · cgroup ", evidence.groups[i].path);
+    series.unit = "ms/s";
+    throttled[i].Finish(std::move(series), all);
+  }
+}
+
+void AddProcesses(const evidence::Evidence& evidence, std::vector<timeline::CounterSeries>* all) {
+  std::vector<Growth> cpu(evidence.processes.size(), Growth(kPercent));
+  for (const evidence::ProcessSample& sample : evidence.process_samples) {
+    cpu[sample.process].Add(sample, sample.cpu_ns);
+  }
+  for (size_t i = 0; i < evidence.processes.size(); ++i) {
+    timeline::CounterSeries series;
+    series.name = NameOf("CPU", evidence.processes[i]);
+    series.unit = "%";
+    cpu[i].Finish(std::move(series), all);
+  }
+}
+
+}  // namespace
+
+std::deque<std::optional<evidence::Evidence>> ReadEvidence(OpenedInputs* inputs) {
+  std::deque<std::optional<evidence::Evidence>> all;
+  const recording::Layout layout(inputs->run);
+  for (const timeline::NodeInput& node : inputs->nodes) {
+    std::optional<evidence::Evidence>& evidence = all.emplace_back();
+    const auto text = ReadFile(layout.Evidence(node.name) / evidence::kFileName);
+    if (absl::IsNotFound(text.status())) continue;
+    auto parsed = text.ok() ? evidence::ParseEvidence(*text)
+                            : absl::StatusOr<evidence::Evidence>(text.status());
+    if (!parsed.ok()) {
+      inputs->incomplete = true;
+      inputs->complaints.push_back(absl::StrCat(
+          node.name, ": evidence/", evidence::kFileName,
+          " is left out, and with it the samples of the node: ", parsed.status().message()));
+      continue;
+    }
+    evidence = *std::move(parsed);
+    if (evidence->damaged_lines > 0) {
+      inputs->notes.push_back(absl::StrCat(node.name, ": ", evidence->damaged_lines,
+                                           " damaged lines of its samples are left out"));
+    }
+  }
+  return all;
+}
+
+std::vector<timeline::CounterSeries> CountersOf(const evidence::Evidence& evidence) {
+  std::vector<timeline::CounterSeries> all;
+  AddThreads(evidence, &all);
+  AddGroups(evidence, &all);
+  AddProcesses(evidence, &all);
+  return all;
+}
+
+void AddCounters(OpenedInputs* inputs) {
+  if (inputs->run.empty()) return;
+  const std::deque<std::optional<evidence::Evidence>> all = ReadEvidence(inputs);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].has_value()) inputs->nodes[i].counters = CountersOf(*all[i]);
+  }
+}
+
+}  // namespace syncline::merge
