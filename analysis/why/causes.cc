@@ -102,7 +102,9 @@ class CauseFinder {
     std::vector<size_t> named;
     for (size_t i = 0; i < kCauses.size(); ++i) {
       const MeanEstimate amount = Bootstrap(LessOthers(parts_[i], part_others_[i], rank), block_);
-      if (may_name && Measured(rank, kCauses[i]) && amount.lo_ns > limit_ns_) {
+      // Who loses time that nobody waits for holds nobody up: an amount must show in the lead.
+      const bool shows = finding.lead.est_ns * 2 >= amount.est_ns;
+      if (may_name && shows && Measured(rank, kCauses[i]) && amount.lo_ns > limit_ns_) {
         named.push_back(i);
         finding.causes.push_back(CauseOf(rank, i, amount));
       } else {

@@ -218,6 +218,15 @@ TEST(Explain, OneRankHasStepsAndPartsButNobodyIsLate) {
   ExpectTablesAddUp(answer);
 }
 
+// Rank 0 is throttled for less than rank 1's input takes: it loses time, and nobody waits for it.
+TEST(Explain, WhoLosesTimeThatNobodyWaitsForIsNotNamed) {
+  const Answer answer =
+      AnswerOf({.trouble = {{0, {.throttled_ns = 4 * kMs}}, {1, {.input_ns = 12 * kMs}}}});
+  ASSERT_EQ(answer.findings.size(), 1);
+  EXPECT_EQ(answer.findings[0].index, 1);
+  EXPECT_EQ(answer.findings[0].causes[0].part, Part::kInput);
+}
+
 TEST(Explain, WhatIsNotCoveredIsNobodysWork) {
   const Answer answer = AnswerOf({.trouble = {{1, {.hole_ns = 500'000}}}});
   EXPECT_EQ(answer.verdict, Verdict::kNobody);

@@ -60,26 +60,27 @@ Json JsonOf(const std::optional<ProcessorTime>& time) {
           {"asleep_ns", time->asleep_ns}};
 }
 
+Json JsonOf(const Taker& taker) {
+  return {{"kind", KindOf(taker.kind)},
+          {"name", taker.name.empty() ? Json() : Json(taker.name)},
+          {"pid", taker.pid > 0 ? Json(taker.pid) : Json()},
+          {"cpu_ns", taker.cpu_ns}};
+}
+
+// All keys, always: what does not apply, or is not known, is null.
 Json JsonOf(const Cause& cause) {
-  Json json = {{"cause", PartJsonName(cause.part)},
-               {"amount_ns", JsonOf(cause.amount)},
-               {"own_ns", cause.own_ns},
-               {"cost_ns", JsonOf(cause.cost)}};
-  if (!cause.group.empty()) {
-    json["group"] = cause.group;
-    json["group_version"] = cause.group_version;
-    json["quota_ns"] = cause.quota_ns;
-    json["period_ns"] = cause.period_ns;
-    json["periods"] = cause.periods;
-    json["throttled_periods"] = cause.throttled_periods;
-  }
-  if (cause.taker.has_value()) {
-    json["taker"] = {{"kind", KindOf(cause.taker->kind)},
-                     {"name", cause.taker->name},
-                     {"pid", cause.taker->pid},
-                     {"cpu_ns", cause.taker->cpu_ns}};
-  }
-  return json;
+  const bool group = !cause.group.empty();
+  return {{"cause", PartJsonName(cause.part)},
+          {"amount_ns", JsonOf(cause.amount)},
+          {"own_ns", cause.own_ns},
+          {"cost_ns", JsonOf(cause.cost)},
+          {"group", group ? Json(cause.group) : Json()},
+          {"group_version", group ? Json(cause.group_version) : Json()},
+          {"quota_ns", group && cause.quota_ns >= 0 ? Json(cause.quota_ns) : Json()},
+          {"period_ns", group ? Json(cause.period_ns) : Json()},
+          {"periods", group ? Json(cause.periods) : Json()},
+          {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
+          {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()}};
 }
 
 Json JsonOf(const Answer& answer, const RankFinding& finding) {
@@ -94,9 +95,10 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
           {"causes", ArrayOf(finding.causes, [](const Cause& cause) { return JsonOf(cause); })},
           {"not_causes", ArrayOf(finding.not_causes,
                                  [](const NotACause& one) {
-                                   return Json{{"cause", PartJsonName(one.part)},
-                                               {"amount_ns", one.amount_ns},
-                                               {"measured", one.measured}};
+                                   return Json{
+                                       {"cause", PartJsonName(one.part)},
+                                       {"amount_ns", one.measured ? Json(one.amount_ns) : Json()},
+                                       {"measured", one.measured}};
                                  })},
           {"cost_ns", JsonOf(finding.cost_all)},
           {"order",

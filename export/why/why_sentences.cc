@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/duration_text.h"
+#include "common/utf8.h"
 #include "export/report/table.h"
+#include "export/report/units.h"
 
 namespace syncline::report {
 namespace {
@@ -19,270 +21,427 @@ using analysis::why::NotACause;
 using analysis::why::OrderCounts;
 using analysis::why::Part;
 using analysis::why::PartName;
+using analysis::why::ProcessorTime;
 using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 using analysis::why::Taker;
 using analysis::why::WorkDifference;
 
-constexpr size_t kNameMax = 60;  // columns of a name from the job: longer ones are cut
+// The end of a control group's path tells groups apart, and paths of Kubernetes are long.
+constexpr size_t kGroupColumns = 240;
 constexpr size_t kWorkShown = 3;
-
-std::string Name(const std::string& name) { return Fit(name, kNameMax); }
+constexpr uint64_t kStepsSure =
+    60;  // docs/findings.md: a lead without a cause is said from here on
+constexpr int64_t kLimitPercent = 2;
+constexpr int64_t kLimitNs = 500'000;
 
 std::string Interval(const MeanEstimate& mean) {
   return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
 }
 
+// Below it nothing is called a cause, nor late.
+int64_t LimitNs(const Answer& answer) {
+  return std::max(kLimitNs, answer.mean_step_ns * kLimitPercent / 100);
+}
+
+std::string LimitText(const Answer& answer) {
+  return absl::StrCat(Ms(LimitNs(answer)), " ms (",
+                      answer.mean_step_ns * kLimitPercent / 100 > kLimitNs
+                          ? "2 % of the step"
+                          : "the least that is judged",
+                      ")");
+}
+
+std::string RankName(const Answer& answer, const RankFinding& finding) {
+  return absl::StrCat("rank ", answer.ranks[finding.index].rank);
+}
+
 std::string RankOf(const Answer& answer, const RankFinding& finding) {
   const RankSummary& rank = answer.ranks[finding.index];
-  std::string text = absl::StrCat("rank ", rank.rank, " (", Name(rank.node), ", pid ", rank.pid);
-  if (!rank.command.empty()) absl::StrAppend(&text, ", ", Name(rank.command));
+  std::string text =
+      absl::StrCat(RankName(answer, finding), " (", Printed(rank.node), ", pid ", rank.pid);
+  if (!rank.command.empty()) absl::StrAppend(&text, ", ", Printed(rank.command));
   return text + ")";
 }
 
-std::string TakerName(const Taker& taker) {
-  const std::string who = taker.name.empty() ? absl::StrCat("pid ", taker.pid)
-                                             : absl::StrCat(Name(taker.name), ", pid ", taker.pid);
+// With the sign: of a rank that is not late the lead may be below 0.
+std::string DiffersBy(const Answer& answer, const MeanEstimate& lead) {
+  return absl::StrCat("differs from ",
+                      answer.ranks.size() > 2 ? "the other ranks' median" : "the other rank's",
+                      " by ", Ms(lead.est_ns), " ms");
+}
+
+// Behind "throttled for", "takes": "29.8 of the 31.3 ms [27.6, 31.9]", or what is true where the
+// amount is more than the lead, or the rank is not late.
+std::string Share(const RankFinding& finding, const Cause& cause) {
+  const std::string interval = Interval(cause.amount);
+  if (finding.late && cause.amount.est_ns <= finding.lead.est_ns) {
+    return absl::StrCat(Ms(cause.amount.est_ns), " of the ", Ms(finding.lead.est_ns), " ms ",
+                        interval);
+  }
+  std::string text =
+      absl::StrCat(Ms(cause.amount.est_ns), " ms a step more than the others ", interval);
+  if (finding.late) {
+    absl::StrAppend(&text, ", more than its whole lead of ", Ms(finding.lead.est_ns), " ms");
+  }
+  return text;
+}
+
+// Its loader waits because its workers do: no count of who ran instead.
+bool LoaderWaits(const Cause& cause) {
+  return cause.taker.has_value() && cause.taker->kind == Taker::Kind::kOwnLoader &&
+         cause.taker->cpu_ns == 0;
+}
+
+std::string TakerSentence(const Taker& taker) {
+  std::string whose;
   switch (taker.kind) {
     case Taker::Kind::kOutside:
-      return absl::StrCat("a process outside of the job (", who, ")");
-    case Taker::Kind::kRank:
-      return absl::StrCat("another process of the job on this node (", who, ")");
-    case Taker::Kind::kOwnLoader:
-      return "the rank's own loader workers";
-    case Taker::Kind::kOwnThread:
-      return absl::StrCat("the rank's own threads (", Name(taker.name), ")");
-    case Taker::Kind::kSyncline:
-      return absl::StrCat("Syncline itself (", who, ")");
-    case Taker::Kind::kUnknown:
+      whose = "processes outside of the job";
       break;
+    case Taker::Kind::kRank:
+      whose = "other processes of the job";
+      break;
+    case Taker::Kind::kOwnLoader:
+      whose = "its own child processes (loader workers)";
+      break;
+    case Taker::Kind::kOwnThread:
+      whose = "its own other threads";
+      break;
+    case Taker::Kind::kSyncline:
+      whose = "Syncline itself";
+      break;
+    case Taker::Kind::kUnknown:
+      return "who ran instead: somebody whom this node does not show";
   }
-  return "somebody whom this node does not show";
-}
-
-std::string Cpus(const Cause& cause) {
-  if (cause.quota_ns <= 0 || cause.period_ns <= 0) return "unknown";
-  return absl::StrFormat(
-      "%.2g", static_cast<double>(cause.quota_ns) / static_cast<double>(cause.period_ns));
-}
-
-// "29.8 of the 31.3 ms", or what is true where it is more, or the rank is not late.
-std::string Share(const RankFinding& finding, const Cause& cause) {
-  const int64_t amount_ns = cause.amount.est_ns;
-  if (!finding.late) return absl::StrCat(Ms(amount_ns), " ms of each step");
-  if (amount_ns > finding.lead.est_ns) {
-    return absl::StrCat(Ms(amount_ns), " ms of each step, more than the whole ",
-                        Ms(finding.lead.est_ns), " ms");
+  std::string text = absl::StrCat("who ran in the same sampling intervals: ", whose, ", ",
+                                  Ms(taker.cpu_ns), " ms of CPU time a step");
+  if (!taker.name.empty()) {
+    absl::StrAppend(&text, ", most by ", Printed(taker.name), " (pid ", taker.pid, ")");
   }
-  return absl::StrCat(Ms(amount_ns), " of the ", Ms(finding.lead.est_ns), " ms");
+  return text;
 }
 
-std::string Unmeasured(Part part) { return absl::StrCat(PartName(part), " (not measured)"); }
+std::string ProcessorText(const ProcessorTime& time) {
+  return absl::StrCat(Ms(time.on_cpu_ns), " ms on a CPU, ", Ms(time.run_queue_ns),
+                      " in a run queue, ", Ms(time.asleep_ns), " asleep");
+}
+
+// Own work as the kernel counts it, beside that of the rank in the middle of the others.
+std::string OwnWorkSentence(const Answer& answer, const RankFinding& finding) {
+  if (!finding.processor.has_value()) {
+    return "how much of its own work is on a CPU, in a run queue or asleep: not measured";
+  }
+  std::string text = absl::StrCat("its own work: ", ProcessorText(*finding.processor));
+  std::vector<const RankSummary*> others;
+  for (size_t i = 0; i < answer.ranks.size(); ++i) {
+    if (i != finding.index && answer.ranks[i].processor.has_value()) {
+      others.push_back(&answer.ranks[i]);
+    }
+  }
+  if (others.empty()) return text;
+  std::stable_sort(others.begin(), others.end(), [](const RankSummary* a, const RankSummary* b) {
+    return a->mean_own_ns < b->mean_own_ns;
+  });
+  const RankSummary& middle = *others[others.size() / 2];
+  return absl::StrCat(text, "; that of rank ", middle.rank, ": ", ProcessorText(*middle.processor));
+}
+
+std::string WorkText(const WorkDifference& one) {
+  if (one.in_shapes) {
+    return absl::StrFormat("%s has other shapes in %.1f executions a step", Printed(one.name),
+                           one.own);
+  }
+  return absl::StrFormat("%s %.1f a step, others %.1f", Printed(one.name), one.own, one.others);
+}
+
+int64_t PercentOf(int64_t part, int64_t whole) {
+  return whole <= 0 ? 0 : (part * 100 + whole / 2) / whole;
+}
+
+// "88 % of the step is compute", as the mean over ranks.
+std::string ComputeSentence(const Answer& answer) {
+  int64_t compute_ns = 0;
+  int64_t step_ns = 0;
+  for (const RankSummary& rank : answer.ranks) {
+    compute_ns += rank.mean[static_cast<size_t>(Part::kCompute)];
+    step_ns += rank.mean_step_ns;
+  }
+  return absl::StrCat(PercentOf(compute_ns, step_ns),
+                      " % of the step is compute; whether that could be faster is not judged.");
+}
+
+size_t MeasuredRanks(const Answer& answer) {
+  return static_cast<size_t>(
+      std::count_if(answer.ranks.begin(), answer.ranks.end(),
+                    [](const RankSummary& rank) { return rank.taken_away_known; }));
+}
+
+uint64_t GapsOf(const Answer& answer) {
+  uint64_t gaps = 0;
+  for (const RankSummary& rank : answer.ranks) gaps += rank.sample_gaps;
+  return gaps;
+}
 
 }  // namespace
 
 std::string Ms(int64_t ns) {
   const int64_t size_ns = std::abs(ns);
-  if (size_ns >= 100'000'000) return absl::StrFormat("%.0f", static_cast<double>(ns) / 1e6);
-  // Never "-0.0", nor 0 for more than nothing.
-  if (size_ns < 50'000 && size_ns >= 500) {
-    return absl::StrFormat("%.3f", static_cast<double>(ns) / 1e6);
-  }
-  if (size_ns < 500) return "0.0";
-  return absl::StrFormat("%.1f", static_cast<double>(ns) / 1e6);
+  if (size_ns < 500) return "0.0";  // never "-0.0"
+  // Never 0 for more than nothing.
+  const int decimals = size_ns < 50'000 ? 3 : 1;
+  return absl::StrFormat("%.*f", decimals, static_cast<double>(ns) / 1e6);
+}
+
+std::string Printed(std::string_view name, size_t columns_max) {
+  return Fit(OnlyPrintable(name, '?'), columns_max);
+}
+
+std::string CpusText(const Cause& cause) {
+  if (cause.quota_ns <= 0 || cause.period_ns <= 0) return "not known";
+  const double cpus = static_cast<double>(cause.quota_ns) / static_cast<double>(cause.period_ns);
+  std::string text = absl::StrFormat("%.2f", cpus);
+  if (cpus < 0.01) return absl::StrFormat("%.4f CPU", cpus);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text + " CPU";
 }
 
 std::string LateSentence(const Answer& answer, const RankFinding& finding) {
-  if (!finding.late) {
-    return absl::StrCat(RankOf(answer, finding), ": not surely later than the others (",
-                        Ms(finding.lead.est_ns), " ms more own work in a step of ",
-                        Ms(answer.mean_step_ns), " ms, ", Interval(finding.lead),
-                        "), but it loses time to what the others do not");
+  const std::string of_step =
+      absl::StrCat(" in a step of ", Ms(answer.mean_step_ns), " ms ", Interval(finding.lead));
+  if (finding.late) {
+    return absl::StrCat(RankOf(answer, finding), ": its own work takes ", Ms(finding.lead.est_ns),
+                        " ms longer",
+                        answer.ranks.size() > 2 ? " than the other ranks' median" : "", of_step);
   }
-  return absl::StrCat(RankOf(answer, finding), ": its own work takes ", Ms(finding.lead.est_ns),
-                      " ms longer in a step of ", Ms(answer.mean_step_ns), " ms ",
-                      Interval(finding.lead));
+  return absl::StrCat(RankOf(answer, finding),
+                      " loses more time than the others to what CAUSE says, but is not shown to be "
+                      "late: its own work ",
+                      DiffersBy(answer, finding.lead), of_step);
 }
 
-std::string CauseSentence(const RankFinding& finding, const Cause& cause) {
+std::vector<std::string> CauseSentences(const RankFinding& finding, const Cause& cause) {
   const std::string share = Share(finding, cause);
   switch (cause.part) {
     case Part::kThrottled: {
-      std::string text = absl::StrCat("its container takes the processor away: throttled for ",
-                                      share, " ", Interval(cause.amount));
-      if (!cause.group.empty()) {
-        absl::StrAppend(&text, "; control group ", Name(cause.group), ": quota ", Cpus(cause),
-                        " CPU, throttled in ", cause.throttled_periods, " of ", cause.periods,
-                        " periods");
+      std::vector<std::string> lines = {
+          absl::StrCat("its container takes the processor away: throttled for ", share)};
+      if (cause.group.empty()) {
+        lines.push_back("which control group has the quota: not measured");
+      } else {
+        lines.push_back(absl::StrCat("cgroup ", Printed(cause.group, kGroupColumns), ": quota ",
+                                     CpusText(cause), ", throttled in ", cause.throttled_periods,
+                                     " of ", cause.periods, " periods"));
       }
-      return text;
+      return lines;
     }
-    case Part::kWaitingForCpu:
-      if (cause.taker.has_value() && cause.taker->kind == Taker::Kind::kOwnLoader &&
-          cause.taker->cpu_ns == 0) {
-        return absl::StrCat("it waits for input, and its loader workers wait for a CPU: ", share,
-                            " ", Interval(cause.amount));
+    case Part::kWaitingForCpu: {
+      if (LoaderWaits(cause)) {
+        return {absl::StrCat("its data loader takes ", share),
+                "the loader's workers were kept waiting for a CPU"};
       }
-      return absl::StrCat("it waits for a CPU: ", share, " ", Interval(cause.amount),
-                          cause.taker.has_value()
-                              ? absl::StrCat("; meanwhile the CPU ran ", TakerName(*cause.taker))
-                              : std::string());
+      std::vector<std::string> lines = {absl::StrCat("it waits for a CPU for ", share)};
+      if (cause.taker.has_value()) lines.push_back(TakerSentence(*cause.taker));
+      return lines;
+    }
     case Part::kInput:
-      return absl::StrCat("its input is slow: the data loader takes ", share, " ",
-                          Interval(cause.amount));
+      return {absl::StrCat("its input is slow: its data loader takes ", share)};
     case Part::kGarbageCollection:
-      return absl::StrCat("Python collects garbage: ", share, " ", Interval(cause.amount));
+      return {absl::StrCat("Python collects garbage on it for ", share)};
     default:
-      return absl::StrCat(PartName(cause.part), ": ", share);
+      return {absl::StrCat(PartName(cause.part), " takes ", share)};
   }
 }
 
-std::string UnknownSentence(const Answer&, const RankFinding& finding) {
+std::vector<std::string> UnknownSentences(const Answer& answer, const RankFinding& finding) {
   if (!finding.work.empty()) {
     std::vector<std::string> shown;
     for (size_t i = 0; i < std::min(kWorkShown, finding.work.size()); ++i) {
-      const WorkDifference& one = finding.work[i];
-      shown.push_back(
-          one.in_shapes
-              ? absl::StrFormat("%s has other shapes (%.1f a step)", Name(one.name), one.own)
-              : absl::StrFormat("%s runs %.1f times a step, on the others %.1f", Name(one.name),
-                                one.own, one.others));
+      shown.push_back(WorkText(finding.work[i]));
     }
     if (finding.work.size() > kWorkShown) {
-      shown.push_back(absl::StrCat("and ", finding.work.size() - kWorkShown, " operators more"));
+      shown.push_back(
+          absl::StrCat("and ", Plural(finding.work.size() - kWorkShown, "operator"), " more"));
     }
-    return absl::StrCat("its work differs, so no cause is named: ", absl::StrJoin(shown, "; "));
+    return {absl::StrCat("its work differs: ", absl::StrJoin(shown, "; ")),
+            "no cause is named where the work differs"};
   }
-  std::string text = "unknown: nothing that was measured explains it, and no fault is claimed";
-  if (finding.processor.has_value()) {
-    absl::StrAppend(&text, ". Its own work is ", Ms(finding.processor->on_cpu_ns), " ms on a CPU, ",
-                    Ms(finding.processor->run_queue_ns), " ms waiting for one, and ",
-                    Ms(finding.processor->asleep_ns), " ms asleep");
-  }
-  return text;
+  const bool measured = answer.ranks[finding.index].taken_away_known;
+  return {measured ? "unknown: nothing that was measured explains it. It accuses nobody: a slower "
+                     "core does the same in a healthy job"
+                   : "unknown: recorded without samples of the rank's processor time, so whether "
+                     "the rank was throttled or waited for a CPU is not known. It accuses nobody",
+          OwnWorkSentence(answer, finding)};
 }
 
-std::string LookedAtSentence(const Answer&, const RankFinding& finding) {
+std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFinding& finding) {
   std::vector<std::string> looked;
+  std::vector<std::string> uncertain;
+  std::vector<std::string> unmeasured;
   for (const NotACause& one : finding.not_causes) {
-    looked.push_back(one.measured
-                         ? absl::StrCat(PartName(one.part), " (", Ms(one.amount_ns), " ms)")
-                         : Unmeasured(one.part));
+    if (!one.measured) {
+      unmeasured.push_back(PartName(one.part));
+      continue;
+    }
+    std::vector<std::string>& list = one.amount_ns > LimitNs(answer) ? uncertain : looked;
+    list.push_back(
+        absl::StrCat(PartName(one.part), " (", Ms(one.amount_ns), list.empty() ? " ms)" : ")"));
   }
-  if (finding.work.empty()) {
-    looked.push_back(finding.shapes_known ? "more work (no: same operators, counts and shapes)"
-                                          : "more work (no: same operators and counts; shapes are "
-                                            "not recorded)");
+  if (finding.work.empty() && (finding.late || !finding.causes.empty())) {
+    looked.push_back(absl::StrCat("more work (no: same operators, same counts",
+                                  finding.shapes_known ? " and shapes)" : ", shapes unknown)"));
   }
-  if (looked.empty()) return "";
-  return absl::StrCat("looked at, not the cause: ", absl::StrJoin(looked, ", "));
+  std::vector<std::string> sentences;
+  if (!looked.empty()) {
+    sentences.push_back(absl::StrCat("looked at, not the cause: ", absl::StrJoin(looked, ", ")));
+  }
+  if (!uncertain.empty()) {
+    sentences.push_back(
+        absl::StrCat("not certain enough to be named: ", absl::StrJoin(uncertain, ", ")));
+  }
+  if (!unmeasured.empty()) {
+    sentences.push_back(absl::StrCat("not measured: ", absl::StrJoin(unmeasured, ", ")));
+  }
+  return sentences;
 }
 
 std::string CostSentence(const Answer& answer, const RankFinding& finding) {
   const MeanEstimate& cost = finding.cost_all;
-  const int64_t percent = cost.est_ns * 100 / std::max<int64_t>(1, answer.mean_step_ns);
-  return absl::StrCat(Ms(cost.est_ns), " ms of each step ", Interval(cost), ", ", percent,
-                      " %: an estimate, not replayed; windows of one job differ by some percent "
-                      "more than this interval says");
+  return absl::StrCat(finding.causes.size() > 1 ? "all its causes together: " : "", Ms(cost.est_ns),
+                      " ms of each step ", Interval(cost), ", ",
+                      PercentOf(cost.est_ns, answer.mean_step_ns),
+                      " %; an estimate, not replayed, and without drift (windows of one job differ "
+                      "by some percent)");
 }
 
 std::string OrderSentence(const Answer& answer, const RankFinding& finding) {
   const OrderCounts& order = finding.order;
-  std::string proof = absl::StrCat("proven in ", order.proven);
-  if (order.likely > 0) absl::StrAppend(&proof, ", likely in ", order.likely);
-  std::string text =
-      absl::StrCat("last to arrive in ", order.last, " of ", order.steps, " steps (", proof);
-  if (answer.clock_bound_ns.has_value()) {
-    absl::StrAppendFormat(&text, "; clocks ± %.1f µs",
-                          static_cast<double>(*answer.clock_bound_ns) / 1e3);
-  }
-  return text + ")";
+  if (order.steps == 0) return "not measured: no collective's entries could be compared";
+  std::string text = absl::StrCat("last to arrive in ", order.last, " of ", order.steps,
+                                  " steps (proven in ", order.proven);
+  if (order.likely > 0) absl::StrAppend(&text, ", likely in ", order.likely);
+  if (!answer.clock_bound_ns.has_value()) return text + "; error of the clocks not known)";
+  const int64_t bound_ns = *answer.clock_bound_ns;
+  return absl::StrCat(text, "; clocks ± ",
+                      bound_ns < 1'000'000
+                          ? absl::StrFormat("%.1f µs", static_cast<double>(bound_ns) / 1e3)
+                          : DurationText(bound_ns),
+                      ")");
 }
 
 std::string NobodySentence(const Answer& answer) {
   const RankFinding& closest = *answer.closest;
-  int64_t compute_ns = 0;
-  for (const RankSummary& rank : answer.ranks) {
-    compute_ns += rank.mean[static_cast<size_t>(Part::kCompute)];
+  std::string text;
+  const std::string interval =
+      absl::StrCat(" ", Interval(closest.lead), " of ", Ms(answer.mean_step_ns), " ms");
+  if (closest.late) {
+    text = absl::StrCat("No rank is named: the own work of ", RankName(answer, closest), " ",
+                        DiffersBy(answer, closest.lead), interval, ", but ", answer.steps,
+                        " steps are too few to call a rank late without a cause (", kStepsSure,
+                        " are needed).");
+  } else if (answer.ranks.size() == 2) {
+    text = absl::StrCat("No rank is late: ranks differ by ", Ms(closest.lead.est_ns), " ms",
+                        interval, ".");
+  } else {
+    text = absl::StrCat("No rank is late: ", RankName(answer, closest),
+                        " has the most own work, which ", DiffersBy(answer, closest.lead), interval,
+                        ".");
   }
-  const int64_t percent =
-      compute_ns * 100 /
-      std::max<int64_t>(1, answer.mean_step_ns * static_cast<int64_t>(answer.ranks.size()));
-  std::string text = closest.late || closest.p < 0.01
-                         ? absl::StrCat("No rank is named: rank ", answer.ranks[closest.index].rank,
-                                        " has the most own work, ")
-                         : std::string("No rank is late: the most own work of a rank is ");
-  absl::StrAppend(&text, Ms(closest.lead.est_ns), " ms ", Interval(closest.lead),
-                  " above the others', in a step of ", Ms(answer.mean_step_ns), " ms. ");
-  if (answer.steps < 60) {
-    absl::StrAppend(&text, "With ", answer.steps,
-                    " steps only a rank that is clearly late is named; 60 tell more. ");
-  }
-  absl::StrAppend(&text, percent,
-                  " % of the step is compute; whether that could be faster is not judged.");
-  return text;
+  return absl::StrCat(text, " ", ComputeSentence(answer));
 }
 
 std::string NotJudgedSentence(const Answer& answer) {
-  return answer.ranks.size() == 1
-             ? "one rank: nobody to compare it with; the table shows where its time goes"
-             : "no collective: the ranks do not wait for each other; the table shows where their "
-               "time goes";
+  return absl::StrCat(
+      answer.ranks.size() == 1
+          ? "One rank: there is none to compare it with. "
+          : "No collective: the ranks do not wait for each other, so none is compared. ",
+      "A step takes ", Ms(answer.mean_step_ns), " ms. ", ComputeSentence(answer));
 }
 
-std::string MarginSentence(const Answer& answer) {
-  std::string text;
+std::string EverybodySentence(const Answer& answer, Part part) {
+  int64_t least = 100;
+  int64_t most = 0;
+  for (const RankSummary& rank : answer.ranks) {
+    const int64_t percent = PercentOf(rank.mean[static_cast<size_t>(part)], rank.mean_step_ns);
+    least = std::min(least, percent);
+    most = std::max(most, percent);
+  }
+  return absl::StrCat("Everybody: ", PartName(part), " takes ",
+                      least >= most ? absl::StrCat(most) : absl::StrCat(least, " to ", most),
+                      " % of the step on every rank");
+}
+
+std::vector<std::string> MarginSentences(const Answer& answer) {
+  std::vector<std::string> sentences;
+  std::string clocks;
   if (!answer.findings.empty()) {
-    text = "LATE, CAUSE and COST hold whatever the clocks say (own work is timed on one clock); ";
+    const bool late = std::any_of(answer.findings.begin(), answer.findings.end(),
+                                  [](const RankFinding& finding) { return finding.late; });
+    clocks = absl::StrCat(late ? "LATE and CAUSE hold" : "CAUSE holds",
+                          " whatever the clocks say (own work is timed on one clock); ");
+  } else if (answer.closest.has_value()) {
+    clocks = "the answer holds whatever the clocks say (own work is timed on one clock); ";
   }
-  absl::StrAppend(&text, "not known: at most ", Ms(answer.worst_not_covered_ns),
-                  " ms of a rank's step, ", answer.lost_events, " events lost");
-  return text;
+  std::string unknown =
+      absl::StrCat(clocks, "not known: ", Ms(answer.worst_not_covered_ns),
+                   " ms a step not covered; ", Plural(answer.lost_events, "event"), " lost");
+  if (const uint64_t gaps = GapsOf(answer); gaps > 0) {
+    absl::StrAppend(&unknown, "; ", Plural(gaps, "gap"), " in the samples");
+  }
+  sentences.push_back(std::move(unknown));
+  for (const RankFinding& finding : answer.findings) {
+    const MeanEstimate& decides =
+        finding.causes.empty() ? finding.lead : finding.causes.front().amount;
+    std::string text = absl::StrCat(RankName(answer, finding), " would not be ",
+                                    finding.causes.empty() ? "called late" : "named for a cause",
+                                    " if the lower end, ", Ms(decides.lo_ns),
+                                    " ms, were not above ", LimitText(answer));
+    if (answer.worst_not_covered_ns > decides.lo_ns - LimitNs(answer)) {
+      absl::StrAppend(&text, "; what is not covered could change that");
+    }
+    sentences.push_back(std::move(text));
+  }
+  if (answer.incomplete) {
+    sentences.push_back(
+        "the recording is not complete (a node, a stream or a range of time is missing): what is "
+        "missing could overturn the answer");
+  }
+  return sentences;
 }
 
-std::string NextSentence(const Answer& answer) {
-  if (answer.findings.empty()) {
-    return answer.everybody.empty()
-               ? "no rank holds the others up; what is left is the work itself: `syncline report` "
-                 "lists the largest operators"
-               : absl::StrCat("look at ", PartName(answer.everybody[0]),
-                              " on all ranks: it is not one rank's trouble");
+std::vector<std::string> TrustSentences(const Answer& answer) {
+  double least = 1;
+  double most = 0;
+  int64_t period_ns = 0;
+  int version = 0;
+  for (const RankSummary& rank : answer.ranks) {
+    least = std::min(least, rank.covered);
+    most = std::max(most, rank.covered);
+    period_ns = std::max(period_ns, rank.sample_period_ns);
+    version = std::max(version, rank.group_version);
   }
-  const RankFinding& finding = answer.findings[0];
-  const RankSummary& rank = answer.ranks[finding.index];
-  if (finding.causes.empty()) {
-    return finding.work.empty()
-               ? absl::StrCat("compare ", Name(rank.node),
-                              " with another node under the same load "
-                              "(clock rate, memory, other users), or exchange two ranks' nodes and "
-                              "ask again")
-               : "give all ranks the same work, or accept that they differ";
+  const size_t ranks = answer.ranks.size();
+  std::string text =
+      absl::StrFormat("%s covered %s%.1f %%; evidence: ",
+                      ranks == 1   ? std::string("the rank is")
+                      : ranks == 2 ? std::string("both ranks")
+                                   : absl::StrCat("all ", ranks, " ranks"),
+                      least < most ? "at least " : "", std::floor(least * 1000) / 10);
+  const size_t measured = MeasuredRanks(answer);
+  if (measured == 0) {
+    return {absl::StrCat(text,
+                         "tasks only; missing: samples of processor time (throttled and "
+                         "waiting for a CPU were not measured)")};
   }
-  const Cause& cause = finding.causes[0];
-  switch (cause.part) {
-    case Part::kThrottled:
-      return cause.group.empty()
-                 ? "raise the CPU quota of its container"
-                 : absl::StrCat("raise the CPU quota of control group ", Name(cause.group), " on ",
-                                Name(rank.node), " (now ", Cpus(cause), " CPU)");
-    case Part::kWaitingForCpu:
-      if (cause.taker.has_value() && cause.taker->kind == Taker::Kind::kOutside) {
-        return absl::StrCat("move or stop ", Name(cause.taker->name), " (pid ", cause.taker->pid,
-                            " on ", Name(rank.node), "), or give rank ", rank.rank,
-                            " a CPU of its own");
-      }
-      return absl::StrCat("give rank ", rank.rank, " on ", Name(rank.node),
-                          " a CPU of its own, or start fewer processes and threads there");
-    case Part::kInput:
-      return absl::StrCat("make rank ", rank.rank,
-                          "'s input faster: more loader workers, a faster disk, less work in the "
-                          "data set");
-    case Part::kGarbageCollection:
-      return "call gc.freeze() after set-up, or switch collection off and call gc.collect() at the "
-             "same step on all ranks";
-    default:
-      return "`syncline report` shows more";
+  absl::StrAppend(&text, "schedstat");
+  if (period_ns > 0) absl::StrAppendFormat(&text, " %.3g Hz", 1e9 / static_cast<double>(period_ns));
+  absl::StrAppend(&text, version > 0 ? absl::StrCat(", cgroup v", version)
+                                     : std::string(", no control group seen"));
+  if (measured < ranks) {
+    absl::StrAppend(&text, "; missing: samples of ", Plural(ranks - measured, "rank"));
   }
+  return {text};
 }
 
 }  // namespace syncline::report

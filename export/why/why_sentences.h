@@ -1,38 +1,52 @@
 // The sentences of the answer. Each is a claim that must be true for every job, and that a test can
-// make false.
+// make false. What was not measured is called "not measured".
 //
+// Names come from the job: they are cut, and lose their control characters (export/report/table.h).
 // Thread-safe: no state.
 #ifndef SYNCLINE_EXPORT_WHY_WHY_SENTENCES_H_
 #define SYNCLINE_EXPORT_WHY_WHY_SENTENCES_H_
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "analysis/why/model.h"
 
 namespace syncline::report {
 
-// "31.3", in ms.
+// "31.3", in ms; "0.012" where one decimal would hide that it is not nothing.
 std::string Ms(int64_t ns);
+
+// A name of the job, fit for a terminal.
+std::string Printed(std::string_view name, size_t columns_max = 60);
+
+// "0.7 CPU"; "not known" without a quota.
+std::string CpusText(const analysis::why::Cause& cause);
 
 std::string LateSentence(const analysis::why::Answer& answer,
                          const analysis::why::RankFinding& finding);
-std::string CauseSentence(const analysis::why::RankFinding& finding,
-                          const analysis::why::Cause& cause);
+// One paragraph each: the cause with its share, then who or what it is.
+std::vector<std::string> CauseSentences(const analysis::why::RankFinding& finding,
+                                        const analysis::why::Cause& cause);
 // Of a finding without a cause: other work, or nothing that was measured.
-std::string UnknownSentence(const analysis::why::Answer& answer,
-                            const analysis::why::RankFinding& finding);
-// What was looked at and is not the cause; empty: nothing.
-std::string LookedAtSentence(const analysis::why::Answer& answer,
-                             const analysis::why::RankFinding& finding);
+std::vector<std::string> UnknownSentences(const analysis::why::Answer& answer,
+                                          const analysis::why::RankFinding& finding);
+// What was looked at and is not the cause; what is not certain enough to be one.
+std::vector<std::string> LookedAtSentences(const analysis::why::Answer& answer,
+                                           const analysis::why::RankFinding& finding);
 std::string CostSentence(const analysis::why::Answer& answer,
                          const analysis::why::RankFinding& finding);
 std::string OrderSentence(const analysis::why::Answer& answer,
                           const analysis::why::RankFinding& finding);
 std::string NobodySentence(const analysis::why::Answer& answer);
 std::string NotJudgedSentence(const analysis::why::Answer& answer);
-std::string MarginSentence(const analysis::why::Answer& answer);
-std::string NextSentence(const analysis::why::Answer& answer);
+std::string EverybodySentence(const analysis::why::Answer& answer, analysis::why::Part part);
+// What would overturn the answer.
+std::vector<std::string> MarginSentences(const analysis::why::Answer& answer);
+std::vector<std::string> TrustSentences(const analysis::why::Answer& answer);
+// One concrete thing for each cause.
+std::vector<std::string> NextSentences(const analysis::why::Answer& answer);
 
 }  // namespace syncline::report
 

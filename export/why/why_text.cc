@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/text.h"
+#include "common/utf8.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
 #include "export/why/why_sentences.h"
@@ -27,78 +27,92 @@ using analysis::why::RankSummary;
 using analysis::why::Refusal;
 using analysis::why::StepClass;
 
-constexpr size_t kLabel = 8;  // columns of "LATE    "
+constexpr size_t kLabel = 8;      // columns of "LATE    "
+constexpr size_t kHanging = 2;    // of lines without a label
+constexpr size_t kWidthMin = 40;  // narrower terminals wrap by themselves
 constexpr size_t kColumnsMax = 8;
+constexpr size_t kColumnsMin = 4;  // one that is named, and three others
+constexpr size_t kNotesShown = 6;
+constexpr size_t kClassesShown = 6;
 constexpr int64_t kTenthNs = 100'000;
+constexpr char kNotMeasured[] = "not measured";
+
+// The longest start of `text` that takes at most `columns`.
+size_t BytesOf(std::string_view text, size_t columns) {
+  size_t bytes = 0;
+  for (size_t used = 0; bytes < text.size() && used < columns; ++used) {
+    bytes += std::max<size_t>(1, Utf8Length(text.substr(bytes)));
+  }
+  return bytes;
+}
 
 class Writer {
  public:
-  explicit Writer(const WhyTextOptions& options) : options_(options) {}
+  explicit Writer(const WhyTextOptions& options)
+      : width_(std::max(options.width, kWidthMin)), color_(options.color) {}
 
-  // A paragraph behind its label, wrapped; without a label it stands below the one before.
-  void Say(std::string_view label, const std::string& text) {
-    const size_t width = std::max<size_t>(options_.width, 40);
-    std::string line = Labelled(label);
-    size_t used = kLabel;
-    bool first = true;
-    for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-      const size_t columns = DisplayWidth(StdView(word));
-      if (!first && used + 1 + columns > width) {
-        out_ += line + "\n";
-        line.assign(kLabel, ' ');
-        used = kLabel;
-        first = true;
+  // Paragraphs, the first behind the label.
+  void Say(std::string_view label, const std::vector<std::string>& paragraphs) {
+    std::string begin(label);
+    begin.resize(std::max(kLabel, begin.size()), ' ');
+    for (const std::string& paragraph : paragraphs) {
+      const size_t at = out_.size();
+      Wrap(begin, kLabel, paragraph);
+      if (color_ && begin[0] != ' ') {
+        out_.insert(at + label.size(), "\033[0m");
+        out_.insert(at, "\033[1m");
+      }
+      begin.assign(kLabel, ' ');
+    }
+  }
+  void Say(std::string_view label, const std::string& paragraph) {
+    Say(label, std::vector<std::string>{paragraph});
+  }
+  void Line(const std::string& text) { Wrap("", kHanging, text); }
+  void Indented(const std::string& text) { Wrap(std::string(kHanging, ' '), kHanging, text); }
+  void Blank() { out_ += "\n"; }
+  void Raw(const std::string& text) { out_ += text; }
+  size_t width() const { return width_; }
+  std::string Take() { return std::move(out_); }
+
+ private:
+  // Lines of at most the terminal's width; all but the first are indented by `hanging`. A word that
+  // is wider than that is broken.
+  void Wrap(const std::string& begin, size_t hanging, const std::string& text) {
+    std::string line = begin;
+    size_t used = DisplayWidth(begin);
+    bool first = true;  // of the line
+    const auto end_line = [&] {
+      out_ += line + "\n";
+      line.assign(hanging, ' ');
+      used = hanging;
+      first = true;
+    };
+    for (const absl::string_view split : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+      std::string_view word = StdView(split);
+      if (!first && used + 1 + DisplayWidth(word) > width_) end_line();
+      while (used + DisplayWidth(word) > width_) {
+        const size_t bytes = BytesOf(word, width_ - used);
+        line += word.substr(0, bytes);
+        word.remove_prefix(bytes);
+        end_line();
       }
       if (!first) line += ' ';
-      used += columns + (first ? 0 : 1);
-      absl::StrAppend(&line, word);
+      used += DisplayWidth(word) + (first ? 0 : 1);
+      line += word;
       first = false;
     }
     out_ += line + "\n";
   }
-  void Line(const std::string& line) { out_ += line + "\n"; }
-  void Raw(const std::string& text) { out_ += text; }
-  std::string Take() { return std::move(out_); }
 
- private:
-  std::string Labelled(std::string_view label) const {
-    std::string padded(label);
-    padded.resize(std::max(kLabel, padded.size()), ' ');
-    if (!options_.color || label.empty()) return padded;
-    return absl::StrCat("\033[1m", AbslView(label), "\033[0m",
-                        padded.substr(std::min(label.size(), padded.size())));
-  }
-
-  const WhyTextOptions& options_;
+  const size_t width_;
+  const bool color_;
   std::string out_;
 };
 
 std::string Tenths(int64_t tenths) {
   return absl::StrFormat("%s%d.%d", tenths < 0 ? "-" : "", std::abs(tenths) / 10,
                          std::abs(tenths) % 10);
-}
-
-// Which ranks get a column: all of a few; of many those that are named, and the least, the middle
-// and the most own work of the others.
-std::vector<size_t> ColumnsOf(const Answer& answer) {
-  std::vector<size_t> all(answer.ranks.size());
-  std::iota(all.begin(), all.end(), size_t{0});
-  if (all.size() <= kColumnsMax) return all;
-  std::vector<size_t> chosen;
-  for (const RankFinding& finding : answer.findings) {
-    if (chosen.size() < kColumnsMax - 3) chosen.push_back(finding.index);
-  }
-  std::vector<size_t> others;
-  for (const size_t rank : all) {
-    if (std::find(chosen.begin(), chosen.end(), rank) == chosen.end()) others.push_back(rank);
-  }
-  std::stable_sort(others.begin(), others.end(), [&](size_t a, size_t b) {
-    return answer.ranks[a].mean_own_ns < answer.ranks[b].mean_own_ns;
-  });
-  for (const size_t place : {size_t{0}, others.size() / 2, others.size() - 1}) {
-    chosen.push_back(others[place]);
-  }
-  return chosen;
 }
 
 // Of a rank, the parts in tenths of a ms, as many as kParts, and their sum.
@@ -109,98 +123,93 @@ std::vector<int64_t> ColumnOf(const RankSummary& rank) {
   return column;
 }
 
-void WriteTable(const Answer& answer, const WhyTextOptions& options, Writer* writer) {
-  const std::vector<size_t> chosen = ColumnsOf(answer);
-  std::vector<Table::Column> titles = {{"mean of a step, ms"}};
+// Which ranks get a column: all of a few; of many those that are named, and of the others the
+// middle, the least and the most own work.
+std::vector<size_t> ColumnsOf(const Answer& answer, size_t columns_max) {
+  std::vector<size_t> all(answer.ranks.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  if (all.size() <= columns_max) return all;
+  std::vector<size_t> chosen;
+  for (const RankFinding& finding : answer.findings) {
+    if (chosen.size() + 3 < columns_max) chosen.push_back(finding.index);
+  }
+  std::vector<size_t> others;
+  for (const size_t rank : all) {
+    if (std::find(chosen.begin(), chosen.end(), rank) == chosen.end()) others.push_back(rank);
+  }
+  std::stable_sort(others.begin(), others.end(), [&](size_t a, size_t b) {
+    return answer.ranks[a].mean_own_ns < answer.ranks[b].mean_own_ns;
+  });
+  for (const size_t place : {others.size() / 2, size_t{0}, others.size() - 1}) {
+    chosen.push_back(others[place]);
+  }
+  return chosen;
+}
+
+bool TakenAway(size_t part) {
+  return part == static_cast<size_t>(Part::kThrottled) ||
+         part == static_cast<size_t>(Part::kWaitingForCpu);
+}
+
+// How many ranks the terminal has room for.
+size_t RoomFor(const Answer& answer, size_t width) {
+  size_t widest = 0;
+  for (const RankSummary& rank : answer.ranks) {
+    widest = std::max(widest, absl::StrCat("rank ", rank.rank).size());
+    widest = std::max(widest, Tenths(rank.mean_step_ns / kTenthNs).size());
+    if (!rank.taken_away_known && answer.ranks.size() <= 2) {
+      widest = std::max(widest, sizeof(kNotMeasured) - 1);
+    }
+  }
+  const size_t title = DisplayWidth("  garbage collection");
+  const size_t room = width > title ? (width - title) / (widest + 2) : 0;
+  return std::clamp(room, kColumnsMin, kColumnsMax);
+}
+
+void WriteTable(const Answer& answer, Writer* writer) {
+  const std::vector<size_t> chosen = ColumnsOf(answer, RoomFor(answer, writer->width()));
+  std::vector<Table::Column> titles = {{"mean of a step, ms", Table::Align::kLeft, true}};
   std::vector<std::vector<int64_t>> columns;
   for (const size_t rank : chosen) {
     titles.push_back({absl::StrCat("rank ", answer.ranks[rank].rank), Table::Align::kRight});
     columns.push_back(ColumnOf(answer.ranks[rank]));
   }
+  // Of many ranks there is no room for the words.
+  const std::string unmeasured = chosen.size() <= 2 ? kNotMeasured : "-";
+  bool dashes = false;
   Table table(std::move(titles));
   for (size_t part = 0; part <= kParts; ++part) {
-    const bool taken = part == static_cast<size_t>(Part::kThrottled) ||
-                       part == static_cast<size_t>(Part::kWaitingForCpu);
     std::vector<std::string> row = {
         part == kParts ? "  step" : absl::StrCat("  ", PartName(static_cast<Part>(part)))};
     for (size_t i = 0; i < columns.size(); ++i) {
-      const bool known = !taken || answer.ranks[chosen[i]].taken_away_known;
-      row.push_back(known ? Tenths(columns[i][part]) : "not measured");
+      const bool known = !TakenAway(part) || answer.ranks[chosen[i]].taken_away_known;
+      row.push_back(known ? Tenths(columns[i][part]) : unmeasured);
+      dashes = dashes || (!known && unmeasured == "-");
     }
     table.Add(std::move(row));
   }
-  writer->Line("");
-  writer->Raw(table.Format(options.width, 0));
+  writer->Raw(table.Format(writer->width(), 0));
+  if (dashes) writer->Indented("-: not measured");
   if (chosen.size() < answer.ranks.size()) {
-    writer->Line(absl::StrCat(
-        "  and ", answer.ranks.size() - chosen.size(),
-        " ranks more: shown are those named above, then the least, the median and the most own "
-        "work of the others"));
+    const bool named = chosen.size() > 3;
+    writer->Indented(absl::StrCat(Plural(answer.ranks.size() - chosen.size(), "rank"),
+                                  " left out; shown: ", named ? "those named, then " : "",
+                                  "the median, the smallest and the largest own work of the ",
+                                  named ? "others" : "ranks"));
   }
-  writer->Line("");
 }
 
 void WriteFinding(const Answer& answer, const RankFinding& finding, Writer* writer) {
-  writer->Say("LATE", LateSentence(answer, finding));
-  bool first = true;
+  writer->Say(finding.late ? "LATE" : "NAMED", LateSentence(answer, finding));
+  std::vector<std::string> causes;
+  if (finding.causes.empty()) causes = UnknownSentences(answer, finding);
   for (const Cause& cause : finding.causes) {
-    writer->Say(first ? "CAUSE" : "", CauseSentence(finding, cause));
-    first = false;
+    for (std::string& line : CauseSentences(finding, cause)) causes.push_back(std::move(line));
   }
-  if (finding.causes.empty()) writer->Say("CAUSE", UnknownSentence(answer, finding));
-  if (const std::string looked = LookedAtSentence(answer, finding); !looked.empty()) {
-    writer->Say("", looked);
-  }
+  for (std::string& line : LookedAtSentences(answer, finding)) causes.push_back(std::move(line));
+  writer->Say("CAUSE", causes);
   if (!finding.causes.empty()) writer->Say("COST", CostSentence(answer, finding));
-  if (finding.order.steps > 0) writer->Say("ORDER", OrderSentence(answer, finding));
-}
-
-std::string EverybodySentence(const Answer& answer, Part part) {
-  int64_t least = 100;
-  int64_t most = 0;
-  for (const RankSummary& rank : answer.ranks) {
-    const int64_t percent =
-        rank.mean[static_cast<size_t>(part)] * 100 / std::max<int64_t>(1, rank.mean_step_ns);
-    least = std::min(least, percent);
-    most = std::max(most, percent);
-  }
-  const std::string range =
-      least == most ? absl::StrCat(least, " %") : absl::StrCat(least, " to ", most, " %");
-  return absl::StrCat(PartName(part), " takes ", range, " of the step on every rank");
-}
-
-void WriteTrust(const Answer& answer, Writer* writer) {
-  double least = 1;
-  int64_t period_ns = 0;
-  int version = 0;
-  uint64_t gaps = 0;
-  size_t measured = 0;
-  for (const RankSummary& rank : answer.ranks) {
-    least = std::min(least, rank.covered);
-    period_ns = std::max(period_ns, rank.sample_period_ns);
-    version = std::max(version, rank.group_version);
-    gaps += rank.sample_gaps;
-    measured += rank.taken_away_known ? 1 : 0;
-  }
-  std::string text = absl::StrFormat("%s covered for %.1f %% of the window",
-                                     answer.ranks.size() == 1 ? "the rank is" : "all ranks are",
-                                     std::floor(least * 1000) / 10);
-  if (measured == 0) {
-    absl::StrAppend(&text,
-                    "; no samples of processor time: throttling and waiting for a CPU were "
-                    "not measured");
-  } else {
-    absl::StrAppendFormat(&text, "; processor time sampled %.0f times a second",
-                          period_ns > 0 ? 1e9 / static_cast<double>(period_ns) : 0);
-    if (measured < answer.ranks.size()) {
-      absl::StrAppend(&text, " on ", measured, " of ", answer.ranks.size(), " ranks");
-    }
-    absl::StrAppend(&text, version > 0 ? absl::StrCat("; control groups v", version, " seen")
-                                       : std::string("; no control group seen"));
-    if (gaps > 0) absl::StrAppend(&text, "; ", Plural(gaps, "gap"), " in the samples");
-  }
-  writer->Say("TRUST", text);
-  for (const std::string& note : answer.notes) writer->Say("", Fit(note, 400));
+  writer->Say("ORDER", OrderSentence(answer, finding));
 }
 
 void WriteHead(const Answer& answer, Writer* writer) {
@@ -213,24 +222,54 @@ void WriteHead(const Answer& answer, Writer* writer) {
                       Plural(nodes.size(), "node"), Plural(answer.ranks.size(), "rank"));
   if (!answer.classes.empty()) {
     absl::StrAppend(&text, ", ", Plural(answer.steps, "step"), " of one class (",
-                    answer.classes[0].name, ")");
+                    Printed(answer.classes[0].name, 200), ")");
   }
-  absl::StrAppend(&text, "; ",
-                  answer.lost_events > 0 ? Plural(answer.lost_events, "event") + " lost"
-                  : answer.incomplete    ? std::string("the recording is not complete")
-                                         : std::string("nothing lost"));
+  if (answer.lost_events > 0)
+    absl::StrAppend(&text, "; ", Plural(answer.lost_events, "event"), " lost");
+  if (answer.incomplete) absl::StrAppend(&text, "; the recording is not complete");
+  if (answer.lost_events == 0 && !answer.incomplete) absl::StrAppend(&text, "; nothing lost");
   writer->Line(text);
-  for (size_t i = 1; i < answer.classes.size(); ++i) {
+  for (size_t i = 1; i < std::min(answer.classes.size(), kClassesShown + 1); ++i) {
     const StepClass& other = answer.classes[i];
     writer->Line(absl::StrFormat("not judged: %s of another class (%s), %.1f s",
-                                 Plural(other.steps, "step"), other.name,
+                                 Plural(other.steps, "step"), Printed(other.name, 200),
                                  static_cast<double>(other.total_ns) / 1e9));
+  }
+  if (answer.classes.size() > kClassesShown + 1) {
+    const size_t more = answer.classes.size() - kClassesShown - 1;
+    writer->Line(absl::StrCat("not judged: ", more, more == 1 ? " class" : " classes", " more"));
   }
   if (answer.unpaired_steps > 0) {
     writer->Line(absl::StrCat("not judged: ", Plural(answer.unpaired_steps, "step"),
                               " that not all ranks have with the same collectives"));
   }
-  writer->Line("");
+}
+
+void WriteVerdict(const Answer& answer, Writer* writer) {
+  for (const RankFinding& finding : answer.findings) WriteFinding(answer, finding, writer);
+  if (answer.findings.empty()) {
+    if (answer.closest.has_value()) {
+      writer->Say("NOBODY", NobodySentence(answer));
+    } else {
+      writer->Say("STEPS", NotJudgedSentence(answer));
+    }
+  }
+  std::vector<std::string> everybody;
+  for (const Part part : answer.everybody) everybody.push_back(EverybodySentence(answer, part));
+  writer->Say("ALL", everybody);
+  writer->Say("MARGIN", MarginSentences(answer));
+}
+
+std::vector<std::string> NotesOf(const Answer& answer) {
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < std::min(kNotesShown, answer.notes.size()); ++i) {
+    notes.push_back(Printed(answer.notes[i], 400));
+  }
+  if (answer.notes.size() > kNotesShown) {
+    notes.push_back(
+        absl::StrCat(Plural(answer.notes.size() - kNotesShown, "note"), " more: --json has them"));
+  }
+  return notes;
 }
 
 }  // namespace
@@ -254,26 +293,19 @@ std::vector<int64_t> RoundedToTenths(const std::vector<int64_t>& ns) {
 std::string WhyText(const Answer& answer, const WhyTextOptions& options) {
   Writer writer(options);
   if (answer.refusal != Refusal::kNone) {
-    writer.Say("NO", absl::StrCat("No answer: ", answer.refusal_text));
+    writer.Say("REFUSED", Printed(answer.refusal_text, 2000));
     return writer.Take();
   }
   WriteHead(answer, &writer);
-  for (const RankFinding& finding : answer.findings) WriteFinding(answer, finding, &writer);
-  if (answer.findings.empty() && answer.closest.has_value()) {
-    writer.Say("NOBODY", NobodySentence(answer));
-  }
-  if (answer.findings.empty() && !answer.closest.has_value()) {
-    writer.Say("NOBODY", NotJudgedSentence(answer));
-  }
-  bool first = true;
-  for (const Part part : answer.everybody) {
-    writer.Say(first ? "ALL" : "", absl::StrCat("Every rank: ", EverybodySentence(answer, part)));
-    first = false;
-  }
-  writer.Say("MARGIN", MarginSentence(answer));
-  WriteTable(answer, options, &writer);
-  WriteTrust(answer, &writer);
-  writer.Say("NEXT", NextSentence(answer));
+  writer.Blank();
+  WriteVerdict(answer, &writer);
+  writer.Blank();
+  WriteTable(answer, &writer);
+  writer.Blank();
+  std::vector<std::string> trust = TrustSentences(answer);
+  for (std::string& note : NotesOf(answer)) trust.push_back(std::move(note));
+  writer.Say("TRUST", trust);
+  writer.Say("NEXT", NextSentences(answer));
   return writer.Take();
 }
 

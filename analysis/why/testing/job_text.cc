@@ -1,6 +1,7 @@
 #include "analysis/why/testing/job_text.h"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <vector>
 
@@ -307,6 +308,38 @@ int64_t EndOf(const RankInput& rank, const TaskNames& names, size_t steps) {
   return ends.size() > steps ? ends[steps] : INT64_MAX;
 }
 
+// Operators within operators. Primitives stay: they tell shapes.
+void DropInner(const TaskNames& names, std::vector<TaskSpan>* spans) {
+  int64_t until_ns = INT64_MIN;
+  std::erase_if(*spans, [&](const TaskSpan& span) {
+    const bool inner = span.begin_ns < until_ns && span.shape == 0 && names.Works(span);
+    if (names.Works(span)) until_ns = std::max(until_ns, span.end_ns);
+    return inner;
+  });
+}
+
+// Numbers the names that are used anew, from 1.
+void DropNames(JobInput* job) {
+  std::map<NameId, NameId> used = {{0, 0}};
+  std::vector<std::string> names = {""};
+  const auto renew = [&](NameId* name) {
+    const auto [found, is_new] = used.try_emplace(*name, static_cast<NameId>(names.size()));
+    if (is_new) names.push_back(job->names[*name]);
+    *name = found->second;
+  };
+  for (RankInput& rank : job->ranks) {
+    for (CollectiveEntry& entry : rank.collectives) renew(&entry.name);
+    for (ThreadInput& thread : rank.threads) {
+      for (TaskSpan& span : thread.spans) {
+        renew(&span.name);
+        renew(&span.category);
+        renew(&span.shape);
+      }
+    }
+  }
+  job->names = std::move(names);
+}
+
 }  // namespace
 
 std::string WriteJob(const JobInput& job) {
@@ -339,19 +372,20 @@ absl::StatusOr<OwnedJob> ReadJob(std::string_view text) {
   return reader.Finish();
 }
 
-JobInput FirstSteps(const JobInput& job, size_t steps) {
+JobInput Reduced(const JobInput& job, size_t steps) {
   const TaskNames names(job.names);
   JobInput cut = job;
   for (RankInput& rank : cut.ranks) {
     const int64_t end_ns = EndOf(rank, names, steps);
-    if (end_ns == INT64_MAX) continue;
     for (ThreadInput& thread : rank.threads) {
       std::erase_if(thread.spans, [&](const TaskSpan& span) { return span.end_ns > end_ns; });
+      DropInner(names, &thread.spans);
     }
     std::erase_if(rank.collectives,
                   [&](const CollectiveEntry& entry) { return entry.entered_ns >= end_ns; });
     rank.window.end_ns = std::min(rank.window.end_ns, end_ns);
   }
+  DropNames(&cut);
   return cut;
 }
 

@@ -23,9 +23,10 @@ struct OwnedJob {
 // InvalidArgument, with the line's number, for what WriteJob never writes.
 absl::StatusOr<OwnedJob> ReadJob(std::string_view text);
 
-// Of each rank only what lies in its first `steps` optimizer steps, with all samples: a recording
-// cut to a size that can be kept.
-JobInput FirstSteps(const JobInput& job, size_t steps);
+// A recording cut to a size that can be kept: of each rank only what lies in its first `steps`
+// optimizer steps, with all samples; names that nothing uses are gone, and of operators within
+// operators only the outermost is kept.
+JobInput Reduced(const JobInput& job, size_t steps);
 
 }  // namespace syncline::analysis::why
 

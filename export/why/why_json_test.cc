@@ -1,0 +1,126 @@
+// The JSON of the answer, from answers made by hand.
+#include "export/why/why_json.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analysis/why/model.h"
+#include "export/why/testing/answers.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Answer;
+using analysis::why::Cause;
+using analysis::why::Part;
+using analysis::why::ProcessorTime;
+using analysis::why::Refusal;
+using analysis::why::Taker;
+using testing::AnswersWithNames;
+using testing::CauseOf;
+using testing::Tenths;
+using testing::ThrottledAnswer;
+using Json = nlohmann::json;
+
+TEST(WhyJson, HasEveryNumberOfTheAnswer) {
+  Answer answer = ThrottledAnswer();
+  answer.findings[0].processor = ProcessorTime{1, 2, 3};
+  answer.findings[0].work = {{"aten::conv2d", false, 12.5, 10}};
+  Cause waiting = CauseOf(Part::kWaitingForCpu, Tenths(12, 10, 20));
+  waiting.taker = Taker{Taker::Kind::kOutside, "stress-ng", 99, 5};
+  answer.findings[0].causes.push_back(waiting);
+  answer.findings[0].not_causes.push_back({Part::kInput, 0, false});
+  answer.everybody = {Part::kInput};
+  answer.notes = {"note"};
+  const Json json = Json::parse(WhyJson(answer, "run-1"));
+
+  EXPECT_EQ(json["format_version"], 1);
+  EXPECT_EQ(json["status"], "answered");
+  EXPECT_TRUE(json["reason"].is_null());
+  EXPECT_EQ(json["recording"], "run-1");
+  EXPECT_EQ(json["job"], "j1");
+  EXPECT_EQ(json["window_ns"], 10'000'000'000);
+  EXPECT_EQ(json["steps"]["judged"], 104);
+  EXPECT_EQ(json["steps"]["class"], "all_reduce x3");
+  EXPECT_EQ(json["steps"]["mean_ns"], 96'200'000);
+  EXPECT_EQ(json["steps"]["classes"][0]["total_ns"], 10'000'000'000);
+  const Json& verdict = json["verdict"];
+  EXPECT_EQ(verdict["kind"], "cause");
+  EXPECT_EQ(verdict["everybody"], Json({"input"}));
+  const Json& rank = verdict["ranks"][0];
+  EXPECT_EQ(rank["rank"], 1);
+  EXPECT_EQ(rank["node"], "beta");
+  EXPECT_EQ(rank["pid"], 4711);
+  EXPECT_EQ(rank["late"], true);
+  EXPECT_EQ(rank["lead_ns"], Json({{"est", 31'300'000}, {"lo", 28'900'000}, {"hi", 33'800'000}}));
+  EXPECT_EQ(rank["p"], 0.0005);
+  EXPECT_EQ(rank["order"], Json({{"last", 101}, {"proven", 96}, {"likely", 0}, {"steps", 104}}));
+  EXPECT_EQ(rank["processor"], Json({{"on_cpu_ns", 1}, {"run_queue_ns", 2}, {"asleep_ns", 3}}));
+  EXPECT_EQ(rank["work"][0]["own_per_step"], 12.5);
+  EXPECT_EQ(rank["cost_ns"]["est"], 30'000'000);
+  EXPECT_EQ(rank["not_causes"][0]["amount_ns"], 200'000);
+  EXPECT_TRUE(rank["not_causes"][3]["amount_ns"].is_null());
+  const Json& cause = rank["causes"][0];
+  EXPECT_EQ(cause["cause"], "throttled");
+  EXPECT_EQ(cause["amount_ns"]["est"], 29'800'000);
+  EXPECT_EQ(cause["own_ns"], 29'800'000);
+  EXPECT_EQ(cause["cost_ns"]["hi"], 34'000'000);
+  EXPECT_EQ(cause["group"], "/job/rank1");
+  EXPECT_EQ(cause["quota_ns"], 70'000'000);
+  EXPECT_EQ(cause["period_ns"], 100'000'000);
+  EXPECT_EQ(cause["periods"], 100);
+  EXPECT_EQ(cause["throttled_periods"], 88);
+  EXPECT_TRUE(cause["taker"].is_null());
+  EXPECT_TRUE(rank["causes"][1]["group"].is_null());
+  EXPECT_EQ(rank["causes"][1]["taker"],
+            Json({{"kind", "outside"}, {"name", "stress-ng"}, {"pid", 99}, {"cpu_ns", 5}}));
+  const Json& summary = json["ranks"][1];
+  EXPECT_EQ(summary["step_ns"], 96'200'000);
+  EXPECT_EQ(summary["own_work_ns"], 93'800'000);
+  EXPECT_EQ(summary["covered_ppm"], 999'100);
+  EXPECT_EQ(summary["samples"]["period_ns"], 50'000'000);
+  EXPECT_EQ(json["clock_bound_ns"], 1'200);
+  EXPECT_EQ(json["lost_events"], 0);
+  EXPECT_EQ(json["notes"], Json({"note"}));
+}
+
+TEST(WhyJson, PartsAddUpToTheStep) {
+  const Json json = Json::parse(WhyJson(ThrottledAnswer(), "run-1"));
+  for (const Json& rank : json["ranks"]) {
+    int64_t sum_ns = 0;
+    for (const auto& [name, part] : rank["parts"].items()) sum_ns += part.get<int64_t>();
+    EXPECT_EQ(rank["parts"].size(), analysis::why::kParts);
+    EXPECT_EQ(sum_ns, rank["step_ns"]);
+  }
+}
+
+TEST(WhyJson, RefusedAndIncomplete) {
+  Answer answer;
+  answer.refusal = Refusal::kTooFewSteps;
+  answer.refusal_text = "12 steps: \xff";
+  Json json = Json::parse(WhyJson(answer, "run"));
+  EXPECT_EQ(json["status"], "refused");
+  EXPECT_EQ(json["reason"], "too_few_steps");
+  EXPECT_EQ(json["message"], "12 steps: \xef\xbf\xbd");
+  EXPECT_EQ(json["verdict"]["kind"], "none");
+  EXPECT_TRUE(json["clock_bound_ns"].is_null());
+  answer = ThrottledAnswer();
+  answer.incomplete = true;
+  json = Json::parse(WhyJson(answer, "run"));
+  EXPECT_EQ(json["status"], "incomplete");
+  EXPECT_EQ(json["verdict"]["kind"], "cause");
+}
+
+TEST(WhyJson, NamesMayHoldAnyBytes) {
+  for (const std::string name : {"\"\\\n\033", "\xff\xfe"}) {
+    for (const Answer& answer : AnswersWithNames(name)) {
+      EXPECT_FALSE(Json::parse(WhyJson(answer, name), nullptr, false).is_discarded());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace syncline::report

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "export/report/units.h"
+#include "export/why/why_sentences.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Answer;
+using analysis::why::Cause;
+using analysis::why::Part;
+using analysis::why::PartName;
+using analysis::why::RankFinding;
+using analysis::why::RankSummary;
+using analysis::why::Taker;
+
+constexpr size_t kShownMax = 6;
+constexpr uint64_t kStepsWanted = 60;  // what `syncline why` records by default
+
+std::string OnNode(const RankSummary& rank) {
+  return absl::StrCat("rank ", rank.rank, " on ", Printed(rank.node));
+}
+
+std::string ForWaiting(const RankSummary& rank, const Cause& cause) {
+  const std::string own_cpu = absl::StrCat("give ", OnNode(rank), " a CPU of its own (pin it)");
+  const Taker taker = cause.taker.value_or(Taker{});
+  switch (taker.kind) {
+    case Taker::Kind::kOutside:
+      if (taker.name.empty()) break;
+      return absl::StrCat("move, stop or pin elsewhere ", Printed(taker.name), " (pid ", taker.pid,
+                          " on ", Printed(rank.node), "), or ", own_cpu);
+    case Taker::Kind::kRank:
+      return absl::StrCat("pin the ranks on ", Printed(rank.node),
+                          " to different CPUs, or start fewer processes there");
+    case Taker::Kind::kOwnLoader:
+      return absl::StrCat("pin the loader workers of ", OnNode(rank),
+                          " to other CPUs than the rank's, or give the rank more CPUs");
+    case Taker::Kind::kOwnThread:
+      return absl::StrCat("start fewer threads on ", OnNode(rank),
+                          " (torch.set_num_threads), or give the rank more CPUs");
+    case Taker::Kind::kSyncline:
+      return absl::StrCat("pin the Syncline agent on ", Printed(rank.node),
+                          " to a CPU that no rank uses");
+    case Taker::Kind::kUnknown:
+      break;
+  }
+  return absl::StrCat(own_cpu, "; `top` on ", Printed(rank.node), " may show who runs there");
+}
+
+std::string ForCause(const RankSummary& rank, const Cause& cause) {
+  switch (cause.part) {
+    case Part::kThrottled:
+      if (cause.group.empty()) {
+        return absl::StrCat("raise the CPU quota of the container of ", OnNode(rank));
+      }
+      return absl::StrCat("raise the quota of ", Printed(cause.group, 240), " on ",
+                          Printed(rank.node), " (from ", CpusText(cause), ")");
+    case Part::kWaitingForCpu:
+      return ForWaiting(rank, cause);
+    case Part::kInput:
+      return absl::StrCat("give the data loader of ", OnNode(rank),
+                          " more workers, or make its preprocessing or its storage faster");
+    case Part::kGarbageCollection:
+      return absl::StrCat("call gc.freeze() after set-up on ", OnNode(rank),
+                          ", or collect garbage at the same step on all ranks");
+    default:
+      return "`syncline report` shows more";
+  }
+}
+
+std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
+  const RankSummary& rank = answer.ranks[finding.index];
+  if (!finding.work.empty()) {
+    return absl::StrCat("balance the work: ", OnNode(rank), " does not do the same as the others");
+  }
+  if (!rank.taken_away_known) {
+    return "record again with samples of processor time, which are evidence of throttling and of "
+           "waiting for a CPU";
+  }
+  return absl::StrCat("compare the hardware and load of ", Printed(rank.node),
+                      " with those of the other nodes; `syncline report` lists its operators; a "
+                      "longer recording (`syncline why --for 60s`) shows whether the lead stays");
+}
+
+std::string ForEverybody(Part part) {
+  switch (part) {
+    case Part::kThrottled:
+      return "raise the CPU quotas of all ranks";
+    case Part::kWaitingForCpu:
+      return "start fewer processes and threads on the nodes, or give each rank CPUs of its own";
+    case Part::kInput:
+      return "give the data loaders of all ranks more workers, or make preprocessing or storage "
+             "faster";
+    case Part::kGarbageCollection:
+      return "call gc.freeze() after set-up, or collect garbage less often, on all ranks";
+    default:
+      return absl::StrCat("`syncline report` shows what ", PartName(part), " consists of");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> NextSentences(const Answer& answer) {
+  std::vector<std::string> next;
+  for (const RankFinding& finding : answer.findings) {
+    for (const Cause& cause : finding.causes) {
+      next.push_back(ForCause(answer.ranks[finding.index], cause));
+    }
+    if (finding.causes.empty()) next.push_back(ForUnknown(answer, finding));
+  }
+  for (const Part part : answer.everybody) next.push_back(ForEverybody(part));
+  if (next.size() > kShownMax) {
+    const size_t left = next.size() - kShownMax;
+    next.resize(kShownMax);
+    next.push_back(absl::StrCat("and so on for ", Plural(left, "cause"), " more"));
+  }
+  if (!next.empty()) return next;
+  if (!answer.closest.has_value()) {
+    return {"nothing to compare; `syncline report` lists the largest operators"};
+  }
+  if (answer.steps < kStepsWanted) {
+    return {absl::StrCat("for a surer answer: `syncline why --for ", kStepsWanted, "steps`")};
+  }
+  return {"nothing to do for stragglers"};
+}
+
+}  // namespace syncline::report

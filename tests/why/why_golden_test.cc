@@ -1,0 +1,86 @@
+// Real recordings whose fault was put there from outside, reduced to text (why_reduce): the label
+// is the file's name, not what `syncline why` once said of it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/why/explain.h"
+#include "analysis/why/testing/job_text.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+struct Label {
+  const char* file;
+  Verdict verdict;
+  size_t rank;  // of kCause
+  Part cause;
+};
+
+const std::vector<Label> kLabels = {};
+
+std::string TextOf(const std::string& file) {
+  std::ifstream in("tests/golden/why/" + file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST(WhyGolden, EachRecordingGetsTheVerdictOfItsLabel) {
+  for (const Label& label : kLabels) {
+    SCOPED_TRACE(label.file);
+    const auto job = ReadJob(TextOf(label.file));
+    ASSERT_TRUE(job.ok()) << job.status();
+    const Answer answer = Explain(job->input);
+    ASSERT_EQ(answer.refusal, Refusal::kNone) << answer.refusal_text;
+    if (label.verdict != Verdict::kCause) {
+      for (const RankFinding& finding : answer.findings) EXPECT_TRUE(finding.causes.empty());
+      continue;
+    }
+    ASSERT_EQ(answer.verdict, Verdict::kCause);
+    EXPECT_EQ(answer.findings[0].index, label.rank);
+    EXPECT_EQ(answer.findings[0].causes[0].part, label.cause);
+    EXPECT_EQ(answer.findings.size(), 1);
+  }
+}
+
+// No file without a label, and none that is gone.
+TEST(WhyGolden, EachRecordingHasALabel) {
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/golden/why")) {
+    const std::string name = entry.path().filename().string();
+    const bool known = std::any_of(kLabels.begin(), kLabels.end(),
+                                   [&](const Label& label) { return name == label.file; });
+    EXPECT_TRUE(known) << name;
+    ++files;
+  }
+  EXPECT_EQ(files, kLabels.size());
+}
+
+// Exchanged names of ranks exchange the names in the answer, and nothing else.
+TEST(WhyGolden, ExchangedRanksGiveTheSameAnswerExchanged) {
+  for (const Label& label : kLabels) {
+    SCOPED_TRACE(label.file);
+    auto job = ReadJob(TextOf(label.file));
+    ASSERT_TRUE(job.ok());
+    const Answer answer = Explain(job->input);
+    std::swap(job->input.ranks[0], job->input.ranks[1]);
+    for (Arrival& arrival : job->input.arrivals) arrival.last = 1 - arrival.last;
+    const Answer other = Explain(job->input);
+    EXPECT_EQ(answer.verdict, other.verdict);
+    ASSERT_EQ(answer.findings.size(), other.findings.size());
+    for (size_t i = 0; i < answer.findings.size(); ++i) {
+      EXPECT_EQ(answer.findings[i].index, 1 - other.findings[i].index);
+      EXPECT_EQ(answer.findings[i].lead.est_ns, other.findings[i].lead.est_ns);
+    }
+    EXPECT_EQ(answer.ranks[0].mean, other.ranks[1].mean);
+    EXPECT_EQ(answer.ranks[1].mean, other.ranks[0].mean);
+  }
+}
+
+}  // namespace
+}  // namespace syncline::analysis::why
