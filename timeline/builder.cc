@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "timeline/async_spans.h"
+#include "timeline/counter_series.h"
 #include "timeline/emitter.h"
 #include "timeline/node_builder.h"
 #include "timeline/sink_thread.h"
@@ -165,6 +166,13 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
     auto result = builder.Build();
     if (!result.ok()) return WithContext(result.status(), "node " + nodes[i].name);
     built.nodes.push_back(*std::move(result));
+  }
+  // They belong to no event: where only some events are wanted, they are not.
+  for (uint32_t i = 0; i < nodes.size() && options.events.MatchesAll(); ++i) {
+    PushCounterSeries(
+        nodes[i].counters,
+        {i, nodes[i].placement, emitter.NodeTrack(i), &shared, options.keys_without_node},
+        &emitter);
   }
   uint64_t next_flow = AddTensors(matchers.tensors.Match(options.cut), &emitter, &built.nodes);
   built.transfers = matchers.transfers.Match(options.cut);

@@ -16,8 +16,14 @@ TextId Emitter::Text(std::string_view text) {
 
 TrackId Emitter::AddTrack(Track track) {
   track.id = next_track_++;
+  if (track.kind == TrackKind::kNode) node_tracks_[track.node] = track.id;
   for (TimelineSink* sink : sinks_) sink->OnTrack(track);
   return track.id;
+}
+
+TrackId Emitter::NodeTrack(uint32_t node) const {
+  const auto found = node_tracks_.find(node);
+  return found == node_tracks_.end() ? kNoTrack : found->second;
 }
 
 void Emitter::SpanBegin(const Span& span) {

@@ -23,6 +23,8 @@ class Emitter {
   TextId Text(std::string_view text);
   // Numbers the track and announces it; `track.id` is ignored.
   TrackId AddTrack(Track track);
+  // Of a node; kNoTrack: it was not added.
+  TrackId NodeTrack(uint32_t node) const;
 
   void SpanBegin(const Span& span);
   void SpanEnd(const Span& span);
@@ -46,6 +48,7 @@ class Emitter {
   std::unordered_map<std::string, TextId, Hash, std::equal_to<>> texts_;
   TextId next_text_ = 1;
   TrackId next_track_ = 0;
+  std::unordered_map<uint32_t, TrackId> node_tracks_;
 };
 
 }  // namespace syncline::timeline

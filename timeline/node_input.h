@@ -15,6 +15,7 @@
 #include "common/identity.h"
 #include "common/loss.h"
 #include "common/time.h"
+#include "timeline/counter_series.h"
 #include "timeline/messages.h"
 #include "timeline/partitions.h"
 #include "timeline/placement.h"
@@ -98,6 +99,7 @@ struct NodeInput {
   // The tracer ended, or was given up, before it had written everything: what the processes did
   // behind the end of the traces may be missing.
   bool unflushed = false;
+  std::vector<CounterSeries> counters;                     // that come beside the traces
   std::vector<ClockEvent> clock_events;                    // `node` is filled in by the builder
   std::vector<std::pair<std::string, std::string>> facts;  // of the node, for people
 };

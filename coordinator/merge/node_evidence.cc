@@ -53,10 +53,6 @@ class Growth {
   std::vector<timeline::CounterPoint> points_;
 };
 
-std::string NameOf(std::string_view what, const evidence::Process& process) {
-  return absl::StrCat(AbslView(what), " · ", process.name, " (pid ", process.pid, ")");
-}
-
 void AddThreads(const evidence::Evidence& evidence, std::vector<timeline::CounterSeries>* all) {
   std::vector<Growth> on_cpu(evidence.threads.size(), Growth(kPercent));
   std::vector<Growth> run_queue(evidence.threads.size(), Growth(kMsPerSecond));
@@ -104,7 +100,8 @@ void AddProcesses(const evidence::Evidence& evidence, std::vector<timeline::Coun
   }
   for (size_t i = 0; i < evidence.processes.size(); ++i) {
     timeline::CounterSeries series;
-    series.name = NameOf("CPU", evidence.processes[i]);
+    const evidence::Process& process = evidence.processes[i];
+    series.name = absl::StrCat("CPU · ", process.name, " (pid ", process.pid, ")");
     series.unit = "%";
     cpu[i].Finish(std::move(series), all);
   }

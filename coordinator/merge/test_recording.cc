@@ -194,7 +194,12 @@ void WriteTrace(const timeline::testing::FakeTrace& trace, const timeline::NodeI
 
 void WriteJob(const std::string& recording_id, int64_t wall_error_ns,
               const std::filesystem::path& run) {
-  auto scenario = timeline::testing::ParseScenario(timeline::testing::TwoNodeJob());
+  WriteScenario(timeline::testing::TwoNodeJob(), recording_id, wall_error_ns, run);
+}
+
+void WriteScenario(const std::string& text, const std::string& recording_id, int64_t wall_error_ns,
+                   const std::filesystem::path& run) {
+  auto scenario = timeline::testing::ParseScenario(text);
   Must(scenario.status());
   constexpr int64_t kUnixNs = 1'700'000'000'000'000'000;
   const recording::Layout layout(run);

@@ -20,6 +20,10 @@ void WriteTrace(const timeline::testing::FakeTrace& trace, const timeline::NodeI
 void WriteJob(const std::string& recording_id, int64_t wall_error_ns,
               const std::filesystem::path& run);
 
+// Another job on the same two nodes, with the same clocks and window.
+void WriteScenario(const std::string& text, const std::string& recording_id, int64_t wall_error_ns,
+                   const std::filesystem::path& run);
+
 }  // namespace syncline::merge::testing
 
 #endif  // SYNCLINE_COORDINATOR_MERGE_TEST_RECORDING_H_

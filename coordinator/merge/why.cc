@@ -15,6 +15,7 @@
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/why_input.h"
 #include "evidence/evidence.h"
+#include "export/report/units.h"
 
 namespace syncline::merge {
 namespace {
@@ -100,8 +101,13 @@ why::Answer WithoutJob(const Read& read) {
                  "which");
 }
 
+// What --job takes of it: "digits/3f2a", "digits", or "" of a job without a name.
+std::string NameOf(const WhyJob& job) {
+  return absl::StrCat(job.job, job.incarnation.empty() ? "" : "/", job.incarnation);
+}
+
 bool IsCalled(const WhyJob& job, const std::string& name) {
-  return job.job == name || absl::StrCat(job.job, "/", job.incarnation) == name;
+  return job.job == name || NameOf(job) == name;
 }
 
 // The jobs of `read` that `wanted` means; all where it is not given.
@@ -116,8 +122,9 @@ std::vector<size_t> Chosen(const Read& read, const std::optional<std::string>& w
 std::string NamesOf(const Read& read) {
   std::vector<std::string> names;
   for (const WhyJob& job : read.jobs) {
-    names.push_back(
-        absl::StrCat(job.job, "/", job.incarnation, " (", job.input.ranks.size(), " ranks)"));
+    const std::string name = NameOf(job);
+    names.push_back(absl::StrCat(name.empty() ? "\"\" (without a name)" : name, " (",
+                                 report::Plural(job.input.ranks.size(), "rank"), ")"));
   }
   return absl::StrJoin(names, ", ");
 }
@@ -125,15 +132,23 @@ std::string NamesOf(const Read& read) {
 why::Answer ExplainJob(const WhyOptions& options, const Read& read, WhyJob* job) {
   SetLosses(read, &job->input);
   if (options.inspect) options.inspect(job->input);
-  if (!job->missing_ranks.empty()) {
-    why::Answer answer = Refused(
+  why::Answer answer;
+  if (!job->conflict.empty()) {
+    answer = Refused(
+        Refusal::kRanksDisagree,
+        absl::StrCat("two processes work as one rank (", job->conflict,
+                     "): give each job a name of its own with `syncline run --job`; where the job "
+                     "was started anew meanwhile, record again"));
+  } else if (!job->missing_ranks.empty()) {
+    answer = Refused(
         Refusal::kRankMissing,
         absl::StrCat("not all ranks of the job were recorded (missing: ", job->missing_ranks,
                      "): record all nodes of the job together, each process under `syncline run`"));
-    answer.job = job->job;
-    return answer;
+  } else {
+    return why::Explain(job->input);
   }
-  return why::Explain(job->input);
+  answer.job = job->job;
+  return answer;
 }
 
 }  // namespace

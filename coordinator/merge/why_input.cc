@@ -17,7 +17,15 @@ namespace {
 namespace why = analysis::why;
 
 using JobKey = std::pair<std::string, std::string>;  // job and incarnation
-using Ranks = std::map<int32_t, why::CollectedProcess*>;
+
+struct Ranks {
+  std::map<int32_t, why::CollectedProcess*> of;
+  // Of a rank that two processes claim: the second one.
+  std::map<int32_t, const why::CollectedProcess*> also;
+};
+
+// A rank's own helpers launch nothing, or next to nothing.
+constexpr uint64_t kHelperPercentMax = 10;
 
 std::string FactOf(const why::CollectedProcess& process, const std::string& key) {
   const auto found = process.facts.find(key);
@@ -35,13 +43,27 @@ bool IsRatherTheRank(const why::CollectedProcess& a, const why::CollectedProcess
   return std::pair(a.launches(), a.steps()) > std::pair(b.launches(), b.steps());
 }
 
+bool WorkAsOne(const why::CollectedProcess& rank, const why::CollectedProcess& other) {
+  const bool launching = rank.launches() > 0;
+  const uint64_t own = launching ? rank.launches() : rank.steps();
+  const uint64_t others = launching ? other.launches() : other.steps();
+  return others * 100 >= own * kHelperPercentMax;
+}
+
 std::map<JobKey, Ranks> FindRanks(why::Collected* collected) {
   std::map<JobKey, Ranks> jobs;
   for (why::CollectedProcess& process : collected->processes) {
     if (process.launches() == 0 && process.steps() == 0) continue;
     Ranks& ranks = jobs[{FactOf(process, "job"), FactOf(process, "incarnation")}];
-    why::CollectedProcess*& rank = ranks[std::max(0, NumberOf(process, "rank"))];
-    if (rank == nullptr || IsRatherTheRank(process, *rank)) rank = &process;
+    const int32_t number = std::max(0, NumberOf(process, "rank"));
+    why::CollectedProcess*& rank = ranks.of[number];
+    if (rank == nullptr) {
+      rank = &process;
+      continue;
+    }
+    why::CollectedProcess* other = &process;
+    if (IsRatherTheRank(*other, *rank)) std::swap(rank, other);
+    if (WorkAsOne(*rank, *other)) ranks.also[number] = other;
   }
   return jobs;
 }
@@ -60,6 +82,18 @@ std::vector<int32_t> RanksOf(const timeline::CollectiveGroup& group) {
     }
   }
   return ranks;
+}
+
+// 2, 3, 8 -> "2-3, 8".
+std::string RangesOf(const std::set<int32_t>& numbers) {
+  std::vector<std::string> ranges;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    const int32_t first = *at;
+    int32_t last = first;
+    for (++at; at != numbers.end() && *at == last + 1; ++at) last = *at;
+    ranges.push_back(first == last ? absl::StrCat(first) : absl::StrCat(first, "-", last));
+  }
+  return absl::StrJoin(ranges, ", ");
 }
 
 // "train.py" of "/usr/bin/python3 -u /home/ann/train.py --lr 1"; else the program's name.
@@ -87,7 +121,7 @@ class JobBuilder {
   }
 
   WhyJob Build() {
-    for (const auto& [rank, process] : ranks_) AddRank(rank, process);
+    for (const auto& [rank, process] : ranks_.of) AddRank(rank, process);
     for (const timeline::Collective& collective : built_.collectives.collectives) Add(collective);
     for (why::RankInput& rank : job_.input.ranks) {
       std::sort(rank.collectives.begin(), rank.collectives.end(),
@@ -97,11 +131,19 @@ class JobBuilder {
                 });
     }
     FindMissing();
+    for (const auto& [rank, other] : ranks_.also) {
+      const why::CollectedProcess& process = *ranks_.of.at(rank);
+      job_.conflict = absl::StrCat("rank ", rank, ": ", PlaceOf(process), " and ", PlaceOf(*other));
+    }
     return std::move(job_);
   }
 
  private:
   timeline::Placement& PlacementOf(uint32_t node) const { return *inputs_.facts[node].placement; }
+
+  std::string PlaceOf(const why::CollectedProcess& process) const {
+    return absl::StrCat("pid ", process.key.pid, " on ", inputs_.nodes[process.node].name);
+  }
 
   void AddRank(int32_t number, why::CollectedProcess* process) {
     why::RankInput& rank = job_.input.ranks.emplace_back();
@@ -216,12 +258,12 @@ class JobBuilder {
         if (!places_.contains(rank)) missing.insert(rank);
       }
     }
-    for (const auto& [rank, process] : ranks_) {
+    for (const auto& [rank, process] : ranks_.of) {
       for (int32_t other = 0; other < NumberOf(*process, "world size"); ++other) {
         if (!places_.contains(other)) missing.insert(other);
       }
     }
-    job_.missing_ranks = absl::StrJoin(missing, ", ");
+    job_.missing_ranks = RangesOf(missing);
   }
 
   const OpenedInputs& inputs_;

@@ -24,11 +24,10 @@ struct WhyJob {
   std::string job;
   std::string incarnation;
   analysis::why::JobInput input;
-  // Ranks of its groups that were not recorded: "2-3"; empty: all were.
+  // Ranks of its groups that were not recorded: "2-3, 8"; empty: all were.
   std::string missing_ranks;
-
-  // "digits", or "digits (started 3f2a)" where a job was started more than once.
-  std::string Name() const { return job.empty() ? "(without a name)" : job; }
+  // Two processes that both work as one rank; empty: there are none.
+  std::string conflict;
 };
 
 struct WhySource {

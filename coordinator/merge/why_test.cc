@@ -1,0 +1,351 @@
+#include "coordinator/merge/why.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "coordinator/merge/job_test.h"
+#include "coordinator/merge/test_recording.h"
+#include "coordinator/recording/recording.h"
+#include "evidence/write.h"
+#include "timeline/testing/two_node_job.h"
+
+namespace syncline::merge {
+namespace {
+
+using analysis::Level;
+using analysis::why::Refusal;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using timeline::testing::kJobOffsetNs;
+using timeline::testing::kJobStepNs;
+using timeline::testing::kJobSteps;
+using timeline::testing::kJobZeroNs;
+
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kSteps = 62;
+constexpr int64_t kPeriodNs = 3'000 * kUs;  // of steps
+constexpr int64_t kBeginNs = 5'000 * kUs;   // of the first step, on the timeline
+constexpr int64_t kLateNs = 800 * kUs;      // rank 1 launches so much later
+constexpr uint64_t kFirstNumber = 40;       // of the collectives
+
+struct FakeRank {
+  const char* node = "master-0";
+  int64_t zero_ns = kJobZeroNs;
+  int rank = 0;
+  int64_t late_ns = 0;
+  const char* ranks = "0-1";
+  int size = 2;
+};
+
+// A rank that steps, launches one collective a step, and waits for it.
+class RankText {
+ public:
+  explicit RankText(const FakeRank& rank) : rank_(rank) {}
+
+  std::string Text() {
+    const auto operators = [](int thread) {
+      return absl::StrCat("syncline_torch:operators thread=", thread, " on=1");
+    };
+    Add(50 * kUs, "syncline:on generation=1 process=1 pid=+10 pidns=5 start_ticks=7");
+    Add(60 * kUs, operators(7));
+    Add(61 * kUs, operators(8));
+    Add(70 * kUs, absl::StrCat("syncline_torch:group thread=7 group=5 description=6 ranks=7 "
+                               "rank=+",
+                               rank_.rank, " size=", rank_.size, " sequence=", kFirstNumber));
+    for (int64_t step = 0; step < kSteps; ++step) {
+      const int64_t at = kBeginNs + step * kPeriodNs;
+      const int64_t launch_ns = at + 1'000 * kUs + rank_.late_ns;
+      const int64_t left_ns = at + 1'600 * kUs + kLateNs;
+      Task(7, 1, at, launch_ns - 10 * kUs);
+      Task(7, 2, launch_ns, launch_ns + 50 * kUs);
+      Task(8, 3, launch_ns + 60 * kUs, left_ns);
+      Task(7, 4, left_ns + 50 * kUs, left_ns + 250 * kUs);
+    }
+    const int64_t end_ns = kJobSteps * kJobStepNs + 10 * kUs;
+    Add(end_ns, absl::StrCat("syncline:off generation=1 process=1 events=", events_.size() + 1,
+                             " lost=0 cost_ns=1000"));
+    std::stable_sort(events_.begin(), events_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::string text =
+        absl::StrCat("node ", rank_.node, " shift ", -rank_.zero_ns,
+                     "\nenv tracer_buffering_scheme uid\nenv tracer_buffering_id 0\n"
+                     "process key=1 uid=0 pid=10 pidns=5 ticks=7 rank=",
+                     rank_.rank,
+                     " command=\"/usr/bin/python -u /home/ann/train.py --lr 1\"\n"
+                     "thread 7 10 python\nthread 8 11 pt_gloo_runner\n"
+                     "name 1 aten::conv2d\nname 2 c10d::allreduce_\nname 3 gloo:all_reduce\n"
+                     "name 4 Optimizer.step#SGD.step\nname 5 0\nname 6 default_pg\nname 7 ",
+                     rank_.ranks, "\nname 8 PyTorch\nstream syncline_0\n");
+    for (const auto& [time_ns, event] : events_) absl::StrAppend(&text, time_ns, " ", event, "\n");
+    return text;
+  }
+
+ private:
+  void Add(int64_t at_ns, const std::string& event) {
+    events_.emplace_back(rank_.zero_ns + at_ns, event);
+  }
+  void Task(int thread, int name, int64_t begin_ns, int64_t end_ns) {
+    const std::string fields =
+        absl::StrCat(" thread=", thread, " domain=8 name=", name, " depth=0");
+    Add(begin_ns, "syncline_itt:task_begin" + fields);
+    Add(end_ns, "syncline_itt:task_end" + fields);
+  }
+
+  const FakeRank rank_;
+  std::vector<std::pair<int64_t, std::string>> events_;
+};
+
+std::string Job(const FakeRank& first, const FakeRank& second) {
+  return absl::StrCat("window 0 ", kJobSteps * kJobStepNs, "\n", RankText(first).Text(),
+                      RankText(second).Text());
+}
+
+const FakeRank kFirst;
+const FakeRank kSecond{"worker-0", kJobZeroNs + kJobOffsetNs, 1, kLateNs};
+
+class WhyTest : public testing::JobTest {
+ protected:
+  // The two ranks as a recording, of a job that has a name.
+  void Write(const std::string& text) {
+    std::filesystem::remove_all(run_);
+    testing::WriteScenario(text, "why", 0, run_);
+    Change([](recording::Recording* recording) {
+      for (recording::NodeRecord& node : recording->nodes) {
+        for (recording::ProcessRecord& process : node.processes) {
+          process.job = "night";
+          process.incarnation = "3f2a";
+        }
+      }
+    });
+  }
+  absl::StatusOr<WhyResult> Explain(const std::filesystem::path& input,
+                                    std::optional<std::string> job = std::nullopt,
+                                    unsigned threads = 1) {
+    WhyOptions options;
+    options.input.inputs = {input.string()};
+    options.job = std::move(job);
+    options.threads = threads;
+    options.inspect = [this](const analysis::why::JobInput& input) { input_ = input; };
+    return merge::Explain(options);
+  }
+  WhyResult Explained() {
+    auto result = Explain(run_);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *std::move(result) : WhyResult{};
+  }
+  void WriteEvidence(const std::string& text) const {
+    const std::filesystem::path directory = recording::Layout(run_).Evidence("worker-0");
+    ASSERT_TRUE(MakeDirectories(directory).ok());
+    ASSERT_TRUE(WriteFileAtomically(directory / evidence::kFileName, text).ok());
+  }
+
+  analysis::why::JobInput input_;
+};
+
+TEST_F(WhyTest, RanksAndTheirCollectivesInTheirOwnClocks) {
+  Write(Job(kFirst, kSecond));
+  const WhyResult result = Explained();
+  EXPECT_THAT(result.complaints, IsEmpty());
+  EXPECT_EQ(result.answer.refusal, Refusal::kNone) << result.answer.refusal_text;
+  EXPECT_FALSE(result.answer.incomplete);
+  EXPECT_EQ(result.answer.job, "night");
+  EXPECT_EQ(result.answer.steps, static_cast<uint64_t>(kSteps - 1));
+
+  ASSERT_THAT(input_.ranks, SizeIs(2));
+  const analysis::why::RankInput& late = input_.ranks[1];
+  EXPECT_EQ(late.rank, 1);
+  EXPECT_EQ(late.node, "worker-0");
+  EXPECT_EQ(late.pid, 10);
+  EXPECT_EQ(late.command, "train.py");
+  EXPECT_EQ(late.evidence, nullptr);
+  EXPECT_THAT(late.threads, SizeIs(2));
+  EXPECT_NEAR(static_cast<double>(late.window.begin_ns), kJobZeroNs + kJobOffsetNs, 50.0 * kUs);
+  EXPECT_NEAR(static_cast<double>(late.window.length_ns()), kJobSteps * kJobStepNs, 50.0 * kUs);
+  ASSERT_THAT(late.collectives, SizeIs(kSteps));
+  const analysis::why::CollectiveEntry& entry = late.collectives[3];
+  EXPECT_EQ(entry.number, kFirstNumber + 3);
+  EXPECT_EQ(input_.names[entry.name], "allreduce");
+  const int64_t step_ns = kJobZeroNs + kJobOffsetNs + kBeginNs + 3 * kPeriodNs;
+  EXPECT_EQ(entry.entered_ns, step_ns + 1'000 * kUs + kLateNs);
+  EXPECT_EQ(entry.left_ns, step_ns + 1'600 * kUs + kLateNs);
+}
+
+TEST_F(WhyTest, WhoEntersLastIsProvenWhereTheClocksAreGoodEnough) {
+  Write(Job(kFirst, kSecond));
+  Explained();
+  ASSERT_THAT(input_.arrivals, SizeIs(kSteps));
+  EXPECT_EQ(input_.arrivals[0].last, 1u);
+  EXPECT_EQ(input_.arrivals[0].level, Level::kProven);
+  EXPECT_TRUE(input_.arrivals[0].everybody_waits);
+  EXPECT_NEAR(static_cast<double>(input_.arrivals[0].spread_ns), kLateNs, 50.0 * kUs);
+  ASSERT_TRUE(input_.clock_bound_ns.has_value());
+  EXPECT_LT(*input_.clock_bound_ns, 100 * kUs);
+
+  FakeRank close = kSecond;
+  close.late_ns = 1 * kUs;
+  Write(Job(kFirst, close));
+  Explained();
+  EXPECT_NE(input_.arrivals[0].level, Level::kProven);
+}
+
+TEST_F(WhyTest, TheSameAnswerWithMoreThreads) {
+  Write(Job(kFirst, kSecond));
+  const auto one = Explain(run_, std::nullopt, 1);
+  const auto two = Explain(run_, std::nullopt, 2);
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(one->answer.mean_step_ns, two->answer.mean_step_ns);
+  EXPECT_EQ(one->answer.verdict, two->answer.verdict);
+  ASSERT_EQ(one->answer.ranks.size(), two->answer.ranks.size());
+  EXPECT_EQ(one->answer.ranks[1].mean, two->answer.ranks[1].mean);
+}
+
+TEST_F(WhyTest, SeveralJobsMustBeChosenFrom) {
+  FakeRank alone = kSecond;
+  alone.ranks = "1";
+  alone.size = 1;
+  FakeRank first = kFirst;
+  first.ranks = "0";
+  first.size = 1;
+  Write(Job(first, alone));
+  Change([](recording::Recording* recording) {
+    recording->nodes[1].processes[0].job = "morning";
+    recording->nodes[1].processes[0].rank = 0;
+  });
+  const auto several = Explain(run_);
+  EXPECT_EQ(several.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(several.status().message(),
+              AllOf(HasSubstr("--job"), HasSubstr("morning/3f2a (1 rank), night/3f2a (1 rank)")));
+  for (const char* name : {"morning", "morning/3f2a"}) {
+    const auto chosen = Explain(run_, name);
+    ASSERT_TRUE(chosen.ok()) << chosen.status();
+    EXPECT_EQ(input_.job, "morning");
+    ASSERT_THAT(input_.ranks, SizeIs(1));
+    EXPECT_EQ(input_.ranks[0].node, "worker-0");
+  }
+  const auto unknown = Explain(run_, "noon");
+  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(unknown.status().message(), HasSubstr("no job \"noon\" here; there are: morning"));
+}
+
+TEST_F(WhyTest, ARankThatWasNotRecordedIsNamed) {
+  FakeRank first = kFirst;
+  FakeRank second = kSecond;
+  first.ranks = second.ranks = "0-3";
+  first.size = second.size = 4;
+  Write(Job(first, second));
+  const WhyResult result = Explained();
+  EXPECT_EQ(result.answer.refusal, Refusal::kRankMissing);
+  EXPECT_THAT(result.answer.refusal_text, HasSubstr("missing: 2-3"));
+}
+
+TEST_F(WhyTest, TwoProcessesThatWorkAsOneRankAreRefused) {
+  Write(Job(kFirst, kSecond));
+  Change([](recording::Recording* recording) { recording->nodes[1].processes[0].rank = 0; });
+  const WhyResult result = Explained();
+  EXPECT_EQ(result.answer.refusal, Refusal::kRanksDisagree);
+  EXPECT_THAT(result.answer.refusal_text,
+              AllOf(HasSubstr("pid 10 on master-0"), HasSubstr("pid 10 on worker-0")));
+}
+
+TEST_F(WhyTest, OtherProgramsAreNoPyTorchJob) {
+  const WhyResult other = Explained();  // the two-node job marks its own steps
+  EXPECT_EQ(other.answer.refusal, Refusal::kNoPyTorchOperators);
+  for (const char* node : {"master-0", "worker-0"}) {
+    std::filesystem::remove_all(recording::Layout(run_).Trace(node));
+    std::filesystem::create_directories(recording::Layout(run_).Trace(node));
+  }
+  Change([](recording::Recording* recording) {
+    for (recording::NodeRecord& node : recording->nodes) node.processes.clear();
+  });
+  EXPECT_EQ(Explained().answer.refusal, Refusal::kNothingRecorded);
+}
+
+TEST_F(WhyTest, ATraceThatIsNoRecordingIsRefused) {
+  const auto result = Explain(Trace("master-0"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->answer.refusal, Refusal::kForeignTrace);
+  EXPECT_THAT(result->answer.refusal_text, HasSubstr("syncline record"));
+  EXPECT_EQ(Explain(root_ / "nothing").status().code(), absl::StatusCode::kNotFound);
+}
+
+std::string Samples() {
+  std::string text;
+  evidence::AppendHead(&text);
+  evidence::Append(evidence::Group{1, "/job/rank1"}, &text);
+  evidence::Append(evidence::Process{evidence::Relation::kOther, 99, 1, 6, 0, 0, 0, "stress", {}},
+                   &text);
+  evidence::Append(
+      evidence::Process{evidence::Relation::kRecorded, 4711, 1, 7, 5, 10, 0, "python", {0}}, &text);
+  evidence::Append(evidence::Thread{1, 4711, 10, "python"}, &text);
+  const int64_t zero_ns = kJobZeroNs + kJobOffsetNs;
+  for (int64_t i = 0; i < 4; ++i) {
+    const int64_t at_ns = zero_ns + i * 50'000 * kUs;
+    evidence::Append(
+        evidence::ThreadSample{0, at_ns, at_ns + 10 * kUs, i * 30'000 * kUs, i * 20'000 * kUs, 0},
+        &text);
+    evidence::Append(evidence::GroupSample{0, at_ns + 20 * kUs, at_ns + 30 * kUs, i, i,
+                                           i * 10'000 * kUs, 70'000 * kUs, 100'000 * kUs},
+                     &text);
+  }
+  evidence::AppendNote("who ran instead is not known: not root", &text);
+  evidence::AppendEnd(&text);
+  return text;
+}
+
+TEST_F(WhyTest, SamplesBelongToTheRankOfTheirNode) {
+  Write(Job(kFirst, kSecond));
+  WriteEvidence(Samples());
+  const WhyResult result = Explained();
+  EXPECT_THAT(result.complaints, IsEmpty());
+  EXPECT_THAT(result.notes, Contains(HasSubstr("worker-0: who ran instead is not known")));
+  EXPECT_EQ(input_.ranks[0].evidence, nullptr);
+  ASSERT_NE(input_.ranks[1].evidence, nullptr);
+  EXPECT_EQ(input_.ranks[1].evidence_process, 1u);
+}
+
+TEST_F(WhyTest, SamplesThatCannotBeReadAreNamedAndTheRestIsAnswered) {
+  Write(Job(kFirst, kSecond));
+  WriteEvidence("not samples\n");
+  const WhyResult result = Explained();
+  EXPECT_THAT(result.complaints,
+              ElementsAre(HasSubstr("worker-0: evidence/samples.txt is left out")));
+  EXPECT_EQ(result.answer.refusal, Refusal::kNone) << result.answer.refusal_text;
+  EXPECT_TRUE(result.answer.incomplete);
+}
+
+TEST_F(WhyTest, SamplesAreCountersOfTheMergedTimeline) {
+  Write(Job(kFirst, kSecond));
+  MergeOptions options;
+  options.input.inputs = {run_.string()};
+  ASSERT_TRUE(Merge(options).ok());
+  const auto read = [&] {
+    const auto text = ReadFile(run_ / "out" / "timeline.perfetto-trace");
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.ok() ? *text : "";
+  };
+  const std::string without = read();
+  EXPECT_EQ(without.find("run queue"), std::string::npos);
+  WriteEvidence(Samples());
+  const auto merged = Merge(options);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_FALSE(merged->incomplete);
+  const std::string with = read();
+  for (const char* name : {"on CPU · python (tid 10)", "run queue · python (tid 10)", "ms/s",
+                           "throttled · cgroup /job/rank1"}) {
+    EXPECT_NE(with.find(name), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace syncline::merge
