@@ -9,7 +9,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
-#include "control_block/live_block.h"
 #include "evidence/write.h"
 
 namespace syncline::agent {
@@ -21,13 +20,13 @@ using evidence::Relation;
 constexpr size_t kReadMax = 2048;         // the longest of the files: /proc/PID/stat
 constexpr int64_t kQueuedNs = 1'000'000;  // from so much on it is worth knowing on which processor
 constexpr int kAncestorsMax = 32;
+constexpr size_t kNotesMax = 50;
 constexpr size_t kDeclaredMax = 100'000;  // lines of processes and threads: a job that forks wildly
 
 std::string TextOf(const std::filesystem::path& path) {
   const SampledFile file(path);
-  std::string text;
-  file.Read(&text);
-  return text;
+  std::string buffer;
+  return std::string(file.Read(&buffer));
 }
 
 // A whole file of any length.
@@ -64,17 +63,22 @@ SampledFile::~SampledFile() {
 
 std::string_view SampledFile::Read(std::string* buffer) const {
   if (fd_ < 0) return {};
-  buffer->resize(kReadMax);
+  buffer->resize(kReadMax);  // of one that is used again: nothing to do
   const ssize_t bytes = ::pread(fd_, buffer->data(), buffer->size(), 0);
-  buffer->resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
-  return *buffer;
+  return std::string_view(*buffer).substr(0, bytes > 0 ? static_cast<size_t>(bytes) : 0);
 }
 
 Sampler::Sampler(RuntimeDirectories directories, Clock* clock, SamplerOptions options)
     : directories_(std::move(directories)), clock_(clock), options_(std::move(options)) {}
 
 void Sampler::Note(const std::string& note) {
-  if (notes_.size() < 50 && notes_.insert(note).second) evidence::AppendNote(note, &text_);
+  if (notes_.size() < kNotesMax && notes_.insert(note).second) evidence::AppendNote(note, &text_);
+}
+
+void Sampler::Complain(const std::string& what) {
+  if (notes_.contains(what) || notes_.size() >= kNotesMax) return;
+  Note(what);
+  complaints_.push_back(what);
 }
 
 uint32_t Sampler::DeclareProcess(const ProcessEntry& entry, Relation relation,
@@ -103,10 +107,24 @@ void Sampler::Search() {
   FindRecorded(all);
   for (auto& [id, process] : recorded_) {
     FindGroups(&process);
-    FindTasks(process);
+    ListTasks(&process);
   }
-  AddBusiest();
+  // The first threads of all come before the others of one that has very many.
+  for (const auto& [id, process] : recorded_) AddTask(process, process.entry.pid, false);
+  for (auto& [id, process] : recorded_) AddWriters(&process);
+  ChooseBusiest();
   FindOthers(all);
+  NoteWhatIsHidden();
+}
+
+void Sampler::NoteWhatIsHidden() {
+  std::error_code error;
+  const bool there = std::filesystem::exists(options_.proc / "self", error);
+  if (there && !std::filesystem::exists(options_.proc / "1" / "stat", error)) {
+    Note(
+        "processes of other users are hidden (/proc is mounted with hidepid): what they use is "
+        "not sampled");
+  }
 }
 
 void Sampler::FindRecorded(const std::vector<ProcessEntry>& all) {
@@ -131,7 +149,10 @@ void Sampler::FindRecorded(const std::vector<ProcessEntry>& all) {
 
 void Sampler::AddRecorded(const ProcessEntry& entry, uint32_t uid,
                           const std::filesystem::path& runtime) {
-  RecordedProcess process{entry, 0, uid, runtime, {}};
+  RecordedProcess process;
+  process.entry = entry;
+  process.uid = uid;
+  process.runtime = runtime;
   FindGroups(&process);
   process.index = DeclareProcess(entry, Relation::kRecorded, process.groups);
   others_.erase(entry.pid);  // it was looked at before it had a control block
@@ -144,7 +165,19 @@ void Sampler::FindGroups(RecordedProcess* process) {
   const std::string text = AllOf(options_.proc / std::to_string(process->entry.pid) / "cgroup");
   if (text.empty()) return;
   std::vector<uint32_t> groups;
-  for (const SeenGroup& seen : GroupsOf(ParseCgroups(text), mounts_)) {
+  const std::vector<CgroupPath> paths = ParseCgroups(text);
+  const std::vector<SeenGroup> all_seen = GroupsOf(paths, mounts_);
+  for (const CgroupPath& path : paths) {
+    // The root limits nothing.
+    const bool seen = std::any_of(all_seen.begin(), all_seen.end(), [&](const SeenGroup& one) {
+      return one.version == path.version;
+    });
+    if (!seen && path.path != "/") {
+      Note(absl::StrCat("control group \"", path.path, "\" (v", path.version,
+                        ") is not shown here: whether it throttles its processes is not known"));
+    }
+  }
+  for (const SeenGroup& seen : all_seen) {
     if (const auto index = GroupIndex(seen); index.has_value()) groups.push_back(*index);
   }
   if (groups == process->groups) return;
@@ -159,6 +192,7 @@ void Sampler::FindGroups(RecordedProcess* process) {
 std::optional<uint32_t> Sampler::GroupIndex(const SeenGroup& seen) {
   const auto known = groups_.find(seen.directory);
   if (known != groups_.end()) return known->second.index;
+  if (groups_.size() >= options_.groups_max || next_group_ >= kDeclaredMax) return std::nullopt;
   const std::filesystem::path directory = seen.directory;
   GroupEntry group;
   group.version = seen.version;
@@ -175,12 +209,18 @@ std::optional<uint32_t> Sampler::GroupIndex(const SeenGroup& seen) {
   return groups_.emplace(seen.directory, std::move(group)).first->second.index;
 }
 
-std::set<int32_t> Sampler::WritersOf(const RecordedProcess& process) const {
+// As the process sees its threads. Threads share the last slot of a full block: only it is missing.
+std::set<int32_t> Sampler::WritersOf(RecordedProcess* process) const {
   std::set<int32_t> tids;
-  const BlockId id{process.entry.pid_namespace, process.entry.own_pid, process.entry.start_ticks};
-  const auto live = control_block::LiveBlock::Open(process.runtime, id, process.uid);
-  if (!live.ok()) return tids;
-  const auto block = live->Read();
+  if (process->block.has_value() && process->block->IsReplaced()) process->block.reset();
+  if (!process->block.has_value()) {
+    const ProcessEntry& entry = process->entry;
+    auto live = control_block::LiveBlock::Open(
+        process->runtime, {entry.pid_namespace, entry.own_pid, entry.start_ticks}, process->uid);
+    if (!live.ok()) return tids;
+    process->block.emplace(*std::move(live));
+  }
+  const auto block = process->block->Read();
   if (!block.ok()) return tids;
   for (const control_block::ThreadSlot& slot : block->threads) {
     if (slot.events > 0) tids.insert(slot.tid);
@@ -188,55 +228,79 @@ std::set<int32_t> Sampler::WritersOf(const RecordedProcess& process) const {
   return tids;
 }
 
-int32_t Sampler::OwnTid(const RecordedProcess& process, int32_t tid) const {
-  if (process.entry.own_pid == process.entry.pid) return tid;  // one namespace
-  const std::string status = AllOf(TaskFile(options_.proc, process.entry.pid, tid, "status"));
-  return ParseOwnTid(status).value_or(0);
+void Sampler::ListTasks(RecordedProcess* process) {
+  const ProcessEntry& entry = process->entry;
+  process->tids = TasksOf(options_.proc, entry.pid);
+  std::map<int32_t, int32_t> own;
+  for (const int32_t tid : process->tids) {
+    const auto known = process->own_tids.find(tid);
+    if (known != process->own_tids.end()) {
+      own.insert(*known);
+    } else if (entry.own_pid == entry.pid) {  // one namespace
+      own[tid] = tid;
+    } else {
+      own[tid] = ParseOwnTid(AllOf(TaskFile(options_.proc, entry.pid, tid, "status"))).value_or(0);
+    }
+  }
+  process->own_tids = std::move(own);
 }
 
-void Sampler::AddTask(const RecordedProcess& process, int32_t tid) {
+void Sampler::AddWriters(RecordedProcess* process) {
+  const std::set<int32_t> writers = WritersOf(process);
+  for (const int32_t tid : process->tids) {
+    if (writers.contains(process->own_tids[tid])) AddTask(*process, tid, false);
+  }
+}
+
+void Sampler::AddTask(const RecordedProcess& process, int32_t tid, bool chosen) {
   const TaskKey key{process.entry.pid, tid};
-  if (tasks_.contains(key) || tasks_.size() >= options_.threads_max ||
-      next_thread_ >= kDeclaredMax) {
+  if (const auto known = tasks_.find(key); known != tasks_.end()) {
+    known->second.chosen &= chosen;
     return;
   }
+  if (tasks_.size() >= options_.threads_max || next_thread_ >= kDeclaredMax) return;
   Task task;
+  task.chosen = chosen;
   task.schedstat = SampledFile(TaskFile(options_.proc, process.entry.pid, tid, "schedstat"));
-  if (!ParseSchedStat(task.schedstat.Read(&buffer_)).has_value()) {
-    // Gone, or the kernel does not count (CONFIG_SCHED_INFO).
-    if (task.schedstat.is_open() && !buffer_.empty()) {
-      Note("the kernel counts no run-queue time (schedstat)");
+  const auto stat = ParseSchedStat(task.schedstat.Read(&buffer_));
+  if (!stat.has_value()) {
+    // Gone; else the kernel has no such file.
+    std::error_code ignored;
+    if (!task.schedstat.is_open() &&
+        std::filesystem::exists(TaskFile(options_.proc, process.entry.pid, tid, "stat"), ignored)) {
+      Complain("run-queue time of threads cannot be read (/proc/PID/task/TID/schedstat)");
     }
     return;
   }
+  task.on_cpu_ns = task.searched_cpu_ns = stat->on_cpu_ns;
   task.stat = SampledFile(TaskFile(options_.proc, process.entry.pid, tid, "stat"));
   std::string name = AllOf(TaskFile(options_.proc, process.entry.pid, tid, "comm"));
   while (!name.empty() && name.back() == '\n') name.pop_back();
+  const auto own_tid = process.own_tids.find(tid);
   task.index = next_thread_++;
-  evidence::Append(evidence::Thread{process.index, tid, OwnTid(process, tid), name}, &text_);
-  seen_tasks_.erase(key);
+  evidence::Append(evidence::Thread{process.index, tid,
+                                    own_tid == process.own_tids.end() ? 0 : own_tid->second, name},
+                   &text_);
   tasks_.emplace(key, std::move(task));
 }
 
-// The first thread and those that wrote events; how busy the others are is noted down.
-void Sampler::FindTasks(const RecordedProcess& process) {
-  const std::vector<int32_t> tids = TasksOf(options_.proc, process.entry.pid);
-  const std::set<int32_t> writers = WritersOf(process);
-  for (const int32_t tid : tids) {
-    const bool first = tid == process.entry.pid;
-    if (first || (!writers.empty() && writers.contains(OwnTid(process, tid)))) {
-      AddTask(process, tid);
-    }
-  }
-}
-
-void Sampler::AddBusiest() {
+// Those that are not certain to be sampled, the busiest first. How busy threads are that are not
+// open, only the next search can tell.
+std::vector<Sampler::BusyTask> Sampler::BusyTasks() {
   std::map<TaskKey, int64_t> seen;
-  std::vector<std::pair<int64_t, std::pair<const RecordedProcess*, int32_t>>> grown;
+  std::vector<BusyTask> busy;
   for (const auto& [id, process] : recorded_) {
-    for (const int32_t tid : TasksOf(options_.proc, process.entry.pid)) {
+    for (const int32_t tid : process.tids) {
       const TaskKey key{process.entry.pid, tid};
-      if (tasks_.contains(key) || seen.size() >= options_.looked_at_max) continue;
+      if (const auto open = tasks_.find(key); open != tasks_.end()) {
+        Task& task = open->second;
+        const int64_t grown_ns =
+            task.on_cpu_ns - std::exchange(task.searched_cpu_ns, task.on_cpu_ns);
+        // One that is open is given up only for one that is clearly busier.
+        if (task.chosen) busy.push_back({2 * grown_ns, key, &process});
+        continue;
+      }
+      if (seen.size() >= options_.looked_at_max) continue;
       const auto stat =
           ParseSchedStat(TextOf(TaskFile(options_.proc, process.entry.pid, tid, "schedstat")));
       if (!stat.has_value()) continue;
@@ -244,23 +308,32 @@ void Sampler::AddBusiest() {
       const auto before = seen_tasks_.find(key);
       if (before == seen_tasks_.end()) continue;
       const int64_t grown_ns = stat->on_cpu_ns - before->second;
-      if (grown_ns > kQueuedNs) grown.push_back({grown_ns, {&process, tid}});
+      if (grown_ns > kQueuedNs) busy.push_back({grown_ns, key, &process});
     }
   }
   seen_tasks_ = std::move(seen);
-  std::sort(grown.begin(), grown.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second.second < b.second.second;
+  std::sort(busy.begin(), busy.end(), [](const BusyTask& a, const BusyTask& b) {
+    return a.grown_ns != b.grown_ns ? a.grown_ns > b.grown_ns : a.key < b.key;
   });
-  for (size_t i = 0; i < std::min(grown.size(), options_.busiest_threads); ++i) {
-    AddTask(*grown[i].second.first, grown[i].second.second);
-  }
+  return busy;
+}
+
+void Sampler::ChooseBusiest() {
+  std::vector<BusyTask> busy = BusyTasks();
+  for (size_t i = options_.busiest_threads; i < busy.size(); ++i) tasks_.erase(busy[i].key);
+  if (busy.size() > options_.busiest_threads) busy.resize(options_.busiest_threads);
+  for (const BusyTask& one : busy) AddTask(*one.process, one.key.second, true);
 }
 
 Relation Sampler::RelationOf(const ProcessEntry& entry,
                              const std::map<int32_t, const ProcessEntry*>& by_pid) const {
   std::set<int32_t> recorded;
   for (const auto& [id, process] : recorded_) recorded.insert(process.entry.pid);
-  if (entry.name == "lttng-sessiond" || entry.name == "lttng-consumerd") return Relation::kSyncline;
+  const std::string_view name = entry.name;
+  if (name == "lttng-sessiond" || name == "lttng-consumerd" || name == "syncline" ||
+      name.starts_with("syncline-")) {
+    return Relation::kSyncline;
+  }
   int32_t pid = entry.pid;
   for (int depth = 0; depth < kAncestorsMax && pid > 1; ++depth) {
     if (pid == options_.own_pid) return Relation::kSyncline;
@@ -347,6 +420,7 @@ void Sampler::ReadTasks(int64_t* now_ns) {
       *now_ns = clock_->MonotonicNs();
     }
     task.run_queue_ns = stat->run_queue_ns;
+    task.on_cpu_ns = stat->on_cpu_ns;
     evidence::Append(sample, &text_);
     ++it;
   }

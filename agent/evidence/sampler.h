@@ -3,8 +3,9 @@
 // somebody calls Search() every few seconds, and Round() at the rate that is wanted.
 //
 // Which threads: of each recorded process the first one and all that have written events, and of
-// the others on the node the busiest. Files stay open: a reading costs a pread. Everything is
-// bounded: threads, processes, groups, and the processes looked at in one search.
+// their other threads the busiest of the node. A thread that is dropped and found again is declared
+// again, under another number. Files stay open: a reading costs a pread. Everything is bounded:
+// threads, processes, groups, and the threads looked at in one search.
 //
 // Not thread-safe.
 #ifndef SYNCLINE_AGENT_EVIDENCE_SAMPLER_H_
@@ -25,6 +26,7 @@
 #include "agent/node/process_table.h"
 #include "agent/probe/clock.h"
 #include "control_block/block_file.h"
+#include "control_block/live_block.h"
 #include "evidence/evidence.h"
 
 namespace syncline::agent {
@@ -54,9 +56,10 @@ struct SamplerOptions {
   int32_t own_pid = 0;             // the agent's
   int64_t ticks_per_second = 100;  // sysconf(_SC_CLK_TCK)
   size_t threads_max = 384;        // of the recorded processes
-  size_t busiest_threads = 32;     // beyond the first ones and those that wrote events
-  size_t others_max = 12;          // processes outside of the recorded ones
-  size_t looked_at_max = 1024;     // threads of which a search reads how busy they are
+  size_t busiest_threads = 32;     // of the node, beyond the first ones and those that wrote events
+  size_t groups_max = 512;
+  size_t others_max = 12;       // processes outside of the recorded ones
+  size_t looked_at_max = 1024;  // threads of which a search reads how busy they are
 };
 
 class Sampler {
@@ -71,7 +74,9 @@ class Sampler {
 
   // The lines since the last call.
   std::string TakeText() { return std::exchange(text_, {}); }
-  // Nothing is recorded here: then no file is worth keeping.
+  // What is missing that somebody could do something about, for people.
+  std::vector<std::string> TakeComplaints() { return std::exchange(complaints_, {}); }
+  // Nothing is recorded here.
   bool empty() const { return recorded_.empty(); }
 
  private:
@@ -83,12 +88,23 @@ class Sampler {
     uint32_t uid = 0;
     std::filesystem::path runtime;
     std::vector<uint32_t> groups;
+    std::vector<int32_t> tids;            // as the last search found them
+    std::map<int32_t, int32_t> own_tids;  // of these: as the process sees them
+    std::optional<control_block::LiveBlock> block;
   };
   struct Task {
-    uint32_t index = 0;  // of its line
+    uint32_t index = 0;   // of its line
+    bool chosen = false;  // for being busy: may be given up for a busier one
     SampledFile schedstat;
     SampledFile stat;
-    int64_t run_queue_ns = -1;  // as read last
+    int64_t on_cpu_ns = 0;        // as read last
+    int64_t searched_cpu_ns = 0;  // as the last search found it
+    int64_t run_queue_ns = -1;    // as read last
+  };
+  struct BusyTask {
+    int64_t grown_ns = 0;  // since the last search
+    TaskKey key;
+    const RecordedProcess* process = nullptr;
   };
   struct GroupEntry {
     uint32_t index = 0;
@@ -107,11 +123,13 @@ class Sampler {
   void AddRecorded(const ProcessEntry& entry, uint32_t uid, const std::filesystem::path& runtime);
   void FindGroups(RecordedProcess* process);
   std::optional<uint32_t> GroupIndex(const SeenGroup& seen);
-  void FindTasks(const RecordedProcess& process);
-  std::set<int32_t> WritersOf(const RecordedProcess& process) const;
-  void AddTask(const RecordedProcess& process, int32_t tid);
-  int32_t OwnTid(const RecordedProcess& process, int32_t tid) const;
-  void AddBusiest();
+  void ListTasks(RecordedProcess* process);
+  void AddWriters(RecordedProcess* process);
+  std::set<int32_t> WritersOf(RecordedProcess* process) const;  // as the process sees them
+  // Samples it from now on, unless it is already; `chosen`: only for being busy.
+  void AddTask(const RecordedProcess& process, int32_t tid, bool chosen);
+  std::vector<BusyTask> BusyTasks();
+  void ChooseBusiest();
   void FindOthers(const std::vector<ProcessEntry>& all);
   void AddOther(const ProcessEntry& entry, const std::map<int32_t, const ProcessEntry*>& by_pid);
   evidence::Relation RelationOf(const ProcessEntry& entry,
@@ -122,6 +140,8 @@ class Sampler {
   void ReadGroups(int64_t* now_ns);
   void ReadOthers(int64_t* now_ns);
   void Note(const std::string& note);
+  void Complain(const std::string& what);  // a note, too
+  void NoteWhatIsHidden();
 
   const RuntimeDirectories directories_;
   Clock* const clock_;
@@ -134,6 +154,7 @@ class Sampler {
   std::map<std::string, GroupEntry> groups_;  // by directory
   std::map<int32_t, Other> others_;           // by pid
   std::set<std::string> notes_;
+  std::vector<std::string> complaints_;
   uint32_t next_process_ = 0;
   uint32_t next_thread_ = 0;
   uint32_t next_group_ = 0;

@@ -8,32 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "agent/evidence/evidence_source.h"
 #include "agent/probe/clock_sampler.h"
+#include "agent/probe/fake_clock.h"
 #include "agent/recording/canary.h"
 #include "agent/recording/gate.h"
 #include "agent/recording/host.h"
-#include "agent/evidence/evidence_source.h"
 #include "agent/session/fake_lttng_control.h"
 #include "agent/session/spawn.h"
 #include "common/files.h"
 
 namespace syncline::agent {
-
-// Time goes on only when somebody sleeps, and by 100 ns a reading so that spinning ends.
-class FakeClock : public Clock {
- public:
-  int64_t RawNs() override { return now_ns += 100; }
-  int64_t MonotonicNs() override { return RawNs() + 1'000'000; }
-  int64_t RealtimeNs() override { return RawNs() + realtime_offset_ns; }
-  clocksync::ClockTuple Tuple() override { return {}; }
-  void SleepNs(int64_t duration_ns) override {
-    now_ns += duration_ns;
-    if (on_sleep) on_sleep();
-  }
-  std::atomic<int64_t> now_ns = 1'000'000'000;
-  std::atomic<int64_t> realtime_offset_ns = 0;
-  std::function<void()> on_sleep;
-};
 
 class FakeGate : public Gate {
  public:

@@ -98,9 +98,12 @@ class RealEvidence : public ::testing::Test {
     block->uid = ::geteuid();
     auto* slots = reinterpret_cast<syncline_thread_slot*>(block + 1);
     slots[1].tid = tid != 0 ? tid : process->own_pid;
-    const std::string name = control_block::BlockFileName(
-        {process->pid_namespace, process->own_pid, process->start_ticks});
-    ASSERT_TRUE(WriteFileAtomically(runtime_ / name,
+    const control_block::BlockId id = {process->pid_namespace, process->own_pid,
+                                       process->start_ticks};
+    ASSERT_TRUE(WriteFileAtomically(runtime_ / control_block::NamesFileName(id),
+                                    control_block::MakeNamesBytes({}), 0600)
+                    .ok());
+    ASSERT_TRUE(WriteFileAtomically(runtime_ / control_block::BlockFileName(id),
                                     {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                                     0600)
                     .ok());
@@ -227,7 +230,7 @@ TEST_F(RealEvidence, RunningSleepingAndWaitingAreRightToTwoPercentOfTheWindow) {
 // Control groups that are removed again.
 class MadeGroups {
  public:
-  // Of the cpu controller of v1: outer, with a quota of 20 %, and inner, without.
+  // Of the cpu controller of v1: outer, with a quota of 5 %, and inner, without.
   static std::optional<MadeGroups> Make() {
     const auto mounts = ReadFile("/proc/self/mountinfo");
     for (const CgroupMount& mount : ParseMounts(mounts.ok() ? *mounts : "")) {
@@ -240,7 +243,7 @@ class MadeGroups {
         return std::nullopt;
       }
       std::ofstream(made.outer / "cpu.cfs_period_us") << 100000;
-      std::ofstream(made.outer / "cpu.cfs_quota_us") << 20000;
+      std::ofstream(made.outer / "cpu.cfs_quota_us") << 5000;
       return made;
     }
     return std::nullopt;
@@ -284,7 +287,7 @@ TEST_F(RealEvidence, TheAncestorThatHasTheQuotaShowsTheThrottling) {
     if (one.group < 2) samples[one.group].push_back(one);
   }
   ASSERT_EQ(samples[1].size(), 31U);
-  EXPECT_EQ(samples[1].back().quota_ns, 20'000'000);
+  EXPECT_EQ(samples[1].back().quota_ns, 5'000'000);
   EXPECT_EQ(samples[1].back().period_ns, 100'000'000);
   EXPECT_EQ(samples[0].back().quota_ns, -1);
   EXPECT_EQ(samples[0].back().throttled_ns, samples[0].front().throttled_ns);
@@ -292,7 +295,7 @@ TEST_F(RealEvidence, TheAncestorThatHasTheQuotaShowsTheThrottling) {
   const SchedStat grown = GrowthOf(evidence, child.pid());
   std::cout << "throttled " << throttled_ns / 1000 << " us; run queue " << grown.run_queue_ns / 1000
             << " us; on a processor " << grown.on_cpu_ns / 1000 << " us\n";
-  EXPECT_GT(throttled_ns, 500'000'000) << "of 1.5 s with a quota of 20 %";
+  EXPECT_GT(throttled_ns, 500'000'000) << "of 1.5 s with a quota of 5 %";
   EXPECT_GE(samples[1].back().throttled_periods - samples[1].front().throttled_periods, 8);
   // Throttled time is booked when the thread runs again: one period may be missing at either end.
   EXPECT_GT(grown.run_queue_ns, throttled_ns - 200'000'000);
@@ -339,9 +342,11 @@ TEST_F(RealEvidence, StoppedTheGapIsSaidAndKilledTheFileStaysWhole) {
 TEST_F(RealEvidence, DISABLED_MeasureWhatTheSamplerTakesOf64Processes) {
   std::vector<Child> job;
   for (int i = 0; i < 64; ++i) {
-    job.emplace_back([] {
+    job.emplace_back([i] {
       for (int thread = 0; thread < 7; ++thread) {
-        std::thread([] {
+        std::thread([number = 7 * i + thread] {
+          // Not all at once.
+          SleepUntil(ClockNs(CLOCK_MONOTONIC) + number * 223'000);
           for (;;) {
             SpinUntil(ClockNs(CLOCK_MONOTONIC) + 100'000);
             SleepUntil(ClockNs(CLOCK_MONOTONIC) + 100'000'000);
