@@ -36,6 +36,7 @@ class Operators:
         # Another collector (VTune's) is not fed unasked.
         collector = os.environ.get("INTEL_LIBITTNOTIFY64", "")
         self.ours = os.path.basename(collector) == "libsyncline_itt.so"
+        self.collector = collector if self.ours else None
         self.threads = set()  # where it is on
         self.here = threading.local()
         self.profiler = None  # the module torch.autograd.profiler, once it is known

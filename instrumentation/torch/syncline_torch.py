@@ -7,7 +7,9 @@ bytecodes:
     threads inherit it), in other threads at their next optimizer step or communication;
   - process groups are announced with their ranks and sequence numbers, again twice a second;
   - collectives and transfers that the program asks for are announced with what PyTorch's observer
-    does not tell: group, number, peer, tag, bytes.
+    does not tell: group, number, peer, tag, bytes;
+  - Python's garbage collections become tasks, and so does it that PyTorch has initialised an
+    accelerator in this process.
 At the end all of it is undone, but for one thing: PyTorch's hook after an optimizer step is there
 from PyTorch's import on, and for good, and does nothing while nothing is recorded. To put it there
 and take it out again would make steps of the program's fail (`_listen` says why).
@@ -24,6 +26,8 @@ import threading
 import weakref
 from time import monotonic_ns
 
+from syncline_accelerators import Accelerators
+from syncline_garbage import Garbage
 from syncline_operators import Operators
 
 DONE, LATER = 0, 1
@@ -97,6 +101,8 @@ class Hook:
     def __init__(self, native):
         self.native = native
         self.operators = Operators(native)
+        self.garbage = Garbage(native)
+        self.accelerators = Accelerators(native)
         import syncline_patches
         import syncline_signals
 
@@ -163,6 +169,7 @@ class Hook:
             if in_main_thread and self.is_of_the_program(error):
                 raise
             self.usable = False
+            self._try(self.garbage.leave)
             self._try(self.operators.leave, anywhere=True)
             self._undo()
             return DONE
@@ -179,16 +186,19 @@ class Hook:
             return LATER if generation else DONE
         if generation:
             self._install()
+            if self._try(self.garbage.enter, self.operators.collector):
+                self._try(self.accelerators.tell, generation, self._try)
             if in_main_thread and self.kineto and not self.kineto.used:
                 self.kineto.turn(generation, in_main_thread)
             if in_main_thread and not self.operators.enter():
                 return LATER
             self._announce_groups()
             return DONE
+        is_out = self._try(self.garbage.leave)
         if in_main_thread and not self.operators.leave():
             return LATER
         self._uninstall()
-        return DONE
+        return DONE if is_out else LATER
 
     def _install(self):
         if self.kineto:
@@ -401,6 +411,7 @@ class Hook:
                 self.kineto.at_exit()
         finally:
             self.native.stop()
+        self._try(self.garbage.leave)
         self._try(self.operators.leave, anywhere=True)
         self._try(self._undo)
 
@@ -408,6 +419,8 @@ class Hook:
         if self.kineto:
             self.native.profile_forked()
             self.kineto.after_fork()
+        self.native.gc_forked()
+        self.accelerators.generation = 0
         self.operators.threads &= {threading.get_ident()}
         self.transfers = {}
         self.native.again()

@@ -66,6 +66,36 @@ void syncline_torch_transfer_end(uint64_t id, int32_t peer);
 /* The hook itself took so long, measured by itself: part of the process's cost. */
 void syncline_torch_spent(uint64_t ns);
 
+/* ---- tasks of the hook's own: garbage.c. */
+
+/* Before the others; `collector` is the file that INTEL_LIBITTNOTIFY64 names. 0, or -1: there are
+ * none. */
+int syncline_torch_tasks_start(const char* collector);
+/* A task of no length, of the domain "syncline". 1: it is in the recording. */
+int syncline_torch_mark(const char* text);
+
+/* PyUnicode_AsUTF8AndSize, PyErr_Clear, Py_IncRef, PyDict_GetItemString, PyLong_AsLong,
+ * PyList_Size, PyList_GetItem, PyList_SetSlice, PyList_Append. */
+struct syncline_torch_gc_python {
+  const char* (*unicode_as_utf8)(void* text, intptr_t* bytes);
+  void (*err_clear)(void);
+  void (*inc_ref)(void* object);
+  void* (*dict_get_item_string)(void* dict, const char* key);
+  long (*long_as_long)(void* number);
+  intptr_t (*list_size)(void* list);
+  void* (*list_get_item)(void* list, intptr_t at);
+  int (*list_set_slice)(void* list, intptr_t begin, intptr_t end, void* items);
+  int (*list_append)(void* list, void* item);
+};
+/* The PyMethodDef of what is put into gc.callbacks, or NULL. `none` is Python's None. */
+const void* syncline_torch_gc_start(const struct syncline_torch_gc_python* functions, void* none);
+/* Puts it at the end of the list, unless it is there. */
+void syncline_torch_gc_put(void* list, void* callback);
+/* Takes it out of the list, wherever it is. 0, or -1: not now, a collection is under way. */
+int syncline_torch_gc_take(void* list, void* callback);
+/* In a forked child. */
+void syncline_torch_gc_forked(void);
+
 int syncline_torch_events_start(void);
 
 /* ---- shared by the threads. */
