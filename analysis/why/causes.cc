@@ -92,6 +92,13 @@ class CauseFinder {
     return !taken || judged_.ranks[rank].samples.measured();
   }
 
+  // Surely large enough; twice that where the rank is not late. And it shows in the lead: who loses
+  // time that nobody waits for holds nobody up.
+  bool IsEvident(const RankFinding& finding, const MeanEstimate& amount) const {
+    return amount.lo_ns > (finding.late ? limit_ns_ : 2 * limit_ns_) &&
+           finding.lead.est_ns * 2 >= amount.est_ns;
+  }
+
   RankFinding FindingOf(size_t rank) const {
     RankFinding finding;
     finding.index = rank;
@@ -102,11 +109,15 @@ class CauseFinder {
     std::vector<size_t> named;
     for (size_t i = 0; i < kCauses.size(); ++i) {
       const MeanEstimate amount = Bootstrap(LessOthers(parts_[i], part_others_[i], rank), block_);
-      // Who loses time that nobody waits for holds nobody up: an amount must show in the lead.
-      const bool shows = finding.lead.est_ns * 2 >= amount.est_ns;
-      if (may_name && shows && Measured(rank, kCauses[i]) && amount.lo_ns > limit_ns_) {
+      std::optional<Cause> cause;
+      if (may_name && Measured(rank, kCauses[i]) && IsEvident(finding, amount)) {
+        cause = CauseOf(rank, i, amount);
+      }
+      // Its own transfers run beside its work because it is late: no cause of that.
+      if (cause.has_value() && cause->taker.has_value() && cause->taker->transfers) cause.reset();
+      if (cause.has_value()) {
         named.push_back(i);
-        finding.causes.push_back(CauseOf(rank, i, amount));
+        finding.causes.push_back(*std::move(cause));
       } else {
         finding.not_causes.push_back({kCauses[i], amount.est_ns, Measured(rank, kCauses[i])});
       }

@@ -131,6 +131,8 @@ struct Taker {
   std::string name;    // comm; empty: unknown
   int32_t pid = 0;     // as the agent sees it
   int64_t cpu_ns = 0;  // processor time gained while the rank waited, a step
+  // kOwnThread: it carries out the rank's own collectives.
+  bool transfers = false;
 };
 
 struct Cause {

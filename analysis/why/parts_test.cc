@@ -299,6 +299,21 @@ TEST(Statistics, OthersLeaveTheRankOut) {
   EXPECT_EQ(others.Median(1, 0), 5);
 }
 
+TEST(Work, WhatFetchesABatchIsInputHoweverItDoesSo) {
+  const TaskNames names(kNames);
+  std::vector<TaskSpan> spans;
+  std::vector<TaskSpan> others;
+  std::vector<OwnInterval> steps;
+  for (int64_t i = 0; i < 100; ++i) {
+    spans.push_back(At(kLoad, i * 100, i * 100 + 40));
+    others.push_back(spans.back());
+    others.push_back(At(kConv, i * 100 + 10, i * 100 + 30));
+    steps.push_back({i * 100, i * 100 + 100});
+  }
+  const std::vector<WorkDone> ranks = {WorkOf(spans, steps, names), WorkOf(others, steps, names)};
+  EXPECT_TRUE(DifferencesOf(ranks, 1, 100, 10'000, kNames).empty());
+}
+
 TEST(Work, ALoggedValueNowAndThenIsTheSameWork) {
   const TaskNames names(kNames);
   std::vector<TaskSpan> spans;

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "analysis/why/task_names.h"
+
 namespace syncline::analysis::why {
 namespace {
 
@@ -60,6 +62,8 @@ std::vector<Candidate> CandidatesOf(const RankInput& rank, int32_t driver_tid) {
   const auto add = [&](Candidate candidate, uint32_t process, const std::string& name) {
     candidate.taker.kind = KindOf(evidence, process, own);
     candidate.taker.name = name;
+    candidate.taker.transfers =
+        candidate.taker.kind == Taker::Kind::kOwnThread && IsTransferThread(name);
     candidate.taker.pid = evidence.processes[process].pid;
     candidates.push_back(std::move(candidate));
   };

@@ -53,6 +53,8 @@ bool IsPrimitive(std::string_view category) {
 
 bool IsMark(std::string_view category) { return category == kPython || category == kOurs; }
 
+bool IsTransferThread(std::string_view name) { return name.find("gloo") != std::string_view::npos; }
+
 std::string_view AcceleratorOf(std::string_view category, std::string_view name) {
   if (category != kOurs || !name.starts_with(kAccelerator)) return {};
   return name.substr(kAccelerator.size());

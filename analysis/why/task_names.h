@@ -20,10 +20,10 @@ enum class Role : uint8_t {
   // operators and does no work of its own: DistributedDataParallel, FSDP, c10d, the autograd
   // engine, the optimizer, the loader, and what the program itself marks ("train_step").
   kOperator = 1 << 0,
-  kLoader = 1 << 1,   // a batch is fetched: "enumerate(DataLoader)#..."
-  kStep = 1 << 2,     // an optimizer's step
-  kLaunch = 1 << 3,   // a collective is launched: "c10d::allreduce_"
-  kForward = 1 << 4,  // a forward pass of the wrapped model begins
+  kLoader = 1 << 1,    // a batch is fetched: "enumerate(DataLoader)#..."
+  kStep = 1 << 2,      // an optimizer's step
+  kLaunch = 1 << 3,    // a collective is launched: "c10d::allreduce_"
+  kForward = 1 << 4,   // a forward pass of the wrapped model begins
   kTransfer = 1 << 5,  // Gloo's thread carries a collective out: "gloo:all_reduce"
 };
 
@@ -35,6 +35,8 @@ bool IsGarbageCollection(std::string_view category, std::string_view name);
 bool IsPrimitive(std::string_view category);
 // Tasks of ours and of Python itself: no operators, and no part of the program's work.
 bool IsMark(std::string_view category);
+// A thread that carries collectives out, by what it is called: "pt_gloo_runloop", "gloo_tcp_loop".
+bool IsTransferThread(std::string_view name);
 // "accelerator initialised: cuda" -> "cuda"; else empty.
 std::string_view AcceleratorOf(std::string_view category, std::string_view name);
 

@@ -76,10 +76,15 @@ WorkDone WorkOf(std::span<const TaskSpan> spans, std::span<const OwnInterval> st
                 const TaskNames& names) {
   WorkDone work;
   size_t step = 0;
+  int64_t loading_until_ns = INT64_MIN;  // what fetches a batch is input, however it does so
   for (const TaskSpan& span : spans) {
+    if (names.Is(span.name, Role::kLoader)) {
+      loading_until_ns = std::max(loading_until_ns, span.end_ns);
+    }
+    const bool loads = span.begin_ns < loading_until_ns;
     while (step < steps.size() && steps[step].end_ns <= span.begin_ns) ++step;
     if (step == steps.size()) break;
-    if (span.begin_ns < steps[step].begin_ns || names.IsMark(span.category)) continue;
+    if (span.begin_ns < steps[step].begin_ns || loads || names.IsMark(span.category)) continue;
     const auto add = [&](const Key& key, Counted* counted) {
       WorkDone::Counts& counts = (*counted)[key];
       if (counts.empty()) counts.resize(steps.size());

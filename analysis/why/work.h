@@ -16,7 +16,7 @@
 
 namespace syncline::analysis::why {
 
-// What a driver ran in the judged steps.
+// What a driver ran in the judged steps, but for what fetched its batches.
 struct WorkDone {
   // How often, in each step.
   using Counts = std::vector<uint32_t>;

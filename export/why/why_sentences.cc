@@ -39,17 +39,20 @@ std::string Interval(const MeanEstimate& mean) {
   return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
 }
 
-// Below it nothing is called a cause, nor late.
-int64_t LimitNs(const Answer& answer) {
-  return std::max(kLimitNs, answer.mean_step_ns * kLimitPercent / 100);
+// Below it nothing is called late; nor a cause, which of a rank that is not late must be twice
+// that.
+int64_t LimitNs(const Answer& answer, const RankFinding& finding) {
+  const int64_t limit_ns = std::max(kLimitNs, answer.mean_step_ns * kLimitPercent / 100);
+  return finding.late ? limit_ns : 2 * limit_ns;
 }
 
-std::string LimitText(const Answer& answer) {
-  return absl::StrCat(Ms(LimitNs(answer)), " ms (",
-                      answer.mean_step_ns * kLimitPercent / 100 > kLimitNs
-                          ? "2 % of the step"
-                          : "the least that is judged",
-                      ")");
+std::string LimitText(const Answer& answer, const RankFinding& finding) {
+  const bool by_step = answer.mean_step_ns * kLimitPercent / 100 > kLimitNs;
+  return absl::StrCat(
+      Ms(LimitNs(answer, finding)), " ms (",
+      by_step ? absl::StrCat(finding.late ? kLimitPercent : 2 * kLimitPercent, " % of the step")
+              : std::string("the least that is judged"),
+      ")");
 }
 
 std::string RankName(const Answer& answer, const RankFinding& finding) {
@@ -284,7 +287,7 @@ std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFindi
       unmeasured.push_back(PartName(one.part));
       continue;
     }
-    std::vector<std::string>& list = one.amount_ns > LimitNs(answer) ? uncertain : looked;
+    std::vector<std::string>& list = one.amount_ns > LimitNs(answer, finding) ? uncertain : looked;
     list.push_back(
         absl::StrCat(PartName(one.part), " (", Ms(one.amount_ns), list.empty() ? " ms)" : ")"));
   }
@@ -396,8 +399,8 @@ std::vector<std::string> MarginSentences(const Answer& answer) {
     std::string text = absl::StrCat(RankName(answer, finding), " would not be ",
                                     finding.causes.empty() ? "called late" : "named for a cause",
                                     " if the lower end, ", Ms(decides.lo_ns),
-                                    " ms, were not above ", LimitText(answer));
-    if (answer.worst_not_covered_ns > decides.lo_ns - LimitNs(answer)) {
+                                    " ms, were not above ", LimitText(answer, finding));
+    if (answer.worst_not_covered_ns > decides.lo_ns - LimitNs(answer, finding)) {
       absl::StrAppend(&text, "; what is not covered could change that");
     }
     sentences.push_back(std::move(text));
