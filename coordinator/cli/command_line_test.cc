@@ -16,6 +16,7 @@ namespace {
 
 using fleet::FakeAgent;
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -198,6 +199,54 @@ TEST_F(CommandLine, PatternsOfEventsSwallowNoInput) {
   EXPECT_EQ(lines(), on + off);
   EXPECT_NE(Run({"events", run, "--events", ""}), kDone);
   EXPECT_EQ(out_.str(), "");
+}
+
+TEST_F(CommandLine, WhyTakesARecordingOrMakesOne) {
+  for (const char* window : {"0s", "99ms", "steps", "0steps", "-1steps", "1e3steps", "ten"}) {
+    EXPECT_EQ(Run({"why", "--hosts", HostsFile(), "--for", window}), kWrongUsage) << window;
+    EXPECT_EQ(connected_.size(), 0u) << window;
+  }
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"why", "run", "--for", "10s"},
+                                             {"why", "run", "--out", "x"},
+                                             {"why", "run", "--no-evidence"},
+                                             {"why", "run", "--allow-missing"}}) {
+    EXPECT_EQ(Run(words), kWrongUsage) << words[2];
+    EXPECT_THAT(err_.str(), HasSubstr("belong to a recording that is made")) << words[2];
+  }
+  EXPECT_EQ(Run({"why", "no-such-run"}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("not a directory: no-such-run"));
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(Run({"why", "--help"}), kDone);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Exit code 0"), HasSubstr("docs/findings.md")));
+}
+
+TEST_F(CommandLine, WhatIsNotExplainedIsRefusedInOneParagraph) {
+  const std::string run = "tests/golden/tensorflow_profile/run";
+  EXPECT_EQ(Run({"why", run}), kIncomplete) << err_.str();
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("a TensorFlow job"), EndsWith("recording: " + run + "\n")));
+  EXPECT_EQ(Run({"why", run, "--json"}), kIncomplete) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\"tensorflow_job\""), HasSubstr(run)));
+  EXPECT_EQ(Run({"why", run + "/nodes/worker-0/trace"}), kIncomplete) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("traces that Syncline did not record"));
+  EXPECT_EQ(Run({"why", run, "--job", "night"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("no job \"night\" here"));
+}
+
+TEST_F(CommandLine, WhyRecordsKeepsAndNamesTheRecording) {
+  const std::string run = directory_ / "run";
+  EXPECT_EQ(Run({"why", "--hosts", HostsFile(), "--for", "2s", "--out", run}), kIncomplete)
+      << err_.str();
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("no process was recorded"), EndsWith("recording: " + run + "\n")));
+  EXPECT_TRUE(fs::exists(fs::path(run) / "recording.json"));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("once more")));
+  // Nothing that more time would change: no second recording.
+  EXPECT_EQ(Run({"why", "--hosts", HostsFile(), "--out", run + "-1"}), kIncomplete) << err_.str();
+  EXPECT_THAT(err_.str(), HasSubstr("recording for 10 s; if that has fewer than 60 steps"));
+  EXPECT_TRUE(fs::exists(run + "-1"));
+  EXPECT_FALSE(fs::exists(run + "-1-2"));
 }
 
 }  // namespace

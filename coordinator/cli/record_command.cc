@@ -171,6 +171,7 @@ absl::StatusOr<std::filesystem::path> RecordFor(const Context& context, const Re
   RecordArguments arguments;
   arguments.directory = run.directory;
   arguments.allow_missing = run.allow_missing;
+  arguments.no_evidence = run.no_evidence;
   SYNCLINE_ASSIGN_OR_RETURN(record::RecordOptions options, OptionsFrom(context, arguments));
   options.window_ns = run.window_ns;
   SYNCLINE_ASSIGN_OR_RETURN(const std::vector<fleet::Member> members, ConnectTargets(context));

@@ -15,6 +15,7 @@ struct RecordRun {
   int64_t window_ns = 0;
   std::string directory;  // to be made; empty: run-ID
   bool allow_missing = false;
+  bool no_evidence = false;  // no samples of processor time
 };
 
 // Records the targets with `record`'s defaults and shows what `record` shows while it lasts. The

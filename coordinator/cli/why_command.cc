@@ -42,6 +42,7 @@ struct WhyArguments {
   std::string directory;
   std::optional<std::string> job;
   bool allow_missing = false;
+  bool no_evidence = false;
   bool json = false;
 };
 
@@ -127,7 +128,8 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
                               kFirstNs / kSecondNs, goal->steps, kLongestNs / kSecondNs),
               "");
   }
-  RecordRun run{goal->window_ns, arguments.directory, arguments.allow_missing};
+  RecordRun run{goal->window_ns, arguments.directory, arguments.allow_missing,
+                arguments.no_evidence};
   auto directory = RecordFor(context, run);
   if (!directory.ok()) return Fail(context, directory.status());
   auto result = ExplainRecording(arguments, *directory);
@@ -150,10 +152,11 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
 
 int Why(const Context& context, const WhyArguments& arguments) {
   if (arguments.run.empty()) return RecordAndExplain(context, arguments);
-  if (!arguments.window.empty() || !arguments.directory.empty()) {
+  if (!arguments.window.empty() || !arguments.directory.empty() || arguments.allow_missing ||
+      arguments.no_evidence) {
     return Fail(context, absl::InvalidArgumentError(
-                             "--for and --out belong to a recording that is made; give them, or "
-                             "RUN, which exists"));
+                             "--for, --out, --allow-missing and --no-evidence belong to a "
+                             "recording that is made; give them, or RUN, which exists"));
   }
   const auto result = ExplainRecording(arguments, arguments.run);
   if (!result.ok()) return Fail(context, result.status());
@@ -177,6 +180,9 @@ void RegisterWhy(CLI::App* app, Context* context) {
                   "Which job, where several were recorded: ID or ID/START");
   why->add_flag("--allow-missing", arguments->allow_missing,
                 "Record without nodes that cannot take part");
+  why->add_flag("--no-evidence", arguments->no_evidence,
+                "Record without samples of processor time and control groups: causes that only\n"
+                "they show stay unknown");
   why->add_flag("--json", arguments->json, "As JSON (docs/why-json.md)");
   why->footer(
       "Of PyTorch jobs over Gloo, on CPUs: which rank does its own work more slowly than the "
