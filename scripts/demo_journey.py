@@ -2,11 +2,13 @@
 
 Makes two hosts on this machine, each with its own network, processes, session daemon and clocks,
 and a wall clock that is wrong on purpose. Then it does only what a user would: certificates,
-deployment, job, recording and merge through fabfile.py and the syncline command. Everything it
-makes is removed at the end, also after Ctrl-C; the recording stays.
+deployment, job, recording and merge through fabfile.py and the syncline command. With --fault one
+of the two ranks gets a fault, and `syncline why` says which one and why. Everything it makes is
+removed at the end, also after Ctrl-C; the recording stays.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
@@ -20,6 +22,7 @@ import time
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, REPOSITORY)
 
+from scripts import demo_fault  # noqa: E402  (after the path is set)
 from tests.testbed import HostSpec, Testbed, TestbedError  # noqa: E402  (after the path is set)
 
 
@@ -210,7 +213,13 @@ def parse():
         action="store_true",
         help="PyTorch's DistributedDataParallel instead of TensorFlow (setup --torch)",
     )
+    parser.add_argument(
+        "--fault",
+        choices=demo_fault.FAULTS,
+        help="hold one rank up, and find it with `syncline why`; implies --pytorch",
+    )
     options = parser.parse_args()
+    options.pytorch = options.pytorch or bool(options.fault)
     options.out = options.out or time.strftime("run-demo-%Y%m%d-%H%M%S")
     if os.path.isdir(options.out) and os.listdir(options.out):
         parser.error(f"{options.out} is not empty; name a new directory")
@@ -231,16 +240,24 @@ def main():
     if not os.path.isdir(job.environment_path()):
         print("demo: PyTorch is not installed: scripts/setup --torch", file=sys.stderr)
         return 1
-    specs = [HostSpec(name, role=role) for name, role in job.hosts]
     begin = time.monotonic()
     try:
         heading("Two hosts")
-        with tempfile.TemporaryDirectory() as work, Testbed(
-            specs, seed=options.seed, binds={job.host_environment: job.environment_path()}
-        ) as bed:
+        with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as stack:
+            binds = {job.host_environment: job.environment_path()}
+            if options.fault:
+                bed, groups = stack.enter_context(demo_fault.hosts(options.seed, binds))
+            else:
+                specs = [HostSpec(name, role=role) for name, role in job.hosts]
+                bed = stack.enter_context(Testbed(specs, seed=options.seed, binds=binds))
             for host in bed.hosts:
                 print(f"{host.name} at {host.address}", flush=True)
-            walk(bed, options, job, work)
+            if options.fault:
+                python = f"{job.host_environment}/bin/python"
+                journey = Journey(bed, options.out, work)
+                demo_fault.walk(journey, heading, bed, groups, options, python)
+            else:
+                walk(bed, options, job, work)
     except (StepFailed, TestbedError) as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return 1
@@ -249,6 +266,8 @@ def main():
         return 130
     finally:
         give_to_caller(options.out)
+    if options.fault:  # the verdict is the last thing that is said
+        return 0
     tell_results(options.out, job)
     print(f"\n{time.monotonic() - begin:.0f} s, and the hosts are gone again.")
     return 0

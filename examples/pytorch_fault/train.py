@@ -1,0 +1,168 @@
+"""Two or more ranks train one network on images of digits, and one of them can be given a fault.
+
+DistributedDataParallel over Gloo, batches from a DataLoader. Knows nothing of Syncline. It wants
+what every launcher sets: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT (and GLOO_SOCKET_IFNAME on
+machines with several networks), and trains until it is ended.
+
+Faults that hold a rank up (--dose is milliseconds a step):
+  loader      its data loader is slow: it waits for storage (or computes, with --loader-computes)
+  gc          it collects garbage every --gc-every steps, and has many objects alive
+What looks like one of them, and is not:
+  prefetched  its data loader is as slow, but a worker loads ahead: nobody waits for it
+  batch       its batches are larger (--dose is a factor, e.g. 1.25)
+  sleep       one of its operators sleeps
+"""
+
+import argparse
+import gc
+import os
+import time
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset, RandomSampler
+
+BATCH_SIZE = 160
+FAULTS = ("none", "loader", "gc", "prefetched", "batch", "sleep")
+ENDLESS = 10**9  # samples: as good as no end, so that no step has the work of a new epoch
+
+
+class Digits(Dataset):
+    """scikit-learn's bundled digits. A batch may take its time, as it would from slow storage."""
+
+    def __init__(self, slow_s=0.0, computes=False):
+        digits = load_digits()
+        images = np.kron(digits.images / 16.0, np.ones((1, 2, 2)))[:, np.newaxis]
+        self._pixels = images.astype(np.float32)
+        self._images = torch.from_numpy(self._pixels)
+        self._labels = torch.from_numpy(digits.target)
+        self._slow_s, self._computes = slow_s, computes
+
+    def __len__(self):
+        return len(self._labels)
+
+    def __getitems__(self, indices):
+        if self._computes:
+            end = time.thread_time() + self._slow_s
+            while time.thread_time() < end:
+                np.sort(self._pixels[indices[0]], axis=None)  # decoding, augmentation, ...
+        elif self._slow_s:
+            time.sleep(self._slow_s)
+        return [(self._images[index], self._labels[index]) for index in indices]
+
+
+class Pass(torch.autograd.Function):
+    """An operator of the network that changes nothing, and may sleep."""
+
+    @staticmethod
+    def forward(ctx, values, sleep_s):
+        if sleep_s:
+            time.sleep(sleep_s)
+        return values.view_as(values)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+
+class Network(nn.Module):
+    def __init__(self, sleep_s):
+        super().__init__()
+        self.sleep_s = sleep_s
+        self.first = nn.Sequential(nn.Conv2d(1, 48, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+        self.second = nn.Sequential(nn.Conv2d(48, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+        self.classifier = nn.Sequential(nn.Linear(64 * 4 * 4, 256), nn.ReLU(), nn.Linear(256, 10))
+
+    def forward(self, images):
+        features = Pass.apply(self.first(images), self.sleep_s)
+        return self.classifier(torch.flatten(self.second(features), 1))
+
+
+class Garbage:
+    """Objects that stay alive, so many that a full collection takes `collection_s`."""
+
+    def __init__(self, collection_s):
+        gc.collect()
+        gc.freeze()  # only what comes now is looked through: the dose is ours
+        self._kept = [[None] for _ in range(20_000)]
+        while (took_s := self._collection_s()) < 0.97 * collection_s:
+            count = len(self._kept)
+            more = round(count * (collection_s - took_s) / took_s) + 1000
+            # Few objects lie in the cache and say little of many: at most twice as many at a time.
+            self._kept.extend([None] for _ in range(min(more, count)))
+
+    def _collection_s(self):
+        def once():
+            begin = time.thread_time()
+            gc.collect()
+            return time.thread_time() - begin
+
+        return min(once() for _ in range(3))
+
+
+def train(network, options, dose_s):
+    """Trains for ever; dose_s: {fault: seconds a step}, of this rank."""
+    dataset = Digits(dose_s["loader"] or dose_s["prefetched"], options.loader_computes)
+    batch_size = round(BATCH_SIZE * options.dose) if dose_s["batch"] else BATCH_SIZE
+    ahead = options.fault == "prefetched"  # on every rank: they differ in how slow it is
+    torch.manual_seed(dist.get_rank())
+    loader = DataLoader(
+        dataset,
+        batch_size=batch_size,
+        sampler=RandomSampler(dataset, replacement=True, num_samples=ENDLESS),
+        num_workers=int(ahead),
+        persistent_workers=ahead,
+    )
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.02, momentum=0.9)
+    loss_of = nn.CrossEntropyLoss()
+    garbage = Garbage(dose_s["gc"] * options.gc_every) if dose_s["gc"] else None
+    dist.barrier()
+    begin = time.monotonic()
+    for step, (images, labels) in enumerate(loader, 1):
+        optimizer.zero_grad()
+        loss = loss_of(network(images), labels)
+        loss.backward()
+        optimizer.step()
+        if garbage and step % options.gc_every == 0:
+            gc.collect()
+        if step % options.report_every == 0:
+            now = time.monotonic()
+            took_ms = (now - begin) * 1000 / options.report_every
+            begin = now
+            print(
+                f"rank {dist.get_rank()}, step {step}: loss {loss.item():.4f}, "
+                f"{took_ms:.1f} ms a step",
+                flush=True,
+            )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--fault", choices=FAULTS, default="none")
+    parser.add_argument("--fault-rank", type=int, default=1, help="who has it (default 1)")
+    parser.add_argument("--dose", type=float, default=0, help="how much of it, see above")
+    parser.add_argument("--loader-computes", action="store_true", help="it does not wait, it works")
+    parser.add_argument("--gc-every", type=int, default=2, metavar="STEPS")
+    parser.add_argument("--threads", type=int, default=1, help="that compute (default 1)")
+    parser.add_argument("--report-every", type=int, default=100, metavar="STEPS")
+    options = parser.parse_args()
+    if options.fault != "none" and options.dose <= 0:
+        parser.error("--fault needs a --dose above 0")
+    mine = int(os.environ["RANK"]) == options.fault_rank
+    dose_s = {
+        fault: options.dose / 1000 if mine and fault == options.fault else 0.0 for fault in FAULTS
+    }
+    torch.set_num_threads(options.threads)
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    train(DistributedDataParallel(Network(dose_s["sleep"])), options, dose_s)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,454 @@
+"""How often `syncline why` is right: healthy runs, real faults, and what only looks like a fault.
+
+Two ranks of examples/pytorch_fault train on two simulated hosts with one core each. The hosts and
+their agents stay up; for every run the job is started anew, given what the run's label says, and
+recorded and judged by `syncline why`. The label is then compared with the verdict. What a run gets
+(rank, dose, variant) is drawn from the seed, so that the rank's lead is 10 to 40 % of the step.
+
+  healthy        nothing
+  quota          its container gets less CPU than it needs (every second: two compute threads)
+  thief          another process takes a share of its core
+  loader         its data loader waits, or computes
+  gc             it collects garbage, with many objects alive
+  and, where nobody may be named with a cause:
+  sleep          one of its operators sleeps
+  batch          its batches are 25 % larger
+  both           both containers have the same quota, so that nobody is slower
+  idle_thief     a thief that takes only what nobody wants: with two cores and two ranks there is
+                 no core that nobody uses, so it runs in a group at the kernel's idle policy
+  prefetched     its loader is slow, but a worker loads ahead
+
+Exits 0 only when no verdict was wrong, nobody was named in healthy runs and decoys, every run was
+answered, and at most one fault in 16 was missed.
+"""
+
+import argparse
+import collections
+import contextlib
+import dataclasses
+import json
+import os
+import random
+import re
+import secrets
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, REPOSITORY)
+
+from tests.integration.fleet import Fleet  # noqa: E402  (after the path is set)
+from tests.testbed import HostSpec, Testbed, TestbedError, faults  # noqa: E402
+
+KINDS = {  # in 32 runs
+    **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4},
+    **{"sleep": 2, "batch": 2, "both": 2, "idle_thief": 1, "prefetched": 1},
+}
+CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
+    **{"quota": "throttled", "thief": "waiting_for_cpu"},
+    **{"loader": "input", "gc": "garbage_collection"},
+}
+IN_THE_JOB = ("loader", "gc", "sleep", "batch", "prefetched")  # train.py's own options
+TORCH = os.path.join(REPOSITORY, ".venv-torch")
+PYTHON = "/opt/torch/bin/python"
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+LEAD = (0.13, 0.31)  # of the step: what is drawn; what comes of it lies between 10 and 40 %
+ELSEWHERE = 0.06  # of a core, for what else runs on it: the agent, LTTng, the kernel
+WINDOW_S = 12
+REPORT_EVERY = 10  # steps between lines of the job's log
+WARM_LINES = 3  # of the log, until the job runs evenly
+START_LIMIT_S = 90
+FIRST_PORT = 2300
+STEP_LINE = re.compile(r"step (\d+): .* ([0-9.]+) ms a step")
+
+
+@dataclasses.dataclass
+class Label:
+    """What a run is given."""
+
+    kind: str
+    rank: int
+    lead: float  # wanted, a share of the step
+    threads: int = 1
+    variant: str = ""
+
+    @property
+    def cause(self):
+        return CAUSES.get(self.kind)
+
+    def __str__(self):
+        if self.kind == "healthy":
+            return "healthy"
+        words = [self.kind, self.variant, "2 threads" if self.threads == 2 else ""]
+        where = "" if self.kind == "both" else f"rank {self.rank}, "
+        return f"{' '.join(filter(None, words))} ({where}{100 * self.lead:.0f} %)"
+
+
+@dataclasses.dataclass
+class Usual:
+    """The healthy job: what doses are measured by."""
+
+    step_ms: float
+    busy: list  # of each rank: CPU time per wall time
+
+
+def labels(runs, rng):
+    """So many labels in the proportions of KINDS (largest remainders), in a random order."""
+    total = sum(KINDS.values())
+    shares = {kind: runs * count / total for kind, count in KINDS.items()}
+    counts = {kind: int(share) for kind, share in shares.items()}
+    by_remainder = sorted(KINDS, key=lambda kind: (counts[kind] - shares[kind], kind not in CAUSES))
+    for kind in by_remainder[: runs - sum(counts.values())]:
+        counts[kind] += 1
+    made = []
+    for kind, count in counts.items():
+        for number in range(count):
+            label = Label(kind, rng.randrange(2), rng.uniform(*LEAD))
+            if kind in ("quota", "both"):
+                label.threads = 1 + number % 2 if kind == "quota" else 1
+                label.variant = rng.choice(("on the pod", "on the container"))
+            if kind == "loader":
+                label.variant = ("waits", "computes")[number % 2]
+            if kind == "gc":
+                label.variant = f"every {rng.choice((1, 2, 3))} steps"
+            made.append(label)
+    rng.shuffle(made)
+    return made
+
+
+class Training:
+    """The job on both hosts, each rank in its group; a context manager."""
+
+    def __init__(self, bed, groups, work, number, label, usual):
+        self.bed, self.groups, self.label, self.usual = bed, groups, label, usual
+        self.port = FIRST_PORT + number
+        self.logs = [os.path.join(work, f"{number}.rank{rank}.log") for rank in range(2)]
+        self._processes = []
+
+    def __enter__(self):
+        line = faults.job_line(self.groups, f"{PYTHON} {faults.HOST_EXAMPLE}/train.py {self.of()}")
+        for rank, host in enumerate(self.bed.hosts):
+            environment = [
+                *(f"RANK={rank}", "WORLD_SIZE=2", f"MASTER_ADDR={self.bed.hosts[0].address}"),
+                *(f"MASTER_PORT={self.port}", "GLOO_SOCKET_IFNAME=eth0"),
+            ]
+            command = [
+                *("taskset", "-c", str(host.index % os.cpu_count()), "env", *environment),
+                *("/opt/syncline/bin/syncline", "run", "--job", "corpus", "--"),
+                *("bash", "-c", line),
+            ]
+            with open(self.logs[rank], "wb") as log:
+                self._processes.append(
+                    host.popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                )
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.groups.end_jobs()
+        finally:
+            self.groups.unlimited()
+            for process in self._processes:
+                process.kill()
+                process.wait()
+
+    def of(self):
+        """train.py's options."""
+        label = self.label
+        words = ["--report-every", REPORT_EVERY, "--threads", label.threads]
+        if label.kind in IN_THE_JOB:
+            words += ["--fault", label.kind, "--fault-rank", label.rank]
+            words += ["--dose", f"{self.dose():.3f}"]
+        if label.variant == "computes":
+            words.append("--loader-computes")
+        if label.kind == "gc":
+            words += ["--gc-every", label.variant.split()[1]]
+        return " ".join(map(str, words))
+
+    def dose(self):
+        """Of a fault in the job. A step becomes longer by what makes the lead this share of it."""
+        if self.label.kind == "batch":
+            return 1.25
+        return self.usual.step_ms * self.label.lead / (1 - self.label.lead)
+
+    def lines(self, rank=0):
+        """[(step, ms a step)] of a rank's log."""
+        with open(self.logs[rank], encoding="utf-8", errors="replace") as file:
+            return [(int(step), float(ms)) for step, ms in STEP_LINE.findall(file.read())]
+
+    def await_lines(self, count):
+        """Until the log has so many more lines."""
+        wanted, deadline = len(self.lines()) + count, time.monotonic() + START_LIMIT_S
+        while len(self.lines()) < wanted:
+            ended = [log for log, p in zip(self.logs, self._processes) if p.poll() is not None]
+            if ended or time.monotonic() > deadline:
+                log = ended[0] if ended else self.logs[0]
+                with open(log, encoding="utf-8", errors="replace") as file:
+                    raise TestbedError(f"the job does not train; {log}:\n{file.read()[-1500:]}")
+            time.sleep(0.05)
+
+    @contextlib.contextmanager
+    def fault(self):
+        """What is done to the job from outside, meanwhile."""
+        label, left = self.label, 1 - self.label.lead
+        with contextlib.ExitStack() as stack:
+            if label.kind in ("quota", "both"):
+                inner = label.variant == "on the container"
+                ranks = (0, 1) if label.kind == "both" else (label.rank,)
+                cpus = min(self.usual.busy[rank] for rank in ranks) * left
+                for rank in ranks:
+                    self.groups.limit(rank, cpus, inner)
+            if label.kind in ("thief", "idle_thief"):
+                group = self.groups.idle if label.kind == "idle_thief" else ""
+                share = min(0.45, 1 - ELSEWHERE - self.usual.busy[label.rank] * left)
+                host = self.bed.hosts[label.rank]
+                stack.enter_context(faults.Thief(host, share, PYTHON, group=group))
+            yield
+
+    def measure(self, seconds):
+        """What the job is like by now, as Usual."""
+        lines = len(self.lines())
+        busy = self.busy(seconds)
+        step_ms = statistics.median(ms for _, ms in self.lines()[max(lines - 1, WARM_LINES - 1) :])
+        return Usual(step_ms, busy)
+
+    def busy(self, seconds):
+        """CPU time per wall time of each rank's processes."""
+        begin, before = time.monotonic(), [self._cpu_s(rank) for rank in range(2)]
+        time.sleep(seconds)
+        after, took = [self._cpu_s(rank) for rank in range(2)], time.monotonic() - begin
+        return [(late - early) / took for early, late in zip(before, after)]
+
+    def _cpu_s(self, rank):
+        ticks = 0
+        for pid in self.groups.processes(rank):
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / TICKS_PER_S
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What the verdict was, beside the label."""
+
+    judgement: str  # right, missed, wrong, named, fine, unanswered
+    said: str
+    also: str = ""
+
+
+def judge(label, answer):
+    """Compares a label with the JSON of `syncline why`."""
+    if answer is None or answer["status"] != "answered":
+        why = "no JSON" if answer is None else f"{answer['status']}: {answer['reason']}"
+        text = "" if answer is None else f" {answer['message']}"
+        return Outcome("unanswered", why + text)
+    verdict = answer["verdict"]
+    named = [rank for rank in verdict["ranks"] if rank["causes"]]
+    if verdict["kind"] != "cause" or not named:
+        return Outcome("missed" if label.cause else "fine", verdict["kind"])
+    first = named[0]
+    said = f"rank {first['rank']} {first['causes'][0]['cause']}"
+    also = ", ".join(
+        [one["cause"] for one in first["causes"][1:]]
+        + [f"rank {rank['rank']} {rank['causes'][0]['cause']}" for rank in named[1:]]
+    )
+    if not label.cause:
+        return Outcome("named", said, also)
+    right = len(named) == 1 and said == f"rank {label.rank} {label.cause}"
+    return Outcome("right" if right else "wrong", said, also)
+
+
+def share_of_lead(answer):
+    """The measured lead of the rank that the verdict speaks of, as a share of the step."""
+    ranks = answer["verdict"]["ranks"] if answer and answer["status"] == "answered" else []
+    mean_ns = answer["steps"].get("mean_ns") if ranks else None
+    return ranks[0]["lead_ns"]["est"] / mean_ns if mean_ns else None
+
+
+class Corpus:
+    """Hosts and agents that stay up, and what is done on them."""
+
+    def __init__(self, bed, groups, work, options):
+        self.bed, self.groups, self.work, self.options = bed, groups, work, options
+        self.fleet = Fleet(bed, work)
+        self._starts = 0
+        self.usual = {}  # by compute threads
+        self.results = []
+
+    def training(self, label):
+        self._starts += 1
+        usual = self.usual.get(label.threads)
+        return Training(self.bed, self.groups, self.work, self._starts, label, usual)
+
+    def measure_usual(self, threads):
+        with self.training(Label("healthy", 0, 0, threads)) as job:
+            job.await_lines(WARM_LINES)
+            usual = self.usual[threads] = job.measure(6)
+        shares = " and ".join(f"{100 * share:.0f} %" for share in usual.busy)
+        print(
+            f"usual, {threads} compute thread(s): {usual.step_ms:.1f} ms a step, cores busy for "
+            f"{shares}"
+        )
+
+    def run(self, number, label):
+        run = os.path.join(self.options.out, f"run-{number:02}")
+        begin = time.monotonic()
+        with self.training(label) as job:
+            job.await_lines(WARM_LINES)
+            if label.kind not in IN_THE_JOB:  # until now it is healthy
+                job.usual = self.usual[label.threads] = job.measure(2)
+            with job.fault():
+                job.await_lines(1)
+                lines = len(job.lines())
+                answer, took_s = self.why(run)
+                step_ms = statistics.median(ms for _, ms in job.lines()[lines:] or [(0, 0)])
+        outcome = judge(label, answer)
+        lead = share_of_lead(answer)
+        self.results.append((label, outcome))
+        said = outcome.said + (f" (also {outcome.also})" if outcome.also else "")
+        measured = "" if lead is None else f", lead {100 * lead:.0f} %"
+        print(
+            f"{number:3} {outcome.judgement:10} {str(label):42} {said:30} "
+            f"{step_ms:6.1f} ms a step{measured}, answer {took_s - WINDOW_S:.1f} s after the "
+            f"window, run {time.monotonic() - begin:.0f} s",
+            flush=True,
+        )
+        self.keep(run, number, label, outcome, answer, step_ms)
+
+    def why(self, run):
+        """The answer's JSON, or None, and how long it took."""
+        command = ["syncline", "why", *self.fleet.fleet_arguments()]
+        begin = time.monotonic()
+        done = subprocess.run(
+            [*command, "--for", f"{WINDOW_S}s", "--json", "--out", run],
+            env=self.fleet.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=WINDOW_S + 120,
+            check=False,
+        )
+        took_s = time.monotonic() - begin
+        if done.returncode not in (0, 3):
+            raise TestbedError(f"syncline why: exit {done.returncode}\n{done.stderr}{done.stdout}")
+        with contextlib.suppress(ValueError):
+            return json.loads(done.stdout), took_s
+        print(done.stderr + done.stdout, file=sys.stderr)
+        return None, took_s
+
+    def keep(self, run, number, label, outcome, answer, step_ms):
+        facts = {
+            "run": number,
+            "label": dataclasses.asdict(label),
+            "usual_step_ms": self.usual[label.threads].step_ms,
+            "step_ms": step_ms,
+            "outcome": dataclasses.asdict(outcome),
+            "answer": answer,
+        }
+        with open(os.path.join(self.options.out, "results.jsonl"), "a", encoding="utf-8") as file:
+            file.write(json.dumps(facts) + "\n")
+        if not self.options.keep and outcome.judgement in ("right", "fine"):
+            shutil.rmtree(run, ignore_errors=True)
+
+
+def summary(results):
+    """Prints the table; whether all is as it has to be."""
+    counts = collections.Counter((label.kind, outcome.judgement) for label, outcome in results)
+    columns = ("right", "fine", "missed", "named", "wrong", "unanswered")
+    print(f"\n{'':12}" + "".join(f"{column:>11}" for column in ("runs", *columns)))
+    for kind in (kind for kind in KINDS if any(label.kind == kind for label, _ in results)):
+        row = [counts[kind, column] for column in columns]
+        print(f"{kind:12}" + "".join(f"{number or '-':>11}" for number in (sum(row), *row)))
+    total = collections.Counter(outcome.judgement for _, outcome in results)
+    given = sum(label.cause is not None for label, _ in results)
+    others = len(results) - given
+    unknown = sum(outcome.said == "late_cause_unknown" for _, outcome in results)
+    differs = sum(outcome.said == "work_differs" for _, outcome in results)
+    also = sum(bool(outcome.also) for _, outcome in results)
+    print(
+        f"\n{total['right']} of {given} faults named, {total['wrong']} wrong; somebody named in "
+        f"{total['named']} of {others} healthy runs and decoys; {total['unanswered']} unanswered"
+        f"\n(late, cause unknown: {unknown}; work differs: {differs}; "
+        f"further causes beside the first: {also})"
+    )
+    bad = total["wrong"] + total["named"] + total["unanswered"]
+    return bad == 0 and total["missed"] <= given // 16
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        prog="scripts/why-corpus",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--runs", type=int, default=32, help="default 32")
+    parser.add_argument("--seed", type=int, help="default: drawn, and printed")
+    parser.add_argument("--out", help="a new directory (default: why-corpus-DATE-TIME)")
+    parser.add_argument(
+        "--keep", action="store_true", help="also the recordings of runs that were judged right"
+    )
+    parser.add_argument("--only", help="only runs of these kinds, e.g. quota,both")
+    options = parser.parse_args()
+    if options.runs < 1:
+        parser.error("--runs is at least 1")
+    unknown = set(filter(None, (options.only or "").split(","))) - set(KINDS)
+    if unknown:
+        parser.error(f"--only: {', '.join(sorted(unknown))}? There are {', '.join(KINDS)}.")
+    if options.seed is None:
+        options.seed = secrets.randbelow(2**31)
+    options.out = os.path.abspath(options.out or time.strftime("why-corpus-%Y%m%d-%H%M%S"))
+    if os.path.isdir(options.out) and os.listdir(options.out):
+        parser.error(f"{options.out} is not empty; name a new directory")
+    return options
+
+
+def walk(options, work):
+    """The results of all runs, also when interrupted."""
+    wanted = labels(options.runs, random.Random(options.seed))
+    if options.only:
+        wanted = [label for label in wanted if label.kind in options.only.split(",")]
+    specs = [HostSpec("alpha"), HostSpec("beta")]
+    binds = {"/opt/torch": TORCH, **faults.BINDS}
+    with faults.ControlGroups() as groups, Testbed(specs, seed=options.seed, binds=binds) as bed:
+        for host in bed.hosts:
+            groups.admit(host)
+        corpus = Corpus(bed, groups, work, options)
+        corpus.fleet.up()
+        try:
+            for threads in sorted({label.threads for label in wanted}):
+                corpus.measure_usual(threads)
+            for number, label in enumerate(wanted, 1):
+                corpus.run(number, label)
+        except KeyboardInterrupt:
+            print("\nwhy-corpus: interrupted; what was judged:", file=sys.stderr)
+            return corpus.results, False
+        finally:
+            corpus.fleet.fab("down", check=False)
+        return corpus.results, True
+
+
+def main():
+    options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if not os.path.isdir(TORCH):
+        print("why-corpus: PyTorch is not installed: scripts/setup --torch", file=sys.stderr)
+        return 1
+    os.makedirs(options.out, exist_ok=True)
+    print(f"seed {options.seed}, {options.runs} runs, results in {options.out}", flush=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix="syncline-corpus-") as work:
+            results, whole = walk(options, work)
+    except (TestbedError, AssertionError) as error:
+        print(f"why-corpus: {error}", file=sys.stderr)
+        return 1
+    return 0 if summary(results) and whole else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

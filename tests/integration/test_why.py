@@ -1,0 +1,85 @@
+"""`syncline why` on a real job with a real fault: one rank's container gets too little CPU."""
+
+import json
+import os
+import re
+
+import pytest
+
+from tests.integration.fleet import Fleet, load
+from tests.testbed import HostSpec, Testbed, faults
+from tests.testbed.machine import REPOSITORY
+
+TORCH = os.path.join(REPOSITORY, ".venv-torch")
+SLOW_RANK = 1
+CPUS = 0.55  # it needs about 0.9
+
+
+@pytest.fixture(scope="module")
+def throttled(tmp_path_factory):
+    """(fleet, control groups): the job trains, and one rank of it is throttled."""
+    if not os.path.isdir(TORCH):
+        pytest.skip("no .venv-torch: scripts/setup --torch makes it")
+    specs = [HostSpec("alpha"), HostSpec("beta")]
+    binds = {"/opt/torch": TORCH}
+    with faults.ControlGroups() as groups, Testbed(specs, seed=23, binds=binds) as bed:
+        for host in bed.hosts:
+            groups.admit(host)
+        fleet = Fleet(bed, tmp_path_factory.mktemp("why"))
+        fleet.up()
+        command = "env GLOO_SOCKET_IFNAME=eth0 /opt/torch/bin/python train.py --report-every 10"
+        fleet.fab(
+            *("launch", "--copy", faults.EXAMPLE, "--ready", "step 20:"),
+            *("--command", faults.job_line(groups, command)),
+        )
+        groups.limit(SLOW_RANK, CPUS)
+        yield fleet, groups
+        fleet.fab("down")
+
+
+def rows_of(table):
+    """{row: [tenths of a ms of each rank]} of what is printed as 'mean of a step, ms'."""
+    lines = table.partition("mean of a step, ms")[2].splitlines()[1:]
+    rows = {}
+    for line in lines:
+        found = re.fullmatch(r"  (\S.*?)((?: +-?\d+\.\d)+)", line)
+        if not found:
+            break
+        rows[found[1]] = [round(float(number) * 10) for number in found[2].split()]
+    return rows
+
+
+def test_a_throttled_container_is_named_with_its_group(throttled):
+    fleet, groups = throttled
+    run = os.path.join(fleet.work, "run")
+    before = groups.statistics(SLOW_RANK)
+    said = fleet.syncline(
+        *("why", *fleet.fleet_arguments(), "--for", "8s", "--out", run, "--progress", "never")
+    ).stdout
+    assert groups.statistics(SLOW_RANK)["nr_throttled"] > before["nr_throttled"] + 40
+
+    # The recording is whole.
+    nodes = load(os.path.join(run, "recording.json"))["nodes"]
+    assert [node["state"] for node in nodes] == ["complete", "complete"]
+
+    # Nothing is lost or added between what a rank's step is made of.
+    rows = rows_of(said)
+    steps = rows.pop("step")
+    assert len(steps) == 2 and [sum(column) for column in zip(*rows.values())] == steps, said
+    assert rows["throttled"][1 - SLOW_RANK] == 0 < rows["throttled"][SLOW_RANK], said
+
+    answer = json.loads(fleet.run(["sh", "-c", f"syncline why {run} --json 2>/dev/null"]).stdout)
+    assert (answer["format_version"], answer["status"], answer["reason"]) == (1, "answered", None)
+    assert answer["steps"]["judged"] >= 60 and answer["lost_events"] == 0
+    verdict = answer["verdict"]
+    assert verdict["kind"] == "cause" and verdict["ranks"], verdict
+    first = verdict["ranks"][0]
+    assert (first["rank"], first["node"], first["late"]) == (SLOW_RANK, "beta", True)
+    cause = first["causes"][0]
+    assert cause["cause"] == "throttled" and cause["amount_ns"]["lo"] > 0
+    # The quota is the outer group's; the job runs in the inner one.
+    assert cause["group"] == groups.outer(SLOW_RANK) and cause["group_version"] == 1
+    assert cause["quota_ns"] == round(CPUS * 1e8) and cause["period_ns"] == 100_000_000
+    assert cause["group"] in said
+    for rank in answer["ranks"]:
+        assert sum(rank["parts"].values()) == rank["step_ns"]
