@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/takers.h"
 
@@ -22,6 +23,9 @@ constexpr int64_t kFloorNs = 500'000;
 constexpr int64_t kFloorPercent = 2;
 constexpr double kProbability = 0.01;
 constexpr int64_t kEverybodyPercent = 15;
+constexpr size_t kQuotaNotesMax = 4;   // ranks of which it is said that all are throttled
+constexpr double kSameQuota = 0.05;    // quotas that differ by less are the same
+constexpr int64_t kOftenDivisor = 20;  // throttled in more than one period of so many
 
 class CauseFinder {
  public:
@@ -99,6 +103,25 @@ class CauseFinder {
            finding.lead.est_ns * 2 >= amount.est_ns;
   }
 
+  // At least half of the other ranks have the same quota, and are throttled, too: who works more
+  // meets it more often. The quota is everybody's, and no fault of the rank's.
+  bool SharesItsQuota(size_t rank) const {
+    const GroupFacts& own = judged_.ranks[rank].samples.group;
+    if (own.quota_ns <= 0 || own.period_ns <= 0) return false;
+    size_t alike = 0;
+    for (size_t i = 0; i < judged_.ranks.size(); ++i) {
+      const GroupFacts& other = judged_.ranks[i].samples.group;
+      if (i == rank || other.quota_ns <= 0 || other.period_ns <= 0) continue;
+      const double ratio = static_cast<double>(other.quota_ns) /
+                           static_cast<double>(other.period_ns) *
+                           static_cast<double>(own.period_ns) / static_cast<double>(own.quota_ns);
+      const bool same = ratio > 1 - kSameQuota && ratio < 1 + kSameQuota;
+      const bool often = other.throttled_periods * kOftenDivisor > other.periods;
+      alike += same && often ? 1 : 0;
+    }
+    return alike * 2 >= judged_.ranks.size() - 1;
+  }
+
   RankFinding FindingOf(size_t rank) const {
     RankFinding finding;
     finding.index = rank;
@@ -113,6 +136,7 @@ class CauseFinder {
       if (may_name && Measured(rank, kCauses[i]) && IsEvident(finding, amount)) {
         cause = CauseOf(rank, i, amount);
       }
+      if (kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) cause.reset();
       // Its own transfers run beside its work because it is late: no cause of that.
       if (cause.has_value() && cause->taker.has_value() && cause->taker->transfers) cause.reset();
       if (cause.has_value()) {
@@ -280,7 +304,24 @@ std::optional<ProcessorTime> ProcessorTimeOf(const JudgedRank& rank) {
   return time;
 }
 
+// Says that all ranks have a quota that throttles them: no rank is named for it.
+void NoteQuotas(const Judged& judged, Answer* answer) {
+  size_t throttled = 0;
+  for (const JudgedRank& rank : judged.ranks) {
+    throttled += rank.samples.group.throttled_periods > 0 ? 1 : 0;
+  }
+  if (throttled < 2 || throttled < judged.ranks.size()) return;
+  for (const JudgedRank& rank : judged.ranks) {
+    const GroupFacts& group = rank.samples.group;
+    if (answer->notes.size() >= kQuotaNotesMax) return;
+    answer->notes.push_back(absl::StrCat(
+        "rank ", rank.input->rank, ": its control group ", group.group->path, " was throttled in ",
+        group.throttled_periods, " of ", group.periods, " periods, as those of all ranks were"));
+  }
+}
+
 void FindCauses(const JobInput& input, const Judged& judged, Answer* answer) {
+  NoteQuotas(judged, answer);
   FindEverybody(answer);
   if (judged.collective_job) {
     CauseFinder(input, judged, answer).Find();

@@ -227,6 +227,14 @@ TEST(Explain, WhoLosesTimeThatNobodyWaitsForIsNotNamed) {
   EXPECT_EQ(answer.findings[0].causes[0].part, Part::kInput);
 }
 
+// One quota for all, which the rank that works more meets more often: it is not the rank's fault.
+TEST(Explain, AQuotaThatThrottlesAllIsNoRanksFault) {
+  const Answer answer =
+      AnswerOf({.trouble = {{0, {.throttled_ns = 2 * kMs}}, {1, {.throttled_ns = 7 * kMs}}}});
+  for (const RankFinding& finding : answer.findings) EXPECT_TRUE(finding.causes.empty());
+  EXPECT_FALSE(answer.notes.empty());
+}
+
 TEST(Explain, WhatIsNotCoveredIsNobodysWork) {
   const Answer answer = AnswerOf({.trouble = {{1, {.hole_ns = 500'000}}}});
   EXPECT_EQ(answer.verdict, Verdict::kNobody);
