@@ -43,11 +43,11 @@ void Collector::OnText(timeline::TextId id, std::string_view text) {
   if (texts_.size() <= id) {
     texts_.resize(id + 1);
     roles_.resize(id + 1);
-    primitives_.resize(id + 1);
+    executions_.resize(id + 1);
   }
   texts_[id] = text;
   roles_[id] = RolesOf(text);
-  primitives_[id] = IsPrimitive(text);
+  executions_[id] = IsExecution(text);
 }
 
 void Collector::OnTrack(const timeline::Track& track) {
@@ -66,7 +66,7 @@ void Collector::OnTrack(const timeline::Track& track) {
 }
 
 NameId Collector::ShapeOf(const timeline::Span& span) {
-  if (!primitives_[span.category] || span.arguments.empty()) return 0;
+  if (!executions_[span.category] || span.arguments.empty()) return 0;
   std::string shape;
   for (const timeline::Argument& argument : span.arguments) {
     const std::string& key = texts_[argument.key];

@@ -70,7 +70,7 @@ class Collector final : public timeline::TimelineSink {
 
   std::vector<std::string> texts_{""};
   std::vector<uint8_t> roles_{0};  // beside texts_
-  std::vector<bool> primitives_{false};
+  std::vector<bool> executions_{false};
   std::map<std::string, NameId> shapes_;  // from 1 on; they get places behind texts_ in the end
   std::map<timeline::TrackId, Thread> threads_;
   std::map<timeline::TrackId, CollectedProcess> processes_;

@@ -51,6 +51,10 @@ bool IsPrimitive(std::string_view category) {
   return category.starts_with("dnnl") || category.starts_with("oneDNN");
 }
 
+bool IsExecution(std::string_view category) {
+  return IsPrimitive(category) && category.ends_with("execute");
+}
+
 bool IsMark(std::string_view category) { return category == kPython || category == kOurs; }
 
 bool IsTransferThread(std::string_view name) { return name.find("gloo") != std::string_view::npos; }
@@ -64,6 +68,7 @@ TaskNames::TaskNames(std::span<const std::string> names) {
   for (const std::string& name : names) {
     roles_.push_back(RolesOf(name));
     primitives_.push_back(IsPrimitive(name));
+    preparations_.push_back(IsPrimitive(name) && !IsExecution(name));
     marks_.push_back(why::IsMark(name));
     collections_.push_back(name == kCollection);
   }

@@ -31,8 +31,10 @@ enum class Role : uint8_t {
 uint8_t RolesOf(std::string_view name);
 // Our hook's mark of one garbage collection of Python.
 bool IsGarbageCollection(std::string_view category, std::string_view name);
-// oneDNN's primitives, whatever they are called.
+// oneDNN's primitives, whatever they are called: made, and executed.
 bool IsPrimitive(std::string_view category);
+// Whether it was executed. How often one is made depends on a cache, not on the work.
+bool IsExecution(std::string_view category);
 // Tasks of ours and of Python itself: no operators, and no part of the program's work.
 bool IsMark(std::string_view category);
 // A thread that carries collectives out, by what it is called: "pt_gloo_runloop", "gloo_tcp_loop".
@@ -51,6 +53,8 @@ class TaskNames {
     return Is(span.name, Role::kOperator) || primitives_[span.category];
   }
   bool IsMark(NameId category) const { return marks_[category]; }
+  // A primitive that is made, or looked up in a cache.
+  bool IsPreparation(NameId category) const { return preparations_[category]; }
   bool IsGarbageCollection(const TaskSpan& span) const {
     return marks_[span.category] && collections_[span.name];
   }
@@ -58,6 +62,7 @@ class TaskNames {
  private:
   std::vector<uint8_t> roles_;
   std::vector<bool> primitives_;
+  std::vector<bool> preparations_;
   std::vector<bool> marks_;
   std::vector<bool> collections_;
 };

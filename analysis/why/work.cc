@@ -84,7 +84,10 @@ WorkDone WorkOf(std::span<const TaskSpan> spans, std::span<const OwnInterval> st
     const bool loads = span.begin_ns < loading_until_ns;
     while (step < steps.size() && steps[step].end_ns <= span.begin_ns) ++step;
     if (step == steps.size()) break;
-    if (span.begin_ns < steps[step].begin_ns || loads || names.IsMark(span.category)) continue;
+    if (span.begin_ns < steps[step].begin_ns || loads || names.IsMark(span.category) ||
+        names.IsPreparation(span.category)) {
+      continue;
+    }
     const auto add = [&](const Key& key, Counted* counted) {
       WorkDone::Counts& counts = (*counted)[key];
       if (counts.empty()) counts.resize(steps.size());

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   options.input.inputs = {argv[1]};
   const size_t steps = std::strtoul(argv[2], nullptr, 10);
   options.inspect = [&](const syncline::analysis::why::JobInput& job) {
-    text = syncline::analysis::why::WriteJob(syncline::analysis::why::Reduced(job, steps));
+    text = syncline::analysis::why::WriteJob(syncline::analysis::why::Reduced(job, steps).input);
   };
   const auto result = syncline::merge::Explain(options);
   if (!result.ok() || text.empty()) {

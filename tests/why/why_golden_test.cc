@@ -2,6 +2,7 @@
 // is the file's name, not what `syncline why` once said of it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -21,7 +22,14 @@ struct Label {
   Part cause;
 };
 
-const std::vector<Label> kLabels = {};
+const std::vector<Label> kLabels = {
+    {"healthy.txt", Verdict::kNobody, 0, Part::kCompute},
+    {"decoy_batch.txt", Verdict::kWorkDiffers, 0, Part::kCompute},
+    {"quota_rank0.txt", Verdict::kCause, 0, Part::kThrottled},
+    {"thief_rank1.txt", Verdict::kCause, 1, Part::kWaitingForCpu},
+    {"loader_rank1.txt", Verdict::kCause, 1, Part::kInput},
+    {"gc_rank0.txt", Verdict::kCause, 0, Part::kGarbageCollection},
+};
 
 std::string TextOf(const std::string& file) {
   std::ifstream in("tests/golden/why/" + file);

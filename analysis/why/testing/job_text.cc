@@ -308,14 +308,30 @@ int64_t EndOf(const RankInput& rank, const TaskNames& names, size_t steps) {
   return ends.size() > steps ? ends[steps] : INT64_MAX;
 }
 
-// Operators within operators. Primitives stay: they tell shapes.
+// Operators within operators, and all within what fetches a batch. Primitives stay: they tell
+// shapes.
 void DropInner(const TaskNames& names, std::vector<TaskSpan>* spans) {
   int64_t until_ns = INT64_MIN;
+  int64_t loads_until_ns = INT64_MIN;
   std::erase_if(*spans, [&](const TaskSpan& span) {
-    const bool inner = span.begin_ns < until_ns && span.shape == 0 && names.Works(span);
+    const bool loads = names.Is(span.name, Role::kLoader);
+    if (span.begin_ns < loads_until_ns && !loads) return true;
+    if (loads) loads_until_ns = std::max(loads_until_ns, span.end_ns);
+    const bool inner = (span.begin_ns < until_ns && span.shape == 0 && names.Works(span)) ||
+                       names.IsPreparation(span.category);
     if (names.Works(span)) until_ns = std::max(until_ns, span.end_ns);
     return inner;
   });
+}
+
+// Samples until a little behind `end_ns`.
+evidence::Evidence Until(evidence::Evidence evidence, int64_t end_ns) {
+  constexpr int64_t kBehindNs = 200'000'000;
+  const auto late = [&](const auto& sample) { return sample.at_ns - kBehindNs > end_ns; };
+  std::erase_if(evidence.thread_samples, late);
+  std::erase_if(evidence.group_samples, late);
+  std::erase_if(evidence.process_samples, late);
+  return evidence;
 }
 
 // Numbers the names that are used anew, from 1.
@@ -372,10 +388,11 @@ absl::StatusOr<OwnedJob> ReadJob(std::string_view text) {
   return reader.Finish();
 }
 
-JobInput Reduced(const JobInput& job, size_t steps) {
+OwnedJob Reduced(const JobInput& job, size_t steps) {
   const TaskNames names(job.names);
-  JobInput cut = job;
-  for (RankInput& rank : cut.ranks) {
+  OwnedJob owned;
+  owned.input = job;
+  for (RankInput& rank : owned.input.ranks) {
     const int64_t end_ns = EndOf(rank, names, steps);
     for (ThreadInput& thread : rank.threads) {
       std::erase_if(thread.spans, [&](const TaskSpan& span) { return span.end_ns > end_ns; });
@@ -384,9 +401,12 @@ JobInput Reduced(const JobInput& job, size_t steps) {
     std::erase_if(rank.collectives,
                   [&](const CollectiveEntry& entry) { return entry.entered_ns >= end_ns; });
     rank.window.end_ns = std::min(rank.window.end_ns, end_ns);
+    if (rank.evidence != nullptr) {
+      rank.evidence = &owned.evidence.emplace_back(Until(*rank.evidence, end_ns));
+    }
   }
-  DropNames(&cut);
-  return cut;
+  DropNames(&owned.input);
+  return owned;
 }
 
 }  // namespace syncline::analysis::why

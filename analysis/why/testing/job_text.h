@@ -24,9 +24,9 @@ struct OwnedJob {
 absl::StatusOr<OwnedJob> ReadJob(std::string_view text);
 
 // A recording cut to a size that can be kept: of each rank only what lies in its first `steps`
-// optimizer steps, with all samples; names that nothing uses are gone, and of operators within
+// optimizer steps; names that nothing uses are gone, and of operators within
 // operators only the outermost is kept.
-JobInput Reduced(const JobInput& job, size_t steps);
+OwnedJob Reduced(const JobInput& job, size_t steps);
 
 }  // namespace syncline::analysis::why
 

@@ -29,9 +29,9 @@ TEST(JobText, AWrongLineIsNamed) {
 
 TEST(JobText, ACutHasSoManySteps) {
   FakeJob job({.steps = 80});
-  const JobInput cut = Reduced(job.input(), 65);
-  EXPECT_EQ(Explain(cut).steps, 65);
-  EXPECT_TRUE(ReadJob(WriteJob(cut)).ok());
+  const OwnedJob cut = Reduced(job.input(), 65);
+  EXPECT_EQ(Explain(cut.input).steps, 65);
+  EXPECT_TRUE(ReadJob(WriteJob(cut.input)).ok());
 }
 
 }  // namespace
