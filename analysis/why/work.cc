@@ -19,31 +19,36 @@ struct Compared {
   double others = 0;
 };
 
-uint32_t CountAt(const Counted& counted, const Key& key, size_t step) {
-  const auto found = counted.find(key);
-  return found == counted.end() ? 0 : found->second[step];
-}
-
-uint32_t MedianOfOthers(std::span<const Counted* const> ranks, size_t rank, const Key& key,
-                        size_t step) {
-  std::vector<uint32_t> others;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    if (i != rank) others.push_back(CountAt(*ranks[i], key, step));
+// How often each rank ran what `key` names, by step; nullptr: never.
+std::vector<const WorkDone::Counts*> CountsOf(std::span<const Counted* const> ranks,
+                                              const Key& key) {
+  std::vector<const WorkDone::Counts*> counts;
+  for (const Counted* counted : ranks) {
+    const auto found = counted->find(key);
+    counts.push_back(found == counted->end() ? nullptr : &found->second);
   }
-  const auto middle = others.begin() + static_cast<ptrdiff_t>((others.size() - 1) / 2);
-  std::nth_element(others.begin(), middle, others.end());
-  return *middle;
+  return counts;
 }
 
 Compared Compare(std::span<const Counted* const> ranks, size_t rank, const Key& key, size_t steps) {
+  const std::vector<const WorkDone::Counts*> counts = CountsOf(ranks, key);
+  const auto at = [&](size_t i, size_t step) {
+    return counts[i] == nullptr ? 0 : (*counts[i])[step];
+  };
   Compared compared;
   size_t different = 0;
+  std::vector<uint32_t> others;
   for (size_t step = 0; step < steps; ++step) {
-    const uint32_t own = CountAt(*ranks[rank], key, step);
-    const uint32_t others = MedianOfOthers(ranks, rank, key, step);
-    different += own != others ? 1 : 0;
+    others.clear();
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      if (i != rank) others.push_back(at(i, step));
+    }
+    const auto median = others.begin() + static_cast<ptrdiff_t>((others.size() - 1) / 2);
+    std::nth_element(others.begin(), median, others.end());
+    const uint32_t own = at(rank, step);
+    different += own != *median ? 1 : 0;
     compared.own += own;
-    compared.others += others;
+    compared.others += *median;
   }
   compared.differs = different * kDifferentSteps > steps;
   compared.own /= static_cast<double>(steps);
