@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kItemsMax = 1 << 20;  // processes, groups, threads: more are not sampled
 constexpr size_t kNotesMax = 100;
 constexpr size_t kAncestorsMax = 64;              // of a control group
-constexpr int64_t kTimeMaxNs = int64_t{1} << 61;  // sums of two fit
+constexpr int64_t kTimeMaxNs = int64_t{1} << 53;  // 104 days; sums and multiples fit
 
 // One line's words. A missing or wrong one makes the whole line wrong.
 class Words {

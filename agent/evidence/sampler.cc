@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
+#include "control_block/live_block.h"
 #include "evidence/write.h"
 
 namespace syncline::agent {
@@ -210,17 +211,14 @@ std::optional<uint32_t> Sampler::GroupIndex(const SeenGroup& seen) {
 }
 
 // As the process sees its threads. Threads share the last slot of a full block: only it is missing.
-std::set<int32_t> Sampler::WritersOf(RecordedProcess* process) const {
+std::set<int32_t> Sampler::WritersOf(const RecordedProcess& process) const {
   std::set<int32_t> tids;
-  if (process->block.has_value() && process->block->IsReplaced()) process->block.reset();
-  if (!process->block.has_value()) {
-    const ProcessEntry& entry = process->entry;
-    auto live = control_block::LiveBlock::Open(
-        process->runtime, {entry.pid_namespace, entry.own_pid, entry.start_ticks}, process->uid);
-    if (!live.ok()) return tids;
-    process->block.emplace(*std::move(live));
-  }
-  const auto block = process->block->Read();
+  // Not kept open: descriptors are scarcer than the time of a search.
+  const ProcessEntry& entry = process.entry;
+  const auto live = control_block::LiveBlock::Open(
+      process.runtime, {entry.pid_namespace, entry.own_pid, entry.start_ticks}, process.uid);
+  if (!live.ok()) return tids;
+  const auto block = live->Read();
   if (!block.ok()) return tids;
   for (const control_block::ThreadSlot& slot : block->threads) {
     if (slot.events > 0) tids.insert(slot.tid);
@@ -246,7 +244,7 @@ void Sampler::ListTasks(RecordedProcess* process) {
 }
 
 void Sampler::AddWriters(RecordedProcess* process) {
-  const std::set<int32_t> writers = WritersOf(process);
+  const std::set<int32_t> writers = WritersOf(*process);
   for (const int32_t tid : process->tids) {
     if (writers.contains(process->own_tids[tid])) AddTask(*process, tid, false);
   }

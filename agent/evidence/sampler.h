@@ -26,7 +26,6 @@
 #include "agent/node/process_table.h"
 #include "agent/probe/clock.h"
 #include "control_block/block_file.h"
-#include "control_block/live_block.h"
 #include "evidence/evidence.h"
 
 namespace syncline::agent {
@@ -90,7 +89,6 @@ class Sampler {
     std::vector<uint32_t> groups;
     std::vector<int32_t> tids;            // as the last search found them
     std::map<int32_t, int32_t> own_tids;  // of these: as the process sees them
-    std::optional<control_block::LiveBlock> block;
   };
   struct Task {
     uint32_t index = 0;   // of its line
@@ -125,7 +123,7 @@ class Sampler {
   std::optional<uint32_t> GroupIndex(const SeenGroup& seen);
   void ListTasks(RecordedProcess* process);
   void AddWriters(RecordedProcess* process);
-  std::set<int32_t> WritersOf(RecordedProcess* process) const;  // as the process sees them
+  std::set<int32_t> WritersOf(const RecordedProcess& process) const;  // as the process sees them
   // Samples it from now on, unless it is already; `chosen`: only for being busy.
   void AddTask(const RecordedProcess& process, int32_t tid, bool chosen);
   std::vector<BusyTask> BusyTasks();

@@ -1,6 +1,7 @@
 #include "agent/evidence/sampling.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,11 +28,22 @@ int64_t ThreadCpuNs() {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
+// The agent needs descriptors for its gates, its calls and LTTng: at most a quarter of what it may
+// have open is for threads, which take two each, and an eighth for groups, which take three.
+void LimitFiles(SamplerOptions* options) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  const auto files = static_cast<size_t>(limit.rlim_cur);
+  options->threads_max = std::min(options->threads_max, files / 8);
+  options->groups_max = std::min(options->groups_max, files / 24);
+}
+
 EvidenceOptions Completed(EvidenceOptions options) {
   if (options.sampler.own_pid == 0) options.sampler.own_pid = ::getpid();
   const long ticks = ::sysconf(_SC_CLK_TCK);
   if (ticks > 0) options.sampler.ticks_per_second = ticks;
   if (!options.thread_cpu_ns) options.thread_cpu_ns = ThreadCpuNs;
+  LimitFiles(&options.sampler);
   return options;
 }
 

@@ -47,12 +47,17 @@ class CauseFinder {
   }
 
   void Find() {
-    size_t closest = 0;
+    std::vector<RankFinding> findings;
+    size_t closest = 0;  // a late one before others, then the largest lead
     for (size_t rank = 0; rank < judged_.ranks.size(); ++rank) {
-      if (MeanOf(own_work_[rank]) > MeanOf(own_work_[closest])) closest = rank;
+      findings.push_back(FindingOf(rank));
+      const auto weight = [&](size_t i) {
+        return std::pair(findings[i].late, findings[i].lead.est_ns);
+      };
+      if (weight(rank) > weight(closest)) closest = rank;
     }
     for (size_t rank = 0; rank < judged_.ranks.size(); ++rank) {
-      RankFinding finding = FindingOf(rank);
+      RankFinding& finding = findings[rank];
       if (rank == closest) answer_.closest = finding;
       const bool sure = judged_.steps() >= kStepsSure;
       const bool unexplained = finding.late && rank == closest && sure;
@@ -116,7 +121,7 @@ class CauseFinder {
                            static_cast<double>(other.period_ns) *
                            static_cast<double>(own.period_ns) / static_cast<double>(own.quota_ns);
       const bool same = ratio > 1 - kSameQuota && ratio < 1 + kSameQuota;
-      const bool often = other.throttled_periods * kOftenDivisor > other.periods;
+      const bool often = other.throttled_periods > other.periods / kOftenDivisor;
       alike += same && often ? 1 : 0;
     }
     return alike * 2 >= judged_.ranks.size() - 1;
@@ -136,14 +141,21 @@ class CauseFinder {
       if (may_name && Measured(rank, kCauses[i]) && IsEvident(finding, amount)) {
         cause = CauseOf(rank, i, amount);
       }
-      if (kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) cause.reset();
+      NotACause not_a_cause{kCauses[i], amount.est_ns, Measured(rank, kCauses[i])};
+      if (cause.has_value() && kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) {
+        not_a_cause.because = NotACause::Because::kSharedQuota;
+        cause.reset();
+      }
       // Its own transfers run beside its work because it is late: no cause of that.
-      if (cause.has_value() && cause->taker.has_value() && cause->taker->transfers) cause.reset();
+      if (cause.has_value() && cause->taker.has_value() && cause->taker->transfers) {
+        not_a_cause.because = NotACause::Because::kOwnTransfers;
+        cause.reset();
+      }
       if (cause.has_value()) {
         named.push_back(i);
         finding.causes.push_back(*std::move(cause));
       } else {
-        finding.not_causes.push_back({kCauses[i], amount.est_ns, Measured(rank, kCauses[i])});
+        finding.not_causes.push_back(not_a_cause);
       }
     }
     if (finding.late || !finding.causes.empty()) Compare(rank, &finding);
@@ -198,7 +210,8 @@ class CauseFinder {
       cause.throttled_periods = facts.throttled_periods;
     }
     if (cause.part == Part::kWaitingForCpu) {
-      cause.taker = TakerOf(*judged.input, judged.driver_tid, judged.samples, judged_.steps());
+      cause.taker =
+          TakerOf(input_.ranks, *judged.input, judged.driver_tid, judged.samples, judged_.steps());
     }
     // A loader whose workers have no processor is not slow by itself.
     const auto steps = static_cast<int64_t>(judged_.steps());
@@ -277,28 +290,30 @@ void FindEverybody(Answer* answer) {
 
 std::optional<ProcessorTime> ProcessorTimeOf(const JudgedRank& rank) {
   if (!rank.samples.measured() || rank.steps.empty()) return std::nullopt;
-  std::vector<Reading> readings = rank.samples.driver;
-  std::erase_if(readings, [&](const Reading& reading) {
-    return reading.at_ns < rank.steps.front().begin_ns || reading.at_ns > rank.steps.back().end_ns;
-  });
-  if (readings.size() < 2) return std::nullopt;
   int64_t steps_ns = 0;
   int64_t own_ns = 0;
   for (size_t step = 0; step < rank.steps.size(); ++step) {
     steps_ns += rank.steps[step].length_ns();
     own_ns += rank.OwnWork(step);
   }
-  // As many steps as would fill the time between the first reading and the last.
-  const double sampled_ns = static_cast<double>(readings.back().at_ns - readings.front().at_ns);
+  // Between readings in the judged steps alone, and as many steps as these fill.
+  double judged_ns = 0;
+  double on_cpu_ns = 0;
+  double run_queue_ns = 0;
+  for (size_t i = 1; i < rank.samples.driver.size(); ++i) {
+    const Reading& before = rank.samples.driver[i - 1];
+    const Reading& now = rank.samples.driver[i];
+    const double part = rank.samples.growths[i - 1].judged;
+    judged_ns += part * static_cast<double>(now.at_ns - before.at_ns);
+    on_cpu_ns += part * static_cast<double>(now.on_cpu_ns - before.on_cpu_ns);
+    run_queue_ns += part * static_cast<double>(now.run_queue_ns - before.run_queue_ns);
+  }
+  if (judged_ns <= 0) return std::nullopt;
   const double steps =
-      static_cast<double>(rank.steps.size()) * sampled_ns / static_cast<double>(steps_ns);
-  const auto per_step = [&](int64_t Reading::*field) {
-    return static_cast<int64_t>(
-        static_cast<double>(readings.back().*field - readings.front().*field) / steps);
-  };
+      static_cast<double>(rank.steps.size()) * judged_ns / static_cast<double>(steps_ns);
   ProcessorTime time;
-  time.on_cpu_ns = per_step(&Reading::on_cpu_ns);
-  time.run_queue_ns = per_step(&Reading::run_queue_ns);
+  time.on_cpu_ns = static_cast<int64_t>(on_cpu_ns / steps);
+  time.run_queue_ns = static_cast<int64_t>(run_queue_ns / steps);
   const int64_t mean_own_ns = own_ns / static_cast<int64_t>(rank.steps.size());
   time.asleep_ns = std::max<int64_t>(0, mean_own_ns - time.on_cpu_ns - time.run_queue_ns);
   return time;

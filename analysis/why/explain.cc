@@ -52,7 +52,9 @@ RankSummary SummaryOf(const JudgedRank& judged) {
   if (rank.evidence != nullptr) {
     summary.sample_gaps = rank.evidence->gaps.size();
     if (!rank.evidence->rates.empty() && summary.taken_away_known) {
-      summary.sample_period_ns = rank.evidence->rates.back().period_ns;
+      for (const evidence::Rate& rate : rank.evidence->rates) {
+        summary.sample_period_ns = std::max(summary.sample_period_ns, rate.period_ns);
+      }
     }
   }
   if (!judged.tables.empty()) SetMeans(judged, &summary);

@@ -98,6 +98,33 @@ TEST(Explain, WhoTookTheProcessorIsNamed) {
   EXPECT_EQ(taker->pid, 77);
 }
 
+// A recorded process that is no rank of this job, nor a child of one, is outside of the job.
+TEST(Explain, AnotherJobsProcessIsOutside) {
+  FakeJob job({.trouble = {{1, {.queued_ns = 4 * kMs}}}});
+  evidence::Evidence other = *job.input().ranks[1].evidence;
+  other.processes[1].relation = evidence::Relation::kRecorded;
+  job.input().ranks[1].evidence = &other;
+  const Answer answer = Explain(job.input());
+  ASSERT_EQ(answer.verdict, Verdict::kCause);
+  EXPECT_EQ(answer.findings[0].causes[0].taker->kind, Taker::Kind::kOutside);
+}
+
+// Half of the recording is of another class: what is said of a step is of the judged steps alone.
+TEST(Explain, OnlyJudgedStepsCount) {
+  FakeJob job({.steps = 160, .trouble = {{1, {.queued_ns = 4 * kMs}}}});
+  const Answer all = Explain(job.input());
+  for (RankInput& rank : job.input().ranks) {
+    for (size_t i = 0; i < rank.collectives.size() / 2; ++i) rank.collectives[i].name = 1;
+  }
+  const Answer half = Explain(job.input());
+  ASSERT_EQ(half.verdict, Verdict::kCause);
+  EXPECT_EQ(half.steps, 80);
+  const int64_t of_all = all.findings[0].causes[0].taker->cpu_ns;
+  EXPECT_NEAR(half.findings[0].causes[0].taker->cpu_ns, of_all, of_all / 5);
+  EXPECT_NEAR(half.ranks[1].processor->on_cpu_ns, all.ranks[1].processor->on_cpu_ns,
+              all.ranks[1].processor->on_cpu_ns / 20);
+}
+
 TEST(Explain, TheWaitIsWhatWasPutIn) {
   FakeJob job({.trouble = {{1, {.throttled_ns = 6 * kMs}}}});
   const Answer answer = Explain(job.input());
@@ -231,7 +258,14 @@ TEST(Explain, WhoLosesTimeThatNobodyWaitsForIsNotNamed) {
 TEST(Explain, AQuotaThatThrottlesAllIsNoRanksFault) {
   const Answer answer =
       AnswerOf({.trouble = {{0, {.throttled_ns = 2 * kMs}}, {1, {.throttled_ns = 7 * kMs}}}});
-  for (const RankFinding& finding : answer.findings) EXPECT_TRUE(finding.causes.empty());
+  ASSERT_EQ(answer.findings.size(), 1);
+  EXPECT_TRUE(answer.findings[0].causes.empty());
+  const NotACause* throttled = nullptr;
+  for (const NotACause& one : answer.findings[0].not_causes) {
+    if (one.part == Part::kThrottled) throttled = &one;
+  }
+  ASSERT_NE(throttled, nullptr);
+  EXPECT_EQ(throttled->because, NotACause::Because::kSharedQuota);
   EXPECT_FALSE(answer.notes.empty());
 }
 

@@ -220,7 +220,8 @@ void FillParts(const JobInput& input, std::span<const Driver> drivers, Judged* j
         SamplesOf(rank, driver.tid, {segments[i].front().begin_ns, segments[i].back().end_ns},
                   WorkersOf(rank, judged->names));
     if (of_rank.samples.measured()) {
-      of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).ns;
+      SetJudged(of_rank.steps, &of_rank.samples.growths);
+      of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;
     }
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
   }

@@ -155,6 +155,13 @@ struct NotACause {
   Part part = Part::kThrottled;
   int64_t amount_ns = 0;  // E, a step
   bool measured = true;   // false: there was no evidence
+  // Certain, and yet no cause of this rank's.
+  enum class Because : uint8_t {
+    kTooSmall,      // or not certain
+    kSharedQuota,   // other ranks have the same quota and are throttled, too
+    kOwnTransfers,  // its own threads that carry out collectives had the CPU
+  };
+  Because because = Because::kTooSmall;
 };
 
 // Own work as the kernel counted it, a step.

@@ -118,7 +118,7 @@ std::vector<std::vector<Reading>> HelpersOf(const Evidence& evidence, uint32_t p
     std::vector<Reading> readings = ReadingsOf(evidence, i);
     if (readings.size() < 2) continue;
     const int64_t cpu_ns = readings.back().on_cpu_ns - readings.front().on_cpu_ns;
-    if (cpu_ns * 100 >= driver_cpu_ns * kHelperPercent) helpers.push_back(std::move(readings));
+    if (cpu_ns >= driver_cpu_ns / 100 * kHelperPercent) helpers.push_back(std::move(readings));
   }
   return helpers;
 }
@@ -163,6 +163,21 @@ int64_t ValueAt(std::span<const Reading> readings, int64_t Reading::*field, int6
       static_cast<double>(at_ns - before.at_ns) / static_cast<double>(after->at_ns - before.at_ns);
   return before.*field +
          static_cast<int64_t>(part * static_cast<double>((*after).*field - before.*field));
+}
+
+void SetJudged(std::span<const OwnInterval> steps, std::vector<Growth>* growths) {
+  size_t first = 0;
+  for (Growth& growth : *growths) {
+    const OwnInterval& interval = growth.interval;
+    while (first < steps.size() && steps[first].end_ns <= interval.begin_ns) ++first;
+    int64_t inside_ns = 0;
+    for (size_t i = first; i < steps.size() && steps[i].begin_ns < interval.end_ns; ++i) {
+      inside_ns += std::min(steps[i].end_ns, interval.end_ns) -
+                   std::max(steps[i].begin_ns, interval.begin_ns);
+    }
+    if (interval.length_ns() <= 0) continue;
+    growth.judged = static_cast<double>(inside_ns) / static_cast<double>(interval.length_ns());
+  }
 }
 
 RankSamples SamplesOf(const RankInput& rank, int32_t driver_tid, const OwnInterval& within,

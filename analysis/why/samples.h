@@ -28,6 +28,7 @@ struct Growth {
   int64_t helpers_ns = 0;    // by how much more a compute thread of the process was kept waiting
   int64_t helpers_throttled_ns = 0;  // of `helpers_ns`
   int32_t cpu = -1;                  // where the driver ran when the interval ended
+  double judged = 1;                 // the part of the interval that lies in judged steps
 };
 
 struct GroupFacts {
@@ -50,6 +51,9 @@ struct RankSamples {
 // which are no compute threads.
 RankSamples SamplesOf(const RankInput& rank, int32_t driver_tid, const OwnInterval& within,
                       std::span<const int32_t> worker_tids);
+
+// Fills Growth::judged. `steps`: in order, apart from each other.
+void SetJudged(std::span<const OwnInterval> steps, std::vector<Growth>* growths);
 
 // All readings of a thread, by time.
 std::vector<Reading> ReadingsOf(const evidence::Evidence& evidence, uint32_t thread);

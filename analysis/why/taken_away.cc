@@ -116,7 +116,9 @@ Unplaced TakeAway(std::span<const Growth> growths, std::vector<Piece>* pieces,
     for (const auto& [ns, part] : kinds) {
       int64_t left_ns = cutter.CutExcess(ns, part, /*compute_only=*/false);
       left_ns = cutter.CutEvenly(left_ns, part);
-      unplaced.ns += cutter.CutBackwards(left_ns, part);
+      left_ns = cutter.CutBackwards(left_ns, part);
+      unplaced.ns += left_ns;
+      unplaced.judged_ns += static_cast<int64_t>(static_cast<double>(left_ns) * growth.judged);
     }
     // The driver is not in the run queue while it waits for a thread that is: only what makes
     // compute longer than usual can be that.

@@ -19,7 +19,8 @@
 namespace syncline::analysis::why {
 
 struct Unplaced {
-  int64_t ns = 0;  // run-queue time for which no own work was found
+  int64_t ns = 0;         // run-queue time for which no own work was found
+  int64_t judged_ns = 0;  // of it, in judged steps
 };
 
 // Moves what was taken from its part to kThrottled and kWaitingForCpu in `tables` (of the judged

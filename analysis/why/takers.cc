@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -36,15 +37,31 @@ bool IsChildOf(const Evidence& evidence, const evidence::Process& process, int32
   return false;
 }
 
-Taker::Kind KindOf(const Evidence& evidence, uint32_t process, uint32_t own) {
+// `job`: the pids of all ranks of the job on this node.
+Taker::Kind KindOf(const Evidence& evidence, uint32_t process, uint32_t own,
+                   const std::set<int32_t>& job) {
   const evidence::Process& other = evidence.processes[process];
   if (process == own) return Taker::Kind::kOwnThread;
   if (other.relation == Relation::kSyncline) return Taker::Kind::kSyncline;
   if (IsChildOf(evidence, other, evidence.processes[own].pid)) return Taker::Kind::kOwnLoader;
-  return other.relation == Relation::kOther ? Taker::Kind::kOutside : Taker::Kind::kRank;
+  const bool of_job = job.contains(other.pid) ||
+                      std::any_of(job.begin(), job.end(),
+                                  [&](int32_t pid) { return IsChildOf(evidence, other, pid); });
+  return of_job ? Taker::Kind::kRank : Taker::Kind::kOutside;
 }
 
-std::vector<Candidate> CandidatesOf(const RankInput& rank, int32_t driver_tid) {
+std::set<int32_t> PidsOf(std::span<const RankInput> job, const RankInput& rank) {
+  std::set<int32_t> pids;
+  for (const RankInput& other : job) {
+    if (other.evidence != rank.evidence || !other.evidence_process.has_value()) continue;
+    pids.insert(rank.evidence->processes[*other.evidence_process].pid);
+  }
+  return pids;
+}
+
+std::vector<Candidate> CandidatesOf(std::span<const RankInput> job, const RankInput& rank,
+                                    int32_t driver_tid) {
+  const std::set<int32_t> pids = PidsOf(job, rank);
   const Evidence& evidence = *rank.evidence;
   const uint32_t own = *rank.evidence_process;
   std::map<uint32_t, Candidate> threads;
@@ -60,7 +77,7 @@ std::vector<Candidate> CandidatesOf(const RankInput& rank, int32_t driver_tid) {
   }
   std::vector<Candidate> candidates;
   const auto add = [&](Candidate candidate, uint32_t process, const std::string& name) {
-    candidate.taker.kind = KindOf(evidence, process, own);
+    candidate.taker.kind = KindOf(evidence, process, own, pids);
     candidate.taker.name = name;
     candidate.taker.transfers =
         candidate.taker.kind == Taker::Kind::kOwnThread && IsTransferThread(name);
@@ -78,30 +95,36 @@ std::vector<Candidate> CandidatesOf(const RankInput& rank, int32_t driver_tid) {
 
 // Where somebody last ran, as far as that was read; -1: not known.
 int32_t CpuAt(std::span<const Reading> readings, int64_t at_ns) {
-  int32_t cpu = -1;
-  for (const Reading& reading : readings) {
-    if (reading.at_ns > at_ns + kWaitMinNs) break;
-    if (reading.cpu >= 0) cpu = reading.cpu;
+  auto after =
+      std::upper_bound(readings.begin(), readings.end(), at_ns + kWaitMinNs,
+                       [](int64_t at, const Reading& reading) { return at < reading.at_ns; });
+  while (after != readings.begin()) {
+    --after;
+    if (after->cpu >= 0) return after->cpu;
   }
-  return cpu;
+  return -1;
 }
 
 }  // namespace
 
-Taker TakerOf(const RankInput& rank, int32_t driver_tid, const RankSamples& samples, size_t steps) {
-  std::vector<Candidate> candidates = CandidatesOf(rank, driver_tid);
+Taker TakerOf(std::span<const RankInput> job, const RankInput& rank, int32_t driver_tid,
+              const RankSamples& samples, size_t steps) {
+  std::vector<Candidate> candidates = CandidatesOf(job, rank, driver_tid);
   int64_t waited_ns = 0;
   for (const Growth& growth : samples.growths) {
     const int64_t wait_ns = growth.run_queue_ns - growth.throttled_ns;
-    if (wait_ns < kWaitMinNs) continue;
-    waited_ns += wait_ns;
+    if (wait_ns < kWaitMinNs || growth.judged <= 0) continue;
+    const auto in_steps = [&](int64_t ns) {
+      return static_cast<int64_t>(static_cast<double>(ns) * growth.judged);
+    };
+    waited_ns += in_steps(wait_ns);
     for (Candidate& candidate : candidates) {
       const int32_t cpu = CpuAt(candidate.readings, growth.interval.end_ns);
       if (cpu >= 0 && growth.cpu >= 0 && cpu != growth.cpu) continue;
       const int64_t gained_ns =
           ValueAt(candidate.readings, &Reading::on_cpu_ns, growth.interval.end_ns) -
           ValueAt(candidate.readings, &Reading::on_cpu_ns, growth.interval.begin_ns);
-      candidate.gained_ns += std::max<int64_t>(0, gained_ns);
+      candidate.gained_ns += in_steps(std::max<int64_t>(0, gained_ns));
     }
   }
   std::map<Taker::Kind, int64_t> by_kind;
@@ -132,13 +155,17 @@ int64_t LoaderRunQueueNs(const RankInput& rank, const RankSamples& samples) {
   int64_t longest_ns = 0;
   for (uint32_t i = 0; i < evidence.threads.size(); ++i) {
     const uint32_t process = evidence.threads[i].process;
-    if (process == own || KindOf(evidence, process, own) != Taker::Kind::kOwnLoader) continue;
+    if (process == own || KindOf(evidence, process, own, {}) != Taker::Kind::kOwnLoader) continue;
     const std::vector<Reading> readings = ReadingsOf(evidence, i);
     if (readings.empty()) continue;
-    longest_ns = std::max(
-        longest_ns,
-        ValueAt(readings, &Reading::run_queue_ns, samples.growths.back().interval.end_ns) -
-            ValueAt(readings, &Reading::run_queue_ns, samples.growths.front().interval.begin_ns));
+    double waited_ns = 0;
+    for (const Growth& growth : samples.growths) {
+      waited_ns +=
+          growth.judged *
+          static_cast<double>(ValueAt(readings, &Reading::run_queue_ns, growth.interval.end_ns) -
+                              ValueAt(readings, &Reading::run_queue_ns, growth.interval.begin_ns));
+    }
+    longest_ns = std::max(longest_ns, static_cast<int64_t>(waited_ns));
   }
   return longest_ns;
 }

@@ -4,6 +4,7 @@
 #define SYNCLINE_ANALYSIS_WHY_TAKERS_H_
 
 #include <cstdint>
+#include <span>
 
 #include "analysis/why/model.h"
 #include "analysis/why/samples.h"
@@ -13,10 +14,12 @@ namespace syncline::analysis::why {
 // The kind of takers that gained most, with the largest of that kind by name; kUnknown where all
 // that gained together had less than half of the time that the rank waited. `steps`: what
 // Taker::cpu_ns is a mean over.
-Taker TakerOf(const RankInput& rank, int32_t driver_tid, const RankSamples& samples, size_t steps);
+// `job`: all ranks; other recorded processes on the node belong to other jobs.
+Taker TakerOf(std::span<const RankInput> job, const RankInput& rank, int32_t driver_tid,
+              const RankSamples& samples, size_t steps);
 
 // How long the rank's own loader workers waited for a CPU, of the longest-waiting one: ns of the
-// time sampled.
+// judged steps.
 int64_t LoaderRunQueueNs(const RankInput& rank, const RankSamples& samples);
 
 }  // namespace syncline::analysis::why

@@ -117,6 +117,14 @@ int Print(const Context& context, const WhyArguments& arguments, const merge::Wh
   return answer.refusal != Refusal::kNone || answer.incomplete ? kIncomplete : kDone;
 }
 
+// There is a recording, but no answer: it can be asked again.
+int FailWith(const Context& context, const absl::Status& status,
+             const std::filesystem::path& directory) {
+  const int code = Fail(context, status);
+  PrintNote(context, "note", "", absl::StrCat("the recording is kept: ", directory.string()), "");
+  return code;
+}
+
 // Records, and once more for longer where there were too few steps. Both recordings are kept.
 int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
   const absl::StatusOr<Goal> goal = GoalOf(arguments.window);
@@ -133,19 +141,21 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
   auto directory = RecordFor(context, run);
   if (!directory.ok()) return Fail(context, directory.status());
   auto result = ExplainRecording(arguments, *directory);
-  if (!result.ok()) return Fail(context, result.status());
-  if (const auto longer_ns = LongerFor(result->answer, *goal); longer_ns.has_value()) {
+  if (!result.ok()) return FailWith(context, result.status(), *directory);
+  const auto longer_ns = LongerFor(result->answer, *goal);
+  if (longer_ns.has_value() && !context.interrupts->First().stop_requested()) {
     PrintNote(context, "note", "",
               absl::StrFormat("%d steps of one class in %s; recording again, for %d s",
                               result->answer.steps, directory->string(), *longer_ns / kSecondNs),
               "");
     run.window_ns = *longer_ns;
+    while (run.directory.size() > 1 && run.directory.back() == '/') run.directory.pop_back();
     if (!run.directory.empty()) run.directory += "-2";
     auto second = RecordFor(context, run);
-    if (!second.ok()) return Fail(context, second.status());
+    if (!second.ok()) return FailWith(context, second.status(), *directory);
     directory = std::move(second);
     result = ExplainRecording(arguments, *directory);
-    if (!result.ok()) return Fail(context, result.status());
+    if (!result.ok()) return FailWith(context, result.status(), *directory);
   }
   return Print(context, arguments, *result, *directory);
 }

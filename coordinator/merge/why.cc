@@ -137,8 +137,10 @@ why::Answer ExplainJob(const WhyOptions& options, const Read& read, WhyJob* job)
     answer = Refused(
         Refusal::kRanksDisagree,
         absl::StrCat("two processes work as one rank (", job->conflict,
-                     "): give each job a name of its own with `syncline run --job`; where the job "
-                     "was started anew meanwhile, record again"));
+                     "): where they are two jobs, give each a name of its own with `syncline run "
+                     "--job`; where processes do not have RANK in their environment (as with "
+                     "torch.multiprocessing), start them with torchrun; where the job was started "
+                     "anew meanwhile, record again"));
   } else if (!job->missing_ranks.empty()) {
     answer = Refused(
         Refusal::kRankMissing,

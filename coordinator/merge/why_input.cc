@@ -77,8 +77,8 @@ std::vector<int32_t> RanksOf(const timeline::CollectiveGroup& group) {
     if (!absl::SimpleAtoi(ends.first, &first)) return {};
     int32_t last = first;
     if (!ends.second.empty() && !absl::SimpleAtoi(ends.second, &last)) return {};
-    for (int32_t rank = first; rank <= last && ranks.size() < group.size; ++rank) {
-      ranks.push_back(rank);
+    for (int64_t rank = first; rank <= last && ranks.size() < group.size; ++rank) {
+      ranks.push_back(static_cast<int32_t>(rank));
     }
   }
   return ranks;

@@ -53,6 +53,18 @@ const char* KindOf(Taker::Kind kind) {
   return "unknown";
 }
 
+const char* BecauseName(NotACause::Because because) {
+  switch (because) {
+    case NotACause::Because::kSharedQuota:
+      return "shared_quota";
+    case NotACause::Because::kOwnTransfers:
+      return "own_transfers";
+    case NotACause::Because::kTooSmall:
+      break;
+  }
+  return "too_small";
+}
+
 Json JsonOf(const std::optional<ProcessorTime>& time) {
   if (!time.has_value()) return nullptr;
   return {{"on_cpu_ns", time->on_cpu_ns},
@@ -98,7 +110,8 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
                                    return Json{
                                        {"cause", PartJsonName(one.part)},
                                        {"amount_ns", one.measured ? Json(one.amount_ns) : Json()},
-                                       {"measured", one.measured}};
+                                       {"measured", one.measured},
+                                       {"because", BecauseName(one.because)}};
                                  })},
           {"cost_ns", JsonOf(finding.cost_all)},
           {"order",

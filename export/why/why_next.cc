@@ -11,6 +11,7 @@ namespace {
 
 using analysis::why::Answer;
 using analysis::why::Cause;
+using analysis::why::NotACause;
 using analysis::why::Part;
 using analysis::why::PartName;
 using analysis::why::RankFinding;
@@ -80,6 +81,11 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
     return "record again with samples of processor time, which are evidence of throttling and of "
            "waiting for a CPU";
   }
+  const bool quota = std::any_of(
+      finding.not_causes.begin(), finding.not_causes.end(),
+      [](const NotACause& one) { return one.because == NotACause::Because::kSharedQuota; });
+  if (quota)
+    return "raise the CPU quotas of all ranks, which throttle them all, or balance their work";
   return absl::StrCat("compare the hardware and load of ", Printed(rank.node),
                       " with those of the other nodes; `syncline report` lists its operators; a "
                       "longer recording (`syncline why --for 60s`) shows whether the lead stays");

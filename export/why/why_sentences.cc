@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -150,6 +152,18 @@ std::string OwnWorkSentence(const Answer& answer, const RankFinding& finding) {
   return absl::StrCat(text, "; that of rank ", middle.rank, ": ", ProcessorText(*middle.processor));
 }
 
+// What is certain, and no cause of the rank's.
+std::string DroppedText(const NotACause& one) {
+  if (one.because == NotACause::Because::kSharedQuota) {
+    return absl::StrCat("throttled ", Ms(one.amount_ns),
+                        " ms a step more than the others, but other ranks have the same quota and "
+                        "are throttled, too: who works more meets it more often");
+  }
+  return absl::StrCat("waits for a CPU ", Ms(one.amount_ns),
+                      " ms a step more than the others, while its own threads that carry out its "
+                      "collectives run: a late rank's transfers run beside its work");
+}
+
 std::string WorkText(const WorkDifference& one) {
   if (one.in_shapes) {
     return absl::StrFormat("%s has other shapes in %.1f executions a step", Printed(one.name),
@@ -182,7 +196,10 @@ size_t MeasuredRanks(const Answer& answer) {
 
 uint64_t GapsOf(const Answer& answer) {
   uint64_t gaps = 0;
-  for (const RankSummary& rank : answer.ranks) gaps += rank.sample_gaps;
+  std::set<std::string> nodes;  // ranks of a node share its samples
+  for (const RankSummary& rank : answer.ranks) {
+    if (nodes.insert(rank.node).second) gaps += rank.sample_gaps;
+  }
   return gaps;
 }
 
@@ -271,7 +288,15 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
             "no cause is named where the work differs"};
   }
   const bool measured = answer.ranks[finding.index].taken_away_known;
-  return {measured ? "unknown: nothing that was measured explains it. It accuses nobody: a slower "
+  int64_t dropped_ns = 0;
+  for (const NotACause& one : finding.not_causes) {
+    if (one.because != NotACause::Because::kTooSmall) dropped_ns += one.amount_ns;
+  }
+  if (dropped_ns * 2 >= finding.lead.est_ns) {
+    return {"no fault of this rank alone: what was measured is said below",
+            OwnWorkSentence(answer, finding)};
+  }
+  return {measured ? "unknown: what was measured does not explain it. It accuses nobody: a slower "
                      "core does the same in a healthy job"
                    : "unknown: recorded without samples of the rank's processor time, so whether "
                      "the rank was throttled or waited for a CPU is not known. It accuses nobody",
@@ -282,9 +307,14 @@ std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFindi
   std::vector<std::string> looked;
   std::vector<std::string> uncertain;
   std::vector<std::string> unmeasured;
+  std::vector<std::string> dropped;
   for (const NotACause& one : finding.not_causes) {
     if (!one.measured) {
       unmeasured.push_back(PartName(one.part));
+      continue;
+    }
+    if (one.because != NotACause::Because::kTooSmall) {
+      dropped.push_back(DroppedText(one));
       continue;
     }
     std::vector<std::string>& list = one.amount_ns > LimitNs(answer, finding) ? uncertain : looked;
@@ -292,10 +322,11 @@ std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFindi
         absl::StrCat(PartName(one.part), " (", Ms(one.amount_ns), list.empty() ? " ms)" : ")"));
   }
   if (finding.work.empty() && (finding.late || !finding.causes.empty())) {
-    looked.push_back(absl::StrCat("more work (no: same operators, same counts",
-                                  finding.shapes_known ? " and shapes)" : ", shapes unknown)"));
+    looked.push_back(absl::StrCat(
+        "more work (no: operators that take 1 % of the step or more run equally often",
+        finding.shapes_known ? ", oneDNN's with the same shapes)" : "; shapes unknown)"));
   }
-  std::vector<std::string> sentences;
+  std::vector<std::string> sentences = std::move(dropped);
   if (!looked.empty()) {
     sentences.push_back(absl::StrCat("looked at, not the cause: ", absl::StrJoin(looked, ", ")));
   }
