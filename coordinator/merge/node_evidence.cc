@@ -107,30 +107,32 @@ void AddProcesses(const evidence::Evidence& evidence, std::vector<timeline::Coun
   }
 }
 
+// nullopt: recorded without, or unreadable, which is then a complaint.
+std::optional<evidence::Evidence> ReadNode(const std::string& node, OpenedInputs* inputs) {
+  const recording::Layout layout(inputs->run);
+  const auto text = ReadFile(layout.Evidence(node) / evidence::kFileName);
+  if (absl::IsNotFound(text.status())) return std::nullopt;
+  auto parsed = text.ok() ? evidence::ParseEvidence(*text)
+                          : absl::StatusOr<evidence::Evidence>(text.status());
+  if (!parsed.ok()) {
+    inputs->incomplete = true;
+    inputs->complaints.push_back(absl::StrCat(
+        node, ": evidence/", evidence::kFileName,
+        " is left out, and with it the samples of the node: ", parsed.status().message()));
+    return std::nullopt;
+  }
+  if (parsed->damaged_lines > 0) {
+    inputs->notes.push_back(absl::StrCat(node, ": ", parsed->damaged_lines,
+                                         " damaged lines of its samples are left out"));
+  }
+  return *std::move(parsed);
+}
+
 }  // namespace
 
 std::deque<std::optional<evidence::Evidence>> ReadEvidence(OpenedInputs* inputs) {
   std::deque<std::optional<evidence::Evidence>> all;
-  const recording::Layout layout(inputs->run);
-  for (const timeline::NodeInput& node : inputs->nodes) {
-    std::optional<evidence::Evidence>& evidence = all.emplace_back();
-    const auto text = ReadFile(layout.Evidence(node.name) / evidence::kFileName);
-    if (absl::IsNotFound(text.status())) continue;
-    auto parsed = text.ok() ? evidence::ParseEvidence(*text)
-                            : absl::StatusOr<evidence::Evidence>(text.status());
-    if (!parsed.ok()) {
-      inputs->incomplete = true;
-      inputs->complaints.push_back(absl::StrCat(
-          node.name, ": evidence/", evidence::kFileName,
-          " is left out, and with it the samples of the node: ", parsed.status().message()));
-      continue;
-    }
-    evidence = *std::move(parsed);
-    if (evidence->damaged_lines > 0) {
-      inputs->notes.push_back(absl::StrCat(node.name, ": ", evidence->damaged_lines,
-                                           " damaged lines of its samples are left out"));
-    }
-  }
+  for (const timeline::NodeInput& node : inputs->nodes) all.push_back(ReadNode(node.name, inputs));
   return all;
 }
 
@@ -144,9 +146,10 @@ std::vector<timeline::CounterSeries> CountersOf(const evidence::Evidence& eviden
 
 void AddCounters(OpenedInputs* inputs) {
   if (inputs->run.empty()) return;
-  const std::deque<std::optional<evidence::Evidence>> all = ReadEvidence(inputs);
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i].has_value()) inputs->nodes[i].counters = CountersOf(*all[i]);
+  for (timeline::NodeInput& node : inputs->nodes) {
+    // One node's samples at a time: they are several times as large as the counters.
+    const std::optional<evidence::Evidence> evidence = ReadNode(node.name, inputs);
+    if (evidence.has_value()) node.counters = CountersOf(*evidence);
   }
 }
 
