@@ -138,9 +138,7 @@ why::Answer ExplainJob(const WhyOptions& options, const Read& read, WhyJob* job)
         Refusal::kRanksDisagree,
         absl::StrCat("two processes work as one rank (", job->conflict,
                      "): where they are two jobs, give each a name of its own with `syncline run "
-                     "--job`; where processes do not have RANK in their environment (as with "
-                     "torch.multiprocessing), start them with torchrun; where the job was started "
-                     "anew meanwhile, record again"));
+                     "--job`; where the job was started anew meanwhile, record again"));
   } else if (!job->missing_ranks.empty()) {
     answer = Refused(
         Refusal::kRankMissing,

@@ -50,24 +50,6 @@ bool WorkAsOne(const why::CollectedProcess& rank, const why::CollectedProcess& o
   return others * 100 >= own * kHelperPercentMax;
 }
 
-std::map<JobKey, Ranks> FindRanks(why::Collected* collected) {
-  std::map<JobKey, Ranks> jobs;
-  for (why::CollectedProcess& process : collected->processes) {
-    if (process.launches() == 0 && process.steps() == 0) continue;
-    Ranks& ranks = jobs[{FactOf(process, "job"), FactOf(process, "incarnation")}];
-    const int32_t number = std::max(0, NumberOf(process, "rank"));
-    why::CollectedProcess*& rank = ranks.of[number];
-    if (rank == nullptr) {
-      rank = &process;
-      continue;
-    }
-    why::CollectedProcess* other = &process;
-    if (IsRatherTheRank(*other, *rank)) std::swap(rank, other);
-    if (WorkAsOne(*rank, *other)) ranks.also[number] = other;
-  }
-  return jobs;
-}
-
 // "0-2,8" -> 0, 1, 2, 8.
 std::vector<int32_t> RanksOf(const timeline::CollectiveGroup& group) {
   std::vector<int32_t> ranks;
@@ -82,6 +64,54 @@ std::vector<int32_t> RanksOf(const timeline::CollectiveGroup& group) {
     }
   }
   return ranks;
+}
+
+// Of each node, when a rank entered a collective, in the node's clock: the global rank.
+using Entries = std::map<std::pair<uint32_t, int64_t>, int32_t>;
+
+Entries EntriesOf(const timeline::Collectives& found) {
+  Entries entries;
+  for (const timeline::Collective& collective : found.collectives) {
+    const std::vector<int32_t> global = RanksOf(found.groups[collective.group]);
+    for (const timeline::CollectiveMember& member : collective.members) {
+      if (member.rank < 0 || static_cast<size_t>(member.rank) >= global.size()) continue;
+      entries[{member.node, member.entered.ns}] = global[static_cast<size_t>(member.rank)];
+    }
+  }
+  return entries;
+}
+
+// As its environment says; else as its process group does (torch.multiprocessing sets no RANK): by
+// the first launch of its that is a collective's entry.
+int32_t RankOf(const why::CollectedProcess& process, const Entries& entries) {
+  const int32_t number = NumberOf(process, "rank");
+  if (number >= 0) return number;
+  for (const why::CollectedThread& thread : process.threads) {
+    if (thread.launches == 0) continue;
+    for (const why::TaskSpan& span : thread.spans) {
+      const auto found = entries.find({process.node, span.begin_ns});
+      if (found != entries.end()) return found->second;
+    }
+  }
+  return 0;
+}
+
+std::map<JobKey, Ranks> FindRanks(why::Collected* collected, const Entries& entries) {
+  std::map<JobKey, Ranks> jobs;
+  for (why::CollectedProcess& process : collected->processes) {
+    if (process.launches() == 0 && process.steps() == 0) continue;
+    Ranks& ranks = jobs[{FactOf(process, "job"), FactOf(process, "incarnation")}];
+    const int32_t number = RankOf(process, entries);
+    why::CollectedProcess*& rank = ranks.of[number];
+    if (rank == nullptr) {
+      rank = &process;
+      continue;
+    }
+    why::CollectedProcess* other = &process;
+    if (IsRatherTheRank(*other, *rank)) std::swap(rank, other);
+    if (WorkAsOne(*rank, *other)) ranks.also[number] = other;
+  }
+  return jobs;
 }
 
 // 2, 3, 8 -> "2-3, 8".
@@ -280,7 +310,8 @@ class JobBuilder {
 
 std::vector<WhyJob> WhyJobsOf(const WhySource& source) {
   std::vector<WhyJob> jobs;
-  for (const auto& [key, ranks] : FindRanks(source.collected)) {
+  for (const auto& [key, ranks] :
+       FindRanks(source.collected, EntriesOf(source.built->collectives))) {
     jobs.push_back(JobBuilder(source, key, ranks).Build());
   }
   return jobs;

@@ -258,6 +258,22 @@ TEST_F(WhyTest, TwoProcessesThatWorkAsOneRankAreRefused) {
               AllOf(HasSubstr("pid 10 on master-0"), HasSubstr("pid 10 on worker-0")));
 }
 
+// torch.multiprocessing sets no RANK: the process group knows it.
+TEST_F(WhyTest, RanksWithoutANumberAreThoseOfTheirGroup) {
+  FakeRank first = kFirst;
+  FakeRank second = kSecond;
+  std::swap(first.rank, second.rank);
+  Write(Job(first, second));
+  Change([](recording::Recording* recording) {
+    for (recording::NodeRecord& node : recording->nodes) node.processes[0].rank = -1;
+  });
+  const WhyResult result = Explained();
+  EXPECT_EQ(result.answer.refusal, Refusal::kNone) << result.answer.refusal_text;
+  ASSERT_THAT(input_.ranks, SizeIs(2));
+  EXPECT_EQ(input_.ranks[0].node, "worker-0");
+  EXPECT_EQ(input_.ranks[1].node, "master-0");
+}
+
 TEST_F(WhyTest, OtherProgramsAreNoPyTorchJob) {
   const WhyResult other = Explained();  // the two-node job marks its own steps
   EXPECT_EQ(other.answer.refusal, Refusal::kNoPyTorchOperators);
