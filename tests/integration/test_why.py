@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.integration.fleet import Fleet, load
-from tests.testbed import HostSpec, Testbed, faults
+from tests.testbed import HostSpec, Testbed, TestbedError, faults
 from tests.testbed.machine import REPOSITORY
 
 TORCH = os.path.join(REPOSITORY, ".venv-torch")
@@ -20,6 +20,10 @@ def throttled(tmp_path_factory):
     """(fleet, control groups): the job trains, and one rank of it is throttled."""
     if not os.path.isdir(TORCH):
         pytest.skip("no .venv-torch: scripts/setup --torch makes it")
+    try:
+        faults.check_control_groups()
+    except TestbedError as error:
+        pytest.skip(str(error))
     specs = [HostSpec("alpha"), HostSpec("beta")]
     binds = {"/opt/torch": TORCH}
     with faults.ControlGroups() as groups, Testbed(specs, seed=23, binds=binds) as bed:
