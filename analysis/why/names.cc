@@ -1,50 +1,31 @@
+#include <array>
+
 #include "analysis/why/model.h"
 
 namespace syncline::analysis::why {
 
-const char* PartName(Part part) {
-  switch (part) {
-    case Part::kCompute:
-      return "compute";
-    case Part::kThrottled:
-      return "throttled";
-    case Part::kWaitingForCpu:
-      return "waiting for a CPU";
-    case Part::kInput:
-      return "input";
-    case Part::kHostCode:
-      return "host code";
-    case Part::kGarbageCollection:
-      return "garbage collection";
-    case Part::kWaitAndTransfer:
-      return "wait and transfer";
-    case Part::kNotCovered:
-      return "not covered";
-  }
-  return "";
-}
+namespace {
 
-const char* PartJsonName(Part part) {
-  switch (part) {
-    case Part::kCompute:
-      return "compute";
-    case Part::kThrottled:
-      return "throttled";
-    case Part::kWaitingForCpu:
-      return "waiting_for_cpu";
-    case Part::kInput:
-      return "input";
-    case Part::kHostCode:
-      return "host_code";
-    case Part::kGarbageCollection:
-      return "garbage_collection";
-    case Part::kWaitAndTransfer:
-      return "wait_and_transfer";
-    case Part::kNotCovered:
-      return "not_covered";
-  }
-  return "";
-}
+struct Names {
+  const char* text;
+  const char* json;
+};
+
+// By Part.
+constexpr std::array<Names, kParts> kPartNames = {{{"compute", "compute"},
+                                                   {"throttled", "throttled"},
+                                                   {"waiting for a CPU", "waiting_for_cpu"},
+                                                   {"input", "input"},
+                                                   {"host code", "host_code"},
+                                                   {"garbage collection", "garbage_collection"},
+                                                   {"wait and transfer", "wait_and_transfer"},
+                                                   {"not covered", "not_covered"}}};
+
+}  // namespace
+
+const char* PartName(Part part) { return kPartNames[static_cast<size_t>(part)].text; }
+
+const char* PartJsonName(Part part) { return kPartNames[static_cast<size_t>(part)].json; }
 
 const char* VerdictJsonName(Verdict verdict) {
   switch (verdict) {

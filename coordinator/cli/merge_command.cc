@@ -1,6 +1,5 @@
 // syncline merge, events, report: from recordings and traces to a timeline, its events and its
 // analysis.
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +17,7 @@
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/merge_view.h"
 #include "coordinator/cli/parse.h"
+#include "coordinator/cli/terminal.h"
 #include "coordinator/merge/merge.h"
 #include "coordinator/merge/outputs.h"
 #include "export/report/json_report.h"
@@ -111,12 +111,6 @@ void AddRange(CLI::App* command, const std::shared_ptr<MergeArguments>& argument
   command->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
 }
 
-size_t TerminalWidth() {
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60;
-  return known ? size.ws_col : 100;
-}
-
 // Of a MergeResult or EventsResult.
 template <class Result>
 void Complain(const Context& context, const Result& result) {
@@ -204,8 +198,8 @@ int Report(const Context& context, const MergeArguments& arguments) {
   if (arguments.json) {
     *context.out << report::ReportJson(*made);
   } else {
-    *context.out << report::TextReport(*made,
-                                       {.width = TerminalWidth(), .color = context.ColourOut()});
+    *context.out << report::TextReport(
+        *made, {.width = TerminalWidth().value_or(100), .color = context.ColourOut()});
   }
   return made->incomplete ? kIncomplete : kDone;
 }

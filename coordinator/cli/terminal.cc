@@ -1,5 +1,8 @@
 #include "coordinator/cli/terminal.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -31,8 +34,13 @@ std::string Styled(std::string_view text, Style style, bool colour) {
   return absl::StrCat("\x1b[", code, "m", AbslView(text), "\x1b[0m");
 }
 
-std::string Printable(std::string_view text) {
-  return OnlyPrintable(text, '?');
+std::string Printable(std::string_view text) { return OnlyPrintable(text, '?'); }
+
+std::optional<size_t> TerminalWidth() {
+  constexpr size_t kUsable = 60;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kUsable) return std::nullopt;
+  return size.ws_col;
 }
 
 size_t DisplayWidth(std::string_view text) {

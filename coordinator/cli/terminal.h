@@ -3,6 +3,7 @@
 #ifndef SYNCLINE_COORDINATOR_CLI_TERMINAL_H_
 #define SYNCLINE_COORDINATOR_CLI_TERMINAL_H_
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ std::string Styled(std::string_view text, Style style, bool colour);
 // Control characters (of a hostname, a command line, an agent's message) become "?", and bytes that
 // are not UTF-8 U+FFFD.
 std::string Printable(std::string_view text);
+
+// Columns of the terminal that standard output is; nullopt: it is none, or too narrow for text.
+std::optional<size_t> TerminalWidth();
 
 // Columns seen on a terminal; UTF-8 counts by character.
 size_t DisplayWidth(std::string_view text);

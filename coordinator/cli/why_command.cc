@@ -1,7 +1,4 @@
 // syncline why: who holds the job up, and why. Records first where no recording is given.
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -71,12 +68,6 @@ absl::StatusOr<Goal> GoalOf(const std::string& text) {
   return Goal{window_ns, 0};
 }
 
-size_t TerminalWidth() {
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60;
-  return known ? std::min<size_t>(size.ws_col, 100) : 80;
-}
-
 absl::StatusOr<merge::WhyResult> ExplainRecording(const WhyArguments& arguments,
                                                   const std::filesystem::path& run) {
   merge::WhyOptions options;
@@ -111,7 +102,8 @@ int Print(const Context& context, const WhyArguments& arguments, const merge::Wh
   if (arguments.json) {
     *context.out << report::WhyJson(answer, run.string());
   } else {
-    *context.out << report::WhyText(answer, {TerminalWidth(), context.ColourOut()})
+    *context.out << report::WhyText(answer, {std::min<size_t>(TerminalWidth().value_or(80), 100),
+                                             context.ColourOut()})
                  << "recording: " << Printable(run.string()) << '\n';
   }
   return answer.refusal != Refusal::kNone || answer.incomplete ? kIncomplete : kDone;
