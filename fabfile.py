@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deploys Syncline to the hosts of a training job, launches the job, records and merges: Fabric 3.
 
     export SYNCLINE_HOSTS=hosts SYNCLINE_TLS_DIR=tls

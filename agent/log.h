@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's log: one line per event, "time level event key=value ...", to standard error or a
 // file; and, while a recording is in hand, into its agent.log as well. Values with blanks are
 // quoted; control characters never get through. Thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline-agent. The only place of the agent that touches argv, the environment, signals and real
 // clocks.
 #include <fcntl.h>

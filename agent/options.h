@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of syncline-agent.
 #ifndef SYNCLINE_AGENT_OPTIONS_H_
 #define SYNCLINE_AGENT_OPTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what the builder and the summary found to a report. Pure.
 #ifndef SYNCLINE_ANALYSIS_ANALYSE_H_
 #define SYNCLINE_ANALYSIS_ANALYSE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives as rows: who entered when, and how long they took. Pure.
 #ifndef SYNCLINE_ANALYSIS_COLLECTIVES_H_
 #define SYNCLINE_ANALYSIS_COLLECTIVES_H_

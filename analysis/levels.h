@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be said across nodes, at three levels that are never mixed: proven, by the samples
 // alone; likely, under an assumption that is named wherever it is used (clock_model.h); undecided.
 //

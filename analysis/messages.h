@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between processes: what each connection carried and how long it took, and how a merge by
 // wall clock would have drawn it. Pure.
 #ifndef SYNCLINE_ANALYSIS_MESSAGES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of tasks as the analysis groups them.
 #ifndef SYNCLINE_ANALYSIS_NAMES_H_
 #define SYNCLINE_ANALYSIS_NAMES_H_

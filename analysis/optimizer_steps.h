@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of a job that marks none: from the end of one optimizer step to the end of the next.
 //
 // PyTorch calls the task of an optimizer "Optimizer.step#CLASS.step"; a training loop has one in

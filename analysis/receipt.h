@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The receipt: what a recording cost those who were recorded.
 //
 // How sure the processes' own measurements are: control_block/cost.h. Thread-safety: plain values.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a recording says, as plain values: the analysis fills them, export/report prints them.
 //
 // Every statement across nodes carries {est, lo, hi} from the clock model's Difference, which is

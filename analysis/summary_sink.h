@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects, while the timeline streams by, what the report is made of: totals by name, the steps
 // that the job marks (or its optimizers), and for nodes that mark none, when they were busy.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors that crossed between processes: edges of the graph with what each took, and how a merge
 // by wall clock would have drawn them. Pure.
 #ifndef SYNCLINE_ANALYSIS_TENSORS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives of process groups: by group, sender and receiver what each took. Pure.
 #ifndef SYNCLINE_ANALYSIS_TRANSFERS_H_
 #define SYNCLINE_ANALYSIS_TRANSFERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The integer arithmetic of this folder: 128 bits in between, and ends of intervals that stay
 // "unknown" once they are. Internal.
 #ifndef SYNCLINE_CLOCKSYNC_ARITHMETIC_H_

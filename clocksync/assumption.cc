@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Narrower intervals under an assumption that no sample can prove (ClockModel::AssumingAsymmetry).
 //
 // An edge's corridor says theta <= F and theta >= -B. Each of its constraints is a message, and has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an edge's samples say about the assumptions: how much wander they prove, which step could
 // have hidden among them, where they are missing. For reports: no interval depends on it.
 //

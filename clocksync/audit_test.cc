@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a report says of steps that could hide and of the wander that the samples prove is true.
 #include "clocksync/audit.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose clock broke? From breaks of single edges to the node that explains them.
 //
 // A break says that one of an edge's two clocks stepped (or slept, or changed its rate at once),

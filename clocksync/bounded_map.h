@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A clock as a function of another, with an interval: knots joined by straight lines, integers
 // only.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples in, model out. Pure: no I/O, no clock reads, no threads.
 #ifndef SYNCLINE_CLOCKSYNC_BUILDER_H_
 #define SYNCLINE_CLOCKSYNC_BUILDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever samples and tuples say, building a model neither crashes nor hangs, and what comes out
 // is a model: lo <= est <= hi, and its file reads back.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stretch of a map that is a straight line, for those who map very many times.
 #ifndef SYNCLINE_CLOCKSYNC_CLOCK_LINE_H_
 #define SYNCLINE_CLOCKSYNC_CLOCK_LINE_H_

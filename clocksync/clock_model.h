@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clock model of a recording: from any clock of any node to the timeline, with a proven
 // interval.
 //

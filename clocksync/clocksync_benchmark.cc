@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluation of a model, and the building of a large one: 1,000 nodes probed by 8 hubs for 60 s.
 #include <benchmark/benchmark.h>
 

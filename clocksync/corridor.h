@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The proof for one pair of clocks: from constraints on single instants to an interval at every
 // instant.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From stretches that each fit to one map: what may have happened in the gaps between them.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One edge: its usable samples as constraints, what is told of it.
 #ifndef SYNCLINE_CLOCKSYNC_EDGE_FIT_H_
 #define SYNCLINE_CLOCKSYNC_EDGE_FIT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happened to the clocks, for the reader of a report: who, when, by how much at least.
 #ifndef SYNCLINE_CLOCKSYNC_EVENTS_H_
 #define SYNCLINE_CLOCKSYNC_EVENTS_H_

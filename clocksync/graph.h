@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clocks of all hosts as a graph: vertices are RAW clocks, edges the intervals between two of
 // them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clocks of one host against each other: CLOCK_MONOTONIC, BOOTTIME and REALTIME as functions of
 // CLOCK_MONOTONIC_RAW, from bracketed readings.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of many constraints matter.
 #ifndef SYNCLINE_CLOCKSYNC_HULL_H_
 #define SYNCLINE_CLOCKSYNC_HULL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops of edges that contradict each other: each edge is consistent in itself, yet going around no
 // clock reading comes back to where it began. Then some edge says what is false (a path whose
 // stamps break rule 1, a clock that broke while nobody looked), and without more evidence no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a ClockModel holds, and what follows from it. Private to clocksync.
 #ifndef SYNCLINE_CLOCKSYNC_MODEL_DATA_H_
 #define SYNCLINE_CLOCKSYNC_MODEL_DATA_H_

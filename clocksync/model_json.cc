@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // clocks/models.json: the model as integers. What depends on anybody's wall clock is under
 // "wall_clock" and nowhere else, so that two models of the same samples differ at most there.
 #include <nlohmann/json.hpp>

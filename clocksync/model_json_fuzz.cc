@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // clocks/models.json from elsewhere: never crash; what is accepted answers monotonically and is
 // stable.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where each clock of a graph stands: the best single line, apart from the proof.
 //
 // From a common sequence of instants (of the reference's clock) to what each clock reads then:

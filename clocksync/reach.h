@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far the truth may lie from where Locate() draws a time, for tables of millions of times.
 //
 // Asking Locate() for each of them takes longer than writing them, and reaches hardly change from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of clocks/<edge>.samples and clocks/<node>.tuples: versioned, little endian,
 // appendable. Encoding and decoding only; who has the file reads and writes it. A truncated tail is
 // tolerated (the writer may have been killed) and counted; anything else malformed is

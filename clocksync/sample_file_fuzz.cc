@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of clocks/*.samples and *.tuples from anywhere: never crash; what decodes encodes to the
 // same.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the clock model is made from: probe samples between nodes, and bracketed readings of one
 // host's clocks. Plain values; their files are binary and versioned (sample_file.h).
 #ifndef SYNCLINE_CLOCKSYNC_SAMPLES_H_

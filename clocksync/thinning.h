@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of an edge's samples may be forgotten when a recording is long.
 #ifndef SYNCLINE_CLOCKSYNC_THINNING_H_
 #define SYNCLINE_CLOCKSYNC_THINNING_H_

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # How every target of Syncline is declared: one place for warnings, sanitizers, include root, test limits.
 find_package(absl REQUIRED)
 find_package(GTest REQUIRED)

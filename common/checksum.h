@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CRC-32C (Castagnoli, RFC 3720 appendix B.4): guards every chunk that travels between agent and
 // coordinator. Thread-safe: no state but a constant table.
 #ifndef SYNCLINE_COMMON_CHECKSUM_H_

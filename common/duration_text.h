@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A length of time as people read it: the one spelling of the whole project ("µs", never "us").
 #ifndef SYNCLINE_COMMON_DURATION_TEXT_H_
 #define SYNCLINE_COMMON_DURATION_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cursor behind which every reader of a trace format stands (CTF today; XSpace, Kineto, perf
 // later).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events by the names of their classes: which are wanted, and a cursor that leaves the others out.
 //
 // Names are looked at once per class of a trace, when it is opened; an event that is not wanted

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading a field from its place in an event (FieldPlace in event_cursor.h): no decoding, no
 // allocation.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole files and directories, with errors for people. Thread-safe: no state.
 #ifndef SYNCLINE_COMMON_FILES_H_
 #define SYNCLINE_COMMON_FILES_H_

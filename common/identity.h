@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who did it: keys of nodes, processes and threads.
 //
 // A node is its name in the hosts file; inside one recording it is the index of that name. Pids

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loss is data: what was not recorded, as an interval, with its reason.
 #ifndef SYNCLINE_COMMON_LOSS_H_
 #define SYNCLINE_COMMON_LOSS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that is cut into many pieces, shared out over threads.
 #ifndef SYNCLINE_COMMON_PARALLEL_H_
 #define SYNCLINE_COMMON_PARALLEL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small helpers around absl::Status that the installed Abseil does not have.
 #ifndef SYNCLINE_COMMON_STATUS_H_
 #define SYNCLINE_COMMON_STATUS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Debian's Abseil has a string_view of its own. Our interfaces use std::string_view; these two
 // cross.
 #ifndef SYNCLINE_COMMON_TEXT_H_

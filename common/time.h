@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Typed time.
 //
 // Two kinds of time never mix in this project:

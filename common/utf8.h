@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts that somebody else wrote, in UTF-8. Pure.
 #ifndef SYNCLINE_COMMON_UTF8_H_
 #define SYNCLINE_COMMON_UTF8_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of a control block -> facts of a process, its threads and its names.
 //
 // The files are written by the training process (instrumentation/abi/control_block.h) and may be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds arbitrary bytes to the readers of control blocks and of name tables, and uses what they
 // return.
 #include <cstddef>

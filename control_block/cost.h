@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cost counted by a process in its control block -> an estimate with an interval.
 //
 // A process times a sample of its calls of our code: the last of about 7 in a row at first, of ever

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's side of the control block of a running process: find it, read it, open and close its
 // gate.
 //

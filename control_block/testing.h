@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds control blocks for tests.
 #ifndef SYNCLINE_CONTROL_BLOCK_TESTING_H_
 #define SYNCLINE_CONTROL_BLOCK_TESTING_H_

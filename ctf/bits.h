@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading numbers of any width, at any bit, in either byte order.
 //
 // CTF counts bits from the start of a packet. In a little-endian field bit 0 of a byte is its least

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of a stream, by offset: a file read piecewise, or memory (tests, fuzzing).
 #ifndef SYNCLINE_CTF_BYTE_SOURCE_H_
 #define SYNCLINE_CTF_BYTE_SOURCE_H_

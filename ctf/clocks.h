@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the clock values of a trace to nanoseconds.
 //
 // A trace has one time: that of the first stream class's clock, in ns, without its offset (LTTng's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many events of one class, decoded field by field instead of event by event: what differs from
 // field to field is decided once for all of them, and the rest is tight loops over numbers.
 #ifndef SYNCLINE_CTF_COLUMNS_H_

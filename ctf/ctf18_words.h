@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metadata of CTF 2 said in CTF 1.8's words: the bytes of the streams stay what they are.
 //
 //   CTF 2                                     CTF 1.8

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metadata of CTF 2 -> Metadata: a sequence of JSON texts (RFC 7464), each behind a record
 // separator, each a fragment: preamble, aliases, trace, clocks, data streams, event records.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What CTF 2 has that CTF 1.8 cannot say, and what LTTng writes; that both front ends agree on the
 // rest is tests/ctf/compare_ctf2.py's to show.
 #include "ctf/ctf2_parser.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The field classes of CTF 2 (CTF2-SPEC-2.0, "Field classes"): JSON -> Type.
 //
 // What CTF 1.8 has no word for becomes what the decoder knows:

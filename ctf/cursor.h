@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cursor over one stream of packets. Users know it as an EventCursor (reader.h); what scans
 // several streams at once (scan.h) moves it in steps.
 #ifndef SYNCLINE_CTF_CURSOR_H_

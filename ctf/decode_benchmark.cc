@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast one stream is stepped through, and how fast every field of it is decoded.
 // Counters: events and bytes per second, one core, bytes in memory.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The events of one packet: where each begins and ends, its time and class; and the values of its
 // fields.
 #ifndef SYNCLINE_CTF_DECODER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Labels of enumerations, by value.
 #ifndef SYNCLINE_CTF_ENUM_LABELS_H_
 #define SYNCLINE_CTF_ENUM_LABELS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Event headers of the two kinds that LTTng writes (FastHeader in fast_path.h).
 #ifndef SYNCLINE_CTF_EVENT_HEADER_H_
 #define SYNCLINE_CTF_EVENT_HEADER_H_

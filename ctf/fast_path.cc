@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ctf/fast_path.h"
 
 #ifdef __SSE2__

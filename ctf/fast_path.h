@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Straight-line programs for the layouts that matter for speed, made from the metadata at load
 // time.
 //

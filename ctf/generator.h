@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes traces as LTTng-UST does, with any number of streams and events: for benchmarks, and for
 // tests that need a trace of known contents. The same options give the same bytes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The generator's own sums against what decoding finds: a check of both.
 #include "ctf/generator.h"
 

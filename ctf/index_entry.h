@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a packet index says of a packet (packet_index.h).
 #ifndef SYNCLINE_CTF_INDEX_ENTRY_H_
 #define SYNCLINE_CTF_INDEX_ENTRY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ctf/index_sizes.h"
 
 #include <algorithm>

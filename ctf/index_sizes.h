@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a stream's packet index says of the sizes of its contents, beside the packets themselves:
 // one that was changed to a smaller one hides events, and nothing else in the stream tells.
 #ifndef SYNCLINE_CTF_INDEX_SIZES_H_

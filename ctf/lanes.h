@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several packets walked in lock step on one thread.
 //
 // Where an event begins depends on the size of the one before it: load its id, look its size up,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metadata made ready for decoding: trees of nodes with every question answered that metadata can
 // answer.
 //

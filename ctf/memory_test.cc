@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much memory a trace of many streams takes: the bounds of reader.h. Mapped files do not count.
 #include <gtest/gtest.h>
 #include <malloc.h>

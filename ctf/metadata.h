@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a trace says about itself: its types, streams, events and clocks, as a plain tree.
 //
 // A front end fills it (TSDL of CTF 1.8 in tsdl_parser.cc, JSON of CTF 2 in ctf2_parser.cc);

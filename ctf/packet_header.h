@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the header and context of one packet say, checked against the file.
 #ifndef SYNCLINE_CTF_PACKET_HEADER_H_
 #define SYNCLINE_CTF_PACKET_HEADER_H_

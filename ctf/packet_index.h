@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LTTng's packet index, `index/NAME.idx` beside the stream file NAME: where each packet lies and
 // which time it holds. With it a window of a long trace is found by halving, and the packets
 // outside of it are never touched.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A window of a stream, found through its index: the same events and losses as when everything is
 // read and cut afterwards, whatever the index says.
 #include "ctf/packet_index.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packets of one stream, one after the other, from their headers alone; and what their headers
 // say was lost. Damage never stops it: it goes on at the next place where a packet verifiably
 // begins.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CTF trace as a TraceReader: one directory with its metadata and streams.
 //
 //   SYNCLINE_ASSIGN_OR_RETURN(auto reader, ctf::OpenTrace(directory));

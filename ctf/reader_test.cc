@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a trace says of its streams when it is opened.
 #include "ctf/reader.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Absolute references from one field to another: a scope's name and a path in it (CTF 1.8, section
 // 7.3.2; what CTF 2's field locations become).
 #ifndef SYNCLINE_CTF_REFERENCES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a field of a header is for: told by reserved names in CTF 1.8, by its type in CTF 2.
 #ifndef SYNCLINE_CTF_ROLES_H_
 #define SYNCLINE_CTF_ROLES_H_

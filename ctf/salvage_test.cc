@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is read of damaged streams, and what is declared lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every event of some streams, in no particular order: several packets at a time (lanes.h), by
 // several threads if wanted.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast ways through a trace against the ordinary one: the same events, fields and losses, on
 // sound and on damaged bytes.
 #include "ctf/scan.h"

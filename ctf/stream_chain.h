@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams that one writer wrote, one after the other: in files of limited size, in the archives of
 // rotations, in snapshots. Packets carry their writer's number. Between two streams a number that
 // is missing is a packet that is lost, as it is within one. A packet that was saved twice

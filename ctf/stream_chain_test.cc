@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams of one writer: what is missing between them is lost, what is in two of them is read once.
 #include "ctf/stream_chain.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stream file summed up from its packet headers alone: no event is decoded, and only the pages
 // that hold headers are read. The agent uses it to report what a recording holds and what the
 // tracer lost.

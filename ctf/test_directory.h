@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: a trace as a directory, with a metadata file and room for packet indexes.
 #ifndef SYNCLINE_CTF_TEST_DIRECTORY_H_
 #define SYNCLINE_CTF_TEST_DIRECTORY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: one stream read the fast way (lanes.h, columns.h) and the ordinary way, to compare.
 #ifndef SYNCLINE_CTF_TEST_LANES_H_
 #define SYNCLINE_CTF_TEST_LANES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: small traces in memory, laid out as LTTng-UST writes them.
 #ifndef SYNCLINE_CTF_TEST_TRACE_H_
 #define SYNCLINE_CTF_TEST_TRACE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens of TSDL, the C-like language of CTF 1.8 metadata, with their positions for error messages.
 #ifndef SYNCLINE_CTF_TSDL_LEXER_H_
 #define SYNCLINE_CTF_TSDL_LEXER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TSDL text (CTF 1.8) -> Metadata.
 #ifndef SYNCLINE_CTF_TSDL_PARSER_H_
 #define SYNCLINE_CTF_TSDL_PARSER_H_

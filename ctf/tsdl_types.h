@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of TSDL that describes types: specifiers, declarators, named types and their scopes.
 //
 // Names live in nested scopes (root, a block, a struct's body); an inner one hides an outer one.

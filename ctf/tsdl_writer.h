@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metadata written out as TSDL, the language of CTF 1.8: for traces that we write.
 #ifndef SYNCLINE_CTF_TSDL_WRITER_H_
 #define SYNCLINE_CTF_TSDL_WRITER_H_

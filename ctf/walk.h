@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walking the bytes of one scope along its nodes. The obvious decoder: it handles everything that
 // CTF allows, bit by bit; what is faster (fast_path.h) must agree with it.
 //

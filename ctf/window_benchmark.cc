@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One second cut out of traces of 1 to 64 minutes: from opening the directory to the last event of
 // the second. With its index the time hardly depends on the length of the trace; without, every
 // packet's header is read. Counters: events found, packets in the trace.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a node's kernel said of a job while it was recorded: processor time of threads, limits of
 // control groups, and who else used the processors. The agent samples it (agent/evidence) and
 // writes it as text (docs/recording-format.md, "nodes/NODE/evidence"); this library reads it back.

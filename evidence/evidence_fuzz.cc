@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any text in the place of evidence: never a crash, a hang or a read outside; what refers to a
 // process, a thread or a group refers to one that is there, and no time overflows.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of evidence, line by line, as docs/recording-format.md describes it. What is written
 // reads back (ParseEvidence) as the same values.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file among many that one export writes: its bytes are gathered and appended some hundred
 // kilobytes at a time, and the file is open only while that is done, so that a thousand of them
 // cost no descriptors.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast spans are written, and how many bytes an event takes: a begin and an end are two events.
 // The spans are those of a job: eight threads, steps with operators with kernels inside, two
 // hundred names, durations that spread over three decades. Nothing is read or built; the bytes go

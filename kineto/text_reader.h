@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kineto's JSON, read from front to back into a Trace. Internal to kineto/.
 #ifndef SYNCLINE_KINETO_TEXT_READER_H_
 #define SYNCLINE_KINETO_TEXT_READER_H_

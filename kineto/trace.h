@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A profile that PyTorch's Kineto has written (Chrome's JSON, in its own dialect), behind the
 // cursor of common/event_cursor.h.
 //

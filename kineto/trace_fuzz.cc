@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any text in the place of Kineto's JSON: never a crash, a hang or a read outside; every event that
 // was counted is given, in order, and decodes.
 #include <cstddef>

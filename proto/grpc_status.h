@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one adapter between absl::Status and grpc::Status: gRPC 1.51 has none. Templates, so that
 // this header needs no grpcpp; the numeric codes are equal by specification (canonical codes).
 #ifndef SYNCLINE_PROTO_GRPC_STATUS_H_

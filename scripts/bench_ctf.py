@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast traces are read and written again, beside babeltrace2 and cp, in one run.
 
 Usage: scripts/bench-ctf [BUILD_DIR [EVENTS [STREAMS...]]] [--rounds N]

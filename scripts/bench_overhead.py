@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Syncline costs a training job, paired and interleaved.
 
 Three copies of a job stand side by side, all stopped but one: two of them know nothing of Syncline,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast Parquet is written, beside DuckDB's own writer with the same rows, in one run.
 
 Usage: scripts/bench-parquet [--build DIR] [--events N] [--rounds N]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a training script unchanged and counts its steps: counted_steps.py FILE SCRIPT...
 
 The count is a little-endian u64 at the beginning of FILE, for whoever maps it too. A step is a call

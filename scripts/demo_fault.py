@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's other walk: a training job, a real fault of one rank, and what `syncline why` says.
 
 The fault is made the way it happens: a container gets too little CPU, a backup runs on the job's

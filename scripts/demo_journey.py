@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo: a real job on two (simulated) machines, recorded at once, merged into one timeline.
 
 Makes two hosts on this machine, each with its own network, processes, session daemon and clocks,

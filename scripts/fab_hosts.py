@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hosts that fabfile.py works on: read from the hosts file, reached over ssh, all at once.
 
 Nothing here knows what is done on a host; errors are turned into words that say what to do.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A program in a session of its own, known by a file: started, looked at, ended. fabfile.py starts
 # agents and jobs with it on the hosts, where it is installed as libexec/syncline/session.
 #

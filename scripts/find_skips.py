@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """find_skips.py RESULTS ALLOWED: fails when a test was skipped that ALLOWED does not name.
 
 RESULTS is a directory of XML written by GoogleTest, pytest and ctest. A line of ALLOWED is a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often `syncline why` is right: healthy runs, real faults, and what only looks like a fault.
 
 Two ranks of examples/pytorch_fault train on two simulated hosts with one core each. The hosts and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spans that do not nest: overlapped tasks, frames, user events, waits. Their ids pair begin and
 // end, possibly from two threads.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces of nodes in, one timeline out: the builder walks each node's streams in time order and
 // pushes what it finds into the sinks (sink.h).
 //

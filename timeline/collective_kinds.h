@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of the kinds of collectives: what they make their ranks wait for, and how PyTorch
 // works at them.
 #ifndef SYNCLINE_TIMELINE_COLLECTIVE_KINDS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups that are made anew while they are recorded.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

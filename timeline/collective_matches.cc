@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives across ranks: whose numbers are off by how much, and which lives of a group are one.
 #include <algorithm>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which work of a backend's thread is which launch's.
 #include <algorithm>
 #include <deque>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is missing of a recording costs what it is about, and nothing else.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of process groups, matched across ranks.
 //
 // What a process shows of them (docs/event-schema.md, PyTorch):

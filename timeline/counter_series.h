@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters of a node that come beside its traces, as samples of the kernel's: whole series, known
 // before the events are walked. They lie on the timeline like the counters that programs report.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timeline cut to [from, to): what overlaps it is clipped and flagged, the rest is dropped. A
 // span that was open at `from` is passed on when the first thing inside it, or its end, is. What is
 // read for it may be less than everything (look_back.h), what is pushed (BuildOptions::shown), too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Between the builder and its sinks: interns texts, numbers tracks, hands everything to every sink.
 //
 // Thread-safety: one thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is shown of events of other providers: every field, by the name of its place.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of a node's trace a cut needs: the cut, a little behind it, and before it as much as the
 // tasks that are open there need to be found. Tasks carry their depth, so what is open at an
 // instant is known from the thread's next task, and where all of it has begun shows backwards.

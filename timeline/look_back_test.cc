@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "timeline/look_back.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which threads a loss may have hit.
 //
 // The tracer counts loss per CPU stream and packet interval, not per thread. A thread may have been

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between processes: what one end of a TCP connection sent and the other received.
 //
 // Concepts. An *end* is a connection as one process recorded it (events syncline_net:*). Two ends

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The walk over a node's events; coverage and losses.
 #include "timeline/node_builder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One node's events, in time order, turned into tracks, spans, instants, counters and holes.
 //
 // Thread-safety: one thread.

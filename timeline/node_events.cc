@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each event of our own means on the timeline.
 #include <bit>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The short way of tasks that no sink is shown.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events of providers that are not ours: instants with all their fields.
 #include <algorithm>
 #include <span>

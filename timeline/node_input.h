@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the builder gets of one node, and what it says of it afterwards. Plain values, filled by
 // whoever knows the files (recording.json, control blocks, trace directories).
 #ifndef SYNCLINE_TIMELINE_NODE_INPUT_H_

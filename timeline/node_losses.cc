@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was lost of a node, and which threads it hit.
 #include <algorithm>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Socket calls: given to the matcher, which sees all nodes.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A node's profiles by TensorFlow and Kineto: lanes, and holes where there are none.
 #include <algorithm>
 #include <string>

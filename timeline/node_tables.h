@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is who on one node: thread and process keys, names, found by a first walk over the node's
 // streams.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the events of PyTorch's hook (syncline_torch) mean on the timeline.
 #include <string>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tracks and names of a node.
 #include <algorithm>
 #include <string>

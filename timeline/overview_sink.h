@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timeline for looking at as a whole: spans that last long enough to be seen, a counter's values
 // as far as they are apart enough, and all that is said of nodes and losses. Instants and arrows
 // are left out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graphs of a TensorFlow process's partition, as far as they ran while it was profiled.
 //
 // A profile holds no graph. At level 3 the executor says of every node that it has run, with how

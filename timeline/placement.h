@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a node's trace times lie on the timeline: the one place of the merge that moves times.
 //
 // ModelPlacement asks the clock model: the only honest one. ShiftPlacement adds a constant: for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorFlow's collectives (MultiWorkerMirroredStrategy), matched across workers.
 //
 // Workers meet by two numbers that they agree upon: the group's key and, in it, the instance's key,

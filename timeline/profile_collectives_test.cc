@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of TensorFlow's workers, as their profiles show them.
 #include "timeline/profile_collectives.h"
 

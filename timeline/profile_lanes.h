@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One process's profile by TensorFlow (XSpace), or by PyTorch's Kineto, as lanes on the timeline.
 //
 // Under the process a group "TensorFlow /job:worker/task:0", in it a lane per thread of the

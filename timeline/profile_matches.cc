@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a profile's events say of tensors, graphs and collectives, for those who make more of it.
 #include <string>
 #include <string_view>

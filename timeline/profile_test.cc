@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles on the timeline: lanes, tensors, and what a wall clock that was set does to them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

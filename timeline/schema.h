@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our own events (docs/event-schema.md) as numbers: which kind an event class is, and where its
 // fields lie in the list of decoded values. Everything else is kForeign and is shown as it is.
 //

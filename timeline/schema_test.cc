@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fields read from their places against the same fields decoded.
 #include "timeline/schema.h"
 

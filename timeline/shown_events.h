@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of our own events a timeline shows, when it was asked for some events only.
 //
 // What takes several events is shown whole when any of them is wanted: a task has a begin and an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timeline of some events only (BuildOptions::events) is the whole one, less what was not asked
 // for; and it lacks nothing of what was lost, and of who covered what.
 #include "timeline/shown_events.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of a timeline of which only an interval is shown, what does not meet it is not built
 // (BuildOptions::shown). No sink may notice.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a merged timeline consists of, and who receives it.
 //
 // The timeline is a stream: the builder pushes tracks, spans, instants, counters, flows and holes

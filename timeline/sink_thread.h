@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sinks on a thread of their own: the builder goes on while they work.
 //
 // What is pushed is copied into chunks, a few of which lie between the two threads; the sinks get

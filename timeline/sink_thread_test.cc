@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sinks on a thread of their own are told what they would be told on the builder's.
 #include "timeline/sink_thread.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The events of many streams in one order: by time, then by the order in which the streams were
 // added (callers add by node, reader, stream), then as the stream has them. This is the project's
 // tie-break.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast the events of K streams are put into one order. The streams interleave at random, which
 // is the worst case. Nothing is read or decoded.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of events against the obvious one: all of them, stably sorted.
 #include "timeline/stream_merger.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors that cross a cut of the graph: sends and receives of all processes, matched.
 //
 // Where TensorFlow cuts a graph it puts a `_Send` on one side of an edge and a `_Recv` on the

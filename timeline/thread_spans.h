@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nested tasks of one thread, in the presence of loss.
 //
 // Begin and end events both carry name and depth, so the stack finds itself again after events were

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives of process groups (PyTorch's isend, irecv, send, recv), matched.
 //
 // Concepts. A *channel* is all transfers of one group from one rank to another with one tag. On a

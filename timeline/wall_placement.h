@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a host's wall clock (CLOCK_REALTIME) stands on the timeline.
 //
 // TensorFlow's profiler stamps by the wall clock. Bracketed readings of the host's clocks, taken

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timeline cut into windows of equal length, each for a sink of its own: what lies in a window is
 // in its sink, what crosses the edge between two is in both, clipped there and flagged. Tracks and
 // texts are in all.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The windows of a timeline together are the timeline: every golden scenario, cut into some
 // windows.
 #include "timeline/window_sink.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The events of one line in time order. Internal to xspace/; made by Space::Open().
 #ifndef SYNCLINE_XSPACE_LINE_CURSOR_H_
 #define SYNCLINE_XSPACE_LINE_CURSOR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was asked of TensorFlow's profilers in a recording and what came of it: the text of
 // nodes/<node>/xspace/profiles.json (docs/recording-format.md). Written by the agent, read by
 // merge. Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // profiles.json from anywhere: never crash; times that are read can be added without overflow.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An XSpace, which TensorFlow's profiler makes, behind the cursor of common/event_cursor.h.
 //
 //   XSpace > XPlane (host, device) > XLine (a thread) > XEvent {metadata id, offset, duration} >

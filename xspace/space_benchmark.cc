@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading an XSpace: the walk when it is opened, and every field of every event after that.
 #include <benchmark/benchmark.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of an XSpace from anywhere: never a crash, a hang or a read outside; every event that was
 // counted is given, in order, and decodes.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XStat and the field numbers of XEvent: what both the walk and the cursor read. Internal.
 #ifndef SYNCLINE_XSPACE_STAT_H_
 #define SYNCLINE_XSPACE_STAT_H_

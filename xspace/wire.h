@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The protocol buffer wire format, read in place: no copies, no allocation, never past the end.
 //
 //   Fields fields(bytes);

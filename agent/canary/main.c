@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Writes one event, syncline:canary, and ends. The agent runs it as each user to be traced: when
  * its nonce comes back through the session, everything between a process of that user and the disk
  * works. */

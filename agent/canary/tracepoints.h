@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The canary's own definition of `syncline:canary` (docs/event-schema.md). Providers are per
  * process, so this one and that of the instrumentation never meet. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER

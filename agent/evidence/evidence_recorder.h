@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The samples of a recording (Sampling) as a source of evidence: a thread that takes them, 20 times
 // a second, from before the gate opens until it is closed. A recording never fails for it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam to what adds to a recording beside the tracer: profilers that training processes bring
 // along, and samples of what the kernel says of the node. They only add to it: whatever happens to
 // one of them, the recording goes on.

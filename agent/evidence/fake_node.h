@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A node made of files, for tests of what samples it.
 #ifndef SYNCLINE_AGENT_EVIDENCE_FAKE_NODE_H_
 #define SYNCLINE_AGENT_EVIDENCE_FAKE_NODE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/evidence/proc_text.h"
 
 #include <algorithm>

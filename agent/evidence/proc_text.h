@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The few lines of /proc and of control groups that are sampled, as numbers. Pure: text in, values
 // out; what is not as the kernel writes it gives nothing.
 #ifndef SYNCLINE_AGENT_EVIDENCE_PROC_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the processes that the agent serves have their control blocks.
 #ifndef SYNCLINE_AGENT_EVIDENCE_RUNTIME_DIRECTORIES_H_
 #define SYNCLINE_AGENT_EVIDENCE_RUNTIME_DIRECTORIES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples what the kernel says of the recorded processes, their control groups and who else uses
 // the processors, as text lines (evidence/write.h). It has no thread and no clock of its own:
 // somebody calls Search() every few seconds, and Round() at the rate that is wanted.

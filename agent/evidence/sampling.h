@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One recording's samples on their way to evidence/samples.txt: rounds, searches, how often, and
 // what is said where it did not go as it should. Written as it goes, so that a killed agent leaves
 // what it had. It has no thread: somebody calls Round() whenever it says.

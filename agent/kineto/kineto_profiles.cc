@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/kineto/kineto_profiles.h"
 
 #include <algorithm>

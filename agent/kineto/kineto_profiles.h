@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles that processes under `syncline run --kineto` make of themselves while they are recorded
 // (instrumentation/torch/syncline_kineto.py). They leave them in their user's piece folder, which
 // is memory; they are taken from there as they come, and kept below kineto/ in the recording's

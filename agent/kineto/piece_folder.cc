@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/kineto/piece_folder.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a user's processes leave the profiles that they make of themselves: kineto/ below their
 // runtime directory.
 //

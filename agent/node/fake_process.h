@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process in a directory that stands for /proc, for tests.
 #ifndef SYNCLINE_AGENT_NODE_FAKE_PROCESS_H_
 #define SYNCLINE_AGENT_NODE_FAKE_PROCESS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this node is and what can be traced on it, what cannot, why, and the remedy.
 #ifndef SYNCLINE_AGENT_NODE_INVENTORY_H_
 #define SYNCLINE_AGENT_NODE_INVENTORY_H_

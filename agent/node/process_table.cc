@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/node/process_table.h"
 
 #include <unistd.h>

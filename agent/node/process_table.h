@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processes of this machine as /proc shows them to the agent: what is needed to find the
 // process behind a control block, and to see which ones have none. `proc` is a parameter for tests.
 #ifndef SYNCLINE_AGENT_NODE_PROCESS_TABLE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notices `syncline run --rank N` in front of something that starts several processes, where the
 // command line did not show it: every one of them has rank N.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Says of PyTorch programs that were started for tracing what will be missing all the same, and
 // which of their settings are known to be bad for what is measured.
 #ifndef SYNCLINE_AGENT_NODE_TORCH_SIGHT_H_

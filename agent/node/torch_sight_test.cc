@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/node/torch_sight.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam to the node's clocks. Times are ns.
 #ifndef SYNCLINE_AGENT_PROBE_CLOCK_H_
 #define SYNCLINE_AGENT_PROBE_CLOCK_H_

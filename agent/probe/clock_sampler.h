@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the node's clocks ten times a second and more, all its life: the last readings for whoever
 // asks, and, while a recording exists, every reading into its clock.tuples. CLOCK_MONOTONIC, the
 // trace's clock, is slewed by NTP; only these readings tie it to CLOCK_MONOTONIC_RAW, on which all

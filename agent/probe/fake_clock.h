@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A clock for tests.
 #ifndef SYNCLINE_AGENT_PROBE_FAKE_CLOCK_H_
 #define SYNCLINE_AGENT_PROBE_FAKE_CLOCK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gate on real control blocks (control_block/live_block.h).
 //
 // While open, a thread looks for new blocks every 20 ms, so that a program launched during the

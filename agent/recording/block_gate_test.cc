@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/recording/block_gate.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The canary: a short-lived program, run as each user to be traced, whose one event must come back
 // through the session before the node says that it is ready. LTTng itself reports success where
 // nothing can be recorded (shared memory full, another LTTNG_HOME, a user that the daemon does not

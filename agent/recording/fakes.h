@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stand-ins for the manager's parts, for its tests.
 #ifndef SYNCLINE_AGENT_RECORDING_FAKES_H_
 #define SYNCLINE_AGENT_RECORDING_FAKES_H_

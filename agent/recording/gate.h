@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam to the training processes: who is there, and the gate that switches their recording on
 // and off (instrumentation/abi/control_block.h).
 #ifndef SYNCLINE_AGENT_RECORDING_GATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam to the machine: room for buffers and files.
 #ifndef SYNCLINE_AGENT_RECORDING_HOST_H_
 #define SYNCLINE_AGENT_RECORDING_HOST_H_

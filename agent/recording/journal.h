@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The write-ahead journal of one recording: what the agent is about to do to it, on disk before it
 // is done, so that an agent that was killed finds its sessions, gates and files again. One JSON
 // object a line, appended and synced. A torn last line is what a kill leaves; it is ignored. Not

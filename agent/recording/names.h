@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a peer may name: recording ids, and files of a recording. Everything else is refused before
 // it comes near the file system. Pure.
 #ifndef SYNCLINE_AGENT_RECORDING_NAMES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/recording/recording_manager.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the agent does, without gRPC: the life of recordings on one node.
 //
 //   (none) -Prepare-> PREPARING -> READY -Start-> RECORDING -Stop-> STOPPING -> STOPPED -Release->

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of RecordingManager that talk to LTTng, the gate and the disk: preparing, stopping, and
 // finishing what a killed agent left.
 #include <fcntl.h>

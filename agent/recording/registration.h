@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether LTTng's session daemon knows the programs that are about to be recorded. It drops a
 // program that did not answer within its limit (LTTNG_APP_SOCKET_TIMEOUT, 5 s), and one that was
 // there before the daemon asks for it only every 5 s: such a program comes back by itself, and a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of a trace on this node: their sums, and whether the canary's event is among them.
 // Thread-safe: no state.
 #ifndef SYNCLINE_AGENT_RECORDING_TRACE_FILES_H_

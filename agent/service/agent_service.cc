@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/service/agent_service.h"
 
 #include <grpc/grpc_security_constants.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gRPC shell: authorises, logs, maps RPCs to RecordingManager and Inventory, streams bytes and
 // clock readings. No decisions of its own.
 #ifndef SYNCLINE_AGENT_SERVICE_AGENT_SERVICE_H_

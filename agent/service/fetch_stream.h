@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recording's files as a sequence of FetchChunk: the list, then every file from where the
 // coordinator wants it, in chunks with a CRC-32C, and its SHA-256 at the end. No gRPC here.
 #ifndef SYNCLINE_AGENT_SERVICE_FETCH_STREAM_H_

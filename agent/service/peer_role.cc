@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/service/peer_role.h"
 
 #include <openssl/bio.h>

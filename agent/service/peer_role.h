@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who a peer is, by its certificate: the fleet's CA signs two roles, told by the subject's OU
 // ("syncline operator", "syncline node", with O=Syncline). The chain was verified by TLS before.
 // Pure.

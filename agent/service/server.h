@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's two doors: a Unix socket for its own user, and mutual TLS on TCP for the fleet. There
 // is no third: nothing listens in plain text.
 #ifndef SYNCLINE_AGENT_SERVICE_SERVER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fetch streams and peer roles: what crosses the wire, without a wire.
 #include <openssl/evp.h>
 #include <openssl/pem.h>

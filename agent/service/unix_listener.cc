@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/service/unix_listener.h"
 
 #include <poll.h>

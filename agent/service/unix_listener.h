@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The local socket: gRPC's own Unix sockets do not tell who is at the other end, so the agent
 // accepts itself, asks the kernel for the peer's uid, and hands on only connections of its own user
 // and of root.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How large the tracer's buffers may be. LTTng accepts a channel that nobody can allocate ("Tracing
 // started", and an empty trace), and what it does allocate is taken from the job's memory: so the
 // agent computes the need beforehand, chooses what fits, and refuses what does not. Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LttngControl for tests: remembers what it was told, fails where it was told to.
 #ifndef SYNCLINE_AGENT_SESSION_FAKE_LTTNG_CONTROL_H_
 #define SYNCLINE_AGENT_SESSION_FAKE_LTTNG_CONTROL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam to LTTng: everything that the agent asks of the tracer.
 //
 // The real tracer may block for seconds (a stopped program holds `start` for 5.3 s) or for ever (a

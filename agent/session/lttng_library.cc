@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/session/lttng_library.h"
 
 #include <lttng/channel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LttngControl on liblttng-ctl. The library keeps its socket in unguarded statics and blocks: one
 // thread of one process that can be killed calls it (session_child.h), nobody else.
 #ifndef SYNCLINE_AGENT_SESSION_LTTNG_LIBRARY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The child process that owns liblttng-ctl: reads calls from a socket, performs them, replies. Ends
 // when the other end closes (the agent died or replaced it). One thread.
 #ifndef SYNCLINE_AGENT_SESSION_SESSION_CHILD_H_

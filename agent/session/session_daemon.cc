@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/session/session_daemon.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A session daemon for the node: the one that runs is left alone; where there is none, one is
 // started, and ended again when the agent ends and nobody else uses it.
 #ifndef SYNCLINE_AGENT_SESSION_SESSION_DAEMON_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LttngControl in a child process that is killed and replaced when a call exceeds its limit:
 // neither a blocked session daemon nor a crash in the tracer's library can hold or end the agent.
 // Thread-safe: calls queue behind one another.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the agent and its session child say to each other: one JSON object per packet of a
 // SOCK_SEQPACKET socket pair, one reply per call, in order. Both ends are the same program, so
 // there is no versioning. Pure; thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starting other programs from a process with threads: posix_spawn only, nothing inherited but what
 // is named, and every wait with a limit. ProcessRunner is the seam for those who run a program to
 // its end.

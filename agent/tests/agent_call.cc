@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call to an agent, for the integration test: no part of the product.
 //   agent_call TARGET METHOD [JSON-REQUEST] [--tls DIR ROLE SERVERNAME]
 // METHOD: an RPC's name; prints the response as one line of JSON. Fetch writes below the current

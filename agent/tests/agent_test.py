@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real agent with real LTTng and real ITT programs, over its Unix socket (see harness.py)."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples of real threads, real control groups and a real agent's thread, against the truth: what
 // the threads know of themselves, and what was done to them.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline-grpc-probe-bench: how well clocks are known by the gRPC stream alone.
 //
 //   probe HOST:PORT --samples FILE [--tls DIR ROLE SERVERNAME]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the agent's integration tests stand on: namespaces of their own, an agent, calls to it.
 
 A test file runs itself in mount and pid namespaces with private /dev/shm and /var/run/lttng:

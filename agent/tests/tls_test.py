@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutual TLS: roles by certificate, nothing in plain text (see harness.py)."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TCP connection to a port in another process's network namespace.
 #ifndef SYNCLINE_AGENT_TFPROFILER_DIAL_H_
 #define SYNCLINE_AGENT_TFPROFILER_DIAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A planted /proc for tests: processes with TensorFlow in them and listening sockets.
 #ifndef SYNCLINE_AGENT_TFPROFILER_FAKE_PROC_H_
 #define SYNCLINE_AGENT_TFPROFILER_FAKE_PROC_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TensorFlow worker's port for tests: its profiler and its status, as a real worker behaves
 // towards a client (one profile at a time, Terminate, the texts of its refusals).
 #ifndef SYNCLINE_AGENT_TFPROFILER_FAKE_WORKER_H_

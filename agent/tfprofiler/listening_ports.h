@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which processes have TensorFlow in them and on which TCP ports they listen, from /proc alone.
 // Every process is looked at in its own network namespace. `proc` is a parameter for tests.
 #ifndef SYNCLINE_AGENT_TFPROFILER_LISTENING_PORTS_H_

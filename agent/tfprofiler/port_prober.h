@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds profilers by asking the ports of TensorFlow's processes. What a port turned out to be is
 // remembered for as long as its process lives, so that only newcomers are asked: a worker hears
 // from us twice in its life, however often somebody looks. Thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was asked of one profiler and what came of it, while the recording is made. Pure.
 #ifndef SYNCLINE_AGENT_TFPROFILER_PROFILE_ENTRY_H_
 #define SYNCLINE_AGENT_TFPROFILER_PROFILE_ENTRY_H_

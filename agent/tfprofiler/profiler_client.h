@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One TensorFlow worker's port, spoken to over gRPC as TensorFlow does: in plain text, on a
 // connection that was made beforehand. Nothing is ever called here that could change what the
 // program or another profiler's user gets. Thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam to the profilers that TensorFlow's workers serve: where they are.
 #ifndef SYNCLINE_AGENT_TFPROFILER_PROFILER_FINDER_H_
 #define SYNCLINE_AGENT_TFPROFILER_PROFILER_FINDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorFlow's own profilers in a recording: every worker with a profiler port is asked for what
 // ran in the window, and what came is kept below xspace/ in the recording's directory. Thread-safe.
 #ifndef SYNCLINE_AGENT_TFPROFILER_TF_PROFILES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tfprofiler/tf_profiles.h"
 
 #include <stdlib.h>

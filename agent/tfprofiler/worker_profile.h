@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The profiles of one process during one recording, on a thread of its own: pieces one after the
 // other until the window is over, each written to disk as it arrives.
 //

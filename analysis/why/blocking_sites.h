@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a job's ranks wait for collectives: nothing in a trace says "waiting". DDP waits in a bare
 // gap, FSDP inside of its containers. A *blocking site* (segments.h: Site) is learnt from the job:
 // its silences end when a pending collective leaves. Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is late, and why: amounts of causes with their intervals, and the verdict drawn from them.
 //
 // Evidence beats lead: a rank is named for a cause when the amount of that cause, compared with the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps, while the timeline streams by, what `syncline why` is made of: tasks of threads that
 // launch collectives, step optimizers or carry collectives out, in their own clock; holes; and who
 // the processes are.

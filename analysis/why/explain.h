@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a job's tasks, collectives and samples to the answer of `syncline why`. Pure: the same input
 // gives the same answer, on any machine. The definitions: docs/findings.md.
 #ifndef SYNCLINE_ANALYSIS_WHY_EXPLAIN_H_

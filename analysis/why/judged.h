@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job as it is judged: its drivers, the steps of one class, and of each rank and step where the
 // time went. Made once; causes.h draws the conclusions. Pure.
 #ifndef SYNCLINE_ANALYSIS_WHY_JUDGED_H_

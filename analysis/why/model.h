@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of `syncline why`: what the analysis is given of a job, and the answer.
 //
 // The definitions of all that is named here stand in docs/findings.md. Everything of a rank is in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a driver's time goes: each ns belongs to the first part that applies, and then what the
 // kernel says was taken away is cut out. Integer ns; parts of a step add up to the step. Pure.
 //

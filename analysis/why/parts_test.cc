@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Segments, blocking sites, steps, pieces, and what is taken away: by hand-made threads.
 #include "analysis/why/parts.h"
 

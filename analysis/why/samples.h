@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank's samples as series over time: of its driver, of its other threads, of the control group
 // that throttles it. Pure.
 #ifndef SYNCLINE_ANALYSIS_WHY_SAMPLES_H_

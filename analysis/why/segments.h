@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread's time as an exact partition by its innermost task, and the silences in it: intervals in
 // which no operator runs. Pure.
 //

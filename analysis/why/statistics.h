@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Means over steps with their intervals, and a test of whether ranks differ. Steps of a job
 // correlate with their neighbours, so both draw blocks of steps, never single ones. Integers and a
 // fixed seed: the same input gives the same numbers on any machine. Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver of a rank and its steps. Pure.
 //
 // Driver: the thread that launches the collectives. Step: from the end of an optimizer step on the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/why/taken_away.h"
 
 #include <algorithm>

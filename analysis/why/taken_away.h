@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel took from a driver's own work: the growth of its run-queue time between two
 // samples, cut out of the pieces that are longer than usual, the largest excess first; what that
 // leaves, evenly out of the own work of that time. A single step's value is an estimate; the

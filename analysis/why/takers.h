@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who had the processor while a rank waited for one: whoever gained processor time on the driver's
 // processor in the same intervals. Pure.
 #ifndef SYNCLINE_ANALYSIS_WHY_TAKERS_H_

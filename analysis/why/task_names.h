@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What PyTorch's and our hook's tasks are called, and what that makes of them. All that
 // `syncline why` knows of spans by name stands here.
 //

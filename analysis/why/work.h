@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Did ranks do the same work? Operators by how often they ran in a step and, where recorded, with
 // which shapes. A rank that does other work is later for a reason that is no fault of its machine,
 // and no cause is named for it. Pure.

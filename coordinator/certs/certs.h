@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fleet's certificates: one authority, one certificate per node, one per operator.
 //
 // There are two roles (design: local control by peer uid, every TCP port by mutual TLS). A *node*

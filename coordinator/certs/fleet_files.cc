@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of a fleet's certificates: what is kept, what is made, what a client loads.
 #include <algorithm>
 #include <system_error>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Owners for OpenSSL's objects and its error queue as text.
 #ifndef SYNCLINE_COORDINATOR_CERTS_OPENSSL_TYPES_H_
 #define SYNCLINE_COORDINATOR_CERTS_OPENSSL_TYPES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline certs: a fleet's certificates.
 #include <CLI/CLI.hpp>
 #include <memory>

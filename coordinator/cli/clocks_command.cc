@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline clocks: how good the clocks of a recording are, or of the fleet right now.
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `syncline clocks` says beyond its table of edges: how well any two nodes are known from each
 // other, what the samples say about the assumptions, what happened to the clocks.
 #ifndef SYNCLINE_COORDINATOR_CLI_CLOCKS_TEXT_H_

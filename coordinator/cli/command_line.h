@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line as a whole: global options, commands, help, and wrong usage said like any other
 // error ("syncline: ...").
 #ifndef SYNCLINE_COORDINATOR_CLI_COMMAND_LINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of `syncline`, one Register function each: adds a subcommand to `app` whose callback
 // sets context->action. `context` outlives the app's parsing.
 #ifndef SYNCLINE_COORDINATOR_CLI_COMMANDS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline completion: shell scripts made from the program's own definition of its options, so that
 // they cannot differ from it.
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every command gets: this machine as main gave it, the global options, and the streams.
 //
 // A command registers itself with the CLI11 app and, when it is the one chosen, sets `action`; main

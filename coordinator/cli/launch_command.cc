@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline run and env: the command lines; run.h does the work.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a command starts several processes of one job (torchrun, mpirun, srun, ...), as far as
 // its words tell: behind `env`, `nohup` and their like, and inside the line of `sh -c`. What a
 // script or a program does by itself cannot be seen here; the agents notice it later, by processes

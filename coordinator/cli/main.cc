@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline: the command line. The only place of the coordinator that touches argv, the environment,
 // signals and real clocks.
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline merge, events, report: from recordings and traces to a timeline, its events and its
 // analysis.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A merge as it is seen on a terminal while it lasts: one line, which says what is read and goes
 // away again; and once, where reading what lies before a cut takes long, that there is a way to
 // read less. Nothing of it is shown of a merge that takes a moment.

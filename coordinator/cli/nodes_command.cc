@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline nodes: what each node is, what can be traced there, what cannot, why, and the fix.
 #include <google/protobuf/util/json_util.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Durations and sizes as people type and read them. Pure.
 #ifndef SYNCLINE_COORDINATOR_CLI_PARSE_H_
 #define SYNCLINE_COORDINATOR_CLI_PARSE_H_

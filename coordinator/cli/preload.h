@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library that sees socket calls (instrumentation/net) in LD_PRELOAD, beside what the user has
 // there already.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process and a recording's state, in a line for people.
 #ifndef SYNCLINE_COORDINATOR_CLI_PROCESS_TEXT_H_
 #define SYNCLINE_COORDINATOR_CLI_PROCESS_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline record and fetch: make a recording; complete one.
 #include <CLI/CLI.hpp>
 #include <bit>

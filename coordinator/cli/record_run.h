@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recording as a part of another command: `syncline why` without a recording makes one first.
 #ifndef SYNCLINE_COORDINATOR_CLI_RECORD_RUN_H_
 #define SYNCLINE_COORDINATOR_CLI_RECORD_RUN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a recording achieved, for people: start and stop per node with skew ± bound, events, losses.
 #ifndef SYNCLINE_COORDINATOR_CLI_RECORD_SUMMARY_H_
 #define SYNCLINE_COORDINATOR_CLI_RECORD_SUMMARY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recording being made, as seen on a terminal: phases, what will be traced, live counters,
 // transfers.
 #ifndef SYNCLINE_COORDINATOR_CLI_RECORD_VIEW_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline status, stop, release: what is being recorded where; end it; forget it.
 #include <CLI/CLI.hpp>
 #include <algorithm>

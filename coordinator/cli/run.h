@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `syncline run` and `syncline env`: starts a program so that it can be traced later.
 //
 // The program stays the same process (exec): pid, signals and exit code are its own. What is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For run_test: stands for a library of ours. A process that loads it while LTTng-UST would wait
 // for a session daemon ends.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Manners of a program that people read: tables, colours only where they are wanted, and foreign
 // text that cannot steer the terminal.
 #ifndef SYNCLINE_COORDINATOR_CLI_TERMINAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Something that may crash or hang, tried in a child process first. Thread-safety: one thread.
 #ifndef SYNCLINE_COORDINATOR_CLI_TRIAL_H_
 #define SYNCLINE_COORDINATOR_CLI_TRIAL_H_

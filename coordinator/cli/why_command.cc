@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline why: who holds the job up, and why. Records first where no recording is given.
 #include <CLI/CLI.hpp>
 #include <algorithm>

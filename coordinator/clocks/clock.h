@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coordinator's clocks and its waiting, as a seam: only main has the real ones.
 #ifndef SYNCLINE_COORDINATOR_CLOCKS_CLOCK_H_
 #define SYNCLINE_COORDINATOR_CLOCKS_CLOCK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From samples to clock models: T in every node's own clock while recording, and clocks/models.json
 // after.
 #ifndef SYNCLINE_COORDINATOR_CLOCKS_MODELS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model of a recording from its files: what the nodes found out about each other counts.
 #include "coordinator/clocks/models.h"
 

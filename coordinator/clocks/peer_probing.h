@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nodes of a recording probe each other over UDP, with kernel stamps where they have them: much
 // narrower than what the coordinator, perhaps a laptop on a VPN, can learn over gRPC. The
 // coordinator only hands out the plan (who probes whom, under which key) and takes the samples.

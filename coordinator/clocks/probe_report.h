@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // clocks/probes.json: how the nodes' probing of each other went, edge by edge. Which stamps each
 // end had and why not better ones, who could not take part and why. For people and for `syncline
 // clocks`; no model needs it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clock probing of a fleet while something is recorded: one thread and one connection per node.
 //
 // Probes come in bursts of exchanges without a pause between them (a pause lets both ends sleep and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file of one edge's samples while it grows: clocks/A--B.samples.
 //
 // What is appended is in the file at once, so that a coordinator that is killed leaves what it has.

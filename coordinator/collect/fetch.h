@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings what a recording left on a node home, whole: every chunk has a CRC, every file a SHA-256;
 // an interrupted transfer goes on where it was; a file has its own name only once it is complete
 // and verified (before, it is NAME.part). Nothing is deleted on the node here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One file on its way in: NAME.part, hashed as it grows.
 #ifndef SYNCLINE_COORDINATOR_COLLECT_INCOMING_FILE_H_
 #define SYNCLINE_COORDINATOR_COLLECT_INCOMING_FILE_H_

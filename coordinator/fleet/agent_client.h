@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One agent as the coordinator sees it: the seam between what a recording does (record/, clocks/,
 // collect/) and gRPC. A thousand fakes of it fit in one test process.
 //

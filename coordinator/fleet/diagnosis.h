@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why an agent cannot be reached. gRPC reports a bad certificate like a closed port (UNAVAILABLE),
 // so after such a failure this makes one plain connection and TLS handshake of its own and says
 // what went wrong: unknown host, closed port, no answer, expired or not-yet-valid certificate

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The handshake against a server on the other end of a socket pair: no network, no clock but
 // OpenSSL's own, so times are set through the certificates.
 #include "coordinator/fleet/diagnosis.h"

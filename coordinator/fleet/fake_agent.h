@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An agent without a machine, for tests: plays the life of one recording from memory, fails where
 // it is told to, and counts its calls. Its RAW clock is the test's clock plus an offset.
 // Thread-safe as AgentClient is; set `behaviour` and `files` before the first call.

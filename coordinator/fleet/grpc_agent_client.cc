@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/fleet/grpc_agent_client.h"
 
 #include <grpc/support/log.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AgentClient over gRPC: mutual TLS with the node's name as the name to check (addresses change),
 // or a Unix socket. No proxy (clusters set http_proxy), back-off of at most 2 s, keepalive.
 #ifndef SYNCLINE_COORDINATOR_FLEET_GRPC_AGENT_CLIENT_H_

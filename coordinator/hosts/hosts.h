@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which nodes there are: the hosts file, the -H list, and $SYNCLINE_HOSTS.
 //
 // A hosts file has one node a line, `name address[:port] [role=...]`, with # comments:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hosts file and the -H list are typed by people and made by scripts: any bytes are read or
 // refused.
 #include <cstdint>

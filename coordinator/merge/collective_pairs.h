@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What collectives say of the clocks: where nobody leaves before everybody has entered, rank i
 // entered before rank j left, whoever i and j are. That bounds the offset of their clocks from both
 // sides: e_j - l_i <= offset <= l_j - e_i.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What --from and --to mean for what was opened.
 //
 // Thread-safe: no state.

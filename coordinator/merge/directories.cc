@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trace directories that come without a recording.
 //
 // Clocks are the same inside one INPUT, unless its traces themselves say otherwise: traces of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ordered events as lines, by one thread or by several.
 //
 // Several share the streams out (StreamShare): each orders its own, makes lines of them and hands

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every event of every stream, decoded, in timeline order.
 #include <cerrno>
 

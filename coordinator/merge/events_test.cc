@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `syncline events`, and `--events` of it and of merge.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

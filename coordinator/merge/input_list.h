@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the words of a command line mean before anything is opened: which INPUT is a recording,
 // which are trace directories, which name stands for which, and whether the output may lie where it
 // was asked to. All of it is refused here, before any work, with what to write instead.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens what `merge` is given: a recording, or CTF trace directories, as nodes ready for the
 // builder.
 #ifndef SYNCLINE_COORDINATOR_MERGE_INPUTS_H_

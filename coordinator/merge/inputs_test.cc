@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What merge, report and events are given by mistake, and what became of a recording on its way:
 // all of it is refused or said, by name, and the rest is merged.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: the two-node job as a recording on disk, to be damaged, moved and merged.
 #ifndef SYNCLINE_COORDINATOR_MERGE_JOB_TEST_H_
 #define SYNCLINE_COORDINATOR_MERGE_JOB_TEST_H_

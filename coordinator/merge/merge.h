@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `syncline merge`, `events` and `report` without their command lines.
 //
 // An input is the directory of one recording, or any number of CTF trace directories (LTTng's own

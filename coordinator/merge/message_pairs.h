@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What messages between nodes say of the clocks: the call that sent a byte began before the call
 // that received it returned.
 #ifndef SYNCLINE_COORDINATOR_MERGE_MESSAGE_PAIRS_H_

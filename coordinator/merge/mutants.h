@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ways to be wrong on purpose, for tests that must notice. Compiled in only with
 // SYNCLINE_TEST_MUTANTS=1, which no shipped build has; then chosen by the environment variable
 // SYNCLINE_MUTANT. (A bound that is halved shows where every delay is one-way: tests/sim.)

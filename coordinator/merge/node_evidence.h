@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The samples that a recording has of its nodes: read, and as counters of the timeline.
 #ifndef SYNCLINE_COORDINATOR_MERGE_NODE_EVIDENCE_H_
 #define SYNCLINE_COORDINATOR_MERGE_NODE_EVIDENCE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens every CTF trace below a directory, and says where a trace's own wall clock puts it.
 //
 // Thread-safe: no state.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces and files that are given more than once, in whatever way, or that only look like it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

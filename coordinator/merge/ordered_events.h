@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every event of the inputs that is wanted (BuildOptions::events), decoded, in the order that
 // decides between equal times: by time, node, stream, as the stream has them; of a node, those of
 // its traces before those of TensorFlow's profiles.

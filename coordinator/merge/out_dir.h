@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The directory that a merge writes: all of what a merge made is replaced, or nothing.
 #ifndef SYNCLINE_COORDINATOR_MERGE_OUT_DIR_H_
 #define SYNCLINE_COORDINATOR_MERGE_OUT_DIR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a merge can be written as, by the words of --format, and the sinks that write it.
 //
 // Thread-safety: one thread.

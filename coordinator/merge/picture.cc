@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which stretch of the timeline the report's picture shows.
 #include <algorithm>
 #include <utility>

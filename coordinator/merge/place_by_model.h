@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A node's placement by the clock model; in test builds also the wrong ones of mutants.h.
 #ifndef SYNCLINE_COORDINATOR_MERGE_PLACE_BY_MODEL_H_
 #define SYNCLINE_COORDINATOR_MERGE_PLACE_BY_MODEL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control blocks and recording.json joined.
 #include <optional>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorFlow's profiles among the events of a trace: their times are the host's wall clock, which
 // is not always a place on the timeline (timeline/wall_placement.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles of a node, as a recording holds them: TensorFlow's in nodes/<node>/xspace/profiles.json
 // and the XSpaces beside it, PyTorch's in nodes/<node>/kineto/profiles.json and Kineto's JSON
 // there.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timeline that is larger than its viewer takes, in pieces.
 //
 // Thread-safe: no state.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: scenarios (timeline/testing/scenario.h) written to disk as CTF, and a whole
 // recording made of them, so that merge is tested from bytes to bytes.
 #ifndef SYNCLINE_COORDINATOR_MERGE_TEST_RECORDING_H_

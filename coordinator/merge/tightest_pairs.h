@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of many causal pairs those that matter. Pure.
 #ifndef SYNCLINE_COORDINATOR_MERGE_TIGHTEST_PAIRS_H_
 #define SYNCLINE_COORDINATOR_MERGE_TIGHTEST_PAIRS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `syncline why` without its command line: a recording in, the answer out.
 //
 // Thread-safe: no state.

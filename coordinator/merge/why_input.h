@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what the builder found in a recording to the jobs that `syncline why` explains: which
 // process is which rank, whose part of which collective is whose, who entered it last, and which
 // samples are the rank's.

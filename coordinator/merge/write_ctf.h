@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `merge --format ctf`: the inputs' traces again, with corrected timestamps (export/ctf).
 #ifndef SYNCLINE_COORDINATOR_MERGE_WRITE_CTF_H_
 #define SYNCLINE_COORDINATOR_MERGE_WRITE_CTF_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `merge --format parquet`: the tables beside the timeline's own: what the job is made of, and the
 // inputs' events as they were recorded (export/parquet/job_tables.h, event_table.h).
 #ifndef SYNCLINE_COORDINATOR_MERGE_WRITE_TABLES_H_

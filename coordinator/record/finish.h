@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of a recording, shared by `record` and by `fetch RUN`, which completes one later: stop
 // what still runs, bring the data home, make the models, say what became of each node, and only
 // then let the nodes forget it.

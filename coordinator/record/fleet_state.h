@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nodes of a recording that is being made, what became of each, and who is told.
 #ifndef SYNCLINE_COORDINATOR_RECORD_FLEET_STATE_H_
 #define SYNCLINE_COORDINATOR_RECORD_FLEET_STATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ctrl-C, counted: the first press ends what is going on in good order, the second leaves at once.
 #ifndef SYNCLINE_COORDINATOR_RECORD_INTERRUPTS_H_
 #define SYNCLINE_COORDINATOR_RECORD_INTERRUPTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks after a running recording: asks every node how it goes, renews its lease, tells the
 // observer.
 #ifndef SYNCLINE_COORDINATOR_RECORD_MONITOR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who watches a recording being made: the terminal, or a test.
 #ifndef SYNCLINE_COORDINATOR_RECORD_OBSERVER_H_
 #define SYNCLINE_COORDINATOR_RECORD_OBSERVER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes one recording with a fleet: the life of a recording in the design, from discovery to
 // release.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the agents' answers to recording.json. Pure.
 #ifndef SYNCLINE_COORDINATOR_RECORD_TRANSLATE_H_
 #define SYNCLINE_COORDINATOR_RECORD_TRANSLATE_H_

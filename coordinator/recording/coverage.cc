@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of its window a node and its processes have.
 #include <algorithm>
 

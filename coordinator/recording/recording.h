@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // recording.json and the layout of a recording's directory (docs/recording-format.md): who took
 // part, what was asked for, what was achieved, what was lost. Written by `record` and `fetch`, read
 // by all that work on a recording later, on any machine.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // recording.json comes from other machines: whatever the bytes, it is read or refused, and what was
 // read survives a round trip.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as the packet index of a sound stream: a window read with it holds what it holds
 // without.
 #include <cstddef>

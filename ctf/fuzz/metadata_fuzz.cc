@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a metadata file, up to the layouts built from it, and said again in CTF 1.8's words.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace from any bytes: metadata, a NUL, one stream. Without a NUL the bytes are a stream of the
 // LTTng-like trace that the unit tests use. Every event is decoded; times must not go back; the
 // fast ways must find the same as the ordinary one.

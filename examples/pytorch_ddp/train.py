@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two or more ranks train one small network on images of digits: DistributedDataParallel over Gloo.
 
 An ordinary PyTorch script that knows nothing of Syncline. It wants what every launcher sets: RANK,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that takes a share of the core it runs on, as a backup or an indexer would."""
 
 import argparse

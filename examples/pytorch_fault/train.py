@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two or more ranks train one network on images of digits, and one of them can be given a fault.
 
 DistributedDataParallel over Gloo, batches from a DataLoader. Knows nothing of Syncline. It wants

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two ranks train one network in two stages: a pipeline of sends and receives over Gloo.
 
 An ordinary PyTorch script that knows nothing of Syncline. Each step passes a few micro-batches

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains one model on several workers with MultiWorkerMirroredStrategy: each takes its share of
 every batch, and their gradients are summed by a collective.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The master's half: builds the graph over both hosts and trains it on small images of digits.
 
 Each step is marked as Intel's recipe for ITT does, with the PyPI package `ittapi`; --no-marks

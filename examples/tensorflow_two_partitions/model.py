@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What master and worker share: the cluster's addresses, and the network cut in two.
 
 An in-graph split, TF1 style: the master's process holds the input and the first convolution, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The worker's half: serves its partition of the graph until it is ended from outside."""
 
 from model import cluster_arguments, cluster_spec, start_server

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline as Chrome's JSON, the dialect of PyTorch's profiler (Kineto): opens in
 // chrome://tracing and ui.perfetto.dev, and in tools that take a directory with a file per rank.
 //

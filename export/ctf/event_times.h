@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes over the times of events where they stand, two packets in lock step on one thread.
 //
 // As in ctf/lanes.h: where an event begins is known when the size of the one before it is, and what

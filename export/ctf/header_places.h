@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the numbers stand that a packet's header is corrected by.
 #ifndef SYNCLINE_EXPORT_CTF_HEADER_PLACES_H_
 #define SYNCLINE_EXPORT_CTF_HEADER_PLACES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "export/ctf/stream_copy.h"
 
 #include <algorithm>

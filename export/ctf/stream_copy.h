@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One stream of a trace again, packet by packet, with its times moved.
 //
 // Some packets are read at a time, to where they are made. As long as every event of them is wanted

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two ways in which a packet is written again, on generated traces.
 #include "export/ctf/stream_copy.h"
 

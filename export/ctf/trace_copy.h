@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CTF trace again, with its timestamps on the timeline: for babeltrace2, Trace Compass and
 // whatever else reads CTF. One directory per input trace, one stream per input stream; every event
 // keeps its id and fields, bit for bit, and gets its corrected time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every event as it was recorded, as a Parquet table beside those of parquet_sink.h:
 //
 //   events/node=NAME/part-0.parquet     time_ns, bound_ns, clock_offset_ns, stream, cpu, name,

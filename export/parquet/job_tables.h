@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the job is made of and what its ranks do together, as Parquet tables beside those of
 // parquet_sink.h; not partitioned:
 //

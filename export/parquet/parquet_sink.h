@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline as Parquet tables for DuckDB, Polars, pandas, Spark, ClickHouse, ...: one directory
 // per table, partitioned by node as Hive does it.
 //

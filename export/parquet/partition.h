@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One table's rows of one node on their way into files, partitioned as Hive does it.
 //
 // A row group's rows may come in pieces: rows that are like each other stand together in it, where

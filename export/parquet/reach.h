@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bounds of times as columns: how far the truth may lie before and behind them.
 //
 // Thread-safety: no state.

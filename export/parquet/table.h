@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows on their way into a table of a columnar file.
 //
 // A column lies in memory as Arrow wants it from the first row on, so that nothing is copied before

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives tables to a child process that writes them as Parquet: Python with pyarrow.
 //
 // Why a child and not a library: docs/decisions/0006-parquet-through-pyarrow.md. What is sent lies

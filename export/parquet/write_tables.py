@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tables as Parquet with pyarrow: the other half of export/parquet/table_writer.cc.
 
 Reads batches from standard input, each a row group: a line of JSON and, behind it, the buffers of

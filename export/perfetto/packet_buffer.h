@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the packets of a Perfetto trace are put together: the two most frequent ones, the begin and
 // the end of a span whose names its sequence knows, byte by byte in place; all others from messages
 // (proto_writer.h). A packet of the first kind is some 15 bytes and takes some ns.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline as a Perfetto trace: opens in ui.perfetto.dev and in trace_processor.
 //
 // How it is laid out:

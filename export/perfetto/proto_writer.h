@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protocol buffer wire format, written by hand: varints, fixed 64-bit numbers and length-delimited
 // bytes. The Perfetto trace is a few messages repeated millions of times; a general library is
 // slower here and would make the bytes depend on its version.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How well one clock is known from another, as a picture: the samples, the corridor that they
 // prove, the estimate in it. For `syncline clocks`, on the terminal and as SVG.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report as JSON, format_version 1: out/report.json and `syncline report --json`. Integers are
 // ns unless the key says otherwise; an interval is {"est_ns", "lo_ns", "hi_ns", "bound_ns"}, null
 // where unknown.

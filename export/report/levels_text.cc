@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "export/report/levels_text.h"
 
 #include <algorithm>

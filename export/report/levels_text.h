@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the text report tells what is likely from what is proven. Pure.
 #ifndef SYNCLINE_EXPORT_REPORT_LEVELS_TEXT_H_
 #define SYNCLINE_EXPORT_REPORT_LEVELS_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Partitions of TensorFlow's graphs as people read them.
 #ifndef SYNCLINE_EXPORT_REPORT_PARTITIONS_TEXT_H_
 #define SYNCLINE_EXPORT_REPORT_PARTITIONS_TEXT_H_

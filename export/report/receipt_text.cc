@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "export/report/receipt_text.h"
 
 #include <cmath>

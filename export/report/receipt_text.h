@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The receipt as people read it: at the end of `record`, and in the report.
 #ifndef SYNCLINE_EXPORT_REPORT_RECEIPT_TEXT_H_
 #define SYNCLINE_EXPORT_REPORT_RECEIPT_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The analysis and its printed forms over a job whose truth is known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stretch of the timeline as a picture: one lane per thread (of TensorFlow's, its operators),
 // nodes below each other, arrows for what one node sent to another, the step boundaries of the node
 // that marks them drawn through all, with the clock bound as a shaded band where they cross another

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "export/report/svg_parts.h"
 
 #include "absl/strings/str_replace.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all our SVG pictures have in common: one style sheet, text that cannot break the markup.
 #ifndef SYNCLINE_EXPORT_REPORT_SVG_PARTS_H_
 #define SYNCLINE_EXPORT_REPORT_SVG_PARTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text in columns, for terminals. Widths count characters, not bytes.
 #ifndef SYNCLINE_EXPORT_REPORT_TABLE_H_
 #define SYNCLINE_EXPORT_REPORT_TABLE_H_

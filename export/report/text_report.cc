@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "export/report/text_report.h"
 #include "common/duration_text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report for a terminal.
 #ifndef SYNCLINE_EXPORT_REPORT_TEXT_REPORT_H_
 #define SYNCLINE_EXPORT_REPORT_TEXT_REPORT_H_

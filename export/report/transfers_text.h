@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives of process groups as people read them.
 #ifndef SYNCLINE_EXPORT_REPORT_TRANSFERS_TEXT_H_
 #define SYNCLINE_EXPORT_REPORT_TRANSFERS_TEXT_H_

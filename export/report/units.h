@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times and counts as people read them.
 #ifndef SYNCLINE_EXPORT_REPORT_UNITS_H_
 #define SYNCLINE_EXPORT_REPORT_UNITS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "export/testing/perfetto_query.h"
 
 #include <array>

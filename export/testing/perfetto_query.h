@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: what Perfetto's own engine makes of a trace, and the golden scenarios to ask it of.
 //
 // The engine is no part of this repository: $SYNCLINE_TRACE_PROCESSOR names a program that takes a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "export/text/arguments_json.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of a span or an instant as the members of a JSON object: a key that repeats is an
 // array, one without a text is "metadata".
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as digits, with as little work as can be: eight digits at a time in one register, no
 // loop, no table, and no branch on how many there are.
 //

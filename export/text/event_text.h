@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decoded events as lines of text or of JSON: every field, in the order of the trace.
 //
 // Text: [+0.001234567] node stream provider:name: { context } { field = value, ... }

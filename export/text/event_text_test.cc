@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "export/text/event_text.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pieces of JSON: strings and numbers of which no byte and no digit is lost.
 //
 // Thread-safe: no state.

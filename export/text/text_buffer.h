@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Characters gathered for writing, with as little work per character as can be: short pieces are
 // copied 32 bytes at a time, whatever their length, and room is asked for once per piece.
 //

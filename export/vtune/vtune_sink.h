@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline as data that Intel VTune imports: one CSV per node, "<node>-hostname-<host>.csv",
 // because VTune takes a file for the machine whose result it is laid over, and no other.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract is Intel's text: "Create a CSV File with External Data" of the VTune user guide.
 #include "export/vtune/vtune_sink.h"
 

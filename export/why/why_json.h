@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The answer of `syncline why` as JSON, format_version 1: docs/why-json.md.
 //
 // Thread-safe: no state.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON of the answer, from answers made by hand.
 #include "export/why/why_json.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sentences of the answer. Each is a claim that must be true for every job, and that a test can
 // make false. What was not measured is called "not measured".
 //

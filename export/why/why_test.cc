@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of the answer, from answers made by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The answer of `syncline why` for a terminal: LATE, CAUSE, COST, ORDER, MARGIN, the table of
 // parts, TRUST, NEXT. What each word and number means: docs/findings.md. NAMED stands in place of
 // LATE for a rank with a cause that is not shown to be late; NOBODY, STEPS and ALL in place of both

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The control block: the one thing that a training process and the agent share.
  *
  * One file per process, memory-mapped by both, in the user's runtime directory (0700; files 0600):

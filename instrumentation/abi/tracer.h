@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the training process tells LTTng-UST, whoever tells it: `syncline run`, or our libraries. */
 #ifndef SYNCLINE_INSTRUMENTATION_ABI_TRACER_H_
 #define SYNCLINE_INSTRUMENTATION_ABI_TRACER_H_

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a fork takes in a program that talks TCP: until parent and child go on.
 
     python3 instrumentation/bench/fork_bench.py

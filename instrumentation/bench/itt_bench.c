@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* itt_bench: what the collector costs. Prints one line for each figure: name, median ns, interval
  * of the middle half; things that are compared run interleaved. `itt_bench off` needs nothing;
  * `itt_bench on` waits for a line on stdin and expects to be recorded then: bench/itt_bench.py does

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures the collector's cost and prints it beside what it may be.
 
 Usage: itt_bench.py BUILD_DIRECTORY

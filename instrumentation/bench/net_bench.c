@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* net_bench: what the library before socket calls costs. `net_bench off` needs nothing but the
  * preload; `net_bench on` waits for a line on stdin and expects to be recorded then: net_bench.py
  * does both. What is compared runs interleaved; the thread's own time counts.

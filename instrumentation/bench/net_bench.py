@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures what the library before socket calls costs and prints it beside what it may be.
 
 Usage: net_bench.py BUILD_DIRECTORY

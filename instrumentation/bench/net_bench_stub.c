@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Stands where libc would: send() that takes every byte at once, and a kernel that agrees. */
 #define _GNU_SOURCE
 #include <linux/tcp.h>

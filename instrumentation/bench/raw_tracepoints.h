@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What a task pair writes, as plain LTTng-UST events: the benchmark's yardstick. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER syncline_bench

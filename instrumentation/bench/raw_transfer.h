@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What a recorded send writes, as a plain LTTng-UST event: the benchmark's yardstick. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER syncline_bench_net

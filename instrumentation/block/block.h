@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The in-process side of the control block (abi/control_block.h): what our libraries share inside
  * one training process.
  *

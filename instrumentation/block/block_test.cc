@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The block as a process makes it, read back as the agent reads it. The gate is opened without a
 // tracer's session, so that events are counted as lost: no LTTng is needed.
 #include "instrumentation/block/block.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Cost: what our code takes from the program, measured while it runs.
  *
  * Of the calls that are many a sample is timed (block.h); what happens rarely is timed always. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What a process is, from its environment and command line. Pure: the caller gives the environment.
  */
 #ifndef SYNCLINE_INSTRUMENTATION_BLOCK_FACTS_H_

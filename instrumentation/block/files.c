@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The files of the control block: made so that nobody else can plant, read or change them, and so
  * that touching them later cannot raise SIGBUS (space is taken before it is used). */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the files of libsyncline_block.so share. Nothing here is exported. */
 #ifndef SYNCLINE_INSTRUMENTATION_BLOCK_INTERNAL_H_
 #define SYNCLINE_INSTRUMENTATION_BLOCK_INTERNAL_H_

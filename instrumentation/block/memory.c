@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Memory without malloc: an allocator may call ITT, which calls us. No lock: a fork may come at any
  * time. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The name table: texts get ids that mean the same for the life of the process.
  *
  * Texts live in the .names file, which is mapped; here is the way from a text to its id (a hash

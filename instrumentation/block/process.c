@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The process: its one block, the gate, fork and exit. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

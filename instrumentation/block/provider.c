@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libsyncline_provider.so: the events of the provider `syncline` and what else is asked of
  * LTTng-UST. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The table through which libsyncline_block.so reaches LTTng-UST.
  *
  * Why a table in a library of its own: a library with a missing dependency does not load, and a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The lock under which a tracepoint reads its list of probes (userspace RCU: a store into the
  * thread's own reader), taken here.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The hash of a name's text, for tables of names. */
 #ifndef SYNCLINE_INSTRUMENTATION_BLOCK_TEXT_HASH_H_
 #define SYNCLINE_INSTRUMENTATION_BLOCK_TEXT_HASH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Threads: private state, a key and a slot in the block for each. */
 #define _GNU_SOURCE
 #include <pthread.h>

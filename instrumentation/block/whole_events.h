@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Events that are handed to the tracer whole.
  *
  * The probe that LTTng-UST's macros generate calls the tracer for each field, 6 ns each. The fields

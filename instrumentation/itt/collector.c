@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libsyncline_itt.so: the collector that INTEL_LIBITTNOTIFY64 names.
  *
  * Each static part in the process calls __itt_api_init once, with its mutex held. A pointer in its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Counters: increments are summed here, recorded or not, and events carry the value after the call.
  */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Domains, string handles and everything else that a create function must return.
  *
  * Objects that the static parts made before we were loaded are adopted; later ones come from here,

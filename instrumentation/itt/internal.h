@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the files of libsyncline_itt.so share: the thread, the way into and out of a recorded call,
  * names of objects. */
 #ifndef SYNCLINE_INSTRUMENTATION_ITT_INTERNAL_H_

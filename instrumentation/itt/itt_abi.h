@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The part of Intel's ITT API that a collector meets: structures and numbers, as its users have
  * them in memory. Names are ours; layouts and values are the API's (version 3, x86-64 and other
  * LP64 systems).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Frames, markers, user events, synchronisation objects; names of threads; pause and resume. */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Metadata: numbers and texts that belong to a task. */
 #define _GNU_SOURCE
 #include <stdarg.h>

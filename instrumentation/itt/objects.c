@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Objects of ours that have a name, in one range of addresses, each at the beginning of a cache
  * line: its name's id, the object, its text. */
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "instrumentation/itt/side.h"
 
 #include "instrumentation/block/block.h"

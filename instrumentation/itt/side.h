@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Side tables: what we know about objects that belong to others, by their address.
  *
  * Why not extra1 and extra2 of the objects: they are VTune's when its collector runs too, and

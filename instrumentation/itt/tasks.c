@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Tasks: a stack for each thread, kept at all times, so that a task that is open when a recording
  * begins still has its name when it ends. A task's end carries no name: it closes the newest open
  * task. */

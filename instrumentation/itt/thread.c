@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the collector keeps for each thread, and the way into a recorded call. */
 #define _GNU_SOURCE
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The functions of libc that this library stands in front of: those that move bytes over a socket,
  * and those after which a descriptor may be another one. Each calls the next function of its name,
  * once, with what it was given; while nothing is recorded it does nothing else.

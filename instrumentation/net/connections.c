@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* From a descriptor to its connection.
  *
  * The name of a connection is its socket's cookie; asking the kernel for it costs as much as half a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the files of libsyncline_net.so share: the way into and out of a socket call.
  *
  * life.c         when the library wakes up, forks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* When the library wakes up. It is preloaded into every program that a traced one starts, and most
  * of those have nothing to tell: until a process connects, listens or accepts over TCP, it makes no
  * control block and loads no tracer, and a call costs what looking at the gate costs. */

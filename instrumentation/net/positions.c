@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* How many bytes of each direction have gone by: what makes a message the same on both hosts.
  *
  * Counting what calls return is exact as long as every byte passes by here; where to begin, in a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The table through which libsyncline_net.so writes its events; see block/provider.h for why. */
 #ifndef SYNCLINE_INSTRUMENTATION_NET_PROVIDER_H_
 #define SYNCLINE_INSTRUMENTATION_NET_PROVIDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* LTTng-UST events of the provider `syncline_net`. Their meaning is a recording format:
  * docs/event-schema.md. LTTng includes this file several times; hence the unusual guard. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libitt_allocator.so, for LD_PRELOAD: an allocator that reports itself through ITT, as oneTBB's
  * does. Every malloc is a task of a static part of its own, and so is giving memory back, also
  * those that the collector, LTTng and the loader make while they are at work.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // block_tool: looks at control blocks and switches gates, for tests.
 //   block_tool set DIR GENERATION     every block in DIR; prints how many
 //   block_tool show DIR               one line for each block: "pid state events lost cost_ns names

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // oneDNN as distributed: reorders and matrix products, a task for each.
 #include <chrono>
 #include <oneapi/dnnl/dnnl.hpp>

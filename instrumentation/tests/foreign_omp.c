@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* An OpenMP program of GCC's: run on LLVM's libomp (LD_PRELOAD), which speaks ITT where libgomp
  * does not. */
 #include <time.h>

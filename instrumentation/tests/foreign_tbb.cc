@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // oneTBB as its users build it with profiling: libtbb is an ITT program that is not ours.
 #define TBB_USE_PROFILING_TOOLS 2
 #include <oneapi/tbb/parallel_for.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records ITT programs with a real LTTng and compares the trace with what they say they did.
 
 Usage: itt_capture_test.py BUILD_DIRECTORY [unittest arguments]

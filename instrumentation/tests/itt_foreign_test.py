@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records ITT programs that are not ours: oneTBB, oneDNN and LLVM's OpenMP, as Debian ships them.
 
 Usage: itt_foreign_test.py BUILD_DIRECTORY [unittest arguments]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that do with ITT what breaks collectors, recorded with a real LTTng.
 
 Usage: itt_traps_test.py BUILD_DIRECTORY [unittest arguments]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A session daemon of one's own, gates, and traces as lists of events, for real recordings.
 
 Under root everything runs in mount and pid namespaces of its own (own /run/lttng and /dev/shm), so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that use sockets, recorded with a real LTTng and compared with their own word.
 
 Usage: net_capture_test.py BUILD_DIRECTORY [unittest arguments]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* net_traps SCENARIO [TRUTH]: small programs that do with sockets what breaks interposers. Each
  * says where it is on stdout and waits on stdin, so that the test can switch recording in between;
  * net_capture_test.py compares what they did with what was recorded. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the scenarios of net_traps share: TCP connections over loopback, and calls that are written
  * down: a line "send|receive tid local_port remote_port begin bytes t0 t1" each, times of
  * CLOCK_MONOTONIC around the call, positions since the connection began. */

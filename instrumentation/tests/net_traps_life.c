@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Scenarios of net_traps: who owns a descriptor, and what a process goes through. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What our libraries ask of the programs into which they are planted, read from the files.
 
 Usage: planted_libraries_test.py LIBRARY ...

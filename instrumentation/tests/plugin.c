@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* itt_plugin.so: a library with a static part whose objects lie in its own memory, for unloading.
  */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A static part of our own for tests: what a program that uses ITT carries, in the smallest form,
  * with the life of a real one. Objects may be made before the collector is loaded; the first other
  * call opens the library named in INTEL_LIBITTNOTIFY64 and lets it fill the table; without one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Garbage collections and initialised accelerators, as the PyTorch hook tells them.
 
 Usage: torch_garbage_test.py BUILD_DIRECTORY. Skipped where .venv-torch is not.

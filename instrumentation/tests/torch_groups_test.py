@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a program asks of its process groups: all of it is seen, with its group.
 
 Usage: torch_groups_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup --torch).

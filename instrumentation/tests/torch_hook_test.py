@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hook that `syncline run` plants into Python: programs that would notice it, or break.
 
 Usage: torch_hook_test.py BUILD_DIRECTORY WithoutTorch|WithTorch. The latter is skipped where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's operators as ITT has them, against a second witness: PyTorch's own profiler, Kineto.
 
 Usage: torch_kineto_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup --torch).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hook that PyTorch calls after each optimizer step: it comes and goes with no recording.
 
 Usage: torch_optimizer_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup --torch).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kineto as `syncline run --kineto` has it, in programs that would notice it, or die of it.
 
 Usage: torch_profile_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup --torch).

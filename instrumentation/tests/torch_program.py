@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A PyTorch program with the hook that `syncline run` plants, recorded as a test wants it."""
 
 import os

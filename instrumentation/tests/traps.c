@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* itt_traps SCENARIO: small programs that do with ITT what breaks collectors. Each says where it is
  * on stdout and waits on stdin, so that the test can switch recording in between; what it did is
  * known or said, and itt_traps_test.py compares.

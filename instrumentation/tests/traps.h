@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the scenarios of itt_traps share. */
 #ifndef SYNCLINE_INSTRUMENTATION_TESTS_TRAPS_H_
 #define SYNCLINE_INSTRUMENTATION_TESTS_TRAPS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Scenarios of itt_traps about the life of processes and libraries: fork, exec, exit, dlclose,
  * signals. */
 #define _GNU_SOURCE

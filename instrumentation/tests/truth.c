@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* syncline-itt-truth: an ITT program that writes down what it did.
  *
  * Threads run trees of tasks whose shape and names follow from the seed; every call is bracketed by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libsyncline_torch.so, the other half: what the hook has to say becomes events. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

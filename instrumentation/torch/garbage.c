@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libsyncline_torch.so, the tasks of the hook's own: garbage collections, and marks.
  *
  * They are written by the ITT collector that the program has, to which this file is one more static

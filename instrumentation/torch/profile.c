@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libsyncline_torch.so, for `syncline run --kineto` only: the thread that calls the hook's profiler
  * (syncline_kineto.py) when a recording begins or ends and when a piece is due. Its own, because a
  * profile's end takes seconds in which the other thread has things to do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libsyncline_torch_provider.so: the events of the provider `syncline_torch`. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

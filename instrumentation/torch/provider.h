@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The table through which libsyncline_torch.so reaches LTTng-UST, as in block/provider.h. */
 #ifndef SYNCLINE_INSTRUMENTATION_TORCH_PROVIDER_H_
 #define SYNCLINE_INSTRUMENTATION_TORCH_PROVIDER_H_

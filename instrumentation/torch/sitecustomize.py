@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Planted by `syncline run` through PYTHONPATH: Python imports it when it starts. All it does is to
 # wait for an import of PyTorch; only then is anything of Syncline loaded (syncline_torch.py). Read
 # by whatever Python the program uses: nothing here may need a new one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether PyTorch has initialised an accelerator in this process: not whether there is one, or a
 library for it. Nothing is imported, and nothing initialised, in order to know."""
 

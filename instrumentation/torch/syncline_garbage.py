@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python's garbage collections as tasks, while Syncline records: a callback in gc.callbacks."""
 
 import ctypes

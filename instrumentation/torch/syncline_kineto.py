@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`syncline run --kineto`: PyTorch's own profiler (Kineto) runs while Syncline records.
 
 Used by syncline_torch.py, and only when the environment says SYNCLINE_KINETO=1. A native thread

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libsyncline_torch.so as Python sees it; watch.h says what each call does."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's ITT observer, as the hook (syncline_torch.py) switches it on and off."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the hook (syncline_torch.py) changes in PyTorch while something is recorded."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signals of the program's that come while the hook runs: Python calls their handlers in the main
 thread, whatever that does, and some leave what they interrupt (sys.exit, a time limit)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes PyTorch say what it does, while Syncline records, and be as it was before and after.
 
 Loaded by our sitecustomize when the program imports PyTorch; asleep until a recording starts. Then

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libsyncline_torch.so, one half: the thread that notices when a recording begins or ends and lets
  * the hook (syncline_torch.py) act on it.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the hook (syncline_torch.py) calls, through ctypes; and what the files of
  * libsyncline_torch.so share. The interpreter's lock is held in all calls but `stop`. */
 #ifndef SYNCLINE_INSTRUMENTATION_TORCH_WATCH_H_

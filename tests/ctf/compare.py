@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares our decoding of CTF traces with babeltrace2's: every event, field and time.
 
 compare.py CTF_DUMP TRACE...

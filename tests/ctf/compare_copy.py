@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Copies CTF traces with every time moved, and compares what babeltrace2 reads in both.
 
 compare_copy.py CTF_COPY CTF_TRANSLITERATE TRACE...

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Traces whose metadata is put into CTF 2's words, and from there back into CTF 1.8's, must decode
 as before.
 

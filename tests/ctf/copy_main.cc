@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ctf_copy TRACE OUT [SHIFT_NS [THREADS]]: the trace again with every time moved, on one thread or
 // more; prints how much that was and how long it took (the rate is per second of processor time).
 #include <chrono>

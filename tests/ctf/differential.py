@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Generated traces of every CTF 1.8 type, decoded by us and by babeltrace2.
 
 differential.py CTF_DUMP FIRST_SEED LAST_SEED

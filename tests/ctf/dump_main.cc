@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ctf_dump TRACE...: every event of the traces as babeltrace2's text sink prints it with
 // `--clock-cycles --no-delta -f loglevel`, less the log level; streams one after the other,
 // unordered. Losses go to stderr. Exit code 3 when there were any. For differential tests only.

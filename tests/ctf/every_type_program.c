@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits COUNT rounds of events with every field type, for recordings that tests decode.
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tracepoint provider with every field type that LTTng-UST offers: what a real recording can
 // contain. `chars` is never empty: babeltrace2 2.0.4 prints the previous event's text for an empty
 // text sequence.

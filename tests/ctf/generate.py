@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes a CTF 1.8 trace with random types: generate.py SEED DIRECTORY.
 
 Every type, size, alignment, byte order and header layout that CTF 1.8 allows and babeltrace2 2.0.4

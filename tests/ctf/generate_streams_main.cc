@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ctf_generate_streams DIRECTORY STREAMS EVENTS: a trace with that many streams and events in all.
 // Prints the sum of all fields, which ctf_scan must find again.
 #include <cinttypes>

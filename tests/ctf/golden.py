@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Small traces as text, with the events or the error they must give: golden.py CTF_DUMP FILE...
 
 A file has a comment that says what it shows, then sections that begin with "--- NAME": "metadata",

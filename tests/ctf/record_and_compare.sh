@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Records a program with every LTTng-UST field type, with per-user and per-process buffers, small
 # ones, so that events are lost too, and a session that is rotated; then compares our decoding with
 # babeltrace2's, with that of the same traces in CTF 2's words, and what babeltrace2 reads in our

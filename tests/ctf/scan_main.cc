@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ctf_scan TRACE [THREADS]: decodes every field of every event, in any order, on one thread or so
 // many, and prints how many events there were, the sum of all fields, and how long it took
 // (the rate is per second of processor time, which neighbours disturb less; of threads together).

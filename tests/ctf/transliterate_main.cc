@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ctf_transliterate TRACE OUT: the same trace with its metadata in CTF 2's words instead of CTF
 // 1.8's, or, where it is in CTF 2's, in CTF 1.8's; the streams are linked. For tests: no tracer
 // that writes CTF 2 was at hand.

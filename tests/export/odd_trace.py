@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A CTF trace of events with all that makes a table of them hard: numbers beyond 63 bits, fields
 that are a number here and a text there, nested ones, more kinds of events than a table keeps apart.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """read_back.py SYNCLINE RUN WORKERS: merges a recording into every format that other programs read,
 reads the tables back with DuckDB, and finds the same spans, times and sums in all of them. The
 second recording is of workers that run collectives.

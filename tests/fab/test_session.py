@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scripts/fab_session.sh: what it ends is what it started, wholly, and nothing else."""
 
 import os

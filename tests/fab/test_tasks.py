@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words that fabfile.py and the demo put together for shells and frameworks, without hosts."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replays a kept corpus through a fuzz target, for builds without libFuzzer.
 // Usage: TARGET FILE_OR_DIR...; exits 1 when there was nothing to replay, so that a lost corpus is
 // noticed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Golden timelines: tests/golden/timeline/*.txt hold a scenario and, after "--- timeline", what the
 // builder makes of it. SYNCLINE_UPDATE_GOLDEN=1 writes that part anew; read the difference before
 // you commit it.

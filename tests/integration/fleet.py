@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives Syncline on a testbed the way a user does: fab and the syncline command, nothing else."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with a merge of the two-partition job, by everything that the tests know of it.
 
 Kept apart from the test that wants to hear "nothing", because the mutants (programs that are wrong

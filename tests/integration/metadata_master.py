@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The master's half of examples/tensorflow_two_partitions. While there is a file `ask` it asks
 TensorFlow itself every few steps what it did: its RunMetadata, a line of JSON each in `metadata`.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks Perfetto's own engine what it makes of a timeline: SQL over the trace, through node.
 
 The engine is not part of this repository: SYNCLINE_TRACE_PROCESSOR names its query.mjs. Where it is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two hosts, as far as clock probes go: network namespaces a wire or a bridge apart, of which one
 has clocks that are an exactly known hour ahead (and may drift by an exactly known function)."""
 

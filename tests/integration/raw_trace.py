@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a recording's raw traces with babeltrace2: an independent witness of what LTTng wrote.
 
 Nothing of Syncline is used here but the event schema (docs/event-schema.md).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains the same small network from the same start, again and again until its input ends, and
 prints a digest of what it learned each time. A TensorFlow worker of its own, not started for
 tracing."""

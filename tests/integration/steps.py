@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lays the worker's groups of operations against the master's training steps.
 
 In one step of the two-partition job the worker runs a fixed number of oneDNN operations, and all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well clocks can be known here, against the truth: docs/clock-model.md has the figures.
 
 One side's clocks are an hour ahead, drift by 100 ppm and wander by 0.1 ppm. What must never happen

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clock probes by UDP between two network namespaces whose clocks differ by an exactly known hour.
 
 What must never happen is that a sample excludes the truth; how narrow the interval is depends on

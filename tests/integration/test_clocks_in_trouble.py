@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clocks that drift, wall clocks that are set and slewed, probes that stop, while real traces are
 recorded: the truth stays inside the bound, and what happened is said.
 

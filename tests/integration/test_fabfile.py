@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """fabfile.py against hosts that misbehave: they are named, the others not left half-started."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Full disks, on a node and here: said with the place and what to do, and nothing that was there is
 lost. A small tmpfs plays the disk."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C in every phase of a recording: either nothing was recorded and nothing is left anywhere,
 or what was recorded is kept, here or on the nodes, and the last lines say how to go on.
 

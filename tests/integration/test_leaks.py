@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many recordings in a row: nothing piles up on the host. SYNCLINE_LEAK_RUNS says how many; without
 it, as many as fit into half a minute, and ten at least."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main job: a real two-partition training job on two hosts with known clocks, through fab."""
 
 import collections

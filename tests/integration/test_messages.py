@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of unmodified jobs, against each other and against a packet capture of the same run."""
 
 import collections

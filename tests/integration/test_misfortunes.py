@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong on real machines: a message that helps, and nothing lost that was recorded."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Job, agent and session daemon of an ordinary user: nothing on the hosts runs as root but sshd."""
 
 import os

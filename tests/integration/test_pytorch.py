@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedDataParallel over Gloo, started through `syncline run`, which it does not know of."""
 
 import collections

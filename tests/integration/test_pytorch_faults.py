@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training that does what breaks tracers, recorded twice with operators, messages and the hook.
 
 What must hold is the program's: it computes to the bit what it computes alone, prints the same and

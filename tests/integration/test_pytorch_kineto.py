@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two ranks under `syncline run --kineto`: PyTorch's own profiler on the same timeline as ITT."""
 
 import bisect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many DDP steps, attached in the middle: every all-reduce has its partner, in order.
 
 The truth is a diary that each rank keeps of its own steps, which Syncline does not see.

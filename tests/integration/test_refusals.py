@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What cannot be recorded: each cause is told apart, with the fix, before anything starts."""
 
 import os

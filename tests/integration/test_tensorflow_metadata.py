@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorFlow's partitions, tensors and operators, against what TensorFlow itself says of the same
 steps: RunMetadata, which the master asks for every few steps (metadata_master.py)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorFlow's operators and tensors, from the recording in tests/golden/tensorflow_profile."""
 
 import collections

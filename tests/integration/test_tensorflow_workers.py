@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MultiWorkerMirroredStrategy: its collectives, from the recording in
 tests/golden/tensorflow_workers; and that a worker which runs collectives is recorded without asking
 TensorFlow's profiler, which might crash it."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The instrument checks itself: are the hosts' clocks wrong by exactly what is claimed, are they
 apart?"""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program that writes down what it did, against what the timeline says it did.
 
 syncline-itt-truth brackets each of its ITT calls with two readings of the trace clock. Recorded

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`syncline why` on a real job with a real fault: one rank's container gets too little CPU."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small job to record on a simulated host: nested ITT marks, 200 a second, until it is ended."""
 
 import sys

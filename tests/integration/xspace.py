@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads what the tests want to know from an XSpace, TensorFlow's profile, without TensorFlow."""
 
 import os

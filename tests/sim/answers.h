@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clock model's answers as the tests see them, and the ways in which they can be made wrong on
 // purpose: with SYNCLINE_MUTANT set the tests must fail. What a test cannot notice, it does not
 // check.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the scenarios are made of: plausible hosts, links, and questions about a world.
 #ifndef SYNCLINE_TESTS_SIM_SCENARIO_KIT_H_
 #define SYNCLINE_TESTS_SIM_SCENARIO_KIT_H_

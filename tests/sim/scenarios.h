@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Named situations for the clock model. Each says what must be true of the answers and proves that
 // the situation really occurred.
 #ifndef SYNCLINE_TESTS_SIM_SCENARIOS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scenarios that break the model's assumptions: clocks that step, sleep or change their rate,
 // stamps that lie. Everything must be told and named, and nothing claimed wrongly.
 #include <cstdlib>

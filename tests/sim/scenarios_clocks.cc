@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scenarios of clocks that keep to the model's assumptions: drift, wander, discipline.
 #include <cmath>
 #include <numbers>

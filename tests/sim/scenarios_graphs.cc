@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scenarios of many hosts: hubs, rings, islands; and of messages seen in the traces.
 #include <algorithm>
 

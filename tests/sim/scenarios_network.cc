@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scenarios of the network and of the sampling: delays, jitter, routes, losses, silence.
 #include <cstdlib>
 

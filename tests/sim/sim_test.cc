@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Truth inside the bound, always: every scenario, several seeds, thousands of instants.
 //
 // SYNCLINE_SIM_SEEDS  seeds per scenario (default 20, fewer under sanitizers; nights take more)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small world with exact truth: clocks that drift, wander, step and sleep; networks that delay
 // and lose.
 //

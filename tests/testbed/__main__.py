@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python3 -m tests.testbed [NAME...]`: makes hosts (default master-0 worker-0), tells how to reach
 them and keeps them until Ctrl-C or `-- COMMAND...` ends."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real faults for the training job on simulated hosts: a CPU quota, a thief, or one in the job.
 
     with faults.ControlGroups() as groups, Testbed(specs, binds={**faults.BINDS, ...}) as bed:

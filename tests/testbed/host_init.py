@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """First process of a simulated host: makes the namespaces and the private files, then becomes sshd.
 
 Runs inside the host's network namespace (ip netns exec) as `host_init.py SPEC.json`; testbed.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the testbed does to this machine: checks what it needs, runs ip, removes what killed runs
 left."""
 

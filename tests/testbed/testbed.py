@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated hosts on one Linux machine, with clocks whose error is known to the nanosecond.
 
     with Testbed([HostSpec("master-0"), HostSpec("worker-0")], seed=7) as bed:

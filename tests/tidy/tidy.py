@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Checks how the code reads: layers, sizes, dead files, banned calls, units, paths named in docs.
+# SPDX-License-Identifier: Apache-2.0
+"""Checks how the code reads: layers, sizes, dead files, banned calls, units, paths named in docs,
+licence lines, subjects of commits.
 
 Usage: tidy.py [ROOT]. Prints one line per finding, `path:line: rule: text`; exits 1 if any.
 A waiver is a comment on the line or the line above: `tidy: allow RULE: reason`; for the size of
@@ -118,6 +120,10 @@ UNIT_SUFFIXES = (
     "_size",
     "_scaled_ppm",
 )
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+SUBJECT_COLUMNS_MAX = 72
+SUBJECTS_SINCE = "2026-11-24T13:30:00Z"  # older ones stay as they are
+
 PROTO_UNITLESS = {  # identifiers and ordinals, which have no unit
     "pid",
     "own_pid",
@@ -177,7 +183,9 @@ class Tidy:
             if path.suffix == ".py":
                 lines = (self.root / path).read_text(errors="replace").split("\n")
                 self.check_sizes(path, lines)
+            self.check_licence(path)
         self.check_dead_files(code)
+        self.check_subjects()
         return self.findings
 
     def check_includes(self, path, lines):
@@ -207,8 +215,9 @@ class Tidy:
     def check_sizes(self, path, lines):
         limit = HEADER_LINES_MAX if path.suffix == ".h" else FILE_LINES_MAX
         head = "\n".join(lines[:10])
-        if len(lines) - 1 > limit and "tidy: allow file-length" not in head:
-            self.report(path, 1, "file-length", f"{len(lines) - 1} lines, at most {limit}")
+        length = len(lines) - 1 - head.count(LICENCE)
+        if length > limit and "tidy: allow file-length" not in head:
+            self.report(path, 1, "file-length", f"{length} lines, at most {limit}")
         for number, line in enumerate(lines, 1):
             if (
                 len(line) > COLUMNS_MAX
@@ -216,6 +225,31 @@ class Tidy:
                 and not waived(lines, number - 1, "columns")
             ):
                 self.report(path, number, "columns", f"{len(line)} columns, at most {COLUMNS_MAX}")
+
+    def check_licence(self, path):
+        """Sources, build files and scripts say their licence in one of the first two lines."""
+        source = path.suffix in (".cc", ".h", ".c", ".py", ".sh", ".proto", ".cmake")
+        if not source and path.name != "CMakeLists.txt":
+            if path.suffix:
+                return
+            with open(self.root / path, "rb") as file:
+                if file.read(2) != b"#!":
+                    return
+        if LICENCE not in "\n".join((self.root / path).read_text().split("\n")[:2]):
+            self.report(path, 1, "licence", f"one of the first two lines must be: {LICENCE}")
+
+    def check_subjects(self):
+        """Of the commits that there are: none where the sources are not a git checkout."""
+        log = subprocess.run(
+            ["git", "-C", str(self.root), "log", f"--since={SUBJECTS_SINCE}", "--format=%h %s"],
+            capture_output=True,
+            text=True,
+        )
+        for line in log.stdout.splitlines():
+            commit, _, subject = line.partition(" ")
+            if len(subject) > SUBJECT_COLUMNS_MAX:
+                text = f"{len(subject)} columns, at most {SUBJECT_COLUMNS_MAX}: {subject}"
+                self.report(commit, 1, "subject", text)
 
     def check_functions(self, path, lines):
         """In clang-format's layout a function ends with a lone '}' at the indent where it began."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tidy.py must find what it is there to find: each rule is broken once in a small tree."""
 
 import subprocess
@@ -10,13 +11,21 @@ from pathlib import Path
 TIDY = Path(__file__).with_name("tidy.py")
 
 
-def findings(files):
+LICENCE = "SPDX-License-Identifier: Apache-2.0\n"
+
+
+def findings(files, licensed=True, subject=""):
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         subprocess.run(["git", "init", "-q", name], check=True)
         for path, text in files.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text)
+            comment = "// " if path.endswith((".cc", ".h", ".proto")) else "# "
+            (root / path).write_text((comment + LICENCE if licensed else "") + text)
+        if subject:
+            identity = ["-c", "user.name=test", "-c", "user.email=test"]
+            commit = ["commit", "-q", "--allow-empty", "-m", subject]
+            subprocess.run(["git", "-C", name, *identity, *commit], check=True)
         result = subprocess.run([sys.executable, TIDY, name], capture_output=True, text=True)
         lines = result.stdout.splitlines()
         assert (result.returncode == 1) == (len(lines) > 1), result.stdout + result.stderr
@@ -72,6 +81,16 @@ class TidyTest(unittest.TestCase):
             findings({**LISTED, "common/a.cc": "", "docs/x.md": "See `common/gone.h`.\n"}),
             ["doc-path"],
         )
+
+    def test_source_without_licence(self):
+        for path in ("common/a.h", "scripts/a.py", "proto/a.proto"):
+            self.assertEqual(findings({path: ""}, licensed=False), ["licence"])
+        self.assertEqual(findings({"scripts/run": "#!/bin/sh\n"}, licensed=False), ["licence"])
+        self.assertEqual(findings({"docs/a.md": "", "data": "no script\n"}, licensed=False), [])
+
+    def test_subject_of_a_commit(self):
+        self.assertEqual(findings({}, subject="tests: " + "x" * 65), [])
+        self.assertEqual(findings({}, subject="tests: " + "x" * 66), ["subject"])
 
 
 if __name__ == "__main__":

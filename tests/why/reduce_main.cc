@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // why_reduce RUN STEPS: a recording's job as text, cut to so many steps, on standard output; what
 // tests/golden/why is made of.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real recordings whose fault was put there from outside, reduced to text (why_reduce): the label
 // is the file's name, not what `syncline why` once said of it.
 #include <gtest/gtest.h>

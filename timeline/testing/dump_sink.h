@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timeline as text, one line per thing, for tests. Checks the order contract of sink.h as it
 // goes.
 #ifndef SYNCLINE_TIMELINE_TESTING_DUMP_SINK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces made of values instead of bytes, for tests of everything above the readers.
 #ifndef SYNCLINE_TIMELINE_TESTING_FAKE_TRACE_H_
 #define SYNCLINE_TIMELINE_TESTING_FAKE_TRACE_H_

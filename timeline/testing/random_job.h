@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recording made by dice, as a scenario: two ranks on two nodes, whose threads do everything that
 // our events can say, go from CPU to CPU, and leave tasks open for as long as they like; a few
 // events are lost. For properties that must hold whatever was recorded.

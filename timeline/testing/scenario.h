@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small text that holds the nodes, clocks, control blocks and events of a recording, for tests:
 //
 //   window 0 1000

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training job on two nodes whose clocks are known exactly, as a scenario: "master-0" marks its
 // steps, "worker-0" runs three operations within each of them. Shared by the tests of analysis,
 // reports and merge.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the bytes of an XSpace, for tests and benchmarks.
 //
 //   PlaneBuilder plane("/host:CPU");

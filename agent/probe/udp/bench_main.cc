@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline-probe-bench: measures clock probing between two hosts whose true offset is known.
 //
 //   host a:  syncline-probe-bench respond --listen 10.0.0.1:7700

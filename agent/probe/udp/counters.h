@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a probing endpoint counts: everything that was dropped, missing or refused, each by its
 // reason.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_COUNTERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a network device stamps packets in hardware, and if not, why: asked, never changed, for
 // the setting belongs to the machine's administrator (ptp4l, chrony).
 #ifndef SYNCLINE_AGENT_PROBE_UDP_DEVICE_STAMPING_H_

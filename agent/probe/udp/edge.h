@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One side of one edge: what to send next, what to accept, and how it goes.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_EDGE_H_
 #define SYNCLINE_AGENT_PROBE_UDP_EDGE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small parts of an edge: ladder, tracker of transmit stamps, schedule, spin budget, addresses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The probing of one host: both roles of all edges on one socket, as a state machine without
 // threads, waits or real clocks. probe_thread.h runs it.
 //

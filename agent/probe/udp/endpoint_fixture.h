@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of Endpoint: one edge between two hosts of a fake network.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_ENDPOINT_FIXTURE_H_
 #define SYNCLINE_AGENT_PROBE_UDP_ENDPOINT_FIXTURE_H_

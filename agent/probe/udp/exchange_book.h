@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One side's memory of an edge's recent exchanges: its own stamps as they become known, the other
 // side's as they are reported, and a sample as soon as all four are there. The same for both roles.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_EXCHANGE_BOOK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/probe/udp/fake_network.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: hosts on a simulated network, in simulated time, with every departure and arrival
 // known.
 //

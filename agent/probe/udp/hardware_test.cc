@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hardware stamps from end to end, with a network device whose clock drifts, slews, steps, lies and
 // vanishes: what the documented contract allows. No real device was at hand.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/probe/udp/packet.h"
 
 #include <openssl/core_names.h>

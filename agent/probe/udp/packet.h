@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The probe packet: one UDP datagram of fixed size, the same layout in both directions.
 //
 // An exchange is a request and its response. Neither carries its own stamps: the true time at which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datagrams from anywhere: never crash; what decodes encodes to the same; and when somebody who has
 // the key says strange things, the endpoint answers at most once, with as many bytes.
 #include <algorithm>

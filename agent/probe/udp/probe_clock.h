@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam to the clocks that probing needs: CLOCK_MONOTONIC_RAW, in which every sample is given,
 // CLOCK_REALTIME, in which the kernel stamps packets, and the clocks of network devices, in which
 // these do (PTP hardware clocks; clock N is /dev/ptpN).

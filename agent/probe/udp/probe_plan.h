@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an endpoint is told: which edges it probes and answers, under which key, and how often.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_PROBE_PLAN_H_
 #define SYNCLINE_AGENT_PROBE_UDP_PROBE_PLAN_H_

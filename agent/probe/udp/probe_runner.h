@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs the probing of this host, as the agent's service sees it; a seam for tests.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_PROBE_RUNNER_H_
 #define SYNCLINE_AGENT_PROBE_UDP_PROBE_RUNNER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The probing of this host as the wire contract has it: plans with leases come in, samples go out.
 // Knows messages but no gRPC. Thread-safe.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_PROBE_SERVICE_H_

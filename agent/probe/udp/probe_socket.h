@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam to the network: datagrams with the times at which they left and came.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_PROBE_SOCKET_H_
 #define SYNCLINE_AGENT_PROBE_UDP_PROBE_SOCKET_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs an Endpoint on a thread of its own, on a real UDP socket. Thread-safe.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_PROBE_THREAD_H_
 #define SYNCLINE_AGENT_PROBE_UDP_PROBE_THREAD_H_

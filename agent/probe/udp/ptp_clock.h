@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clock of a network device (a PTP hardware clock, /dev/ptpN), which is only ever read: whoever
 // steers it (ptp4l, phc2sys, chrony) owns it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Refuses a sequence number that was seen before, or that is too old to know.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_REPLAY_WINDOW_H_
 #define SYNCLINE_AGENT_PROBE_UDP_REPLAY_WINDOW_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When an edge's initiator probes: bursts of exchanges, close together because a pause of a few
 // hundred microseconds already doubles the smallest round trip (sleep, cold caches), at 10 Hz at
 // the beginning and when told to (the end), else at 1 Hz; phase and spacing random, so that edges

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of a processor may be spent on waiting without sleeping: a fifth, in bursts of at most
 // 100 ms.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_SPIN_BUDGET_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which stamps an edge can have on this host, found out by itself, and why not better ones:
 //   device (hardware) > kernel > user, spinning (inside agreed bursts) > user, blocking.
 // The first is tried where the device offers it, and climbed to when its stamps have come. Falls

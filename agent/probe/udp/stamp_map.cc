@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/probe/udp/stamp_map.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a clock that stamps packets (CLOCK_REALTIME for the kernel's stamps, the clock of a network
 // device for its own) to CLOCK_MONOTONIC_RAW, as an interval that contains the truth, also when
 // that clock is stepped meanwhile and nobody tells of it.

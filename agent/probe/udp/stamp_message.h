@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel says of a packet's stamps in the control messages of recvmsg.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_STAMP_MESSAGE_H_
 #define SYNCLINE_AGENT_PROBE_UDP_STAMP_MESSAGE_H_

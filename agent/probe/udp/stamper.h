@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns stamps of packets, the kernel's and those of network devices, into RAW stamps that keep the
 // soundness rule: a send stamp is never late, a receive stamp never early.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which transmit stamps are still awaited, and whose they are.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_TRANSMIT_TRACKER_H_
 #define SYNCLINE_AGENT_PROBE_UDP_TRANSMIT_TRACKER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real ProbeSocket: UDP with the kernel's stamps (SO_TIMESTAMPING).
 //
 // Traps that this file knows:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A made-up data-parallel job, for tests: ranks of which each fetches a batch, runs a forward and a
 // backward pass, launches all-reduces, waits for the last of them and steps its optimizer. What
 // disturbs a rank is put in on purpose, so that the truth is known. Deterministic.

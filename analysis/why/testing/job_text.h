@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job as text: recordings reduced to what `syncline why` is made of, for golden tests. Times are
 // relative to the line before, so that a step takes little room; anything else is as in model.h.
 // What was written reads back as the same values.

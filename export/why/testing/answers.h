@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers of `syncline why` made by hand, for tests of how they are written.
 //
 // Thread-safe: no state.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts what tests/integration/test_tensorflow_profile.py expects, with TensorFlow's own protos.
 
 Usage: .venv-tensorflow/bin/python tests/golden/tensorflow_profile/count.py > expected.json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedDataParallel of next to nothing: one all-reduce a step, and a diary of the steps.
 
 A line for each step: its number, and CLOCK_MONOTONIC_RAW before backward (which asks for the

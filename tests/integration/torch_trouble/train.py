@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains, and does besides what breaks tracers: 500 threads that wait, children that leave at once
 or become other programs, bytes over TCP, and, from when the file `take` exists, no free descriptor.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline-testbed-judge: a clock model made of two nodes' samples, against the truth. A second
 // file has what the remote node asked the local one.
 //

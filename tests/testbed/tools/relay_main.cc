@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syncline-testbed-relay: delays UDP packets between two hosts by known amounts, for networks that
 // this machine cannot have (no netem).
 //

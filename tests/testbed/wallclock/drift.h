@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host's clock that drifts and wanders, as an exact function of the machine's: for the library
 // that makes it so (wallclock.c) and for tests that must know the truth.
 //

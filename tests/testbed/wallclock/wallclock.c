@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wrong wall clock for every process of a simulated host.
 //
 // Linux does not virtualise CLOCK_REALTIME, so all simulated hosts would share one perfect wall
