@@ -38,6 +38,7 @@
 #include "agent/tfprofiler/tf_profiles.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "syncline_commit.h"
 
 namespace syncline::agent {
 namespace {
@@ -247,7 +248,9 @@ class Agent {
 };
 
 int RunAgent(int argc, char** argv) {
-  ParsedOptions parsed = ParseOptions(argc, argv, SYNCLINE_VERSION);
+  const std::string commit =
+      *SYNCLINE_COMMIT == '\0' ? "" : absl::StrCat(" (commit ", SYNCLINE_COMMIT, ")");
+  ParsedOptions parsed = ParseOptions(argc, argv, SYNCLINE_VERSION + commit);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
   auto options = CompleteOptions(std::move(parsed.options));
   if (!options.ok()) {

@@ -16,8 +16,10 @@ endif()
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   # Relative paths, so that several build folders of one checkout share their results.
+  # Precompiled headers can be cached only with this sloppiness. CCACHE_DEPEND: the compiler says
+  # which headers it read, so that nothing is preprocessed twice.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      ${CCACHE_PROGRAM})
+      CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
@@ -36,13 +38,45 @@ if(SYNCLINE_FUZZ)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# syncline_library(name SOURCES a.cc ... [PUBLIC libs] [PRIVATE libs]): one static library.
+# syncline_precompiled(target header [libs]): the target's C++ sources begin with cmake/HEADER, which
+# needs libs, compiled once for all that name it. Parsing what everybody includes is a third of a build's time.
+function(syncline_precompiled target header)
+  if(NOT SYNCLINE_PCH)
+    return()
+  endif()
+  set(maker syncline_${header})
+  if(NOT TARGET ${maker})
+    add_library(${maker} STATIC ${PROJECT_SOURCE_DIR}/cmake/precompiled.cc)
+    target_include_directories(${maker} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${maker} PRIVATE ${ARGN} syncline_warnings)
+    target_compile_options(${maker} PRIVATE -fpch-preprocess -Wno-array-bounds
+                           -Wno-stringop-overflow)
+    get_target_property(kind ${target} TYPE)
+    if(kind STREQUAL EXECUTABLE)  # compiled as the programs are: -fPIE, where libraries have -fPIC
+      set_target_properties(${maker} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${maker} PRIVATE -fPIE)
+    endif()
+    target_precompile_headers(${maker} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${header}.h)
+  endif()
+  # gcc 12 knows system headers as such, and is silent on its own false alarms in them, only when it
+  # parses them itself.
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess;-Wno-array-bounds;-Wno-stringop-overflow>)
+  target_precompile_headers(${target} REUSE_FROM ${maker})
+endfunction()
+
+# syncline_library(name SOURCES a.cc ... [PUBLIC libs] [PRIVATE libs] [PRECOMPILED header libs]):
+# one static library.
 function(syncline_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE;PRECOMPILED" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   add_library(syncline::${name} ALIAS ${name})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} syncline_warnings)
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED precompiled)
+  endif()
+  syncline_precompiled(${name} ${ARG_PRECOMPILED})
 endfunction()
 
 # syncline_program(name SOURCES ... LIBS ...): an executable in build/bin.
@@ -51,6 +85,10 @@ function(syncline_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} syncline_warnings)
+  # Where scripts/package puts what a machine may lack; elsewhere the system's libraries are found.
+  # An RPATH, unlike a RUNPATH, is also searched for what those libraries need.
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/syncline")
+  target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)
 endfunction()
 
 # syncline_test(name SOURCES ... LIBS ... [LABEL unit] [TIMEOUT 60]): one gtest program, one ctest.
@@ -68,6 +106,7 @@ function(syncline_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main syncline_warnings)
+  syncline_precompiled(${name} precompiled_tests GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}

@@ -16,7 +16,10 @@ std::string IsGiven(const std::string& text) { return text.empty() ? "must not b
 namespace {
 
 void AddGlobalOptions(CLI::App* app, Context* context) {
-  app->set_version_flag("--version", absl::StrCat("syncline ", context->created_by.version));
+  const std::string commit =
+      context->commit.empty() ? "" : absl::StrCat(" (commit ", context->commit, ")");
+  app->set_version_flag("--version",
+                        absl::StrCat("syncline ", context->created_by.version, commit));
   app->add_option("--hosts", context->hosts_file,
                   "File with a node a line: name address[:port] [role=...]")
       ->check(IsGiven);
@@ -89,6 +92,7 @@ std::optional<int> ParseCommandLine(const std::vector<std::string>& words, Conte
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
       app->exit(error, *context->out, *context->err);
+  RegisterManPages(app.get(), context);
       return kDone;
     }
     const auto chosen = app->get_subcommands();

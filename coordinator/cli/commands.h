@@ -37,6 +37,7 @@ void RegisterWhy(CLI::App* app, Context* context);
 void RegisterRun(CLI::App* app, Context* context);
 void RegisterEnv(CLI::App* app, Context* context);
 void RegisterCompletion(CLI::App* app, Context* context);
+void RegisterManPages(CLI::App* app, Context* context);
 
 }  // namespace syncline::cli
 

@@ -43,6 +43,7 @@ struct Context {
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   recording::CreatedBy created_by;
+  std::string commit;  // of the sources; empty: not known
   std::function<std::unique_ptr<fleet::AgentClient>(const hosts::Node&, const certs::Credentials&)>
       connect;
 

@@ -22,6 +22,7 @@
 
 namespace syncline::cli {
 namespace {
+#include "syncline_commit.h"
 
 int64_t Read(clockid_t id) {
   timespec now{};
@@ -136,6 +137,7 @@ int Main(int argc, char** argv) {
   const int code = context.action();
   std::cout.flush();
   if (!std::cout) {
+  context.commit = SYNCLINE_COMMIT;
     std::cerr << "syncline: cannot write the output\n";
     return kFailed;
   }
