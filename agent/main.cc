@@ -180,6 +180,7 @@ class Agent {
                                                   .inventory = &inventory_,
                                                   .clock = &clock_,
                                                   .probes = &probes_,
+                                                  .activity = &activity_,
                                                   .log = &log_},
                                                  {.socket_path = options_.socket,
                                                   .listen_address = options_.listen,
@@ -192,16 +193,7 @@ class Agent {
                           {"port", absl::StrCat(server->port())},
                           {"data_dir", options_.data_dir}});
     ListenForProbes(server->port());
-    const sigset_t signals = EndingSignals();
-    const timespec period{.tv_sec = 0, .tv_nsec = kTickPeriodNs};
-    int signal_number = -1;
-    while ((signal_number = ::sigtimedwait(&signals, nullptr, &period)) < 0) {
-      manager_.Tick();
-      probes_.Tick(clock_.RawNs());
-    }
-    // A second signal ends at once; what is left then is adopted by the next agent.
-    ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-    log_.Info("ending", {{"signal", absl::StrCat(signal_number)}});
+    const int signal_number = ServeUntilTold();
     manager_.Shutdown();
     server->Shutdown(kShutdownLimitMs);
     // Programs find their way to another session daemon only after seconds: an agent that only
@@ -212,6 +204,30 @@ class Agent {
   }
 
  private:
+  // The signal that ends it; 0: nobody wants it any more.
+  int ServeUntilTold() {
+    const sigset_t signals = EndingSignals();
+    const timespec period{.tv_sec = 0, .tv_nsec = kTickPeriodNs};
+    int signal_number = -1;
+    while ((signal_number = ::sigtimedwait(&signals, nullptr, &period)) < 0) {
+      manager_.Tick();
+      probes_.Tick(clock_.RawNs());
+      if (IsIdle()) signal_number = 0;
+      if (signal_number == 0) break;
+    }
+    // A second signal ends at once; what is left then is adopted by the next agent.
+    ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    log_.Info("ending", {{"signal", absl::StrCat(signal_number)},
+                         {"reason", signal_number == 0 ? "idle" : "signal"}});
+    return signal_number;
+  }
+
+  bool IsIdle() {
+    constexpr double kNsPerMinute = 60e9;
+    return options_.idle_minutes > 0 && !manager_.IsBusy() &&
+           static_cast<double>(activity_.IdleNs()) > options_.idle_minutes * kNsPerMinute;
+  }
+
   // UDP on the same port as TCP. An agent that cannot is one without these probes, not a broken
   // one.
   void ListenForProbes(int tcp_port) {
@@ -245,6 +261,7 @@ class Agent {
   Inventory inventory_;
   RecordingManager manager_;
   probe::ProbeService probes_;
+  Activity activity_{&clock_};
 };
 
 int RunAgent(int argc, char** argv) {

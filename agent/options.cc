@@ -65,6 +65,10 @@ ParsedOptions ParseOptions(int argc, char** argv, const std::string& version) {
                  "Delete finished recordings that nobody released after this time")
       ->check(CLI::Range(0.01, 24.0 * 3650))
       ->capture_default_str();
+  app.add_option("--idle-minutes", options.idle_minutes,
+                 "End when nobody has called for this time and nothing is being recorded; 0: never")
+      ->check(CLI::Range(0.0, 60.0 * 24 * 365))
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -18,6 +18,7 @@ struct Options {
   std::string log_file;   // empty: standard error
   std::string node_name;  // empty: the hostname
   double retention_hours = 168;
+  double idle_minutes = 0;  // ends when nobody called for so long; 0: never
 };
 
 // The options, or the exit code of a run that is over already (--help, --version, wrong usage).

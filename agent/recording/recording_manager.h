@@ -84,6 +84,8 @@ class RecordingManager {
 
   // To be called a few times a second: leases, size limit, disk, retention.
   void Tick();
+  // Whether a recording is being prepared, runs, or is being stopped.
+  bool IsBusy() { return Active() != nullptr; }
   // Ends the active recording and keeps its data. Calls that wait return.
   void Shutdown();
 

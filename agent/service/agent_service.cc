@@ -93,6 +93,7 @@ grpc::Status AgentService::Admit(const grpc::ServerContext& context, std::string
 
 grpc::Status AgentService::Describe(grpc::ServerContext* context, const v1::DescribeRequest*,
                                     v1::DescribeResponse* response) {
+  const Activity::Call call(parts_.activity);
   if (grpc::Status status = Admit(*context, "Describe", ""); !status.ok()) return status;
   *response = parts_.inventory->Describe();
   for (v1::RecordingInfo& info : parts_.manager->Recordings()) {
@@ -103,24 +104,28 @@ grpc::Status AgentService::Describe(grpc::ServerContext* context, const v1::Desc
 
 grpc::Status AgentService::Prepare(grpc::ServerContext* context, const v1::PrepareRequest* request,
                                    v1::PrepareResponse* response) {
+  const Activity::Call call(parts_.activity);
   grpc::Status status = Admit(*context, "Prepare", request->recording_id());
   return status.ok() ? Answer(parts_.manager->Prepare(*request), response) : status;
 }
 
 grpc::Status AgentService::Start(grpc::ServerContext* context, const v1::StartRequest* request,
                                  v1::StartResponse* response) {
+  const Activity::Call call(parts_.activity);
   grpc::Status status = Admit(*context, "Start", request->recording_id());
   return status.ok() ? Answer(parts_.manager->Start(*request), response) : status;
 }
 
 grpc::Status AgentService::Stop(grpc::ServerContext* context, const v1::StopRequest* request,
                                 v1::StopResponse* response) {
+  const Activity::Call call(parts_.activity);
   grpc::Status status = Admit(*context, "Stop", request->recording_id());
   return status.ok() ? Answer(parts_.manager->Stop(*request), response) : status;
 }
 
 grpc::Status AgentService::Status(grpc::ServerContext* context, const v1::StatusRequest* request,
                                   v1::StatusResponse* response) {
+  const Activity::Call call(parts_.activity);
   // Asked for every second while a recording runs: refusals are logged, the rest is not.
   if (PeerOf(*context).role != PeerRole::kOperator) {
     return Admit(*context, "Status", request->recording_id());
@@ -130,12 +135,14 @@ grpc::Status AgentService::Status(grpc::ServerContext* context, const v1::Status
 
 grpc::Status AgentService::Release(grpc::ServerContext* context, const v1::ReleaseRequest* request,
                                    v1::ReleaseResponse* response) {
+  const Activity::Call call(parts_.activity);
   grpc::Status status = Admit(*context, "Release", request->recording_id());
   return status.ok() ? Answer(parts_.manager->Release(*request), response) : status;
 }
 
 grpc::Status AgentService::Fetch(grpc::ServerContext* context, const v1::FetchRequest* request,
                                  grpc::ServerWriter<v1::FetchChunk>* writer) {
+  const Activity::Call call(parts_.activity);
   if (grpc::Status status = Admit(*context, "Fetch", request->recording_id()); !status.ok()) {
     return status;
   }
@@ -152,6 +159,7 @@ grpc::Status AgentService::Fetch(grpc::ServerContext* context, const v1::FetchRe
 grpc::Status AgentService::ClockExchange(
     grpc::ServerContext* context,
     grpc::ServerReaderWriter<v1::ClockProbeReply, v1::ClockProbe>* stream) {
+  const Activity::Call call(parts_.activity);
   // Any member of the fleet may compare clocks.
   if (PeerOf(*context).role == PeerRole::kNone) return Admit(*context, "ClockExchange", "");
   const StreamCount count(&clock_streams_);
@@ -179,6 +187,7 @@ grpc::Status AgentService::ClockExchange(
 
 grpc::Status AgentService::Probe(grpc::ServerContext* context, const v1::ProbePlan* plan,
                                  v1::ProbePlanReply* reply) {
+  const Activity::Call call(parts_.activity);
   // Prolonged every second while a recording runs: only the beginning, which brings the key, the
   // end and refusals are logged.
   if (!plan->key().empty() || plan->lease_ms() <= 0 ||
@@ -191,6 +200,7 @@ grpc::Status AgentService::Probe(grpc::ServerContext* context, const v1::ProbePl
 grpc::Status AgentService::ProbeSamples(grpc::ServerContext* context,
                                         const v1::ProbeSamplesRequest* request,
                                         v1::ProbeSamplesReply* reply) {
+  const Activity::Call call(parts_.activity);
   if (PeerOf(*context).role != PeerRole::kOperator) return Admit(*context, "ProbeSamples", "");
   return Answer(parts_.probes->Samples(*request), reply);
 }

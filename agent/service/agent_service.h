@@ -15,6 +15,7 @@
 #include "agent/probe/clock.h"
 #include "agent/probe/udp/probe_service.h"
 #include "agent/recording/recording_manager.h"
+#include "agent/service/activity.h"
 #include "agent/service/peer_role.h"
 #include "syncline/v1/agent.grpc.pb.h"
 
@@ -31,6 +32,7 @@ struct ServiceParts {
   Inventory* inventory = nullptr;
   Clock* clock = nullptr;
   probe::ProbeService* probes = nullptr;
+  Activity* activity = nullptr;
   Log* log = nullptr;
 };
 

@@ -196,6 +196,22 @@ class AgentTest(unittest.TestCase):
                 return
         self.fail(f"the job is in no recording: {again}")
 
+    def test_an_agent_that_nobody_wants_ends(self):
+        self.job()
+        agent = self.agent(arguments=["--idle-minutes", "0.025"])  # 1.5 s
+        agent.call("Prepare", recording_id="r1", holder="test@here")
+        agent.call("Start", recording_id="r1")
+        time.sleep(2.5)  # nobody calls, but something is recorded
+        self.assertIsNone(agent.process.poll())
+        agent.call("Stop", recording_id="r1")
+        self.assertEqual(agent.process.wait(timeout=15), 0)
+        self.assertIn("reason=idle", agent.log_text())
+        self.assertEqual(children_named("lttng-sessiond"), [])
+        agent.start()  # what it kept is there for whoever asks next
+        self.assertEqual(
+            [one["recording_id"] for one in agent.call("Describe")["recordings"]], ["r1"]
+        )
+
     def test_sigusr1_hands_the_session_daemon_over(self):
         agent = self.agent()
         daemons = children_named("lttng-sessiond")

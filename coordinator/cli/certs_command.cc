@@ -46,7 +46,7 @@ void Print(const Context& context, const std::vector<certs::Result>& results) {
 }
 
 int Init(const Context& context, const CertsOptions& options) {
-  const absl::StatusOr<std::vector<hosts::Node>> nodes = Targets(context);
+  const absl::StatusOr<std::vector<hosts::Node>> nodes = NamedTargets(context);
   if (!nodes.ok()) return Fail(context, nodes.status());
   std::vector<certs::Subject> subjects;
   for (const hosts::Node& node : *nodes) {

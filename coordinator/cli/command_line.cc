@@ -25,7 +25,7 @@ void AddGlobalOptions(CLI::App* app, Context* context) {
       ->check(IsGiven);
   app->add_option("-H,--host", context->host_list,
                   "Nodes a,b,node[01-16], each its own address; with --hosts: only these of the "
-                  "file")
+                  "file;\nlocal: this machine")
       ->check(IsGiven);
   app->add_option("--tls-dir", context->tls_directory,
                   "Certificates made by `syncline certs` (default: $SYNCLINE_TLS_DIR)");
@@ -35,10 +35,18 @@ void AddGlobalOptions(CLI::App* app, Context* context) {
   app->add_option("--progress", context->progress, "auto, always or never")->check(choice);
   app->footer(
       "Without --hosts and -H, nodes come from $SYNCLINE_HOSTS: the path of a hosts file, or a "
-      "list;\n"
-      "with either of them it is not looked at.\n"
+      "list.\n"
+      "Without all three, this machine is meant: commands then use an agent of your own here, "
+      "which "
+      "is\n"
+      "started when none runs and ends when nobody has called it for 10 minutes. No root is "
+      "needed.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but incomplete, 130 interrupted.\n\n"
-      "A first recording:\n"
+      "One machine:\n"
+      "  syncline run -- torchrun --nproc-per-node 2 train.py\n"
+      "  syncline why                                   # in another terminal, while the job runs\n"
+      "  syncline record --for 5s                       # or: look at everything\n\n"
+      "A cluster:\n"
       "  syncline certs init tls --hosts hosts.txt      # then start syncline-agent on each node\n"
       "  syncline nodes --hosts hosts.txt --tls-dir tls\n"
       "  syncline record --for 10s --hosts hosts.txt --tls-dir tls");
@@ -84,6 +92,7 @@ std::optional<int> ParseCommandLine(const std::vector<std::string>& words, Conte
   RegisterEvents(app.get(), context);
   RegisterReport(app.get(), context);
   RegisterCompletion(app.get(), context);
+  RegisterManPages(app.get(), context);
   std::vector<std::string> left = words;
   context->program = TakeProgram(*app, &left);
   std::reverse(left.begin(), left.end());  // as CLI11 wants them
@@ -92,7 +101,6 @@ std::optional<int> ParseCommandLine(const std::vector<std::string>& words, Conte
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
       app->exit(error, *context->out, *context->err);
-  RegisterManPages(app.get(), context);
       return kDone;
     }
     const auto chosen = app->get_subcommands();

@@ -104,10 +104,44 @@ TEST_F(CommandLine, HelpAndVersionAreNoErrors) {
   EXPECT_EQ(out_.str(), "syncline 0.1.0\n");
   EXPECT_EQ(Run({"--help"}), kDone);
   EXPECT_THAT(out_.str(), HasSubstr("Without --hosts and -H, nodes come from $SYNCLINE_HOSTS"));
+  EXPECT_THAT(out_.str(), HasSubstr("this machine is meant"));
   EXPECT_EQ(Run({"completion", "bash"}), kDone);
   EXPECT_THAT(out_.str(), HasSubstr("--tls-dir"));
   EXPECT_THAT(out_.str(), HasSubstr("\"merge --format\") values=\"perfetto ctf chrome"));
   EXPECT_THAT(out_.str(), HasSubstr("\"events --format\") values=\"text jsonl\""));
+}
+
+TEST_F(CommandLine, WithoutNodesThisMachineIsMeant) {
+  int ensured = 0;
+  context_.local_node = hosts::Node{.name = "here", .host = "", .socket_path = "/run/own"};
+  context_.ensure_local_agent = [&]() -> absl::StatusOr<bool> { return ++ensured == 1; };
+  EXPECT_EQ(Run({"nodes"}), kDone) << err_.str();
+  EXPECT_THAT(err_.str(), HasSubstr("note: here: started an agent"));
+  EXPECT_EQ(Run({"-H", "local", "nodes"}), kDone);
+  EXPECT_THAT(err_.str(), Not(HasSubstr("started an agent")));
+  context_.host_list.clear();  // a command line begins without
+  variables_["SYNCLINE_HOSTS"] = "local";
+  EXPECT_EQ(Run({"nodes"}), kDone);
+  EXPECT_THAT(connected_, testing::ElementsAre("here", "here", "here"));
+  EXPECT_EQ(ensured, 3);
+  // Named nodes are named nodes, and certificates are for those only.
+  EXPECT_EQ(Run({"--hosts", HostsFile(), "nodes"}), kDone);
+  EXPECT_EQ(ensured, 3);
+  context_.hosts_file.clear();
+  variables_.clear();
+  EXPECT_EQ(Run({"certs", "init", (directory_ / "tls").string()}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("Which nodes?"));
+  EXPECT_EQ(Run({"-H", "local,b", "nodes"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("this machine alone"));
+}
+
+TEST_F(CommandLine, AnAgentThatDoesNotStartIsSaid) {
+  context_.local_node = hosts::Node{.name = "here", .host = "", .socket_path = "/run/own"};
+  context_.ensure_local_agent = []() -> absl::StatusOr<bool> {
+    return absl::FailedPreconditionError("This machine's own agent does not start: no LTTng");
+  };
+  EXPECT_EQ(Run({"record", "--for", "1s"}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("does not start: no LTTng"));
 }
 
 // A program that were started here would end this test with its own exit code, 1.

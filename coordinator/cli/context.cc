@@ -13,6 +13,8 @@
 namespace syncline::cli {
 namespace {
 
+constexpr const char* kLocalTarget = "local";
+
 // Keeps line breaks: messages about several nodes have one line for each.
 std::string PrintableLines(std::string_view text) {
   std::string lines;
@@ -37,29 +39,61 @@ bool IsPath(const std::string& text) {
          std::filesystem::exists(text, error);
 }
 
-absl::StatusOr<std::vector<hosts::Node>> TargetsOfVariable(const Context& context) {
-  const std::string variable = context.environment("SYNCLINE_HOSTS");
-  if (variable.empty()) {
-    return absl::InvalidArgumentError(
-        "Which nodes? Give --hosts FILE, -H a,b,node[01-16], or set SYNCLINE_HOSTS to either");
-  }
+absl::StatusOr<std::vector<hosts::Node>> ParseList(const std::string& list) {
+  SYNCLINE_ASSIGN_OR_RETURN(std::vector<hosts::Node> nodes, hosts::ParseHostList(list));
+  const bool local = std::any_of(nodes.begin(), nodes.end(),
+                                 [](const hosts::Node& node) { return node.name == kLocalTarget; });
+  if (!local) return nodes;
+  return absl::InvalidArgumentError(
+      "\"local\" means this machine alone; to record it with others, give it a line in a hosts "
+      "file");
+}
+
+absl::StatusOr<std::vector<hosts::Node>> TargetsOfVariable(const std::string& variable) {
   absl::StatusOr<std::vector<hosts::Node>> nodes =
-      IsPath(variable) ? ReadHosts(variable) : hosts::ParseHostList(variable);
+      IsPath(variable) ? ReadHosts(variable) : ParseList(variable);
   return nodes.ok() ? nodes : WithContext(nodes.status(), "SYNCLINE_HOSTS");
+}
+
+absl::StatusOr<std::vector<hosts::Node>> LocalTarget(const Context& context) {
+  if (context.local_node.has_value()) return std::vector<hosts::Node>{*context.local_node};
+  return absl::FailedPreconditionError("This program does not know this machine's own agent");
+}
+
+// Before its first call. Says so, because somebody may wonder where the process comes from.
+absl::Status EnsureLocalAgent(const Context& context) {
+  SYNCLINE_ASSIGN_OR_RETURN(const bool started, context.ensure_local_agent());
+  if (started) {
+    PrintNote(context, "note", context.local_node->name,
+              "started an agent of yours on this machine; the agent ends when it is idle", "");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<hosts::Node>> Targets(const Context& context) {
-  if (context.hosts_file.empty() && context.host_list.empty()) return TargetsOfVariable(context);
+absl::StatusOr<std::vector<hosts::Node>> NamedTargets(const Context& context) {
+  if (context.hosts_file.empty() && context.host_list.empty()) {
+    const std::string variable = context.environment("SYNCLINE_HOSTS");
+    if (!variable.empty()) return TargetsOfVariable(variable);
+    return absl::InvalidArgumentError(
+        "Which nodes? Give --hosts FILE, -H a,b,node[01-16], or set SYNCLINE_HOSTS to either");
+  }
   if (context.hosts_file.empty()) {
-    absl::StatusOr<std::vector<hosts::Node>> nodes = hosts::ParseHostList(context.host_list);
+    absl::StatusOr<std::vector<hosts::Node>> nodes = ParseList(context.host_list);
     return nodes.ok() ? nodes : WithContext(nodes.status(), "-H");
   }
   SYNCLINE_ASSIGN_OR_RETURN(std::vector<hosts::Node> nodes, ReadHosts(context.hosts_file));
   if (context.host_list.empty()) return nodes;
   auto selected = hosts::SelectHosts(nodes, context.host_list);
   return selected.ok() ? selected : WithContext(selected.status(), context.hosts_file);
+}
+
+absl::StatusOr<std::vector<hosts::Node>> Targets(const Context& context) {
+  if (!context.hosts_file.empty()) return NamedTargets(context);
+  const std::string list =
+      context.host_list.empty() ? context.environment("SYNCLINE_HOSTS") : context.host_list;
+  return list.empty() || list == kLocalTarget ? LocalTarget(context) : NamedTargets(context);
 }
 
 absl::StatusOr<std::vector<fleet::Member>> Connect(const Context& context,
@@ -85,6 +119,9 @@ absl::StatusOr<std::vector<fleet::Member>> Connect(const Context& context,
   }
   std::vector<fleet::Member> members;
   for (const hosts::Node& node : nodes) {
+    if (context.local_node.has_value() && node.socket_path == context.local_node->socket_path) {
+      SYNCLINE_RETURN_IF_ERROR(EnsureLocalAgent(context));
+    }
     members.push_back({node, context.connect(node, credentials)});
   }
   return members;

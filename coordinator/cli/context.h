@@ -46,6 +46,10 @@ struct Context {
   std::string commit;  // of the sources; empty: not known
   std::function<std::unique_ptr<fleet::AgentClient>(const hosts::Node&, const certs::Credentials&)>
       connect;
+  // This user's own agent on this machine: the node that is meant when none is named. Set by main.
+  std::optional<hosts::Node> local_node;
+  // Starts that agent when it does not run: true.
+  std::function<absl::StatusOr<bool>()> ensure_local_agent;
 
   // Global options.
   bool quiet = false;
@@ -74,10 +78,14 @@ struct Context {
   }
 };
 
-// The nodes that --hosts and -H name; $SYNCLINE_HOSTS counts when there is neither.
+// The nodes that --hosts and -H name; $SYNCLINE_HOSTS counts when there is neither. InvalidArgument
+// when nothing names any.
+absl::StatusOr<std::vector<hosts::Node>> NamedTargets(const Context& context);
+// The same, or this machine where nothing names nodes, and where `-H local` names it.
 absl::StatusOr<std::vector<hosts::Node>> Targets(const Context& context);
 
-// Clients for them. Certificates are asked for only when a node is not local.
+// Clients for them. Certificates are asked for only when a node is not local. Starts this user's
+// own agent where it is one of them and does not run.
 absl::StatusOr<std::vector<fleet::Member>> Connect(const Context& context,
                                                    const std::vector<hosts::Node>& nodes);
 

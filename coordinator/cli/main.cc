@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -18,11 +19,13 @@
 
 #include "coordinator/cli/command_line.h"
 #include "coordinator/cli/context.h"
+#include "coordinator/cli/environment.h"
+#include "coordinator/cli/local_agent.h"
 #include "coordinator/fleet/grpc_agent_client.h"
+#include "syncline_commit.h"
 
 namespace syncline::cli {
 namespace {
-#include "syncline_commit.h"
 
 int64_t Read(clockid_t id) {
   timespec now{};
@@ -104,6 +107,19 @@ std::string HostName() {
   return name;
 }
 
+// This user's own agent. Its node is called as the machine is, because recordings are looked at
+// elsewhere too; a hostname that cannot be a node's name is replaced.
+void SetLocalAgent(Context* context) {
+  std::error_code error;
+  const LocalAgentPlace place = PlaceOfLocalAgent(
+      std::filesystem::read_symlink("/proc/self/exe", error), ::geteuid(), CurrentEnvironment());
+  hosts::Node node;
+  node.name = recording::CheckNodeName(HostName()).ok() ? HostName() : "local";
+  node.socket_path = place.socket.string();
+  context->local_node = node;
+  context->ensure_local_agent = [place] { return EnsureLocalAgent(place, CurrentEnvironment()); };
+}
+
 int Main(int argc, char** argv) {
   ::signal(SIGBUS, &EndWithoutInput);
   // Leaked: the signal thread lives as long as the process.
@@ -121,12 +137,15 @@ int Main(int argc, char** argv) {
   if (!Variable("NO_COLOR").empty()) context.color = "never";
   context.created_by = {UserName(), HostName(), SYNCLINE_VERSION,
                         std::vector<std::string>(argv, argv + argc)};
+  context.commit = SYNCLINE_COMMIT;
   context.connect = [&](const hosts::Node& node, const certs::Credentials& credentials) {
     return fleet::MakeGrpcAgentClient(
         node, credentials,
         {.monotonic_raw_ns = [&clock] { return clock.RawNs(); },
          .unix_s = [&clock] { return clock.UnixNs() / 1'000'000'000; }});
   };
+
+  SetLocalAgent(&context);
 
   if (const std::optional<int> code = ParseCommandLine({argv + 1, argv + argc}, &context)) {
     return *code;
@@ -137,7 +156,6 @@ int Main(int argc, char** argv) {
   const int code = context.action();
   std::cout.flush();
   if (!std::cout) {
-  context.commit = SYNCLINE_COMMIT;
     std::cerr << "syncline: cannot write the output\n";
     return kFailed;
   }

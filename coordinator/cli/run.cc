@@ -45,16 +45,6 @@ constexpr char kPythonFolder[] = "syncline-python";
 // libkineto otherwise says on stderr when a profile begins and ends.
 constexpr char kKinetoSilent[] = "99";
 
-bool IsSet(const Environment& environment, const std::string& name) {
-  const auto found = environment.find(name);
-  return found != environment.end() && !found->second.empty();
-}
-
-std::string RuntimeDirectoryOf(const Environment& environment, uint32_t uid) {
-  return IsSet(environment, "SYNCLINE_RUNTIME_DIR") ? environment.at("SYNCLINE_RUNTIME_DIR")
-                                                    : absl::StrCat("/dev/shm/syncline-", uid);
-}
-
 // What does not depend on where the program will run.
 Environment Facts(const RunOptions& options) {
   Environment facts;
@@ -190,7 +180,7 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
   // An ordinary user's session daemon lives below $HOME, which nodes may share: the agent keeps it
   // here.
   if (place.uid != 0 && !IsSet(current, "LTTNG_HOME")) {
-    plan.lttng_home = std::filesystem::path(RuntimeDirectoryOf(current, place.uid)) / "lttng";
+    plan.lttng_home = RuntimeDirectoryOf(current, place.uid) / "lttng";
     plan.set["LTTNG_HOME"] = plan.lttng_home.string();
   }
   return plan;
@@ -310,16 +300,6 @@ absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& cur
   Environment environment = current;
   for (const auto& [name, value] : plan.set) environment[name] = value;
   return Exec(options, environment);
-}
-
-Environment CurrentEnvironment() {
-  Environment environment;
-  for (char** line = environ; line != nullptr && *line != nullptr; ++line) {
-    if (const char* equals = std::strchr(*line, '=')) {
-      environment.emplace(std::string(static_cast<const char*>(*line), equals), equals + 1);
-    }
-  }
-  return environment;
 }
 
 }  // namespace syncline::cli

@@ -14,16 +14,14 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "coordinator/cli/environment.h"
 
 namespace syncline::cli {
-
-using Environment = std::map<std::string, std::string>;
 
 struct RunOptions {
   std::string job;    // empty: from the launcher (Slurm, torchrun)
@@ -71,9 +69,6 @@ absl::Status TryLibraries(const std::filesystem::path& library_directory, int li
 // Becomes the program. Returns only when it does not: a status of CheckRunOptions, or the exit code
 // that a shell would give (127 not found, 126 not executable), with the reason on stderr.
 absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& current);
-
-// The environment of this process.
-Environment CurrentEnvironment();
 
 }  // namespace syncline::cli
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Job, agent and session daemon of an ordinary user: nothing on the hosts runs as root but sshd."""
 
+import json
 import os
 
 import pytest
 
-from tests.integration.fleet import TICKER_BINDS, Fleet, load
+from tests.integration.fleet import HOST_TENSORFLOW, HOST_TICKER, TICKER_BINDS, Fleet, load
 from tests.testbed import HostSpec, Testbed
 
 
@@ -44,6 +45,40 @@ def test_through_the_socket_of_an_agent_without_certificates(fleet):
         finally:
             host.run(["sh", "-c", f"pkill -TERM -f -- '--data-dir {data}$'"])
             assert agent.wait(20) == 0
+
+
+def test_one_machine_needs_no_hosts_and_no_root(fleet):
+    """`syncline run`, then commands that name no node: an agent of the user's own is started, used
+    again, and sees the program; what the user's shell was given for jobs does not reach it."""
+    host = fleet.bed["left"]
+    program, data = "/home/ann/syncline/bin/syncline", "/home/ann/own-agent"
+    own = f"export SYNCLINE_DATA_DIR={data} SYNCLINE_RUNTIME_DIR=/dev/shm/own; cd /home/ann; "
+    python = f"{HOST_TENSORFLOW}/bin/python"
+    job = ["sh", "-c", f"{own} exec {program} run -- {python} {HOST_TICKER} 0.0051"]
+    with host.popen(job, user="ann"):
+        try:
+            planted = f'{own} eval "$({program} env)"; {program}'
+            first = host.run(
+                ["sh", "-c", f"{planted} record --for 1s --out local-1"], user="ann", check=False
+            )
+            assert first.returncode == 0, first.stderr
+            assert "started an agent" in first.stderr, first.stderr
+            second = host.run(
+                ["sh", "-c", f"{own} {program} record -H local --for 1s --out local-2"], user="ann"
+            )
+            assert "started an agent" not in second.stderr
+            report = host.run(
+                ["sh", "-c", f"{own} {program} report local-2 --json"], user="ann"
+            ).stdout
+            (node,) = json.loads(report)["nodes"]
+            processes = node["processes"]
+            assert len(processes) == 1 and "ticker.py" in json.dumps(processes[0]), processes
+        finally:
+            # [-]: the pattern is in the command line of the shell itself.
+            mine = f"-f -- '[-]-data-dir {data} '"
+            end = f"pkill -KILL -f -- '[t]icker.py.0.0051'; pkill -TERM {mine}"
+            host.run(["sh", "-c", end], check=False)
+            host.run(["timeout", "20", "sh", "-c", f"while pgrep {mine}; do sleep 0.1; done"])
 
 
 def check_socket(host, program, data):
