@@ -19,7 +19,7 @@ if(CCACHE_PROGRAM)
   # Precompiled headers can be cached only with this sloppiness. CCACHE_DEPEND: the compiler says
   # which headers it read, so that nothing is preprocessed twice.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${CCACHE_PROGRAM})
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_DEPEND=1 ${CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
@@ -56,7 +56,7 @@ function(syncline_precompiled target header)
       set_target_properties(${maker} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
       target_compile_options(${maker} PRIVATE -fPIE)
     endif()
-    target_precompile_headers(${maker} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${header}.h)
+    target_precompile_headers(${maker} PRIVATE <cmake/${header}.h>)
   endif()
   # gcc 12 knows system headers as such, and is silent on its own false alarms in them, only when it
   # parses them itself.
