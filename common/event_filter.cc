@@ -11,8 +11,9 @@ namespace {
 
 class WantedCursor final : public EventCursor {
  public:
-  WantedCursor(std::unique_ptr<EventCursor> cursor, std::shared_ptr<const ClassChoice> choice)
-      : cursor_(std::move(cursor)), choice_(std::move(choice)) {}
+  WantedCursor(std::unique_ptr<EventCursor> cursor, std::shared_ptr<const ClassChoice> choice,
+               EventLook look)
+      : cursor_(std::move(cursor)), choice_(std::move(choice)), look_(std::move(look)) {}
 
   const StreamInfo& stream() const override { return cursor_->stream(); }
 
@@ -46,7 +47,9 @@ class WantedCursor final : public EventCursor {
 
  private:
   std::span<const EventRecord> WantedOf(std::span<const EventRecord> all) {
-    const auto is_wanted = [this](const EventRecord& record) { return choice_->IsWanted(record); };
+    const auto is_wanted = [this](const EventRecord& record) {
+      return choice_->IsWanted(record) && (!look_ || look_(*cursor_, record));
+    };
     const auto other = std::find_if_not(all.begin(), all.end(), is_wanted);
     if (other == all.end()) return all;
     wanted_.assign(all.begin(), other);
@@ -56,6 +59,7 @@ class WantedCursor final : public EventCursor {
 
   std::unique_ptr<EventCursor> cursor_;
   std::shared_ptr<const ClassChoice> choice_;
+  EventLook look_;
   std::vector<EventRecord> wanted_;  // of the batch
 };
 
@@ -101,9 +105,9 @@ ClassChoice::ClassChoice(TraceReader* reader,
 }
 
 std::unique_ptr<EventCursor> KeepWanted(std::unique_ptr<EventCursor> cursor,
-                                        std::shared_ptr<const ClassChoice> choice) {
-  if (choice->all()) return cursor;
-  return std::make_unique<WantedCursor>(std::move(cursor), std::move(choice));
+                                        std::shared_ptr<const ClassChoice> choice, EventLook look) {
+  if (choice->all() && !look) return cursor;
+  return std::make_unique<WantedCursor>(std::move(cursor), std::move(choice), std::move(look));
 }
 
 }  // namespace syncline

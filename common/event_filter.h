@@ -7,6 +7,7 @@
 #define SYNCLINE_COMMON_EVENT_FILTER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,10 +48,15 @@ class ClassChoice {
   bool all_ = true;
 };
 
+// Looks at one event of a class that is wanted: is it, too? Gives the same answer when it is asked
+// again.
+using EventLook = std::function<bool(EventCursor&, const EventRecord&)>;
+
 // Only the events of `cursor` that are wanted; `cursor` itself where all are. Everything else is
-// the cursor's own: losses too, of whatever events.
+// the cursor's own: losses too, of whatever events. Without `look` the class decides.
 std::unique_ptr<EventCursor> KeepWanted(std::unique_ptr<EventCursor> cursor,
-                                        std::shared_ptr<const ClassChoice> choice);
+                                        std::shared_ptr<const ClassChoice> choice,
+                                        EventLook look = nullptr);
 
 }  // namespace syncline
 

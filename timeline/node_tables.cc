@@ -104,10 +104,21 @@ absl::Status NodeTables::Scan(const ClockInterval& part, unsigned threads) {
   return absl::OkStatus();
 }
 
-bool NodeTables::Knows(uint32_t owner, uint32_t thread_key) const {
+std::optional<uint32_t> NodeTables::FindThread(uint32_t owner, uint32_t thread_key) const {
   const auto found = thread_by_key_.find({owner, thread_key});
-  return found != thread_by_key_.end() &&
-         processes_[threads_[found->second].process].known != nullptr;
+  if (found == thread_by_key_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<uint32_t> NodeTables::FindProcess(uint32_t owner, uint32_t process_key) const {
+  const auto found = process_by_key_.find({owner, process_key});
+  if (found == process_by_key_.end()) return std::nullopt;
+  return found->second;
+}
+
+bool NodeTables::Knows(uint32_t owner, uint32_t thread_key) const {
+  const std::optional<uint32_t> thread = FindThread(owner, thread_key);
+  return thread.has_value() && processes_[threads_[*thread].process].known != nullptr;
 }
 
 void NodeTables::AddOwners(const NodeInput& node) {

@@ -54,6 +54,9 @@ class NodeTables {
   const std::vector<ProcessEntry>& processes() const { return processes_; }
   const std::vector<ThreadEntry>& threads() const { return threads_; }
   uint32_t owner_of_reader(size_t reader) const { return owner_of_reader_[reader]; }
+  // Its place in threads() or processes(); nullopt: it was neither known nor announced.
+  std::optional<uint32_t> FindThread(uint32_t owner, uint32_t thread_key) const;
+  std::optional<uint32_t> FindProcess(uint32_t owner, uint32_t process_key) const;
   // Whether a control block knows the thread.
   bool Knows(uint32_t owner, uint32_t thread_key) const;
 

@@ -35,6 +35,7 @@ struct MergeArguments {
   std::string look_back = "auto";
   std::string shard_size = "1GiB";
   bool json = false;
+  bool raw = false;
   std::string svg;
   std::optional<std::string> step;
   std::string format = "text";
@@ -173,6 +174,7 @@ int Events(const Context& context, const MergeArguments& arguments) {
   options.format =
       arguments.format == "jsonl" ? merge::EventFormat::kJsonLines : merge::EventFormat::kText;
   options.events = arguments.options.events;
+  options.raw = arguments.raw;
   options.threads = arguments.options.threads;
   const absl::Status parsed = ParseRange(arguments, &options.range);
   if (!parsed.ok()) return Fail(context, parsed);
@@ -277,12 +279,19 @@ void RegisterEvents(CLI::App* app, Context* context) {
   AddRange(events, arguments);
   AddEvents(events, &arguments->options.events,
             "Only events of these names, separated by commas; * stands for any\n"
-            "characters, e.g. 'syncline_itt:*,*:malloc'");
+            "characters, e.g. 'syncline_itt:*,*:malloc'. name:train* are those\n"
+            "of tasks, markers, counters, collectives, ... that the job calls so");
+  events->add_flag("--raw", arguments->raw,
+                   "Ids of threads, processes and names as they were recorded: the traces\n"
+                   "are then read once, not twice");
   events->footer(
-      "Also the events of TensorFlow's profiles, which the recording holds.\n\n"
+      "Also the events of TensorFlow's profiles, which the recording holds.\n"
+      "An id of which nothing is known stays a number: name_id = 17. JSON lines have a\n"
+      "format_version (2), except with --raw.\n\n"
       "Examples:\n"
       "  syncline events run-20261121-093012-7f3a | grep train_step | head\n"
       "  syncline events run-20261121-093012-7f3a --from 1s --to 1.1s --nodes worker-0\n"
+      "  syncline events run-20261121-093012-7f3a --events 'name:train_step' --format jsonl\n"
       "  syncline events run-20261121-093012-7f3a --events 'syncline_net:*,*MatMul'");
   events->callback([=] { context->action = [=] { return Events(*context, *arguments); }; });
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/event_filter.h"
+#include "common/status.h"
+#include "timeline/id_fields.h"
 
 namespace syncline::merge {
 namespace {
@@ -56,6 +59,70 @@ std::string Providers(const std::set<std::string>& names) {
   return absl::StrCat("there are: ", Listed(providers.empty() ? others : providers));
 }
 
+std::set<std::string> ClassNames(const OpenedInputs& inputs) {
+  std::set<std::string> names;
+  for (const auto& reader : inputs.readers) {
+    for (const EventClass* event_class : reader->classes()) names.insert(event_class->name);
+  }
+  return names;
+}
+
+bool FitsAny(const std::string& pattern, const std::set<std::string>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return MatchesPattern(pattern, name); });
+}
+
+// PATTERN of "name:PATTERN".
+std::optional<std::string> NamePart(const std::string& pattern) {
+  constexpr std::string_view kPrefix = "name:";
+  if (!pattern.starts_with(kPrefix)) return std::nullopt;
+  return pattern.substr(kPrefix.size());
+}
+
+std::string Unseen(const OpenedInputs& inputs) {
+  if (inputs.complaints.empty()) return "";
+  return absl::StrCat("\nNot everything could be looked at: ",
+                      absl::StrJoin(inputs.complaints, "; "));
+}
+
+// InvalidArgument: nobody has such a name.
+absl::Status WantName(const std::string& pattern, EventNames* names, const OpenedInputs& inputs) {
+  if (!names->Knows(pattern)) {
+    SYNCLINE_ASSIGN_OR_RETURN(const std::set<std::string> all, names->All());
+    if (!FitsAny(pattern, all)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "nothing here has the name '", pattern, "'; ",
+          all.empty() ? "no event here has one" : NamesNear(pattern, all), Unseen(inputs)));
+    }
+  }
+  names->Want(pattern);
+  return absl::OkStatus();
+}
+
+absl::Status Ambiguous(const std::string& pattern) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", pattern, "' could mean events that are called so, or those with the name '",
+                   *NamePart(pattern), "'; for the former, write '*", pattern, "'"));
+}
+
+bool FitsWithIds(const std::vector<std::string>& patterns, const OpenedInputs& inputs) {
+  const EventPatterns wanted(patterns);
+  return std::any_of(inputs.readers.begin(), inputs.readers.end(), [&](const auto& reader) {
+    const std::vector<const EventClass*> classes = reader->classes();
+    return std::any_of(classes.begin(), classes.end(), [&](const EventClass* one) {
+      return wanted.Matches(one->name) && timeline::HasIds(*one);
+    });
+  });
+}
+
+std::vector<std::string> Stripped(const std::vector<std::string>& patterns) {
+  std::vector<std::string> stripped;
+  for (const std::string& pattern : patterns) {
+    stripped.emplace_back(absl::StripAsciiWhitespace(pattern));
+  }
+  return stripped;
+}
+
 }  // namespace
 
 std::string NamesNear(const std::string& pattern, const std::set<std::string>& names) {
@@ -89,30 +156,44 @@ std::string NamesNear(const std::string& pattern, const std::set<std::string>& n
   return near.empty() ? Providers(names) : absl::StrCat("near to it: ", Listed(near));
 }
 
-absl::Status ChooseEvents(const std::vector<std::string>& patterns, OpenedInputs* inputs) {
-  std::vector<std::string> wanted;
-  for (const std::string& pattern : patterns) {
-    wanted.emplace_back(absl::StripAsciiWhitespace(pattern));
-    if (wanted.back().empty()) {
-      return absl::InvalidArgumentError(
-          "--events takes names of events, separated by commas, e.g. 'syncline_itt:*,*:malloc'");
-    }
-  }
+bool TakesNames(const std::vector<std::string>& patterns, bool raw, const OpenedInputs& inputs) {
+  const std::vector<std::string> wanted = Stripped(patterns);
+  if (!raw && FitsWithIds(wanted, inputs)) return true;
+  const std::set<std::string> classes = ClassNames(inputs);
+  return std::any_of(wanted.begin(), wanted.end(), [&](const std::string& pattern) {
+    return NamePart(pattern).has_value() || !FitsAny(pattern, classes);
+  });
+}
+
+absl::Status ChooseEvents(const std::vector<std::string>& patterns, OpenedInputs* inputs,
+                          EventNames* names) {
+  std::vector<std::string> wanted = Stripped(patterns);
   if (wanted.empty()) return absl::OkStatus();
-  std::set<std::string> names;
-  for (const auto& reader : inputs->readers) {
-    for (const EventClass* event_class : reader->classes()) names.insert(event_class->name);
-  }
-  for (const std::string& pattern : wanted) {
-    const bool fits = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return MatchesPattern(pattern, name);
-    });
-    if (fits || names.empty()) continue;  // without any, what is missing was complained about
+  if (std::find(wanted.begin(), wanted.end(), "") != wanted.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no event here is called '", pattern, "'; ", NamesNear(pattern, names),
-                     inputs->complaints.empty() ? "" : "\nNot everything could be looked at: ",
-                     absl::StrJoin(inputs->complaints, "; ")));
+        "--events takes names of events, separated by commas, e.g. 'syncline_itt:*,*:malloc'");
   }
+  const std::set<std::string> classes = ClassNames(*inputs);
+  for (const std::string& pattern : wanted) {
+    const bool fits = FitsAny(pattern, classes);
+    const std::optional<std::string> name = NamePart(pattern);
+    if (fits && name.has_value() && names != nullptr && names->Knows(*name)) {
+      return Ambiguous(pattern);
+    }
+    if (fits || classes.empty()) continue;  // without any, what is missing was complained about
+    if (name.has_value() && names != nullptr) {
+      SYNCLINE_RETURN_IF_ERROR(WantName(*name, names, *inputs));
+      continue;
+    }
+    std::string hint = NamesNear(pattern, classes);
+    if (name.has_value()) hint = "'name:...' is for `syncline events` alone";
+    if (names != nullptr && names->Knows(pattern)) {
+      hint = absl::StrCat("events with that name: 'name:", pattern, "'");
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("no event here is called '", pattern, "'; ", hint, Unseen(*inputs)));
+  }
+  // Those of names fit no class: the look at each event finds them.
   inputs->build.events = EventPatterns(std::move(wanted));
   return absl::OkStatus();
 }

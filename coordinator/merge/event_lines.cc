@@ -100,10 +100,9 @@ class Handover {
 // A share, the thread that makes lines of it, and the one that takes them.
 class Producer {
  public:
-  Producer(const OpenedInputs& inputs, timeline::Interval shown, text::EventText::Style style,
-           size_t producers)
-      : events_(inputs, shown),
-        lines_(style, text::EventText::kLinesMax / producers),
+  Producer(const OpenedInputs& inputs, const LineOptions& options, size_t producers)
+      : events_(inputs, options.shown, options.names),
+        lines_(options.style, options.ids, text::EventText::kLinesMax / producers),
         handover_(std::max(kChunksOfAll / producers, kChunksMin)) {}
   ~Producer() { handover_.Close(); }
 
@@ -175,12 +174,12 @@ class Producer {
   std::jthread thread_;
 };
 
-absl::StatusOr<LinesWritten> WriteAlone(const OpenedInputs& inputs, timeline::Interval shown,
-                                        text::EventText::Style style, const WriteLines& write) {
+absl::StatusOr<LinesWritten> WriteAlone(const OpenedInputs& inputs, const LineOptions& options,
+                                        const WriteLines& write) {
   LinesWritten written;
-  OrderedEvents events(inputs, shown);
+  OrderedEvents events(inputs, options.shown, options.names);
   SYNCLINE_RETURN_IF_ERROR(events.Open());
-  text::EventText lines(style);
+  text::EventText lines(options.style, options.ids);
   for (;;) {
     SYNCLINE_ASSIGN_OR_RETURN(const text::EventView* event, events.Next());
     if (event == nullptr) break;
@@ -235,14 +234,13 @@ absl::StatusOr<LinesWritten> WriteInOrder(std::vector<std::unique_ptr<Producer>>
 
 }  // namespace
 
-absl::StatusOr<LinesWritten> WriteEventLines(const OpenedInputs& inputs, timeline::Interval shown,
-                                             text::EventText::Style style, unsigned threads,
+absl::StatusOr<LinesWritten> WriteEventLines(const OpenedInputs& inputs, const LineOptions& options,
                                              const WriteLines& write) {
-  const std::vector<StreamShare> shares = ShareStreams(inputs, threads);
-  if (shares.size() == 1) return WriteAlone(inputs, shown, style, write);
+  const std::vector<StreamShare> shares = ShareStreams(inputs, options.threads);
+  if (shares.size() == 1) return WriteAlone(inputs, options, write);
   std::vector<std::unique_ptr<Producer>> producers;
   for (const StreamShare& share : shares) {
-    producers.push_back(std::make_unique<Producer>(inputs, shown, style, shares.size()));
+    producers.push_back(std::make_unique<Producer>(inputs, options, shares.size()));
     SYNCLINE_RETURN_IF_ERROR(producers.back()->Open(share));
   }
   for (const auto& producer : producers) producer->Start();

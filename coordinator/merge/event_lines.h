@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "coordinator/merge/event_names.h"
 #include "coordinator/merge/inputs.h"
 #include "export/text/event_text.h"
 #include "timeline/builder.h"
@@ -33,8 +34,15 @@ struct LinesWritten {
 // Writes and clears what is in the buffer; false: nobody reads any more.
 using WriteLines = std::function<absl::StatusOr<bool>(text::TextBuffer*)>;
 
-absl::StatusOr<LinesWritten> WriteEventLines(const OpenedInputs& inputs, timeline::Interval shown,
-                                             text::EventText::Style style, unsigned threads,
+struct LineOptions {
+  timeline::Interval shown;
+  text::EventText::Style style = text::EventText::Style::kText;
+  text::EventText::Ids ids = text::EventText::Ids::kResolved;
+  const EventNames* names = nullptr;  // what they are resolved by, and who is wanted by name
+  unsigned threads = 1;
+};
+
+absl::StatusOr<LinesWritten> WriteEventLines(const OpenedInputs& inputs, const LineOptions& options,
                                              const WriteLines& write);
 
 }  // namespace syncline::merge

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every event of every stream, decoded, in timeline order.
 #include <cerrno>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "coordinator/merge/choose_events.h"
 #include "coordinator/merge/cut.h"
 #include "coordinator/merge/event_lines.h"
+#include "coordinator/merge/event_names.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/merge.h"
 #include "coordinator/merge/ordered_events.h"
@@ -33,17 +35,27 @@ absl::StatusOr<EventsResult> PrintEvents(const EventsOptions& options, std::ostr
   SYNCLINE_RETURN_IF_ERROR(CheckRange(options.range));
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input));
   SYNCLINE_RETURN_IF_ERROR(ChooseCut(options.range, &inputs));
-  SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
+  LineOptions lines;
+  lines.style = options.format == EventFormat::kText ? text::EventText::Style::kText
+                                                     : text::EventText::Style::kJson;
+  lines.threads = ThreadsOf(options.threads);
+  std::optional<EventNames> names;
+  if (TakesNames(options.events, options.raw, inputs)) {
+    SYNCLINE_ASSIGN_OR_RETURN(names, EventNames::Find(inputs, lines.threads));
+    if (!options.raw) names->MakeTexts(lines.style);
+    lines.names = &*names;
+  }
+  SYNCLINE_RETURN_IF_ERROR(
+      ChooseEvents(options.events, &inputs, names.has_value() ? &*names : nullptr));
+  lines.shown = Shown(options.range, inputs);
+  lines.ids = options.raw ? text::EventText::Ids::kAsRecorded : text::EventText::Ids::kResolved;
   EventsResult result;
   result.incomplete = inputs.incomplete;
   result.complaints = inputs.complaints;
   result.notes = inputs.notes;
-  const auto style = options.format == EventFormat::kText ? text::EventText::Style::kText
-                                                          : text::EventText::Style::kJson;
   SYNCLINE_ASSIGN_OR_RETURN(
       const LinesWritten written,
-      WriteEventLines(inputs, Shown(options.range, inputs), style, ThreadsOf(options.threads),
-                      [out](text::TextBuffer* lines) { return Flush(lines, out); }));
+      WriteEventLines(inputs, lines, [out](text::TextBuffer* text) { return Flush(text, out); }));
   result.events = written.events;
   if (!written.to_the_end) return result;
   result.incomplete |= !written.is_complete;

@@ -124,8 +124,10 @@ struct EventsOptions {
   InputOptions input;
   EventFormat format = EventFormat::kText;
   Range range;
-  std::vector<std::string> events;  // as in MergeOptions; exactly these
-  unsigned threads = 0;             // 0: one per processor; the same lines for any number
+  // As in MergeOptions, but exactly these; "name:PATTERN": those with such a name.
+  std::vector<std::string> events;
+  bool raw = false;      // ids as they were recorded, not what they stand for
+  unsigned threads = 0;  // 0: one per processor; the same lines for any number
 };
 
 // Every event in timeline order: by time, node, stream, as the stream has them; of a node, those of

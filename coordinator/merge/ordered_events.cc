@@ -89,7 +89,8 @@ absl::Status OrderedEvents::OpenShare(StreamShare share) {
 
 std::shared_ptr<const ClassChoice> OrderedEvents::WantedOf(TraceReader* reader) const {
   return std::make_shared<const ClassChoice>(reader, [this](const EventClass& event_class) {
-    return inputs_.build.events.Matches(event_class.name);
+    return inputs_.build.events.Matches(event_class.name) ||
+           (names_ != nullptr && names_->MayWant(event_class));
   });
 }
 
@@ -103,13 +104,18 @@ absl::Status OrderedEvents::OpenTraces(uint32_t index, timeline::Placement* plac
   };
   const int64_t begin_ns = clock_ns(shown_.begin, -kSlackNs);
   const int64_t end_ns = clock_ns(shown_.end, kSlackNs);
-  for (TraceReader* reader : node.readers) {
+  for (size_t i = 0; i < node.readers.size(); ++i) {
+    TraceReader* const reader = node.readers[i];
     const auto wanted = WantedOf(reader);
+    const bool by_name = names_ != nullptr && names_->WantsAny();
+    const text::IdTexts* const ids = names_ == nullptr ? nullptr : names_->TextsOf(index, i);
     for (const StreamInfo& stream : reader->streams()) {
       if (!TakesNextStream()) continue;
       SYNCLINE_ASSIGN_OR_RETURN(auto cursor, reader->Open(stream.index, begin_ns, end_ns));
-      sources_.push_back({index, placement, &cursor->stream()});
-      merger_.Add(KeepWanted(std::move(cursor), wanted), placement);
+      sources_.push_back({index, placement, &cursor->stream(), ids});
+      merger_.Add(
+          KeepWanted(std::move(cursor), wanted, by_name ? names_->LookOf(index, i) : EventLook()),
+          placement);
     }
   }
   return absl::OkStatus();
@@ -144,7 +150,8 @@ absl::StatusOr<const text::EventView*> OrderedEvents::Next() {
     cursor_ = head->cursor;
     const Source& source = sources_[source_];
     event_ = {
-        head->time, inputs_.nodes[source.node].name, source.stream, head->record, head->packet, {}};
+        head->time, inputs_.nodes[source.node].name, source.stream, head->record, head->packet, {},
+        source.ids};
     return &event_;
   }
 }

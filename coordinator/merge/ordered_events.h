@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every event of the inputs that is wanted (BuildOptions::events), decoded, in the order that
-// decides between equal times: by time, node, stream, as the stream has them; of a node, those of
-// its traces before those of TensorFlow's profiles.
+// Every event of the inputs that is wanted (BuildOptions::events, EventNames), decoded, in the
+// order that decides between equal times: by time, node, stream, as the stream has them; of a node,
+// those of its traces before those of TensorFlow's profiles.
 //
 // Several side by side may share the streams out: neighbours to each, and what they give is in
 // order by time and then by share.
@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "clocksync/reach.h"
 #include "common/event_filter.h"
+#include "coordinator/merge/event_names.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/profile_cursor.h"
 #include "export/text/event_text.h"
@@ -44,9 +45,10 @@ std::vector<StreamShare> ShareStreams(const OpenedInputs& inputs, size_t shares_
 
 class OrderedEvents {
  public:
-  // `inputs` outlives this. Packets outside of `shown` are not read.
-  OrderedEvents(const OpenedInputs& inputs, timeline::Interval shown)
-      : inputs_(inputs), shown_(shown), reach_(inputs.model.get()) {}
+  // `inputs` and `names`, if there are any, outlive this. Packets outside of `shown` are not read.
+  OrderedEvents(const OpenedInputs& inputs, timeline::Interval shown,
+                const EventNames* names = nullptr)
+      : inputs_(inputs), shown_(shown), names_(names), reach_(inputs.model.get()) {}
   // All nodes, or one: its place in the inputs.
   absl::Status Open(std::optional<uint32_t> only = std::nullopt);
   absl::Status OpenShare(StreamShare share);
@@ -83,6 +85,7 @@ class OrderedEvents {
     uint32_t node = 0;
     const timeline::Placement* placement = nullptr;
     const StreamInfo* stream = nullptr;
+    const text::IdTexts* ids = nullptr;
   };
 
   std::shared_ptr<const ClassChoice> WantedOf(TraceReader* reader) const;
@@ -92,6 +95,7 @@ class OrderedEvents {
 
   const OpenedInputs& inputs_;
   timeline::Interval shown_;
+  const EventNames* names_;
   clocksync::ReachFinder reach_;
   StreamShare share_;
   size_t streams_met_ = 0;

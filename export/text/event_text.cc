@@ -12,6 +12,7 @@
 #include "common/text.h"
 #include "common/utf8.h"
 #include "export/text/json_text.h"
+#include "timeline/id_fields.h"
 
 namespace syncline::text {
 namespace {
@@ -83,8 +84,28 @@ EventText::Step::Way EventText::WayOf(const FieldClass& field) const {
   }
 }
 
+EventText::Step EventText::MakeStep(timeline::EventKind kind, const FieldClass& field,
+                                    std::string before, Shape* shape) const {
+  using timeline::IdKind;
+  const bool json = style_ == Style::kJson;
+  const auto label = [&](const std::string& name) {
+    return json ? JsonString(name) + ":" : OnOneLine(name) + " = ";
+  };
+  const IdKind id = resolves_ ? timeline::IdKindOf(kind, field) : IdKind::kNone;
+  if (id == IdKind::kNone) {
+    return {&field, WayOf(field), 0, Piece(std::move(before) + label(field.name))};
+  }
+  const Step::Way way = id == IdKind::kThread    ? Step::Way::kThread
+                        : id == IdKind::kProcess ? Step::Way::kProcess
+                                                 : Step::Way::kName;
+  const char* const suffix = id == IdKind::kName ? "_id" : "_key";
+  shape->labels.push_back({Piece(label(field.name)), Piece(label(field.name + suffix))});
+  return {&field, way, static_cast<uint32_t>(shape->labels.size() - 1), Piece(std::move(before))};
+}
+
 EventText::Shape EventText::MakeShape(const EventView& event) const {
   const bool json = style_ == Style::kJson;
+  const timeline::EventKind kind = timeline::KindOf(event.record->event_class->name);
   Shape shape;
   std::string before;
   const bool has_payload =
@@ -99,12 +120,11 @@ EventText::Shape EventText::MakeShape(const EventView& event) const {
       before += shape.steps.empty() ? "" : json ? "}" : " },";
       before += json ? absl::StrCat(",\"", ScopeKey(field.scope), "\":{") : " { ";
     }
-    before += json ? JsonString(field.name) + ":" : OnOneLine(field.name) + " = ";
     if (field.scope != FieldScope::kPayload) shape.context_steps = shape.steps.size() + 1;
-    shape.steps.push_back({&field, WayOf(field), Piece(std::move(before))});
-    before.clear();
+    shape.steps.push_back(MakeStep(kind, field, std::exchange(before, {}), &shape));
   }
   if (!shape.steps.empty()) before += json ? "}" : " }";
+  if (json && resolves_) absl::StrAppend(&before, ",\"format_version\":", kFormatVersion);
   shape.end = Piece(before + (json ? "}\n" : "\n"));
 
   const std::span<const Step> payload = std::span(shape.steps).subspan(shape.context_steps);
@@ -154,6 +174,7 @@ EventText::Line& EventText::FindLine(const EventView& event) {
     std::unique_ptr<Shape>& shape = shapes_[event.record->event_class];
     if (shape == nullptr) shape = std::make_unique<Shape>(MakeShape(event));
     line->shape = shape.get();
+    line->ids = event.ids;
   }
   recent_[RecentSlot(event)] = line.get();
   return *line;
@@ -208,7 +229,7 @@ void EventText::KeepContext(const EventView& event, size_t begin, size_t values,
 }
 
 bool EventText::AppendUndecoded(const EventView& event) {
-  const Line* const line = recent_[RecentSlot(event)];
+  Line* const line = recent_[RecentSlot(event)];
   if (line == nullptr || line->stream != event.stream ||
       line->event_class != event.record->event_class) {
     return false;
@@ -218,6 +239,7 @@ bool EventText::AppendUndecoded(const EventView& event) {
   char* out = out_.Room(kTimesRoom + line->node.room() + line->context.room() + shape.room);
   out = line->context.WriteTo(WriteTimes(event, *line, out));
   const uint8_t* const bytes = event.record->bytes;
+  const NameTexts* names = nullptr;
   for (size_t i = shape.context_steps; i < shape.steps.size(); ++i) {
     const Step& step = shape.steps[i];
     if (i > shape.context_steps) out = step.before.WriteTo(out);
@@ -227,7 +249,9 @@ bool EventText::AppendUndecoded(const EventView& event) {
       out = WriteNumber(static_cast<int64_t>(LoadNumber(step.field->place, bytes)), out);
     } else {
       out_.End(out);
-      if (step.way == Step::Way::kReal) {
+      if (step.is_id()) {
+        AppendId(step, LoadNumber(step.field->place, bytes), line, &names);
+      } else if (step.way == Step::Way::kReal) {
         AppendReal(std::bit_cast<double>(LoadNumber(step.field->place, bytes)));
       } else {
         AppendString(LoadText(step.field->place, bytes));
@@ -246,16 +270,47 @@ bool EventText::AppendAs(Line* line, const EventView& event) {
   const bool has_context = shape.keeps_context && HasContext(*line, event);
   out_.Put(has_context ? line->context : line->opening);
   const std::span<const FieldValue> values = event.values;
+  const NameTexts* names = nullptr;
   size_t i = has_context ? line->context_values : 0;
   for (size_t s = has_context ? shape.context_steps : 0; s < shape.steps.size(); ++s) {
     const Step& step = shape.steps[s];
     if (i >= values.size() || values[i].field != step.field) return false;
     if (!has_context || s > shape.context_steps) out_.Put(step.before);
     if (!has_context && s == shape.context_steps) KeepContext(event, begin, i, line);
-    i += AppendValue(values.subspan(i), kDepthMax);
+    if (step.is_id()) {
+      AppendId(step, values[i++].u, line, &names);
+    } else {
+      i += AppendValue(values.subspan(i), kDepthMax);
+    }
   }
   out_.Put(shape.end);
   return i >= values.size();
+}
+
+void EventText::AppendId(const Step& step, uint64_t id, Line* line, const NameTexts** names) {
+  const Labels& labels = line->shape->labels[step.labels];
+  if (step.way == Step::Way::kThread) {
+    if (line->thread_key != id) {
+      line->thread_key = id;
+      line->thread = line->ids == nullptr ? nullptr : line->ids->Thread(id);
+    }
+    if (line->thread != nullptr) {
+      *names = line->thread->names;
+      return out_.Put(line->thread->text);
+    }
+  } else if (step.way == Step::Way::kProcess) {
+    const Piece* const text = line->ids == nullptr ? nullptr : line->ids->Process(id);
+    if (text != nullptr) return out_.Put(*text);
+  } else if (id == 0) {
+    out_.Put(labels.known);
+    return out_.Put(std::string_view(style_ == Style::kJson ? "null" : "none"));
+  } else if (const Piece* const text = *names == nullptr ? nullptr : (*names)->Find(id);
+             text != nullptr) {
+    out_.Put(labels.known);
+    return out_.Put(*text);
+  }
+  out_.Put(labels.unknown);
+  out_.PutNumber(id);
 }
 
 void EventText::Append(const EventView& event) {
@@ -288,7 +343,7 @@ void EventText::AppendObject(std::span<const FieldValue> values) {
     for (size_t i = 0; i < values.size(); i += Extent(values.subspan(i))) {
       const FieldClass& field = *values[i].field;
       steps.push_back(
-          {&field, WayOf(field), Piece((i == 0 ? "{" : ",") + JsonString(field.name) + ":")});
+          {&field, WayOf(field), 0, Piece((i == 0 ? "{" : ",") + JsonString(field.name) + ":")});
     }
     AppendSteps(steps, values);
   }

@@ -5,6 +5,10 @@
 // JSON: one object per line; 64-bit integers are JSON numbers, so read them as integers. Fields of
 // equal name in one scope (arrays apart) keep the last.
 //
+// With Ids::kResolved ids of our own events are written as what they stand for (id_texts.h), and a
+// number that nothing is known of under a name that says so: name_id = 17. Id 0 is no name: none,
+// in JSON null. Lines of JSON then say which format they have.
+//
 // All that the events of one class have in common (names, braces, ...) is put together once, as the
 // pieces between their values; an event that has other fields than the last one of its class makes
 // them anew. What stands in front of the payload is kept too, by stream and class: most events
@@ -30,7 +34,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "common/event_cursor.h"
 #include "common/time.h"
+#include "export/text/id_texts.h"
 #include "export/text/text_buffer.h"
+#include "timeline/schema.h"
 
 namespace syncline::text {
 
@@ -41,6 +47,7 @@ struct EventView {
   const EventRecord* record = nullptr;
   uint64_t packet = 0;                 // EventCursor::packet()
   std::span<const FieldValue> values;  // in preorder, as EventCursor::Decode gives them
+  const IdTexts* ids = nullptr;  // the same for all events of a stream; nullptr: none is known
 };
 
 // How many values the first one is, with all that lies inside it.
@@ -49,11 +56,17 @@ size_t Extent(std::span<const FieldValue> values);
 class EventText {
  public:
   enum class Style : uint8_t { kText, kJson };
+  enum class Ids : uint8_t { kAsRecorded, kResolved };
+  // Of JSON lines with resolved ids. Lines without it have ids as they were recorded.
+  static constexpr int kFormatVersion = 2;
   // With more streams times classes than this, what is kept is made again now and then: 16 MiB or
   // so. Several side by side share it.
   static constexpr size_t kLinesMax = size_t{1} << 15;
-  explicit EventText(Style style, size_t lines_max = kLinesMax)
-      : style_(style), lines_max_(std::max<size_t>(lines_max, 1)), recent_(kRecent) {}
+  explicit EventText(Style style, Ids ids = Ids::kAsRecorded, size_t lines_max = kLinesMax)
+      : style_(style),
+        resolves_(ids == Ids::kResolved),
+        lines_max_(std::max<size_t>(lines_max, 1)),
+        recent_(kRecent) {}
 
   // Appends a line to buffer().
   void Append(const EventView& event);
@@ -65,7 +78,7 @@ class EventText {
   void Prefetch(const StreamInfo& stream, const EventClass& event_class) const {
     const auto* const line =
         reinterpret_cast<const char*>(recent_[RecentSlot(&stream, &event_class)]);
-    for (size_t at = 0; line != nullptr && at < sizeof(Line); at += 64) {
+    for (size_t at = 0; line != nullptr && at < kPrefetchedBytes; at += 64) {
       __builtin_prefetch(line + at);
     }
   }
@@ -84,10 +97,18 @@ class EventText {
  private:
   // The values of an event that are not inside another one, and what stands before each.
   struct Step {
-    enum class Way : uint8_t { kNumber, kSigned, kReal, kText, kOther };
+    // The last three are ids.
+    enum class Way : uint8_t { kNumber, kSigned, kReal, kText, kOther, kThread, kProcess, kName };
     const FieldClass* field = nullptr;
     Way way = Way::kOther;
-    Piece before;
+    uint32_t labels = 0;  // of an id: its place in Shape::labels
+    Piece before;         // of an id without the field's name
+    bool is_id() const { return way >= Way::kThread; }
+  };
+  // An id's field where it is known what the id stands for, and where not.
+  struct Labels {
+    Piece known;
+    Piece unknown;
   };
   // Of the events of one class.
   struct Shape {
@@ -98,6 +119,7 @@ class EventText {
     bool keeps_context = false;
     bool is_placed = false;  // keeps_context, and the payload needs no decoding
     Piece end;
+    std::vector<Labels> labels;
   };
   // Of the events of one class in one stream. What every event needs lies together: with many
   // streams, no line is in a near cache.
@@ -112,7 +134,12 @@ class EventText {
     size_t context_values = 0;
     Piece node;     // JSON: between the two numbers
     Piece opening;  // behind them
+    // Of events with ids: what is known, and the last thread, which stays for many events.
+    const IdTexts* ids = nullptr;
+    uint64_t thread_key = ~uint64_t{0};
+    const ThreadText* thread = nullptr;  // nullptr: it is not known
   };
+  static constexpr size_t kPrefetchedBytes = 192;  // all but the ids: most traces have none
   static constexpr int kRecentBits = 12;
   static constexpr size_t kRecent = size_t{1} << kRecentBits;
 
@@ -130,8 +157,12 @@ class EventText {
   Line MakeLine(const EventView& event) const;
   Shape MakeShape(const EventView& event) const;
   Step::Way WayOf(const FieldClass& field) const;
+  Step MakeStep(timeline::EventKind kind, const FieldClass& field, std::string before,
+                Shape* shape) const;
   // False when the event has other fields than the line's shape.
   bool AppendAs(Line* line, const EventView& event);
+  // `names` are those of the event's thread, once that was met.
+  void AppendId(const Step& step, uint64_t id, Line* line, const NameTexts** names);
   void KeepContext(const EventView& event, size_t begin, size_t values, Line* line) const;
   char* WriteTimes(const EventView& event, const Line& line, char* out);
   char* WriteSeconds(int64_t ns, char* out);
@@ -150,6 +181,7 @@ class EventText {
   void AppendEnum(const FieldValue& value);
 
   Style style_;
+  bool resolves_;
   size_t lines_max_;
   TextBuffer out_;
   absl::flat_hash_map<const EventClass*, std::unique_ptr<Shape>> shapes_;

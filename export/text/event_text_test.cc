@@ -249,7 +249,7 @@ TEST_F(PlacedEvents, WhatIsNotAsPlacesSayIsDecoded) {
 TEST_F(PlacedEvents, WhatIsKeptIsBounded) {
   constexpr size_t kFew = 100;
   for (const size_t lines_max : {EventText::kLinesMax, kFew}) {
-    EventText text(EventText::Style::kText, lines_max);
+    EventText text(EventText::Style::kText, EventText::Ids::kAsRecorded, lines_max);
     std::deque<StreamInfo> streams(lines_max * 5 / 2);
     size_t most = 0;
     size_t undecoded = 0;

@@ -225,7 +225,9 @@ def check_vtune(out, spans_of_threads):
         assert len(tasks) == count, f"{node}: {len(tasks)} tasks, {count} spans of threads"
 
 
-def events(syncline, run, *arguments):
+def events(syncline, run, *arguments, raw=True):
+    """As recorded, which is what tables hold, or with the names of what ids stand for."""
+    arguments += ("--raw",) if raw else ()
     printed = subprocess.run(
         [syncline, "events", run, "--format", "jsonl", *arguments],
         capture_output=True,
@@ -278,13 +280,52 @@ def check_event_table(everything, out):
     return columns
 
 
+NO_IDS = ("syncline:on", "syncline:thread", "syncline:name", "syncline:canary")
+
+
+def check_names(everything, named):
+    """Beside ids as they were recorded: what they stand for, by the announcements alone."""
+    pids, names, threads = {}, {}, {}
+    for event in everything:
+        node, fields = event["node"], event["fields"]
+        if event["event"] == "syncline:on":
+            pids[node, fields["process"]] = fields["pid"]
+        elif event["event"] == "syncline:name":
+            names[node, fields["process"], fields["id"]] = fields["text"]
+        elif event["event"] == "syncline:thread":
+            threads[node, fields["thread"]] = fields
+    resolved = 0
+    for event, shown in zip(everything, named, strict=True):
+        expected = dict(event, format_version=2)
+        ours = event["event"].startswith("syncline") and event["event"] not in NO_IDS
+        if ours:
+            node, fields = event["node"], dict(event["fields"])
+            process = fields.pop("process", None)
+            if "thread" in fields:
+                thread = threads[node, fields.pop("thread")]
+                process = thread["process"]
+                fields.update(thread=thread["name"], tid=thread["tid"])
+            fields["pid"] = pids[node, process]
+            for key in fields.keys() & {"domain", "name", "key"}:
+                if isinstance(fields[key], int):
+                    fields[key] = names[node, process, fields[key]] if fields[key] else None
+                    resolved += 1
+            expected["fields"] = fields
+        assert shown == expected, f"{shown}\nis not\n{expected}"
+    assert resolved > 1000, resolved
+
+
 def check_events(syncline, run, out):
     everything = events(syncline, run)
+    with_names = events(syncline, run, raw=False)
+    check_names(everything, with_names)
     times = [event["time_ns"] for event in everything]
     assert times == sorted(times), "events are not in timeline order"
     begin_ns, end_ns = times[len(times) // 3], times[len(times) // 2]
     cut = events(syncline, run, "--from", f"{begin_ns}ns", "--to", f"{end_ns}ns")
     assert cut == [e for e in everything if begin_ns <= e["time_ns"] < end_ns], "cut otherwise"
+    cut = events(syncline, run, "--from", f"{begin_ns}ns", "--to", f"{end_ns}ns", raw=False)
+    assert cut == [e for e in with_names if begin_ns <= e["time_ns"] < end_ns], "other names in cut"
     one = events(syncline, run, "--nodes", "worker-0")
     assert one == [e for e in everything if e["node"] == "worker-0"], "other events of one node"
     columns = check_event_table(everything, out)

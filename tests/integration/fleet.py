@@ -148,8 +148,8 @@ class Fleet:
         return middle_ns - bound_ns, middle_ns + bound_ns
 
     def timeline_events(self, run, program="syncline", **environment):
-        """{node: events in timeline time}, from `syncline events`."""
-        command = [program, "events", run, "--format", "jsonl"]
+        """{node: events in timeline time, as recorded}, from `syncline events`."""
+        command = [program, "events", run, "--format", "jsonl", "--raw"]
         events = {}
         for line in self.run(command, fine=(0, 3), **environment).stdout.splitlines():
             if line.startswith("{"):
