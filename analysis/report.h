@@ -159,7 +159,7 @@ struct Report {
   bool incomplete = false;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;  // hints for whoever asked; not part of the JSON
-  bool begins_late = false;  // packets of the traces came before the first that is there
+  bool begins_late = false;        // packets of the traces came before the first that is there
 };
 
 }  // namespace syncline::analysis

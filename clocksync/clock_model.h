@@ -6,8 +6,7 @@
 // integer arithmetic only: the same file gives the same nanoseconds everywhere.
 //
 //   Locate(t)          where t is on the timeline: {est, lo, hi}, the truth is in [lo, hi].
-//   Difference(a, b)   b - a: {est, lo, hi}. For two nodes this is the shortest path between the
-//   two,
+//   Difference(a, b)   b - a: {est, lo, hi}. For two nodes this is the shortest path between them,
 //                      never worse and mostly better than the difference of two Locate().
 //   Order(a, b)        before / after / undecided, from Difference.
 //

@@ -4,9 +4,8 @@
 //
 // Let x be what one clock reads and y(x) the other at the same instant, theta(x) = y(x) - x. Known
 // are constraints of two kinds, each exact in x (see samples.h for why):
-//     upper   y(x_k) <= y_k      a message left at x_k and had arrived when the other clock read
-//     y_k lower   y(x_k) >= y_k      a message that left at y_k had arrived when this clock read
-//     x_k
+//     upper   y(x_k) <= y_k    a message left at x_k, and had arrived when the other clock read y_k
+//     lower   y(x_k) >= y_k    a message left at y_k, and had arrived when this clock read x_k
 // Assumed are |theta'| <= rho and |theta''| <= w. By Taylor's theorem theta(x_k) differs from
 // theta(t) + theta'(t) d, d = x_k - t, by at most w d^2 / 2; so for each t the unknown line (theta,
 // a) satisfies

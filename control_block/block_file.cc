@@ -58,9 +58,12 @@ uint64_t Sum(const std::vector<ThreadSlot>& threads) {
 }
 
 CostSums Since(const syncline_cost& now, const syncline_cost& then) {
-  return {Since(now.samples, then.samples),         Since(now.calls, then.calls),
-          Since(now.sampled_ns, then.sampled_ns),   Since(now.squares, then.squares),
-          Since(now.timed_ns, then.timed_ns),       Since(now.interrupted, then.interrupted),
+  return {Since(now.samples, then.samples),
+          Since(now.calls, then.calls),
+          Since(now.sampled_ns, then.sampled_ns),
+          Since(now.squares, then.squares),
+          Since(now.timed_ns, then.timed_ns),
+          Since(now.interrupted, then.interrupted),
           Since(now.interrupted_ns, then.interrupted_ns)};
 }
 

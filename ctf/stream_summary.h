@@ -6,8 +6,9 @@
 //   SYNCLINE_ASSIGN_OR_RETURN(auto found, ctf::FindTraces(root));
 //   for (const auto& trace : found.traces) {
 //     SYNCLINE_ASSIGN_OR_RETURN(auto metadata, ctf::LoadMetadata(trace));
-//     for (const auto& file : ctf::ListStreamFiles(trace)) ... ctf::SummarizeStream(*metadata,
-//     file);
+//     for (const auto& file : ctf::ListStreamFiles(trace)) {
+//       ... ctf::SummarizeStream(*metadata, file);
+//     }
 //   }
 //
 // Thread-safe: no state.

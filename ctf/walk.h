@@ -3,15 +3,16 @@
 // CTF allows, bit by bit; what is faster (fast_path.h) must agree with it.
 //
 // A sink is told what is met, in preorder:
-//   Integer(node, value)       integers and enums; signed ones sign-extended
+//   Integer(node, value)                 integers and enums; signed ones sign-extended
 //   VariableInteger(node, value, bits)   the same of CTF 2's variable length, which had `bits`
 //   Real(node, value)
-//   Text(node, text)           strings and character arrays, without the NUL
-//   Bytes(node, bytes)         blobs, and the uuid of a packet header
-//   Compound(node, count)      struct, variant with `count` children to come
-//   Array(node, count)         array, sequence; returns what tells it from others for Shorten()
-//   IsFull(taken)              it wants no more of an array of which it has so many
-//   Shorten(array, count)      and so gets so many of this one's
+//   Text(node, text)                     strings and character arrays, without the NUL
+//   Bytes(node, bytes)                   blobs, and the uuid of a packet header
+//   Compound(node, count)                struct, variant with `count` children to come
+//   Array(node, count)                   array, sequence; returns what tells it from others, for
+//                                        Shorten()
+//   IsFull(taken)                        it wants no more of an array of which it has so many
+//   Shorten(array, count)                and so gets so many of this one's
 #ifndef SYNCLINE_CTF_WALK_H_
 #define SYNCLINE_CTF_WALK_H_
 

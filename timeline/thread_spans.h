@@ -6,9 +6,8 @@
 //   - what must have ended unseen is closed at the last instant it was surely open: where the loss
 //     began, or, without a declared loss, where the thread was last seen inside it (clipped_end);
 //   - a level whose begin was not seen is a *placeholder*: nothing is pushed until its end tells
-//   the
-//     name; then it is pushed late, from the first instant it was known open (clipped_begin). On a
-//     thread without loss that is the start of coverage: the task was open when the recording
+//     the name; then it is pushed late, from the first instant it was known open (clipped_begin).
+//     On a thread without loss that is the start of coverage: the task was open when the recording
 //     began;
 //   - a placeholder whose end is not seen either leaves nothing.
 //
@@ -16,9 +15,12 @@
 // pushed. Those that are open where it begins are pushed when the first thing inside of them is.
 //
 // Worked example, the two events in brackets lost:
-//   begin a 0 @10, loss from @15, [end a 0 @20], [begin b 0 @30], begin c 1 @40, end c 1 @50, end b
-//   0 @60 a stays open until its level is closed under another name: [10, 15], end clipped; c [40,
-//   50]; b is known from its end alone: [60, 60], begin clipped.
+//   begin a 0 @10, loss from @15, [end a 0 @20], [begin b 0 @30],
+//   begin c 1 @40, end c 1 @50, end b 0 @60
+// gives
+//   a [10, 15], end clipped: it stays open until its level is closed under another name;
+//   c [40, 50];
+//   b [60, 60], begin clipped: it is known from its end alone.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_THREAD_SPANS_H_

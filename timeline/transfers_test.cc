@@ -158,13 +158,12 @@ TEST(TransferMatcherTest, OfACutThereIsWhatArrivedInIt) {
     for (int64_t i = 0; i < 10; ++i) a.Send(1, 1000 * i);
     for (int64_t i = 0; i < 8; ++i) b.Received(0, 1000 * i + 300);
     b.Receive(-1, 9500);
-    const Transfers found = second ? matcher.Match(Interval{{4100}, {20000}})
-                                   : matcher.Match(Interval{{0}, {4100}});
-    EXPECT_THAT(Times(found),
-                second ? ElementsAre(std::pair(4000, 4300), std::pair(5000, 5300),
-                                     std::pair(6000, 6300), std::pair(7000, 7300))
-                       : ElementsAre(std::pair(0, 300), std::pair(1000, 1300),
-                                     std::pair(2000, 2300), std::pair(3000, 3300)));
+    const Transfers found =
+        second ? matcher.Match(Interval{{4100}, {20000}}) : matcher.Match(Interval{{0}, {4100}});
+    EXPECT_THAT(Times(found), second ? ElementsAre(std::pair(4000, 4300), std::pair(5000, 5300),
+                                                   std::pair(6000, 6300), std::pair(7000, 7300))
+                                     : ElementsAre(std::pair(0, 300), std::pair(1000, 1300),
+                                                   std::pair(2000, 2300), std::pair(3000, 3300)));
     EXPECT_EQ(found.unmatched_sends, second ? 2u : 0u);
     EXPECT_EQ(found.unmatched_receives, second ? 1u : 0u);
     EXPECT_EQ(found.undecided, 0u);

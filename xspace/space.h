@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An XSpace, which TensorFlow's profiler makes, behind the cursor of common/event_cursor.h.
 //
-//   XSpace > XPlane (host, device) > XLine (a thread) > XEvent {metadata id, offset, duration} >
-//   XStat
+//   XSpace > XPlane (host, device) > XLine (a thread) > XEvent > XStat
+//                                                       {metadata id, offset, duration}
 //
 // A stream is an XLine; an event class is an entry of a plane's event_metadata; the fields of an
 // event are its duration ("duration_ps") and its stats, by name. Event and stat names stand

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent does, without gRPC: the life of recordings on one node.
 //
-//   (none) -Prepare-> PREPARING -> READY -Start-> RECORDING -Stop-> STOPPING -> STOPPED -Release->
-//   (none)
-//                        \-> FAILED ------------------------------------------------Release->
-//                        (none)
+//   -Prepare-> PREPARING -> READY -Start-> RECORDING -Stop-> STOPPING -> STOPPED -Release->
+//                  \-> FAILED ----------------------------------------------------Release->
 //
 // One recording is active (PREPARING to STOPPING) at a time, because they would share the
 // processes' gates; any number of finished ones wait on the disk to be fetched. Every call is

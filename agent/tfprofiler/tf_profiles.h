@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "agent/evidence/evidence_source.h"
 #include "agent/log.h"
 #include "agent/probe/clock.h"
-#include "agent/evidence/evidence_source.h"
 #include "agent/tfprofiler/profile_entry.h"
 #include "agent/tfprofiler/profiler_finder.h"
 #include "agent/tfprofiler/worker_profile.h"

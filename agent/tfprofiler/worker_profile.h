@@ -23,8 +23,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "agent/probe/clock.h"
 #include "agent/evidence/evidence_source.h"
+#include "agent/probe/clock.h"
 #include "agent/tfprofiler/profile_entry.h"
 #include "agent/tfprofiler/profiler_client.h"
 

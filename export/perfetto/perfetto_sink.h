@@ -3,23 +3,18 @@
 //
 // How it is laid out:
 //   - Nodes and processes become Perfetto processes, threads its threads, with dense synthetic pids
-//   and
-//     tids: Perfetto would merge equal pids of two nodes. machine_id, its own word for "another
+//     and tids: Perfetto would merge equal pids of two nodes. machine_id, its own word for "another
 //     host", is not used: flows never cross machines. The real pid, tid, rank, ... are arguments of
-//     an instant
-//     ("facts") at the start of each track.
+//     an instant ("facts") at the start of each track.
 //   - Each track is a packet sequence of its own, with its own interned names and its own
-//   incremental
-//     clock: most packets are some 15 bytes. What is pushed late (sink.h) gives its time in full;
-//     trace_processor sorts.
+//     incremental clock: most packets are some 15 bytes. What is pushed late (sink.h) gives its
+//     time in full; trace_processor sorts.
 //   - A late span of a thread is written up to 16 ns early, outer ones earlier: trace_processor
-//   nests by
-//     time and, for equal times, by order in the file.
+//     nests by time and, for equal times, by order in the file.
 //   - Holes are slices of the category "hole" on tracks of their own; the clock bound is a counter
-//   of the
-//     node. A span's arguments are attached to its end, where they are complete.
+//     of the node. A span's arguments are attached to its end, where they are complete.
 //   - Timestamps are timeline time + one hour, on Perfetto's BOOTTIME clock: they must not be
-//   negative.
+//     negative.
 //
 // The same calls give the same bytes. Thread-safety: one thread.
 #ifndef SYNCLINE_EXPORT_PERFETTO_PERFETTO_SINK_H_

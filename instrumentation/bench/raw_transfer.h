@@ -13,6 +13,9 @@
 #include <lttng/tracepoint.h>
 #include <stdint.h>
 
+/* Fields are macros without a comma between them, of which clang-format makes one line. */
+/* clang-format off */
+
 LTTNG_UST_TRACEPOINT_EVENT(syncline_bench_net, send,
     LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint64_t, connection_arg, uint64_t, begin_arg,
                       uint64_t, bytes_arg, uint64_t, since_arg),
@@ -22,6 +25,7 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_bench_net, send,
         lttng_ust_field_integer(uint64_t, begin, begin_arg)
         lttng_ust_field_integer(uint64_t, bytes, bytes_arg)
         lttng_ust_field_integer(uint64_t, since, since_arg)))
+/* clang-format on */
 
 #endif
 

@@ -15,6 +15,9 @@
 #include <lttng/tracepoint.h>
 #include <stdint.h>
 
+/* Fields are macros without a comma between them, of which clang-format makes one line. */
+/* clang-format off */
+
 /* A field is read when a session is active and has found room for the event: `taken` learns of it.
  * Nothing else tells: an enabled event is dropped in silence until its session is active. */
 LTTNG_UST_TRACEPOINT_EVENT(syncline, on,
@@ -63,6 +66,7 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline, name,
 
 LTTNG_UST_TRACEPOINT_EVENT(syncline, canary, LTTNG_UST_TP_ARGS(uint64_t, nonce_arg),
     LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, nonce, nonce_arg)))
+/* clang-format on */
 
 #endif
 

@@ -16,6 +16,9 @@
 
 #include "instrumentation/itt/provider.h"
 
+/* Fields are macros without a comma between them, of which clang-format makes one line. */
+/* clang-format off */
+
 /* Parts that events share. An argument list holds ten at most, hence the pointers. */
 #ifndef SYNCLINE_AT
 #define SYNCLINE_AT const struct syncline_itt_where*, at
@@ -162,6 +165,7 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, sync,
                         lttng_ust_field_integer(uint8_t, kind, kind_arg)
                         lttng_ust_field_integer_hex(uint64_t, object, object_arg)
                         SYNCLINE_FIELD_NAME))
+/* clang-format on */
 
 #endif
 

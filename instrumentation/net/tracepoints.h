@@ -16,6 +16,9 @@
 
 #include "instrumentation/net/provider.h"
 
+/* Fields are macros without a comma between them, of which clang-format makes one line. */
+/* clang-format off */
+
 LTTNG_UST_TRACEPOINT_EVENT(syncline_net, connection,
     LTTNG_UST_TP_ARGS(const struct syncline_net_connection_fields*, at),
     LTTNG_UST_TP_FIELDS(
@@ -79,6 +82,7 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_net, doubt,
         lttng_ust_field_integer(uint8_t, direction, direction_arg)
         lttng_ust_field_integer(uint64_t, expected, expected_arg)
         lttng_ust_field_integer(uint64_t, found, found_arg)))
+/* clang-format on */
 
 #endif
 

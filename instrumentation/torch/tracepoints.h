@@ -16,6 +16,9 @@
 
 #include "instrumentation/torch/provider.h"
 
+/* Fields are macros without a comma between them, of which clang-format makes one line. */
+/* clang-format off */
+
 LTTNG_UST_TRACEPOINT_EVENT(syncline_torch, operators,
     LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint8_t, on_arg),
     LTTNG_UST_TP_FIELDS(
@@ -60,6 +63,7 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_torch, transfer_end,
         lttng_ust_field_integer(uint32_t, thread, thread_arg)
         lttng_ust_field_integer(uint64_t, d1, id_arg)
         lttng_ust_field_integer(int32_t, peer, peer_arg)))
+/* clang-format on */
 
 #endif
 

@@ -28,7 +28,7 @@
 #define MS 1000000u
 #define MAIN_THREAD_LIMIT_NS (50 * MS) /* a guess at how long a C call of a training step takes */
 #define RETRY_MIN_NS (2 * MS)
-#define RETRY_MAX_NS (20 * MS) /* what a process that begins in the window may lose of its begin */
+#define RETRY_MAX_NS (20 * MS) /* what a process begun in the window may lose of its begin */
 /* How often the groups' sequence numbers are announced while something is recorded. */
 #define REFRESH_NS (500 * MS)
 /* A child that only execs is not worth a control block. */

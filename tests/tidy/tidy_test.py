@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tidy.py must find what it is there to find: each rule is broken once in a small tree."""
+"""tidy.py and check_format.py must find what they are there to find: each rule is broken once in a
+small tree."""
 
+import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
+import check_format
+
 TIDY = Path(__file__).with_name("tidy.py")
+CHECK_FORMAT = Path(__file__).with_name("check_format.py")
 
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0\n"
@@ -91,6 +96,47 @@ class TidyTest(unittest.TestCase):
     def test_subject_of_a_commit(self):
         self.assertEqual(findings({}, subject="tests: " + "x" * 65), [])
         self.assertEqual(findings({}, subject="tests: " + "x" * 66), ["subject"])
+
+
+def checked(text, **environment):
+    """What check_format.py says of a tree with one source: exit code and lines."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        subprocess.run(["git", "init", "-q", name], check=True)
+        style = Path(__file__).parents[2] / ".clang-format"
+        (root / ".clang-format").write_text(style.read_text())
+        (root / "a.cc").write_text(text)
+        result = subprocess.run(
+            [sys.executable, CHECK_FORMAT, name],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        return result.returncode, result.stdout.splitlines()
+
+
+class CheckFormatTest(unittest.TestCase):
+    @unittest.skipUnless(check_format.find_clang_format()[0], "no clang-format")
+    def test_names_the_first_place_of_a_file(self):
+        self.assertEqual(checked("int x;\n")[0], 0)
+        code, lines = checked("int x;\nint  y;\nint  z;\n")
+        self.assertEqual((code, len(lines)), (1, 3))
+        self.assertTrue(lines[0].startswith("a.cc:2: format: "), lines)
+
+    @unittest.skipUnless(check_format.find_clang_format()[0], "no clang-format")
+    def test_drawings_in_comments_are_left_alone(self):
+        wide = "words " * 20
+        drawing = f"// A drawing:\n//   a  |  {wide.strip()}\n//   b\n"
+        self.assertEqual(checked(drawing + "int x;\n")[0], 0)
+        self.assertEqual(checked(f"// No drawing: {wide.strip()}\nint x;\n")[0], 1)
+
+    def test_is_skipped_without_the_program(self):
+        with tempfile.TemporaryDirectory() as name:
+            git = subprocess.run(["which", "git"], capture_output=True, text=True).stdout.strip()
+            os.symlink(git, os.path.join(name, "git"))
+            code, lines = checked("int  x;\n", PATH=name)
+        self.assertEqual(code, 77)
+        self.assertIn("no clang-format 14", lines[0])
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@
 // exchange w and thereby asks for what the responder saw of it; both sides then have all four
 // stamps.
 //
-//   bytes 0   magic "SLPB"           24  sequence                40  report: sequence
-//         4   version                32  nonce, echoed           48  report: received, RAW ns; 0:
-//         unknown 5   kind                                               56  report: sent, RAW ns;
-//         0: unknown 6   flags                                              64  MAC: HMAC-SHA-256
-//         of bytes 0..63, 7   requests to come in this burst                         its first 16
-//         bytes 8   plan id
+//   bytes 0   magic "SLPB"           24  sequence       40  report: sequence
+//         4   version                32  nonce, echoed  48  report: received, RAW ns; 0: unknown
+//         5   kind                                      56  report: sent, RAW ns; 0: unknown
+//         6   flags                                     64  MAC: HMAC-SHA-256 of bytes 0..63,
+//         7   requests to come in this burst                its first 16 bytes
+//         8   plan id
 //        16   edge id
 //        20   report: stamp source
 //        21   zero

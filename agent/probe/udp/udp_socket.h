@@ -3,19 +3,18 @@
 //
 // Traps that this file knows:
 //   - Transmit stamps come through the socket's error queue, late or never, and poll reports
-//   POLLERR until
-//     the queue is drained.
+//     POLLERR until the queue is drained.
 //   - They are matched by a 32-bit count that the kernel keeps per socket
-//   (SOF_TIMESTAMPING_OPT_ID). A send
-//     that fails may or may not have been counted, so after one the count is begun anew, and stamps
-//     of packets sent before are given up: one matched with the wrong packet would break the proof.
+//     (SOF_TIMESTAMPING_OPT_ID). A send that fails may or may not have been counted, so after one
+//     the count is begun anew, and stamps of packets sent before are given up: one matched with the
+//     wrong packet would break the proof.
 //   - A sent packet has a message for each of its stamps: the kernel's at once, the device's later.
 //   - A device stamps in its own clock. Which device it was is told for received packets
 //     (SOF_TIMESTAMPING_OPT_PKTINFO), and for sent ones only when these come back whole
 //     (SOF_TIMESTAMPING_OPT_CMSG, which OPT_TSONLY excludes). A stamp of an unknown clock is
 //     dropped: two clocks of one host may be close enough to be taken for each other.
 //   - Receive stamping is switched on in the kernel with a delay, so the first packets may come
-//   without.
+//     without.
 #ifndef SYNCLINE_AGENT_PROBE_UDP_UDP_SOCKET_H_
 #define SYNCLINE_AGENT_PROBE_UDP_UDP_SOCKET_H_
 
