@@ -71,7 +71,7 @@ absl::Status CloseDataDirectory(const std::string& directory) {
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   struct stat info;
   if (::stat(directory.c_str(), &info) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("Cannot look at \"", directory, "\""));
+    return ErrnoStatus(errno, absl::StrCat("Cannot access \"", directory, "\""));
   }
   if (info.st_uid == ::geteuid() && (info.st_mode & 0077) == 0) return absl::OkStatus();
   std::error_code error;
@@ -81,7 +81,8 @@ absl::Status CloseDataDirectory(const std::string& directory) {
   if (ours && ::chmod(directory.c_str(), 0700) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("The data directory \"", directory,
-                   "\" must belong to this user with mode 0700: chmod 700 it, or give another"));
+                   "\" must belong to this user with mode 0700: run chmod 700 on it, or choose "
+                   "another --data-dir"));
 }
 
 // Makes the data directory and takes it; the descriptor holds the lock until the process ends.

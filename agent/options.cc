@@ -14,26 +14,26 @@ constexpr const char* kDefaultPort = "7611";
 constexpr const char* kDescription =
     "syncline-agent: the daemon of one node. It prepares, starts and stops LTTng recordings when "
     "a\n"
-    "coordinator (`syncline record`) asks, keeps the data until it was fetched, and compares "
+    "coordinator (`syncline record`) requests it, keeps the data until it is fetched, and "
+    "compares\n"
     "clocks.\n";
 
 constexpr const char* kFooter =
     "\nExamples:\n"
     "  syncline-agent --data-dir ~/.local/share/syncline\n"
-    "      local use: a Unix socket below the data directory, for this user and root only\n"
+    "      local use: a Unix socket in the data directory, for this user and root only\n"
     "  syncline-agent --data-dir /var/lib/syncline --tls-dir /etc/syncline/tls\n"
-    "      a node of a fleet: mutual TLS on port 7611 as well; `syncline certs init` makes the "
+    "      a node of a fleet: mutual TLS on port 7611 as well; `syncline certs init` creates the "
     "files\n"
     "\n"
-    "As root it serves the processes of every user; otherwise those of its own. Without root it "
-    "uses\n"
-    "LTTNG_HOME, or the node-local directory that `syncline run` uses too. It starts "
-    "lttng-sessiond\n"
-    "when none runs, and ends it again. SIGTERM or Ctrl-C: an active recording is stopped and "
-    "kept.\n"
-    "SIGUSR1: the same, for an agent that is replaced: it leaves lttng-sessiond to the next one.\n"
+    "As root the agent serves the processes of every user, otherwise those of its own user. "
+    "Without\n"
+    "root it uses LTTNG_HOME, or the node-local directory that `syncline run` uses too. It starts\n"
+    "lttng-sessiond when none runs, and stops that one when it ends. SIGTERM or Ctrl-C: an active\n"
+    "recording is stopped and kept. SIGUSR1: the same, but lttng-sessiond keeps running for the\n"
+    "agent that replaces this one.\n"
     "\n"
-    "Exit codes: 0 ended as asked, 1 failed, 2 wrong usage.\n";
+    "Exit codes: 0 ended on request, 1 failed, 2 wrong usage.\n";
 
 bool HasPort(const std::string& listen) {
   const size_t colon = listen.rfind(':');
@@ -52,17 +52,17 @@ ParsedOptions ParseOptions(int argc, char** argv, const std::string& version) {
   app.footer(kFooter);
   app.set_version_flag("--version", "syncline-agent " + version);
   app.add_option("--data-dir", options.data_dir,
-                 "Where recordings are kept; made 0700; nothing is written elsewhere")
+                 "Directory for recordings, created with mode 0700; nothing is written elsewhere")
       ->required();
   app.add_option("--listen", options.listen,
-                 "HOST:PORT for the fleet, mutual TLS; port 7611 unless given; needs --tls-dir");
+                 "HOST:PORT for the fleet, mutual TLS; default port 7611; needs --tls-dir");
   app.add_option("--socket", options.socket,
                  "Unix socket for local use; its directory must be 0700 [DATA_DIR/agent.sock]");
-  app.add_option("--tls-dir", options.tls_dir, "Holds ca.pem, node.pem and node.key");
+  app.add_option("--tls-dir", options.tls_dir, "Directory with ca.pem, node.pem and node.key");
   app.add_option("--log-file", options.log_file, "Append the log here [standard error]");
   app.add_option("--node-name", options.node_name, "Name in clock files [hostname]");
   app.add_option("--retention-hours", options.retention_hours,
-                 "Delete finished recordings that nobody released after this time")
+                 "Delete finished recordings after this time, even if they were not released")
       ->check(CLI::Range(0.01, 24.0 * 3650))
       ->capture_default_str();
   app.add_option("--idle-minutes", options.idle_minutes,

@@ -163,7 +163,7 @@ absl::Status MakeDirectories(const std::filesystem::path& path, unsigned mode) {
     SYNCLINE_RETURN_IF_ERROR(MakeDirectories(path.parent_path(), mode));
   }
   if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
-    return ErrnoStatus(errno, absl::StrCat("Cannot make directory ", Quoted(path)));
+    return ErrnoStatus(errno, absl::StrCat("Cannot create directory ", Quoted(path)));
   }
   if (!std::filesystem::is_directory(path, error)) {
     return absl::AlreadyExistsError(absl::StrCat(Quoted(path), " exists and is not a directory"));

@@ -80,7 +80,7 @@ std::vector<v1::Complaint> EvidenceRecorder::Collect() {
     complaint.set_severity(v1::Complaint::WARNING);
     complaint.set_what(what);
     complaint.set_fix(
-        "the rest of the recording is not touched by it; `syncline why` names fewer causes");
+        "the rest of the recording is not affected; `syncline why` names fewer causes");
   }
   return complaints;
 }

@@ -124,8 +124,8 @@ void Sampler::NoteWhatIsHidden() {
   const bool there = std::filesystem::exists(options_.proc / "self", error);
   if (there && !std::filesystem::exists(options_.proc / "1" / "stat", error)) {
     Note(
-        "processes of other users are hidden (/proc is mounted with hidepid): what they use is "
-        "not sampled");
+        "processes of other users are hidden (/proc is mounted with hidepid): their processor time "
+        "is not sampled");
   }
 }
 
@@ -176,7 +176,7 @@ void Sampler::FindGroups(RecordedProcess* process) {
     });
     if (!seen && path.path != "/") {
       Note(absl::StrCat("control group \"", path.path, "\" (v", path.version,
-                        ") is not shown here: whether it throttles its processes is not known"));
+                        ") is not visible here: whether it throttles its processes is unknown"));
     }
   }
   for (const SeenGroup& seen : all_seen) {

@@ -85,7 +85,7 @@ absl::Status Sampling::Begin(const std::filesystem::path& directory) {
   if (absl::Status made = MakeDirectories(directory, 0700); !made.ok()) return made;
   const std::filesystem::path file = directory / evidence::kFileName;
   fd_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("Cannot make \"", file.string(), "\""));
+  if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("Cannot create \"", file.string(), "\""));
   if (!searched_) Find();
   before_ns_ = measured_since_ns_ = clock_->MonotonicNs();
   std::string text;
@@ -165,7 +165,7 @@ void Sampling::Write(std::string_view text) {
   if (stopped_ || fd_ < 0) return;
   if (bytes_ + text.size() > options_.bytes_max) {
     std::string note;
-    evidence::AppendNote("the file has reached its limit: nothing is sampled from here on", &note);
+    evidence::AppendNote("the file has reached its size limit: sampling ends here", &note);
     text = {};
     Stop(absl::StrCat("their file has reached ", options_.bytes_max >> 20, " MiB"));
     if (::write(fd_, note.data(), note.size()) < 0) return;

@@ -27,8 +27,8 @@ constexpr int64_t kPollNs = 50'000'000;
 // A piece of the largest size takes a few seconds to be put together and written.
 constexpr int64_t kGiveUpNs = 15'000'000'000;
 constexpr char kNotEnded[] =
-    "the process did not end its profile within 15 s of the recording: it is stopped, is busy in a"
-    " call, or has become another program";
+    "the process did not end its profile within 15 s after the recording: the process is stopped, "
+    "is inside a long call, or has become another program (exec)";
 
 }  // namespace
 
@@ -133,7 +133,7 @@ bool KinetoProfiles::Accepts(const Key& key, const ProfileRecord& record, Round*
   if (user.pieces >= options_.pieces_max) {
     if (!std::exchange(user.said, true)) {
       log_->Warning("kineto", {{"user", absl::StrCat(uid)},
-                               {"failure", "more pieces than are kept of one user"}});
+                               {"failure", "more pieces than the agent keeps for one user"}});
     }
     return false;
   }
@@ -184,24 +184,26 @@ std::vector<v1::Complaint> KinetoProfiles::Complain() const {
     complaint.set_severity(v1::Complaint::WARNING);
     complaint.set_pid(pid);
     complaint.set_what(std::move(what));
-    complaint.set_fix("the rest of the recording is not touched by it; docs/pytorch.md");
+    complaint.set_fix("the rest of the recording is not affected; docs/pytorch.md");
   };
   std::set<std::pair<int32_t, std::string>> said;
   for (const auto& [key, piece] : pieces_) {
     const ProfileRecord& record = piece.record;
     if (record.state == ProfileState::kComplete || record.failure.empty()) continue;
     if (!said.emplace(record.own_pid, record.failure).second) continue;
-    complain(record.own_pid, absl::StrCat("Process ", record.own_pid,
-                                          " gave no Kineto profile for a while: ", record.failure));
+    complain(
+        record.own_pid,
+        absl::StrCat("Process ", record.own_pid,
+                     " delivered no Kineto profile for part of the recording: ", record.failure));
   }
   for (const auto& [uid, user] : users_) {
     if (!user.list_failure.empty()) {
-      complain(
-          0, absl::StrCat("Kineto profiles of user ", uid, "'s are missing: ", user.list_failure));
+      complain(0, absl::StrCat("The Kineto profiles of user ", uid,
+                               " are missing: ", user.list_failure));
     }
     if (!user.said) continue;
-    complain(0, absl::StrCat("User ", uid, "'s processes made more than ", options_.pieces_max,
-                             " pieces of Kineto profiles: the others are not kept"));
+    complain(0, absl::StrCat("User ", uid, "'s processes wrote more than ", options_.pieces_max,
+                             " pieces of Kineto profiles: the remaining pieces are not kept"));
   }
   return complaints;
 }

@@ -199,7 +199,7 @@ TEST_F(KinetoProfilesTest, ListsThatAreNotTheProcesssOwnAreNotRead) {
                 Write(folder_ / "second", text());
                 std::filesystem::create_hard_link(folder_ / "second", ListPath());
               }),
-              HasSubstr("is no file of user"));
+              HasSubstr("must be a regular file"));
   EXPECT_THAT(complaints_of([&] { Write(ListPath(), R"({"format_version": 1, "prof)"); }),
               HasSubstr("it is not JSON"));
   EXPECT_THAT(complaints_of([&] {
@@ -208,7 +208,7 @@ TEST_F(KinetoProfilesTest, ListsThatAreNotTheProcesssOwnAreNotRead) {
               }),
               HasSubstr("are missing"));
   EXPECT_THAT(complaints_of([&] { ::mkfifo(ListPath().c_str(), 0600); }),
-              HasSubstr("is no file of user"));
+              HasSubstr("must be a regular file"));
   EXPECT_EQ(complaints_of([&] { Write(ListPath(), padded(256 << 10)); }), "taken");
 }
 

@@ -55,16 +55,16 @@ absl::StatusOr<uint64_t> CopyRest(int from, int into, uint64_t bytes_max) {
   for (;;) {
     const ssize_t got = ::read(from, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, "Cannot read it");
+    if (got < 0) return ErrnoStatus(errno, "Cannot read the file");
     if (got == 0) return bytes;
     bytes += static_cast<uint64_t>(got);
     if (bytes > bytes_max) {
-      return absl::InvalidArgumentError(absl::StrCat("It grew beyond ", bytes_max, " bytes"));
+      return absl::InvalidArgumentError(absl::StrCat("The file grew beyond ", bytes_max, " bytes"));
     }
     for (ssize_t done = 0; done < got;) {
       const ssize_t put = ::write(into, buffer.data() + done, static_cast<size_t>(got - done));
       if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return ErrnoStatus(errno, "Cannot write it");
+      if (put < 0) return ErrnoStatus(errno, "Cannot write the copy");
       done += put;
     }
   }
@@ -85,7 +85,7 @@ absl::StatusOr<PieceFolder> PieceFolder::Open(const std::filesystem::path& runti
     return PieceFolder(std::move(folder), uid);
   }
   return absl::PermissionDeniedError(absl::StrCat("Cannot trust \"", (runtime / kFolder).string(),
-                                                  "\": it is not user ", uid, "'s alone"));
+                                                  "\": it must belong to user ", uid, " alone"));
 }
 
 // A regular file of the user's, which has no other name (and none where it was just replaced).
@@ -99,8 +99,9 @@ absl::StatusOr<Descriptor> PieceFolder::OpenFile(const std::string& name,
                     info.st_uid == uid_ && info.st_nlink <= 1 &&
                     static_cast<uint64_t>(info.st_size) <= bytes_max;
   if (fits) return file;
-  return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no file of user ", uid_,
-                                                 "'s alone of at most ", bytes_max, " bytes"));
+  return absl::InvalidArgumentError(absl::StrCat("\"", name,
+                                                 "\" must be a regular file of at most ", bytes_max,
+                                                 " bytes that belongs to user ", uid_, " alone"));
 }
 
 absl::StatusOr<std::string> PieceFolder::ReadList(const std::string& name) const {
@@ -131,11 +132,11 @@ absl::StatusOr<uint64_t> PieceFolder::Copy(const std::string& name, const std::f
   const Descriptor into(
       ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (into.get() < 0) {
-    return ErrnoStatus(errno, absl::StrCat("Cannot make \"", part.string(), "\""));
+    return ErrnoStatus(errno, absl::StrCat("Cannot create \"", part.string(), "\""));
   }
   absl::StatusOr<uint64_t> bytes = CopyRest(from.get(), into.get(), bytes_max);
   if (bytes.ok() && ::rename(part.c_str(), to.c_str()) != 0) {
-    bytes = ErrnoStatus(errno, absl::StrCat("Cannot make \"", to.string(), "\""));
+    bytes = ErrnoStatus(errno, absl::StrCat("Cannot create \"", to.string(), "\""));
   }
   if (!bytes.ok()) ::unlink(part.c_str());
   return bytes;
@@ -146,7 +147,7 @@ absl::StatusOr<uint64_t> PieceFolder::Take(const std::string& name, const std::f
   if (!IsNameOfProfile(name)) {
     return absl::InvalidArgumentError(name.size() > kTextBytesMax
                                           ? "The name of its profile is too long"
-                                          : absl::StrCat("\"", name, "\" is no name of a profile"));
+                                          : absl::StrCat("\"", name, "\" is not a profile's name"));
   }
   const absl::StatusOr<uint64_t> copied = Copy(name, to, bytes_max);
   ::unlinkat(fd_.get(), name.c_str(), 0);

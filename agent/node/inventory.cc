@@ -115,14 +115,14 @@ void DescribeProfilers(const std::vector<FoundProfiler>& profilers,
                kAskAllTheSame, response);
     }
     if (found.port != 0) continue;
-    Complain(v1::Complaint::NOTE, found.process.pid,
-             absl::StrCat("Process ", found.process.pid, " (", found.process.name,
-                          ") runs TensorFlow and serves no profiler (", found.absence,
-                          "): its operators are not recorded"),
-             "workers of tf.distribute serve one by themselves; another program can call "
-             "tf.profiler.experimental.server.start(PORT), which lets everybody in the network "
-             "profile it",
-             response);
+    Complain(
+        v1::Complaint::NOTE, found.process.pid,
+        absl::StrCat("Process ", found.process.pid, " (", found.process.name,
+                     ") runs TensorFlow without a profiler server (", found.absence,
+                     "): its operators are not recorded"),
+        "workers of tf.distribute start a profiler server on their own; any other program can call "
+        "tf.profiler.experimental.server.start(PORT), which lets anyone on the network profile it",
+        response);
   }
 }
 
@@ -180,8 +180,8 @@ void Inventory::DescribeLttng(v1::DescribeResponse* response) {
   response->set_session_daemon_running(alive.ok() && *alive);
   if (!alive.ok()) {
     Complain(v1::Complaint::BLOCKER, 0,
-             absl::StrCat("LTTng cannot be asked: ", alive.status().message()),
-             "look at lttng-sessiond: is it stopped? Restart it", response);
+             absl::StrCat("LTTng does not answer: ", alive.status().message()),
+             "check lttng-sessiond: if it is stopped, restart it", response);
   }
   if (response->lttng_version().empty() && !response->session_daemon_running()) {
     Complain(v1::Complaint::BLOCKER, 0, "LTTng is not installed: nothing can be recorded here",
@@ -196,8 +196,8 @@ void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block, boo
     const auto home = EnvironmentOf(options_.proc, entry.pid, "LTTNG_HOME");
     if (home.value_or(options_.lttng_home) == options_.lttng_home) return;
     Complain(v1::Complaint::WARNING, entry.pid,
-             absl::StrCat("Process ", entry.pid, " uses LTTNG_HOME=", *home, ", the agent ",
-                          options_.lttng_home, ": nothing of it will arrive"),
+             absl::StrCat("Process ", entry.pid, " uses LTTNG_HOME=", *home, ", the agent uses ",
+                          options_.lttng_home, ": none of its events will be recorded"),
              "start both with the same LTTNG_HOME, or leave it unset for both", response);
     return;
   }
@@ -253,10 +253,10 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
     *response->add_processes() = std::move(process);
   }
   if (response->processes_size() == 0) {
-    Complain(
-        v1::Complaint::WARNING, 0, "No program on this node is ready to be traced",
-        "start it under `syncline run -- ...`; or it ends before we look, or runs as another user",
-        response);
+    Complain(v1::Complaint::WARNING, 0, "No program on this node is ready to be traced",
+             "start the program under `syncline run -- ...`; if it was, it ended before the agent "
+             "looked, or runs as another user",
+             response);
   }
   for (v1::Complaint& complaint : complaints) *response->add_complaints() = std::move(complaint);
   const uint32_t own_uid = response->agent_uid();

@@ -81,8 +81,8 @@ std::vector<v1::Complaint> ComplainOfSharedRanks(const std::filesystem::path& pr
         absl::StrCat("Processes ", pids, job.empty() ? "" : absl::StrCat(" of job ", job),
                      " are all rank ", std::get<3>(key), ", by `syncline run --rank`"));
     complaint.set_fix(
-        "in front of a launcher leave out --rank: each process learns its own; give jobs that are "
-        "not the same one different names with --job");
+        "omit --rank in front of a launcher: each process then gets its own rank from the "
+        "launcher; give different jobs different names with --job");
   }
   return complaints;
 }

@@ -53,7 +53,7 @@ TEST_F(SharedRanks, ALauncherThatNobodySaw) {
   const auto complaints = Complaints();
   ASSERT_EQ(complaints.size(), 1u);
   EXPECT_THAT(complaints[0].what(), HasSubstr("10, 11, 12 of job night are all rank 3"));
-  EXPECT_THAT(complaints[0].fix(), HasSubstr("leave out --rank"));
+  EXPECT_THAT(complaints[0].fix(), HasSubstr("omit --rank"));
 }
 
 TEST_F(SharedRanks, BrothersWithoutALaunchersRank) {

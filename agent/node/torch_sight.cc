@@ -33,19 +33,19 @@ void ComplainOfHook(const std::filesystem::path& proc, const v1::ProcessInfo& in
   if (!Has(info, "python")) {
     return Note(pid,
                 absl::StrCat("Process ", pid,
-                             " runs PyTorch without Syncline's hook: no operators, "
-                             "collectives or transfers of it will be recorded"),
-                "python -S, -I and -E leave it out, and so does a program that sets PYTHONPATH "
-                "anew; start it without these under `syncline run`",
+                             " runs PyTorch without Syncline's hook: its operators, collectives "
+                             "and transfers will not be recorded"),
+                "python -S, -I and -E disable the hook, and so does a program that overwrites "
+                "PYTHONPATH; start the process without these under `syncline run`",
                 complaints);
   }
   const auto collector = EnvironmentOf(proc, pid, "INTEL_LIBITTNOTIFY64");
   if (collector.has_value() && absl::EndsWith(*collector, "libsyncline_itt.so")) return;
   Note(pid,
        absl::StrCat("Process ", pid,
-                    " has another ITT collector than Syncline's: collectives and "
-                    "transfers of it will be recorded, operators will not"),
-       "leave INTEL_LIBITTNOTIFY64 to `syncline run`", complaints);
+                    " has another ITT collector than Syncline's: its collectives and transfers "
+                    "will be recorded, its operators will not"),
+       "unset INTEL_LIBITTNOTIFY64 before `syncline run`", complaints);
 }
 
 // oneDNN is held below what the processor has.
@@ -62,9 +62,9 @@ void ComplainOfIsa(const std::filesystem::path& proc, int32_t pid, const Process
       continue;
     }
     Note(pid,
-         absl::StrCat("Process ", pid, " is held to ", name, "=", *isa,
+         absl::StrCat("Process ", pid, " is limited to ", name, "=", *isa,
                       " on a processor with AVX-512"),
-         "unset it, unless that is meant", complaints);
+         "unset the variable, unless the limit is intended", complaints);
   }
 }
 
@@ -101,10 +101,10 @@ class ThreadCount {
     std::string what;
     if (silent_ == 0) {
       what = absl::StrCat("OMP_NUM_THREADS of ", ranks_, ranks_ == 1 ? " rank asks" : " ranks ask",
-                          " for ", on, ": they will wait for each other");
+                          " for ", on, ": the ranks will wait for each other");
     } else if (ranks_ > 1) {  // one alone takes what there is, and nobody waits
       what = absl::StrCat("OMP_NUM_THREADS is not set for ", silent_, " of ", ranks_,
-                          " ranks: unless the program calls torch.set_num_threads, they run on ",
+                          " ranks: unless the program calls torch.set_num_threads, the ranks run ",
                           on, " and wait for each other");
     } else {
       return;

@@ -52,29 +52,27 @@ v1::Complaint StoppedComplaint(const ProcessEntry& entry) {
   return MakeComplaint(
       v1::Complaint::WARNING, entry.pid,
       absl::StrCat("Process ", entry.pid, " (", entry.name,
-                   ") is stopped: nothing of it is recorded"
-                   " until it goes on, and LTTng may leave it out of this recording"),
-      absl::StrCat("kill -CONT ", entry.pid, ", or leave the debugger that holds it"));
+                   ") is stopped: none of its events is recorded until it continues, and LTTng may "
+                   "omit it from this recording"),
+      absl::StrCat("kill -CONT ", entry.pid, ", or detach the debugger that holds the process"));
 }
 
 v1::Complaint UnreachableComplaint(const BlockId& id) {
   return MakeComplaint(
       v1::Complaint::WARNING, 0,
-      absl::StrCat(
-          "Process ", id.pid, " of pid namespace ", id.pid_namespace,
-          " has a control block here but is not visible: it was killed, or it lives in a pid"
-          " namespace beside the agent's, from which LTTng refuses programs"),
+      absl::StrCat("Process ", id.pid, " of pid namespace ", id.pid_namespace,
+                   " has a control block here but is not visible: it was killed, or it runs in a "
+                   "sibling pid namespace of the agent's, from which LTTng refuses programs"),
       "run the agent in the host's pid namespace (hostPID: true, docker run --pid=host) or in the"
       " job's own container");
 }
 
 v1::Complaint LeftComplaint(const ProcessEntry& entry) {
-  return MakeComplaint(
-      v1::Complaint::WARNING, entry.pid,
-      absl::StrCat("Process ", entry.pid, " (", entry.name,
-                   ") became another program (exec) while it was recorded: what that did is not in"
-                   " this recording"),
-      "record again: the program that it is now will be in it");
+  return MakeComplaint(v1::Complaint::WARNING, entry.pid,
+                       absl::StrCat("Process ", entry.pid, " (", entry.name,
+                                    ") became another program (exec) while it was recorded: the "
+                                    "events of the new program are not in this recording"),
+                       "record again: the new program will be recorded");
 }
 
 // A process that became another program (exec) keeps its pid and its start: its block stays behind,
@@ -96,7 +94,7 @@ absl::StatusOr<int> LockDirectory(const std::filesystem::path& directory, uint32
     return absl::FailedPreconditionError(
         absl::StrCat("The processes of user ", uid, " are being recorded by another agent for ",
                      absl::string_view(text, length > 0 ? static_cast<size_t>(length) : 0),
-                     "; wait until that recording is over, or stop it"));
+                     "; wait until that recording has ended, or stop it"));
   }
   // Root may make it, the user's own agent must be able to use it.
   [[maybe_unused]] const int owned = ::fchown(fd, uid, static_cast<gid_t>(-1));
@@ -260,7 +258,7 @@ std::vector<v1::ProcessInfo> BlockGate::Processes(std::vector<v1::Complaint>* co
     if (!ids.ok()) {
       complaints->push_back(MakeComplaint(
           v1::Complaint::WARNING, 0,
-          absl::StrCat("Processes of user ", uid, " are left out: ", ids.status().message()),
+          absl::StrCat("Processes of user ", uid, " are skipped: ", ids.status().message()),
           absl::StrCat("make \"", directory.string(), "\" belong to user ", uid,
                        " with mode 0700")));
       continue;
@@ -309,7 +307,7 @@ GateMove BlockGate::Write(uint32_t generation) {
       move.complaints.push_back(MakeComplaint(
           v1::Complaint::WARNING, 0,
           absl::StrCat("The control block of process ", key.second.pid, " cannot be written"),
-          "the process damaged its file; restart it"));
+          "the process damaged this file; restart the process"));
     }
   }
   move.end_monotonic_ns = clock_->MonotonicNs();

@@ -39,12 +39,11 @@ absl::Status SystemCanary::Sing(uint32_t uid, uint64_t nonce) {
         absl::StrCat("Cannot run the canary as user ", uid, ": ", result.status().message()));
   }
   if (result->exit_code == kNobodyListens) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("LTTng's session does not reach programs of user ", uid,
-                     ". Causes: /dev/shm is full or its cgroup is (the buffers cannot be made); "
-                     "the session daemon is"
-                     " another user's or uses another LTTNG_HOME; or it refused the program (its "
-                     "log says why)"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "LTTng's session does not reach programs of user ", uid,
+        ". Possible causes: /dev/shm is full, or the cgroup is (the buffers cannot be created); "
+        "the session daemon belongs to another user or uses another LTTNG_HOME; or the session "
+        "daemon refused the program (the daemon's log says why)"));
   }
   if (result->exit_code != 0) {
     return absl::FailedPreconditionError(absl::StrCat("The canary of user ", uid,

@@ -69,7 +69,8 @@ absl::Status Journal::Append(const journal::Entry& entry) const {
   if (whole != size && ::ftruncate(fd, whole) != 0) {
     const int error_number = errno;
     ::close(fd);
-    return ErrnoStatus(error_number, absl::StrCat("Cannot mend journal \"", path_.string(), "\""));
+    return ErrnoStatus(error_number,
+                       absl::StrCat("Cannot repair journal \"", path_.string(), "\""));
   }
   const ssize_t written = ::write(fd, line.data(), line.size());
   const bool synced = written == static_cast<ssize_t>(line.size()) && ::fdatasync(fd) == 0;

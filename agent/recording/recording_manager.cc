@@ -35,7 +35,7 @@ bool IsActive(v1::RecordingState state) {
 absl::Status NoSuchRecording(const std::string& id) {
   return absl::NotFoundError(
       absl::StrCat("This node has no recording \"", ForLog(id),
-                   "\": never made, released, or kept for longer than --retention-hours"));
+                   "\": it was never made, was released, or was deleted after --retention-hours"));
 }
 
 }  // namespace
@@ -103,17 +103,17 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::Prepare(const v1::PrepareR
   auto recording = std::make_shared<Recording>();
   {
     const std::lock_guard lock(mutex_);
-    if (shutting_down_) return absl::UnavailableError("The agent is ending");
+    if (shutting_down_) return absl::UnavailableError("The agent is shutting down");
     for (const auto& [other_id, other] : recordings_) {
       const v1::RecordingState state = other->entry.state();
       if (other_id == id && state != v1::FAILED) {
         if (IsActive(state)) return other->entry.prepared();
-        return absl::AlreadyExistsError(absl::StrCat("Recording \"", id, "\" is over already"));
+        return absl::AlreadyExistsError(absl::StrCat("Recording \"", id, "\" has already ended"));
       }
       if (other_id != id && IsActive(state)) {
         return absl::FailedPreconditionError(absl::StrCat(
             "This node is recording \"", other_id, "\" for ", other->entry.request().holder(),
-            "; wait until it is over, or end it: syncline stop ", other_id));
+            "; wait until that recording has ended, or stop it: syncline stop ", other_id));
       }
     }
   }
@@ -187,7 +187,7 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
                        v1::RecordingState_Name(recording->entry.state())));
     }
     if (request.at_monotonic_raw_ns() - parts_.clock->RawNs() > kWaitLimitNs) {
-      return absl::InvalidArgumentError("The start lies more than 10 minutes ahead");
+      return absl::InvalidArgumentError("The start is more than 10 minutes ahead");
     }
     generation = parts_.gate->Arm();
     journal::Entry change;
@@ -205,7 +205,7 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
   if (recording->entry.has_started()) return recording->entry.started();
   if (overtaken()) {
     return absl::AbortedError(
-        absl::StrCat("Recording \"", request.recording_id(), "\" was ended before it began"));
+        absl::StrCat("Recording \"", request.recording_id(), "\" was stopped before it started"));
   }
   const GateMove move = parts_.gate->Open(generation);
   v1::StartResponse response;
@@ -234,7 +234,7 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
 absl::StatusOr<v1::StopResponse> RecordingManager::Stop(const v1::StopRequest& request) {
   SYNCLINE_ASSIGN_OR_RETURN(const RecordingPtr recording, Find(request.recording_id()));
   if (request.at_monotonic_raw_ns() - parts_.clock->RawNs() > kWaitLimitNs) {
-    return absl::InvalidArgumentError("The stop lies more than 10 minutes ahead");
+    return absl::InvalidArgumentError("The stop is more than 10 minutes ahead");
   }
   WaitUntilRaw(request.at_monotonic_raw_ns(), [&] {
     const std::lock_guard lock(mutex_);
@@ -347,7 +347,7 @@ absl::StatusOr<v1::ReleaseResponse> RecordingManager::Release(const v1::ReleaseR
     return absl::FailedPreconditionError(
         absl::StrCat("Recording \"", request.recording_id(), "\" ",
                      active ? "is still active" : "was not fetched",
-                     ": fetch it first, or release it all the same"));
+                     ": fetch the recording first, or delete it with `syncline release --force`"));
   }
   if (active) parts_.log->Failure("release", StopNow(recording, "released").status());
   const std::lock_guard operation(operation_);

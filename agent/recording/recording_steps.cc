@@ -73,8 +73,8 @@ absl::Status RecordingManager::CheckRoom(const v1::PrepareRequest& request) {
   const uint64_t free = parts_.host->DiskFreeBytes(options_.data_directory);
   if (free > KeepFreeBytes(request)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
-      "The disk of \"%s\" has %d MiB free, and %d MiB are to be kept free; make room, release old"
-      " recordings, or lower --keep-free",
+      "The disk of \"%s\" has %d MiB free, and %d MiB must stay free (--keep-free); free disk "
+      "space, release old recordings, or lower --keep-free",
       options_.data_directory.string(), free >> 20, KeepFreeBytes(request) >> 20));
 }
 
@@ -158,12 +158,11 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Stop(spec.name));
   for (const uint64_t nonce : nonces) {
     if (TraceContains(spec.trace_directory, nonce)) continue;
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "The canary's event did not come back: LTTng says that it records, but nothing arrives in"
-        " the files. /dev/shm has %d MiB free and the buffers need %d MiB; is it full, or limited "
-        "by"
-        " a cgroup?",
-        parts_.host->ShmFreeBytes() >> 20, response.buffers_bytes() >> 20));
+    return absl::FailedPreconditionError(
+        absl::StrFormat("The canary's event did not come back: LTTng reports that it records, but "
+                        "no event reaches the files. /dev/shm has %d MiB free and the buffers need "
+                        "%d MiB; is /dev/shm full, or limited by a cgroup?",
+                        parts_.host->ShmFreeBytes() >> 20, response.buffers_bytes() >> 20));
   }
   response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
@@ -250,12 +249,13 @@ void RecordingManager::FinishSession(Recording& recording, v1::StopResponse* res
     const bool daemon_gone =
         absl::IsAborted(status) || absl::IsUnavailable(status) || absl::IsNotFound(status);
     *response->add_complaints() = Warning(
-        daemon_gone ? absl::StrCat("LTTng ended while it recorded (", status.message(),
-                                   "): what it had not written is lost")
+        daemon_gone ? absl::StrCat("LTTng exited while it recorded (", status.message(),
+                                   "): the events that it had not written are lost")
                     : std::string(status.message()),
-        daemon_gone ? "was it killed, by a person or for memory? The next recording starts anew"
-                    : "the files are taken as they are; a program that was killed while it wrote "
-                      "an event does this: --buffers process keeps it from harming the others");
+        daemon_gone ? "was it killed, by a user or by the kernel for lack of memory? The next "
+                      "recording starts a new one"
+                    : "the files are kept as they are; a program that is killed while it writes an "
+                      "event causes this: with --buffers process it cannot affect other programs");
     parts_.log->Failure("finish", status);
   };
   const absl::Status stopped = parts_.lttng->Stop(session);
@@ -284,17 +284,18 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
   for (const v1::ProcessCoverage& one : coverage) *response->add_coverage() = one;
   for (const int32_t pid : Unreached(coverage, unregistered_)) {
     renew_daemon_ = true;
-    *response->add_complaints() =
-        Warning(absl::StrCat("LTTng took no event of process ", pid,
-                             " although it knows the program: it has lost a connection to it"),
-                "record again: the agent starts another session daemon first, if it started this "
-                "one; else restart lttng-sessiond");
+    *response->add_complaints() = Warning(
+        absl::StrCat(
+            "LTTng recorded no event of process ", pid,
+            " although the process is registered: LTTng has lost its connection to the process"),
+        "record again: the agent then starts a new session daemon if it started this one; "
+        "otherwise restart lttng-sessiond");
   }
   const absl::Status copied = parts_.gate->CopyBlocks(recording.directory / "processes");
   if (!copied.ok()) {
     *response->add_complaints() =
-        Warning(absl::StrCat("Not every control block could be kept: ", copied.message()),
-                "make room on the disk; names then come from the trace itself");
+        Warning(absl::StrCat("Some control blocks could not be kept: ", copied.message()),
+                "free disk space; the names of these processes come from the trace itself");
   }
   for (EvidenceSource* source : SourcesOf(recording)) {
     for (v1::Complaint& complaint : source->Collect()) {
@@ -412,16 +413,16 @@ void RecordingManager::CheckLimits(const RecordingPtr& recording) {
     if (state != v1::READY && state != v1::RECORDING) return;
     if (recording->lease_end_monotonic_ns != 0 &&
         parts_.clock->MonotonicNs() >= recording->lease_end_monotonic_ns) {
-      reason = "lease expired: the coordinator was not heard from";
+      reason = "lease expired: no contact with the coordinator";
     } else if (request.size_limit_bytes() != 0 && bytes >= request.size_limit_bytes()) {
       reason = absl::StrFormat(
           "size limit reached: %d KiB recorded, --limit is %d KiB; raise it, "
           "or record for a shorter time",
           bytes >> 10, request.size_limit_bytes() >> 10);
     } else if (free < KeepFreeBytes(request)) {
-      reason = absl::StrFormat("disk nearly full: \"%s\" has %d MiB left, %d are to be kept free",
-                               options_.data_directory.string(), free >> 20,
-                               KeepFreeBytes(request) >> 20);
+      reason = absl::StrFormat(
+          "disk nearly full: \"%s\" has %d MiB left, %d MiB must stay free (--keep-free)",
+          options_.data_directory.string(), free >> 20, KeepFreeBytes(request) >> 20);
     }
   }
   if (!reason.empty()) parts_.log->Failure("limit", StopNow(recording, reason).status());

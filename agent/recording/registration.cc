@@ -47,12 +47,11 @@ std::optional<v1::Complaint> WantOfDescriptors(const std::filesystem::path& proc
   const std::optional<uint64_t> left = DescriptorsLeft(proc, process.pid());
   if (!left.has_value() || *left >= kDescriptorsMin) return std::nullopt;
   v1::Complaint complaint = NothingRecordedOf(process);
-  complaint.set_what(
-      absl::StrCat("Process ", process.pid(), " (", process.command_line(), ") may open ",
-                   *left == 0 ? "no" : absl::StrCat("only ", *left),
-                   " more files: LTTng cannot hand its buffers to it, and nothing of it "
-                   "will be recorded"));
-  complaint.set_fix(absl::StrCat("find what it keeps open (ls /proc/", process.pid(),
+  complaint.set_what(absl::StrCat("Process ", process.pid(), " (", process.command_line(),
+                                  ") can open ", *left == 0 ? "no" : absl::StrCat("only ", *left),
+                                  " more files: LTTng cannot pass its buffers to the process, and "
+                                  "none of its events will be recorded"));
+  complaint.set_fix(absl::StrCat("find out which files it keeps open (ls /proc/", process.pid(),
                                  "/fd), or raise its limit (prlimit --nofile, ulimit -n)"));
   return complaint;
 }
@@ -60,12 +59,13 @@ std::optional<v1::Complaint> WantOfDescriptors(const std::filesystem::path& proc
 v1::Complaint NotRegistered(const v1::ProcessInfo& process, const std::filesystem::path& proc) {
   if (auto cause = WantOfDescriptors(proc, process); cause.has_value()) return *std::move(cause);
   v1::Complaint complaint = NothingRecordedOf(process);
-  complaint.set_what(absl::StrCat("Process ", process.pid(), " (", process.command_line(),
-                                  ") is not registered with LTTng's session daemon: nothing of it "
-                                  "will be recorded"));
+  complaint.set_what(absl::StrCat(
+      "Process ", process.pid(), " (", process.command_line(),
+      ") is not registered with LTTng's session daemon: none of its events will be recorded"));
   complaint.set_fix(
-      "if it was only just held up, record again; else it belongs to another session daemon "
-      "(another user's, another LTTNG_HOME, another container): run one agent beside each");
+      "if the process was briefly delayed, record again; otherwise it belongs to another session "
+      "daemon (another user's, another LTTNG_HOME, another container): run one agent for each "
+      "session daemon");
   return complaint;
 }
 

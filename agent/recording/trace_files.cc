@@ -34,7 +34,7 @@ void Complain(std::string what, std::vector<v1::Complaint>* complaints) {
   v1::Complaint& complaint = complaints->emplace_back();
   complaint.set_severity(v1::Complaint::WARNING);
   complaint.set_what(std::move(what));
-  complaint.set_fix("the bytes are kept as they are: merge reads what can be read");
+  complaint.set_fix("the file is kept as it is: merge reads what is readable");
 }
 
 }  // namespace

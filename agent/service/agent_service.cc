@@ -164,7 +164,8 @@ grpc::Status AgentService::ClockExchange(
   if (PeerOf(*context).role == PeerRole::kNone) return Admit(*context, "ClockExchange", "");
   const StreamCount count(&clock_streams_);
   if (count.value() > kClockStreamsMax) {
-    return ToGrpc(absl::ResourceExhaustedError("Too many clock exchanges with this agent at once"));
+    return ToGrpc(
+        absl::ResourceExhaustedError("Too many concurrent clock exchanges with this agent"));
   }
   v1::ClockProbe probe;
   v1::ClockProbeReply reply;

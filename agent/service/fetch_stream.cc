@@ -62,7 +62,7 @@ absl::Status StreamFile(const std::filesystem::path& recording, const v1::FileEn
     data.set_offset_bytes(begin);
     data.set_crc32c(Crc32c(bytes));
     *data.mutable_data() = std::move(bytes);
-    if (!write(chunk)) return absl::CancelledError("The coordinator broke off");
+    if (!write(chunk)) return absl::CancelledError("The coordinator closed the connection");
   }
   unsigned char hash[EVP_MAX_MD_SIZE];
   unsigned int hash_bytes = 0;
@@ -71,7 +71,8 @@ absl::Status StreamFile(const std::filesystem::path& recording, const v1::FileEn
   end.set_path(file.path());
   end.set_size_bytes(file.size_bytes());
   end.set_sha256(hash, hash_bytes);
-  return write(chunk) ? absl::OkStatus() : absl::CancelledError("The coordinator broke off");
+  return write(chunk) ? absl::OkStatus()
+                      : absl::CancelledError("The coordinator closed the connection");
 }
 
 }  // namespace
@@ -93,11 +94,11 @@ absl::Status StreamRecording(const std::filesystem::path& recording,
     if (file == sizes.end() || resume.offset_bytes() > file->second) {
       return absl::InvalidArgumentError(absl::StrCat("Cannot resume \"", ForLog(resume.path()),
                                                      "\" at ", resume.offset_bytes(),
-                                                     ": there is no such place; fetch it anew"));
+                                                     ": no such offset; fetch it from the start"));
     }
     offsets[resume.path()] = resume.offset_bytes();
   }
-  if (!write(first)) return absl::CancelledError("The coordinator broke off");
+  if (!write(first)) return absl::CancelledError("The coordinator closed the connection");
   for (const v1::FileEntry& file : first.list().files()) {
     const absl::Status streamed = StreamFile(recording, file, offsets[file.path()], write);
     if (!streamed.ok()) return WithContext(streamed, file.path());

@@ -42,7 +42,7 @@ absl::StatusOr<std::string> ReadPem(const std::filesystem::path& directory, cons
   return absl::FailedPreconditionError(
       absl::StrCat(pem.status().message(),
                    "; --tls-dir needs ca.pem, node.pem and node.key:"
-                   " make them with `syncline certs init`"));
+                   " create them with `syncline certs init`"));
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
@@ -77,10 +77,10 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServicePar
     builder.RegisterService(&server->fleet_service_);
     server->fleet_server_ = builder.BuildAndStart();
     if (server->fleet_server_ == nullptr || server->port_ == 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "Cannot listen on ", options.listen_address,
-          ": the port is taken, the address is not this node's, or node.pem and node.key"
-          " do not belong together"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("Cannot listen on ", options.listen_address,
+                       ": the port is taken, the address is not this node's, or node.pem and "
+                       "node.key do not match"));
     }
   }
   if (!options.socket_path.empty()) {

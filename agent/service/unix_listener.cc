@@ -25,7 +25,7 @@ absl::Status CheckDirectory(const std::filesystem::path& directory) {
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   struct stat info;
   if (::lstat(directory.c_str(), &info) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("Cannot look at \"", directory.string(), "\""));
+    return ErrnoStatus(errno, absl::StrCat("Cannot access \"", directory.string(), "\""));
   }
   if (S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 0077) == 0) {
     return absl::OkStatus();
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Listen(
   }
   ::unlink(name.c_str());
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return ErrnoStatus(errno, "Cannot make a socket");
+  if (fd < 0) return ErrnoStatus(errno, "Cannot create a socket");
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::chmod(name.c_str(), 0600) != 0 || ::listen(fd, kBacklog) != 0) {
     const int error_number = errno;

@@ -42,10 +42,10 @@ absl::Status DoNotFit(const BufferNeeds& needs, const BufferRoom& room, uint64_t
   if (room.cgroup_headroom_bytes.has_value()) {
     absl::StrAppend(&what, " and the memory cgroup ", Mebibytes(*room.cgroup_headroom_bytes));
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      what,
-      "; enlarge /dev/shm (docker run --shm-size=256m, or mount -o remount,size=256m /dev/shm),"
-      " ask for smaller buffers (--buffer-size), or use buffers per user"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(what,
+                   "; enlarge /dev/shm (docker run --shm-size=256m, or mount -o remount,size=256m "
+                   "/dev/shm), choose smaller buffers (--buffer-size), or use buffers per user"));
 }
 
 }  // namespace

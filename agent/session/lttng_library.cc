@@ -91,7 +91,7 @@ absl::Status CopyName(const std::string& from, char (&to)[kSize]) {
 
 absl::Status EnableMetadataChannel(lttng_handle* handle, lttng_domain* domain) {
   Channel channel(lttng_channel_create(domain));
-  if (channel == nullptr) return absl::InternalError("Cannot make a metadata channel");
+  if (channel == nullptr) return absl::InternalError("Cannot create a metadata channel");
   std::strcpy(channel->name, "metadata");
   channel->enabled = 1;
   channel->attr.switch_timer_interval = kMetadataFlushPeriodUs;
@@ -103,7 +103,7 @@ absl::Status EnableMetadataChannel(lttng_handle* handle, lttng_domain* domain) {
 absl::Status EnableDataChannel(lttng_handle* handle, lttng_domain* domain,
                                const SessionSpec& spec) {
   Channel channel(lttng_channel_create(domain));
-  if (channel == nullptr) return absl::InternalError("Cannot make a channel");
+  if (channel == nullptr) return absl::InternalError("Cannot create a channel");
   SYNCLINE_RETURN_IF_ERROR(CopyName(spec.channel, channel->name));
   channel->enabled = 1;
   channel->attr.overwrite = 0;
@@ -124,7 +124,7 @@ absl::Status EnableDataChannel(lttng_handle* handle, lttng_domain* domain,
 absl::Status EnableEvent(lttng_handle* handle, const std::string& pattern,
                          const std::string& channel) {
   Event event(lttng_event_create());
-  if (event == nullptr) return absl::InternalError("Cannot make an event rule");
+  if (event == nullptr) return absl::InternalError("Cannot create an event rule");
   event->type = LTTNG_EVENT_TRACEPOINT;
   SYNCLINE_RETURN_IF_ERROR(CopyName(pattern, event->name));
   event->loglevel_type = LTTNG_EVENT_LOGLEVEL_ALL;
@@ -154,7 +154,7 @@ absl::Status LttngLibrary::Create(const SessionSpec& spec) {
   }
   lttng_domain domain = UstDomain(spec.buffers_per_process);
   Handle handle(lttng_create_handle(spec.name.c_str(), &domain));
-  if (handle == nullptr) return absl::InternalError("Cannot make an LTTng handle");
+  if (handle == nullptr) return absl::InternalError("Cannot create an LTTng handle");
   SYNCLINE_RETURN_IF_ERROR(EnableMetadataChannel(handle.get(), &domain));
   SYNCLINE_RETURN_IF_ERROR(EnableDataChannel(handle.get(), &domain, spec));
   for (const std::string& pattern : spec.events) {
@@ -218,8 +218,8 @@ absl::Status LttngLibrary::Destroy(const std::string& session, int wait_ms) {
     return absl::DeadlineExceededError(
         absl::StrCat("Session \"", session, "\" was not flushed within ", wait_ms, " ms"));
   }
-  return absl::UnavailableError(
-      absl::StrCat("The session daemon broke off while destroying session \"", session, "\""));
+  return absl::UnavailableError(absl::StrCat(
+      "The session daemon closed the connection while destroying session \"", session, "\""));
 }
 
 absl::StatusOr<std::vector<std::string>> LttngLibrary::Sessions() {
@@ -236,7 +236,7 @@ absl::StatusOr<std::vector<std::string>> LttngLibrary::Sessions() {
 absl::StatusOr<std::vector<int32_t>> LttngLibrary::Programs() {
   lttng_domain domain = UstDomain(false);
   Handle handle(lttng_create_handle("", &domain));
-  if (handle == nullptr) return absl::InternalError("Cannot make an LTTng handle");
+  if (handle == nullptr) return absl::InternalError("Cannot create an LTTng handle");
   lttng_event* events = nullptr;
   const int count = lttng_list_tracepoints(handle.get(), &events);
   const std::unique_ptr<lttng_event, FreeDeleter> owner(events);

@@ -57,7 +57,8 @@ absl::Status SessionDaemon::Ensure() {
   SYNCLINE_ASSIGN_OR_RETURN(const bool alive_now, control_->DaemonAlive());
   if (alive_now) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "lttng-sessiond started but does not answer; see whether LTTNG_HOME is the same for all");
+      "lttng-sessiond started but does not answer; check that the agent and the programs have the "
+      "same LTTNG_HOME");
 }
 
 void SessionDaemon::StopIfOurs() {
@@ -85,8 +86,8 @@ absl::Status SessionDaemon::Renew() {
   SYNCLINE_ASSIGN_OR_RETURN(const bool alive, control_->DaemonAlive());
   if (!alive) return Ensure();
   return absl::FailedPreconditionError(
-      "restart lttng-sessiond on this node: the agent does not, because it did not start it, or "
-      "because somebody else has a session in it");
+      "restart lttng-sessiond on this node: the agent does not restart it, because it did not "
+      "start it, or because another client has a session in it");
 }
 
 }  // namespace syncline::agent

@@ -30,7 +30,7 @@ absl::Status SessionProcess::EnsureChild() {
   if (child_ > 0) return absl::OkStatus();
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-    return ErrnoStatus(errno, "Cannot make a socket pair");
+    return ErrnoStatus(errno, "Cannot create a socket pair");
   }
   // Above 3, so that becoming descriptor 3 of the child is a real copy.
   const int theirs = ::fcntl(pair[1], F_DUPFD_CLOEXEC, 10);

@@ -105,7 +105,7 @@ absl::StatusOr<int> WaitForExit(pid_t pid, int limit_ms) {
 absl::StatusOr<RunResult> SystemProcessRunner::Run(const SpawnOptions& options, int limit_ms) {
   // A file, not a pipe: a daemon that keeps its output open must not keep us waiting.
   const int output = ::memfd_create("output", MFD_CLOEXEC);
-  if (output < 0) return ErrnoStatus(errno, "Cannot make a memory file");
+  if (output < 0) return ErrnoStatus(errno, "Cannot create a memory file");
   SpawnOptions with_output = options;
   with_output.pass_as_output = output;
   RunResult result;

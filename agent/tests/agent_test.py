@@ -186,7 +186,7 @@ class AgentTest(unittest.TestCase):
             os.kill(pid, signal.SIGKILL)
         stopped = agent.call("Stop", recording_id="r1")
         self.assertFalse(stopped["complete"])
-        self.assertIn("what it had not written is lost", stopped["complaints"][0]["what"])
+        self.assertIn("that it had not written are lost", stopped["complaints"][0]["what"])
         # A program that LTTng does not reach in time is not in a recording; the agent notices, and
         # starts another daemon for the next one.
         for attempt in range(4):

@@ -44,14 +44,14 @@ SocketAddress MakeAddress(const std::string& text, uint16_t port) {
 }
 
 absl::Status NoAnswer(int error_number) {
-  return absl::UnavailableError(absl::StrCat("nobody answers: ", std::strerror(error_number)));
+  return absl::UnavailableError(absl::StrCat("no answer: ", std::strerror(error_number)));
 }
 
 absl::StatusOr<int> Connect(const std::string& text, uint16_t port, int timeout_ms) {
   const SocketAddress address = MakeAddress(text, port);
   if (address.bytes == 0) return absl::InvalidArgumentError("not an address: " + text);
   const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return ErrnoStatus(errno, "Cannot make a socket");
+  if (fd < 0) return ErrnoStatus(errno, "Cannot create a socket");
   const int one = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   int error = 0;
@@ -103,14 +103,14 @@ absl::StatusOr<int> Dial(const Destination& to, int timeout_ms, const std::files
   const std::filesystem::path path = proc / std::to_string(to.pid) / "ns" / "net";
   const int theirs = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (theirs < 0) {
-    return ErrnoStatus(errno, "the network namespace that it lives in cannot be opened");
+    return ErrnoStatus(errno, "its network namespace cannot be opened");
   }
   absl::StatusOr<int> fd = absl::UnavailableError("the process has ended");
   if (IsNamespace(theirs, to.net_namespace)) {
     std::thread visitor([&] {
       if (::setns(theirs, CLONE_NEWNET) != 0) {
-        fd = absl::PermissionDeniedError(absl::StrCat(
-            "the network namespace that it lives in may not be entered: ", std::strerror(errno)));
+        fd = absl::PermissionDeniedError(
+            absl::StrCat("its network namespace cannot be entered: ", std::strerror(errno)));
         return;
       }
       fd = ConnectHere(to, timeout_ms);

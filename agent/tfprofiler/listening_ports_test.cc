@@ -137,7 +137,7 @@ TEST_F(PortProberTest, AnotherServiceIsNoProfiler) {
   const auto found = Find();
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].port, 0);
-  EXPECT_THAT(found[0].absence, HasSubstr("no profiler"));
+  EXPECT_THAT(found[0].absence, HasSubstr("not a profiler"));
 }
 
 TEST_F(PortProberTest, TheWorkersOwnPortIsPreferred) {

@@ -28,7 +28,7 @@ PortProber::Answer PortProber::Ask(const Question& question, int64_t until_ns) c
     return std::min(options_.port_limit_ms, static_cast<int>(left_ns / kNsPerMs));
   };
   Answer answer;
-  answer.refusal = absl::StrCat("port ", question.socket->port, " was not asked in time");
+  answer.refusal = absl::StrCat("port ", question.socket->port, " was not queried in time");
   if (left_ms() <= 0) return answer;
   const auto client = ProfilerClient::Connect({.pid = question.process->entry.pid,
                                                .net_namespace = question.process->net_namespace,

@@ -43,12 +43,11 @@ std::vector<v1::Complaint> ComplainOfProfiles(const std::vector<ProfileEntry>& e
     complaint.set_what(absl::StrCat("Process ", entry.pid, " (",
                                     record.task.empty() ? entry.process_name : record.task,
                                     ") gave no TensorFlow operators: ", record.failure));
-    complaint.set_fix(
-        entry.left_alone ? kAskAllTheSame
-        : busy           ? "end that profile (TensorBoard's, or tf.profiler in the program) before "
-                           "you record; --no-tf-profiler does not ask for it"
-                         : "the rest of the recording is not touched by it; --no-tf-profiler does "
-                           "not ask for it");
+    complaint.set_fix(entry.left_alone ? kAskAllTheSame
+                      : busy ? "end that profile (TensorBoard's, or tf.profiler in the program) "
+                               "before you record, or record with --no-tf-profiler"
+                             : "the rest of the recording is not affected; --no-tf-profiler does "
+                               "not request profiles");
   }
   return complaints;
 }

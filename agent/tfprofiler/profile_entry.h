@@ -29,7 +29,7 @@ std::string FormatEntries(const std::vector<ProfileEntry>& entries);  // profile
 inline constexpr char kCollectivesAreUnsafe[] =
     "it runs collectives, and TensorFlow's profiler crashes workers that do";
 inline constexpr char kAskAllTheSame[] =
-    "--tf-profiler-collectives asks for them: only where the job may die";
+    "--tf-profiler-collectives records them: only where the job may crash";
 
 // What the people of the recording must know: one complaint for each process that has a piece
 // which is busy or failed, or that was left alone.

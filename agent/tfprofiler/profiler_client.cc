@@ -35,7 +35,7 @@ grpc::ClientContext& SetTimeout(grpc::ClientContext& context, int64_t timeout_ns
 absl::Status ToStatus(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::INTERNAL &&
       absl::StrContains(status.error_message(), kBusyRefusal)) {
-    return absl::AlreadyExistsError("its profiler is in use by somebody else");
+    return absl::AlreadyExistsError("its profiler is in use by another client");
   }
   return FromGrpcStatus(status);
 }
@@ -98,9 +98,9 @@ class GrpcProfilerClient : public ProfilerClient {
       return absl::OkStatus();
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-      return absl::DeadlineExceededError("nobody answers");
+      return absl::DeadlineExceededError("no answer");
     }
-    return absl::NotFoundError(absl::StrCat("it is no profiler: ", status.error_message()));
+    return absl::NotFoundError(absl::StrCat("not a profiler: ", status.error_message()));
   }
 
   absl::StatusOr<WorkerIdentity> Identify(int timeout_ms) override {

@@ -201,7 +201,7 @@ TEST_F(TfProfilesTest, ABusyProfilerIsSaidAndLeftAlone) {
   const auto complaints = Finish();
   ASSERT_THAT(complaints, SizeIs(1));
   EXPECT_EQ(complaints[0].pid(), 1026);
-  EXPECT_THAT(complaints[0].what(), HasSubstr("in use by somebody else"));
+  EXPECT_THAT(complaints[0].what(), HasSubstr("in use by another client"));
   EXPECT_THAT(complaints[0].fix(), HasSubstr("--no-tf-profiler"));
   const nlohmann::json list = List();
   ASSERT_GE(list.size(), 3u);
@@ -219,7 +219,7 @@ TEST_F(TfProfilesTest, AWorkerThatHangsHoldsUpNobodyForLong) {
   worker.AwaitRequests(1);
   const auto complaints = Finish();
   ASSERT_THAT(complaints, SizeIs(1));
-  EXPECT_THAT(complaints[0].what(), HasSubstr("did not hand its profile over"));
+  EXPECT_THAT(complaints[0].what(), HasSubstr("did not deliver its profile"));
   EXPECT_EQ(List()[0]["state"], "failed");
 }
 
@@ -244,7 +244,7 @@ TEST_F(TfProfilesTest, AWorkerThatDiesIsSaid) {
   AwaitEntries(1);
   const auto complaints = Finish();
   ASSERT_THAT(complaints, SizeIs(1));
-  EXPECT_THAT(complaints[0].what(), HasSubstr("ended while its profile ran"));
+  EXPECT_THAT(complaints[0].what(), HasSubstr("exited while its profile was running"));
 }
 
 TEST_F(TfProfilesTest, AWorkerThatIsGoneIsSaid) {

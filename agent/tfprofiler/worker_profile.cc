@@ -167,7 +167,7 @@ absl::StatusOr<ProfileAnswer> WorkerProfile::Await(ProfilerClient& client,
       lock.lock();
       wake_.wait(lock, answered);  // a cancelled call is done at once
       if (!answer_->ok()) {
-        return absl::AbortedError(absl::StrCat("it did not hand its profile over within ",
+        return absl::AbortedError(absl::StrCat("it did not deliver its profile within ",
                                                limits_.give_up_ns / 1'000'000,
                                                " ms after the end of the recording"));
       }
@@ -179,9 +179,9 @@ absl::StatusOr<ProfileAnswer> WorkerProfile::Await(ProfilerClient& client,
 std::string WorkerProfile::FailureText(const absl::Status& status) const {
   // Nobody here cancels a call whose status comes to this.
   if (absl::IsUnavailable(status) || absl::IsCancelled(status)) {
-    return absl::StrCat("it ended while its profile ran (", status.message(), ")");
+    return absl::StrCat("it exited while its profile was running (", status.message(), ")");
   }
-  if (absl::IsDeadlineExceeded(status)) return "it did not hand its profile over in time";
+  if (absl::IsDeadlineExceeded(status)) return "it did not deliver its profile in time";
   if (absl::IsResourceExhausted(status)) {
     return absl::StrCat("its profile was larger than ", limits_.answer_bytes_max >> 20,
                         " MiB; record for less time, or with --tf-profiler-level 1");

@@ -15,7 +15,7 @@ namespace syncline::cli {
 
 absl::StatusOr<Trial> Try(const std::function<void(int report)>& child, int limit_ms) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "Cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "Cannot create a pipe");
   const pid_t pid = ::fork();
   if (pid == 0) {
     child(ends[1]);

@@ -81,7 +81,7 @@ def test_user_stamps(direct, stamps):
     asked, _ = measure(direct, 5, "--stamps", stamps)
     # On a busy machine an answer often comes after the spinning has ended.
     assert set(asked["sources"]) <= {stamps, "blocking"}
-    assert asked["status"]["reason"].startswith("kernel stamps were not wanted")
+    assert asked["status"]["reason"].startswith("kernel stamps were not requested")
     assert sum(judged["samples"] for judged in asked["sources"].values()) > 100
     assert min(judged["bound_ns"]["p50"] for judged in asked["sources"].values()) < 500_000
 
@@ -292,7 +292,7 @@ def test_a_firewall_leaves_the_edge_to_grpc(fleet):
     for pair in (("left", "right"), ("right", "third")):
         assert pair not in clocks["edges"]
         assert texts[pair].startswith("no samples over UDP, gRPC probes alone: "), texts[pair]
-        assert "is UDP blocked on the way" in texts[pair]
+        assert "is UDP blocked between the nodes" in texts[pair]
         lowest, highest = fleet.clock_difference(recording, *pair)
         assert lowest <= fleet.bed.monotonic_difference_ns(*pair) <= highest
     assert clocks["edges"]["left", "third"]["source"] == "kernel"

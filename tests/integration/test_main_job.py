@@ -222,7 +222,7 @@ def test_a_profiler_that_somebody_uses_is_said_and_the_job_goes_on(fleet, run):
     profiler = xspace.hold_profiler(fleet.bed["worker-0"], worker["port"])
     try:
         busy = fleet.record("run-busy", 1, fine=(0, 3))
-        assert "in use by somebody else" in fleet.last.stdout
+        assert "in use by another client" in fleet.last.stdout
         assert profiler.poll() is None
     finally:
         profiler.kill()
@@ -233,7 +233,7 @@ def test_a_profiler_that_somebody_uses_is_said_and_the_job_goes_on(fleet, run):
     assert worker["state"] == "busy" and "file" not in worker
     recording = load(os.path.join(busy, "recording.json"))
     for node in recording["nodes"]:
-        said = [one for one in node["complaints"] if "in use by somebody else" in one["what"]]
+        said = [one for one in node["complaints"] if "in use by another client" in one["what"]]
         assert len(said) == (node["name"] == "worker-0")
         assert node["fetched"]["complete"]
 

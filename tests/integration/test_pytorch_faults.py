@@ -65,7 +65,7 @@ def test_threads_and_children_that_leave_at_once(training):
     tasks = collections.Counter(task.name for task in raw_trace.tasks(events))
     assert tasks["Optimizer.step#SGD.step"] > 2 and tasks["AddmmBackward0"] > 2, tasks
     assert any(event.name.startswith("syncline_net:") for event in events)
-    assert "may open" not in training.syncline("nodes", *training.fleet_arguments()).stdout
+    assert "can open" not in training.syncline("nodes", *training.fleet_arguments()).stdout
 
 
 def test_without_a_free_descriptor_and_to_the_bit(training):
@@ -81,7 +81,7 @@ def test_without_a_free_descriptor_and_to_the_bit(training):
     def nodes():
         return training.syncline("nodes", *training.fleet_arguments()).stdout
 
-    wait_until(lambda: "may open" in nodes(), nodes)
+    wait_until(lambda: "can open" in nodes(), nodes)
     host.run(["touch", f"{JOBS}/job/end"])
     wait_until(lambda: said(host)[-1].startswith("learnt"), lambda: said(host))
     steps = said(host)[-1].split()[1]

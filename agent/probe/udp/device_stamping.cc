@@ -99,8 +99,8 @@ std::string WhyNoHardwareStamps(const DeviceFacts& facts) {
     return absl::StrCat(device, " is a bridge, which has no hardware clock");
   }
   if (facts.error_number != 0) {
-    return absl::StrCat(
-        device, " does not say whether it stamps in hardware: ", std::strerror(facts.error_number));
+    return absl::StrCat(device, " does not report whether it stamps in hardware: ",
+                        std::strerror(facts.error_number));
   }
   const bool transmits =
       Has(facts.so_timestamping, kTransmitFlags) && Has(facts.tx_types, 1u << HWTSTAMP_TX_ON);

@@ -112,12 +112,14 @@ EdgeStatus Edge::Status(int64_t now_raw_ns) const {
   const int64_t silent_ns = now_raw_ns - last_heard_raw_ns_;
   status.silent = silent_ns > kSilentNs;
   if (status.silent) {
-    status.silence = key_.initiator
-                         ? absl::StrCat("no answer from ", status_.peer, " (UDP ",
-                                        address_.ToString(), ") for ", silent_ns / kNsPerSecond,
-                                        " s: is UDP blocked on the way, or the plan unknown there?")
-                         : absl::StrCat("no probe from ", status_.peer, " for ",
-                                        silent_ns / kNsPerSecond, " s: is UDP blocked on the way?");
+    status.silence =
+        key_.initiator
+            ? absl::StrCat("no answer from ", status_.peer, " (UDP ", address_.ToString(), ") for ",
+                           silent_ns / kNsPerSecond,
+                           " s: is UDP blocked between the nodes, or is the probing plan unknown "
+                           "to that node?")
+            : absl::StrCat("no probe from ", status_.peer, " for ", silent_ns / kNsPerSecond,
+                           " s: is UDP blocked between the nodes?");
   }
   return status;
 }

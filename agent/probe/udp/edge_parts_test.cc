@@ -85,7 +85,7 @@ TEST(StampLadder, NeverClimbsAboveWhatIsWanted) {
 
 TEST(StampLadder, TheTopRungIsClimbedAndSaysWhyNot) {
   StampLadder ladder({});
-  EXPECT_EQ(ladder.reason(), "the network device is not known yet");
+  EXPECT_EQ(ladder.reason(), "the network device is not yet known");
   ladder.set_device("ens5");
   ladder.set_hardware({.refusal = "ens5 has no hardware clock"});
   EXPECT_EQ(ladder.reason(), "ens5 has no hardware clock");

@@ -27,7 +27,8 @@ Endpoint::Endpoint(ProbeClock* clock, ProbeSocket* socket, SampleSink sink)
 
 absl::Status Endpoint::AddPlan(const ProbePlan& plan) {
   if (plans_.contains(plan.plan_id)) {
-    return absl::AlreadyExistsError(absl::StrCat("Probing plan ", plan.plan_id, " runs already"));
+    return absl::AlreadyExistsError(
+        absl::StrCat("Probing plan ", plan.plan_id, " is already running"));
   }
   if (edges_.size() + plan.edges.size() > kEdgesMax) {
     return absl::InvalidArgumentError(absl::StrCat("Too many edges to probe: at most ", kEdgesMax));
@@ -36,7 +37,7 @@ absl::Status Endpoint::AddPlan(const ProbePlan& plan) {
   for (const PlannedEdge& edge : plan.edges) {
     if (!keys.insert({plan.plan_id, edge.edge_id, edge.initiator}).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Edge ", edge.edge_id, " is twice in probing plan ", plan.plan_id));
+          absl::StrCat("Edge ", edge.edge_id, " appears twice in probing plan ", plan.plan_id));
     }
     if (edge.initiator && edge.address.length() == 0) {
       return absl::InvalidArgumentError(

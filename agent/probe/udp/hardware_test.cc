@@ -294,7 +294,7 @@ TEST(UdpSocket, SaysWhyADeviceIsNotUsed) {
   EXPECT_THAT((*socket)->UseHardware("").refusal, HasSubstr("not known"));
   const auto plain = UdpSocket::Open(local, /*kernel_stamps=*/false, &clock);
   ASSERT_TRUE(plain.ok()) << plain.status();
-  EXPECT_THAT((*plain)->UseHardware("lo").refusal, HasSubstr("not wanted"));
+  EXPECT_THAT((*plain)->UseHardware("lo").refusal, HasSubstr("not requested"));
 }
 
 TEST(PtpClock, SaysWhyItCannotBeRead) {

@@ -85,7 +85,7 @@ absl::StatusOr<Address> Resolve(const std::string& host_and_port, int family) {
 
 ProbeService::ProbeService()
     : state_(absl::UnavailableError("This agent does not probe clocks over UDP: it listens on no "
-                                    "TCP port, or has only just begun")) {}
+                                    "TCP port, or has only just started")) {}
 
 ProbeService::~ProbeService() = default;
 
@@ -146,9 +146,9 @@ absl::StatusOr<v1::ProbePlanReply> ProbeService::Probe(const v1::ProbePlan& plan
 
 absl::Status ProbeService::Begin(const v1::ProbePlan& message) {
   if (leases_.size() >= kPlansMax) {
-    return absl::ResourceExhaustedError(absl::StrCat("This agent follows ", kPlansMax,
-                                                     " probing plans already; one ends when its ",
-                                                     "recording or its lease does"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("This agent already follows ", kPlansMax,
+                     " probing plans; a plan ends when its recording ends or its lease expires"));
   }
   SYNCLINE_ASSIGN_OR_RETURN(const ProbePlan plan, Understand(message));
   {
@@ -164,7 +164,7 @@ absl::StatusOr<ProbePlan> ProbeService::Understand(const v1::ProbePlan& message)
   if (message.key().size() != kKeyBytes) {
     return absl::InvalidArgumentError(absl::StrCat("A probing plan needs a key of ", kKeyBytes,
                                                    " bytes; this one has ", message.key().size(),
-                                                   " (a plan that has ended cannot be prolonged)"));
+                                                   " (a plan that has ended cannot be extended)"));
   }
   if (message.edges_size() > kEdgesMax) {
     return absl::InvalidArgumentError(
@@ -219,7 +219,8 @@ absl::StatusOr<v1::ProbeSamplesReply> ProbeService::Samples(
   const std::lock_guard lock(samples_mutex_);
   const auto found = stores_.find(request.plan_number());
   if (found == stores_.end()) {
-    return absl::NotFoundError("There is no such probing plan: it has ended, or its lease has");
+    return absl::NotFoundError(
+        "There is no such probing plan: it has ended, or its lease has expired");
   }
   Store& store = found->second;
   // What the coordinator has, it does not ask for again.

@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<ProbeThread>> ProbeThread::Start(const Options& o
       probe->socket_, UdpSocket::Open(options.listen, options.kernel_stamps, probe->clock_.get()));
   SYNCLINE_ASSIGN_OR_RETURN(probe->address_, probe->socket_->LocalAddress());
   probe->wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (probe->wake_ < 0) return ErrnoStatus(errno, "Cannot make an eventfd for clock probes");
+  if (probe->wake_ < 0) return ErrnoStatus(errno, "Cannot create an eventfd for clock probes");
   probe->endpoint_ =
       std::make_unique<Endpoint>(probe->clock_.get(), probe->socket_.get(), std::move(sink));
   probe->thread_ = std::jthread([p = probe.get()](const std::stop_token& stop) { p->Loop(stop); });

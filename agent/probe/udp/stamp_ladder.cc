@@ -27,8 +27,8 @@ constexpr int kSpinRest = 256;
 }  // namespace
 
 StampLadder::StampLadder(const Options& options)
-    : options_(options), hardware_reason_("the network device is not known yet") {
-  if (!options_.kernel_wanted) Fall("kernel stamps were not wanted");
+    : options_(options), hardware_reason_("the network device is not yet known") {
+  if (!options_.kernel_wanted) Fall("kernel stamps were not requested");
 }
 
 void StampLadder::set_hardware(const HardwareOffer& offer) {
@@ -95,7 +95,7 @@ void StampLadder::OnReceive(bool stamped) {
   }
   receive_stamped_ = 0;
   if (++receive_missing_ != kReceiveMissingToFall || rung_ != StampSource::kKernel) return;
-  Fall(absl::StrCat("packets come without RX stamps from ", DeviceName()));
+  Fall(absl::StrCat("packets arrive without RX stamps from ", DeviceName()));
 }
 
 void StampLadder::OnSpinResult(bool caught) {
@@ -108,7 +108,7 @@ void StampLadder::OnSpinResult(bool caught) {
   if (++spins_ < kSpinsToJudge) return;
   if (spins_caught_ < kSpinsToJudge / 4) {
     if (rung_ == StampSource::kUserSpin) {
-      StopSpinning("packets come too late for spinning, the processors are busy");
+      StopSpinning("packets arrive too late for spinning: the processors are busy");
     } else {
       spin_rest_ = kSpinRest;
     }

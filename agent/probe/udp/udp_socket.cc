@@ -133,7 +133,7 @@ void UdpSocket::RestartIds() {
 }
 
 HardwareOffer UdpSocket::UseHardware(const std::string& device) {
-  if (!kernel_stamps_) return {.refusal = "stamps were not wanted"};
+  if (!kernel_stamps_) return {.refusal = "stamps were not requested"};
   const DeviceFacts facts = InspectDevice(fd_, device);
   if (std::string why = WhyNoHardwareStamps(facts); !why.empty()) return {.refusal = why};
   if (const int error_number = clock_->OpenHardware(facts.clock)) {
@@ -145,8 +145,9 @@ HardwareOffer UdpSocket::UseHardware(const std::string& device) {
     if (!RequestStamps(/*with_ids=*/true)) {
       const int error_number = errno;
       hardware_ = false;
-      return {.refusal = absl::StrCat("this kernel gives no hardware stamps beside its own: ",
-                                      std::strerror(error_number))};
+      return {.refusal =
+                  absl::StrCat("this kernel gives no hardware stamps in addition to its own: ",
+                               std::strerror(error_number))};
     }
   }
   clock_of_device_.clear();  // devices come and go
