@@ -260,7 +260,7 @@ def state_of(node, pid_file):
 
 @task
 def status(_):
-    """What each node is and can trace, and what is being recorded where."""
+    """Show what each node is and can trace, and what is being recorded."""
     local("nodes", *fleet_arguments(), fine=(0, 3))
     local("status", *fleet_arguments(), fine=(0, 3))
 

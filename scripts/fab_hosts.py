@@ -47,7 +47,7 @@ def read_hosts(path):
         ) from error
     for words in filter(None, lines):
         if len(words) < 2:
-            raise Exit(f"{path}: the line of {words[0]} wants: name address[:port] [role=...]")
+            raise Exit(f"{path}: the line of {words[0]} must be: name address[:port] [role=...]")
         host, _, port = words[1].rpartition(":") if words[1].count(":") == 1 else (words[1], "", "")
         if words[1].startswith("["):
             host, _, port = words[1][1:].partition("]")

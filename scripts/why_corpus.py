@@ -373,10 +373,10 @@ def summary(results):
     differs = sum(outcome.said == "work_differs" for _, outcome in results)
     also = sum(bool(outcome.also) for _, outcome in results)
     print(
-        f"\n{total['right']} of {given} faults named, {total['wrong']} wrong; somebody named in "
+        f"\n{total['right']} of {given} faults named, {total['wrong']} wrong; a rank named in "
         f"{total['named']} of {others} healthy runs and decoys; {total['unanswered']} unanswered"
         f"\n(late, cause unknown: {unknown}; work differs: {differs}; "
-        f"further causes beside the first: {also})"
+        f"further causes in addition to the first: {also})"
     )
     bad = total["wrong"] + total["named"] + total["unanswered"]
     return bad == 0 and total["missed"] <= given // 16

@@ -16,7 +16,7 @@ constexpr uint64_t kProgressEvents = 1 << 16;
 constexpr int64_t kBoundStepNs = 100'000'000;  // between two points of the clock bound's counter
 constexpr int64_t kBoundPointsMax = 600;       // per node; a guess at what a viewer shows well
 constexpr const char* kUnflushed =
-    "LTTng ended, or was given up, before it had written what the process did from here on";
+    "LTTng exited, or did not finish in time, before it had written the process's later events";
 
 }  // namespace
 
@@ -324,26 +324,27 @@ void NodeBuilder::FinishProcess(uint32_t index) {
       });
   if (!covers) {
     const bool late = known != nullptr && known->came_too_late;
-    const std::string why = late ? "begun in the window, and gone or too late to be recorded"
-                            : known != nullptr && !known->why_missed.empty()
-                                ? known->why_missed
-                                : "the process made no call in the window that is recorded";
+    const std::string why =
+        late ? "started during the window and exited, or found too late to be recorded"
+        : known != nullptr && !known->why_missed.empty()
+            ? known->why_missed
+            : "the process made no recordable call in the window";
     hole(begin_ns, end_ns, why);
     if (known == nullptr || !known->expected) return;
     // There may be thousands of short-lived processes: they are one loss.
     AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
-             late ? "processes of short life" : process.name, why},
+             late ? "short-lived processes" : process.name, why},
             /*draw_on_node=*/false);
     return;
   }
   hole(begin_ns, std::min(end_ns, coverage.front().begin_ns),
-       "recording begins in a process at its first call that LTTng takes");
+       "a process is recorded from its first call that LTTng records");
   const int64_t last_ns = std::max(begin_ns, coverage.back().end_ns);
   hole(last_ns, end_ns,
-       process.cut_off     ? kUnflushed
-       : process.end_known ? "switched off, or the program paused it"
-                           : "nothing was heard after the last event: the process ended, or stayed "
-                             "inside one call");
+       process.cut_off ? kUnflushed
+       : process.end_known
+           ? "switched off, or the program paused it"
+           : "no data after the last event: the process ended, or stayed inside one call");
   if (!process.cut_off || last_ns >= end_ns) return;
   AddLoss({LossReason::kNotCovered, last_ns, end_ns, std::nullopt, process.name, kUnflushed},
           /*draw_on_node=*/false);

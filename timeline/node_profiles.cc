@@ -78,15 +78,15 @@ absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* 
     LoseOfProfile(profile, {LossReason::kUnreadable, 0, 0, result.undecided_events,
                             SourceOf(profile.profiler, profile.task),
                             "the host's wall clock, by which " + NameOf(profile.profiler) +
-                                " stamps, was set: where these events lie cannot be decided"});
+                                " stamps, was set: the times of these events cannot be decided"});
   }
   if (result.crowded_events > 0) {
-    LoseOfProfile(
-        profile,
-        {LossReason::kUnreadable, 0, 0, result.crowded_events,
-         SourceOf(profile.profiler, profile.task),
-         absl::StrCat("more than ", kOpenSpansMax, " spans inside one another, or ",
-                      kThreadLanesMax, " that cross, on one thread: what is beyond is left out")});
+    LoseOfProfile(profile,
+                  {LossReason::kUnreadable, 0, 0, result.crowded_events,
+                   SourceOf(profile.profiler, profile.task),
+                   absl::StrCat("more than ", kOpenSpansMax, " spans inside one another, or ",
+                                kThreadLanesMax,
+                                " that cross, on one thread: the events beyond are skipped")});
   }
   result_.profiles.push_back(std::move(result));
   return absl::OkStatus();

@@ -72,7 +72,7 @@ absl::StatusOr<KeyPair> Authority(const fs::path& directory, bool make, int64_t 
   if (!Exists(certificate_path) || !Exists(key_path)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "\"", directory.string(), "\" has only one of ca.pem and ca.key: certificates are issued ",
-        "where the authority's key is kept; bring the missing file back, or use another DIR"));
+        "where the authority's key is kept; restore the missing file, or use another DIR"));
   }
   KeyPair authority;
   SYNCLINE_ASSIGN_OR_RETURN(authority.certificate, ReadFile(certificate_path));

@@ -60,7 +60,7 @@ int Init(const Context& context, const CertsOptions& options) {
   if (!context.quiet) {
     *context.out
         << "\nCopy DIR/nodes/NAME to each node as its agent's --tls-dir; keep ca.key here.\n"
-           "Commands find the operator's with --tls-dir "
+           "Commands find the operator's certificate with --tls-dir "
         << options.directory << " (or SYNCLINE_TLS_DIR).\n";
   }
   return kDone;
@@ -81,28 +81,29 @@ int IssueOne(const Context& context, const CertsOptions& options) {
 
 void RegisterCerts(CLI::App* app, Context* context) {
   CLI::App* const certs =
-      app->add_subcommand("certs", "Make the certificates that agents and operators use");
+      app->add_subcommand("certs", "Create the certificates that agents and operators use");
   certs->require_subcommand(1);
   const auto options = std::make_shared<CertsOptions>();
 
   CLI::App* const init = certs->add_subcommand(
-      "init", "Make what is missing of a fleet's certificates: authority, operator, all nodes");
-  init->add_option("DIR", options->directory, "Where they are kept")->required();
+      "init", "Create the missing certificates of a fleet: authority, operator, all nodes");
+  init->add_option("DIR", options->directory, "The directory for the fleet's certificates")
+      ->required();
   init->footer(
-      "Keeps what exists; a key is never overwritten. Certificates are back-dated by a day,\n"
-      "because nodes' clocks are wrong.\n\n"
+      "Existing files are kept; a key is never overwritten. Certificates are back-dated by a day,\n"
+      "because nodes' clocks may be wrong.\n\n"
       "Examples:\n"
       "  syncline certs init tls --hosts hosts.txt\n"
       "  scp -r tls/nodes/worker-0 worker-0:/etc/syncline/tls");
   init->callback([=] { context->action = [=] { return Init(*context, *options); }; });
 
-  CLI::App* const issue =
-      certs->add_subcommand("issue", "Issue one more certificate, or renew one for the key it has");
-  issue->add_option("DIR", options->directory, "Where the fleet's certificates are kept")
+  CLI::App* const issue = certs->add_subcommand(
+      "issue", "Issue another certificate, or renew one for its existing key");
+  issue->add_option("DIR", options->directory, "The directory of the fleet's certificates")
       ->required();
   CLI::Option_group* const who = issue->add_option_group("whom");
   who->add_option("--node", options->node, "A node's name, as in the hosts file");
-  who->add_option("--operator", options->person, "Somebody who commands agents");
+  who->add_option("--operator", options->person, "The name of a person who controls agents");
   who->require_option(1);
   issue->add_option("--address", options->address, "The node's IP address, as an extra name");
   issue->footer(

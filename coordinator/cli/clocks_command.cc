@@ -269,10 +269,10 @@ absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& di
   if (!stored.complaint.empty()) PrintNote(context, "warning", "", stored.complaint, "");
   for (const clocks::LostSamples& lost : stored.samples_lost) {
     *incomplete = true;
-    PrintNote(
-        context, "warning", "",
-        absl::StrCat(lost.text, "; what follows is made of those, a merge of the stored model"),
-        "");
+    PrintNote(context, "warning", "",
+              absl::StrCat(lost.text,
+                           "; the output below uses these samples, a merge uses the stored model"),
+              "");
   }
   Clocks clocks{.built = std::move(built),
                 .title = absl::StrCat("Clocks of recording ", recording.recording_id)};
@@ -284,8 +284,8 @@ absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& di
     clocks.probes = *std::move(probes);
   } else {
     PrintNote(context, "warning", "",
-              absl::StrCat("\"", layout.Probes().string(), "\" is damaged: what it says of the ",
-                           "nodes' stamps is left out"),
+              absl::StrCat("\"", layout.Probes().string(),
+                           "\" is damaged: the stamps of the nodes' probes are not shown"),
               "");
   }
   return clocks;
@@ -385,9 +385,9 @@ int ShowClocks(const Context& context, const ClocksOptions& options) {
 void AddAsymmetry(CLI::App* command, int64_t* percent) {
   command
       ->add_option("--assume-asymmetry", *percent,
-                   "What is called likely assumes that the two ways of a path differ by at\n"
-                   "most so much of their sum: of the shortest round trip no message took\n"
-                   "less than (100 - PERCENT)/2 %; 100: nothing is called likely")
+                   "\"Likely\" assumes that the delays of a path's two directions differ by\n"
+                   "at most this share of their sum: no message took less than\n"
+                   "(100 - PERCENT)/2 % of the shortest round trip; 100: nothing is likely")
       ->type_name("PERCENT")
       ->check(CLI::Range(int64_t{0}, clocksync::kAsymmetryPercentAny))
       ->capture_default_str();
@@ -400,8 +400,8 @@ void RegisterClocks(CLI::App* app, Context* context) {
   clocks->add_option("RUN", options->directory, "A recording's directory");
   clocks->add_flag("--live", options->live, "Probe the fleet for three seconds instead");
   clocks->add_flag("--json", options->json,
-                   "As JSON, in ns and ppb; of the samples that were taken, those of\nlong "
-                   "recordings that say nothing new are not kept");
+                   "As JSON, in ns and ppb; of a long recording only the samples that\n"
+                   "add information are kept");
   clocks
       ->add_option("--svg", options->svg,
                    "Also draw samples, proven corridor and estimate of each edge into FILE")

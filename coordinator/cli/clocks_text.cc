@@ -107,8 +107,8 @@ void PrintAssumptions(std::ostream& out, const clocksync::BuildResult& built,
                       const clocksync::BuildOptions& options) {
   out << "\nAssumed: clocks run within " << options.rate_ppb_max / 1000
       << " ppm of each other, and change their rate by at most " << options.wander_ppb_per_s
-      << " ppb per second.\nWhat the samples say of that (a step smaller than these could not have "
-         "been seen):\n";
+      << " ppb per second.\nWhat the samples show of that (smaller steps than these cannot be "
+         "detected):\n";
   Table table({"EDGE", "WANDER AT LEAST", "STEP UNSEEN", "WORST", "AT"});
   for (size_t i = 0; i < std::min(built.edges.size(), kEdgesMax); ++i) {
     const clocksync::EdgeQuality& edge = built.edges[i];

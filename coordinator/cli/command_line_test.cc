@@ -247,7 +247,7 @@ TEST_F(CommandLine, WhyTakesARecordingOrMakesOne) {
                                              {"why", "run", "--no-evidence"},
                                              {"why", "run", "--allow-missing"}}) {
     EXPECT_EQ(Run(words), kWrongUsage) << words[2];
-    EXPECT_THAT(err_.str(), HasSubstr("belong to a recording that is made")) << words[2];
+    EXPECT_THAT(err_.str(), HasSubstr("apply to a new recording only")) << words[2];
   }
   EXPECT_EQ(Run({"why", "no-such-run"}), kFailed);
   EXPECT_THAT(err_.str(), HasSubstr("not a directory: no-such-run"));
@@ -276,10 +276,10 @@ TEST_F(CommandLine, WhyRecordsKeepsAndNamesTheRecording) {
   EXPECT_THAT(out_.str(),
               AllOf(HasSubstr("no process was recorded"), EndsWith("recording: " + run + "\n")));
   EXPECT_TRUE(fs::exists(fs::path(run) / "recording.json"));
-  EXPECT_THAT(err_.str(), Not(HasSubstr("once more")));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("second recording")));
   // Nothing that more time would change: no second recording.
   EXPECT_EQ(Run({"why", "--hosts", HostsFile(), "--out", run + "-1"}), kIncomplete) << err_.str();
-  EXPECT_THAT(err_.str(), HasSubstr("recording for 10 s; if that has fewer than 60 steps"));
+  EXPECT_THAT(err_.str(), HasSubstr("recording for 10 s; if there are fewer than 60 steps"));
   EXPECT_TRUE(fs::exists(run + "-1"));
   EXPECT_FALSE(fs::exists(run + "-1-2"));
 }

@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<std::string>> ProgramOf(
   if (!words.empty() && words.front().size() > 1 && words.front()[0] == '-') {
     return absl::InvalidArgumentError(absl::StrCat(
         "`syncline run` has no option ", words.front(),
-        " (--job, --rank, --role, --no-messages, --kineto; behind \"--\" stands the program)"));
+        " (--job, --rank, --role, --no-messages, --kineto; the program follows \"--\")"));
   }
   if (!after_dashes.has_value()) return words;
   // `run program -x -- y`: those dashes are the program's.
@@ -53,10 +53,10 @@ void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& argu
       ->check(IsRank);
   command->add_option("--role", arguments->options.role, "master, worker, ps, ...");
   command->add_flag("!--no-messages", arguments->options.messages,
-                    "Do not see socket calls (no LD_PRELOAD)");
+                    "Do not record socket calls (no LD_PRELOAD)");
   command->add_flag("--kineto", arguments->options.kineto,
-                    "Also run PyTorch's own profiler while it is recorded: shapes, GPU kernels. "
-                    "Dear: see docs/pytorch.md");
+                    "Also run PyTorch's own profiler while it is recorded: shapes, GPU kernels "
+                    "(experimental). High overhead: see docs/pytorch.md");
 }
 
 int Run(const Context& context, RunOptions options, const std::vector<std::string>& words) {
@@ -86,10 +86,9 @@ void RegisterRun(CLI::App* app, Context* context) {
   run->prefix_command();
   run->fallthrough(false);
   run->footer(
-      "Nothing is recorded, and it costs nothing, until `syncline record`. The program keeps its "
-      "pid,\n"
-      "signals and exit code. For a launcher of several processes give no --rank: each has its "
-      "own.\n\n"
+      "Nothing is recorded, and there is no overhead, until `syncline record`. The program keeps\n"
+      "its pid, signals and exit code. With a launcher of several processes omit --rank: each\n"
+      "process has its own.\n\n"
       "Examples:\n"
       "  syncline run -- python train.py\n"
       "  syncline run --job nightly -- torchrun --nproc-per-node 4 train.py");
@@ -103,7 +102,7 @@ void RegisterRun(CLI::App* app, Context* context) {
 
 void RegisterEnv(CLI::App* app, Context* context) {
   CLI::App* const env = app->add_subcommand(
-      "env", "Print what `run` plants, as lines for a job script or Dockerfile");
+      "env", "Print the environment that `run` sets, as lines for a job script or Dockerfile");
   const auto arguments = std::make_shared<LaunchArguments>();
   AddIdentity(env, arguments);
   env->add_option("--format", arguments->format, "sh or docker")

@@ -80,8 +80,8 @@ class Signals {
 // the command.
 void EndWithoutInput(int /*number*/) {
   constexpr std::string_view kWhat =
-      "\nsyncline: an input got shorter while it was read, or its disk failed: "
-      "nothing can be read of traces that somebody still writes over\n";
+      "\nsyncline: an input file was truncated while it was read, or its disk failed: traces that "
+      "are still being overwritten cannot be read\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWhat.data(), kWhat.size());
   ::_exit(kFailed);
 }

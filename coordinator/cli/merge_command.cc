@@ -51,15 +51,17 @@ void AddInput(CLI::App* command, const std::shared_ptr<MergeArguments>& argument
   merge::InputOptions& input = arguments->options.input;
   command
       ->add_option("INPUT", input.inputs,
-                   "A recording, or CTF trace directories, NAME=DIR to name the node")
+                   "A recording, or directories of CTF traces (1.8; CTF 2 is experimental);\n"
+                   "NAME=DIR names the node")
       ->required();
   AddList(command, "--nodes", &input.nodes, "Only these nodes, separated by commas");
   command->add_flag("--refit", input.refit,
-                    "Make the clock model anew from the recording's raw samples, and from the\n"
+                    "Rebuild the clock model from the recording's raw samples, and from the\n"
                     "messages and collectives in its traces");
   command
       ->add_option("--align", arguments->alignment,
-                   "model; wall-clock is what other tools do, for comparison only")
+                   "How clocks are aligned; wall-clock, as other tools do it, is for\n"
+                   "comparison only")
       ->check(CLI::IsMember({"model", "wall-clock"}))
       ->capture_default_str();
 }
@@ -109,8 +111,8 @@ void AddEvents(CLI::App* command, std::vector<std::string>* events, const std::s
 }
 
 void AddRange(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
-  command->add_option("--from", arguments->from, "Leave out what comes before, e.g. 1.5s after T");
-  command->add_option("--to", arguments->to, "Leave out what comes after, e.g. 2s after T");
+  command->add_option("--from", arguments->from, "Begin at this time after T, e.g. 1.5s");
+  command->add_option("--to", arguments->to, "End at this time after T, e.g. 2s");
 }
 
 // Of a MergeResult or EventsResult.
@@ -215,18 +217,19 @@ void RegisterMerge(CLI::App* app, Context* context) {
   const auto arguments = std::make_shared<MergeArguments>();
   AddInput(merge, arguments);
   AddAssumption(merge, arguments);
-  merge->add_option("--out", arguments->options.out_dir, "Where to (default: RUN/out)")
+  merge->add_option("--out", arguments->options.out_dir, "Output directory (default: RUN/out)")
       ->check(IsGiven);
   AddList(merge, "--format", &arguments->options.formats,
           "What to write, separated by commas: perfetto (a timeline),\n"
-          "ctf (the traces again, times corrected, one below ctf/ per node\n"
-          "and trace), chrome (Kineto's JSON, a file per rank), vtune\n"
-          "(a CSV per node that VTune imports), parquet (tables of spans,\n"
-          "events, ... for DuckDB, Polars, Spark; needs Python with pyarrow)")
+          "ctf (copies of the traces with corrected times, one in ctf/ per\n"
+          "node and trace), chrome (Kineto's JSON, a file per rank), vtune\n"
+          "(experimental: a CSV per node for VTune's import), parquet (tables\n"
+          "of spans, events, ... for DuckDB, Polars, Spark; needs Python with\n"
+          "pyarrow)")
       ->type_name(absl::StrCat("{", absl::StrJoin(merge::Formats(), ","), "}"))
       ->capture_default_str();
   merge->add_option("--threads", arguments->options.threads,
-                    "How many threads look for names, and write CTF and Parquet\n"
+                    "Number of threads that resolve names, and write CTF and Parquet\n"
                     "(default: one per processor)");
   merge
       ->add_option("--shard-size", arguments->shard_size,
@@ -236,26 +239,27 @@ void RegisterMerge(CLI::App* app, Context* context) {
   AddRange(merge, arguments);
   AddEvents(merge, &arguments->options.events,
             "Show only events of these names, separated by commas; * stands for\n"
-            "any characters, e.g. 'lttng_ust_libc:*'. What takes several events\n"
-            "is shown whole where one of them is named: a task by its begin or\n"
-            "its end, a message by its send or its receive");
+            "any characters, e.g. 'lttng_ust_libc:*'. A task is shown whole if its\n"
+            "begin or its end is selected, a message if its send or its receive is");
   merge
       ->add_option("--look-back", arguments->look_back,
-                   "With --from and --to: what is read beside the cut, for the tasks that last\n"
-                   "until then. all: everything; 32s, e.g.: so much before it at most, and no\n"
-                   "more than tasks that are open there need; auto: 32s, if more than 2 min lie\n"
-                   "outside of the cut, else all. What was said before that is not known:\n"
-                   "counters' values, pauses, which send was a group's first, tasks of threads\n"
-                   "that stand still")
+                   "With --from and --to: how much is read outside the cut, to find tasks that\n"
+                   "last into it. all: everything; a duration, e.g. 32s: at most this much before\n"
+                   "the cut, and no more than the tasks that are open there need; auto: 32s if\n"
+                   "more than 2 min lie outside the cut, otherwise all. Earlier information is\n"
+                   "then unknown: counters' values, pauses, which send was a group's first, tasks\n"
+                   "of threads that write no events")
       ->capture_default_str();
   merge->footer(
-      "The same input gives the same bytes, on any machine. What an earlier merge wrote to the\n"
-      "output directory is replaced, in one step; what others put there is kept. A directory that\n"
-      "no merge made is refused, unless it is empty. Ctrl-C leaves it as it was.\n"
-      "A directory of traces is a node for each host below it; NAME=DIR names a node of one host.\n"
-      "--from and --to must meet the recording; what of them reaches beyond is cut and said.\n"
-      "What --events leaves out is not in the report's tasks and steps either; losses are all "
-      "there.\n\n"
+      "The same input gives the same bytes, on any machine. The files of an earlier merge in the\n"
+      "output directory are replaced in one step; other files there are kept. A directory that "
+      "was\n"
+      "not made by a merge is refused unless it is empty. Ctrl-C leaves the directory unchanged.\n"
+      "In a directory of traces each host is a node; NAME=DIR names the node of one host.\n"
+      "--from and --to must overlap the recording; a part that is outside is cut off, with a "
+      "note.\n"
+      "Events that --events skips are missing from the report's tasks and steps, too; its losses\n"
+      "are complete.\n\n"
       "Examples:\n"
       "  syncline merge run-20261121-093012-7f3a\n"
       "  syncline merge a=/traces/a b=/traces/b --out merged\n"
@@ -275,7 +279,7 @@ void RegisterEvents(CLI::App* app, Context* context) {
       ->check(CLI::IsMember({"text", "jsonl"}))
       ->capture_default_str();
   events->add_option("--threads", arguments->options.threads,
-                     "How many threads make lines of events (default: one per processor)");
+                     "Number of threads that format events (default: one per processor)");
   AddRange(events, arguments);
   AddEvents(events, &arguments->options.events,
             "Only events of these names, separated by commas; * stands for any\n"
@@ -285,7 +289,7 @@ void RegisterEvents(CLI::App* app, Context* context) {
                    "Ids of threads, processes and names as they were recorded: the traces\n"
                    "are then read once, not twice");
   events->footer(
-      "Also the events of TensorFlow's profiles, which the recording holds.\n"
+      "Includes the events of TensorFlow's profiles in the recording.\n"
       "An id of which nothing is known stays a number: name_id = 17. JSON lines have a\n"
       "format_version (2), except with --raw.\n\n"
       "Examples:\n"

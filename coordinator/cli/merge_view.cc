@@ -31,8 +31,8 @@ void MergeView::OnProgress(const merge::Progress& progress) {
   if (may_look_back_ && progress.before_cut && !said_ && now_ns - begun_ns_ >= kPatienceNs) {
     said_ = true;
     PrintNote(context_, "note", "",
-              "what lies before --from is read for what lasts until then; --look-back 32s reads "
-              "32 s of it at most (--help says what that may leave out)",
+              "reading before --from, to find tasks that last into the cut; --look-back 32s reads "
+              "32 s of that at most (--help says what may then be missing)",
               "");
   }
   *context_.err << Styled(absl::StrCat("  ", Printable(progress.node), ": reading what was at ",

@@ -68,7 +68,7 @@ void PrintDetails(const Context& context, const std::string& name,
   }
   if (without_messages > 0 && !context.quiet) {
     PrintNote(context, "note", name,
-              absl::StrCat("messages of ", without_messages, " of these are not seen"),
+              absl::StrCat("messages of ", without_messages, " of these are not recorded"),
               "start them with `syncline run`, without --no-messages");
   }
   for (const v1::RecordingInfo& recording : node.recordings()) {

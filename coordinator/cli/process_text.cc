@@ -27,7 +27,7 @@ std::string ProcessText(const v1::ProcessInfo& process) {
   if (!process.job().empty()) absl::StrAppend(&text, kDot, "job ", process.job());
   if (process.sources_size() > 0) {
     absl::StrAppend(&text, kDot, absl::StrJoin(process.sources(), "+"));
-    if (!SeesMessages(process)) absl::StrAppend(&text, kDot, "messages are not seen");
+    if (!SeesMessages(process)) absl::StrAppend(&text, kDot, "messages not recorded");
   } else if (!process.has_control_block()) {
     const bool has_profiler = process.tf_profiler().port_number() != 0;
     absl::StrAppend(&text, kDot, has_profiler ? "operators only" : "not traceable");
@@ -40,7 +40,7 @@ std::string ProcessText(const v1::ProcessInfo& process) {
     if (!profiler.task().empty()) {
       absl::StrAppend(&text, " (", absl::StrReplaceAll(profiler.task(), {{"/replica:0", ""}}), ")");
     }
-    if (profiler.runs_collectives()) absl::StrAppend(&text, ", asked only on request");
+    if (profiler.runs_collectives()) absl::StrAppend(&text, ", used only on request");
   }
   if (process.stopped()) absl::StrAppend(&text, kDot, "stopped");
   std::string command = process.command_line();

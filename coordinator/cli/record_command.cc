@@ -184,17 +184,15 @@ absl::StatusOr<std::filesystem::path> RecordFor(const Context& context, const Re
 
 void RegisterRecord(CLI::App* app, Context* context) {
   CLI::App* const record =
-      app->add_subcommand("record", "Record all nodes together, and bring the data home");
+      app->add_subcommand("record", "Record all nodes together, and collect the data");
   const auto arguments = std::make_shared<RecordArguments>();
   record->add_option("--for", arguments->window,
                      "How long: 500ms, 10s, 2m; without it until Ctrl-C");
-  record->add_option("--out", arguments->directory, "Directory to make (default: run-ID)")
+  record->add_option("--out", arguments->directory, "Directory to create (default: run-ID)")
       ->check(IsGiven);
   record->add_flag("--allow-missing", arguments->allow_missing,
-                   "Go on without nodes that cannot take part");
-  record
-      ->add_option("--buffers", arguments->buffers,
-                   "Share buffers per user, or one set each process")
+                   "Continue without nodes that cannot participate");
+  record->add_option("--buffers", arguments->buffers, "One set of buffers per user, or per process")
       ->check(CLI::IsMember({"user", "process"}))
       ->capture_default_str();
   record->add_option("--buffer-size", arguments->buffer_size,
@@ -202,7 +200,7 @@ void RegisterRecord(CLI::App* app, Context* context) {
   record->add_option("--buffer-count", arguments->buffer_count,
                      "Sub-buffers per CPU: a power of two from 2 (default: 4)");
   record->add_option("--event", arguments->events,
-                     "One more LTTng-UST event to record, e.g. 'lttng_ust_libc:*'; repeatable");
+                     "Another LTTng-UST event to record, e.g. 'lttng_ust_libc:*'; repeatable");
   record->add_option("--limit", arguments->limit,
                      "Stop a node's recording at this size, e.g. 2G (from 1M)");
   record
@@ -211,7 +209,7 @@ void RegisterRecord(CLI::App* app, Context* context) {
       ->capture_default_str();
   record
       ->add_option("--lease", arguments->lease,
-                   "A node that hears nothing from here for so long stops, and keeps what it has")
+                   "A node without contact to this command for this long stops, and keeps its data")
       ->capture_default_str();
   CLI::Option* const level =
       record
@@ -221,13 +219,13 @@ void RegisterRecord(CLI::App* app, Context* context) {
           ->check(CLI::Range(1, 3));
   CLI::Option* const collectives = record->add_flag(
       "--tf-profiler-collectives", arguments->tf_profiler_collectives,
-      "Ask TensorFlow workers that run collectives, too. TensorFlow's profiler crashes them\n"
-      "now and then, and the job with them");
+      "Also profile TensorFlow workers that run collectives. TensorFlow's profiler sometimes\n"
+      "crashes such workers, and the job with them");
   record
       ->add_flag(
           "--no-tf-profiler", arguments->no_tf_profiler,
-          "Leave TensorFlow's own profilers alone: no operators. Otherwise a program cannot\n"
-          "start a profile of its own (tf.profiler, TensorBoard) while it is recorded")
+          "Do not use TensorFlow's own profilers: no operators are recorded. With them a program\n"
+          "cannot start a profile of its own (tf.profiler, TensorBoard) while it is recorded")
       ->excludes(level)
       ->excludes(collectives);
   record->add_flag("--no-evidence", arguments->no_evidence,
@@ -235,12 +233,14 @@ void RegisterRecord(CLI::App* app, Context* context) {
                    "uses: 20 a second and node, at most 1 % of a processor");
   record->add_flag("--json", arguments->json, "Print recording.json instead of the summary");
   record->footer(
-      "All nodes start at one instant, each by its own clock; either all take part or none does.\n"
-      "The first Ctrl-C stops and keeps everything, a second one leaves the data on the nodes, a\n"
-      "third one ends the program at once; before the start the first one leaves nothing behind.\n"
-      "SIGTERM and a terminal that hangs up are the same. What stays on nodes: `syncline fetch "
-      "RUN`.\n"
-      "Exit code 3: there is a recording, but something is missing; the output says what. 130:\n"
+      "All nodes start at one instant, each by its own clock; either all participate or none "
+      "does.\n"
+      "The first Ctrl-C stops and keeps everything, the second leaves the data on the nodes, the\n"
+      "third ends the program at once. Before the start, the first Ctrl-C leaves no data "
+      "anywhere.\n"
+      "SIGTERM and a closed terminal do the same. `syncline fetch RUN` collects what is still on\n"
+      "the nodes.\n"
+      "Exit code 3: the recording is incomplete, and the output says what is missing. 130:\n"
       "interrupted before anything was recorded.\n\n"
       "Examples:\n"
       "  syncline record --for 10s --hosts hosts.txt --tls-dir tls\n"
@@ -253,13 +253,14 @@ void RegisterRecord(CLI::App* app, Context* context) {
 
 void RegisterFetch(CLI::App* app, Context* context) {
   CLI::App* const fetch =
-      app->add_subcommand("fetch", "Bring home what a recording left on its nodes");
+      app->add_subcommand("fetch", "Collect what is still on the nodes of a recording");
   const auto directory = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
   fetch->add_option("RUN", *directory, "The recording's directory")->required();
   fetch->add_flag("--json", *json, "Print recording.json instead of the summary");
   fetch->footer(
-      "Goes on where an earlier transfer ended; what is here already is not sent again.\n\n"
+      "Continues where an earlier transfer ended; data already collected is not transferred "
+      "again.\n\n"
       "Example:\n  syncline fetch run-20261121-093012-7f3a --tls-dir tls");
   fetch->callback([=] {
     context->ends_in_good_order = true;

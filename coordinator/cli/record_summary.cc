@@ -64,12 +64,12 @@ void PrintIdle(const Context& context, const recording::Recording& recording) {
           recording::MissedWindow(node, process)) {
         continue;
       }
-      const char* const why =
-          process.lost > 0 ? ") made calls in the window, and none of them was recorded: LTTng's "
-                             "session did not reach it (it was held up for seconds, or belongs to "
-                             "another session daemon)"
-                           : ") made no call in the window that is recorded: it was idle, or "
-                             "inside one call all the time";
+      const char* const why = process.lost > 0
+                                  ? ") made calls in the window, but none of them was recorded: "
+                                    "LTTng's session did not reach the process (it was delayed for "
+                                    "seconds, or belongs to another session daemon)"
+                                  : ") made no recordable call in the window: it was idle, or "
+                                    "inside one call all the time";
       PrintNote(context, "warning", node.name,
                 absl::StrCat("pid ", process.own_pid, " (", process.command_line, why), "");
     }
@@ -160,7 +160,7 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
     PrintNote(context, "warning", node.name,
               absl::StrCat(recording::NodeStateName(node.state), ": ", why),
               node.state == NodeState::kLeft
-                  ? absl::StrCat("`syncline fetch ", directory.string(), "` brings it")
+                  ? absl::StrCat("`syncline fetch ", directory.string(), "` collects it")
                   : "");
   }
   PrintIdle(context, recording);
@@ -170,8 +170,8 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
   }
   if (reason == "coordinator lost") {
     PrintNote(context, "warning", "",
-              "whoever recorded was gone before the end: clocks were compared until then only, and "
-              "bounds grow from there (200 ppm of the time since); STOPPED shows how far",
+              "the recording command ended early: clocks were compared only until then, and bounds "
+              "grow from there (200 ppm of the time since); STOPPED shows how far",
               "");
   }
   for (const clocksync::ClockEvent& event : recorded.clocks.events) {

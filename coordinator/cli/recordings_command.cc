@@ -114,7 +114,7 @@ int ForRecording(const Context& context, const std::string& id, const char* done
   if (unknown == members->size()) {
     return Fail(context,
                 absl::NotFoundError(absl::StrCat("No node knows the recording \"", id,
-                                                 "\"; `syncline status` lists what there is")));
+                                                 "\"; `syncline status` lists the recordings")));
   }
   return ExitFor(good, members->size() - unknown);
 }
@@ -144,7 +144,8 @@ int Release(const Context& context, const std::string& id, bool force) {
 }  // namespace
 
 void RegisterStatus(CLI::App* app, Context* context) {
-  CLI::App* const status = app->add_subcommand("status", "Show what is being recorded where");
+  CLI::App* const status =
+      app->add_subcommand("status", "Show what is being recorded, and on which nodes");
   const auto json = std::make_shared<bool>(false);
   status->add_flag("--json", *json, "As JSON");
   status->footer("Example:\n  syncline status --hosts hosts.txt --tls-dir tls");
@@ -153,7 +154,7 @@ void RegisterStatus(CLI::App* app, Context* context) {
 
 void RegisterStop(CLI::App* app, Context* context) {
   CLI::App* const stop =
-      app->add_subcommand("stop", "End a recording that somebody started; its data stays");
+      app->add_subcommand("stop", "Stop a recording; its data stays on the nodes");
   const auto id = std::make_shared<std::string>();
   stop->add_option("ID", *id, "The recording, as `syncline status` shows it")->required();
   stop->footer("Example:\n  syncline stop 20261121-093012-7f3a --hosts hosts.txt --tls-dir tls");
@@ -162,7 +163,7 @@ void RegisterStop(CLI::App* app, Context* context) {
 
 void RegisterRelease(CLI::App* app, Context* context) {
   CLI::App* const release =
-      app->add_subcommand("release", "Delete what a recording left on the nodes");
+      app->add_subcommand("release", "Delete a recording's data on the nodes");
   const auto id = std::make_shared<std::string>();
   const auto force = std::make_shared<bool>(false);
   release->add_option("ID", *id, "The recording, as `syncline status` shows it")->required();

@@ -142,8 +142,8 @@ absl::Status CheckRunOptions(const RunOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat(launcher, " starts several processes, and with --rank ", options.rank,
                      " every one of them would be rank ", options.rank,
-                     ": leave out --rank (each process learns its own from ", launcher,
-                     "), or put `syncline run` behind the launcher"));
+                     ": omit --rank (each process gets its own from ", launcher,
+                     "), or put `syncline run` after the launcher"));
   }
   return absl::OkStatus();
 }
@@ -235,8 +235,9 @@ absl::StatusOr<std::filesystem::path> FindLibraryDirectory(
       (executable.parent_path() / ".." / "lib").lexically_normal();
   std::error_code error;
   if (!std::filesystem::exists(directory / kCollectorFile, error)) {
-    return absl::NotFoundError(absl::StrCat("No ", kCollectorFile, " in \"", directory.string(),
-                                            "\": install Syncline with its lib folder beside bin"));
+    return absl::NotFoundError(
+        absl::StrCat("No ", kCollectorFile, " in \"", directory.string(),
+                     "\": install Syncline with its lib directory next to bin"));
   }
   return directory;
 }

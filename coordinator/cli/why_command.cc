@@ -124,8 +124,8 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
   if (!goal.ok()) return Fail(context, goal.status());
   if (goal->steps > 0) {
     PrintNote(context, "note", "",
-              absl::StrFormat("recording for %d s; if that has fewer than %d steps of one class, "
-                              "once more, for as long as they take, at most %d s",
+              absl::StrFormat("recording for %d s; if there are fewer than %d steps of one class, "
+                              "a second recording follows, long enough for them, at most %d s",
                               kFirstNs / kSecondNs, goal->steps, kLongestNs / kSecondNs),
               "");
   }
@@ -158,8 +158,8 @@ int Why(const Context& context, const WhyArguments& arguments) {
   if (!arguments.window.empty() || !arguments.directory.empty() || arguments.allow_missing ||
       arguments.no_evidence) {
     return Fail(context, absl::InvalidArgumentError(
-                             "--for, --out, --allow-missing and --no-evidence belong to a "
-                             "recording that is made; give them, or RUN, which exists"));
+                             "--for, --out, --allow-missing and --no-evidence apply to a new "
+                             "recording only: give these options or RUN, not both"));
   }
   const auto result = ExplainRecording(arguments, arguments.run);
   if (!result.ok()) return Fail(context, result.status());
@@ -172,7 +172,7 @@ void RegisterWhy(CLI::App* app, Context* context) {
   CLI::App* const why =
       app->add_subcommand("why", "Say which rank holds the job up, by how much, and why");
   const auto arguments = std::make_shared<WhyArguments>();
-  why->add_option("RUN", arguments->run, "A recording; without it one is made first")
+  why->add_option("RUN", arguments->run, "A recording; without it a new one is made")
       ->check(IsGiven);
   why->add_option("--for", arguments->window,
                   "How long to record: 10s, 2m, or until there are steps: 40steps\n"
@@ -184,13 +184,14 @@ void RegisterWhy(CLI::App* app, Context* context) {
   why->add_flag("--allow-missing", arguments->allow_missing,
                 "Record without nodes that cannot take part");
   why->add_flag("--no-evidence", arguments->no_evidence,
-                "Record without samples of processor time and control groups: causes that only\n"
-                "they show stay unknown");
+                "Record without samples of processor time and control groups: causes that need\n"
+                "these samples stay unknown");
   why->add_flag("--json", arguments->json, "As JSON (docs/why-json.md)");
   why->footer(
       "Of PyTorch jobs over Gloo, on CPUs: which rank does its own work more slowly than the "
       "others,\n"
-      "and whether its container throttles it, somebody else takes its CPU, its input is slow, or\n"
+      "and whether its container throttles it, another process uses its CPU, its input is slow, "
+      "or\n"
       "Python collects garbage. Everything else is refused in one line that says what is needed.\n"
       "What the words and numbers mean: docs/findings.md.\n"
       "Exit code 0: an answer, also \"no rank is late\"; 3: no answer, or something is missing in "

@@ -29,9 +29,10 @@ using NoteCut = std::function<void(const std::string& who, const std::filesystem
                                    uint64_t truncated_bytes)>;
 
 absl::Status CutOff(const std::filesystem::path& path, uint64_t truncated_bytes) {
-  return absl::DataLossError(absl::StrCat(
-      "clocks/", path.filename().string(), " was cut off: it ends in the middle of an entry (",
-      truncated_bytes, " bytes of it are left); what came after is gone, and bounds are wider"));
+  return absl::DataLossError(
+      absl::StrCat("clocks/", path.filename().string(),
+                   " was cut off: it ends in the middle of an entry (", truncated_bytes,
+                   " bytes of that entry are left); later samples are lost, and bounds are wider"));
 }
 
 // What the nodes found out about each other: clocks/A--B.samples of any two nodes of the input.
@@ -192,9 +193,10 @@ StoredModel CompareWithStored(const recording::Layout& layout, BuildResult* buil
     // Few samples, or a missing log of the host's clocks, are told as they are.
     const std::optional<int64_t> bound_ns = BoundAtZero(*stored, event.node);
     if (!bound_ns.has_value() || BoundAtZero(built->model, event.node).has_value()) return false;
-    event.text =
-        absl::StrCat("its samples are gone since; clocks/models.json, which was made of ",
-                     "them, still places it, at the window's begin ± ", DurationText(*bound_ns));
+    event.text = absl::StrCat(
+        "its samples are missing; clocks/models.json was made from them and still places the node, "
+        "at the window's begin ± ",
+        DurationText(*bound_ns));
     return !told.insert(event.node).second;  // once for the file and the model alike
   });
   return {.samples_lost = SamplesLost(layout, *stored)};

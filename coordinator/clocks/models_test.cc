@@ -120,8 +120,8 @@ TEST_F(ModelsTest, AStoredModelPlacesNodesWhoseSamplesAreGone) {
     return told;
   };
   std::string complaint;
-  EXPECT_THAT(told_of(&complaint), AllOf(HasSubstr("models.json, which was made of them, still"),
-                                         Not(HasSubstr("wall"))));
+  EXPECT_THAT(told_of(&complaint),
+              AllOf(HasSubstr("models.json was made from them and still"), Not(HasSubstr("wall"))));
   EXPECT_EQ(complaint, "");
   fs::remove(layout_.Models());
   EXPECT_THAT(told_of(&complaint), HasSubstr("placed by its wall clock"));

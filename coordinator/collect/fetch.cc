@@ -57,7 +57,7 @@ class Transfer {
     if (!listed_) return absl::UnavailableError("the agent sent no list of files");
     if (!waiting_.empty()) {
       return absl::UnavailableError(
-          absl::StrCat("the transfer ended before \"", waiting_.begin()->first, "\" was whole"));
+          absl::StrCat("the transfer ended before \"", waiting_.begin()->first, "\" was complete"));
     }
     return absl::OkStatus();
   }
@@ -87,9 +87,9 @@ class Transfer {
     const uint64_t needed = total_bytes_ - std::min(total_bytes_, done_bytes_);
     const uint64_t free = options_.free_bytes(layout_.root());
     if (needed + kReserveBytes > free) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("this machine's disk is too full: ", needed, " bytes are to come, ", free,
-                       " are free below \"", layout_.root().string(), "\""));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "this machine's disk is too full: ", needed, " bytes must still be transferred, ", free,
+          " bytes are free in \"", layout_.root().string(), "\""));
     }
     return absl::OkStatus();
   }
@@ -107,7 +107,7 @@ class Transfer {
   absl::Status OnData(const v1::FileData& data) {
     SYNCLINE_RETURN_IF_ERROR(Switch(data.path()));
     if (data.offset_bytes() != file_->size_bytes()) {
-      return absl::DataLossError(absl::StrCat("\"", data.path(), "\" goes on at ",
+      return absl::DataLossError(absl::StrCat("\"", data.path(), "\" continues at ",
                                               data.offset_bytes(), " instead of ",
                                               file_->size_bytes()));
     }

@@ -136,7 +136,7 @@ absl::Status PeerRefused(const std::string& peer_name, long verify_result, const
     case X509_V_ERR_HOSTNAME_MISMATCH:
       return Refused(absl::StrCat("its certificate is for \"", peer_name, "\", not for \"",
                                   node.name, "\": wrong address in the hosts file, or the wrong ",
-                                  "certificate there; a right one: ", issue));
+                                  "certificate there; a correct one: ", issue));
     case X509_V_ERR_INVALID_PURPOSE:
       return Refused(absl::StrCat("its certificate has the wrong role (an operator's?): an agent ",
                                   "needs a node's, ", issue));
@@ -146,7 +146,7 @@ absl::Status PeerRefused(const std::string& peer_name, long verify_result, const
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
       return Refused(absl::StrCat("its certificate is of another authority than our ca.pem (",
-                                  "another fleet, or the authority was made anew): ", issue));
+                                  "another fleet, or the authority was created again): ", issue));
     default:
       return Refused(absl::StrCat("its certificate is refused: ",
                                   X509_verify_cert_error_string(verify_result)));
@@ -159,11 +159,11 @@ absl::Status WeAreRefused(int reason) {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
       return Refused(
           "it says that our operator certificate has expired, which by our clock it has not: the "
-          "node's clock is fast; set it right there (date, chrony)");
+          "node's clock is fast; correct it there (date, chrony)");
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
       return Refused(
           "it refuses our operator certificate, probably as not yet valid: the node's clock is "
-          "slow by more than a day; set it right there (date, chrony)");
+          "slow by more than a day; correct it there (date, chrony)");
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return Refused(
           "it does not know the authority of our operator certificate: the node has another "
@@ -211,13 +211,14 @@ absl::Status TlsFailure(SSL* tls, int tls_error, const hosts::Node& node,
     // saw last is our certificate. (SSL_is_init_finished is false again after a broken read.)
     if (SSL_get0_peer_certificate(tls) != nullptr) {
       return Refused(
-          "it is the node of our fleet, but hangs up on seeing our operator certificate: its clock "
-          "is wrong (by it the certificate is not yet valid, or has expired) or its ca.pem is "
-          "another fleet's; look at its clock (date) and at the agent's log");
+          "it is the node of our fleet, but closes the connection after receiving our certificate: "
+          "the node's clock is wrong (by that clock our certificate is not yet valid, or has "
+          "expired) or the node's ca.pem is another fleet's; check the node's clock (date) and the "
+          "agent's log");
     }
-    return absl::UnavailableError(absl::StrCat("it accepts connections on ", node.Address(),
-                                               " and closes them: not a syncline agent, ",
-                                               "or one that is just ending"));
+    return absl::UnavailableError(
+        absl::StrCat("it accepts connections on ", node.Address(),
+                     " and closes them: not a syncline agent, or one that is shutting down"));
   }
   return absl::UnavailableError(absl::StrCat("the TLS handshake fails: ", OpenSslError()));
 }
@@ -287,9 +288,10 @@ absl::Status DiagnoseHandshake(int socket, const hosts::Node& node,
     }
     if (!WaitFor(socket, error, deadline_ms - SteadyMs())) {
       if (shaken) return absl::OkStatus();
-      return absl::UnavailableError(absl::StrCat(
-          node.Address(), " accepts the connection and then says nothing: the agent hangs or is ",
-          "stopped, or something else listens there"));
+      return absl::UnavailableError(
+          absl::StrCat(node.Address(),
+                       " accepts the connection but sends nothing: the agent hangs or is stopped, "
+                       "or something else listens there"));
     }
   }
 }

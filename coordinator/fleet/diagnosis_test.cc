@@ -149,7 +149,7 @@ TEST_F(Diagnosis, AConnectionThatIsClosedAtOnce) {
 
 TEST_F(Diagnosis, TheNodeHangsUpOnSeeingOurCertificate) {
   hangs_up_ = true;
-  EXPECT_THAT(Message(), HasSubstr("hangs up on seeing our operator certificate"));
+  EXPECT_THAT(Message(), HasSubstr("closes the connection after receiving our certificate"));
 }
 
 TEST_F(Diagnosis, ALocalSocketThatIsNotThere) {

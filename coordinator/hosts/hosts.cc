@@ -97,15 +97,14 @@ absl::Status ParseLine(const std::vector<std::string_view>& words, Node* node) {
                        "the address"));
     }
     if (!node->role.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "node \"", node->name, "\" has two roles; leave out one of role=", node->role, " and ",
-          AbslView(words[i])));
+      return absl::InvalidArgumentError(
+          absl::StrCat("node \"", node->name, "\" has two roles; remove one of role=", node->role,
+                       " and ", AbslView(words[i])));
     }
     node->role = words[i].substr(kRole.size());
     if (node->role.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"role=\" of node \"", node->name,
-                       "\" is empty; name one (role=worker) or leave it ", "out"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"role=\" of node \"", node->name, "\" is empty; give a role (role=worker) or omit it"));
     }
   }
   return absl::OkStatus();

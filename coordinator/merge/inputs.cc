@@ -68,9 +68,9 @@ void MissStreams(const recording::Layout& layout, const recording::NodeRecord& r
     }
     if (stream.packets == 0 || !seen.insert(file.parent_path()).second) continue;
     const std::string directory = std::filesystem::path(stream.path).parent_path().string();
-    complain(directory,
-             "/metadata is gone since it was fetched: nothing can read the streams "
-             "beside it");
+    complain(
+        directory,
+        "/metadata is gone since it was fetched: the streams in the same directory cannot be read");
   }
 }
 
@@ -88,7 +88,7 @@ void DropStrangers(const recording::NodeRecord& record, const std::filesystem::p
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(
         record.name, ": trace/", trace.path.lexically_relative(root).string(),
-        " is left out: it was not fetched with this recording (a copy, or another host's?)"));
+        " is skipped: it was not fetched with this recording (a copy, or another host's?)"));
     return true;
   };
   std::erase_if(opened->traces, stranger);
@@ -110,7 +110,7 @@ void MissNodes(const recording::Layout& layout, const recording::Recording& reco
     inputs->incomplete = true;
     inputs->complaints.push_back(
         absl::StrCat("nodes/", AsName(name),
-                     " is left out: recording.json names no such node (its clock was "
+                     " is skipped: recording.json names no such node (its clock was "
                      "never measured; given alone as a trace directory it can be merged)"));
   }
 }
@@ -155,8 +155,9 @@ absl::StatusOr<clocksync::ClockModel> LoadModel(const recording::Layout& layout,
     for (const clocks::LostSamples& lost : clocks::SamplesLost(layout, *model)) {
       inputs->incomplete = inputs->incomplete || lost.cut;
       (lost.cut ? inputs->complaints : inputs->notes)
-          .push_back(absl::StrCat(lost.text,
-                                  "; nodes are placed by the stored model, which knew them all"));
+          .push_back(absl::StrCat(
+              lost.text,
+              "; nodes are placed by the stored model, which was made from all of them"));
     }
     return model;
   }
@@ -167,7 +168,7 @@ absl::StatusOr<clocksync::ClockModel> LoadModel(const recording::Layout& layout,
   }
   if (!knows_any) return model.status();
   inputs->incomplete = true;
-  inputs->complaints.push_back(absl::StrCat("the clock model was made anew from clocks/*.samples: ",
+  inputs->complaints.push_back(absl::StrCat("the clock model was rebuilt from clocks/*.samples: ",
                                             model.status().message()));
   return made;
 }
@@ -227,8 +228,9 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     inputs->complaints.push_back(absl::StrCat(
         record.name, ": incomplete: ",
         !record.failure.empty() ? record.failure
-        : node.unflushed        ? "LTTng ended, or was given up, before it had written everything"
-                                : "a part of it is missing"));
+        : node.unflushed
+            ? "LTTng exited, or did not finish in time, before it had written everything"
+            : "a part of it is missing"));
   }
   KnownProcesses known = ReadProcesses(layout, record);
   node.processes = std::move(known.processes);
@@ -290,8 +292,8 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
   }
   if (options.align == Alignment::kWallClock) {
     inputs->notes.emplace_back(
-        "placed by wall clocks, for comparison only: no instant of one node can be compared with "
-        "another's, and what they put outside the window is missing");
+        "placed by wall clocks, for comparison only: times of different nodes cannot be compared, "
+        "and what these clocks place outside the window is missing");
   }
 }
 
@@ -314,8 +316,8 @@ void LeaveOutBentProfiles(OpenedInputs* inputs) {
       }
       profile.reader = nullptr;
       profile.absence =
-          "the host's wall clock was set while Kineto's profile ran: where its operators lie "
-          "cannot be told";
+          "the host's wall clock was set while Kineto's profile ran: the times of its operators "
+          "are unknown";
       const std::string process = absl::StrCat("pid ", profile.process.pid);
       profile.losses.push_back(
           {LossReason::kUnreadable, 0, 0, std::nullopt, process, profile.absence});

@@ -154,7 +154,7 @@ TEST_F(InputsTest, TheCurrentDirectoryIsCalledByItsName) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::create_directories(root_ / "here");
   std::filesystem::current_path(root_ / "here");
-  ExpectRefused(Of({"."}), absl::StatusCode::kInvalidArgument, HasSubstr("here: left out"));
+  ExpectRefused(Of({"."}), absl::StatusCode::kInvalidArgument, HasSubstr("here: skipped"));
   std::filesystem::current_path(before);
 }
 
@@ -267,7 +267,7 @@ TEST_F(InputsTest, AFifoInPlaceOfAFileIsNamedAndNotWaitedFor) {
 
 TEST_F(InputsTest, WhatIsMissingOfARecordingIsSaid) {
   std::filesystem::create_directories(run_ / "nodes/stranger/trace");
-  ExpectSaid(HasSubstr("nodes/stranger is left out"));
+  ExpectSaid(HasSubstr("nodes/stranger is skipped"));
   std::filesystem::remove_all(run_ / "nodes/stranger");
   Change([](recording::Recording* recording) {
     recording->nodes[0].streams.push_back(
@@ -280,7 +280,7 @@ TEST_F(InputsTest, WhatIsMissingOfARecordingIsSaid) {
   std::filesystem::create_directories(Trace("master-0") / "syncline_0");
   ExpectSaid(HasSubstr("syncline_0 is no longer a file since it was fetched"));
   std::filesystem::remove_all(run_ / "nodes/master-0");
-  ExpectSaid(AllOf(HasSubstr("master-0: left out"), HasSubstr("is not a directory")));
+  ExpectSaid(AllOf(HasSubstr("master-0: skipped"), HasSubstr("is not a directory")));
   Change([](recording::Recording* recording) { recording->nodes.clear(); });
   EXPECT_THAT(Why(Merge(Of({run_.string()})).status()), HasSubstr("names no node"));
 }
@@ -403,7 +403,7 @@ TEST_F(InputsTest, DamagedProfilesOfKinetosAreSaidAndTheRestIsMerged) {
     EXPECT_EQ(quiet->report.nodes[0].profiles[0].absence, absence);
   };
   write("a.kineto.json", R"({"traceEvents": []})");  // of a process that does nothing
-  expect_quiet("its profile came without an event");
+  expect_quiet("its profile arrived without an event");
   write("", "", xspace::ProfileState::kMissing, "there is no room");
   expect_quiet("there is no room");
 
@@ -418,7 +418,7 @@ TEST_F(InputsTest, DamagedProfilesOfKinetosAreSaidAndTheRestIsMerged) {
   write("../../../recording.json", "");
   ExpectSaid(HasSubstr("names no file of its directory"));
   ASSERT_TRUE(WriteFileAtomically(directory / "profiles.json", "[").ok());
-  ExpectSaid(HasSubstr("Kineto's profiles are left out"));
+  ExpectSaid(HasSubstr("Kineto's profiles are skipped"));
 }
 
 TEST_F(InputsTest, ADamagedModelIsMadeAnewOrNamed) {

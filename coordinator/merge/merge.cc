@@ -131,9 +131,9 @@ void NoteUnread(const timeline::BuiltTimeline& built, MergeResult* result) {
   }
   if (!in_part) return;
   result->notes.push_back(
-      "not everything outside of the cut was read: counters, pauses, losses that only counting "
-      "shows, tasks of threads that stand still, and which send belongs to which receive may be "
-      "missing or differ; with `--look-back all` they are as in the whole");
+      "not everything outside the cut was read: counters, pauses, losses that only counting shows, "
+      "tasks of threads that write no events, and which send belongs to which receive may be "
+      "missing or differ; `--look-back all` gives them as in the whole timeline");
 }
 
 // Everything into a directory beside result.out_dir, and then that in its place.
@@ -194,8 +194,8 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_RETURN_IF_ERROR(CheckRange(options.range));
   if (!options.events.empty() && Wants(options, "ctf")) {
     return absl::InvalidArgumentError(
-        "--events leaves nothing out of --format ctf, which copies packets whole: give the one or "
-        "the other, or cut the copy by --from, --to and --nodes");
+        "--events cannot select events for --format ctf, which copies whole packets: use one of "
+        "these options, or limit the copy with --from, --to and --nodes");
   }
   SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
   MergeResult result;
@@ -217,7 +217,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   if (!absl::IsResourceExhausted(written.status())) return written;
   return absl::ResourceExhaustedError(absl::StrCat(
       written.status().message(), "\nThe merge does not fit into ", result.out_dir.string(),
-      ", which is as it was: make room there, or name another ", "place with --out"));
+      ", which is unchanged: free disk space there, or choose another directory with --out"));
 }
 
 absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {

@@ -119,12 +119,12 @@ std::optional<evidence::Evidence> ReadNode(const std::string& node, OpenedInputs
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(
         node, ": evidence/", evidence::kFileName,
-        " is left out, and with it the samples of the node: ", parsed.status().message()));
+        " is skipped, and with it the samples of the node: ", parsed.status().message()));
     return std::nullopt;
   }
   if (parsed->damaged_lines > 0) {
     inputs->notes.push_back(absl::StrCat(node, ": ", parsed->damaged_lines,
-                                         " damaged lines of its samples are left out"));
+                                         " damaged lines of its samples are skipped"));
   }
   return *std::move(parsed);
 }

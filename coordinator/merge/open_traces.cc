@@ -42,7 +42,7 @@ OpenedTraces OpenTraces(const std::filesystem::path& root) {
     loss.detail = why;
     opened.unreadable.push_back(
         {path, std::move(loss),
-         absl::StrCat("left out, its data is kept: ", path.string(), ": ", AbslView(why))});
+         absl::StrCat("skipped, its data is kept: ", path.string(), ": ", AbslView(why))});
   };
   const auto found = ctf::FindTraces(root);
   if (!found.ok()) {
@@ -95,7 +95,7 @@ std::vector<std::string> DropCopies(std::vector<OpenedTrace>* traces) {
       return false;
     }
     dropped.push_back(
-        absl::StrCat(trace.path.string(), " is left out: it is a copy of ", copied.string()));
+        absl::StrCat(trace.path.string(), " is skipped: it is a copy of ", copied.string()));
     return true;
   };
   std::erase_if(*traces, is_copy);

@@ -37,7 +37,7 @@ TEST_F(OpenTracesTest, TracesThatWereNotFetchedWithTheRecordingAreLeftOut) {
   ASSERT_TRUE(merged.ok()) << merged.status();
   EXPECT_TRUE(merged->incomplete);
   EXPECT_THAT(merged->complaints,
-              Contains(AllOf(HasSubstr("worker-0: trace/ust-master/"), HasSubstr("left out"))));
+              Contains(AllOf(HasSubstr("worker-0: trace/ust-master/"), HasSubstr("skipped"))));
   EXPECT_EQ(merged->report.nodes[1].events, before->nodes[1].events);
 }
 
@@ -76,7 +76,7 @@ TEST_F(OpenTracesTest, TracesThatOnlyLookAlikeAreNoCopies) {
   ASSERT_EQ(opened.traces.size(), 3u);
   const std::vector<std::string> dropped = DropCopies(&opened.traces);
   ASSERT_EQ(dropped.size(), 1u);
-  EXPECT_THAT(dropped[0], AllOf(HasSubstr("in/c is left out"), HasSubstr("in/b")));
+  EXPECT_THAT(dropped[0], AllOf(HasSubstr("in/c is skipped"), HasSubstr("in/b")));
 }
 
 // A packet that was damaged since is not the one of that number.

@@ -172,10 +172,9 @@ bool OrderedEvents::IsComplete() const {
 
 std::string UndecidedComplaint(uint64_t events) {
   if (events == 0) return "";
-  return absl::StrCat(
-      events,
-      " events of profiles (TensorFlow's, Kineto's) are left out: the wall clock by which they are "
-      "stamped was set, and where they lie cannot be decided");
+  return absl::StrCat(events,
+                      " events of profiles (TensorFlow's, Kineto's) are skipped: the wall clock of "
+                      "their time stamps was set, and their times cannot be decided");
 }
 
 }  // namespace syncline::merge

@@ -51,14 +51,14 @@ std::string Absence(Profiler profiler, ProfileState state, const std::string& fa
       why = "it has no profiler";
       break;
     case ProfileState::kEmpty:
-      why = "its profile came without an event";
+      why = "its profile arrived without an event";
       break;
     case ProfileState::kFailed:
       why = "its profile failed";
       break;
     case ProfileState::kComplete:
     case ProfileState::kCut:
-      why = "its profile did not come";
+      why = "its profile did not arrive";
       break;
   }
   if (!failure.empty()) absl::StrAppend(&why, ": ", failure);
@@ -191,7 +191,7 @@ OpenedProfiles ReadProfilesOf(Profiler profiler, const std::filesystem::path& di
     failed.incomplete = true;
     failed.complaints.push_back(
         absl::StrCat(node, ": ", profiler == Profiler::kKineto ? "Kineto's" : "TensorFlow's",
-                     " profiles are left out: ", directory.filename().string(),
+                     " profiles are skipped: ", directory.filename().string(),
                      "/profiles.json: ", records.status().message()));
     return failed;
   }

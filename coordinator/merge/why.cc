@@ -135,11 +135,11 @@ why::Answer ExplainJob(const WhyOptions& options, const Read& read, WhyJob* job)
   if (options.inspect) options.inspect(job->input);
   why::Answer answer;
   if (!job->conflict.empty()) {
-    answer = Refused(
-        Refusal::kRanksDisagree,
-        absl::StrCat("two processes work as one rank (", job->conflict,
-                     "): where they are two jobs, give each a name of its own with `syncline run "
-                     "--job`; where the job was started anew meanwhile, record again"));
+    answer =
+        Refused(Refusal::kRanksDisagree,
+                absl::StrCat("two processes work as one rank (", job->conflict,
+                             "): if they are two jobs, give each its own name with `syncline run "
+                             "--job`; where the job was restarted meanwhile, record again"));
   } else if (!job->missing_ranks.empty()) {
     answer = Refused(
         Refusal::kRankMissing,

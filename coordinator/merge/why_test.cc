@@ -336,7 +336,7 @@ TEST_F(WhyTest, SamplesThatCannotBeReadAreNamedAndTheRestIsAnswered) {
   WriteEvidence("not samples\n");
   const WhyResult result = Explained();
   EXPECT_THAT(result.complaints,
-              ElementsAre(HasSubstr("worker-0: evidence/samples.txt is left out")));
+              ElementsAre(HasSubstr("worker-0: evidence/samples.txt is skipped")));
   EXPECT_EQ(result.answer.refusal, Refusal::kNone) << result.answer.refusal_text;
   EXPECT_TRUE(result.answer.incomplete);
 }

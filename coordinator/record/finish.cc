@@ -60,8 +60,8 @@ void FetchNode(const FinishInput& input, NodeProgress* node) {
           : absl::StrCat("its data could not be fetched: ", fetched.status().message());
   input.reporter->Note(
       "error", record.name, record.failure,
-      absl::StrCat(absl::IsResourceExhausted(fetched.status()) ? "make room here, then " : "",
-                   "`syncline fetch ", input.layout.root().string(), "` resumes where this ended"));
+      absl::StrCat(absl::IsResourceExhausted(fetched.status()) ? "free disk space here, then " : "",
+                   "`syncline fetch ", input.layout.root().string(), "` resumes this transfer"));
 }
 
 void SetStates(std::vector<NodeProgress>* nodes) {
@@ -133,7 +133,7 @@ void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeou
   node->failure = stopped.status();
   node->record->failure = absl::StrCat("could not be stopped: ", stopped.status().message());
   reporter->Note("error", node->record->name, node->record->failure,
-                 "its lease ends the recording there; then fetch it");
+                 "its lease ends the recording there; fetch it after that");
 }
 
 absl::StatusOr<Recorded> Finish(const FinishInput& input) {
@@ -150,10 +150,11 @@ absl::StatusOr<Recorded> Finish(const FinishInput& input) {
   if (written.ok()) written = collect::SyncToDisk(input.layout);
   if (written.ok() && absl::IsResourceExhausted(models.status())) written = models.status();
   if (!written.ok()) {
-    return absl::Status(
-        written.code(),
-        absl::StrCat(written.message(), "\nNothing was released: all data is still on the nodes. ",
-                     "Make room, then: syncline fetch ", input.layout.root().string()));
+    return absl::Status(written.code(),
+                        absl::StrCat(written.message(),
+                                     "\nNothing was released: all data is still on the nodes. Free "
+                                     "disk space, then: syncline fetch ",
+                                     input.layout.root().string()));
   }
   if (!models.ok()) {
     return WithContext(models.status(),
@@ -180,7 +181,7 @@ absl::StatusOr<Recorded> Resume(const std::filesystem::path& directory,
     nodes.push_back({.client = member->client.get(), .record = &record});
   }
   const std::stop_token interrupt = interrupts->Next();
-  reporter.Phase("stopping what still records");
+  reporter.Phase("stopping the nodes that still record");
   InParallel(nodes.size(), kThreadForEach, [&](size_t i) {
     v1::StopRequest request;
     request.set_recording_id(recording.recording_id);

@@ -77,7 +77,7 @@ void Monitor::Ask(const std::stop_token& stop) {
       if (Ended(counters) && !stop.stop_requested()) {
         const std::string& why =
             recording.failure().empty() ? recording.stop_reason() : recording.failure();
-        trouble[i] = absl::StrCat("stopped recording by itself", why.empty() ? "" : ": ", why);
+        trouble[i] = absl::StrCat("stopped recording on its own", why.empty() ? "" : ": ", why);
       }
     }
   });

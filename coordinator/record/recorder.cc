@@ -126,7 +126,7 @@ absl::StatusOr<Recorded> Recorder::Run() {
                    : Settle(what);
     };
     reporter_.Phase(absl::StrCat("asking ", nodes_.size(), " nodes"));
-    phase("cannot take part", &Recorder::DescribeAll);
+    phase("cannot participate", &Recorder::DescribeAll);
     if (status.ok()) reporter_.Phase("measuring clocks");
     phase("have no usable clock", &Recorder::ProbeClocks);
     if (status.ok()) reporter_.Phase(absl::StrCat("preparing ", TakingPart(), " nodes"));
@@ -153,9 +153,9 @@ absl::StatusOr<Recorded> Recorder::Run() {
 absl::Status Recorder::MakeDirectory() {
   std::error_code error;
   if (std::filesystem::exists(layout_.RecordingJson(), error)) {
-    return absl::AlreadyExistsError(absl::StrCat("\"", layout_.root().string(),
-                                                 "\" holds a recording already; choose another ",
-                                                 "directory with --out"));
+    return absl::AlreadyExistsError(
+        absl::StrCat("\"", layout_.root().string(),
+                     "\" already holds a recording; choose another directory with --out"));
   }
   if (std::filesystem::exists(layout_.root(), error) && !IsEmptyDirectory(layout_.root())) {
     return absl::FailedPreconditionError(
@@ -169,9 +169,8 @@ absl::Status Recorder::MakeDirectory() {
   Remove();
   return absl::ResourceExhaustedError(
       absl::StrCat("this machine's disk is too full for a recording: ", space.available >> 20,
-                   " MiB are free below \"", layout_.root().string(),
-                   "\"; make room, or choose another place "
-                   "with --out"));
+                   " MiB are free in \"", layout_.root().string(),
+                   "\"; free disk space, or choose another directory with --out"));
 }
 
 void Recorder::DescribeAll() {
@@ -281,9 +280,10 @@ absl::Status Recorder::StartAll() {
 absl::Status Recorder::WriteBeginning() {
   const absl::Status written = recording::WriteRecording(layout_.root(), recording_);
   if (!absl::IsResourceExhausted(written)) return written;
-  return absl::ResourceExhaustedError(absl::StrCat(
-      written.message(), "\nThis machine's disk is full, so nothing was recorded: make ",
-      "room, or choose another place with --out"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(written.message(),
+                   "\nThis machine's disk is full, so nothing was recorded: free disk space, or "
+                   "choose another directory with --out"));
 }
 
 void Recorder::Watch() {
@@ -363,10 +363,11 @@ void Recorder::RollBack() {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (released[i].ok()) continue;
     left = true;
-    reporter_.Note("warning", nodes_[i].record->name,
-                   absl::StrCat("could not be rolled back: ", released[i].message()),
-                   absl::StrCat("it ends by itself when its lease does; `syncline release ",
-                                options_.recording_id, "` forgets it"));
+    reporter_.Note(
+        "warning", nodes_[i].record->name,
+        absl::StrCat("could not be rolled back: ", released[i].message()),
+        absl::StrCat("the recording there ends when its lease expires; `syncline release ",
+                     options_.recording_id, "` deletes it"));
   }
   if (!left) Remove();
 }
@@ -381,7 +382,7 @@ void Recorder::Remove() {
 
 absl::Status Recorder::Settle(std::string_view phase) {
   const absl::Status failure = FailureOf(
-      phase, nodes_, options_.allow_missing ? "" : " (--allow-missing goes on without them)");
+      phase, nodes_, options_.allow_missing ? "" : " (--allow-missing continues without them)");
   if (failure.ok()) return absl::OkStatus();
   if (!options_.allow_missing) return failure;
   for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -389,8 +390,7 @@ absl::Status Recorder::Settle(std::string_view phase) {
     if (node.failure.ok() || !node.takes_part) continue;
     node.takes_part = false;
     node.record->failure = std::string(node.failure.message());
-    reporter_.Note("warning", node.record->name,
-                   absl::StrCat("left out: ", node.failure.message()));
+    reporter_.Note("warning", node.record->name, absl::StrCat("skipped: ", node.failure.message()));
     if (prober_ != nullptr) prober_->Abandon(i);
     if (!node.prepare_sent) continue;
     v1::ReleaseRequest request;

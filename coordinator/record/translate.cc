@@ -126,12 +126,13 @@ std::string DescribeUncovered(const NodeRecord& node) {
     if (processes.empty()) return;
     sentences.push_back(absl::StrCat(Name(processes), processes.size() == 1 ? one : many, rest));
   };
-  say(late, " is", " are", " not recorded: begun in the window, and gone or too late for it");
+  say(late, " is", " are",
+      " not recorded: started during the window and exited, or found too late");
   say(barred, " covers", " cover",
-      " nothing of the window: it was said before that nothing of them can be recorded, and why");
-  say(unreached, " covers", " cover", " nothing of the window: LTTng took none of their calls");
+      " nothing of the window: cannot be recorded, see the warning above");
+  say(unreached, " covers", " cover", " nothing of the window: LTTng recorded none of their calls");
   say(silent, " covers", " cover",
-      " nothing of the window: no call in it is recorded (idle, stopped or gone, or the window was "
+      " nothing of the window: no recordable call in it (idle, stopped or gone, or the window was "
       "too short)");
   return absl::StrJoin(sentences, ", ");
 }
@@ -232,11 +233,11 @@ Complaints Apply(const v1::StopResponse& response, NodeRecord* node) {
 }
 
 std::string DescribeLoss(const NodeRecord& node) {
-  if (node.state == recording::NodeState::kMissing) return "took no part";
+  if (node.state == recording::NodeState::kMissing) return "did not participate";
   if (node.state == recording::NodeState::kLeft) return "its data is still on the node";
   std::vector<std::string> losses;
   if (EndedByItself(node.stop.reason)) {
-    losses.push_back(absl::StrCat("it ended by itself: ", node.stop.reason));
+    losses.push_back(absl::StrCat("it stopped on its own: ", node.stop.reason));
   }
   if (const auto late_ns = recording::LateStartNs(node)) {
     losses.push_back(absl::StrCat("it began ", DurationText(*late_ns), " late"));

@@ -68,8 +68,8 @@ std::string DescribeBegun(const NodeRecord& node) {
       });
   if (begun == 0) return "";
   return absl::StrCat(begun, begun == 1 ? " process" : " processes",
-                      " began in the window: what each did in its first 0.2 s or so is not "
-                      "recorded, or not wholly");
+                      " started during the window: what each did in its first 0.2 s or so is not "
+                      "recorded, or only partly");
 }
 
 }  // namespace syncline::recording

@@ -379,12 +379,13 @@ absl::Status CheckNotHeadless(const std::filesystem::path& directory) {
     traces = traces || std::filesystem::is_directory(entry->path() / "trace", ignored);
   }
   if (!clocks && !traces) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat(
-      "\"", directory.string(), "\" is a recording without recording.json: nodes/",
-      clocks ? " and clocks/ are" : " is", " there, but the file that says who took part, when it ",
-      "began and which clock it counts by is not. Copy it from where the recording was made. ",
-      "Without it the traces can be merged by their wall clocks alone: `syncline merge ",
-      nodes.string(), " --out DIR`"));
+  return absl::NotFoundError(
+      absl::StrCat("\"", directory.string(), "\" is a recording without recording.json: nodes/",
+                   clocks ? " and clocks/ are" : " is",
+                   " there, but the file that names the nodes, the start and the reference clock "
+                   "is not. Copy recording.json from the machine that recorded. Without it the "
+                   "traces can be merged by their wall clocks alone: `syncline merge ",
+                   nodes.string(), " --out DIR`"));
 }
 
 absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& directory) {
@@ -406,7 +407,7 @@ absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& directory) 
     // Not the caller's argument is invalid: the file is damaged.
     return absl::DataLossError(absl::StrCat(
         "\"", layout.RecordingJson().string(), "\" is damaged: ", recording.status().message(),
-        "; the nodes' traces beside it are whole: `syncline "
+        "; the nodes' traces in the same directory are intact: `syncline "
         "merge NODE=",
         layout.root().string(), "/nodes/NODE/trace ... --out DIR` reads them"));
   }

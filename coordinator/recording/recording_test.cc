@@ -198,7 +198,7 @@ TEST(MissedWindowTest, OneThatCameAndWentIsALossOneThatMadeNoCallIsNone) {
   EXPECT_EQ(DescribeBegun(node), "");
   process.on_monotonic_ns = 1500;
   EXPECT_FALSE(CameTooLate(process));
-  EXPECT_EQ(DescribeBegun(node).substr(0, 36), "1 process began in the window: what ");
+  EXPECT_EQ(DescribeBegun(node).substr(0, 42), "1 process started during the window: what ");
 }
 
 }  // namespace

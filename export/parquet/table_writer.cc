@@ -30,7 +30,7 @@ struct Ends {
 absl::StatusOr<Ends> DataSocket() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return ErrnoStatus(errno, "cannot make a socket");
+    return ErrnoStatus(errno, "cannot create a socket");
   }
   // A batch is megabytes; with the default of some 200 KiB the two sides mostly wait.
   const int bytes = 4 << 20;
@@ -40,7 +40,7 @@ absl::StatusOr<Ends> DataSocket() {
 
 absl::StatusOr<Ends> ReplyPipe() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot create a pipe");
   return Ends{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<TableWriter>> TableWriter::Start(const WriterOpti
     const std::string reply = writer->ReadReply();
     if (reply.starts_with("ready ")) return writer;
     reasons.push_back(absl::StrCat(
-        python, ": ", reply.starts_with("error ") ? reply.substr(6) : "ended without a word"));
+        python, ": ", reply.starts_with("error ") ? reply.substr(6) : "ended without a reply"));
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "writing Parquet needs Python with pyarrow, and none was found:\n  ",

@@ -77,7 +77,7 @@ def test_a_node_stops_before_its_disk_is_full_and_says_so(fleet, tmp_path):
     finally:
         right.run(["rm", filler])
     assert recorder.returncode == INCOMPLETE, printed
-    assert "right: stopped recording by itself: disk nearly full" in printed
+    assert "right: stopped recording on its own: disk nearly full" in printed
     assert f'"{DATA}"' in printed
     assert node_of(run, "right")["state"] == "incomplete"
     assert node_of(run, "left")["state"] == "complete"
@@ -160,7 +160,7 @@ def test_a_merge_that_cannot_be_written_leaves_the_earlier_one(fleet, tmp_path):
         for leave_bytes in (0, 64 << 10):
             filler = fill(disk, leave_bytes)
             result = fleet.syncline("merge", run, "--out", out, fine=(FAILED,))
-            assert f"The merge does not fit into {out}, which is as it was" in result.stdout
+            assert f"The merge does not fit into {out}, which is unchanged" in result.stdout
             assert sorted(os.listdir(disk)) == ["filler", "out"]
             with open(timeline, "rb") as file:
                 assert file.read() == before

@@ -70,7 +70,7 @@ def test_a_node_without_lttng(fleet, tmp_path):
         assert "right: LTTng is not installed: nothing can be recorded here" in printed
         assert "apt install lttng-tools" in printed and re.search("right +blocked", printed)
         printed = record(fleet, tmp_path / "run")
-        assert "1 of 2 nodes cannot take part" in printed and "LTTng is not installed" in printed
+        assert "1 of 2 nodes cannot participate" in printed and "LTTng is not installed" in printed
         assert not os.path.exists(tmp_path / "run")
         record(fleet, tmp_path / "run", "--allow-missing", fine=(INCOMPLETE,))
     finally:

@@ -127,4 +127,4 @@ def test_workers_with_collectives_are_recorded_and_their_profilers_left_alone(fl
     for tasks in fleet.timeline_tasks(run).values():
         assert sum(task.name == "convolution" for task in tasks) > 2
     nodes = fleet.syncline("nodes", *fleet.fleet_arguments()).stdout
-    assert "asked only on request" in nodes
+    assert "used only on request" in nodes
