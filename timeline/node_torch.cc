@@ -74,7 +74,7 @@ void NodeBuilder::EndLeftOut(Thread* thread, int64_t end_ns) {
   const int64_t begin_ns = *std::exchange(thread->left_out_since_ns, std::nullopt);
   const Loss loss = Bounded({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
                              ProcessAt(thread->process).name,
-                             "a profiler of the program's own (torch.profiler) has the thread: "
+                             "a profiler of the program's own (torch.profiler) uses the thread: "
                              "PyTorch's operators are not recorded"});
   PushHole(thread->spans->track(), loss);
   AddLoss(loss, /*draw_on_node=*/false);

@@ -78,7 +78,7 @@ TEST_F(RegistrationTest, OneWithoutAFreeDescriptorIsToldWhy) {
     ASSERT_TRUE(WriteFileAtomically(at / "fd" / number, "").ok());
   }
   ASSERT_TRUE(limit_to(3).ok());
-  EXPECT_THAT(NotRegistered(Program(7), proc).what(), HasSubstr("may open no more files"));
+  EXPECT_THAT(NotRegistered(Program(7), proc).what(), HasSubstr("can open no more files"));
   EXPECT_THAT(NotRegistered(Program(7), proc).fix(), HasSubstr("ulimit -n"));
   ASSERT_TRUE(limit_to(1024).ok());
   EXPECT_FALSE(WantOfDescriptors(proc, Program(7)).has_value());

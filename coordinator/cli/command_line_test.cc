@@ -174,7 +174,7 @@ TEST_F(CommandLine, RunStartsNothingWhenItsOwnOptionsAreWrong) {
 TEST_F(CommandLine, AWindowThatNobodyCouldCoverIsRefusedWithTheReason) {
   for (const char* window : {"0s", "1ms", "99ms"}) {
     EXPECT_EQ(Run({"record", "--hosts", HostsFile(), "--for", window}), kWrongUsage) << window;
-    EXPECT_THAT(err_.str(), HasSubstr("--for must be at least 100ms: nodes are told"));
+    EXPECT_THAT(err_.str(), HasSubstr("--for must be at least 100ms: the stop is sent"));
   }
   EXPECT_EQ(Run({"record", "--hosts", HostsFile(), "--limit", "1"}), kWrongUsage);
   EXPECT_THAT(err_.str(), HasSubstr("--limit must be at least 1M"));

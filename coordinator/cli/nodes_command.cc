@@ -139,7 +139,7 @@ void RegisterNodes(CLI::App* app, Context* context) {
       "nodes", "Show what each node is, what can be traced there, what cannot, and the fix");
   nodes->alias("check");
   const auto json = std::make_shared<bool>(false);
-  nodes->add_flag("--json", *json, "Everything the agents say, as JSON");
+  nodes->add_flag("--json", *json, "Everything the agents report, as JSON");
   nodes->footer(
       "Exit code 0: all can be recorded; 3: some cannot; 1: none can.\n\n"
       "Examples:\n"

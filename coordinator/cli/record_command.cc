@@ -90,8 +90,8 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
     SYNCLINE_ASSIGN_OR_RETURN(options.window_ns, ParseDuration(arguments.window));
     if (options.window_ns < kWindowMinNs) {
       return absl::InvalidArgumentError(
-          "--for must be at least 100ms: nodes are told of the end only when all have begun, and a "
-          "process is recorded from its first call in the window on");
+          "--for must be at least 100ms: the stop is sent only after all nodes have started, and a "
+          "process is recorded from its first call in the window");
     }
   }
   if (!arguments.limit.empty()) {

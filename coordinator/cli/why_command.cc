@@ -182,7 +182,7 @@ void RegisterWhy(CLI::App* app, Context* context) {
   why->add_option("--job", arguments->job,
                   "Which job, where several were recorded: ID or ID/START");
   why->add_flag("--allow-missing", arguments->allow_missing,
-                "Record without nodes that cannot take part");
+                "Record without nodes that cannot participate");
   why->add_flag("--no-evidence", arguments->no_evidence,
                 "Record without samples of processor time and control groups: causes that need\n"
                 "these samples stay unknown");

@@ -36,7 +36,7 @@ absl::Status CheckRange(const Range& range) {
   if (!range.from.has_value() || !range.to.has_value() || *range.from < *range.to) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError("--from must lie before --to");
+  return absl::InvalidArgumentError("--from must be before --to");
 }
 
 absl::Status ChooseCut(const Range& range, OpenedInputs* inputs) {
@@ -58,7 +58,7 @@ absl::Status ChooseCut(const Range& range, OpenedInputs* inputs) {
                                         std::pair("--to", asked.end > covered->end)}) {
     if (!outside) continue;
     inputs->complaints.push_back(
-        absl::StrCat(option, " lies outside of what was recorded and is cut there: ", window));
+        absl::StrCat(option, " is outside the recorded range and is limited to it: ", window));
   }
   inputs->build.cut =
       timeline::Interval{std::max(asked.begin, covered->begin), std::min(asked.end, covered->end)};

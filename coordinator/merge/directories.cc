@@ -123,7 +123,7 @@ absl::Status CheckNoRecordingBelow(const Input& input, const OpenedTraces& opene
       std::error_code error;
       if (!fs::exists(recording::Layout(above).RecordingJson(), error)) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(input.text, " is no recording but holds one: `syncline merge ",
+          absl::StrCat(input.text, " is not a recording but contains one: `syncline merge ",
                        above.string(), "`; several are merged one by one"));
     }
   }

@@ -171,7 +171,7 @@ absl::Status CheckOutput(const fs::path& out, const InputList& list) {
         absl::StrCat("cannot write the merge to ", out.string(), ": ", why...));
   };
   if (place == Resolved(".")) {
-    return refuse("it is the working directory, and a new one is put in its place");
+    return refuse("it is the working directory, and a new directory replaces it");
   }
   if (list.is_recording && place == Resolved(recording::Layout(list.inputs[0].directory).Out())) {
     return absl::OkStatus();
@@ -179,18 +179,18 @@ absl::Status CheckOutput(const fs::path& out, const InputList& list) {
   for (const Input& input : list.inputs) {
     const fs::path directory = Resolved(input.directory);
     if (LiesIn(place, directory)) {
-      return refuse("it lies inside the input ", input.directory.string(),
+      return refuse("it is inside the input ", input.directory.string(),
                     list.is_recording ? ", of which only out/ is for what is derived" : "",
                     "; name another --out");
     }
     if (LiesIn(directory, place)) {
       return refuse("the input ", input.directory.string(),
-                    " lies inside it, and a new directory is put in its place; name another --out");
+                    " is inside it, and a new directory replaces it; name another --out");
     }
   }
   const fs::path recording = RecordingAround(place);
   if (recording.empty()) return absl::OkStatus();
-  return refuse("it lies inside the recording ", recording.string(), "; name another --out");
+  return refuse("it is inside the recording ", recording.string(), "; name another --out");
 }
 
 }  // namespace syncline::merge

@@ -213,7 +213,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     if (const auto late_ns = recording::LateStartNs(record)) {
       const int64_t began_ns = record.start.gate_begin_monotonic_ns;
       node.losses.push_back({LossReason::kNotCovered, began_ns - *late_ns, began_ns, std::nullopt,
-                             record.name, "the agent began late"});
+                             record.name, "the agent started late"});
     }
     OpenedTraces opened = OpenTraces(layout.Trace(record.name));
     MissStreams(layout, record, opened, inputs);

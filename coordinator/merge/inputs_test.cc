@@ -192,7 +192,7 @@ TEST_F(InputsTest, NamesThatSayTooLittleOrTooMuchAreRefused) {
   std::filesystem::create_directories(root_ / "runs");
   std::filesystem::rename(run_, root_ / "runs/one");
   ExpectRefused(Of({(root_ / "runs").string()}), wrong,
-                HasSubstr("holds one: `syncline merge " + (root_ / "runs/one").string()));
+                HasSubstr("contains one: `syncline merge " + (root_ / "runs/one").string()));
 }
 
 TEST_F(InputsTest, TextFromOutsideBecomesAName) {
@@ -358,7 +358,7 @@ TEST_F(InputsTest, TheOutputMustNotTouchAnInput) {
   ASSERT_TRUE(Merge(options).ok());
   std::filesystem::copy(Trace("master-0"), root_ / "old/trace");
   options.input.inputs = {(root_ / "old/trace").string()};
-  refused(root_ / "old", "lies inside it");
+  refused(root_ / "old", "is inside it");
   EXPECT_TRUE(std::filesystem::exists(root_ / "old/trace/metadata"));
   EXPECT_TRUE(std::filesystem::is_empty(root_ / "empty"));
   EXPECT_FALSE(std::filesystem::exists(run_ / "out"));

@@ -127,7 +127,7 @@ void NoteUnread(const timeline::BuiltTimeline& built, MergeResult* result) {
     if (node.inside_of_unread_threads == 0) continue;
     result->notes.push_back(absl::StrCat(
         "node ", node.name, ": tasks of ", report::Plural(node.inside_of_unread_threads, "thread"),
-        " began before what was read; those that do not end near --from are missing"));
+        " began before the range that was read; those that do not end near --from are missing"));
   }
   if (!in_part) return;
   result->notes.push_back(

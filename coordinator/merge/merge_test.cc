@@ -209,7 +209,7 @@ TEST_F(MergeTest, AWindowThatReachesBeyondIsCutAndTheReportAgrees) {
   const auto half = Merge(options);
   ASSERT_TRUE(half.ok()) << half.status();
   EXPECT_FALSE(half->incomplete);
-  EXPECT_THAT(half->complaints, ElementsAre(HasSubstr("--to lies outside")));
+  EXPECT_THAT(half->complaints, ElementsAre(HasSubstr("--to is outside")));
   EXPECT_EQ(half->report.window_begin.ns, kEndNs / 2);
   EXPECT_EQ(half->report.window_end.ns, kEndNs);
   options.range.from.reset();

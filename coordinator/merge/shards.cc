@@ -78,9 +78,9 @@ absl::StatusOr<Shards> WriteWindows(uint64_t count, const OpenedInputs& inputs,
         std::max<uint64_t>(shards.largest_bytes, std::filesystem::file_size(staging / name));
   }
   shards.note = absl::StrCat(
-      "the timeline is larger than a viewer takes: timeline.perfetto-trace shows what lasts ",
+      "the timeline is larger than a viewer can load: timeline.perfetto-trace shows what lasts ",
       DurationText(shortest_ns), " or longer, the ", count,
-      " files in timeline/ have everything but arrows from one to another, ",
+      " files in timeline/ contain everything except arrows between files, ",
       DurationText(length_ns), " each");
   return shards;
 }

@@ -240,7 +240,7 @@ std::string DescribeLoss(const NodeRecord& node) {
     losses.push_back(absl::StrCat("it stopped on its own: ", node.stop.reason));
   }
   if (const auto late_ns = recording::LateStartNs(node)) {
-    losses.push_back(absl::StrCat("it began ", DurationText(*late_ns), " late"));
+    losses.push_back(absl::StrCat("it started ", DurationText(*late_ns), " late"));
   }
   if (!node.stop.complete) losses.push_back("the session could not be flushed in time");
   uint64_t discarded = 0;

@@ -168,9 +168,9 @@ TEST(MissedWindowTest, OneThatCannotBeRecordedIsNotIdle) {
   node.processes[1].pid = 7;
   node.complaints = {{"warning", "is slow", "", 7, false}};
   EXPECT_FALSE(MissedWindow(node, node.processes[1]));
-  node.complaints.push_back({"warning", "may open no more files", "", 7, true});
+  node.complaints.push_back({"warning", "can open no more files", "", 7, true});
   EXPECT_TRUE(MissedWindow(node, node.processes[1]));
-  EXPECT_EQ(NotRecorded(node, node.processes[1])->what, "may open no more files");
+  EXPECT_EQ(NotRecorded(node, node.processes[1])->what, "can open no more files");
   EXPECT_EQ(NotRecorded(node, node.processes[0]), nullptr);
 }
 

@@ -217,7 +217,8 @@ absl::Status StreamCopy::PutHeader(const Piece& piece, const Extent& extent, uin
   const HeaderPlaces& places = *piece.places;
   if (!places.Holds(Role::kPacketSize, extent.bytes * 8) ||
       !places.Holds(Role::kContentSize, extent.content_bits)) {
-    return absl::UnimplementedError("one of its packets grows beyond what it can say of its size");
+    return absl::UnimplementedError(
+        "one of its packets becomes larger than its size field can express");
   }
   places.Put(Role::kTimestampBegin, begin, header);
   places.Put(Role::kTimestampEnd, end, header);

@@ -58,7 +58,8 @@ absl::Status CheckLayout(const ctf::TraceLayout& layout) {
     for (const auto& [role, bits] : kNeeded) {
       if (ctf::BitsOf(role, stream->nodes.root(ctf::Scope::kPacketContext)) >= bits) continue;
       return absl::UnimplementedError(
-          "its packets do not say their times in 64 bits and their sizes in 32, as LTTng's do");
+          "its packets do not store their times in 64 bits and their sizes in 32 bits, as LTTng's "
+          "do");
     }
     for (const auto& [id, event] : stream->events) {
       for (const ctf::Scope scope :

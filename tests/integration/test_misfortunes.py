@@ -132,7 +132,7 @@ def test_an_agent_that_begins_late_is_a_loss_with_its_interval(fleet):
         if late_ns > NS_PER_S:
             break
     assert recorder.returncode == INCOMPLETE, output
-    assert "it began" in output and node_of(run, "left")["state"] == "complete"
+    assert "it started" in output and node_of(run, "left")["state"] == "complete"
     fleet.syncline("merge", run, fine=(INCOMPLETE,))
     report = load(os.path.join(run, "out", "report.json"))
     (loss,) = next(node["losses"] for node in report["nodes"] if node["name"] == "right")

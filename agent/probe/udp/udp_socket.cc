@@ -245,7 +245,7 @@ absl::StatusOr<Address> UdpSocket::LocalAddress() const {
   sockaddr_storage local{};
   socklen_t length = sizeof local;
   if (::getsockname(fd_, reinterpret_cast<sockaddr*>(&local), &length) != 0) {
-    return ErrnoStatus(errno, "Cannot tell the address of the UDP socket");
+    return ErrnoStatus(errno, "Cannot determine the address of the UDP socket");
   }
   return Address(reinterpret_cast<const sockaddr*>(&local), length);
 }
