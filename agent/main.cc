@@ -176,16 +176,20 @@ class Agent {
     // LTTng knows at once what starts after its session daemon, other programs up to 5 s later.
     // Each recording asks again, and says what is wrong.
     log_.Failure("session daemon", daemon_.Ensure());
-    SYNCLINE_ASSIGN_OR_RETURN(const auto server,
-                              AgentServer::Start({.manager = &manager_,
-                                                  .inventory = &inventory_,
-                                                  .clock = &clock_,
-                                                  .probes = &probes_,
-                                                  .activity = &activity_,
-                                                  .log = &log_},
-                                                 {.socket_path = options_.socket,
-                                                  .listen_address = options_.listen,
-                                                  .tls_directory = options_.tls_dir}));
+    auto started = AgentServer::Start({.manager = &manager_,
+                                       .inventory = &inventory_,
+                                       .clock = &clock_,
+                                       .probes = &probes_,
+                                       .activity = &activity_,
+                                       .log = &log_},
+                                      {.socket_path = options_.socket,
+                                       .listen_address = options_.listen,
+                                       .tls_directory = options_.tls_dir});
+    if (!started.ok()) {
+      daemon_.StopIfOurs();
+      return started.status();
+    }
+    const std::unique_ptr<AgentServer> server = *std::move(started);
     log_.Info("serving", {{"version", SYNCLINE_VERSION},
                           {"pid", absl::StrCat(::getpid())},
                           {"uid", absl::StrCat(uid_)},

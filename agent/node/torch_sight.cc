@@ -2,7 +2,9 @@
 #include "agent/node/torch_sight.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -85,8 +87,10 @@ class ThreadCount {
 
   void Add(const std::filesystem::path& proc, int32_t pid) {
     if (ranks_++ == 0) first_pid_ = pid;
-    if (const auto asked = ThreadsAskedFor(proc, pid); asked.has_value()) {
-      threads_ += *asked;
+    const auto set = ThreadsAskedFor(proc, pid);
+    most_asked_ = std::max(most_asked_, set.value_or(0));
+    if (set.has_value()) {
+      threads_ += *set;
       return;
     }
     ++silent_;
@@ -110,8 +114,11 @@ class ThreadCount {
       return;
     }
     const uint64_t each = std::max<uint64_t>(1, processor_.cpus / ranks_);
-    Note(first_pid_, std::move(what), absl::StrCat("OMP_NUM_THREADS=", each, " for each of them"),
-         complaints);
+    // Nothing is gained by what they have already.
+    std::string fix = silent_ == 0 && most_asked_ <= each
+                          ? std::string("start fewer ranks on this node")
+                          : absl::StrCat("OMP_NUM_THREADS=", each, " for each of them");
+    Note(first_pid_, std::move(what), std::move(fix), complaints);
   }
 
  private:
@@ -119,6 +126,7 @@ class ThreadCount {
   uint64_t ranks_ = 0;
   uint64_t silent_ = 0;  // of them, those that ask for no number
   uint64_t threads_ = 0;
+  uint32_t most_asked_ = 0;
   int32_t first_pid_ = 0;
 };
 
@@ -128,11 +136,20 @@ Complaints ComplainOfTorch(const std::filesystem::path& proc,
                            std::span<const v1::ProcessInfo> infos, const Processor& processor) {
   Complaints complaints;
   ThreadCount threads(processor);
+  // A rank's children (workers of its data loader) inherit its rank, and are no ranks.
+  std::map<int32_t, int32_t> parents;
+  for (const ProcessEntry& entry : ListProcesses(proc)) parents[entry.pid] = entry.parent_pid;
+  std::set<int32_t> ranks;
+  for (const v1::ProcessInfo& info : infos) {
+    if (info.rank() >= 0) ranks.insert(info.pid());
+  }
   for (const v1::ProcessInfo& info : infos) {
     if (info.pid() == 0 || FrameworkOf(proc, info.pid()) != "PyTorch") continue;
     ComplainOfHook(proc, info, &complaints);
     ComplainOfIsa(proc, info.pid(), processor, &complaints);
-    if (info.rank() >= 0) threads.Add(proc, info.pid());
+    const auto parent = parents.find(info.pid());
+    const bool child = parent != parents.end() && ranks.count(parent->second) > 0;
+    if (info.rank() >= 0 && !child) threads.Add(proc, info.pid());
   }
   threads.Complain(&complaints);
   return complaints;

@@ -80,6 +80,26 @@ TEST_F(TorchSight, MoreThreadsThanProcessors) {
   EXPECT_THAT(complaints[0].fix(), HasSubstr("OMP_NUM_THREADS=4"));
 }
 
+TEST_F(TorchSight, WorkersOfALoaderAreNoRanks) {
+  processor_.cpus = 2;
+  Add(10, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
+  Add(11, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
+  for (const int32_t worker : {12, 13}) {
+    Add(worker, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
+    EXPECT_TRUE(WriteFileAtomically(proc_ / absl::StrCat(worker) / "stat",
+                                    absl::StrCat(worker,
+                                                 " (python) S 10 10 10 0 -1 0 0 0 0 0 0 0 "
+                                                 "0 0 20 0 1 0 100 0 0\n"))
+                    .ok());
+  }
+  EXPECT_THAT(Complaints(), IsEmpty());
+  Add(14, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
+  const auto complaints = Complaints();
+  ASSERT_EQ(complaints.size(), 1u);
+  EXPECT_THAT(complaints[0].what(), HasSubstr("3 ranks ask for 3 threads on 2 CPUs"));
+  EXPECT_THAT(complaints[0].fix(), HasSubstr("start fewer ranks"));
+}
+
 TEST_F(TorchSight, ThreadsThatNobodyChose) {
   Add(10, kOurs);
   EXPECT_THAT(Complaints(), IsEmpty());  // alone it may have them all

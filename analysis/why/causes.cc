@@ -24,9 +24,11 @@ constexpr int64_t kFloorNs = 500'000;
 constexpr int64_t kFloorPercent = 2;
 constexpr double kProbability = 0.01;
 constexpr int64_t kEverybodyPercent = 15;
-constexpr size_t kQuotaNotesMax = 4;   // ranks of which it is said that all are throttled
-constexpr double kSameQuota = 0.05;    // quotas that differ by less are the same
-constexpr int64_t kOftenDivisor = 20;  // throttled in more than one period of so many
+constexpr int64_t kUndecidedLimits = 3;  // an interval that reaches so many limits decides nothing
+constexpr int64_t kUnmeasuredDivisor = 10;  // at most one other rank in so many without samples
+constexpr size_t kQuotaNotesMax = 4;        // ranks of which it is said that all are throttled
+constexpr double kSameQuota = 0.05;         // quotas that differ by less are the same
+constexpr int64_t kOftenDivisor = 20;       // throttled in more than one period of so many
 
 class CauseFinder {
  public:
@@ -69,6 +71,9 @@ class CauseFinder {
         answer_.findings.begin(), answer_.findings.end(),
         [](const RankFinding& a, const RankFinding& b) { return WeightOf(a) > WeightOf(b); });
     SetVerdict();
+    answer_.undecided = answer_.findings.empty() && answer_.closest.has_value() &&
+                        !answer_.closest->late &&
+                        answer_.closest->lead.hi_ns > kUndecidedLimits * limit_ns_;
   }
 
  private:
@@ -83,9 +88,9 @@ class CauseFinder {
     return series;
   }
 
-  // What the largest cause is, or else the lead: those with causes come first.
+  // What the largest cause is, or else the lead: those whose causes explain them come first.
   static std::pair<bool, int64_t> WeightOf(const RankFinding& finding) {
-    if (finding.causes.empty()) return {false, finding.lead.est_ns};
+    if (!finding.mostly_explained()) return {false, finding.lead.est_ns};
     return {true, finding.causes[0].amount.est_ns};
   }
 
@@ -97,9 +102,15 @@ class CauseFinder {
     return differences;
   }
 
+  // Of the rank, and of nearly all that it is compared with: who was not measured shows 0.
   bool Measured(size_t rank, Part part) const {
     const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
-    return !taken || judged_.ranks[rank].samples.measured();
+    if (!taken) return true;
+    const auto unmeasured =
+        std::count_if(judged_.ranks.begin(), judged_.ranks.end(),
+                      [](const JudgedRank& one) { return !one.samples.measured(); });
+    return judged_.ranks[rank].samples.measured() &&
+           unmeasured * kUnmeasuredDivisor <= static_cast<int64_t>(judged_.ranks.size()) - 1;
   }
 
   // Surely large enough; twice that where the rank is not late. And it shows in the lead: who loses
@@ -253,9 +264,9 @@ class CauseFinder {
     answer_.verdict = Verdict::kNobody;
     if (!answer_.findings.empty()) {
       const RankFinding& first = answer_.findings[0];
-      answer_.verdict = !first.causes.empty() ? Verdict::kCause
-                        : !first.work.empty() ? Verdict::kWorkDiffers
-                                              : Verdict::kLateCauseUnknown;
+      answer_.verdict = first.mostly_explained() ? Verdict::kCause
+                        : !first.work.empty()    ? Verdict::kWorkDiffers
+                                                 : Verdict::kLateCauseUnknown;
     } else if (!answer_.everybody.empty()) {
       answer_.verdict = Verdict::kEverybody;
     }
@@ -336,9 +347,27 @@ void NoteQuotas(const Judged& judged, Answer* answer) {
   }
 }
 
+void FindTakerOfEverybody(const JobInput& input, const Judged& judged, Answer* answer) {
+  const auto& parts = answer->everybody;
+  if (std::find(parts.begin(), parts.end(), Part::kWaitingForCpu) == parts.end()) return;
+  const auto waits = [&](size_t rank) {
+    return answer->ranks[rank].mean[static_cast<size_t>(Part::kWaitingForCpu)];
+  };
+  size_t longest = 0;
+  for (size_t rank = 1; rank < judged.ranks.size(); ++rank) {
+    if (waits(rank) > waits(longest)) longest = rank;
+  }
+  const JudgedRank& rank = judged.ranks[longest];
+  if (!rank.samples.measured()) return;
+  answer->everybody_taker_rank = longest;
+  answer->everybody_taker =
+      TakerOf(input.ranks, *rank.input, rank.driver_tid, rank.samples, judged.steps());
+}
+
 void FindCauses(const JobInput& input, const Judged& judged, Answer* answer) {
   NoteQuotas(judged, answer);
   FindEverybody(answer);
+  FindTakerOfEverybody(input, judged, answer);
   if (judged.collective_job) {
     CauseFinder(input, judged, answer).Find();
   } else {

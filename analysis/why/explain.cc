@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "analysis/why/causes.h"
 #include "analysis/why/judged.h"
 #include "analysis/why/statistics.h"
@@ -71,6 +72,12 @@ void AddNotes(const JobInput& input, const Judged& judged, Answer* answer) {
           who,
           ": recorded without samples of its node: whether it was throttled, or waited for a "
           "CPU, is not known"));
+    } else if (judged.ranks[i].sampled < 1 && !judged.ranks[i].samples.measured()) {
+      answer->notes.push_back(absl::StrCat(
+          who, ": the samples of its node cover only ",
+          static_cast<int64_t>(judged.ranks[i].sampled * 100),
+          " % of the judged steps and are not used: whether it was throttled, or waited for a CPU, "
+          "is not known"));
     } else if (!judged.ranks[i].samples.measured()) {
       answer->notes.push_back(absl::StrCat(
           who,
@@ -79,10 +86,30 @@ void AddNotes(const JobInput& input, const Judged& judged, Answer* answer) {
     }
     if (answer->ranks[i].unplaced_ns * 50 > answer->ranks[i].mean_step_ns) {
       answer->notes.push_back(
-          absl::StrCat(who, ": ", answer->ranks[i].unplaced_ns / 1000,
-                       " us a step of waiting for a CPU found no place in its own work"));
+          absl::StrFormat("%s: %.1f ms a step of waiting for a CPU found no place in its own work",
+                          who, static_cast<double>(answer->ranks[i].unplaced_ns) / 1e6));
     }
   }
+}
+
+// One step that stood still makes means that no other step has.
+void SetStepLengths(const Judged& judged, Answer* answer) {
+  std::vector<int64_t> lengths;
+  for (const JudgedRank& rank : judged.ranks) {
+    for (const OwnInterval& step : rank.steps) lengths.push_back(step.length_ns());
+  }
+  if (lengths.empty()) return;
+  const auto middle = lengths.begin() + static_cast<int64_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  answer->median_step_ns = *middle;
+  answer->longest_step_ns = *std::max_element(lengths.begin(), lengths.end());
+  constexpr int64_t kOutlier = 10;
+  if (answer->longest_step_ns <= kOutlier * answer->median_step_ns) return;
+  answer->notes.push_back(absl::StrFormat(
+      "the longest step took %.1f ms, the median one %.1f ms: the means are not those of a usual "
+      "step",
+      static_cast<double>(answer->longest_step_ns) / 1e6,
+      static_cast<double>(answer->median_step_ns) / 1e6));
 }
 
 }  // namespace
@@ -120,6 +147,7 @@ Answer Explain(const JobInput& input) {
     answer.mean_step_ns += summary.mean_step_ns / static_cast<int64_t>(judged.ranks.size());
   }
   if (answer.refusal != Refusal::kNone) return answer;
+  SetStepLengths(judged, &answer);
   FindCauses(input, judged, &answer);
   AddNotes(input, judged, &answer);
   return answer;

@@ -142,6 +142,69 @@ TEST(Explain, WhatNoCounterShowsAccusesNobody) {
   EXPECT_NEAR(answer.findings[0].processor->asleep_ns, 5 * kMs, 1 * kMs);
 }
 
+// Who sleeps 9 ms longer and waits 2 ms for a CPU is not late because of the CPU.
+TEST(Explain, ACauseOfTheSmallerPartIsNotTheVerdict) {
+  const Answer answer = AnswerOf({.trouble = {{1, {.queued_ns = 2 * kMs, .asleep_ns = 9 * kMs}}}});
+  EXPECT_EQ(answer.verdict, Verdict::kLateCauseUnknown);
+  ASSERT_EQ(answer.findings.size(), 1);
+  const RankFinding& finding = answer.findings[0];
+  EXPECT_TRUE(finding.late);
+  EXPECT_FALSE(finding.mostly_explained());
+  ASSERT_EQ(finding.causes.size(), 1);  // measured, and said as a part
+  EXPECT_NEAR(finding.unexplained_ns(), 9 * kMs, kMs);
+
+  const Answer other = AnswerOf({.trouble = {{1, {.queued_ns = 9 * kMs, .asleep_ns = 2 * kMs}}}});
+  EXPECT_EQ(other.verdict, Verdict::kCause);
+  EXPECT_NEAR(other.findings[0].unexplained_ns(), 2 * kMs, kMs);
+}
+
+// Keeps the first `part` of a node's samples, as a sampler that was killed leaves them.
+evidence::Evidence Cut(const evidence::Evidence& whole, double part) {
+  evidence::Evidence cut = whole;
+  const auto keep = [part](auto* samples) {
+    samples->resize(static_cast<size_t>(part * static_cast<double>(samples->size())));
+  };
+  keep(&cut.thread_samples);
+  keep(&cut.group_samples);
+  return cut;
+}
+
+TEST(Explain, SamplesThatEndEarlyAreNotUsed) {
+  FakeJob job({.trouble = {{1, {.throttled_ns = 6 * kMs}}}});
+  ASSERT_EQ(Explain(job.input()).verdict, Verdict::kCause);
+  const evidence::Evidence cut = Cut(*job.input().ranks[1].evidence, 0.4);
+  job.input().ranks[1].evidence = &cut;
+  const Answer answer = Explain(job.input());
+  EXPECT_EQ(answer.verdict, Verdict::kLateCauseUnknown);
+  EXPECT_FALSE(answer.ranks[1].taken_away_known);
+  EXPECT_TRUE(answer.ranks[0].taken_away_known);
+  ASSERT_EQ(answer.notes.size(), 1);
+  EXPECT_NE(answer.notes[0].find("cover only"), std::string::npos) << answer.notes[0];
+}
+
+// The other rank shows no throttling because nobody looked: that is no difference.
+TEST(Explain, NobodyIsNamedBesideARankThatWasNotMeasured) {
+  const Trouble both = {.throttled_ns = 6 * kMs};
+  FakeJob job({.trouble = {{0, both}, {1, both}}});
+  job.input().ranks[0].evidence = nullptr;
+  const Answer answer = Explain(job.input());
+  EXPECT_TRUE(answer.findings.empty());
+  ASSERT_TRUE(answer.closest.has_value());
+  EXPECT_FALSE(answer.closest->not_causes[0].measured);
+}
+
+TEST(Explain, StepsThatDifferTooMuchDecideNothing) {
+  EXPECT_FALSE(AnswerOf({}).undecided);
+  // In one step of 40 rank 1 stands still for half a second.
+  const Answer answer = AnswerOf({.trouble = {{1, {.asleep_ns = 500 * kMs}}}, .every = 40});
+  EXPECT_TRUE(answer.findings.empty());
+  EXPECT_TRUE(answer.undecided);
+  EXPECT_GT(answer.longest_step_ns, 500 * kMs);
+  EXPECT_LT(answer.median_step_ns, 100 * kMs);
+  ASSERT_FALSE(answer.notes.empty());
+  EXPECT_NE(answer.notes[0].find("the longest step took"), std::string::npos);
+}
+
 TEST(Explain, OtherWorkIsSaidAndNoCauseGiven) {
   const Answer answer = AnswerOf({.trouble = {{0, {.more_work = true}}}});
   EXPECT_EQ(answer.verdict, Verdict::kWorkDiffers);

@@ -17,6 +17,9 @@ namespace {
 constexpr size_t kStepsMin = 30;
 constexpr size_t kStepsWanted = 60;
 constexpr int64_t kCoveredPercentMin = 95;
+// Less of the steps' time than this, and the samples say too little of the steps: a sampler that
+// was killed, a full disk.
+constexpr double kSampledMin = 0.9;
 
 std::string RankName(const RankInput& rank) {
   return absl::StrCat("rank ", rank.rank, " (", rank.node, ", pid ", rank.pid, ")");
@@ -69,9 +72,9 @@ std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
     if (driver.thread == nullptr) {
       Refuse(Refusal::kNoPyTorchOperators,
              absl::StrCat(RankName(rank),
-                          " recorded no PyTorch operators: it may run no PyTorch, have a profiler "
-                          "of its own, or have begun without `syncline run`; `syncline nodes` says "
-                          "what can be recorded there"),
+                          " recorded no PyTorch operator in the window: either it stands still "
+                          "(it hangs, waits, or sets itself up), or it runs no PyTorch, or has a "
+                          "profiler of its own; `syncline nodes` says what can be recorded there"),
              judged);
     } else if (driver.shared()) {
       Refuse(Refusal::kSecondLauncher,
@@ -220,6 +223,10 @@ void FillParts(const JobInput& input, std::span<const Driver> drivers, Judged* j
     of_rank.samples =
         SamplesOf(rank, driver.tid, {segments[i].front().begin_ns, segments[i].back().end_ns},
                   WorkersOf(rank, judged->names));
+    if (of_rank.samples.measured()) {
+      of_rank.sampled = SampledPart(of_rank.steps, of_rank.samples.driver);
+      if (of_rank.sampled < kSampledMin) of_rank.samples = RankSamples{};
+    }
     if (of_rank.samples.measured()) {
       SetJudged(of_rank.steps, &of_rank.samples.growths);
       of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;

@@ -25,6 +25,8 @@ struct JudgedRank {
   std::vector<PartTable> tables;   // beside `steps`; each adds up to the step
   RankSamples samples;
   int64_t unplaced_ns = 0;  // of all steps
+  // Of the steps' time, 0 to 1. Where it is too little the samples are not used.
+  double sampled = 1;
   WorkDone work;
 
   // Of a step: all but wait and transfer, and what is not covered.

@@ -9,6 +9,7 @@
 #ifndef SYNCLINE_ANALYSIS_WHY_MODEL_H_
 #define SYNCLINE_ANALYSIS_WHY_MODEL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -199,13 +200,26 @@ struct RankFinding {
   std::vector<WorkDifference> work;  // why no cause is given
   bool shapes_known = false;
   std::optional<ProcessorTime> processor;
+
+  // What of a late rank's lead its causes explain, and what they leave, a step.
+  int64_t explained_ns() const {
+    int64_t sum_ns = 0;
+    for (const Cause& cause : causes) sum_ns += cause.amount.est_ns;
+    return sum_ns;
+  }
+  int64_t unexplained_ns() const {
+    return late ? std::max<int64_t>(0, lead.est_ns - explained_ns()) : 0;
+  }
+  // A cause of less than half of the lead may well be a consequence: who works more on a busy
+  // processor also waits more for it.
+  bool mostly_explained() const { return !causes.empty() && unexplained_ns() <= explained_ns(); }
 };
 
 enum class Verdict : uint8_t {
   kNotJudged,         // one rank, or no collective
   kNobody,            // no rank is late
   kCause,             // `findings` name ranks with causes
-  kLateCauseUnknown,  // a rank is later; nothing shows why
+  kLateCauseUnknown,  // a rank is later; nothing shows why, or not why for most of it
   kWorkDiffers,       // a rank is later; it does other work
   kEverybody,         // no rank, but something that takes time of every rank
 };
@@ -263,12 +277,19 @@ struct Answer {
   uint64_t steps = 0;              // judged
   uint64_t unpaired_steps = 0;     // that not all ranks have with the same collectives
   int64_t mean_step_ns = 0;        // over ranks and steps
+  int64_t median_step_ns = 0;      // of the judged steps of all ranks
+  int64_t longest_step_ns = 0;
   std::vector<RankSummary> ranks;  // by rank
   Verdict verdict = Verdict::kNotJudged;
   std::vector<RankFinding> findings;  // those who are named or late; the largest amount first
-  // With kNobody: how the rank with most own work compares.
+  // With kNobody: how the rank with most own work compares, and whether its interval is too wide to
+  // say that no rank is late.
   std::optional<RankFinding> closest;
+  bool undecided = false;
   std::vector<Part> everybody;  // parts that take >= 15 % of the step on every rank
+  // Where waiting for a CPU is one of them: who ran while the rank waited that waits longest.
+  std::optional<Taker> everybody_taker;
+  size_t everybody_taker_rank = 0;  // index into `ranks`
   std::optional<int64_t> clock_bound_ns;
   uint64_t lost_events = 0;
   int64_t worst_not_covered_ns = 0;  // a step, of any rank

@@ -166,6 +166,19 @@ int64_t ValueAt(std::span<const Reading> readings, int64_t Reading::*field, int6
          static_cast<int64_t>(part * static_cast<double>((*after).*field - before.*field));
 }
 
+double SampledPart(std::span<const OwnInterval> steps, std::span<const Reading> driver) {
+  if (driver.empty()) return 0;
+  int64_t all_ns = 0;
+  int64_t sampled_ns = 0;
+  for (const OwnInterval& step : steps) {
+    all_ns += step.length_ns();
+    const int64_t begin_ns = std::max(step.begin_ns, driver.front().at_ns);
+    const int64_t end_ns = std::min(step.end_ns, driver.back().at_ns);
+    sampled_ns += std::max<int64_t>(0, end_ns - begin_ns);
+  }
+  return all_ns <= 0 ? 0 : static_cast<double>(sampled_ns) / static_cast<double>(all_ns);
+}
+
 void SetJudged(std::span<const OwnInterval> steps, std::vector<Growth>* growths) {
   size_t first = 0;
   for (Growth& growth : *growths) {

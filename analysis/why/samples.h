@@ -53,6 +53,9 @@ struct RankSamples {
 RankSamples SamplesOf(const RankInput& rank, int32_t driver_tid, const OwnInterval& within,
                       std::span<const int32_t> worker_tids);
 
+// The part of `steps` between the first reading of the driver and its last one, 0 to 1.
+double SampledPart(std::span<const OwnInterval> steps, std::span<const Reading> driver);
+
 // Fills Growth::judged. `steps`: in order, apart from each other.
 void SetJudged(std::span<const OwnInterval> steps, std::vector<Growth>* growths);
 

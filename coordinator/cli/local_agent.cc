@@ -138,12 +138,23 @@ void PauseMs(int ms) { ::poll(nullptr, 0, ms); }
 
 }  // namespace
 
+namespace {
+
+// The agent starts in "/": a path that is relative for this command must not be one for the agent.
+std::filesystem::path Absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? std::filesystem::path(path) : absolute;
+}
+
+}  // namespace
+
 LocalAgentPlace PlaceOfLocalAgent(const std::filesystem::path& executable, uint32_t uid,
                                   const Environment& environment) {
   return {.program = executable.parent_path() / "syncline-agent",
           .data_directory = IsSet(environment, "SYNCLINE_DATA_DIR")
-                                ? environment.at("SYNCLINE_DATA_DIR")
-                                : absl::StrCat("/var/tmp/syncline-", uid),
+                                ? Absolute(environment.at("SYNCLINE_DATA_DIR"))
+                                : std::filesystem::path(absl::StrCat("/var/tmp/syncline-", uid)),
           .socket = RuntimeDirectoryOf(environment, uid) / "agent.sock"};
 }
 

@@ -35,6 +35,9 @@ TEST(PlaceOfLocalAgent, CanBeChosen) {
       "/usr/bin/syncline", 7, {{"SYNCLINE_DATA_DIR", "/big"}, {"SYNCLINE_RUNTIME_DIR", "/run/x"}});
   EXPECT_EQ(place.data_directory, "/big");
   EXPECT_EQ(place.socket, "/run/x/agent.sock");
+  const LocalAgentPlace relative =
+      PlaceOfLocalAgent("/usr/bin/syncline", 7, {{"SYNCLINE_DATA_DIR", "here"}});
+  EXPECT_EQ(relative.data_directory, fs::current_path() / "here");
 }
 
 TEST(EnvironmentOfLocalAgent, HasNothingThatMakesAProgramTraced) {

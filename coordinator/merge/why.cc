@@ -96,10 +96,12 @@ why::Answer WithoutJob(const Read& read) {
                    "\"$(syncline env)\"`, then ask again; `syncline nodes` lists what can be "
                    "recorded");
   }
-  return Refused(Refusal::kNoPyTorchOperators,
-                 "the processes recorded no PyTorch operators: they run no PyTorch, have a "
-                 "profiler of their own, or began without `syncline run`; `syncline nodes` says "
-                 "which");
+  return Refused(
+      Refusal::kNoPyTorchOperators,
+      "no process recorded a PyTorch operator in the window. Either the job stands still "
+      "(it hangs, waits, or sets itself up): `syncline record` says which processes "
+      "made no call. Or the processes run no PyTorch, or have a profiler of their own; "
+      "`syncline nodes` says which can be recorded");
 }
 
 // What --job takes of it: "digits/3f2a", "digits", or "" of a job without a name.
@@ -158,6 +160,8 @@ absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
   WhyResult result;
   if (!list.is_recording) {
+    // Says what is wrong where there is no trace at all.
+    SYNCLINE_RETURN_IF_ERROR(OpenInputs(options.input, list).status());
     result.answer = Refused(Refusal::kForeignTrace,
                             "traces that Syncline did not record: they have no clock model and no "
                             "samples of the nodes; make a recording with `syncline record`");

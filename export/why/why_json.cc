@@ -114,6 +114,7 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
                                        {"measured", one.measured},
                                        {"because", BecauseName(one.because)}};
                                  })},
+          {"unexplained_ns", finding.unexplained_ns()},
           {"cost_ns", JsonOf(finding.cost_all)},
           {"order",
            {{"last", finding.order.last},
@@ -174,6 +175,8 @@ std::string WhyJson(const Answer& answer, const std::string& recording) {
       {"unpaired", answer.unpaired_steps},
       {"class", answer.classes.empty() ? "" : answer.classes[0].name},
       {"mean_ns", answer.mean_step_ns},
+      {"median_ns", answer.median_step_ns},
+      {"longest_ns", answer.longest_step_ns},
       {"classes", ArrayOf(answer.classes, [](const StepClass& one) {
          return Json{{"name", one.name}, {"steps", one.steps}, {"total_ns", one.total_ns}};
        })}};
@@ -183,8 +186,11 @@ std::string WhyJson(const Answer& answer, const std::string& recording) {
   json["verdict"] = {
       {"kind", refused ? "none" : VerdictJsonName(answer.verdict)},
       {"ranks", std::move(findings)},
+      {"undecided", answer.undecided},
       {"closest", answer.closest.has_value() ? JsonOf(answer, *answer.closest) : Json()},
-      {"everybody", std::move(everybody)}};
+      {"everybody", std::move(everybody)},
+      {"everybody_taker",
+       answer.everybody_taker.has_value() ? JsonOf(*answer.everybody_taker) : Json()}};
   json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
   json["clock_bound_ns"] =
       answer.clock_bound_ns.has_value() ? Json(*answer.clock_bound_ns) : Json();

@@ -87,22 +87,44 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
       [](const NotACause& one) { return one.because == NotACause::Because::kSharedQuota; });
   if (quota)
     return "raise the CPU quotas of all ranks, which throttle them all, or balance their work";
-  return absl::StrCat("compare the hardware and load of ", Printed(rank.node),
-                      " with those of the other nodes; `syncline report` lists its operators; a "
-                      "longer recording (`syncline why --for 60s`) shows whether the lead stays");
+  if (SleepsAtHome(answer, finding)) {
+    return absl::StrCat("find out what ", OnNode(rank), " waits for between its operators: sample ",
+                        "the stack of pid ", rank.pid, " (py-spy, gdb), or mark your own code (",
+                        "torch.profiler.record_function)");
+  }
+  const bool alone = std::all_of(answer.ranks.begin(), answer.ranks.end(),
+                                 [&](const RankSummary& one) { return one.node == rank.node; });
+  return absl::StrCat(alone ? "compare what " : "compare hardware and load of ",
+                      alone ? absl::StrCat(OnNode(rank), " does with what the other ranks do")
+                            : absl::StrCat(Printed(rank.node), " with those of the other nodes"),
+                      "; `syncline report` lists its operators; a longer recording (`syncline why ",
+                      "--for 60s`) shows whether the lead stays");
 }
 
-std::string ForEverybody(Part part) {
+std::string ForEverybody(const Answer& answer, Part part) {
   switch (part) {
     case Part::kThrottled:
       return "raise the CPU quotas of all ranks";
     case Part::kWaitingForCpu:
+      if (answer.everybody_taker.has_value() &&
+          answer.everybody_taker->kind == Taker::Kind::kOutside &&
+          !answer.everybody_taker->name.empty()) {
+        return absl::StrCat("move, stop or pin elsewhere what runs beside the job (most by ",
+                            Printed(answer.everybody_taker->name), ", pid ",
+                            answer.everybody_taker->pid, " on ",
+                            Printed(answer.ranks[answer.everybody_taker_rank].node),
+                            "), or give each rank CPUs of its own");
+      }
       return "start fewer processes and threads on the nodes, or give each rank CPUs of its own";
     case Part::kInput:
       return "give the data loaders of all ranks more workers, or make preprocessing or storage "
              "faster";
     case Part::kGarbageCollection:
       return "call gc.freeze() after set-up, or collect garbage less often, on all ranks";
+    case Part::kHostCode:
+      return "find out what the ranks do between their operators: sample their stacks (py-spy, "
+             "gdb), "
+             "or mark your own code (torch.profiler.record_function)";
     default:
       return absl::StrCat("`syncline report` shows what ", PartName(part), " consists of");
   }
@@ -113,12 +135,14 @@ std::string ForEverybody(Part part) {
 std::vector<std::string> NextSentences(const Answer& answer) {
   std::vector<std::string> next;
   for (const RankFinding& finding : answer.findings) {
-    for (const Cause& cause : finding.causes) {
-      next.push_back(ForCause(answer.ranks[finding.index], cause));
+    if (finding.mostly_explained()) {
+      for (const Cause& cause : finding.causes) {
+        next.push_back(ForCause(answer.ranks[finding.index], cause));
+      }
     }
-    if (finding.causes.empty()) next.push_back(ForUnknown(answer, finding));
+    if (!finding.mostly_explained()) next.push_back(ForUnknown(answer, finding));
   }
-  for (const Part part : answer.everybody) next.push_back(ForEverybody(part));
+  for (const Part part : answer.everybody) next.push_back(ForEverybody(answer, part));
   if (next.size() > kShownMax) {
     const size_t left = next.size() - kShownMax;
     next.resize(kShownMax);
@@ -130,6 +154,9 @@ std::vector<std::string> NextSentences(const Answer& answer) {
   }
   if (answer.steps < kStepsWanted) {
     return {absl::StrCat("for a surer answer: `syncline why --for ", kStepsWanted, "steps`")};
+  }
+  if (answer.undecided) {
+    return {"record for longer, or when the job runs evenly: `syncline why --for 60s`"};
   }
   return {"nothing to do for stragglers"};
 }

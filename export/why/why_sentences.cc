@@ -24,15 +24,12 @@ using analysis::why::NotACause;
 using analysis::why::OrderCounts;
 using analysis::why::Part;
 using analysis::why::PartName;
-using analysis::why::ProcessorTime;
 using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 using analysis::why::Taker;
-using analysis::why::WorkDifference;
 
 // The end of a control group's path tells groups apart, and paths of Kubernetes are long.
 constexpr size_t kGroupColumns = 240;
-constexpr size_t kWorkShown = 3;
 constexpr uint64_t kStepsSure =
     60;  // docs/findings.md: a lead without a cause is said from here on
 constexpr int64_t kLimitPercent = 2;
@@ -40,13 +37,6 @@ constexpr int64_t kLimitNs = 500'000;
 
 std::string Interval(const MeanEstimate& mean) {
   return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
-}
-
-// Below it nothing is called late; nor a cause, which of a rank that is not late must be twice
-// that.
-int64_t LimitNs(const Answer& answer, const RankFinding& finding) {
-  const int64_t limit_ns = std::max(kLimitNs, answer.mean_step_ns * kLimitPercent / 100);
-  return finding.late ? limit_ns : 2 * limit_ns;
 }
 
 std::string LimitText(const Answer& answer, const RankFinding& finding) {
@@ -118,7 +108,7 @@ std::string TakerSentence(const Taker& taker) {
       whose = "Syncline itself";
       break;
     case Taker::Kind::kUnknown:
-      return "who ran instead: somebody whom this node does not show";
+      return "who ran instead: a process that this node does not show";
   }
   std::string text = absl::StrCat("who ran in the same sampling intervals: ", whose, ", ",
                                   Ms(taker.cpu_ns), " ms of CPU time a step");
@@ -128,29 +118,9 @@ std::string TakerSentence(const Taker& taker) {
   return text;
 }
 
-std::string ProcessorText(const ProcessorTime& time) {
-  return absl::StrCat(Ms(time.on_cpu_ns), " ms on a CPU, ", Ms(time.run_queue_ns),
-                      " in a run queue, ", Ms(time.asleep_ns), " asleep");
-}
-
-// Own work as the kernel counts it, beside that of the rank in the middle of the others.
-std::string OwnWorkSentence(const Answer& answer, const RankFinding& finding) {
-  if (!finding.processor.has_value()) {
-    return "how much of its own work is on a CPU, in a run queue or asleep: not measured";
-  }
-  std::string text = absl::StrCat("its own work: ", ProcessorText(*finding.processor));
-  std::vector<const RankSummary*> others;
-  for (size_t i = 0; i < answer.ranks.size(); ++i) {
-    if (i != finding.index && answer.ranks[i].processor.has_value()) {
-      others.push_back(&answer.ranks[i]);
-    }
-  }
-  if (others.empty()) return text;
-  std::stable_sort(others.begin(), others.end(), [](const RankSummary* a, const RankSummary* b) {
-    return a->mean_own_ns < b->mean_own_ns;
-  });
-  const RankSummary& middle = *others[others.size() / 2];
-  return absl::StrCat(text, "; that of rank ", middle.rank, ": ", ProcessorText(*middle.processor));
+// Its cost is visibly more than what the causes explain of its lead.
+bool MoreThanCauses(const RankFinding& finding) {
+  return finding.cost_all.est_ns > finding.explained_ns() + finding.explained_ns() / 10;
 }
 
 // What is certain, and no cause of the rank's.
@@ -163,14 +133,6 @@ std::string DroppedText(const NotACause& one) {
   return absl::StrCat("waits for a CPU ", Ms(one.amount_ns),
                       " ms a step more than the others, while its own threads that carry out its "
                       "collectives run: a late rank's transfers run beside its work");
-}
-
-std::string WorkText(const WorkDifference& one) {
-  if (one.in_shapes) {
-    return absl::StrFormat("%s has other shapes in %.1f executions a step", Printed(one.name),
-                           one.own);
-  }
-  return absl::StrFormat("%s %.1f a step, others %.1f", Printed(one.name), one.own, one.others);
 }
 
 int64_t PercentOf(int64_t part, int64_t whole) {
@@ -205,6 +167,11 @@ uint64_t GapsOf(const Answer& answer) {
 }
 
 }  // namespace
+
+int64_t LimitNs(const Answer& answer, const RankFinding& finding) {
+  const int64_t limit_ns = std::max(kLimitNs, answer.mean_step_ns * kLimitPercent / 100);
+  return finding.late ? limit_ns : 2 * limit_ns;
+}
 
 std::string Ms(int64_t ns) {
   const int64_t size_ns = std::abs(ns);
@@ -275,35 +242,6 @@ std::vector<std::string> CauseSentences(const RankFinding& finding, const Cause&
   }
 }
 
-std::vector<std::string> UnknownSentences(const Answer& answer, const RankFinding& finding) {
-  if (!finding.work.empty()) {
-    std::vector<std::string> shown;
-    for (size_t i = 0; i < std::min(kWorkShown, finding.work.size()); ++i) {
-      shown.push_back(WorkText(finding.work[i]));
-    }
-    if (finding.work.size() > kWorkShown) {
-      shown.push_back(
-          absl::StrCat("and ", Plural(finding.work.size() - kWorkShown, "operator"), " more"));
-    }
-    return {absl::StrCat("its work differs: ", absl::StrJoin(shown, "; ")),
-            "no cause is named where the work differs"};
-  }
-  const bool measured = answer.ranks[finding.index].taken_away_known;
-  int64_t dropped_ns = 0;
-  for (const NotACause& one : finding.not_causes) {
-    if (one.because != NotACause::Because::kTooSmall) dropped_ns += one.amount_ns;
-  }
-  if (dropped_ns * 2 >= finding.lead.est_ns) {
-    return {"no fault of this rank alone: what was measured is said below",
-            OwnWorkSentence(answer, finding)};
-  }
-  return {measured ? "unknown: what was measured does not explain it. It accuses nobody: a slower "
-                     "core does the same in a healthy job"
-                   : "unknown: recorded without samples of the rank's processor time, so whether "
-                     "the rank was throttled or waited for a CPU is not known. It accuses nobody",
-          OwnWorkSentence(answer, finding)};
-}
-
 std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFinding& finding) {
   std::vector<std::string> looked;
   std::vector<std::string> uncertain;
@@ -347,7 +285,10 @@ std::string CostSentence(const Answer& answer, const RankFinding& finding) {
                       " ms of each step ", Interval(cost), ", ",
                       PercentOf(cost.est_ns, answer.mean_step_ns),
                       " %; an estimate, not replayed, and without drift (windows of one job differ "
-                      "by some percent)");
+                      "by some percent)",
+                      MoreThanCauses(finding) ? ". It counts all of the rank's time in these "
+                                                "parts, CAUSE what it has more than the others"
+                                              : "");
 }
 
 std::string OrderSentence(const Answer& answer, const RankFinding& finding) {
@@ -376,12 +317,15 @@ std::string NobodySentence(const Answer& answer) {
                         " steps are too few to call a rank late without a cause (", kStepsSure,
                         " are needed).");
   } else if (answer.ranks.size() == 2) {
-    text = absl::StrCat("No rank is late: ranks differ by ", Ms(closest.lead.est_ns), " ms",
-                        interval, ".");
+    text = absl::StrCat(answer.undecided ? "No rank is shown to be late" : "No rank is late",
+                        ": ranks differ by ", Ms(closest.lead.est_ns), " ms", interval, ".");
   } else {
-    text = absl::StrCat("No rank is late: ", RankName(answer, closest),
-                        " has the most own work, which ", DiffersBy(answer, closest.lead), interval,
-                        ".");
+    text = absl::StrCat(answer.undecided ? "No rank is shown to be late: " : "No rank is late: ",
+                        RankName(answer, closest), " has the most own work, which ",
+                        DiffersBy(answer, closest.lead), interval, ".");
+  }
+  if (answer.undecided) {
+    absl::StrAppend(&text, " The steps differ too much among each other to say that none is late.");
   }
   return absl::StrCat(text, " ", ComputeSentence(answer));
 }
@@ -405,6 +349,11 @@ std::string EverybodySentence(const Answer& answer, Part part) {
   return absl::StrCat("Everybody: ", PartName(part), " takes ",
                       least >= most ? absl::StrCat(most) : absl::StrCat(least, " to ", most),
                       " % of the step on every rank");
+}
+
+std::string EverybodyTakerSentence(const Answer& answer) {
+  return absl::StrCat("as rank ", answer.ranks[answer.everybody_taker_rank].rank, " sees it, ",
+                      TakerSentence(*answer.everybody_taker));
 }
 
 std::vector<std::string> MarginSentences(const Answer& answer) {

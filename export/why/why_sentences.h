@@ -30,9 +30,19 @@ std::string LateSentence(const analysis::why::Answer& answer,
 // One paragraph each: the cause with its share, then who or what it is.
 std::vector<std::string> CauseSentences(const analysis::why::RankFinding& finding,
                                         const analysis::why::Cause& cause);
-// Of a finding without a cause: other work, or nothing that was measured.
+// Below it nothing is called late; nor a cause, which of a rank that is not late must be twice
+// that.
+int64_t LimitNs(const analysis::why::Answer& answer, const analysis::why::RankFinding& finding);
+// Of a finding whose causes do not explain most of it: other work, or nothing that was measured.
 std::vector<std::string> UnknownSentences(const analysis::why::Answer& answer,
                                           const analysis::why::RankFinding& finding);
+// What the causes leave of the lead, where that is not little.
+std::vector<std::string> RemainderSentences(const analysis::why::Answer& answer,
+                                            const analysis::why::RankFinding& finding);
+// Most of what is not explained is sleep in the rank's own work.
+bool SleepsAtHome(const analysis::why::Answer& answer, const analysis::why::RankFinding& finding);
+// Who ran meanwhile; `answer` has an everybody_taker.
+std::string EverybodyTakerSentence(const analysis::why::Answer& answer);
 // What was looked at and is not the cause; what is not certain enough to be one.
 std::vector<std::string> LookedAtSentences(const analysis::why::Answer& answer,
                                            const analysis::why::RankFinding& finding);

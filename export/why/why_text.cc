@@ -36,6 +36,7 @@ constexpr size_t kColumnsMin = 4;  // one that is named, and three others
 constexpr size_t kNotesShown = 6;
 constexpr size_t kClassesShown = 6;
 constexpr int64_t kTenthNs = 100'000;
+constexpr int64_t kOutsideDivisor = 5;  // more of the window than this without steps is said
 constexpr char kNotMeasured[] = "not measured";
 
 // The longest start of `text` that takes at most `columns`.
@@ -203,9 +204,14 @@ void WriteTable(const Answer& answer, Writer* writer) {
 void WriteFinding(const Answer& answer, const RankFinding& finding, Writer* writer) {
   writer->Say(finding.late ? "LATE" : "NAMED", LateSentence(answer, finding));
   std::vector<std::string> causes;
-  if (finding.causes.empty()) causes = UnknownSentences(answer, finding);
-  for (const Cause& cause : finding.causes) {
-    for (std::string& line : CauseSentences(finding, cause)) causes.push_back(std::move(line));
+  if (!finding.mostly_explained()) causes = UnknownSentences(answer, finding);
+  for (size_t i = 0; i < finding.causes.size(); ++i) {
+    std::vector<std::string> lines = CauseSentences(finding, finding.causes[i]);
+    if (!finding.mostly_explained()) lines[0] = "for a part: " + lines[0];
+    for (std::string& line : lines) causes.push_back(std::move(line));
+  }
+  if (finding.mostly_explained()) {
+    for (std::string& line : RemainderSentences(answer, finding)) causes.push_back(std::move(line));
   }
   for (std::string& line : LookedAtSentences(answer, finding)) causes.push_back(std::move(line));
   writer->Say("CAUSE", causes);
@@ -240,6 +246,14 @@ void WriteHead(const Answer& answer, Writer* writer) {
     const size_t more = answer.classes.size() - kClassesShown - 1;
     writer->Line(absl::StrCat("not judged: ", more, more == 1 ? " class" : " classes", " more"));
   }
+  int64_t outside_ns = answer.window_ns;
+  for (const StepClass& one : answer.classes) outside_ns -= one.total_ns;
+  if (!answer.classes.empty() && outside_ns * kOutsideDivisor > answer.window_ns) {
+    writer->Line(absl::StrFormat(
+        "not judged: %.1f s of the window, which hold no whole step that all ranks have (the job "
+        "began, ended or stood still there)",
+        static_cast<double>(outside_ns) / 1e9));
+  }
   if (answer.unpaired_steps > 0) {
     writer->Line(absl::StrCat("not judged: ", Plural(answer.unpaired_steps, "step"),
                               " that not all ranks have with the same collectives"));
@@ -256,7 +270,12 @@ void WriteVerdict(const Answer& answer, Writer* writer) {
     }
   }
   std::vector<std::string> everybody;
-  for (const Part part : answer.everybody) everybody.push_back(EverybodySentence(answer, part));
+  for (const Part part : answer.everybody) {
+    everybody.push_back(EverybodySentence(answer, part));
+    if (part == Part::kWaitingForCpu && answer.everybody_taker.has_value()) {
+      everybody.push_back(EverybodyTakerSentence(answer));
+    }
+  }
   writer->Say("ALL", everybody);
   writer->Say("MARGIN", MarginSentences(answer));
 }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of a rank whose causes do not explain its lead.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "export/report/units.h"
+#include "export/why/why_sentences.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Answer;
+using analysis::why::NotACause;
+using analysis::why::Part;
+using analysis::why::PartName;
+using analysis::why::ProcessorTime;
+using analysis::why::RankFinding;
+using analysis::why::RankSummary;
+using analysis::why::WorkDifference;
+
+constexpr size_t kWorkShown = 3;
+
+std::string ProcessorText(const ProcessorTime& time) {
+  return absl::StrCat(Ms(time.on_cpu_ns), " ms on a CPU, ", Ms(time.run_queue_ns),
+                      " in a run queue, ", Ms(time.asleep_ns), " asleep");
+}
+
+// Of the other ranks (of those whose processor time was measured) the one in the middle, by own
+// work; nullptr: there is none.
+const RankSummary* MiddleOther(const Answer& answer, const RankFinding& finding, bool measured) {
+  std::vector<const RankSummary*> others;
+  for (size_t i = 0; i < answer.ranks.size(); ++i) {
+    if (i == finding.index || (measured && !answer.ranks[i].processor.has_value())) continue;
+    others.push_back(&answer.ranks[i]);
+  }
+  if (others.empty()) return nullptr;
+  std::stable_sort(others.begin(), others.end(), [](const RankSummary* a, const RankSummary* b) {
+    return a->mean_own_ns < b->mean_own_ns;
+  });
+  return others[others.size() / 2];
+}
+
+// The part of own work that differs most from that of the rank in the middle, if one stands out.
+std::string LargestDifference(const Answer& answer, const RankFinding& finding) {
+  const RankSummary* const middle = MiddleOther(answer, finding, /*measured=*/false);
+  if (middle == nullptr) return "";
+  const RankSummary& rank = answer.ranks[finding.index];
+  int64_t largest_ns = 0;
+  Part largest = Part::kCompute;
+  for (const Part part : {Part::kCompute, Part::kInput, Part::kHostCode}) {
+    const auto at = static_cast<size_t>(part);
+    if (rank.mean[at] - middle->mean[at] <= largest_ns) continue;
+    largest_ns = rank.mean[at] - middle->mean[at];
+    largest = part;
+  }
+  if (largest_ns * 2 < finding.unexplained_ns() || largest_ns == 0) return "";
+  const auto at = static_cast<size_t>(largest);
+  return absl::StrCat("most of it in ", PartName(largest), ": ", Ms(rank.mean[at]),
+                      " ms a step, rank ", middle->rank, " ", Ms(middle->mean[at]));
+}
+
+// How much longer than the rank in the middle it sleeps in its own work.
+int64_t SleepsLongerNs(const Answer& answer, const RankFinding& finding) {
+  const RankSummary* const middle = MiddleOther(answer, finding, /*measured=*/true);
+  if (middle == nullptr || !finding.processor.has_value()) return 0;
+  return finding.processor->asleep_ns - middle->processor->asleep_ns;
+}
+
+// Own work as the kernel counts it, beside that of the rank in the middle of the others.
+std::string OwnWorkSentence(const Answer& answer, const RankFinding& finding) {
+  if (!finding.processor.has_value()) {
+    return "how much of its own work is on a CPU, in a run queue or asleep: not measured";
+  }
+  std::string text = absl::StrCat("its own work: ", ProcessorText(*finding.processor));
+  const RankSummary* const middle = MiddleOther(answer, finding, /*measured=*/true);
+  if (middle == nullptr) return text;
+  return absl::StrCat(text, "; that of rank ", middle->rank, ": ",
+                      ProcessorText(*middle->processor));
+}
+
+std::string WorkText(const WorkDifference& one) {
+  if (one.in_shapes) {
+    return absl::StrFormat("%s has other shapes in %.1f executions a step", Printed(one.name),
+                           one.own);
+  }
+  return absl::StrFormat("%s %.1f a step, others %.1f", Printed(one.name), one.own, one.others);
+}
+
+}  // namespace
+
+std::vector<std::string> UnknownSentences(const Answer& answer, const RankFinding& finding) {
+  if (!finding.work.empty()) {
+    std::vector<std::string> shown;
+    for (size_t i = 0; i < std::min(kWorkShown, finding.work.size()); ++i) {
+      shown.push_back(WorkText(finding.work[i]));
+    }
+    if (finding.work.size() > kWorkShown) {
+      shown.push_back(
+          absl::StrCat("and ", Plural(finding.work.size() - kWorkShown, "operator"), " more"));
+    }
+    return {absl::StrCat("its work differs: ", absl::StrJoin(shown, "; ")),
+            "no cause is named where the work differs"};
+  }
+  const bool measured = answer.ranks[finding.index].taken_away_known;
+  int64_t dropped_ns = 0;
+  for (const NotACause& one : finding.not_causes) {
+    if (one.because != NotACause::Because::kTooSmall) dropped_ns += one.amount_ns;
+  }
+  if (dropped_ns * 2 >= finding.lead.est_ns) {
+    return {"no fault of this rank alone: what was measured is said below",
+            OwnWorkSentence(answer, finding)};
+  }
+  std::string text = finding.causes.empty()
+                         ? "unknown"
+                         : absl::StrCat("unknown for ", Ms(finding.unexplained_ns()), " of the ",
+                                        Ms(finding.lead.est_ns), " ms");
+  if (!measured) {
+    absl::StrAppend(&text, ": samples of the rank's processor time are missing, so whether the ",
+                    "rank was throttled or waited for a CPU is not known. It accuses nobody");
+  } else if (SleepsAtHome(answer, finding)) {
+    absl::StrAppend(&text, ": the rank sleeps or blocks ", Ms(SleepsLongerNs(answer, finding)),
+                    " ms a step longer in its own work (a file, a lock, a sleep); what it waits "
+                    "for was not recorded");
+  } else {
+    absl::StrAppend(&text, ": what was measured does not explain it. It accuses nobody: a slower ",
+                    "core does the same in a healthy job");
+  }
+  std::vector<std::string> lines = {std::move(text)};
+  if (std::string most = LargestDifference(answer, finding); !most.empty()) {
+    lines.push_back(std::move(most));
+  }
+  lines.push_back(OwnWorkSentence(answer, finding));
+  return lines;
+}
+
+bool SleepsAtHome(const Answer& answer, const RankFinding& finding) {
+  return SleepsLongerNs(answer, finding) * 2 >= std::max<int64_t>(1, finding.unexplained_ns());
+}
+
+std::vector<std::string> RemainderSentences(const Answer& answer, const RankFinding& finding) {
+  if (finding.unexplained_ns() <= LimitNs(answer, finding)) return {};
+  std::string text = absl::StrCat("not explained: ", Ms(finding.unexplained_ns()), " of the ",
+                                  Ms(finding.lead.est_ns), " ms");
+  const std::string most = LargestDifference(answer, finding);
+  return {most.empty() ? text : absl::StrCat(text, "; ", most)};
+}
+
+}  // namespace syncline::report
