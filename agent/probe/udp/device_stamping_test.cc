@@ -85,7 +85,7 @@ TEST(WhyNoHardwareStamps, DevicesMadeOfOthersAndOtherHindrances) {
   facts.packets_come_back = false;
   EXPECT_THAT(WhyNoHardwareStamps(facts), HasSubstr("net.core.tstamp_allow_data"));
   facts = {.device = "eth0", .error_number = EOPNOTSUPP};
-  EXPECT_THAT(WhyNoHardwareStamps(facts), HasSubstr("eth0 does not say"));
+  EXPECT_THAT(WhyNoHardwareStamps(facts), HasSubstr("eth0 does not report"));
   EXPECT_THAT(WhyNoHardwareStamps({}), HasSubstr("not known"));
 }
 
