@@ -20,10 +20,10 @@ AssumptionText TextOf(const analysis::Report& report) {
                    [](const auto& node) { return node.likely_bound_ns.has_value(); })) {
     return {};
   }
-  return {
-      .lines = {absl::StrCat("every ± is proven, but what is called likely assumes ", name, ":"),
-                absl::StrCat(clocksync::AsymmetryMeaning(assumed.asymmetry_percent),
-                             ". No sample can prove that.")}};
+  return {.text =
+              absl::StrCat("Every ± is proven, except what is called likely: that assumes ", name,
+                           ", so ", clocksync::AsymmetryMeaning(assumed.asymmetry_percent),
+                           ". No sample can prove that.")};
 }
 
 std::string OrderOfEntries(const analysis::Report& report) {
@@ -32,11 +32,11 @@ std::string OrderOfEntries(const analysis::Report& report) {
   if (order.all() == 0) return "";
   std::string likely;
   if (order.likely > 0) {
-    likely = absl::StrCat(", likely of ", Count(order.likely), " (if ",
+    likely = absl::StrCat(", likely for ", Count(order.likely), " (if ",
                           clocksync::AsymmetryText(report.assumption.asymmetry_percent), ")");
   }
-  return absl::StrCat("that the first to enter entered before the last: proven of ",
-                      Count(order.proven), likely, ", undecided of ", Count(order.undecided));
+  return absl::StrCat("Which rank entered first, and which last: proven for ", Count(order.proven),
+                      likely, ", undecided for ", Count(order.undecided));
 }
 
 }  // namespace syncline::report

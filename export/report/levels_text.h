@@ -4,7 +4,6 @@
 #define SYNCLINE_EXPORT_REPORT_LEVELS_TEXT_H_
 
 #include <string>
-#include <vector>
 
 #include "analysis/report.h"
 
@@ -13,11 +12,11 @@ namespace syncline::report {
 // What "likely" assumes, where anything is called that; a warning where the assumption is false.
 struct AssumptionText {
   std::string warning;
-  std::vector<std::string> lines;
+  std::string text;
 };
 AssumptionText TextOf(const analysis::Report& report);
 
-// Of how many collectives it is decided, and how, who entered first; "" where there is none.
+// For how many collectives it is decided, and how, who entered first; "" where there is none.
 std::string OrderOfEntries(const analysis::Report& report);
 
 }  // namespace syncline::report

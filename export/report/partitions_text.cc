@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/report/partitions_text.h"
-
+// Partitions of TensorFlow's graphs.
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -8,32 +8,73 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "export/report/table.h"
+#include "export/report/section_printers.h"
+#include "export/report/spread.h"
 #include "export/report/units.h"
 
 namespace syncline::report {
 namespace {
 
-constexpr size_t kGraphsShown = 3;  // of a partition: the others are set-up and evaluation
+using analysis::Report;
+using timeline::Partition;
 
-// The row's cells from "nodes" on.
-std::vector<std::string> CellsOf(const timeline::Partition& partition,
-                                 const std::vector<uint32_t>& nodes) {
+// A graph of a partition, or what is known of a partition without graphs.
+struct Row {
+  std::string partition;
+  std::string node;
+  std::optional<uint64_t> steps;
+  uint64_t nodes = 0;
+  uint64_t types = 0;
+  uint64_t sends = 0;
+  uint64_t receives = 0;
+};
+
+Row RowOf(const Partition& partition, const std::string& node, std::optional<uint64_t> steps,
+          const std::vector<uint32_t>& nodes) {
+  Row row;
+  row.partition = absl::StrReplaceAll(
+      partition.devices.empty() ? partition.task : absl::StrJoin(partition.devices, ", "),
+      {{"/replica:0", ""}, {"/device:", "/"}});
+  row.node = node;
+  row.steps = steps;
+  row.nodes = nodes.size();
   std::set<std::string> types;
-  uint64_t sends = 0, receives = 0;
   for (const uint32_t index : nodes) {
-    const timeline::PartitionNode& node = partition.nodes[index];
-    if (!node.type.empty()) types.insert(node.type);
-    if (!node.crosses()) continue;
-    const bool sent = node.type == "_Send" || node.type == "_HostSend";
-    ++(sent ? sends : receives);
+    const timeline::PartitionNode& one = partition.nodes[index];
+    if (!one.type.empty()) types.insert(one.type);
+    if (!one.crosses()) continue;
+    ++(one.type == "_Send" || one.type == "_HostSend" ? row.sends : row.receives);
   }
-  return {Count(nodes.size()), Count(types.size()), Count(sends), Count(receives)};
+  row.types = types.size();
+  return row;
+}
+
+// The rows of one partition, that of most steps first.
+std::vector<Row> RowsOf(const Partition& partition, const std::string& node) {
+  std::vector<Row> rows;
+  for (const timeline::PartitionGraph& graph : partition.graphs) {
+    rows.push_back(RowOf(partition, node, graph.steps, graph.nodes));
+  }
+  if (!rows.empty()) return rows;
+  std::vector<uint32_t> all(partition.nodes.size());
+  std::iota(all.begin(), all.end(), 0U);
+  return {RowOf(partition, node, std::nullopt, all)};
 }
 
 }  // namespace
 
-std::string PartitionsText(const analysis::Report& report, size_t width, size_t indent) {
+bool HasPartitions(const Report& report) {
+  return std::any_of(report.nodes.begin(), report.nodes.end(),
+                     [](const auto& node) { return !node.partitions.empty(); });
+}
+
+void PartitionsInFull(Page* page) {
+  std::vector<Row> rows;
+  for (const analysis::NodeReport& node : page->report().nodes) {
+    for (const Partition& partition : node.partitions) {
+      for (Row& row : RowsOf(partition, node.name)) rows.push_back(std::move(row));
+    }
+  }
   Table table({{"partition", Table::Align::kLeft, true},
                {"node"},
                {"steps", Table::Align::kRight},
@@ -41,35 +82,14 @@ std::string PartitionsText(const analysis::Report& report, size_t width, size_t 
                {"types", Table::Align::kRight},
                {"sends", Table::Align::kRight},
                {"receives", Table::Align::kRight}});
-  uint64_t more = 0;
-  for (const analysis::NodeReport& node : report.nodes) {
-    for (const timeline::Partition& partition : node.partitions) {
-      const auto add = [&](const std::string& steps, const std::vector<uint32_t>& nodes) {
-        std::string name =
-            partition.devices.empty() ? partition.task : absl::StrJoin(partition.devices, ", ");
-        name = absl::StrReplaceAll(name, {{"/replica:0", ""}, {"/device:", "/"}});
-        std::vector<std::string> row = {std::move(name), node.name, steps};
-        for (std::string& cell : CellsOf(partition, nodes)) row.push_back(std::move(cell));
-        table.Add(std::move(row));
-      };
-      for (size_t i = 0; i < partition.graphs.size() && i < kGraphsShown; ++i) {
-        add(Count(partition.graphs[i].steps), partition.graphs[i].nodes);
-      }
-      if (partition.graphs.size() > kGraphsShown) more += partition.graphs.size() - kGraphsShown;
-      if (!partition.graphs.empty()) continue;
-      std::vector<uint32_t> all(partition.nodes.size());
-      std::iota(all.begin(), all.end(), 0U);
-      add("-", all);
-    }
+  for (const Row* row : Ranked(rows, [](const Row& one) { return one.steps.value_or(0); })) {
+    table.Add({row->partition, row->node, row->steps.has_value() ? Count(*row->steps) : "-",
+               Count(row->nodes), Count(row->types), Count(row->sends), Count(row->receives)});
   }
-  if (table.empty()) return "";
-  std::string out = table.Format(width, indent);
-  const std::string blanks(indent, ' ');
-  if (more > 0) absl::StrAppend(&out, blanks, "and ", more, " more (--json has them all)\n");
-  absl::StrAppend(&out, blanks, "what ran while it was recorded: a row for each graph, of whole ",
-                  "steps; sends and receives:\n", blanks,
-                  "edges that lead to another device. Without steps: all nodes that are known.\n");
-  return out;
+  page->Print(table);
+  page->Line(
+      "A row is a graph that ran in complete steps while it was recorded; without steps: all nodes "
+      "that are known. sends, receives: edges to and from another device.");
 }
 
 }  // namespace syncline::report

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/report/receipt_text.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/duration_text.h"
+#include "export/report/section_printers.h"
+#include "export/report/spread.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
 
@@ -23,7 +28,28 @@ std::string PercentNumber(int64_t ppm) {
   return absl::StrFormat("%.*f", digits, percent);
 }
 
-std::string OfAStep(const ProcessReceipt& process) {
+std::string PpmText(int64_t ppm) { return PercentNumber(ppm) + " %"; }
+
+bool IsWhole(const NodeReceipt& node) {
+  return node.discarded_events.has_value() && *node.discarded_events + node.lost_packets == 0;
+}
+
+// Those that handed over events.
+std::vector<ProcessReceipt> ProcessesOf(std::span<const NodeReceipt> nodes) {
+  std::vector<ProcessReceipt> processes;
+  for (const NodeReceipt& node : nodes) {
+    std::copy_if(node.processes.begin(), node.processes.end(), std::back_inserter(processes),
+                 [](const ProcessReceipt& process) { return process.events > 0; });
+  }
+  return processes;
+}
+
+int64_t PpmOf(const ProcessReceipt& process) {
+  const std::optional<analysis::ShareEstimate> share = process.share();
+  return share.has_value() ? share->est_ppm : -1;
+}
+
+std::string PerStep(const ProcessReceipt& process) {
   if (!process.step_ns.has_value() || !process.cost.has_value() || process.covered_ns <= 0) {
     return "-";
   }
@@ -39,11 +65,11 @@ std::string Volume(const NodeReceipt& node, int64_t window_ns) {
     const double per_second =
         1e9 * static_cast<double>(*node.trace_bytes) / static_cast<double>(window_ns);
     absl::StrAppend(&text, ", ", Count(static_cast<uint64_t>(std::llround(per_second))),
-                    " a second");
+                    " per second");
   }
   if (!node.discarded_events.has_value()) {
     absl::StrAppend(&text, "; events were discarded, their number is unknown");
-  } else if (*node.discarded_events + node.lost_packets == 0) {
+  } else if (IsWhole(node)) {
     absl::StrAppend(&text, "; no event discarded");
   } else {
     absl::StrAppend(&text, "; ", Plural(*node.discarded_events, "event"), " discarded, ",
@@ -56,7 +82,7 @@ std::string Volume(const NodeReceipt& node, int64_t window_ns) {
 
 std::string ShareText(const std::optional<analysis::ShareEstimate>& share) {
   if (!share.has_value()) return "-";
-  const std::string est = PercentNumber(share->est_ppm) + " %";
+  const std::string est = PpmText(share->est_ppm);
   if (!share->bounded()) return est + " [unknown]";
   return absl::StrCat(est, " [", PercentNumber(share->lo_ppm), ", ", PercentNumber(share->hi_ppm),
                       "]");
@@ -64,25 +90,23 @@ std::string ShareText(const std::optional<analysis::ShareEstimate>& share) {
 
 std::string ReceiptText(std::span<const NodeReceipt> nodes, int64_t window_ns, size_t width,
                         size_t indent) {
+  std::vector<ProcessReceipt> processes = ProcessesOf(nodes);
+  if (processes.empty()) return "";
   Table table({{"process", Table::Align::kLeft, true},
                {"events/s", Table::Align::kRight},
                {"time inside", Table::Align::kRight},
-               {"an event", Table::Align::kRight},
+               {"per event", Table::Align::kRight},
                {"share of time", Table::Align::kRight},
-               {"of a step", Table::Align::kRight}});
+               {"per step", Table::Align::kRight}});
   bool any_cost = false;
-  for (const NodeReceipt& node : nodes) {
-    for (const ProcessReceipt& process : node.processes) {
-      if (process.events == 0) continue;
-      any_cost = any_cost || process.cost.has_value();
-      const auto events = static_cast<int64_t>(process.events);
-      table.Add({process.name, Count(process.events_per_second()),
-                 process.cost.has_value() ? DurationText(process.cost->est_ns) : "-",
-                 process.cost.has_value() ? DurationText(process.cost->est_ns / events) : "-",
-                 ShareText(process.share()), OfAStep(process)});
-    }
+  for (const ProcessReceipt* process : Ranked(processes, PpmOf)) {
+    any_cost = any_cost || process->cost.has_value();
+    const auto events = static_cast<int64_t>(process->events);
+    table.Add({process->name, Count(process->events_per_second()),
+               process->cost.has_value() ? DurationText(process->cost->est_ns) : "-",
+               process->cost.has_value() ? DurationText(process->cost->est_ns / events) : "-",
+               ShareText(process->share()), PerStep(*process)});
   }
-  if (table.empty()) return "";
   std::string out = table.Format(width, indent);
   const std::string blanks(indent, ' ');
   for (const NodeReceipt& node : nodes) {
@@ -90,10 +114,40 @@ std::string ReceiptText(std::span<const NodeReceipt> nodes, int64_t window_ns, s
   }
   if (any_cost) {
     absl::StrAppend(&out, blanks,
-                    "time inside Syncline's code, all threads added, from timed calls; [...]: its "
-                    "95 % interval\n");
+                    "time inside: in Syncline's code, added over all threads, from timed calls; "
+                    "[...]: 95 % interval\n");
   }
   return out;
+}
+
+bool HasCost(const analysis::Report& report) { return !ProcessesOf(report.receipt).empty(); }
+
+void CostInFull(Page* page) {
+  page->Raw(ReceiptText(page->report().receipt, page->window_ns(), page->width(), Page::kIndent));
+}
+
+void CostInShort(Page* page) {
+  std::vector<SpreadValue> shares;
+  for (const ProcessReceipt& process : ProcessesOf(page->report().receipt)) {
+    const std::optional<analysis::ShareEstimate> share = process.share();
+    if (share.has_value()) shares.push_back({process.name, share->est_ppm, ShareText(share)});
+  }
+  const std::string measured = shares.empty()
+                                   ? "not measured"
+                                   : SpreadText(std::move(shares), {.text = PpmText, .named = 1});
+  page->Item("Cost", "share of time: " + measured);
+  const NodeReceipt* largest = nullptr;
+  std::vector<std::string> discarding;
+  for (const NodeReceipt& node : page->report().receipt) {
+    if (!node.trace_bytes.has_value()) continue;
+    if (largest == nullptr || *node.trace_bytes > *largest->trace_bytes) largest = &node;
+    if (!IsWhole(node)) discarding.push_back(node.name);
+  }
+  if (largest == nullptr) return;
+  page->Item("", absl::StrCat("at most ", Count(*largest->trace_bytes),
+                              " bytes of trace per node (", largest->name, "); ",
+                              discarding.empty() ? "no event discarded"
+                                                 : "events discarded on " + ListText(discarding)));
 }
 
 }  // namespace syncline::report

@@ -7,7 +7,6 @@ namespace syncline::report {
 namespace {
 
 constexpr size_t kGap = 2;
-constexpr size_t kShrunkMin = 12;  // a column that gives way keeps this much
 
 bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
@@ -32,6 +31,12 @@ std::string Fit(std::string_view text, size_t width) {
   return out;
 }
 
+Table::Column Table::Names(const std::string& title) {
+  Column column{title, Align::kLeft, true};
+  column.width_least = std::max(column.width_least, DisplayWidth(title));
+  return column;
+}
+
 std::string Table::Format(size_t width, size_t indent) const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < columns_.size(); ++i) {
@@ -41,8 +46,8 @@ std::string Table::Format(size_t width, size_t indent) const {
   size_t total = indent + kGap * (columns_.size() - 1);
   for (const size_t column : widths) total += column;
   for (size_t i = 0; i < columns_.size() && total > width; ++i) {
-    if (!columns_[i].shrinks || widths[i] <= kShrunkMin) continue;
-    const size_t less = std::min(total - width, widths[i] - kShrunkMin);
+    if (!columns_[i].shrinks || widths[i] <= columns_[i].width_least) continue;
+    const size_t less = std::min(total - width, widths[i] - columns_[i].width_least);
     widths[i] -= less;
     total -= less;
   }

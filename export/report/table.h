@@ -21,8 +21,11 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
-    bool shrinks = false;  // gives way when the table is too wide
+    bool shrinks = false;     // gives way when the table is too wide
+    size_t width_least = 12;  // that a column which gives way keeps
   };
+  // Of names: gives way, but not so far that its title is cut.
+  static Column Names(const std::string& title);
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report for a terminal.
+// The report for a terminal: one screen of what matters most, whatever the number of nodes; or
+// everything; or some sections (sections.h) in full.
 #ifndef SYNCLINE_EXPORT_REPORT_TEXT_REPORT_H_
 #define SYNCLINE_EXPORT_REPORT_TEXT_REPORT_H_
 
 #include <string>
+#include <vector>
 
 #include "analysis/report.h"
 
@@ -12,7 +14,8 @@ namespace syncline::report {
 struct TextOptions {
   size_t width = 100;  // columns of the terminal
   bool color = false;  // ANSI colours for headings and for what is wrong
-  size_t tasks_per_domain = 8;
+  bool full = false;
+  std::vector<std::string> sections;  // names of Sections(); empty: one screen, or all of it
 };
 
 std::string TextReport(const analysis::Report& report, const TextOptions& options);

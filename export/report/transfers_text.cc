@@ -1,53 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/report/transfers_text.h"
+// Sends and receives of process groups.
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "common/duration_text.h"
-#include "export/report/table.h"
+#include "export/report/section_printers.h"
+#include "export/report/spread.h"
 #include "export/report/units.h"
 
 namespace syncline::report {
+namespace {
 
-std::string TransfersText(const analysis::Report& report, size_t width, size_t indent) {
-  const analysis::TransferReport& transfers = report.transfers;
-  if (transfers.rows.empty()) return "";
-  Table table({{"group", Table::Align::kLeft, true},
-               {"ranks", Table::Align::kRight},
-               {"from", Table::Align::kLeft, true},
-               {"to", Table::Align::kLeft, true},
-               {"tags", Table::Align::kRight},
-               {"count", Table::Align::kRight},
-               {"bytes", Table::Align::kRight},
-               {"waiting", Table::Align::kRight},
-               {"flight", Table::Align::kRight}});
-  for (const analysis::TransferRow& row : transfers.rows) {
-    const timeline::Channel& channel = transfers.found.channels[row.channel];
-    const timeline::CollectiveGroup& group = channel.group;
-    table.Add({group.description.empty() ? group.name : group.description,
-               absl::StrCat(channel.source, " > ", channel.destination),
-               report.nodes[row.send_node].name, report.nodes[row.receive_node].name,
-               Count(row.tags), Count(row.count), Count(row.bytes),
-               row.waiting_ns.has_value() ? DurationText(*row.waiting_ns) : "-",
-               row.flight.has_value() ? WithBound(*row.flight) : "-"});
+using analysis::Report;
+using analysis::TransferRow;
+
+// What the receivers waited in all, about.
+double WaitOf(const TransferRow& row) {
+  return static_cast<double>(row.count) * static_cast<double>(row.waiting_ns.value_or(0));
+}
+
+// The short report has room for the group's name and the ranks in one column, and not for tags.
+Table TableOf(const std::vector<const TransferRow*>& rows, const std::string& title,
+              const Report& report, bool in_full) {
+  std::vector<Table::Column> columns = {Table::Names(title),
+                                        {"from", Table::Align::kLeft, true},
+                                        {"to", Table::Align::kLeft, true},
+                                        {"count", Table::Align::kRight},
+                                        {"bytes", Table::Align::kRight},
+                                        {"median wait", Table::Align::kRight},
+                                        {"median latency", Table::Align::kRight}};
+  if (in_full) {
+    columns.insert(columns.begin() + 1, {{"ranks", Table::Align::kRight},  //
+                                         {"tags", Table::Align::kRight}});
   }
-  std::string out = table.Format(width, indent);
-  const std::string blanks(indent, ' ');
-  absl::StrAppend(&out, blanks,
-                  "medians; waiting: from the receiver's call to the end of its wait; flight: from "
-                  "the begin\n",
-                  blanks, "of the send to that end.\n");
+  Table table(columns);
+  for (const TransferRow* row : rows) {
+    const timeline::Channel& channel = report.transfers.found.channels[row->channel];
+    const timeline::CollectiveGroup& group = channel.group;
+    const std::string name = group.description.empty() ? group.name : group.description;
+    const std::string ranks = absl::StrCat(channel.source, " > ", channel.destination);
+    std::vector<std::string> cells = {
+        in_full ? name : absl::StrCat(name, " · ", ranks),
+        report.nodes[row->send_node].name,
+        report.nodes[row->receive_node].name,
+        Count(row->count),
+        Count(row->bytes),
+        row->waiting_ns.has_value() ? DurationText(*row->waiting_ns) : "-",
+        row->flight.has_value() ? WithBound(*row->flight) : "-"};
+    if (in_full) cells.insert(cells.begin() + 1, {ranks, Count(row->tags)});
+    table.Add(std::move(cells));
+  }
+  return table;
+}
+
+void PrintDoubts(Page* page) {
+  const analysis::TransferReport& transfers = page->report().transfers;
   if (transfers.contradictions > 0) {
-    absl::StrAppend(&out, blanks, "! ", Plural(transfers.contradictions, "transfer"),
-                    " cannot have been received when the clock model says: its bounds do not hold, "
-                    "or ranks are more than a round apart\n");
+    page->Warn(absl::StrCat(Plural(transfers.contradictions, "transfer"),
+                            " cannot have been received when the clock model says: its bounds do "
+                            "not hold, or ranks are more than a round apart"));
   }
   const timeline::Transfers& found = transfers.found;
   if (found.unmatched_sends + found.unmatched_receives + found.undecided > 0) {
-    absl::StrAppend(&out, blanks, Plural(found.unmatched_sends, "send"), " and ",
-                    Plural(found.unmatched_receives, "receive"), " without the other, ",
-                    Count(found.undecided), " of which it is not known which belong together\n");
+    page->Line(absl::StrCat("only one end recorded: ", Plural(found.unmatched_sends, "send"),
+                            " and ", Plural(found.unmatched_receives, "receive"),
+                            "; not known which belong together: ", Count(found.undecided)));
   }
-  return out;
+}
+
+}  // namespace
+
+bool HasTransfers(const Report& report) { return !report.transfers.rows.empty(); }
+
+void TransfersInFull(Page* page) {
+  const std::vector<TransferRow>& rows = page->report().transfers.rows;
+  page->Print(TableOf(Ranked(rows, WaitOf), "group", page->report(), true));
+  page->Line(
+      "wait: from the receiver's call to the end of its wait; latency: from the start of the send "
+      "to that end. bytes: of one, the median. Sorted by count x median wait.");
+  PrintDoubts(page);
+}
+
+void TransfersInShort(Page* page) {
+  const Report& report = page->report();
+  const std::vector<TransferRow>& all = report.transfers.rows;
+  const auto rows = First(Ranked(all, WaitOf), RowsOfEach(report));
+  const std::string title = ShownOf("Transfers", rows.size(), all.size());
+  page->PrintBelow(title, TableOf(rows, title, report, false));
+  PrintDoubts(page);
+}
+
+size_t RowsOfEach(const Report& report) {
+  const int kinds = HasCollectives(report) + HasTransfers(report) + HasTensors(report);
+  return kinds <= 1 ? 4 : 3;
 }
 
 }  // namespace syncline::report

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the recording whole: what processes cover of the window, and what was lost.
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
+#include "export/report/section_printers.h"
+#include "export/report/spread.h"
+#include "export/report/units.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::NodeReport;
+using analysis::ProcessReport;
+using analysis::Report;
+
+constexpr size_t kReasonsShown = 4;
+constexpr int64_t kFineTenths = 990;  // guessed: of less, each process is worth a look
+
+// Tenths of a percent, rounded down so that ">= 99.9 %" is true.
+int64_t CoveredTenths(const ProcessReport& process, int64_t window_ns) {
+  if (window_ns <= 0) return 0;
+  return static_cast<int64_t>(1000.0 * static_cast<double>(process.covered_ns) /
+                              static_cast<double>(window_ns));
+}
+
+std::string TenthsText(int64_t tenths) { return Percent(tenths, 1000); }
+
+bool IsSilent(const ProcessReport& process) { return !process.covered_begin.has_value(); }
+
+bool EndsEarly(const ProcessReport& process, const Report& report) {
+  return !process.end_known && process.covered_end.has_value() &&
+         *process.covered_end < report.window_end;
+}
+
+// Processes of which nothing is known in a part of the window: a rank that hangs looks like this.
+void PrintSilences(Page* page) {
+  const Report& report = page->report();
+  for (const NodeReport& node : report.nodes) {
+    if (node.processes.empty() && node.state == "complete") {
+      page->Line(node.name + ": no process was traced");
+    }
+    for (const ProcessReport& process : node.processes) {
+      if (IsSilent(process)) {
+        page->Line(process.name +
+                   ": no recorded call in the whole window: idle, stopped, or inside one call all "
+                   "the time");
+      } else if (EndsEarly(process, report)) {
+        page->Line(absl::StrCat(
+            process.name, ": no recorded call after ", SignedDurationText(process.covered_end->ns),
+            process.cut_off ? ": the process went on, but LTTng did not"
+                            : ": the process ended, or was inside one call from then on"));
+      }
+    }
+  }
+}
+
+void PrintSilencesInShort(Page* page) {
+  const Report& report = page->report();
+  std::vector<std::string> untraced;
+  std::vector<std::string> silent;
+  std::vector<SpreadValue> early;
+  for (const NodeReport& node : report.nodes) {
+    if (node.processes.empty() && node.state == "complete") untraced.push_back(node.name);
+    for (const ProcessReport& process : node.processes) {
+      if (IsSilent(process)) silent.push_back(process.name);
+      if (!EndsEarly(process, report)) continue;
+      const int64_t end_ns = process.covered_end->ns;
+      early.push_back({process.name, end_ns, SignedDurationText(end_ns)});
+    }
+  }
+  if (!silent.empty()) {
+    page->Item("", absl::StrCat("no recorded call in the whole window (idle, stopped, or inside "
+                                "one call): ",
+                                ListText(silent)));
+  }
+  if (!early.empty()) {
+    const SpreadStyle earliest{.text = SignedDurationText,
+                               .cost = [](int64_t end_ns) { return -end_ns; }};
+    page->Item("", absl::StrCat("last recorded call before the end of the window: ",
+                                SpreadText(std::move(early), earliest)));
+  }
+  if (!untraced.empty()) page->Item("", "no process was traced on " + ListText(untraced));
+}
+
+std::string CoveredByAll(const Report& report) {
+  if (!report.common_begin.has_value()) return "no interval is covered by all processes";
+  return absl::StrCat("covered by all: ", SignedDurationText(report.common_begin->ns), " to ",
+                      SignedDurationText(report.common_end->ns));
+}
+
+// Losses of one reason on all nodes.
+struct ReasonTotal {
+  std::optional<uint64_t> count = 0;  // nullopt: unknown in part
+  uint64_t intervals = 0;
+  std::map<std::string, uint64_t> by_node;
+
+  void Add(const std::string& node, std::optional<uint64_t> more, uint64_t more_intervals) {
+    count = count.has_value() && more.has_value() ? std::optional(*count + *more) : std::nullopt;
+    intervals += more_intervals;
+    by_node[node] += more.value_or(0);
+  }
+  // What is not known may be large.
+  uint64_t weight() const { return count.value_or(~uint64_t{0}); }
+};
+
+using ReasonTotals = std::vector<std::pair<std::string, ReasonTotal>>;
+
+constexpr char kLostInProcess[] = "lost in process";
+
+ReasonTotals TotalsOf(const Report& report) {
+  std::map<std::string, ReasonTotal> by_reason;
+  for (const NodeReport& node : report.nodes) {
+    for (const timeline::LossTotal& loss : node.losses) {
+      by_reason[LossReasonName(loss.reason)].Add(node.name, loss.count, loss.intervals);
+    }
+    for (const ProcessReport& process : node.processes) {
+      if (process.lost.value_or(0) > 0) by_reason[kLostInProcess].Add(node.name, process.lost, 0);
+    }
+  }
+  ReasonTotals totals(by_reason.begin(), by_reason.end());
+  std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) {
+    return a.second.weight() > b.second.weight();
+  });
+  return totals;
+}
+
+// "12 345 in 40 intervals on 3 nodes, most on worker-1 (12 000)".
+std::string TotalText(const ReasonTotal& total) {
+  std::string text = total.count.has_value() ? Count(*total.count) : "unknown number";
+  if (total.intervals > 0) absl::StrAppend(&text, " in ", Plural(total.intervals, "interval"));
+  const auto most =
+      std::max_element(total.by_node.begin(), total.by_node.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (total.by_node.size() == 1) return absl::StrCat(text, " on ", most->first);
+  absl::StrAppend(&text, " on ", Plural(total.by_node.size(), "node"), ", most on ", most->first);
+  return most->second == 0 ? text : absl::StrCat(text, " (", Count(most->second), ")");
+}
+
+std::string NoLosses(const Report& report) {
+  return report.incomplete || report.begins_late
+             ? "none found in the traces; the first lines say what is missing"
+             : "none: every counted event is in the traces";
+}
+
+}  // namespace
+
+bool HasCoverage(const Report& report) {
+  return std::any_of(report.nodes.begin(), report.nodes.end(),
+                     [](const NodeReport& node) { return !node.processes.empty(); });
+}
+
+void CoverageInFull(Page* page) {
+  std::vector<ProcessReport> processes;
+  for (const NodeReport& node : page->report().nodes) {
+    processes.insert(processes.end(), node.processes.begin(), node.processes.end());
+  }
+  Table table({{"process", Table::Align::kLeft, true},
+               {"pid", Table::Align::kRight},
+               {"threads", Table::Align::kRight},
+               {"covered", Table::Align::kRight},
+               {"of window", Table::Align::kRight},
+               {"events", Table::Align::kRight}});
+  const auto missing = [](const ProcessReport& process) { return process.missing_ns; };
+  for (const ProcessReport* process : Ranked(processes, missing)) {
+    table.Add({process->name, absl::StrCat(process->pid), absl::StrCat(process->threads),
+               DurationText(process->covered_ns), Percent(process->covered_ns, page->window_ns()),
+               Count(process->events)});
+  }
+  page->Print(table);
+  PrintSilences(page);
+  const Report& report = page->report();
+  std::string common = CoveredByAll(report);
+  if (report.common_begin.has_value()) {
+    const int64_t common_ns = report.common_end->ns - report.common_begin->ns;
+    absl::StrAppend(&common, " (", DurationText(common_ns), ")");
+  }
+  page->Line(common);
+}
+
+void CoverageInShort(Page* page) {
+  const Report& report = page->report();
+  std::vector<SpreadValue> values;
+  int64_t least = 1000;
+  size_t poor = 0;
+  for (const NodeReport& node : report.nodes) {
+    for (const ProcessReport& process : node.processes) {
+      const int64_t tenths = CoveredTenths(process, page->window_ns());
+      least = std::min(least, tenths);
+      if (tenths < kFineTenths) ++poor;
+      values.push_back({process.name, tenths, TenthsText(tenths)});
+    }
+  }
+  std::string text = values.size() == 1 ? "1 process, " : Count(values.size()) + " processes, ";
+  if (least >= kFineTenths) {
+    absl::StrAppend(&text, values.size() == 1 ? "" : "all ",
+                    least == 1000 ? "" : ">= ", TenthsText(least), " of the window");
+  } else {
+    SpreadStyle style{.text = TenthsText, .cost = [](int64_t tenths) { return -tenths; }};
+    style.named = std::min(style.named, poor);
+    absl::StrAppend(&text, "of the window: ", SpreadText(std::move(values), style));
+  }
+  page->Item("Coverage", absl::StrCat(text, "; ", CoveredByAll(report)));
+  PrintSilencesInShort(page);
+}
+
+void LossesInFull(Page* page) {
+  Table table({{"node"},
+               {"what"},
+               {"count", Table::Align::kRight},
+               {"intervals", Table::Align::kRight},
+               {"from", Table::Align::kRight},
+               {"to", Table::Align::kRight},
+               {"source", Table::Align::kLeft, true},
+               {"detail", Table::Align::kLeft, true}});
+  struct Row {
+    uint64_t weight;
+    std::vector<std::string> cells;
+  };
+  std::vector<Row> rows;
+  for (const NodeReport& node : page->report().nodes) {
+    for (const timeline::LossTotal& loss : node.losses) {
+      rows.push_back({loss.count.value_or(~uint64_t{0}),
+                      {node.name, LossReasonName(loss.reason),
+                       loss.count.has_value() ? Count(*loss.count) : "unknown",
+                       Count(loss.intervals), SignedDurationText(loss.begin.ns),
+                       SignedDurationText(loss.end.ns), loss.source, loss.detail}});
+    }
+    for (const ProcessReport& process : node.processes) {
+      if (process.lost.value_or(0) == 0) continue;
+      rows.push_back({*process.lost,
+                      {node.name, kLostInProcess, Count(*process.lost), "-", "-", "-", process.name,
+                       "events the process could not hand to the tracer"}});
+    }
+  }
+  if (rows.empty()) return page->Line(NoLosses(page->report()));
+  for (const Row* row : Ranked(rows, [](const Row& one) { return one.weight; })) {
+    table.Add(row->cells);
+  }
+  page->Print(table);
+}
+
+void LossesInShort(Page* page) {
+  const ReasonTotals totals = TotalsOf(page->report());
+  if (totals.empty()) return page->Item("Losses", NoLosses(page->report()));
+  for (size_t i = 0; i < std::min(totals.size(), kReasonsShown); ++i) {
+    page->Item(i == 0 ? "Losses" : "",
+               absl::StrCat(totals[i].first, ": ", TotalText(totals[i].second)));
+  }
+  if (totals.size() > kReasonsShown) {
+    page->Item("", absl::StrCat("and ", Plural(totals.size() - kReasonsShown, "more kind")));
+  }
+}
+
+}  // namespace syncline::report

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was recorded, on which nodes, and how good their clocks are.
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
+#include "export/report/levels_text.h"
+#include "export/report/section_printers.h"
+#include "export/report/spread.h"
+#include "export/report/units.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::NodeReport;
+using analysis::Report;
+
+constexpr size_t kComplaintsShown = 4;
+constexpr size_t kNotesShown = 2;
+constexpr size_t kTextShown = 280;             // columns of each
+constexpr int64_t kUnknownBound = kUnknownHi;  // sorts before every bound that is known
+
+std::string BoundText(int64_t bound_ns) { return "± " + DurationText(bound_ns); }
+
+std::string BoundText(const std::optional<int64_t>& bound_ns, const char* unknown) {
+  return bound_ns.has_value() ? BoundText(*bound_ns) : unknown;
+}
+
+std::string Summary(const Report& report) {
+  uint64_t processes = 0;
+  for (const NodeReport& node : report.nodes) processes += node.processes.size();
+  return absl::StrCat(
+      report.from_recording ? report.recording_id + " · " : "", Plural(report.nodes.size(), "node"),
+      " · ", Count(processes), processes == 1 ? " process" : " processes", " · ",
+      DurationText(report.window_end.ns - report.window_begin.ns), " · ",
+      Plural(report.events, "event"), " · ", report.incomplete ? "INCOMPLETE" : "complete");
+}
+
+bool StoppedEarly(const Report& report) {
+  return !report.stop_reason.empty() && report.stop_reason != "requested";
+}
+
+// Each of `texts` up to a limit of number and length; how many are left out, or cut.
+size_t PrintFirst(const std::vector<std::string>& texts, size_t limit,
+                  const std::function<void(const std::string& text)>& print) {
+  size_t left = texts.size();
+  for (size_t i = 0; i < std::min(texts.size(), limit); ++i) {
+    print(Fit(texts[i], kTextShown));
+    if (DisplayWidth(texts[i]) <= kTextShown) --left;
+  }
+  return left;
+}
+
+// Nodes that are not complete first, then those whose clocks are known worst.
+std::vector<const NodeReport*> RankedNodes(const Report& report) {
+  std::vector<const NodeReport*> nodes = Ranked(
+      report.nodes, [](const NodeReport& node) { return node.bound_ns.value_or(kUnknownBound); });
+  std::stable_partition(nodes.begin(), nodes.end(),
+                        [](const NodeReport* node) { return node->state != "complete"; });
+  return nodes;
+}
+
+// "2 of 3 complete; missing: worker-1".
+void PrintStates(Page* page) {
+  std::map<std::string, std::vector<std::string>> by_state;
+  for (const NodeReport& node : page->report().nodes) by_state[node.state].push_back(node.name);
+  const size_t complete = by_state["complete"].size();
+  by_state.erase("complete");
+  const size_t all = page->report().nodes.size();
+  if (complete == all) return;  // the first line says it
+  std::string text = absl::StrCat(Count(complete), " of ", Count(all), " complete");
+  for (const auto& [state, names] : by_state) {
+    absl::StrAppend(&text, "; ", state.empty() ? "unknown" : state, ": ", ListText(names));
+  }
+  page->Item("Nodes", text);
+}
+
+// "; likely at most ± 610 ns (if path asymmetry <= 50 %)"; "" where nothing is called likely.
+std::string LikelyText(const Report& report) {
+  int64_t largest_ns = -1;
+  for (const NodeReport& node : report.nodes) {
+    largest_ns = std::max(largest_ns, node.likely_bound_ns.value_or(-1));
+  }
+  if (largest_ns < 0) return "";
+  return absl::StrCat("; likely at most ", BoundText(largest_ns), " (if ",
+                      clocksync::AsymmetryText(report.assumption.asymmetry_percent), ")");
+}
+
+void PrintBounds(Page* page) {
+  const Report& report = page->report();
+  std::vector<SpreadValue> bounds;
+  std::vector<std::string> unknown;
+  for (const NodeReport& node : report.nodes) {
+    if (!node.bound_ns.has_value()) {
+      unknown.push_back(node.name);
+    } else {
+      bounds.push_back({node.name, *node.bound_ns, BoundText(*node.bound_ns)});
+    }
+  }
+  std::string text;
+  if (!bounds.empty()) {
+    text = absl::StrCat("proven bound: ", SpreadText(std::move(bounds), {.text = BoundText}),
+                        LikelyText(report));
+  }
+  if (!unknown.empty()) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", "bound unknown: ", ListText(unknown));
+  }
+  page->Item("Clocks", text);
+  const AssumptionText assumed = TextOf(report);
+  if (!assumed.warning.empty()) page->Warn(assumed.warning);
+}
+
+// The actual instants compared with the requested ones.
+void PrintSkews(const char* label, std::optional<analysis::LevelledDuration> NodeReport::*skew,
+                Page* page) {
+  std::vector<SpreadValue> skews;
+  for (const NodeReport& node : page->report().nodes) {
+    const auto& one = node.*skew;
+    if (one.has_value()) skews.push_back({node.name, one->est_ns, WithBound(one)});
+  }
+  if (skews.empty()) return;
+  const SpreadStyle style{
+      .text = SignedDurationText, .cost = [](int64_t ns) { return std::abs(ns); }, .named = 1};
+  page->Item(label, SpreadText(std::move(skews), style));
+}
+
+}  // namespace
+
+void RecordingInFull(Page* page) {
+  const Report& report = page->report();
+  page->Line(Summary(report));
+  if (StoppedEarly(report)) page->Line("stopped: " + report.stop_reason);
+  for (const std::string& complaint : report.complaints) page->Warn(complaint);
+  for (const std::string& note : report.notes) page->Line("note: " + note);
+}
+
+void RecordingInShort(Page* page) {
+  const Report& report = page->report();
+  page->Item(report.from_recording ? "Recording" : "Traces", Summary(report));
+  if (StoppedEarly(report)) page->Item("Stopped", report.stop_reason);
+  size_t more = PrintFirst(report.complaints, kComplaintsShown,
+                           [&](const std::string& text) { page->Warn(text); });
+  more += PrintFirst(report.notes, kNotesShown,
+                     [&](const std::string& text) { page->Line("note: " + text); });
+  if (more > 0) page->Line(absl::StrCat(Count(more), " more, or cut here: --section recording"));
+}
+
+bool HasNodes(const Report& report) { return !report.nodes.empty(); }
+
+void NodesInFull(Page* page) {
+  const Report& report = page->report();
+  Table table({{"node", Table::Align::kLeft, true},
+               {"role", Table::Align::kLeft, true},
+               {"state"},
+               {"events", Table::Align::kRight},
+               {"started", Table::Align::kRight},
+               {"stopped", Table::Align::kRight},
+               {"bound", Table::Align::kRight},
+               {"likely", Table::Align::kRight}});
+  for (const NodeReport* node : RankedNodes(report)) {
+    table.Add({node->name, node->role, node->state, Count(node->events),
+               WithBound(node->start_skew), WithBound(node->stop_skew),
+               BoundText(node->bound_ns, "unknown"), BoundText(node->likely_bound_ns, "-")});
+  }
+  page->Print(table);
+  if (report.from_recording) {
+    page->Line(
+        absl::StrCat("started, stopped: the actual instant compared with the requested one, which "
+                     "is an instant of the clock of ",
+                     page->reference(), "."));
+  }
+  const AssumptionText assumed = TextOf(report);
+  if (!assumed.warning.empty()) page->Warn(assumed.warning);
+  if (!assumed.text.empty()) page->Line(assumed.text);
+}
+
+void NodesInShort(Page* page) {
+  if (page->report().from_recording) PrintStates(page);
+  PrintBounds(page);
+  PrintSkews("Start skew", &NodeReport::start_skew, page);
+  PrintSkews("Stop skew", &NodeReport::stop_skew, page);
+}
+
+}  // namespace syncline::report

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/report/page.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/text.h"
+
+namespace syncline::report {
+namespace {
+
+constexpr size_t kLabel = 14;      // columns of "Clock events  "
+constexpr size_t kWidthMin = 40;   // narrower terminals wrap by themselves
+constexpr size_t kTextMax = 1000;  // columns of one sentence
+constexpr char kBold[] = "\x1b[1m";
+constexpr char kYellow[] = "\x1b[33m";
+constexpr char kPlain[] = "\x1b[0m";
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Whether no line may end between two words: of "12.3 µs", "1 234", "+5 ns ± 1 ns", "rank 3".
+bool StayTogether(std::string_view word, std::string_view next) {
+  if (word == "±" || next == "±" || word == "rank") return true;
+  if (word.empty() || next.empty() || !IsDigit(word.back())) return false;
+  if (IsDigit(next.front())) return true;
+  const std::string_view unit = next.substr(0, next.find_last_not_of(",;:.)") + 1);
+  return unit == "ns" || unit == "µs" || unit == "ms" || unit == "s" || unit == "min" ||
+         unit == "%";
+}
+
+// Words of `text`, those that stay together as one.
+std::vector<std::string> WordsOf(const std::string& text) {
+  std::vector<std::string> words;
+  std::string_view last;
+  for (const absl::string_view split : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    const std::string_view word = StdView(split);
+    if (!words.empty() && StayTogether(last, word)) {
+      absl::StrAppend(&words.back(), " ", split);
+    } else {
+      words.emplace_back(word);
+    }
+    last = word;
+  }
+  return words;
+}
+
+}  // namespace
+
+Page::Page(const analysis::Report& report, size_t width, bool color)
+    : report_(report), width_(std::max(width, kWidthMin)), color_(color) {}
+
+void Page::Heading(std::string_view text) {
+  absl::StrAppend(&out_, out_.empty() ? "" : "\n", color_ ? kBold : "", Fit(text, kTextMax),
+                  color_ ? kPlain : "", "\n");
+  in_table_ = false;
+}
+
+void Page::Item(std::string_view label, std::string_view text) {
+  if (in_table_) out_ += "\n";
+  in_table_ = false;
+  std::string begin(label);
+  begin.resize(std::max(kLabel, begin.size()), ' ');
+  const size_t at = out_.size();
+  Wrap(begin, kLabel, text);
+  if (!color_ || label.empty()) return;
+  out_.insert(at + label.size(), kPlain);
+  out_.insert(at, kBold);
+}
+
+void Page::Line(std::string_view text) { Wrap(std::string(kIndent, ' '), kIndent, text); }
+
+void Page::Warn(std::string_view text) {
+  const size_t at = out_.size();
+  Wrap(std::string(kIndent, ' ') + "! ", kIndent + 2, text);
+  if (!color_) return;
+  out_.insert(out_.size() - 1, kPlain);
+  out_.insert(at, kYellow);
+}
+
+void Page::Print(const Table& table) { Raw(table.Format(width_, kIndent)); }
+
+void Page::PrintBelow(std::string_view title, const Table& table) {
+  std::string lines = table.Format(width_, kIndent);
+  // The title stands at the margin, the other columns' where they were.
+  if (lines.compare(kIndent, title.size(), title.data(), title.size()) == 0) {
+    lines.insert(kIndent + title.size(), kIndent, ' ');
+    lines.erase(0, kIndent);
+    if (color_) lines.insert(title.size(), kPlain).insert(0, kBold);
+  }
+  absl::StrAppend(&out_, out_.empty() ? "" : "\n", lines);
+  in_table_ = true;
+}
+
+void Page::Raw(std::string_view lines) {
+  absl::StrAppend(&out_, AbslView(lines));
+  in_table_ = true;
+}
+
+void Page::Wrap(std::string_view begin, size_t hanging, std::string_view text) {
+  std::string line(begin);
+  size_t used = DisplayWidth(line);
+  bool first = true;  // no word is on the line yet
+  for (const std::string& word : WordsOf(Fit(text, kTextMax))) {
+    if (!first && used + 1 + DisplayWidth(word) > width_) {
+      absl::StrAppend(&out_, line, "\n");
+      line.assign(hanging, ' ');
+      used = hanging;
+      first = true;
+    }
+    absl::StrAppend(&line, first ? "" : " ", word);
+    used += DisplayWidth(word) + (first ? 0 : 1);
+    first = false;
+  }
+  absl::StrAppend(&out_, line, "\n");
+}
+
+}  // namespace syncline::report

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/report/sections.h"
+
+#include <algorithm>
+
+#include "export/report/section_printers.h"
+
+namespace syncline::report {
+namespace {
+
+bool Always(const analysis::Report& /*report*/) { return true; }
+
+constexpr Section kSections[] = {
+    {"recording", "Recording", Always, RecordingInFull, RecordingInShort},
+    {"nodes", "Nodes", HasNodes, NodesInFull, NodesInShort},
+    {"coverage", "Coverage", HasCoverage, CoverageInFull, CoverageInShort},
+    {"losses", "Losses", Always, LossesInFull, LossesInShort},
+    {"clock-events", "Clock events", HasClockEvents, ClockEventsInFull, ClockEventsInShort},
+    {"wall-clocks", "What a merge by wall clock would get wrong", HasWallClocks, WallClocksInFull,
+     WallClocksInShort},
+    {"steps", "Steps", HasSteps, StepsInFull, StepsInShort},
+    {"collectives", "Collectives", HasCollectives, CollectivesInFull, CollectivesInShort},
+    {"transfers", "Sends and receives", HasTransfers, TransfersInFull, TransfersInShort},
+    {"tensors", "Tensors between processes", HasTensors, TensorsInFull, TensorsInShort},
+    {"operators", "Operators and tasks", HasOperators, OperatorsInFull, OperatorsInShort},
+    {"messages", "Messages between processes", HasMessages, MessagesInFull, MessagesInShort},
+    {"partitions", "Partitions", HasPartitions, PartitionsInFull, nullptr},
+    {"profiles", "Profiles", HasProfiles, ProfilesInFull, ProfilesInShort},
+    {"cost", "What it cost", HasCost, CostInFull, CostInShort},
+};
+
+}  // namespace
+
+std::span<const Section> Sections() { return kSections; }
+
+const Section* FindSection(std::string_view name) {
+  const auto found = std::find_if(std::begin(kSections), std::end(kSections),
+                                  [&](const Section& section) { return section.name == name; });
+  return found == std::end(kSections) ? nullptr : found;
+}
+
+std::vector<std::string> SectionNames() {
+  std::vector<std::string> names;
+  for (const Section& section : kSections) names.emplace_back(section.name);
+  return names;
+}
+
+std::vector<std::string> SectionNames(const analysis::Report& report) {
+  std::vector<std::string> names;
+  for (const Section& section : kSections) {
+    if (section.has(report)) names.emplace_back(section.name);
+  }
+  return names;
+}
+
+}  // namespace syncline::report

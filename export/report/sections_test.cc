@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text report over made-up fleets: one screen whatever the number of nodes, the worst first,
+// every section by its name, and no number that the JSON does not have.
+#include "export/report/sections.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
+#include "export/report/json_report.h"
+#include "export/report/spread.h"
+#include "export/report/text_report.h"
+#include "export/report/units.h"
+
+namespace syncline::report {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr int64_t kWindowNs = 5'000'000'000;
+constexpr size_t kScreenLines = 45;
+
+std::string NodeName(size_t index) { return absl::StrCat("node-", index); }
+std::string ProcessName(size_t index) {
+  return absl::StrCat(NodeName(index), " · rank ", index, " · python train.py");
+}
+// Differ from node to node in their first three digits, and not in the order of the nodes.
+int64_t Scattered(size_t index, int64_t unit_ns) {
+  return unit_ns * static_cast<int64_t>(100 + (index * 37) % 100);
+}
+
+analysis::LevelledDuration Estimate(int64_t est_ns, int64_t bound_ns) {
+  return {{est_ns, est_ns - bound_ns, est_ns + bound_ns}, std::nullopt};
+}
+
+analysis::NodeReport FleetNode(size_t index) {
+  analysis::NodeReport node;
+  node.name = NodeName(index);
+  node.role = index == 0 ? "master" : "worker";
+  node.state = "complete";
+  node.events = 10'000 + index;
+  node.bound_ns = Scattered(index, 10);
+  node.start_skew = Estimate(Scattered(index, 31), *node.bound_ns);
+  node.stop_skew = Estimate(Scattered(index, 53), *node.bound_ns);
+  if (index > 0) node.wall_error = Estimate(Scattered(index, 71'000), *node.bound_ns);
+  analysis::ProcessReport process;
+  process.name = ProcessName(index);
+  process.pid = static_cast<int32_t>(4000 + index);
+  process.rank = static_cast<int32_t>(index);
+  process.threads = 7;
+  process.covered_begin = TimelineTime{0};
+  process.covered_end = TimelineTime{kWindowNs};
+  process.covered_ns = kWindowNs - 2'000'000;
+  process.missing_ns = 2'000'000;
+  process.end_known = true;
+  process.events = node.events;
+  node.processes.push_back(process);
+  return node;
+}
+
+void AddTensors(uint32_t from, uint32_t to, analysis::Report* report) {
+  analysis::TensorEdgeReport edge;
+  edge.tensor = absl::StrCat("edge_", from);
+  edge.send_node = from;
+  edge.receive_node = to;
+  edge.count = edge.sized = 300 + from;
+  edge.sized_bytes = 1'000'000 + from;
+  edge.waiting_ns = Scattered(from, 41'000);
+  edge.flight = Estimate(Scattered(from, 2'300), 1'100);
+  report->tensors.edges.push_back(edge);
+}
+
+void AddMessages(uint32_t from, uint32_t to, analysis::Report* report) {
+  analysis::MessageRow row;
+  row.from = absl::StrCat("10.0.0.", from, ":1");
+  row.to = absl::StrCat("10.0.0.", to, ":2");
+  row.send_node = from;
+  row.receive_node = to;
+  row.messages = 600 + from;
+  row.sent_bytes = 5'000'000 + from;
+  row.largest_bytes = 70'000 + from;
+  row.retransmits = from;
+  row.flight = Estimate(Scattered(from, 4'700), 1'300);
+  report->messages.rows.push_back(row);
+}
+
+void AddTransfers(uint32_t from, uint32_t to, analysis::Report* report) {
+  analysis::TransferRow transfer;
+  transfer.channel = from;
+  transfer.send_node = from;
+  transfer.receive_node = to;
+  transfer.tags = 1;
+  transfer.count = 80 + from;
+  transfer.bytes = 90'000 + from;
+  transfer.waiting_ns = Scattered(from, 43'000);
+  transfer.flight = Estimate(Scattered(from, 5'900), 1'700);
+  timeline::Channel channel;
+  channel.group.description = "stages";
+  channel.source = static_cast<int32_t>(from);
+  channel.destination = static_cast<int32_t>(to);
+  report->transfers.found.channels.push_back(channel);
+  report->transfers.rows.push_back(transfer);
+}
+
+void AddWork(uint32_t node, analysis::Report* report) {
+  analysis::StepSeries series;
+  series.node = node;
+  series.process = ProcessName(node);
+  series.name = "train_step";
+  series.domain = "training";
+  series.steps.resize(300);
+  series.min_ns = Scattered(node, 80'000);
+  series.median_ns = Scattered(node, 90'000);
+  series.mean_ns = Scattered(node, 91'000);
+  series.max_ns = Scattered(node, 170'000);
+  report->steps.push_back(series);
+  report->tasks.push_back({NodeName(node), "training", "train_step", 300, 0, 9'000'000'000, 7});
+  for (int64_t i = 1; i <= 12; ++i) {
+    const int64_t total_ns = i * Scattered(node, 1'000'000);
+    report->tasks.push_back(
+        {NodeName(node), "PyTorch", absl::StrCat("aten::op", i), 100, 0, total_ns, total_ns / 2});
+  }
+  analysis::ProcessReceipt process;
+  process.name = ProcessName(node);
+  process.events = 10'000 + node;
+  process.covered_ns = kWindowNs;
+  const int64_t cost_ns = Scattered(node, 100'000);
+  process.cost = DurationEstimate{cost_ns, cost_ns / 2, cost_ns * 2};
+  process.step_ns = series.median_ns;
+  report->receipt.push_back({NodeName(node), 400'000 + node, 0, 0, {process}});
+}
+
+void AddProfile(uint32_t node, analysis::Report* report) {
+  timeline::ProfileResult profile;
+  profile.name = ProcessName(node);
+  profile.begin = TimelineTime{-4'000'000};
+  profile.end = TimelineTime{kWindowNs};
+  profile.events = 500;
+  profile.operators = 400 + node;
+  report->nodes[node].profiles.push_back(profile);
+  timeline::Partition partition;
+  partition.task = absl::StrCat("/job:worker/task:", node);
+  partition.nodes.resize(3);
+  partition.graphs.push_back({300 + node, {0, 1, 2}});
+  report->nodes[node].partitions.push_back(partition);
+}
+
+void AddCollectives(analysis::Report* report) {
+  report->collectives.found.groups.resize(1);
+  report->collectives.found.groups[0].description = "default_pg";
+  for (int64_t i = 1; i <= 6; ++i) {
+    analysis::CollectiveKindReport kind;
+    kind.name = absl::StrCat("allreduce", i);
+    kind.count = 110;
+    kind.whole = 100;
+    kind.bytes = 2'000'000;
+    kind.spread = Estimate(i * 1'234'000, 4'560);
+    kind.duration = Estimate(i * 2'345'000, 4'560);
+    report->collectives.kinds.push_back(kind);
+  }
+}
+
+enum class Job { kTensorFlow, kPyTorch, kBoth };  // of both, every section has something to say
+
+analysis::Report Fleet(uint32_t nodes, Job job = Job::kBoth) {
+  analysis::Report report;
+  report.recording_id = "20261121-093012-7f3a";
+  report.from_recording = true;
+  report.window_end = {kWindowNs};
+  report.stop_reason = "requested";
+  report.reference = NodeName(0);
+  report.common_begin = TimelineTime{1'000'000};
+  report.common_end = TimelineTime{kWindowNs};
+  for (uint32_t i = 0; i < nodes; ++i) {
+    report.nodes.push_back(FleetNode(i));
+    report.events += report.nodes.back().events;
+    AddWork(i, &report);
+    AddProfile(i, &report);
+    const uint32_t next = (i + 1) % nodes;
+    AddMessages(i, next, &report);
+    if (job != Job::kPyTorch) AddTensors(i, next, &report);
+    if (job != Job::kTensorFlow) AddTransfers(i, next, &report);
+  }
+  if (job != Job::kTensorFlow) AddCollectives(&report);
+  report.messages.messages = 12'345;
+  clocksync::ClockEvent event;
+  event.kind = clocksync::ClockEvent::Kind::kStep;
+  event.node = NodeName(1);
+  event.text = "the wall clock was set";
+  event.begin = event.end = TimelineTime{1'230'000'000};
+  report.clock_events.push_back(event);
+  return report;
+}
+
+size_t LinesOf(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// The lines from `label` on, as one, up to the next label or title.
+std::string ItemOf(const std::string& text, const std::string& label) {
+  const size_t begin = text.find("\n" + label);
+  EXPECT_NE(begin, std::string::npos) << label << " in\n" << text;
+  if (begin == std::string::npos) return "";
+  size_t end = text.find('\n', begin + 1);
+  while (end + 1 < text.size() && text[end + 1] == ' ') end = text.find('\n', end + 1);
+  return std::regex_replace(text.substr(begin + 1, end - begin - 1), std::regex("\\s+"), " ");
+}
+
+// The name that stands first in parentheses: of the worst node, or process.
+std::string FirstNamed(const std::string& item) {
+  const size_t begin = item.find("(node-");
+  if (begin == std::string::npos) return "";
+  return item.substr(begin + 1, item.find_first_of(" )", begin) - begin - 1);
+}
+
+class OneScreen : public ::testing::TestWithParam<std::tuple<uint32_t, Job>> {
+ protected:
+  uint32_t nodes() const { return std::get<0>(GetParam()); }
+  Job job() const { return std::get<1>(GetParam()); }
+};
+
+TEST_P(OneScreen, HoldsAFleetOfAnySize) {
+  const std::string text = TextReport(Fleet(nodes(), job()), {});
+  EXPECT_LE(LinesOf(text), kScreenLines) << text;
+  std::vector<std::string> parts = {
+      "Recording",    "Clocks",      "Start skew", "Stop skew",
+      "Coverage",     "Losses",      "Steps",      "Largest operators",
+      "Clock events", "Wall clocks", "Messages",   "Cost",
+      "More"};
+  if (job() == Job::kTensorFlow) parts.push_back("Tensors");
+  if (job() == Job::kPyTorch) {
+    parts.push_back("Collectives");
+    parts.push_back("Transfers");
+  }
+  for (const std::string& part : parts) {
+    EXPECT_THAT(text, AnyOf(StartsWith(part), HasSubstr("\n" + part))) << part;
+  }
+  EXPECT_THAT(text, AllOf(HasSubstr("20261121-093012-7f3a"), HasSubstr("complete"),
+                          HasSubstr("all >= 99.9 % of the window"), HasSubstr("Losses        none"),
+                          HasSubstr("--full"), HasSubstr("--section")));
+  if (std::getenv("SYNCLINE_SHOW") != nullptr) printf("%s\n", text.c_str());
+}
+
+TEST_P(OneScreen, NamesTheWorstFirst) {
+  analysis::Report report = Fleet(nodes(), job());
+  const size_t worst = nodes() / 2;
+  const std::string name = NodeName(worst);
+  analysis::NodeReport& node = report.nodes[worst];
+  node.bound_ns = 48'000'000;
+  node.start_skew = Estimate(-91'000'000, 3'000);
+  node.processes[0].covered_ns = kWindowNs / 4;
+  node.processes[0].missing_ns = kWindowNs - kWindowNs / 4;
+  report.steps[worst].median_ns = 654'000'000;
+  report.receipt[worst].processes[0].cost = DurationEstimate{400'000'000, 390'000'000, 410'000'000};
+  if (job() == Job::kTensorFlow) report.tensors.edges[worst].waiting_ns = 321'000'000;
+  const std::string text = TextReport(report, {});
+  EXPECT_LE(LinesOf(text), kScreenLines) << text;
+  for (const auto& [label, value] :
+       std::vector<std::pair<std::string, std::string>>{{"Clocks", "± 48.0 ms ("},
+                                                        {"Start skew", "-91.0 ms ± 3.00 µs ("},
+                                                        {"Coverage", " 25.0 % ("},
+                                                        {"Cost", "8.0 % [7.8, 8.2] ("}}) {
+    const std::string item = ItemOf(text, label);
+    EXPECT_EQ(FirstNamed(item), name) << item;
+    EXPECT_THAT(item, HasSubstr(value + name));
+  }
+  EXPECT_THAT(ItemOf(text, "Steps"), HasSubstr(" max " + name + " ·"));
+  if (job() != Job::kTensorFlow) return;
+  EXPECT_THAT(ItemOf(text, "Tensors"), HasSubstr(absl::StrCat("latency edge_", worst, " ")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Fleets, OneScreen,
+                         ::testing::Combine(::testing::Values(2, 64, 1000),
+                                            ::testing::Values(Job::kTensorFlow, Job::kPyTorch)));
+
+TEST(OneScreenText, SaysHowManyMoreThereAreLikeThese) {
+  analysis::Report report = Fleet(1000, Job::kTensorFlow);
+  report.nodes[7].state = "missing";
+  const std::string text = TextReport(report, {});
+  EXPECT_THAT(ItemOf(text, "Nodes"), HasSubstr("999 of 1 000 complete; missing: node-7"));
+  EXPECT_THAT(ItemOf(text, "Clocks"), HasSubstr(", 997 others ± "));
+  EXPECT_THAT(ItemOf(text, "Steps"), HasSubstr("and 997 more like these: medians "));
+  EXPECT_THAT(text, HasSubstr("Tensors (4 of 1 000)"));
+  EXPECT_THAT(text, HasSubstr("Largest operators (8 of 12)"));
+}
+
+// Each number of the line is one of the nodes' bounds as the JSON has them.
+TEST(OneScreenText, BoundsAreThoseOfTheNodes) {
+  const auto clocks_of = [](const analysis::Report& report) {
+    const auto json = nlohmann::json::parse(ReportJson(report));
+    std::vector<int64_t> bounds;
+    for (const auto& node : json["nodes"]) bounds.push_back(node["clock_bound_ns"]);
+    std::sort(bounds.rbegin(), bounds.rend());
+    const std::string item = ItemOf(TextReport(report, {}), "Clocks");
+    const auto text = [&](size_t at) { return "± " + DurationText(bounds[at]); };
+    const size_t last = bounds.size() - 1;
+    EXPECT_THAT(item, HasSubstr(absl::StrCat("median ", text(last - bounds.size() / 2), ", worst ",
+                                             text(0), " (")));
+    EXPECT_THAT(item, AllOf(HasSubstr(", " + text(1) + " ("), HasSubstr(", " + text(2) + " (")));
+    EXPECT_THAT(item, HasSubstr(absl::StrCat(", ", bounds.size() - 3, " others ", text(last),
+                                             " to ", text(3))));
+    return item;
+  };
+  analysis::Report report = Fleet(64);
+  const std::string before = clocks_of(report);
+  report.nodes[17].bound_ns = 987'000;
+  EXPECT_NE(clocks_of(report), before);
+}
+
+// "1 234", "12.3 µs", "99.9 %" in `text`, without their signs.
+std::set<std::string> NumbersOf(const std::string& text) {
+  static const std::regex kNumber("[0-9]+([ .][0-9]+)*( (ns|µs|ms|s|min|%)(?![a-z]))?");
+  std::set<std::string> numbers;
+  for (std::sregex_iterator at(text.begin(), text.end(), kNumber), end; at != end; ++at) {
+    numbers.insert(at->str());
+  }
+  return numbers;
+}
+
+// Each way in which the report may write a number, or the size of a list, of `json`.
+void AddNumbers(const nlohmann::json& json, std::set<std::string>* texts) {
+  if (json.is_number_integer()) {
+    const int64_t value = std::abs(json.get<int64_t>());
+    texts->merge(NumbersOf(
+        absl::StrCat(value, "; ", Count(static_cast<uint64_t>(value)), "; ", DurationText(value))));
+  } else if (json.is_string()) {
+    texts->merge(NumbersOf(json.get<std::string>()));
+  } else if (json.is_structured()) {
+    texts->merge(NumbersOf(Count(json.size())));
+    for (const auto& child : json) AddNumbers(child, texts);
+  }
+}
+
+std::vector<std::string> NotInJson(const std::string& text, const analysis::Report& report) {
+  std::set<std::string> known;
+  AddNumbers(nlohmann::json::parse(ReportJson(report)), &known);
+  std::vector<std::string> unknown;
+  for (const std::string& number : NumbersOf(text)) {
+    if (known.count(number) == 0) unknown.push_back(number);
+  }
+  return unknown;
+}
+
+TEST(SectionNumbers, AreAllInTheJson) {
+  analysis::Report report = Fleet(3);
+  timeline::LossTotal loss;
+  loss.count = 777;
+  loss.intervals = 5;
+  loss.source = "channel0_1";
+  loss.end = {3'210'000};
+  report.nodes[1].losses.push_back(loss);
+  for (const char* name : {"nodes", "losses", "clock-events", "steps", "tensors", "messages"}) {
+    const std::string text = TextReport(report, {.sections = {name}});
+    EXPECT_GT(NumbersOf(text).size(), 1u) << text;
+    EXPECT_THAT(NotInJson(text, report), ::testing::IsEmpty()) << text;
+  }
+  // And that is noticed: the text of another recording has numbers of its own.
+  analysis::Report other = report;
+  other.steps[2].median_ns = 31'415'926;
+  EXPECT_THAT(NotInJson(TextReport(other, {.sections = {"steps"}}), report),
+              ::testing::ElementsAre("31.4 ms"));
+}
+
+TEST(SectionsByName, EachIsPrintedInFullUnderItsTitle) {
+  const analysis::Report report = Fleet(64);
+  const std::string full = TextReport(report, {.full = true});
+  for (const Section& section : Sections()) {
+    const std::string text = TextReport(report, {.sections = {section.name}});
+    EXPECT_THAT(text, StartsWith(absl::StrCat(section.title, "\n"))) << section.name;
+    EXPECT_GT(LinesOf(text), 1u) << section.name;
+    EXPECT_THAT(full, HasSubstr(text)) << section.name;
+    EXPECT_EQ(FindSection(section.name), &section);
+  }
+  for (const char* name : {"nodes", "coverage", "steps", "tensors", "messages", "transfers",
+                           "operators", "partitions", "profiles", "cost", "wall-clocks"}) {
+    const std::string text = TextReport(report, {.sections = {name}});
+    EXPECT_GE(LinesOf(text), 64u) << name << ": every row of a fleet\n" << text;
+  }
+  EXPECT_EQ(FindSection("no-such-section"), nullptr);
+}
+
+TEST(SectionsByName, ComeInTheOrderOfTheReportAndOnce) {
+  const std::string text =
+      TextReport(Fleet(2), {.sections = {"losses", "nodes", "losses", "nodes"}});
+  EXPECT_THAT(text, StartsWith("Nodes\n"));
+  EXPECT_EQ(text.find("\nLosses\n"), text.rfind("\nLosses\n"));
+}
+
+TEST(SectionsByName, WithoutContentSayThatThereIsNone) {
+  const analysis::Report nothing;
+  for (const Section& section : Sections()) {
+    const std::string text = TextReport(nothing, {.sections = {section.name}});
+    EXPECT_THAT(text, StartsWith(absl::StrCat(section.title, "\n"))) << section.name;
+    EXPECT_GE(LinesOf(text), 2u) << section.name;
+  }
+  EXPECT_THAT(TextReport(nothing, {}), AllOf(HasSubstr("Losses"), Not(HasSubstr("tensors"))));
+}
+
+TEST(SectionsByName, FullTablesBeginWithTheCostliest) {
+  analysis::Report report = Fleet(64);
+  report.nodes[40].bound_ns = 48'000'000;
+  report.nodes[50].state = "missing";
+  report.messages.rows[40].sent_bytes = 999'999'999;
+  const auto first_row = [&](const char* name) {
+    const std::string text = TextReport(report, {.sections = {name}});
+    const size_t title = text.find('\n');
+    const size_t header = text.find('\n', title + 1);
+    return text.substr(header + 1, text.find('\n', header + 1) - header - 1);
+  };
+  EXPECT_THAT(first_row("nodes"), StartsWith("  node-50 ")) << "what is not complete comes first";
+  report.nodes[50].state = "complete";
+  EXPECT_THAT(first_row("nodes"), StartsWith("  node-40 "));
+  EXPECT_THAT(first_row("messages"), StartsWith("  node-40 "));
+}
+
+TEST(OneScreenText, LossesAreAddedUpByReason) {
+  analysis::Report report = Fleet(64);
+  report.incomplete = true;
+  timeline::LossTotal loss;
+  loss.count = 100;
+  loss.intervals = 2;
+  for (size_t i = 10; i < 20; ++i) report.nodes[i].losses.push_back(loss);
+  report.nodes[33].losses.push_back(loss);
+  report.nodes[33].losses[0].count = 5'000;
+  const std::string text = TextReport(report, {});
+  EXPECT_THAT(text, HasSubstr("INCOMPLETE"));
+  EXPECT_THAT(ItemOf(text, "Losses"),
+              HasSubstr("6 000 in 22 intervals on 11 nodes, most on node-33 (5 000)"));
+}
+
+TEST(OneScreenText, ManyComplaintsAreCounted) {
+  analysis::Report report = Fleet(2);
+  for (int i = 0; i < 100; ++i) report.complaints.push_back(absl::StrCat("complaint ", i));
+  const std::string text = TextReport(report, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("! complaint 0\n"), Not(HasSubstr("complaint 4")),
+                          HasSubstr("96 more")));
+  EXPECT_THAT(TextReport(report, {.sections = {"recording"}}), HasSubstr("! complaint 99\n"));
+}
+
+}  // namespace
+}  // namespace syncline::report

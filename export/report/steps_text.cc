@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps: how long they are, and whether the tasks of nodes that mark none lie inside them.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/duration_text.h"
+#include "export/report/section_printers.h"
+#include "export/report/spread.h"
+#include "export/report/units.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::GroupSeries;
+using analysis::Report;
+using analysis::StepSeries;
+
+constexpr size_t kRowsShown = 4;
+constexpr size_t kOutliersShown = 3;
+
+int64_t MedianOf(const StepSeries& series) { return series.median_ns; }
+
+Table TableOf(const std::vector<const StepSeries*>& rows, const std::string& title) {
+  Table table({Table::Names(title),
+               {"step"},
+               {"count", Table::Align::kRight},
+               {"mean", Table::Align::kRight},
+               {"min", Table::Align::kRight},
+               {"median", Table::Align::kRight},
+               {"max", Table::Align::kRight}});
+  for (const StepSeries* series : rows) {
+    table.Add({series->process,
+               series->domain.empty() ? series->name : series->domain + " · " + series->name,
+               Count(series->steps.size()), DurationText(series->mean_ns),
+               DurationText(series->min_ns), DurationText(series->median_ns),
+               DurationText(series->max_ns)});
+  }
+  return table;
+}
+
+// Where the tasks of nodes lie that mark no steps.
+struct Inside {
+  uint64_t tasks = 0;
+  uint64_t groups = 0;
+  uint64_t proven = 0;
+  uint64_t outside = 0;
+  uint64_t likely = 0;
+  uint64_t likely_outside = 0;
+  uint64_t undecided = 0;
+
+  void Add(const GroupSeries& series) {
+    for (const analysis::StepGroup& group : series.groups) tasks += group.tasks;
+    groups += series.groups.size();
+    proven += series.inside;
+    outside += series.outside;
+    likely += series.likely_inside;
+    likely_outside += series.likely_outside;
+    undecided += series.undecided;
+  }
+};
+
+std::string InsideText(const Inside& inside, const Report& report) {
+  std::string text = absl::StrCat(Count(inside.proven), " proven inside, ", Count(inside.outside),
+                                  " outside, ", Count(inside.undecided), " undecided");
+  if (inside.likely + inside.likely_outside > 0) {
+    absl::StrAppend(&text, "; ", Count(inside.likely), " likely inside, ",
+                    Count(inside.likely_outside), " likely outside (if ",
+                    clocksync::AsymmetryText(report.assumption.asymmetry_percent), ")");
+  }
+  return text;
+}
+
+std::string GroupsText(const GroupSeries& groups, const Report& report) {
+  Inside inside;
+  inside.Add(groups);
+  return absl::StrCat(report.nodes[groups.node].name, " marks no steps; its ",
+                      Plural(inside.tasks, "task"), " in ", Plural(inside.groups, "step"), ": ",
+                      InsideText(inside, report));
+}
+
+}  // namespace
+
+bool HasSteps(const Report& report) { return !report.steps.empty(); }
+
+void StepsInFull(Page* page) {
+  const Report& report = page->report();
+  page->Print(TableOf(Ranked(report.steps, MedianOf), "process"));
+  for (const GroupSeries& groups : report.groups) page->Line(GroupsText(groups, report));
+}
+
+void StepsInShort(Page* page) {
+  const Report& report = page->report();
+  std::vector<const StepSeries*> rows = Ranked(report.steps, MedianOf);
+  std::vector<const StepSeries*> others;
+  if (rows.size() > kRowsShown) {
+    others.assign(rows.begin() + kOutliersShown, rows.end());
+    rows.resize(kOutliersShown);
+  }
+  const std::string title = ShownOf("Steps", rows.size(), report.steps.size());
+  page->PrintBelow(title, TableOf(rows, title));
+  if (!others.empty()) {
+    const auto middle = others[others.size() / 2];
+    page->Line(absl::StrCat("and ", Count(others.size()), " more like these: medians ",
+                            DurationText(others.back()->median_ns), " to ",
+                            DurationText(others.front()->median_ns), ", the middle one ",
+                            DurationText(middle->median_ns)));
+  }
+  if (report.groups.empty()) return;
+  if (report.groups.size() == 1) return page->Line(GroupsText(report.groups[0], report));
+  Inside inside;
+  for (const GroupSeries& groups : report.groups) inside.Add(groups);
+  page->Line(absl::StrCat(Plural(report.groups.size(), "node"), " mark no steps; their ",
+                          Plural(inside.tasks, "task"), " in ", Plural(inside.groups, "group"),
+                          ", one per node and step: ", InsideText(inside, report)));
+}
+
+}  // namespace syncline::report
