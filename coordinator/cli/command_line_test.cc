@@ -144,6 +144,26 @@ TEST_F(CommandLine, AnAgentThatDoesNotStartIsSaid) {
   EXPECT_THAT(err_.str(), HasSubstr("does not start: no LTTng"));
 }
 
+TEST_F(CommandLine, ReportsPrintTheSectionsThatAreNamed) {
+  const std::string run = "tests/golden/tensorflow_profile/run";
+  EXPECT_EQ(Run({"report", "--section", "nodse", run}), kWrongUsage);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("\"nodse\" is not a section"), HasSubstr("nodes, "),
+                                HasSubstr("operators")));
+  EXPECT_EQ(Run({"report", "--section", "nodes", "--json", run}), kWrongUsage);
+  EXPECT_EQ(Run({"report", "--section", "losses,nodes", run}), kDone) << err_.str();
+  const std::string both = out_.str();
+  EXPECT_THAT(both, AllOf(StartsWith("Nodes\n"), HasSubstr("\nLosses\n")));
+  EXPECT_EQ(Run({"report", run, "--section", "nodes", "--section", "losses"}), kDone);
+  EXPECT_EQ(out_.str(), both);
+  EXPECT_EQ(Run({"report", run, "--full"}), kDone);
+  EXPECT_THAT(out_.str(), AllOf(StartsWith("Recording\n"), HasSubstr("\nPartitions\n")));
+  EXPECT_EQ(Run({"report", run}), kDone);
+  const std::string screen = out_.str();
+  EXPECT_LE(std::count(screen.begin(), screen.end(), '\n'), 45) << screen;
+  EXPECT_EQ(Run({"completion", "bash"}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("\"report --section\") values=\"recording nodes coverage"));
+}
+
 // A program that were started here would end this test with its own exit code, 1.
 TEST_F(CommandLine, RunStartsNothingWhenItsOwnOptionsAreWrong) {
   for (const std::vector<std::string>& options :

@@ -22,6 +22,7 @@
 #include "coordinator/merge/merge.h"
 #include "coordinator/merge/outputs.h"
 #include "export/report/json_report.h"
+#include "export/report/sections.h"
 #include "export/report/text_report.h"
 
 namespace syncline::cli {
@@ -36,6 +37,8 @@ struct MergeArguments {
   std::string shard_size = "1GiB";
   bool json = false;
   bool raw = false;
+  bool full = false;
+  std::vector<std::string> sections;
   std::string svg;
   std::optional<std::string> step;
   std::string format = "text";
@@ -203,10 +206,32 @@ int Report(const Context& context, const MergeArguments& arguments) {
   if (arguments.json) {
     *context.out << report::ReportJson(*made);
   } else {
-    *context.out << report::TextReport(
-        *made, {.width = TerminalWidth().value_or(100), .color = context.ColourOut()});
+    *context.out << report::TextReport(*made, {.width = TerminalWidth().value_or(100),
+                                               .color = context.ColourOut(),
+                                               .full = arguments.full,
+                                               .sections = arguments.sections});
   }
   return made->incomplete ? kIncomplete : kDone;
+}
+
+// An error message; empty: there is a section of this name.
+std::string IsSection(const std::string& name) {
+  if (report::FindSection(name) != nullptr) return "";
+  return absl::StrCat("\"", name, "\" is not a section of the report; these are: ",
+                      absl::StrJoin(report::SectionNames(), ", "));
+}
+
+void AddSections(CLI::App* report, const std::shared_ptr<MergeArguments>& arguments) {
+  const auto json = report->add_flag("--json", arguments->json, "As JSON, which holds everything");
+  const auto full =
+      report->add_flag("--full", arguments->full, "Everything, not only what fits on one screen");
+  AddList(report, "--section", &arguments->sections,
+          "Print these sections in full, separated by commas")
+      ->type_name(absl::StrCat("{", absl::StrJoin(report::SectionNames(), ","), "}"))
+      ->check(IsSection)
+      ->excludes(json)
+      ->excludes(full);
+  full->excludes(json);
 }
 
 }  // namespace
@@ -302,19 +327,21 @@ void RegisterEvents(CLI::App* app, Context* context) {
 
 void RegisterReport(CLI::App* app, Context* context) {
   CLI::App* const report = app->add_subcommand(
-      "report", "Print what a recording shows: coverage, losses, cost, tasks, steps");
+      "report", "Print what a recording shows: coverage, losses, clocks, steps, operators, cost");
   const auto arguments = std::make_shared<MergeArguments>();
   AddInput(report, arguments);
   AddAssumption(report, arguments);
-  report->add_flag("--json", arguments->json, "As JSON");
+  AddSections(report, arguments);
   report->add_option("--svg", arguments->svg, "Also draw two steps of all nodes into this file");
   report->add_option(
       "--step", arguments->step,
       "Which tasks are the job's steps, [DOMAIN:]NAME (default: by their names; of PyTorch "
       "jobs that mark none, from optimizer step to optimizer step)");
   report->footer(
+      "Without --full, --section and --json it prints one screen, whatever the number of nodes.\n\n"
       "Examples:\n"
       "  syncline report run-20261121-093012-7f3a\n"
+      "  syncline report run-20261121-093012-7f3a --section nodes,losses\n"
       "  syncline report run-20261121-093012-7f3a --json --svg steps.svg");
   report->callback([=] { context->action = [=] { return Report(*context, *arguments); }; });
 }
