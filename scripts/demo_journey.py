@@ -188,7 +188,7 @@ def tell_results(out, job):
 What you have now, in {out}:
   the timeline   out/timeline.perfetto-trace   https://ui.perfetto.dev; stays in your browser{first}
   two steps      out/steps.svg                 open it in a browser
-  the report     syncline report {quoted}         again, or as --json
+  the report     syncline report {quoted}         again; --full for all of it, or --json
   the clocks     syncline clocks {quoted}
   every event    syncline events {quoted} | less
   the raw trace  babeltrace2 {quoted}/nodes/*/trace
