@@ -242,7 +242,7 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
   const Processor processor{response->cpu_count(),
                             {response->cpu_features().begin(), response->cpu_features().end()},
                             ThreadsPerCore(options_.proc)};
-  for (v1::Complaint& complaint : ComplainOfTorch(options_.proc, processes, processor)) {
+  for (v1::Complaint& complaint : ComplainOfTorch(options_.proc, processes, entries, processor)) {
     complaints.push_back(std::move(complaint));
   }
   for (v1::ProcessInfo& process : processes) {

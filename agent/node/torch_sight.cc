@@ -133,12 +133,13 @@ class ThreadCount {
 }  // namespace
 
 Complaints ComplainOfTorch(const std::filesystem::path& proc,
-                           std::span<const v1::ProcessInfo> infos, const Processor& processor) {
+                           std::span<const v1::ProcessInfo> infos,
+                           std::span<const ProcessEntry> entries, const Processor& processor) {
   Complaints complaints;
   ThreadCount threads(processor);
   // A rank's children (workers of its data loader) inherit its rank, and are no ranks.
   std::map<int32_t, int32_t> parents;
-  for (const ProcessEntry& entry : ListProcesses(proc)) parents[entry.pid] = entry.parent_pid;
+  for (const ProcessEntry& entry : entries) parents[entry.pid] = entry.parent_pid;
   std::set<int32_t> ranks;
   for (const v1::ProcessInfo& info : infos) {
     if (info.rank() >= 0) ranks.insert(info.pid());

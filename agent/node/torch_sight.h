@@ -21,9 +21,11 @@ struct Processor {
   uint32_t threads_per_core = 1;
 };
 
-// `infos` are the processes with a control block; those without PyTorch are passed over.
+// `infos` are the processes with a control block; those without PyTorch are passed over. `entries`:
+// all processes.
 std::vector<v1::Complaint> ComplainOfTorch(const std::filesystem::path& proc,
                                            std::span<const v1::ProcessInfo> infos,
+                                           std::span<const ProcessEntry> entries,
                                            const Processor& processor);
 
 }  // namespace syncline::agent

@@ -40,10 +40,13 @@ class TorchSight : public testing::Test {
     if (hook) info.add_sources("python");
     infos_.push_back(info);
   }
-  std::vector<v1::Complaint> Complaints() { return ComplainOfTorch(proc_, infos_, processor_); }
+  std::vector<v1::Complaint> Complaints() {
+    return ComplainOfTorch(proc_, infos_, entries_, processor_);
+  }
 
   std::filesystem::path proc_;
   std::vector<v1::ProcessInfo> infos_;
+  std::vector<ProcessEntry> entries_;
   Processor processor_ = {.cpus = 8, .features = {"avx512f"}};
 };
 
@@ -86,11 +89,10 @@ TEST_F(TorchSight, WorkersOfALoaderAreNoRanks) {
   Add(11, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
   for (const int32_t worker : {12, 13}) {
     Add(worker, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
-    EXPECT_TRUE(WriteFileAtomically(proc_ / absl::StrCat(worker) / "stat",
-                                    absl::StrCat(worker,
-                                                 " (python) S 10 10 10 0 -1 0 0 0 0 0 0 0 "
-                                                 "0 0 20 0 1 0 100 0 0\n"))
-                    .ok());
+    ProcessEntry entry;
+    entry.pid = worker;
+    entry.parent_pid = 10;
+    entries_.push_back(entry);
   }
   EXPECT_THAT(Complaints(), IsEmpty());
   Add(14, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));

@@ -139,7 +139,7 @@ TEST(WhyText, ARankThatIsLateWithoutACauseIsNotAccused) {
                               "that of rank 0: 38.2 ms on a CPU, 0.5 in a run queue, 0.0 asleep"));
   EXPECT_THAT(text, Not(HasSubstr("\nCOST")));
   EXPECT_THAT(text, HasSubstr("would not be called late if the lower end, 28.9 ms"));
-  EXPECT_THAT(text, HasSubstr("NEXT    compare the hardware"));
+  EXPECT_THAT(text, HasSubstr("NEXT    compare hardware and load of beta with those of the other nodes"));
 }
 
 TEST(WhyText, WithoutSamplesTheyAreCalledNotMeasured) {
@@ -153,7 +153,7 @@ TEST(WhyText, WithoutSamplesTheyAreCalledNotMeasured) {
     rank.sample_period_ns = 0;
   }
   const std::string text = FlatText(answer);
-  EXPECT_THAT(text, HasSubstr("recorded without samples of the rank's processor time"));
+  EXPECT_THAT(text, HasSubstr("samples of the rank's processor time are missing"));
   EXPECT_THAT(text, HasSubstr("        not measured: throttled, waiting for a CPU\n"));
   EXPECT_THAT(text, HasSubstr("a run queue or asleep: not measured"));
   EXPECT_THAT(text, ContainsRegex("throttled +not measured +not measured\n"));
@@ -287,7 +287,7 @@ TEST(WhyText, WhoTookTheProcessor) {
       {{Taker::Kind::kOwnLoader, "", 97, 0}, "workers were kept waiting for a CPU", "workers"},
       {{Taker::Kind::kOwnThread, "pt_autograd", 96, 1'000'000}, "own other threads", "fewer"},
       {{Taker::Kind::kSyncline, "syncline-agent", 95, 1'000'000}, "Syncline itself", "agent"},
-      {{}, "who ran instead: somebody whom this node does not show", "a CPU of its own"}};
+      {{}, "who ran instead: a process that this node does not show", "a CPU of its own"}};
   for (const Case& one : cases) {
     Cause cause = CauseOf(Part::kWaitingForCpu, Tenths(298, 276, 319));
     cause.taker = one.taker;
