@@ -112,7 +112,9 @@ absl::Status OrderedEvents::OpenTraces(uint32_t index, timeline::Placement* plac
     for (const StreamInfo& stream : reader->streams()) {
       if (!TakesNextStream()) continue;
       SYNCLINE_ASSIGN_OR_RETURN(auto cursor, reader->Open(stream.index, begin_ns, end_ns));
-      sources_.push_back({index, placement, &cursor->stream(), ids});
+      sources_.push_back({index, placement, &cursor->stream()});
+      ids_.resize(sources_.size(), nullptr);
+      ids_.back() = ids;
       merger_.Add(
           KeepWanted(std::move(cursor), wanted, by_name ? names_->LookOf(index, i) : EventLook()),
           placement);
@@ -150,8 +152,7 @@ absl::StatusOr<const text::EventView*> OrderedEvents::Next() {
     cursor_ = head->cursor;
     const Source& source = sources_[source_];
     event_ = {
-        head->time, inputs_.nodes[source.node].name, source.stream, head->record, head->packet, {},
-        source.ids};
+        head->time, inputs_.nodes[source.node].name, source.stream, head->record, head->packet, {}};
     return &event_;
   }
 }
@@ -159,6 +160,7 @@ absl::StatusOr<const text::EventView*> OrderedEvents::Next() {
 const text::EventView& OrderedEvents::Decoded() {
   if (!cursor_->Decode(*event_.record, &values_)) damaged_ = true;
   event_.values = values_;
+  event_.ids = source_ < ids_.size() ? ids_[source_] : nullptr;
   return event_;
 }
 

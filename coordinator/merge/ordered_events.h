@@ -53,7 +53,7 @@ class OrderedEvents {
   absl::Status Open(std::optional<uint32_t> only = std::nullopt);
   absl::Status OpenShare(StreamShare share);
 
-  // Without its values. Valid until the next call; nullptr at the end.
+  // Without its values and EventView::ids. Valid until the next call; nullptr at the end.
   absl::StatusOr<const text::EventView*> Next();
   // Lets `lines` get ready for the events that come soon.
   void Prepare(const text::EventText& lines) const {
@@ -65,7 +65,7 @@ class OrderedEvents {
       lines.PrefetchContext(*sources_[coming.source].stream, *coming.record->event_class);
     }
   }
-  // The event at hand with its values.
+  // The event at hand with both.
   const text::EventView& Decoded();
   // Of the event at hand: how far from its place on the timeline the truth may be, at most;
   // nullopt: unknown.
@@ -85,7 +85,6 @@ class OrderedEvents {
     uint32_t node = 0;
     const timeline::Placement* placement = nullptr;
     const StreamInfo* stream = nullptr;
-    const text::IdTexts* ids = nullptr;
   };
 
   std::shared_ptr<const ClassChoice> WantedOf(TraceReader* reader) const;
@@ -105,6 +104,7 @@ class OrderedEvents {
   std::deque<ProfilePlacement> profile_placements_;
   timeline::StreamMerger merger_;
   std::vector<Source> sources_;
+  std::vector<const text::IdTexts*> ids_;  // of the first sources; the rest have none
   uint32_t source_ = 0;
   EventCursor* cursor_ = nullptr;  // of the event at hand
   text::EventView event_;

@@ -107,6 +107,7 @@ EventText::Shape EventText::MakeShape(const EventView& event) const {
   const bool json = style_ == Style::kJson;
   const timeline::EventKind kind = timeline::KindOf(event.record->event_class->name);
   Shape shape;
+  shape.may_have_ids = resolves_ && timeline::HasIds(*event.record->event_class);
   std::string before;
   const bool has_payload =
       !event.values.empty() && event.values.back().field->scope == FieldScope::kPayload;
@@ -166,6 +167,7 @@ EventText::Line EventText::MakeLine(const EventView& event) const {
 EventText::Line& EventText::FindLine(const EventView& event) {
   if (lines_.size() >= lines_max_) {
     lines_.clear();
+    line_ids_.resize(1);
     std::fill(recent_.begin(), recent_.end(), nullptr);
   }
   std::unique_ptr<Line>& line = lines_[{event.stream, event.record->event_class}];
@@ -174,7 +176,10 @@ EventText::Line& EventText::FindLine(const EventView& event) {
     std::unique_ptr<Shape>& shape = shapes_[event.record->event_class];
     if (shape == nullptr) shape = std::make_unique<Shape>(MakeShape(event));
     line->shape = shape.get();
-    line->ids = event.ids;
+    if (shape->may_have_ids) {
+      line->ids = static_cast<uint32_t>(line_ids_.size());
+      line_ids_.push_back({event.ids, ~uint64_t{0}, nullptr});
+    }
   }
   recent_[RecentSlot(event)] = line.get();
   return *line;
@@ -225,11 +230,11 @@ void EventText::KeepContext(const EventView& event, size_t begin, size_t values,
   line->context_bytes.assign(reinterpret_cast<const char*>(event.record->bytes),
                              line->shape->context_bytes);
   line->context = Piece(std::string(out_.text().substr(begin)));
-  line->context_values = values;
+  line->context_values = static_cast<uint32_t>(values);
 }
 
 bool EventText::AppendUndecoded(const EventView& event) {
-  Line* const line = recent_[RecentSlot(event)];
+  const Line* const line = recent_[RecentSlot(event)];
   if (line == nullptr || line->stream != event.stream ||
       line->event_class != event.record->event_class) {
     return false;
@@ -250,7 +255,7 @@ bool EventText::AppendUndecoded(const EventView& event) {
     } else {
       out_.End(out);
       if (step.is_id()) {
-        AppendId(step, LoadNumber(step.field->place, bytes), line, &names);
+        AppendId(step, LoadNumber(step.field->place, bytes), *line, &names);
       } else if (step.way == Step::Way::kReal) {
         AppendReal(std::bit_cast<double>(LoadNumber(step.field->place, bytes)));
       } else {
@@ -278,7 +283,7 @@ bool EventText::AppendAs(Line* line, const EventView& event) {
     if (!has_context || s > shape.context_steps) out_.Put(step.before);
     if (!has_context && s == shape.context_steps) KeepContext(event, begin, i, line);
     if (step.is_id()) {
-      AppendId(step, values[i++].u, line, &names);
+      AppendId(step, values[i++].u, *line, &names);
     } else {
       i += AppendValue(values.subspan(i), kDepthMax);
     }
@@ -287,19 +292,20 @@ bool EventText::AppendAs(Line* line, const EventView& event) {
   return i >= values.size();
 }
 
-void EventText::AppendId(const Step& step, uint64_t id, Line* line, const NameTexts** names) {
-  const Labels& labels = line->shape->labels[step.labels];
+void EventText::AppendId(const Step& step, uint64_t id, const Line& line, const NameTexts** names) {
+  const Labels& labels = line.shape->labels[step.labels];
+  LineIds& ids = line_ids_[line.ids];
   if (step.way == Step::Way::kThread) {
-    if (line->thread_key != id) {
-      line->thread_key = id;
-      line->thread = line->ids == nullptr ? nullptr : line->ids->Thread(id);
+    if (ids.thread_key != id) {
+      ids.thread_key = id;
+      ids.thread = ids.texts == nullptr ? nullptr : ids.texts->Thread(id);
     }
-    if (line->thread != nullptr) {
-      *names = line->thread->names;
-      return out_.Put(line->thread->text);
+    if (ids.thread != nullptr) {
+      *names = ids.thread->names;
+      return out_.Put(ids.thread->text);
     }
   } else if (step.way == Step::Way::kProcess) {
-    const Piece* const text = line->ids == nullptr ? nullptr : line->ids->Process(id);
+    const Piece* const text = ids.texts == nullptr ? nullptr : ids.texts->Process(id);
     if (text != nullptr) return out_.Put(*text);
   } else if (id == 0) {
     out_.Put(labels.known);

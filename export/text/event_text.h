@@ -78,7 +78,7 @@ class EventText {
   void Prefetch(const StreamInfo& stream, const EventClass& event_class) const {
     const auto* const line =
         reinterpret_cast<const char*>(recent_[RecentSlot(&stream, &event_class)]);
-    for (size_t at = 0; line != nullptr && at < kPrefetchedBytes; at += 64) {
+    for (size_t at = 0; line != nullptr && at < sizeof(Line); at += 64) {
       __builtin_prefetch(line + at);
     }
   }
@@ -119,6 +119,7 @@ class EventText {
     bool keeps_context = false;
     bool is_placed = false;  // keeps_context, and the payload needs no decoding
     Piece end;
+    bool may_have_ids = false;  // an event of the class
     std::vector<Labels> labels;
   };
   // Of the events of one class in one stream. What every event needs lies together: with many
@@ -131,15 +132,18 @@ class EventText {
     std::string context_bytes;  // of the last event
     // The opening with that context, up to the payload's first value.
     Piece context;
-    size_t context_values = 0;
-    Piece node;     // JSON: between the two numbers
-    Piece opening;  // behind them
-    // Of events with ids: what is known, and the last thread, which stays for many events.
-    const IdTexts* ids = nullptr;
+    uint32_t context_values = 0;
+    uint32_t ids = 0;  // its place in line_ids_; 0: no id is known
+    Piece node;        // JSON: between the two numbers
+    Piece opening;     // behind them
+  };
+  // What is known of the ids of a line's events, and their last thread, which stays for many of
+  // them. Apart from the line, which is no larger where events have none.
+  struct LineIds {
+    const IdTexts* texts = nullptr;
     uint64_t thread_key = ~uint64_t{0};
     const ThreadText* thread = nullptr;  // nullptr: it is not known
   };
-  static constexpr size_t kPrefetchedBytes = 192;  // all but the ids: most traces have none
   static constexpr int kRecentBits = 12;
   static constexpr size_t kRecent = size_t{1} << kRecentBits;
 
@@ -162,7 +166,7 @@ class EventText {
   // False when the event has other fields than the line's shape.
   bool AppendAs(Line* line, const EventView& event);
   // `names` are those of the event's thread, once that was met.
-  void AppendId(const Step& step, uint64_t id, Line* line, const NameTexts** names);
+  void AppendId(const Step& step, uint64_t id, const Line& line, const NameTexts** names);
   void KeepContext(const EventView& event, size_t begin, size_t values, Line* line) const;
   char* WriteTimes(const EventView& event, const Line& line, char* out);
   char* WriteSeconds(int64_t ns, char* out);
@@ -188,6 +192,7 @@ class EventText {
   absl::flat_hash_map<std::pair<const StreamInfo*, const EventClass*>, std::unique_ptr<Line>>
       lines_;
   absl::flat_hash_map<const FieldClass*, std::vector<Step>> objects_;  // by their first field
+  std::vector<LineIds> line_ids_{1};                                   // the first knows nothing
   std::vector<Line*> recent_;  // of `lines_`, by RecentSlot()
   // The last second that was written, and how.
   uint64_t second_ = ~uint64_t{0};
