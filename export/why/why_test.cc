@@ -139,7 +139,8 @@ TEST(WhyText, ARankThatIsLateWithoutACauseIsNotAccused) {
                               "that of rank 0: 38.2 ms on a CPU, 0.5 in a run queue, 0.0 asleep"));
   EXPECT_THAT(text, Not(HasSubstr("\nCOST")));
   EXPECT_THAT(text, HasSubstr("would not be called late if the lower end, 28.9 ms"));
-  EXPECT_THAT(text, HasSubstr("NEXT    compare hardware and load of beta with those of the other nodes"));
+  EXPECT_THAT(text,
+              HasSubstr("NEXT    compare hardware and load of beta with those of the other nodes"));
 }
 
 TEST(WhyText, WithoutSamplesTheyAreCalledNotMeasured) {
