@@ -70,6 +70,12 @@ std::string LttngHome(uint32_t uid) {
 absl::Status CloseDataDirectory(const std::string& directory) {
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   struct stat info;
+  // A link is followed if it is this user's or root's, not a neighbour's.
+  if (::lstat(directory.c_str(), &info) == 0 && S_ISLNK(info.st_mode) && info.st_uid != 0 &&
+      info.st_uid != ::geteuid()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("The data directory \"", directory, "\" is somebody else's link"));
+  }
   if (::stat(directory.c_str(), &info) != 0) {
     return ErrnoStatus(errno, absl::StrCat("Cannot access \"", directory, "\""));
   }
@@ -172,6 +178,7 @@ class Agent {
                   .seed = (uint64_t{std::random_device()()} << 32) | std::random_device()()}) {}
 
   absl::Status Run() {
+    SYNCLINE_RETURN_IF_ERROR(CheckLttngHome());
     SYNCLINE_RETURN_IF_ERROR(manager_.Recover());
     // LTTng knows at once what starts after its session daemon, other programs up to 5 s later.
     // Each recording asks again, and says what is wrong.
@@ -199,6 +206,7 @@ class Agent {
                           {"data_dir", options_.data_dir}});
     ListenForProbes(server->port());
     const int signal_number = ServeUntilTold();
+    server->StopListening();  // who comes now starts the next one
     manager_.Shutdown();
     server->Shutdown(kShutdownLimitMs);
     // Programs find their way to another session daemon only after seconds: an agent that only
@@ -209,6 +217,18 @@ class Agent {
   }
 
  private:
+  // The session daemon is not started, nor asked, in a directory that somebody else has put into
+  // shared memory under this user's name.
+  absl::Status CheckLttngHome() const {
+    const std::filesystem::path runtime =
+        control_block::RuntimeDirectory(uid_, Variable("SYNCLINE_RUNTIME_DIR"));
+    if (std::filesystem::path(LttngHome(uid_)).parent_path() != runtime) return absl::OkStatus();
+    ::mkdir(runtime.c_str(), 0700);
+    SYNCLINE_ASSIGN_OR_RETURN(const int opened, control_block::OpenRuntimeDirectory(runtime, uid_));
+    ::close(opened);
+    return absl::OkStatus();
+  }
+
   // The signal that ends it; 0: nobody wants it any more.
   int ServeUntilTold() {
     const sigset_t signals = EndingSignals();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -140,16 +139,17 @@ Complaints ComplainOfTorch(const std::filesystem::path& proc,
   // A rank's children (workers of its data loader) inherit its rank, and are no ranks.
   std::map<int32_t, int32_t> parents;
   for (const ProcessEntry& entry : entries) parents[entry.pid] = entry.parent_pid;
-  std::set<int32_t> ranks;
+  std::map<int32_t, int32_t> ranks;  // by pid
   for (const v1::ProcessInfo& info : infos) {
-    if (info.rank() >= 0) ranks.insert(info.pid());
+    if (info.rank() >= 0) ranks[info.pid()] = info.rank();
   }
   for (const v1::ProcessInfo& info : infos) {
     if (info.pid() == 0 || FrameworkOf(proc, info.pid()) != "PyTorch") continue;
     ComplainOfHook(proc, info, &complaints);
     ComplainOfIsa(proc, info.pid(), processor, &complaints);
     const auto parent = parents.find(info.pid());
-    const bool child = parent != parents.end() && ranks.count(parent->second) > 0;
+    const auto inherited = parent == parents.end() ? ranks.end() : ranks.find(parent->second);
+    const bool child = inherited != ranks.end() && inherited->second == info.rank();
     if (info.rank() >= 0 && !child) threads.Add(proc, info.pid());
   }
   threads.Complain(&complaints);

@@ -93,6 +93,7 @@ TEST_F(TorchSight, WorkersOfALoaderAreNoRanks) {
     entry.pid = worker;
     entry.parent_pid = 10;
     entries_.push_back(entry);
+    infos_.back().set_rank(10);
   }
   EXPECT_THAT(Complaints(), IsEmpty());
   Add(14, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));

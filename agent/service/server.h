@@ -27,6 +27,8 @@ class AgentServer {
   // Listens. FailedPrecondition says which file, address or permission is wrong.
   static absl::StatusOr<std::unique_ptr<AgentServer>> Start(const ServiceParts& parts,
                                                             const ServerOptions& options);
+  // Closes the Unix socket to newcomers.
+  void StopListening() { listener_.reset(); }
   // Ends open calls and streams after `limit_ms` at the latest.
   void Shutdown(int limit_ms);
 

@@ -64,7 +64,7 @@ class CauseFinder {
       if (rank == closest) answer_.closest = finding;
       const bool sure = judged_.steps() >= kStepsSure;
       const bool unexplained = finding.late && rank == closest && sure;
-      if (finding.causes.empty() && !unexplained) continue;
+      if (!finding.mostly_explained() && !unexplained) continue;
       answer_.findings.push_back(std::move(finding));
     }
     std::stable_sort(

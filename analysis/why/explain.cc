@@ -104,7 +104,8 @@ void SetStepLengths(const Judged& judged, Answer* answer) {
   answer->median_step_ns = *middle;
   answer->longest_step_ns = *std::max_element(lengths.begin(), lengths.end());
   constexpr int64_t kOutlier = 10;
-  if (answer->longest_step_ns <= kOutlier * answer->median_step_ns) return;
+  const bool moved = answer->mean_step_ns > answer->median_step_ns + answer->median_step_ns / 10;
+  if (!moved || answer->longest_step_ns <= kOutlier * answer->median_step_ns) return;
   answer->notes.push_back(absl::StrFormat(
       "the longest step took %.1f ms, the median one %.1f ms: the means are not those of a usual "
       "step",

@@ -108,8 +108,8 @@ int32_t CpuAt(std::span<const Reading> readings, int64_t at_ns) {
 
 }  // namespace
 
-Taker TakerOf(std::span<const RankInput> job, const RankInput& rank, int32_t driver_tid,
-              const RankSamples& samples, size_t steps) {
+std::optional<Taker> TakerOf(std::span<const RankInput> job, const RankInput& rank,
+                             int32_t driver_tid, const RankSamples& samples, size_t steps) {
   std::vector<Candidate> candidates = CandidatesOf(job, rank, driver_tid);
   int64_t waited_ns = 0;
   for (const Growth& growth : samples.growths) {
@@ -128,6 +128,7 @@ Taker TakerOf(std::span<const RankInput> job, const RankInput& rank, int32_t dri
       candidate.gained_ns += in_steps(std::max<int64_t>(0, gained_ns));
     }
   }
+  if (waited_ns == 0) return std::nullopt;  // its helpers waited: nobody was looked for
   std::map<Taker::Kind, int64_t> by_kind;
   int64_t all_ns = 0;
   for (const Candidate& candidate : candidates) {

@@ -5,6 +5,7 @@
 #define SYNCLINE_ANALYSIS_WHY_TAKERS_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "analysis/why/model.h"
@@ -14,10 +15,10 @@ namespace syncline::analysis::why {
 
 // The kind of takers that gained most, with the largest of that kind by name; kUnknown where all
 // that gained together had less than half of the time that the rank waited. `steps`: what
-// Taker::cpu_ns is a mean over.
+// Taker::cpu_ns is a mean over. nullopt: the driver itself did not wait, so nobody was looked for.
 // `job`: all ranks; other recorded processes on the node belong to other jobs.
-Taker TakerOf(std::span<const RankInput> job, const RankInput& rank, int32_t driver_tid,
-              const RankSamples& samples, size_t steps);
+std::optional<Taker> TakerOf(std::span<const RankInput> job, const RankInput& rank,
+                             int32_t driver_tid, const RankSamples& samples, size_t steps);
 
 // How long the rank's own loader workers waited for a CPU, of the longest-waiting one: ns of the
 // judged steps.

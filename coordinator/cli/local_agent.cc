@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,15 +47,36 @@ constexpr std::array<std::string_view, 14> kPassedOn = {"HOME",
                                                         "LTTNG_APP_SOCKET_TIMEOUT",
                                                         "LTTNG_CONSUMERD64_BIN"};
 
+// OK: it is this user's and closed to others, or is not there yet. What somebody else has put into
+// shared memory under this user's name must not be taken for an agent.
+absl::Status CheckOwner(const std::filesystem::path& directory) {
+  struct stat info;
+  if (::lstat(directory.c_str(), &info) != 0) return absl::OkStatus();
+  if (S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 0077) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "\"", directory.string(), "\" must be a directory of this user with mode 0700, and is not: ",
+      info.st_uid == ::geteuid() ? "remove it, or chmod 700 it"
+                                 : "somebody else made it; have it removed, or set "
+                                   "SYNCLINE_RUNTIME_DIR for programs and commands alike"));
+}
+
 bool SomebodyListens(const std::filesystem::path& socket) {
+  struct stat info;
+  if (::lstat(socket.parent_path().c_str(), &info) != 0 || !CheckOwner(socket.parent_path()).ok()) {
+    return false;
+  }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string name = socket.string();
   if (name.size() >= sizeof address.sun_path) return false;
   std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  // Does not wait for an agent that is stopped; that is said by whoever calls it.
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const bool connected =
-      fd >= 0 && ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+      fd >= 0 && (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+                  errno == EAGAIN);
   if (fd >= 0) ::close(fd);
   return connected;
 }
@@ -155,7 +177,7 @@ LocalAgentPlace PlaceOfLocalAgent(const std::filesystem::path& executable, uint3
           .data_directory = IsSet(environment, "SYNCLINE_DATA_DIR")
                                 ? Absolute(environment.at("SYNCLINE_DATA_DIR"))
                                 : std::filesystem::path(absl::StrCat("/var/tmp/syncline-", uid)),
-          .socket = RuntimeDirectoryOf(environment, uid) / "agent.sock"};
+          .socket = Absolute(RuntimeDirectoryOf(environment, uid).string()) / "agent.sock"};
 }
 
 Environment EnvironmentOfLocalAgent(const Environment& environment) {
@@ -169,8 +191,10 @@ Environment EnvironmentOfLocalAgent(const Environment& environment) {
 
 absl::StatusOr<bool> EnsureLocalAgent(const LocalAgentPlace& place,
                                       const Environment& environment) {
+  SYNCLINE_RETURN_IF_ERROR(CheckOwner(place.socket.parent_path()));
   if (SomebodyListens(place.socket)) return false;
   std::optional<pid_t> child;
+  std::string failure;
   const Said said;
   for (int waited_ms = 0; waited_ms < kStartLimitMs; waited_ms += kAskEveryMs) {
     if (!child.has_value()) {
@@ -186,8 +210,17 @@ absl::StatusOr<bool> EnsureLocalAgent(const LocalAgentPlace& place,
       if (SomebodyListens(place.socket)) return false;
       PauseMs(kAskEveryMs);
     }
+    // Or one is about to end, and has the directory still: that lasts some seconds.
+    waited_ms += kOthersMs;
+    child.reset();
+    failure = said.Text();
+    if (failure.find("Another agent uses the data directory") != std::string::npos) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("This machine's own agent does not start: ", said.Text()));
+        absl::StrCat("This machine's own agent does not start: ", failure));
+  }
+  if (!failure.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("This machine's own agent does not start: ", failure));
   }
   return absl::DeadlineExceededError(absl::StrCat("This machine's own agent is not ready after ",
                                                   kStartLimitMs / 1000, " s; its log is ",

@@ -58,7 +58,7 @@ class EnsureLocalAgentTest : public testing::Test {
                    (std::string("local_agent_") +
                     testing::UnitTest::GetInstance()->current_test_info()->name())) {
     fs::remove_all(directory_);
-    EXPECT_TRUE(MakeDirectories(directory_).ok());
+    EXPECT_TRUE(MakeDirectories(directory_, 0700).ok());
     place_ = {directory_ / "syncline-agent", directory_ / "data", directory_ / "agent.sock"};
   }
   ~EnsureLocalAgentTest() override { fs::remove_all(directory_); }
@@ -83,6 +83,18 @@ TEST_F(EnsureLocalAgentTest, WhoeverServesIsUsed) {
   ASSERT_TRUE(started.ok()) << started.status();
   EXPECT_FALSE(*started);
   ::close(fd);
+}
+
+// A neighbour has made the directory, or opened it: whoever listens there is not believed.
+TEST_F(EnsureLocalAgentTest, ADirectoryThatIsOpenToOthersIsRefused) {
+  fs::permissions(directory_, fs::perms::all);
+  const auto started = EnsureLocalAgent(place_, {});
+  EXPECT_TRUE(absl::IsFailedPrecondition(started.status()));
+  EXPECT_THAT(std::string(started.status().message()), HasSubstr("mode 0700"));
+  fs::permissions(directory_, fs::perms::owner_all);
+  place_.socket = directory_ / "link" / "agent.sock";
+  fs::create_symlink(directory_, directory_ / "link");
+  EXPECT_TRUE(absl::IsFailedPrecondition(EnsureLocalAgent(place_, {}).status()));
 }
 
 TEST_F(EnsureLocalAgentTest, AProgramThatIsMissingIsNamed) {

@@ -78,7 +78,9 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
   if (!finding.work.empty()) {
     return absl::StrCat("balance the work: ", OnNode(rank), " does not do the same as the others");
   }
-  if (!rank.taken_away_known) {
+  const bool compared = std::none_of(finding.not_causes.begin(), finding.not_causes.end(),
+                                     [](const NotACause& one) { return !one.measured; });
+  if (!rank.taken_away_known || !compared) {
     return "record again with samples of processor time, which are evidence of throttling and of "
            "waiting for a CPU";
   }
@@ -88,7 +90,7 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
   if (quota)
     return "raise the CPU quotas of all ranks, which throttle them all, or balance their work";
   if (SleepsAtHome(answer, finding)) {
-    return absl::StrCat("find out what ", OnNode(rank), " waits for between its operators: sample ",
+    return absl::StrCat("find out what ", OnNode(rank), " waits for in its own work: sample ",
                         "the stack of pid ", rank.pid, " (py-spy, gdb), or mark your own code (",
                         "torch.profiler.record_function)");
   }

@@ -375,12 +375,12 @@ std::vector<std::string> MarginSentences(const Answer& answer) {
   }
   sentences.push_back(std::move(unknown));
   for (const RankFinding& finding : answer.findings) {
-    const MeanEstimate& decides =
-        finding.causes.empty() ? finding.lead : finding.causes.front().amount;
-    std::string text = absl::StrCat(RankName(answer, finding), " would not be ",
-                                    finding.causes.empty() ? "called late" : "named for a cause",
-                                    " if the lower end, ", Ms(decides.lo_ns),
-                                    " ms, were not above ", LimitText(answer, finding));
+    const bool named = finding.mostly_explained();
+    const MeanEstimate& decides = named ? finding.causes.front().amount : finding.lead;
+    std::string text =
+        absl::StrCat(RankName(answer, finding), " would not be ",
+                     named ? "named for a cause" : "called late", " if the lower end, ",
+                     Ms(decides.lo_ns), " ms, were not above ", LimitText(answer, finding));
     if (answer.worst_not_covered_ns > decides.lo_ns - LimitNs(answer, finding)) {
       absl::StrAppend(&text, "; what is not covered could change that");
     }

@@ -249,10 +249,8 @@ void WriteHead(const Answer& answer, Writer* writer) {
   int64_t outside_ns = answer.window_ns;
   for (const StepClass& one : answer.classes) outside_ns -= one.total_ns;
   if (!answer.classes.empty() && outside_ns * kOutsideDivisor > answer.window_ns) {
-    writer->Line(absl::StrFormat(
-        "not judged: %.1f s of the window, which hold no whole step that all ranks have (the job "
-        "began, ended or stood still there)",
-        static_cast<double>(outside_ns) / 1e9));
+    writer->Line(absl::StrFormat("not judged: %.1f s of the window, outside of these steps",
+                                 static_cast<double>(outside_ns) / 1e9));
   }
   if (answer.unpaired_steps > 0) {
     writer->Line(absl::StrCat("not judged: ", Plural(answer.unpaired_steps, "step"),

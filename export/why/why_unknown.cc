@@ -15,12 +15,14 @@ namespace syncline::report {
 namespace {
 
 using analysis::why::Answer;
+using analysis::why::Cause;
 using analysis::why::NotACause;
 using analysis::why::Part;
 using analysis::why::PartName;
 using analysis::why::ProcessorTime;
 using analysis::why::RankFinding;
 using analysis::why::RankSummary;
+using analysis::why::Taker;
 using analysis::why::WorkDifference;
 
 constexpr size_t kWorkShown = 3;
@@ -45,6 +47,23 @@ const RankSummary* MiddleOther(const Answer& answer, const RankFinding& finding,
   return others[others.size() / 2];
 }
 
+// What throttled it, or kept it waiting, can be compared with the other ranks'.
+bool IsCompared(const RankFinding& finding) {
+  return std::none_of(finding.not_causes.begin(), finding.not_causes.end(),
+                      [](const NotACause& one) { return !one.measured; });
+}
+
+// What of its lead its data loader is named for.
+int64_t NamedInputNs(const RankFinding& finding) {
+  int64_t named_ns = 0;
+  for (const Cause& cause : finding.causes) {
+    const bool loader_waits = cause.part == Part::kWaitingForCpu && cause.taker.has_value() &&
+                              cause.taker->kind == Taker::Kind::kOwnLoader;
+    if (cause.part == Part::kInput || loader_waits) named_ns += cause.amount.est_ns;
+  }
+  return named_ns;
+}
+
 // The part of own work that differs most from that of the rank in the middle, if one stands out.
 std::string LargestDifference(const Answer& answer, const RankFinding& finding) {
   const RankSummary* const middle = MiddleOther(answer, finding, /*measured=*/false);
@@ -54,6 +73,7 @@ std::string LargestDifference(const Answer& answer, const RankFinding& finding) 
   Part largest = Part::kCompute;
   for (const Part part : {Part::kCompute, Part::kInput, Part::kHostCode}) {
     const auto at = static_cast<size_t>(part);
+    if (part == Part::kInput && NamedInputNs(finding) > 0) continue;  // said already
     if (rank.mean[at] - middle->mean[at] <= largest_ns) continue;
     largest_ns = rank.mean[at] - middle->mean[at];
     largest = part;
@@ -68,7 +88,7 @@ std::string LargestDifference(const Answer& answer, const RankFinding& finding) 
 int64_t SleepsLongerNs(const Answer& answer, const RankFinding& finding) {
   const RankSummary* const middle = MiddleOther(answer, finding, /*measured=*/true);
   if (middle == nullptr || !finding.processor.has_value()) return 0;
-  return finding.processor->asleep_ns - middle->processor->asleep_ns;
+  return finding.processor->asleep_ns - middle->processor->asleep_ns - NamedInputNs(finding);
 }
 
 // Own work as the kernel counts it, beside that of the rank in the middle of the others.
@@ -122,6 +142,13 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
   if (!measured) {
     absl::StrAppend(&text, ": samples of the rank's processor time are missing, so whether the ",
                     "rank was throttled or waited for a CPU is not known. It accuses nobody");
+  } else if (!IsCompared(finding)) {
+    const RankSummary& rank = answer.ranks[finding.index];
+    absl::StrAppend(&text, ": other ranks were not sampled, so what this rank lost (throttled ",
+                    Ms(rank.mean[static_cast<size_t>(Part::kThrottled)]),
+                    " ms a step, waiting for a CPU ",
+                    Ms(rank.mean[static_cast<size_t>(Part::kWaitingForCpu)]),
+                    ") cannot be compared with theirs. It accuses nobody");
   } else if (SleepsAtHome(answer, finding)) {
     absl::StrAppend(&text, ": the rank sleeps or blocks ", Ms(SleepsLongerNs(answer, finding)),
                     " ms a step longer in its own work (a file, a lock, a sleep); what it waits "
