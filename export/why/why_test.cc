@@ -162,6 +162,53 @@ TEST(WhyText, WithoutSamplesTheyAreCalledNotMeasured) {
   EXPECT_THAT(text, HasSubstr("NEXT    record again with samples"));
 }
 
+// Rank 1 was sampled and rank 0 was not: nothing is known to be unexplained.
+TEST(WhyText, WhatCannotBeComparedIsNotCalledUnexplained) {
+  Answer answer = ThrottledAnswer();
+  answer.verdict = Verdict::kLateCauseUnknown;
+  answer.findings[0].causes.clear();
+  answer.findings[0].not_causes = {{Part::kThrottled, 298 * kTenth, false},
+                                   {Part::kWaitingForCpu, 2 * kTenth, false}};
+  answer.ranks[0].taken_away_known = false;
+  const std::string text = FlatText(answer);
+  EXPECT_THAT(text, HasSubstr("other ranks were not sampled, so what this rank lost (throttled "
+                              "29.8 ms a step, waiting for a CPU 0.8) cannot be compared"));
+  EXPECT_THAT(text, Not(HasSubstr("does not explain it")));
+  EXPECT_THAT(text, HasSubstr("NEXT    record again with samples"));
+}
+
+TEST(WhyText, ACauseOfTheSmallerPartIsSaidAsAPart) {
+  Answer answer = AnswerWith({CauseOf(Part::kWaitingForCpu, Tenths(62, 45, 78))});
+  answer.verdict = Verdict::kLateCauseUnknown;
+  answer.ranks[1].mean[static_cast<size_t>(Part::kHostCode)] += 200 * kTenth;
+  const std::string text = FlatText(answer);
+  EXPECT_THAT(text, HasSubstr("CAUSE   unknown for 25.1 of the 31.3 ms"));
+  EXPECT_THAT(text, HasSubstr("most of it in host code: 22.6 ms a step, rank 0 2.4"));
+  EXPECT_THAT(text, HasSubstr("for a part: it waits for a CPU for 6.2 of the 31.3 ms"));
+  // What decides is the lead.
+  EXPECT_THAT(text, HasSubstr("would not be called late if the lower end, 28.9 ms"));
+}
+
+TEST(WhyText, WhatACauseLeavesIsSaid) {
+  Answer answer = AnswerWith({CauseOf(Part::kInput, Tenths(200, 180, 220))});
+  answer.ranks[1].mean[static_cast<size_t>(Part::kInput)] += 200 * kTenth;
+  const std::string text = FlatText(answer);
+  EXPECT_THAT(text, HasSubstr("CAUSE   its input is slow"));
+  EXPECT_THAT(text, HasSubstr("not explained: 11.3 of the 31.3 ms"));
+  EXPECT_THAT(text, Not(HasSubstr("most of it in input")));  // said already
+}
+
+TEST(WhyText, AnIntervalThatDecidesNothingIsNotNobody) {
+  Answer answer = TwoRanks();
+  answer.verdict = Verdict::kNobody;
+  answer.closest = LateRank();
+  answer.closest->late = false;
+  EXPECT_THAT(FlatText(answer), HasSubstr("No rank is late: "));
+  answer.undecided = true;
+  EXPECT_THAT(FlatText(answer), HasSubstr("No rank is shown to be late: "));
+  EXPECT_THAT(FlatText(answer), HasSubstr("NEXT    record for longer"));
+}
+
 TEST(WhyText, WhatIsNotCertainIsNotExcluded) {
   Answer answer = ThrottledAnswer();
   answer.findings[0].not_causes = {{Part::kInput, 31 * kTenth}, {Part::kGarbageCollection, 0}};
