@@ -70,7 +70,7 @@ std::string Volume(const NodeReceipt& node, int64_t window_ns) {
   if (!node.discarded_events.has_value()) {
     absl::StrAppend(&text, "; events were discarded, their number is unknown");
   } else if (IsWhole(node)) {
-    absl::StrAppend(&text, "; no event discarded");
+    absl::StrAppend(&text, "; LTTng discarded no event");
   } else {
     absl::StrAppend(&text, "; ", Plural(*node.discarded_events, "event"), " discarded, ",
                     Plural(node.lost_packets, "packet"), " lost");
@@ -146,7 +146,7 @@ void CostInShort(Page* page) {
   if (largest == nullptr) return;
   page->Item("", absl::StrCat("at most ", Count(*largest->trace_bytes),
                               " bytes of trace per node (", largest->name, "); ",
-                              discarding.empty() ? "no event discarded"
+                              discarding.empty() ? "LTTng discarded no event"
                                                  : "events discarded on " + ListText(discarding)));
 }
 
