@@ -290,9 +290,7 @@ class Agent {
 };
 
 int RunAgent(int argc, char** argv) {
-  const std::string commit =
-      *SYNCLINE_COMMIT == '\0' ? "" : absl::StrCat(" (commit ", SYNCLINE_COMMIT, ")");
-  ParsedOptions parsed = ParseOptions(argc, argv, SYNCLINE_VERSION + commit);
+  ParsedOptions parsed = ParseOptions(argc, argv, SYNCLINE_VERSION SYNCLINE_COMMIT_TEXT);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
   auto options = CompleteOptions(std::move(parsed.options));
   if (!options.ok()) {

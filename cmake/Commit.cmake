@@ -3,7 +3,10 @@
 # sources are no git checkout. Run with cmake -P.
 execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=10 --exclude=*
                 OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-set(text "// SPDX-License-Identifier: Apache-2.0\n#define SYNCLINE_COMMIT \"${commit}\"\n")
+if(commit)
+  set(commit " (commit ${commit})")
+endif()
+set(text "// SPDX-License-Identifier: Apache-2.0\n#define SYNCLINE_COMMIT_TEXT \"${commit}\"\n")
 set(before "")
 if(EXISTS ${OUTPUT})
   file(READ ${OUTPUT} before)

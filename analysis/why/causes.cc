@@ -40,7 +40,9 @@ class CauseFinder {
         own_others_(own_work_),
         block_(judged.steps() >= kStepsSure ? kBlock : kBlockFew),
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
-        p_(PermutationTest(own_work_, block_)) {
+        p_(PermutationTest(own_work_, block_)),
+        unmeasured_(std::count_if(judged.ranks.begin(), judged.ranks.end(),
+                                  [](const JudgedRank& one) { return !one.samples.measured(); })) {
     for (const Part part : kCauses) {
       parts_.push_back(SeriesOf([part](const JudgedRank& rank, size_t step) {
         return rank.tables[step][static_cast<size_t>(part)];
@@ -106,11 +108,8 @@ class CauseFinder {
   bool Measured(size_t rank, Part part) const {
     const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
     if (!taken) return true;
-    const auto unmeasured =
-        std::count_if(judged_.ranks.begin(), judged_.ranks.end(),
-                      [](const JudgedRank& one) { return !one.samples.measured(); });
     return judged_.ranks[rank].samples.measured() &&
-           unmeasured * kUnmeasuredDivisor <= static_cast<int64_t>(judged_.ranks.size()) - 1;
+           unmeasured_ * kUnmeasuredDivisor <= static_cast<int64_t>(judged_.ranks.size()) - 1;
   }
 
   // Surely large enough; twice that where the rank is not late. And it shows in the lead: who loses
@@ -280,6 +279,7 @@ class CauseFinder {
   const size_t block_;
   const int64_t limit_ns_;
   const double p_;
+  const int64_t unmeasured_;   // ranks without samples
   std::vector<Series> parts_;  // by kCauses; complete before `part_others_` is filled
   std::vector<Others> part_others_;
 };

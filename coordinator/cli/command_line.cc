@@ -13,13 +13,17 @@ namespace syncline::cli {
 
 std::string IsGiven(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
 
+std::vector<const CLI::App*> ShownCommands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* child) {
+    return !child->get_name().empty() && !child->get_group().empty();
+  });
+}
+
 namespace {
 
 void AddGlobalOptions(CLI::App* app, Context* context) {
-  const std::string commit =
-      context->commit.empty() ? "" : absl::StrCat(" (commit ", context->commit, ")");
-  app->set_version_flag("--version",
-                        absl::StrCat("syncline ", context->created_by.version, commit));
+  app->set_version_flag(
+      "--version", absl::StrCat("syncline ", context->created_by.version, context->commit_text));
   app->add_option("--hosts", context->hosts_file,
                   "File with a node a line: name address[:port] [role=...]")
       ->check(IsGiven);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -18,6 +19,9 @@ struct Context;
 // A check of an option whose value must not be empty: `--hosts "$UNSET"` must not fall back to
 // another fleet, nor `--out "$UNSET"` to another directory. "" when it is fine, else what is wrong.
 std::string IsGiven(const std::string& text);
+
+// The subcommands of `app` that help shows. Those without a name are groups of options.
+std::vector<const CLI::App*> ShownCommands(const CLI::App& app);
 
 // --assume-asymmetry, of the commands that tell what is likely from what is proven.
 void AddAsymmetry(CLI::App* command, int64_t* percent);

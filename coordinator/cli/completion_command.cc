@@ -38,9 +38,7 @@ std::string OneLine(const std::string& text) { return text.substr(0, text.find('
 
 void Collect(const CLI::App& app, const std::string& path, std::vector<Level>* levels) {
   Level level{path, {}, {}};
-  const std::vector<const CLI::App*> children = app.get_subcommands([](const CLI::App* child) {
-    return !child->get_name().empty() && !child->get_group().empty();  // named, and shown
-  });
+  const std::vector<const CLI::App*> children = ShownCommands(app);
   for (const CLI::App* child : children) {
     level.words.push_back(child->get_name());
     level.help.push_back(OneLine(child->get_description()));

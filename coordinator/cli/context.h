@@ -43,7 +43,7 @@ struct Context {
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   recording::CreatedBy created_by;
-  std::string commit;  // of the sources; empty: not known
+  std::string commit_text;  // " (commit 1a2b3c4d)" of the sources; empty: not known
   std::function<std::unique_ptr<fleet::AgentClient>(const hosts::Node&, const certs::Credentials&)>
       connect;
   // This user's own agent on this machine: the node that is meant when none is named. Set by main.

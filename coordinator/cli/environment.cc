@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <string_view>
 
-#include "absl/strings/str_cat.h"
+#include "control_block/live_block.h"
 
 namespace syncline::cli {
 
@@ -25,8 +26,9 @@ bool IsSet(const Environment& environment, const std::string& name) {
 }
 
 std::filesystem::path RuntimeDirectoryOf(const Environment& environment, uint32_t uid) {
-  return IsSet(environment, "SYNCLINE_RUNTIME_DIR") ? environment.at("SYNCLINE_RUNTIME_DIR")
-                                                    : absl::StrCat("/dev/shm/syncline-", uid);
+  const auto configured = environment.find("SYNCLINE_RUNTIME_DIR");
+  return control_block::RuntimeDirectory(
+      uid, configured == environment.end() ? std::string_view() : configured->second);
 }
 
 }  // namespace syncline::cli

@@ -7,7 +7,6 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/status.h"
+#include "control_block/live_block.h"
 
 namespace syncline::cli {
 namespace {
@@ -50,23 +50,17 @@ constexpr std::array<std::string_view, 14> kPassedOn = {"HOME",
 // OK: it is this user's and closed to others, or is not there yet. What somebody else has put into
 // shared memory under this user's name must not be taken for an agent.
 absl::Status CheckOwner(const std::filesystem::path& directory) {
-  struct stat info;
-  if (::lstat(directory.c_str(), &info) != 0) return absl::OkStatus();
-  if (S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 0077) == 0) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "\"", directory.string(), "\" must be a directory of this user with mode 0700, and is not: ",
-      info.st_uid == ::geteuid() ? "remove it, or chmod 700 it"
-                                 : "somebody else made it; have it removed, or set "
-                                   "SYNCLINE_RUNTIME_DIR for programs and commands alike"));
+  const absl::StatusOr<int> opened = control_block::OpenRuntimeDirectory(directory, ::geteuid());
+  if (opened.ok()) ::close(*opened);
+  if (opened.ok() || absl::IsNotFound(opened.status())) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(opened.status().message(), "; \"", directory.string(),
+                   "\" must be a directory of this user with mode 0700: have it removed, or set "
+                   "SYNCLINE_RUNTIME_DIR for programs and commands alike"));
 }
 
 bool SomebodyListens(const std::filesystem::path& socket) {
-  struct stat info;
-  if (::lstat(socket.parent_path().c_str(), &info) != 0 || !CheckOwner(socket.parent_path()).ok()) {
-    return false;
-  }
+  if (!CheckOwner(socket.parent_path()).ok()) return false;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string name = socket.string();
@@ -158,9 +152,10 @@ absl::StatusOr<pid_t> Start(const LocalAgentPlace& place, const Environment& env
 
 void PauseMs(int ms) { ::poll(nullptr, 0, ms); }
 
-}  // namespace
-
-namespace {
+absl::Status DoesNotStart(const std::string& why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("This machine's own agent does not start: ", why));
+}
 
 // The agent starts in "/": a path that is relative for this command must not be one for the agent.
 std::filesystem::path Absolute(const std::string& path) {
@@ -215,13 +210,9 @@ absl::StatusOr<bool> EnsureLocalAgent(const LocalAgentPlace& place,
     child.reset();
     failure = said.Text();
     if (failure.find("Another agent uses the data directory") != std::string::npos) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("This machine's own agent does not start: ", failure));
+    return DoesNotStart(failure);
   }
-  if (!failure.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("This machine's own agent does not start: ", failure));
-  }
+  if (!failure.empty()) return DoesNotStart(failure);
   return absl::DeadlineExceededError(absl::StrCat("This machine's own agent is not ready after ",
                                                   kStartLimitMs / 1000, " s; its log is ",
                                                   (place.data_directory / "agent.log").string()));

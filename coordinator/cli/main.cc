@@ -137,7 +137,7 @@ int Main(int argc, char** argv) {
   if (!Variable("NO_COLOR").empty()) context.color = "never";
   context.created_by = {UserName(), HostName(), SYNCLINE_VERSION,
                         std::vector<std::string>(argv, argv + argc)};
-  context.commit = SYNCLINE_COMMIT;
+  context.commit_text = SYNCLINE_COMMIT_TEXT;
   context.connect = [&](const hosts::Node& node, const certs::Credentials& credentials) {
     return fleet::MakeGrpcAgentClient(
         node, credentials,

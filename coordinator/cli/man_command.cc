@@ -35,13 +35,6 @@ std::string OneParagraph(const std::string& text) {
   return Roff(absl::StrReplaceAll(text, {{"\n", " "}}));
 }
 
-std::vector<const CLI::App*> Commands(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* child) {
-    // Those without a name are groups of options; those without a group are not shown.
-    return !child->get_name().empty() && !child->get_group().empty();
-  });
-}
-
 // "-H, --host LIST": names as they are typed, then what they take.
 std::string OptionHead(const CLI::Option& option) {
   std::string head = absl::StrCat("\\fB", Roff(option.get_name(false, true)), "\\fR");
@@ -85,7 +78,7 @@ std::string Page(const CLI::App& app, const std::string& name, const std::string
   std::string page = absl::StrCat(".TH ", absl::AsciiStrToUpper(Roff(name)), " 1 \"\" \"syncline ",
                                   Roff(version), "\" \"Syncline\"\n.SH NAME\n", Roff(name), " \\- ",
                                   OneParagraph(app.get_description()), "\n");
-  const std::vector<const CLI::App*> commands = Commands(app);
+  const std::vector<const CLI::App*> commands = ShownCommands(app);
   absl::StrAppend(&page, ".SH SYNOPSIS\n\\fB", Roff(typed), "\\fR",
                   commands.empty() ? "" : " \\fICOMMAND\\fR");
   for (const CLI::Option* option : app.get_options()) {
@@ -116,7 +109,7 @@ absl::Status WritePages(const CLI::App& app, const std::string& name, const std:
                         const std::filesystem::path& directory) {
   SYNCLINE_RETURN_IF_ERROR(
       WriteFileAtomically(directory / (name + ".1"), Page(app, name, version)));
-  for (const CLI::App* command : Commands(app)) {
+  for (const CLI::App* command : ShownCommands(app)) {
     SYNCLINE_RETURN_IF_ERROR(
         WritePages(*command, absl::StrCat(name, "-", command->get_name()), version, directory));
   }

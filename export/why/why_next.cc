@@ -78,9 +78,7 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
   if (!finding.work.empty()) {
     return absl::StrCat("balance the work: ", OnNode(rank), " does not do the same as the others");
   }
-  const bool compared = std::none_of(finding.not_causes.begin(), finding.not_causes.end(),
-                                     [](const NotACause& one) { return !one.measured; });
-  if (!rank.taken_away_known || !compared) {
+  if (!rank.taken_away_known || !IsCompared(finding)) {
     return "record again with samples of processor time, which are evidence of throttling and of "
            "waiting for a CPU";
   }

@@ -39,6 +39,8 @@ std::vector<std::string> UnknownSentences(const analysis::why::Answer& answer,
 // What the causes leave of the lead, where that is not little.
 std::vector<std::string> RemainderSentences(const analysis::why::Answer& answer,
                                             const analysis::why::RankFinding& finding);
+// What throttled the rank, or kept it waiting, can be compared with the other ranks'.
+bool IsCompared(const analysis::why::RankFinding& finding);
 // Most of what is not explained is sleep in the rank's own work.
 bool SleepsAtHome(const analysis::why::Answer& answer, const analysis::why::RankFinding& finding);
 // Who ran meanwhile; `answer` has an everybody_taker.

@@ -47,12 +47,6 @@ const RankSummary* MiddleOther(const Answer& answer, const RankFinding& finding,
   return others[others.size() / 2];
 }
 
-// What throttled it, or kept it waiting, can be compared with the other ranks'.
-bool IsCompared(const RankFinding& finding) {
-  return std::none_of(finding.not_causes.begin(), finding.not_causes.end(),
-                      [](const NotACause& one) { return !one.measured; });
-}
-
 // What of its lead its data loader is named for.
 int64_t NamedInputNs(const RankFinding& finding) {
   int64_t named_ns = 0;
@@ -163,6 +157,11 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
   }
   lines.push_back(OwnWorkSentence(answer, finding));
   return lines;
+}
+
+bool IsCompared(const RankFinding& finding) {
+  return std::none_of(finding.not_causes.begin(), finding.not_causes.end(),
+                      [](const NotACause& one) { return !one.measured; });
 }
 
 bool SleepsAtHome(const Answer& answer, const RankFinding& finding) {
