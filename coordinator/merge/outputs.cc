@@ -89,15 +89,15 @@ void Outputs::Add(std::string name, timeline::Interval shown,
   pushed_to_.push_back(cuts_.back().get());
 }
 
-absl::Status Outputs::OpenPerfetto(const MergeOptions& options, const OpenedInputs& inputs,
-                                   timeline::Interval shown, const std::filesystem::path& staging) {
+absl::Status Outputs::OpenPerfetto(const OpenedInputs& inputs, timeline::Interval shown,
+                                   const std::filesystem::path& staging) {
   perfetto_file_ =
       std::make_unique<std::ofstream>(staging / kTimelineName, std::ios::binary | std::ios::trunc);
   if (!perfetto_file_->good()) {
     return ErrnoStatus(errno, absl::StrCat("cannot write in ", staging.string()));
   }
   const perfetto::Options perfetto{.epoch_unix_ns = inputs.epoch_unix_ns,
-                                   .facts_time = options.range.from.value_or(TimelineTime{0})};
+                                   .mark_zero = shown.Contains(TimelineTime{0})};
   Add(kTimelineName, shown,
       std::make_unique<perfetto::PerfettoSink>(perfetto_file_.get(), perfetto));
   return absl::OkStatus();
@@ -121,7 +121,7 @@ absl::StatusOr<Outputs> Outputs::Open(const MergeOptions& options, const OpenedI
                                       const std::filesystem::path& staging) {
   Outputs outputs;
   if (Wants(options, "perfetto")) {
-    SYNCLINE_RETURN_IF_ERROR(outputs.OpenPerfetto(options, inputs, shown, staging));
+    SYNCLINE_RETURN_IF_ERROR(outputs.OpenPerfetto(inputs, shown, staging));
   }
   if (Wants(options, "chrome")) {
     outputs.Add("chrome", shown,

@@ -54,8 +54,8 @@ class Outputs {
  private:
   void Add(std::string name, timeline::Interval shown,
            std::unique_ptr<timeline::TimelineSink> sink);
-  absl::Status OpenPerfetto(const MergeOptions& options, const OpenedInputs& inputs,
-                            timeline::Interval shown, const std::filesystem::path& staging);
+  absl::Status OpenPerfetto(const OpenedInputs& inputs, timeline::Interval shown,
+                            const std::filesystem::path& staging);
   absl::Status OpenParquet(const MergeOptions& options, const OpenedInputs& inputs,
                            timeline::Interval shown, const std::filesystem::path& staging);
 

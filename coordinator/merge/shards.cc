@@ -49,16 +49,17 @@ absl::StatusOr<Shards> WriteWindows(uint64_t count, const OpenedInputs& inputs,
   const int64_t length_ns = (covered.end.ns - covered.begin.ns) / static_cast<int64_t>(count);
   for (uint64_t i = 0; i < count; ++i) {
     shards.files.push_back(absl::StrFormat("timeline/%03d.perfetto-trace", i + 1));
-    const TimelineTime begin{covered.begin.ns + static_cast<int64_t>(i) * length_ns};
-    SYNCLINE_ASSIGN_OR_RETURN(
-        auto file, OpenFile(staging / shards.files.back(),
-                            {.epoch_unix_ns = inputs.epoch_unix_ns, .facts_time = begin}));
+    const timeline::Interval window{{covered.begin.ns + static_cast<int64_t>(i) * length_ns},
+                                    {covered.begin.ns + static_cast<int64_t>(i + 1) * length_ns}};
+    SYNCLINE_ASSIGN_OR_RETURN(auto file, OpenFile(staging / shards.files.back(),
+                                                  {.epoch_unix_ns = inputs.epoch_unix_ns,
+                                                   .mark_zero = window.Contains(TimelineTime{0})}));
     windows.push_back(file->sink.get());
     files.push_back(std::move(file));
   }
-  SYNCLINE_ASSIGN_OR_RETURN(
-      auto whole, OpenFile(staging / "timeline.perfetto-trace",
-                           {.epoch_unix_ns = inputs.epoch_unix_ns, .facts_time = covered.begin}));
+  SYNCLINE_ASSIGN_OR_RETURN(auto whole, OpenFile(staging / "timeline.perfetto-trace",
+                                                 {.epoch_unix_ns = inputs.epoch_unix_ns,
+                                                  .mark_zero = shown.Contains(TimelineTime{0})}));
   const int64_t shortest_ns = (covered.end.ns - covered.begin.ns) / kPixels;
   timeline::OverviewSink overview(shortest_ns, whole->sink.get());
   timeline::WindowSink window(covered, windows);

@@ -2,10 +2,7 @@
 // The timeline as a Perfetto trace: opens in ui.perfetto.dev and in trace_processor.
 //
 // How it is laid out:
-//   - Nodes and processes become Perfetto processes, threads its threads, with dense synthetic pids
-//     and tids: Perfetto would merge equal pids of two nodes. machine_id, its own word for "another
-//     host", is not used: flows never cross machines. The real pid, tid, rank, ... are arguments of
-//     an instant ("facts") at the start of each track.
+//   - Where the tracks stand, and why: track_tree.h. What times are: file_clock.h.
 //   - Each track is a packet sequence of its own, with its own interned names and its own
 //     incremental clock: most packets are some 15 bytes. What is pushed late (sink.h) gives its
 //     time in full; trace_processor sorts.
@@ -13,8 +10,7 @@
 //     nests by time and, for equal times, by order in the file.
 //   - Holes are slices of the category "hole" on tracks of their own; the clock bound is a counter
 //     of the node. A span's arguments are attached to its end, where they are complete.
-//   - Timestamps are timeline time + one hour, on Perfetto's BOOTTIME clock: they must not be
-//     negative.
+//   - T, timeline time 0, is an instant of the category "timeline".
 //
 // The same calls give the same bytes. Thread-safety: one thread.
 #ifndef SYNCLINE_EXPORT_PERFETTO_PERFETTO_SINK_H_
@@ -27,17 +23,17 @@
 #include <string_view>
 #include <vector>
 
+#include "export/perfetto/file_clock.h"
 #include "export/perfetto/packet_buffer.h"
 #include "export/perfetto/proto_writer.h"
+#include "export/perfetto/track_tree.h"
 #include "timeline/sink.h"
 
 namespace syncline::perfetto {
 
-inline constexpr int64_t kOriginNs = 3'600'000'000'000;  // timeline zero in the file
-
 struct Options {
   int64_t epoch_unix_ns = 0;  // timeline zero as Unix time, for the viewer's clock; 0: unknown
-  TimelineTime facts_time;    // where the "facts" instants lie
+  bool mark_zero = true;      // whether T is among what is shown
 };
 
 class PerfettoSink final : public timeline::TimelineSink {
@@ -67,21 +63,13 @@ class PerfettoSink final : public timeline::TimelineSink {
     SeenTexts categories;
     SeenTexts keys;
   };
-  struct KnownTrack {
-    timeline::TrackKind kind = timeline::TrackKind::kNode;
-    uint64_t uuid = 0;
-    uint64_t process_uuid = 0;  // of the node or process that it belongs to
-    uint64_t pid = 0;           // synthetic
-    std::string name;
-  };
   // Intervals that may overlap need tracks beside each other: slices of one may only nest.
   struct Lane {
     uint64_t uuid = 0;
     int64_t end_ns = 0;
   };
   struct LanesOf {
-    uint64_t parent_uuid = 0;
-    std::string name;
+    TrackTree::Extra track;
     std::vector<Lane> lanes;
   };
   enum class EventType : uint64_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
@@ -90,10 +78,6 @@ class PerfettoSink final : public timeline::TimelineSink {
     if (sequences_.size() <= uuid) [[unlikely]]
       sequences_.resize(uuid + 1);
     return sequences_[uuid];
-  }
-  // More than an hour before T can only be damage; it must not become a huge unsigned number.
-  static uint64_t FileTime(TimelineTime time) {
-    return time.ns < -kOriginNs ? 0 : static_cast<uint64_t>(time.ns + kOriginNs);
   }
   // Whether the span's texts are interned on it.
   static bool Knows(const Sequence& sequence, const timeline::Span& span) {
@@ -104,11 +88,7 @@ class PerfettoSink final : public timeline::TimelineSink {
   void WriteEvent(Sequence* sequence, uint64_t time_ns, const ProtoWriter& event);
   void WritePacket(const ProtoWriter& packet);
   void StartSequence(Sequence* sequence, uint64_t time_ns);
-  void WriteProcess(const timeline::Track& track, KnownTrack* known);
-  void WriteChildTrack(const timeline::Track& track, KnownTrack* known);
-  void WriteFacts(const timeline::Track& track, const KnownTrack& known);
-  uint64_t WriteNamedTrack(uint64_t parent_uuid, std::string_view name,
-                           const ProtoWriter* counter = nullptr);
+  void MarkZero();
   // `begin`: what it is, with all that is to be said of it.
   void WriteInterval(LanesOf* lanes, TimelineTime begin, TimelineTime end,
                      const ProtoWriter& begin_event);
@@ -122,17 +102,15 @@ class PerfettoSink final : public timeline::TimelineSink {
   void PutValue(const timeline::Argument& argument, ProtoWriter* annotation) const;
 
   std::ostream* out_;
+  FileClock clock_;  // before what writes packets: its own is the first
   PacketBuffer packets_;
+  TrackTree tracks_;
   Options options_;
   std::vector<std::string> texts_{""};
-  std::vector<KnownTrack> tracks_;                 // by id
   std::vector<Sequence> sequences_;                // by uuid
   std::map<uint64_t, LanesOf> hole_lanes_;         // by uuid of the track they speak of
   std::map<uint32_t, LanesOf> clock_event_lanes_;  // by node
   std::map<uint32_t, uint64_t> bound_tracks_;      // by node
-  std::map<uint32_t, uint64_t> node_uuids_;
-  uint64_t next_uuid_ = 1;
-  uint64_t next_pid_ = 1;  // pids and tids: one count, so that none is both
   ProtoWriter interned_;
 };
 

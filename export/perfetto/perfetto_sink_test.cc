@@ -73,13 +73,19 @@ TEST(PerfettoSink, ReportsThatItCannotWrite) {
   EXPECT_FALSE(sink.Finish().ok());
 }
 
+// From slices to what they are of.
+constexpr char kOfThreads[] =
+    "join track t on t.id = s.track_id "
+    "join thread on thread.tid = extract_arg(t.source_arg_set_id, 'trace_id') "
+    "join process p using (upid)";
+constexpr char kZero[] = "(select min(ts) from slice where name = 'T' and category = 'timeline')";
+constexpr char kErrors[] =
+    "select name, value from stats where severity in ('error', 'data_loss') and value > 0";
+
 std::string Spans(const std::string& node) {
-  return absl::StrCat(
-      "select s.name as span, s.ts - 3600000000000, s.dur, s.depth from slice s join thread_track "
-      "t "
-      "on s.track_id = t.id join thread using (utid) join process p using (upid) where "
-      "coalesce(s.category, '') <> 'facts' and p.name like '",
-      node, " %' order by s.ts, s.depth");
+  return absl::StrCat("select s.name as span, s.ts - ", kZero, ", s.dur, s.depth from slice s ",
+                      kOfThreads, " where '· ' || p.name like '%· ", node,
+                      " · %' order by s.ts, s.depth");
 }
 
 TEST_F(PerfettoQuery, ReadsWhatWasMeant) {
@@ -92,13 +98,12 @@ TEST_F(PerfettoQuery, ReadsWhatWasMeant) {
   all += ReadCase("two_nodes_nested");
   const std::vector<std::string> tables = Query(
       Export(all),
-      {"select name, value from stats where severity in ('error', 'data_loss') and value > 0",
-       "select count(*) as negative from slice where dur < 0", Spans("a"), Spans("b"),
+      {kErrors, "select count(*) as negative from slice where dur < 0", Spans("a"), Spans("b"),
        Spans("open_at_start_and_end"), Spans("loss_recovery"),
-       "select name, pid > 0, count(distinct pid) from process where name like '%python%' "
+       "select name, count(distinct pid) from process where name like '%python%' "
        "group by name order by name",
-       "select count(*) as facts from slice s join args a using (arg_set_id) where "
-       "s.category = 'facts' and a.flat_key = 'debug.pid' and a.string_value = '10'",
+       "select count(*) as described from track where "
+       "'· ' || extract_arg(source_arg_set_id, 'description') || ' ·' like '%· pid: 10 ·%'",
        "select a.flat_key, a.display_value from slice s join args a using (arg_set_id) "
        "where s.name = 'parse' order by a.key",
        "select t.name, c.value from counter c join track t on c.track_id = t.id order by c.ts",
@@ -112,8 +117,8 @@ TEST_F(PerfettoQuery, ReadsWhatWasMeant) {
       "epoch\t900\t90\t0\nstep\t910\t80\t1\n",
       "a\t1000\t4000\t0\nb\t2000\t3000\t1\na\t6000\t3000\t0\nd\t11000\t1000\t0\n"
       "c\t12984\t16\t0\na\t13984\t2016\t0\nd\t14000\t1000\t1\n",
-      "a · rank 0 · python train.py\t1\t1\nb · rank 1 · python train.py\t1\t1\n",
-      "facts\n7\n",
+      "rank 0 · a · python train.py\t1\nrank 1 · b · python train.py\t1\n",
+      "described\n7\n",
       "debug.shape\t1x1\ndebug.shape\t2x3\n",
       "io · bytes\t-3\nio · bytes\t2.5\n",
       "discarded events\t2\nnot covered\t10\nsilent loss\t2\n"};
@@ -121,6 +126,124 @@ TEST_F(PerfettoQuery, ReadsWhatWasMeant) {
   for (size_t i = 0; i < expected.size(); ++i) {
     EXPECT_THAT(tables[i], ::testing::EndsWith(expected[i]));
   }
+}
+
+// Calls a sink as a builder does, for jobs that no scenario has.
+class Job {
+ public:
+  explicit Job(timeline::TimelineSink* sink) : sink_(sink) { sink_->OnText(1, "step"); }
+
+  void Node(uint32_t node, const std::string& name) {
+    nodes_.push_back(Add({.kind = timeline::TrackKind::kNode, .name = name, .node = node}));
+  }
+  // With a thread beside its main thread.
+  void Rank(uint32_t node, int rank, int steps) {
+    timeline::Track process{.parent = nodes_[node],
+                            .kind = timeline::TrackKind::kProcess,
+                            .name = absl::StrCat("n", node, " · rank ", rank, " · python"),
+                            .node = node,
+                            .facts = {{"pid", "7"}, {"rank", absl::StrCat(rank)}}};
+    process.process.pid = 7;  // as containers have them
+    const timeline::TrackId parent = Add(process);
+    for (const int tid : {8, 7}) {
+      timeline::Track thread{.parent = parent,
+                             .kind = timeline::TrackKind::kThread,
+                             .name = tid == 7 ? "python" : "loader",
+                             .node = node,
+                             .tid = tid};
+      const timeline::TrackId track = Add(thread);
+      for (int step = 0; step < steps; ++step) Step(track, 100 * step);
+    }
+  }
+  void Step(timeline::TrackId track, int64_t begin_ns) {
+    timeline::Span span;
+    span.track = track;
+    span.name = span.category = 1;
+    span.begin = {begin_ns};
+    span.end = {begin_ns + 50};
+    sink_->OnSpanBegin(span);
+    sink_->OnSpanEnd(span);
+  }
+  timeline::TrackId Add(timeline::Track track) {
+    track.id = next_++;
+    sink_->OnTrack(track);
+    return track.id;
+  }
+
+ private:
+  timeline::TimelineSink* sink_;
+  std::vector<timeline::TrackId> nodes_;
+  timeline::TrackId next_ = 0;
+};
+
+TEST_F(PerfettoQuery, ShowsRanksInTheirOrderWithTheirNodes) {
+  std::ostringstream out;
+  PerfettoSink sink(&out, {});
+  Job job(&sink);
+  job.Node(0, "n0");
+  job.Node(1, "n1");
+  job.Rank(1, 11, 5);  // the busiest first
+  job.Rank(0, 2, 1);
+  job.Rank(1, 10, 2);
+  for (const uint32_t node : {1u, 0u}) {
+    sink.OnClockBound({.node = node, .time = {10}, .bound_ns = 1000});
+  }
+  ASSERT_TRUE(sink.Finish().ok());
+  // What is on top stands in the order of names; siblings in that of their ranks.
+  const std::vector<std::string> tables = Query(
+      out.str(), {kErrors,
+                  "select name as tops from track where parent_id is null and name is not null "
+                  "order by name",
+                  "select p.name, t.name from track t join track p on t.parent_id = p.id "
+                  "where p.name <> 'all nodes' order by p.name, "
+                  "extract_arg(t.source_arg_set_id, 'sibling_order_rank')",
+                  absl::StrCat("select p.name, thread.name, count(*) from slice s ", kOfThreads,
+                               " group by 1, 2 order by 1, 2")});
+  const std::vector<std::string> expected = {
+      "name\tvalue\n",
+      "tops\nall nodes\nrank 02 · n0 · python\nrank 10 · n1 · python\nrank 11 · n1 · python\n",
+      "node n0\tclock bound\nnode n1\tclock bound\n"
+      "rank 02 · n0 · python\tloader 8\nrank 02 · n0 · python\tnode n0\n"
+      "rank 10 · n1 · python\tloader 8\nrank 10 · n1 · python\tnode n1\n"
+      "rank 11 · n1 · python\tloader 8\n",
+      "rank 02 · n0 · python\tloader\t1\nrank 02 · n0 · python\tpython\t1\n"
+      "rank 10 · n1 · python\tloader\t2\nrank 10 · n1 · python\tpython\t2\n"
+      "rank 11 · n1 · python\tloader\t5\nrank 11 · n1 · python\tpython\t5\n"};
+  ASSERT_GE(tables.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_THAT(tables[i], ::testing::EndsWith(expected[i]));
+  }
+}
+
+// One that cannot go back.
+class Pipe : public std::stringbuf {
+ protected:
+  pos_type seekoff(off_type, std::ios_base::seekdir, std::ios_base::openmode) override {
+    return pos_type(off_type(-1));
+  }
+};
+
+TEST_F(PerfettoQuery, CountsTimesFromTOrFromWhatLiesBefore) {
+  constexpr char kTimes[] = "select name, min(ts) from slice group by name order by name";
+  const auto write = [](std::ostream* out, int64_t begin_ns, bool mark_zero) {
+    PerfettoSink sink(out, {.mark_zero = mark_zero});
+    Job job(&sink);
+    job.Node(0, "n0");
+    job.Step(job.Add({.parent = 0, .kind = timeline::TrackKind::kThread, .name = "t"}), begin_ns);
+    EXPECT_TRUE(sink.Finish().ok());
+  };
+  std::ostringstream before, after, unmarked;
+  write(&before, -700, true);
+  write(&after, 300, true);
+  write(&unmarked, 300, false);
+  Pipe pipe;
+  std::ostream to_pipe(&pipe);
+  write(&to_pipe, -700, true);
+  const auto times = [&](const std::string& trace) { return Query(trace, {kTimes})[0]; };
+  EXPECT_THAT(times(before.str()), ::testing::EndsWith("T\t700\nstep\t0\n"));
+  EXPECT_THAT(times(after.str()), ::testing::EndsWith("T\t0\nstep\t300\n"));
+  EXPECT_THAT(times(unmarked.str()), ::testing::EndsWith("min(ts)\nstep\t300\n"));
+  EXPECT_THAT(times(pipe.str()), ::testing::EndsWith("T\t3600000000000\nstep\t3599999999300\n"));
 }
 
 }  // namespace

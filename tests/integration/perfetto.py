@@ -17,6 +17,20 @@ DEFAULT = os.path.join(
     os.path.dirname(REPOSITORY), "shared", "tools", "trace_processor", "query.mjs"
 )
 
+# From slices to the thread and process that they are of (export/perfetto/track_tree.h).
+OF_THREADS = (
+    "join track on track.id = slice.track_id "
+    "join thread on thread.tid = extract_arg(track.source_arg_set_id, 'trace_id') "
+    "join process using (upid)"
+)
+# Timeline time 0, in the file's time.
+ZERO = "(select min(ts) from slice where name = 'T' and category = 'timeline')"
+
+
+def of_node(node):
+    """Condition: the process is this node's. It is called "rank 0 · NODE · ..." or "NODE · ..."."""
+    return f"'· ' || process.name like '%· {node} · %'"
+
 
 def query(trace, sql):
     """Rows of one query as lists of strings."""

@@ -19,7 +19,6 @@ GOLDEN = os.path.join(REPOSITORY, "tests", "golden", "tensorflow_profile")
 EXPECTED = load(os.path.join(GOLDEN, "expected.json"))
 NODES = list(EXPECTED["nodes"])
 TIMELINE = "timeline.perfetto-trace"
-ORIGIN_NS = 3600 * 10**9  # timeline zero in the Perfetto file
 
 
 def merge(run, *options, fine=(0,)):
@@ -165,12 +164,13 @@ def test_perfetto_shows_onednn_at_work_only_inside_operators(merged):
     an operator of the same process. At the profile's ends the operator may be cut off."""
     run, report = merged
     sql = (
-        "select substr(parent.name, 1, 30), slice.ts, slice.ts + slice.dur from slice "
+        f"select substr(parent.name, 1, 30), slice.ts - {perfetto.ZERO}, "
+        f"slice.ts + slice.dur - {perfetto.ZERO} from slice "
         "join track on track.id = track_id join track parent on parent.id = track.parent_id "
         "where category = 'TensorFlow operators' union all "
-        "select process.name, slice.ts, slice.ts + slice.dur from slice "
-        "join thread_track on thread_track.id = track_id join thread using (utid) "
-        "join process using (upid) where slice.name = 'convolution'"
+        f"select process.name, slice.ts - {perfetto.ZERO}, "
+        f"slice.ts + slice.dur - {perfetto.ZERO} from slice {perfetto.OF_THREADS} "
+        "where slice.name = 'convolution'"
     )
     spans = [
         (name, int(begin), int(end))
@@ -179,12 +179,14 @@ def test_perfetto_shows_onednn_at_work_only_inside_operators(merged):
     for node in report["nodes"]:
         (profile,) = node["profiles"]
         group = "TensorFlow " + profile["task"].replace("/replica:0", "")
-        begin_ns, end_ns = (profile[key] + ORIGIN_NS for key in ("begin_ns", "end_ns"))
+        begin_ns, end_ns = (profile[key] for key in ("begin_ns", "end_ns"))
         operators = [(begin, end) for name, begin, end in spans if name.strip('"') == group]
         tasks = [
             (begin, end)
             for name, begin, end in spans
-            if name.strip('"').startswith(node["name"]) and begin_ns < begin and end < end_ns
+            if f"· {node['name']} ·" in "· " + name.strip('"')
+            and begin_ns < begin
+            and end < end_ns
         ]
         assert len(tasks) >= 8
         first, last = min(operators)[0], max(end for _, end in operators)

@@ -123,11 +123,10 @@ def check_each_span(fleet, run, node, truth):
     node_clock = {record["time_ns"]: record["clock_ns"] for record in records}
     rows = perfetto.query(
         os.path.join(run, "out", "timeline.perfetto-trace"),
-        "select ts - 3600000000000, dur, slice.name, exists (select 1 from args where "
+        f"select ts - {perfetto.ZERO}, dur, slice.name, exists (select 1 from args where "
         "args.arg_set_id = slice.arg_set_id and key in ('debug.clipped begin', "
-        "'debug.clipped end', 'debug.suspect')) from slice join thread_track "
-        "on track_id = thread_track.id "
-        f"join thread using (utid) join process using (upid) where process.name like '{node}%'",
+        f"'debug.clipped end', 'debug.suspect')) from slice {perfetto.OF_THREADS} "
+        f"where {perfetto.of_node(node)}",
     )
     doubtful = 0
     for ts, dur, name, marked in rows:
