@@ -28,6 +28,7 @@
 #include "agent/probe/udp/probe_service.h"
 #include "agent/recording/block_gate.h"
 #include "agent/recording/canary.h"
+#include "agent/recording/guard.h"
 #include "agent/recording/recording_manager.h"
 #include "agent/service/server.h"
 #include "agent/session/lttng_library.h"
@@ -149,6 +150,7 @@ class Agent {
                            .canary_program = CanaryProgram(self_),
                            .agent_program = self_.string(),
                            .environment = environment()}),
+        guard_({self_.string(), kGuardFlag}),
         sampler_(&clock_, options_.node_name.empty() ? HostName() : options_.node_name),
         profilers_(&clock_, {.only_uid = uid_}),
         profiles_(&profilers_, &clock_, &log_),
@@ -170,6 +172,7 @@ class Agent {
                   .host = &host_,
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
+                  .guard = &guard_,
                   .sources = {&profiles_, &kineto_, &evidence_},
                   .log = &log_,
                   .node_json = [this] { return inventory_.DescribeAsJson(); }},
@@ -278,6 +281,7 @@ class Agent {
   SessionDaemon daemon_;
   BlockGate gate_;
   SystemCanary canary_;
+  GuardProcess guard_;
   ClockSampler sampler_;
   PortProber profilers_;
   TfProfiles profiles_;
@@ -288,6 +292,27 @@ class Agent {
   probe::ProbeService probes_;
   Activity activity_{&clock_};
 };
+
+// What remains of an agent that must only end a recording of another one.
+int GuardRecording() {
+  const uint32_t uid = ::geteuid();
+  const std::string home = LttngHome(uid);
+  std::map<std::string, std::string> environment;
+  if (!home.empty()) environment["LTTNG_HOME"] = home;
+  ::umask(0077);
+  SystemClock clock;
+  SystemHost host;
+  Log log(STDERR_FILENO, &clock);
+  SessionProcess lttng(
+      {std::filesystem::read_symlink("/proc/self/exe").string(), kSessionChildFlag}, environment);
+  BlockGate gate(&clock,
+                 {.own_uid = uid, .configured_directory = Variable("SYNCLINE_RUNTIME_DIR")});
+  RecordingManager manager({.lttng = &lttng, .gate = &gate, .clock = &clock, .log = &log}, {});
+  return RunGuard(kSessionChildSocket,
+                  {.clock = &clock, .host = &host, .end = [&](const journal::GuardOrders& orders) {
+                     return manager.EndForAgent(orders);
+                   }});
+}
 
 int RunAgent(int argc, char** argv) {
   ParsedOptions parsed = ParseOptions(argc, argv, SYNCLINE_VERSION SYNCLINE_COMMIT_TEXT);
@@ -329,5 +354,6 @@ int main(int argc, char** argv) {
     if (!absl::SimpleAtoi(argv[2], &uid)) return 2;
     return syncline::agent::RunAs(uid, argv[3], argv[4]);
   }
+  if (mode == syncline::agent::kGuardFlag) return syncline::agent::GuardRecording();
   return syncline::agent::RunAgent(argc, argv);
 }

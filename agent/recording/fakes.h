@@ -14,6 +14,7 @@
 #include "agent/probe/fake_clock.h"
 #include "agent/recording/canary.h"
 #include "agent/recording/gate.h"
+#include "agent/recording/guard.h"
 #include "agent/recording/host.h"
 #include "agent/session/fake_lttng_control.h"
 #include "agent/session/spawn.h"
@@ -88,6 +89,21 @@ class FakeCanary : public Canary {
 
  private:
   FakeLttngControl* const lttng_;
+};
+
+class FakeGuard : public Guard {
+ public:
+  absl::StatusOr<pid_t> Begin(const journal::GuardOrders& begun) override {
+    if (!status.ok()) return status;
+    orders = begun;
+    guards = true;
+    return 0;  // no process: nothing to end in Recover
+  }
+  void Tell(const journal::GuardOrders& newer) override { orders = newer; }
+  void End() override { guards = false; }
+  journal::GuardOrders orders;
+  absl::Status status;
+  bool guards = false;
 };
 
 class FakeHost : public Host {

@@ -194,6 +194,11 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
     change.set_step("gate");
     change.set_generation(generation);
     SYNCLINE_RETURN_IF_ERROR(Record(*recording, change));
+    if (request.window_ns() > 0) {
+      const std::lock_guard lock(mutex_);
+      recording->end_raw_ns =
+          std::max(request.at_monotonic_raw_ns(), parts_.clock->RawNs()) + request.window_ns();
+    }
     BeginSources(*recording, request);
   }
   const auto overtaken = [&] {
@@ -220,6 +225,7 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
   change.set_state(v1::RECORDING);
   *change.mutable_started() = response;
   parts_.log->Failure("journal", Record(*recording, change));
+  TellGuard(*recording);
   parts_.log->Info(
       "started",
       {{"recording", request.recording_id()},
@@ -272,6 +278,7 @@ v1::RecordingInfo RecordingManager::Describe(const Recording& recording) {
         std::max<int64_t>(0, recording.lease_end_monotonic_ns - parts_.clock->MonotonicNs()) /
         kNsPerMs);
   }
+  if (IsActive(recording.entry.state())) info.set_guard_pid(recording.entry.guard_pid());
   return info;
 }
 

@@ -34,6 +34,7 @@
 #include "agent/probe/clock_sampler.h"
 #include "agent/recording/canary.h"
 #include "agent/recording/gate.h"
+#include "agent/recording/guard.h"
 #include "agent/recording/host.h"
 #include "agent/recording/journal.h"
 #include "agent/session/lttng_control.h"
@@ -51,6 +52,7 @@ struct ManagerParts {
   Host* host = nullptr;
   Clock* clock = nullptr;
   ClockRecorder* clock_recorder = nullptr;
+  Guard* guard = nullptr;  // null: none
   std::vector<EvidenceSource*> sources;
   Log* log = nullptr;
   std::function<std::string()> node_json;  // the inventory, to be kept in the recording
@@ -89,12 +91,17 @@ class RecordingManager {
 
   std::vector<v1::RecordingInfo> Recordings();
 
+  // In a guard's process: closes the gates and ends the session of another, dead agent. Needs the
+  // gate, the clock, the log and LTTng only.
+  v1::StopResponse EndForAgent(const journal::GuardOrders& orders);
+
  private:
   struct Recording {
     journal::Entry entry;  // all that is in the journal
     std::filesystem::path directory;
     int64_t lease_end_monotonic_ns = 0;  // 0: none
     uint64_t bytes = 0;                  // as last looked at
+    int64_t end_raw_ns = 0;              // T + D; 0: until it is stopped
     bool abandon_wait = false;           // a Stop or Shutdown overtakes the waiting Start
     // How old it is, for retention: since this agent changed or met it, by a clock that nobody
     // sets; and by the wall clock, what it had behind it when this agent met it.
@@ -110,6 +117,13 @@ class RecordingManager {
   absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, v1::PrepareResponse* response);
   absl::StatusOr<int64_t> RunCanaries(const Recording& recording);
   void AbandonSession(Recording& recording);
+  // What must stay free on the disk.
+  static uint64_t KeepFreeBytes(const v1::PrepareRequest& request);
+  // The guard (recording_guard.cc).
+  static journal::GuardOrders OrdersOf(const Recording& recording);
+  void BeginGuard(Recording& recording, v1::PrepareResponse* response);
+  void TellGuard(const Recording& recording);
+  void EndGuard();
   // Those that the recording is to have.
   std::vector<EvidenceSource*> SourcesOf(const Recording& recording) const;
   void BeginSources(const Recording& recording, const v1::StartRequest& request);

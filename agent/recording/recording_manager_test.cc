@@ -39,6 +39,7 @@ class RecordingManagerTest : public testing::Test {
                      .host = &host_,
                      .clock = &clock_,
                      .clock_recorder = &clocks_,
+                     .guard = &guard_,
                      .sources = {&profiles_, &kineto_},
                      .log = &log_,
                      .node_json = [] { return std::string("{}"); }},
@@ -87,6 +88,7 @@ class RecordingManagerTest : public testing::Test {
   FakeCanary canary_{&lttng_};
   FakeHost host_;
   FakeClockRecorder clocks_;
+  FakeGuard guard_;
   FakeProfiles profiles_;
   FakeProfiles kineto_;
   Log log_{-1, &clock_};
@@ -328,6 +330,60 @@ TEST_F(RecordingManagerTest, AfterAKillTheRecordingIsStoppedAndKept) {
   EXPECT_TRUE(Start("r1").ok()) << "what was answered before the kill is answered again";
   EXPECT_EQ(lttng_.running.size(), 2u) << "others' sessions are left alone";
   EXPECT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
+}
+
+TEST_F(RecordingManagerTest, AGuardKnowsTheEndAndGoesWithTheRecording) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_lease_ms(60'000);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  EXPECT_TRUE(guard_.guards);
+  EXPECT_EQ(guard_.orders.session_name(), lttng_.spec.name);
+  EXPECT_FALSE(guard_.orders.opened());
+  v1::StartRequest start;
+  start.set_recording_id("r1");
+  start.set_at_monotonic_raw_ns(clock_.now_ns + kSecondNs);
+  start.set_window_ns(3 * kSecondNs);
+  const auto started = manager_->Start(start);
+  ASSERT_TRUE(started.ok());
+  EXPECT_TRUE(guard_.orders.opened());
+  EXPECT_EQ(guard_.orders.end_raw_ns(), start.at_monotonic_raw_ns() + 3 * kSecondNs);
+  EXPECT_EQ(guard_.orders.generation(), started->generation());
+  EXPECT_GT(guard_.orders.lease_end_monotonic_ns(), clock_.now_ns);
+  ASSERT_TRUE(Stop("r1").ok());
+  EXPECT_FALSE(guard_.guards);
+}
+
+TEST_F(RecordingManagerTest, AFailedPrepareLeavesNoGuard) {
+  canary_.reaches_the_trace = false;
+  EXPECT_FALSE(manager_->Prepare(PrepareOf("r1")).ok());
+  EXPECT_FALSE(guard_.guards);
+}
+
+TEST_F(RecordingManagerTest, WithoutAGuardItRecordsAndSaysSo) {
+  guard_.status = absl::ResourceExhaustedError("no process ids");
+  const auto prepared = manager_->Prepare(PrepareOf("r1"));
+  ASSERT_TRUE(prepared.ok());
+  ASSERT_EQ(prepared->complaints_size(), 1);
+  EXPECT_THAT(prepared->complaints(0).what(), HasSubstr("no guard: no process ids"));
+}
+
+TEST_F(RecordingManagerTest, WhatTheGuardEndedIsAdoptedAsItEnded) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  v1::StopResponse by_guard = manager_->EndForAgent(guard_.orders);
+  by_guard.set_stop_reason("guard: the agent was dead at the end of the recording");
+  journal::Entry entry;
+  *entry.mutable_stopped() = by_guard;
+  ASSERT_TRUE(Journal(DirectoryOf("r1") / "guard.json").Append(entry).ok());
+  lttng_.calls.clear();
+  Restart();
+  EXPECT_THAT(lttng_.calls, testing::Not(testing::Contains("stop"))) << "the session is gone";
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_TRUE(stopped->complete());
+  EXPECT_THAT(stopped->stop_reason(), HasSubstr("guard:"));
+  EXPECT_EQ(stopped->gate_end_monotonic_raw_ns(), by_guard.gate_end_monotonic_raw_ns());
+  EXPECT_GE(stopped->coverage_size(), 1) << "what the processes counted is kept";
 }
 
 TEST_F(RecordingManagerTest, AfterAKillBeforeItBeganKinetoHasNothingOfIt) {

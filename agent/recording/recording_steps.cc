@@ -23,18 +23,12 @@
 namespace syncline::agent {
 namespace {
 
-constexpr uint64_t kDefaultKeepFreeBytes = 256 << 20;
 constexpr int64_t kHourNs = 3600 * int64_t{1'000'000'000};
 constexpr uint64_t kReserveBytes = 4 << 20;  // control blocks, node.json, the journal's last lines
 constexpr const char* kReserveFile = "reserve";
 constexpr int kDestroyWaitMs = 5'000;  // usual: 0.5 s; a killed writer can make it endless
 constexpr int kLeftoverDestroyWaitMs = 2'000;
 constexpr uint64_t kDamagedCounterBit = uint64_t{1} << 63;
-
-uint64_t KeepFreeBytes(const v1::PrepareRequest& request) {
-  return request.disk_keep_free_bytes() != 0 ? request.disk_keep_free_bytes()
-                                             : kDefaultKeepFreeBytes;
-}
 
 v1::Complaint Warning(std::string what, std::string fix) {
   v1::Complaint complaint;
@@ -147,6 +141,7 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   SYNCLINE_ASSIGN_OR_RETURN(const SessionSpec spec, MakeSpec(recording, &response));
   response.set_session_name(spec.name);
   SYNCLINE_RETURN_IF_ERROR(parts_.clock_recorder->StartFile(recording.directory / "clock.tuples"));
+  BeginGuard(recording, &response);
   SYNCLINE_RETURN_IF_ERROR(BeginSession(spec));
   const int64_t begin_ns = parts_.clock->MonotonicNs();
   std::vector<uint64_t> nonces;
@@ -202,6 +197,7 @@ void RecordingManager::AbandonSession(Recording& recording) {
   if (!absl::IsNotFound(destroyed) && !absl::IsUnavailable(destroyed)) {
     parts_.log->Failure("abandon", destroyed);
   }
+  EndGuard();
   parts_.gate->Unlock();
   parts_.clock_recorder->StopFile();
   GiveReserveBack(recording.directory);
@@ -228,13 +224,19 @@ v1::StopResponse RecordingManager::DoStop(Recording& recording, const std::strin
   }
   // They hand over while the session is flushed.
   for (EvidenceSource* source : SourcesOf(recording)) source->End();
-  FinishSession(recording, &response);
+  // This agent was silent for so long that the guard has ended the recording.
+  if (auto ended = GuardResult(recording.directory); ended.has_value()) {
+    response = *std::move(ended);
+  } else {
+    FinishSession(recording, &response);
+  }
+  EndGuard();
   KeepFiles(recording, &response);
   journal::Entry stopped;
   stopped.set_state(v1::STOPPED);
   *stopped.mutable_stopped() = response;
   parts_.log->Info("stopped", {{"recording", recording.entry.request().recording_id()},
-                               {"reason", reason},
+                               {"reason", response.stop_reason()},
                                {"complete", response.complete() ? "yes" : "no"},
                                {"bytes", absl::StrCat(response.bytes())}});
   parts_.log->Failure("journal", Record(recording, stopped));
@@ -353,21 +355,22 @@ absl::Status RecordingManager::Recover() {
 void RecordingManager::Adopt(const RecordingPtr& recording) {
   const v1::RecordingState state = recording->entry.state();
   const std::string& id = recording->entry.request().recording_id();
+  EndLeftoverGuard("/proc", recording->entry.guard_pid(), id);
   journal::Entry change;
   if (state == v1::READY || state == v1::RECORDING || state == v1::STOPPING) {
     parts_.log->Attach(recording->directory / "agent.log");
     parts_.log->Warning("adopted", {{"recording", id}, {"state", v1::RecordingState_Name(state)}});
     v1::StopResponse response;
-    response.set_stop_reason("adopted: the agent was killed while recording");
-    response.set_complete(true);
-    response.set_gate_begin_monotonic_raw_ns(parts_.clock->RawNs());
-    response.set_gate_begin_monotonic_ns(parts_.clock->MonotonicNs());
-    if (recording->entry.generation() != 0) {
-      parts_.gate->CloseLeftover(recording->entry.generation());
+    if (auto ended = GuardResult(recording->directory); ended.has_value()) {
+      response = *std::move(ended);
+      // Takes the processes in, whose counts and names are kept.
+      if (recording->entry.generation() != 0) {
+        parts_.gate->CloseLeftover(recording->entry.generation());
+      }
+    } else {
+      response = EndForAgent(OrdersOf(*recording));
+      response.set_stop_reason("adopted: the agent was killed while recording");
     }
-    response.set_gate_end_monotonic_ns(parts_.clock->MonotonicNs());
-    response.set_gate_end_monotonic_raw_ns(parts_.clock->RawNs());
-    FinishSession(*recording, &response);
     // Processes that never heard of it have nothing of it.
     if (recording->entry.has_started()) {
       for (EvidenceSource* source : SourcesOf(*recording)) {
@@ -458,7 +461,10 @@ void RecordingManager::ForgetOld() {
 }
 
 void RecordingManager::Tick() {
-  if (const RecordingPtr active = Active()) CheckLimits(active);
+  if (const RecordingPtr active = Active()) {
+    TellGuard(*active);
+    CheckLimits(active);
+  }
   ForgetOld();
 }
 

@@ -153,6 +153,36 @@ class AgentTest(unittest.TestCase):
         )
         self.assertTrue(agent.record("r2")["complete"], "the next one works")
 
+    def test_a_guard_ends_what_a_killed_agent_left(self):
+        self.job()
+        agent = self.agent()
+        window_ns = 1_500_000_000
+        agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        started = agent.call("Start", recording_id="r1", window_ns=window_ns)
+        [shown] = agent.call("Status", recording_id="r1")["recordings"]
+        self.assertEqual(children_named("syncline-guard"), [shown["guard_pid"]])
+        agent.end(signal.SIGKILL)
+        wait_until(lambda: not children_named("syncline-guard"), what="the guard has done it")
+        sessions = subprocess.run(["lttng", "list"], capture_output=True, text=True, check=False)
+        self.assertNotIn("r1", sessions.stdout)
+        agent.start()
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertIn("the agent was dead at the end of the recording", stopped["stop_reason"])
+        self.assertTrue(stopped["complete"], stopped)
+        self.assertGreaterEqual(
+            int(stopped["gate_begin_monotonic_raw_ns"])
+            - int(started["gate_begin_monotonic_raw_ns"]), 0.99 * window_ns)
+        self.assertEqual(
+            count_events(self.trace_of(agent, "r1")), int(stopped["coverage"][0]["events_count"])
+        )
+        # Prepared, and nobody is left to start it.
+        agent.call("Prepare", recording_id="r2", holder="ann@laptop")
+        agent.end(signal.SIGKILL)
+        wait_until(lambda: not children_named("syncline-guard"), what="the guard has done it")
+        agent.start()
+        self.assertTrue(agent.record("r3")["complete"], "the next one works")
+        self.assertEqual(children_named("syncline-guard"), [], "it goes with its recording")
+
     def test_sigterm_stops_and_keeps(self):
         self.job()
         agent = self.agent()

@@ -46,7 +46,13 @@ Json ToJson(const v1::RecordingInfo& info) {
   json["lease_remaining_ms"] = info.lease_remaining_ms();
   json["bytes"] = info.bytes();
   json["failure"] = info.failure();
+  json["guard_pid"] = info.guard_pid();
   return json;
+}
+
+// The process that ends the recording if its agent dies, as `ps` shows it.
+std::string GuardText(const v1::RecordingInfo& info) {
+  return info.guard_pid() == 0 ? "" : absl::StrCat("syncline-guard ", info.guard_pid());
 }
 
 int Status(const Context& context, bool json) {
@@ -55,7 +61,7 @@ int Status(const Context& context, bool json) {
   const auto answers = AskAll<v1::StatusResponse>(*members, [](fleet::AgentClient& client) {
     return client.Status(v1::StatusRequest(), kStatusTimeout);
   });
-  Table table({"NODE", "RECORDING", "STATE", "HOLDER", "LEASE", "SIZE", "FAILURE"});
+  Table table({"NODE", "RECORDING", "STATE", "HOLDER", "LEASE", "GUARD", "SIZE", "FAILURE"});
   Json all = Json::array();
   size_t good = 0;
   size_t rows = 0;
@@ -75,7 +81,7 @@ int Status(const Context& context, bool json) {
         node["recordings"].push_back(ToJson(info));
         table.AddRow({name, Printable(info.recording_id()), StateName(info.state()),
                       Printable(info.holder()), DurationText(info.lease_remaining_ms() * 1'000'000),
-                      FormatSize(info.bytes()), Printable(info.failure())});
+                      GuardText(info), FormatSize(info.bytes()), Printable(info.failure())});
       }
     }
     all.push_back(std::move(node));

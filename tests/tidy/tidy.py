@@ -126,6 +126,7 @@ SUBJECTS_SINCE = "2026-11-24T13:30:00Z"  # older ones stay as they are
 
 PROTO_UNITLESS = {  # identifiers and ordinals, which have no unit
     "pid",
+    "guard_pid",
     "own_pid",
     "uid",
     "agent_uid",
