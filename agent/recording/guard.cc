@@ -198,8 +198,10 @@ void EndLeftoverGuard(const std::filesystem::path& proc, pid_t pid,
   const int pid_fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (pid_fd < 0) return;
   const auto command = ReadFile(proc / absl::StrCat(pid) / "cmdline");
-  const std::string ending =
-      absl::StrCat(kGuardFlag, std::string(1, '\0'), recording_id, std::string(1, '\0'));
+  std::string ending = kGuardFlag;
+  ending.push_back('\0');
+  ending += recording_id;
+  ending.push_back('\0');
   const bool ours = command.ok() && command->size() >= ending.size() &&
                     command->compare(command->size() - ending.size(), ending.size(), ending) == 0;
   // It may be ending the recording right now: that is left to its end.
