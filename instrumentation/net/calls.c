@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The functions of libc that this library stands in front of: those that move bytes over a socket,
  * and those after which a descriptor may be another one. Each calls the next function of its name,
- * once, with what it was given; while nothing is recorded it does nothing else.
+ * once, with what it was given; while nothing is recorded it does nothing else. LTTng-UST's own
+ * calls are not let through when the program has closed its descriptors (tracer.c).
  *
  * Not here: UDP and Unix sockets pass (connections.c knows them by their protocol); splice,
  * io_uring and system calls of the program's own are not seen, which the positions show
  * (positions.c). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -28,7 +30,7 @@ ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flag
   of(write) of(writev) of(send) of(sendto) of(sendmsg) of(sendfile) of(sendfile64) of(sendmmsg) \
       of(read) of(__read_chk) of(readv) of(recv) of(__recv_chk) of(recvfrom) of(__recvfrom_chk) \
           of(recvmsg) of(recvmmsg) of(socket) of(dup) of(dup2) of(dup3) of(accept) of(accept4)  \
-              of(listen) of(connect) of(close)
+              of(listen) of(connect) of(shutdown) of(close)
 
 #define DECLARE(name) __typeof__(&name) name;
 static struct { NET_FUNCTIONS(DECLARE) } next;
@@ -55,15 +57,29 @@ void net_find_functions(void) {
     return result;                                    \
   } while (0)
 
+/* Is it LTTng-UST that calls? */
+#define FROM_TRACER NetIsTracer(__builtin_return_address(0))
+/* It would move bytes of a file of the program's. */
+#define REFUSE_LOST(fd)                                              \
+  do {                                                               \
+    if (FROM_TRACER && net_tracer_lost(fd)) {                        \
+      errno = EPIPE; /* the end of this connection, for LTTng-UST */ \
+      return -1;                                                     \
+    }                                                                \
+  } while (0)
+
 /* ---- bytes leave ---- */
 
 SYNCLINE_EXPORT ssize_t write(int fd, const void* buffer, size_t bytes) {
+  REFUSE_LOST(fd);
   TRANSFER(NET_SEND, fd, NEXT(write)(fd, buffer, bytes));
 }
 SYNCLINE_EXPORT ssize_t writev(int fd, const struct iovec* parts, int count) {
+  REFUSE_LOST(fd);
   TRANSFER(NET_SEND, fd, NEXT(writev)(fd, parts, count));
 }
 SYNCLINE_EXPORT ssize_t send(int fd, const void* buffer, size_t bytes, int flags) {
+  REFUSE_LOST(fd);
   TRANSFER(NET_SEND, fd, NEXT(send)(fd, buffer, bytes, flags));
 }
 SYNCLINE_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags,
@@ -71,6 +87,7 @@ SYNCLINE_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int fla
   TRANSFER(NET_SEND, fd, NEXT(sendto)(fd, buffer, bytes, flags, to, to_bytes));
 }
 SYNCLINE_EXPORT ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
+  REFUSE_LOST(fd);
   TRANSFER(NET_SEND, fd, NEXT(sendmsg)(fd, message, flags));
 }
 SYNCLINE_EXPORT ssize_t sendfile(int fd, int from, off_t* offset, size_t bytes) {
@@ -126,7 +143,14 @@ SYNCLINE_EXPORT ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_
   }
   TRANSFER(NET_RECEIVE, fd, NEXT(__recvfrom_chk)(fd, buffer, bytes, room, flags, from, from_bytes));
 }
+static ssize_t ReceiveForTracer(int fd, struct msghdr* message, int flags) {
+  if (net_tracer_lost(fd)) return 0; /* the other end has gone */
+  const ssize_t result = NEXT(recvmsg)(fd, message, flags);
+  if (result > 0) net_tracer_receives(message);
+  return result;
+}
 SYNCLINE_EXPORT ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
+  if (FROM_TRACER) return ReceiveForTracer(fd, message, flags);
   if (flags & NO_TRANSFER) return NEXT(recvmsg)(fd, message, flags);
   TRANSFER(NET_RECEIVE, fd, NEXT(recvmsg)(fd, message, flags));
 }
@@ -149,7 +173,8 @@ static int Fresh(int fd) {
 }
 
 SYNCLINE_EXPORT int socket(int domain, int type, int protocol) {
-  return Fresh(NEXT(socket)(domain, type, protocol));
+  const int fd = Fresh(NEXT(socket)(domain, type, protocol));
+  return FROM_TRACER && fd >= 0 ? net_tracer_opens(fd) : fd;
 }
 SYNCLINE_EXPORT int dup(int fd) { return Fresh(NEXT(dup)(fd)); }
 SYNCLINE_EXPORT int dup2(int fd, int to) { return Fresh(NEXT(dup2)(fd, to)); }
@@ -168,10 +193,22 @@ SYNCLINE_EXPORT int listen(int fd, int backlog) {
   return result;
 }
 SYNCLINE_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t to_bytes) {
+  net_tracer_connects(fd, to.__sockaddr__, to_bytes, __builtin_return_address(0));
   net_wake_for(fd);
   return NEXT(connect)(fd, to, to_bytes);
 }
+SYNCLINE_EXPORT int shutdown(int fd, int how) {
+  if (FROM_TRACER && net_tracer_lost(fd)) return 0;
+  return NEXT(shutdown)(fd, how);
+}
+static int CloseForTracer(int fd) {
+  const int saved = errno;
+  if (!net_tracer_closes(fd) && NEXT(close)(fd) != 0 && errno != EBADF) return -1;
+  errno = saved;
+  return 0; /* closed, if not by this call */
+}
 SYNCLINE_EXPORT int close(int fd) {
+  if (FROM_TRACER) return CloseForTracer(fd);
   if (!NetQuiet()) net_closing(fd);
   /* Before: afterwards the number may be somebody else's already. */
   net_forget(fd);

@@ -5,6 +5,7 @@
  * calls.c        the functions of libc that it stands in front of
  * connections.c  descriptor -> connection, without a system call in the usual case
  * positions.c    how many bytes of each direction have gone by
+ * tracer.c       LTTng-UST's own calls, when its descriptors were closed by the program
  *
  * Threads: any, without a lock. Signal handlers: `busy` of struct syncline_thread, as everywhere.
  * errno is what the real call left.
@@ -14,6 +15,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "instrumentation/block/block.h"
@@ -105,5 +107,24 @@ static inline uint32_t net_session(void) {
 /* 1: a connection of that recording, or of one two earlier or later. */
 NET_HIDDEN int net_is_of(const struct net_connection* connection, uint32_t session);
 NET_HIDDEN void net_connections_after_fork(void);
+
+/* ---- tracer.c ---- */
+/* Where LTTng-UST's code lies, once it has tried to connect. */
+extern NET_HIDDEN uintptr_t net_tracer_begin, net_tracer_bytes;
+static inline int NetIsTracer(const void* caller) {
+  return __builtin_expect((uintptr_t)caller - net_tracer_begin < net_tracer_bytes, 0);
+}
+/* Of calls that LTTng-UST makes. 1: it had this number open, and that is another file now, or none:
+ * the program has closed it. */
+NET_HIDDEN int net_tracer_lost(int fd);
+/* The same, and it will have nothing under this number from now on. */
+NET_HIDDEN int net_tracer_closes(int fd);
+/* A new descriptor of its own: the number that it gets instead, or -1 and errno. */
+NET_HIDDEN int net_tracer_opens(int fd);
+/* Those that came with a message; their numbers may change. */
+NET_HIDDEN void net_tracer_receives(struct msghdr* message);
+/* Whoever calls connect for LTTng's socket is LTTng-UST. */
+NET_HIDDEN void net_tracer_connects(int fd, const struct sockaddr* to, socklen_t bytes,
+                                    const void* caller);
 
 #endif /* SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_ */

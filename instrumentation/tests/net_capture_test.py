@@ -267,6 +267,61 @@ class Life(NetTest):
         self.assertEqual(self.assert_true(recording, truth), set(truth))
 
 
+class Closed(NetTest):
+    """Programs that close every descriptor that they find, LTTng's among them: between recordings,
+    and in one. They live on, what they open meanwhile is left alone, and the next recording has
+    them again."""
+
+    def next_recording(self, generation, processes):
+        f = self.fixture
+        # To be asked for its events shows a program that its connection is gone.
+        f.wait_for(lambda: f.lttng("list", "-u").stdout.count("net_traps") >= processes, "LTTng")
+        session = f.begin_session(events=("syncline:*", "syncline_net:*"))
+        f.set_gates(generation)
+        return session
+
+    def check(self, form, processes=1):
+        f = self.fixture
+        process = self.start("closed-" + form)
+        self.said(process, "awake")
+        self.go(process)
+        self.said(process, "ready")
+        session = self.next_recording(1, processes)
+        self.go(process)
+        self.said(process, "closed")
+        f.set_gates(0)
+        events, discarded = f.end_session(session)
+        self.assertEqual((len(Recording(events).of("send")), discarded), (20, 0))
+        session = self.next_recording(2, processes)
+        self.go(process)
+        self.said(process, "done")
+        f.set_gates(0)
+        events, _ = f.end_session(session)
+        self.go(process)
+        self.assertEqual(f.finish(process), "")
+        recording = Recording(events)
+        self.assertEqual(len(recording.of("send")), 10)
+        self.assertEqual(len(recording.of("receive")), 10)
+
+    def test_close_range(self):
+        self.check("close_range")
+
+    def test_closefrom(self):
+        self.check("closefrom")
+
+    def test_system_call(self):
+        self.check("raw")
+
+    def test_loop_in_a_child(self):
+        self.check("child", processes=2)
+
+    def test_loop_before_a_fork(self):
+        self.check("daemon", processes=2)
+
+    def test_the_numbers_are_used_again(self):
+        self.check("filled")
+
+
 class Manners(NetTest):
     def test_a_program_without_tcp_makes_no_block(self):
         preload = os.path.join(self.fixture.build, "lib/libsyncline_net.so")

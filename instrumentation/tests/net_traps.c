@@ -269,6 +269,7 @@ int main(int argc, char** argv) {
   if (!strcmp(scenario, "fork")) return NetFork(path);
   if (!strcmp(scenario, "threads")) return NetThreads(path);
   if (!strcmp(scenario, "descriptors")) return NetDescriptors(path);
+  if (!strncmp(scenario, "closed-", 7)) return NetClosed(scenario + 7);
   fprintf(stderr, "net_traps: no scenario \"%s\"\n", scenario);
   return 2;
 }

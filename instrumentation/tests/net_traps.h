@@ -46,5 +46,6 @@ int NetSignals(const char* truth);
 int NetFork(const char* truth);
 int NetThreads(const char* truth);
 int NetDescriptors(const char* truth);
+int NetClosed(const char* form);
 
 #endif /* SYNCLINE_INSTRUMENTATION_TESTS_NET_TRAPS_H_ */

@@ -25,7 +25,7 @@ EXPORTS = {
     "libsyncline_net.so": set(
         "accept accept4 close connect dup dup2 dup3 listen read __read_chk readv recv __recv_chk "
         "recvfrom __recvfrom_chk recvmmsg recvmsg send sendfile sendfile64 sendmmsg sendmsg sendto "
-        "socket write writev".split()
+        "shutdown socket write writev".split()
     ),
     "libsyncline_net_provider.so": {"syncline_net_emit"},
     "libsyncline_provider.so": {"syncline_emit", "syncline_emit_canary"},
