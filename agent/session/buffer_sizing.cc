@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/session/buffer_sizing.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -19,16 +21,20 @@ constexpr uint32_t kPreferredSubbufferCount = 4;
 // No machine has room for more; and products of larger ones would not fit 64 bits.
 constexpr uint64_t kSubbufferBytesMax = uint64_t{1} << 30;
 constexpr uint32_t kSubbufferCountMax = 1024;
-// Per CPU and channel besides the data: control structures, and the metadata channel.
+// Per CPU besides the data: control structures. Guessed high: 36 KiB were seen.
 constexpr uint64_t kOverheadBytes = 64 << 10;
+// The sub-buffer that the reader holds; LTTng adds it to those asked for.
+constexpr uint32_t kReaderSubbuffers = 1;
 // The job's share is never touched: at most a quarter of what is free, and no more than this in
 // all.
 constexpr uint64_t kShare = 4;
 constexpr uint64_t kTotalBytesMax = uint64_t{1} << 30;
 
 uint64_t TotalBytes(const BufferNeeds& needs, uint64_t subbuffer_bytes, uint32_t count) {
-  return uint64_t{needs.possible_cpus} * needs.buffer_sets *
-         (subbuffer_bytes * count + kOverheadBytes);
+  const uint64_t per_cpu = subbuffer_bytes * (count + kReaderSubbuffers) + kOverheadBytes;
+  const uint64_t metadata =
+      MetadataSubbufferBytes() * (kMetadataSubbufferCount + kReaderSubbuffers) + kOverheadBytes;
+  return needs.buffer_sets * (needs.possible_cpus * per_cpu + metadata);
 }
 
 std::string Mebibytes(uint64_t bytes) {
@@ -49,6 +55,10 @@ absl::Status DoNotFit(const BufferNeeds& needs, const BufferRoom& room, uint64_t
 }
 
 }  // namespace
+
+uint64_t MetadataSubbufferBytes() {
+  return std::max<uint64_t>(kSubbufferBytesMin, static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
+}
 
 absl::StatusOr<BufferPlan> PlanBuffers(const BufferNeeds& needs, const BufferRoom& room) {
   const uint64_t available =

@@ -3,10 +3,12 @@
 // started", and an empty trace), and what it does allocate is taken from the job's memory: so the
 // agent computes the need beforehand, chooses what fits, and refuses what does not. Pure.
 //
-//   bytes = possible CPUs x buffer sets x (sub-buffers x sub-buffer bytes + overhead)
+//   bytes = buffer sets x (possible CPUs x ((sub-buffers + 1) x sub-buffer bytes + overhead)
+//                          + metadata)
 //
 // A buffer set is one user (buffers per user) or one process (per process). LTTng-UST allocates for
-// every *possible* CPU, not for those online.
+// every *possible* CPU, not for those online; one sub-buffer more than asked for, which the reader
+// holds; and for each set a metadata channel, without which nothing of the set can ever be read.
 #ifndef SYNCLINE_AGENT_SESSION_BUFFER_SIZING_H_
 #define SYNCLINE_AGENT_SESSION_BUFFER_SIZING_H_
 
@@ -16,6 +18,12 @@
 #include "absl/status/statusor.h"
 
 namespace syncline::agent {
+
+// The metadata channel's buffers, as small as LTTng makes them where nobody asks: a page each. What
+// does not fit waits in the consumer daemon's own memory. (A channel that is enabled by name gets
+// the size of a data channel unless it is told: 2.5 MiB.)
+uint64_t MetadataSubbufferBytes();
+inline constexpr uint32_t kMetadataSubbufferCount = 2;
 
 struct BufferNeeds {
   uint32_t possible_cpus = 1;

@@ -39,6 +39,25 @@ TEST(PlanBuffers, RefusesWhatCannotFit) {
   EXPECT_THAT(std::string(plan.status().message()), testing::HasSubstr("--shm-size"));
 }
 
+// What was seen in /dev/shm on two CPUs while such a session ran, the metadata channel included.
+TEST(PlanBuffers, AnnouncesAtLeastWhatLttngTakes) {
+  struct Seen {
+    uint64_t subbuffer_bytes;
+    uint32_t subbuffer_count;
+    uint64_t kib;
+  };
+  for (const Seen& seen :
+       {Seen{4096, 2, 108}, Seen{16 << 10, 4, 244}, Seen{64 << 10, 4, 724}, Seen{kMiB, 4, 10324}}) {
+    const auto plan = PlanBuffers({.possible_cpus = 2,
+                                   .requested_subbuffer_bytes = seen.subbuffer_bytes,
+                                   .requested_subbuffer_count = seen.subbuffer_count},
+                                  {.shm_free_bytes = 1024 * kMiB});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_GE(plan->total_bytes, seen.kib << 10) << seen.subbuffer_bytes;
+    EXPECT_LE(plan->total_bytes, (seen.kib + 256) << 10) << seen.subbuffer_bytes;
+  }
+}
+
 TEST(PlanBuffers, TakesWhatWasAskedForOrRefuses) {
   const BufferNeeds asked{
       .possible_cpus = 2, .requested_subbuffer_bytes = 4096, .requested_subbuffer_count = 2};

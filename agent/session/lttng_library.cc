@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/session/buffer_sizing.h"
 #include "common/status.h"
 
 namespace syncline::agent {
@@ -94,6 +95,8 @@ absl::Status EnableMetadataChannel(lttng_handle* handle, lttng_domain* domain) {
   if (channel == nullptr) return absl::InternalError("Cannot create a metadata channel");
   std::strcpy(channel->name, "metadata");
   channel->enabled = 1;
+  channel->attr.subbuf_size = MetadataSubbufferBytes();
+  channel->attr.num_subbuf = kMetadataSubbufferCount;
   channel->attr.switch_timer_interval = kMetadataFlushPeriodUs;
   const int result = lttng_enable_channel(handle, channel.get());
   if (result < 0) return LttngStatus(result, "Cannot enable the metadata channel");

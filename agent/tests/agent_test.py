@@ -321,6 +321,30 @@ class AgentTest(unittest.TestCase):
         subprocess.run(["mount", "-o", "remount,size=64m", "/dev/shm"], check=True)
         self.assertTrue(agent.record("r1", seconds=0.1)["complete"])
 
+    def test_little_shared_memory_is_refused_or_gives_a_trace_that_can_be_read(self):
+        """The buffers of the metadata need room, too: without them nothing can ever be read."""
+        self.job()
+        agent = self.agent()
+        agent.record("warm", seconds=0.1)
+        outcomes = set()
+        for kib in (500, 900, 1400, 2600):
+            info = os.statvfs("/dev/shm")
+            used = (info.f_blocks - info.f_bfree) * info.f_frsize >> 10
+            subprocess.run(["mount", "-o", f"remount,size={used + kib}k", "/dev/shm"], check=True)
+            try:
+                stopped = agent.record(f"with-{kib}")
+            except CallError as refused:
+                self.assertIn("buffers do not fit", refused.message)
+                outcomes.add("refused")
+                continue
+            self.assertTrue(stopped["complete"], stopped)
+            outcomes.add("recorded")
+            self.assertEqual(
+                count_events(self.trace_of(agent, f"with-{kib}")),
+                int(stopped["coverage"][0]["events_count"]),
+            )
+        self.assertEqual(outcomes, {"refused", "recorded"})
+
     def test_shared_memory_that_fills_up_unseen(self):
         """Sizes say that it fits; LTTng says that it records; only the canary knows better."""
         agent = self.agent()
