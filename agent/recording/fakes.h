@@ -19,6 +19,7 @@
 #include "agent/session/fake_lttng_control.h"
 #include "agent/session/spawn.h"
 #include "common/files.h"
+#include "ctf/test_trace.h"
 
 namespace syncline::agent {
 
@@ -80,6 +81,7 @@ class FakeCanary : public Canary {
     if (!reaches_the_trace) return absl::OkStatus();
     const std::filesystem::path trace = lttng_->spec.trace_directory;
     if (absl::Status made = MakeDirectories(trace, 0700); !made.ok()) return made;
+    std::ofstream(trace / "metadata") << ctf::testing::kMetadata;
     std::ofstream stream(trace / "syncline_0", std::ios::binary | std::ios::app);
     stream.write(reinterpret_cast<const char*>(&nonce), sizeof nonce);
     return absl::OkStatus();

@@ -131,7 +131,7 @@ int RunGuard(int socket, const GuardParts& parts) {
     sight.silent_ns = sight.now_monotonic_ns - heard_ns;
     sight.told_to_end = told_to_end != 0;
     if (!sight.agent_gone && sight.silent_ns < kSilentAgentNs) continue;
-    sight.bytes = DirectoryBytes(orders.directory());
+    sight.bytes = DirectoryBytes(orders.directory()).value_or(sight.bytes);
     sight.disk_free_bytes = parts.host->DiskFreeBytes(orders.directory());
     const auto why = WhyGuardEnds(orders, sight);
     if (!why.has_value()) continue;

@@ -317,16 +317,17 @@ absl::StatusOr<v1::StatusResponse> RecordingManager::Status(const v1::StatusRequ
           static_cast<uint32_t>(recording->entry.stopped().coverage_size()));
     }
   }
-  const uint64_t bytes = DirectoryBytes(recording->directory);
+  const absl::StatusOr<uint64_t> bytes = DirectoryBytes(recording->directory);
+  parts_.log->Failure("bytes", bytes.status());
   if (recording_now) {
     const GateCounts counts = parts_.gate->Counts();
     response.set_events_count(counts.events);
     response.set_lost_count(counts.lost);
     response.set_processes_count(counts.processes);
   }
-  response.set_bytes(bytes);
   const std::lock_guard lock(mutex_);
-  recording->bytes = bytes;
+  if (bytes.ok()) recording->bytes = *bytes;  // else as last looked at
+  response.set_bytes(recording->bytes);
   *response.add_recordings() = Describe(*recording);
   return response;
 }

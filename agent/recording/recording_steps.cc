@@ -16,6 +16,7 @@
 #include "agent/recording/recording_manager.h"
 #include "agent/recording/registration.h"
 #include "agent/recording/trace_files.h"
+#include "agent/recording/trace_result.h"
 #include "agent/session/buffer_sizing.h"
 #include "common/files.h"
 #include "common/status.h"
@@ -151,14 +152,14 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   }
   // Stopping flushes: only then is the event sure to be in the files.
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Stop(spec.name));
-  for (const uint64_t nonce : nonces) {
-    if (TraceContains(spec.trace_directory, nonce)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrFormat("The canary's event did not come back: LTTng reports that it records, but "
-                        "no event reaches the files. /dev/shm has %d MiB free and the buffers need "
-                        "%d MiB; is /dev/shm full, or limited by a cgroup?",
-                        parts_.host->ShmFreeBytes() >> 20, response.buffers_bytes() >> 20));
+  const absl::Status read_back = FindCanaries(spec.trace_directory, nonces);
+  if (absl::IsFailedPrecondition(read_back)) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s. /dev/shm has %d KiB free and the buffers need %d KiB; is /dev/shm full, or limited by "
+        "a cgroup?",
+        read_back.message(), parts_.host->ShmFreeBytes() >> 10, response.buffers_bytes() >> 10));
   }
+  SYNCLINE_RETURN_IF_ERROR(read_back);
   response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
   auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock);
@@ -308,15 +309,9 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
   parts_.clock_recorder->StopFile();  // after the sources: their times need it
   parts_.log->Failure("node_json", WriteFileAtomically(recording.directory / "node.json",
                                                        parts_.node_json(), 0600));
-  std::vector<v1::Complaint> complaints;
-  for (v1::StreamResult& stream : SummarizeTrace(recording.directory / "trace", &complaints)) {
-    *response->add_streams() = std::move(stream);
-  }
-  for (v1::Complaint& complaint : complaints) *response->add_complaints() = std::move(complaint);
-  const uint64_t bytes = DirectoryBytes(recording.directory);
-  response->set_bytes(bytes);
+  AddTraceResult(recording.directory, response);
   const std::lock_guard lock(mutex_);
-  recording.bytes = bytes;
+  recording.bytes = response->bytes();
 }
 
 absl::Status RecordingManager::Recover() {
@@ -405,23 +400,24 @@ void RecordingManager::ForgetLeftoverSessions() {
 }
 
 void RecordingManager::CheckLimits(const RecordingPtr& recording) {
-  const uint64_t bytes = DirectoryBytes(recording->directory);
+  const absl::StatusOr<uint64_t> bytes = DirectoryBytes(recording->directory);
+  parts_.log->Failure("bytes", bytes.status());  // the limits of lease and disk hold all the same
   const uint64_t free = parts_.host->DiskFreeBytes(options_.data_directory);
   std::string reason;
   {
     const std::lock_guard lock(mutex_);
-    recording->bytes = bytes;
+    if (bytes.ok()) recording->bytes = *bytes;
     const v1::PrepareRequest& request = recording->entry.request();
     const v1::RecordingState state = recording->entry.state();
     if (state != v1::READY && state != v1::RECORDING) return;
     if (recording->lease_end_monotonic_ns != 0 &&
         parts_.clock->MonotonicNs() >= recording->lease_end_monotonic_ns) {
       reason = "lease expired: no contact with the coordinator";
-    } else if (request.size_limit_bytes() != 0 && bytes >= request.size_limit_bytes()) {
+    } else if (request.size_limit_bytes() != 0 && recording->bytes >= request.size_limit_bytes()) {
       reason = absl::StrFormat(
           "size limit reached: %d KiB recorded, --limit is %d KiB; raise it, "
           "or record for a shorter time",
-          bytes >> 10, request.size_limit_bytes() >> 10);
+          recording->bytes >> 10, request.size_limit_bytes() >> 10);
     } else if (free < KeepFreeBytes(request)) {
       reason = absl::StrFormat(
           "disk nearly full: \"%s\" has %d MiB left, %d MiB must stay free (--keep-free)",

@@ -82,7 +82,8 @@ absl::Status StreamRecording(const std::filesystem::path& recording,
                              const std::function<bool(const v1::FetchChunk&)>& write) {
   v1::FetchChunk first;
   std::map<std::string, uint64_t> sizes;
-  for (v1::FileEntry& file : ListFetchable(recording)) {
+  SYNCLINE_ASSIGN_OR_RETURN(auto files, ListFetchable(recording));
+  for (v1::FileEntry& file : files) {
     sizes[file.path()] = file.size_bytes();
     first.mutable_list()->set_total_bytes(first.list().total_bytes() + file.size_bytes());
     *first.mutable_list()->add_files() = std::move(file);

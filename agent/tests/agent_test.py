@@ -345,6 +345,20 @@ class AgentTest(unittest.TestCase):
             )
         self.assertEqual(outcomes, {"refused", "recorded"})
 
+    def test_a_trace_without_its_metadata_is_not_complete(self):
+        """Nor is one whose metadata goes while it runs: what is on the disk is read back."""
+        self.job()
+        agent = self.agent()
+        agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        agent.call("Start", recording_id="r1")
+        time.sleep(0.3)
+        for directory, _, files in os.walk(self.trace_of(agent, "r1")):
+            if "metadata" in files:
+                os.unlink(os.path.join(directory, "metadata"))
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertFalse(stopped["complete"])
+        self.assertIn("their metadata is missing", str(stopped["complaints"]))
+
     def test_shared_memory_that_fills_up_unseen(self):
         """Sizes say that it fits; LTTng says that it records; only the canary knows better."""
         agent = self.agent()

@@ -242,7 +242,7 @@ std::string DescribeLoss(const NodeRecord& node) {
   if (const auto late_ns = recording::LateStartNs(node)) {
     losses.push_back(absl::StrCat("it started ", DurationText(*late_ns), " late"));
   }
-  if (!node.stop.complete) losses.push_back("the session could not be flushed in time");
+  if (!node.stop.complete) losses.push_back("its trace is not whole: its warnings say why");
   uint64_t discarded = 0;
   uint64_t packets = 0;
   bool valid = true;

@@ -86,7 +86,7 @@ struct StartRecord : Gate {
 
 struct StopRecord : Gate {
   std::string reason;
-  bool complete = false;  // false: the session could not be flushed in time
+  bool complete = false;  // false: something that was recorded cannot be read; complaints say what
 };
 
 struct PrepareRecord {
