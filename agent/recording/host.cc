@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -37,14 +38,39 @@ std::optional<uint64_t> CgroupNumber(const std::filesystem::path& file) {
   return number;
 }
 
-// "0::/path" of /proc/self/cgroup: the unified hierarchy's path.
-std::string OwnCgroup() {
-  const auto text = ReadFile("/proc/self/cgroup", 1 << 16);
-  if (!text.ok()) return "";
+// The value behind `key` in a memory.stat; 0: none.
+uint64_t StatNumber(const std::filesystem::path& file, absl::string_view key) {
+  const auto text = ReadFile(file, 1 << 16);
+  if (!text.ok()) return 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
-    if (absl::ConsumePrefix(&line, "0::")) return std::string(line);
+    uint64_t number = 0;
+    if (absl::ConsumePrefix(&line, key) && absl::ConsumePrefix(&line, " ") &&
+        absl::SimpleAtoi(line, &number)) {
+      return number;
+    }
   }
-  return "";
+  return 0;
+}
+
+// How a version of cgroups names its files.
+struct MemoryFiles {
+  const char* directory;  // of the hierarchy, below the root of all
+  const char* limit;
+  const char* current;
+  const char* reclaimable;  // in memory.stat: cached files that nobody has used for a while
+};
+constexpr MemoryFiles kVersion1 = {"memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                   "total_inactive_file"};
+constexpr MemoryFiles kVersion2 = {"", "memory.max", "memory.current", "inactive_file"};
+
+// nullopt: no limit in this group itself.
+std::optional<uint64_t> HeadroomOf(const std::filesystem::path& group, const MemoryFiles& files) {
+  const auto limit = CgroupNumber(group / files.limit);
+  const auto current = CgroupNumber(group / files.current);
+  if (!limit.has_value() || !current.has_value()) return std::nullopt;
+  const uint64_t reclaimable = StatNumber(group / "memory.stat", files.reclaimable);
+  const uint64_t used = *current - std::min(*current, reclaimable);
+  return *limit - std::min(*limit, used);
 }
 
 }  // namespace
@@ -66,23 +92,36 @@ uint32_t SystemHost::PossibleCpus() {
 uint64_t SystemHost::ShmFreeBytes() { return SpaceOf("/dev/shm").free_bytes; }
 uint64_t SystemHost::ShmTotalBytes() { return SpaceOf("/dev/shm").total_bytes; }
 
-std::optional<uint64_t> SystemHost::CgroupHeadroomBytes() {
-  // Limits of all ancestors count; inside a container the root shows the container's own.
-  std::filesystem::path path = "/sys/fs/cgroup";
+std::optional<uint64_t> MemoryHeadroomBytes(std::string_view own_cgroups,
+                                            const std::filesystem::path& root) {
   std::optional<uint64_t> headroom;
-  const auto look = [&headroom](const std::filesystem::path& group) {
-    const auto limit = CgroupNumber(group / "memory.max");
-    const auto current = CgroupNumber(group / "memory.current");
-    if (!limit.has_value() || !current.has_value()) return;
-    const uint64_t left = *limit > *current ? *limit - *current : 0;
-    headroom = std::min(headroom.value_or(left), left);
-  };
-  look(path);
-  for (absl::string_view part : absl::StrSplit(OwnCgroup(), '/', absl::SkipEmpty())) {
-    path /= std::string(part);
-    look(path);
+  for (absl::string_view line : absl::StrSplit(AbslView(own_cgroups), '\n')) {
+    // "4:memory:/job" (the controllers are a list), or "0::/job".
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const std::vector<absl::string_view> controllers = absl::StrSplit(parts[1], ',');
+    const bool version_1 =
+        std::find(controllers.begin(), controllers.end(), "memory") != controllers.end();
+    if (!version_1 && parts[0] != "0") continue;
+    const MemoryFiles& files = version_1 ? kVersion1 : kVersion2;
+    // Limits of all ancestors count; inside a container the root shows the container's own.
+    std::filesystem::path group = root / files.directory;
+    const auto look = [&] {
+      const auto left = HeadroomOf(group, files);
+      if (left.has_value()) headroom = std::min(headroom.value_or(*left), *left);
+    };
+    look();
+    for (absl::string_view part : absl::StrSplit(parts[2], '/', absl::SkipEmpty())) {
+      group /= std::string(part);
+      look();
+    }
   }
   return headroom;
+}
+
+std::optional<uint64_t> SystemHost::CgroupHeadroomBytes() {
+  const auto text = ReadFile("/proc/self/cgroup", 1 << 16);
+  return text.ok() ? MemoryHeadroomBytes(*text, "/sys/fs/cgroup") : std::nullopt;
 }
 
 uint64_t SystemHost::DiskFreeBytes(const std::filesystem::path& directory) {

@@ -30,6 +30,13 @@ class SystemHost : public Host {
   uint64_t DiskFreeBytes(const std::filesystem::path& directory) override;
 };
 
+// What the memory cgroups named in `own_cgroups` (the text of /proc/PID/cgroup) and their ancestors
+// still allow, by the hierarchies of both versions below `root`. Cached files that the kernel would
+// drop first count as free: a group that only reads files is always full of them. nullopt: no
+// limit.
+std::optional<uint64_t> MemoryHeadroomBytes(std::string_view own_cgroups,
+                                            const std::filesystem::path& root);
+
 // "0-3,8" -> 9: the number of the highest CPU plus one, which is what LTTng allocates for. At
 // least 1.
 uint32_t CpuCountOfRange(std::string_view range);
