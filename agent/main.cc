@@ -227,9 +227,7 @@ class Agent {
         control_block::RuntimeDirectory(uid_, Variable("SYNCLINE_RUNTIME_DIR"));
     if (std::filesystem::path(LttngHome(uid_)).parent_path() != runtime) return absl::OkStatus();
     ::mkdir(runtime.c_str(), 0700);
-    SYNCLINE_ASSIGN_OR_RETURN(const int opened, control_block::OpenRuntimeDirectory(runtime, uid_));
-    ::close(opened);
-    return absl::OkStatus();
+    return control_block::OpenRuntimeDirectory(runtime, uid_).status();
   }
 
   // The signal that ends it; 0: nobody wants it any more.

@@ -27,6 +27,8 @@ class Descriptor {
   }
   ~Descriptor();
   int get() const { return fd_; }
+  // The caller closes it.
+  int Release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;

@@ -20,6 +20,7 @@
 #include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "common/trusted_file.h"
 #include "instrumentation/abi/control_block.h"
 
 namespace syncline::control_block {
@@ -36,42 +37,6 @@ std::string Quoted(const std::filesystem::path& path) {
   return absl::StrCat("\"", path.string(), "\"");
 }
 
-// The descriptor belongs to a directory or regular file of `uid` that is closed to others.
-absl::Status CheckOwner(int fd, const std::filesystem::path& path, uint32_t uid, mode_t type) {
-  struct stat info;
-  if (::fstat(fd, &info) != 0)
-    return ErrnoStatus(errno, absl::StrCat("Cannot stat ", Quoted(path)));
-  if ((info.st_mode & S_IFMT) != type || info.st_uid != uid || (info.st_mode & 077) != 0) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "Cannot trust ", Quoted(path), ": it must belong to uid ", uid, " alone (owner ",
-        info.st_uid, ", mode 0", absl::Hex(info.st_mode >> 6 & 7), absl::Hex(info.st_mode >> 3 & 7),
-        absl::Hex(info.st_mode & 7), "); remove it and start the job again"));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<int> OpenTrusted(int directory, const std::filesystem::path& path, uint32_t uid,
-                                mode_t type) {
-  const bool is_directory = type == S_IFDIR;
-  // O_NONBLOCK: a pipe planted under the name must not hold us.
-  const int flags =
-      O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (is_directory ? O_RDONLY | O_DIRECTORY : O_RDWR);
-  const int fd = ::openat(directory, is_directory ? path.c_str() : path.filename().c_str(), flags);
-  if (fd < 0) {
-    if (errno == ELOOP || errno == ENOTDIR) {
-      return absl::PermissionDeniedError(
-          absl::StrCat("Cannot trust ", Quoted(path), ": it is a link or not what it should be"));
-    }
-    return ErrnoStatus(errno, absl::StrCat("Cannot open ", Quoted(path)));
-  }
-  const absl::Status trusted = CheckOwner(fd, path, uid, type);
-  if (!trusted.ok()) {
-    ::close(fd);
-    return trusted;
-  }
-  return fd;
-}
-
 std::span<const uint8_t> AsBytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
@@ -83,20 +48,22 @@ std::filesystem::path RuntimeDirectory(uint32_t uid, std::string_view configured
   return absl::StrCat("/dev/shm/syncline-", uid);
 }
 
-absl::StatusOr<int> OpenRuntimeDirectory(const std::filesystem::path& directory, uint32_t uid) {
-  return OpenTrusted(AT_FDCWD, directory, uid, S_IFDIR);
+absl::StatusOr<Descriptor> OpenRuntimeDirectory(const std::filesystem::path& directory,
+                                                uint32_t uid) {
+  return OpenTrustedDirectory(AT_FDCWD, directory, {.owner = uid});
 }
 
 absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory,
                                                 uint32_t uid) {
   std::vector<BlockId> ids;
-  const absl::StatusOr<int> fd = OpenRuntimeDirectory(directory, uid);
-  if (absl::IsNotFound(fd.status())) return ids;
-  if (!fd.ok()) return fd.status();
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(*fd), ::closedir);
+  absl::StatusOr<Descriptor> opened = OpenRuntimeDirectory(directory, uid);
+  if (absl::IsNotFound(opened.status())) return ids;
+  if (!opened.ok()) return opened.status();
+  const int fd = opened->Release();
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(fd), ::closedir);
   if (!stream) {
     const int error_number = errno;
-    ::close(*fd);
+    ::close(fd);
     return ErrnoStatus(error_number, absl::StrCat("Cannot list ", Quoted(directory)));
   }
   while (const dirent* entry = ::readdir(stream.get())) {
@@ -108,15 +75,13 @@ absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& dir
 
 absl::StatusOr<LiveBlock> LiveBlock::Open(const std::filesystem::path& directory, const BlockId& id,
                                           uint32_t uid) {
-  SYNCLINE_ASSIGN_OR_RETURN(const int directory_fd, OpenRuntimeDirectory(directory, uid));
-  const absl::StatusOr<int> block_fd =
-      OpenTrusted(directory_fd, directory / BlockFileName(id), uid, S_IFREG);
-  const absl::StatusOr<int> names_fd =
-      OpenTrusted(directory_fd, directory / NamesFileName(id), uid, S_IFREG);
-  ::close(directory_fd);
-  LiveBlock block(directory, id, block_fd.ok() ? *block_fd : -1, names_fd.ok() ? *names_fd : -1);
-  SYNCLINE_RETURN_IF_ERROR(block_fd);
-  SYNCLINE_RETURN_IF_ERROR(names_fd);
+  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor opened, OpenRuntimeDirectory(directory, uid));
+  const TrustOptions trust = {.owner = uid, .flags = O_RDWR};
+  SYNCLINE_ASSIGN_OR_RETURN(Descriptor block_fd,
+                            OpenTrustedFile(opened.get(), directory / BlockFileName(id), trust));
+  SYNCLINE_ASSIGN_OR_RETURN(Descriptor names_fd,
+                            OpenTrustedFile(opened.get(), directory / NamesFileName(id), trust));
+  LiveBlock block(directory, id, uid, block_fd.Release(), names_fd.Release());
   SYNCLINE_RETURN_IF_ERROR(block.Read());
   return block;
 }
@@ -124,6 +89,7 @@ absl::StatusOr<LiveBlock> LiveBlock::Open(const std::filesystem::path& directory
 LiveBlock::LiveBlock(LiveBlock&& other) noexcept
     : directory_(std::move(other.directory_)),
       id_(other.id_),
+      uid_(other.uid_),
       block_fd_(std::exchange(other.block_fd_, -1)),
       names_fd_(std::exchange(other.names_fd_, -1)),
       gate_page_(std::exchange(other.gate_page_, nullptr)) {}
@@ -131,6 +97,7 @@ LiveBlock::LiveBlock(LiveBlock&& other) noexcept
 LiveBlock& LiveBlock::operator=(LiveBlock&& other) noexcept {
   std::swap(directory_, other.directory_);
   std::swap(id_, other.id_);
+  std::swap(uid_, other.uid_);
   std::swap(block_fd_, other.block_fd_);
   std::swap(names_fd_, other.names_fd_);
   std::swap(gate_page_, other.gate_page_);
@@ -146,8 +113,10 @@ LiveBlock::~LiveBlock() {
 bool LiveBlock::IsReplaced() const {
   struct stat ours = {};
   struct stat there = {};
-  return ::fstat(block_fd_, &ours) == 0 &&
-         ::lstat((directory_ / BlockFileName(id_)).c_str(), &there) == 0 &&
+  const auto directory = OpenRuntimeDirectory(directory_, uid_);
+  return directory.ok() && ::fstat(block_fd_, &ours) == 0 &&
+         ::fstatat(directory->get(), BlockFileName(id_).c_str(), &there, AT_SYMLINK_NOFOLLOW) ==
+             0 &&
          (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
 }
 
@@ -203,11 +172,14 @@ absl::Status LiveBlock::SetGeneration(uint32_t generation) {
 }
 
 absl::Status LiveBlock::Remove() {
+  // The user may have put another directory, or a link to one, where his was.
+  const auto directory = OpenRuntimeDirectory(directory_, uid_);
+  if (absl::IsNotFound(directory.status())) return absl::OkStatus();
+  SYNCLINE_RETURN_IF_ERROR(directory);
   absl::Status status;
   for (const std::string& name : {BlockFileName(id_), NamesFileName(id_)}) {
-    const std::filesystem::path path = directory_ / name;
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-      status.Update(ErrnoStatus(errno, absl::StrCat("Cannot remove ", Quoted(path))));
+    if (::unlinkat(directory->get(), name.c_str(), 0) != 0 && errno != ENOENT) {
+      status.Update(ErrnoStatus(errno, absl::StrCat("Cannot remove ", Quoted(directory_ / name))));
     }
   }
   return status;

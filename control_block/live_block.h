@@ -2,10 +2,10 @@
 // The agent's side of the control block of a running process: find it, read it, open and close its
 // gate.
 //
-// Files are opened with O_NOFOLLOW and must be regular, of the expected owner and closed to others,
-// in a directory of which the same is true. They are read with pread and the gate is written by the
-// kernel (futex), so that a process that truncates its file under us cannot kill us with SIGBUS.
-// Not thread-safe per object; different objects are independent.
+// Files are opened as common/trusted_file.h does it: regular, of the expected owner and closed to
+// others, in a directory of which the same is true. They are read with pread and the gate is
+// written by the kernel (futex), so that a process that truncates its file under us cannot kill us
+// with SIGBUS. Not thread-safe per object; different objects are independent.
 #ifndef SYNCLINE_CONTROL_BLOCK_LIVE_BLOCK_H_
 #define SYNCLINE_CONTROL_BLOCK_LIVE_BLOCK_H_
 
@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/files.h"
 #include "control_block/block_file.h"
 
 namespace syncline::control_block {
@@ -25,9 +26,10 @@ namespace syncline::control_block {
 // is not empty, else /dev/shm/syncline-UID.
 std::filesystem::path RuntimeDirectory(uint32_t uid, std::string_view configured = {});
 
-// A runtime directory of `uid`'s, open; the caller closes it. NotFound; PermissionDenied when it is
-// a link, belongs to somebody other than `uid`, or is open to others.
-absl::StatusOr<int> OpenRuntimeDirectory(const std::filesystem::path& directory, uint32_t uid);
+// A runtime directory of `uid`'s, open. NotFound; PermissionDenied when it is a link, belongs to
+// somebody other than `uid`, or is open to others.
+absl::StatusOr<Descriptor> OpenRuntimeDirectory(const std::filesystem::path& directory,
+                                                uint32_t uid);
 
 // The blocks in `directory`, sorted. An absent directory has none. Errors as above.
 absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory,
@@ -64,10 +66,16 @@ class LiveBlock {
   absl::Status Remove();
 
  private:
-  LiveBlock(std::filesystem::path directory, const BlockId& id, int block_fd, int names_fd)
-      : directory_(std::move(directory)), id_(id), block_fd_(block_fd), names_fd_(names_fd) {}
+  LiveBlock(std::filesystem::path directory, const BlockId& id, uint32_t uid, int block_fd,
+            int names_fd)
+      : directory_(std::move(directory)),
+        id_(id),
+        uid_(uid),
+        block_fd_(block_fd),
+        names_fd_(names_fd) {}
   std::filesystem::path directory_;
   BlockId id_;
+  uint32_t uid_ = 0;
   int block_fd_ = -1;
   int names_fd_ = -1;
   void* gate_page_ = nullptr;

@@ -112,6 +112,20 @@ TEST_F(LiveBlockTest, RemoveLeavesTheOpenFileReadable) {
   EXPECT_TRUE(block->Read().ok());
 }
 
+TEST_F(LiveBlockTest, RemoveTouchesNothingElsewhereWhenTheDirectoryWasExchanged) {
+  auto block = LiveBlock::Open(directory_, kId, ::geteuid());
+  ASSERT_TRUE(block.ok());
+  const std::filesystem::path moved = directory_.string() + ".moved";
+  std::filesystem::rename(directory_, moved);
+  std::filesystem::create_symlink(moved, directory_);
+  EXPECT_TRUE(absl::IsPermissionDenied(block->Remove()));
+  EXPECT_FALSE(block->IsReplaced()) << "there is no telling";
+  EXPECT_TRUE(std::filesystem::exists(moved / BlockFileName(kId)));
+  std::filesystem::remove(directory_);
+  EXPECT_TRUE(block->Remove().ok());
+  std::filesystem::rename(moved, directory_);
+}
+
 TEST(RuntimeDirectoryTest, ConfiguredOrPerUser) {
   EXPECT_EQ(RuntimeDirectory(1001), "/dev/shm/syncline-1001");
   EXPECT_EQ(RuntimeDirectory(1001, "/run/x"), "/run/x");

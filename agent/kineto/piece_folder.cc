@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "common/trusted_file.h"
 #include "common/utf8.h"
 #include "control_block/live_block.h"
 
@@ -28,7 +29,6 @@ constexpr char kFileSuffix[] = ".kineto.json";
 constexpr uint64_t kListBytesMax = 256 << 10;
 constexpr size_t kTextBytesMax = 512;
 constexpr size_t kCopyBytes = 1 << 20;
-constexpr mode_t kOthers = 077;
 
 bool IsNameOfProfile(std::string_view name) {
   return name.ends_with(kFileSuffix) && name.front() != '.' && name.size() <= kTextBytesMax &&
@@ -73,35 +73,25 @@ absl::StatusOr<uint64_t> CopyRest(int from, int into, uint64_t bytes_max) {
 }  // namespace
 
 absl::StatusOr<PieceFolder> PieceFolder::Open(const std::filesystem::path& runtime, uint32_t uid) {
-  SYNCLINE_ASSIGN_OR_RETURN(const int opened, control_block::OpenRuntimeDirectory(runtime, uid));
-  const Descriptor parent(opened);
-  Descriptor folder(::openat(parent.get(), kFolder,
-                             O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (folder.get() < 0) {
-    return ErrnoStatus(errno, absl::StrCat("Cannot open \"", (runtime / kFolder).string(), "\""));
-  }
-  struct stat info;
-  if (::fstat(folder.get(), &info) == 0 && info.st_uid == uid && (info.st_mode & kOthers) == 0) {
-    return PieceFolder(std::move(folder), uid);
-  }
-  return absl::PermissionDeniedError(absl::StrCat("Cannot trust \"", (runtime / kFolder).string(),
-                                                  "\": it must belong to user ", uid, " alone"));
+  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor parent,
+                            control_block::OpenRuntimeDirectory(runtime, uid));
+  SYNCLINE_ASSIGN_OR_RETURN(Descriptor folder,
+                            OpenTrustedDirectory(parent.get(), kFolder, {.owner = uid}));
+  return PieceFolder(std::move(folder), uid);
 }
 
-// A regular file of the user's, which has no other name (and none where it was just replaced).
 absl::StatusOr<Descriptor> PieceFolder::OpenFile(const std::string& name,
                                                  uint64_t bytes_max) const {
-  Descriptor file(
-      ::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (file.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", name, "\""));
+  SYNCLINE_ASSIGN_OR_RETURN(
+      Descriptor file,
+      OpenTrustedFile(fd_.get(), name, {.owner = uid_, .others_none = false, .flags = O_RDONLY}));
   struct stat info;
-  const bool fits = ::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
-                    info.st_uid == uid_ && info.st_nlink <= 1 &&
-                    static_cast<uint64_t>(info.st_size) <= bytes_max;
-  if (fits) return file;
-  return absl::InvalidArgumentError(absl::StrCat("\"", name,
-                                                 "\" must be a regular file of at most ", bytes_max,
-                                                 " bytes that belongs to user ", uid_, " alone"));
+  if (::fstat(file.get(), &info) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("Cannot stat \"", name, "\""));
+  }
+  if (static_cast<uint64_t>(info.st_size) <= bytes_max) return file;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", name, "\" must have at most ", bytes_max, " bytes"));
 }
 
 absl::StatusOr<std::string> PieceFolder::ReadList(const std::string& name) const {

@@ -50,8 +50,7 @@ constexpr std::array<std::string_view, 14> kPassedOn = {"HOME",
 // OK: it is this user's and closed to others, or is not there yet. What somebody else has put into
 // shared memory under this user's name must not be taken for an agent.
 absl::Status CheckOwner(const std::filesystem::path& directory) {
-  const absl::StatusOr<int> opened = control_block::OpenRuntimeDirectory(directory, ::geteuid());
-  if (opened.ok()) ::close(*opened);
+  const auto opened = control_block::OpenRuntimeDirectory(directory, ::geteuid());
   if (opened.ok() || absl::IsNotFound(opened.status())) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(opened.status().message(), "; \"", directory.string(),
