@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/recording/block_gate.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <optional>
-#include <system_error>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "agent/recording/block_complaints.h"
 #include "common/files.h"
 #include "common/status.h"
-#include "control_block/cost.h"
-#include "instrumentation/abi/control_block.h"
 
 namespace syncline::agent {
 namespace {
 
-using control_block::Block;
 using control_block::BlockId;
 using control_block::LiveBlock;
 
@@ -36,44 +27,8 @@ constexpr int64_t kNewcomerDelayNs = 100'000'000;
 constexpr int64_t kAnswerLimitNs = 100'000'000;
 constexpr int64_t kPromptAnswerNs = 10'000'000;  // most have come by then
 constexpr int64_t kAnswerPollNs = 2'000'000;
-constexpr const char* kLockFile = "agent.lock";
-
-v1::Complaint MakeComplaint(v1::Complaint::Severity severity, int32_t pid, std::string what,
-                            std::string fix) {
-  v1::Complaint complaint;
-  complaint.set_severity(severity);
-  complaint.set_pid(pid);
-  complaint.set_what(std::move(what));
-  complaint.set_fix(std::move(fix));
-  return complaint;
-}
-
-v1::Complaint StoppedComplaint(const ProcessEntry& entry) {
-  return MakeComplaint(
-      v1::Complaint::WARNING, entry.pid,
-      absl::StrCat("Process ", entry.pid, " (", entry.name,
-                   ") is stopped: none of its events is recorded until it continues, and LTTng may "
-                   "omit it from this recording"),
-      absl::StrCat("kill -CONT ", entry.pid, ", or detach the debugger that holds the process"));
-}
-
-v1::Complaint UnreachableComplaint(const BlockId& id) {
-  return MakeComplaint(
-      v1::Complaint::WARNING, 0,
-      absl::StrCat("Process ", id.pid, " of pid namespace ", id.pid_namespace,
-                   " has a control block here but is not visible: it was killed, or it runs in a "
-                   "sibling pid namespace of the agent's, from which LTTng refuses programs"),
-      "run the agent in the host's pid namespace (hostPID: true, docker run --pid=host) or in the"
-      " job's own container");
-}
-
-v1::Complaint LeftComplaint(const ProcessEntry& entry) {
-  return MakeComplaint(v1::Complaint::WARNING, entry.pid,
-                       absl::StrCat("Process ", entry.pid, " (", entry.name,
-                                    ") became another program (exec) while it was recorded: the "
-                                    "events of the new program are not in this recording"),
-                       "record again: the new program will be recorded");
-}
+constexpr int kTriesMax = 50;            // of a block that cannot be opened: a second
+constexpr size_t kUnreachableMax = 100;  // processes of one user that are described unseen
 
 // A process that became another program (exec) keeps its pid and its start: its block stays behind,
 // mapped by nobody.
@@ -81,66 +36,13 @@ bool LeftByExec(const std::filesystem::path& proc, const ProcessEntry& entry, co
   return !HasMapped(proc, entry.pid, control_block::BlockFileName(id)).value_or(true);
 }
 
-// Takes the lock file of one runtime directory. The descriptor, which holds the lock.
-absl::StatusOr<int> LockDirectory(const std::filesystem::path& directory, uint32_t uid,
-                                  const std::string& holder) {
-  const std::filesystem::path path = directory / kLockFile;
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open \"", path.string(), "\""));
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    char text[256];
-    const ssize_t length = ::pread(fd, text, sizeof text, 0);
-    ::close(fd);
-    return absl::FailedPreconditionError(
-        absl::StrCat("The processes of user ", uid, " are being recorded by another agent for ",
-                     absl::string_view(text, length > 0 ? static_cast<size_t>(length) : 0),
-                     "; wait until that recording has ended, or stop it"));
-  }
-  // Root may make it, the user's own agent must be able to use it.
-  [[maybe_unused]] const int owned = ::fchown(fd, uid, static_cast<gid_t>(-1));
-  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, holder.data(), holder.size(), 0) < 0) {
-    const int error_number = errno;
-    ::close(fd);
-    return ErrnoStatus(error_number, absl::StrCat("Cannot write \"", path.string(), "\""));
-  }
-  return fd;
+// A control block is easily named like another user's process. Root's own are believed: it may have
+// made them before it became another user.
+bool IsForeign(uint32_t uid, const ProcessEntry* entry) {
+  return uid != 0 && entry != nullptr && entry->uid != uid;
 }
 
 }  // namespace
-
-const ProcessEntry* FindProcess(const std::vector<ProcessEntry>& processes, const BlockId& id) {
-  for (const ProcessEntry& entry : processes) {
-    if (entry.own_pid == id.pid && entry.pid_namespace == id.pid_namespace &&
-        entry.start_ticks == id.start_ticks) {
-      return &entry;
-    }
-  }
-  return nullptr;
-}
-
-v1::ProcessInfo DescribeProcess(const Block& block, const ProcessEntry* entry) {
-  const control_block::ProcessFacts& facts = block.facts;
-  v1::ProcessInfo info;
-  info.set_pid(entry != nullptr ? entry->pid : 0);
-  info.set_own_pid(facts.id.pid);
-  info.set_pid_namespace_inode(static_cast<int64_t>(facts.id.pid_namespace));
-  info.set_start_ticks(facts.id.start_ticks);
-  info.set_uid(facts.uid);
-  info.set_command_line(facts.command_line);
-  info.set_job(facts.job);
-  info.set_incarnation(facts.incarnation);
-  info.set_rank(facts.rank);
-  info.set_world_size(facts.world_size);
-  info.set_role(facts.role);
-  info.set_has_control_block(true);
-  info.set_stopped(entry != nullptr && entry->stopped());
-  info.set_names_count(block.names_count);
-  info.set_events_count(block.events());
-  if ((facts.sources & SYNCLINE_SOURCE_ITT) != 0) info.add_sources("itt");
-  if ((facts.sources & SYNCLINE_SOURCE_NET) != 0) info.add_sources("net");
-  if ((facts.sources & SYNCLINE_SOURCE_PYTHON) != 0) info.add_sources("python");
-  return info;
-}
 
 BlockGate::BlockGate(Clock* clock, BlockGateOptions options)
     : clock_(clock),
@@ -160,19 +62,7 @@ std::filesystem::path BlockGate::DirectoryOf(uint32_t uid) const {
 }
 
 std::vector<uint32_t> BlockGate::Users() {
-  std::vector<uint32_t> users = {options_.own_uid};
-  if (options_.own_uid != 0) return users;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(options_.shared_memory, error), end;
-       !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    absl::string_view number = name;
-    uint32_t uid = 0;
-    if (!absl::ConsumePrefix(&number, "syncline-") || !absl::SimpleAtoi(number, &uid)) continue;
-    if (uid != options_.own_uid) users.push_back(uid);
-  }
-  std::sort(users.begin() + 1, users.end());
-  return users;
+  return FindUsers(options_.shared_memory, options_.own_uid).users;
 }
 
 std::vector<std::pair<uint32_t, std::filesystem::path>> BlockGate::RuntimeDirectories() {
@@ -183,37 +73,88 @@ std::vector<std::pair<uint32_t, std::filesystem::path>> BlockGate::RuntimeDirect
 
 absl::Status BlockGate::Lock(const std::string& holder) {
   const std::vector<uint32_t> users = Users();
-  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(DirectoryOf(options_.own_uid), 0700));
+  const std::filesystem::path own = DirectoryOf(options_.own_uid);
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(own.parent_path(), 0700));
+  ::mkdir(own.c_str(), 0700);  // what is there instead, LockDirectory says
   const std::lock_guard lock(mutex_);
+  ForgetLocks();
+  holder_ = holder;
   for (const uint32_t uid : users) {
-    auto fd = LockDirectory(DirectoryOf(uid), uid, holder);
-    if (!fd.ok()) {
-      for (const int held : locks_) ::close(held);
-      locks_.clear();
-      return fd.status();
-    }
-    locks_.push_back(*fd);
+    const absl::Status locked = LockUser(uid);
+    if (locked.ok() || uid != options_.own_uid) continue;
+    // Root records other users though somebody has taken the place of its own directory.
+    if (uid == 0 && !absl::IsFailedPrecondition(locked)) continue;
+    ForgetLocks();
+    return locked;
   }
+  return absl::OkStatus();
+}
+
+absl::Status BlockGate::LockUser(uint32_t uid) {
+  auto fd = LockDirectory(DirectoryOf(uid), uid, holder_.value_or(""));
+  if (!fd.ok()) {
+    refused_[uid] = fd.status();
+    return fd.status();
+  }
+  locks_.emplace(uid, *std::move(fd));
   return absl::OkStatus();
 }
 
 void BlockGate::Unlock() {
   const std::lock_guard lock(mutex_);
-  for (const int held : locks_) ::close(held);
+  ForgetLocks();
+}
+
+void BlockGate::ForgetLocks() {
   locks_.clear();
+  refused_.clear();
+  holder_.reset();
+}
+
+bool BlockGate::Serves(uint32_t uid) {
+  if (!holder_.has_value()) return true;  // what a killed agent left is ended without its lock
+  if (locks_.count(uid) != 0) return true;
+  return refused_.count(uid) == 0 && LockUser(uid).ok();
+}
+
+std::vector<BlockId> BlockGate::BlocksOf(uint32_t uid) {
+  auto ids = control_block::ListBlocks(DirectoryOf(uid), uid);
+  if (!ids.ok()) return {};  // said by Processes(), once, not fifty times a second
+  if (ids->size() > options_.blocks_max) ids->resize(options_.blocks_max);
+  return *std::move(ids);
+}
+
+bool BlockGate::IsClaimed(uint32_t uid, const BlockId& id, Listed* listed) const {
+  const auto taken = taken_by_.find(id);
+  if (taken != taken_by_.end() && taken->second != uid) return true;
+  if (uid == 0) return false;
+  if (id.pid_namespace == own_pid_namespace_) {
+    const auto entry = ReadProcess(options_.proc, id.pid);
+    return entry.has_value() && entry->start_ticks == id.start_ticks && IsForeign(uid, &*entry);
+  }
+  if (!listed->has_value()) *listed = ListProcesses(options_.proc);
+  return IsForeign(uid, FindProcess(**listed, id));
 }
 
 std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks() {
   std::vector<MemberKey> taken;
+  Listed listed;
   for (const uint32_t uid : Users()) {
-    const std::filesystem::path directory = DirectoryOf(uid);
-    const auto ids = control_block::ListBlocks(directory, uid);
-    if (!ids.ok()) continue;  // said by Processes(), once, not fifty times a second
-    for (const BlockId& id : *ids) {
+    if (!Serves(uid)) continue;
+    for (const BlockId& id : BlocksOf(uid)) {
       const MemberKey key(uid, id);
       if (members_.count(key) != 0) continue;
-      auto block = LiveBlock::Open(directory, id, uid);
+      int& tries = tries_[key];
+      if (tries >= kTriesMax) continue;
+      ++tries;
+      auto block = LiveBlock::Open(DirectoryOf(uid), id, uid);
       if (!block.ok()) continue;  // half made: next time
+      if (IsClaimed(uid, id, &listed)) {
+        tries = kTriesMax;
+        continue;
+      }
+      tries_.erase(key);
+      taken_by_.emplace(id, uid);
       members_.emplace(key, *std::move(block));
       taken.push_back(key);
     }
@@ -249,31 +190,63 @@ void BlockGate::RemoveDead(const std::vector<ProcessEntry>& processes) {
   }
 }
 
+bool BlockGate::Skips(uint32_t uid, std::vector<v1::Complaint>* complaints) {
+  const std::lock_guard lock(mutex_);
+  const auto refused = refused_.find(uid);
+  if (refused == refused_.end()) return false;
+  complaints->push_back(SkippedComplaint(uid, DirectoryOf(uid), refused->second));
+  return true;
+}
+
+void BlockGate::AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& processes,
+                               std::vector<v1::ProcessInfo>* infos,
+                               std::vector<v1::Complaint>* complaints) {
+  const std::filesystem::path directory = DirectoryOf(uid);
+  auto ids = control_block::ListBlocks(directory, uid);
+  if (!ids.ok()) {
+    complaints->push_back(SkippedComplaint(uid, directory, ids.status()));
+    return;
+  }
+  if (ids->size() > options_.blocks_max) {
+    complaints->push_back(TooManyComplaint(uid, directory, ids->size(), options_.blocks_max));
+    ids->resize(options_.blocks_max);
+  }
+  size_t unreachable = 0;
+  size_t foreign = 0;
+  const ProcessEntry* one_foreign = nullptr;
+  for (const BlockId& id : *ids) {
+    const ProcessEntry* entry = FindProcess(processes, id);
+    if (HasEnded(entry, id)) continue;
+    if (IsForeign(uid, entry)) {
+      ++foreign;
+      one_foreign = entry;
+      continue;
+    }
+    const auto live = LiveBlock::Open(directory, id, uid);
+    if (!live.ok()) continue;
+    const auto block = live->Read();
+    if (!block.ok() || block->facts.state == control_block::ProcessState::kExited) continue;
+    // Anybody can make any number of blocks of processes that nobody sees.
+    if (entry == nullptr && ++unreachable > kUnreachableMax) continue;
+    if (entry == nullptr) complaints->push_back(UnreachableComplaint(id));
+    if (entry != nullptr && entry->stopped()) complaints->push_back(StoppedComplaint(*entry));
+    infos->push_back(DescribeProcess(*block, uid, entry));
+  }
+  if (foreign != 0) complaints->push_back(ForeignComplaint(uid, foreign, *one_foreign));
+  if (unreachable > kUnreachableMax) {
+    complaints->push_back(UnlistedComplaint(uid, directory, unreachable - kUnreachableMax));
+  }
+}
+
 std::vector<v1::ProcessInfo> BlockGate::Processes(std::vector<v1::Complaint>* complaints) {
   const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
   std::vector<v1::ProcessInfo> infos;
-  for (const uint32_t uid : Users()) {
-    const std::filesystem::path directory = DirectoryOf(uid);
-    const auto ids = control_block::ListBlocks(directory, uid);
-    if (!ids.ok()) {
-      complaints->push_back(MakeComplaint(
-          v1::Complaint::WARNING, 0,
-          absl::StrCat("Processes of user ", uid, " are skipped: ", ids.status().message()),
-          absl::StrCat("make \"", directory.string(), "\" belong to user ", uid,
-                       " with mode 0700")));
-      continue;
-    }
-    for (const BlockId& id : *ids) {
-      const ProcessEntry* entry = FindProcess(processes, id);
-      if (HasEnded(entry, id)) continue;
-      const auto live = LiveBlock::Open(directory, id, uid);
-      if (!live.ok()) continue;
-      const auto block = live->Read();
-      if (!block.ok() || block->facts.state == control_block::ProcessState::kExited) continue;
-      if (entry == nullptr) complaints->push_back(UnreachableComplaint(id));
-      if (entry != nullptr && entry->stopped()) complaints->push_back(StoppedComplaint(*entry));
-      infos.push_back(DescribeProcess(*block, entry));
-    }
+  const UserDirectories found = FindUsers(options_.shared_memory, options_.own_uid);
+  for (const auto& [owner, names] : found.planted) {
+    complaints->push_back(PlantedComplaint(owner, names));
+  }
+  for (const uint32_t uid : found.users) {
+    if (!Skips(uid, complaints)) AddProcessesOf(uid, processes, &infos, complaints);
   }
   return infos;
 }
@@ -282,6 +255,8 @@ uint32_t BlockGate::Arm() {
   const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
   const std::lock_guard lock(mutex_);
   members_.clear();
+  tries_.clear();
+  taken_by_.clear();
   TakeNewBlocks();
   RemoveDead(processes);
   uint32_t highest = 0;
@@ -352,6 +327,8 @@ GateMove BlockGate::Close() {
 void BlockGate::CloseLeftover(uint32_t generation) {
   const std::lock_guard lock(mutex_);
   members_.clear();
+  tries_.clear();
+  taken_by_.clear();
   TakeNewBlocks();
   generation_ = generation;
   for (auto it = members_.begin(); it != members_.end();) {
@@ -428,23 +405,6 @@ GateCounts BlockGate::Counts() {
   return counts;
 }
 
-namespace {
-
-void SetCost(const control_block::Block& block, v1::ProcessCoverage* coverage) {
-  const DurationEstimate cost = control_block::CostOf(block.gate);
-  const bool any_sample =
-      std::any_of(block.threads.begin(), block.threads.end(),
-                  [](const control_block::ThreadSlot& slot) { return slot.cost_samples != 0; });
-  coverage->set_cost_ns(static_cast<uint64_t>(cost.est_ns));
-  coverage->set_cost_valid(cost.bounded() || any_sample);
-  coverage->set_cost_samples_count(block.gate.cost_since_on.samples);
-  if (!cost.bounded()) return;
-  coverage->set_cost_lo_ns(static_cast<uint64_t>(cost.lo_ns));
-  coverage->set_cost_hi_ns(static_cast<uint64_t>(cost.hi_ns));
-}
-
-}  // namespace
-
 std::vector<v1::ProcessCoverage> BlockGate::Coverage() {
   const std::lock_guard lock(mutex_);
   std::vector<v1::ProcessCoverage> coverage;
@@ -454,14 +414,7 @@ std::vector<v1::ProcessCoverage> BlockGate::Coverage() {
     one.set_own_pid(key.second.pid);
     one.set_pid_namespace_inode(static_cast<int64_t>(key.second.pid_namespace));
     one.set_start_ticks(key.second.start_ticks);
-    if (block.ok() && OfThisRecording(block->gate)) {
-      const control_block::GateAnswer& gate = block->gate;
-      one.set_on_monotonic_ns(static_cast<int64_t>(gate.on_monotonic_ns));
-      one.set_off_monotonic_ns(static_cast<int64_t>(gate.off_monotonic_ns));
-      one.set_events_count(gate.events_since_on);
-      one.set_lost_count(gate.lost_since_on);
-      SetCost(*block, &one);
-    }
+    if (block.ok() && OfThisRecording(block->gate)) SetAnswer(*block, &one);
     coverage.push_back(std::move(one));
   }
   return coverage;
@@ -473,7 +426,8 @@ std::vector<v1::ProcessInfo> BlockGate::Members() {
   std::vector<v1::ProcessInfo> infos;
   for (const auto& [key, live] : members_) {
     const auto block = live.Read();
-    if (block.ok()) infos.push_back(DescribeProcess(*block, FindProcess(processes, key.second)));
+    if (block.ok())
+      infos.push_back(DescribeProcess(*block, key.first, FindProcess(processes, key.second)));
   }
   return infos;
 }

@@ -4,7 +4,9 @@
 // While open, a thread looks for new blocks every 20 ms, so that a program launched during the
 // recording is recorded too. Blocks of processes that die stay open: what they
 // counted and named is kept. An agent serves its own user only, unless it is root: then every user
-// who has a runtime directory. Thread-safe.
+// who has a runtime directory. Of those it believes nothing but who owns the directory
+// (common/trusted_file.h): what a user has planted there costs him his own recording, and is a
+// complaint about him. Thread-safe.
 #ifndef SYNCLINE_AGENT_RECORDING_BLOCK_GATE_H_
 #define SYNCLINE_AGENT_RECORDING_BLOCK_GATE_H_
 
@@ -12,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -23,6 +26,8 @@
 #include "agent/node/process_table.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/gate.h"
+#include "agent/recording/process_info.h"
+#include "agent/recording/user_directories.h"
 #include "control_block/live_block.h"
 
 namespace syncline::agent {
@@ -32,6 +37,7 @@ struct BlockGateOptions {
   std::string configured_directory;                  // $SYNCLINE_RUNTIME_DIR; empty: the default
   std::filesystem::path shared_memory = "/dev/shm";  // where root looks for other users
   std::filesystem::path proc = "/proc";
+  size_t blocks_max = 4096;  // of one user; the rest is not recorded
 };
 
 class BlockGate : public Gate {
@@ -58,7 +64,22 @@ class BlockGate : public Gate {
  private:
   using MemberKey = std::pair<uint32_t, control_block::BlockId>;  // uid first
 
+  using Listed = std::optional<std::vector<ProcessEntry>>;  // when they are first needed
+
   std::filesystem::path DirectoryOf(uint32_t uid) const;
+  // Takes the user's directory for `holder_`, or remembers why not in `refused_`.
+  absl::Status LockUser(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetLocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the user's processes are this recording's: those of one who has come since are.
+  bool Serves(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Complains of one who was refused.
+  bool Skips(uint32_t uid, std::vector<v1::Complaint>* complaints);
+  std::vector<control_block::BlockId> BlocksOf(uint32_t uid);
+  // Whether the block is in the name of a process of somebody else.
+  bool IsClaimed(uint32_t uid, const control_block::BlockId& id, Listed* listed) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& processes,
+                      std::vector<v1::ProcessInfo>* infos, std::vector<v1::Complaint>* complaints);
   // Opens the blocks that are not members yet; their keys.
   std::vector<MemberKey> TakeNewBlocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Switches newcomers on when their time has come.
@@ -85,19 +106,15 @@ class BlockGate : public Gate {
   std::map<MemberKey, control_block::LiveBlock> members_ ABSL_GUARDED_BY(mutex_);
   std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // when to switch on, MONOTONIC
   std::set<MemberKey> left_ ABSL_GUARDED_BY(mutex_);                // by exec: they answer no more
-  std::vector<int> locks_ ABSL_GUARDED_BY(mutex_);
+  std::map<MemberKey, int> tries_ ABSL_GUARDED_BY(mutex_);          // of blocks that are no members
+  std::map<control_block::BlockId, uint32_t> taken_by_ ABSL_GUARDED_BY(mutex_);  // of members
+  std::optional<std::string> holder_ ABSL_GUARDED_BY(mutex_);                    // of the locks
+  std::map<uint32_t, Descriptor> locks_ ABSL_GUARDED_BY(mutex_);                 // by user
+  std::map<uint32_t, absl::Status> refused_ ABSL_GUARDED_BY(mutex_);             // and why
   uint32_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the recording in hand, also after Close
   uint64_t own_pid_namespace_ = 0;
   std::jthread watcher_;  // last: it uses the others
 };
-
-// How a process with a control block is described to the coordinator. `entry`: what /proc says of
-// it, or null when it is not visible.
-v1::ProcessInfo DescribeProcess(const control_block::Block& block, const ProcessEntry* entry);
-
-// The entry of /proc that a block belongs to; null when there is none.
-const ProcessEntry* FindProcess(const std::vector<ProcessEntry>& processes,
-                                const control_block::BlockId& id);
 
 }  // namespace syncline::agent
 

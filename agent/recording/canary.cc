@@ -12,13 +12,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "agent/recording/trace_result.h"
 #include "common/status.h"
 
 namespace syncline::agent {
 namespace {
 
 constexpr int kLimitMs = 10'000;
-constexpr int kNobodyListens = 3;  // agent/canary/main.c
+constexpr int kOthersLimitMs = 5'000;  // they can stop it, and everybody waits
+constexpr int kNobodyListens = 3;      // agent/canary/main.c
 
 }  // namespace
 
@@ -33,7 +35,7 @@ absl::Status SystemCanary::Sing(uint32_t uid, uint64_t nonce) {
     spawn.arguments = {options_.agent_program, "--run-as", absl::StrCat(uid),
                        options_.canary_program, absl::StrCat(nonce)};
   }
-  const auto result = runner_->Run(spawn, kLimitMs);
+  const auto result = runner_->Run(spawn, uid == options_.own_uid ? kLimitMs : kOthersLimitMs);
   if (!result.ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat("Cannot run the canary as user ", uid, ": ", result.status().message()));
@@ -51,6 +53,38 @@ absl::Status SystemCanary::Sing(uint32_t uid, uint64_t nonce) {
                                                       absl::StripAsciiWhitespace(result->output)));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<v1::Complaint>> RunCanaries(const CanaryRound& round) {
+  std::map<uint32_t, absl::Status> failed;
+  for (const auto& [uid, nonce] : round.nonces) {
+    const absl::Status sung = round.canary->Sing(uid, nonce);
+    if (!sung.ok()) failed[uid] = sung;
+  }
+  // Stopping flushes: only then is the event sure to be in the files.
+  SYNCLINE_RETURN_IF_ERROR(round.lttng->Stop(round.session->name));
+  for (const auto& [uid, nonce] : round.nonces) {
+    if (failed.count(uid) != 0) continue;
+    const absl::Status found = FindCanary(round.session->trace_directory, nonce);
+    if (found.ok()) continue;
+    if (!absl::IsFailedPrecondition(found)) return found;
+    failed[uid] = absl::FailedPreconditionError(absl::StrCat(
+        found.message(), ". ", round.room, "; is /dev/shm full, or limited by a cgroup?"));
+  }
+  if (failed.empty()) return std::vector<v1::Complaint>();
+  const size_t others = round.nonces.size() - round.nonces.count(round.own_uid);
+  if (failed.count(round.own_uid) != 0) return failed.at(round.own_uid);
+  if (failed.size() == others && !round.own_has_processes) return failed.begin()->second;
+  std::vector<v1::Complaint> complaints;
+  for (const auto& [uid, why] : failed) {
+    v1::Complaint& complaint = complaints.emplace_back();
+    complaint.set_severity(v1::Complaint::WARNING);
+    complaint.set_what(
+        absl::StrCat("Programs of user ", uid, " may not be recorded: ", why.message()));
+    complaint.set_fix(absl::StrCat("record again; if it stays so, look at what user ", uid,
+                                   " runs here; other users are not affected"));
+  }
+  return complaints;
 }
 
 int RunAs(uint32_t uid, const std::string& program, const std::string& argument) {

@@ -9,9 +9,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/session/lttng_control.h"
 #include "agent/session/spawn.h"
+#include "syncline/v1/agent.pb.h"
 
 namespace syncline::agent {
 
@@ -40,6 +44,21 @@ class SystemCanary : public Canary {
   ProcessRunner* const runner_;
   const SystemCanaryOptions options_;
 };
+
+struct CanaryRound {
+  Canary* canary = nullptr;
+  LttngControl* lttng = nullptr;
+  const SessionSpec* session = nullptr;  // which runs; afterwards it is stopped
+  uint32_t own_uid = 0;                  // the agent's
+  bool own_has_processes = false;
+  std::map<uint32_t, uint64_t> nonces;  // by user; the agent's own among them
+  std::string room;                     // what there is of shared memory, for the message
+};
+
+// Whether events of these users come back. The node is not ready where the agent's own does not, or
+// that of nobody who has processes: FailedPrecondition. One of them whose does not may have seen to
+// that himself (the canary runs as he): that is a complaint about him.
+absl::StatusOr<std::vector<v1::Complaint>> RunCanaries(const CanaryRound& round);
 
 // Becomes `uid` with that user's group and nothing else, then executes the program; returns only
 // with an exit code for failure. In a process of its own: the identity of a whole process changes.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,7 @@ class FakeCanary : public Canary {
   explicit FakeCanary(FakeLttngControl* lttng) : lttng_(lttng) {}
   absl::Status Sing(uint32_t uid, uint64_t nonce) override {
     sung_for.push_back(uid);
+    if (failing.count(uid) != 0) return absl::FailedPreconditionError("Killed by its user");
     if (!reaches_the_trace) return absl::OkStatus();
     const std::filesystem::path trace = lttng_->spec.trace_directory;
     if (absl::Status made = MakeDirectories(trace, 0700); !made.ok()) return made;
@@ -87,6 +89,7 @@ class FakeCanary : public Canary {
     return absl::OkStatus();
   }
   bool reaches_the_trace = true;
+  std::set<uint32_t> failing;
   std::vector<uint32_t> sung_for;
 
  private:

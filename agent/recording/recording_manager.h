@@ -115,7 +115,6 @@ class RecordingManager {
   absl::StatusOr<v1::PrepareResponse> DoPrepare(Recording& recording);
   absl::Status BeginSession(const SessionSpec& spec);
   absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, v1::PrepareResponse* response);
-  absl::StatusOr<int64_t> RunCanaries(const Recording& recording);
   void AbandonSession(Recording& recording);
   // What must stay free on the disk.
   static uint64_t KeepFreeBytes(const v1::PrepareRequest& request);

@@ -221,6 +221,42 @@ TEST_F(RecordingManagerTest, EveryUserWithAProcessHasACanary) {
   EXPECT_THAT(canary_.sung_for, ElementsAre(1000, 1001));
 }
 
+TEST_F(RecordingManagerTest, AUserWhoseCanaryIsKilledHindersNobodyElse) {
+  v1::ProcessInfo process;
+  process.set_uid(1001);
+  gate_.processes = {process};
+  canary_.failing = {1001};
+  EXPECT_EQ(manager_->Prepare(PrepareOf("r1")).status().code(),
+            absl::StatusCode::kFailedPrecondition)
+      << "nothing would be recorded";
+  process.set_uid(1002);
+  gate_.processes.push_back(process);
+  const auto prepared = manager_->Prepare(PrepareOf("r1"));
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  ASSERT_EQ(prepared->complaints_size(), 1);
+  EXPECT_THAT(prepared->complaints(0).what(), HasSubstr("user 1001"));
+  ASSERT_TRUE(Stop("r1").ok());
+  gate_.processes[1].set_uid(1000);  // the agent's own
+  EXPECT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
+}
+
+TEST_F(RecordingManagerTest, OnlyProcessesThatAreVisibleTakeBuffers) {
+  const auto buffers = [&](int32_t pid, const std::string& id) {
+    gate_.processes.assign(300, {});
+    for (v1::ProcessInfo& process : gate_.processes) {
+      process.set_uid(1000);
+      process.set_pid(pid);
+    }
+    v1::PrepareRequest request = PrepareOf(id);
+    request.set_buffer_scheme(v1::PER_PROCESS);
+    const auto prepared = manager_->Prepare(request);
+    EXPECT_TRUE(prepared.ok()) << prepared.status();
+    EXPECT_TRUE(Stop(id).ok());
+    return prepared.ok() ? prepared->subbuffer_bytes() : 0;
+  };
+  EXPECT_LT(buffers(7, "r1"), buffers(0, "r2"));
+}
+
 TEST_F(RecordingManagerTest, SmallSharedMemoryIsSaidBeforeReady) {
   host_.shm_free_bytes = 100'000;
   const auto prepared = manager_->Prepare(PrepareOf("r1"));

@@ -78,10 +78,14 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
   const v1::PrepareRequest& request = recording.entry.request();
   const bool per_process = request.buffer_scheme() == v1::PER_PROCESS;
   const auto users = UsersToTrace(*response, parts_.gate->Users().front());
+  // Of processes that are not visible there may be any number, and LTTng refuses them.
+  const auto visible =
+      std::count_if(response->processes().begin(), response->processes().end(),
+                    [](const v1::ProcessInfo& process) { return process.pid() != 0; });
   BufferNeeds needs;
   needs.possible_cpus = parts_.host->PossibleCpus();
   needs.buffer_sets =
-      static_cast<uint32_t>(per_process ? response->processes_size() + users.size() : users.size());
+      static_cast<uint32_t>(users.size() + (per_process ? static_cast<size_t>(visible) : 0));
   needs.requested_subbuffer_bytes = request.subbuffer_bytes();
   needs.requested_subbuffer_count = request.subbuffer_count();
   SYNCLINE_ASSIGN_OR_RETURN(
@@ -132,12 +136,13 @@ absl::Status RecordingManager::BeginSession(const SessionSpec& spec) {
 absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recording) {
   v1::PrepareResponse response;
   TakeReserve(recording.directory);
+  // First: the processes of who cannot be locked are not listed.
+  SYNCLINE_RETURN_IF_ERROR(parts_.gate->Lock(recording.entry.request().holder()));
   std::vector<v1::Complaint> complaints;
   for (v1::ProcessInfo& process : parts_.gate->Processes(&complaints)) {
     *response.add_processes() = std::move(process);
   }
   for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
-  SYNCLINE_RETURN_IF_ERROR(parts_.gate->Lock(recording.entry.request().holder()));
   SYNCLINE_RETURN_IF_ERROR(parts_.daemon->Ensure());
   SYNCLINE_ASSIGN_OR_RETURN(const SessionSpec spec, MakeSpec(recording, &response));
   response.set_session_name(spec.name);
@@ -145,21 +150,19 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   BeginGuard(recording, &response);
   SYNCLINE_RETURN_IF_ERROR(BeginSession(spec));
   const int64_t begin_ns = parts_.clock->MonotonicNs();
-  std::vector<uint64_t> nonces;
-  for (const uint32_t uid : UsersToTrace(response, parts_.gate->Users().front())) {
-    nonces.push_back(nonces_());
-    SYNCLINE_RETURN_IF_ERROR(parts_.canary->Sing(uid, nonces.back()));
-  }
-  // Stopping flushes: only then is the event sure to be in the files.
-  SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Stop(spec.name));
-  const absl::Status read_back = FindCanaries(spec.trace_directory, nonces);
-  if (absl::IsFailedPrecondition(read_back)) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "%s. /dev/shm has %d KiB free and the buffers need %d KiB; is /dev/shm full, or limited by "
-        "a cgroup?",
-        read_back.message(), parts_.host->ShmFreeBytes() >> 10, response.buffers_bytes() >> 10));
-  }
-  SYNCLINE_RETURN_IF_ERROR(read_back);
+  CanaryRound round = {
+      .canary = parts_.canary,
+      .lttng = parts_.lttng,
+      .session = &spec,
+      .own_uid = parts_.gate->Users().front(),
+      .room = absl::StrFormat("/dev/shm has %d KiB free and the buffers need %d KiB",
+                              parts_.host->ShmFreeBytes() >> 10, response.buffers_bytes() >> 10)};
+  for (const uint32_t uid : UsersToTrace(response, round.own_uid)) round.nonces[uid] = nonces_();
+  round.own_has_processes =
+      std::any_of(response.processes().begin(), response.processes().end(),
+                  [&](const v1::ProcessInfo& process) { return process.uid() == round.own_uid; });
+  SYNCLINE_ASSIGN_OR_RETURN(complaints, RunCanaries(round));
+  for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
   response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
   auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock);

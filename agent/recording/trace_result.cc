@@ -29,24 +29,20 @@ void CannotLook(const absl::Status& status, v1::StopResponse* response) {
 
 }  // namespace
 
-absl::Status FindCanaries(const std::filesystem::path& trace, const std::vector<uint64_t>& nonces) {
-  for (const uint64_t nonce : nonces) {
-    SYNCLINE_ASSIGN_OR_RETURN(const bool found, TraceContains(trace, nonce));
-    if (found) continue;
-    return absl::FailedPreconditionError(
-        "The canary's event did not come back: LTTng reports that it records, but no event reaches "
-        "the files");
-  }
+absl::Status FindCanary(const std::filesystem::path& trace, uint64_t nonce) {
   SYNCLINE_ASSIGN_OR_RETURN(const auto directories, TraceDirectories(trace));
   for (const std::filesystem::path& directory : directories) {
+    SYNCLINE_ASSIGN_OR_RETURN(const bool found, TraceContains(directory, nonce));
+    if (!found) continue;
     const absl::Status readable = CheckMetadata(directory);
-    if (readable.ok()) continue;
     if (!absl::IsDataLoss(readable)) return readable;
     return absl::FailedPreconditionError(
         absl::StrCat("LTTng reports that it records, but what it writes could never be read: ",
                      readable.message()));
   }
-  return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "The canary's event did not come back: LTTng reports that it records, but no event reaches "
+      "the files");
 }
 
 void AddTraceResult(const std::filesystem::path& directory, v1::StopResponse* response) {

@@ -8,15 +8,14 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "syncline/v1/agent.pb.h"
 
 namespace syncline::agent {
 
-// FailedPrecondition: an event with one of these numbers, or the metadata beside one, is not there.
-absl::Status FindCanaries(const std::filesystem::path& trace, const std::vector<uint64_t>& nonces);
+// FailedPrecondition: no event with this number is there, or the metadata beside it is not.
+absl::Status FindCanary(const std::filesystem::path& trace, uint64_t nonce);
 
 // Fills in the streams and bytes of the recording in `directory`. `response` has the coverage
 // already. It is complete no more, and a complaint says why, when a trace has no metadata, when

@@ -73,7 +73,7 @@ TEST_F(TraceResult, AWholeTraceStaysComplete) {
   EXPECT_GT(response.bytes(), 0u);
   ASSERT_EQ(response.streams_size(), 1);
   EXPECT_EQ(response.streams(0).path(), "ust/uid/0/64-bit/syncline_0");
-  EXPECT_TRUE(FindCanaries(root_ / "trace", {kNonce}).ok());
+  EXPECT_TRUE(FindCanary(root_ / "trace", kNonce).ok());
 }
 
 // Seen with little shared memory: thousands of events, and nothing that says what they mean.
@@ -94,7 +94,7 @@ TEST_F(TraceResult, NothingIsCompleteWhoseMetadataIsMissingEmptyOrCut) {
     EXPECT_THAT(response.complaints(0).what(), HasSubstr("their metadata"));
     ASSERT_EQ(response.streams_size(), 1) << "its bytes are there, and are fetched";
     EXPECT_GT(response.streams(0).bytes(), 0u);
-    const absl::Status canaries = FindCanaries(root_ / "trace", {kNonce});
+    const absl::Status canaries = FindCanary(root_ / "trace", kNonce);
     EXPECT_EQ(canaries.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(canaries.message()), HasSubstr("could never be read"));
   }

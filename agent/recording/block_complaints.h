@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the gate has to say of processes and of users, in the words for people.
+#ifndef SYNCLINE_AGENT_RECORDING_BLOCK_COMPLAINTS_H_
+#define SYNCLINE_AGENT_RECORDING_BLOCK_COMPLAINTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "agent/node/process_table.h"
+#include "control_block/block_file.h"
+#include "syncline/v1/agent.pb.h"
+
+namespace syncline::agent {
+
+v1::Complaint MakeComplaint(v1::Complaint::Severity severity, int32_t pid, std::string what,
+                            std::string fix);
+
+// Of a process: it is stopped; its block is here and it is not visible; it called exec.
+v1::Complaint StoppedComplaint(const ProcessEntry& entry);
+v1::Complaint UnreachableComplaint(const control_block::BlockId& id);
+v1::Complaint LeftComplaint(const ProcessEntry& entry);
+
+// Of a user. `blocks` are in the name of others' processes, `one` among them.
+v1::Complaint ForeignComplaint(uint32_t uid, size_t blocks, const ProcessEntry& one);
+// `names`, of which there is one at least, lie where other users' runtime directories should.
+v1::Complaint PlantedComplaint(uint32_t owner, const std::vector<std::string>& names);
+// Nothing of the user is recorded, for the reason of `why`.
+v1::Complaint SkippedComplaint(uint32_t uid, const std::filesystem::path& directory,
+                               const absl::Status& why);
+v1::Complaint TooManyComplaint(uint32_t uid, const std::filesystem::path& directory, size_t blocks,
+                               size_t blocks_max);
+v1::Complaint UnlistedComplaint(uint32_t uid, const std::filesystem::path& directory,
+                                size_t blocks);
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_RECORDING_BLOCK_COMPLAINTS_H_
