@@ -32,6 +32,7 @@ absl::Status SystemCanary::Sing(uint32_t uid, uint64_t nonce) {
   if (uid == options_.own_uid) {
     spawn.arguments = {options_.canary_program, absl::StrCat(nonce)};
   } else {
+    spawn.for_another_user = true;
     spawn.arguments = {options_.agent_program, "--run-as", absl::StrCat(uid),
                        options_.canary_program, absl::StrCat(nonce)};
   }
@@ -94,6 +95,7 @@ int RunAs(uint32_t uid, const std::string& program, const std::string& argument)
     std::fprintf(stderr, "Cannot open %s: %s\n", program.c_str(), std::strerror(errno));
     return 1;
   }
+  [[maybe_unused]] const int moved = ::chdir("/");  // the user may look at where it runs
   const passwd* user = ::getpwuid(uid);
   const gid_t gid = user != nullptr ? user->pw_gid : static_cast<gid_t>(uid);
   if (::setgroups(0, nullptr) != 0 || ::setgid(gid) != 0 || ::setuid(uid) != 0) {

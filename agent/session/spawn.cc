@@ -10,10 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "common/files.h"
 #include "common/status.h"
 
 namespace syncline::agent {
@@ -21,13 +24,36 @@ namespace {
 
 constexpr size_t kOutputBytesMax = 4096;
 
-std::vector<std::string> MergedEnvironment(const std::map<std::string, std::string>& changes) {
+// Names, no values that could be a secret: places and time limits.
+constexpr std::array<std::string_view, 13> kForAnybody = {"LANG",
+                                                          "LC_ALL",
+                                                          "LD_LIBRARY_PATH",
+                                                          "LTTNG_APP_SOCKET_TIMEOUT",
+                                                          "LTTNG_HOME",
+                                                          "LTTNG_UST_CLOCK_PLUGIN",
+                                                          "LTTNG_UST_DEBUG",
+                                                          "LTTNG_UST_GETCPU_PLUGIN",
+                                                          "LTTNG_UST_REGISTER_TIMEOUT",
+                                                          "PATH",
+                                                          "SYNCLINE_RUNTIME_DIR",
+                                                          "TMPDIR",
+                                                          "TZ"};
+
+bool IsForAnybody(std::string_view name) {
+  return std::find(kForAnybody.begin(), kForAnybody.end(), name) != kForAnybody.end();
+}
+
+std::vector<std::string> MergedEnvironment(const SpawnOptions& options) {
   std::vector<std::string> merged;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (changes.count(std::string(text.substr(0, text.find('=')))) == 0) merged.emplace_back(text);
+    const std::string_view name = text.substr(0, text.find('='));
+    if (options.for_another_user && !IsForAnybody(name)) continue;
+    if (options.environment.count(std::string(name)) == 0) merged.emplace_back(text);
   }
-  for (const auto& [name, value] : changes) merged.push_back(absl::StrCat(name, "=", value));
+  for (const auto& [name, value] : options.environment) {
+    merged.push_back(absl::StrCat(name, "=", value));
+  }
   return merged;
 }
 
@@ -65,7 +91,7 @@ void SetFileActions(const SpawnOptions& options, posix_spawn_file_actions_t* act
 
 absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
   if (options.arguments.empty()) return absl::InternalError("No program to start");
-  const std::vector<std::string> environment = MergedEnvironment(options.environment);
+  const std::vector<std::string> environment = MergedEnvironment(options);
   const std::vector<char*> argv = Pointers(options.arguments);
   const std::vector<char*> envp = Pointers(environment);
   posix_spawnattr_t attributes;
@@ -102,10 +128,25 @@ absl::StatusOr<int> WaitForExit(pid_t pid, int limit_ms) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+namespace {
+
+// Memory for what a program says. It cannot grow: the program may be another user's, and its output
+// is ours.
+absl::StatusOr<Descriptor> MakeOutput() {
+  Descriptor output(::memfd_create("output", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (output.get() < 0 || ::ftruncate(output.get(), kOutputBytesMax) != 0 ||
+      ::fcntl(output.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    return ErrnoStatus(errno, "Cannot create a memory file");
+  }
+  return output;
+}
+
+}  // namespace
+
 absl::StatusOr<RunResult> SystemProcessRunner::Run(const SpawnOptions& options, int limit_ms) {
   // A file, not a pipe: a daemon that keeps its output open must not keep us waiting.
-  const int output = ::memfd_create("output", MFD_CLOEXEC);
-  if (output < 0) return ErrnoStatus(errno, "Cannot create a memory file");
+  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor file, MakeOutput());
+  const int output = file.get();
   SpawnOptions with_output = options;
   with_output.pass_as_output = output;
   RunResult result;
@@ -115,7 +156,7 @@ absl::StatusOr<RunResult> SystemProcessRunner::Run(const SpawnOptions& options, 
   result.output.resize(kOutputBytesMax);
   const ssize_t length = ::pread(output, result.output.data(), kOutputBytesMax, 0);
   result.output.resize(length > 0 ? static_cast<size_t>(length) : 0);
-  ::close(output);
+  result.output.resize(std::min(result.output.size(), result.output.find('\0')));
   if (!exit_code.ok()) {
     return WithContext(exit_code.status(), absl::StrCat("Running ", options.arguments[0]).c_str());
   }

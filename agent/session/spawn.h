@@ -19,8 +19,11 @@ namespace syncline::agent {
 struct SpawnOptions {
   std::vector<std::string> arguments;              // [0]: the program, looked up in PATH
   std::map<std::string, std::string> environment;  // added to our own, or replacing in it
-  int pass_as_3 = -1;                              // becomes descriptor 3 of the child
-  int pass_as_output = -1;                         // becomes its standard output and error
+  // The program belongs to another user, who can read its environment: of our own it gets only what
+  // the dynamic linker and LTTng need.
+  bool for_another_user = false;
+  int pass_as_3 = -1;       // becomes descriptor 3 of the child
+  int pass_as_output = -1;  // becomes its standard output and error
 };
 
 // The child runs in a session of its own, with no signal blocked.
