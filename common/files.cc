@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,20 @@ namespace {
 
 std::string Quoted(const std::filesystem::path& path) {
   return absl::StrCat("\"", path.string(), "\"");
+}
+
+// A new file beside `path`, and its name. In a folder that others may write into, a name that can
+// be guessed may be theirs already; what is there is never opened.
+int MakeBeside(const std::filesystem::path& path, unsigned mode, std::string* name) {
+  constexpr int kTriesMax = 100;
+  for (int tries = 0;; ++tries) {
+    uint64_t random = 0;
+    if (::getrandom(&random, sizeof random, 0) != sizeof random) return -1;
+    *name = absl::StrCat(path.string(), ".tmp.", absl::Hex(random, absl::kZeroPad16));
+    const int fd =
+        ::open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd >= 0 || errno != EEXIST || tries >= kTriesMax) return fd;
+  }
 }
 
 std::string NotRegular(const std::filesystem::path& path, mode_t mode) {
@@ -99,10 +114,9 @@ absl::StatusOr<std::string> ReadFileOrPipe(const std::filesystem::path& path,
 
 absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes,
                                  unsigned mode) {
-  const std::string temporary = absl::StrCat(path.string(), ".tmp.", ::getpid());
+  std::string temporary;
   {
-    const Descriptor fd(
-        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
+    const Descriptor fd(MakeBeside(path, mode, &temporary));
     if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot create ", Quoted(temporary)));
     absl::Status written = WriteAll(fd.get(), bytes, Quoted(temporary));
     if (written.ok() && ::fsync(fd.get()) != 0) {

@@ -27,6 +27,17 @@ class Files : public testing::Test {
   std::filesystem::path directory_;
 };
 
+TEST_F(Files, ATemporaryNameThatIsTakenIsNotWrittenTo) {
+  ASSERT_TRUE(WriteFileAtomically(directory_ / "secret", "secret").ok());
+  const std::string planted = (directory_ / "a/new.tmp.").string() + std::to_string(::getpid());
+  std::filesystem::create_hard_link(directory_ / "secret", planted);
+  ASSERT_TRUE(WriteFileAtomically(directory_ / "a/new", "ours").ok());
+  EXPECT_EQ(ReadFile(directory_ / "secret").value(), "secret");
+  EXPECT_EQ(ReadFile(directory_ / "a/new").value(), "ours");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_ / "a"), {}), 3)
+      << "b, new and what was planted";
+}
+
 TEST_F(Files, WritesAndReadsBack) {
   const auto path = directory_ / "a/b/file";
   ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
