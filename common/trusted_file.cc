@@ -10,9 +10,11 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "common/status.h"
 
 namespace syncline {
@@ -80,6 +82,16 @@ absl::StatusOr<Descriptor> Open(int at, const std::filesystem::path& name,
   return ErrnoStatus(error_number, absl::StrCat("Cannot open ", Quoted(path)));
 }
 
+// In a user namespace that does not hold them, root's directories appear to belong to this user.
+constexpr uint32_t kUnmapped = 65534;
+
+bool AllUsersAreMapped() {
+  const auto map = ReadFile("/proc/self/uid_map", 4096);
+  const std::vector<std::string> words =
+      absl::StrSplit(map.ok() ? *map : "", absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  return words == std::vector<std::string>{"0", "0", "4294967295"};
+}
+
 // Whether others can exchange what is in this directory.
 bool IsOpenToOthers(const struct stat& info, uint32_t user) {
   if ((info.st_mode & S_ISVTX) != 0) return false;
@@ -120,6 +132,7 @@ absl::StatusOr<Descriptor> OpenOrMakeTrustedFile(int at, const std::filesystem::
 }
 
 absl::Status CheckWay(const std::filesystem::path& path, uint32_t user) {
+  const uint32_t unmapped = AllUsersAreMapped() ? 0 : kUnmapped;
   std::filesystem::path rest = path.relative_path();
   std::filesystem::path here = "/";  // never has a link in it
   int links = 0;
@@ -129,7 +142,7 @@ absl::Status CheckWay(const std::filesystem::path& path, uint32_t user) {
       if (errno == ENOENT) return absl::OkStatus();
       return ErrnoStatus(errno, absl::StrCat("Cannot stat ", Quoted(here)));
     }
-    if (info.st_uid != 0 && info.st_uid != user) {
+    if (info.st_uid != 0 && info.st_uid != user && info.st_uid != unmapped) {
       return absl::PermissionDeniedError(absl::StrCat("Cannot trust ", Quoted(here), ": it is ",
                                                       KindName(info.st_mode), " of user ",
                                                       info.st_uid));

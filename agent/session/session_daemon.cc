@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -13,12 +14,27 @@
 #include "absl/strings/strip.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "common/trusted_file.h"
 
 namespace syncline::agent {
 namespace {
 
 constexpr int kStartLimitMs = 15'000;
 constexpr int kEndLimitMs = 3'000;
+
+// LTTng's daemon opens its sockets, locks and files below this directory by their paths, and
+// follows links.
+absl::Status CheckHome(const std::filesystem::path& home) {
+  std::error_code error;
+  const absl::Status good =
+      CheckWay(std::filesystem::absolute(home, error) / ".lttng", ::geteuid());
+  if (good.ok()) return good;
+  return absl::FailedPreconditionError(absl::StrCat(
+      good.message(),
+      "; LTTng would write there into files of others' choice: have it removed, or "
+      "set LTTNG_HOME or SYNCLINE_RUNTIME_DIR to a directory of this user, for programs and "
+      "commands alike"));
+}
 
 }  // namespace
 
@@ -31,10 +47,14 @@ SessionDaemon::SessionDaemon(LttngControl* control, ProcessRunner* runner,
       pid_file_(std::move(pid_file)) {}
 
 absl::Status SessionDaemon::Ensure() {
+  const auto home = environment_.find("LTTNG_HOME");
+  const bool has_home = home != environment_.end();
+  if (has_home) SYNCLINE_RETURN_IF_ERROR(CheckHome(home->second));
   SYNCLINE_ASSIGN_OR_RETURN(const bool alive, control_->DaemonAlive());
   if (alive) return absl::OkStatus();
-  if (const auto home = environment_.find("LTTNG_HOME"); home != environment_.end()) {
+  if (has_home) {
     SYNCLINE_RETURN_IF_ERROR(MakeDirectories(home->second, 0700));
+    SYNCLINE_RETURN_IF_ERROR(CheckHome(home->second));  // what somebody else made meanwhile
   }
   // --background: the command returns once the daemon answers. --no-kernel: loads no kernel module.
   const auto result = runner_->Run({.arguments = {"lttng-sessiond", "--background", "--no-kernel",

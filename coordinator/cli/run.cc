@@ -2,6 +2,7 @@
 #include "coordinator/cli/run.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "common/trusted_file.h"
 #include "coordinator/cli/launcher.h"
 #include "coordinator/cli/preload.h"
 #include "coordinator/cli/trial.h"
@@ -219,13 +221,24 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
                   "*) ;; *) export ", kPythonVariable, "=", ShellQuoted(python), "\"${",
                   kPythonVariable, ":+:$", kPythonVariable, "}\" ;; esac\n");
   absl::StrAppend(
-      &lines, "[ -n \"${" SYNCLINE_TRACER_TIMEOUT_VARIABLE
-              ":-}\" ] || export " SYNCLINE_TRACER_TIMEOUT_VARIABLE "=" SYNCLINE_TRACER_TIMEOUT_MS
-              "\n"
-              "if [ \"$(id -u)\" != 0 ] && [ -z \"${LTTNG_HOME:-}\" ]; then\n"
-              "  export LTTNG_HOME=\"${SYNCLINE_RUNTIME_DIR:-/dev/shm/syncline-$(id -u)}/lttng\"\n"
-              "  (umask 077; mkdir -p \"$LTTNG_HOME\") 2>/dev/null || :\n"
-              "fi\n");
+      &lines,
+      "[ -n \"${" SYNCLINE_TRACER_TIMEOUT_VARIABLE
+      ":-}\" ] || export " SYNCLINE_TRACER_TIMEOUT_VARIABLE "=" SYNCLINE_TRACER_TIMEOUT_MS
+      "\n"
+      "if [ \"$(id -u)\" != 0 ] && [ -z \"${LTTNG_HOME:-}\" ]; then\n"
+      "  export LTTNG_HOME=\"${SYNCLINE_RUNTIME_DIR:-/dev/shm/syncline-$(id -u)}/lttng\"\n"
+      // Nothing is made, and nobody is called, in a place that another user has taken.
+      "  for syncline_place in \"${LTTNG_HOME%/*}\" \"$LTTNG_HOME\"; do\n"
+      "    (umask 077; mkdir -p \"$syncline_place\") 2>/dev/null || :\n"
+      "    if [ -L \"$syncline_place\" ] ||\n"
+      "       { [ -e \"$syncline_place\" ] && [ ! -O \"$syncline_place\" ]; }; then\n"
+      "      echo \"syncline: $syncline_place is not yours: nothing will be recorded\" >&2\n"
+      "      unset LTTNG_HOME\n"
+      "      break\n"
+      "    fi\n"
+      "  done\n"
+      "  unset syncline_place\n"
+      "fi\n");
   return lines;
 }
 
@@ -270,6 +283,25 @@ absl::Status TryLibraries(const std::filesystem::path& library_directory, int li
                                                     " ended with signal ", WTERMSIG(status)));
 }
 
+absl::Status MakeLttngHome(const std::filesystem::path& home) {
+  if (home.empty()) return absl::OkStatus();
+  // In the place of either there may be somebody else's directory, or a link to one.
+  const std::filesystem::path runtime = home.parent_path();
+  for (const std::filesystem::path& directory : {runtime, home}) {
+    ::mkdir(directory.c_str(), 0700);
+    const absl::Status ours =
+        OpenTrustedDirectory(AT_FDCWD, directory, {.owner = ::geteuid(), .others_none = false})
+            .status();
+    // One that cannot be made harms nobody; the agent says what is missing.
+    if (!absl::IsPermissionDenied(ours)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(ours.message(),
+                     ", or set SYNCLINE_RUNTIME_DIR to a directory of your own, "
+                     "for programs and commands alike"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& current) {
   SYNCLINE_RETURN_IF_ERROR(CheckRunOptions(options));
   const auto program = FindProgram(options.command.front(), current);
@@ -293,10 +325,9 @@ absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& cur
     }
   }
   for (const std::string& warning : plan.warnings) Warn(warning);
-  if (!plan.lttng_home.empty()) {
-    // Both may exist already; whoever uses them checks owner and mode.
-    ::mkdir(plan.lttng_home.parent_path().c_str(), 0700);
-    ::mkdir(plan.lttng_home.c_str(), 0700);
+  if (const absl::Status made = MakeLttngHome(plan.lttng_home); !made.ok()) {
+    Warn(absl::StrCat("will not be recorded: ", made.message()));
+    plan.set.erase("LTTNG_HOME");
   }
   Environment environment = current;
   for (const auto& [name, value] : plan.set) environment[name] = value;

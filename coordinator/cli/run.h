@@ -66,6 +66,10 @@ absl::StatusOr<std::filesystem::path> OwnLibraryDirectory();
 // Whether the libraries load on this machine, tried in a child that is given `limit_ms`.
 absl::Status TryLibraries(const std::filesystem::path& library_directory, int limit_ms = 5000);
 
+// Makes the directory and its parent, if there is one to make. FailedPrecondition: somebody else
+// has taken the place of one of them.
+absl::Status MakeLttngHome(const std::filesystem::path& home);
+
 // Becomes the program. Returns only when it does not: a status of CheckRunOptions, or the exit code
 // that a shell would give (127 not found, 126 not executable), with the reason on stderr.
 absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& current);

@@ -205,6 +205,52 @@ TEST(EnvLinesTest, StrictScriptsGoOn) {
   }
 }
 
+// A place in shared memory that somebody else was quicker to take.
+class TakenPlaceTest : public testing::Test {
+ protected:
+  TakenPlaceTest() {
+    std::string pattern = testing::TempDir() + "taken-XXXXXX";
+    root_ = ::mkdtemp(pattern.data());
+    std::filesystem::create_directory(root_ / "victim");
+  }
+  ~TakenPlaceTest() override { std::filesystem::remove_all(root_); }
+  bool VictimIsUntouched() { return std::filesystem::is_empty(root_ / "victim"); }
+  std::filesystem::path root_;
+};
+
+TEST_F(TakenPlaceTest, NothingIsMadeBehindALink) {
+  EXPECT_EQ(MakeLttngHome(root_ / "runtime/lttng"), absl::OkStatus());
+  EXPECT_EQ(MakeLttngHome(root_ / "runtime/lttng"), absl::OkStatus()) << "again";
+  EXPECT_TRUE(std::filesystem::is_directory(root_ / "runtime/lttng"));
+  EXPECT_EQ(MakeLttngHome("/dev/null/none/lttng"), absl::OkStatus()) << "harms nobody";
+  std::filesystem::create_directory_symlink("victim", root_ / "link");
+  EXPECT_EQ(MakeLttngHome(root_ / "link/lttng").code(), absl::StatusCode::kFailedPrecondition);
+  std::filesystem::remove(root_ / "runtime/lttng");
+  std::filesystem::create_directory_symlink(root_ / "victim", root_ / "runtime/lttng");
+  EXPECT_EQ(MakeLttngHome(root_ / "runtime/lttng").code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(VictimIsUntouched());
+}
+
+TEST_F(TakenPlaceTest, TheLinesForAScriptDoNotUseIt) {
+  std::filesystem::create_directory_symlink("victim", root_ / "link");
+  const std::string lines = EnvLines(RunOptions(), kUser);
+  for (const std::string shell : {"dash", "bash"}) {
+    const auto with = [&](const std::string& place, const std::string& then) {
+      return ExitOf(shell, "set -eu\nid() { echo 1001; }\nSYNCLINE_RUNTIME_DIR=" +
+                               (root_ / place).string() + "\n" + lines + then);
+    };
+    EXPECT_EQ(with("link", "test -z \"${LTTNG_HOME:-}\""), 0) << shell;
+    EXPECT_EQ(with(shell, "test -d \"$LTTNG_HOME\""), 0) << shell;
+    if (::geteuid() != 0) continue;
+    std::filesystem::create_directory(root_ / "theirs");
+    ASSERT_EQ(::chown((root_ / "theirs").c_str(), 61234, 61234), 0);
+    EXPECT_EQ(with("theirs", "test -z \"${LTTNG_HOME:-}\""), 0) << shell;
+    EXPECT_FALSE(std::filesystem::exists(root_ / "theirs/lttng"));
+    EXPECT_EQ(::chown((root_ / "theirs").c_str(), 0, 0), 0);
+  }
+  EXPECT_TRUE(VictimIsUntouched());
+}
+
 TEST(EnvLinesTest, Docker) {
   RunOptions options;
   options.role = "a\"b$c";
