@@ -95,6 +95,7 @@ std::optional<int> ParseCommandLine(const std::vector<std::string>& words, Conte
   RegisterMerge(app.get(), context);
   RegisterEvents(app.get(), context);
   RegisterReport(app.get(), context);
+  RegisterPack(app.get(), context);
   RegisterCompletion(app.get(), context);
   RegisterManPages(app.get(), context);
   std::vector<std::string> left = words;

@@ -40,6 +40,7 @@ void RegisterReport(CLI::App* app, Context* context);
 void RegisterWhy(CLI::App* app, Context* context);
 void RegisterRun(CLI::App* app, Context* context);
 void RegisterEnv(CLI::App* app, Context* context);
+void RegisterPack(CLI::App* app, Context* context);
 void RegisterCompletion(CLI::App* app, Context* context);
 void RegisterManPages(CLI::App* app, Context* context);
 
