@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/text.h"
+#include "export/report/words.h"
 
 namespace syncline::report {
 namespace {
@@ -17,34 +17,6 @@ constexpr size_t kTextMax = 1000;  // columns of one sentence
 constexpr char kBold[] = "\x1b[1m";
 constexpr char kYellow[] = "\x1b[33m";
 constexpr char kPlain[] = "\x1b[0m";
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-// Whether no line may end between two words: of "12.3 µs", "1 234", "+5 ns ± 1 ns", "rank 3".
-bool StayTogether(std::string_view word, std::string_view next) {
-  if (word == "±" || next == "±" || word == "rank") return true;
-  if (word.empty() || next.empty() || !IsDigit(word.back())) return false;
-  if (IsDigit(next.front())) return true;
-  const std::string_view unit = next.substr(0, next.find_last_not_of(",;:.)") + 1);
-  return unit == "ns" || unit == "µs" || unit == "ms" || unit == "s" || unit == "min" ||
-         unit == "%";
-}
-
-// Words of `text`, those that stay together as one.
-std::vector<std::string> WordsOf(const std::string& text) {
-  std::vector<std::string> words;
-  std::string_view last;
-  for (const absl::string_view split : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    const std::string_view word = StdView(split);
-    if (!words.empty() && StayTogether(last, word)) {
-      absl::StrAppend(&words.back(), " ", split);
-    } else {
-      words.emplace_back(word);
-    }
-    last = word;
-  }
-  return words;
-}
 
 }  // namespace
 

@@ -22,8 +22,10 @@ using analysis::why::Taker;
 constexpr size_t kShownMax = 6;
 constexpr uint64_t kStepsWanted = 60;  // what `syncline why` records by default
 
+std::string NodeOf(const RankSummary& rank) { return "node " + Printed(rank.node); }
+
 std::string OnNode(const RankSummary& rank) {
-  return absl::StrCat("rank ", rank.rank, " on ", Printed(rank.node));
+  return absl::StrCat("rank ", rank.rank, " on ", NodeOf(rank));
 }
 
 std::string ForWaiting(const RankSummary& rank, const Cause& cause) {
@@ -33,9 +35,9 @@ std::string ForWaiting(const RankSummary& rank, const Cause& cause) {
     case Taker::Kind::kOutside:
       if (taker.name.empty()) break;
       return absl::StrCat("move, stop or pin elsewhere ", Printed(taker.name), " (pid ", taker.pid,
-                          " on ", Printed(rank.node), "), or ", own_cpu);
+                          " on ", NodeOf(rank), "), or ", own_cpu);
     case Taker::Kind::kRank:
-      return absl::StrCat("pin the ranks on ", Printed(rank.node),
+      return absl::StrCat("pin the ranks on ", NodeOf(rank),
                           " to different CPUs, or start fewer processes there");
     case Taker::Kind::kOwnLoader:
       return absl::StrCat("pin the loader workers of ", OnNode(rank),
@@ -44,12 +46,12 @@ std::string ForWaiting(const RankSummary& rank, const Cause& cause) {
       return absl::StrCat("start fewer threads on ", OnNode(rank),
                           " (torch.set_num_threads), or give the rank more CPUs");
     case Taker::Kind::kSyncline:
-      return absl::StrCat("pin the Syncline agent on ", Printed(rank.node),
+      return absl::StrCat("pin the Syncline agent on ", NodeOf(rank),
                           " to a CPU that no rank uses");
     case Taker::Kind::kUnknown:
       break;
   }
-  return absl::StrCat(own_cpu, "; `top` on ", Printed(rank.node), " may show who runs there");
+  return absl::StrCat(own_cpu, "; `top` on ", NodeOf(rank), " may show who runs there");
 }
 
 std::string ForCause(const RankSummary& rank, const Cause& cause) {
@@ -58,8 +60,8 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
       if (cause.group.empty()) {
         return absl::StrCat("raise the CPU quota of the container of ", OnNode(rank));
       }
-      return absl::StrCat("raise the quota of ", Printed(cause.group, 240), " on ",
-                          Printed(rank.node), " (from ", CpusText(cause), ")");
+      return absl::StrCat("raise the quota of ", Printed(cause.group, 240), " on ", NodeOf(rank),
+                          " (from ", CpusText(cause), ")");
     case Part::kWaitingForCpu:
       return ForWaiting(rank, cause);
     case Part::kInput:
@@ -96,7 +98,7 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
                                  [&](const RankSummary& one) { return one.node == rank.node; });
   return absl::StrCat(alone ? "compare what " : "compare hardware and load of ",
                       alone ? absl::StrCat(OnNode(rank), " does with what the other ranks do")
-                            : absl::StrCat(Printed(rank.node), " with those of the other nodes"),
+                            : absl::StrCat(NodeOf(rank), " with those of the other nodes"),
                       "; `syncline report` lists its operators; a longer recording (`syncline why ",
                       "--for 60s`) shows whether the lead stays");
 }
@@ -112,7 +114,7 @@ std::string ForEverybody(const Answer& answer, Part part) {
         return absl::StrCat("move, stop or pin elsewhere what runs beside the job (most by ",
                             Printed(answer.everybody_taker->name), ", pid ",
                             answer.everybody_taker->pid, " on ",
-                            Printed(answer.ranks[answer.everybody_taker_rank].node),
+                            NodeOf(answer.ranks[answer.everybody_taker_rank]),
                             "), or give each rank CPUs of its own");
       }
       return "start fewer processes and threads on the nodes, or give each rank CPUs of its own";

@@ -55,28 +55,38 @@ std::string RankName(const Answer& answer, const RankFinding& finding) {
 std::string RankOf(const Answer& answer, const RankFinding& finding) {
   const RankSummary& rank = answer.ranks[finding.index];
   std::string text =
-      absl::StrCat(RankName(answer, finding), " (", Printed(rank.node), ", pid ", rank.pid);
+      absl::StrCat(RankName(answer, finding), " (node ", Printed(rank.node), ", pid ", rank.pid);
   if (!rank.command.empty()) absl::StrAppend(&text, ", ", Printed(rank.command));
   return text + ")";
 }
 
-// With the sign: of a rank that is not late the lead may be below 0.
-std::string DiffersBy(const Answer& answer, const MeanEstimate& lead) {
-  return absl::StrCat("differs from ",
-                      answer.ranks.size() > 2 ? "the other ranks' median" : "the other rank's",
-                      " by ", Ms(lead.est_ns), " ms");
+// "31.3 ms [28.9, 33.8]".
+std::string WithInterval(const MeanEstimate& mean) {
+  return absl::StrCat(Ms(mean.est_ns), " ms ", Interval(mean));
 }
 
-// Behind "throttled for", "takes": "29.8 of the 31.3 ms [27.6, 31.9]", or what is true where the
+// Whom a rank is compared with.
+std::string TheOthers(const Answer& answer) {
+  return answer.ranks.size() > 2 ? "the other ranks' median" : "the other rank's";
+}
+
+// With the sign: of a rank that is not late the lead may be below 0.
+std::string DiffersBy(const Answer& answer, const MeanEstimate& lead) {
+  return absl::StrCat("differs from ", TheOthers(answer), " by ", WithInterval(lead));
+}
+
+std::string OfStep(const Answer& answer) {
+  return absl::StrCat(" in a step of ", Ms(answer.mean_step_ns), " ms");
+}
+
+// Behind "throttled for", "takes": "29.8 ms [27.6, 31.9] of the 31.3 ms", or what is true where the
 // amount is more than the lead, or the rank is not late.
 std::string Share(const RankFinding& finding, const Cause& cause) {
-  const std::string interval = Interval(cause.amount);
+  const std::string amount = WithInterval(cause.amount);
   if (finding.late && cause.amount.est_ns <= finding.lead.est_ns) {
-    return absl::StrCat(Ms(cause.amount.est_ns), " of the ", Ms(finding.lead.est_ns), " ms ",
-                        interval);
+    return absl::StrCat(amount, " of the ", Ms(finding.lead.est_ns), " ms");
   }
-  std::string text =
-      absl::StrCat(Ms(cause.amount.est_ns), " ms a step more than the others ", interval);
+  std::string text = absl::StrCat(amount, " a step more than the others");
   if (finding.late) {
     absl::StrAppend(&text, ", more than its whole lead of ", Ms(finding.lead.est_ns), " ms");
   }
@@ -181,6 +191,8 @@ std::string Ms(int64_t ns) {
   return absl::StrFormat("%.*f", decimals, static_cast<double>(ns) / 1e6);
 }
 
+std::string SignedMs(int64_t ns) { return absl::StrCat(ns >= 500 ? "+" : "", Ms(ns)); }
+
 std::string Printed(std::string_view name, size_t columns_max) {
   return Fit(OnlyPrintable(name, '?'), columns_max);
 }
@@ -196,17 +208,15 @@ std::string CpusText(const Cause& cause) {
 }
 
 std::string LateSentence(const Answer& answer, const RankFinding& finding) {
-  const std::string of_step =
-      absl::StrCat(" in a step of ", Ms(answer.mean_step_ns), " ms ", Interval(finding.lead));
   if (finding.late) {
-    return absl::StrCat(RankOf(answer, finding), ": its own work takes ", Ms(finding.lead.est_ns),
-                        " ms longer",
-                        answer.ranks.size() > 2 ? " than the other ranks' median" : "", of_step);
+    return absl::StrCat(RankOf(answer, finding), ": its own work takes ",
+                        WithInterval(finding.lead), " longer than ", TheOthers(answer),
+                        OfStep(answer));
   }
   return absl::StrCat(RankOf(answer, finding),
                       " loses more time than the others to what CAUSE says, but is not shown to be "
                       "late: its own work ",
-                      DiffersBy(answer, finding.lead), of_step);
+                      DiffersBy(answer, finding.lead), OfStep(answer));
 }
 
 std::vector<std::string> CauseSentences(const RankFinding& finding, const Cause& cause) {
@@ -257,8 +267,13 @@ std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFindi
       continue;
     }
     std::vector<std::string>& list = one.amount_ns > LimitNs(answer, finding) ? uncertain : looked;
-    list.push_back(
-        absl::StrCat(PartName(one.part), " (", Ms(one.amount_ns), list.empty() ? " ms)" : ")"));
+    list.push_back(absl::StrCat(
+        PartName(one.part), " (", SignedMs(one.amount_ns), " ms",
+        list.empty()
+            ? absl::StrCat(" a step compared with ",
+                           answer.ranks.size() > 2 ? "the other ranks' median" : "the other rank")
+            : "",
+        ")"));
   }
   if (finding.work.empty() && (finding.late || !finding.causes.empty())) {
     looked.push_back(absl::StrCat(
@@ -281,8 +296,8 @@ std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFindi
 
 std::string CostSentence(const Answer& answer, const RankFinding& finding) {
   const MeanEstimate& cost = finding.cost_all;
-  return absl::StrCat(finding.causes.size() > 1 ? "all its causes together: " : "", Ms(cost.est_ns),
-                      " ms of each step ", Interval(cost), ", ",
+  return absl::StrCat("without ", finding.causes.size() > 1 ? "all these causes" : "this cause",
+                      " a step would be shorter by ", WithInterval(cost), ", ",
                       PercentOf(cost.est_ns, answer.mean_step_ns),
                       " %; an estimate, not replayed, and without drift (windows of one job differ "
                       "by some percent)",
@@ -309,20 +324,19 @@ std::string OrderSentence(const Answer& answer, const RankFinding& finding) {
 std::string NobodySentence(const Answer& answer) {
   const RankFinding& closest = *answer.closest;
   std::string text;
-  const std::string interval =
-      absl::StrCat(" ", Interval(closest.lead), " of ", Ms(answer.mean_step_ns), " ms");
   if (closest.late) {
     text = absl::StrCat("No rank is named: the own work of ", RankName(answer, closest), " ",
-                        DiffersBy(answer, closest.lead), interval, ", but ", answer.steps,
+                        DiffersBy(answer, closest.lead), OfStep(answer), ", but ", answer.steps,
                         " steps are too few to call a rank late without a cause (", kStepsSure,
                         " are needed).");
   } else if (answer.ranks.size() == 2) {
     text = absl::StrCat(answer.undecided ? "No rank is shown to be late" : "No rank is late",
-                        ": ranks differ by ", Ms(closest.lead.est_ns), " ms", interval, ".");
+                        ": the own work of the two ranks differs by ", WithInterval(closest.lead),
+                        OfStep(answer), ".");
   } else {
     text = absl::StrCat(answer.undecided ? "No rank is shown to be late: " : "No rank is late: ",
                         RankName(answer, closest), " has the most own work, which ",
-                        DiffersBy(answer, closest.lead), interval, ".");
+                        DiffersBy(answer, closest.lead), OfStep(answer), ".");
   }
   if (answer.undecided) {
     absl::StrAppend(&text, " The steps differ too much among each other to say that none is late.");
@@ -377,10 +391,10 @@ std::vector<std::string> MarginSentences(const Answer& answer) {
   for (const RankFinding& finding : answer.findings) {
     const bool named = finding.mostly_explained();
     const MeanEstimate& decides = named ? finding.causes.front().amount : finding.lead;
-    std::string text =
-        absl::StrCat(RankName(answer, finding), " would not be ",
-                     named ? "named for a cause" : "called late", " if the lower end, ",
-                     Ms(decides.lo_ns), " ms, were not above ", LimitText(answer, finding));
+    std::string text = absl::StrCat(
+        RankName(answer, finding), " would not be ", named ? "named for a cause" : "called late",
+        " if the lower end of ", named ? "CAUSE" : "LATE", "'s interval, ", Ms(decides.lo_ns),
+        " ms, were not above ", LimitText(answer, finding));
     if (answer.worst_not_covered_ns > decides.lo_ns - LimitNs(answer, finding)) {
       absl::StrAppend(&text, "; what is not covered could change that");
     }
@@ -412,11 +426,14 @@ std::vector<std::string> TrustSentences(const Answer& answer) {
                       : ranks == 2 ? std::string("both ranks")
                                    : absl::StrCat("all ", ranks, " ranks"),
                       least < most ? "at least " : "", std::floor(least * 1000) / 10);
+  const bool compared = !answer.findings.empty() || answer.closest.has_value();
+  const char* const intervals = compared ? "; [low, high]: 95 % interval" : "";
   const size_t measured = MeasuredRanks(answer);
   if (measured == 0) {
     return {absl::StrCat(text,
                          "tasks only; missing: samples of processor time (throttled and "
-                         "waiting for a CPU were not measured)")};
+                         "waiting for a CPU were not measured)",
+                         intervals)};
   }
   absl::StrAppend(&text, "schedstat");
   if (period_ns > 0) absl::StrAppendFormat(&text, " %.3g Hz", 1e9 / static_cast<double>(period_ns));
@@ -425,7 +442,7 @@ std::vector<std::string> TrustSentences(const Answer& answer) {
   if (measured < ranks) {
     absl::StrAppend(&text, "; missing: samples of ", Plural(ranks - measured, "rank"));
   }
-  return {text};
+  return {text + intervals};
 }
 
 }  // namespace syncline::report

@@ -18,6 +18,8 @@ namespace syncline::report {
 
 // "31.3", in ms; "0.012" where one decimal would hide that it is not nothing.
 std::string Ms(int64_t ns);
+// The same with "+" above 0.
+std::string SignedMs(int64_t ns);
 
 // A name of the job, fit for a terminal.
 std::string Printed(std::string_view name, size_t columns_max = 60);

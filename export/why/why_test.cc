@@ -61,21 +61,23 @@ TEST(WhyText, AThrottledRankAsInTheGuide) {
   EXPECT_EQ(TextOf(ThrottledAnswer()),
             R"(10.0 s on 2 nodes, 2 ranks, 104 steps of one class (all_reduce x3); nothing lost
 
-LATE    rank 1 (beta, pid 4711, train.py): its own work takes 31.3 ms longer in
-        a step of 96.2 ms [28.9, 33.8]
-CAUSE   its container takes the processor away: throttled for 29.8 of the 31.3
-        ms [27.6, 31.9]
+LATE    rank 1 (node beta, pid 4711, train.py): its own work takes 31.3 ms
+        [28.9, 33.8] longer than the other rank's in a step of 96.2 ms
+CAUSE   its container takes the processor away: throttled for 29.8 ms
+        [27.6, 31.9] of the 31.3 ms
         cgroup /job/rank1: quota 0.7 CPU, throttled in 88 of 100 periods
-        looked at, not the cause: waiting for a CPU (0.2 ms), input (0.1),
-        garbage collection (0.4), more work (no: operators that take 1 % of the
-        step or more run equally often, oneDNN's with the same shapes)
-COST    30.0 ms of each step [26.0, 34.0], 31 %; an estimate, not replayed, and
-        without drift (windows of one job differ by some percent)
+        looked at, not the cause: waiting for a CPU (+0.2 ms a step compared
+        with the other rank), input (+0.1 ms), garbage collection (+0.4 ms),
+        more work (no: operators that take 1 % of the step or more run equally
+        often, oneDNN's with the same shapes)
+COST    without this cause a step would be shorter by 30.0 ms [26.0, 34.0],
+        31 %; an estimate, not replayed, and without drift (windows of one job
+        differ by some percent)
 ORDER   last to arrive in 101 of 104 steps (proven in 96; clocks ± 1.2 µs)
 MARGIN  LATE and CAUSE hold whatever the clocks say (own work is timed on one
         clock); not known: 0.5 ms a step not covered; 0 events lost
-        rank 1 would not be named for a cause if the lower end, 27.6 ms, were
-        not above 1.9 ms (2 % of the step)
+        rank 1 would not be named for a cause if the lower end of CAUSE's
+        interval, 27.6 ms, were not above 1.9 ms (2 % of the step)
 
 mean of a step, ms    rank 0  rank 1
   compute               58.1    58.7
@@ -88,26 +90,29 @@ mean of a step, ms    rank 0  rank 1
   not covered            0.5     0.5
   step                  96.2    96.2
 
-TRUST   both ranks covered 99.9 %; evidence: schedstat 20 Hz, cgroup v1
-NEXT    raise the quota of /job/rank1 on beta (from 0.7 CPU)
+TRUST   both ranks covered 99.9 %; evidence: schedstat 20 Hz, cgroup v1;
+        [low, high]: 95 % interval
+NEXT    raise the quota of /job/rank1 on node beta (from 0.7 CPU)
 )");
 }
 
 TEST(WhyText, SeveralCausesHaveAShareEach) {
   Answer answer = AnswerWith({Throttled(), CauseOf(Part::kInput, Tenths(30, 25, 41))});
   const std::string text = FlatText(answer);
-  EXPECT_THAT(text, HasSubstr("throttled for 29.8 of the 31.3 ms [27.6, 31.9]"));
-  EXPECT_THAT(text, HasSubstr("its data loader takes 3.0 of the 31.3 ms [2.5, 4.1]"));
-  EXPECT_THAT(text, HasSubstr("COST    all its causes together: 30.0 ms"));
+  EXPECT_THAT(text, HasSubstr("throttled for 29.8 ms [27.6, 31.9] of the 31.3 ms"));
+  EXPECT_THAT(text, HasSubstr("its data loader takes 3.0 ms [2.5, 4.1] of the 31.3 ms"));
+  EXPECT_THAT(text,
+              HasSubstr("COST    without all these causes a step would be shorter by 30.0 ms"));
   EXPECT_THAT(text, HasSubstr("NEXT    raise the quota of /job/rank1"));
-  EXPECT_THAT(text, HasSubstr("\n        give the data loader of rank 1 on beta more workers"));
+  EXPECT_THAT(text,
+              HasSubstr("\n        give the data loader of rank 1 on node beta more workers"));
 }
 
 TEST(WhyText, AnAmountAboveTheLeadIsNoShare) {
   Answer answer = ThrottledAnswer();
   answer.findings[0].lead = Tenths(250, 200, 290);
   EXPECT_THAT(FlatText(answer),
-              HasSubstr("throttled for 29.8 ms a step more than the others [27.6, 31.9], more than "
+              HasSubstr("throttled for 29.8 ms [27.6, 31.9] a step more than the others, more than "
                         "its whole lead of 25.0 ms"));
 }
 
@@ -116,11 +121,12 @@ TEST(WhyText, ARankWithACauseThatIsNotLateIsNotCalledLate) {
   answer.findings[0].late = false;
   answer.findings[0].lead = Tenths(12, -3, 30);
   const std::string text = FlatText(answer);
-  EXPECT_THAT(text, HasSubstr("NAMED   rank 1 (beta, pid 4711, train.py) loses more time than the "
-                              "others to what CAUSE says, but is not shown to be late: its own "
-                              "work differs from the other rank's by 1.2 ms in a step of 96.2 ms "
-                              "[-0.3, 3.0]\n"));
-  EXPECT_THAT(text, HasSubstr("collects garbage on it for 3.5 ms a step more than the others"));
+  EXPECT_THAT(text, HasSubstr("NAMED   rank 1 (node beta, pid 4711, train.py) loses more time than "
+                              "the others to what CAUSE says, but is not shown to be late: its own "
+                              "work differs from the other rank's by 1.2 ms [-0.3, 3.0] in a step "
+                              "of 96.2 ms\n"));
+  EXPECT_THAT(
+      text, HasSubstr("collects garbage on it for 3.5 ms [2.8, 4.4] a step more than the others"));
   EXPECT_THAT(text, Not(HasSubstr("LATE")));
   EXPECT_THAT(text, HasSubstr("MARGIN  CAUSE holds whatever the clocks say"));
   EXPECT_THAT(text, HasSubstr("gc.freeze()"));
@@ -135,12 +141,15 @@ TEST(WhyText, ARankThatIsLateWithoutACauseIsNotAccused) {
   const std::string text = FlatText(answer);
   EXPECT_THAT(text, HasSubstr("CAUSE   unknown: what was measured does not explain it. It accuses "
                               "nobody"));
-  EXPECT_THAT(text, HasSubstr("its own work: 42.3 ms on a CPU, 0.4 in a run queue, 0.1 asleep; "
-                              "that of rank 0: 38.2 ms on a CPU, 0.5 in a run queue, 0.0 asleep"));
+  EXPECT_THAT(text, HasSubstr("its own work: 42.3 ms on a CPU, 0.4 ms in a run queue, 0.1 ms "
+                              "asleep; that of rank 0: 38.2 ms on a CPU, 0.5 ms in a run queue, "
+                              "0.0 ms asleep"));
   EXPECT_THAT(text, Not(HasSubstr("\nCOST")));
-  EXPECT_THAT(text, HasSubstr("would not be called late if the lower end, 28.9 ms"));
   EXPECT_THAT(text,
-              HasSubstr("NEXT    compare hardware and load of beta with those of the other nodes"));
+              HasSubstr("would not be called late if the lower end of LATE's interval, 28.9 ms"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("NEXT    compare hardware and load of node beta with those of the other nodes"));
 }
 
 TEST(WhyText, WithoutSamplesTheyAreCalledNotMeasured) {
@@ -172,7 +181,7 @@ TEST(WhyText, WhatCannotBeComparedIsNotCalledUnexplained) {
   answer.ranks[0].taken_away_known = false;
   const std::string text = FlatText(answer);
   EXPECT_THAT(text, HasSubstr("other ranks were not sampled, so what this rank lost (throttled "
-                              "29.8 ms a step, waiting for a CPU 0.8) cannot be compared"));
+                              "29.8 ms a step, waiting for a CPU 0.8 ms) cannot be compared"));
   EXPECT_THAT(text, Not(HasSubstr("does not explain it")));
   EXPECT_THAT(text, HasSubstr("NEXT    record again with samples"));
 }
@@ -182,11 +191,13 @@ TEST(WhyText, ACauseOfTheSmallerPartIsSaidAsAPart) {
   answer.verdict = Verdict::kLateCauseUnknown;
   answer.ranks[1].mean[static_cast<size_t>(Part::kHostCode)] += 200 * kTenth;
   const std::string text = FlatText(answer);
-  EXPECT_THAT(text, HasSubstr("CAUSE   unknown for 25.1 of the 31.3 ms"));
-  EXPECT_THAT(text, HasSubstr("most of it in host code: 22.6 ms a step, rank 0 2.4"));
-  EXPECT_THAT(text, HasSubstr("for a part: it waits for a CPU for 6.2 of the 31.3 ms"));
+  EXPECT_THAT(text, HasSubstr("CAUSE   unknown for 25.1 ms of the 31.3 ms"));
+  EXPECT_THAT(text, HasSubstr("most of it in host code: 22.6 ms a step, on rank 0 2.4 ms"));
+  EXPECT_THAT(text,
+              HasSubstr("for a part: it waits for a CPU for 6.2 ms [4.5, 7.8] of the 31.3 ms"));
   // What decides is the lead.
-  EXPECT_THAT(text, HasSubstr("would not be called late if the lower end, 28.9 ms"));
+  EXPECT_THAT(text,
+              HasSubstr("would not be called late if the lower end of LATE's interval, 28.9 ms"));
 }
 
 TEST(WhyText, WhatACauseLeavesIsSaid) {
@@ -194,7 +205,7 @@ TEST(WhyText, WhatACauseLeavesIsSaid) {
   answer.ranks[1].mean[static_cast<size_t>(Part::kInput)] += 200 * kTenth;
   const std::string text = FlatText(answer);
   EXPECT_THAT(text, HasSubstr("CAUSE   its input is slow"));
-  EXPECT_THAT(text, HasSubstr("not explained: 11.3 of the 31.3 ms"));
+  EXPECT_THAT(text, HasSubstr("not explained: 11.3 ms of the 31.3 ms"));
   EXPECT_THAT(text, Not(HasSubstr("most of it in input")));  // said already
 }
 
@@ -213,8 +224,10 @@ TEST(WhyText, WhatIsNotCertainIsNotExcluded) {
   Answer answer = ThrottledAnswer();
   answer.findings[0].not_causes = {{Part::kInput, 31 * kTenth}, {Part::kGarbageCollection, 0}};
   const std::string text = FlatText(answer);
-  EXPECT_THAT(text, HasSubstr("not certain enough to be named: input (3.1 ms)"));
-  EXPECT_THAT(text, HasSubstr("looked at, not the cause: garbage collection (0.0 ms)"));
+  EXPECT_THAT(text, HasSubstr("not certain enough to be named: input (+3.1 ms a step compared with "
+                              "the other rank)"));
+  EXPECT_THAT(text, HasSubstr("looked at, not the cause: garbage collection (0.0 ms a step "
+                              "compared with the other rank)"));
 }
 
 TEST(WhyText, OtherWorkIsNoCause) {
@@ -226,9 +239,10 @@ TEST(WhyText, OtherWorkIsNoCause) {
                              {"a", false, 1, 0},
                              {"b", false, 1, 0}};
   const std::string text = FlatText(answer);
-  EXPECT_THAT(text, HasSubstr("CAUSE   its work differs: aten::conv2d 12.0 a step, others 10.0; "
-                              "aten::mm has other shapes in 4.0 executions a step; a 1.0 a step, "
-                              "others 0.0; and 1 operator more\n"));
+  EXPECT_THAT(text,
+              HasSubstr("CAUSE   its work differs: aten::conv2d runs 12.0 times a step, on the "
+                        "others 10.0; aten::mm has other shapes in 4.0 executions a step; a "
+                        "runs 1.0 times a step, on the others 0.0; and 1 operator more\n"));
   EXPECT_THAT(text, Not(HasSubstr("same operators")));
   EXPECT_THAT(text, HasSubstr("NEXT    balance the work"));
 }
@@ -240,9 +254,11 @@ TEST(WhyText, NobodyIsLate) {
   answer.closest->late = false;
   answer.closest->lead = Tenths(6, -8, 19);
   std::string text = FlatText(answer);
-  EXPECT_THAT(text, HasSubstr("NOBODY  No rank is late: ranks differ by 0.6 ms [-0.8, 1.9] of 96.2 "
-                              "ms. 61 % of the step is compute; whether that could be faster is "
-                              "not judged.\n"));
+  EXPECT_THAT(text,
+              HasSubstr("NOBODY  No rank is late: the own work of the two ranks differs by 0.6 "
+                        "ms [-0.8, 1.9] in a step of 96.2 ms. 61 % of the step is compute; whether "
+                        "that could be faster is "
+                        "not judged.\n"));
   EXPECT_THAT(text, HasSubstr("NEXT    nothing to do for stragglers\n"));
   EXPECT_THAT(text, Not(HasSubstr("LATE ")));
 
@@ -262,7 +278,7 @@ TEST(WhyText, NobodyIsLate) {
   EXPECT_THAT(
       FlatText(answer),
       HasSubstr("No rank is late: rank 1 has the most own work, which differs from the other "
-                "ranks' median by 0.6 ms [-0.8, 1.9] of 96.2 ms."));
+                "ranks' median by 0.6 ms [-0.8, 1.9] in a step of 96.2 ms."));
 }
 
 TEST(WhyText, EverybodyWaitsForInput) {
@@ -316,7 +332,10 @@ TEST(WhyText, WhatIsMissingIsSaid) {
   EXPECT_THAT(text, HasSubstr("; what is not covered could change that\n"));
   EXPECT_THAT(text, HasSubstr("what is missing could overturn the answer\n"));
   EXPECT_THAT(text, HasSubstr("error of the clocks not known)"));
-  EXPECT_THAT(text, HasSubstr("; missing: samples of 1 rank\n        rank 1: a note\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "; missing: samples of 1 rank; [low, high]: 95 % interval\n        rank 1: a note\n"));
   EXPECT_THAT(text, Not(HasSubstr("nothing lost")));
 }
 
@@ -329,7 +348,8 @@ TEST(WhyText, WhoTookTheProcessor) {
   const Case cases[] = {
       {{Taker::Kind::kOutside, "stress-ng", 99, 27'000'000},
        "processes outside of the job, 27.0 ms of CPU time a step, most by stress-ng (pid 99)",
-       "move, stop or pin elsewhere stress-ng (pid 99 on beta), or give rank 1 on beta a CPU"},
+       "move, stop or pin elsewhere stress-ng (pid 99 on node beta), or give rank 1 on node beta a "
+       "CPU"},
       {{Taker::Kind::kRank, "python", 98, 1'000'000}, "other processes of the job", "different"},
       {{Taker::Kind::kOwnLoader, "pt_data", 97, 1'000'000}, "its own child processes", "workers"},
       {{Taker::Kind::kOwnLoader, "", 97, 0}, "workers were kept waiting for a CPU", "workers"},
@@ -455,9 +475,9 @@ TEST(WhyText, NoNameBreaksTheLayout) {
 
 TEST(WhyText, NarrowTerminalsWrapUnderTheLabel) {
   const std::string text = TextOf(ThrottledAnswer(), 60);
-  EXPECT_THAT(text, HasSubstr("\nLATE    rank 1 (beta, pid 4711, train.py): its own work\n"
-                              "        takes 31.3 ms longer in a step of 96.2 ms [28.9,\n"
-                              "        33.8]\n"));
+  EXPECT_THAT(text, HasSubstr("\nLATE    rank 1 (node beta, pid 4711, train.py): its own work\n"
+                              "        takes 31.3 ms [28.9, 33.8] longer than the other\n"
+                              "        rank's in a step of 96.2 ms\n"));
 }
 
 TEST(WhyText, ColourIsForLabelsOnly) {

@@ -8,11 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
-#include "common/text.h"
 #include "common/utf8.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
+#include "export/report/words.h"
 #include "export/why/why_sentences.h"
 
 namespace syncline::report {
@@ -90,8 +89,8 @@ class Writer {
       used = hanging;
       first = true;
     };
-    for (const absl::string_view split : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-      std::string_view word = StdView(split);
+    for (const std::string& whole : WordsOf(text)) {
+      std::string_view word = whole;
       if (!first && used + 1 + DisplayWidth(word) > width_) end_line();
       while (used + DisplayWidth(word) > width_) {
         const size_t bytes = BytesOf(word, width_ - used);

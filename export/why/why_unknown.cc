@@ -29,7 +29,7 @@ constexpr size_t kWorkShown = 3;
 
 std::string ProcessorText(const ProcessorTime& time) {
   return absl::StrCat(Ms(time.on_cpu_ns), " ms on a CPU, ", Ms(time.run_queue_ns),
-                      " in a run queue, ", Ms(time.asleep_ns), " asleep");
+                      " ms in a run queue, ", Ms(time.asleep_ns), " ms asleep");
 }
 
 // Of the other ranks (of those whose processor time was measured) the one in the middle, by own
@@ -75,7 +75,7 @@ std::string LargestDifference(const Answer& answer, const RankFinding& finding) 
   if (largest_ns * 2 < finding.unexplained_ns() || largest_ns == 0) return "";
   const auto at = static_cast<size_t>(largest);
   return absl::StrCat("most of it in ", PartName(largest), ": ", Ms(rank.mean[at]),
-                      " ms a step, rank ", middle->rank, " ", Ms(middle->mean[at]));
+                      " ms a step, on rank ", middle->rank, " ", Ms(middle->mean[at]), " ms");
 }
 
 // How much longer than the rank in the middle it sleeps in its own work.
@@ -102,7 +102,8 @@ std::string WorkText(const WorkDifference& one) {
     return absl::StrFormat("%s has other shapes in %.1f executions a step", Printed(one.name),
                            one.own);
   }
-  return absl::StrFormat("%s %.1f a step, others %.1f", Printed(one.name), one.own, one.others);
+  return absl::StrFormat("%s runs %.1f times a step, on the others %.1f", Printed(one.name),
+                         one.own, one.others);
 }
 
 }  // namespace
@@ -131,7 +132,7 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
   }
   std::string text = finding.causes.empty()
                          ? "unknown"
-                         : absl::StrCat("unknown for ", Ms(finding.unexplained_ns()), " of the ",
+                         : absl::StrCat("unknown for ", Ms(finding.unexplained_ns()), " ms of the ",
                                         Ms(finding.lead.est_ns), " ms");
   if (!measured) {
     absl::StrAppend(&text, ": samples of the rank's processor time are missing, so whether the ",
@@ -142,7 +143,7 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
                     Ms(rank.mean[static_cast<size_t>(Part::kThrottled)]),
                     " ms a step, waiting for a CPU ",
                     Ms(rank.mean[static_cast<size_t>(Part::kWaitingForCpu)]),
-                    ") cannot be compared with theirs. It accuses nobody");
+                    " ms) cannot be compared with theirs. It accuses nobody");
   } else if (SleepsAtHome(answer, finding)) {
     absl::StrAppend(&text, ": the rank sleeps or blocks ", Ms(SleepsLongerNs(answer, finding)),
                     " ms a step longer in its own work (a file, a lock, a sleep); what it waits "
@@ -170,7 +171,7 @@ bool SleepsAtHome(const Answer& answer, const RankFinding& finding) {
 
 std::vector<std::string> RemainderSentences(const Answer& answer, const RankFinding& finding) {
   if (finding.unexplained_ns() <= LimitNs(answer, finding)) return {};
-  std::string text = absl::StrCat("not explained: ", Ms(finding.unexplained_ns()), " of the ",
+  std::string text = absl::StrCat("not explained: ", Ms(finding.unexplained_ns()), " ms of the ",
                                   Ms(finding.lead.est_ns), " ms");
   const std::string most = LargestDifference(answer, finding);
   return {most.empty() ? text : absl::StrCat(text, "; ", most)};
