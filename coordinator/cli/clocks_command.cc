@@ -217,7 +217,7 @@ void PrintLikely(std::ostream& out, const Clocks& clocks) {
         << " is false here: " << clocksync::kAsymmetryContradicted << ".\n";
     return;
   }
-  out << "Bounds are proven. Likely: the median bound if " << name << ":\n"
+  out << "Bounds are proven. LIKELY, where it is smaller: the median bound if " << name << ":\n"
       << clocksync::AsymmetryMeaning(clocks.asymmetry_percent)
       << ". No sample can prove that (--assume-asymmetry).\n";
 }

@@ -61,6 +61,13 @@ std::string BoundText(int64_t ns) {
   return ns == kUnknownHi ? "unknown" : absl::StrCat("± ", DurationText(ns));
 }
 
+// "-" where it is no smaller than what is proven.
+std::string LikelyText(const PairBound& pair) {
+  if (!pair.likely_median_ns) return "-";
+  const std::string likely = BoundText(*pair.likely_median_ns);
+  return likely == BoundText(pair.bound_median_ns) ? "-" : likely;
+}
+
 std::string SizeText(int64_t ns) { return ns == kUnknownHi ? "any" : DurationText(ns); }
 
 }  // namespace
@@ -96,9 +103,7 @@ void PrintPairs(std::ostream& out, const std::vector<PairBound>& pairs) {
   Table table({"FROM", "TO", "BOUND MEDIAN", "BOUND WORST", "LIKELY", "OFFSET"});
   for (const PairBound& pair : pairs) {
     table.AddRow({Printable(pair.from), Printable(pair.to), BoundText(pair.bound_median_ns),
-                  BoundText(pair.bound_worst_ns),
-                  pair.likely_median_ns ? BoundText(*pair.likely_median_ns) : "-",
-                  DurationText(pair.offset_ns)});
+                  BoundText(pair.bound_worst_ns), LikelyText(pair), DurationText(pair.offset_ns)});
   }
   table.Print(out);
 }

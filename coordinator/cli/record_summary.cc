@@ -43,6 +43,19 @@ std::string SkewText(const std::vector<TimelineEstimate>& instants) {
                       DurationText(first->bound_ns() + last->bound_ns()));
 }
 
+// What the columns STARTED and STOPPED are compared with, and how far apart the nodes were.
+void PrintSkew(const recording::Recording& recording, const std::vector<TimelineEstimate>& starts,
+               const std::vector<TimelineEstimate>& stops, std::ostream& out) {
+  out << "STARTED, STOPPED: compared with the requested instant, on the clock of "
+      << Printable(recording.reference.node) << "; +: later, -: earlier\n";
+  const std::string start_skew = SkewText(starts);
+  const std::string stop_skew = SkewText(stops);
+  if (start_skew.empty()) return;
+  out << "\nfrom the first node to the last: start " << start_skew;
+  if (!stop_skew.empty()) out << ", stop " << stop_skew;
+  out << '\n';
+}
+
 uint64_t EventsOf(const NodeRecord& node) {
   uint64_t events = 0;
   for (const recording::ProcessRecord& process : node.processes) events += process.events;
@@ -76,7 +89,7 @@ void PrintIdle(const Context& context, const recording::Recording& recording) {
   }
 }
 
-// What it cost, by the processes' own measurements. Those that tell nothing are not named here.
+// Its overhead, by the processes' own measurements. Those that tell nothing are not named here.
 void PrintReceipt(const recording::Recording& recording, std::ostream& out) {
   std::vector<analysis::NodeReceipt> nodes;
   for (const NodeRecord& node : recording.nodes) {
@@ -101,7 +114,7 @@ void PrintReceipt(const recording::Recording& recording, std::ostream& out) {
   const recording::Window& window = recording.window;
   const std::string text = report::ReceiptText(
       nodes, window.end_timeline_ns - window.begin_timeline_ns, kReceiptColumns, 0);
-  if (!text.empty()) out << "\nwhat it cost:\n" << text;
+  if (!text.empty()) out << "\noverhead of the recording:\n" << text;
 }
 
 }  // namespace
@@ -145,13 +158,9 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
         << DurationText(recording.window.end_timeline_ns) << ", " << recording.window.stop_reason
         << "\n\n";
     table.Print(out);
-    const std::string start_skew = SkewText(starts);
-    const std::string stop_skew = SkewText(stops);
-    if (!start_skew.empty()) out << "\nskew between nodes: start " << start_skew;
-    if (!stop_skew.empty()) out << ", stop " << stop_skew;
-    if (!start_skew.empty()) out << '\n';
+    if (!starts.empty()) PrintSkew(recording, starts, stops, out);
+    PrintReceipt(recording, out);
   }
-  if (!context.quiet) PrintReceipt(recording, out);
   for (const NodeRecord& node : recording.nodes) {
     if (node.state == NodeState::kComplete) continue;
     const std::string why = node.state == NodeState::kIncomplete && node.failure.empty()

@@ -26,7 +26,8 @@ int64_t SizeOf(const NodeReport& node) {
   return node.wall_error.has_value() ? std::abs(node.wall_error->est_ns) : -1;
 }
 
-// What a merge by wall clock would get wrong, "329 of 329 groups (100.0 %) in the wrong step".
+// What a merge by wall clock would get wrong: "5 of 9 tensors received before they were sent (in
+// this timeline 0)".
 std::vector<std::string> Mistakes(const Report& report) {
   std::vector<std::string> mistakes;
   uint64_t moved = 0;
@@ -37,12 +38,13 @@ std::vector<std::string> Mistakes(const Report& report) {
     groups += series.groups.size();
   }
   if (groups > 0) {
-    mistakes.push_back(
-        absl::StrCat(Count(moved), " of ", Plural(groups, "group"), " of tasks in the wrong step"));
+    mistakes.push_back(absl::StrCat(Count(moved), " of ", Plural(groups, "time"),
+                                    " a node's tasks in another step than in this timeline"));
   }
   const auto backwards = [&](uint64_t count, uint64_t all, const char* what, uint64_t here) {
     mistakes.push_back(absl::StrCat(Count(count), " of ", Plural(all, what),
-                                    " received before sent (here ", Count(here), ")"));
+                                    " received before they were sent (in this timeline ",
+                                    Count(here), ")"));
   };
   const analysis::TensorReport& tensors = report.tensors;
   if (tensors.across_nodes > 0) {
@@ -106,15 +108,17 @@ void WallClocksInFull(Page* page) {
   }
   for (const GroupSeries& groups : report.groups) {
     if (!groups.wall_shift.has_value()) continue;
-    page->Line(absl::StrCat(report.nodes[groups.node].name, ": ", Count(groups.moved_by_wall_clock),
-                            " of ", Plural(groups.groups.size(), "group"), " of tasks (",
+    page->Line(absl::StrCat("the tasks of ", report.nodes[groups.node].name,
+                            " would be in another step than in this timeline in ",
+                            Count(groups.moved_by_wall_clock), " of ",
+                            Plural(groups.groups.size(), "step"), " (",
                             Percent(static_cast<int64_t>(groups.moved_by_wall_clock),
                                     static_cast<int64_t>(groups.groups.size())),
-                            ") would be in the wrong step"));
+                            ")"));
   }
   const std::vector<std::string> mistakes = Mistakes(report);
   if (!mistakes.empty())
-    page->Line("A merge by wall clock would show " + absl::StrJoin(mistakes, "; "));
+    page->Line("A merge by wall clock would show: " + absl::StrJoin(mistakes, "; "));
 }
 
 void WallClocksInShort(Page* page) {
@@ -130,7 +134,7 @@ void WallClocksInShort(Page* page) {
                                          SpreadText(std::move(errors), style)));
   const std::vector<std::string> mistakes = Mistakes(report);
   if (!mistakes.empty()) {
-    page->Item("", "a merge by wall clock would show " + absl::StrJoin(mistakes, "; "));
+    page->Item("", "a merge by wall clock would show: " + absl::StrJoin(mistakes, "; "));
   }
 }
 

@@ -15,6 +15,9 @@ using analysis::MessageRow;
 using analysis::Report;
 
 constexpr size_t kRowsShown = 4;
+constexpr char kMeaning[] =
+    "send to receipt: the median time from before a message was sent until all of it had been "
+    "received; retransmitted: segments, by the kernel's count.";
 
 uint64_t BytesOf(const MessageRow& row) { return row.sent_bytes; }
 
@@ -26,7 +29,7 @@ Table TableOf(const std::vector<const MessageRow*>& rows, const std::string& tit
                {"messages", Table::Align::kRight},
                {"bytes", Table::Align::kRight},
                {"largest", Table::Align::kRight},
-               {"median latency", Table::Align::kRight},
+               {"send to receipt", Table::Align::kRight},
                {"retransmitted", Table::Align::kRight}});
   const auto& nodes = report.nodes;
   for (const MessageRow* row : rows) {
@@ -78,13 +81,11 @@ void MessagesInFull(Page* page) {
   if (!messages.rows.empty()) {
     page->Print(TableOf(Ranked(messages.rows, BytesOf), "from", page->report()));
   }
-  page->Line(
-      "latency: from before a message was sent until all of it had been received; retransmitted: "
-      "segments, by the kernel's count.");
+  page->Line(kMeaning);
   if (messages.across_nodes > 0 && messages.backwards_by_wall_clock.has_value()) {
     page->Line(absl::StrCat("merged by wall clock, ", Count(*messages.backwards_by_wall_clock),
                             " of ", Plural(messages.across_nodes, "message"),
-                            " arrive before they were sent; here ",
+                            " arrive before they were sent; in this timeline ",
                             Count(messages.backwards_here)));
   }
   WarnOfContradictions(page);
@@ -116,13 +117,14 @@ void MessagesInShort(Page* page) {
                absl::StrCat(Count(report.messages.messages), " in ",
                             Plural(rows.size(), "direction"), "; most bytes: ",
                             Count(most.sent_bytes), ", ", report.nodes[most.send_node].name, " > ",
-                            report.nodes[most.receive_node].name, ", median latency ",
+                            report.nodes[most.receive_node].name, ", median from send to receipt ",
                             most.flight.has_value() ? WithBound(*most.flight) : "unknown",
                             RetransmitsText(report)));
   } else {
     const auto shown = First(ranked, kRowsShown);
     const std::string title = ShownOf("Messages from", shown.size(), rows.size());
     page->PrintBelow(title, TableOf(shown, title, report));
+    page->Line(kMeaning);
   }
   WarnOfContradictions(page);
 }

@@ -78,13 +78,23 @@ void PrintStates(Page* page) {
   page->Item("Nodes", text);
 }
 
-// "; likely at most ± 610 ns (if path asymmetry <= 50 %)"; "" where nothing is called likely.
+// "± 610 ns"; "-" where it is no smaller than what is proven.
+std::string LikelyBoundText(const NodeReport& node) {
+  if (!node.likely_bound_ns.has_value()) return "-";
+  const std::string likely = BoundText(*node.likely_bound_ns);
+  return likely == BoundText(node.bound_ns, "unknown") ? "-" : likely;
+}
+
+// "; likely at most ± 610 ns (if path asymmetry <= 50 %)"; "" where that says no more than is
+// proven.
 std::string LikelyText(const Report& report) {
   int64_t largest_ns = -1;
+  int64_t largest_proven_ns = -1;
   for (const NodeReport& node : report.nodes) {
     largest_ns = std::max(largest_ns, node.likely_bound_ns.value_or(-1));
+    largest_proven_ns = std::max(largest_proven_ns, node.bound_ns.value_or(-1));
   }
-  if (largest_ns < 0) return "";
+  if (largest_ns < 0 || BoundText(largest_ns) == BoundText(largest_proven_ns)) return "";
   return absl::StrCat("; likely at most ", BoundText(largest_ns), " (if ",
                       clocksync::AsymmetryText(report.assumption.asymmetry_percent), ")");
 }
@@ -113,18 +123,34 @@ void PrintBounds(Page* page) {
   if (!assumed.warning.empty()) page->Warn(assumed.warning);
 }
 
+// "22.7 µs early", of an actual instant compared with the requested one.
+std::string EarlyOrLate(const std::string& size, int64_t late_ns) {
+  return late_ns == 0 ? size : absl::StrCat(size, late_ns < 0 ? " early" : " late");
+}
+
+std::string LateText(int64_t late_ns) {
+  return EarlyOrLate(DurationText(std::abs(late_ns)), late_ns);
+}
+
+// "22.7 µs ± 1.91 µs early".
+std::string LateText(const DurationEstimate& late) {
+  return EarlyOrLate(absl::StrCat(DurationText(std::abs(late.est_ns)), " ± ",
+                                  late.bounded() ? DurationText(late.bound_ns()) : "unknown"),
+                     late.est_ns);
+}
+
 // The actual instants compared with the requested ones.
-void PrintSkews(const char* label, std::optional<analysis::LevelledDuration> NodeReport::*skew,
-                Page* page) {
+void PrintSkews(const char* label, const std::string& what,
+                std::optional<analysis::LevelledDuration> NodeReport::*skew, Page* page) {
   std::vector<SpreadValue> skews;
   for (const NodeReport& node : page->report().nodes) {
     const auto& one = node.*skew;
-    if (one.has_value()) skews.push_back({node.name, one->est_ns, WithBound(one)});
+    if (one.has_value()) skews.push_back({node.name, one->est_ns, LateText(*one)});
   }
   if (skews.empty()) return;
   const SpreadStyle style{
-      .text = SignedDurationText, .cost = [](int64_t ns) { return std::abs(ns); }, .named = 1};
-  page->Item(label, SpreadText(std::move(skews), style));
+      .text = LateText, .cost = [](int64_t ns) { return std::abs(ns); }, .named = 1};
+  page->Item(label, absl::StrCat(what, SpreadText(std::move(skews), style)));
 }
 
 }  // namespace
@@ -152,25 +178,37 @@ bool HasNodes(const Report& report) { return !report.nodes.empty(); }
 
 void NodesInFull(Page* page) {
   const Report& report = page->report();
-  Table table({{"node", Table::Align::kLeft, true},
-               {"role", Table::Align::kLeft, true},
-               {"state"},
-               {"events", Table::Align::kRight},
-               {"started", Table::Align::kRight},
-               {"stopped", Table::Align::kRight},
-               {"bound", Table::Align::kRight},
-               {"likely", Table::Align::kRight}});
+  std::vector<Table::Column> columns = {{"node", Table::Align::kLeft, true},
+                                        {"role", Table::Align::kLeft, true},
+                                        {"state"},
+                                        {"events", Table::Align::kRight},
+                                        {"started", Table::Align::kRight},
+                                        {"stopped", Table::Align::kRight},
+                                        {"bound", Table::Align::kRight}};
+  const auto says_more = [](const NodeReport& node) { return LikelyBoundText(node) != "-"; };
+  const auto likely_nodes = std::count_if(report.nodes.begin(), report.nodes.end(), says_more);
+  if (likely_nodes > 0) columns.push_back({"likely", Table::Align::kRight});
+  Table table(std::move(columns));
   for (const NodeReport* node : RankedNodes(report)) {
-    table.Add({node->name, node->role, node->state, Count(node->events),
-               WithBound(node->start_skew), WithBound(node->stop_skew),
-               BoundText(node->bound_ns, "unknown"), BoundText(node->likely_bound_ns, "-")});
+    std::vector<std::string> cells = {node->name,
+                                      node->role,
+                                      node->state,
+                                      Count(node->events),
+                                      WithBound(node->start_skew),
+                                      WithBound(node->stop_skew),
+                                      BoundText(node->bound_ns, "unknown")};
+    if (likely_nodes > 0) cells.push_back(LikelyBoundText(*node));
+    table.Add(std::move(cells));
   }
   page->Print(table);
+  if (likely_nodes > 0 && static_cast<size_t>(likely_nodes) < report.nodes.size()) {
+    page->Line("likely -: not smaller than what is proven, or not known.");
+  }
   if (report.from_recording) {
     page->Line(
         absl::StrCat("started, stopped: the actual instant compared with the requested one, which "
                      "is an instant of the clock of ",
-                     page->reference(), "."));
+                     page->reference(), "; +: later, -: earlier."));
   }
   const AssumptionText assumed = TextOf(report);
   if (!assumed.warning.empty()) page->Warn(assumed.warning);
@@ -180,8 +218,10 @@ void NodesInFull(Page* page) {
 void NodesInShort(Page* page) {
   if (page->report().from_recording) PrintStates(page);
   PrintBounds(page);
-  PrintSkews("Start skew", &NodeReport::start_skew, page);
-  PrintSkews("Stop skew", &NodeReport::stop_skew, page);
+  const std::string clock = absl::StrCat(" (clock of ", page->reference(), "): ");
+  PrintSkews("Start skew", "compared with the requested instant T" + clock, &NodeReport::start_skew,
+             page);
+  PrintSkews("Stop skew", "compared with the requested end" + clock, &NodeReport::stop_skew, page);
 }
 
 }  // namespace syncline::report

@@ -83,7 +83,7 @@ std::string Volume(const NodeReceipt& node, int64_t window_ns) {
 std::string ShareText(const std::optional<analysis::ShareEstimate>& share) {
   if (!share.has_value()) return "-";
   const std::string est = PpmText(share->est_ppm);
-  if (!share->bounded()) return est + " [unknown]";
+  if (!share->bounded()) return est + " (interval unknown)";
   return absl::StrCat(est, " [", PercentNumber(share->lo_ppm), ", ", PercentNumber(share->hi_ppm),
                       "]");
 }
@@ -114,19 +114,19 @@ std::string ReceiptText(std::span<const NodeReceipt> nodes, int64_t window_ns, s
   }
   if (any_cost) {
     absl::StrAppend(&out, blanks,
-                    "time inside: in Syncline's code, added over all threads, from timed calls; "
-                    "[...]: 95 % interval\n");
+                    "time inside: in Syncline's code, all threads added, from timed calls; "
+                    "[low, high]: 95 % interval\n");
   }
   return out;
 }
 
-bool HasCost(const analysis::Report& report) { return !ProcessesOf(report.receipt).empty(); }
+bool HasOverhead(const analysis::Report& report) { return !ProcessesOf(report.receipt).empty(); }
 
-void CostInFull(Page* page) {
+void OverheadInFull(Page* page) {
   page->Raw(ReceiptText(page->report().receipt, page->window_ns(), page->width(), Page::kIndent));
 }
 
-void CostInShort(Page* page) {
+void OverheadInShort(Page* page) {
   std::vector<SpreadValue> shares;
   for (const ProcessReceipt& process : ProcessesOf(page->report().receipt)) {
     const std::optional<analysis::ShareEstimate> share = process.share();
@@ -135,7 +135,7 @@ void CostInShort(Page* page) {
   const std::string measured = shares.empty()
                                    ? "not measured"
                                    : SpreadText(std::move(shares), {.text = PpmText, .named = 1});
-  page->Item("Cost", "share of time: " + measured);
+  page->Item("Overhead", "share of recorded time [95 % interval]: " + measured);
   const NodeReceipt* largest = nullptr;
   std::vector<std::string> discarding;
   for (const NodeReceipt& node : page->report().receipt) {

@@ -132,7 +132,9 @@ TEST_F(ReportTest, WhatOnlyAnAssumptionDecidesIsCalledLikely) {
   EXPECT_EQ(report.groups[0].inside + report.groups[0].undecided, 0u);
   EXPECT_EQ(report.groups[0].likely_inside, steps);
   const std::string text = TextReport(report, {.width = 200});
-  EXPECT_THAT(text, AllOf(HasSubstr(": 0 proven inside, "), HasSubstr("; 20 likely inside, ")));
+  EXPECT_THAT(text, AllOf(HasSubstr(" during 20 steps of master-0; they begin and end within the "
+                                    "step: proven in 0, "),
+                          HasSubstr("; likely in 20, likely not in 0 (if ")));
   EXPECT_THAT(text, HasSubstr("if path asymmetry <= 50 %"));
   const auto json = nlohmann::json::parse(ReportJson(report));
   EXPECT_EQ(json["groups"][0]["groups"][3]["inside_step"], "likely");
@@ -195,7 +197,8 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
   EXPECT_EQ(unmeasured.events, 122u);
   EXPECT_FALSE(unmeasured.share()->bounded()) << "the event `off` has no interval";
   EXPECT_EQ(unmeasured.step_ns, before.steps[0].median_ns);
-  EXPECT_THAT(TextReport(before, {}), AllOf(HasSubstr("\nCost"), HasSubstr("[unknown]")));
+  EXPECT_THAT(TextReport(before, {}),
+              AllOf(HasSubstr("\nOverhead"), HasSubstr("(interval unknown)")));
 
   facts_[0].trace_bytes = 12'345;
   facts_[0].discarded_events = 3;
@@ -209,7 +212,7 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
   EXPECT_EQ(process.share()->hi_ppm, 6000);
   report.window_begin = {0};
   report.window_end = {5'000'000'000};
-  const std::string text = TextReport(report, {.sections = {"cost"}});
+  const std::string text = TextReport(report, {.sections = {"overhead"}});
   // In the window, however short the processes were there.
   EXPECT_THAT(text, AllOf(HasSubstr("0.50 % [0.45, 0.60]"),
                           HasSubstr("12 345 bytes of trace, 2 469 per second"),
@@ -380,6 +383,27 @@ TEST(TableText, ShrinksCutsAndDefusesControlCharacters) {
   table.Add({"b", "22"});
   EXPECT_EQ(table.Format(24, 0),
             "name                   n\na very long name th…   1\nb                     22\n");
+  EXPECT_EQ(FitMiddle("abcdefgh", 5), "ab…gh");
+  EXPECT_EQ(FitMiddle("äöüäöüäö", 6), "äöü…äö");
+  EXPECT_EQ(FitMiddle("abcde", 5), "abcde");
+}
+
+TEST(TableText, CellsThatDifferLookDifferent) {
+  const auto rows_of = [](const std::vector<std::string>& names) {
+    Table table({{"name", Table::Align::kLeft, true}, {"n", Table::Align::kRight}});
+    for (const std::string& name : names) table.Add({name, "1"});
+    return table.Format(20, 0);
+  };
+  EXPECT_EQ(rows_of({"convolution/backward/input", "convolution/backward/filter"}),
+            "name               n\nconvolut…rd/input  1\nconvolut…d/filter  1\n");
+  // Head and tail are the same: wider than the terminal, but by no more than it takes.
+  EXPECT_EQ(
+      rows_of({"convolution/forward_1/and_what_follows", "convolution/forward_2/and_what_follows"}),
+      "name                                   n\n"
+      "convolution/forwar…1/and_what_follows  1\n"
+      "convolution/forwar…2/and_what_follows  1\n");
+  EXPECT_EQ(rows_of({"a_name_that_is_longer_than_this", "a_name_that_is_longer_than_this"}),
+            "name               n\na_name_that_is_l…  1\na_name_that_is_l…  1\n");
 }
 
 }  // namespace

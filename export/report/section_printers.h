@@ -74,9 +74,9 @@ void ProfilesInFull(Page* page);
 void ProfilesInShort(Page* page);
 
 // receipt_text.cc
-bool HasCost(const analysis::Report& report);
-void CostInFull(Page* page);
-void CostInShort(Page* page);
+bool HasOverhead(const analysis::Report& report);
+void OverheadInFull(Page* page);
+void OverheadInShort(Page* page);
 
 }  // namespace syncline::report
 

@@ -26,7 +26,7 @@ constexpr Section kSections[] = {
     {"messages", "Messages between processes", HasMessages, MessagesInFull, MessagesInShort},
     {"partitions", "Partitions", HasPartitions, PartitionsInFull, nullptr},
     {"profiles", "Profiles", HasProfiles, ProfilesInFull, ProfilesInShort},
-    {"cost", "What it cost", HasCost, CostInFull, CostInShort},
+    {"overhead", "Overhead of the recording", HasOverhead, OverheadInFull, OverheadInShort},
 };
 
 }  // namespace

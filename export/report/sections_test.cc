@@ -30,7 +30,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr int64_t kWindowNs = 5'000'000'000;
-constexpr size_t kScreenLines = 45;
+constexpr size_t kScreenLines = 47;
 
 std::string NodeName(size_t index) { return absl::StrCat("node-", index); }
 std::string ProcessName(size_t index) {
@@ -237,7 +237,7 @@ TEST_P(OneScreen, HoldsAFleetOfAnySize) {
   std::vector<std::string> parts = {
       "Recording",    "Clocks",      "Start skew", "Stop skew",
       "Coverage",     "Losses",      "Steps",      "Largest operators",
-      "Clock events", "Wall clocks", "Messages",   "Cost",
+      "Clock events", "Wall clocks", "Messages",   "Overhead",
       "More"};
   if (job() == Job::kTensorFlow) parts.push_back("Tensors");
   if (job() == Job::kPyTorch) {
@@ -269,16 +269,16 @@ TEST_P(OneScreen, NamesTheWorstFirst) {
   EXPECT_LE(LinesOf(text), kScreenLines) << text;
   for (const auto& [label, value] :
        std::vector<std::pair<std::string, std::string>>{{"Clocks", "± 48.0 ms ("},
-                                                        {"Start skew", "-91.0 ms ± 3.00 µs ("},
+                                                        {"Start skew", "91.0 ms ± 3.00 µs early ("},
                                                         {"Coverage", " 25.0 % ("},
-                                                        {"Cost", "8.0 % [7.8, 8.2] ("}}) {
+                                                        {"Overhead", "8.0 % [7.8, 8.2] ("}}) {
     const std::string item = ItemOf(text, label);
     EXPECT_EQ(FirstNamed(item), name) << item;
     EXPECT_THAT(item, HasSubstr(value + name));
   }
   EXPECT_THAT(ItemOf(text, "Steps"), HasSubstr(" max " + name + " ·"));
   if (job() != Job::kTensorFlow) return;
-  EXPECT_THAT(ItemOf(text, "Tensors"), HasSubstr(absl::StrCat("latency edge_", worst, " ")));
+  EXPECT_THAT(ItemOf(text, "Tensors"), HasSubstr(absl::StrCat("receipt edge_", worst, " ")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Fleets, OneScreen,
@@ -294,6 +294,46 @@ TEST(OneScreenText, SaysHowManyMoreThereAreLikeThese) {
   EXPECT_THAT(ItemOf(text, "Steps"), HasSubstr("and 997 more like these: medians "));
   EXPECT_THAT(text, HasSubstr("Tensors (4 of 1 000)"));
   EXPECT_THAT(text, HasSubstr("Largest operators (8 of 12)"));
+}
+
+TEST(OneScreenText, AnInstantIsEarlyOrLateAndSaysOfWhat) {
+  analysis::Report report = Fleet(2);
+  report.nodes[1].start_skew = Estimate(-22'700, 1'910);
+  report.nodes[0].start_skew = Estimate(0, 0);
+  EXPECT_EQ(ItemOf(TextReport(report, {}), "Start skew"),
+            "Start skew compared with the requested instant T (clock of node-0): 22.7 µs ± 1.91 µs "
+            "early (node-1), 0 ns ± 0 ns (node-0)");
+  report.nodes[1].start_skew = {{-22'700, kUnknownLo, kUnknownHi}, std::nullopt};
+  EXPECT_THAT(ItemOf(TextReport(report, {}), "Start skew"), HasSubstr(": 22.7 µs ± unknown early"));
+}
+
+TEST(OneScreenText, WhatIsLikelyIsOnlySaidWhereItIsMoreThanProven) {
+  analysis::Report report = Fleet(3);
+  report.assumption.asymmetry_percent = 50;
+  for (analysis::NodeReport& node : report.nodes) node.likely_bound_ns = node.bound_ns;
+  EXPECT_THAT(TextReport(report, {}), Not(HasSubstr("likely")));
+  EXPECT_THAT(TextReport(report, {.sections = {"nodes"}}), Not(HasSubstr("  likely\n")));
+  report.nodes[2].likely_bound_ns = 321;
+  report.nodes[1].likely_bound_ns = 123;
+  EXPECT_THAT(ItemOf(TextReport(report, {}), "Clocks"),
+              HasSubstr("; likely at most ± 1.00 µs (if "));
+  EXPECT_THAT(TextReport(report, {.sections = {"nodes"}}),
+              AllOf(HasSubstr("± 1.74 µs  ± 321 ns\n"), HasSubstr("± 1.00 µs         -\n"),
+                    HasSubstr("likely -: not smaller than what is proven")));
+}
+
+// Rows that differ look different, whatever is cut.
+TEST(OneScreenText, NoTwoOperatorsLookTheSame) {
+  analysis::Report report = Fleet(2);
+  const std::string stem =
+      "gradient_tape/sequential/a_rather_long_name_of_a_layer_of_a_model/conv2d";
+  for (const char* end : {"/Conv2D/Conv2DBackpropInput", "/Conv2D/Conv2DBackpropFilter"}) {
+    report.tasks.push_back(
+        {NodeName(0), "TensorFlow", stem + end, 100, 0, 90'000'000'000, 90'000'000'000});
+  }
+  const std::string text = TextReport(report, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("BackpropInput  "), HasSubstr("BackpropFilter  "),
+                          HasSubstr("  gradient_tape/"), Not(HasSubstr(stem))));
 }
 
 // Each number of the line is one of the nodes' bounds as the JSON has them.
@@ -384,7 +424,7 @@ TEST(SectionsByName, EachIsPrintedInFullUnderItsTitle) {
     EXPECT_EQ(FindSection(section.name), &section);
   }
   for (const char* name : {"nodes", "coverage", "steps", "tensors", "messages", "transfers",
-                           "operators", "partitions", "profiles", "cost", "wall-clocks"}) {
+                           "operators", "partitions", "profiles", "overhead", "wall-clocks"}) {
     const std::string text = TextReport(report, {.sections = {name}});
     EXPECT_GE(LinesOf(text), 64u) << name << ": every row of a fleet\n" << text;
   }

@@ -38,10 +38,11 @@ Table TableOf(const std::vector<const StepSeries*>& rows, const std::string& tit
   return table;
 }
 
-// Where the tasks of nodes lie that mark no steps.
+// In which steps of the node that marks them the tasks of the others lie: a case is one node in one
+// step.
 struct Inside {
   uint64_t tasks = 0;
-  uint64_t groups = 0;
+  uint64_t cases = 0;
   uint64_t proven = 0;
   uint64_t outside = 0;
   uint64_t likely = 0;
@@ -50,7 +51,7 @@ struct Inside {
 
   void Add(const GroupSeries& series) {
     for (const analysis::StepGroup& group : series.groups) tasks += group.tasks;
-    groups += series.groups.size();
+    cases += series.groups.size();
     proven += series.inside;
     outside += series.outside;
     likely += series.likely_inside;
@@ -60,22 +61,25 @@ struct Inside {
 };
 
 std::string InsideText(const Inside& inside, const Report& report) {
-  std::string text = absl::StrCat(Count(inside.proven), " proven inside, ", Count(inside.outside),
-                                  " outside, ", Count(inside.undecided), " undecided");
+  std::string text = absl::StrCat("they begin and end within the step: proven in ",
+                                  Count(inside.proven), ", disproved in ", Count(inside.outside),
+                                  ", undecided in ", Count(inside.undecided));
   if (inside.likely + inside.likely_outside > 0) {
-    absl::StrAppend(&text, "; ", Count(inside.likely), " likely inside, ",
-                    Count(inside.likely_outside), " likely outside (if ",
+    absl::StrAppend(&text, "; likely in ", Count(inside.likely), ", likely not in ",
+                    Count(inside.likely_outside), " (if ",
                     clocksync::AsymmetryText(report.assumption.asymmetry_percent), ")");
   }
   return text;
 }
 
+std::string StepsNode(const Report& report) { return report.nodes[report.steps[0].node].name; }
+
 std::string GroupsText(const GroupSeries& groups, const Report& report) {
   Inside inside;
   inside.Add(groups);
-  return absl::StrCat(report.nodes[groups.node].name, " marks no steps; its ",
-                      Plural(inside.tasks, "task"), " in ", Plural(inside.groups, "step"), ": ",
-                      InsideText(inside, report));
+  return absl::StrCat(report.nodes[groups.node].name, " marks no steps. It has ",
+                      Plural(inside.tasks, "task"), " during ", Plural(inside.cases, "step"),
+                      " of ", StepsNode(report), "; ", InsideText(inside, report));
 }
 
 }  // namespace
@@ -109,9 +113,10 @@ void StepsInShort(Page* page) {
   if (report.groups.size() == 1) return page->Line(GroupsText(report.groups[0], report));
   Inside inside;
   for (const GroupSeries& groups : report.groups) inside.Add(groups);
-  page->Line(absl::StrCat(Plural(report.groups.size(), "node"), " mark no steps; their ",
-                          Plural(inside.tasks, "task"), " in ", Plural(inside.groups, "group"),
-                          ", one per node and step: ", InsideText(inside, report)));
+  page->Line(absl::StrCat(Plural(report.groups.size(), "node"), " mark no steps. They have ",
+                          Plural(inside.tasks, "task"), " during steps of ", StepsNode(report),
+                          ", in ", Plural(inside.cases, "case"), " of one node in one step; ",
+                          InsideText(inside, report)));
 }
 
 }  // namespace syncline::report

@@ -14,6 +14,8 @@ size_t DisplayWidth(std::string_view text);
 // At most `width` columns, the last one "…" when something was cut. Control characters become "?":
 // names come from the traced program and must not steer the terminal.
 std::string Fit(std::string_view text, size_t width);
+// The same, with "…" in the middle: of names that begin alike the ends tell which is which.
+std::string FitMiddle(std::string_view text, size_t width);
 
 class Table {
  public:
@@ -21,7 +23,8 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
-    bool shrinks = false;     // gives way when the table is too wide
+    bool shrinks = false;     // gives way when the table is too wide, but never so far that two
+                              // of its cells that differ look the same
     size_t width_least = 12;  // that a column which gives way keeps
   };
   // Of names: gives way, but not so far that its title is cut.

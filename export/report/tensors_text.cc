@@ -27,8 +27,8 @@ Table TableOf(const std::vector<const TensorEdgeReport*>& rows, const std::strin
                {"to", Table::Align::kLeft, true},
                {"count", Table::Align::kRight},
                {"bytes", Table::Align::kRight},
-               {"median wait", Table::Align::kRight},
-               {"median latency", Table::Align::kRight}});
+               {"receiver waits", Table::Align::kRight},
+               {"send to receipt", Table::Align::kRight}});
   const auto& nodes = report.nodes;
   for (const TensorEdgeReport* edge : rows) {
     table.Add({edge->tensor, nodes[edge->send_node].name, nodes[edge->receive_node].name,
@@ -66,12 +66,14 @@ void TensorsInFull(Page* page) {
   page->Print(TableOf(rows, "tensor", page->report()));
   ExplainSizes(rows, page);
   page->Line(
-      "wait: from when the receiver began to wait until the tensor was there; latency: from the "
-      "start of its send until the tensor was there. Sorted by count x median wait.");
+      "receiver waits: from when the receiver began to wait until the tensor was there; send to "
+      "receipt: from the start of its send until the tensor was there. bytes and times are "
+      "medians. Sorted by count x receiver waits.");
   if (tensors.across_nodes > 0) {
     page->Line(absl::StrCat("merged by wall clock, ", Count(tensors.backwards_by_wall_clock),
                             " of ", Plural(tensors.across_nodes, "tensor"),
-                            " arrive before they were sent; here ", Count(tensors.backwards_here)));
+                            " arrive before they were sent; in this timeline ",
+                            Count(tensors.backwards_here)));
   }
   WarnOfContradictions(page);
   const uint64_t unmatched = tensors.unmatched.unmatched_sends_in_complete_steps +
@@ -87,7 +89,7 @@ void TensorsInShort(Page* page) {
   const Report& report = page->report();
   const std::vector<TensorEdgeReport>& edges = report.tensors.edges;
   const auto rows = First(Ranked(edges, WaitOf), RowsOfEach(report));
-  const std::string title = ShownOf("Tensors", rows.size(), edges.size());
+  const std::string title = ShownOf("Tensors", rows.size(), edges.size()) + " · medians";
   page->PrintBelow(title, TableOf(rows, title, report));
   ExplainSizes(rows, page);
   WarnOfContradictions(page);

@@ -27,8 +27,8 @@ Table TableOf(const std::vector<const TransferRow*>& rows, const std::string& ti
                                         {"to", Table::Align::kLeft, true},
                                         {"count", Table::Align::kRight},
                                         {"bytes", Table::Align::kRight},
-                                        {"median wait", Table::Align::kRight},
-                                        {"median latency", Table::Align::kRight}};
+                                        {"receiver waits", Table::Align::kRight},
+                                        {"send to receipt", Table::Align::kRight}};
   if (in_full) {
     columns.insert(columns.begin() + 1, {{"ranks", Table::Align::kRight},  //
                                          {"tags", Table::Align::kRight}});
@@ -76,8 +76,9 @@ void TransfersInFull(Page* page) {
   const std::vector<TransferRow>& rows = page->report().transfers.rows;
   page->Print(TableOf(Ranked(rows, WaitOf), "group", page->report(), true));
   page->Line(
-      "wait: from the receiver's call to the end of its wait; latency: from the start of the send "
-      "to that end. bytes: of one, the median. Sorted by count x median wait.");
+      "receiver waits: from the receiver's call to the end of its wait; send to receipt: from the "
+      "start of the send to that end. bytes, of one, and times are medians. Sorted by count x "
+      "receiver waits.");
   PrintDoubts(page);
 }
 
@@ -85,7 +86,7 @@ void TransfersInShort(Page* page) {
   const Report& report = page->report();
   const std::vector<TransferRow>& all = report.transfers.rows;
   const auto rows = First(Ranked(all, WaitOf), RowsOfEach(report));
-  const std::string title = ShownOf("Transfers", rows.size(), all.size());
+  const std::string title = ShownOf("Transfers", rows.size(), all.size()) + " · medians";
   page->PrintBelow(title, TableOf(rows, title, report, false));
   PrintDoubts(page);
 }
