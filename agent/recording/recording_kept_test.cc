@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is left of recordings: after a kill of the agent, with and without a guard, and for how
+// long.
+
+#include <filesystem>
+#include <string>
+
+#include "agent/recording/manager_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace syncline::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST_F(RecordingManagerTest, SizeLimitAndDiskGuardStop) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_size_limit_bytes(4096);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::RECORDING);
+  std::ofstream(DirectoryOf("r1") / "trace" / "big") << std::string(8192, 'x');
+  manager_->Tick();
+  EXPECT_THAT(Stop("r1")->stop_reason(), HasSubstr("size limit"));
+
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
+  host_.disk_free_bytes = 1000;
+  manager_->Tick();
+  EXPECT_THAT(Stop("r2")->stop_reason(), HasSubstr("disk"));
+}
+
+TEST_F(RecordingManagerTest, AfterAKillTheRecordingIsStoppedAndKept) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  lttng_.running["syncline-ffffffff-other"] = true;  // another agent's
+  lttng_.running["mine-by-hand"] = true;
+  Restart();
+  EXPECT_THAT(gate_.closed_leftovers, ElementsAre(7));
+  EXPECT_THAT(kineto_.calls, ElementsAre("find", "begin", "adopt", "collect"));
+  EXPECT_EQ(kineto_.window.directory, DirectoryOf("r1"));
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  EXPECT_EQ(InfoOf("r1").holder(), "ann@laptop");
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_THAT(stopped->stop_reason(), HasSubstr("adopted"));
+  EXPECT_TRUE(Start("r1").ok()) << "what was answered before the kill is answered again";
+  EXPECT_EQ(lttng_.running.size(), 2u) << "others' sessions are left alone";
+  EXPECT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
+}
+
+TEST_F(RecordingManagerTest, AGuardKnowsTheEndAndGoesWithTheRecording) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_lease_ms(60'000);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  EXPECT_TRUE(guard_.guards);
+  EXPECT_EQ(guard_.orders.session_name(), lttng_.spec.name);
+  EXPECT_FALSE(guard_.orders.opened());
+  v1::StartRequest start;
+  start.set_recording_id("r1");
+  start.set_at_monotonic_raw_ns(clock_.now_ns + kSecondNs);
+  start.set_window_ns(3 * kSecondNs);
+  const auto started = manager_->Start(start);
+  ASSERT_TRUE(started.ok());
+  EXPECT_TRUE(guard_.orders.opened());
+  EXPECT_EQ(guard_.orders.end_raw_ns(), start.at_monotonic_raw_ns() + 3 * kSecondNs);
+  EXPECT_EQ(guard_.orders.generation(), started->generation());
+  EXPECT_GT(guard_.orders.lease_end_monotonic_ns(), clock_.now_ns);
+  ASSERT_TRUE(Stop("r1").ok());
+  EXPECT_FALSE(guard_.guards);
+}
+
+TEST_F(RecordingManagerTest, AFailedPrepareLeavesNoGuard) {
+  canary_.reaches_the_trace = false;
+  EXPECT_FALSE(manager_->Prepare(PrepareOf("r1")).ok());
+  EXPECT_FALSE(guard_.guards);
+}
+
+TEST_F(RecordingManagerTest, WithoutAGuardItRecordsAndSaysSo) {
+  guard_.status = absl::ResourceExhaustedError("no process ids");
+  const auto prepared = manager_->Prepare(PrepareOf("r1"));
+  ASSERT_TRUE(prepared.ok());
+  ASSERT_EQ(prepared->complaints_size(), 1);
+  EXPECT_THAT(prepared->complaints(0).what(), HasSubstr("no guard: no process ids"));
+}
+
+TEST_F(RecordingManagerTest, WhatTheGuardEndedIsAdoptedAsItEnded) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  v1::StopResponse by_guard = manager_->EndForAgent(guard_.orders);
+  by_guard.set_stop_reason("guard: the agent was dead at the end of the recording");
+  journal::Entry entry;
+  *entry.mutable_stopped() = by_guard;
+  ASSERT_TRUE(Journal(DirectoryOf("r1") / "guard.json").Append(entry).ok());
+  lttng_.calls.clear();
+  Restart();
+  EXPECT_THAT(lttng_.calls, testing::Not(testing::Contains("stop"))) << "the session is gone";
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_TRUE(stopped->complete());
+  EXPECT_THAT(stopped->stop_reason(), HasSubstr("guard:"));
+  EXPECT_EQ(stopped->gate_end_monotonic_raw_ns(), by_guard.gate_end_monotonic_raw_ns());
+  EXPECT_GE(stopped->coverage_size(), 1) << "what the processes counted is kept";
+}
+
+TEST_F(RecordingManagerTest, AfterAKillBeforeItBeganKinetoHasNothingOfIt) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  Restart();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  EXPECT_THAT(kineto_.calls, ElementsAre("find", "collect"));
+}
+
+TEST_F(RecordingManagerTest, AfterAKillDuringPrepareTheRecordingIsFailed) {
+  journal::Entry entry;
+  entry.set_state(v1::PREPARING);
+  entry.set_session_name("syncline-x-r1");
+  lttng_.running["syncline-x-r1"] = true;
+  ASSERT_TRUE(MakeDirectories(DirectoryOf("r1")).ok());
+  ASSERT_TRUE(Journal(DirectoryOf("r1") / "journal").Append(entry).ok());
+  Restart();
+  EXPECT_EQ(InfoOf("r1").state(), v1::FAILED);
+  EXPECT_TRUE(lttng_.running.empty());
+}
+
+TEST_F(RecordingManagerTest, ShutdownStopsAndKeeps) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  manager_->Shutdown();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  EXPECT_EQ(manager_->Prepare(PrepareOf("r2")).status().code(), absl::StatusCode::kUnavailable);
+  Restart();
+  EXPECT_THAT(Stop("r1")->stop_reason(), HasSubstr("shutdown"));
+}
+
+TEST_F(RecordingManagerTest, WhatNobodyFetchesIsForgottenAfterItsRetention) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  clock_.now_ns += kRetentionNs;
+  manager_->Tick();
+  EXPECT_TRUE(manager_->Recordings().empty());
+  EXPECT_FALSE(std::filesystem::exists(DirectoryOf("r1")));
+}
+
+TEST_F(RecordingManagerTest, AWallClockThatIsSetForgetsNothing) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  clock_.realtime_offset_ns = 2 * kRetentionNs;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  // Nor one that is wrong when the agent starts, as long as it is set right soon.
+  Restart();
+  manager_->Tick();
+  clock_.now_ns += kHourNs / 2;
+  manager_->Tick();
+  clock_.realtime_offset_ns = 0;
+  clock_.now_ns += kHourNs;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  // One that goes wrong later: it was young when it was met.
+  Restart();
+  clock_.now_ns += 2 * kHourNs;
+  clock_.realtime_offset_ns = 2 * kRetentionNs;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+}
+
+TEST_F(RecordingManagerTest, WhatAnotherAgentLeftLongAgoIsForgotten) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  clock_.now_ns += kRetentionNs - kHourNs / 2;  // without an agent
+  Restart();
+  clock_.now_ns += kHourNs / 4;
+  manager_->Tick();
+  EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+  clock_.now_ns += kHourNs;
+  manager_->Tick();
+  EXPECT_TRUE(manager_->Recordings().empty());
+}
+
+}  // namespace
+}  // namespace syncline::agent
