@@ -54,9 +54,11 @@ enum syncline_name_kind {
 struct syncline_thread {
   struct syncline_thread_slot* slot; /* in the block; a private dummy without one */
   uint32_t key;
-  uint32_t generation;    /* the value of the gate this thread last acted on */
-  uint32_t session;       /* counts recordings, across forks; 0: not recording */
-  uint32_t busy;          /* inside our code */
+  uint32_t generation; /* the value of the gate this thread last acted on */
+  uint32_t session;    /* counts recordings, across forks; 0: not recording */
+  uint32_t busy;       /* inside our code, or never called outside a signal handler */
+  uint32_t made;       /* all of this is filled in */
+  uint32_t known_to_tracer;
   uint32_t fork_handlers; /* that run now and hold locks */
   uint32_t busy_before_fork;
   int32_t tid;
@@ -95,8 +97,11 @@ SYNCLINE_EXPORT int syncline_open(uint32_t source);
 /* `source` is in this process, whether or not it ever makes a block: others may. */
 SYNCLINE_EXPORT void syncline_loaded(uint32_t source);
 
-/* This thread; made on first use. NULL when there is no memory. */
+/* This thread; made on first use. NULL when there is no memory. While a thread makes its calls in
+ * signal handlers only, it is busy: what it needs once is allocated, which a handler may not. */
 SYNCLINE_EXPORT struct syncline_thread* syncline_thread_self(void);
+/* A call that would have been recorded if the thread were not busy: counts it as lost. */
+SYNCLINE_EXPORT void syncline_turned_away(struct syncline_thread* thread);
 
 /* Acts on the gate: announces the process and this thread, or says that it is off. Returns 1 when
  * this thread records now. */

@@ -62,12 +62,19 @@ SYNCLINE_HIDDEN int syncline_names_after_fork(struct syncline_files* fresh, uint
 
 /* threads.c */
 SYNCLINE_HIDDEN int syncline_threads_start(void);
+/* 1 when LTTng-UST has what it needs of this thread, which it allocates: 0 in a signal handler, if
+ * this thread never was here outside of one. */
+SYNCLINE_HIDDEN int syncline_thread_is_known_to_tracer(struct syncline_thread* thread);
 /* In the child: this thread, the only one, lets go of the parent's slot. */
 SYNCLINE_HIDDEN void syncline_threads_after_fork(void);
 /* Gives the thread a key and a slot in the block as it is now. The lock is held. */
 SYNCLINE_HIDDEN void syncline_thread_enter(struct syncline_thread* thread);
 /* Refreshes the name from the kernel and writes syncline:thread. */
 SYNCLINE_HIDDEN void syncline_thread_announce(struct syncline_thread* thread);
+
+/* handler.c */
+/* 1: this thread is in a signal handler, so that nothing must be allocated. */
+SYNCLINE_HIDDEN int syncline_in_handler(void);
 
 /* cost.c */
 /* Chooses what calls are timed with, and measures what reading that takes. */

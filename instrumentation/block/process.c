@@ -61,8 +61,10 @@ static int NoName(uint32_t a, uint32_t b, uint8_t c, const char* d) {
   return 0;
 }
 static void NoFork(sigset_t* saved) { (void)saved; }
+static void NoBegin(void) {}
 static const struct syncline_emit no_tracer = {
-    NoOn, NoOff, NoPause, NoPause, NoThread, NoName, syncline_monotonic_ns, NoFork, NoFork, NoFork};
+    NoOn,    NoOff,  NoPause, NoPause, NoThread, NoName, syncline_monotonic_ns,
+    NoBegin, NoFork, NoFork,  NoFork};
 
 struct syncline_process syncline_process = {.emit = &no_tracer};
 
@@ -154,7 +156,7 @@ static uint32_t ActOnGate(struct syncline_thread* thread) {
 }
 
 int syncline_gate_changed(struct syncline_thread* thread) {
-  if (thread->busy) return 0;
+  if (thread->busy || !syncline_thread_is_known_to_tracer(thread)) return 0;
   thread->busy = 1;
   const uint64_t begin = syncline_cost_ticks();
   pthread_mutex_lock(&gate_mutex);

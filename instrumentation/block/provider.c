@@ -7,6 +7,7 @@
 
 #include <lttng/ust-clock.h>
 #include <lttng/ust-fork.h>
+#include <lttng/ust-thread.h>
 
 #include "instrumentation/block/monotonic.h"
 #include "instrumentation/block/tracepoints.h"
@@ -56,6 +57,7 @@ __attribute__((visibility("default"))) const struct syncline_emit syncline_emit 
     Thread,
     Name,
     ClockNs,
+    lttng_ust_init_thread,
     lttng_ust_before_fork,
     lttng_ust_after_fork_parent,
     lttng_ust_after_fork_child,

@@ -36,6 +36,8 @@ struct syncline_emit {
   int (*thread)(uint32_t thread, uint32_t process, int32_t tid, const char* name);
   int (*name)(uint32_t process, uint32_t id, uint8_t kind, const char* text);
   uint64_t (*clock_ns)(void);
+  /* Before the first event of a thread: what LTTng-UST keeps of it is allocated. */
+  void (*thread_begins)(void);
   void (*before_fork)(sigset_t* saved);
   void (*after_fork_parent)(sigset_t* saved);
   void (*after_fork_child)(sigset_t* saved);

@@ -11,8 +11,10 @@
 #include "instrumentation/block/facts.h"
 #include "instrumentation/block/internal.h"
 
-/* One pointer of static TLS: the library is opened with dlopen, and more might not fit. */
+/* Two pointers of static TLS: the library is opened with dlopen, and more might not fit. */
 static __thread struct syncline_thread* self __attribute__((tls_model("initial-exec")));
+/* A thread whose calls all were in signal handlers so far; busy. */
+static __thread struct syncline_thread* waiting __attribute__((tls_model("initial-exec")));
 
 static struct syncline_thread_slot nowhere; /* where threads count that have no slot */
 static pthread_key_t exit_key;
@@ -37,19 +39,22 @@ static void ThreadExit(void* argument) {
   munmap(thread, SYNCLINE_THREAD_BYTES);
 }
 
-int syncline_threads_start(void) {
+/* As the library is loaded: of the first 32 keys a thread has room for the value, later ones are
+ * given some when they are first used. */
+__attribute__((constructor)) int syncline_threads_start(void) {
   if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, ThreadExit) == 0;
   return exit_key_made ? 0 : -1;
 }
 
 void syncline_threads_after_fork(void) {
   memset(slot_taken, 0, sizeof slot_taken);
-  if (!self) return;
-  self->slot = &nowhere;
-  self->slot_shared = 1;
-  self->session = 0;
-  self->key = 0;
-  self->tid = (int32_t)syscall(SYS_gettid);
+  struct syncline_thread* thread = self ? self : waiting;
+  if (!thread) return;
+  thread->slot = &nowhere;
+  thread->slot_shared = 1;
+  thread->session = 0;
+  thread->key = 0;
+  thread->tid = (int32_t)syscall(SYS_gettid);
 }
 
 /* Slots never used come first, so that the keys and names of dead threads stay readable as long as
@@ -85,23 +90,51 @@ static void KernelName(struct syncline_thread* thread) {
   syncline_copy_text(thread->name, sizeof thread->name, name);
 }
 
-struct syncline_thread* syncline_thread_self(void) {
-  if (__builtin_expect(self != NULL, 1)) return self;
+/* Allocates nothing. */
+static struct syncline_thread* Make(void) {
   struct syncline_thread* thread = syncline_reserve(SYNCLINE_THREAD_BYTES);
   if (!thread) return NULL;
-  /* pthread_setspecific may allocate, and an allocator may call ITT: be busy, and known, before. */
   thread->busy = 1;
   thread->slot = &nowhere;
   thread->slot_shared = 1;
   thread->tid = (int32_t)syscall(SYS_gettid);
-  self = thread;
-  if (exit_key_made) pthread_setspecific(exit_key, thread);
+  waiting = thread;
   KernelName(thread);
   syncline_lock();
   if (syncline_process_ensure() == 0) syncline_thread_enter(thread);
   syncline_unlock();
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  thread->made = 1;
+  return thread;
+}
+
+struct syncline_thread* syncline_thread_self(void) {
+  if (__builtin_expect(self != NULL, 1)) return self;
+  struct syncline_thread* thread = waiting ? waiting : Make();
+  if (!thread || !thread->made || syncline_in_handler()) return thread;
+  self = thread;
+  waiting = NULL;
+  /* May allocate, and an allocator may call ITT: this thread is busy still. */
+  if (exit_key_made) pthread_setspecific(exit_key, thread);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
   thread->busy = 0;
   return thread;
+}
+
+void syncline_turned_away(struct syncline_thread* thread) {
+  const uint32_t generation = *syncline_gate;
+  if (generation == 0 || generation == SYNCLINE_GATE_LOOK || syncline_paused) return;
+  syncline_count(thread, 0);
+}
+
+int syncline_thread_is_known_to_tracer(struct syncline_thread* thread) {
+  if (thread->known_to_tracer) return 1;
+  if (syncline_in_handler()) return 0;
+  thread->busy = 1;
+  syncline_process.emit->thread_begins();
+  thread->known_to_tracer = 1;
+  thread->busy = 0;
+  return 1;
 }
 
 void syncline_thread_announce(struct syncline_thread* thread) {

@@ -22,7 +22,11 @@ static void ThreadExit(struct syncline_thread* common) {
 
 struct itt_thread* itt_thread_make(void) {
   struct syncline_thread* common = syncline_thread_self();
-  if (!common || common->busy) return NULL;
+  if (!common) return NULL;
+  if (common->busy) {
+    syncline_turned_away(common);
+    return NULL;
+  }
   struct itt_thread* thread = (struct itt_thread*)common->room;
   memset(thread, 0, sizeof *thread); /* a signal handler may have been here just now */
   thread->common = common;
@@ -45,7 +49,7 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread) {
     return ITT_TURNED_AWAY;
   }
   if (*itt_shared.gate != thread->generation) {
-    syncline_gate_changed(common);
+    if (!syncline_gate_changed(common) && !common->known_to_tracer) syncline_turned_away(common);
     thread->generation = common->generation;
     SetLoud(thread);
   } else if (thread->generation != 0 && common->session == 0) {

@@ -128,10 +128,18 @@ static void Check(struct net_call* call, struct net_direction* direction) {
   call->anchoring = 1;
 }
 
+/* In a signal handler, in a thread that was never here outside of one. */
+static void TurnedAway(struct syncline_thread* thread, int fd) {
+  if (net_is_tcp(fd)) syncline_turned_away(thread);
+}
+
 /* Acts on the gate, in a call on `fd`. 1: this thread records. */
 static int Act(struct syncline_thread* thread, int fd) {
   if (*net_gate != thread->generation) {
-    syncline_gate_changed(thread);
+    if (!syncline_gate_changed(thread) && !thread->known_to_tracer) {
+      TurnedAway(thread, fd);
+      return 0;
+    }
   } else if (thread->generation != 0 && thread->session == 0) {
     syncline_gate_ask_again(thread);
   }
@@ -166,6 +174,7 @@ static int Begin(struct net_call* call, int fd, enum net_direction_name directio
   if (__builtin_expect(thread->busy, 0)) {
     /* A signal handler inside our code: its bytes pass uncounted, and the position with them. */
     if (found == NET_FOUND) call->connection->directions[direction].known = 0;
+    if (!thread->known_to_tracer) TurnedAway(thread, fd);
     return 0;
   }
   if (__builtin_expect(*net_gate != thread->generation || thread->session == 0 ||

@@ -277,6 +277,29 @@ class Life(Trap):
         CaptureTest.assert_spans(self, others, read_truth(truth))
 
 
+class Handlers(Trap):
+    """Threads whose first call is in a signal handler that interrupted the allocator, in a program
+    with more thread-specific keys than a thread has room for."""
+
+    def start(self, *scenario, **environment):
+        allocator = os.path.join(BUILD, "tests/strict_allocator.so")
+        return super().start(*scenario, LD_PRELOAD=allocator, **environment)
+
+    def test_nothing_is_recorded(self):
+        process = self.start("handler")
+        for word in ("ready", "done"):
+            self.said(process, word)
+            self.go(process)
+        self.assertEqual(self.fixture.finish(process), "")
+
+    def test_recorded(self):
+        events, _ = self.record("handler")
+        # One of the main thread, one of each of six threads, and five in handlers.
+        self.assertEqual(len(of(events, "task_begin")), 7)
+        self.assertEqual(len(of(events, "task_end")), 7)
+        self.assertEqual(self.block["lost"], 10)
+
+
 class Early(Trap):
     def test_what_is_called_before_the_tracer_knows_of_the_session_is_counted(self):
         f = self.fixture

@@ -216,10 +216,18 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     int (*run)(void);
-  } kScenarios[] = {{"legacy", Legacy},       {"going-live", GoingLive},  {"pause", Pausing},
-                    {"crowd", Crowd},         {"early", Early},           {"fork", TrapFork},
-                    {"exec", TrapExec},       {"executed", TrapExecuted}, {"exit", TrapExit},
-                    {"signals", TrapSignals}, {"deep-exit", TrapDeepExit}};
+  } kScenarios[] = {{"legacy", Legacy},
+                    {"going-live", GoingLive},
+                    {"pause", Pausing},
+                    {"crowd", Crowd},
+                    {"early", Early},
+                    {"fork", TrapFork},
+                    {"exec", TrapExec},
+                    {"executed", TrapExecuted},
+                    {"exit", TrapExit},
+                    {"signals", TrapSignals},
+                    {"deep-exit", TrapDeepExit},
+                    {"handler", TrapHandler}};
   for (size_t i = 0; argc == 2 && i < sizeof kScenarios / sizeof *kScenarios; i++) {
     if (strcmp(argv[1], kScenarios[i].name) == 0) return kScenarios[i].run();
   }

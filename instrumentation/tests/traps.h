@@ -26,5 +26,6 @@ int TrapUnload(const char* plugin);
 int TrapExit(void);
 int TrapDeepExit(void);
 int TrapSignals(void);
+int TrapHandler(void);
 
 #endif /* SYNCLINE_INSTRUMENTATION_TESTS_TRAPS_H_ */
