@@ -16,6 +16,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -35,8 +36,10 @@
 #include "agent/session/session_child.h"
 #include "agent/session/session_daemon.h"
 #include "agent/session/session_process.h"
+#include "agent/session/spawn.h"
 #include "agent/tfprofiler/port_prober.h"
 #include "agent/tfprofiler/tf_profiles.h"
+#include "common/descriptors.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "syncline_commit.h"
@@ -46,6 +49,7 @@ namespace {
 
 constexpr const char* kSessionChildFlag = "--session-child";
 constexpr const char* kRunAsFlag = "--run-as";
+constexpr const char* kLimitFilesFlag = "--limit-files";
 constexpr int kSessionChildSocket = 3;
 constexpr int64_t kTickPeriodNs = 250'000'000;
 constexpr int kShutdownLimitMs = 3'000;
@@ -138,12 +142,15 @@ std::string HostName() {
 // Everything the agent is made of, in the order in which it must be taken down again.
 class Agent {
  public:
-  Agent(Options options, int log_fd)
+  // `child_descriptors`: the soft limit of open files that programs are started with.
+  Agent(Options options, int log_fd, rlim_t child_descriptors)
       : options_(std::move(options)),
         uid_(::geteuid()),
         self_(std::filesystem::read_symlink("/proc/self/exe")),
+        launcher_({self_.string(), kLimitFilesFlag, absl::StrCat(child_descriptors)}),
+        runner_(launcher_),
         log_(log_fd, &clock_),
-        lttng_({self_.string(), kSessionChildFlag}, environment()),
+        lttng_(Launched({self_.string(), kSessionChildFlag}), environment()),
         daemon_(&lttng_, &runner_, environment(), options_.data_dir + "/lttng-sessiond.pid"),
         gate_(&clock_, {.own_uid = uid_, .configured_directory = Variable("SYNCLINE_RUNTIME_DIR")}),
         canary_(&runner_, {.own_uid = uid_,
@@ -262,6 +269,12 @@ class Agent {
     log_.Failure("probes", probes_.Listen(absl::StrCat(host, ":", tcp_port)));
   }
 
+  std::vector<std::string> Launched(const std::vector<std::string>& command) const {
+    std::vector<std::string> launched = launcher_;
+    launched.insert(launched.end(), command.begin(), command.end());
+    return launched;
+  }
+
   std::map<std::string, std::string> environment() const {
     const std::string home = LttngHome(uid_);
     if (home.empty()) return {};
@@ -271,6 +284,7 @@ class Agent {
   const Options options_;
   const uint32_t uid_;
   const std::filesystem::path self_;
+  const std::vector<std::string> launcher_;
   SystemClock clock_;
   SystemHost host_;
   SystemProcessRunner runner_;
@@ -325,12 +339,14 @@ int RunAgent(int argc, char** argv) {
   const sigset_t signals = EndingSignals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  // A job that forks workers costs two for each process at a time, a peer one.
+  const rlim_t child_descriptors = RaiseDescriptorLimit();
   absl::Status status = TakeDataDirectory(options->data_dir);
   if (status.ok()) {
     const int log_fd = OpenLog(options->log_file);
     if (log_fd < 0)
       status = ErrnoStatus(errno, "Cannot open the log \"" + options->log_file + "\"");
-    if (status.ok()) status = std::make_unique<Agent>(*options, log_fd)->Run();
+    if (status.ok()) status = std::make_unique<Agent>(*options, log_fd, child_descriptors)->Run();
   }
   if (status.ok()) return 0;
   std::fprintf(stderr, "syncline-agent: %s\n", std::string(status.message()).c_str());
@@ -353,5 +369,10 @@ int main(int argc, char** argv) {
     return syncline::agent::RunAs(uid, argv[3], argv[4]);
   }
   if (mode == syncline::agent::kGuardFlag) return syncline::agent::GuardRecording();
+  if (mode == syncline::agent::kLimitFilesFlag && argc > 3) {
+    uint64_t soft = 0;
+    if (!absl::SimpleAtoi(argv[2], &soft)) return 2;
+    return syncline::agent::BecomeWithDescriptors(soft, argv + 3);
+  }
   return syncline::agent::RunAgent(argc, argv);
 }

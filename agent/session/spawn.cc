@@ -13,10 +13,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
+#include "absl/strings/strip.h"
 #include "common/status.h"
 
 namespace syncline::agent {
@@ -149,6 +152,7 @@ absl::StatusOr<RunResult> SystemProcessRunner::Run(const SpawnOptions& options, 
   const int output = file.get();
   SpawnOptions with_output = options;
   with_output.pass_as_output = output;
+  with_output.arguments.insert(with_output.arguments.begin(), launcher_.begin(), launcher_.end());
   RunResult result;
   auto pid = Spawn(with_output);
   absl::StatusOr<int> exit_code =
@@ -160,8 +164,23 @@ absl::StatusOr<RunResult> SystemProcessRunner::Run(const SpawnOptions& options, 
   if (!exit_code.ok()) {
     return WithContext(exit_code.status(), absl::StrCat("Running ", options.arguments[0]).c_str());
   }
+  if (!launcher_.empty() && *exit_code == kNoSuchProgram) {
+    return absl::NotFoundError(absl::StripAsciiWhitespace(result.output));
+  }
   result.exit_code = *exit_code;
   return result;
+}
+
+int BecomeWithDescriptors(rlim_t soft, char** argv) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = std::min(soft, limit.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ::execvp(argv[0], argv);
+  const int error_number = errno;
+  std::fprintf(stderr, "Cannot start %s: %s\n", argv[0], std::strerror(error_number));
+  return error_number == ENOENT ? kNoSuchProgram : kNoSuchProgram - 1;
 }
 
 }  // namespace syncline::agent

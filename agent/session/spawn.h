@@ -5,10 +5,12 @@
 #ifndef SYNCLINE_AGENT_SESSION_SPAWN_H_
 #define SYNCLINE_AGENT_SESSION_SPAWN_H_
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -46,8 +48,22 @@ class ProcessRunner {
 
 class SystemProcessRunner : public ProcessRunner {
  public:
+  // `launcher`: a command that becomes the program whose command line follows its own, and exits
+  // with kNoSuchProgram when there is none (`syncline-agent --limit-files N`).
+  explicit SystemProcessRunner(std::vector<std::string> launcher = {})
+      : launcher_(std::move(launcher)) {}
   absl::StatusOr<RunResult> Run(const SpawnOptions& options, int limit_ms) override;
+
+ private:
+  const std::vector<std::string> launcher_;
 };
+
+inline constexpr int kNoSuchProgram = 127;  // as a shell says it
+
+// Becomes the program argv[0] with `soft` as its soft limit of open files: posix_spawn cannot set
+// that, and lowering it in a process with threads takes descriptors away from them. Returns only
+// when there is no such program; what to exit with.
+int BecomeWithDescriptors(rlim_t soft, char** argv);
 
 }  // namespace syncline::agent
 

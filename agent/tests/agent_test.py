@@ -426,6 +426,19 @@ class AgentTest(unittest.TestCase):
         first.call("Release", recording_id="r1", even_if_not_fetched=True)
         self.assertTrue(second.record("r1", seconds=0.1)["complete"])
 
+    def test_only_the_agent_itself_may_open_more_files_than_usual(self):
+        agent = self.agent(limits=(300, 3000))
+        agent.record("r1", seconds=0.1)
+
+        def soft_limit(pid):
+            with open(f"/proc/{pid}/limits", encoding="ascii") as limits:
+                return int(re.search(r"Max open files +(\d+)", limits.read())[1])
+
+        self.assertEqual(soft_limit(agent.process.pid), 3000)
+        (child,) = subprocess.run(["pgrep", "-f", "--", "--session-child$"], capture_output=True,
+                                  text=True, check=True).stdout.split()
+        self.assertEqual(soft_limit(child), 300)
+
     def test_fifty_recordings_leak_nothing(self):
         self.job(seconds=200)
         agent = self.agent()

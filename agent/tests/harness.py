@@ -14,7 +14,7 @@ import sys
 import time
 import unittest
 
-NEEDED = ["lttng-sessiond", "babeltrace2", "openssl", "unshare", "setpriv"]
+NEEDED = ["lttng-sessiond", "babeltrace2", "openssl", "unshare", "setpriv", "prlimit"]
 SKIPPED = 77
 OTHER_UID = 61234
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
@@ -50,18 +50,22 @@ class CallError(Exception):
 class Agent:
     """One agent with a data directory below `root`; remembers how to call it."""
 
-    def __init__(self, root, uid=0, arguments=(), name="data", environment=None):
+    def __init__(self, root, uid=0, arguments=(), name="data", environment=None,
+                 limits=None):
         self.data = os.path.join(root, name)
         self.log = os.path.join(root, name + ".log")
         self.socket = os.path.join(self.data, "agent.sock")
         self.uid = uid
         self.arguments = list(arguments)
         self.environment = environment
+        self.limits = limits  # of open files: soft, hard
         self.process = None
         self.start()
 
     def start(self):
-        command = as_user(self.uid) + [f"{BUILD}/bin/syncline-agent", "--data-dir", self.data]
+        limit = ["prlimit", "--nofile={}:{}".format(*self.limits)] if self.limits else []
+        agent = [f"{BUILD}/bin/syncline-agent", "--data-dir", self.data]
+        command = limit + as_user(self.uid) + agent
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 command + self.arguments, stderr=log, env=self.environment

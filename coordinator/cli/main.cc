@@ -17,6 +17,7 @@
 #include <string_view>
 #include <thread>
 
+#include "common/descriptors.h"
 #include "coordinator/cli/command_line.h"
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/environment.h"
@@ -109,7 +110,8 @@ std::string HostName() {
 
 // This user's own agent. Its node is called as the machine is, because recordings are looked at
 // elsewhere too; a hostname that cannot be a node's name is replaced.
-void SetLocalAgent(Context* context) {
+// It is started with `child_descriptors` as its soft limit of open files.
+void SetLocalAgent(const rlim_t* child_descriptors, Context* context) {
   std::error_code error;
   const LocalAgentPlace place = PlaceOfLocalAgent(
       std::filesystem::read_symlink("/proc/self/exe", error), ::geteuid(), CurrentEnvironment());
@@ -117,7 +119,10 @@ void SetLocalAgent(Context* context) {
   node.name = recording::CheckNodeName(HostName()).ok() ? HostName() : "local";
   node.socket_path = place.socket.string();
   context->local_node = node;
-  context->ensure_local_agent = [place] { return EnsureLocalAgent(place, CurrentEnvironment()); };
+  context->ensure_local_agent = [place, child_descriptors] {
+    const DescriptorLimit as_before(*child_descriptors);  // nothing is connected yet
+    return EnsureLocalAgent(place, CurrentEnvironment());
+  };
 }
 
 int Main(int argc, char** argv) {
@@ -145,14 +150,19 @@ int Main(int argc, char** argv) {
          .unix_s = [&clock] { return clock.UnixNs() / 1'000'000'000; }});
   };
 
-  SetLocalAgent(&context);
+  rlim_t child_descriptors = 0;  // known before any command runs
+  SetLocalAgent(&child_descriptors, &context);
 
   if (const std::optional<int> code = ParseCommandLine({argv + 1, argv + argc}, &context)) {
     return *code;
   }
   // Other commands leave nothing behind: a signal may end them where they are.
   if (context.ends_in_good_order) const Signals signals(interrupts);
-  if (!context.becomes_program) fleet::SilenceGrpcLog();
+  if (!context.becomes_program) {
+    fleet::SilenceGrpcLog();
+    // Each node of a recording costs two or three.
+    child_descriptors = RaiseDescriptorLimit();
+  }
   const int code = context.action();
   std::cout.flush();
   if (!std::cout) {
