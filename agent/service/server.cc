@@ -20,6 +20,9 @@ constexpr uint64_t kPemBytesMax = 1 << 20;
 constexpr int kKeepaliveTimeMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 constexpr int kClientPingPeriodMsMin = 5'000;
+// A connection without a certificate holds a descriptor no longer (gRPC's own limit is two
+// minutes). Coordinators give up after as long themselves.
+constexpr int kHandshakeTimeoutMs = 5'000;
 
 void SetLimits(const std::string& name, grpc::ServerBuilder* builder) {
   grpc::ResourceQuota quota(name);
@@ -27,6 +30,7 @@ void SetLimits(const std::string& name, grpc::ServerBuilder* builder) {
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(kRequestBytesMax);
   builder->SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 4);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

@@ -3,11 +3,13 @@
 
 import os
 import re
+import resource
+import socket
 import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, OTHER_UID, Agent, CallError, as_user, main
+from harness import BUILD, OTHER_UID, Agent, CallError, as_user, main, wait_until
 
 
 class TlsTest(unittest.TestCase):
@@ -23,7 +25,8 @@ class TlsTest(unittest.TestCase):
         cls.certificate("nobody", "/O=Syncline/OU=visitor/CN=eve", "ca")
         cls.certificate("otherca", "/O=Syncline/CN=another authority")
         cls.certificate("foreign", "/O=Syncline/OU=syncline operator/CN=eve", "otherca")
-        cls.agent = Agent(cls.tls, arguments=["--tls-dir", cls.tls, "--listen", "127.0.0.1:0"])
+        cls.agent = Agent(cls.tls, arguments=["--tls-dir", cls.tls, "--listen", "127.0.0.1:0"],
+                          limits=(1024, 4096))
         cls.port = re.search(r" port=(\d+)", cls.agent.log_text()).group(1)
 
     @classmethod
@@ -80,6 +83,19 @@ class TlsTest(unittest.TestCase):
         )
         self.assertEqual(started.returncode, 2)
         self.assertIn("--tls-dir", started.stderr)
+
+    def test_idle_connections_without_a_certificate_do_not_starve_it(self):
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+        descriptors = f"/proc/{self.agent.process.pid}/fd"
+        before = len(os.listdir(descriptors))
+        idle = [socket.create_connection(("127.0.0.1", int(self.port))) for _ in range(1100)]
+        wait_until(lambda: len(os.listdir(descriptors)) > 1000, what="they are accepted")
+        self.assertEqual(self.call("Describe", "operator")["protocol"], "syncline.v1")
+        wait_until(lambda: len(os.listdir(descriptors)) < before + 50, seconds=20,
+                   what="the agent has closed them")
+        for connection in idle:
+            connection.close()
 
     def test_the_socket_is_for_its_user_only(self):
         os.chmod(self.tls, 0o755)
