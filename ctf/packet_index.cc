@@ -153,7 +153,7 @@ absl::StatusOr<std::optional<IndexedExtent>> IndexedStream::Extent() {
       if (!packet) break;
       ++extent.packets;
       extent.end_ns = std::max(extent.end_ns, packet->end_ns.value_or(packet->begin_ns));
-      extent.end_known = packet->end_ns.has_value();
+      extent.end_known = packet->latest_ns().has_value();
     }
     extent.last_sequence = walker.last_sequence();
     extent.last_discarded = walker.last_discarded();

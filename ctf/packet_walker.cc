@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <tuple>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "common/time.h"
@@ -48,6 +51,26 @@ void AddUncounted(Loss loss, std::vector<Loss>& losses) {
   }
 }
 
+// These took the time of a packet's end before those of the last events in it. Where another packet
+// follows, its begin tells how late they can be.
+bool EndsPacketsEarly(const std::map<std::string, std::string>& environment) {
+  const auto number = [&environment](const char* key) {
+    const auto found = environment.find(key);
+    int value = -1;
+    if (found == environment.end() || !absl::SimpleAtoi(found->second, &value)) return -1;
+    return value;
+  };
+  const auto tracer = environment.find("tracer_name");
+  if (tracer == environment.end()) return false;
+  const std::tuple version(number("tracer_major"), number("tracer_minor"),
+                           number("tracer_patchlevel"));
+  if (std::get<0>(version) < 0 || std::get<1>(version) < 0) return false;
+  if (tracer->second == "lttng-ust") return version < std::tuple(2, 11, -1);
+  if (tracer->second != "lttng-modules") return false;
+  return version < std::tuple(2, 9, 13) ||
+         (version >= std::tuple(2, 10, -1) && version < std::tuple(2, 10, 10));
+}
+
 }  // namespace
 
 PacketWalker::PacketWalker(const TraceLayout& layout, ByteSource& source, std::string name,
@@ -60,6 +83,7 @@ PacketWalker::PacketWalker(const TraceLayout& layout, ByteSource& source, std::s
       end_(range.end),
       elsewhere_(range.before.elsewhere) {
   if (!range.indexed.empty()) index_.emplace(range.indexed);
+  early_ends_ = EndsPacketsEarly(layout.metadata->environment);
   if (range.begin != 0) return;  // what lies between is not known
   last_sequence_ = range.before.number;
   last_discarded_ = range.before.discarded;
@@ -182,6 +206,7 @@ absl::StatusOr<std::optional<Packet>> PacketWalker::Next() {
     Count(packet);
     return packet;
   }
+  if (end_ >= source_.size()) SettleOddCount();
   offset_ = source_.size();
   SettlePending(kUnknownHi);
   return std::nullopt;
@@ -218,6 +243,7 @@ absl::StatusOr<Packet> PacketWalker::Measure(const Candidate& candidate) {
   } else {
     SYNCLINE_RETURN_IF_ERROR(MeasureClosed(packet));
   }
+  packet.end_is_early = early_ends_ && !packet.next_begin_ns;
   return packet;
 }
 
@@ -354,26 +380,63 @@ void PacketWalker::CountSequence(const Packet& packet) {
   last_sequence_ = now;
 }
 
+// LTTng sometimes sets bit 63. What the other bits say is believed only where a later count bears
+// it out, or none follows.
+void PacketWalker::KeepOddCount(const Packet& packet) {
+  discarded_valid_ = false;
+  if (!odd_count_) {
+    const bool first = packet.header.sequence.value_or(packets_) == 0;
+    odd_count_.emplace();
+    odd_count_->before = last_discarded_;
+    if (first && !last_discarded_) odd_count_->before = 0;
+    odd_count_->begin_ns = last_ns_ == kUnknownLo ? packet.begin_ns : last_ns_;
+  }
+  odd_count_->low_bits = *packet.header.discarded & LowBits(63);
+  odd_count_->end_ns = std::max(odd_count_->begin_ns, packet.end_ns.value_or(packet.begin_ns));
+}
+
+void PacketWalker::SettleOddCount() {
+  if (!odd_count_) return;
+  const OddCount odd = *std::exchange(odd_count_, std::nullopt);
+  if (!odd.before || odd.low_bits == *odd.before) return;
+  Loss loss{LossReason::kDiscardedEvents,
+            odd.begin_ns,
+            odd.end_ns,
+            std::nullopt,
+            name_,
+            absl::StrCat("the tracer's buffers were full; its count of lost events is damaged (bit "
+                         "63 is set), and was ",
+                         *odd.before, " before")};
+  constexpr uint64_t kBelievable = uint64_t{1} << 40;  // a guess: days of a full buffer
+  if (odd.low_bits > *odd.before && odd.low_bits - *odd.before < kBelievable) {
+    loss.count = odd.low_bits - *odd.before;
+    discarded_events_ += *loss.count;
+  }
+  losses_.push_back(std::move(loss));
+}
+
 void PacketWalker::CountDiscarded(const Packet& packet) {
   if (!packet.header.discarded) return;
   const uint32_t width = packet.header.discarded_width;
   const uint64_t now = *packet.header.discarded;
-  if (width == 64 && now >> 63 != 0) {
-    discarded_valid_ = false;  // LTTng leaves garbage there; the next sound value tells the rest
-    return;
-  }
+  if (width == 64 && now >> 63 != 0) return KeepOddCount(packet);
+  const std::optional<OddCount> odd = std::exchange(odd_count_, std::nullopt);
   // The count begins with the stream, unless its first packets are elsewhere (rotation,
   // overwriting).
   const bool first = packet.header.sequence.value_or(packets_) == 0;
-  const std::optional<uint64_t> before = last_discarded_ ? last_discarded_
-                                         : first         ? std::optional<uint64_t>(0)
-                                                         : std::nullopt;
+  const std::optional<uint64_t> before = odd               ? odd->before
+                                         : last_discarded_ ? last_discarded_
+                                         : first           ? std::optional<uint64_t>(0)
+                                                           : std::nullopt;
   if (!before) {
     last_discarded_ = now;
     return;
   }
   const uint64_t grown = (now - *before) & LowBits(width);
-  const int64_t begin_ns = last_ns_ == kUnknownLo ? packet.begin_ns : last_ns_;
+  // What grew behind an odd count may have been lost before it.
+  const int64_t begin_ns = odd                      ? odd->begin_ns
+                           : last_ns_ == kUnknownLo ? packet.begin_ns
+                                                    : last_ns_;
   const int64_t end_ns = packet.end_ns.value_or(packet.begin_ns);
   if (grown > LowBits(width) / 2) {
     // LTTng sometimes writes a single packet with a smaller count, often 0, and then goes on where

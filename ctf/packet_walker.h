@@ -49,12 +49,13 @@ struct Packet {
   int64_t begin_ns = 0;
   std::optional<int64_t> end_ns;
   std::optional<int64_t> next_begin_ns;  // of the packet that follows, when that is sound
+  bool end_is_early = false;             // its last events may lie behind it, none says how far
   std::optional<size_t> loss;            // what this packet lacks, as an index into losses()
 
   // No event of it is later; nullopt: nothing says so. One may lie behind the packet's end when the
   // tracer wrote a wrong one, but not behind the next packet's begin.
   std::optional<int64_t> latest_ns() const {
-    if (!end_ns) return std::nullopt;
+    if (!end_ns || end_is_early) return std::nullopt;
     return std::min(std::max(*end_ns, next_begin_ns.value_or(*end_ns)), kLatestNs);
   }
 };
@@ -124,6 +125,8 @@ class PacketWalker {
   void GoOnBehind(const Packet& packet);
   void CountSequence(const Packet& packet);
   void CountDiscarded(const Packet& packet);
+  void KeepOddCount(const Packet& packet);
+  void SettleOddCount();
   void LoseBefore(LossReason reason, std::string detail);
   void LoseIn(Packet& packet, LossReason reason, std::string detail);
   void SettlePending(int64_t end_ns);
@@ -142,6 +145,15 @@ class PacketWalker {
   std::optional<IndexSizes> index_;
   std::optional<uint64_t> last_sequence_;
   std::optional<uint64_t> last_discarded_;
+  // A count of discarded events with bit 63 set, which the next one without is to explain.
+  struct OddCount {
+    std::optional<uint64_t> before;  // the sound one before it
+    uint64_t low_bits = 0;           // all but that one
+    int64_t begin_ns = 0;            // of the first of a row of them, where its loss begins
+    int64_t end_ns = 0;              // of the last
+  };
+  std::optional<OddCount> odd_count_;
+  bool early_ends_ = false;  // the tracer may end a packet before its last events
   std::vector<Loss> losses_;
   std::vector<size_t> pending_;  // losses whose end the next packet tells
   uint64_t packets_ = 0;

@@ -81,7 +81,7 @@ absl::StatusOr<StreamSummary> SummarizeStream(const TraceLayout& layout,
       summary.first_sequence = packet->header.lasting_sequence();
       summary.begin_known = packet->header.begin_cycles.has_value();
     }
-    summary.end_known = packet->end_ns.has_value();
+    summary.end_known = packet->latest_ns().has_value();
     if (TellsWholeBegin(packet->header)) summary.resume_byte = packet->offset;
     summary.begin_ns = std::min(summary.begin_ns, packet->begin_ns);
     summary.end_ns = std::max(summary.end_ns, packet->end_ns.value_or(packet->begin_ns));
