@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clocksync/sample_file.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
@@ -85,11 +88,64 @@ absl::StatusOr<std::vector<std::string>> TakeHeader(std::string_view magic, cons
   return names;
 }
 
-absl::Status CheckRecord(std::string_view record, const char* what, size_t index, size_t at) {
+bool IsSound(std::string_view record) {
   const size_t last = record.size() - 1;
-  if (Check(record.substr(0, last)) == static_cast<uint8_t>(record[last])) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " ", index, " at byte ", at, " is damaged: its check byte is wrong"));
+  return Check(record.substr(0, last)) == static_cast<uint8_t>(record[last]);
+}
+
+// The check is one byte: behind damage, where records may have moved, one in 256 fits by chance.
+// What is read there must also be near to what was read before it, in time.
+constexpr uint64_t kGapNsMax = 86'400 * uint64_t{1'000'000'000};
+bool IsNear(int64_t before_ns, int64_t now_ns) {
+  const auto [low_ns, high_ns] = std::minmax(before_ns, now_ns);
+  return static_cast<uint64_t>(high_ns) - static_cast<uint64_t>(low_ns) <= kGapNsMax;
+}
+
+// Reads records of one size and keeps those that are not damaged; the bytes that are left behind
+// the last whole one. `read`: the value of a sound record, nullopt where it makes no sense.
+// `time_ns`: of a value, where neighbours must not be far apart.
+template <class Read, class TimeNs, class Value>
+uint64_t ReadRecords(std::string_view bytes, size_t header_bytes, size_t record_bytes, Read read,
+                     TimeNs time_ns, std::vector<Value>* values, Damage* damage) {
+  bool behind_damage = false;
+  size_t at = 0;
+  for (; bytes.size() - at >= record_bytes; at += record_bytes) {
+    const std::string_view record = bytes.substr(at, record_bytes);
+    std::optional<Value> value;
+    if (IsSound(record)) value = read(record);
+    if (value && behind_damage && !values->empty() &&
+        !IsNear(time_ns(values->back()), time_ns(*value))) {
+      value.reset();
+    }
+    behind_damage = !value;
+    if (value) {
+      values->push_back(*value);
+    } else if (damage->records++ == 0) {
+      damage->first_byte = header_bytes + at;
+    }
+  }
+  return bytes.size() - at;
+}
+
+std::optional<ProbeSample> ReadSample(std::string_view record) {
+  const auto source = Get<uint8_t>(record, 0);
+  if (source > static_cast<uint8_t>(StampSource::kGrpc)) return std::nullopt;
+  return ProbeSample{.t1_local_ns = Get<int64_t>(record, 1),
+                     .t2_remote_ns = Get<int64_t>(record, 9),
+                     .t3_remote_ns = Get<int64_t>(record, 17),
+                     .t4_local_ns = Get<int64_t>(record, 25),
+                     .source = static_cast<StampSource>(source)};
+}
+
+std::optional<ClockTuple> ReadTuple(std::string_view record) {
+  return ClockTuple{.raw_before_ns = Get<int64_t>(record, 0),
+                    .monotonic_ns = Get<int64_t>(record, 8),
+                    .realtime_ns = Get<int64_t>(record, 16),
+                    .boottime_ns = Get<int64_t>(record, 24),
+                    .raw_after_ns = Get<int64_t>(record, 32),
+                    .adjtimex_freq = Get<int64_t>(record, 40),
+                    .adjtimex_tick_us = Get<int32_t>(record, 48),
+                    .adjtimex_status = Get<int32_t>(record, 52)};
 }
 
 }  // namespace
@@ -113,22 +169,9 @@ absl::StatusOr<Edge> DecodeSamples(std::string_view bytes) {
   SYNCLINE_ASSIGN_OR_RETURN(auto names, TakeHeader(kSamplesMagic, "samples", 2, &bytes));
   Edge edge{.local = std::move(names[0]), .remote = std::move(names[1])};
   edge.samples.reserve(bytes.size() / kSampleBytes);
-  for (; bytes.size() >= kSampleBytes; bytes.remove_prefix(kSampleBytes)) {
-    const size_t at = size - bytes.size();
-    const std::string_view record = bytes.substr(0, kSampleBytes);
-    SYNCLINE_RETURN_IF_ERROR(CheckRecord(record, "sample", edge.samples.size(), at));
-    const auto source = Get<uint8_t>(record, 0);
-    if (source > static_cast<uint8_t>(StampSource::kGrpc)) {
-      return absl::InvalidArgumentError(absl::StrCat("sample ", edge.samples.size(), " at byte ",
-                                                     at, " has unknown stamp source ", source));
-    }
-    edge.samples.push_back({.t1_local_ns = Get<int64_t>(record, 1),
-                            .t2_remote_ns = Get<int64_t>(record, 9),
-                            .t3_remote_ns = Get<int64_t>(record, 17),
-                            .t4_local_ns = Get<int64_t>(record, 25),
-                            .source = static_cast<StampSource>(source)});
-  }
-  edge.truncated_bytes = bytes.size();
+  edge.truncated_bytes = ReadRecords(
+      bytes, size - bytes.size(), kSampleBytes, ReadSample,
+      [](const ProbeSample& sample) { return sample.local_ns(); }, &edge.samples, &edge.damage);
   return edge;
 }
 
@@ -155,19 +198,9 @@ absl::StatusOr<HostClocks> DecodeTuples(std::string_view bytes) {
   SYNCLINE_ASSIGN_OR_RETURN(auto names, TakeHeader(kTuplesMagic, "tuples", 1, &bytes));
   HostClocks host{.node = std::move(names[0])};
   host.tuples.reserve(bytes.size() / kTupleBytes);
-  for (; bytes.size() >= kTupleBytes; bytes.remove_prefix(kTupleBytes)) {
-    const std::string_view record = bytes.substr(0, kTupleBytes);
-    SYNCLINE_RETURN_IF_ERROR(CheckRecord(record, "tuple", host.tuples.size(), size - bytes.size()));
-    host.tuples.push_back({.raw_before_ns = Get<int64_t>(record, 0),
-                           .monotonic_ns = Get<int64_t>(record, 8),
-                           .realtime_ns = Get<int64_t>(record, 16),
-                           .boottime_ns = Get<int64_t>(record, 24),
-                           .raw_after_ns = Get<int64_t>(record, 32),
-                           .adjtimex_freq = Get<int64_t>(record, 40),
-                           .adjtimex_tick_us = Get<int32_t>(record, 48),
-                           .adjtimex_status = Get<int32_t>(record, 52)});
-  }
-  host.truncated_bytes = bytes.size();
+  host.truncated_bytes = ReadRecords(
+      bytes, size - bytes.size(), kTupleBytes, ReadTuple,
+      [](const ClockTuple& tuple) { return tuple.raw_before_ns; }, &host.tuples, &host.damage);
   return host;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of clocks/<edge>.samples and clocks/<node>.tuples: versioned, little endian,
 // appendable. Encoding and decoding only; who has the file reads and writes it. A truncated tail is
-// tolerated (the writer may have been killed) and counted; anything else malformed is
+// tolerated (the writer may have been killed) and counted; damaged records are passed over and
+// counted, and what is before and behind them is kept. A header that cannot be read is
 // InvalidArgument.
 #ifndef SYNCLINE_CLOCKSYNC_SAMPLE_FILE_H_
 #define SYNCLINE_CLOCKSYNC_SAMPLE_FILE_H_

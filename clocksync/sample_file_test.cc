@@ -72,16 +72,59 @@ TEST(SampleFileTest, EveryCutKeepsWholeRecordsOrNamesTheHeader) {
   }
 }
 
-TEST(SampleFileTest, DamageIsNamedWithItsPlace) {
+TEST(SampleFileTest, DamageTakesItsOwnRecordAlone) {
   std::string bytes = EncodeSamplesHeader("a", "b");
   const size_t header = bytes.size();
-  AppendSample(SomeSample(), &bytes);
-  AppendSample(SomeSample(), &bytes);
-  bytes[header + 34 + 5] ^= 1;
+  for (int64_t t = 1; t <= 5; ++t) AppendSample({.t1_local_ns = t, .t4_local_ns = t + 1}, &bytes);
+  for (size_t damaged = 0; damaged < 5; ++damaged) {
+    std::string copy = bytes;
+    copy[header + 34 * damaged + 5] ^= 1;
+    const auto edge = DecodeSamples(copy);
+    ASSERT_TRUE(edge.ok()) << edge.status();
+    ASSERT_EQ(edge->samples.size(), 4u);
+    EXPECT_EQ(edge->samples[0].t1_local_ns, damaged == 0 ? 2 : 1);
+    EXPECT_EQ(edge->samples[3].t1_local_ns, damaged == 4 ? 4 : 5);
+    EXPECT_EQ(edge->damage.records, 1u);
+    EXPECT_EQ(edge->damage.first_byte, header + 34 * damaged);
+    EXPECT_EQ(edge->truncated_bytes, 0u);
+  }
+}
+
+TEST(SampleFileTest, DamageTakesItsOwnTupleAlone) {
+  std::string bytes = EncodeTuplesHeader("n");
+  const size_t header = bytes.size();
+  for (int64_t t = 1; t <= 3; ++t) AppendTuple({.raw_before_ns = t}, &bytes);
+  bytes[header + 57 + 20] ^= 4;
+  const auto host = DecodeTuples(bytes);
+  ASSERT_TRUE(host.ok()) << host.status();
+  ASSERT_EQ(host->tuples.size(), 2u);
+  EXPECT_EQ(host->tuples[1].raw_before_ns, 3);
+  EXPECT_EQ(host->damage.records, 1u);
+  EXPECT_EQ(host->damage.first_byte, header + 57);
+}
+
+TEST(SampleFileTest, ZerosOfACrashAreNoSamples) {
+  const auto edge = DecodeSamples(EncodeSamplesHeader("a", "b") + std::string(68, '\0'));
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  EXPECT_TRUE(edge->samples.empty());
+  EXPECT_EQ(edge->damage.records, 2u);
+}
+
+// Where a byte is missing, all that follows has moved: of 20,000 records some 80 fit their check by
+// chance.
+TEST(SampleFileTest, NothingIsReadFromRecordsThatHaveMoved) {
+  std::string bytes = EncodeSamplesHeader("a", "b");
+  const size_t header = bytes.size();
+  constexpr int64_t kBegin = 1'234'567'890'123'456;
+  for (int64_t i = 0; i < 20'000; ++i) {
+    const int64_t t = kBegin + i * 10'000'019;
+    AppendSample({t, t + 777, t + 1'777, t + 2'000 + i % 91, StampSource::kKernel}, &bytes);
+  }
+  bytes.erase(header + 34 * 100 + 3, 1);
   const auto edge = DecodeSamples(bytes);
-  EXPECT_EQ(edge.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(edge.status().message()), HasSubstr("sample 1 at byte 50"));
-  EXPECT_FALSE(DecodeSamples(EncodeSamplesHeader("a", "b") + std::string(34, '\0')).ok());
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  EXPECT_EQ(edge->samples.size(), 100u);
+  EXPECT_EQ(edge->damage.records, 19'899u);
 }
 
 TEST(SampleFileTest, OtherFilesAndVersionsAreRefused) {
@@ -92,10 +135,14 @@ TEST(SampleFileTest, OtherFilesAndVersionsAreRefused) {
   EXPECT_THAT(std::string(DecodeSamples(bytes).status().message()), HasSubstr("version 2"));
 }
 
-TEST(SampleFileTest, UnknownSourceIsRefused) {
+TEST(SampleFileTest, UnknownSourceIsPassedOver) {
   std::string bytes = EncodeSamplesHeader("a", "b");
   AppendSample({.source = static_cast<StampSource>(9)}, &bytes);
-  EXPECT_THAT(std::string(DecodeSamples(bytes).status().message()), HasSubstr("stamp source 9"));
+  AppendSample(SomeSample(), &bytes);
+  const auto edge = DecodeSamples(bytes);
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  EXPECT_EQ(edge->samples.size(), 1u);
+  EXPECT_EQ(edge->damage.records, 1u);
 }
 
 }  // namespace

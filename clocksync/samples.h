@@ -42,12 +42,19 @@ struct ProbeSample {
   }
 };
 
+// Records of a file that were passed over because their bytes are damaged.
+struct Damage {
+  uint64_t records = 0;
+  uint64_t first_byte = 0;  // where in the file the first of them begins
+};
+
 // A pair of nodes that probe each other. A node named "coordinator" may take part as a hub.
 struct Edge {
   std::string local;
   std::string remote;
   std::vector<ProbeSample> samples;  // in the order they were taken
   uint64_t truncated_bytes = 0;      // cut off the end of the file: the writer was killed
+  Damage damage;
 };
 
 // A bracketed reading of one host's clocks: RAW was read before and after the others, so each of
@@ -69,6 +76,7 @@ struct HostClocks {
   std::string node;
   std::vector<ClockTuple> tuples;  // by raw_before_ns
   uint64_t truncated_bytes = 0;    // cut off the end of the file: the writer was killed
+  Damage damage;
 };
 
 }  // namespace syncline::clocksync

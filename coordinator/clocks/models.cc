@@ -25,8 +25,9 @@ using clocksync::Edge;
 using clocksync::ProbeSample;
 
 using Note = std::function<void(const std::string& who, const absl::Status& why)>;
-using NoteCut = std::function<void(const std::string& who, const std::filesystem::path& path,
-                                   uint64_t truncated_bytes)>;
+// Of a file that was read, what of it could not be.
+using NoteLost = std::function<void(const std::string& who, const std::filesystem::path& path,
+                                    uint64_t truncated_bytes, const clocksync::Damage& damage)>;
 
 absl::Status CutOff(const std::filesystem::path& path, uint64_t truncated_bytes) {
   return absl::DataLossError(
@@ -35,9 +36,17 @@ absl::Status CutOff(const std::filesystem::path& path, uint64_t truncated_bytes)
                    " bytes of that entry are left); later samples are lost, and bounds are wider"));
 }
 
+absl::Status Damaged(const std::filesystem::path& path, const clocksync::Damage& damage) {
+  return absl::DataLossError(absl::StrCat(
+      "clocks/", path.filename().string(), " is damaged: ", damage.records,
+      damage.records == 1 ? " entry" : " entries", ", the first at byte ", damage.first_byte,
+      damage.records == 1 ? ", was" : ", were",
+      " passed over; the others were read, and bounds are wider where some are missing"));
+}
+
 // What the nodes found out about each other: clocks/A--B.samples of any two nodes of the input.
 void AddPeerEdges(const recording::Layout& layout, BuildInput* input, const Note& note,
-                  const NoteCut& note_cut) {
+                  const NoteLost& note_lost) {
   std::vector<std::filesystem::path> paths;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(layout.Clocks(), error)) {
@@ -61,7 +70,7 @@ void AddPeerEdges(const recording::Layout& layout, BuildInput* input, const Note
     if (!edge.ok()) {
       note(path.stem().string(), edge.status());
     } else if (known(edge->local) && known(edge->remote)) {
-      note_cut(path.stem().string(), path, edge->truncated_bytes);
+      note_lost(path.stem().string(), path, edge->truncated_bytes, edge->damage);
       input->edges.push_back(*std::move(edge));
     }
   }
@@ -139,9 +148,10 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
                       .node = who,
                       .text = std::string(status.message())});
   };
-  const NoteCut note_cut = [&](const std::string& who, const std::filesystem::path& path,
-                               uint64_t truncated_bytes) {
+  const NoteLost note_lost = [&](const std::string& who, const std::filesystem::path& path,
+                                 uint64_t truncated_bytes, const clocksync::Damage& damage) {
     if (truncated_bytes > 0) note(who, CutOff(path, truncated_bytes));
+    if (damage.records > 0) note(who, Damaged(path, damage));
   };
   for (const recording::NodeRecord& node : recording.nodes) {
     input.nodes.push_back(node.name);
@@ -150,8 +160,8 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
     absl::StatusOr<Edge> edge =
         samples.ok() ? clocksync::DecodeSamples(*samples) : samples.status();
     if (edge.ok()) {
-      note_cut(node.name, layout.Samples(recording::kCoordinatorName, node.name),
-               edge->truncated_bytes);
+      note_lost(node.name, layout.Samples(recording::kCoordinatorName, node.name),
+                edge->truncated_bytes, edge->damage);
       input.edges.push_back(*std::move(edge));
     } else {
       note(node.name, edge.status());
@@ -160,14 +170,14 @@ absl::StatusOr<BuildResult> BuildFromRecording(const recording::Layout& layout,
     absl::StatusOr<clocksync::HostClocks> host =
         tuples.ok() ? clocksync::DecodeTuples(*tuples) : tuples.status();
     if (host.ok()) {
-      note_cut(node.name, layout.Tuples(node.name), host->truncated_bytes);
+      note_lost(node.name, layout.Tuples(node.name), host->truncated_bytes, host->damage);
       host->node = node.name;  // the file is the agent's, which does not know its own name here
       input.hosts.push_back(*std::move(host));
     } else {
       note(node.name, host.status());
     }
   }
-  AddPeerEdges(layout, &input, note, note_cut);
+  AddPeerEdges(layout, &input, note, note_lost);
   BuildOptions options;
   options.reference = recording.reference.node;
   options.zero_reference_raw_ns = recording.reference.zero_monotonic_raw_ns;

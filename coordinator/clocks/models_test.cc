@@ -106,6 +106,24 @@ TEST_F(ModelsTest, StrangersAndDamagedFilesAreLeftOut) {
   EXPECT_THAT(told, HasSubstr("a--b: "));
 }
 
+TEST_F(ModelsTest, ADamagedByteCostsOneSampleAndIsSaid) {
+  Write("a", "b", 3600, 7200, 150, StampSource::kKernel);
+  const auto [whole, unused] = BoundAndError();
+  for (const fs::path& path : {layout_.Samples("a", "b"), layout_.Samples("coordinator", "b")}) {
+    std::string bytes = *ReadFile(path);
+    bytes[bytes.size() / 2] ^= 0x55;
+    ASSERT_TRUE(WriteFileAtomically(path, bytes).ok());
+  }
+  const auto [bound, error] = BoundAndError();
+  EXPECT_LT(bound, whole + 200'000) << "a second without a sample, at 200 ppm";
+  EXPECT_LT(std::abs(error), bound);
+  EXPECT_EQ(edges_.size(), 3u);
+  std::string told;
+  for (const clocksync::ClockEvent& event : events_) told += event.node + ": " + event.text + "\n";
+  EXPECT_THAT(told, HasSubstr("a--b: clocks/a--b.samples is damaged: 1 entry, the first at byte "));
+  EXPECT_THAT(told, HasSubstr("b: clocks/coordinator--b.samples is damaged: 1 entry"));
+}
+
 TEST_F(ModelsTest, AStoredModelPlacesNodesWhoseSamplesAreGone) {
   ASSERT_TRUE(WriteModels(layout_, recording_).ok());
   fs::remove(layout_.Samples("coordinator", "b"));

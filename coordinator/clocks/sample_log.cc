@@ -87,6 +87,7 @@ absl::Status SampleLog::Thin(int64_t newest_cell) {
   if (file.size() < thinned_bytes) return absl::DataLossError(path_.string() + " was cut");
   SYNCLINE_ASSIGN_OR_RETURN(const clocksync::Edge edge,
                             clocksync::DecodeSamples(header_ + file.substr(thinned_bytes)));
+  if (edge.damage.records > 0) return absl::DataLossError(path_.string() + " was damaged");
   const std::span<const ProbeSample> all = edge.samples;
   const auto rest = std::find_if(all.begin(), all.end(), [&](const ProbeSample& sample) {
     return clocksync::ThinningCell(sample) > newest_cell - kCellsWhole;
