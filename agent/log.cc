@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/text.h"
+#include "common/utf8.h"
 
 namespace syncline::agent {
 namespace {
@@ -27,12 +27,12 @@ const char* LevelName(LogLevel level) {
 }
 
 void AppendValue(std::string_view value, std::string* line) {
-  value = value.substr(0, kValueBytesMax);
+  value = CutText(value, kValueBytesMax);
   const bool plain = !value.empty() && value.find_first_of(" \"=\\") == std::string_view::npos;
   if (!plain) line->push_back('"');
-  for (const char c : value) {
+  for (const char c : OnlyPrintable(value, '?')) {
     if (c == '"' || c == '\\') line->push_back('\\');
-    line->push_back(absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? '?' : c);
+    line->push_back(c);
   }
   if (!plain) line->push_back('"');
 }

@@ -26,6 +26,17 @@ size_t Utf8Length(std::string_view text) {
   return length;
 }
 
+std::string RepairedUtf8(std::string_view text) {
+  std::string repaired;
+  repaired.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    repaired += length == 0 ? kReplacement : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return repaired;
+}
+
 bool IsControl(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first != 0xc2 || text.size() < 2) return first < 0x20 || first == 0x7f;

@@ -16,6 +16,15 @@ TEST(Utf8Test, OnlyWhatCanBePrintedIsLeft) {
   EXPECT_EQ(OnlyPrintable(std::string_view("\0", 1), '?'), "?");
 }
 
+TEST(Utf8Test, BytesThatAreNoTextAreReplacedOneByOne) {
+  EXPECT_EQ(RepairedUtf8(""), "");
+  EXPECT_EQ(RepairedUtf8("M\u00fcller\n"), "M\u00fcller\n") << "good text stays, controls too";
+  EXPECT_EQ(RepairedUtf8("M\xfcller"), "M\ufffdller");
+  EXPECT_EQ(RepairedUtf8("cut \xe2\x82"), "cut \ufffd\ufffd");
+  EXPECT_EQ(RepairedUtf8("\xed\xa0\x80"), "\ufffd\ufffd\ufffd") << "a surrogate is none";
+  EXPECT_EQ(RepairedUtf8(RepairedUtf8("\xff\xfe")), RepairedUtf8("\xff\xfe"));
+}
+
 TEST(Utf8Test, CutsInFrontOfACharacter) {
   EXPECT_EQ(CutText("a\u2603b", 3), "a");
   EXPECT_EQ(CutText("a\u2603b", 4), "a\u2603");

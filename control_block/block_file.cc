@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/text.h"
+#include "common/utf8.h"
 #include "instrumentation/abi/control_block.h"
 
 namespace syncline::control_block {
@@ -20,10 +21,11 @@ std::string Stem(const BlockId& id) {
   return absl::StrCat(id.pid_namespace, "-", id.pid, "-", id.start_ticks);
 }
 
-// A fixed array's text: up to its NUL, wherever that is.
+// A fixed array's text: up to its NUL, wherever that is. It was cut there, perhaps inside a
+// character.
 template <size_t n>
 std::string Text(const char (&array)[n]) {
-  return std::string(array, ::strnlen(array, n));
+  return RepairedUtf8(std::string_view(array, ::strnlen(array, n)));
 }
 
 // Counters only grow, but a hostile block may say otherwise.

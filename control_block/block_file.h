@@ -2,9 +2,10 @@
 // Bytes of a control block -> facts of a process, its threads and its names.
 //
 // The files are written by the training process (instrumentation/abi/control_block.h) and may be
-// half written, truncated or hostile: every length is checked, every text is cut at its NUL,
-// nothing is trusted. Pure functions over bytes, used by the agent on living processes and by the
-// timeline on the copies that a recording keeps in nodes/<node>/processes/. Thread-safe: no state.
+// half written, truncated or hostile: every length is checked, every text of a block is cut at its
+// NUL and made UTF-8, nothing is trusted. Pure functions over bytes, used by the agent on living
+// processes and by the timeline on the copies that a recording keeps in nodes/<node>/processes/.
+// Thread-safe: no state.
 #ifndef SYNCLINE_CONTROL_BLOCK_BLOCK_FILE_H_
 #define SYNCLINE_CONTROL_BLOCK_BLOCK_FILE_H_
 

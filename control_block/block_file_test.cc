@@ -27,6 +27,18 @@ TEST(BlockFileNameTest, OtherFilesAreNone) {
   }
 }
 
+TEST(ParseBlockTest, TextsAreUtf8WhereverTheyWereCut) {
+  std::vector<uint8_t> bytes = MakeBlockBytes();
+  auto* raw = reinterpret_cast<syncline_block*>(bytes.data());
+  std::strcpy(raw->command_line, "train M\xfcller");
+  std::memset(raw->job, 'x', sizeof raw->job);
+  raw->job[sizeof raw->job - 1] = '\xc3';  // the rest of it did not fit
+  const auto block = ParseBlock(bytes);
+  ASSERT_TRUE(block.ok()) << block.status();
+  EXPECT_EQ(block->facts.command_line, "train M\ufffdller");
+  EXPECT_TRUE(block->facts.job.ends_with("xx\ufffd"));
+}
+
 TEST(ParseBlockTest, FactsThreadsAndSums) {
   const auto block = ParseBlock(MakeBlockBytes());
   ASSERT_TRUE(block.ok()) << block.status();

@@ -230,6 +230,15 @@ TEST_F(KinetoProfilesTest, LongTextsAreCutAndLongNamesRefused) {
   EXPECT_EQ(Kept()[1].failure, "The name of its profile is too long");
 }
 
+TEST_F(KinetoProfilesTest, ANameThatIsNoTextIsRefused) {
+  const auto opened = PieceFolder::Open(root_ / "runtime", ::geteuid());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const std::string name = "M\xfcller.kineto.json";
+  Write(folder_ / name, "{}");
+  EXPECT_TRUE(absl::IsInvalidArgument(opened->Take(name, root_ / "kept", 100).status()));
+  EXPECT_FALSE(std::filesystem::exists(root_ / "kept"));
+}
+
 char StateOf(pid_t thread) {
   const auto stat = ReadFile("/proc/self/task/" + std::to_string(thread) + "/stat");
   return stat.ok() ? (*stat)[stat->rfind(')') + 2] : '?';

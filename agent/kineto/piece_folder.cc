@@ -32,7 +32,8 @@ constexpr size_t kCopyBytes = 1 << 20;
 
 bool IsNameOfProfile(std::string_view name) {
   return name.ends_with(kFileSuffix) && name.front() != '.' && name.size() <= kTextBytesMax &&
-         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos &&
+         RepairedUtf8(name) == name;  // it travels in messages
 }
 
 bool IsOf(const BlockId& process, const ProfileRecord& record) {

@@ -21,6 +21,8 @@
 #include "agent/recording/registration.h"
 #include "agent/tfprofiler/profile_entry.h"
 #include "common/files.h"
+#include "common/utf8.h"
+#include "proto/texts.h"
 
 namespace syncline::agent {
 namespace {
@@ -281,7 +283,9 @@ std::string Inventory::DescribeAsJson() {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   std::string text;
-  if (!google::protobuf::util::MessageToJsonString(Describe(), &text, options).ok()) text = "{}";
+  v1::DescribeResponse described = Describe();
+  RewriteTexts(&described, &RepairedUtf8);
+  if (!google::protobuf::util::MessageToJsonString(described, &text, options).ok()) text = "{}";
   nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) json = nlohmann::json::object();
   json["format_version"] = 1;

@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "common/utf8.h"
+#include "proto/texts.h"
 
 namespace syncline::agent {
 namespace {
@@ -32,7 +34,9 @@ off_t EndOfWholeLines(int fd, off_t size) {
 
 absl::StatusOr<std::string> EncodeJournalEntry(const journal::Entry& entry) {
   std::string line;
-  const auto status = google::protobuf::util::MessageToJsonString(entry, &line);
+  journal::Entry repaired = entry;  // one bad byte would make the whole line unreadable
+  RewriteTexts(&repaired, &RepairedUtf8);
+  const auto status = google::protobuf::util::MessageToJsonString(repaired, &line);
   if (!status.ok()) {
     return absl::InternalError(absl::StrCat("Cannot write a journal entry: ", status.ToString()));
   }

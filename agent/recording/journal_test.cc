@@ -4,8 +4,11 @@
 #include <filesystem>
 #include <string>
 
+#include "agent/recording/trace_files.h"
 #include "common/files.h"
+#include "common/utf8.h"
 #include "gtest/gtest.h"
+#include "proto/texts.h"
 
 namespace syncline::agent {
 namespace {
@@ -30,6 +33,36 @@ TEST(Journal, LaterLinesReplaceEarlierOnes) {
   EXPECT_EQ(entry->generation(), 7u);
   EXPECT_EQ(entry->request().holder(), "ann@laptop");
   EXPECT_EQ(entry->request().extra_events_size(), 1);
+}
+
+TEST(Journal, TextsThatAreNotUtf8AreRepairedWhereverTheyStand) {
+  journal::Entry entry;
+  entry.mutable_request()->set_holder("M\xfcller@laptop");
+  entry.mutable_request()->add_extra_events("a\xff:*");
+  v1::ProcessInfo& process = *entry.mutable_stopped()->add_processes();
+  process.set_command_line("train M\xfcller");
+  process.add_sources("itt");
+  entry.mutable_stopped()->add_complaints()->set_what("cut \xe2\x82");
+  v1::StopResponse repaired = entry.stopped();
+  RewriteTexts(&repaired, &RepairedUtf8);
+  EXPECT_TRUE(v1::StopResponse().ParseFromString(repaired.SerializeAsString()));
+  const auto read = DecodeJournal(EncodeJournalEntry(entry).value());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->request().holder(), "M\ufffdller@laptop");
+  EXPECT_EQ(read->request().extra_events(0), "a\ufffd:*");
+  EXPECT_EQ(read->stopped().processes(0).command_line(), "train M\ufffdller");
+  EXPECT_EQ(read->stopped().processes(0).sources(0), "itt");
+  EXPECT_EQ(read->stopped().complaints(0).what(), "cut \ufffd\ufffd");
+}
+
+TEST(Journal, NamesOfFoldersBecomeTexts) {
+  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "bad-names";
+  std::filesystem::create_directories(root / "ust/pid/M\xfcller-12/in");
+  ASSERT_TRUE(WriteFileAtomically(root / "ust/pid/M\xfcller-12/in/f\xff", "x").ok());
+  RepairFileNames(root);
+  EXPECT_EQ(ReadFile(root / "ust/pid/M\ufffdller-12/in/f\ufffd").value(), "x");
+  EXPECT_FALSE(std::filesystem::exists(root / "ust/pid/M\xfcller-12"));
+  std::filesystem::remove_all(root);
 }
 
 // A kill may cut the last line anywhere; what stood before it counts.

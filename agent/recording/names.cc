@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/text.h"
+#include "common/utf8.h"
 
 namespace syncline::agent {
 namespace {
@@ -56,11 +57,7 @@ absl::Status CheckEventPattern(std::string_view pattern) {
 }
 
 std::string ForLog(std::string_view text) {
-  std::string line(text.substr(0, kLogTextBytesMax));
-  for (char& c : line) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
-  }
-  return line;
+  return OnlyPrintable(CutText(text, kLogTextBytesMax), '?');
 }
 
 }  // namespace syncline::agent

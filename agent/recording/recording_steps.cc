@@ -312,6 +312,7 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
   parts_.clock_recorder->StopFile();  // after the sources: their times need it
   parts_.log->Failure("node_json", WriteFileAtomically(recording.directory / "node.json",
                                                        parts_.node_json(), 0600));
+  RepairFileNames(recording.directory / "trace");
   AddTraceResult(recording.directory, response);
   const std::lock_guard lock(mutex_);
   recording.bytes = response->bytes();

@@ -13,6 +13,7 @@
 #include "common/files.h"
 #include "common/status.h"
 #include "ctf/metadata.h"
+#include "common/utf8.h"
 #include "ctf/stream_summary.h"
 
 namespace syncline::agent {
@@ -115,6 +116,23 @@ absl::StatusOr<uint64_t> DirectoryBytes(const std::filesystem::path& directory) 
         return absl::OkStatus();
       }));
   return bytes;
+}
+
+void RepairFileNames(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::vector<std::filesystem::directory_entry> entries;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    entries.push_back(*it);
+  }
+  for (const std::filesystem::directory_entry& entry : entries) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(entry.symlink_status(ignored))) RepairFileNames(entry.path());
+    const std::string name = entry.path().filename().string();
+    const std::string repaired = RepairedUtf8(name);
+    if (repaired == name || std::filesystem::exists(directory / repaired, ignored)) continue;
+    std::filesystem::rename(entry.path(), directory / repaired, ignored);
+  }
 }
 
 absl::StatusOr<bool> TraceContains(const std::filesystem::path& trace, uint64_t nonce) {

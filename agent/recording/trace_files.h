@@ -25,6 +25,10 @@ absl::StatusOr<uint64_t> DirectoryBytes(const std::filesystem::path& directory);
 // of each file are looked at: the canary runs before anything else is recorded.
 absl::StatusOr<bool> TraceContains(const std::filesystem::path& trace, uint64_t nonce);
 
+// Gives names in UTF-8 to what is below `directory`: LTTng makes names of folders from those of
+// processes, which are any bytes, and messages carry names.
+void RepairFileNames(const std::filesystem::path& directory);
+
 // The directories at or below `trace` that hold streams or a metadata file, sorted.
 absl::StatusOr<std::vector<std::filesystem::path>> TraceDirectories(
     const std::filesystem::path& trace);

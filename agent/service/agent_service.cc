@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "agent/recording/names.h"
 #include "agent/service/fetch_stream.h"
+#include "common/utf8.h"
 #include "proto/grpc_status.h"
+#include "proto/texts.h"
 
 namespace syncline::agent {
 namespace {
@@ -24,6 +26,8 @@ template <class Response>
 grpc::Status Answer(absl::StatusOr<Response> result, Response* response) {
   if (!result.ok()) return ToGrpc(result.status());
   *response = *std::move(result);
+  // Most of them are of processes: arguments, names of threads, of files.
+  RewriteTexts(response, &RepairedUtf8);
   return grpc::Status::OK;
 }
 
@@ -95,11 +99,11 @@ grpc::Status AgentService::Describe(grpc::ServerContext* context, const v1::Desc
                                     v1::DescribeResponse* response) {
   const Activity::Call call(parts_.activity);
   if (grpc::Status status = Admit(*context, "Describe", ""); !status.ok()) return status;
-  *response = parts_.inventory->Describe();
+  v1::DescribeResponse described = parts_.inventory->Describe();
   for (v1::RecordingInfo& info : parts_.manager->Recordings()) {
-    *response->add_recordings() = std::move(info);
+    *described.add_recordings() = std::move(info);
   }
-  return grpc::Status::OK;
+  return Answer(absl::StatusOr<v1::DescribeResponse>(std::move(described)), response);
 }
 
 grpc::Status AgentService::Prepare(grpc::ServerContext* context, const v1::PrepareRequest* request,

@@ -13,8 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "common/utf8.h"
 #include "coordinator/fleet/diagnosis.h"
 #include "proto/grpc_status.h"
+#include "proto/texts.h"
 #include "syncline/v1/agent.grpc.pb.h"
 
 namespace syncline::fleet {
@@ -260,7 +262,9 @@ class GrpcAgentClient : public AgentClient {
     context.set_deadline(deadline);
     const RunningCalls::Registration registration(&calls_, &context);
     Response response;
-    const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
+    Request repaired = request;
+    RewriteTexts(&repaired, &RepairedUtf8);  // a user's or a host's name is any bytes
+    const grpc::Status status = (stub_.get()->*method)(&context, repaired, &response);
     if (!status.ok()) return Translate(status, timeout);
     return response;
   }
