@@ -73,6 +73,16 @@ int Pack(const Context& context, pack::PackOptions options) {
               absl::StrCat("`syncline fetch ", options.run.string(), "`, then pack again"));
   }
   if (!context.quiet) {
+    if (options.redact) {
+      *context.err << FormatCount(packed->names_sought)
+                   << " names were replaced, and looked for in every byte: none is left";
+      if (packed->names_ambiguous > 0) {
+        *context.err << "; " << FormatCount(packed->names_ambiguous)
+                     << " more were replaced, but not looked for, because the formats or names of "
+                        "frameworks have the same words";
+      }
+      *context.err << '\n';
+    }
     *context.err << FormatCount(packed->files) << " files, " << FormatSize(packed->unpacked_bytes)
                  << ", packed into " << FormatSize(packed->bytes) << '\n';
   }
@@ -86,12 +96,17 @@ void RegisterPack(CLI::App* app, Context* context) {
   CLI::App* const pack = app->add_subcommand("pack", "Make one file of a recording, to send");
   const auto run = std::make_shared<std::string>();
   const auto output = std::make_shared<std::string>();
+  const auto redact = std::make_shared<bool>(false);
   pack->add_option("RUN", *run, "The directory of a recording")->required()->check(IsGiven);
   pack->add_option("-o,--output", *output,
                    "The file to make, .tar.gz or .tar.zst (default: RUN's name and .tar.gz,\n"
                    "here). An existing file is never replaced")
       ->type_name("FILE")
       ->check(IsGiven);
+  pack->add_flag(
+      "--redact", *redact,
+      "Replace names of hosts, users, paths, commands and their arguments, jobs, tasks,\n"
+      "threads, tensors, and network addresses, each by the same other name everywhere");
   pack->footer(
       "Prints the file's path. `tar xf FILE` unpacks it; merge, report, events and why work on "
       "the\n"
@@ -100,12 +115,23 @@ void RegisterPack(CLI::App* app, Context* context) {
       "merge makes it again. Other files in RUN, links, and files that hold a private key or a\n"
       "certificate are left out and named, and the command ends with 3. Only you can read the\n"
       "file until you change its mode.\n\n"
+      "--redact keeps what the analysis needs: names of operators that come from a framework\n"
+      "(aten::conv2d, c10d::allreduce_), words such as step and worker, digits in names of tasks,\n"
+      "and how long each name is. Not hidden are times, counts, sizes, ranks, pids and user ids "
+      "as\n"
+      "numbers, ports, kernel and processor, and what other LTTng providers call their events. Of\n"
+      "agents' logs nothing is packed, and sentences for people are left out. Afterwards every\n"
+      "byte is searched for the names; if one is left, no file is made. Recordings with profiles\n"
+      "(TensorFlow, Kineto) and damaged traces are refused.\n\n"
       "Examples:\n"
       "  syncline pack run-20261121-093012-7f3a\n"
-      "  syncline pack run-20261121-093012-7f3a -o /tmp/slow-job.tar.zst");
+      "  syncline pack run-20261121-093012-7f3a -o /tmp/slow-job.tar.zst\n"
+      "  syncline pack run-20261121-093012-7f3a --redact");
   pack->callback([=] {
     context->ends_in_good_order = true;
-    context->action = [=] { return Pack(*context, {.run = *run, .output = *output}); };
+    context->action = [=] {
+      return Pack(*context, {.run = *run, .output = *output, .redact = *redact});
+    };
   });
 }
 

@@ -23,7 +23,11 @@ struct Progress {
 
 struct PackOptions {
   std::filesystem::path run;
-  std::filesystem::path output;  // empty: NAME.tar.gz here, by the recording's directory
+  // Empty: NAME.tar.gz here, by the recording's directory; run-ID-redacted.tar.gz of a redacted
+  // one.
+  std::filesystem::path output;
+  // Other names of hosts, users, paths, commands, jobs, tasks, tensors and addresses: redact.h.
+  bool redact = false;
   std::function<void(const Progress&)> progress;
   std::stop_token interrupt;
 };
@@ -35,6 +39,8 @@ struct PackResult {
   size_t files = 0;
   std::vector<LeftOut> left_out;
   std::vector<std::string> still_on_nodes;  // nodes whose data was not fetched
+  size_t names_sought = 0;                  // redacted: in every byte, and found in none
+  size_t names_ambiguous = 0;  // replaced, but not sought: they are words of other things
 };
 
 // Cancelled after an interrupt; nothing is left behind then, nor after any other error.
