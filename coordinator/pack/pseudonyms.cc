@@ -115,6 +115,47 @@ std::string Pseudonyms::Name(std::string_view name) {
   return Noted(name, std::move(made), "task, thread or tensor");
 }
 
+void Pseudonyms::KeepOperatorTypes(std::set<std::string, std::less<>> types) {
+  kept_.insert(types.begin(), types.end());
+  types_ = std::move(types);
+}
+
+std::string Pseudonyms::Node(std::string_view node) {
+  std::string made;
+  for (size_t at = 0; at < node.size();) {
+    const size_t end = std::min(node.find('/', at), node.size());
+    const std::string_view part = node.substr(at, end - at);
+    // "Conv2D_1", and "Conv2D_S4" where a graph was cut.
+    size_t base = part.find_last_not_of("0123456789") + 1;
+    if (base > 1 && (part[base - 1] == 'S' || part[base - 1] == 'G')) --base;
+    if (base > 1 && part[base - 1] == '_') --base;
+    const bool own = part == "_SOURCE" || part == "_SINK" || types_.contains(part) ||
+                     types_.contains(part.substr(0, base));
+    if (own) kept_.emplace(part);
+    made += own ? std::string(part) : Words(part, false);
+    if (end < node.size()) made.push_back('/');
+    at = end + 1;
+  }
+  return Noted(node, std::move(made), "tensor or node of a graph");
+}
+
+std::string Pseudonyms::Task(std::string_view task) {
+  return Noted(task, Words(task, false), "task of TensorFlow");
+}
+
+std::string Pseudonyms::TensorKey(std::string_view key) {
+  std::string made;
+  int part = 0;
+  for (size_t at = 0; at <= key.size(); ++part) {
+    const size_t end = std::min(key.find(';', at), key.size());
+    const std::string_view text = key.substr(at, end - at);
+    if (part > 0) made.push_back(';');
+    made += part == 0 || part == 2 ? Task(text) : part == 3 ? Node(text) : std::string(text);
+    at = end + 1;
+  }
+  return Noted(key, std::move(made), "tensor");
+}
+
 std::string Pseudonyms::Text(std::string_view text, const char* kind) {
   // Parts of it stand elsewhere: the directory of a script, say.
   for (size_t at = 0; at < text.size();) {

@@ -37,6 +37,15 @@ class Pseudonyms {
   std::string Host(std::string_view host);
   // Of a task, domain, thread, counter, group, ...
   std::string Name(std::string_view name);
+  // Types of TensorFlow's operators, which stay: "Conv2D". And so do the names that TensorFlow
+  // makes of them: "Conv2D_1".
+  void KeepOperatorTypes(std::set<std::string, std::less<>> types);
+  // Of a node of TensorFlow's graphs: "model/dense/MatMul_3".
+  std::string Node(std::string_view node);
+  // "/job:worker/replica:0/task:0", also of a device of it.
+  std::string Task(std::string_view task);
+  // Of a tensor between two tasks: "SOURCE;INCARNATION;TARGET;NAME;FRAME".
+  std::string TensorKey(std::string_view key);
   // Of a path, a command line, a user, a job: anything else.
   std::string Text(std::string_view text, const char* kind = "path or argument");
   // Of an IP address, HOST:PORT, [V6]:PORT, unix:PATH.
@@ -59,6 +68,7 @@ class Pseudonyms {
   std::string Noted(std::string_view original, std::string pseudonym, const char* kind);
 
   std::map<std::string, std::string, std::less<>> hosts_;
+  std::set<std::string, std::less<>> types_;
   std::set<size_t> host_sizes_;
   std::map<std::string, std::string, std::less<>> words_;
   std::map<std::string, std::string, std::less<>> numbers_;

@@ -96,15 +96,16 @@ Redactor::Redactor(fs::path run, const std::set<std::string>& hosts)
 absl::StatusOr<Redactor> Redactor::Create(const fs::path& run,
                                           const recording::Recording& recording, Members* members) {
   for (const Member& member : members->members) {
-    if (member.kind == MemberKind::kXSpace || member.kind == MemberKind::kKineto) {
+    if (member.kind == MemberKind::kKineto) {
       return absl::UnimplementedError(absl::StrCat(
-          "this recording has profiles (\"", member.path, "\"), which --redact does not read yet; ",
-          "record without them: --no-tf-profiler, and no `syncline run --kineto`"));
+          "this recording has profiles of Kineto (\"", member.path,
+          "\"), which --redact does not read yet; record without `syncline run --kineto`"));
     }
   }
   const auto is_log = [](const Member& member) { return member.kind == MemberKind::kAgentLog; };
   std::erase_if(members->members, is_log);
   std::set<std::string> hosts;
+  std::set<std::string, std::less<>> types;
   AddHost(recording.created_by.host, &hosts);
   for (const recording::NodeRecord& node : recording.nodes) {
     AddHost(node.name, &hosts);
@@ -113,8 +114,13 @@ absl::StatusOr<Redactor> Redactor::Create(const fs::path& run,
   for (const Member& member : members->members) {
     const absl::Status added = AddHostsOf(run, member, &hosts);
     if (!added.ok()) return Of(member, added);
+    if (member.kind != MemberKind::kXSpace) continue;
+    SYNCLINE_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(run / member.path));
+    AddOperatorTypes(mapped.bytes(), &types);
   }
-  return Redactor(run, hosts);
+  Redactor made(run, hosts);
+  made.names_.KeepOperatorTypes(std::move(types));
+  return made;
 }
 
 absl::Status Redactor::Collect(const Member& member) {
@@ -213,6 +219,9 @@ absl::StatusOr<Redacted> Redactor::Replace(const Member& member) {
       break;
     case MemberKind::kNames:
       written = RedactNames(file.bytes(), &names_);
+      break;
+    case MemberKind::kXSpace:
+      written = RedactXSpace(file.bytes(), &names_, &words_);
       break;
     case MemberKind::kIndex:  // numbers only
       break;

@@ -38,6 +38,12 @@ absl::Status RedactNames(std::span<uint8_t> bytes, Pseudonyms* names);
 // evidence/samples.txt.
 absl::StatusOr<std::string> RedactEvidence(std::string_view text, Pseudonyms* names);
 
+// xspace/*.pb: a profile of TensorFlow's. Names of stats are added to `words`.
+absl::Status RedactXSpace(std::span<uint8_t> bytes, Pseudonyms* names,
+                          std::set<std::string, std::less<>>* words);
+// The types of operators in it, for Pseudonyms::KeepOperatorTypes().
+void AddOperatorTypes(std::span<const uint8_t> xspace, std::set<std::string, std::less<>>* types);
+
 // The path of a file below a node's trace/: a trace per process is called after its program.
 std::string RedactTracePath(std::string_view path, Pseudonyms* names);
 // A trace's metadata, as plain text. What it calls events and fields is added to `words`.

@@ -59,7 +59,9 @@ class Walk {
  private:
   std::string Redacted(const std::string& key, const std::string& parent, const std::string& text) {
     if (text.empty()) return text;
-    if (IsPlain(key) || (key == "name" && parent == "channels")) {
+    // A profile's incarnation is a number, and part of the keys of its tensors.
+    if (IsPlain(key) || (key == "name" && parent == "channels") ||
+        (key == "incarnation" && parent == "profiles")) {
       words_.insert(text);
       return text;
     }
@@ -69,6 +71,7 @@ class Walk {
     }
     if (IsAmong(kHostKeys, key) || (key == "name" && parent == "nodes")) return names_.Host(text);
     if (key == "address") return names_.Address(text);
+    if (key == "task") return names_.Task(text);
     if (key == "boot_id") return names_.BootId(text);
     if (key == "path") return RedactTracePath(text, &names_);
     if (key == "user" || key == "job" || key == "incarnation" || key == "role") {
