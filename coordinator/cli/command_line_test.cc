@@ -289,6 +289,21 @@ TEST_F(CommandLine, WhatIsNotExplainedIsRefusedInOneParagraph) {
   EXPECT_THAT(err_.str(), HasSubstr("no job \"night\" here"));
 }
 
+TEST_F(CommandLine, RecordSaysWhatItFetchedAndPackSendsIt) {
+  const std::string run = directory_ / "run";
+  Run({"record", "--hosts", HostsFile(), "--for", "2s", "--out", run});
+  EXPECT_THAT(out_.str(), testing::ContainsRegex("fetched: [0-9.]+ [KM]?i?B from 2 nodes"));
+  const std::string sent = directory_ / "sent.tar.gz";
+  Run({"pack", run, "-o", sent});
+  EXPECT_EQ(out_.str(), sent + "\n") << err_.str();
+  EXPECT_TRUE(fs::exists(sent));
+  EXPECT_EQ(Run({"pack", run, "-o", sent}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("is there already"));
+  EXPECT_EQ(Run({"pack", run, "-o", sent + ".zip"}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("must end in .tar.gz or .tar.zst"));
+  EXPECT_EQ(Run({"pack", "no-such-run"}), kFailed);
+}
+
 TEST_F(CommandLine, WhyRecordsKeepsAndNamesTheRecording) {
   const std::string run = directory_ / "run";
   EXPECT_EQ(Run({"why", "--hosts", HostsFile(), "--for", "2s", "--out", run}), kIncomplete)

@@ -89,6 +89,20 @@ void PrintIdle(const Context& context, const recording::Recording& recording) {
   }
 }
 
+// The nodes, and what came from all of them together.
+void PrintNodes(const Table& table, const recording::Recording& recording, std::ostream& out) {
+  table.Print(out);
+  uint64_t bytes = 0;
+  size_t nodes = 0;
+  for (const NodeRecord& node : recording.nodes) {
+    bytes += node.fetched.bytes;
+    nodes += node.fetched.bytes > 0 ? 1 : 0;
+  }
+  if (nodes == 0) return;
+  out << "fetched: " << FormatSize(bytes) << " from " << nodes
+      << (nodes == 1 ? " node\n" : " nodes\n");
+}
+
 // Its overhead, by the processes' own measurements. Those that tell nothing are not named here.
 void PrintReceipt(const recording::Recording& recording, std::ostream& out) {
   std::vector<analysis::NodeReceipt> nodes;
@@ -157,7 +171,7 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
     out << "recording " << recording.recording_id << ": "
         << DurationText(recording.window.end_timeline_ns) << ", " << recording.window.stop_reason
         << "\n\n";
-    table.Print(out);
+    PrintNodes(table, recording, out);
     if (!starts.empty()) PrintSkew(recording, starts, stops, out);
     PrintReceipt(recording, out);
   }

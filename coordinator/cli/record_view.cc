@@ -27,6 +27,20 @@ std::string CounterText(const record::NodeCounters& node) {
   return text;
 }
 
+// How large the traces will be if the rest of the window is as what has been; empty: too early to
+// say, or not known how long it lasts. What still lies in buffers is not counted.
+std::string ExpectedText(int64_t elapsed_ns, int64_t window_ns,
+                         std::span<const record::NodeCounters> counters) {
+  constexpr int64_t kEarlyNs = 1'000'000'000;
+  uint64_t bytes = 0;
+  for (const record::NodeCounters& node : counters) bytes += node.bytes;
+  if (bytes == 0 || elapsed_ns < kEarlyNs || elapsed_ns >= window_ns) return "";
+  const double parts = static_cast<double>(window_ns) / static_cast<double>(elapsed_ns);
+  return absl::StrCat("  about ",
+                      FormatSize(static_cast<uint64_t>(static_cast<double>(bytes) * parts)),
+                      " of traces in the end, at this rate");
+}
+
 }  // namespace
 
 void RecordView::ShowBlock(const std::string& lines) {
@@ -77,7 +91,7 @@ void RecordView::OnCounters(int64_t elapsed_ns, std::span<const record::NodeCoun
   std::string lines = absl::StrCat("  ", DurationText(std::max<int64_t>(0, elapsed_ns)));
   absl::StrAppend(&lines, window_ns_ > 0 ? absl::StrCat(" of ", DurationText(window_ns_))
                                          : std::string("  (Ctrl-C ends it and keeps everything)"));
-  lines += '\n';
+  absl::StrAppend(&lines, ExpectedText(elapsed_ns, window_ns_, counters), "\n");
   if (counters.size() <= kLinesMax) {
     size_t width = 0;
     for (const record::NodeCounters& node : counters) width = std::max(width, node.node.size());
