@@ -66,6 +66,7 @@ MessageRow RowOf(const MessageStream& stream, const Models& models) {
   row.received_bytes = stream.received_bytes;
   row.matched_bytes = stream.matched_bytes;
   row.unplaced_bytes = stream.unplaced_bytes;
+  row.drawable = stream.drawable;
   row.arrows = stream.drawn;
   row.retransmits = stream.retransmits;
   for (const Message& message : stream.messages) {
@@ -93,6 +94,8 @@ MessageReport SummariseMessages(std::span<const timeline::NodeResult> nodes,
     for (const MessageStream& stream : node.message_streams) {
       report.rows.push_back(RowOf(stream, models));
       report.messages += stream.messages.size();
+      report.drawable += stream.drawable;
+      report.arrows += stream.drawn;
       if (stream.send_node == stream.receive_node) continue;
       report.across_nodes += stream.messages.size();
       std::optional<int64_t> wall_shift_ns;

@@ -31,7 +31,8 @@ struct MessageRow {
   uint64_t matched_bytes = 0;
   uint64_t unplaced_bytes = 0;
   uint64_t largest_bytes = 0;
-  uint64_t arrows = 0;                  // messages that the timeline shows
+  uint64_t drawable = 0;                // messages in what the timeline shows
+  uint64_t arrows = 0;                  // of those, drawn
   std::optional<uint32_t> retransmits;  // segments
   // From before the send began until all of it had been taken; the median of up to kFlightsMax
   // messages spread over all, with the bound of that very message. Nothing without messages.
@@ -43,7 +44,9 @@ inline constexpr size_t kFlightsMax = 1000;
 struct MessageReport {
   std::vector<MessageRow> rows;  // by nodes, processes, addresses
   uint64_t messages = 0;
-  uint64_t across_nodes = 0;  // of those
+  uint64_t drawable = 0;      // of those, in what the timeline shows
+  uint64_t arrows = 0;        // of those, drawn: not all where there are too many
+  uint64_t across_nodes = 0;  // of `messages`
   // Of those across nodes: a first byte taken before it was sent, which cannot be.
   std::optional<uint64_t> backwards_by_wall_clock;  // nullopt: the traces name no wall clock
   uint64_t backwards_here = 0;

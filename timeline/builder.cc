@@ -2,7 +2,6 @@
 #include "timeline/builder.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "timeline/async_spans.h"
 #include "timeline/counter_series.h"
 #include "timeline/emitter.h"
+#include "timeline/message_arrows.h"
 #include "timeline/node_builder.h"
 #include "timeline/sink_thread.h"
 
@@ -43,27 +43,16 @@ uint64_t AddTensors(TensorMatcher::Result tensors, Emitter* emitter,
   return next_flow;
 }
 
-// From the bytes of the smallest message that is drawn on: thousands a second would hide
-// everything else, and the large ones are those that take time.
-constexpr size_t kMessageArrowsMax = 20'000;
-uint64_t SmallestDrawn(const std::vector<MessageStream>& streams) {
-  std::vector<uint64_t> bytes;
-  for (const MessageStream& stream : streams) {
-    for (const Message& message : stream.messages) bytes.push_back(message.bytes);
-  }
-  if (bytes.size() <= kMessageArrowsMax) return 0;
-  const auto limit = bytes.begin() + kMessageArrowsMax;
-  std::nth_element(bytes.begin(), limit, bytes.end(), std::greater<>());
-  return *limit + 1;
-}
-
 // An arrow from where a message was sent to where all of it had been taken.
-void AddMessages(MessageMatcher::Result messages, uint64_t next_flow, Emitter* emitter,
-                 std::vector<NodeResult>* results) {
-  const uint64_t smallest = SmallestDrawn(messages.streams);
-  for (MessageStream& stream : messages.streams) {
-    for (const Message& message : stream.messages) {
-      if (message.bytes < smallest) continue;
+void AddMessages(MessageMatcher::Result messages, const std::optional<Interval>& cut,
+                 uint64_t next_flow, Emitter* emitter, std::vector<NodeResult>* results) {
+  MessageChoice drawable = Drawable(messages.streams, cut);
+  for (size_t i = 0; i < drawable.size(); ++i) messages.streams[i].drawable = drawable[i].size();
+  const MessageChoice drawn = ChooseArrows(messages.streams, std::move(drawable));
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    MessageStream& stream = messages.streams[i];
+    for (const size_t index : drawn[i]) {
+      const Message& message = stream.messages[index];
       Flow flow;
       flow.id = next_flow++;
       flow.from = message.from;
@@ -178,7 +167,7 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
   uint64_t next_flow = AddTensors(matchers.tensors.Match(options.cut), &emitter, &built.nodes);
   built.transfers = matchers.transfers.Match(options.cut);
   next_flow = PushTransfers(built.transfers, next_flow, &emitter);
-  AddMessages(matchers.messages.Match(), next_flow, &emitter, &built.nodes);
+  AddMessages(matchers.messages.Match(), options.cut, next_flow, &emitter, &built.nodes);
   built.collectives = matchers.collectives.Match();
   matchers.profile_collectives.Match(&built.collectives);
   PushCollectives(built.collectives, &emitter);

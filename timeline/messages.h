@@ -61,6 +61,7 @@ struct MessageStream {
   uint64_t unmatched = 0;       // calls that sent what the other end did not record as a whole
   std::optional<uint32_t> retransmits;  // segments that were sent again while it was recorded
   std::vector<Message> messages;        // by position
+  uint64_t drawable = 0;                // of those, in what the timeline shows
   uint64_t drawn = 0;                   // of those, with an arrow
 };
 

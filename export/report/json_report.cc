@@ -139,6 +139,7 @@ Json OfMessages(const analysis::Report& report) {
   }
   return {{"matched", messages.messages},
           {"matched_across_nodes", messages.across_nodes},
+          {"arrows", {{"drawn", messages.arrows}, {"of", messages.drawable}}},
           {"received_before_sent",
            {{"by_wall_clock", OrNull(messages.backwards_by_wall_clock)},
             {"here", messages.backwards_here},

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/report/testing/fleet.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace syncline::report::testing {
+namespace {
+
+std::string ProcessName(size_t index) {
+  return absl::StrCat(NodeName(index), " · rank ", index, " · python train.py");
+}
+// Differ from node to node in their first three digits, and not in the order of the nodes.
+int64_t Scattered(size_t index, int64_t unit_ns) {
+  return unit_ns * static_cast<int64_t>(100 + (index * 37) % 100);
+}
+
+analysis::NodeReport FleetNode(size_t index) {
+  analysis::NodeReport node;
+  node.name = NodeName(index);
+  node.role = index == 0 ? "master" : "worker";
+  node.state = "complete";
+  node.events = 10'000 + index;
+  node.bound_ns = Scattered(index, 10);
+  node.start_skew = Estimate(Scattered(index, 31), *node.bound_ns);
+  node.stop_skew = Estimate(Scattered(index, 53), *node.bound_ns);
+  if (index > 0) node.wall_error = Estimate(Scattered(index, 71'000), *node.bound_ns);
+  analysis::ProcessReport process;
+  process.name = ProcessName(index);
+  process.pid = static_cast<int32_t>(4000 + index);
+  process.rank = static_cast<int32_t>(index);
+  process.threads = 7;
+  process.covered_begin = TimelineTime{0};
+  process.covered_end = TimelineTime{kWindowNs};
+  process.covered_ns = kWindowNs - 2'000'000;
+  process.missing_ns = 2'000'000;
+  process.end_known = true;
+  process.events = node.events;
+  node.processes.push_back(process);
+  return node;
+}
+
+void AddTensors(uint32_t from, uint32_t to, analysis::Report* report) {
+  analysis::TensorEdgeReport edge;
+  edge.tensor = absl::StrCat("edge_", from);
+  edge.send_node = from;
+  edge.receive_node = to;
+  edge.count = edge.sized = 300 + from;
+  edge.sized_bytes = 1'000'000 + from;
+  edge.waiting_ns = Scattered(from, 41'000);
+  edge.flight = Estimate(Scattered(from, 2'300), 1'100);
+  report->tensors.edges.push_back(edge);
+}
+
+void AddMessages(uint32_t from, uint32_t to, analysis::Report* report) {
+  analysis::MessageRow row;
+  row.from = absl::StrCat("10.0.0.", from, ":1");
+  row.to = absl::StrCat("10.0.0.", to, ":2");
+  row.send_node = from;
+  row.receive_node = to;
+  row.messages = 600 + from;
+  row.sent_bytes = 5'000'000 + from;
+  row.largest_bytes = 70'000 + from;
+  row.retransmits = from;
+  row.flight = Estimate(Scattered(from, 4'700), 1'300);
+  report->messages.rows.push_back(row);
+}
+
+void AddTransfers(uint32_t from, uint32_t to, analysis::Report* report) {
+  analysis::TransferRow transfer;
+  transfer.channel = from;
+  transfer.send_node = from;
+  transfer.receive_node = to;
+  transfer.tags = 1;
+  transfer.count = 80 + from;
+  transfer.bytes = 90'000 + from;
+  transfer.waiting_ns = Scattered(from, 43'000);
+  transfer.flight = Estimate(Scattered(from, 5'900), 1'700);
+  timeline::Channel channel;
+  channel.group.description = "stages";
+  channel.source = static_cast<int32_t>(from);
+  channel.destination = static_cast<int32_t>(to);
+  report->transfers.found.channels.push_back(channel);
+  report->transfers.rows.push_back(transfer);
+}
+
+void AddWork(uint32_t node, analysis::Report* report) {
+  analysis::StepSeries series;
+  series.node = node;
+  series.process = ProcessName(node);
+  series.name = "train_step";
+  series.domain = "training";
+  series.steps.resize(300);
+  series.min_ns = Scattered(node, 80'000);
+  series.median_ns = Scattered(node, 90'000);
+  series.mean_ns = Scattered(node, 91'000);
+  series.max_ns = Scattered(node, 170'000);
+  report->steps.push_back(series);
+  report->tasks.push_back({NodeName(node), "training", "train_step", 300, 0, 9'000'000'000, 7});
+  for (int64_t i = 1; i <= 12; ++i) {
+    const int64_t total_ns = i * Scattered(node, 1'000'000);
+    report->tasks.push_back(
+        {NodeName(node), "PyTorch", absl::StrCat("aten::op", i), 100, 0, total_ns, total_ns / 2});
+  }
+  analysis::ProcessReceipt process;
+  process.name = ProcessName(node);
+  process.events = 10'000 + node;
+  process.covered_ns = kWindowNs;
+  const int64_t cost_ns = Scattered(node, 100'000);
+  process.cost = DurationEstimate{cost_ns, cost_ns / 2, cost_ns * 2};
+  process.step_ns = series.median_ns;
+  report->receipt.push_back({NodeName(node), 400'000 + node, 0, 0, {process}});
+}
+
+void AddProfile(uint32_t node, analysis::Report* report) {
+  timeline::ProfileResult profile;
+  profile.name = ProcessName(node);
+  profile.begin = TimelineTime{-4'000'000};
+  profile.end = TimelineTime{kWindowNs};
+  profile.events = 500;
+  profile.operators = 400 + node;
+  report->nodes[node].profiles.push_back(profile);
+  timeline::Partition partition;
+  partition.task = absl::StrCat("/job:worker/task:", node);
+  partition.nodes.resize(3);
+  partition.graphs.push_back({300 + node, {0, 1, 2}});
+  report->nodes[node].partitions.push_back(partition);
+}
+
+void AddCollectives(analysis::Report* report) {
+  report->collectives.found.groups.resize(1);
+  report->collectives.found.groups[0].description = "default_pg";
+  for (int64_t i = 1; i <= 6; ++i) {
+    analysis::CollectiveKindReport kind;
+    kind.name = absl::StrCat("allreduce", i);
+    kind.count = 110;
+    kind.whole = 100;
+    kind.bytes = 2'000'000;
+    kind.spread = Estimate(i * 1'234'000, 4'560);
+    kind.duration = Estimate(i * 2'345'000, 4'560);
+    report->collectives.kinds.push_back(kind);
+  }
+}
+
+}  // namespace
+
+std::string NodeName(size_t index) { return absl::StrCat("node-", index); }
+
+analysis::LevelledDuration Estimate(int64_t est_ns, int64_t bound_ns) {
+  return {{est_ns, est_ns - bound_ns, est_ns + bound_ns}, std::nullopt};
+}
+
+analysis::Report Fleet(uint32_t nodes, Job job) {
+  analysis::Report report;
+  report.recording_id = "20261121-093012-7f3a";
+  report.from_recording = true;
+  report.window_end = {kWindowNs};
+  report.stop_reason = "requested";
+  report.reference = NodeName(0);
+  report.common_begin = TimelineTime{1'000'000};
+  report.common_end = TimelineTime{kWindowNs};
+  for (uint32_t i = 0; i < nodes; ++i) {
+    report.nodes.push_back(FleetNode(i));
+    report.events += report.nodes.back().events;
+    AddWork(i, &report);
+    AddProfile(i, &report);
+    const uint32_t next = (i + 1) % nodes;
+    AddMessages(i, next, &report);
+    if (job != Job::kPyTorch) AddTensors(i, next, &report);
+    if (job != Job::kTensorFlow) AddTransfers(i, next, &report);
+  }
+  if (job != Job::kTensorFlow) AddCollectives(&report);
+  report.messages.messages = 12'345;
+  clocksync::ClockEvent event;
+  event.kind = clocksync::ClockEvent::Kind::kStep;
+  event.node = NodeName(1);
+  event.text = "the wall clock was set";
+  event.begin = event.end = TimelineTime{1'230'000'000};
+  report.clock_events.push_back(event);
+  return report;
+}
+
+}  // namespace syncline::report::testing
