@@ -2,7 +2,9 @@
 #include "analysis/analyse.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -50,6 +52,7 @@ ProcessReport OfProcess(const ProcessResult& process, timeline::Placement* place
     const TimelineTime end = std::min(placement->At(interval.end_ns), window.end);
     if (begin >= end) continue;
     report.covered_ns += end.ns - begin.ns;
+    report.coverage.push_back({begin, end});
     if (!report.covered_begin.has_value()) report.covered_begin = begin;
     report.covered_end = end;
   }
@@ -257,19 +260,45 @@ NodeReceipt ReceiptOf(const Report& report, uint32_t node, const NodeFacts& fact
   return receipt;
 }
 
-void FillCommonCoverage(Report* report) {
-  std::optional<TimelineTime> begin;
-  std::optional<TimelineTime> end;
-  for (const NodeReport& node : report->nodes) {
+// What both have; each in order.
+std::vector<Interval> Common(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  std::vector<Interval> common;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const TimelineTime begin = std::max(a[i].begin, b[j].begin);
+    const TimelineTime end = std::min(a[i].end, b[j].end);
+    if (begin < end) common.push_back({begin, end});
+    ++(a[i].end < b[j].end ? i : j);
+  }
+  return common;
+}
+
+// Of each rank of each job on each node the process with the most events.
+std::vector<const ProcessReport*> RanksOf(const Report& report) {
+  std::map<std::tuple<std::string, std::string, int32_t>, const ProcessReport*> ranks;
+  for (const NodeReport& node : report.nodes) {
     for (const ProcessReport& process : node.processes) {
-      if (!process.covered_begin.has_value()) return;  // it covered nothing: so did all
-      begin = begin.has_value() ? std::max(*begin, *process.covered_begin) : process.covered_begin;
-      end = end.has_value() ? std::min(*end, *process.covered_end) : process.covered_end;
+      if (process.rank < 0) continue;
+      const ProcessReport*& rank = ranks[{node.name, process.job, process.rank}];
+      if (rank == nullptr || process.events > rank->events) rank = &process;
     }
   }
-  if (!begin.has_value() || *begin >= *end) return;
-  report->common_begin = begin;
-  report->common_end = end;
+  std::vector<const ProcessReport*> found;
+  for (const auto& [key, process] : ranks) found.push_back(process);
+  return found;
+}
+
+void FillCommonCoverage(Report* report) {
+  std::vector<const ProcessReport*> all = RanksOf(*report);
+  report->ranks = all.size();
+  for (const NodeReport& node : report->nodes) {
+    if (report->ranks > 0) break;
+    for (const ProcessReport& process : node.processes) all.push_back(&process);
+  }
+  for (const ProcessReport* process : all) {
+    report->common_coverage = process == all.front()
+                                  ? process->coverage
+                                  : Common(report->common_coverage, process->coverage);
+  }
 }
 
 // What was recorded, and cannot have happened if what is assumed is true.

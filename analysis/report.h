@@ -34,6 +34,7 @@ struct ProcessReport {
   // Sum of the coverage intervals inside the window, and of what is missing of it, ns.
   int64_t covered_ns = 0;
   int64_t missing_ns = 0;
+  std::vector<timeline::Interval> coverage;  // these intervals, in order
   std::optional<TimelineTime> covered_begin;
   std::optional<TimelineTime> covered_end;
   bool end_known = false;
@@ -140,9 +141,11 @@ struct Report {
   TimelineTime window_end;
   std::string stop_reason;
   std::string reference;  // the node whose clock gives the timeline its rate
-  // The interval that all processes cover; empty when there is none.
-  std::optional<TimelineTime> common_begin;
-  std::optional<TimelineTime> common_end;
+  // What all ranks cover, in order: pauses and holes of each are left out. Without ranks, what all
+  // processes cover. Of a node's processes with one rank the one with the most events counts:
+  // workers of its data loader, which come and go, carry its number, too.
+  std::vector<timeline::Interval> common_coverage;
+  uint64_t ranks = 0;
   std::vector<NodeReport> nodes;
   std::vector<TaskTotal> tasks;   // by domain, then by total, largest first
   std::vector<StepSeries> steps;  // the main series first

@@ -86,9 +86,23 @@ void PrintSilencesInShort(Page* page) {
 }
 
 std::string CoveredByAll(const Report& report) {
-  if (!report.common_begin.has_value()) return "no interval is covered by all processes";
-  return absl::StrCat("covered by all: ", SignedDurationText(report.common_begin->ns), " to ",
-                      SignedDurationText(report.common_end->ns));
+  const std::string who = report.ranks == 0   ? "all processes"
+                          : report.ranks == 1 ? "the rank"
+                                              : absl::StrCat("all ", Count(report.ranks), " ranks");
+  const std::vector<timeline::Interval>& common = report.common_coverage;
+  if (common.empty()) return "no interval is covered by " + who;
+  int64_t common_ns = 0;
+  for (const timeline::Interval& one : common) common_ns += one.end.ns - one.begin.ns;
+  std::string text = absl::StrCat("covered by ", who, ": ", DurationText(common_ns));
+  if (common.size() > 1) {
+    absl::StrAppend(&text, " in ", Plural(common.size(), "interval"), " between ",
+                    SignedDurationText(common.front().begin.ns), " and ",
+                    SignedDurationText(common.back().end.ns));
+  } else {
+    absl::StrAppend(&text, ", from ", SignedDurationText(common.front().begin.ns), " to ",
+                    SignedDurationText(common.front().end.ns));
+  }
+  return text;
 }
 
 // Losses of one reason on all nodes.
@@ -171,13 +185,7 @@ void CoverageInFull(Page* page) {
   }
   page->Print(table);
   PrintSilences(page);
-  const Report& report = page->report();
-  std::string common = CoveredByAll(report);
-  if (report.common_begin.has_value()) {
-    const int64_t common_ns = report.common_end->ns - report.common_begin->ns;
-    absl::StrAppend(&common, " (", DurationText(common_ns), ")");
-  }
-  page->Line(common);
+  page->Line(CoveredByAll(page->report()));
 }
 
 void CoverageInShort(Page* page) {

@@ -116,6 +116,24 @@ Json OfProfile(const timeline::ProfileResult& profile) {
           {"absence", profile.absence}};
 }
 
+Json OfCommonCoverage(const analysis::Report& report) {
+  Json intervals = Json::array();
+  int64_t common_ns = 0;
+  std::optional<TimelineTime> begin;
+  std::optional<TimelineTime> end;
+  for (const timeline::Interval& one : report.common_coverage) {
+    intervals.push_back({{"begin_ns", one.begin.ns}, {"end_ns", one.end.ns}});
+    common_ns += one.end.ns - one.begin.ns;
+    if (!begin.has_value()) begin = one.begin;
+    end = one.end;
+  }
+  return {{"ranks", report.ranks},
+          {"covered_ns", common_ns},
+          {"begin_ns", OrNull(begin)},
+          {"end_ns", OrNull(end)},
+          {"intervals", std::move(intervals)}};
+}
+
 Json OfMessages(const analysis::Report& report) {
   const analysis::MessageReport& messages = report.messages;
   Json streams = Json::array();
@@ -388,8 +406,7 @@ std::string ReportJson(const analysis::Report& report) {
                  {"end_ns", report.window_end.ns},
                  {"stop_reason", report.stop_reason}}},
                {"reference_node", report.reference},
-               {"common_coverage",
-                {{"begin_ns", OrNull(report.common_begin)}, {"end_ns", OrNull(report.common_end)}}},
+               {"common_coverage", OfCommonCoverage(report)},
                {"events", report.events}};
   if (!report.only_events.empty()) json["only_events"] = report.only_events;
   json["likely_assumes"] = OfAssumption(report.assumption);

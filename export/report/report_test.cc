@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -60,7 +61,7 @@ class ReportTest : public ::testing::Test {
     timeline::TimelineSink* const sinks[] = {&summary};
     auto results = timeline::BuildTimeline(scenario_.nodes, scenario_.options, sinks);
     EXPECT_TRUE(results.ok()) << results.status();
-    if (worker_covers_nothing_) results->nodes[1].processes[0].coverage.clear();
+    if (change_) change_(&results->nodes[1].processes);
     analysis::AnalyseInput input;
     input.nodes = results->nodes;
     input.collectives = &results->collectives;
@@ -84,7 +85,7 @@ class ReportTest : public ::testing::Test {
   timeline::testing::Scenario scenario_;
   std::vector<std::unique_ptr<timeline::Placement>> placements_;
   std::vector<analysis::NodeFacts> facts_;
-  bool worker_covers_nothing_ = false;
+  std::function<void(std::vector<timeline::ProcessResult>* of_worker)> change_;
   int64_t asymmetry_percent_ = clocksync::kAsymmetryPercentAny;
 };
 
@@ -227,12 +228,48 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
 }
 
 TEST_F(ReportTest, WhatOneProcessMissedIsNotCoveredByAll) {
-  EXPECT_TRUE(Analyse().common_begin.has_value());
-  worker_covers_nothing_ = true;
+  EXPECT_EQ(Analyse().common_coverage.size(), 1u);
+  change_ = [](std::vector<timeline::ProcessResult>* processes) {
+    (*processes)[0].coverage.clear();
+  };
   const analysis::Report report = Analyse();
-  EXPECT_FALSE(report.common_begin.has_value());
+  EXPECT_TRUE(report.common_coverage.empty());
   EXPECT_THAT(TextReport(report, {.sections = {"coverage"}}),
-              HasSubstr("no interval is covered by all processes"));
+              HasSubstr("no interval is covered by all 2 ranks"));
+}
+
+// A worker of a data loader has its rank's number, lives for a while, and is no rank; a pause of
+// the rank is no coverage.
+TEST_F(ReportTest, CoverageOfAllIsThatOfRanksWithoutTheirPauses) {
+  const std::vector<timeline::Interval> before = Analyse().common_coverage;
+  ASSERT_EQ(before.size(), 1u);
+  change_ = [](std::vector<timeline::ProcessResult>* processes) {
+    timeline::ProcessResult worker = (*processes)[0];
+    worker.found_events = 3;
+    worker.coverage[0].end_ns = worker.coverage[0].begin_ns + 1'000;
+    processes->push_back(worker);
+  };
+  analysis::Report report = Analyse();
+  ASSERT_EQ(report.common_coverage.size(), 1u);
+  EXPECT_EQ(report.common_coverage[0].begin, before[0].begin);
+  EXPECT_EQ(report.common_coverage[0].end, before[0].end);
+  EXPECT_EQ(report.ranks, 2u);
+
+  change_ = [](std::vector<timeline::ProcessResult>* processes) {
+    std::vector<timeline::ClockInterval>& coverage = (*processes)[0].coverage;
+    timeline::ClockInterval rest = coverage[0];
+    coverage[0].end_ns = coverage[0].begin_ns + 50'000'000;
+    rest.begin_ns = coverage[0].end_ns + 20'000'000;  // paused
+    coverage.push_back(rest);
+  };
+  report = Analyse();
+  ASSERT_EQ(report.common_coverage.size(), 2u);
+  const std::string text = TextReport(report, {.sections = {"coverage"}});
+  EXPECT_THAT(text, HasSubstr("covered by all 2 ranks: 180 ms in 2 intervals between "));
+  const auto json = nlohmann::json::parse(ReportJson(report))["common_coverage"];
+  EXPECT_EQ(json["intervals"].size(), 2u);
+  EXPECT_EQ(json["end_ns"], report.common_coverage[1].end.ns);
+  EXPECT_NEAR(json["covered_ns"].get<double>(), 180e6, 1e6);
 }
 
 TEST_F(ReportTest, StepsByDomainAndName) {

@@ -156,8 +156,8 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
   report.window_end = {kWindowNs};
   report.stop_reason = "requested";
   report.reference = NodeName(0);
-  report.common_begin = TimelineTime{1'000'000};
-  report.common_end = TimelineTime{kWindowNs};
+  report.common_coverage = {{{1'000'000}, {kWindowNs}}};
+  report.ranks = nodes;
   for (uint32_t i = 0; i < nodes; ++i) {
     report.nodes.push_back(FleetNode(i));
     report.events += report.nodes.back().events;
