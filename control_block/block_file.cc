@@ -79,6 +79,7 @@ void FillGate(const syncline_block& raw, Block& block) {
   gate.off_monotonic_ns = raw.off_monotonic_ns;
   gate.lost_before_on = raw.lost_before_on;
   gate.paused = raw.paused != 0;
+  gate.pauses = raw.pauses;
   if (raw.recording_generation == 0) return;
   gate.events_since_on = Since(block.events(), raw.events_at_on);
   gate.lost_since_on = Since(block.lost(), raw.lost_at_on);

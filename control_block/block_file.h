@@ -76,6 +76,7 @@ struct GateAnswer {
   uint64_t off_monotonic_ns = 0;      // its first call after the gate closed; 0: still on
   uint64_t lost_before_on = 0;        // calls between asked and on; part of lost_since_on
   bool paused = false;                // the program called __itt_pause
+  uint32_t pauses = 0;                // how often in the recording; one from before counts, too
   // Since asked_monotonic_ns: sums over the slots, less those of then.
   uint64_t events_since_on = 0;
   uint64_t lost_since_on = 0;

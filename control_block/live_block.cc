@@ -112,12 +112,7 @@ LiveBlock::~LiveBlock() {
 
 bool LiveBlock::IsReplaced() const {
   struct stat ours = {};
-  struct stat there = {};
-  const auto directory = OpenRuntimeDirectory(directory_, uid_);
-  return directory.ok() && ::fstat(block_fd_, &ours) == 0 &&
-         ::fstatat(directory->get(), BlockFileName(id_).c_str(), &there, AT_SYMLINK_NOFOLLOW) ==
-             0 &&
-         (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
+  return ::fstat(block_fd_, &ours) == 0 && ours.st_nlink == 0;
 }
 
 absl::StatusOr<std::string> LiveBlock::ReadBlockBytes() const {

@@ -58,8 +58,10 @@ class LiveBlock {
   // The number must not have been used before in the life of the process (1, 2, 3 ... will do).
   absl::Status SetGeneration(uint32_t generation);
 
-  // Whether its file is another one by now: the process became another program (exec), under the
-  // same pid, which made a block of its own. False when there is no telling.
+  // Whether its file is no longer there under its name: the process became another program (exec),
+  // under the same pid, which made a block of its own, and may have removed it at its end. A
+  // process that ends without ever having been recorded removes its own. False when there is no
+  // telling.
   bool IsReplaced() const;
 
   // Unlinks both files: for processes that are gone and whose names were kept.

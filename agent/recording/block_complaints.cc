@@ -36,12 +36,32 @@ v1::Complaint UnreachableComplaint(const control_block::BlockId& id) {
       " job's own container");
 }
 
-v1::Complaint LeftComplaint(const ProcessEntry& entry) {
-  return MakeComplaint(v1::Complaint::WARNING, entry.pid,
-                       absl::StrCat("Process ", entry.pid, " (", entry.name,
-                                    ") became another program (exec) while it was recorded: the "
+v1::Complaint ReplacedComplaint(const control_block::BlockId& id, const ProcessEntry* entry) {
+  const std::string name = entry == nullptr ? "" : absl::StrCat(" (", entry->name, ")");
+  return MakeComplaint(v1::Complaint::WARNING, entry == nullptr ? 0 : entry->pid,
+                       absl::StrCat("Process ", entry == nullptr ? id.pid : entry->pid, name,
+                                    " became another program (exec) while it was recorded: the "
                                     "events of the new program are not in this recording"),
                        "record again: the new program will be recorded");
+}
+
+v1::Complaint LeftComplaint(const ProcessEntry& entry) {
+  return MakeComplaint(
+      v1::Complaint::NOTE, entry.pid,
+      absl::StrCat(
+          "Process ", entry.pid, " (", entry.name,
+          ") became another program (exec) while it was recorded: the new program has made "
+          "no call that can be recorded"),
+      "");
+}
+
+v1::Complaint StillComplaint(const ProcessEntry& entry) {
+  return MakeComplaint(
+      v1::Complaint::NOTE, entry.pid,
+      absl::StrCat("Process ", entry.pid, " (", entry.name,
+                   ") is stopped as the recording ends: it has made no call since it was stopped, "
+                   "so nothing of it is lost by that"),
+      "");
 }
 
 v1::Complaint ForeignComplaint(uint32_t uid, size_t blocks, const ProcessEntry& one) {

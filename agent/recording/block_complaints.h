@@ -19,9 +19,16 @@ namespace syncline::agent {
 v1::Complaint MakeComplaint(v1::Complaint::Severity severity, int32_t pid, std::string what,
                             std::string fix);
 
-// Of a process: it is stopped; its block is here and it is not visible; it called exec.
+// Of a process. It is stopped as the recording is prepared or begins.
 v1::Complaint StoppedComplaint(const ProcessEntry& entry);
+// It is stopped as the recording ends, after it had been recorded.
+v1::Complaint StillComplaint(const ProcessEntry& entry);
+// It has a control block, and /proc does not show it.
 v1::Complaint UnreachableComplaint(const control_block::BlockId& id);
+// It became another program, which made a control block of its own. `entry`: what /proc says of it;
+// null when the new program has ended, too.
+v1::Complaint ReplacedComplaint(const control_block::BlockId& id, const ProcessEntry* entry);
+// It became another program, which made none.
 v1::Complaint LeftComplaint(const ProcessEntry& entry);
 
 // Of a user. `blocks` are in the name of others' processes, `one` among them.

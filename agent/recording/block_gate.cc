@@ -136,6 +136,17 @@ bool BlockGate::IsClaimed(uint32_t uid, const BlockId& id, Listed* listed) const
   return IsForeign(uid, FindProcess(**listed, id));
 }
 
+void BlockGate::Forget() {
+  const std::lock_guard lock(mutex_);
+  members_.clear();
+  newcomers_.clear();
+  left_.clear();
+  replaced_.clear();
+  tries_.clear();
+  taken_by_.clear();
+  generation_ = 0;
+}
+
 std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks() {
   std::vector<MemberKey> taken;
   Listed listed;
@@ -257,6 +268,7 @@ uint32_t BlockGate::Arm() {
   members_.clear();
   tries_.clear();
   taken_by_.clear();
+  replaced_.clear();
   TakeNewBlocks();
   RemoveDead(processes);
   uint32_t highest = 0;
@@ -336,7 +348,10 @@ void BlockGate::CloseLeftover(uint32_t generation) {
     const bool ours = block.ok() && (block->gate.generation == generation ||
                                      block->gate.recording_generation == generation);
     if (ours && block->gate.generation == generation) it->second.SetGeneration(0).IgnoreError();
-    it = ours ? std::next(it) : members_.erase(it);
+    // One that no gate was ever opened for may have begun while no agent was there to open it.
+    const bool fresh = block.ok() && block->gate.recording_generation == 0 &&
+                       block->facts.state != control_block::ProcessState::kExited;
+    it = ours || fresh ? std::next(it) : members_.erase(it);
   }
 }
 
@@ -361,23 +376,43 @@ bool BlockGate::OwesAnswer(const LiveBlock& live) const {
          OfThisRecording(block->gate) && block->gate.off_monotonic_ns == 0;
 }
 
+// Also of one that made no call in this recording before: what the new program did is missing, too.
+bool BlockGate::WasReplaced(const LiveBlock& live) const {
+  if (!live.IsReplaced()) return false;
+  const auto block = live.Read();
+  return block.ok() && block->facts.state != control_block::ProcessState::kExited &&
+         !(OfThisRecording(block->gate) && block->gate.off_monotonic_ns != 0);
+}
+
 bool BlockGate::AllAnswered() {
   return std::none_of(members_.begin(), members_.end(), [this](const auto& member) {
     return left_.count(member.first) == 0 && OwesAnswer(member.second);
   });
 }
 
-// Only those that have not answered are looked at: what a process maps may be a thousand lines.
+// Of those whose files are in place only those that have not answered are looked at: what a process
+// maps may be a thousand lines.
 void BlockGate::FindLeft(std::vector<v1::Complaint>* complaints) {
   const std::lock_guard lock(mutex_);
   std::optional<std::vector<ProcessEntry>> processes;
   for (const auto& [key, live] : members_) {
-    if (!OwesAnswer(live)) continue;
+    const bool replaced = WasReplaced(live);
+    if (!replaced && !OwesAnswer(live)) continue;
     if (!processes.has_value()) processes = ListProcesses(options_.proc);
     const ProcessEntry* entry = FindProcess(*processes, key.second);
-    if (!live.IsReplaced() && !HasEnded(entry, key.second)) continue;
+    if (entry != nullptr && entry->ended()) entry = nullptr;
+    if (replaced) {
+      replaced_.insert(key);
+      complaints->push_back(ReplacedComplaint(key.second, entry));
+    } else if (entry != nullptr && entry->stopped()) {
+      complaints->push_back(StillComplaint(*entry));
+      continue;
+    } else if (!HasEnded(entry, key.second)) {
+      continue;
+    } else if (entry != nullptr) {
+      complaints->push_back(LeftComplaint(*entry));
+    }
     left_.insert(key);
-    if (entry != nullptr && !entry->ended()) complaints->push_back(LeftComplaint(*entry));
   }
 }
 
@@ -415,6 +450,7 @@ std::vector<v1::ProcessCoverage> BlockGate::Coverage() {
     one.set_pid_namespace_inode(static_cast<int64_t>(key.second.pid_namespace));
     one.set_start_ticks(key.second.start_ticks);
     if (block.ok() && OfThisRecording(block->gate)) SetAnswer(*block, &one);
+    one.set_became_another_program(replaced_.count(key) != 0);
     coverage.push_back(std::move(one));
   }
   return coverage;

@@ -52,6 +52,7 @@ class BlockGate : public Gate {
   std::vector<std::pair<uint32_t, std::filesystem::path>> RuntimeDirectories();
   absl::Status Lock(const std::string& holder) override;
   void Unlock() override;
+  void Forget() override;
   uint32_t Arm() override;
   GateMove Open(uint32_t generation) override;
   GateMove Close() override;
@@ -93,8 +94,12 @@ class BlockGate : public Gate {
   bool AllAnswered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // It was recorded, lives, and has not said that it is off.
   bool OwesAnswer(const control_block::LiveBlock& live) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Finds the members that became another program while they were recorded, and complains of them.
+  // Finds the members that became another program while they were recorded, and those that stand
+  // still, and complains of them.
   void FindLeft(std::vector<v1::Complaint>* complaints);
+  // It became another program, under the same pid, that had a control block of its own.
+  bool WasReplaced(const control_block::LiveBlock& live) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool OfThisRecording(const control_block::GateAnswer& answer) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WatchLoop(const std::stop_token& stop, uint32_t generation);
@@ -106,6 +111,7 @@ class BlockGate : public Gate {
   std::map<MemberKey, control_block::LiveBlock> members_ ABSL_GUARDED_BY(mutex_);
   std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // when to switch on, MONOTONIC
   std::set<MemberKey> left_ ABSL_GUARDED_BY(mutex_);                // by exec: they answer no more
+  std::set<MemberKey> replaced_ ABSL_GUARDED_BY(mutex_);            // by a program with a block
   std::map<MemberKey, int> tries_ ABSL_GUARDED_BY(mutex_);          // of blocks that are no members
   std::map<control_block::BlockId, uint32_t> taken_by_ ABSL_GUARDED_BY(mutex_);  // of members
   std::optional<std::string> holder_ ABSL_GUARDED_BY(mutex_);                    // of the locks

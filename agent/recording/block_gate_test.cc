@@ -127,7 +127,54 @@ TEST_F(BlockGateTest, AProcessThatEndsOrBecomesAnotherProgramWhileRecordedIsNotW
     ASSERT_EQ(closed.complaints.size(), fate == Fate::kReplaced ? 1u : 0u);
     if (fate != Fate::kReplaced) continue;
     EXPECT_THAT(closed.complaints[0].what(), testing::HasSubstr("another program"));
+    ASSERT_EQ(gate.Coverage().size(), 1u);
+    EXPECT_TRUE(gate.Coverage()[0].became_another_program());
+    gate.Arm();
+    EXPECT_FALSE(gate.Coverage()[0].became_another_program()) << "in the recording before";
   }
+}
+
+// The new program has ended again, and taken its block along; the old one had made no call.
+TEST_F(BlockGateTest, AProgramThatCameAndWentInPlaceOfAnIdleOneIsToldOf) {
+  AddProcess('S');
+  AddBlock([](syncline_block* block) { block->recording_generation = 0; });
+  BlockGate gate = MakeGate();
+  gate.Open(gate.Arm());
+  AddProcess('Z');
+  std::filesystem::remove(runtime_ / "4026531836-1234-5678.block");
+  ASSERT_EQ(gate.Close().complaints.size(), 1u);
+  EXPECT_TRUE(gate.Coverage()[0].became_another_program());
+}
+
+TEST_F(BlockGateTest, AProcessThatIsStoppedAsTheRecordingEndsIsNamedAndIsNoLoss) {
+  AddProcess('S');
+  AddBlock([](syncline_block* block) { block->off_monotonic_ns = 0; });
+  BlockGate gate = MakeGate();
+  const uint32_t generation = gate.Arm();
+  gate.Open(generation);
+  const std::string path = runtime_ / "4026531836-1234-5678.block";
+  std::string bytes = ReadFile(path).value();
+  auto* const block = reinterpret_cast<syncline_block*>(bytes.data());
+  block->generation_seen = block->recording_generation = generation;
+  std::ofstream(path, std::ios::in | std::ios::out | std::ios::binary) << bytes;
+  AddProcess('T');
+  const GateMove closed = gate.Close();
+  ASSERT_EQ(closed.complaints.size(), 1u);
+  EXPECT_EQ(closed.complaints[0].severity(), v1::Complaint::NOTE);
+  EXPECT_THAT(closed.complaints[0].what(), testing::HasSubstr("nothing of it is lost"));
+  EXPECT_FALSE(gate.Coverage()[0].became_another_program());
+}
+
+TEST_F(BlockGateTest, AProcessThatBeganWhileNoAgentWasThereIsToldOf) {
+  AddProcess('S');
+  AddBlock([](syncline_block* block) { block->recording_generation = 0; });
+  BlockGate gate = MakeGate();
+  gate.CloseLeftover(3);
+  ASSERT_EQ(gate.Coverage().size(), 1u);
+  EXPECT_EQ(gate.Coverage()[0].on_monotonic_ns(), 0);
+  gate.Forget();
+  EXPECT_TRUE(gate.Coverage().empty());
+  EXPECT_EQ(gate.Counts().processes, 0u);
 }
 
 TEST_F(BlockGateTest, AProcessThatHasEndedIsGoneThoughItsParentDoesNotAsk) {

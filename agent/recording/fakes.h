@@ -35,18 +35,24 @@ class FakeGate : public Gate {
     return absl::OkStatus();
   }
   void Unlock() override { locked = false; }
+  void Forget() override { tells = 0; }
   uint32_t Arm() override { return 7; }
   GateMove Open(uint32_t new_generation) override {
     generation = new_generation;
+    tells = new_generation;
     return Move();
   }
   GateMove Close() override {
     generation = 0;
     return Move();
   }
-  void CloseLeftover(uint32_t leftover) override { closed_leftovers.push_back(leftover); }
+  void CloseLeftover(uint32_t leftover) override {
+    closed_leftovers.push_back(leftover);
+    tells = leftover;
+  }
   GateCounts Counts() override { return {.processes = 1, .events = 42, .lost = 0}; }
   std::vector<v1::ProcessCoverage> Coverage() override {
+    if (tells == 0) return {};
     v1::ProcessCoverage one;
     one.set_events_count(42);
     return {one};
@@ -60,6 +66,7 @@ class FakeGate : public Gate {
   absl::Status lock_status;
   bool locked = false;
   uint32_t generation = 0;
+  uint32_t tells = 0;  // the generation of the recording that its counts are of; 0: of none
   std::vector<uint32_t> closed_leftovers;
 
  private:

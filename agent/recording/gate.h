@@ -43,6 +43,10 @@ class Gate {
   virtual absl::Status Lock(const std::string& holder) = 0;
   virtual void Unlock() = 0;
 
+  // Nothing of an earlier recording is told from here on: what Counts and the like say is about the
+  // recording that is being prepared.
+  virtual void Forget() = 0;
+
   // Opens the control blocks, so that Open() only has to write; the generation to open with: one
   // that no process has seen.
   virtual uint32_t Arm() = 0;

@@ -32,6 +32,13 @@ off_t EndOfWholeLines(int fd, off_t size) {
 
 }  // namespace
 
+void AddToJournal(const journal::Entry& change, journal::Entry* sum) {
+  if (change.has_prepared()) sum->clear_prepared();
+  if (change.has_started()) sum->clear_started();
+  if (change.has_stopped()) sum->clear_stopped();
+  sum->MergeFrom(change);
+}
+
 absl::StatusOr<std::string> EncodeJournalEntry(const journal::Entry& entry) {
   std::string line;
   journal::Entry repaired = entry;  // one bad byte would make the whole line unreadable
@@ -57,7 +64,7 @@ absl::StatusOr<journal::Entry> DecodeJournal(std::string_view bytes) {
     if (!status.ok()) {
       return absl::DataLossError(absl::StrCat("Journal line ", line_number, " does not parse"));
     }
-    sum.MergeFrom(entry);
+    AddToJournal(entry, &sum);
     bytes.remove_prefix(end + 1);
   }
   return sum;

@@ -16,6 +16,10 @@
 
 namespace syncline::agent {
 
+// Adds what a line says to the sum of those before: its values replace earlier ones, and of its
+// answers (prepared, started, stopped) each replaces an earlier one whole.
+void AddToJournal(const journal::Entry& change, journal::Entry* sum);
+
 // One line, with its newline.
 absl::StatusOr<std::string> EncodeJournalEntry(const journal::Entry& entry);
 

@@ -56,6 +56,7 @@ v1::ProcessInfo DescribeProcess(const Block& block, uint32_t uid, const ProcessE
   info.set_stopped(entry != nullptr && entry->stopped());
   info.set_names_count(block.names_count);
   info.set_events_count(block.events());
+  info.set_started_monotonic_ns(static_cast<int64_t>(facts.started_monotonic_ns));
   if ((facts.sources & SYNCLINE_SOURCE_ITT) != 0) info.add_sources("itt");
   if ((facts.sources & SYNCLINE_SOURCE_NET) != 0) info.add_sources("net");
   if ((facts.sources & SYNCLINE_SOURCE_PYTHON) != 0) info.add_sources("python");
@@ -68,6 +69,7 @@ void SetAnswer(const Block& block, v1::ProcessCoverage* coverage) {
   coverage->set_off_monotonic_ns(static_cast<int64_t>(gate.off_monotonic_ns));
   coverage->set_events_count(gate.events_since_on);
   coverage->set_lost_count(gate.lost_since_on);
+  coverage->set_pauses_count(gate.pauses);
   SetCost(block, coverage);
 }
 

@@ -68,7 +68,8 @@ v1::StopResponse RecordingManager::EndForAgent(const journal::GuardOrders& order
   Recording recording;
   recording.directory = orders.directory();
   recording.entry.set_session_name(orders.session_name());
-  FinishSession(recording, &response);
+  StopSession(recording, &response);
+  DestroySession(recording, &response);
   return response;
 }
 

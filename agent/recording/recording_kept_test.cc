@@ -134,6 +134,60 @@ TEST_F(RecordingManagerTest, ShutdownStopsAndKeeps) {
   EXPECT_THAT(Stop("r1")->stop_reason(), HasSubstr("shutdown"));
 }
 
+TEST_F(RecordingManagerTest, OneThatNeverBeganHasNoCountsOfTheOneBefore) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  EXPECT_EQ(Stop("r1")->coverage_size(), 1);
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
+  manager_->Shutdown();
+  EXPECT_EQ(Stop("r2")->coverage_size(), 0);
+}
+
+TEST_F(RecordingManagerTest, OneThatNeverBeganHasNoCountsOfAnotherThatWasAdopted) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  gate_.tells = 7;
+  journal::Entry ready;
+  ready.set_state(v1::READY);
+  ready.set_session_name("syncline-x-r2");
+  ASSERT_TRUE(MakeDirectories(DirectoryOf("r2")).ok());
+  ASSERT_TRUE(Journal(DirectoryOf("r2") / "journal").Append(ready).ok());
+  Restart();
+  EXPECT_EQ(Stop("r1")->coverage_size(), 1);
+  EXPECT_EQ(Stop("r2")->coverage_size(), 0);
+}
+
+TEST_F(RecordingManagerTest, AfterAKillWhileItWasStoppedTheRecordingIsAsItWasAskedFor) {
+  lttng_.counters = {{.name = "syncline", .discarded_events = 3}};
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  const auto whole = Stop("r1");
+  ASSERT_TRUE(whole.ok());
+  const std::filesystem::path journal = DirectoryOf("r1") / "journal";
+  std::string lines = ReadFile(journal).value();
+  for (const char* step : {"keep", "destroy", "flush"}) {
+    SCOPED_TRACE(step);
+    lines.erase(lines.rfind('\n', lines.size() - 2) + 1);  // the last line was never written
+    ASSERT_TRUE(WriteFileAtomically(journal, lines).ok());
+    EXPECT_EQ(Journal(journal).Read()->step(), step);
+    // A session that is flushed is still there; one that is being destroyed may be.
+    lttng_.running.clear();
+    if (std::string(step) == "flush")
+      lttng_.running[Journal(journal).Read()->session_name()] = true;
+    clock_.now_ns += kSecondNs;
+    Restart();
+    const auto stopped = Stop("r1");
+    ASSERT_TRUE(stopped.ok());
+    EXPECT_TRUE(stopped->complete());
+    EXPECT_EQ(stopped->stop_reason(), "requested");
+    EXPECT_EQ(stopped->gate_end_monotonic_raw_ns(), whole->gate_end_monotonic_raw_ns());
+    ASSERT_EQ(stopped->channels_size(), 1);
+    EXPECT_EQ(stopped->channels(0).discarded_events_count(), 3u);
+    EXPECT_EQ(stopped->coverage_size(), 1);
+    EXPECT_TRUE(stopped->complaints().empty());
+  }
+}
+
 TEST_F(RecordingManagerTest, WhatNobodyFetchesIsForgottenAfterItsRetention) {
   ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
   ASSERT_TRUE(Stop("r1").ok());

@@ -75,7 +75,7 @@ absl::Status RecordingManager::Record(Recording& recording, journal::Entry chang
   change.set_written_realtime_ns(parts_.clock->RealtimeNs());
   {
     const std::lock_guard lock(mutex_);
-    recording.entry.MergeFrom(change);
+    AddToJournal(change, &recording.entry);
     recording.met_raw_ns = parts_.clock->RawNs();
     recording.age_when_met_ns = 0;
   }

@@ -128,11 +128,21 @@ class RecordingManager {
   void BeginSources(const Recording& recording, const v1::StartRequest& request);
   // Stop's steps, under operation_.
   v1::StopResponse DoStop(Recording& recording, const std::string& reason);
-  void FinishSession(Recording& recording, v1::StopResponse* response);
+  // Stops the session and asks for its counters; ends it. What went wrong is in `response`.
+  void StopSession(Recording& recording, v1::StopResponse* response);
+  void DestroySession(Recording& recording, v1::StopResponse* response);
+  static constexpr const char* kStepFlush = "flush";  // steps of stopping, as the journal has them
+  static constexpr const char* kStepDestroy = "destroy";
+  static constexpr const char* kStepKeep = "keep";
+  static constexpr int kLeftoverDestroyWaitMs = 2'000;
+  void NotFinished(const absl::Status& status, v1::StopResponse* response);
+  // What is done of stopping, for an agent that has to go on from there.
+  void JournalStop(Recording& recording, const char* next, const v1::StopResponse& so_far);
   void KeepFiles(Recording& recording, v1::StopResponse* response);
   void ForgetLeftoverSessions();
   bool IsOld(const Recording& recording);
   void Adopt(const RecordingPtr& recording);
+  v1::StopResponse StopAdopted(Recording& recording);
 
   absl::Status CheckPrepare(const v1::PrepareRequest& request);
   absl::StatusOr<RecordingPtr> Find(const std::string& recording_id);

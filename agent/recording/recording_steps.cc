@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of RecordingManager that talk to LTTng, the gate and the disk: preparing, stopping, and
-// finishing what a killed agent left.
+// The steps of RecordingManager that talk to LTTng, the gate and the disk: preparing and stopping.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,10 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "agent/recording/names.h"
 #include "agent/recording/recording_manager.h"
 #include "agent/recording/registration.h"
 #include "agent/recording/trace_files.h"
@@ -28,7 +25,6 @@ constexpr int64_t kHourNs = 3600 * int64_t{1'000'000'000};
 constexpr uint64_t kReserveBytes = 4 << 20;  // control blocks, node.json, the journal's last lines
 constexpr const char* kReserveFile = "reserve";
 constexpr int kDestroyWaitMs = 5'000;  // usual: 0.5 s; a killed writer can make it endless
-constexpr int kLeftoverDestroyWaitMs = 2'000;
 constexpr uint64_t kDamagedCounterBit = uint64_t{1} << 63;
 
 v1::Complaint Warning(std::string what, std::string fix) {
@@ -143,6 +139,7 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
     *response.add_processes() = std::move(process);
   }
   for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
+  parts_.gate->Forget();  // it may end before the processes are asked
   SYNCLINE_RETURN_IF_ERROR(parts_.daemon->Ensure());
   SYNCLINE_ASSIGN_OR_RETURN(const SessionSpec spec, MakeSpec(recording, &response));
   response.set_session_name(spec.name);
@@ -228,13 +225,17 @@ v1::StopResponse RecordingManager::DoStop(Recording& recording, const std::strin
   }
   // They hand over while the session is flushed.
   for (EvidenceSource* source : SourcesOf(recording)) source->End();
-  // This agent was silent for so long that the guard has ended the recording.
+  // Or this agent was silent for so long that the guard has ended the recording.
   if (auto ended = GuardResult(recording.directory); ended.has_value()) {
     response = *std::move(ended);
   } else {
-    FinishSession(recording, &response);
+    JournalStop(recording, kStepFlush, response);
+    StopSession(recording, &response);
+    JournalStop(recording, kStepDestroy, response);
+    DestroySession(recording, &response);
   }
   EndGuard();
+  JournalStop(recording, kStepKeep, response);
   KeepFiles(recording, &response);
   journal::Entry stopped;
   stopped.set_state(v1::STOPPED);
@@ -248,24 +249,19 @@ v1::StopResponse RecordingManager::DoStop(Recording& recording, const std::strin
   return response;
 }
 
-void RecordingManager::FinishSession(Recording& recording, v1::StopResponse* response) {
+void RecordingManager::JournalStop(Recording& recording, const char* next,
+                                   const v1::StopResponse& so_far) {
+  journal::Entry change;
+  change.set_state(v1::STOPPING);
+  change.set_step(next);
+  *change.mutable_stopped() = so_far;
+  parts_.log->Failure("journal", Record(recording, change));
+}
+
+void RecordingManager::StopSession(Recording& recording, v1::StopResponse* response) {
   const std::string& session = recording.entry.session_name();
-  const auto incomplete = [&](const absl::Status& status) {
-    response->set_complete(false);
-    const bool daemon_gone =
-        absl::IsAborted(status) || absl::IsUnavailable(status) || absl::IsNotFound(status);
-    *response->add_complaints() = Warning(
-        daemon_gone ? absl::StrCat("LTTng exited while it recorded (", status.message(),
-                                   "): the events that it had not written are lost")
-                    : std::string(status.message()),
-        daemon_gone ? "was it killed, by a user or by the kernel for lack of memory? The next "
-                      "recording starts a new one"
-                    : "the files are kept as they are; a program that is killed while it writes an "
-                      "event causes this: with --buffers process it cannot affect other programs");
-    parts_.log->Failure("finish", status);
-  };
   const absl::Status stopped = parts_.lttng->Stop(session);
-  if (!stopped.ok()) incomplete(stopped);
+  if (!stopped.ok()) NotFinished(stopped, response);
   if (const auto counters = parts_.lttng->Counters(session); counters.ok()) {
     for (const ChannelCounters& one : *counters) {
       v1::ChannelResult& channel = *response->add_channels();
@@ -275,11 +271,32 @@ void RecordingManager::FinishSession(Recording& recording, v1::StopResponse* res
       channel.set_lost_packets_count(one.lost_packets);
     }
   } else if (stopped.ok()) {  // else it is said already
-    incomplete(counters.status());
+    NotFinished(counters.status(), response);
   }
-  const absl::Status destroyed = parts_.lttng->Destroy(session, kDestroyWaitMs);
-  if (!destroyed.ok() && response->complete()) incomplete(destroyed);
+}
+
+void RecordingManager::DestroySession(Recording& recording, v1::StopResponse* response) {
+  const absl::Status destroyed =
+      parts_.lttng->Destroy(recording.entry.session_name(), kDestroyWaitMs);
+  // An agent that was killed in this very call has destroyed it.
+  const bool again = response->channels_size() != 0 && absl::IsNotFound(destroyed);
+  if (!destroyed.ok() && !again && response->complete()) NotFinished(destroyed, response);
   GiveReserveBack(recording.directory);  // now that nobody writes events any more
+}
+
+void RecordingManager::NotFinished(const absl::Status& status, v1::StopResponse* response) {
+  response->set_complete(false);
+  const bool daemon_gone =
+      absl::IsAborted(status) || absl::IsUnavailable(status) || absl::IsNotFound(status);
+  *response->add_complaints() = Warning(
+      daemon_gone ? absl::StrCat("LTTng exited while it recorded (", status.message(),
+                                 "): the events that it had not written are lost")
+                  : std::string(status.message()),
+      daemon_gone ? "was it killed, by a user or by the kernel for lack of memory? The next "
+                    "recording starts a new one"
+                  : "the files are kept as they are; a program that is killed while it writes an "
+                    "event causes this: with --buffers process it cannot affect other programs");
+  parts_.log->Failure("finish", status);
 }
 
 void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* response) {
@@ -316,91 +333,6 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
   AddTraceResult(recording.directory, response);
   const std::lock_guard lock(mutex_);
   recording.bytes = response->bytes();
-}
-
-absl::Status RecordingManager::Recover() {
-  const std::filesystem::path root = options_.data_directory / "recordings";
-  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(root, 0700));
-  const std::lock_guard operation(operation_);
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(root, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string id = it->path().filename().string();
-    if (!CheckRecordingId(id).ok()) continue;  // not ours: leave it alone
-    auto recording = std::make_shared<Recording>();
-    recording->directory = it->path();
-    const auto entry = Journal(it->path() / "journal").Read();
-    if (entry.ok()) {
-      recording->entry = *entry;
-    } else {
-      recording->entry.set_state(v1::FAILED);
-      recording->entry.set_failure(std::string(entry.status().message()));
-    }
-    recording->entry.mutable_request()->set_recording_id(id);
-    recording->met_raw_ns = parts_.clock->RawNs();
-    recording->age_when_met_ns =
-        parts_.clock->RealtimeNs() - recording->entry.written_realtime_ns();
-    {
-      const std::lock_guard lock(mutex_);
-      recordings_[id] = recording;
-    }
-    Adopt(recording);
-  }
-  ForgetLeftoverSessions();
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("Cannot list \"", root.string(), "\""));
-  return absl::OkStatus();
-}
-
-void RecordingManager::Adopt(const RecordingPtr& recording) {
-  const v1::RecordingState state = recording->entry.state();
-  const std::string& id = recording->entry.request().recording_id();
-  EndLeftoverGuard("/proc", recording->entry.guard_pid(), id);
-  journal::Entry change;
-  if (state == v1::READY || state == v1::RECORDING || state == v1::STOPPING) {
-    parts_.log->Attach(recording->directory / "agent.log");
-    parts_.log->Warning("adopted", {{"recording", id}, {"state", v1::RecordingState_Name(state)}});
-    v1::StopResponse response;
-    if (auto ended = GuardResult(recording->directory); ended.has_value()) {
-      response = *std::move(ended);
-      // Takes the processes in, whose counts and names are kept.
-      if (recording->entry.generation() != 0) {
-        parts_.gate->CloseLeftover(recording->entry.generation());
-      }
-    } else {
-      response = EndForAgent(OrdersOf(*recording));
-      response.set_stop_reason("adopted: the agent was killed while recording");
-    }
-    // Processes that never heard of it have nothing of it.
-    if (recording->entry.has_started()) {
-      for (EvidenceSource* source : SourcesOf(*recording)) {
-        source->Adopt({.recording_id = id, .directory = recording->directory});
-      }
-    }
-    KeepFiles(*recording, &response);
-    change.set_state(v1::STOPPED);
-    *change.mutable_stopped() = response;
-  } else if (state == v1::PREPARING || state == v1::RECORDING_STATE_UNSPECIFIED) {
-    AbandonSession(*recording);
-    change.set_state(v1::FAILED);
-    change.set_failure("The agent was killed while it prepared this recording");
-  } else {
-    return;
-  }
-  parts_.log->Failure("journal", Record(*recording, change));
-  parts_.log->Detach();
-}
-
-void RecordingManager::ForgetLeftoverSessions() {
-  const auto sessions = parts_.lttng->Sessions();
-  if (!sessions.ok()) {
-    parts_.log->Failure("sessions", sessions.status());
-    return;
-  }
-  for (const std::string& session : *sessions) {
-    if (!absl::StartsWith(session, session_prefix_)) continue;
-    parts_.log->Warning("leftover_session", {{"session", session}});
-    parts_.log->Failure("destroy", parts_.lttng->Destroy(session, kLeftoverDestroyWaitMs));
-  }
 }
 
 void RecordingManager::CheckLimits(const RecordingPtr& recording) {

@@ -12,8 +12,8 @@
 #include "agent/recording/names.h"
 #include "common/files.h"
 #include "common/status.h"
-#include "ctf/metadata.h"
 #include "common/utf8.h"
+#include "ctf/metadata.h"
 #include "ctf/stream_summary.h"
 
 namespace syncline::agent {

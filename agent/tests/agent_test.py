@@ -31,6 +31,8 @@ class AgentTest(unittest.TestCase):
                 job.send_signal(signal.SIGCONT)
                 job.kill()
             job.wait()
+            for pipe in filter(None, (job.stdin, job.stdout)):
+                pipe.close()
         for agent in self.agents:
             if agent.process.poll() is None:
                 agent.end()
@@ -71,6 +73,26 @@ class AgentTest(unittest.TestCase):
             what="control block",
         )
         return job
+
+    def traps(self, scenario):
+        """A program that goes on from point to point, when told; it is at the first."""
+        job = subprocess.Popen(
+            [f"{BUILD}/tests/itt_traps", scenario],
+            env=dict(os.environ, INTEL_LIBITTNOTIFY64=f"{BUILD}/lib/libsyncline_itt.so"),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        self.jobs.append(job)
+        self.assertEqual(job.stdout.readline(), "ready\n")
+        return job
+
+    def go_on(self, job, until):
+        job.stdin.write("\n")
+        job.stdin.flush()
+        self.assertEqual(job.stdout.readline(), until + "\n")
+
+    def begin(self, agent, recording_id):
+        agent.call("Prepare", recording_id=recording_id, holder="ann@laptop")
+        agent.call("Start", recording_id=recording_id)
 
     def trace_of(self, agent, recording_id):
         return os.path.join(agent.data, "recordings", recording_id, "trace")
@@ -191,6 +213,56 @@ class AgentTest(unittest.TestCase):
         self.assertEqual(agent.end(), 0)
         agent.start()
         self.assertEqual(agent.call("Stop", recording_id="r1")["stop_reason"], "agent shutdown")
+
+    def test_a_recording_that_never_began_has_no_counts_of_another(self):
+        self.job()
+        agent = self.agent()
+        self.assertGreater(int(agent.record("r1")["coverage"][0]["events_count"]), 100)
+        agent.call("Prepare", recording_id="r2", holder="ann@laptop")
+        self.assertEqual(agent.end(), 0)
+        agent.start()
+        stopped = agent.call("Stop", recording_id="r2")
+        self.assertEqual(stopped["stop_reason"], "agent shutdown")
+        self.assertEqual([c for c in stopped.get("coverage", []) if int(c["events_count"])], [])
+
+    def test_a_program_that_becomes_another_one_while_recorded(self):
+        job = self.traps("exec")
+        agent = self.agent()
+        self.begin(agent, "r1")
+        self.go_on(job, "executed")
+        self.go_on(job, "done")  # it has made calls, which nobody recorded
+        stopped = agent.call("Stop", recording_id="r1")
+        (coverage,) = stopped["coverage"]
+        self.assertTrue(coverage["became_another_program"])
+        self.assertEqual(count_events(self.trace_of(agent, "r1")), int(coverage["events_count"]))
+        self.assertIn("became another program", stopped["complaints"][0]["what"])
+
+    def test_a_program_that_pauses_its_recording(self):
+        job = self.traps("pause")
+        agent = self.agent()
+        self.begin(agent, "r1")
+        self.go_on(job, "done")
+        # The one from before the recording, and the detach.
+        (coverage,) = agent.call("Stop", recording_id="r1")["coverage"]
+        self.assertEqual(coverage["pauses_count"], 2)
+
+    def test_a_program_that_is_stopped_for_a_while_loses_nothing(self):
+        job, other = self.job(), self.job()
+        agent = self.agent()
+        self.begin(agent, "r1")
+        for _ in range(10):
+            time.sleep(0.02)
+            job.send_signal(signal.SIGSTOP)
+            time.sleep(0.02)
+            job.send_signal(signal.SIGCONT)
+        other.send_signal(signal.SIGSTOP)  # as the recording ends, too
+        stopped = agent.call("Stop", recording_id="r1")
+        other.send_signal(signal.SIGCONT)
+        counted = sum(int(one["events_count"]) for one in stopped["coverage"])
+        self.assertEqual(count_events(self.trace_of(agent, "r1")), counted)
+        self.assertEqual([int(one["lost_count"]) for one in stopped["coverage"]], [0, 0])
+        (complaint,) = stopped["complaints"]
+        self.assertEqual((complaint["severity"], complaint["pid"]), ("NOTE", other.pid))
 
     def test_a_session_daemon_killed_while_recording(self):
         self.job()

@@ -113,7 +113,8 @@ struct syncline_block {
   uint32_t recording_generation; /* the one that the times and sums above belong to; 0: none yet */
   uint64_t asked_monotonic_ns;   /* first call after the gate opened */
   uint64_t lost_before_on;       /* calls between asked and on: the tracer was not ready */
-  uint32_t reserved_answer[8];
+  uint32_t pauses;               /* __itt_pause while recording_generation was on, and before it */
+  uint32_t reserved_answer[7];
 
   struct syncline_cost cost;
   struct syncline_cost cost_at_on; /* when the generation was seen */

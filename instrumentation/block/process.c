@@ -130,6 +130,7 @@ static void RecordingBegins(struct syncline_thread* thread, uint32_t generation)
   block->lost_before_on = 0;
   block->asked_monotonic_ns = syncline_monotonic_ns();
   block->on_monotonic_ns = block->off_monotonic_ns = 0;
+  block->pauses = syncline_paused != 0;
   block->recording_generation = generation;
   syncline_process.ever_recorded = 1;
   WriteOn(thread);
@@ -189,6 +190,7 @@ void syncline_set_paused(struct syncline_thread* thread, int paused) {
   if (ready) syncline_process.files.block->paused = paused != 0;
   syncline_unlock();
   if (!changes || !ready || thread->session == 0) return;
+  if (paused) __atomic_fetch_add(&syncline_process.files.block->pauses, 1, __ATOMIC_RELAXED);
   syncline_count(thread, paused ? syncline_process.emit->pause(thread->key)
                                 : syncline_process.emit->resume(thread->key));
 }
