@@ -135,6 +135,16 @@ absl::StatusOr<Block> LiveBlock::Read() const {
   return block;
 }
 
+absl::StatusOr<ProcessState> LiveBlock::ReadState() const {
+  uint32_t state = 0;
+  const ssize_t n = ::pread(block_fd_, &state, sizeof state, offsetof(syncline_block, state));
+  if (n != sizeof state) {
+    return ErrnoStatus(n < 0 ? errno : EIO,
+                       absl::StrCat("Cannot read ", Quoted(directory_ / BlockFileName(id_))));
+  }
+  return static_cast<ProcessState>(state);
+}
+
 absl::StatusOr<std::string> LiveBlock::ReadNamesBytes() const {
   SYNCLINE_ASSIGN_OR_RETURN(const Block block, Read());
   return ReadUpTo(names_fd_, std::min(block.names_bytes, kNamesLimitBytes),

@@ -49,6 +49,8 @@ class LiveBlock {
 
   // The block as it is now: facts, answer, thread slots.
   absl::StatusOr<Block> Read() const;
+  // Of that only the state: four bytes instead of all slots.
+  absl::StatusOr<ProcessState> ReadState() const;
   // The bytes themselves, to be kept in a recording.
   absl::StatusOr<std::string> ReadBlockBytes() const;
   // The valid part of the names file. Bytes, so that they can be kept; ParseNames reads them.

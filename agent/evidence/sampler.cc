@@ -104,7 +104,9 @@ uint32_t Sampler::DeclareProcess(const ProcessEntry& entry, Relation relation,
 // ---- search
 
 void Sampler::Search() {
-  const std::vector<ProcessEntry> all = ListProcesses(options_.proc);
+  const auto listed = ListProcesses(options_.proc);
+  if (!listed.ok()) return;  // what is known already is sampled; the next search may see more
+  const std::vector<ProcessEntry>& all = *listed;
   mounts_ = ParseMounts(AllOf(options_.proc / "self" / "mountinfo"));
   FindRecorded(all);
   for (auto& [id, process] : recorded_) {

@@ -74,7 +74,9 @@ void KinetoProfiles::Watch(const std::stop_token& stop) {
 }
 
 const ProcessEntry* KinetoProfiles::Find(const BlockId& process, Round* round) const {
-  if (!round->processes.has_value()) round->processes = ListProcesses(options_.proc);
+  if (!round->processes.has_value()) {
+    round->processes = ListProcesses(options_.proc).value_or(std::vector<ProcessEntry>());
+  }
   const ProcessEntry* found = FindProcess(*round->processes, process);
   // What has ended stays listed until its parent asks.
   return found != nullptr && found->ended() ? nullptr : found;

@@ -237,7 +237,8 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
   std::vector<v1::Complaint> complaints;
   std::set<int32_t> with_block;
   std::vector<v1::ProcessInfo> processes = parts_.gate->Processes(&complaints);
-  const std::vector<ProcessEntry> entries = ListProcesses(options_.proc);
+  const std::vector<ProcessEntry> entries =
+      ListProcesses(options_.proc).value_or(std::vector<ProcessEntry>());
   for (v1::Complaint& complaint : ComplainOfSharedRanks(options_.proc, processes, entries)) {
     complaints.push_back(std::move(complaint));
   }

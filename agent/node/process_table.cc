@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/files.h"
+#include "common/status.h"
 #include "common/text.h"
 
 namespace syncline::agent {
@@ -75,30 +76,40 @@ void ParseStatus(const std::string& text, ProcessEntry* entry) {
   }
 }
 
-}  // namespace
-
-std::optional<ProcessEntry> ReadProcess(const std::filesystem::path& proc, int32_t pid) {
+absl::StatusOr<ProcessEntry> LookAt(const std::filesystem::path& proc, int32_t pid) {
   ProcessEntry entry;
   entry.pid = pid;
   entry.own_pid = pid;
   const std::filesystem::path directory = proc / std::to_string(pid);
-  const auto stat = ReadFile(directory / "stat", kProcFileBytesMax);
-  const auto status = ReadFile(directory / "status", kProcFileBytesMax);
-  if (!stat.ok() || !status.ok() || !ParseStat(*stat, &entry)) return std::nullopt;
-  ParseStatus(*status, &entry);
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string stat,
+                            ReadFile(directory / "stat", kProcFileBytesMax));
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string status,
+                            ReadFile(directory / "status", kProcFileBytesMax));
+  if (!ParseStat(stat, &entry)) return absl::NotFoundError("no such process");
+  ParseStatus(status, &entry);
   entry.pid_namespace = NamespaceInode(directory / "ns" / "pid");
   return entry;
 }
 
-std::vector<ProcessEntry> ListProcesses(const std::filesystem::path& proc) {
+}  // namespace
+
+std::optional<ProcessEntry> ReadProcess(const std::filesystem::path& proc, int32_t pid) {
+  auto entry = LookAt(proc, pid);
+  return entry.ok() ? std::optional<ProcessEntry>(*std::move(entry)) : std::nullopt;
+}
+
+absl::StatusOr<std::vector<ProcessEntry>> ListProcesses(const std::filesystem::path& proc) {
   std::vector<ProcessEntry> entries;
   std::error_code error;
   for (std::filesystem::directory_iterator it(proc, error), end; !error && it != end;
        it.increment(error)) {
     int32_t pid = 0;
     if (!absl::SimpleAtoi(it->path().filename().string(), &pid) || pid <= 0) continue;
-    if (auto entry = ReadProcess(proc, pid)) entries.push_back(*std::move(entry));
+    auto entry = LookAt(proc, pid);
+    if (absl::IsResourceExhausted(entry.status())) return entry.status();
+    if (entry.ok()) entries.push_back(*std::move(entry));
   }
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("Cannot list \"", proc.string(), "\""));
   std::sort(entries.begin(), entries.end(),
             [](const ProcessEntry& a, const ProcessEntry& b) { return a.pid < b.pid; });
   return entries;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 namespace syncline::agent {
 
 struct ProcessEntry {
@@ -29,8 +31,10 @@ struct ProcessEntry {
   bool ended() const { return (state == 'Z' || state == 'X') && threads <= 1; }
 };
 
-// Processes that end while we look are left out.
-std::vector<ProcessEntry> ListProcesses(const std::filesystem::path& proc = "/proc");
+// Processes that end while we look are left out. An error, never a part of them, when they cannot
+// all be looked at (ResourceExhausted: no descriptor is left): who is not there has ended.
+absl::StatusOr<std::vector<ProcessEntry>> ListProcesses(
+    const std::filesystem::path& proc = "/proc");
 
 // One of them; nullopt when it is gone.
 std::optional<ProcessEntry> ReadProcess(const std::filesystem::path& proc, int32_t pid);

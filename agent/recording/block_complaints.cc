@@ -64,6 +64,12 @@ v1::Complaint StillComplaint(const ProcessEntry& entry) {
       "");
 }
 
+v1::Complaint DescriptorComplaint(absl::string_view what, absl::string_view why) {
+  return MakeComplaint(v1::Complaint::WARNING, 0, absl::StrCat(what, ": ", why),
+                       "start the agent with a higher limit of open files (ulimit -Hn, "
+                       "LimitNOFILE=)");
+}
+
 v1::Complaint ForeignComplaint(uint32_t uid, size_t blocks, const ProcessEntry& one) {
   return MakeComplaint(
       v1::Complaint::WARNING, 0,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "agent/node/process_table.h"
 #include "control_block/block_file.h"
 #include "syncline/v1/agent.pb.h"
@@ -30,6 +31,9 @@ v1::Complaint UnreachableComplaint(const control_block::BlockId& id);
 v1::Complaint ReplacedComplaint(const control_block::BlockId& id, const ProcessEntry* entry);
 // It became another program, which made none.
 v1::Complaint LeftComplaint(const ProcessEntry& entry);
+
+// For want of descriptors. `what` cannot be done; `why`: the error.
+v1::Complaint DescriptorComplaint(absl::string_view what, absl::string_view why);
 
 // Of a user. `blocks` are in the name of others' processes, `one` among them.
 v1::Complaint ForeignComplaint(uint32_t uid, size_t blocks, const ProcessEntry& one);

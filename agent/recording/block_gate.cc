@@ -27,7 +27,6 @@ constexpr int64_t kNewcomerDelayNs = 100'000'000;
 constexpr int64_t kAnswerLimitNs = 100'000'000;
 constexpr int64_t kPromptAnswerNs = 10'000'000;  // most have come by then
 constexpr int64_t kAnswerPollNs = 2'000'000;
-constexpr int kTriesMax = 50;            // of a block that cannot be opened: a second
 constexpr size_t kUnreachableMax = 100;  // processes of one user that are described unseen
 
 // A process that became another program (exec) keeps its pid and its start: its block stays behind,
@@ -119,6 +118,7 @@ bool BlockGate::Serves(uint32_t uid) {
 
 std::vector<BlockId> BlockGate::BlocksOf(uint32_t uid) {
   auto ids = control_block::ListBlocks(DirectoryOf(uid), uid);
+  if (absl::IsResourceExhausted(ids.status())) not_taken_.Update(ids.status());
   if (!ids.ok()) return {};  // said by Processes(), once, not fifty times a second
   if (ids->size() > options_.blocks_max) ids->resize(options_.blocks_max);
   return *std::move(ids);
@@ -132,7 +132,9 @@ bool BlockGate::IsClaimed(uint32_t uid, const BlockId& id, Listed* listed) const
     const auto entry = ReadProcess(options_.proc, id.pid);
     return entry.has_value() && entry->start_ticks == id.start_ticks && IsForeign(uid, &*entry);
   }
-  if (!listed->has_value()) *listed = ListProcesses(options_.proc);
+  if (!listed->has_value()) {
+    *listed = ListProcesses(options_.proc).value_or(std::vector<ProcessEntry>());
+  }
   return IsForeign(uid, FindProcess(**listed, id));
 }
 
@@ -147,32 +149,6 @@ void BlockGate::Forget() {
   generation_ = 0;
 }
 
-std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks() {
-  std::vector<MemberKey> taken;
-  Listed listed;
-  for (const uint32_t uid : Users()) {
-    if (!Serves(uid)) continue;
-    for (const BlockId& id : BlocksOf(uid)) {
-      const MemberKey key(uid, id);
-      if (members_.count(key) != 0) continue;
-      int& tries = tries_[key];
-      if (tries >= kTriesMax) continue;
-      ++tries;
-      auto block = LiveBlock::Open(DirectoryOf(uid), id, uid);
-      if (!block.ok()) continue;  // half made: next time
-      if (IsClaimed(uid, id, &listed)) {
-        tries = kTriesMax;
-        continue;
-      }
-      tries_.erase(key);
-      taken_by_.emplace(id, uid);
-      members_.emplace(key, *std::move(block));
-      taken.push_back(key);
-    }
-  }
-  return taken;
-}
-
 void BlockGate::OpenNewcomers(uint32_t generation) {
   const int64_t now_ns = clock_->MonotonicNs();
   for (auto it = newcomers_.begin(); it != newcomers_.end();) {
@@ -183,22 +159,9 @@ void BlockGate::OpenNewcomers(uint32_t generation) {
   }
 }
 
-// One that is not in /proc may live in a namespace that the agent does not see into.
 bool BlockGate::HasEnded(const ProcessEntry* entry, const BlockId& id) const {
-  if (entry == nullptr) return id.pid_namespace == own_pid_namespace_;
+  if (entry == nullptr) return HasEndedByNow(id);  // it may be younger than the list
   return entry->ended() || LeftByExec(options_.proc, *entry, id);
-}
-
-void BlockGate::RemoveDead(const std::vector<ProcessEntry>& processes) {
-  for (auto it = members_.begin(); it != members_.end();) {
-    const BlockId& id = it->first.second;
-    const auto block = it->second.Read();
-    // An earlier recording of these processes is over (we hold the lock) and has kept their names.
-    const bool gone = (block.ok() && block->facts.state == control_block::ProcessState::kExited) ||
-                      HasEnded(FindProcess(processes, id), id);
-    if (gone) it->second.Remove().IgnoreError();
-    it = gone ? members_.erase(it) : std::next(it);
-  }
 }
 
 bool BlockGate::Skips(uint32_t uid, std::vector<v1::Complaint>* complaints) {
@@ -234,6 +197,11 @@ void BlockGate::AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& pr
       continue;
     }
     const auto live = LiveBlock::Open(directory, id, uid);
+    if (absl::IsResourceExhausted(live.status())) {
+      complaints->push_back(
+          DescriptorComplaint("Processes cannot all be listed", live.status().message()));
+      break;
+    }
     if (!live.ok()) continue;
     const auto block = live->Read();
     if (!block.ok() || block->facts.state == control_block::ProcessState::kExited) continue;
@@ -250,27 +218,32 @@ void BlockGate::AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& pr
 }
 
 std::vector<v1::ProcessInfo> BlockGate::Processes(std::vector<v1::Complaint>* complaints) {
-  const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
+  const auto processes = ListProcesses(options_.proc);
   std::vector<v1::ProcessInfo> infos;
+  if (!processes.ok()) {
+    complaints->push_back(
+        DescriptorComplaint("Processes cannot be listed", processes.status().message()));
+    return infos;
+  }
   const UserDirectories found = FindUsers(options_.shared_memory, options_.own_uid);
   for (const auto& [owner, names] : found.planted) {
     complaints->push_back(PlantedComplaint(owner, names));
   }
   for (const uint32_t uid : found.users) {
-    if (!Skips(uid, complaints)) AddProcessesOf(uid, processes, &infos, complaints);
+    if (!Skips(uid, complaints)) AddProcessesOf(uid, *processes, &infos, complaints);
   }
   return infos;
 }
 
 uint32_t BlockGate::Arm() {
-  const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
+  const auto processes = ListProcesses(options_.proc);
   const std::lock_guard lock(mutex_);
   members_.clear();
   tries_.clear();
   taken_by_.clear();
   replaced_.clear();
-  TakeNewBlocks();
-  RemoveDead(processes);
+  not_taken_ = absl::OkStatus();
+  TakeLiving(processes.ok() ? &*processes : nullptr);
   uint32_t highest = 0;
   for (auto& [key, live] : members_) {
     const auto block = live.Read();
@@ -312,7 +285,7 @@ GateMove BlockGate::Open(uint32_t generation) {
   watcher_ = std::jthread(
       [this, generation](const std::stop_token& stop) { WatchLoop(stop, generation); });
   // After the bracket: looking at /proc takes milliseconds.
-  const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
+  const auto processes = ListProcesses(options_.proc).value_or(std::vector<ProcessEntry>());
   const std::lock_guard lock(mutex_);
   for (const auto& [key, block] : members_) {
     const ProcessEntry* entry = FindProcess(processes, key.second);
@@ -329,6 +302,12 @@ GateMove BlockGate::Close() {
     newcomers_.clear();
     left_.clear();
     move = Write(0);
+    if (!not_taken_.ok()) {
+      move.complete = false;
+      move.complaints.push_back(DescriptorComplaint(
+          "Processes that began in the window may be missing from this recording",
+          not_taken_.message()));
+    }
   }
   WaitForAnswers(kPromptAnswerNs);
   FindLeft(&move.complaints);
@@ -336,31 +315,14 @@ GateMove BlockGate::Close() {
   return move;
 }
 
-void BlockGate::CloseLeftover(uint32_t generation) {
-  const std::lock_guard lock(mutex_);
-  members_.clear();
-  tries_.clear();
-  taken_by_.clear();
-  TakeNewBlocks();
-  generation_ = generation;
-  for (auto it = members_.begin(); it != members_.end();) {
-    const auto block = it->second.Read();
-    const bool ours = block.ok() && (block->gate.generation == generation ||
-                                     block->gate.recording_generation == generation);
-    if (ours && block->gate.generation == generation) it->second.SetGeneration(0).IgnoreError();
-    // One that no gate was ever opened for may have begun while no agent was there to open it.
-    const bool fresh = block.ok() && block->gate.recording_generation == 0 &&
-                       block->facts.state != control_block::ProcessState::kExited;
-    it = ours || fresh ? std::next(it) : members_.erase(it);
-  }
-}
-
 void BlockGate::WatchLoop(const std::stop_token& stop, uint32_t generation) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    for (const MemberKey& key : TakeNewBlocks()) {
+    const std::vector<MemberKey> taken = TakeNewBlocks();
+    for (const MemberKey& key : taken) {
       newcomers_[key] = clock_->MonotonicNs() + kNewcomerDelayNs;
     }
+    KeepEndedNowAndThen(taken.size());
     OpenNewcomers(generation);
     wake_.wait_for(lock, stop, kWatchPeriod, [] { return false; });
   }
@@ -370,14 +332,14 @@ bool BlockGate::OfThisRecording(const control_block::GateAnswer& answer) const {
   return answer.recording_generation != 0 && answer.recording_generation == generation_;
 }
 
-bool BlockGate::OwesAnswer(const LiveBlock& live) const {
+bool BlockGate::OwesAnswer(const MemberBlock& live) const {
   const auto block = live.Read();
   return block.ok() && block->facts.state != control_block::ProcessState::kExited &&
          OfThisRecording(block->gate) && block->gate.off_monotonic_ns == 0;
 }
 
 // Also of one that made no call in this recording before: what the new program did is missing, too.
-bool BlockGate::WasReplaced(const LiveBlock& live) const {
+bool BlockGate::WasReplaced(const MemberBlock& live) const {
   if (!live.IsReplaced()) return false;
   const auto block = live.Read();
   return block.ok() && block->facts.state != control_block::ProcessState::kExited &&
@@ -396,9 +358,13 @@ void BlockGate::FindLeft(std::vector<v1::Complaint>* complaints) {
   const std::lock_guard lock(mutex_);
   std::optional<std::vector<ProcessEntry>> processes;
   for (const auto& [key, live] : members_) {
-    const bool replaced = WasReplaced(live);
+    const bool replaced = replaced_.count(key) != 0 || WasReplaced(live);
     if (!replaced && !OwesAnswer(live)) continue;
-    if (!processes.has_value()) processes = ListProcesses(options_.proc);
+    if (!processes.has_value()) {
+      auto listed = ListProcesses(options_.proc);
+      if (!listed.ok()) return;  // nobody knows who has left
+      processes = *std::move(listed);
+    }
     const ProcessEntry* entry = FindProcess(*processes, key.second);
     if (entry != nullptr && entry->ended()) entry = nullptr;
     if (replaced) {
@@ -457,7 +423,7 @@ std::vector<v1::ProcessCoverage> BlockGate::Coverage() {
 }
 
 std::vector<v1::ProcessInfo> BlockGate::Members() {
-  const std::vector<ProcessEntry> processes = ListProcesses(options_.proc);
+  const auto processes = ListProcesses(options_.proc).value_or(std::vector<ProcessEntry>());
   const std::lock_guard lock(mutex_);
   std::vector<v1::ProcessInfo> infos;
   for (const auto& [key, live] : members_) {
@@ -472,15 +438,7 @@ absl::Status BlockGate::CopyBlocks(const std::filesystem::path& directory) {
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   const std::lock_guard lock(mutex_);
   absl::Status first_error;
-  const auto keep = [&](const absl::StatusOr<std::string>& bytes, const std::string& name) {
-    absl::Status status = bytes.status();
-    if (bytes.ok()) status = WriteFileAtomically(directory / name, *bytes, 0600);
-    if (first_error.ok()) first_error = status;
-  };
-  for (const auto& [key, live] : members_) {
-    keep(live.ReadBlockBytes(), control_block::BlockFileName(key.second));
-    keep(live.ReadNamesBytes(), control_block::NamesFileName(key.second));
-  }
+  for (const auto& [key, block] : members_) first_error.Update(block.CopyInto(directory));
   return first_error;
 }
 

@@ -2,9 +2,9 @@
 // The gate on real control blocks (control_block/live_block.h).
 //
 // While open, a thread looks for new blocks every 20 ms, so that a program launched during the
-// recording is recorded too. Blocks of processes that die stay open: what they
-// counted and named is kept. An agent serves its own user only, unless it is root: then every user
-// who has a runtime directory. Of those it believes nothing but who owns the directory
+// recording is recorded too. What processes that end have counted and named is copied and kept,
+// and their blocks are closed. An agent serves its own user only, unless it is root: then every
+// user who has a runtime directory. Of those it believes nothing but who owns the directory
 // (common/trusted_file.h): what a user has planted there costs him his own recording, and is a
 // complaint about him. Thread-safe.
 #ifndef SYNCLINE_AGENT_RECORDING_BLOCK_GATE_H_
@@ -12,6 +12,7 @@
 
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -26,9 +27,9 @@
 #include "agent/node/process_table.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/gate.h"
+#include "agent/recording/member_block.h"
 #include "agent/recording/process_info.h"
 #include "agent/recording/user_directories.h"
-#include "control_block/live_block.h"
 
 namespace syncline::agent {
 
@@ -53,6 +54,7 @@ class BlockGate : public Gate {
   absl::Status Lock(const std::string& holder) override;
   void Unlock() override;
   void Forget() override;
+  void KeepEndedIn(const std::filesystem::path& directory) override;
   uint32_t Arm() override;
   GateMove Open(uint32_t generation) override;
   GateMove Close() override;
@@ -75,31 +77,40 @@ class BlockGate : public Gate {
   bool Serves(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Complains of one who was refused.
   bool Skips(uint32_t uid, std::vector<v1::Complaint>* complaints);
-  std::vector<control_block::BlockId> BlocksOf(uint32_t uid);
+  std::vector<control_block::BlockId> BlocksOf(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the block is in the name of a process of somebody else.
   bool IsClaimed(uint32_t uid, const control_block::BlockId& id, Listed* listed) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& processes,
                       std::vector<v1::ProcessInfo>* infos, std::vector<v1::Complaint>* complaints);
-  // Opens the blocks that are not members yet; their keys.
-  std::vector<MemberKey> TakeNewBlocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Opens the blocks that are not members yet, and takes those that are wanted; their keys.
+  using Wanted = std::function<bool(const MemberKey&, MemberBlock*)>;
+  std::vector<MemberKey> TakeNewBlocks(const Wanted& wanted = nullptr)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // So, but the files of processes that have ended are removed. Null: nobody knows who has.
+  void TakeLiving(const std::vector<ProcessEntry>* processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same by a look at itself; false where it cannot be seen.
+  bool HasEndedByNow(const control_block::BlockId& id) const;
+  // Copies and closes the block of one that has ended.
+  void CloseEnded(const MemberKey& key, MemberBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same of all members that have.
+  void KeepEnded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void KeepEndedNowAndThen(size_t newcomers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Switches newcomers on when their time has come.
   void OpenNewcomers(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the process behind a block is no more.
+  // Whether the process behind a block is no more, by a list of processes: `entry` is its own
+  // there.
   bool HasEnded(const ProcessEntry* entry, const control_block::BlockId& id) const;
-  // Drops members and files of processes that have ended.
-  void RemoveDead(const std::vector<ProcessEntry>& processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   GateMove Write(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForAnswers(int64_t limit_ns);
   bool AllAnswered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // It was recorded, lives, and has not said that it is off.
-  bool OwesAnswer(const control_block::LiveBlock& live) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool OwesAnswer(const MemberBlock& live) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Finds the members that became another program while they were recorded, and those that stand
   // still, and complains of them.
   void FindLeft(std::vector<v1::Complaint>* complaints);
   // It became another program, under the same pid, that had a control block of its own.
-  bool WasReplaced(const control_block::LiveBlock& live) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool WasReplaced(const MemberBlock& live) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool OfThisRecording(const control_block::GateAnswer& answer) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WatchLoop(const std::stop_token& stop, uint32_t generation);
@@ -108,7 +119,12 @@ class BlockGate : public Gate {
   const BlockGateOptions options_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::map<MemberKey, control_block::LiveBlock> members_ ABSL_GUARDED_BY(mutex_);
+  std::map<MemberKey, MemberBlock> members_ ABSL_GUARDED_BY(mutex_);
+  std::filesystem::path kept_in_ ABSL_GUARDED_BY(mutex_);      // empty: blocks stay open
+  size_t newcomers_since_search_ ABSL_GUARDED_BY(mutex_) = 0;  // for those that have ended
+  int64_t searched_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t looked_for_killed_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status not_taken_ ABSL_GUARDED_BY(mutex_);  // processes that there was no descriptor for
   std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // when to switch on, MONOTONIC
   std::set<MemberKey> left_ ABSL_GUARDED_BY(mutex_);                // by exec: they answer no more
   std::set<MemberKey> replaced_ ABSL_GUARDED_BY(mutex_);            // by a program with a block

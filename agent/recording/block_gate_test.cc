@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/recording/block_gate.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "agent/node/fake_process.h"
 #include "agent/recording/fakes.h"
+#include "common/descriptors.h"
 #include "control_block/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -53,6 +56,15 @@ class BlockGateTest : public testing::Test {
   void Write(const std::string& suffix, const std::string& bytes) {
     EXPECT_TRUE(
         WriteFileAtomically(runtime_ / ("4026531836-1234-5678" + suffix), bytes, 0600).ok());
+  }
+  static size_t OpenDescriptors() {
+    return static_cast<size_t>(
+        std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+  }
+  // The gate's thread looks 50 times a second of the real clock.
+  static void AwaitCounts(BlockGate* gate, uint32_t processes) {
+    for (int i = 0; i < 3000 && gate->Counts().processes != processes; ++i) ::poll(nullptr, 0, 1);
+    EXPECT_EQ(gate->Counts().processes, processes);
   }
   uint32_t GenerationOnDisk() {
     const std::string bytes = ReadFile(runtime_ / "4026531836-1234-5678.block").value();
@@ -269,6 +281,61 @@ TEST_F(BlockGateTest, KeepsBlocksAndNames) {
   const std::string names = ReadFile(root_ / "kept/4026531836-1234-5678.names").value();
   EXPECT_EQ(control_block::ParseNames(control_block::Bytes(names))->Text(2), "loss");
   EXPECT_TRUE(std::filesystem::exists(root_ / "kept/4026531836-1234-5678.block"));
+}
+
+// A job may fork thousands of workers in one recording.
+TEST_F(BlockGateTest, BlocksOfProcessesThatHaveEndedAreCopiedAndClosed) {
+  AddProcess('S');
+  BlockGate gate = MakeGate();
+  gate.KeepEndedIn(root_ / "kept");
+  const uint32_t generation = gate.Arm();
+  gate.Open(generation);
+  const size_t before = OpenDescriptors();
+  AddBlock([&](syncline_block* block) {
+    block->generation_seen = block->recording_generation = generation;
+    block->names_bytes = control_block::MakeNamesBytes({"step", "loss"}).size();
+  });
+  AwaitCounts(&gate, 1);
+  EXPECT_EQ(OpenDescriptors(), before + 2);
+  std::fstream block(runtime_ / "4026531836-1234-5678.block",
+                     std::ios::in | std::ios::out | std::ios::binary);
+  const uint32_t exited = SYNCLINE_STATE_EXITED;
+  block.seekp(offsetof(syncline_block, state));
+  block.write(reinterpret_cast<const char*>(&exited), sizeof exited).flush();
+  block.close();
+  std::filesystem::remove_all(root_ / "proc/1234");
+  const auto kept = root_ / "kept/4026531836-1234-5678.names";
+  clock_.now_ns += 2'000'000'000;
+  for (int i = 0; i < 3000 && OpenDescriptors() != before; ++i) ::poll(nullptr, 0, 1);
+  EXPECT_EQ(OpenDescriptors(), before);
+  EXPECT_TRUE(std::filesystem::exists(kept));
+  std::filesystem::remove(runtime_ / "4026531836-1234-5678.block");
+  gate.Close();
+  EXPECT_EQ(gate.Counts().events, 7u) << "what it counted is known all the same";
+  EXPECT_EQ(gate.Coverage().at(0).events_count(), 7u);
+  EXPECT_EQ(gate.Members().at(0).own_pid(), 1234);
+  ASSERT_TRUE(gate.CopyBlocks(root_ / "kept").ok());
+  EXPECT_EQ(control_block::ParseNames(control_block::Bytes(ReadFile(kept).value()))->Text(2),
+            "loss");
+}
+
+TEST_F(BlockGateTest, WithoutDescriptorsNobodyIsTakenForDead) {
+  AddProcess('S');
+  AddBlock();
+  BlockGate gate = MakeGate();
+  {
+    const DescriptorLimit none(0);
+    EXPECT_FALSE(ListProcesses(root_ / "proc").ok());
+    EXPECT_TRUE(gate.Processes(&complaints_).empty());
+    gate.Arm();
+  }
+  ASSERT_EQ(complaints_.size(), 1u);
+  EXPECT_THAT(complaints_[0].fix(), testing::HasSubstr("LimitNOFILE"));
+  EXPECT_TRUE(std::filesystem::exists(runtime_ / "4026531836-1234-5678.block"));
+  const GateMove closed = gate.Close();
+  EXPECT_FALSE(closed.complete) << "there was a process that could not be taken in";
+  ASSERT_EQ(closed.complaints.size(), 1u);
+  EXPECT_THAT(closed.complaints[0].what(), testing::HasSubstr("may be missing"));
 }
 
 TEST_F(BlockGateTest, OneHolderAtATime) {

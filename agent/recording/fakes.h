@@ -36,6 +36,7 @@ class FakeGate : public Gate {
   }
   void Unlock() override { locked = false; }
   void Forget() override { tells = 0; }
+  void KeepEndedIn(const std::filesystem::path&) override {}
   uint32_t Arm() override { return 7; }
   GateMove Open(uint32_t new_generation) override {
     generation = new_generation;

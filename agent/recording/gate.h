@@ -21,6 +21,7 @@ struct GateMove {
   int64_t begin_monotonic_ns = 0;
   int64_t end_monotonic_ns = 0;
   uint32_t processes = 0;
+  bool complete = true;  // false: some process could not be taken in; a complaint says why
   std::vector<v1::Complaint> complaints;
 };
 
@@ -47,6 +48,9 @@ class Gate {
   // recording that is being prepared.
   virtual void Forget() = 0;
 
+  // Where the blocks of processes that end are kept from now on, until they are copied: before Arm
+  // or CloseLeftover. The same directory is given to CopyBlocks.
+  virtual void KeepEndedIn(const std::filesystem::path& directory) = 0;
   // Opens the control blocks, so that Open() only has to write; the generation to open with: one
   // that no process has seen.
   virtual uint32_t Arm() = 0;

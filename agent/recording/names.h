@@ -11,6 +11,8 @@
 
 namespace syncline::agent {
 
+inline constexpr const char* kProcessesDirectory = "processes";  // in a recording's
+
 // [a-z0-9-]{1,64}, not beginning with "-". InvalidArgument.
 absl::Status CheckRecordingId(std::string_view id);
 

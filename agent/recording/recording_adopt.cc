@@ -58,7 +58,10 @@ v1::StopResponse RecordingManager::StopAdopted(Recording& recording) {
     response.set_gate_begin_monotonic_ns(parts_.clock->MonotonicNs());
   }
   parts_.gate->Forget();
-  if (opened) parts_.gate->CloseLeftover(recording.entry.generation());
+  if (opened) {
+    parts_.gate->KeepEndedIn(recording.directory / kProcessesDirectory);
+    parts_.gate->CloseLeftover(recording.entry.generation());
+  }
   if (auto guard = GuardResult(recording.directory); guard.has_value() && step == kStepFlush) {
     if (stopping) {  // the gate was closed before, and not by the guard
       response.mutable_channels()->Swap(guard->mutable_channels());

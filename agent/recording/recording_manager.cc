@@ -189,6 +189,7 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
     if (request.at_monotonic_raw_ns() - parts_.clock->RawNs() > kWaitLimitNs) {
       return absl::InvalidArgumentError("The start is more than 10 minutes ahead");
     }
+    parts_.gate->KeepEndedIn(recording->directory / kProcessesDirectory);
     generation = parts_.gate->Arm();
     journal::Entry change;
     change.set_step("gate");

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/recording/names.h"
 #include "agent/recording/recording_manager.h"
 #include "agent/recording/registration.h"
 #include "agent/recording/trace_files.h"
@@ -222,6 +223,7 @@ v1::StopResponse RecordingManager::DoStop(Recording& recording, const std::strin
     response.set_gate_begin_monotonic_ns(move.begin_monotonic_ns);
     response.set_gate_end_monotonic_ns(move.end_monotonic_ns);
     for (const v1::Complaint& complaint : move.complaints) *response.add_complaints() = complaint;
+    if (!move.complete) response.set_complete(false);
   }
   // They hand over while the session is flushed.
   for (EvidenceSource* source : SourcesOf(recording)) source->End();
@@ -314,7 +316,7 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
         "record again: the agent then starts a new session daemon if it started this one; "
         "otherwise restart lttng-sessiond");
   }
-  const absl::Status copied = parts_.gate->CopyBlocks(recording.directory / "processes");
+  const absl::Status copied = parts_.gate->CopyBlocks(recording.directory / kProcessesDirectory);
   if (!copied.ok()) {
     *response->add_complaints() =
         Warning(absl::StrCat("Some control blocks could not be kept: ", copied.message()),

@@ -511,6 +511,26 @@ class AgentTest(unittest.TestCase):
                                   text=True, check=True).stdout.split()
         self.assertEqual(soft_limit(child), 300)
 
+    def test_many_short_processes_need_few_descriptors(self):
+        """What has ended is copied and closed: 300 descriptors would not do for these."""
+        agent = self.agent(limits=(250, 250))
+        agent.call("Prepare", recording_id="r1", holder="ann@laptop")
+        agent.call("Start", recording_id="r1")
+        variables = dict(os.environ, INTEL_LIBITTNOTIFY64=f"{BUILD}/lib/libsyncline_itt.so")
+        command = [f"{BUILD}/bin/syncline-itt-truth", "--tasks", "0", "--work-ns", "20000",
+                   "--duration-ms", "50"]
+        for _ in range(6):
+            workers = [subprocess.Popen(command + ["--truth", f"{self.root}/truth.{number}"],
+                                        env=variables) for number in range(25)]
+            for worker in workers:
+                worker.wait()
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertTrue(stopped["complete"], stopped.get("complaints"))
+        self.assertGreater(int(stopped["bytes"]), 0)
+        self.assertEqual(len(stopped["coverage"]), 150)
+        kept = os.listdir(os.path.join(agent.data, "recordings", "r1", "processes"))
+        self.assertEqual(len(kept), 300)
+
     def test_fifty_recordings_leak_nothing(self):
         self.job(seconds=200)
         agent = self.agent()

@@ -132,7 +132,8 @@ std::vector<TensorFlowProcess> FindTensorFlow(const std::filesystem::path& proc,
                                               uint32_t only_uid) {
   std::vector<TensorFlowProcess> found;
   std::map<uint64_t, uint64_t> oldest;  // socket -> start of the oldest process that has it
-  for (ProcessEntry& entry : ListProcesses(proc)) {
+  auto processes = ListProcesses(proc).value_or(std::vector<ProcessEntry>());
+  for (ProcessEntry& entry : processes) {
     if (only_uid != 0 && entry.uid != only_uid) continue;
     const std::filesystem::path directory = proc / std::to_string(entry.pid);
     if (!HasTensorFlow(directory)) continue;
