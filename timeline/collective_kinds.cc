@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace syncline::timeline {
 namespace {
@@ -26,23 +27,29 @@ constexpr Kind kKinds[] = {
     {"allgather_base", "all_gather", Waits::kAll, true},
     {"allgather_coalesced", "all_gather", Waits::kAll, true},
     {"allgather_into_tensor_coalesced", "all_gather", Waits::kAll, true},
-    {"all_gather_single", "all_gather", Waits::kAll, true},
-    {"all_gather_single_coalesced", "all_gather", Waits::kAll, true},
     {"reduce", "reduce", Waits::kSome, true},
     {"reduce_scatter", "all_reduce", Waits::kAll, false, Count::kRanks},
     {"reduce_scatter_base", "all_reduce", Waits::kAll, true},
     {"reduce_scatter_tensor_coalesced", "all_reduce", Waits::kAll, false, Count::kTensors},
-    {"reduce_scatter_single", "all_reduce", Waits::kAll, true},
-    {"reduce_scatter_single_coalesced", "all_reduce", Waits::kAll, false, Count::kTensors},
     {"gather", "gather"},
     {"scatter", "scatter"},
     {"alltoall", "all_to_all"},
     {"alltoall_base", "all_to_all"},
-    {"all_to_all_single", "all_to_all"},
     {"barrier", "barrier", Waits::kAll},
 };
 
-const Kind* Find(std::string_view launch) {
+// One operation under the name by which programs call it, and under that by which PyTorch launches
+// it: of the ranks of a group some may show the one, others the other.
+constexpr std::pair<std::string_view, std::string_view> kCalledAs[] = {
+    {"all_gather_single", "allgather_base"},
+    {"all_gather_single_coalesced", "allgather_into_tensor_coalesced"},
+    {"reduce_scatter_single", "reduce_scatter_base"},
+    {"reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced"},
+    {"all_to_all_single", "alltoall_base"},
+};
+
+const Kind* Find(std::string_view name) {
+  const std::string_view launch = CollectiveCalled(name);
   const auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
                                   [&](const Kind& kind) { return kind.launch == launch; });
   return found == std::end(kKinds) ? nullptr : found;
@@ -55,6 +62,12 @@ std::string_view WithoutUnderscores(std::string_view name) {
 }
 
 }  // namespace
+
+std::string_view CollectiveCalled(std::string_view name) {
+  const auto found = std::find_if(std::begin(kCalledAs), std::end(kCalledAs),
+                                  [&](const auto& called) { return called.first == name; });
+  return found == std::end(kCalledAs) ? name : found->second;
+}
 
 bool EverybodyWaits(std::string_view collective, bool may_be_empty) {
   const Kind* const kind = Find(collective);

@@ -20,6 +20,9 @@ bool EverybodyWaits(std::string_view collective, bool may_be_empty);
 // Whether all ranks give the same size for it.
 bool IsOfOneSize(std::string_view collective);
 
+// The one name of an operation: "reduce_scatter_single" -> "reduce_scatter_base"; others as they
+// are.
+std::string_view CollectiveCalled(std::string_view name);
 // "c10d::_allgather_base_" -> "allgather_base"; empty for what is no collective's launch.
 std::string_view CollectiveOfLaunch(std::string_view task);
 // "gloo:all_reduce" -> "all_reduce"; empty for what is no collective's work.

@@ -89,7 +89,7 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
   if (sequence > kNumberMax) return;
   Process& at = processes_[process];
   Launch launch;
-  launch.name = name;
+  launch.name = CollectiveCalled(name);
   launch.entered = place;
   if (bytes > 0) launch.bytes = bytes;
   launch.may_be_empty = bytes == 0;

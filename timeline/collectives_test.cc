@@ -3,7 +3,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "timeline/collective_kinds.h"
 
 namespace syncline::timeline {
 namespace {
@@ -62,15 +61,6 @@ std::vector<std::pair<uint64_t, size_t>> NumbersAndRanks(const Collectives& foun
     numbers.emplace_back(collective.number, collective.members.size());
   }
   return numbers;
-}
-
-TEST(CollectiveNamesTest, AreFoundInTasks) {
-  EXPECT_EQ(CollectiveOfLaunch("c10d::allreduce_"), "allreduce");
-  EXPECT_EQ(CollectiveOfLaunch("c10d::_allgather_base_"), "allgather_base");
-  EXPECT_EQ(CollectiveOfLaunch("c10d::send"), "");
-  EXPECT_EQ(CollectiveOfLaunch("aten::add"), "");
-  EXPECT_EQ(CollectiveOfWork("gloo:all_reduce"), "all_reduce");
-  EXPECT_EQ(CollectiveOfWork("gloo:send"), "");
 }
 
 TEST(CollectiveMatcherTest, RanksThatWereAttachedAtDifferentPointsMeetByNumber) {
