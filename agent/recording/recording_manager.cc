@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -36,6 +37,19 @@ absl::Status NoSuchRecording(const std::string& id) {
   return absl::NotFoundError(
       absl::StrCat("This node has no recording \"", ForLog(id),
                    "\": it was never made, was released, or was deleted after --retention-hours"));
+}
+
+// A coordinator that was suspended asks for the start of what has ended meanwhile.
+std::string WhyNotReady(const journal::Entry& entry) {
+  const std::string name = absl::StrCat("Recording \"", entry.request().recording_id(), "\"");
+  if (entry.state() != v1::STOPPED && entry.state() != v1::FAILED) {
+    return absl::StrCat(name, " is not ready on this node: it is ",
+                        absl::AsciiStrToLower(v1::RecordingState_Name(entry.state())));
+  }
+  const std::string& reason = entry.stopped().stop_reason();
+  const std::string& why = reason.empty() ? entry.failure() : reason;
+  return absl::StrCat(name, " ended on this node before its start", why.empty() ? "" : ": ", why,
+                      ". Record again");
 }
 
 }  // namespace
@@ -182,9 +196,7 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
     const std::lock_guard operation(operation_);
     if (recording->entry.has_started()) return recording->entry.started();
     if (recording->entry.state() != v1::READY) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("Recording \"", request.recording_id(), "\" is not ready: it is ",
-                       v1::RecordingState_Name(recording->entry.state())));
+      return absl::FailedPreconditionError(WhyNotReady(recording->entry));
     }
     if (request.at_monotonic_raw_ns() - parts_.clock->RawNs() > kWaitLimitNs) {
       return absl::InvalidArgumentError("The start is more than 10 minutes ahead");

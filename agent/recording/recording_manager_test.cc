@@ -11,8 +11,10 @@
 namespace syncline::agent {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST_F(RecordingManagerTest, WholeLife) {
   const auto prepared = manager_->Prepare(PrepareOf("r1"));
@@ -97,6 +99,16 @@ TEST_F(RecordingManagerTest, EveryCallMayBeRepeated) {
   EXPECT_EQ(Stop("r1")->SerializeAsString(), stopped->SerializeAsString());
   EXPECT_TRUE(Release("r1", true)->existed());
   EXPECT_FALSE(Release("r1", true)->existed());
+}
+
+// A coordinator that was suspended asks for the start of what has ended meanwhile.
+TEST_F(RecordingManagerTest, WhatEndedBeforeItsStartSaysWhy) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  EXPECT_THAT(
+      std::string(Start("r1").status().message()),
+      AllOf(HasSubstr("\"r1\" ended on this node before its start: requested. Record again"),
+            Not(HasSubstr("STOPPED"))));
 }
 
 TEST_F(RecordingManagerTest, ASecondRecordingIsRefusedWithTheHoldersName) {

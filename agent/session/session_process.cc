@@ -90,7 +90,9 @@ absl::StatusOr<SessionReply> SessionProcess::Exchange(const SessionCall& call, i
   if (ready == 0) {
     return absl::DeadlineExceededError(absl::StrCat(
         "LTTng did not answer \"", call.method, "\" within ", limit_ms,
-        " ms; the process that asked was replaced. Is lttng-sessiond stopped or overloaded?"));
+        " ms; the process that asked was replaced. lttng-sessiond, or the lttng-consumerd that it "
+        "waits for, is stopped or overloaded: `ps -C lttng-sessiond,lttng-consumerd -o "
+        "pid,stat,args` shows state T for one that is stopped (`kill -CONT PID`)"));
   }
   packet.resize(kSessionPacketBytesMax);
   const ssize_t length = ::recv(socket_, packet.data(), packet.size(), 0);
