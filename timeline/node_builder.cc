@@ -326,8 +326,10 @@ void NodeBuilder::FinishProcess(uint32_t index) {
     const bool late = known != nullptr && known->came_too_late;
     const std::string why =
         late ? "started during the window and exited, or found too late to be recorded"
-        : known != nullptr && !known->why_missed.empty()
-            ? known->why_missed
+        : known != nullptr && !known->why_missed.empty() ? known->why_missed
+        : process.counted_lost.value_or(0) > 0
+            ? absl::StrCat("LTTng recorded none of the process's calls: it counted ",
+                           *process.counted_lost, " that were lost")
             : "the process made no recordable call in the window";
     hole(begin_ns, end_ns, why);
     if (known == nullptr || !known->expected) return;

@@ -44,9 +44,11 @@ void PrintSilences(Page* page) {
     }
     for (const ProcessReport& process : node.processes) {
       if (IsSilent(process)) {
-        page->Line(process.name +
-                   ": no recorded call in the whole window: idle, stopped, or inside one call all "
-                   "the time");
+        page->Line(
+            absl::StrCat(process.name, ": no recorded call in the whole window: ",
+                         process.lost.value_or(0) > 0
+                             ? absl::StrCat("it lost ", Plural(*process.lost, "call"))
+                             : std::string("idle, stopped, or inside one call all the time")));
       } else if (EndsEarly(process, report)) {
         page->Line(absl::StrCat(
             process.name, ": no recorded call after ", SignedDurationText(process.covered_end->ns),
@@ -61,11 +63,14 @@ void PrintSilencesInShort(Page* page) {
   const Report& report = page->report();
   std::vector<std::string> untraced;
   std::vector<std::string> silent;
+  std::vector<std::string> lossy;
   std::vector<SpreadValue> early;
   for (const NodeReport& node : report.nodes) {
     if (node.processes.empty() && node.state == "complete") untraced.push_back(node.name);
     for (const ProcessReport& process : node.processes) {
-      if (IsSilent(process)) silent.push_back(process.name);
+      if (IsSilent(process)) {
+        (process.lost.value_or(0) > 0 ? lossy : silent).push_back(process.name);
+      }
       if (!EndsEarly(process, report)) continue;
       const int64_t end_ns = process.covered_end->ns;
       early.push_back({process.name, end_ns, SignedDurationText(end_ns)});
@@ -75,6 +80,9 @@ void PrintSilencesInShort(Page* page) {
     page->Item("", absl::StrCat("no recorded call in the whole window (idle, stopped, or inside "
                                 "one call): ",
                                 ListText(silent)));
+  }
+  if (!lossy.empty()) {
+    page->Item("", "no recorded call in the whole window, because it was lost: " + ListText(lossy));
   }
   if (!early.empty()) {
     const SpreadStyle earliest{.text = SignedDurationText,
