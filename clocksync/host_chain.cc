@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "clocksync/arithmetic.h"
 #include "clocksync/corridor.h"
+#include "common/duration_text.h"
 
 namespace syncline::clocksync {
 namespace {
@@ -175,7 +176,8 @@ void ReportTears(const ClockRuns& runs, const std::string& node, ClockEvent::Kin
     const BoundedMap::Knot& a = runs.epochs.epochs[i].back();
     const BoundedMap::Knot& b = runs.epochs.epochs[i + 1].front();
     const int64_t step = SaturatingAdd(SaturatingAdd(b.est, -a.est), -(b.x - a.x));
-    events->push_back({kind, node, a.x, b.x, absl::StrCat(what, " by about ", step, " ns")});
+    events->push_back(
+        {kind, node, a.x, b.x, absl::StrCat(what, " by about ", SignedDurationText(step))});
   }
 }
 

@@ -244,6 +244,7 @@ void Trace::Place(int64_t base_ns) {
       return events_[a].duration_ns > events_[b].duration_ns;
     });
     StreamInfo& info = streams_.emplace_back();
+    info.clock.kind = ClockKind::kRealtime;
     info.index = i;
     const auto named = thread_names_.find({stream.pid, stream.tid});
     if (stream.device) {

@@ -226,12 +226,18 @@ void PrintText(const Context& context, const Clocks& clocks) {
   std::ostream& out = *context.out;
   Table table({"CLOCK OF", "SEEN FROM", "BOUND MEDIAN", "BOUND WORST", "OFFSET", "DRIFT",
                "ROUND TRIP", "SAMPLES", "STAMPS"});
+  std::vector<int64_t> offsets_ns;
   for (const clocksync::EdgeQuality& edge : clocks.built.edges) {
-    table.AddRow(
-        {edge.remote, edge.local, absl::StrCat("± ", DurationText(edge.bound_median_ns)),
-         absl::StrCat("± ", DurationText(edge.bound_worst_ns)), DurationText(edge.offset_ns),
-         absl::StrFormat("%+.3f ppm", static_cast<double>(edge.drift_ppb) / 1000),
-         DurationText(edge.round_trip_min_ns), FormatCount(edge.samples), SourceName(edge.source)});
+    offsets_ns.push_back(edge.offset_ns);
+  }
+  const std::vector<std::string> offsets = InOneUnit(offsets_ns);
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const clocksync::EdgeQuality& edge = clocks.built.edges[i];
+    table.AddRow({edge.remote, edge.local, absl::StrCat("± ", DurationText(edge.bound_median_ns)),
+                  absl::StrCat("± ", DurationText(edge.bound_worst_ns)), offsets[i],
+                  absl::StrFormat("%+.3f ppm", static_cast<double>(edge.drift_ppb) / 1000),
+                  DurationText(edge.round_trip_min_ns), FormatCount(edge.samples),
+                  SourceName(edge.source)});
   }
   table.Print(out);
   PrintProbes(out, clocks.probes);

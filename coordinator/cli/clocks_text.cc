@@ -2,6 +2,7 @@
 #include "coordinator/cli/clocks_text.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -90,6 +91,25 @@ std::vector<PairBound> PairsOf(const clocksync::BuildResult& built,
   return pairs;
 }
 
+std::vector<std::string> InOneUnit(const std::vector<int64_t>& ns) {
+  int64_t largest_ns = 0;
+  for (const int64_t one : ns) largest_ns = std::max(largest_ns, std::abs(one));
+  const bool seconds = largest_ns >= 1'000'000'000;
+  const bool millis = !seconds && largest_ns >= 1'000'000;
+  const int64_t unit_ns = seconds ? 1'000'000'000 : millis ? 1'000'000 : 1'000;
+  const int digits = seconds ? 9 : millis ? 6 : 3;
+  std::vector<std::string> texts;
+  for (const int64_t one : ns) {
+    const int64_t size_ns = std::abs(one);
+    texts.push_back(absl::StrFormat("%s%d.%0*d %s", one < 0 ? "-" : "+", size_ns / unit_ns, digits,
+                                    size_ns % unit_ns,
+                                    seconds  ? "s"
+                                    : millis ? "ms"
+                                             : "µs"));
+  }
+  return texts;
+}
+
 std::string WhenText(const ClockEvent& event) {
   if (!event.begin || !event.end) return "";
   if (event.begin->ns == event.end->ns) return SignedDurationText(event.begin->ns);
@@ -101,9 +121,13 @@ void PrintPairs(std::ostream& out, const std::vector<PairBound>& pairs) {
   if (pairs.empty()) return;
   out << "\nAny two nodes, over the best paths:\n";
   Table table({"FROM", "TO", "BOUND MEDIAN", "BOUND WORST", "LIKELY", "OFFSET"});
-  for (const PairBound& pair : pairs) {
+  std::vector<int64_t> offsets_ns;
+  for (const PairBound& pair : pairs) offsets_ns.push_back(pair.offset_ns);
+  const std::vector<std::string> offsets = InOneUnit(offsets_ns);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const PairBound& pair = pairs[i];
     table.AddRow({Printable(pair.from), Printable(pair.to), BoundText(pair.bound_median_ns),
-                  BoundText(pair.bound_worst_ns), LikelyText(pair), DurationText(pair.offset_ns)});
+                  BoundText(pair.bound_worst_ns), LikelyText(pair), offsets[i]});
   }
   table.Print(out);
 }

@@ -32,6 +32,9 @@ std::vector<PairBound> PairsOf(const clocksync::BuildResult& built,
 // When: "+6.100 s to +6.230 s"; "" for what has no place on the timeline.
 std::string WhenText(const clocksync::ClockEvent& event);
 
+// "+3282.123456789 s", "-0.000000054 s": of a column, so that its numbers can be compared. Exact.
+std::vector<std::string> InOneUnit(const std::vector<int64_t>& ns);
+
 void PrintPairs(std::ostream& out, const std::vector<PairBound>& pairs);
 void PrintAssumptions(std::ostream& out, const clocksync::BuildResult& built,
                       const clocksync::BuildOptions& options);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "common/files.h"
+#include "coordinator/cli/clocks_text.h"
 #include "coordinator/fleet/fake_agent.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,6 +18,7 @@ namespace {
 
 using fleet::FakeAgent;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -226,6 +228,18 @@ TEST_F(CommandLine, AVariableThatIsWrongIsNamed) {
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("SYNCLINE_TLS_DIR"), HasSubstr("/no/such/tls")));
   EXPECT_NE(Run({"nodes", "--tls-dir", "/no/other"}), kDone);
   EXPECT_THAT(err_.str(), Not(HasSubstr("SYNCLINE_TLS_DIR")));
+}
+
+TEST_F(CommandLine, WithoutALeaseNoLengthIsSaid) {
+  EXPECT_EQ(Run({"status", "--hosts", HostsFile()}), kDone);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("recording"), Not(HasSubstr("0 ns"))));
+}
+
+TEST_F(CommandLine, OffsetsOfAColumnHaveOneUnit) {
+  EXPECT_THAT(InOneUnit({3'282'123'456'789, -54}),
+              ElementsAre("+3282.123456789 s", "-0.000000054 s"));
+  EXPECT_THAT(InOneUnit({1'500'000, -20}), ElementsAre("+1.500000 ms", "-0.000020 ms"));
+  EXPECT_THAT(InOneUnit({999, 0}), ElementsAre("+0.999 µs", "+0.000 µs"));
 }
 
 TEST_F(CommandLine, LiveClocksExplainAnAgentThatIsDownAsOtherCommandsDo) {

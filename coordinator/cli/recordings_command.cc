@@ -38,6 +38,12 @@ std::vector<absl::StatusOr<Response>> AskAll(const std::vector<fleet::Member>& m
   return answers;
 }
 
+// "-" without a lease: nothing runs, or it ends now.
+std::string LeaseText(const v1::RecordingInfo& info) {
+  if (info.lease_remaining_ms() == 0) return "-";
+  return DurationText(info.lease_remaining_ms() * 1'000'000);
+}
+
 Json ToJson(const v1::RecordingInfo& info) {
   Json json;
   json["recording_id"] = info.recording_id();
@@ -80,8 +86,8 @@ int Status(const Context& context, bool json) {
         ++rows;
         node["recordings"].push_back(ToJson(info));
         table.AddRow({name, Printable(info.recording_id()), StateName(info.state()),
-                      Printable(info.holder()), DurationText(info.lease_remaining_ms() * 1'000'000),
-                      GuardText(info), FormatSize(info.bytes()), Printable(info.failure())});
+                      Printable(info.holder()), LeaseText(info), GuardText(info),
+                      FormatSize(info.bytes()), Printable(info.failure())});
       }
     }
     all.push_back(std::move(node));

@@ -152,7 +152,9 @@ EventText::Line EventText::MakeLine(const EventView& event) const {
   line.stream = event.stream;
   line.event_class = event.record->event_class;
   if (style_ == Style::kJson) {
-    line.node = Piece(absl::StrCat(",\"node\":", JsonString(event.node), ",\"clock_ns\":"));
+    const bool by_wall_clock = stream.clock.kind == ClockKind::kRealtime;  // a profile's
+    line.node = Piece(absl::StrCat(",\"node\":", JsonString(event.node), ",\"clock\":",
+                                   by_wall_clock ? "\"realtime\"" : "\"trace\"", ",\"clock_ns\":"));
     line.opening =
         Piece(absl::StrCat(",\"stream\":", JsonString(stream.name),
                            stream.cpu.has_value() ? absl::StrCat(",\"cpu\":", *stream.cpu) : "",

@@ -107,6 +107,7 @@ TEST_F(EventTextTest, JsonIsJsonAndLosesNoDigit) {
   const auto json = nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false);
   ASSERT_FALSE(json.is_discarded()) << out;
   EXPECT_EQ(json["time_ns"], -1'500'000'000);
+  EXPECT_EQ(json["clock"], "trace");
   EXPECT_EQ(json["clock_ns"], 77);
   EXPECT_EQ(json["node"], "n 1");
   EXPECT_EQ(json["cpu"], 1);
