@@ -54,6 +54,38 @@ Table TableOf(const std::vector<const CollectiveKindReport*>& rows, const std::s
   return table;
 }
 
+// Whether collectives of it were recorded, none of them with all ranks.
+bool IsNeverComplete(const CollectiveReport& collectives, size_t group) {
+  uint64_t count = 0;
+  for (const CollectiveKindReport& kind : collectives.kinds) {
+    if (kind.group != group) continue;
+    if (kind.whole > 0) return false;
+    count += kind.count;
+  }
+  return count > 0;
+}
+
+// Processes of one job that were started under different names: its groups are halves of each
+// other.
+void WarnOfHalves(const CollectiveReport& collectives, Page* page) {
+  const std::vector<timeline::CollectiveGroup>& groups = collectives.found.groups;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (size_t j = i + 1; j < groups.size(); ++j) {
+      const bool alike = groups[i].name == groups[j].name && groups[i].ranks == groups[j].ranks;
+      if (!alike || groups[i].job == groups[j].job || !IsNeverComplete(collectives, i) ||
+          !IsNeverComplete(collectives, j)) {
+        continue;
+      }
+      page->Warn(absl::StrCat(
+          "group ", NameOf(groups[i]), " of ranks ", groups[i].ranks,
+          " was recorded of two jobs, \"", groups[i].job, "\" and \"", groups[j].job,
+          "\", and of both no collective has all its ranks: if they are one job, start all of its "
+          "processes with the same --job"));
+      return;  // the others are of the same jobs
+    }
+  }
+}
+
 // The order of entries, and what is wrong or unknown.
 void PrintDoubts(Page* page) {
   const CollectiveReport& collectives = page->report().collectives;
@@ -64,6 +96,7 @@ void PrintDoubts(Page* page) {
                             " that a rank left before another entered: the clock model's bounds do "
                             "not hold, or events were lost"));
   }
+  WarnOfHalves(collectives, page);
   const size_t undecided = collectives.found.undecided.size();
   if (undecided > 0) {
     page->Line(absl::StrCat(Count(undecided), undecided == 1 ? " launch" : " launches",

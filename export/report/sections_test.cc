@@ -311,6 +311,22 @@ TEST(OneScreenText, HowManyMessagesHaveAnArrow) {
   EXPECT_THAT(NotInJson(text, report), ::testing::IsEmpty());
 }
 
+TEST(OneScreenText, HalvesOfOneGroupUnderTwoNamesOfJobsAreSaid) {
+  analysis::Report report = Fleet(2, Job::kPyTorch);
+  analysis::CollectiveReport& collectives = report.collectives;
+  collectives.found.groups[0].ranks = "0-1";
+  collectives.found.groups.push_back(collectives.found.groups[0]);
+  collectives.found.groups[1].job = "night";
+  collectives.kinds.push_back(collectives.kinds[0]);
+  collectives.kinds.back().group = 1;
+  EXPECT_THAT(TextReport(report, {}), Not(HasSubstr("--job"))) << "two jobs, recorded whole";
+  for (analysis::CollectiveKindReport& kind : collectives.kinds) kind.whole = 0;
+  EXPECT_THAT(TextReport(report, {.width = 1000}),
+              HasSubstr("! group default_pg of ranks 0-1 was recorded of two jobs, \"\" and "
+                        "\"night\", and of both no collective has all its ranks: if they are one "
+                        "job, start all of its processes with the same --job\n"));
+}
+
 TEST(OneScreenText, LossesAreAddedUpByReason) {
   analysis::Report report = Fleet(64);
   report.incomplete = true;
