@@ -190,8 +190,7 @@ class SvgPainter {
       top += 40;
     }
     if (panels_.left_out > 0) {
-      Text(kLeft, top + 10, "subtitle",
-           absl::StrCat(panels_.left_out, " more edges are not drawn"));
+      Text(kLeft, top + 10, "subtitle", absl::StrCat("edges not drawn: ", panels_.left_out));
       top += 24;
     }
     std::string out = absl::StrFormat(
@@ -452,7 +451,7 @@ std::string ClockPlotText(const ClockPlotInput& input, size_t width) {
       "  \u25bd tightest messages there   \u25b3 tightest messages back   \u2591 proven "
       "corridor   \u2501 estimate\n");
   if (panels.left_out > 0) {
-    absl::StrAppend(&out, "  ", panels.left_out, " more edges are not drawn\n");
+    absl::StrAppend(&out, "  edges not drawn: ", panels.left_out, "\n");
   }
   return out;
 }
