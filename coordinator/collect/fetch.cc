@@ -176,7 +176,51 @@ bool MayPass(const absl::Status& status) {
          absl::IsDataLoss(status) || absl::IsAborted(status);
 }
 
+// Of all files below the directory but metadata. 0 where there is none.
+absl::StatusOr<uint64_t> StreamBytes(const std::filesystem::path& trace) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator entry(trace, error);
+  if (error == std::errc::no_such_file_or_directory) return uint64_t{0};
+  for (; !error && entry != std::filesystem::recursive_directory_iterator();
+       entry.increment(error)) {
+    if (!entry->is_regular_file(error) || entry->path().filename() == "metadata") continue;
+    const uint64_t size = entry->file_size(error);
+    if (!error) bytes += size;
+  }
+  if (error)
+    return ErrnoStatus(error.value(), absl::StrCat("Cannot list \"", trace.string(), "\""));
+  return bytes;
+}
+
 }  // namespace
+
+absl::Status VerifyFetched(const recording::Layout& layout, const recording::NodeRecord& node) {
+  for (const recording::StreamRecord& stream : node.streams) {
+    SYNCLINE_ASSIGN_OR_RETURN(const std::filesystem::path path,
+                              LocalPath(layout, node.name, absl::StrCat("trace/", stream.path)));
+    std::error_code error;
+    const uint64_t bytes = std::filesystem::file_size(path, error);
+    if (error == std::errc::no_such_file_or_directory && stream.bytes > 0) {
+      return absl::DataLossError(absl::StrCat("\"", path.string(), "\" did not come"));
+    }
+    if (!error && bytes < stream.bytes) {
+      return absl::DataLossError(
+          absl::StrCat("of \"", path.string(), "\" ", bytes, " of ", stream.bytes, " bytes came"));
+    }
+    if (error && stream.bytes > 0) {
+      return ErrnoStatus(error.value(), absl::StrCat("Cannot stat \"", path.string(), "\""));
+    }
+  }
+  uint64_t events = 0;
+  for (const recording::ProcessRecord& process : node.processes) events += process.events;
+  // A node that says itself that events are lost has been looked through there.
+  if (events == 0 || !node.stop.complete) return absl::OkStatus();
+  SYNCLINE_ASSIGN_OR_RETURN(const uint64_t bytes, StreamBytes(layout.Trace(node.name)));
+  if (bytes > 0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("its processes counted ", events,
+                                          events == 1 ? " event" : " events", ", and none came"));
+}
 
 absl::Status SyncToDisk(const recording::Layout& layout) {
   const int fd = ::open(layout.root().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

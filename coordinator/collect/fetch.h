@@ -44,6 +44,11 @@ absl::StatusOr<uint64_t> FetchNode(fleet::AgentClient* client, const recording::
                                    const FetchOptions& options, clocks::Clock* clock,
                                    const std::stop_token& stop);
 
+// Whether what is here of a node is what it said when it stopped: every stream as long as it was
+// there, and streams at all where processes counted events. DataLoss says what is missing: then the
+// node must keep its own.
+absl::Status VerifyFetched(const recording::Layout& layout, const recording::NodeRecord& node);
+
 // All of the recording on the disk: before anybody tells a node to delete its own.
 absl::Status SyncToDisk(const recording::Layout& layout);
 

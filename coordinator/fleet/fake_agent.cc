@@ -151,6 +151,7 @@ absl::StatusOr<v1::StopResponse> FakeAgent::Stop(const v1::StopRequest& request,
   channel->set_name("syncline");
   channel->set_discarded_events_valid(true);
   channel->set_discarded_events_count(behaviour.discarded_events);
+  if (behaviour.change_stopped) behaviour.change_stopped(&response);
   return response;
 }
 

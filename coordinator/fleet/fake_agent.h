@@ -55,6 +55,7 @@ class FakeAgent : public AgentClient {
     int64_t off_after_stop_ns = 1'000;
     std::function<void()> on_prepare;
     std::function<void()> on_stop;
+    std::function<void(v1::StopResponse*)> change_stopped;
     // Fetch: after this many chunks of the first transfer the connection breaks; < 0: never.
     int break_after_chunks = -1;
     // Fetch: damage the first chunk of this file, as many times.

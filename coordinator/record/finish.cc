@@ -50,6 +50,18 @@ void FetchNode(const FinishInput& input, NodeProgress* node) {
   };
   const absl::StatusOr<uint64_t> fetched =
       collect::FetchNode(node->client, input.layout, options, input.clock, input.interrupt);
+  const absl::Status verified =
+      fetched.ok() ? collect::VerifyFetched(input.layout, record) : absl::OkStatus();
+  if (!verified.ok()) {
+    record.failure = absl::StrCat("what was fetched is not all: ", verified.message());
+    input.reporter->Note("error", record.name, record.failure,
+                         absl::StrCat("the node keeps its copy: try again with `syncline fetch ",
+                                      input.layout.root().string(),
+                                      "`, or delete it with "
+                                      "`syncline release ",
+                                      input.recording_id, "`"));
+    return;
+  }
   if (fetched.ok()) {
     record.fetched = {*fetched, true, LostProfiles(input.layout, record.name)};
     return;

@@ -265,6 +265,44 @@ TEST_F(Record, WhatCannotBeFetchedIsNotReleased) {
   EXPECT_EQ(a.Count("release"), 0);
 }
 
+TEST_F(Record, WhatIsNotWhatTheNodeCountedIsNotReleased) {
+  FakeAgent& a = Add("a");  // its list of files was empty where events are
+  a.files = {{"node.json", "{}"}};
+  a.behaviour.change_stopped = [](v1::StopResponse* response) {
+    response->add_coverage()->set_events_count(4100);
+  };
+  FakeAgent& b = Add("b");
+  b.files = {{"trace/metadata", "m"}, {"trace/syncline_0", "1234"}};
+  b.behaviour.change_stopped = [](v1::StopResponse* response) {
+    v1::StreamResult* const stream = response->add_streams();
+    stream->set_path("syncline_0");
+    stream->set_bytes(4096);
+    stream->set_closed(true);
+  };
+  FakeAgent& c = Add("c");
+  c.files = {{"trace/metadata", "m"}, {"trace/syncline_0", std::string(4096, 's')}};
+  c.behaviour.change_stopped = [&](v1::StopResponse* response) {
+    a.behaviour.change_stopped(response);
+    b.behaviour.change_stopped(response);
+  };
+  const auto recorded = Run();
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  const auto& nodes = recorded->recording.nodes;
+  EXPECT_EQ(nodes[0].state, NodeState::kLeft);
+  EXPECT_THAT(nodes[0].failure, HasSubstr("counted 4100 events, and none came"));
+  EXPECT_EQ(nodes[1].state, NodeState::kLeft);
+  EXPECT_THAT(nodes[1].failure, HasSubstr("4 of 4096 bytes came"));
+  EXPECT_EQ(nodes[2].state, NodeState::kComplete) << nodes[2].failure;
+  EXPECT_EQ(a.Count("release") + b.Count("release"), 0);
+  EXPECT_EQ(c.Count("release"), 1);
+  // What was wrong may pass.
+  a.files["trace/syncline_0"] = "s";
+  const auto resumed = Resume(directory_, members_, &clock_, &interrupts_, &log_);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(a.Count("release"), 1);
+  EXPECT_EQ(b.Count("release"), 0);
+}
+
 TEST_F(Record, AnInterruptStopsEarlyAndKeepsEverything) {
   FakeAgent& a = Add("a");
   window_ns_ = 0;
