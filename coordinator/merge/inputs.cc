@@ -229,7 +229,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
         record.name, ": incomplete: ",
         !record.failure.empty() ? record.failure
         : node.unflushed
-            ? "LTTng exited, or did not finish in time, before it had written everything"
+            ? "LTTng exited, did not finish in time, or wrote no metadata: part of it is lost"
             : "a part of it is missing"));
   }
   KnownProcesses known = ReadProcesses(layout, record);
