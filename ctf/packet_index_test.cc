@@ -245,7 +245,9 @@ TEST(PacketIndexTest, AnIndexThatLttngWroteFitsItsStream) {
   const std::filesystem::path trace =
       "tests/golden/tensorflow_profile/run/nodes/worker-0/trace/ust/uid/0/64-bit";
   const auto layout = BuildLayout(LoadMetadata(trace).value()).value();
-  for (const std::filesystem::path& file : ListStreamFiles(trace)) {
+  const auto files = ListStreamFiles(trace);
+  ASSERT_TRUE(files.ok()) << files.status();
+  for (const std::filesystem::path& file : *files) {
     auto index = PacketIndex::OfStream(file);
     ASSERT_TRUE(index.has_value()) << file;
     const auto source = FileReader::Open(file).value();

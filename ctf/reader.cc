@@ -31,7 +31,9 @@ class CtfReader : public TraceReader, public ChainedReader {
   }
 
   void AddStreams() {
-    for (const std::filesystem::path& file : ListStreamFiles(directory_)) {
+    const auto files = ListStreamFiles(directory_);
+    if (!files.ok()) Unreadable(directory_, std::string(files.status().message()));
+    for (const std::filesystem::path& file : files.value_or(std::vector<std::filesystem::path>())) {
       const absl::Status status = AddStream(file);
       if (!status.ok()) Unreadable(file, std::string(status.message()));
     }

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/descriptors.h"
+#include "ctf/stream_summary.h"
 #include "ctf/test_directory.h"
 #include "ctf/test_trace.h"
 
@@ -199,6 +201,14 @@ TEST_F(ReaderTest, WhatOnlyTheIndexListsIsALoss) {
     other[at + 24] = 2;
   Write("s_0", {other.begin() + static_cast<ptrdiff_t>(packets[0].size()), other.end()});
   EXPECT_THAT(losses(), IsEmpty());
+}
+
+TEST_F(ReaderTest, WithoutDescriptorsThereIsAnErrorNotATraceWithoutStreams) {
+  Describe({});
+  std::ofstream(directory_ / "stream_0") << "bytes";
+  EXPECT_THAT(ListStreamFiles(directory_).value(), ElementsAre(directory_ / "stream_0"));
+  const DescriptorLimit none(0);
+  EXPECT_EQ(ListStreamFiles(directory_).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

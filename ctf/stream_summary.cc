@@ -120,14 +120,20 @@ absl::StatusOr<FoundTraces> FindTraces(const std::filesystem::path& root) {
   return found;
 }
 
-std::vector<std::filesystem::path> ListStreamFiles(const std::filesystem::path& trace) {
+absl::StatusOr<std::vector<std::filesystem::path>> ListStreamFiles(
+    const std::filesystem::path& trace) {
   std::vector<std::filesystem::path> files;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(trace, error)) {
+  std::filesystem::directory_iterator entry(trace, error);
+  for (const std::filesystem::directory_iterator end; !error && entry != end;
+       entry.increment(error)) {
     std::error_code ignored;
-    const std::string name = entry.path().filename().string();
-    if (name == "metadata" || name.starts_with('.') || entry.is_directory(ignored)) continue;
-    files.push_back(entry.path());
+    const std::string name = entry->path().filename().string();
+    if (name == "metadata" || name.starts_with('.') || entry->is_directory(ignored)) continue;
+    files.push_back(entry->path());
+  }
+  if (error) {
+    return ErrnoStatus(error.value(), absl::StrCat("Cannot list \"", trace.string(), "\""));
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -6,7 +6,8 @@
 //   SYNCLINE_ASSIGN_OR_RETURN(auto found, ctf::FindTraces(root));
 //   for (const auto& trace : found.traces) {
 //     SYNCLINE_ASSIGN_OR_RETURN(auto metadata, ctf::LoadMetadata(trace));
-//     for (const auto& file : ctf::ListStreamFiles(trace)) {
+//     SYNCLINE_ASSIGN_OR_RETURN(auto files, ctf::ListStreamFiles(trace));
+//     for (const auto& file : files) {
 //       ... ctf::SummarizeStream(*metadata, file);
 //     }
 //   }
@@ -79,8 +80,10 @@ struct FoundTraces {
 absl::StatusOr<FoundTraces> FindTraces(const std::filesystem::path& root);
 
 // The stream files of one trace directory, sorted: everything but directories, `metadata` and
-// hidden files. What is no regular file is refused when it is opened.
-std::vector<std::filesystem::path> ListStreamFiles(const std::filesystem::path& trace);
+// hidden files. What is no regular file is refused when it is opened. An error, never a part of
+// them, when the directory cannot be listed: NotFound, ResourceExhausted (descriptors), ...
+absl::StatusOr<std::vector<std::filesystem::path>> ListStreamFiles(
+    const std::filesystem::path& trace);
 
 }  // namespace syncline::ctf
 

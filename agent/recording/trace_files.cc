@@ -61,27 +61,11 @@ void Complain(std::string what, std::vector<v1::Complaint>* complaints) {
   complaint.set_fix("the file is kept as it is: merge reads what is readable");
 }
 
-absl::StatusOr<std::vector<std::filesystem::path>> StreamFiles(
-    const std::filesystem::path& directory) {
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  std::filesystem::directory_iterator it(directory, error);
-  for (const std::filesystem::directory_iterator end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    const std::string name = it->path().filename().string();
-    if (name == kMetadata || name.starts_with('.') || it->is_directory(ignored)) continue;
-    files.push_back(it->path());
-  }
-  if (error) return CannotList(directory, error);
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 // `metadata`: null when it cannot be read; then the streams' sizes are all there is to say.
 absl::Status SummarizeDirectory(const std::filesystem::path& trace,
                                 const std::filesystem::path& directory,
                                 const ctf::Metadata* metadata, TraceSummary* summary) {
-  SYNCLINE_ASSIGN_OR_RETURN(const auto files, StreamFiles(directory));
+  SYNCLINE_ASSIGN_OR_RETURN(const auto files, ctf::ListStreamFiles(directory));
   for (const std::filesystem::path& file : files) {
     v1::StreamResult& result = summary->streams.emplace_back();
     result.set_path(file.lexically_relative(trace).string());

@@ -208,7 +208,7 @@ absl::StatusOr<CopyResult> CopyTrace(const std::filesystem::path& trace,
                             ctf::WriteTsdl(Corrected(*metadata, uuid, options)));
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(out));
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(out / "metadata", text));
-  const std::vector<std::filesystem::path> files = ctf::ListStreamFiles(trace);
+  SYNCLINE_ASSIGN_OR_RETURN(const auto files, ctf::ListStreamFiles(trace));
   const StreamCopier copier(*layout, uuid, options, out);
   CopyResult result;
   for (const absl::StatusOr<CopyResult>& copied : copier.CopyAll(files, placement)) {
