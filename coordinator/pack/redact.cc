@@ -96,10 +96,8 @@ Redactor::Redactor(fs::path run, const std::set<std::string>& hosts)
 absl::StatusOr<Redactor> Redactor::Create(const fs::path& run,
                                           const recording::Recording& recording, Members* members) {
   for (const Member& member : members->members) {
-    if (member.kind == MemberKind::kKineto) {
-      return absl::UnimplementedError(absl::StrCat(
-          "this recording has profiles of Kineto (\"", member.path,
-          "\"), which --redact does not read yet; record without `syncline run --kineto`"));
+    if (member.kind == MemberKind::kKineto && member.path.ends_with(".gz")) {
+      return Of(member, absl::UnimplementedError("compressed profiles cannot be redacted"));
     }
   }
   const auto is_log = [](const Member& member) { return member.kind == MemberKind::kAgentLog; };
@@ -222,6 +220,9 @@ absl::StatusOr<Redacted> Redactor::Replace(const Member& member) {
       break;
     case MemberKind::kXSpace:
       written = RedactXSpace(file.bytes(), &names_, &words_);
+      break;
+    case MemberKind::kKineto:
+      written = RedactKineto(file.bytes(), &names_, &words_);
       break;
     case MemberKind::kIndex:  // numbers only
       break;

@@ -44,6 +44,10 @@ absl::Status RedactXSpace(std::span<uint8_t> bytes, Pseudonyms* names,
 // The types of operators in it, for Pseudonyms::KeepOperatorTypes().
 void AddOperatorTypes(std::span<const uint8_t> xspace, std::set<std::string, std::less<>>* types);
 
+// kineto/*.json: a profile of PyTorch's. Its keys are added to `words`.
+absl::Status RedactKineto(std::span<uint8_t> bytes, Pseudonyms* names,
+                          std::set<std::string, std::less<>>* words);
+
 // The path of a file below a node's trace/: a trace per process is called after its program.
 std::string RedactTracePath(std::string_view path, Pseudonyms* names);
 // A trace's metadata, as plain text. What it calls events and fields is added to `words`.

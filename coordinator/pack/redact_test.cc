@@ -14,6 +14,7 @@
 #include "ctf/test_trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kineto/trace.h"
 
 namespace syncline::pack {
 namespace {
@@ -138,6 +139,55 @@ TEST(Redact, MetadataAndPaths) {
   EXPECT_TRUE(path.ends_with("-12-20261124-1811/64-bit/c_0")) << path;
   EXPECT_THAT(path, Not(HasSubstr("secret")));
   EXPECT_EQ(RedactTracePath("ust/uid/0/64-bit/syncline_0", &names), "ust/uid/0/64-bit/syncline_0");
+}
+
+// Events, times and arguments as they were; all threads.
+std::string EventsOf(std::string_view json) {
+  const auto trace = kineto::Trace::Of(json, "x");
+  std::string text = std::to_string(trace->events()) + " " + std::to_string(trace->losses().size());
+  for (const StreamInfo& stream : trace->streams()) {
+    const auto cursor = trace->Open(stream.index);
+    if (!cursor.ok()) return "cannot open";
+    for (;;) {
+      const auto batch = (*cursor)->NextBatch();
+      if (!batch.ok() || batch->empty()) break;
+      for (const EventRecord& record : *batch) {
+        text += "\n" + std::to_string(record.time_ns) + " " + record.event_class->name;
+      }
+    }
+  }
+  return text;
+}
+
+TEST(Redact, KinetosProfiles) {
+  Pseudonyms names({});
+  Words words;
+  auto real = ReadFile("kineto/corpus/real.json");
+  ASSERT_TRUE(real.ok());
+  const std::string before = *real;
+  ASSERT_TRUE(RedactKineto(BytesOf(&*real), &names, &words).ok());
+  EXPECT_EQ(EventsOf(*real), EventsOf(before));  // all its events are PyTorch's own
+  EXPECT_THAT(EventsOf(before), HasSubstr("aten::linear"));
+  EXPECT_THAT(*real, Not(HasSubstr("kineto-exp")));  // traceName
+
+  std::string own =
+      "{\"baseTimeNanoseconds\": 1, \"host_name\": \"gpu-host\", \"traceEvents\": [\n"
+      "  {\n    \"ph\": \"X\",\n    \"cat\": \"user_annotation\",\n"
+      "    \"name\": \"load \"secret\" part\",\n    \"pid\": 7, \"tid\": 7, \"ts\": 1.5, \"dur\": "
+      "2.0,\n"
+      "    \"args\": {\"Concrete Inputs\": [\"[64, 1]\", \"secret\\nmode\", \"True\"]}\n  }]}\n";
+  const std::string owned = own;
+  ASSERT_TRUE(RedactKineto(BytesOf(&own), &names, &words).ok());
+  EXPECT_EQ(own.size(), owned.size());
+  for (const char* gone : {"secret", "gpu-host", "load", "mode"}) {
+    EXPECT_THAT(own, Not(HasSubstr(gone)));
+  }
+  for (const char* kept : {"[64, 1]", "\"True\"", "user_annotation", "\\n"}) {
+    EXPECT_THAT(own, HasSubstr(kept));
+  }
+  EXPECT_TRUE(EventsOf(own).starts_with("1 0\n")) << EventsOf(own);
+  std::string cut = owned.substr(0, owned.size() / 2);
+  EXPECT_FALSE(RedactKineto(BytesOf(&cut), &names, &words).ok());
 }
 
 class RedactRun : public testing::Test {
