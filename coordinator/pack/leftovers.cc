@@ -73,7 +73,7 @@ void Leftovers::Scan(std::string_view bytes, bool numbers, const OnHit& on_hit) 
 std::optional<std::string> Leftovers::Find(std::string_view bytes, bool numbers) const {
   std::optional<std::string> kind;
   Scan(bytes, numbers, [&](const std::string& name) {
-    kind = kinds_.at(name);
+    kind = kinds_.at(name) + " (\"" + name + "\")";
     return false;
   });
   return kind;

@@ -30,7 +30,7 @@ class Leftovers {
 
   Leftovers(const Names& originals, const Texts& kept, const Texts& words);
 
-  // What the first name that is left in `bytes` is, "host"; nullopt: there is none.
+  // What the first name that is left in `bytes` is, and it: host ("gpu-7"); nullopt: there is none.
   std::optional<std::string> Find(std::string_view bytes, bool numbers) const;
   // How many names are looked for, and how many are not, because they are words of other things.
   size_t sought() const { return kinds_.size(); }

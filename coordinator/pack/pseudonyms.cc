@@ -12,6 +12,9 @@ namespace {
 // No vowels, and no letters that words with a meaning for the analysis end with ("step").
 constexpr std::string_view kLetters = "bcdfghjklmnqrvwxz";
 
+constexpr char kHost[] = "host";
+constexpr char kAddress[] = "address";
+
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // Bytes of other scripts' letters, too.
 bool IsLetter(char c) {
@@ -95,9 +98,14 @@ Pseudonyms::Pseudonyms(const std::set<std::string>& hosts) {
 }
 
 std::string Pseudonyms::Noted(std::string_view original, std::string pseudonym, const char* kind) {
-  if (pseudonym != original) {
+  constexpr size_t kFew = 4;
+  size_t changed = 0;
+  for (size_t i = 0; i < original.size(); ++i) changed += original[i] != pseudonym[i] ? 1 : 0;
+  // "syncline-0" for "syncline-7" may well stand somewhere by chance.
+  const bool is_whole = std::string_view(kind) == kHost || std::string_view(kind) == kAddress;
+  if (changed >= kFew || (changed > 0 && is_whole)) {
     originals_.emplace(original, kind);
-  } else if (!original.empty()) {
+  } else if (changed == 0 && !original.empty()) {
     kept_.emplace(original);
   }
   return pseudonym;
@@ -105,7 +113,7 @@ std::string Pseudonyms::Noted(std::string_view original, std::string pseudonym, 
 
 std::string Pseudonyms::Host(std::string_view host) {
   const auto found = hosts_.find(host);
-  return Noted(host, found != hosts_.end() ? found->second : Words(host, true), "host");
+  return Noted(host, found != hosts_.end() ? found->second : Words(host, true), kHost);
 }
 
 std::string Pseudonyms::Name(std::string_view name) {
@@ -173,8 +181,8 @@ std::string Pseudonyms::Address(std::string_view address) {
     return std::string(kUnix) + Text(address.substr(kUnix.size()));
   }
   if (IsEverywhere(address)) return std::string(address);
-  if (IsIp4(address)) return Noted(address, Ip4(address), "address");
-  if (IsIp6(address)) return Noted(address, Ip6(address), "address");
+  if (IsIp4(address)) return Noted(address, Ip4(address), kAddress);
+  if (IsIp6(address)) return Noted(address, Ip6(address), kAddress);
   if (address.starts_with('[')) {
     const size_t end = std::min(address.find(']'), address.size());
     return "[" + Address(address.substr(1, end - 1)) + std::string(address.substr(end));

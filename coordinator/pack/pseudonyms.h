@@ -53,7 +53,8 @@ class Pseudonyms {
   // Of a uuid that names a machine's boot.
   std::string BootId(std::string_view uuid);
 
-  // What was replaced so far, whole, and what it is ("host", "task", ...).
+  // What was replaced so far, whole, and what it is ("host", "task", ...); without names of which
+  // less than four bytes changed, but for hosts and addresses.
   const std::map<std::string, std::string, std::less<>>& originals() const { return originals_; }
   // Names that stayed as they are, and parts of names.
   const std::set<std::string, std::less<>>& kept() const { return kept_; }

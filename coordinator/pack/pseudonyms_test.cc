@@ -39,6 +39,13 @@ TEST(Pseudonyms, DigitsStayInTasksAndNowhereElse) {
   EXPECT_NE(names.Text("job-17"), names.Text("job-18"));
 }
 
+TEST(Pseudonyms, ANameThatHardlyChangesIsNotSought) {
+  Pseudonyms names({});
+  names.Text("/dev/shm/syncline-7/x");
+  EXPECT_FALSE(names.originals().contains("syncline-7"));
+  EXPECT_TRUE(names.originals().contains("/dev/shm/syncline-7/x"));
+}
+
 TEST(Pseudonyms, WhatMakesAStepAStepStays) {
   Pseudonyms names({});
   EXPECT_EQ(names.Name("step 12"), "step 12");
@@ -112,8 +119,8 @@ TEST(Pseudonyms, AddressesStayAddresses) {
 TEST(Leftovers, AreFoundInAnyByteAndShortOnesAsWords) {
   const Leftovers names({{"train_model", "task"}, {"anna", "user"}, {"ab", "host"}}, {}, {});
   EXPECT_EQ(names.sought(), 2u);
-  EXPECT_EQ(names.Find("xtrain_modelx", true), "task");
-  EXPECT_EQ(names.Find("/home/anna/x", false), "user");
+  EXPECT_EQ(names.Find("xtrain_modelx", true), "task (\"train_model\")");
+  EXPECT_EQ(names.Find("/home/anna/x", false), "user (\"anna\")");
   EXPECT_FALSE(names.Find("annabel", false).has_value());
   EXPECT_FALSE(names.Find("ab", false).has_value());
   // In clock readings four bytes may be any.
@@ -127,7 +134,7 @@ TEST(Leftovers, AreFoundInAnyByteAndShortOnesAsWords) {
                                         "anna\0\x02",
                                         7),
                        true),
-            "user");
+            "user (\"anna\")");
 }
 
 TEST(Leftovers, WordsOfTheFormatsAndOfKeptNamesAreNotLookedFor) {

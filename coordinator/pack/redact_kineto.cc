@@ -46,8 +46,16 @@ bool IsCudaCall(std::string_view name) {
 
 // What an operator was called with: numbers, lists of them, and these words.
 bool IsPlainInput(std::string_view text) {
-  return text == "True" || text == "False" || text == "None" ||
-         text.find_first_not_of("0123456789.,-+eE[] ") == text.npos;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of(" ,[]", at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    if (word != "True" && word != "False" && word != "None" &&
+        word.find_first_not_of("0123456789.-+eE") != word.npos) {
+      return false;
+    }
+    at = end + 1;
+  }
+  return true;
 }
 
 class Text {

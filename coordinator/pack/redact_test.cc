@@ -241,7 +241,7 @@ TEST_F(RedactRun, LeavesNoName) {
   }
   EXPECT_GT(redactor->leftovers().sought(), 0u);
   // What is left behind is noticed.
-  EXPECT_EQ(redactor->leftovers().Find("on gpu-7", false), "host");
+  EXPECT_EQ(redactor->leftovers().Find("on gpu-7", false), "host (\"gpu-7\")");
 }
 
 TEST_F(RedactRun, IsPackedUnderTheRecordingsId) {
