@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // syncline pack: one file of a recording, to send.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -28,9 +29,10 @@ class PackView {
     if (!context_.ShowProgress() || now_ns < shown_ns_) return;
     shown_ns_ = now_ns + kPeriodNs;
     Clear();
-    *context_.err << Styled(absl::StrCat("  packed ", FormatSize(progress.done_bytes), " of ",
-                                         FormatSize(progress.total_bytes)),
-                            Style::kDim, context_.ColourErr())
+    const uint64_t all = std::max<uint64_t>(progress.total_bytes, 1);
+    const uint64_t percent = std::min<uint64_t>(100, 100 * progress.done_bytes / all);
+    *context_.err << Styled(absl::StrCat("  packing: ", percent, " %"), Style::kDim,
+                            context_.ColourErr())
                   << '\n'
                   << std::flush;
     line_ = true;

@@ -50,17 +50,21 @@ class Packer {
                    Archive* archive) {
     SYNCLINE_RETURN_IF_ERROR(archive->Add(name, bytes.size(), modified_unix_s));
     while (!bytes.empty()) {
-      if (options_.interrupt.stop_requested()) return absl::CancelledError("interrupted");
       const std::span<const uint8_t> piece = bytes.first(std::min(bytes.size(), kPieceBytes));
       SYNCLINE_RETURN_IF_ERROR(archive->Write(piece));
       bytes = bytes.subspan(piece.size());
-      progress_.done_bytes += piece.size();
-      if (options_.progress) options_.progress(progress_);
+      SYNCLINE_RETURN_IF_ERROR(Pass(piece.size()));
     }
     return absl::OkStatus();
   }
 
-  bool interrupted() const { return options_.interrupt.stop_requested(); }
+  // So many bytes are done with.
+  absl::Status Pass(uint64_t bytes) {
+    if (options_.interrupt.stop_requested()) return absl::CancelledError("interrupted");
+    progress_.done_bytes += bytes;
+    if (options_.progress) options_.progress(progress_);
+    return absl::OkStatus();
+  }
 
  private:
   const PackOptions& options_;
@@ -83,8 +87,8 @@ absl::Status PutAll(const PackOptions& options, const std::string& name, const M
 absl::Status PutRedacted(const std::string& name, int64_t unix_s, const Members& found,
                          Redactor* redactor, Packer* packer, Archive* archive) {
   for (const Member& member : found.members) {
-    if (packer->interrupted()) return absl::CancelledError("interrupted");
     SYNCLINE_RETURN_IF_ERROR(redactor->Collect(member));
+    SYNCLINE_RETURN_IF_ERROR(packer->Pass(member.bytes));
   }
   for (const Member& member : found.members) {
     SYNCLINE_ASSIGN_OR_RETURN(const std::string path, redactor->PathOf(member));
@@ -112,7 +116,7 @@ absl::StatusOr<PackResult> Pack(const PackOptions& options) {
     SYNCLINE_ASSIGN_OR_RETURN(redactor, Redactor::Create(options.run, recording, &found));
   }
   for (const Member& member : found.members) result.unpacked_bytes += member.bytes;
-  Packer packer(options, result.unpacked_bytes);
+  Packer packer(options, result.unpacked_bytes * (redactor ? 2 : 1));
   if (redactor) {
     constexpr int64_t kSecond = 1'000'000'000;
     SYNCLINE_RETURN_IF_ERROR(PutRedacted(name, recording.epoch_unix_ns / kSecond, found, &*redactor,

@@ -16,6 +16,7 @@
 
 namespace syncline::pack {
 
+// Of reading; a redacted recording is read twice.
 struct Progress {
   uint64_t done_bytes = 0;
   uint64_t total_bytes = 0;
