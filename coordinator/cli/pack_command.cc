@@ -101,8 +101,9 @@ void RegisterPack(CLI::App* app, Context* context) {
   const auto redact = std::make_shared<bool>(false);
   pack->add_option("RUN", *run, "The directory of a recording")->required()->check(IsGiven);
   pack->add_option("-o,--output", *output,
-                   "The file to make, .tar.gz or .tar.zst (default: RUN's name and .tar.gz,\n"
-                   "here). An existing file is never replaced")
+                   "The file to make, .tar.gz or .tar.zst (default, here: RUN's name and\n"
+                   ".tar.gz; redacted: run-ID-redacted.tar.gz). An existing file is never\n"
+                   "replaced")
       ->type_name("FILE")
       ->check(IsGiven);
   pack->add_flag(
