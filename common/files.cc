@@ -5,8 +5,10 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -198,6 +200,22 @@ absl::StatusOr<std::string> ReadUpTo(int fd, uint64_t limit_bytes, std::string_v
   }
   bytes.resize(used);
   return bytes;
+}
+
+uint64_t BytesBeforeHole(int fd, uint64_t bytes_max) {
+  struct stat info;
+  if (::fstat(fd, &info) != 0 || info.st_size <= 0) return 0;
+  const off_t before = ::lseek(fd, 0, SEEK_CUR);
+  off_t end = ::lseek(fd, 0, SEEK_HOLE);
+  ::lseek(fd, before, SEEK_SET);    // who looks has not read
+  if (end < 0) end = info.st_size;  // the file system has no holes
+  return std::min(static_cast<uint64_t>(end), bytes_max);
+}
+
+uint64_t FreeDiskBytes(const std::filesystem::path& path) {
+  struct statvfs info;
+  if (::statvfs(path.c_str(), &info) != 0) return 0;
+  return uint64_t{info.f_bavail} * info.f_frsize;
 }
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& path) {

@@ -53,6 +53,13 @@ absl::StatusOr<std::string> ReadFileOrPipe(const std::filesystem::path& path, ui
 // The first `limit_bytes` of an open file, or all there are. Errors begin with `what`.
 absl::StatusOr<std::string> ReadUpTo(int fd, uint64_t limit_bytes, std::string_view what);
 
+// How many bytes the open file really has: it ends where its first hole begins, or at its end. A
+// file of a few pages may claim gigabytes; what a hole reads as is no data. At most `bytes_max`.
+uint64_t BytesBeforeHole(int fd, uint64_t bytes_max);
+
+// What is left to its user on the file system of `path`; 0 when it is not known.
+uint64_t FreeDiskBytes(const std::filesystem::path& path);
+
 // Writes beside `path`, syncs and renames: readers see the old file or the new one, never a part.
 // `mode`: permission bits of a new file.
 absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes,

@@ -27,6 +27,20 @@ class Files : public testing::Test {
   std::filesystem::path directory_;
 };
 
+TEST_F(Files, AFileEndsWhereItsFirstHoleBegins) {
+  const std::filesystem::path path = directory_ / "sparse";
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT, 0600));
+  const std::string page(1 << 16, 'x');
+  EXPECT_EQ(BytesBeforeHole(file.get(), 100), 0u);
+  ASSERT_EQ(::pwrite(file.get(), page.data(), page.size(), 0), 1 << 16);
+  EXPECT_EQ(BytesBeforeHole(file.get(), 1 << 30), 1u << 16);
+  EXPECT_EQ(BytesBeforeHole(file.get(), 100), 100u);
+  ASSERT_EQ(::ftruncate(file.get(), 1 << 30), 0);
+  EXPECT_EQ(BytesBeforeHole(file.get(), 1 << 30), 1u << 16);
+  ASSERT_EQ(::pwrite(file.get(), "x", 1, 1 << 29), 1);
+  EXPECT_EQ(BytesBeforeHole(file.get(), 1 << 30), 1u << 16);
+}
+
 TEST_F(Files, ATemporaryNameThatIsTakenIsNotWrittenTo) {
   ASSERT_TRUE(WriteFileAtomically(directory_ / "secret", "secret").ok());
   const std::string planted = (directory_ / "a/new.tmp.").string() + std::to_string(::getpid());

@@ -147,7 +147,9 @@ absl::StatusOr<ProcessState> LiveBlock::ReadState() const {
 
 absl::StatusOr<std::string> LiveBlock::ReadNamesBytes() const {
   SYNCLINE_ASSIGN_OR_RETURN(const Block block, Read());
-  return ReadUpTo(names_fd_, std::min(block.names_bytes, kNamesLimitBytes),
+  // The library writes all of it: what lies behind a hole is none of its names.
+  const uint64_t bytes = BytesBeforeHole(names_fd_, std::min(block.names_bytes, kNamesLimitBytes));
+  return ReadUpTo(names_fd_, bytes,
                   absl::StrCat("Cannot read ", Quoted(directory_ / NamesFileName(id_))));
 }
 

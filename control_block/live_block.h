@@ -53,7 +53,8 @@ class LiveBlock {
   absl::StatusOr<ProcessState> ReadState() const;
   // The bytes themselves, to be kept in a recording.
   absl::StatusOr<std::string> ReadBlockBytes() const;
-  // The valid part of the names file. Bytes, so that they can be kept; ParseNames reads them.
+  // The valid part of the names file, up to its first hole. Bytes, so that they can be kept;
+  // ParseNames reads them.
   absl::StatusOr<std::string> ReadNamesBytes() const;
 
   // Writes the gate and wakes its waiters: 0 closes it, another number opens it for that recording.

@@ -54,6 +54,19 @@ TEST_F(LiveBlockTest, ListsAndReads) {
   EXPECT_EQ(*names, MakeNamesBytes({"conv", "matmul"}));
 }
 
+TEST_F(LiveBlockTest, AFileOfAFewPagesDoesNotBecomeMegabytes) {
+  std::vector<uint8_t> bytes = MakeBlockBytes();
+  reinterpret_cast<syncline_block*>(bytes.data())->names_bytes = uint64_t{1} << 40;
+  Write(BlockFileName(kId), std::string(bytes.begin(), bytes.end()));
+  std::filesystem::resize_file(directory_ / NamesFileName(kId), 64 << 20);
+  const auto block = LiveBlock::Open(directory_, kId, ::geteuid());
+  ASSERT_TRUE(block.ok()) << block.status();
+  const auto names = block->ReadNamesBytes();
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_LE(names->size(), 1u << 16);
+  EXPECT_EQ(ParseNames(Bytes(*names))->size(), 2u);
+}
+
 TEST_F(LiveBlockTest, AnAbsentDirectoryHasNoBlocks) {
   const auto ids = ListBlocks(directory_ / "none", ::geteuid());
   ASSERT_TRUE(ids.ok());

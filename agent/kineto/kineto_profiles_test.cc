@@ -230,6 +230,17 @@ TEST_F(KinetoProfilesTest, LongTextsAreCutAndLongNamesRefused) {
   EXPECT_EQ(Kept()[1].failure, "The name of its profile is too long");
 }
 
+TEST_F(KinetoProfilesTest, AProfileWithHolesIsNotCopied) {
+  const auto opened = PieceFolder::Open(root_ / "runtime", ::geteuid());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  Write(folder_ / "p-0.kineto.json", "{}");
+  std::filesystem::resize_file(folder_ / "p-0.kineto.json", 1 << 30);
+  const auto taken = opened->Take("p-0.kineto.json", root_ / "kept", uint64_t{2} << 30);
+  EXPECT_THAT(std::string(taken.status().message()), HasSubstr("has holes"));
+  EXPECT_FALSE(std::filesystem::exists(root_ / "kept"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "p-0.kineto.json"));
+}
+
 TEST_F(KinetoProfilesTest, ANameThatIsNoTextIsRefused) {
   const auto opened = PieceFolder::Open(root_ / "runtime", ::geteuid());
   ASSERT_TRUE(opened.ok()) << opened.status();

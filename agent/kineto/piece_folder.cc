@@ -29,6 +29,7 @@ constexpr char kFileSuffix[] = ".kineto.json";
 constexpr uint64_t kListBytesMax = 256 << 10;
 constexpr size_t kTextBytesMax = 512;
 constexpr size_t kCopyBytes = 1 << 20;
+constexpr uint64_t kKeepFreeBytes = 64 << 20;  // profiles are not the recording's main thing
 
 bool IsNameOfProfile(std::string_view name) {
   return name.ends_with(kFileSuffix) && name.front() != '.' && name.size() <= kTextBytesMax &&
@@ -60,7 +61,8 @@ absl::StatusOr<uint64_t> CopyRest(int from, int into, uint64_t bytes_max) {
     if (got == 0) return bytes;
     bytes += static_cast<uint64_t>(got);
     if (bytes > bytes_max) {
-      return absl::InvalidArgumentError(absl::StrCat("The file grew beyond ", bytes_max, " bytes"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("The file grew beyond its ", bytes_max, " bytes"));
     }
     for (ssize_t done = 0; done < got;) {
       const ssize_t put = ::write(into, buffer.data() + done, static_cast<size_t>(got - done));
@@ -118,14 +120,28 @@ absl::StatusOr<std::vector<ProfileRecord>> PieceFolder::Records(const BlockId& p
 absl::StatusOr<uint64_t> PieceFolder::Copy(const std::string& name, const std::filesystem::path& to,
                                            uint64_t bytes_max) const {
   SYNCLINE_ASSIGN_OR_RETURN(const Descriptor from, OpenFile(name, bytes_max));
+  struct stat info;
+  if (::fstat(from.get(), &info) != 0) return ErrnoStatus(errno, "Cannot stat the file");
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (BytesBeforeHole(from.get(), size) != size) {
+    return absl::InvalidArgumentError("The file has holes, thus is no profile");
+  }
+  const uint64_t free = FreeDiskBytes(to.parent_path());
+  if (free < size || free - size < kKeepFreeBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("The agent's disk has ", free >> 20,
+                                                     " MiB free, and ", kKeepFreeBytes >> 20,
+                                                     " MiB must stay free"));
+  }
   // So that nothing incomplete is ever found under the name.
   const std::filesystem::path part = to.string() + ".part";
+  ::unlink(part.c_str());  // of an agent that was killed
   const Descriptor into(
-      ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+      ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (into.get() < 0) {
     return ErrnoStatus(errno, absl::StrCat("Cannot create \"", part.string(), "\""));
   }
-  absl::StatusOr<uint64_t> bytes = CopyRest(from.get(), into.get(), bytes_max);
+  // No more than was checked: it may grow meanwhile.
+  absl::StatusOr<uint64_t> bytes = CopyRest(from.get(), into.get(), size);
   if (bytes.ok() && ::rename(part.c_str(), to.c_str()) != 0) {
     bytes = ErrnoStatus(errno, absl::StrCat("Cannot create \"", to.string(), "\""));
   }

@@ -27,6 +27,8 @@ constexpr int64_t kNewcomerDelayNs = 100'000'000;
 constexpr int64_t kAnswerLimitNs = 100'000'000;
 constexpr int64_t kPromptAnswerNs = 10'000'000;  // most have come by then
 constexpr int64_t kAnswerPollNs = 2'000'000;
+constexpr uint64_t kAlwaysKeptBytes = 4 << 20;  // of each user, however full the disk is
+constexpr uint64_t kKeepFreeBytes = 64 << 20;
 constexpr size_t kUnreachableMax = 100;  // processes of one user that are described unseen
 
 // A process that became another program (exec) keeps its pid and its start: its block stays behind,
@@ -146,6 +148,7 @@ void BlockGate::Forget() {
   replaced_.clear();
   tries_.clear();
   taken_by_.clear();
+  kept_bytes_.clear();
   generation_ = 0;
 }
 
@@ -241,6 +244,7 @@ uint32_t BlockGate::Arm() {
   members_.clear();
   tries_.clear();
   taken_by_.clear();
+  kept_bytes_.clear();
   replaced_.clear();
   not_taken_ = absl::OkStatus();
   TakeLiving(processes.ok() ? &*processes : nullptr);
@@ -438,8 +442,34 @@ absl::Status BlockGate::CopyBlocks(const std::filesystem::path& directory) {
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory, 0700));
   const std::lock_guard lock(mutex_);
   absl::Status first_error;
-  for (const auto& [key, block] : members_) first_error.Update(block.CopyInto(directory));
+  for (const auto& [key, block] : members_) {
+    first_error.Update(block.CopyInto(directory, BudgetOf(key.first, directory)));
+  }
   return first_error;
+}
+
+MemberBlock::Budget BlockGate::BudgetOf(uint32_t uid, const std::filesystem::path& directory) {
+  uint64_t* const used = &kept_bytes_[uid];
+  return [this, uid, directory, used](uint64_t bytes) {
+    return CheckBudget(uid, bytes, directory, used);
+  };
+}
+
+absl::Status BlockGate::CheckBudget(uint32_t uid, uint64_t bytes,
+                                    const std::filesystem::path& directory, uint64_t* used) const {
+  *used += bytes;
+  if (*used > options_.kept_bytes_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the names of user ", uid, "'s processes are larger than ",
+                     options_.kept_bytes_max >> 20, " MiB together"));
+  }
+  // The first ones are the recording's last need, for which the manager has kept room.
+  if (*used <= kAlwaysKeptBytes) return absl::OkStatus();
+  const uint64_t free = FreeDiskBytes(directory);
+  if (free > bytes && free - bytes >= kKeepFreeBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the disk has ", free >> 20, " MiB free, and ", kKeepFreeBytes >> 20,
+                   " MiB must stay free of user ", uid, "'s names"));
 }
 
 }  // namespace syncline::agent

@@ -38,7 +38,9 @@ struct BlockGateOptions {
   std::string configured_directory;                  // $SYNCLINE_RUNTIME_DIR; empty: the default
   std::filesystem::path shared_memory = "/dev/shm";  // where root looks for other users
   std::filesystem::path proc = "/proc";
-  size_t blocks_max = 4096;  // of one user; the rest is not recorded
+  // Of one user; the rest is not recorded, not kept.
+  size_t blocks_max = 4096;
+  uint64_t kept_bytes_max = uint64_t{1} << 30;
 };
 
 class BlockGate : public Gate {
@@ -67,6 +69,11 @@ class BlockGate : public Gate {
  private:
   using MemberKey = std::pair<uint32_t, control_block::BlockId>;  // uid first
 
+  // Whether the user may have `bytes` more, on top of `used`, kept.
+  absl::Status CheckBudget(uint32_t uid, uint64_t bytes, const std::filesystem::path& directory,
+                           uint64_t* used) const;
+  MemberBlock::Budget BudgetOf(uint32_t uid, const std::filesystem::path& directory)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   using Listed = std::optional<std::vector<ProcessEntry>>;  // when they are first needed
 
   std::filesystem::path DirectoryOf(uint32_t uid) const;
@@ -125,10 +132,11 @@ class BlockGate : public Gate {
   int64_t searched_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t looked_for_killed_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status not_taken_ ABSL_GUARDED_BY(mutex_);  // processes that there was no descriptor for
-  std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // when to switch on, MONOTONIC
-  std::set<MemberKey> left_ ABSL_GUARDED_BY(mutex_);                // by exec: they answer no more
-  std::set<MemberKey> replaced_ ABSL_GUARDED_BY(mutex_);            // by a program with a block
-  std::map<MemberKey, int> tries_ ABSL_GUARDED_BY(mutex_);          // of blocks that are no members
+  std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);   // when to switch on, MONOTONIC
+  std::set<MemberKey> left_ ABSL_GUARDED_BY(mutex_);                 // by exec: they answer no more
+  std::set<MemberKey> replaced_ ABSL_GUARDED_BY(mutex_);             // by a program with a block
+  std::map<uint32_t, uint64_t> kept_bytes_ ABSL_GUARDED_BY(mutex_);  // by user
+  std::map<MemberKey, int> tries_ ABSL_GUARDED_BY(mutex_);  // of blocks that are no members
   std::map<control_block::BlockId, uint32_t> taken_by_ ABSL_GUARDED_BY(mutex_);  // of members
   std::optional<std::string> holder_ ABSL_GUARDED_BY(mutex_);                    // of the locks
   std::map<uint32_t, Descriptor> locks_ ABSL_GUARDED_BY(mutex_);                 // by user

@@ -42,7 +42,8 @@ class BlockGateTest : public testing::Test {
                                .configured_directory = runtime_,
                                .shared_memory = root_ / "shm",
                                .proc = root_ / "proc",
-                               .blocks_max = blocks_max_});
+                               .blocks_max = blocks_max_,
+                               .kept_bytes_max = kept_bytes_max_});
   }
   void AddProcess(char state) { AddFakeProcess(root_ / "proc", state, 0); }
   void AddBlock(const std::function<void(syncline_block*)>& change = nullptr) {
@@ -78,6 +79,7 @@ class BlockGateTest : public testing::Test {
   FakeClock clock_;
   std::vector<v1::Complaint> complaints_;
   size_t blocks_max_ = BlockGateOptions().blocks_max;
+  uint64_t kept_bytes_max_ = BlockGateOptions().kept_bytes_max;
 };
 
 TEST_F(BlockGateTest, DescribesALiveProcess) {
@@ -336,6 +338,20 @@ TEST_F(BlockGateTest, WithoutDescriptorsNobodyIsTakenForDead) {
   EXPECT_FALSE(closed.complete) << "there was a process that could not be taken in";
   ASSERT_EQ(closed.complaints.size(), 1u);
   EXPECT_THAT(closed.complaints[0].what(), testing::HasSubstr("may be missing"));
+}
+
+TEST_F(BlockGateTest, KeepsNoMoreOfAUserThanItsBudget) {
+  AddProcess('S');
+  AddBlock([](syncline_block* block) {
+    block->names_bytes = control_block::MakeNamesBytes({"step", "loss"}).size();
+  });
+  kept_bytes_max_ = std::filesystem::file_size(runtime_ / "4026531836-1234-5678.block");
+  BlockGate gate = MakeGate();
+  gate.Arm();
+  const absl::Status copied = gate.CopyBlocks(root_ / "kept");
+  EXPECT_TRUE(absl::IsResourceExhausted(copied)) << copied;
+  EXPECT_TRUE(std::filesystem::exists(root_ / "kept/4026531836-1234-5678.block"));
+  EXPECT_FALSE(std::filesystem::exists(root_ / "kept/4026531836-1234-5678.names"));
 }
 
 TEST_F(BlockGateTest, OneHolderAtATime) {

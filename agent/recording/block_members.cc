@@ -81,7 +81,7 @@ bool BlockGate::HasEndedByNow(const BlockId& id) const {
 
 void BlockGate::CloseEnded(const MemberKey& key, MemberBlock* block) {
   if (WasReplaced(*block)) replaced_.insert(key);  // the copy cannot tell
-  block->CloseInto(kept_in_).IgnoreError();
+  block->CloseInto(kept_in_, BudgetOf(key.first, kept_in_)).IgnoreError();
 }
 
 void BlockGate::KeepEnded() {
@@ -123,14 +123,16 @@ void BlockGate::CloseLeftover(uint32_t generation) {
   members_.clear();
   tries_.clear();
   taken_by_.clear();
+  kept_bytes_.clear();
   generation_ = generation;
   const std::filesystem::path kept_in = kept_in_;
-  TakeNewBlocks([&](const MemberKey&, MemberBlock* live) {
+  TakeNewBlocks([&](const MemberKey& key, MemberBlock* live) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     const auto block = live->Read();
     const bool ours = block.ok() && (block->gate.generation == generation ||
                                      block->gate.recording_generation == generation);
     if (ours && block->gate.generation == generation) live->SetGeneration(0).IgnoreError();
-    if (ours && live->HasExited() && !kept_in.empty()) live->CloseInto(kept_in).IgnoreError();
+    if (ours && live->HasExited() && !kept_in.empty())
+      live->CloseInto(kept_in, BudgetOf(key.first, kept_in)).IgnoreError();
     // One that no gate was ever opened for may have begun while no agent was there to open it.
     const bool fresh = block.ok() && block->gate.recording_generation == 0 &&
                        block->facts.state != control_block::ProcessState::kExited;

@@ -46,11 +46,13 @@ absl::Status MemberBlock::Remove() {
   return live_.has_value() ? live_->Remove() : absl::OkStatus();
 }
 
-absl::Status MemberBlock::Write(const std::filesystem::path& directory, bool synced) const {
+absl::Status MemberBlock::Write(const std::filesystem::path& directory, const Budget& budget,
+                                bool synced) const {
   absl::Status first_error;
   const auto keep = [&](const absl::StatusOr<std::string>& bytes, const std::string& name) {
     absl::Status status = bytes.status();
-    if (bytes.ok()) {
+    if (status.ok()) status = budget(bytes->size());
+    if (status.ok()) {
       status = synced ? WriteFileAtomically(directory / name, *bytes, 0600)
                       : WriteQuickly(directory / name, *bytes);
     }
@@ -61,14 +63,15 @@ absl::Status MemberBlock::Write(const std::filesystem::path& directory, bool syn
   return first_error;
 }
 
-absl::Status MemberBlock::CopyInto(const std::filesystem::path& directory) const {
-  return live_.has_value() ? Write(directory, /*synced=*/true) : absl::OkStatus();
+absl::Status MemberBlock::CopyInto(const std::filesystem::path& directory,
+                                   const Budget& budget) const {
+  return live_.has_value() ? Write(directory, budget, /*synced=*/true) : absl::OkStatus();
 }
 
-absl::Status MemberBlock::CloseInto(const std::filesystem::path& directory) {
+absl::Status MemberBlock::CloseInto(const std::filesystem::path& directory, const Budget& budget) {
   if (!live_.has_value()) return absl::OkStatus();
   SYNCLINE_ASSIGN_OR_RETURN(Block block, live_->Read());
-  SYNCLINE_RETURN_IF_ERROR(Write(directory, /*synced=*/false));
+  SYNCLINE_RETURN_IF_ERROR(Write(directory, budget, /*synced=*/false));
   last_ = std::move(block);
   live_.reset();
   return absl::OkStatus();

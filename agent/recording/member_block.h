@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -17,6 +18,9 @@ namespace syncline::agent {
 
 class MemberBlock {
  public:
+  // Whether so many bytes more may be kept of the process's user, who has them then.
+  using Budget = std::function<absl::Status(uint64_t bytes)>;
+
   explicit MemberBlock(control_block::LiveBlock live) : live_(std::move(live)) {}
 
   bool is_open() const { return live_.has_value(); }
@@ -29,12 +33,13 @@ class MemberBlock {
   absl::Status Remove();
 
   // Writes block and names into `directory`. One that is closed is there already.
-  absl::Status CopyInto(const std::filesystem::path& directory) const;
+  absl::Status CopyInto(const std::filesystem::path& directory, const Budget& budget) const;
   // The same when the process has ended: frees the descriptors. Where it fails nothing changes.
-  absl::Status CloseInto(const std::filesystem::path& directory);
+  absl::Status CloseInto(const std::filesystem::path& directory, const Budget& budget);
 
  private:
-  absl::Status Write(const std::filesystem::path& directory, bool synced) const;
+  absl::Status Write(const std::filesystem::path& directory, const Budget& budget,
+                     bool synced) const;
 
   std::optional<control_block::LiveBlock> live_;
   std::optional<control_block::Block> last_;  // when it was closed
