@@ -110,7 +110,7 @@ class Agent:
 def count_events(directory):
     """Events of a trace by babeltrace2, without the canary's."""
     text = subprocess.run(
-        ["babeltrace2", directory], capture_output=True, text=True, check=True
+        ["babeltrace2", directory], capture_output=True, text=True, check=True, errors="replace"
     ).stdout
     return sum("syncline:canary" not in line for line in text.splitlines())
 
