@@ -86,7 +86,7 @@ absl::Status BlockGate::Lock(const std::string& holder) {
     // Root records other users though somebody has taken the place of its own directory.
     if (uid == 0 && !absl::IsFailedPrecondition(locked)) continue;
     ForgetLocks();
-    return locked;
+    return absl::FailedPreconditionError(locked.message());  // whatever it is: mend the set-up
   }
   return absl::OkStatus();
 }

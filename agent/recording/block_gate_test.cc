@@ -516,6 +516,17 @@ TEST_F(HostileUserTest, TheNumberOfBlocksOfAUserIsBounded) {
   EXPECT_THAT(Said(), testing::HasSubstr("User 61234 has 21 control blocks"));
 }
 
+TEST_F(HostileUserTest, AnOrdinaryUsersAgentSaysThatItsPlaceIsTaken) {
+  std::filesystem::create_directory_symlink(root_ / "canary", Shm("syncline-61241"));
+  Give("syncline-61241", kHostile);
+  BlockGate gate(&clock_,
+                 {.own_uid = 61241, .shared_memory = root_ / "shm", .proc = root_ / "proc"});
+  const absl::Status refused = gate.Lock("ann@laptop");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("Cannot trust"));
+  EXPECT_TRUE(std::filesystem::is_empty(root_ / "canary"));
+}
+
 TEST_F(HostileUserTest, RootRecordsOthersThoughItsOwnDirectoryIsTaken) {
   std::filesystem::remove(runtime_);
   std::filesystem::create_directory_symlink(root_ / "canary", runtime_);

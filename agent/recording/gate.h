@@ -40,7 +40,9 @@ class Gate {
   // The users whose processes are traced; the agent's own first.
   virtual std::vector<uint32_t> Users() = 0;
 
-  // Takes the processes of these users for `holder`; FailedPrecondition names who has them.
+  // Takes the processes of these users for `holder`. FailedPrecondition: those of the agent's own
+  // user cannot be had, with who has them or what is wrong. Of another user that is said by
+  // Processes(), which leaves that user out until Unlock.
   virtual absl::Status Lock(const std::string& holder) = 0;
   virtual void Unlock() = 0;
 
