@@ -131,6 +131,18 @@ std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
   return maps->find(file_name) != std::string::npos;
 }
 
+std::optional<bool> HasOpen(const std::filesystem::path& proc, int32_t pid, std::string_view text) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(proc / std::to_string(pid) / "fd", error);
+  if (error) return std::nullopt;
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    std::error_code gone;
+    const std::string file = std::filesystem::read_symlink(entry->path(), gone).string();
+    if (file.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
 std::optional<double> AgeSeconds(const std::filesystem::path& proc, const ProcessEntry& entry) {
   const auto text = ReadFile(proc / "uptime", kProcFileBytesMax);  // "5000.12 9800.00"
   double uptime = 0;

@@ -47,6 +47,9 @@ std::string FrameworkOf(const std::filesystem::path& proc, int32_t pid);
 std::optional<bool> HasMapped(const std::filesystem::path& proc, int32_t pid,
                               std::string_view file_name);
 
+// Whether it has a file open whose path contains this text; nullopt: not allowed to see, or gone.
+std::optional<bool> HasOpen(const std::filesystem::path& proc, int32_t pid, std::string_view text);
+
 // How long ago it began, by the seconds since boot of /proc/uptime; nullopt: not known.
 std::optional<double> AgeSeconds(const std::filesystem::path& proc, const ProcessEntry& entry);
 

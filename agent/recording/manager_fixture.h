@@ -42,7 +42,10 @@ class RecordingManagerTest : public testing::Test {
                      .sources = {&profiles_, &kineto_},
                      .log = &log_,
                      .node_json = [] { return std::string("{}"); }},
-        ManagerOptions{.data_directory = data_, .retention_ns = kRetentionNs, .seed = 1});
+        ManagerOptions{.data_directory = data_,
+                       .retention_ns = kRetentionNs,
+                       .seed = 1,
+                       .proc = data_ / "proc"});
     ASSERT_TRUE(manager_->Recover().ok());
   }
 

@@ -86,7 +86,7 @@ v1::StopResponse RecordingManager::StopAdopted(Recording& recording) {
 void RecordingManager::Adopt(const RecordingPtr& recording) {
   const v1::RecordingState state = recording->entry.state();
   const std::string& id = recording->entry.request().recording_id();
-  EndLeftoverGuard("/proc", recording->entry.guard_pid(), id);
+  EndLeftoverGuard(options_.proc, recording->entry.guard_pid(), id);
   journal::Entry change;
   if (state == v1::READY || state == v1::RECORDING || state == v1::STOPPING) {
     parts_.log->Attach(recording->directory / "agent.log");

@@ -23,6 +23,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,7 @@ struct ManagerOptions {
   std::filesystem::path data_directory;
   int64_t retention_ns = 7 * 24 * 3600 * int64_t{1'000'000'000};  // of finished recordings
   uint64_t seed = 0;                                              // of the canary's nonces
+  std::filesystem::path proc = "/proc";
 };
 
 class RecordingManager {
@@ -114,7 +116,9 @@ class RecordingManager {
   absl::Status CheckRoom(const v1::PrepareRequest& request);
   absl::StatusOr<v1::PrepareResponse> DoPrepare(Recording& recording);
   absl::Status BeginSession(const SessionSpec& spec);
-  absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, v1::PrepareResponse* response);
+  absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, const std::set<uint32_t>& users,
+                                       v1::PrepareResponse* response);
+  void FindUnregistered(const std::set<uint32_t>& left_out, v1::PrepareResponse* response);
   void AbandonSession(Recording& recording);
   // What must stay free on the disk.
   static uint64_t KeepFreeBytes(const v1::PrepareRequest& request);

@@ -188,6 +188,53 @@ TEST_F(RecordingManagerTest, OnlyProcessesThatAreVisibleTakeBuffers) {
   EXPECT_LT(buffers(7, "r1"), buffers(0, "r2"));
 }
 
+// A process that is registered with LTTng, and has no descriptor of it any more.
+v1::ProcessInfo WithoutDescriptors(const std::filesystem::path& proc, uint32_t uid) {
+  v1::ProcessInfo process;
+  process.set_pid(40);
+  process.set_own_pid(40);
+  process.set_uid(uid);
+  process.set_command_line("launcher");
+  process.set_has_control_block(true);
+  EXPECT_TRUE(MakeDirectories(proc / "40/fd").ok());
+  EXPECT_TRUE(WriteFileAtomically(proc / "40/maps",
+                                  "7f00-7f01 rw-s 00000000 00:18 7 "
+                                  "/dev/shm/shm-event-notifier-error-accounting-8 (deleted)\n")
+                  .ok());
+  return process;
+}
+
+TEST_F(RecordingManagerTest, AUserWhoseProcessLttngWouldAbortIsLeftOutByName) {
+  gate_.processes = {WithoutDescriptors(data_ / "proc", 1001)};
+  lttng_.failures["programs"] = absl::InternalError("all programs were asked");
+  const auto prepared = manager_->Prepare(PrepareOf("r1"));
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_THAT(lttng_.spec.only_users, ElementsAre(1000));
+  EXPECT_THAT(canary_.sung_for, ElementsAre(1000));
+  ASSERT_EQ(prepared->complaints_size(), 1);
+  EXPECT_THAT(prepared->complaints(0).what(), HasSubstr("Process 40 (launcher) has closed"));
+  EXPECT_TRUE(prepared->complaints(0).not_recorded());
+}
+
+TEST_F(RecordingManagerTest, WhereThatUserIsTheAgentsOwnNothingIsBegun) {
+  gate_.processes = {WithoutDescriptors(data_ / "proc", 1000)};
+  const auto refused = manager_->Prepare(PrepareOf("r1"));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("Process 40 (launcher) has closed"));
+  EXPECT_THAT(lttng_.calls, testing::Not(testing::Contains("start")));
+}
+
+TEST_F(RecordingManagerTest, WithOurPreloadedLibraryItIsRecorded) {
+  gate_.processes = {WithoutDescriptors(data_ / "proc", 1000)};
+  const auto maps = ReadFile(data_ / "proc/40/maps", 1000);
+  ASSERT_TRUE(
+      WriteFileAtomically(data_ / "proc/40/maps", *maps + "7f02-7f03 r-xp 00000000 00:18 8 "
+                                                          "/opt/syncline/lib/libsyncline_net.so\n")
+          .ok());
+  EXPECT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+}
+
 TEST_F(RecordingManagerTest, SmallSharedMemoryIsSaidBeforeReady) {
   host_.shm_free_bytes = 100'000;
   const auto prepared = manager_->Prepare(PrepareOf("r1"));

@@ -71,10 +71,10 @@ absl::Status RecordingManager::CheckRoom(const v1::PrepareRequest& request) {
 }
 
 absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recording,
+                                                       const std::set<uint32_t>& users,
                                                        v1::PrepareResponse* response) {
   const v1::PrepareRequest& request = recording.entry.request();
   const bool per_process = request.buffer_scheme() == v1::PER_PROCESS;
-  const auto users = UsersToTrace(*response, parts_.gate->Users().front());
   // Of processes that are not visible there may be any number, and LTTng refuses them.
   const auto visible =
       std::count_if(response->processes().begin(), response->processes().end(),
@@ -141,8 +141,14 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   }
   for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
   parts_.gate->Forget();  // it may end before the processes are asked
+  const uint32_t own_uid = parts_.gate->Users().front();
+  SYNCLINE_ASSIGN_OR_RETURN(const std::set<uint32_t> left_out,
+                            UsersLeftOut(options_.proc, own_uid, &response));
+  std::set<uint32_t> users = UsersToTrace(response, own_uid);
+  for (const uint32_t uid : left_out) users.erase(uid);
   SYNCLINE_RETURN_IF_ERROR(parts_.daemon->Ensure());
-  SYNCLINE_ASSIGN_OR_RETURN(const SessionSpec spec, MakeSpec(recording, &response));
+  SYNCLINE_ASSIGN_OR_RETURN(SessionSpec spec, MakeSpec(recording, users, &response));
+  if (!left_out.empty()) spec.only_users.assign(users.begin(), users.end());
   response.set_session_name(spec.name);
   SYNCLINE_RETURN_IF_ERROR(parts_.clock_recorder->StartFile(recording.directory / "clock.tuples"));
   BeginGuard(recording, &response);
@@ -152,10 +158,10 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
       .canary = parts_.canary,
       .lttng = parts_.lttng,
       .session = &spec,
-      .own_uid = parts_.gate->Users().front(),
+      .own_uid = own_uid,
       .room = absl::StrFormat("/dev/shm has %d KiB free and the buffers need %d KiB",
                               parts_.host->ShmFreeBytes() >> 10, response.buffers_bytes() >> 10)};
-  for (const uint32_t uid : UsersToTrace(response, round.own_uid)) round.nonces[uid] = nonces_();
+  for (const uint32_t uid : users) round.nonces[uid] = nonces_();
   round.own_has_processes =
       std::any_of(response.processes().begin(), response.processes().end(),
                   [&](const v1::ProcessInfo& process) { return process.uid() == round.own_uid; });
@@ -163,14 +169,26 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
   response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
-  auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock);
-  parts_.log->Failure("registration", unregistered.status());
-  unregistered_ = unregistered.ok() ? *std::move(unregistered) : std::vector<v1::ProcessInfo>();
-  for (const v1::ProcessInfo& process : unregistered_) {
-    *response.add_complaints() = NotRegistered(process);
-  }
+  FindUnregistered(left_out, &response);
   for (EvidenceSource* source : SourcesOf(recording)) source->Find();
   return response;
+}
+
+void RecordingManager::FindUnregistered(const std::set<uint32_t>& left_out,
+                                        v1::PrepareResponse* response) {
+  unregistered_.clear();
+  if (!left_out.empty()) {  // the daemon would ask all programs, those that it must not
+    for (const v1::ProcessInfo& process : response->processes()) {
+      if (left_out.count(process.uid()) != 0) unregistered_.push_back(process);
+    }
+    return;
+  }
+  auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock);
+  parts_.log->Failure("registration", unregistered.status());
+  if (unregistered.ok()) unregistered_ = *std::move(unregistered);
+  for (const v1::ProcessInfo& process : unregistered_) {
+    *response->add_complaints() = NotRegistered(process);
+  }
 }
 
 std::vector<EvidenceSource*> RecordingManager::SourcesOf(const Recording& recording) const {

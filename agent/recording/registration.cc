@@ -31,6 +31,11 @@ absl::StatusOr<std::vector<v1::ProcessInfo>> Unknown(LttngControl& lttng, Gate& 
   return unknown;
 }
 
+// What LTTng-UST maps in each program that is registered, and in one that is recorded. It keeps the
+// descriptor for as long as the mapping.
+constexpr const char* kTracerFiles[] = {"/shm-event-notifier-error-accounting",
+                                        "/shm-ust-consumer"};
+
 // Without what and fix.
 v1::Complaint NothingRecordedOf(const v1::ProcessInfo& process) {
   v1::Complaint complaint;
@@ -54,6 +59,44 @@ std::optional<v1::Complaint> WantOfDescriptors(const std::filesystem::path& proc
   complaint.set_fix(absl::StrCat("find out which files it keeps open (ls /proc/", process.pid(),
                                  "/fd), or raise its limit (prlimit --nofile, ulimit -n)"));
   return complaint;
+}
+
+std::optional<v1::Complaint> WouldBeAborted(const std::filesystem::path& proc,
+                                            const v1::ProcessInfo& process) {
+  const auto mapped = [&](const char* file) {
+    return HasMapped(proc, process.pid(), file).value_or(false);
+  };
+  // Mapped before and after: not just now closed by LTTng-UST itself.
+  const bool closed =
+      std::any_of(std::begin(kTracerFiles), std::end(kTracerFiles), [&](const char* file) {
+        return mapped(file) && !HasOpen(proc, process.pid(), file).value_or(true) && mapped(file);
+      });
+  if (!closed || mapped("/libsyncline_net.so")) return std::nullopt;
+  v1::Complaint complaint = NothingRecordedOf(process);
+  complaint.set_what(absl::StrCat("Process ", process.pid(), " (", process.command_line(),
+                                  ") has closed LTTng's descriptors, and LTTng would abort the "
+                                  "process in a recording: no program of user ",
+                                  process.uid(), " is recorded"));
+  complaint.set_fix(
+      "start the program with `syncline run` without --no-messages, which prevents that, or end "
+      "it");
+  return complaint;
+}
+
+absl::StatusOr<std::set<uint32_t>> UsersLeftOut(const std::filesystem::path& proc, uint32_t own_uid,
+                                                v1::PrepareResponse* response) {
+  std::set<uint32_t> left_out;
+  for (const v1::ProcessInfo& process : response->processes()) {
+    if (!process.has_control_block()) continue;
+    auto complaint = WouldBeAborted(proc, process);
+    if (!complaint.has_value()) continue;
+    if (process.uid() == own_uid) {
+      return absl::FailedPreconditionError(absl::StrCat(complaint->what(), "; ", complaint->fix()));
+    }
+    left_out.insert(process.uid());
+    *response->add_complaints() = *std::move(complaint);
+  }
+  return left_out;
 }
 
 v1::Complaint NotRegistered(const v1::ProcessInfo& process, const std::filesystem::path& proc) {

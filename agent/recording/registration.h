@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,6 +30,17 @@ v1::Complaint NotRegistered(const v1::ProcessInfo& process,
 // can, or nobody may see.
 std::optional<v1::Complaint> WantOfDescriptors(const std::filesystem::path& proc,
                                                const v1::ProcessInfo& process);
+
+// That LTTng-UST would abort the process as soon as the session daemon says something to it: it has
+// closed LTTng's descriptors, and our preloaded library (instrumentation/net/tracer.c) is not there
+// to prevent that. nullopt: it would not, or nobody may see.
+std::optional<v1::Complaint> WouldBeAborted(const std::filesystem::path& proc,
+                                            const v1::ProcessInfo& process);
+
+// The users with such a process that has a control block: LTTng must not say anything to their
+// programs. The complaints are added to `response`. FailedPrecondition: `own_uid` is one of them.
+absl::StatusOr<std::set<uint32_t>> UsersLeftOut(const std::filesystem::path& proc, uint32_t own_uid,
+                                                v1::PrepareResponse* response);
 
 // Processes that the daemon knew (they are not among `unknown`) and that made calls in the window
 // of which it took none. Such a program gave up waiting for an answer as the recording began

@@ -30,6 +30,7 @@ struct SessionSpec {
   uint64_t subbuffer_bytes = 0;      // a power of two
   uint32_t subbuffer_count = 0;      // a power of two, at least 2
   std::vector<std::string> events;   // tracepoint patterns, "provider:*"
+  std::vector<uint32_t> only_users;  // LTTng says nothing to programs of others; empty: all
 };
 
 struct ChannelCounters {

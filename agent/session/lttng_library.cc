@@ -5,6 +5,7 @@
 #include <lttng/destruction-handle.h>
 #include <lttng/lttng.h>
 #include <lttng/session-descriptor.h>
+#include <lttng/tracker.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -124,6 +125,30 @@ absl::Status EnableDataChannel(lttng_handle* handle, lttng_domain* domain,
   return absl::OkStatus();
 }
 
+struct TrackerDeleter {
+  void operator()(lttng_process_attr_tracker_handle* tracker) const {
+    lttng_process_attr_tracker_handle_destroy(tracker);
+  }
+};
+
+// Before the session starts: LTTng says nothing to programs of others then.
+absl::Status RecordOnly(const std::string& session, const std::vector<uint32_t>& users) {
+  lttng_process_attr_tracker_handle* found = nullptr;
+  const lttng_error_code code = lttng_session_get_tracker_handle(
+      session.c_str(), LTTNG_DOMAIN_UST, LTTNG_PROCESS_ATTR_VIRTUAL_USER_ID, &found);
+  const std::unique_ptr<lttng_process_attr_tracker_handle, TrackerDeleter> tracker(found);
+  if (code != LTTNG_OK) return LttngStatus(code, "Cannot choose the users of a session");
+  bool done =
+      lttng_process_attr_tracker_handle_set_tracking_policy(
+          found, LTTNG_TRACKING_POLICY_INCLUDE_SET) == LTTNG_PROCESS_ATTR_TRACKER_HANDLE_STATUS_OK;
+  for (const uint32_t user : users) {
+    done = done && lttng_process_attr_virtual_user_id_tracker_handle_add_uid(found, user) ==
+                       LTTNG_PROCESS_ATTR_TRACKER_HANDLE_STATUS_OK;
+  }
+  if (!done) return absl::InternalError("LTTng does not let the users of a session be chosen");
+  return absl::OkStatus();
+}
+
 absl::Status EnableEvent(lttng_handle* handle, const std::string& pattern,
                          const std::string& channel) {
   Event event(lttng_event_create());
@@ -159,6 +184,9 @@ absl::Status LttngLibrary::Create(const SessionSpec& spec) {
   Handle handle(lttng_create_handle(spec.name.c_str(), &domain));
   if (handle == nullptr) return absl::InternalError("Cannot create an LTTng handle");
   SYNCLINE_RETURN_IF_ERROR(EnableMetadataChannel(handle.get(), &domain));
+  if (!spec.only_users.empty()) {
+    SYNCLINE_RETURN_IF_ERROR(RecordOnly(spec.name, spec.only_users));
+  }
   SYNCLINE_RETURN_IF_ERROR(EnableDataChannel(handle.get(), &domain, spec));
   for (const std::string& pattern : spec.events) {
     SYNCLINE_RETURN_IF_ERROR(EnableEvent(handle.get(), pattern, spec.channel));

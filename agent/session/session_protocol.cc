@@ -49,6 +49,17 @@ std::vector<std::string> Texts(const Json& json, const char* key) {
   return texts;
 }
 
+template <class Number>
+std::vector<Number> Numbers(const Json& json, const char* key) {
+  std::vector<Number> numbers;
+  const auto it = json.find(key);
+  if (it == json.end() || !it->is_array()) return numbers;
+  for (const Json& one : *it) {
+    if (one.is_number_integer()) numbers.push_back(one.get<Number>());
+  }
+  return numbers;
+}
+
 }  // namespace
 
 std::string EncodeCall(const SessionCall& call) {
@@ -61,7 +72,8 @@ std::string EncodeCall(const SessionCall& call) {
                    {"buffers_per_process", call.spec.buffers_per_process},
                    {"subbuffer_bytes", call.spec.subbuffer_bytes},
                    {"subbuffer_count", call.spec.subbuffer_count},
-                   {"events", call.spec.events}});
+                   {"events", call.spec.events},
+                   {"only_users", call.spec.only_users}});
 }
 
 absl::StatusOr<SessionCall> DecodeCall(std::string_view packet) {
@@ -78,6 +90,7 @@ absl::StatusOr<SessionCall> DecodeCall(std::string_view packet) {
   call.spec.subbuffer_bytes = Value<uint64_t>(*json, "subbuffer_bytes");
   call.spec.subbuffer_count = Value<uint32_t>(*json, "subbuffer_count");
   call.spec.events = Texts(*json, "events");
+  call.spec.only_users = Numbers<uint32_t>(*json, "only_users");
   return call;
 }
 
@@ -104,11 +117,7 @@ absl::StatusOr<SessionReply> DecodeReply(std::string_view packet) {
                               Text(*json, "message"));
   reply.alive = Flag(*json, "alive");
   reply.sessions = Texts(*json, "sessions");
-  if (const auto programs = json->find("programs"); programs != json->end()) {
-    for (const Json& pid : *programs) {
-      if (pid.is_number_integer()) reply.programs.push_back(pid.get<int32_t>());
-    }
-  }
+  reply.programs = Numbers<int32_t>(*json, "programs");
   const auto it = json->find("counters");
   if (it != json->end() && it->is_array()) {
     for (const Json& one : *it) {

@@ -16,6 +16,7 @@ TEST(SessionProtocol, ACallSurvivesTheWay) {
   call.spec.subbuffer_bytes = uint64_t{1} << 40;
   call.spec.subbuffer_count = 4;
   call.spec.events = {"a:*", "b:c"};
+  call.spec.only_users = {0, 4294967295u};
   const auto decoded = DecodeCall(EncodeCall(call));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(decoded->method, "create");
@@ -23,6 +24,7 @@ TEST(SessionProtocol, ACallSurvivesTheWay) {
   EXPECT_EQ(decoded->spec.subbuffer_bytes, uint64_t{1} << 40);
   EXPECT_TRUE(decoded->spec.buffers_per_process);
   EXPECT_EQ(decoded->spec.events, call.spec.events);
+  EXPECT_EQ(decoded->spec.only_users, call.spec.only_users);
 }
 
 TEST(SessionProtocol, AReplySurvivesTheWay) {
