@@ -26,9 +26,10 @@ struct NodeFacts {
   std::optional<NodeTime> gate_opened;  // MONOTONIC_RAW
   std::optional<NodeTime> gate_closed;
   std::optional<int64_t> wall_offset_ns;  // REALTIME - trace clock, as the tracer sampled it
-  std::optional<uint64_t> trace_bytes;    // written by LTTng; these three as counted at stop
+  std::optional<uint64_t> trace_bytes;    // written by LTTng; these three as counted at stop;
+                                          // nullopt: unknown
   std::optional<uint64_t> discarded_events;
-  uint64_t lost_packets = 0;
+  std::optional<uint64_t> lost_packets;
 };
 
 struct AnalyseInput {

@@ -40,7 +40,7 @@ struct NodeReceipt {
   std::string name;
   std::optional<uint64_t> trace_bytes;  // written by LTTng
   std::optional<uint64_t> discarded_events;
-  uint64_t lost_packets = 0;
+  std::optional<uint64_t> lost_packets;  // nullopt of these: LTTng could not say
   std::vector<ProcessReceipt> processes;
 };
 

@@ -15,6 +15,10 @@ namespace {
 constexpr uint64_t kProgressEvents = 1 << 16;
 constexpr int64_t kBoundStepNs = 100'000'000;  // between two points of the clock bound's counter
 constexpr int64_t kBoundPointsMax = 600;       // per node; a guess at what a viewer shows well
+constexpr int64_t kGateSlackNs = 1'000'000;    // gates are moved at an instant, give or take
+constexpr const char* kPaused = "paused by the program (__itt_pause)";
+constexpr const char* kReplaced =
+    "the process became another program (exec): that one's events are not in this recording";
 constexpr const char* kUnflushed =
     "LTTng exited, or did not finish in time, before it had written the process's later events";
 
@@ -231,6 +235,8 @@ void NodeBuilder::Uncover(uint32_t index, const Moment& moment) {
     thread.spans->CoverageEnds(moment);
   }
   process.async->CoverageEnds(moment);
+  if (std::exchange(process.pauses, false))
+    process.paused_behind.push_back(process.coverage.size());
   process.coverage.push_back({process.covered_since->node.ns, moment.node.ns});
   process.covered_since.reset();
 }
@@ -262,6 +268,7 @@ void NodeBuilder::Finish() {
     thread.spans->Finish();
     result_.recovered += thread.spans->recovered_count();
   }
+  FinishWindow();
   FinishLosses();
   PushClockBounds();
   for (ClockEvent event : node_.clock_events) {
@@ -302,6 +309,23 @@ void NodeBuilder::FinishProcess(uint32_t index) {
     if (!process.counted_lost.has_value()) process.counted_lost = known->counted_lost;
     if (known->cost.has_value()) process.cost = known->cost;  // the event has no interval
   }
+  PushHoles(process, known);
+}
+
+// Where the program paused its own recording.
+void NodeBuilder::LosePauses(const Process& process, const ClockInterval& window) {
+  for (const size_t i : process.paused_behind) {
+    const bool last = i + 1 == process.coverage.size();
+    const int64_t begin_ns = std::max(window.begin_ns, process.coverage[i].end_ns);
+    const int64_t end_ns =
+        std::min(window.end_ns, last ? window.end_ns : process.coverage[i + 1].begin_ns);
+    if (begin_ns >= end_ns) continue;
+    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name, kPaused},
+            /*draw_on_node=*/false);
+  }
+}
+
+void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
   const auto hole = [&](int64_t begin_ns, int64_t end_ns, const std::string& detail) {
     if (begin_ns >= end_ns) return;
     PushHole(process.track,
@@ -318,21 +342,24 @@ void NodeBuilder::FinishProcess(uint32_t index) {
   if (!options_.window.has_value()) return;
   const int64_t begin_ns = node_.placement->ClockNs(options_.window->begin);
   const int64_t end_ns = node_.placement->ClockNs(options_.window->end);
+  LosePauses(process, {begin_ns, end_ns});
   const bool covers =
       std::any_of(coverage.begin(), coverage.end(), [&](const ClockInterval& interval) {
         return interval.begin_ns < end_ns && interval.end_ns >= begin_ns;
       });
+  const bool replaced = known != nullptr && known->became_another_program;
   if (!covers) {
     const bool late = known != nullptr && known->came_too_late;
     const std::string why =
-        late ? "started during the window and exited, or found too late to be recorded"
+        late       ? "started during the window and exited, or found too late to be recorded"
+        : replaced ? kReplaced
         : known != nullptr && !known->why_missed.empty() ? known->why_missed
         : process.counted_lost.value_or(0) > 0
             ? absl::StrCat("LTTng recorded none of the process's calls: it counted ",
                            *process.counted_lost, " that were lost")
             : "the process made no recordable call in the window";
     hole(begin_ns, end_ns, why);
-    if (known == nullptr || !known->expected) return;
+    if (known == nullptr || (!known->expected && !replaced)) return;
     // There may be thousands of short-lived processes: they are one loss.
     AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
              late ? "short-lived processes" : process.name, why},
@@ -342,14 +369,28 @@ void NodeBuilder::FinishProcess(uint32_t index) {
   hole(begin_ns, std::min(end_ns, coverage.front().begin_ns),
        "a process is recorded from its first call that LTTng records");
   const int64_t last_ns = std::max(begin_ns, coverage.back().end_ns);
+  const char* const lost = process.cut_off ? kUnflushed : replaced ? kReplaced : nullptr;
   hole(last_ns, end_ns,
-       process.cut_off ? kUnflushed
+       lost != nullptr ? lost
        : process.end_known
            ? "switched off, or the program paused it"
            : "no data after the last event: the process ended, or stayed inside one call");
-  if (!process.cut_off || last_ns >= end_ns) return;
-  AddLoss({LossReason::kNotCovered, last_ns, end_ns, std::nullopt, process.name, kUnflushed},
+  if (lost == nullptr || last_ns >= end_ns) return;
+  AddLoss({LossReason::kNotCovered, last_ns, end_ns, std::nullopt, process.name, lost},
           /*draw_on_node=*/false);
+}
+
+// The gate may have been closed before the window's end, by the agent's lease or for lack of disk.
+void NodeBuilder::FinishWindow() {
+  if (!options_.window.has_value() || !node_.closed_ns.has_value()) return;
+  const int64_t end_ns = node_.placement->ClockNs(options_.window->end);
+  // The model that placed the window's end then was another one than this.
+  const int64_t doubt_ns = 2 * node_.placement->BoundNs(end_ns).value_or(0);
+  if (end_ns - *node_.closed_ns <= std::max(kGateSlackNs, doubt_ns)) return;
+  AddLoss({LossReason::kNotCovered, *node_.closed_ns, end_ns, std::nullopt, node_.name,
+           absl::StrCat("the agent stopped recording early", node_.why_closed.empty() ? "" : ": ",
+                        node_.why_closed)},
+          /*draw_on_node=*/true);
 }
 
 // Silent loss: the process counted more events than were found, beyond what the tracer owns up to.

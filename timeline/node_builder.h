@@ -59,8 +59,10 @@ class NodeBuilder {
     std::vector<TextId> texts;                                  // by name id, of the small ones
     std::unordered_map<uint32_t, TextId> other_texts;           // by name id
     std::vector<ClockInterval> coverage;                        // closed intervals
+    std::vector<size_t> paused_behind;  // those of them that a pause of the program's ended
     std::optional<Moment> covered_since;
     std::optional<Moment> pending_end;  // off or pause; stragglers of other threads may follow
+    bool pauses = false;                // it is a pause
     bool end_known = false;
     bool cut_off = false;  // behind the end of the traces it went on, and wrote more
     std::optional<Moment> last;
@@ -121,6 +123,9 @@ class NodeBuilder {
   void Finish();
   Moment EndWithoutOff(Process* process, const KnownProcess* known);
   void FinishProcess(uint32_t index);
+  void PushHoles(const Process& process, const KnownProcess* known);
+  void LosePauses(const Process& process, const ClockInterval& window);
+  void FinishWindow();
   void FinishLosses();
   void PushClockBounds();
   NodeResult TakeResult();

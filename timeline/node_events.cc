@@ -49,7 +49,10 @@ void NodeBuilder::OnControl(EventKind kind, const Here& here) {
       [[fallthrough]];
     case EventKind::kPause:
       // Paused and then switched off: coverage ended at the pause.
-      if (!process.pending_end.has_value()) process.pending_end = here.moment;
+      if (!process.pending_end.has_value()) {
+        process.pending_end = here.moment;
+        process.pauses = kind == EventKind::kPause;
+      }
       process.end_known = true;
       break;
     default:

@@ -51,9 +51,10 @@ struct KnownProcess {
   int32_t world_size = -1;
   // That it covers nothing of the window is a loss: it should have.
   bool expected = false;
-  bool came_too_late = false;    // begun in the window, and never switched on
-  std::string why_missed;        // where that is known; else empty
-  std::optional<int64_t> on_ns;  // trace clock; for when the events that say so were lost
+  bool came_too_late = false;           // begun in the window, and never switched on
+  std::string why_missed;               // where that is known; else empty
+  bool became_another_program = false;  // by exec, in the window: nothing of that one is here
+  std::optional<int64_t> on_ns;         // trace clock; for when the events that say so were lost
   std::optional<int64_t> off_ns;
   std::optional<uint64_t> counted_events;  // by the process itself, in this recording
   std::optional<uint64_t> counted_lost;
@@ -100,6 +101,9 @@ struct NodeInput {
   // The tracer ended, or was given up, before it had written everything: what the processes did
   // behind the end of the traces may be missing.
   bool unflushed = false;
+  // When the gate was closed, trace clock; nullopt: unknown. Before the window's end it is a loss.
+  std::optional<int64_t> closed_ns;
+  std::string why_closed;                                  // for people
   std::vector<CounterSeries> counters;                     // that come beside the traces
   std::vector<ClockEvent> clock_events;                    // `node` is filled in by the builder
   std::vector<std::pair<std::string, std::string>> facts;  // of the node, for people

@@ -125,10 +125,7 @@ int Finished(const Context& context, const absl::StatusOr<record::Recorded>& rec
   if (!recorded.ok()) return Fail(context, recorded.status());
   if (!json) return PrintSummary(context, *recorded, directory);
   *context.out << recording::FormatRecording(recorded->recording);
-  for (const recording::NodeRecord& node : recorded->recording.nodes) {
-    if (node.state != recording::NodeState::kComplete) return kIncomplete;
-  }
-  return kDone;
+  return recording::IsComplete(recorded->recording) ? kDone : kIncomplete;
 }
 
 int Record(const Context& context, const RecordArguments& arguments) {

@@ -149,12 +149,8 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
   Table table({"NODE", "STATE", "STARTED", "STOPPED", "PROCESSES", "EVENTS", "SIZE"});
   std::vector<TimelineEstimate> starts;
   std::vector<TimelineEstimate> stops;
-  // A window that ended before its time is a missing time range, whatever the nodes have.
-  const std::string& reason = recording.window.stop_reason;
-  bool complete = reason == "requested" || reason == "interrupted";
   for (uint32_t i = 0; i < recording.nodes.size(); ++i) {
     const NodeRecord& node = recording.nodes[i];
-    complete = complete && node.state == NodeState::kComplete;
     if (node.state == NodeState::kMissing) {
       table.AddRow({node.name, recording::NodeStateName(node.state)});
       continue;
@@ -191,7 +187,10 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
     const std::string begun = recording::DescribeBegun(node);
     if (!begun.empty()) PrintNote(context, "note", node.name, begun, "");
   }
-  if (reason == "coordinator lost") {
+  if (recording::NothingToTrace(recording)) {
+    PrintNote(context, "warning", "", recording::kNothingToTrace, "");
+  }
+  if (recording.window.stop_reason == "coordinator lost") {
     PrintNote(context, "warning", "",
               "the recording command ended early: clocks were compared only until then, and bounds "
               "grow from there (200 ppm of the time since); STOPPED shows how far",
@@ -207,7 +206,7 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
     PrintNote(context, "note", event.node, absl::StrCat("clock: ", event.text), "");
   }
   out << directory.string() << '\n';
-  return complete ? kDone : kIncomplete;
+  return recording::IsComplete(recording) ? kDone : kIncomplete;
 }
 
 }  // namespace syncline::cli

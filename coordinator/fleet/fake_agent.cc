@@ -132,8 +132,13 @@ absl::StatusOr<v1::StopResponse> FakeAgent::Stop(const v1::StopRequest& request,
   const std::lock_guard<std::mutex> lock(mutex_);
   recording_ = false;
   v1::StopResponse response;
-  response.set_gate_begin_monotonic_raw_ns(request.at_monotonic_raw_ns() + 100);
-  response.set_gate_end_monotonic_raw_ns(request.at_monotonic_raw_ns() + 200);
+  // An agent that is asked to stop now, and not at an instant, is asked long after that.
+  const int64_t now_ns = last_start_.at_monotonic_raw_ns() + 3'600'000'000'000;
+  const int64_t asked_ns =
+      request.at_monotonic_raw_ns() != 0 ? request.at_monotonic_raw_ns() : now_ns;
+  const int64_t closed_ns = asked_ns - behaviour.early_end_ns;
+  response.set_gate_begin_monotonic_raw_ns(closed_ns + 100);
+  response.set_gate_end_monotonic_raw_ns(closed_ns + 200);
   response.set_gate_begin_monotonic_ns(response.gate_begin_monotonic_raw_ns());
   response.set_gate_end_monotonic_ns(response.gate_end_monotonic_raw_ns());
   response.set_complete(true);

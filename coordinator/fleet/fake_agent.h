@@ -48,6 +48,7 @@ class FakeAgent : public AgentClient {
     std::string protocol = "syncline.v1";
     std::string version = "0.1.0";
     std::string stop_reason = "requested";
+    int64_t early_end_ns = 0;  // how long before the instant asked for it stopped
     // When its one process was on, its MONOTONIC less the instants asked for; on 0: it never was.
     // (Its MONOTONIC is its RAW.)
     bool has_process = false;

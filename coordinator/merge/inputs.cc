@@ -215,6 +215,10 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
       node.losses.push_back({LossReason::kNotCovered, began_ns - *late_ns, began_ns, std::nullopt,
                              record.name, "the agent started late"});
     }
+    if (recording::NeverStarted(record)) {
+      node.losses.push_back({LossReason::kNotCovered, 0, 0, std::nullopt, record.name,
+                             "the agent never started recording"});
+    }
     OpenedTraces opened = OpenTraces(layout.Trace(record.name));
     MissStreams(layout, record, opened, inputs);
     DropStrangers(record, layout.Trace(record.name), &opened, inputs);
@@ -223,6 +227,10 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     for (UnreadableTrace& trace : opened.unreadable) AddLoss(std::move(trace), &node, inputs);
   }
   node.unflushed = record.stop.gate_end_monotonic_ns != 0 && !record.stop.complete;
+  if (record.start.gate_begin_monotonic_ns != 0 && record.stop.gate_end_monotonic_ns != 0) {
+    node.closed_ns = record.stop.gate_end_monotonic_ns;
+    node.why_closed = record.stop.reason;
+  }
   if (record.state == recording::NodeState::kIncomplete) {
     inputs->incomplete = true;
     inputs->complaints.push_back(absl::StrCat(
@@ -278,6 +286,7 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
       inputs->placements.push_back(PlaceByModel(*inputs->model, clock, reference_clock));
     } else {
       inputs->placements.push_back(PlaceByWallClock(clock, inputs->nodes[i].readers, zero_unix_ns));
+      inputs->nodes[i].closed_ns.reset();  // where the window ends there nobody knows
       if (!by_wall_clock) {
         inputs->incomplete = true;
         inputs->complaints.push_back(absl::StrCat(

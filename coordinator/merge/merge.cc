@@ -37,6 +37,18 @@ timeline::Interval CountedOf(timeline::Interval cut, const OpenedInputs& inputs)
   return cut;
 }
 
+// A recording of nothing says so: "complete, no losses" would be read as "nothing was wrong".
+void SayNothing(const OpenedInputs& inputs, const timeline::BuiltTimeline& built,
+                analysis::Report* report) {
+  if (!inputs.recording.has_value() || !recording::NothingToTrace(*inputs.recording)) return;
+  const bool any = std::any_of(built.nodes.begin(), built.nodes.end(), [](const auto& node) {
+    return node.events != 0 || !node.profiles.empty();
+  });
+  if (any) return;
+  report->incomplete = true;
+  report->complaints.emplace_back(recording::kNothingToTrace);
+}
+
 // Analyses what the builder found, and fills the report's head.
 analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltTimeline& built,
                               const analysis::SummarySink& summary) {
@@ -72,6 +84,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
     report.recording_id = inputs.recording->recording_id;
     report.stop_reason = inputs.recording->window.stop_reason;
   }
+  SayNothing(inputs, built, &report);
   return report;
 }
 

@@ -273,6 +273,61 @@ TEST_F(MergeTest, AProcessThatWasThereAndCoversNothingOfTheWindowIsALoss) {
   EXPECT_TRUE(report->nodes[1].losses.empty()) << "nobody expected that one";
 }
 
+TEST_F(MergeTest, AGateThatWasClosedBeforeTheWindowsEndIsALossUpToIt) {
+  auto recording = recording::ReadRecording(run_);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  const int64_t end_ns = recording->window.end_timeline_ns;
+  recording::NodeRecord& node = recording->nodes[0];
+  // Its clock, by what the gates say of one instant.
+  node.start.gate_begin_monotonic_ns = timeline::testing::kJobZeroNs;
+  node.stop.gate_end_monotonic_ns = timeline::testing::kJobZeroNs + end_ns - 50'000'000;
+  node.stop.reason = "disk nearly full";
+  node.stop.complete = true;
+  ASSERT_TRUE(recording::WriteRecording(run_, *recording).ok());
+  const auto report = MakeReport({{{run_.string()}}});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->incomplete);
+  ASSERT_EQ(report->nodes[0].losses.size(), 1u);
+  const timeline::LossTotal& loss = report->nodes[0].losses[0];
+  EXPECT_EQ(loss.reason, LossReason::kNotCovered);
+  EXPECT_EQ(loss.detail, "the agent stopped recording early: disk nearly full");
+  EXPECT_NEAR(static_cast<double>(loss.end.ns - loss.begin.ns), 50e6, 1e6);
+  EXPECT_EQ(loss.end.ns, end_ns);
+}
+
+TEST_F(MergeTest, ANodeThatNeverStartedLacksAllOfTheWindow) {
+  auto recording = recording::ReadRecording(run_);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  recording::NodeRecord& node = recording->nodes[1];
+  node.start = {};
+  node.stop = {};
+  node.start.requested_monotonic_raw_ns = 1;
+  ASSERT_TRUE(recording::WriteRecording(run_, *recording).ok());
+  const auto report = MakeReport({{{run_.string()}}});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->incomplete);
+  ASSERT_EQ(report->nodes[1].losses.size(), 1u);
+  EXPECT_EQ(report->nodes[1].losses[0].detail, "the agent never started recording");
+  EXPECT_EQ(report->nodes[1].losses[0].begin.ns, 0);
+  EXPECT_EQ(report->nodes[1].losses[0].end.ns, recording->window.end_timeline_ns);
+}
+
+TEST_F(MergeTest, ARecordingOfNothingSaysSo) {
+  auto recording = recording::ReadRecording(run_);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  for (recording::NodeRecord& node : recording->nodes) {
+    node.processes.clear();
+    std::filesystem::remove_all(recording::Layout(run_).Trace(node.name));
+    std::filesystem::remove_all(recording::Layout(run_).Processes(node.name));
+    node.streams.clear();
+  }
+  ASSERT_TRUE(recording::WriteRecording(run_, *recording).ok());
+  const auto report = MakeReport({{{run_.string()}}});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->incomplete);
+  EXPECT_THAT(report->complaints, Contains(HasSubstr("no node had a program that can be traced")));
+}
+
 TEST_F(MergeTest, AnInterruptRemovesWhatWasWrittenAndKeepsTheEarlierMerge) {
   MergeOptions options;
   options.input.inputs = {run_.string()};

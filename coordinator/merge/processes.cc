@@ -32,6 +32,7 @@ timeline::KnownProcess OfRecord(const recording::ProcessRecord& record) {
   process.role = record.role;
   process.rank = record.rank;
   process.world_size = record.world_size;
+  process.became_another_program = record.became_another_program;
   if (!record.has_control_block) return process;
   if (record.lost != 0) process.counted_lost = record.lost;  // also before it was switched on
   if (record.on_monotonic_ns == 0) return process;
@@ -88,7 +89,7 @@ class ProcessReader {
     std::set<control_block::BlockId> ids = IdsIn(directory_);
     for (const recording::ProcessRecord& record : node_.processes) {
       result_.processes.push_back(OfRecord(record));
-      result_.processes.back().came_too_late = recording::CameTooLate(record);
+      result_.processes.back().came_too_late = recording::CameTooLate(node_, record);
       if (const auto* said = recording::NotRecorded(node_, record)) {
         result_.processes.back().why_missed = said->what;
       }

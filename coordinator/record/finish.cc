@@ -28,16 +28,18 @@ constexpr int kStopAttempts = 5;
 constexpr size_t kTransfers = 8;
 
 // Of the lists that merge reads, which also says what is wrong with one that cannot be read.
-uint64_t LostProfiles(const recording::Layout& layout, const std::string& node) {
-  uint64_t lost = 0;
+void CountProfiles(const recording::Layout& layout, const std::string& node,
+                   recording::Fetched* fetched) {
   for (const std::filesystem::path& directory : {layout.XSpace(node), layout.Kineto(node)}) {
     const auto json = ReadFile(directory / "profiles.json");
     if (!json.ok()) continue;
     const auto records = xspace::ParseProfileList(*json);
     if (!records.ok()) continue;
-    lost += static_cast<uint64_t>(std::count_if(records->begin(), records->end(), xspace::WasLost));
+    for (const auto& record : *records) {
+      if (xspace::WasLost(record)) ++fetched->lost_profiles;
+      if (!record.file.empty()) ++fetched->profiles;
+    }
   }
-  return lost;
 }
 
 void FetchNode(const FinishInput& input, NodeProgress* node) {
@@ -63,7 +65,8 @@ void FetchNode(const FinishInput& input, NodeProgress* node) {
     return;
   }
   if (fetched.ok()) {
-    record.fetched = {*fetched, true, LostProfiles(input.layout, record.name)};
+    record.fetched = {.bytes = *fetched, .complete = true};
+    CountProfiles(input.layout, record.name, &record.fetched);
     return;
   }
   record.failure =

@@ -96,6 +96,8 @@ Recorder::Recorder(const std::vector<fleet::Member>* members, RecordOptions opti
   recording_.recording_id = options_.recording_id;
   recording_.created_by = options_.created_by;
   recording_.window.requested_ns = options_.window_ns;
+  const auto& extra_events = options_.prepare.extra_events();
+  recording_.extra_events.assign(extra_events.begin(), extra_events.end());
   recording_.nodes.resize(members_.size());
   for (size_t i = 0; i < members_.size(); ++i) {
     recording_.nodes[i].name = members_[i].node.name;

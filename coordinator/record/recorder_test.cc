@@ -157,11 +157,28 @@ TEST_F(Record, AnotherVersionOfTheSameProtocolIsToldAndRecorded) {
 
 TEST_F(Record, ANodeThatStoppedByItselfIsIncomplete) {
   Add("a");
-  Add("b").behaviour.stop_reason = "disk nearly full: \"/data\" has 3 MiB left";
+  FakeAgent& b = Add("b");
+  b.behaviour.stop_reason = "disk nearly full: \"/data\" has 3 MiB left";
+  b.behaviour.early_end_ns = 2'000'000'000;
   const auto recorded = Run();
   ASSERT_TRUE(recorded.ok()) << recorded.status();
   EXPECT_EQ(recorded->recording.nodes[0].state, NodeState::kComplete);
   EXPECT_EQ(recorded->recording.nodes[1].state, NodeState::kIncomplete);
+  EXPECT_THAT(DescribeLoss(recorded->recording.nodes[1]),
+              HasSubstr("it stopped 2.000 s early: disk nearly full: \"/data\""));
+}
+
+// It was ended by its lease, say, when the coordinator was gone: the window was over by then.
+TEST_F(Record, ANodeThatStoppedByItselfBehindTheWindowsEndIsComplete) {
+  FakeAgent& a = Add("a");
+  a.behaviour.stop_reason = "agent shutdown";
+  a.behaviour.early_end_ns = -1'000'000'000;
+  EXPECT_EQ(Run()->recording.nodes[0].state, NodeState::kComplete);
+}
+
+TEST_F(Record, ANodeWhoseAgentWasKilledWhileRecordingIsIncomplete) {
+  Add("a").behaviour.stop_reason = "adopted: the agent was killed while recording";
+  EXPECT_EQ(Run()->recording.nodes[0].state, NodeState::kIncomplete);
 }
 
 TEST_F(Record, AFirstInterruptWhileStoppingLosesNothing) {
@@ -254,6 +271,50 @@ TEST(DescribeLoss, AProfileThatWasLost) {
   EXPECT_EQ(DescribeLoss(node), "");
   node.fetched.lost_profiles = 1;
   EXPECT_THAT(DescribeLoss(node), HasSubstr("1 profile was lost"));
+}
+
+TEST(DescribeLoss, ANodeThatNeverStarted) {
+  recording::NodeRecord node;
+  node.state = NodeState::kComplete;
+  node.stop.complete = true;
+  node.start.requested_monotonic_raw_ns = 1;
+  node.stop.requested_monotonic_raw_ns = 2;
+  node.stop.reason = "agent shutdown";
+  EXPECT_EQ(DescribeLoss(node), "it never started: agent shutdown");
+}
+
+TEST(DescribeLoss, AProgramThatBecameAnotherOneOrPaused) {
+  recording::NodeRecord node;
+  node.state = NodeState::kComplete;
+  node.stop.complete = true;
+  node.processes.resize(2);
+  node.processes[0].own_pid = 7;
+  node.processes[0].command_line = "launch";
+  node.processes[1].own_pid = 8;
+  node.processes[1].command_line = "train";
+  EXPECT_EQ(DescribeLoss(node), "");
+  node.processes[0].became_another_program = true;
+  node.processes[1].pauses = 3;
+  EXPECT_EQ(DescribeLoss(node),
+            "pid 7 (launch) became another program (exec), of which nothing is recorded, pid 8 "
+            "(train) was paused by the program (__itt_pause)");
+}
+
+TEST(Apply, WhatAProcessSaysOfItselfIsInTheRecord) {
+  v1::StopResponse response;
+  v1::ProcessCoverage* const coverage = response.add_coverage();
+  coverage->set_own_pid(7);
+  coverage->set_became_another_program(true);
+  coverage->set_pauses_count(2);
+  v1::ProcessInfo* const process = response.add_processes();
+  process->set_own_pid(7);
+  process->set_started_monotonic_ns(5);
+  recording::NodeRecord node;
+  Apply(response, &node);
+  ASSERT_EQ(node.processes.size(), 1u);
+  EXPECT_TRUE(node.processes[0].became_another_program);
+  EXPECT_EQ(node.processes[0].pauses, 2u);
+  EXPECT_EQ(node.processes[0].started_monotonic_ns, 5);
 }
 
 TEST_F(Record, WhatCannotBeFetchedIsNotReleased) {

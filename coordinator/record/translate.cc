@@ -2,7 +2,6 @@
 #include "coordinator/record/translate.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +28,7 @@ ProcessRecord FromProcess(const v1::ProcessInfo& process) {
   record.world_size = process.world_size();
   record.role = process.role();
   record.sources.assign(process.sources().begin(), process.sources().end());
+  record.started_monotonic_ns = process.started_monotonic_ns();
   record.stopped = process.stopped();
   record.has_control_block = process.has_control_block();
   return record;
@@ -84,13 +84,6 @@ Complaints AddComplaints(const google::protobuf::RepeatedPtrField<v1::Complaint>
 
 constexpr const char* kProtocol = "syncline.v1";
 
-// Reasons that the coordinator gives; all others are the agent's own.
-bool EndedByItself(const std::string& reason) {
-  static const std::set<std::string> kOurs = {"", "requested", "interrupted", "lost nodes",
-                                              "fetched"};
-  return kOurs.count(reason) == 0;
-}
-
 // Some of the processes by name, the others by their number; empty: there are none.
 std::string Name(const std::vector<const ProcessRecord*>& processes) {
   constexpr size_t kNamedMax = 4;
@@ -112,7 +105,7 @@ std::string DescribeUncovered(const NodeRecord& node) {
   std::vector<const ProcessRecord*> late, barred, unreached, silent;
   for (const ProcessRecord& process : node.processes) {
     if (!recording::MissedWindow(node, process)) continue;
-    const bool came_late = recording::CameTooLate(process);
+    const bool came_late = recording::CameTooLate(node, process);
     const bool cannot = recording::NotRecorded(node, process) != nullptr;
     (came_late          ? late
      : cannot           ? barred
@@ -135,6 +128,37 @@ std::string DescribeUncovered(const NodeRecord& node) {
       " nothing of the window: no recordable call in it (idle, stopped or gone, or the window was "
       "too short)");
   return absl::StrJoin(sentences, ", ");
+}
+
+// Those that lack a part of the window by what the program did; empty: there are none.
+std::string DescribePartly(const NodeRecord& node) {
+  std::vector<const ProcessRecord*> replaced, paused;
+  for (const ProcessRecord& process : node.processes) {
+    if (process.became_another_program) replaced.push_back(&process);
+    if (process.pauses > 0) paused.push_back(&process);
+  }
+  std::vector<std::string> sentences;
+  if (!replaced.empty()) {
+    sentences.push_back(absl::StrCat(
+        Name(replaced), " became another program (exec), of which nothing is recorded"));
+  }
+  if (!paused.empty()) {
+    sentences.push_back(absl::StrCat(Name(paused), paused.size() == 1 ? " was" : " were",
+                                     " paused by the program (__itt_pause)"));
+  }
+  return absl::StrJoin(sentences, ", ");
+}
+
+// Why it has not all of the window; empty: it has, whatever ended it then.
+std::string DescribeEnd(const NodeRecord& node) {
+  if (recording::NeverStarted(node)) {
+    return absl::StrCat("it never started", node.stop.reason.empty() ? "" : ": ", node.stop.reason);
+  }
+  const auto early_ns = recording::EarlyEndNs(node);
+  const std::string early =
+      early_ns.has_value() ? absl::StrCat("it stopped ", DurationText(*early_ns), " early") : "";
+  if (!recording::EndedByItself(node)) return early;
+  return absl::StrCat(early.empty() ? "it stopped on its own" : early, ": ", node.stop.reason);
 }
 
 template <class Response>
@@ -228,6 +252,8 @@ Complaints Apply(const v1::StopResponse& response, NodeRecord* node) {
     process.cost_lo_ns = coverage.cost_lo_ns();
     process.cost_hi_ns = coverage.cost_hi_ns();
     process.cost_samples = coverage.cost_samples_count();
+    process.became_another_program = coverage.became_another_program();
+    process.pauses = coverage.pauses_count();
   }
   return AddComplaints(response.complaints(), node);
 }
@@ -236,9 +262,7 @@ std::string DescribeLoss(const NodeRecord& node) {
   if (node.state == recording::NodeState::kMissing) return "did not participate";
   if (node.state == recording::NodeState::kLeft) return "its data is still on the node";
   std::vector<std::string> losses;
-  if (EndedByItself(node.stop.reason)) {
-    losses.push_back(absl::StrCat("it stopped on its own: ", node.stop.reason));
-  }
+  if (std::string early = DescribeEnd(node); !early.empty()) losses.push_back(std::move(early));
   if (const auto late_ns = recording::LateStartNs(node)) {
     losses.push_back(absl::StrCat("it started ", DurationText(*late_ns), " late"));
   }
@@ -270,8 +294,10 @@ std::string DescribeLoss(const NodeRecord& node) {
   for (const ProcessRecord& process : node.processes) refused += process.lost;
   if (refused > 0)
     losses.push_back(absl::StrCat(refused, " events that processes could not write"));
-  if (std::string uncovered = DescribeUncovered(node); !uncovered.empty()) {
-    losses.push_back(std::move(uncovered));
+  for (std::string (*describe)(const NodeRecord&) : {DescribeUncovered, DescribePartly}) {
+    if (std::string uncovered = describe(node); !uncovered.empty()) {
+      losses.push_back(std::move(uncovered));
+    }
   }
   return absl::StrJoin(losses, ", ");
 }

@@ -125,6 +125,9 @@ void Fields(Archive& archive, ProcessRecord& value) {
   archive("cost_lo_ns", value.cost_lo_ns);
   archive("cost_hi_ns", value.cost_hi_ns);
   archive("cost_samples", value.cost_samples);
+  archive("started_monotonic_ns", value.started_monotonic_ns);
+  archive("became_another_program", value.became_another_program);
+  archive("pauses", value.pauses);
   archive("stopped", value.stopped);
   archive("has_control_block", value.has_control_block);
   archive("present_at_prepare", value.present_at_prepare);
@@ -144,6 +147,7 @@ void Fields(Archive& archive, Fetched& value) {
   archive("bytes", value.bytes);
   archive("complete", value.complete);
   archive("lost_profiles", value.lost_profiles);
+  archive("profiles", value.profiles);
 }
 
 template <class Archive>
@@ -170,6 +174,7 @@ void Fields(Archive& archive, Recording& value) {
   archive("epoch_unix_ns", value.epoch_unix_ns);
   archive("window", value.window);
   archive("reference", value.reference);
+  archive("extra_events", value.extra_events);
   archive("nodes", value.nodes);
 }
 
@@ -429,13 +434,15 @@ std::optional<DurationEstimate> CostOf(const ProcessRecord& process) {
 Volume VolumeOf(const NodeRecord& node) {
   Volume volume;
   uint64_t discarded = 0;
-  bool valid = true;
+  uint64_t lost = 0;
+  bool valid = !node.channels.empty();  // else the session was gone before it was asked
   for (const ChannelRecord& channel : node.channels) {
     discarded += channel.discarded_events;
     valid = valid && channel.discarded_events_valid;
-    volume.lost_packets += channel.lost_packets;
+    lost += channel.lost_packets;
   }
   if (valid) volume.discarded_events = discarded;
+  if (!node.channels.empty()) volume.lost_packets = lost;
   for (const StreamRecord& stream : node.streams) volume.bytes += stream.bytes;
   return volume;
 }

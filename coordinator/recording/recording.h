@@ -136,6 +136,9 @@ struct ProcessRecord {
   uint64_t cost_lo_ns = 0;
   uint64_t cost_hi_ns = 0;  // 0: the interval is unknown
   uint64_t cost_samples = 0;
+  int64_t started_monotonic_ns = 0;     // when its control block was made; 0: unknown
+  bool became_another_program = false;  // by exec; of that one nothing was recorded
+  uint32_t pauses = 0;                  // that the program asked for (__itt_pause)
   bool stopped = false;
   bool has_control_block = false;
   // There before the start, so that it could have covered the window.
@@ -157,6 +160,7 @@ struct Fetched {
   uint64_t bytes = 0;
   bool complete = false;
   uint64_t lost_profiles = 0;  // that ran and did not come, by the lists among what was fetched
+  uint64_t profiles = 0;       // that came
 };
 
 enum class NodeState : uint8_t {
@@ -187,8 +191,8 @@ struct NodeRecord {
 // What LTTng wrote on a node, and what it did not.
 struct Volume {
   uint64_t bytes = 0;
-  std::optional<uint64_t> discarded_events;  // nullopt: some channel could not say
-  uint64_t lost_packets = 0;
+  std::optional<uint64_t> discarded_events;  // nullopt: LTTng, or some channel, could not say
+  std::optional<uint64_t> lost_packets;      // nullopt: LTTng could not say
 };
 Volume VolumeOf(const NodeRecord& node);
 
@@ -198,7 +202,7 @@ bool CoversWindow(const NodeRecord& node, const ProcessRecord& process);
 // Whether the process had something to record (a task, a TCP connection, PyTorch) for the first
 // time after the recording had been prepared, and was never switched on: agents notice such a
 // process some 0.1 s later, and it was gone by then, or the window was.
-bool CameTooLate(const ProcessRecord& process);
+bool CameTooLate(const NodeRecord& node, const ProcessRecord& process);
 
 // Whether it is a loss that the process covers nothing of the window: it came too late, or it was
 // there and stood still, or called while LTTng took none of it, or could not be recorded, or nobody
@@ -212,6 +216,17 @@ const ComplaintRecord* NotRecorded(const NodeRecord& node, const ProcessRecord& 
 // window's begin.
 std::optional<int64_t> LateStartNs(const NodeRecord& node);
 
+// Whether the node was asked to start and never did, as far as is known: its gate was never moved.
+bool NeverStarted(const NodeRecord& node);
+
+// How long before the window's end the node stopped recording; nullopt: it did not, or it was never
+// told when that end is.
+std::optional<int64_t> EarlyEndNs(const NodeRecord& node);
+
+// Whether the agent ended the recording for a reason of its own before it was asked to, as far as
+// is known.
+bool EndedByItself(const NodeRecord& node);
+
 // What is to be said of processes that began in the window and were recorded from then on: they are
 // noticed a little late. Empty: there are none.
 std::string DescribeBegun(const NodeRecord& node);
@@ -222,8 +237,20 @@ struct Recording {
   int64_t epoch_unix_ns = 0;  // timeline zero by the reference's wall clock: for display only
   Window window;
   Reference reference;
-  std::vector<NodeRecord> nodes;  // in the order of ClockId::node
+  std::vector<std::string> extra_events;  // patterns of other providers' events
+  std::vector<NodeRecord> nodes;          // in the order of ClockId::node
 };
+
+// Whether there was nothing on any node that could have been traced: no program with our libraries,
+// no other provider's event was asked for, and no profile came. Idle programs are something.
+bool NothingToTrace(const Recording& recording);
+inline constexpr const char* kNothingToTrace =
+    "nothing was recorded: no node had a program that can be traced in the window; start the job "
+    "under `syncline run -- CMD`, or with the lines of `syncline env`";
+
+// Whether nothing of it is missing: every node is complete, the window ended as it was asked to,
+// and there was something to trace.
+bool IsComplete(const Recording& recording);
 
 // FailedPrecondition for a format_version that this program does not read; InvalidArgument for text
 // that is no recording.json: the message names the key. Node names are checked to be safe as

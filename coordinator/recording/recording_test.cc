@@ -191,14 +191,82 @@ TEST(MissedWindowTest, OneThatCameAndWentIsALossOneThatMadeNoCallIsNone) {
   EXPECT_FALSE(MissedWindow(node, process)) << "a program that never made a call";
   process.has_control_block = true;
   EXPECT_TRUE(MissedWindow(node, process));
-  EXPECT_TRUE(CameTooLate(process));
+  EXPECT_TRUE(CameTooLate(node, process));
   process.present_at_prepare = true;
-  EXPECT_FALSE(CameTooLate(process));
+  EXPECT_FALSE(CameTooLate(node, process));
   process.present_at_prepare = false;
   EXPECT_EQ(DescribeBegun(node), "");
   process.on_monotonic_ns = 1500;
-  EXPECT_FALSE(CameTooLate(process));
+  EXPECT_FALSE(CameTooLate(node, process));
   EXPECT_EQ(DescribeBegun(node).substr(0, 42), "1 process started during the window: what ");
+}
+
+TEST(CameTooLateTest, OneThatBeganBehindTheWindowsEndDidNot) {
+  NodeRecord node;
+  node.stop.requested_monotonic_raw_ns = 2'000;
+  node.stop.gate_begin_monotonic_raw_ns = node.stop.gate_begin_monotonic_ns = 9'000;
+  node.stop.gate_end_monotonic_raw_ns = node.stop.gate_end_monotonic_ns = 9'000;
+  ProcessRecord process;
+  process.has_control_block = true;
+  for (const auto& [started_ns, late] : {std::pair(0, true), {1'999, true}, {2'000, false}}) {
+    process.started_monotonic_ns = started_ns;
+    EXPECT_EQ(CameTooLate(node, process), late) << started_ns;
+  }
+}
+
+TEST(EarlyEndTest, IsAgainstWhatWasAskedFor) {
+  NodeRecord node;
+  node.stop.gate_end_monotonic_raw_ns = 5'000'000'000;
+  node.stop.reason = "lease expired";
+  EXPECT_FALSE(EarlyEndNs(node).has_value()) << "nobody told it when";
+  EXPECT_TRUE(EndedByItself(node));
+  node.stop.requested_monotonic_raw_ns = 5'000'000'000;
+  EXPECT_FALSE(EarlyEndNs(node).has_value());
+  EXPECT_FALSE(EndedByItself(node)) << "it had all of the window by then";
+  node.stop.requested_monotonic_raw_ns = 7'000'000'000;
+  EXPECT_EQ(EarlyEndNs(node), 2'000'000'000);
+  EXPECT_TRUE(EndedByItself(node));
+}
+
+TEST(NeverStartedTest, ANodeWhoseGateWasNeverMoved) {
+  NodeRecord node;
+  EXPECT_FALSE(NeverStarted(node)) << "nobody asked it to";
+  node.start.requested_monotonic_raw_ns = 1'000;
+  EXPECT_TRUE(NeverStarted(node));
+  node.stop.gate_begin_monotonic_raw_ns = 2'000;  // it was opened: only the answer was lost
+  EXPECT_FALSE(NeverStarted(node));
+}
+
+TEST(VolumeTest, WhatNobodyCountedIsUnknown) {
+  NodeRecord node;
+  EXPECT_FALSE(VolumeOf(node).discarded_events.has_value());
+  EXPECT_FALSE(VolumeOf(node).lost_packets.has_value());
+  node.channels.push_back({.name = "syncline"});
+  EXPECT_EQ(VolumeOf(node).discarded_events, 0u);
+  EXPECT_EQ(VolumeOf(node).lost_packets, 0u);
+}
+
+TEST(CompleteTest, ARecordingOfNothingIsNotComplete) {
+  Recording recording;
+  recording.window.stop_reason = "requested";
+  recording.nodes.resize(2);
+  for (NodeRecord& node : recording.nodes) node.state = NodeState::kComplete;
+  recording.nodes[1].processes.resize(1);  // seen through /proc only
+  EXPECT_TRUE(NothingToTrace(recording));
+  EXPECT_FALSE(IsComplete(recording));
+  Recording idle = recording;
+  idle.nodes[1].processes[0].has_control_block = true;
+  EXPECT_FALSE(NothingToTrace(idle));
+  EXPECT_TRUE(IsComplete(idle));
+  Recording profiled = recording;
+  profiled.nodes[0].fetched.profiles = 1;
+  EXPECT_TRUE(IsComplete(profiled));
+  Recording other = recording;
+  other.extra_events = {"jvm:*"};
+  EXPECT_TRUE(IsComplete(other));
+  Recording left = recording;
+  left.nodes[1].state = NodeState::kLeft;
+  EXPECT_FALSE(NothingToTrace(left)) << "nobody knows what lies there";
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ Json OfReceipt(const analysis::NodeReceipt& node) {
   return {{"node", node.name},
           {"trace_bytes", OrNull(node.trace_bytes)},
           {"discarded_events", OrNull(node.discarded_events)},
-          {"lost_packets", node.lost_packets},
+          {"lost_packets", OrNull(node.lost_packets)},
           {"processes", std::move(processes)}};
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/duration_text.h"
 #include "export/report/section_printers.h"
 #include "export/report/spread.h"
@@ -31,7 +32,7 @@ std::string PercentNumber(int64_t ppm) {
 std::string PpmText(int64_t ppm) { return PercentNumber(ppm) + " %"; }
 
 bool IsWhole(const NodeReceipt& node) {
-  return node.discarded_events.has_value() && *node.discarded_events + node.lost_packets == 0;
+  return node.discarded_events == 0u && node.lost_packets == 0u;
 }
 
 // Those that handed over events.
@@ -67,13 +68,15 @@ std::string Volume(const NodeReceipt& node, int64_t window_ns) {
     absl::StrAppend(&text, ", ", Count(static_cast<uint64_t>(std::llround(per_second))),
                     " per second");
   }
-  if (!node.discarded_events.has_value()) {
+  if (!node.lost_packets.has_value()) {
+    absl::StrAppend(&text, "; what LTTng discarded is unknown");
+  } else if (!node.discarded_events.has_value()) {
     absl::StrAppend(&text, "; events were discarded, their number is unknown");
   } else if (IsWhole(node)) {
     absl::StrAppend(&text, "; LTTng discarded no event");
   } else {
     absl::StrAppend(&text, "; ", Plural(*node.discarded_events, "event"), " discarded, ",
-                    Plural(node.lost_packets, "packet"), " lost");
+                    Plural(*node.lost_packets, "packet"), " lost");
   }
   return text;
 }
@@ -138,16 +141,21 @@ void OverheadInShort(Page* page) {
   page->Item("Overhead", "share of recorded time [95 % interval]: " + measured);
   const NodeReceipt* largest = nullptr;
   std::vector<std::string> discarding;
+  std::vector<std::string> unknown;
   for (const NodeReceipt& node : page->report().receipt) {
     if (!node.trace_bytes.has_value()) continue;
     if (largest == nullptr || *node.trace_bytes > *largest->trace_bytes) largest = &node;
-    if (!IsWhole(node)) discarding.push_back(node.name);
+    if (IsWhole(node)) continue;
+    (node.lost_packets.has_value() ? discarding : unknown).push_back(node.name);
   }
   if (largest == nullptr) return;
-  page->Item("", absl::StrCat("at most ", Count(*largest->trace_bytes),
-                              " bytes of trace per node (", largest->name, "); ",
-                              discarding.empty() ? "LTTng discarded no event"
-                                                 : "events discarded on " + ListText(discarding)));
+  std::vector<std::string> lost;
+  if (!discarding.empty()) lost.push_back("events discarded on " + ListText(discarding));
+  if (!unknown.empty()) lost.push_back("what LTTng discarded is unknown on " + ListText(unknown));
+  if (lost.empty()) lost.emplace_back("LTTng discarded no event");
+  page->Item("",
+             absl::StrCat("at most ", Count(*largest->trace_bytes), " bytes of trace per node (",
+                          largest->name, "); ", absl::StrJoin(lost, "; ")));
 }
 
 }  // namespace syncline::report

@@ -203,6 +203,7 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
 
   facts_[0].trace_bytes = 12'345;
   facts_[0].discarded_events = 3;
+  facts_[0].lost_packets = 0;
   analysis::Report report = Analyse();
   analysis::ProcessReceipt& process = report.receipt[0].processes[0];
   process.covered_ns = 2'000'000'000;
@@ -225,6 +226,21 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
   EXPECT_EQ(receipt["processes"][0]["share_of_time"]["hi_ppm"], 6000);
   EXPECT_EQ(receipt["processes"][0]["cost"]["lo_ns"], 9'000'001);
   EXPECT_TRUE(json["receipt"][1]["trace_bytes"].is_null());
+}
+
+// LTTng was gone before it could be asked: nothing counted is not nothing lost.
+TEST_F(ReportTest, TheReceiptSaysWhatNobodyCounted) {
+  facts_[0].trace_bytes = facts_[1].trace_bytes = 12'345;
+  facts_[1].discarded_events = facts_[1].lost_packets = 0;
+  const analysis::Report report = Analyse();
+  EXPECT_THAT(
+      TextReport(report, {.sections = {"cost"}}),
+      AllOf(HasSubstr("what LTTng discarded is unknown"), HasSubstr("LTTng discarded no event")));
+  EXPECT_THAT(TextReport(report, {}), HasSubstr("what LTTng discarded is unknown on"));
+  const auto json = nlohmann::json::parse(ReportJson(report), nullptr, false);
+  EXPECT_TRUE(json["receipt"][0]["lost_packets"].is_null());
+  EXPECT_TRUE(json["receipt"][0]["discarded_events"].is_null());
+  EXPECT_EQ(json["receipt"][1]["lost_packets"], 0);
 }
 
 TEST_F(ReportTest, WhatOneProcessMissedIsNotCoveredByAll) {

@@ -76,6 +76,7 @@ absl::Status Parser::Process(std::string_view rest) {
     if (field.name == "pid") process.key.pid = static_cast<int32_t>(number);
     if (field.name == "pidns") process.key.pid_namespace = number;
     if (field.name == "ticks") process.key.start_ticks = number;
+    if (field.name == "replaced") process.became_another_program = number != 0;
     if (field.name == "expected") process.expected = number != 0;
     if (field.name == "rank") process.rank = static_cast<int32_t>(number);
     if (field.name == "events") process.counted_events = number;
@@ -130,6 +131,11 @@ absl::Status Parser::Line(std::string_view line) {
     return absl::OkStatus();
   }
   if (word == "process") return Process(rest);
+  if (word == "closed") {
+    SYNCLINE_ASSIGN_OR_RETURN(scenario_.nodes.back().closed_ns, TakeNumber(&rest));
+    scenario_.nodes.back().why_closed = rest;
+    return absl::OkStatus();
+  }
   auto& processes = scenario_.nodes.back().processes;
   if (word == "name" && !processes.empty()) {
     SYNCLINE_ASSIGN_OR_RETURN(const int64_t id, TakeNumber(&rest));
