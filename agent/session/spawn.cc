@@ -18,8 +18,8 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "common/files.h"
 #include "absl/strings/strip.h"
+#include "common/files.h"
 #include "common/status.h"
 
 namespace syncline::agent {

@@ -91,8 +91,8 @@ bool EndedByItself(const NodeRecord& node) {
   if (kOurs.count(reason) != 0) return false;
   // What ends it at the window's end or behind it takes nothing away. But while an agent is dead
   // nobody sees programs begin.
-  return reason.starts_with("adopted") || node.stop.requested_monotonic_raw_ns == 0 ||
-         EarlyEndNs(node).has_value();
+  return reason.starts_with("adopted") || reason.starts_with("guard") ||
+         node.stop.requested_monotonic_raw_ns == 0 || EarlyEndNs(node).has_value();
 }
 
 bool NothingToTrace(const Recording& recording) {

@@ -223,6 +223,11 @@ TEST(EarlyEndTest, IsAgainstWhatWasAskedFor) {
   node.stop.requested_monotonic_raw_ns = 5'000'000'000;
   EXPECT_FALSE(EarlyEndNs(node).has_value());
   EXPECT_FALSE(EndedByItself(node)) << "it had all of the window by then";
+  for (const char* without_agent : {"guard: the agent was dead at the end", "adopted: it was"}) {
+    node.stop.reason = without_agent;
+    EXPECT_TRUE(EndedByItself(node)) << "nobody saw programs begin";
+  }
+  node.stop.reason = "lease expired";
   node.stop.requested_monotonic_raw_ns = 7'000'000'000;
   EXPECT_EQ(EarlyEndNs(node), 2'000'000'000);
   EXPECT_TRUE(EndedByItself(node));
