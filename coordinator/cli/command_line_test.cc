@@ -304,9 +304,14 @@ TEST_F(CommandLine, WhatIsNotExplainedIsRefusedInOneParagraph) {
 }
 
 TEST_F(CommandLine, RecordSaysWhatItFetchedAndPackSendsIt) {
+  context_.connect = [this](const hosts::Node&, const certs::Credentials&) {
+    auto agent = std::make_unique<FakeAgent>(&clock_);
+    agent->files = {{"agent.log", std::string(1024, 'x')}};
+    return agent;
+  };
   const std::string run = directory_ / "run";
   Run({"record", "--hosts", HostsFile(), "--for", "2s", "--out", run});
-  EXPECT_THAT(out_.str(), testing::ContainsRegex("fetched: [0-9.]+ [KM]?i?B from 2 nodes"));
+  EXPECT_THAT(out_.str(), HasSubstr("fetched: 2.0 KiB from 2 nodes"));
   const std::string sent = directory_ / "sent.tar.gz";
   Run({"pack", run, "-o", sent});
   EXPECT_EQ(out_.str(), sent + "\n") << err_.str();

@@ -234,7 +234,7 @@ TEST_F(ReportTest, TheReceiptSaysWhatNobodyCounted) {
   facts_[1].discarded_events = facts_[1].lost_packets = 0;
   const analysis::Report report = Analyse();
   EXPECT_THAT(
-      TextReport(report, {.sections = {"cost"}}),
+      TextReport(report, {.sections = {"overhead"}}),
       AllOf(HasSubstr("what LTTng discarded is unknown"), HasSubstr("LTTng discarded no event")));
   EXPECT_THAT(TextReport(report, {}), HasSubstr("what LTTng discarded is unknown on"));
   const auto json = nlohmann::json::parse(ReportJson(report), nullptr, false);
