@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // syncline pack: one file of a recording, to send.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -29,10 +28,9 @@ class PackView {
     if (!context_.ShowProgress() || now_ns < shown_ns_) return;
     shown_ns_ = now_ns + kPeriodNs;
     Clear();
-    const uint64_t all = std::max<uint64_t>(progress.total_bytes, 1);
-    const uint64_t percent = std::min<uint64_t>(100, 100 * progress.done_bytes / all);
-    *context_.err << Styled(absl::StrCat("  packing: ", percent, " %"), Style::kDim,
-                            context_.ColourErr())
+    *context_.err << Styled(absl::StrCat("  packed ", FormatSize(progress.done_bytes), " of ",
+                                         FormatSize(progress.total_bytes)),
+                            Style::kDim, context_.ColourErr())
                   << '\n'
                   << std::flush;
     line_ = true;
@@ -75,16 +73,6 @@ int Pack(const Context& context, pack::PackOptions options) {
               absl::StrCat("`syncline fetch ", options.run.string(), "`, then pack again"));
   }
   if (!context.quiet) {
-    if (options.redact) {
-      *context.err << FormatCount(packed->names_sought)
-                   << " names were replaced, and looked for in every byte: none is left";
-      if (packed->names_ambiguous > 0) {
-        *context.err << "; " << FormatCount(packed->names_ambiguous)
-                     << " more were replaced, but not looked for, because the formats or names of "
-                        "frameworks have the same words";
-      }
-      *context.err << '\n';
-    }
     *context.err << FormatCount(packed->files) << " files, " << FormatSize(packed->unpacked_bytes)
                  << ", packed into " << FormatSize(packed->bytes) << '\n';
   }
@@ -98,18 +86,12 @@ void RegisterPack(CLI::App* app, Context* context) {
   CLI::App* const pack = app->add_subcommand("pack", "Make one file of a recording, to send");
   const auto run = std::make_shared<std::string>();
   const auto output = std::make_shared<std::string>();
-  const auto redact = std::make_shared<bool>(false);
   pack->add_option("RUN", *run, "The directory of a recording")->required()->check(IsGiven);
   pack->add_option("-o,--output", *output,
-                   "The file to make, .tar.gz or .tar.zst (default, here: RUN's name and\n"
-                   ".tar.gz; redacted: run-ID-redacted.tar.gz). An existing file is never\n"
-                   "replaced")
+                   "The file to make, .tar.gz or .tar.zst (default: RUN's name and .tar.gz,\n"
+                   "here). An existing file is never replaced")
       ->type_name("FILE")
       ->check(IsGiven);
-  pack->add_flag(
-      "--redact", *redact,
-      "Replace names of hosts, users, paths, commands and their arguments, jobs, tasks,\n"
-      "threads, tensors, and network addresses, each by the same other name everywhere");
   pack->footer(
       "Prints the file's path. `tar xf FILE` unpacks it; merge, report, events and why work on "
       "the\n"
@@ -118,24 +100,12 @@ void RegisterPack(CLI::App* app, Context* context) {
       "merge makes it again. Other files in RUN, links, and files that hold a private key or a\n"
       "certificate are left out and named, and the command ends with 3. Only you can read the\n"
       "file until you change its mode.\n\n"
-      "--redact keeps what the analysis needs: names of operators that come from a framework\n"
-      "(aten::conv2d, c10d::allreduce_, Conv2D), words such as step and worker, digits in names of "
-      "tasks,\n"
-      "and how long each name is. Not hidden are times, counts, sizes, ranks, pids and user ids "
-      "as\n"
-      "numbers, ports, kernel and processor, and what other LTTng providers call their events. Of\n"
-      "agents' logs nothing is packed, and sentences for people are left out. Afterwards every\n"
-      "byte is searched for the names; if one is left, no file is made. Damaged traces and\n"
-      "profiles are refused.\n\n"
       "Examples:\n"
       "  syncline pack run-20261121-093012-7f3a\n"
-      "  syncline pack run-20261121-093012-7f3a -o /tmp/slow-job.tar.zst\n"
-      "  syncline pack run-20261121-093012-7f3a --redact");
+      "  syncline pack run-20261121-093012-7f3a -o /tmp/slow-job.tar.zst");
   pack->callback([=] {
     context->ends_in_good_order = true;
-    context->action = [=] {
-      return Pack(*context, {.run = *run, .output = *output, .redact = *redact});
-    };
+    context->action = [=] { return Pack(*context, {.run = *run, .output = *output}); };
   });
 }
 

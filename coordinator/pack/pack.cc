@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/pack/archive.h"
-#include "coordinator/pack/redact.h"
 
 namespace syncline::pack {
 namespace {
@@ -50,19 +48,13 @@ class Packer {
                    Archive* archive) {
     SYNCLINE_RETURN_IF_ERROR(archive->Add(name, bytes.size(), modified_unix_s));
     while (!bytes.empty()) {
+      if (options_.interrupt.stop_requested()) return absl::CancelledError("interrupted");
       const std::span<const uint8_t> piece = bytes.first(std::min(bytes.size(), kPieceBytes));
       SYNCLINE_RETURN_IF_ERROR(archive->Write(piece));
       bytes = bytes.subspan(piece.size());
-      SYNCLINE_RETURN_IF_ERROR(Pass(piece.size()));
+      progress_.done_bytes += piece.size();
+      if (options_.progress) options_.progress(progress_);
     }
-    return absl::OkStatus();
-  }
-
-  // So many bytes are done with.
-  absl::Status Pass(uint64_t bytes) {
-    if (options_.interrupt.stop_requested()) return absl::CancelledError("interrupted");
-    progress_.done_bytes += bytes;
-    if (options_.progress) options_.progress(progress_);
     return absl::OkStatus();
   }
 
@@ -71,60 +63,24 @@ class Packer {
   Progress progress_;
 };
 
-// The files as they are.
-absl::Status PutAll(const PackOptions& options, const std::string& name, const Members& found,
-                    Packer* packer, Archive* archive) {
-  for (const Member& member : found.members) {
-    const fs::path file = options.run / member.path;
-    SYNCLINE_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(file));
-    SYNCLINE_RETURN_IF_ERROR(packer->Put(absl::StrCat(name, "/", member.path), mapped.bytes(),
-                                         ModifiedUnixS(file), archive));
-  }
-  return absl::OkStatus();
-}
-
-// The files with other names in them, all of the time of the recording.
-absl::Status PutRedacted(const std::string& name, int64_t unix_s, const Members& found,
-                         Redactor* redactor, Packer* packer, Archive* archive) {
-  for (const Member& member : found.members) {
-    SYNCLINE_RETURN_IF_ERROR(redactor->Collect(member));
-    SYNCLINE_RETURN_IF_ERROR(packer->Pass(member.bytes));
-  }
-  for (const Member& member : found.members) {
-    SYNCLINE_ASSIGN_OR_RETURN(const std::string path, redactor->PathOf(member));
-    SYNCLINE_ASSIGN_OR_RETURN(const Redacted redacted, redactor->Redact(member));
-    SYNCLINE_RETURN_IF_ERROR(
-        packer->Put(absl::StrCat(name, "/", path), redacted.bytes(), unix_s, archive));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<PackResult> Pack(const PackOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(const recording::Recording recording,
                             recording::ReadRecording(options.run));
-  SYNCLINE_ASSIGN_OR_RETURN(std::string name, NameOf(options.run));
-  if (options.redact) name = absl::StrCat("run-", recording.recording_id, "-redacted");
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string name, NameOf(options.run));
   PackResult result;
   result.file = options.output.empty() ? fs::path(name + ".tar.gz") : options.output;
   // First, so that what cannot be written is said before anything is read.
   SYNCLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Archive> archive, Archive::Create(result.file));
   SYNCLINE_ASSIGN_OR_RETURN(Members found, FindMembers(options.run, recording));
-  std::optional<Redactor> redactor;
-  if (options.redact) {
-    SYNCLINE_ASSIGN_OR_RETURN(redactor, Redactor::Create(options.run, recording, &found));
-  }
   for (const Member& member : found.members) result.unpacked_bytes += member.bytes;
-  Packer packer(options, result.unpacked_bytes * (redactor ? 2 : 1));
-  if (redactor) {
-    constexpr int64_t kSecond = 1'000'000'000;
-    SYNCLINE_RETURN_IF_ERROR(PutRedacted(name, recording.epoch_unix_ns / kSecond, found, &*redactor,
-                                         &packer, archive.get()));
-    result.names_sought = redactor->leftovers().sought();
-    result.names_ambiguous = redactor->leftovers().ambiguous();
-  } else {
-    SYNCLINE_RETURN_IF_ERROR(PutAll(options, name, found, &packer, archive.get()));
+  Packer packer(options, result.unpacked_bytes);
+  for (const Member& member : found.members) {
+    const fs::path file = options.run / member.path;
+    SYNCLINE_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(file));
+    SYNCLINE_RETURN_IF_ERROR(packer.Put(absl::StrCat(name, "/", member.path), mapped.bytes(),
+                                        ModifiedUnixS(file), archive.get()));
   }
   SYNCLINE_ASSIGN_OR_RETURN(result.bytes, archive->Finish());
   result.files = found.members.size();

@@ -16,7 +16,6 @@
 
 namespace syncline::pack {
 
-// Of reading; a redacted recording is read twice.
 struct Progress {
   uint64_t done_bytes = 0;
   uint64_t total_bytes = 0;
@@ -24,11 +23,7 @@ struct Progress {
 
 struct PackOptions {
   std::filesystem::path run;
-  // Empty: NAME.tar.gz here, by the recording's directory; run-ID-redacted.tar.gz of a redacted
-  // one.
-  std::filesystem::path output;
-  // Other names of hosts, users, paths, commands, jobs, tasks, tensors and addresses: redact.h.
-  bool redact = false;
+  std::filesystem::path output;  // empty: NAME.tar.gz here, by the recording's directory
   std::function<void(const Progress&)> progress;
   std::stop_token interrupt;
 };
@@ -40,8 +35,6 @@ struct PackResult {
   size_t files = 0;
   std::vector<LeftOut> left_out;
   std::vector<std::string> still_on_nodes;  // nodes whose data was not fetched
-  size_t names_sought = 0;                  // redacted: in every byte, and found in none
-  size_t names_ambiguous = 0;  // replaced, but not sought: they are words of other things
 };
 
 // Cancelled after an interrupt; nothing is left behind then, nor after any other error.

@@ -295,41 +295,6 @@ def test_merging_again_gives_the_same_bytes_from_anywhere(fleet, run, tmp_path):
     assert (different, errors) == ([], [])
 
 
-def numbers_of(value):
-    """JSON without its texts; lists as multisets, because some are sorted by name."""
-    if isinstance(value, dict):
-        return {key: numbers_of(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return sorted((numbers_of(one) for one in value), key=repr)
-    return "text" if isinstance(value, str) else value
-
-
-def test_a_redacted_pack_has_no_name_and_the_same_numbers(fleet, run, tmp_path):
-    packed = str(tmp_path / "sent.tar.gz")
-    assert fleet.syncline("pack", run, "--redact", "-o", packed).stdout.endswith(packed + "\n")
-    again = fleet.syncline("pack", run, "-o", packed, check=False)
-    assert again.returncode == 1 and "is there already" in again.stdout
-    subprocess.run(["tar", "xzf", packed, "-C", tmp_path], check=True)
-    (sent,) = tmp_path.glob("run-*-redacted")
-    recording = load(os.path.join(run, "recording.json"))
-    names = {*NODES, STEP_NAME, "digits", "labels", run, fleet.work, os.path.basename(run)}
-    for node in recording["nodes"]:
-        names.add(node["address"].rpartition(":")[0])
-        for process in node["processes"]:
-            names.update((process["command_line"], *process["command_line"].split()))
-    names = {name.encode() for name in names if len(name) >= 5 and not name.isdigit()}
-    for file in sent.rglob("*"):
-        where = str(file.relative_to(sent)).encode()
-        data = where + b"\0" + (file.read_bytes() if file.is_file() else b"")
-        assert [name for name in names if name in data] == [], file
-    before, after = (
-        json.loads(fleet.syncline("report", one, "--json").stdout) for one in (run, str(sent))
-    )
-    assert numbers_of(before) == numbers_of(after)
-    assert before["tensors"]["edges"], "there is something to compare"
-    fleet.syncline("merge", str(sent))
-
-
 def test_babeltrace2_reads_the_corrected_copy_as_the_timeline_has_it(fleet, run, tmp_path):
     """Both nodes in one call, in one order: what its own merge cannot do with the raw traces."""
     out = str(tmp_path / "copy")
