@@ -17,6 +17,8 @@ constexpr int64_t kBoundStepNs = 100'000'000;  // between two points of the cloc
 constexpr int64_t kBoundPointsMax = 600;       // per node; a guess at what a viewer shows well
 constexpr int64_t kGateSlackNs = 1'000'000;    // gates are moved at an instant, give or take
 constexpr const char* kPaused = "paused by the program (__itt_pause)";
+// It may have ended meanwhile, or become another program: nobody knows when.
+constexpr const char* kPausedForGood = "paused by the program (__itt_pause), and not resumed";
 constexpr const char* kReplaced =
     "the process became another program (exec): that one's events are not in this recording";
 constexpr const char* kUnflushed =
@@ -320,7 +322,8 @@ void NodeBuilder::LosePauses(const Process& process, const ClockInterval& window
     const int64_t end_ns =
         std::min(window.end_ns, last ? window.end_ns : process.coverage[i + 1].begin_ns);
     if (begin_ns >= end_ns) continue;
-    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name, kPaused},
+    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name,
+             last ? kPausedForGood : kPaused},
             /*draw_on_node=*/false);
   }
 }
@@ -375,7 +378,9 @@ void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
        : process.end_known
            ? "switched off, or the program paused it"
            : "no data after the last event: the process ended, or stayed inside one call");
-  if (lost == nullptr || last_ns >= end_ns) return;
+  const std::vector<size_t>& paused = process.paused_behind;
+  const bool told = std::count(paused.begin(), paused.end(), coverage.size() - 1) > 0;
+  if (lost == nullptr || told || last_ns >= end_ns) return;
   AddLoss({LossReason::kNotCovered, last_ns, end_ns, std::nullopt, process.name, lost},
           /*draw_on_node=*/false);
 }
