@@ -275,7 +275,8 @@ int main(int argc, char** argv) {
   const std::filesystem::path out = argv[2];
   std::filesystem::create_directories(out);
   if (!syncline::WriteFileAtomically(out / "metadata", *text).ok()) return 1;
-  for (const auto& file : syncline::ctf::ListStreamFiles(argv[1]).value()) {
+  const auto files = syncline::ctf::ListStreamFiles(argv[1]).value();
+  for (const auto& file : files) {
     std::filesystem::create_symlink(std::filesystem::absolute(file), out / file.filename());
   }
   return 0;
