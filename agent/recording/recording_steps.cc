@@ -247,6 +247,8 @@ v1::StopResponse RecordingManager::DoStop(Recording& recording, const std::strin
   for (EvidenceSource* source : SourcesOf(recording)) source->End();
   // Or this agent was silent for so long that the guard has ended the recording.
   if (auto ended = GuardResult(recording.directory); ended.has_value()) {
+    ended->mutable_complaints()->MergeFrom(response.complaints());
+    ended->set_complete(ended->complete() && response.complete());
     response = *std::move(ended);
   } else {
     JournalStop(recording, kStepFlush, response);
