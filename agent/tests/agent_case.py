@@ -7,7 +7,9 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, Agent, as_user, children_named, wait_until
+from harness import (
+    BUILD, Agent, as_user, children_named, count_events, discarded_events, wait_until,
+)
 
 
 class AgentCase(unittest.TestCase):
@@ -92,3 +94,9 @@ class AgentCase(unittest.TestCase):
 
     def trace_of(self, agent, recording_id):
         return os.path.join(agent.data, "recordings", recording_id, "trace")
+
+    def assert_nothing_is_missing(self, directory, stopped):
+        """What the programs counted is in the trace, or the tracer says that it threw it away."""
+        counted = sum(int(one["events_count"]) for one in stopped["coverage"])
+        discarded = discarded_events(stopped)
+        self.assertEqual(count_events(directory) + discarded, counted, f"{discarded} discarded")

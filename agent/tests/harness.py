@@ -115,6 +115,12 @@ def count_events(directory):
     return sum("syncline:canary" not in line for line in text.splitlines())
 
 
+def discarded_events(stopped):
+    """What the tracer says that it threw away: it does where the consumer daemon got no processor
+    in time."""
+    return sum(int(stream["discarded_events_count"]) for stream in stopped["streams"])
+
+
 def open_the_way():
     """Lets other users reach the build in a checkout below somebody's private home (/root): in this
     mount namespace an empty directory with nothing but the checkout lies over that home."""
