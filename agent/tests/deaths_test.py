@@ -7,7 +7,9 @@ import subprocess
 import time
 
 from agent_case import AgentCase
-from harness import CallError, children_named, count_events, main, wait_until
+from harness import (
+    CallError, children_named, count_events, discarded_events, main, wait_until,
+)
 
 
 class DeathsTest(AgentCase):
@@ -90,6 +92,21 @@ class DeathsTest(AgentCase):
         self.assertEqual([int(one["lost_count"]) for one in stopped["coverage"]], [0, 0])
         (complaint,) = stopped["complaints"]
         self.assertEqual((complaint["severity"], complaint["pid"]), ("NOTE", other.pid))
+
+    def test_what_a_slow_consumer_daemon_makes_the_tracer_discard_is_counted(self):
+        self.job(seconds=120)
+        agent = self.agent()
+        self.begin(agent, "r1")
+        consumers = children_named("lttng-consumerd")
+        for pid in consumers:
+            os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: int(agent.call("Status", recording_id="r1")["events_count"]) > 200_000,
+                   seconds=90, what="more events than the buffers hold")
+        for pid in consumers:
+            os.kill(pid, signal.SIGCONT)
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertGreater(discarded_events(stopped), 0)
+        self.assert_nothing_is_missing(self.trace_of(agent, "r1"), stopped)
 
     def test_a_session_daemon_killed_while_recording(self):
         self.job()
