@@ -72,6 +72,11 @@ class AgentCase(unittest.TestCase):
         )
         return job
 
+    def leave_shared_memory(self, kib):
+        info = os.statvfs("/dev/shm")
+        used = (info.f_blocks - info.f_bfree) * info.f_frsize >> 10
+        subprocess.run(["mount", "-o", f"remount,size={used + kib}k", "/dev/shm"], check=True)
+
     def traps(self, scenario):
         """A program that goes on from point to point, when told; it is at the first."""
         job = subprocess.Popen(

@@ -96,6 +96,8 @@ class DeathsTest(AgentCase):
     def test_what_a_slow_consumer_daemon_makes_the_tracer_discard_is_counted(self):
         self.job(seconds=120)
         agent = self.agent()
+        agent.record("warm", seconds=0.1)
+        self.leave_shared_memory(kib=2600)  # small buffers
         self.begin(agent, "r1")
         consumers = children_named("lttng-consumerd")
         for pid in consumers:
