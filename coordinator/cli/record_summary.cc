@@ -69,23 +69,32 @@ size_t CoveredOf(const NodeRecord& node) {
                                            }));
 }
 
-// A rank that hangs inside one task looks like one that has nothing to do.
+// A rank that hangs inside one task looks like one that has nothing to do. One line of each kind: a
+// job may have forked hundreds.
 void PrintIdle(const Context& context, const recording::Recording& recording) {
   for (const NodeRecord& node : recording.nodes) {
+    std::vector<const recording::ProcessRecord*> unreached, idle;
     for (const recording::ProcessRecord& process : node.processes) {
       if (!process.present_at_prepare || recording::CoversWindow(node, process) ||
           recording::MissedWindow(node, process)) {
         continue;
       }
-      const char* const why = process.lost > 0
-                                  ? ") made calls in the window, but none of them was recorded: "
-                                    "LTTng's session did not reach the process (it was delayed for "
-                                    "seconds, or belongs to another session daemon)"
-                                  : ") made no recordable call in the window: it was idle, or "
-                                    "inside one call all the time";
-      PrintNote(context, "warning", node.name,
-                absl::StrCat("pid ", process.own_pid, " (", process.command_line, why), "");
+      (process.lost > 0 ? unreached : idle).push_back(&process);
     }
+    const auto say = [&](const std::vector<const recording::ProcessRecord*>& processes,
+                         const char* one, const char* many) {
+      if (processes.empty()) return;
+      PrintNote(context, "warning", node.name,
+                absl::StrCat(record::NameSome(processes), processes.size() == 1 ? one : many), "");
+    };
+    say(unreached,
+        " made calls in the window, but none of them was recorded: LTTng's session did not reach "
+        "the process (it was delayed for seconds, or belongs to another session daemon)",
+        " made calls in the window, but none of them was recorded: LTTng's session did not reach "
+        "the processes (they were delayed for seconds, or belong to another session daemon)");
+    say(idle,
+        " made no recordable call in the window: it was idle, or inside one call all the time",
+        " made no recordable call in the window: each was idle, or inside one call all the time");
   }
 }
 

@@ -84,22 +84,6 @@ Complaints AddComplaints(const google::protobuf::RepeatedPtrField<v1::Complaint>
 
 constexpr const char* kProtocol = "syncline.v1";
 
-// Some of the processes by name, the others by their number; empty: there are none.
-std::string Name(const std::vector<const ProcessRecord*>& processes) {
-  constexpr size_t kNamedMax = 4;
-  constexpr size_t kCommandMax = 60;
-  std::string who;
-  for (size_t i = 0; i < processes.size() && i < kNamedMax; ++i) {
-    std::string command = processes[i]->command_line;
-    if (command.size() > kCommandMax) command = command.substr(0, kCommandMax) + "...";
-    absl::StrAppend(&who, i == 0 ? "" : ", ", "pid ", processes[i]->own_pid, " (", command, ")");
-  }
-  if (processes.size() > kNamedMax) {
-    absl::StrAppend(&who, " and ", processes.size() - kNamedMax, " more");
-  }
-  return who;
-}
-
 // Processes that missed the window, by why; empty: there are none.
 std::string DescribeUncovered(const NodeRecord& node) {
   std::vector<const ProcessRecord*> late, barred, unreached, silent;
@@ -117,7 +101,8 @@ std::string DescribeUncovered(const NodeRecord& node) {
   const auto say = [&](const std::vector<const ProcessRecord*>& processes, const char* one,
                        const char* many, const char* rest) {
     if (processes.empty()) return;
-    sentences.push_back(absl::StrCat(Name(processes), processes.size() == 1 ? one : many, rest));
+    sentences.push_back(
+        absl::StrCat(NameSome(processes), processes.size() == 1 ? one : many, rest));
   };
   say(late, " is", " are",
       " not recorded: started during the window and exited, or found too late");
@@ -140,10 +125,10 @@ std::string DescribePartly(const NodeRecord& node) {
   std::vector<std::string> sentences;
   if (!replaced.empty()) {
     sentences.push_back(absl::StrCat(
-        Name(replaced), " became another program (exec), of which nothing is recorded"));
+        NameSome(replaced), " became another program (exec), of which nothing is recorded"));
   }
   if (!paused.empty()) {
-    sentences.push_back(absl::StrCat(Name(paused), paused.size() == 1 ? " was" : " were",
+    sentences.push_back(absl::StrCat(NameSome(paused), paused.size() == 1 ? " was" : " were",
                                      " paused by the program (__itt_pause)"));
   }
   return absl::StrJoin(sentences, ", ");
@@ -170,6 +155,21 @@ void ApplyGate(const Response& response, recording::Gate* gate) {
 }
 
 }  // namespace
+
+std::string NameSome(const std::vector<const ProcessRecord*>& processes) {
+  constexpr size_t kNamedMax = 4;
+  constexpr size_t kCommandMax = 60;
+  std::string who;
+  for (size_t i = 0; i < processes.size() && i < kNamedMax; ++i) {
+    std::string command = processes[i]->command_line;
+    if (command.size() > kCommandMax) command = command.substr(0, kCommandMax) + "...";
+    absl::StrAppend(&who, i == 0 ? "" : ", ", "pid ", processes[i]->own_pid, " (", command, ")");
+  }
+  if (processes.size() > kNamedMax) {
+    absl::StrAppend(&who, " and ", processes.size() - kNamedMax, " more");
+  }
+  return who;
+}
 
 recording::ComplaintRecord FromComplaint(const v1::Complaint& complaint) {
   recording::ComplaintRecord record;

@@ -22,6 +22,9 @@ recording::ComplaintRecord FromComplaint(const v1::Complaint& complaint);
 // Another protocol than ours is a blocker, another version of the same protocol a warning.
 void AddVersionComplaint(const std::string& own_version, v1::DescribeResponse* description);
 
+// Some of the processes by pid and command, the others by their number; empty: there are none.
+std::string NameSome(const std::vector<const recording::ProcessRecord*>& processes);
+
 // What of the node's recording is lost, in words; empty when nothing is. Shown, and the reason of
 // exit code 3.
 std::string DescribeLoss(const recording::NodeRecord& node);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/cli/record_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "clocksync/builder.h"
+
+namespace syncline::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A node whose processes were there before the window: one that was recorded, and `idle` others.
+record::Recorded WithIdle(int idle) {
+  auto clocks = clocksync::BuildModel({.nodes = {"n1"}}, {.reference = "n1"});
+  record::Recorded recorded{.recording = {}, .clocks = *std::move(clocks)};
+  recorded.recording.window.stop_reason = "requested";
+  recording::NodeRecord& node = recorded.recording.nodes.emplace_back();
+  node.name = "n1";
+  node.state = recording::NodeState::kComplete;
+  for (int i = 0; i <= idle; ++i) {
+    recording::ProcessRecord& process = node.processes.emplace_back();
+    process.own_pid = process.pid = 100 + i;
+    process.command_line = "train";
+    process.has_control_block = process.present_at_prepare = true;
+    process.on_monotonic_ns = i == 0 ? 5 : 0;
+  }
+  return recorded;
+}
+
+// What is said of them on stderr.
+std::string Said(int idle, int* code) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Context context;
+  context.out = &out;
+  context.err = &err;
+  context.quiet = true;
+  *code = PrintSummary(context, WithIdle(idle), "run");
+  return err.str();
+}
+
+TEST(RecordSummary, IdleProcessesAreOneLineAndNoLoss) {
+  int code = 0;
+  EXPECT_EQ(Said(0, &code), "");
+  EXPECT_EQ(code, kDone);
+  EXPECT_THAT(Said(1, &code), HasSubstr("pid 101 (train) made no recordable call in the window: it "
+                                        "was idle"));
+  const std::string many = Said(200, &code);
+  EXPECT_EQ(code, kDone);
+  EXPECT_EQ(std::count(many.begin(), many.end(), '\n'), 1) << many;
+  EXPECT_THAT(many, HasSubstr("pid 104 (train) and 196 more made no recordable call in the window: "
+                              "each was idle"));
+}
+
+}  // namespace
+}  // namespace syncline::cli
