@@ -5,14 +5,16 @@
  *
  * A handler runs with its own signal blocked, unless it was installed with SA_NODEFER: such a one
  * is not noticed. Threads that block signals for good, as those of libraries do, are told apart by
- * what only a handler has below it: the address to which it returns, which came with the action.
- * It is looked for in the stack, in what is near. On other processors than x86-64 that address is
- * not known, and no handler is noticed.
+ * what only a handler has below it: the frame that the kernel has made, which begins with the
+ * address to which the handler returns, and that came with the action. It is looked for in the
+ * stack, in what is near. On other processors than x86-64 that address is not known, and no handler
+ * is noticed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/ucontext.h>
 #include <unistd.h>
 
 #include "instrumentation/block/internal.h"
@@ -61,16 +63,35 @@ static int IsReadable(uintptr_t page) {
   return syscall(SYS_rt_sigprocmask, -1, page, NULL, MASK_BYTES) != 0 && errno == EINVAL;
 }
 
+/* The address alone lies about in what stacks have been used for before: in the frame the state of
+ * the interrupted thread follows it. */
+#define USER_CODE 0x33 /* the selector of 64-bit programs' code (asm/segment.h, __USER_CS) */
+__attribute__((no_sanitize_address, no_sanitize_thread)) static int IsFrame(uintptr_t at) {
+  const ucontext_t* state = (const ucontext_t*)(at + sizeof at);
+  const uintptr_t last = (uintptr_t)&state->uc_mcontext.gregs[REG_CSGSFS];
+  if (((at ^ last) & ~(PAGE - 1)) != 0 && !IsReadable(last)) return 0;
+  return state->uc_link == NULL && (state->uc_mcontext.gregs[REG_CSGSFS] & 0xFFFF) == USER_CODE;
+}
+
+/* A thread that libc has made has its own storage at the end of its stack: what lies behind that is
+ * somebody else's, and may be a device's. */
+static uintptr_t EndOfStack(uintptr_t at) {
+  uintptr_t storage;
+  __asm__("mov %%fs:0, %0" : "=r"(storage));
+  return storage > at ? storage : UINTPTR_MAX;
+}
+
 __attribute__((noinline, no_sanitize_address, no_sanitize_thread)) static int IsOnStack(
     const struct returns* returns) {
   uintptr_t at = (uintptr_t)__builtin_frame_address(0);
-  for (int pages = 0; pages < PAGES; pages++) {
+  const uintptr_t end_of_stack = EndOfStack(at);
+  for (int pages = 0; pages < PAGES && at < end_of_stack; pages++) {
     const uintptr_t end = (at & ~(PAGE - 1)) + PAGE;
     if (!IsReadable(at)) return 0;
     for (; at < end; at += sizeof at) {
       const uintptr_t word = *(const volatile uintptr_t*)at;
       for (int i = 0; i < returns->count; i++) {
-        if (word == ~returns->not_to[i]) return 1;
+        if (word == ~returns->not_to[i] && IsFrame(at)) return 1;
       }
     }
   }

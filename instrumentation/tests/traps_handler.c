@@ -5,7 +5,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "instrumentation/tests/traps.h"
 
@@ -32,13 +35,29 @@ static void* Interrupted(void* argument) {
   return argument;
 }
 
-/* Blocks the signal for good, as threads of libraries do, and is recorded. */
+/* Where handlers return to; as the kernel has it. */
+static uintptr_t ReturnsTo(int signal) {
+  struct {
+    uintptr_t handler;
+    unsigned long flags;
+    uintptr_t returns_to;
+    uint64_t mask;
+  } action = {0};
+  syscall(SYS_rt_sigaction, signal, NULL, &action, sizeof action.mask);
+  return action.returns_to;
+}
+
+/* Blocks the signal for good, as threads of libraries do, and is recorded: though its stack has
+ * been used for calls that left that address there. */
 static void* Blocking(void* argument) {
+  volatile uintptr_t left_over[64];
+  const uintptr_t address = ReturnsTo(SIGUSR1);
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, NULL);
+  for (int i = 0; i < 64; i++) left_over[i] = address;
   TrapTask(&trap);
-  return argument;
+  return left_over[63] == address ? argument : NULL;
 }
 
 int TrapHandler(void) {
