@@ -48,7 +48,11 @@ static uint64_t StartTicks(void) {
   if (!syncline_read_small_file("/proc/self/stat", stat_text, sizeof stat_text)) return 0;
   char* at = strrchr(stat_text, ')');
   for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
-  return at ? strtoull(at + 1, NULL, 10) : 0;
+  uint64_t ticks = 0; /* not by strtoull, which new C libraries give under a name of their own */
+  for (at = at ? at + 1 : NULL; at && *at >= '0' && *at <= '9'; at++) {
+    ticks = ticks * 10 + (uint64_t)(*at - '0');
+  }
+  return ticks;
 }
 
 static const char* FromEnvironment(const char* name, void* context) {
