@@ -9,7 +9,7 @@
  *
  * Manners: libc only; never throws, prints or aborts; memory from mmap only, because an allocator
  * may call ITT, which calls us. What fails makes the process untraceable (the gate stays shut),
- * nothing else.
+ * nothing else. errno stays as it was.
  *
  * Threads: everything may be called from any thread. Looking up a known name, the gate and the
  * counting take no lock; making a name, a thread or acting on a changed gate takes the one mutex.

@@ -6,6 +6,7 @@
  * process's lock. The hash table grows by publishing a bigger one; the old one stays, because a
  * reader may be in it, and together they are less than twice the last. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -142,6 +143,7 @@ uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes) {
   const uint32_t hash = syncline_text_hash(kind, text, bytes);
   uint32_t id = Find(in, hash, kind, text, bytes);
   if (__builtin_expect(id != 0, 1)) return id;
+  const int saved = errno;
   syncline_lock();
   if (syncline_process_ensure() == 0) {
     id = Find(table, hash, kind, text, bytes);
@@ -155,6 +157,7 @@ uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes) {
     }
   }
   syncline_unlock();
+  errno = saved;
   return id;
 }
 

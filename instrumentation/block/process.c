@@ -2,6 +2,7 @@
 /* The process: its one block, the gate, fork and exit. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +159,7 @@ static uint32_t ActOnGate(struct syncline_thread* thread) {
 
 int syncline_gate_changed(struct syncline_thread* thread) {
   if (thread->busy || !syncline_thread_is_known_to_tracer(thread)) return 0;
+  const int saved = errno;
   thread->busy = 1;
   const uint64_t begin = syncline_cost_ticks();
   pthread_mutex_lock(&gate_mutex);
@@ -171,6 +173,7 @@ int syncline_gate_changed(struct syncline_thread* thread) {
   }
   if (session) syncline_cost_timed(thread, syncline_cost_ns(syncline_cost_ticks() - begin));
   thread->busy = 0;
+  errno = saved;
   return session != 0;
 }
 
@@ -180,6 +183,7 @@ int syncline_gate_ask_again(struct syncline_thread* thread) {
 }
 
 void syncline_set_paused(struct syncline_thread* thread, int paused) {
+  const int saved = errno;
   syncline_lock();
   const int changes = (syncline_paused != 0) != (paused != 0);
   syncline_paused = paused != 0;
@@ -189,6 +193,7 @@ void syncline_set_paused(struct syncline_thread* thread, int paused) {
   const int ready = syncline_process_ensure() == 0;
   if (ready) syncline_process.files.block->paused = paused != 0;
   syncline_unlock();
+  errno = saved;
   if (!changes || !ready || thread->session == 0) return;
   if (paused) __atomic_fetch_add(&syncline_process.files.block->pauses, 1, __ATOMIC_RELAXED);
   syncline_count(thread, paused ? syncline_process.emit->pause(thread->key)

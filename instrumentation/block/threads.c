@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Threads: private state, a key and a slot in the block for each. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -91,7 +92,7 @@ static void KernelName(struct syncline_thread* thread) {
 }
 
 /* Allocates nothing. */
-static struct syncline_thread* Make(void) {
+static struct syncline_thread* MakeNow(void) {
   struct syncline_thread* thread = syncline_reserve(SYNCLINE_THREAD_BYTES);
   if (!thread) return NULL;
   thread->busy = 1;
@@ -105,6 +106,13 @@ static struct syncline_thread* Make(void) {
   syncline_unlock();
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   thread->made = 1;
+  return thread;
+}
+
+static struct syncline_thread* Make(void) {
+  const int saved = errno;
+  struct syncline_thread* thread = MakeNow();
+  errno = saved;
   return thread;
 }
 
@@ -130,10 +138,12 @@ void syncline_turned_away(struct syncline_thread* thread) {
 int syncline_thread_is_known_to_tracer(struct syncline_thread* thread) {
   if (thread->known_to_tracer) return 1;
   if (syncline_in_handler()) return 0;
+  const int saved = errno;
   thread->busy = 1;
   syncline_process.emit->thread_begins();
   thread->known_to_tracer = 1;
   thread->busy = 0;
+  errno = saved;
   return 1;
 }
 

@@ -3,6 +3,7 @@
  * signals. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,6 +48,9 @@ static void* Hatchery(void* argument) {
 }
 
 static void Child(int number) {
+  errno = 7;
+  TrapTask(&trap); /* makes the child's files */
+  if (errno != 7) _exit(9);
   for (int i = 0; i < 20; i++) TrapTask(&trap);
   struct itt_string_handle* name = static_part_string(&trap.part, "a child's own");
   ITT_CALL(&trap.part, task_begin, (trap.domain, none, none, name));
