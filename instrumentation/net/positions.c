@@ -128,7 +128,7 @@ static void Check(struct net_call* call, struct net_direction* direction) {
   call->anchoring = 1;
 }
 
-/* In a signal handler, in a thread that was never here outside of one. */
+/* In a signal handler, inside our code or in a thread that was never here outside of one. */
 static void TurnedAway(struct syncline_thread* thread, int fd) {
   if (net_is_tcp(fd)) syncline_turned_away(thread);
 }
@@ -172,9 +172,9 @@ static int Begin(struct net_call* call, int fd, enum net_direction_name directio
   struct syncline_thread* thread = syncline_thread_self();
   if (!thread) return 0;
   if (__builtin_expect(thread->busy, 0)) {
-    /* A signal handler inside our code: its bytes pass uncounted, and the position with them. */
+    /* A signal handler inside our code: its bytes pass, and the position is unknown from here. */
     if (found == NET_FOUND) call->connection->directions[direction].known = 0;
-    if (!thread->known_to_tracer) TurnedAway(thread, fd);
+    TurnedAway(thread, fd);
     return 0;
   }
   if (__builtin_expect(*net_gate != thread->generation || thread->session == 0 ||
