@@ -26,7 +26,9 @@ SYNCLINE_BIND_OLDEST(pthread_setspecific);
 SYNCLINE_BIND_OLDEST(pthread_sigmask);
 SYNCLINE_BIND_OLDEST(sem_init);
 SYNCLINE_BIND_OLDEST(sem_post);
+#ifndef SYNCLINE_OWN_SEM_TIMEDWAIT /* this file is one that defines it */
 SYNCLINE_BIND_OLDEST(sem_timedwait);
+#endif
 #endif
 
 #endif /* SYNCLINE_INSTRUMENTATION_OLD_GLIBC_H_ */

@@ -179,6 +179,9 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
   if (!IsSet(current, SYNCLINE_TRACER_TIMEOUT_VARIABLE)) {
     plan.set[SYNCLINE_TRACER_TIMEOUT_VARIABLE] = SYNCLINE_TRACER_TIMEOUT_MS;
   }
+  if (current.find(SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE) == current.end()) {
+    plan.set[SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE] = "1";
+  }
   // An ordinary user's session daemon lives below $HOME, which nodes may share: the agent keeps it
   // here.
   if (place.uid != 0 && !IsSet(current, "LTTNG_HOME")) {
@@ -197,6 +200,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
     Environment values = Facts(options);
     values[kCollectorVariable] = collector;
     values[SYNCLINE_TRACER_TIMEOUT_VARIABLE] = SYNCLINE_TRACER_TIMEOUT_MS;
+    values[SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE] = "1";
     if (options.messages) values[kPreloadVariable] = preload;
     for (const auto& [name, value] : values) {
       absl::StrAppend(&lines, "ENV ", name, "=\"",
@@ -225,6 +229,8 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
       "[ -n \"${" SYNCLINE_TRACER_TIMEOUT_VARIABLE
       ":-}\" ] || export " SYNCLINE_TRACER_TIMEOUT_VARIABLE "=" SYNCLINE_TRACER_TIMEOUT_MS
       "\n"
+      "export " SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE "=\"${" SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE
+      "-1}\"\n"
       "if [ \"$(id -u)\" != 0 ] && [ -z \"${LTTNG_HOME:-}\" ]; then\n"
       "  export LTTNG_HOME=\"${SYNCLINE_RUNTIME_DIR:-/dev/shm/syncline-$(id -u)}/lttng\"\n"
       // Nothing is made, and nobody is called, in a place that another user has taken.

@@ -87,13 +87,14 @@ TEST(PlanEnvironmentTest, PlantsTheCollectorAndTheFacts) {
   options.job = "night";
   options.role = "worker";
   const EnvironmentPlan plan = PlanEnvironment(options, {{"PATH", "/bin"}}, kRoot);
-  EXPECT_THAT(plan.set, UnorderedElementsAre(
-                            Pair("INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"),
-                            Pair("LD_PRELOAD", "/opt/syncline/lib/libsyncline_net.so"),
-                            Pair("LTTNG_UST_REGISTER_TIMEOUT", "500"),
-                            Pair("PYTHONPATH", "/opt/syncline/lib/syncline-python"),
-                            Pair("SYNCLINE_JOB", "night"), Pair("SYNCLINE_RANK", "0"),
-                            Pair("SYNCLINE_ROLE", "worker")));
+  EXPECT_THAT(
+      plan.set,
+      UnorderedElementsAre(
+          Pair("INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"),
+          Pair("LD_PRELOAD", "/opt/syncline/lib/libsyncline_net.so"),
+          Pair("LTTNG_UST_REGISTER_TIMEOUT", "500"), Pair("LTTNG_UST_WITHOUT_BADDR_STATEDUMP", "1"),
+          Pair("PYTHONPATH", "/opt/syncline/lib/syncline-python"), Pair("SYNCLINE_JOB", "night"),
+          Pair("SYNCLINE_RANK", "0"), Pair("SYNCLINE_ROLE", "worker")));
   EXPECT_THAT(plan.warnings, IsEmpty());
   EXPECT_TRUE(plan.lttng_home.empty());
 }
@@ -103,6 +104,7 @@ TEST(PlanEnvironmentTest, WhatTheUserSetStays) {
       PlanEnvironment(Command({"train"}),
                       {{"INTEL_LIBITTNOTIFY64", "/opt/vtune/libittnotify_collector.so"},
                        {"LTTNG_UST_REGISTER_TIMEOUT", "100"},
+                       {"LTTNG_UST_WITHOUT_BADDR_STATEDUMP", ""},
                        {"LTTNG_HOME", "/var/me"},
                        {"PYTHONPATH", "/me/lib:/me/more"},
                        {"LD_PRELOAD", "/usr/lib/libjemalloc.so.2"}},
@@ -189,7 +191,8 @@ TEST(EnvLinesTest, StrictScriptsGoOn) {
   const std::string lines = EnvLines(options, kUser);
   const std::string planted =
       "test \"$INTEL_LIBITTNOTIFY64\" = /opt/syncline/lib/libsyncline_itt.so && "
-      "test $LTTNG_UST_REGISTER_TIMEOUT$SYNCLINE_JOB = 500night";
+      "test $LTTNG_UST_REGISTER_TIMEOUT$SYNCLINE_JOB = 500night && "
+      "test $LTTNG_UST_WITHOUT_BADDR_STATEDUMP = 1";
   // For an ordinary user, and where the directory cannot be made.
   const std::string somebody = "id() { echo 1001; }\nSYNCLINE_RUNTIME_DIR=/dev/null/none\n";
   for (const std::string shell : {"dash", "bash"}) {
@@ -258,6 +261,7 @@ TEST(EnvLinesTest, Docker) {
             "ENV INTEL_LIBITTNOTIFY64=\"/opt/syncline/lib/libsyncline_itt.so\"\n"
             "ENV LD_PRELOAD=\"/opt/syncline/lib/libsyncline_net.so\"\n"
             "ENV LTTNG_UST_REGISTER_TIMEOUT=\"500\"\n"
+            "ENV LTTNG_UST_WITHOUT_BADDR_STATEDUMP=\"1\"\n"
             "ENV SYNCLINE_ROLE=\"a\\\"b\\$c\"\n"
             "ENV PYTHONPATH=\"/opt/syncline/lib/syncline-python${PYTHONPATH:+:$PYTHONPATH}\"\n");
 }

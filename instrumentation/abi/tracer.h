@@ -12,4 +12,9 @@
  * 24 of 360 programs that way. */
 #define SYNCLINE_TRACER_TIMEOUT_MS "500"
 
+/* Set, whatever to: LTTng-UST does not read the ELF headers of every library of the program, for
+ * events (lttng_ust_statedump) that we do not use. It would do so at the program's start and in
+ * every forked child, which goes on 5 ms later for that. */
+#define SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE "LTTNG_UST_WITHOUT_BADDR_STATEDUMP"
+
 #endif /* SYNCLINE_INSTRUMENTATION_ABI_TRACER_H_ */

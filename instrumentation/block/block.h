@@ -82,6 +82,8 @@ struct syncline_thread {
 /* The gate: 0 while nothing is recorded. Points into the block; compare *syncline_gate with
  * syncline_thread.generation and call syncline_gate_changed when they differ. */
 extern SYNCLINE_EXPORT const volatile uint32_t* volatile syncline_gate;
+/* A value that no agent writes, in a forked child: its first call makes it a block. */
+#define SYNCLINE_GATE_LOOK 0xFFFFFFFFu
 /* Keeps `*gate` equal to syncline_gate and `*paused` (unless NULL) to syncline_paused, for a
  * library on whose path every load counts. */
 SYNCLINE_EXPORT void syncline_follow_gate(const volatile uint32_t* volatile* gate,
@@ -138,6 +140,10 @@ SYNCLINE_EXPORT void syncline_name_announce(struct syncline_thread* thread, uint
  * allocate, and an allocator may call ITT. */
 SYNCLINE_EXPORT void syncline_fork_begins(void);
 SYNCLINE_EXPORT void syncline_fork_is_over(void);
+
+/* How long LTTng-UST may wait now for a session daemon to know this process, ns; -1: for as long as
+ * it wants to. */
+SYNCLINE_EXPORT int64_t syncline_tracer_wait_ns(void);
 
 /* The trace clock, ns. */
 SYNCLINE_EXPORT uint64_t syncline_clock_ns(void);

@@ -11,9 +11,6 @@
 
 #define SYNCLINE_HIDDEN __attribute__((visibility("hidden")))
 
-/* A value of the gate that no agent writes: "come and look", after a fork. */
-#define SYNCLINE_GATE_LOOK 0xFFFFFFFFu
-
 #define SYNCLINE_NAMES_LIMIT (64u << 20)
 
 /* The files of a process, mapped. */

@@ -216,6 +216,7 @@ void* syncline_load_sibling(const char* file) {
 
 static void LoadTracer(void) {
   setenv(SYNCLINE_TRACER_TIMEOUT_VARIABLE, SYNCLINE_TRACER_TIMEOUT_MS, 0);
+  setenv(SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE, "1", 0);
   /* LTTng-UST cancels its threads at exit, for which the C library opens this: without a free
    * descriptor it would abort the program there. */
   dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -290,8 +291,23 @@ static void AfterForkParent(void) {
   syncline_process.emit->after_fork_parent(ForkSignals());
   syncline_fork_is_over();
 }
+
+/* In a child LTTng-UST begins anew, and waits for its daemon to know the child: so that no call is
+ * lost. While nothing is recorded there is nothing to lose, and most children call exec or end at
+ * once: the child goes on, and LTTng-UST's threads do the rest beside it. */
+#define CHILD_WAIT_NS 20000000
+static int restarts;         /* LTTng-UST, in this child */
+static int child_may_record; /* the gate was open when it was forked */
+
+int64_t syncline_tracer_wait_ns(void) {
+  if (!restarts) return -1;
+  return child_may_record ? CHILD_WAIT_NS : 0;
+}
+
 static void AfterForkChild(void) {
   static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+  const uint32_t generation = *syncline_gate;
+  if (generation != SYNCLINE_GATE_LOOK) child_may_record = generation != 0;
   if (syncline_process.ready || syncline_process.forked) {
     syncline_process.ready = 0;
     syncline_process.forked = 1;
@@ -302,7 +318,9 @@ static void AfterForkChild(void) {
   gate_mutex = fresh; /* its holder, if any, is not here */
   syncline_threads_after_fork();
   syncline_unlock();
+  restarts = 1;
   syncline_process.emit->after_fork_child(ForkSignals());
+  restarts = 0;
   syncline_fork_is_over();
 }
 

@@ -10,9 +10,13 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <stdarg.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "instrumentation/net/internal.h"
@@ -26,11 +30,12 @@ ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flag
 /* The next functions of these names. All are looked up at once, before anybody needs them: the
  * loader's lock may be held by a thread that waits for the one that makes the call (a library that
  * is being opened and waits for a thread of its own, as LTTng-UST does). */
-#define NET_FUNCTIONS(of)                                                                       \
-  of(write) of(writev) of(send) of(sendto) of(sendmsg) of(sendfile) of(sendfile64) of(sendmmsg) \
-      of(read) of(__read_chk) of(readv) of(recv) of(__recv_chk) of(recvfrom) of(__recvfrom_chk) \
-          of(recvmsg) of(recvmmsg) of(socket) of(dup) of(dup2) of(dup3) of(accept) of(accept4)  \
-              of(listen) of(connect) of(shutdown) of(close)
+#define NET_FUNCTIONS(of)                                                                        \
+  of(write) of(writev) of(send) of(sendto) of(sendmsg) of(sendfile) of(sendfile64) of(sendmmsg)  \
+      of(read) of(__read_chk) of(readv) of(recv) of(__recv_chk) of(recvfrom) of(__recvfrom_chk)  \
+          of(recvmsg) of(recvmmsg) of(socket) of(dup) of(dup2) of(dup3) of(accept) of(accept4)   \
+              of(listen) of(connect) of(shutdown) of(close) of(fcntl) of(fcntl64) of(setsockopt) \
+                  of(sem_timedwait)
 
 #define DECLARE(name) __typeof__(&name) name;
 static struct { NET_FUNCTIONS(DECLARE) } next;
@@ -46,19 +51,20 @@ void net_find_functions(void) {
 /* Bytes that are looked at, not taken, or that are not of the stream. */
 #define NO_TRANSFER (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)
 
-#define TRANSFER(which, fd, invoke)                   \
-  do {                                                \
-    struct net_call call;                             \
-    if (NetQuiet() || !net_begin(&call, fd, which)) { \
-      return invoke;                                  \
-    }                                                 \
-    const ssize_t result = invoke;                    \
-    net_end(&call, result);                           \
-    return result;                                    \
-  } while (0)
-
 /* Is it LTTng-UST that calls? */
 #define FROM_TRACER NetIsTracer(__builtin_return_address(0))
+
+#define TRANSFER(which, fd, invoke)                                  \
+  do {                                                               \
+    struct net_call call;                                            \
+    if (NetQuiet() || FROM_TRACER || !net_begin(&call, fd, which)) { \
+      return invoke;                                                 \
+    }                                                                \
+    const ssize_t result = invoke;                                   \
+    net_end(&call, result);                                          \
+    return result;                                                   \
+  } while (0)
+
 /* It would move bytes of a file of the program's. */
 #define REFUSE_LOST(fd)                                              \
   do {                                                               \
@@ -145,7 +151,7 @@ SYNCLINE_EXPORT ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_
 }
 static ssize_t ReceiveForTracer(int fd, struct msghdr* message, int flags) {
   if (net_tracer_lost(fd)) return 0; /* the other end has gone */
-  const ssize_t result = NEXT(recvmsg)(fd, message, flags);
+  const ssize_t result = NEXT(recvmsg)(fd, message, flags | MSG_CMSG_CLOEXEC);
   if (result > 0) net_tracer_receives(message);
   return result;
 }
@@ -173,7 +179,9 @@ static int Fresh(int fd) {
 }
 
 SYNCLINE_EXPORT int socket(int domain, int type, int protocol) {
-  const int fd = Fresh(NEXT(socket)(domain, type, protocol));
+  /* LTTng-UST sets that later: a child that calls exec meanwhile would take it along. */
+  const int more = FROM_TRACER ? SOCK_CLOEXEC : 0;
+  const int fd = Fresh(NEXT(socket)(domain, type | more, protocol));
   return FROM_TRACER && fd >= 0 ? net_tracer_opens(fd) : fd;
 }
 SYNCLINE_EXPORT int dup(int fd) { return Fresh(NEXT(dup)(fd)); }
@@ -193,6 +201,7 @@ SYNCLINE_EXPORT int listen(int fd, int backlog) {
   return result;
 }
 SYNCLINE_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t to_bytes) {
+  REFUSE_LOST(fd);
   net_tracer_connects(fd, to.__sockaddr__, to_bytes, __builtin_return_address(0));
   net_wake_for(fd);
   return NEXT(connect)(fd, to, to_bytes);
@@ -213,4 +222,47 @@ SYNCLINE_EXPORT int close(int fd) {
   /* Before: afterwards the number may be somebody else's already. */
   net_forget(fd);
   return NEXT(close)(fd);
+}
+
+/* ---- what else LTTng-UST does to its descriptors ---- */
+
+SYNCLINE_EXPORT int setsockopt(int fd, int level, int option, const void* value, socklen_t bytes) {
+  REFUSE_LOST(fd);
+  return NEXT(setsockopt)(fd, level, option, value, bytes);
+}
+#define PASS_CONTROL(name)                      \
+  do {                                          \
+    REFUSE_LOST(fd);                            \
+    va_list rest;                               \
+    va_start(rest, command);                    \
+    void* const argument = va_arg(rest, void*); \
+    va_end(rest);                               \
+    return NEXT(name)(fd, command, argument);   \
+  } while (0)
+SYNCLINE_EXPORT int fcntl(int fd, int command, ...) { PASS_CONTROL(fcntl); }
+SYNCLINE_EXPORT int fcntl64(int fd, int command, ...) { PASS_CONTROL(fcntl64); }
+
+/* ---- how long a forked child waits for LTTng's session daemon ---- */
+
+static int WaitForTracer(sem_t* known, const struct timespec* limit) {
+  const int64_t may_ns = syncline_tracer_wait_ns();
+  if (may_ns < 0) return NEXT(sem_timedwait)(known, limit);
+  if (may_ns == 0) return 0; /* LTTng-UST does not wait, and says nothing */
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += (long)may_ns;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    until.tv_sec++;
+  }
+  const int sooner = limit->tv_sec < until.tv_sec ||
+                     (limit->tv_sec == until.tv_sec && limit->tv_nsec < until.tv_nsec);
+  int result;
+  do {
+    result = NEXT(sem_timedwait)(known, sooner ? limit : &until);
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+SYNCLINE_EXPORT int sem_timedwait(sem_t* semaphore, const struct timespec* limit) {
+  return FROM_TRACER ? WaitForTracer(semaphore, limit) : NEXT(sem_timedwait)(semaphore, limit);
 }

@@ -78,7 +78,7 @@ static uint64_t EntryFor(uint32_t index, uint32_t session, uint64_t now_ns) {
 
 void net_forget(int fd) {
   uint64_t* entry = EntryOf(fd);
-  if (!entry || net_session() == 0) return; /* nothing has been remembered yet */
+  if (!entry || (net_session() == 0 && !NetIsNewChild())) return; /* nothing to be forgotten */
   /* Index 0, and never the same value twice in a row: see Remember. */
   const uint64_t count = __atomic_add_fetch(&forgotten, 1, __ATOMIC_RELAXED);
   __atomic_store_n(entry, count << 24, __ATOMIC_RELEASE);
@@ -94,7 +94,7 @@ enum net_found net_peek(int fd, uint64_t now_ns, struct net_connection** connect
   const uint32_t session = net_session();
   if (index == 0 || (uint8_t)(entry >> 24) != (uint8_t)session) return NET_UNKNOWN;
   if (index == NOT_TCP) return age <= TRUST_NOT_TCP_TICKS ? NET_NOT_TCP : NET_UNKNOWN;
-  if (age > TRUST_TICKS) return NET_UNKNOWN;
+  if (age > TRUST_TICKS || session == 0) return NET_UNKNOWN;
   *connection = Connection(session, index);
   return NET_FOUND;
 }
@@ -115,6 +115,14 @@ int net_is_tcp(int fd) {
   int protocol = 0;
   socklen_t bytes = sizeof protocol;
   return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) == 0 && protocol == IPPROTO_TCP;
+}
+
+int net_is_other(int fd, uint64_t now_ns) {
+  uint64_t* at = EntryOf(fd);
+  const uint64_t before = at ? __atomic_load_n(at, __ATOMIC_ACQUIRE) : 0;
+  if (net_is_tcp(fd)) return 0;
+  if (at) Remember(at, before, EntryFor(NOT_TCP, net_session(), now_ns));
+  return 1;
 }
 
 /* The index of a new connection; 0 when there is no room, or when `session` is over. */

@@ -68,6 +68,9 @@ NET_HIDDEN void net_wake_for(int fd);
 /* Nothing is recorded, and this thread knows. */
 static inline int NetQuiet(void) { return __builtin_expect((*net_gate | net_acted) == 0, 1); }
 
+/* In a forked child that has done nothing over TCP: it has no control block, and needs none. */
+static inline int NetIsNewChild(void) { return *net_gate == SYNCLINE_GATE_LOOK; }
+
 /* ---- calls.c ---- */
 NET_HIDDEN void net_find_functions(void);
 
@@ -85,6 +88,8 @@ NET_HIDDEN void net_fill_state(int fd, struct syncline_net_connection_fields* fi
 /* Room for what is known of descriptors and connections, if there is memory. Once. */
 NET_HIDDEN void net_connections_start(void);
 NET_HIDDEN int net_is_tcp(int fd);
+/* 1: no TCP, which is remembered. */
+NET_HIDDEN int net_is_other(int fd, uint64_t now_ns);
 /* Forgets what is known of a descriptor. */
 NET_HIDDEN void net_forget(int fd);
 /* The connection of a descriptor: NULL when it is no TCP connection, or not to be known now.

@@ -83,10 +83,20 @@ static void Wake(void) {
   }
 }
 
+/* A child of a program that is awake: it needs a block of its own. */
+static void WakeChild(void) {
+  struct syncline_thread* thread = syncline_thread_self();
+  if (!thread || thread->busy) return;
+  thread->busy = 1;
+  syncline_open(SYNCLINE_SOURCE_NET);
+  thread->busy = 0;
+}
+
 void net_wake_for(int fd) {
-  if (__atomic_load_n(&waking, __ATOMIC_RELAXED) || excluded || own_pid == 0) return;
+  const int awake = __atomic_load_n(&waking, __ATOMIC_RELAXED) != 0;
+  if ((awake && !NetIsNewChild()) || excluded || own_pid == 0) return;
   const int saved = errno;
-  if (getpid() == own_pid && net_is_tcp(fd)) Wake();
+  if (getpid() == own_pid && net_is_tcp(fd)) awake ? WakeChild() : Wake();
   errno = saved;
 }
 

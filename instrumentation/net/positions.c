@@ -168,7 +168,8 @@ static void Enter(struct net_call* call, enum net_direction_name which, uint64_t
 static int Begin(struct net_call* call, int fd, enum net_direction_name direction) {
   const uint64_t now_ns = syncline_clock_ns();
   const enum net_found found = net_peek(fd, now_ns, &call->connection);
-  if (found == NET_NOT_TCP && *net_gate == net_acted) return 0;
+  if (found == NET_NOT_TCP && (*net_gate == net_acted || NetIsNewChild())) return 0;
+  if (NetIsNewChild() && net_is_other(fd, now_ns)) return 0;
   struct syncline_thread* thread = syncline_thread_self();
   if (!thread) return 0;
   if (__builtin_expect(thread->busy, 0)) {

@@ -128,7 +128,7 @@ static void FindTracer(const void* inside) {
 void net_tracer_connects(int fd, const struct sockaddr* to, socklen_t bytes, const void* caller) {
   const struct sockaddr_un* address = (const struct sockaddr_un*)(const void*)to;
   const size_t before = offsetof(struct sockaddr_un, sun_path);
-  if (!to || bytes <= before || to->sa_family != AF_UNIX) return;
+  if (!to || bytes <= before || bytes > sizeof *address || to->sa_family != AF_UNIX) return;
   const size_t room = bytes - before;
   const char* name = address->sun_path;
   for (size_t i = 0; i < room && address->sun_path[i]; i++) {

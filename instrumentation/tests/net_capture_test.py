@@ -6,6 +6,7 @@ Usage: net_capture_test.py BUILD_DIRECTORY [unittest arguments]
 
 import collections
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -259,6 +260,31 @@ class Life(NetTest):
         (doubt,) = recording.of("doubt")
         self.assertEqual((doubt.expected, doubt.found), (1000, 1500))
         self.assertEqual({c.bytes for c in placed if c.bytes in (33, 44)}, {33, 44})
+
+    def test_children_go_on_at_once_and_have_a_block_when_they_need_one(self):
+        """Also while the session daemon hangs, for which LTTng-UST would wait 20 s here."""
+        f = self.fixture
+        process = self.start("children")
+        for daemon_hangs, recorded in ((False, False), (True, False), (True, True)):
+            self.said(process, "ready")
+            before = set(f.blocks())
+            if daemon_hangs:
+                f.daemon.send_signal(signal.SIGSTOP)
+            if recorded:
+                f.set_gates(1)
+            self.go(process)
+            try:
+                ((_, behind_ms),) = self.said(process, "child")
+                self.assertEqual(set(f.blocks()), before)
+                self.go(process)
+                self.said(process, "connected")
+                self.assertEqual(len(f.blocks()), len(before) + 1)
+                self.go(process)
+            finally:
+                f.daemon.send_signal(signal.SIGCONT)
+            self.assertLess(int(behind_ms), 10000)
+        process.kill()
+        process.wait()
 
     def test_five_hundred_threads(self):
         recording, _ = self.record("threads", subbuffer="4M")

@@ -267,6 +267,7 @@ int main(int argc, char** argv) {
   if (!strcmp(scenario, "errors")) return NetErrors();
   if (!strcmp(scenario, "signals")) return NetSignals(path);
   if (!strcmp(scenario, "fork")) return NetFork(path);
+  if (!strcmp(scenario, "children")) return NetChildren();
   if (!strcmp(scenario, "threads")) return NetThreads(path);
   if (!strcmp(scenario, "descriptors")) return NetDescriptors(path);
   if (!strncmp(scenario, "closed-", 7)) return NetClosed(scenario + 7);

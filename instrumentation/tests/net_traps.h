@@ -44,6 +44,7 @@ int NetHalfClosed(const char* truth);
 int NetErrors(void);
 int NetSignals(const char* truth);
 int NetFork(const char* truth);
+int NetChildren(void);
 int NetThreads(const char* truth);
 int NetDescriptors(const char* truth);
 int NetClosed(const char* form);

@@ -279,6 +279,38 @@ int NetFork(const char* path) {
   return 0;
 }
 
+/* ---- children that have nothing to tell, and how soon they go on ---- */
+
+static void InChild(uint64_t forked) {
+  struct Link own;
+  int ends[2];
+  char buffer[16] = {0};
+  NetSay("behind %llu\n", (unsigned long long)((NetNow() - forked) / 1000000)); /* ms */
+  Must(pipe(ends) == 0, "pipe");
+  for (int i = 0; i < 100; i++) {
+    Must(write(ends[1], buffer, 10) == 10 && read(ends[0], buffer, 16) == 10, "pipe");
+  }
+  Must(close(ends[0]) == 0 && close(ends[1]) == 0, "close");
+  NetSync("child");
+  NetConnect(&own, AF_INET); /* now it has */
+  NetSync("connected");
+  _exit(0);
+}
+
+int NetChildren(void) {
+  struct Link link;
+  NetConnect(&link, AF_INET);
+  for (;;) {
+    NetSync("ready");
+    NetSend(&link.ends[0], 100);
+    const uint64_t forked = NetNow();
+    const pid_t child = fork();
+    if (child == 0) InChild(forked);
+    int status = 0;
+    Must(waitpid(child, &status, 0) == child && status == 0, "child");
+  }
+}
+
 /* ---- many threads ---- */
 
 #define CROWD 500
