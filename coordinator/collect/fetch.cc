@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -23,6 +25,16 @@ namespace {
 
 constexpr int kFilesMax = 1'000'000;
 constexpr uint64_t kReserveBytes = 1 << 20;  // for recording.json and models.json
+// A transfer brings so many bytes in such a time, or it is broken off: chunks that bring next to
+// nothing are no silence. (An agent sends 256 KiB in a chunk, and may be silent for 15 s.)
+constexpr int64_t kPaceNs = 60'000'000'000;
+constexpr uint64_t kPaceBytes = 64 << 10;
+// What counts as progress over some attempts: a hundredth of all, between these. A node that sends
+// a few bytes, breaks, and does so for ever is given up; a large recording over a link that breaks
+// twice a minute is not.
+constexpr uint64_t kProgressParts = 100;
+constexpr uint64_t kProgressBytesMin = 64 << 10;
+constexpr uint64_t kProgressBytesMax = 64 << 20;
 
 // Files that the agent may still be writing: always brought whole.
 bool IsLive(std::string_view path) { return path == "agent.log" || path == "node.json"; }
@@ -32,14 +44,20 @@ absl::Status BadPath(std::string_view path) {
       "the agent offers a file by a name that no recording may have: \"", AbslView(path), "\""));
 }
 
-// One stream of chunks: the list, then each file's data and end, one file after the other.
+// One stream of chunks: the list, then each file's data and end, one file after the other. What it
+// writes is bounded by the list, for which there is room, whatever the node sends.
 class Transfer {
  public:
   Transfer(const recording::Layout& layout, const FetchOptions& options,
-           std::map<std::string, uint64_t> resume)
-      : layout_(layout), options_(options), resume_(std::move(resume)) {}
+           std::map<std::string, uint64_t> resume, const clocks::Clock* clock)
+      : layout_(layout),
+        options_(options),
+        resume_(std::move(resume)),
+        clock_(*clock),
+        paced_at_ns_(clock->RawNs()) {}
 
   absl::Status OnChunk(v1::FetchChunk& chunk) {
+    SYNCLINE_RETURN_IF_ERROR(CheckPace(chunk.data().data().size()));
     switch (chunk.kind_case()) {
       case v1::FetchChunk::kList:
         return OnList(chunk.list());
@@ -61,10 +79,23 @@ class Transfer {
     }
     return absl::OkStatus();
   }
-  uint64_t received_bytes() const { return received_bytes_; }
   uint64_t total_bytes() const { return total_bytes_; }
 
  private:
+  absl::Status CheckPace(uint64_t bytes) {
+    paced_bytes_ += bytes;
+    const int64_t now_ns = clock_.RawNs();
+    if (now_ns - paced_at_ns_ < kPaceNs) return absl::OkStatus();
+    if (paced_bytes_ < kPaceBytes) {
+      return absl::DeadlineExceededError(absl::StrCat("the agent sent ", paced_bytes_, " bytes in ",
+                                                      (now_ns - paced_at_ns_) / 1'000'000'000,
+                                                      " s"));
+    }
+    paced_at_ns_ = now_ns;
+    paced_bytes_ = 0;
+    return absl::OkStatus();
+  }
+
   absl::Status OnList(const v1::FileList& list) {
     if (listed_) return absl::DataLossError("the agent sent its list of files twice");
     if (list.files_size() > kFilesMax) return absl::DataLossError("the agent lists too many files");
@@ -72,7 +103,12 @@ class Transfer {
     for (const v1::FileEntry& entry : list.files()) {
       SYNCLINE_ASSIGN_OR_RETURN(const std::filesystem::path path,
                                 LocalPath(layout_, options_.node, entry.path()));
-      waiting_.emplace(entry.path(), path);
+      if (!waiting_.emplace(entry.path(), Listed{path, entry.size_bytes()}).second) {
+        return absl::DataLossError(absl::StrCat("the agent lists \"", path.string(), "\" twice"));
+      }
+      if (entry.size_bytes() > std::numeric_limits<uint64_t>::max() / 2 - total_bytes_) {
+        return absl::DataLossError("the agent lists more bytes than there can be");
+      }
       total_bytes_ += entry.size_bytes();
       const auto prefix = resume_.find(entry.path());
       if (prefix == resume_.end()) continue;
@@ -95,12 +131,17 @@ class Transfer {
   }
 
   absl::Status Switch(const std::string& path) {
-    if (path == path_) return absl::OkStatus();
+    if (file_ != nullptr && path == path_) return absl::OkStatus();
+    if (file_ != nullptr) {
+      return absl::DataLossError(
+          absl::StrCat("the agent begins \"", path, "\" before the end of \"", path_, "\""));
+    }
     const auto found = waiting_.find(path);
     if (found == waiting_.end()) return BadPath(path);
     const bool resumed = resume_.count(path) != 0;
-    SYNCLINE_ASSIGN_OR_RETURN(file_, IncomingFile::Open(found->second, !resumed));
+    SYNCLINE_ASSIGN_OR_RETURN(file_, IncomingFile::Open(found->second.local, !resumed));
     path_ = path;
+    size_bytes_ = found->second.bytes;
     return absl::OkStatus();
   }
 
@@ -111,11 +152,15 @@ class Transfer {
                                               data.offset_bytes(), " instead of ",
                                               file_->size_bytes()));
     }
+    if (data.data().size() > size_bytes_ - std::min(size_bytes_, file_->size_bytes())) {
+      return absl::DataLossError(absl::StrCat("the agent sends more of \"", data.path(),
+                                              "\" than the ", size_bytes_,
+                                              " bytes that it listed"));
+    }
     if (Crc32c(data.data()) != data.crc32c()) {
       return absl::DataLossError(absl::StrCat("a chunk of \"", data.path(), "\" arrived damaged"));
     }
     SYNCLINE_RETURN_IF_ERROR(file_->Append(data.data()));
-    received_bytes_ += data.data().size();
     done_bytes_ += data.data().size();
     if (options_.on_progress) options_.on_progress(done_bytes_, total_bytes_);
     return absl::OkStatus();
@@ -130,15 +175,24 @@ class Transfer {
     return finished;
   }
 
+  struct Listed {
+    std::filesystem::path local;
+    uint64_t bytes = 0;
+  };
+
   const recording::Layout& layout_;
   const FetchOptions& options_;
   const std::map<std::string, uint64_t> resume_;  // agent's path -> bytes that are here
-  std::map<std::string, std::filesystem::path> waiting_;
-  std::string path_;  // of file_
+  const clocks::Clock& clock_;
+  int64_t paced_at_ns_;
+  uint64_t paced_bytes_ = 0;  // since then
+  std::map<std::string, Listed> waiting_;
+  // The file that is on its way, if any: its path and size, as listed.
   std::unique_ptr<IncomingFile> file_;
+  std::string path_;
+  uint64_t size_bytes_ = 0;
   bool listed_ = false;
   uint64_t total_bytes_ = 0;
-  uint64_t received_bytes_ = 0;
   uint64_t done_bytes_ = 0;
 };
 
@@ -169,6 +223,37 @@ uint64_t FreeBytes(const std::filesystem::path& directory) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(directory, error);
   return error ? ~uint64_t{0} : space.available;
+}
+
+// Whether attempts go on: counts those in a row that brought too little.
+class Patience {
+ public:
+  Patience(int attempts_max, uint64_t kept_bytes)
+      : attempts_max_(attempts_max), mark_bytes_(kept_bytes) {}
+
+  // After an attempt: what is here of the node now, and what it said there is. False: give up.
+  bool GoOn(uint64_t kept_bytes, uint64_t listed_bytes) {
+    const uint64_t all = std::max(listed_bytes, kept_bytes);
+    const uint64_t progress =
+        std::clamp(all / kProgressParts, kProgressBytesMin, kProgressBytesMax);
+    if (kept_bytes >= mark_bytes_ + progress) {
+      mark_bytes_ = kept_bytes;
+      attempts_ = 0;
+      return true;
+    }
+    return ++attempts_ < attempts_max_;
+  }
+
+ private:
+  const int attempts_max_;
+  uint64_t mark_bytes_;  // that were kept when attempts were last counted from anew
+  int attempts_ = 0;
+};
+
+uint64_t SumOf(const std::map<std::string, uint64_t>& prefixes) {
+  uint64_t bytes = 0;
+  for (const auto& [path, size] : prefixes) bytes += size;
+  return bytes;
 }
 
 bool MayPass(const absl::Status& status) {
@@ -254,16 +339,17 @@ absl::StatusOr<uint64_t> FetchNode(fleet::AgentClient* client, const recording::
   if (!options.free_bytes) options.free_bytes = &FreeBytes;
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(layout.Clocks()));
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(layout.Node(options.node)));
-  for (int attempt = 1;; ++attempt) {
-    std::map<std::string, uint64_t> resume = FindPrefixes(layout, options.node);
+  std::map<std::string, uint64_t> here = FindPrefixes(layout, options.node);
+  Patience patience(options.attempts_max, SumOf(here));
+  for (;;) {
     v1::FetchRequest request;
     request.set_recording_id(options.recording_id);
-    for (const auto& [path, offset] : resume) {
+    for (const auto& [path, offset] : here) {
       v1::FetchResume* const entry = request.add_resume();
       entry->set_path(path);
       entry->set_offset_bytes(offset);
     }
-    Transfer transfer(layout, options, std::move(resume));
+    Transfer transfer(layout, options, std::move(here), clock);
     absl::Status status = client->Fetch(request, options.silence, [&](v1::FetchChunk& chunk) {
       return stop.stop_requested() ? absl::CancelledError("interrupted") : transfer.OnChunk(chunk);
     });
@@ -271,9 +357,8 @@ absl::StatusOr<uint64_t> FetchNode(fleet::AgentClient* client, const recording::
     if (status.ok()) return transfer.total_bytes();
     if (stop.stop_requested()) return absl::CancelledError("interrupted");
     if (!MayPass(status)) return status;
-    // Damage is not progress, however many bytes it brought.
-    if (transfer.received_bytes() > 0 && !absl::IsDataLoss(status)) attempt = 1;
-    if (attempt >= options.attempts_max) return status;
+    here = FindPrefixes(layout, options.node);
+    if (!patience.GoOn(SumOf(here), transfer.total_bytes())) return status;
     clock->Wait(options.attempt_pause_ns, stop);
   }
 }

@@ -38,6 +38,7 @@ class Fetch : public testing::Test {
     FetchOptions options;
     options.recording_id = "r1";
     options.node = "n1";
+    options.attempts_max = attempts_max_;
     options.free_bytes = [this](const fs::path&) { return free_bytes_; };
     return FetchNode(&agent_, layout_, options, &clock_, stop_.get_token());
   }
@@ -57,6 +58,7 @@ class Fetch : public testing::Test {
   fleet::FakeAgent agent_;
   std::stop_source stop_;
   uint64_t free_bytes_ = 1 << 30;
+  int attempts_max_ = FetchOptions().attempts_max;
 };
 
 TEST_F(Fetch, BringsEverythingToItsPlace) {
@@ -110,6 +112,60 @@ TEST_F(Fetch, DamageWithoutEndGivesUp) {
   EXPECT_EQ(bytes.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(agent_.Count("fetch"), 4);
   EXPECT_FALSE(fs::exists(layout_.Trace("n1") / "ust/uid/0/64-bit/syncline_0"));
+}
+
+// The bytes that lie in the node's directory.
+uint64_t BytesBelow(const fs::path& directory) {
+  uint64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+TEST_F(Fetch, NoMoreIsWrittenThanWasListed) {
+  agent_.behaviour.beyond_the_list = std::string(100'000, 'x');
+  const auto bytes = Run();
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("that it listed"));
+  EXPECT_EQ(agent_.Count("fetch"), 4);
+  EXPECT_LE(BytesBelow(layout_.root()), 12u + 1000 + 5 + 9 + 6 + 2);
+}
+
+TEST_F(Fetch, AFileBeginsWhenTheOneBeforeHasEnded) {
+  agent_.behaviour.unfinished_path = "processes/1-26-5.block";
+  attempts_max_ = 1;
+  const auto bytes = Run();
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("before the end of"));
+}
+
+TEST_F(Fetch, ANodeThatSendsALittleAndBreaksIsGivenUp) {
+  // The file that is always brought whole comes each time, and the first byte of another.
+  agent_.files = {{"agent.log", "a line"}, {"trace/stream", std::string(100'000, 's')}};
+  agent_.chunk_bytes = 1;
+  agent_.behaviour.break_after_chunks = 1 + 6 + 1 + 1;
+  agent_.behaviour.break_times = 1'000;  // a test that fails ends, too
+  EXPECT_EQ(Run().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(agent_.Count("fetch"), 4);
+}
+
+TEST_F(Fetch, AWeakLinkBringsALargeFileInTheEnd) {
+  agent_.files = {{"trace/stream", std::string(10 << 20, 's')}};
+  agent_.chunk_bytes = 256 << 10;
+  agent_.behaviour.break_after_chunks = 2;  // the list, and one chunk
+  agent_.behaviour.break_times = 39;
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(agent_.Count("fetch"), 40);
+  ExpectWhole();
+}
+
+TEST_F(Fetch, ATrickleIsNoTransfer) {
+  agent_.files = {{"trace/stream", std::string(10'000, 's')}};
+  agent_.behaviour.chunk_pause_ns = 10'000'000'000;  // less than what counts as silence
+  const auto bytes = Run();
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("20 bytes in 60 s"));
 }
 
 TEST_F(Fetch, AFullDiskIsSaidBeforeTheFirstByte) {

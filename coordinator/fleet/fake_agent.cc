@@ -179,12 +179,13 @@ absl::StatusOr<v1::ReleaseResponse> FakeAgent::Release(const v1::ReleaseRequest&
 
 absl::Status FakeAgent::Fetch(const v1::FetchRequest& request, Timeout, const ChunkSink& sink) {
   SYNCLINE_RETURN_IF_ERROR(Enter("fetch", absl::OkStatus()));
-  const bool first = Count("fetch") == 1;
+  const bool breaks = behaviour.break_after_chunks >= 0 && Count("fetch") <= behaviour.break_times;
   int chunks = 0;
   const auto send = [&](v1::FetchChunk& chunk) -> absl::Status {
-    if (first && behaviour.break_after_chunks >= 0 && chunks++ >= behaviour.break_after_chunks) {
+    if (breaks && chunks++ >= behaviour.break_after_chunks) {
       return absl::UnavailableError("the connection broke");
     }
+    if (behaviour.chunk_pause_ns > 0) clock_.Wait(behaviour.chunk_pause_ns, {});
     return sink(chunk);
   };
   {
@@ -199,7 +200,8 @@ absl::Status FakeAgent::Fetch(const v1::FetchRequest& request, Timeout, const Ch
     entry->set_size_bytes(bytes.size());
   }
   SYNCLINE_RETURN_IF_ERROR(send(list));
-  for (const auto& [path, bytes] : files) {
+  for (const auto& [path, listed] : files) {
+    const std::string bytes = listed + behaviour.beyond_the_list;
     size_t offset = 0;
     for (const v1::FetchResume& resume : request.resume()) {
       if (resume.path() == path) offset = resume.offset_bytes();
@@ -218,6 +220,7 @@ absl::Status FakeAgent::Fetch(const v1::FetchRequest& request, Timeout, const Ch
       offset += data->data().size();
       SYNCLINE_RETURN_IF_ERROR(send(chunk));
     }
+    if (path == behaviour.unfinished_path) continue;
     v1::FetchChunk end;
     end.mutable_end()->set_path(path);
     end.mutable_end()->set_size_bytes(bytes.size());

@@ -57,8 +57,13 @@ class FakeAgent : public AgentClient {
     std::function<void()> on_prepare;
     std::function<void()> on_stop;
     std::function<void(v1::StopResponse*)> change_stopped;
-    // Fetch: after this many chunks of the first transfer the connection breaks; < 0: never.
+    // Fetch: after this many chunks of so many first transfers the connection breaks; < 0: never.
     int break_after_chunks = -1;
+    int break_times = 1;
+    int64_t chunk_pause_ns = 0;  // Fetch: before each chunk
+    // Fetch: what is sent of files beyond the size that is listed.
+    std::string beyond_the_list;
+    std::string unfinished_path;  // Fetch: the file whose end does not come
     // Fetch: damage the first chunk of this file, as many times.
     std::string damage_path;
     int damage_times = 0;
