@@ -3,6 +3,7 @@
 
 #include <grpc/grpc_security_constants.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +16,6 @@
 namespace syncline::agent {
 namespace {
 
-constexpr int kClockStreamsMax = 32;  // each holds a thread
 constexpr int64_t kTuplePeriodNs = 1'000'000'000;
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -53,20 +53,6 @@ const char* RoleName(PeerRole role) {
   }
   return "none";
 }
-
-// One more clock stream as long as it lives.
-class StreamCount {
- public:
-  explicit StreamCount(std::atomic<int>* count) : count_(count), value_(++*count) {}
-  ~StreamCount() { --*count_; }
-  StreamCount(const StreamCount&) = delete;
-  StreamCount& operator=(const StreamCount&) = delete;
-  int value() const { return value_; }
-
- private:
-  std::atomic<int>* const count_;
-  const int value_;
-};
 
 }  // namespace
 
@@ -165,9 +151,10 @@ grpc::Status AgentService::ClockExchange(
     grpc::ServerReaderWriter<v1::ClockProbeReply, v1::ClockProbe>* stream) {
   const Activity::Call call(parts_.activity);
   // Any member of the fleet may compare clocks.
-  if (PeerOf(*context).role == PeerRole::kNone) return Admit(*context, "ClockExchange", "");
-  const StreamCount count(&clock_streams_);
-  if (count.value() > kClockStreamsMax) {
+  const Peer peer = PeerOf(*context);
+  if (peer.role == PeerRole::kNone) return Admit(*context, "ClockExchange", "");
+  const std::optional<ClockStreams::Stream> running = clock_streams_.Begin(peer);
+  if (!running.has_value()) {
     return ToGrpc(
         absl::ResourceExhaustedError("Too many concurrent clock exchanges with this agent"));
   }

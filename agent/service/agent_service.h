@@ -6,7 +6,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -16,6 +15,7 @@
 #include "agent/probe/udp/probe_service.h"
 #include "agent/recording/recording_manager.h"
 #include "agent/service/activity.h"
+#include "agent/service/clock_streams.h"
 #include "agent/service/peer_role.h"
 #include "syncline/v1/agent.grpc.pb.h"
 
@@ -72,7 +72,7 @@ class AgentService final : public v1::Agent::Service {
 
   const ServiceParts parts_;
   const Trust trust_;
-  std::atomic<int> clock_streams_{0};
+  ClockStreams clock_streams_;
 };
 
 }  // namespace syncline::agent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fetch streams and peer roles: what crosses the wire, without a wire.
+// What crosses the wire, without a wire: fetch streams, peer roles, how many clock exchanges run.
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/service/clock_streams.h"
 #include "agent/service/fetch_stream.h"
 #include "agent/service/peer_role.h"
 #include "common/checksum.h"
@@ -60,6 +61,39 @@ TEST(PeerOfCertificate, AnythingElseHasNoRole) {
         Pem({{"O", "Syncline"}, {"OU", "syncline node"}, {"OU", "syncline operator"}}),
         std::string(100'000, 'x')}) {
     EXPECT_EQ(PeerOfCertificate(pem).role, PeerRole::kNone);
+  }
+}
+
+std::vector<ClockStreams::Stream> BeginAll(ClockStreams* streams, const Peer& peer, int count) {
+  std::vector<ClockStreams::Stream> running;
+  for (int i = 0; i < count; ++i) {
+    if (auto stream = streams->Begin(peer)) running.push_back(*std::move(stream));
+  }
+  return running;
+}
+
+TEST(ClockStreams, NoNodeKeepsTheCoordinatorsOut) {
+  ClockStreams streams;
+  const Peer node = {.role = PeerRole::kNode, .name = "n1"};
+  const auto held = BeginAll(&streams, node, 100);
+  EXPECT_EQ(std::ssize(held), ClockStreams::kOneNodeMax);
+  EXPECT_TRUE(streams.Begin({.role = PeerRole::kNode, .name = "n2"}).has_value());
+  EXPECT_TRUE(streams.Begin({.role = PeerRole::kOperator, .name = "ann"}).has_value());
+  std::vector<std::vector<ClockStreams::Stream>> of_all;
+  for (int i = 2; i < 100; ++i) {
+    of_all.push_back(
+        BeginAll(&streams, {.role = PeerRole::kNode, .name = "n" + std::to_string(i)}, 100));
+  }
+  EXPECT_FALSE(streams.Begin({.role = PeerRole::kNode, .name = "n100"}).has_value());
+  const auto operators = BeginAll(&streams, {.role = PeerRole::kOperator, .name = "ann"}, 100);
+  EXPECT_EQ(std::ssize(operators), ClockStreams::kOperatorsMax);
+}
+
+TEST(ClockStreams, AnEndMakesRoom) {
+  ClockStreams streams;
+  const Peer node = {.role = PeerRole::kNode, .name = "n1"};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(std::ssize(BeginAll(&streams, node, 100)), ClockStreams::kOneNodeMax);
   }
 }
 
