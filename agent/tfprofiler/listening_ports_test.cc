@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/tfprofiler/listening_ports.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <fstream>
 #include <string>
 
@@ -8,6 +11,7 @@
 #include "agent/tfprofiler/fake_proc.h"
 #include "agent/tfprofiler/fake_worker.h"
 #include "agent/tfprofiler/port_prober.h"
+#include "common/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -138,6 +142,41 @@ TEST_F(PortProberTest, AnotherServiceIsNoProfiler) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].port, 0);
   EXPECT_THAT(found[0].absence, HasSubstr("not a profiler"));
+}
+
+// A port that takes connections and says nothing.
+class SilentPort {
+ public:
+  SilentPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof address;
+    EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), bytes), 0);
+    EXPECT_EQ(::listen(fd_.get(), 128), 0);
+    ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &bytes);
+    port_ = ntohs(address.sin_port);
+  }
+  uint16_t port() const { return port_; }
+
+ private:
+  const Descriptor fd_;
+  uint16_t port_ = 0;
+};
+
+TEST_F(PortProberTest, SilentPortsOfAUserHoldUpNobodyElses) {
+  FakeWorker worker(Behaviour::kRecords);
+  const SilentPort silent;
+  for (int pid = 100; pid < 140; ++pid) {  // more than are asked at a time
+    proc_.Add(
+        {.pid = pid, .uid = 1001, .sockets = {{5000 + static_cast<uint64_t>(pid), silent.port()}}});
+  }
+  proc_.Add({.pid = 200, .uid = 1002, .sockets = {{4711, worker.port()}}});
+  PortProber prober(&clock_, {.proc = proc_.root(), .port_limit_ms = 2'000, .limit_ms = 2'000});
+  const auto found = prober.Find();
+  ASSERT_THAT(found, SizeIs(41));
+  EXPECT_EQ(found.back().port, worker.port()) << found.back().absence;
+  EXPECT_EQ(found.front().port, 0);
 }
 
 TEST_F(PortProberTest, TheWorkersOwnPortIsPreferred) {

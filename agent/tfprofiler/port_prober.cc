@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/tfprofiler/profile_shares.h"
 #include "agent/tfprofiler/profiler_client.h"
 #include "common/parallel.h"
 
@@ -52,9 +53,17 @@ PortProber::Answer PortProber::Ask(const Question& question, int64_t until_ns) c
 
 void PortProber::AskAll(const std::vector<Question>& questions) {
   const int64_t until_ns = clock_->MonotonicNs() + options_.limit_ms * kNsPerMs;
+  std::vector<uint32_t> users;
+  for (const Question& question : questions) users.push_back(question.process->entry.uid);
+  const std::vector<size_t> order = InTurns(users, kPortsOfUserMax);
   std::vector<Answer> answers(questions.size());
-  InParallel(questions.size(), kThreadsMax,
-             [&](size_t i) { answers[i] = Ask(questions[i], until_ns); });
+  for (size_t i = 0; i < questions.size(); ++i) {
+    answers[i].refusal =
+        absl::StrCat("port ", questions[i].socket->port, " was not queried: user ", users[i],
+                     "'s programs with TensorFlow listen on more than ", kPortsOfUserMax);
+  }
+  InParallel(order.size(), kThreadsMax,
+             [&](size_t i) { answers[order[i]] = Ask(questions[order[i]], until_ns); });
   for (size_t i = 0; i < questions.size(); ++i) {
     answers_[questions[i].key] = std::move(answers[i]);
   }

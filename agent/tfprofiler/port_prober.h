@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds profilers by asking the ports of TensorFlow's processes. What a port turned out to be is
 // remembered for as long as its process lives, so that only newcomers are asked: a worker hears
-// from us twice in its life, however often somebody looks. Thread-safe.
+// from us twice in its life, however often somebody looks. Users take turns: whose ports do not
+// answer holds up no other user's. Thread-safe.
 #ifndef SYNCLINE_AGENT_TFPROFILER_PORT_PROBER_H_
 #define SYNCLINE_AGENT_TFPROFILER_PORT_PROBER_H_
 

@@ -2,9 +2,11 @@
 #include "agent/tfprofiler/tf_profiles.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/tfprofiler/profile_shares.h"
 #include "common/files.h"
 
 namespace syncline::agent {
@@ -15,6 +17,22 @@ namespace {
 constexpr int kLevelDefault = 3;
 // Of all answers that are received at one time.
 constexpr uint64_t kAnswersBytesMax = 512 << 20;
+
+// Why the worker is not asked; empty: it is.
+std::string WhyLeftOut(const FoundProfiler& worker, bool collectives_too) {
+  if (worker.port == 0) return worker.absence;
+  return worker.runs_collectives && !collectives_too ? kCollectivesAreUnsafe : "";
+}
+
+v1::Complaint ComplainOfTooMany(uint32_t user, size_t processes) {
+  v1::Complaint complaint;
+  complaint.set_severity(v1::Complaint::WARNING);
+  complaint.set_what(absl::StrCat("User ", user, " runs more TensorFlow profilers than the ",
+                                  kProfilesOfUserMax, " that are asked: ", processes,
+                                  " of these processes gave no TensorFlow operators"));
+  complaint.set_fix("the rest of the recording is not affected");
+  return complaint;
+}
 
 }  // namespace
 
@@ -40,21 +58,37 @@ void TfProfiles::Begin(const EvidenceWindow& window) {
   }
   EvidenceWindow asked = window;
   if (asked.host_tracer_level == 0) asked.host_tracer_level = kLevelDefault;
-  ProfileLimits limits = limits_;
-  limits.answer_bytes_max =
-      std::min<uint64_t>(limits.answer_bytes_max, kAnswersBytesMax / found_.size());
+  std::vector<const FoundProfiler*> workers;
+  std::vector<uint32_t> users;
+  std::vector<ProfileEntry> left_out;
   for (const FoundProfiler& worker : found_) {
-    const bool unsafe = worker.runs_collectives && !window.collectives_too;
-    if (worker.port == 0 || unsafe) {
-      ProfileEntry entry = EntryOf(worker);
-      entry.record.state = xspace::ProfileState::kMissing;
-      entry.record.failure = worker.port == 0 ? worker.absence : kCollectivesAreUnsafe;
-      entry.left_alone = worker.port != 0;
-      Keep(std::move(entry));
-    } else {
-      workers_.push_back(std::make_unique<WorkerProfile>(
-          worker, asked, limits, clock_, [this](ProfileEntry entry) { Keep(std::move(entry)); }));
+    std::string why = WhyLeftOut(worker, window.collectives_too);
+    if (why.empty()) {
+      workers.push_back(&worker);
+      users.push_back(worker.process.uid);
+      continue;
     }
+    ProfileEntry& entry = left_out.emplace_back(EntryOf(worker));
+    entry.record.state = xspace::ProfileState::kMissing;
+    entry.record.failure = std::move(why);
+    entry.left_alone = worker.port != 0;
+  }
+  Keep(std::move(left_out));
+  const std::vector<uint64_t> shares = ShareBytes(users, kAnswersBytesMax);
+  not_asked_.clear();
+  for (size_t i = 0; i < workers.size(); ++i) {
+    if (shares[i] == 0) {
+      ++not_asked_[users[i]];
+      continue;
+    }
+    ProfileLimits limits = limits_;
+    limits.answer_bytes_max = std::min(limits.answer_bytes_max, shares[i]);
+    workers_.push_back(std::make_unique<WorkerProfile>(*workers[i], asked, limits, clock_,
+                                                       [this](ProfileEntry entry) {
+                                                         std::vector<ProfileEntry> entries;
+                                                         entries.push_back(std::move(entry));
+                                                         Keep(std::move(entries));
+                                                       }));
   }
 }
 
@@ -70,20 +104,27 @@ std::vector<v1::Complaint> TfProfiles::Collect() {
   found_.clear();
   recording_id_.clear();
   const std::lock_guard entries_lock(entries_mutex_);
-  return ComplainOfProfiles(std::exchange(entries_, {}));
+  std::vector<v1::Complaint> complaints = ComplainOfProfiles(std::exchange(entries_, {}));
+  for (const auto& [user, processes] : std::exchange(not_asked_, {})) {
+    complaints.push_back(ComplainOfTooMany(user, processes));
+  }
+  return complaints;
 }
 
-void TfProfiles::Keep(ProfileEntry entry) {
-  log_->Line(entry.record.failure.empty() ? LogLevel::kInfo : LogLevel::kWarning, "tf_profiler",
-             {{"pid", absl::StrCat(entry.pid)},
-              {"port", absl::StrCat(entry.record.port)},
-              {"task", entry.record.task},
-              {"piece", absl::StrCat(entry.record.piece)},
-              {"state", std::string(xspace::ProfileStateName(entry.record.state))},
-              {"bytes", absl::StrCat(entry.record.bytes)},
-              {"failure", entry.record.failure}});
+void TfProfiles::Keep(std::vector<ProfileEntry> entries) {
+  if (entries.empty()) return;
+  for (const ProfileEntry& entry : entries) {
+    log_->Line(entry.record.failure.empty() ? LogLevel::kInfo : LogLevel::kWarning, "tf_profiler",
+               {{"pid", absl::StrCat(entry.pid)},
+                {"port", absl::StrCat(entry.record.port)},
+                {"task", entry.record.task},
+                {"piece", absl::StrCat(entry.record.piece)},
+                {"state", std::string(xspace::ProfileStateName(entry.record.state))},
+                {"bytes", absl::StrCat(entry.record.bytes)},
+                {"failure", entry.record.failure}});
+  }
   const std::lock_guard lock(entries_mutex_);
-  entries_.push_back(std::move(entry));
+  std::move(entries.begin(), entries.end(), std::back_inserter(entries_));
   // At once, so that an agent that is killed leaves a list of what there is.
   log_->Failure("tf_profiler",
                 WriteFileAtomically(directory_ / "profiles.json", FormatEntries(entries_), 0600));

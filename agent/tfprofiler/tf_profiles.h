@@ -4,7 +4,10 @@
 #ifndef SYNCLINE_AGENT_TFPROFILER_TF_PROFILES_H_
 #define SYNCLINE_AGENT_TFPROFILER_TF_PROFILES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -35,7 +38,7 @@ class TfProfiles : public EvidenceSource {
   std::vector<v1::Complaint> Collect() override;
 
  private:
-  void Keep(ProfileEntry entry);
+  void Keep(std::vector<ProfileEntry> entries);
 
   ProfilerFinder* const finder_;
   Clock* const clock_;
@@ -44,6 +47,8 @@ class TfProfiles : public EvidenceSource {
   std::mutex mutex_;
   std::vector<FoundProfiler> found_ ABSL_GUARDED_BY(mutex_);
   std::string recording_id_ ABSL_GUARDED_BY(mutex_);  // of the one that has begun; empty: none
+  // Of each user, how many processes were not asked because it has too many.
+  std::map<uint32_t, size_t> not_asked_ ABSL_GUARDED_BY(mutex_);
   // Apart, because the workers' threads take it while somebody waits for them.
   std::mutex entries_mutex_;
   std::filesystem::path directory_ ABSL_GUARDED_BY(entries_mutex_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/tfprofiler/fake_worker.h"
+#include "agent/tfprofiler/profile_shares.h"
 #include "common/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -34,6 +35,23 @@ TEST(PlanPieceTest, PiecesFollowEachOtherToTheEnd) {
   EXPECT_EQ(PlanPiece(200 * kMsNs, 0, 300 * kMsNs, 200 * kMsNs).duration_ns, 100 * kMsNs);
   EXPECT_EQ(PlanPiece(299 * kMsNs, 0, 300 * kMsNs, 200 * kMsNs).duration_ns, 0) << "not worth it";
   EXPECT_EQ(PlanPiece(400 * kMsNs, 0, 300 * kMsNs, 200 * kMsNs).duration_ns, 0);
+}
+
+TEST(ProfileShares, UsersShareAlikeAndTheirWorkersTheirPart) {
+  EXPECT_THAT(ShareBytes({}, 100), IsEmpty());
+  EXPECT_THAT(ShareBytes({7}, 100), testing::ElementsAre(100));
+  EXPECT_THAT(ShareBytes({7, 8, 7}, 100), testing::ElementsAre(25, 50, 25));
+  std::vector<uint32_t> users(kProfilesOfUserMax + 1, 7);
+  users.push_back(8);
+  const std::vector<uint64_t> shares = ShareBytes(users, 2 * kProfilesOfUserMax * 10);
+  EXPECT_EQ(shares.front(), 10u);
+  EXPECT_EQ(shares[kProfilesOfUserMax], 0u);
+  EXPECT_EQ(shares.back(), kProfilesOfUserMax * 10);
+}
+
+TEST(ProfileShares, UsersTakeTurns) {
+  EXPECT_THAT(InTurns({7, 7, 7, 8, 8, 9}, 9), testing::ElementsAre(0, 3, 5, 1, 4, 2));
+  EXPECT_THAT(InTurns({7, 7, 7, 8}, 2), testing::ElementsAre(0, 3, 1));
 }
 
 class FakeFinder : public ProfilerFinder {
@@ -188,6 +206,33 @@ TEST_F(TfProfilesTest, AWorkerWithCollectivesIsAskedOnlyOnRequest) {
   worker.AwaitRequests(1);
   EXPECT_THAT(Finish(), IsEmpty());
   EXPECT_EQ(List()[0]["state"], "cut");
+}
+
+TEST_F(TfProfilesTest, LookAlikesLeaveOtherUsersWorkersTheirShare) {
+  FakeWorker look_alike(Behaviour::kBusy);
+  FakeWorker worker(Behaviour::kRecords);
+  worker.xspace = std::string(3 << 20, 'x');
+  for (int i = 0; i < 1'000; ++i) {
+    finder_.found.push_back(Found(look_alike, 100 + i));
+    finder_.found.back().process.uid = 1001;
+  }
+  finder_.found.push_back(Found(worker));
+  finder_.found.back().process.uid = 1002;
+  limits_.piece_ns = 20 * kMsNs;
+  Begin(0);
+  worker.AwaitRequests(2);
+  look_alike.AwaitRequests(kProfilesOfUserMax);
+  const auto complaints = Finish();
+  EXPECT_THAT(look_alike.requests(), SizeIs(kProfilesOfUserMax));
+  EXPECT_THAT(complaints, SizeIs(kProfilesOfUserMax + 1));
+  EXPECT_THAT(complaints.back().what(), HasSubstr("User 1001"));
+  EXPECT_THAT(complaints.back().what(), HasSubstr("936 of these processes"));
+  const nlohmann::json list = List();
+  const auto first = std::find_if(list.begin(), list.end(),
+                                  [](const nlohmann::json& one) { return one["own_pid"] == 26; });
+  ASSERT_NE(first, list.end());
+  EXPECT_EQ((*first)["state"], "complete") << *first;
+  EXPECT_EQ(Bytes(*first).size(), worker.xspace.size());
 }
 
 TEST_F(TfProfilesTest, ABusyProfilerIsSaidAndLeftAlone) {
