@@ -204,7 +204,8 @@ def install(node, archive):
 
 
 def check_place(node):
-    """An ordinary user can install only into what is theirs, or is yet to be made."""
+    """An ordinary user can install only into what is theirs, or is yet to be made; root only where
+    nobody else can exchange what root then runs."""
     own = shlex.join(there(part) for part in ("bin", "tls", "var", "var/data", "var/jobs"))
     root = shlex.quote(prefix())
     foreign = remote(
@@ -214,13 +215,40 @@ def check_place(node):
         'test -w "$d" || stat -c "%U %n" "$d"; id -un',
     ).stdout.splitlines()
     user = foreign.pop()
-    if foreign and user != "root":
-        owner, _, directory = foreign[0].partition(" ")
+    if user == "root":
+        foreign += remote(node, NOT_ROOT_S.replace("PREFIX", root)).stdout.splitlines()
+    if not foreign:
+        return
+    owner, _, directory = foreign[0].partition(" ")
+    if user == "root":
         raise HostError(
-            f"{directory} is {owner}'s there, and ssh logs in as {user}",
-            f"log in as {owner} (User in ~/.ssh/config), or set SYNCLINE_PREFIX to a directory of "
-            f"{user}'s on the hosts",
+            f"users other than root can change {directory} there ({owner}'s), and ssh logs in as "
+            "root",
+            "have it removed there, or set SYNCLINE_PREFIX to a directory that only root can "
+            "change; or log in as an ordinary user (User in ~/.ssh/config)",
         )
+    raise HostError(
+        f"{directory} is {owner}'s there, and ssh logs in as {user}",
+        f"log in as {owner} (User in ~/.ssh/config), or set SYNCLINE_PREFIX to a directory of "
+        f"{user}'s on the hosts",
+    )
+
+
+# Prints "owner path" of what others than root can exchange: the parts of the way to the prefix, as
+# it is written and as its links lead, and what is installed there. Below var the jobs lie.
+NOT_ROOT_S = r"""
+others() {
+  find "$@" '(' ! -uid 0 -o ! -type l -perm -0002 ! -perm -1000 ')' -printf '%u %p\n' -quit
+}
+for d in PREFIX "$(readlink -m PREFIX)"; do
+  until test "$d" = . ; do
+    test ! -e "$d" -a ! -L "$d" || others "$d" -maxdepth 0
+    test "$d" != / || break
+    d=$(dirname "$d")
+  done
+done
+test ! -d PREFIX || others PREFIX/ -path PREFIX/var -prune -o
+"""
 
 
 def agent_command(node):
