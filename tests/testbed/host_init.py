@@ -98,7 +98,8 @@ def private_files(spec):
     private_etc(spec)
     # Sources of binds may lie below a directory that is about to be covered: take hold of them
     # first.
-    held = {target: os.open(source, os.O_PATH) for target, source in spec["binds"].items()}
+    sources = {**spec["binds"], **spec["shared"]}
+    held = {target: os.open(source, os.O_PATH) for target, source in sources.items()}
     for directory in PRIVATE_DIRECTORIES:
         if os.path.isdir(directory) and not os.path.islink(directory):
             mode = "1777" if directory.endswith("tmp") else "755"
@@ -112,17 +113,17 @@ def private_files(spec):
     os.makedirs("/run/lock", mode=0o1777, exist_ok=True)
     for target, descriptor in held.items():
         os.set_inheritable(descriptor, True)
-        bind_held(descriptor, target)
+        bind_held(descriptor, target, writable=target in spec["shared"])
         os.close(descriptor)
     for user in spec["users"]:
         home = f"/home/{user['name']}"
-        os.makedirs(home, mode=0o700)
+        os.makedirs(home, mode=0o700, exist_ok=True)
         os.chown(home, user["uid"], user["uid"])
 
 
-def bind_held(descriptor, target):
-    """Shows what the descriptor stands for at `target`, read-only. mount(8) would resolve the
-    descriptor's name, which is covered by now; mount(2) does not."""
+def bind_held(descriptor, target, writable):
+    """Shows what the descriptor stands for at `target`. mount(8) would resolve the descriptor's
+    name, which is covered by now; mount(2) does not."""
     source = f"/proc/self/fd/{descriptor}"
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
@@ -131,7 +132,8 @@ def bind_held(descriptor, target):
         with open(target, "ab"):
             pass
     ms_bind, ms_remount, ms_readonly = 4096, 32, 1
-    for from_path, flags in ((source, ms_bind), ("none", ms_bind | ms_remount | ms_readonly)):
+    steps = [(source, ms_bind), ("none", ms_bind | ms_remount | ms_readonly)]
+    for from_path, flags in steps[: 1 if writable else 2]:
         if LIBC.mount(from_path.encode(), target.encode(), None, flags, None) != 0:
             errno = ctypes.get_errno()
             raise OSError(errno, f"bind {target}: {os.strerror(errno)}")

@@ -142,6 +142,10 @@ class Host:
         )
 
 
+def real_sources(binds):
+    return {target: os.path.realpath(source) for target, source in binds.items()}
+
+
 def user_ids(spec):
     return {name: 2001 + number for number, name in enumerate(spec.users)}
 
@@ -152,11 +156,13 @@ class Testbed:
 
     __test__ = False
 
-    def __init__(self, specs, *, seed=1, hidden=(REPOSITORY,), binds=None, pin=True):
+    def __init__(self, specs, *, seed=1, hidden=(REPOSITORY,), binds=None, shared=None, pin=True):
         """`hidden`: directories the hosts see empty; `binds`: host path -> path here, shown
-        read-only; `pin`: host k runs on CPU k (modulo), so that hosts disturb each other less."""
+        read-only; `shared`: the same, and all hosts may write there, as on a file system that they
+        share; `pin`: host k runs on CPU k (modulo), so that hosts disturb each other less."""
         self._specs = [dataclasses.replace(spec) for spec in specs]
-        self._hidden, self._binds, self._pin = list(hidden), dict(binds or {}), pin
+        self._hidden, self._pin = list(hidden), pin
+        self._binds, self._shared = dict(binds or {}), dict(shared or {})
         tag = f"{os.getpid()}-{next(_bed_numbers)}"
         self._prefix = f"syncline-{tag}-"
         self.bridge = f"syn{tag}"
@@ -277,9 +283,8 @@ class Testbed:
                     "drift": host.drift,
                     "shm_bytes": spec.shm_bytes,
                     "users": [{"name": name, "uid": uid} for name, uid in user_ids(spec).items()],
-                    "binds": {
-                        target: os.path.realpath(source) for target, source in self._binds.items()
-                    },
+                    "binds": real_sources(self._binds),
+                    "shared": real_sources(self._shared),
                     "hidden": self._hidden,
                     "etc_hosts": "".join(f"{other.address} {other.name}\n" for other in self.hosts),
                     "cpu": host.index % os.cpu_count() if self._pin else None,
