@@ -9,7 +9,6 @@ stands still. SIGTERM and a terminal that hangs up count as Ctrl-C.
 import os
 import signal
 import subprocess
-import threading
 import time
 
 import pytest
@@ -18,6 +17,7 @@ from tests.integration.fleet import (
     FAILED,
     INCOMPLETE,
     INTERRUPTED,
+    Recording,
     agent_pid,
     load,
     pids_of,
@@ -37,41 +37,6 @@ def fleet(tmp_path_factory):
     specs = [HostSpec("left"), HostSpec("right")]
     with ticking(tmp_path_factory.mktemp("interrupts"), specs, 41) as made:
         yield made
-
-
-class Recording:
-    """A `syncline record` that runs: what it prints, as it comes."""
-
-    def __init__(self, fleet, name, seconds, *options):
-        self.run = os.path.join(fleet.work, name)
-        options = ("--progress", "always", *options)
-        self.process = fleet.start_record(name, seconds, *options)
-        self.printed = ""
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
-
-    def _read(self):
-        for line in self.process.stdout:
-            self.printed += line
-
-    def wait_for(self, text, seconds=40):
-        """Until it has printed this."""
-        deadline = time.monotonic() + seconds
-        while text not in self.printed:
-            assert time.monotonic() < deadline, f"{text!r} is not in:\n{self.printed}"
-            time.sleep(0.02)
-
-    def interrupt(self, signal_number=signal.SIGINT):
-        self.process.send_signal(signal_number)
-
-    def end(self, seconds=60):
-        """Waits for the end; the exit code."""
-        try:
-            self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"it does not end:\n{self.printed}") from None
-        self.reader.join(seconds)
-        return self.process.returncode
 
 
 def left_behind(fleet):
