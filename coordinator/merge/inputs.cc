@@ -227,7 +227,7 @@ void AddNode(const recording::Layout& layout, const recording::NodeRecord& recor
     for (UnreadableTrace& trace : opened.unreadable) AddLoss(std::move(trace), &node, inputs);
   }
   node.unflushed = record.stop.gate_end_monotonic_ns != 0 && !record.stop.complete;
-  if (record.start.gate_begin_monotonic_ns != 0 && record.stop.gate_end_monotonic_ns != 0) {
+  if (!recording::NeverStarted(record) && record.stop.gate_end_monotonic_ns != 0) {
     node.closed_ns = record.stop.gate_end_monotonic_ns;
     node.why_closed = record.stop.reason;
   }

@@ -312,6 +312,26 @@ TEST_F(MergeTest, ANodeThatNeverStartedLacksAllOfTheWindow) {
   EXPECT_EQ(report->nodes[1].losses[0].end.ns, recording->window.end_timeline_ns);
 }
 
+// Its agent was killed at T: nobody heard that the gate was opened, and a guard closed it.
+TEST_F(MergeTest, ANodeWhoseStartNobodyHeardOfAndThatStoppedEarly) {
+  auto recording = recording::ReadRecording(run_);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  const int64_t end_ns = recording->window.end_timeline_ns;
+  recording::NodeRecord& node = recording->nodes[0];
+  node.start = {};
+  node.start.requested_monotonic_raw_ns = 1;
+  node.stop.gate_begin_monotonic_raw_ns = node.stop.gate_end_monotonic_raw_ns = end_ns;
+  node.stop.gate_end_monotonic_ns = timeline::testing::kJobZeroNs + end_ns - 50'000'000;
+  node.stop.reason = "guard: the agent was dead";
+  node.stop.complete = true;
+  ASSERT_TRUE(recording::WriteRecording(run_, *recording).ok());
+  const auto report = MakeReport({{{run_.string()}}});
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->nodes[0].losses.size(), 1u);
+  EXPECT_EQ(report->nodes[0].losses[0].detail,
+            "the agent stopped recording early: guard: the agent was dead");
+}
+
 TEST_F(MergeTest, ARecordingOfNothingSaysSo) {
   auto recording = recording::ReadRecording(run_);
   ASSERT_TRUE(recording.ok()) << recording.status();

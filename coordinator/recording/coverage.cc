@@ -70,8 +70,11 @@ std::optional<int64_t> LateStartNs(const NodeRecord& node) {
 }
 
 bool NeverStarted(const NodeRecord& node) {
-  return node.start.requested_monotonic_raw_ns != 0 &&
-         node.start.gate_begin_monotonic_raw_ns == 0 && node.stop.gate_begin_monotonic_raw_ns == 0;
+  const Gate& start = node.start;
+  if (start.requested_monotonic_raw_ns == 0 || start.gate_begin_monotonic_raw_ns != 0) return false;
+  // Nobody heard of its start. Its guard may have closed the gate before it was to be opened.
+  return node.stop.gate_begin_monotonic_raw_ns == 0 ||
+         node.stop.gate_end_monotonic_raw_ns < start.requested_monotonic_raw_ns;
 }
 
 std::optional<int64_t> EarlyEndNs(const NodeRecord& node) {

@@ -216,7 +216,8 @@ const ComplaintRecord* NotRecorded(const NodeRecord& node, const ProcessRecord& 
 // window's begin.
 std::optional<int64_t> LateStartNs(const NodeRecord& node);
 
-// Whether the node was asked to start and never did, as far as is known: its gate was never moved.
+// Whether the node was asked to start and never did, as far as is known: its gate was never moved,
+// or closed for good before it was to open.
 bool NeverStarted(const NodeRecord& node);
 
 // How long before the window's end the node stopped recording; nullopt: it did not, or it was never

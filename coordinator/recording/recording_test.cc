@@ -239,7 +239,11 @@ TEST(NeverStartedTest, ANodeWhoseGateWasNeverMoved) {
   node.start.requested_monotonic_raw_ns = 1'000;
   EXPECT_TRUE(NeverStarted(node));
   node.stop.gate_begin_monotonic_raw_ns = 2'000;  // it was opened: only the answer was lost
+  node.stop.gate_end_monotonic_raw_ns = 2'100;
   EXPECT_FALSE(NeverStarted(node));
+  node.stop.gate_begin_monotonic_raw_ns = 800;
+  node.stop.gate_end_monotonic_raw_ns = 900;
+  EXPECT_TRUE(NeverStarted(node)) << "its agent was dead, and a guard ended the recording";
 }
 
 TEST(VolumeTest, WhatNobodyCountedIsUnknown) {
