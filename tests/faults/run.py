@@ -18,7 +18,7 @@ from tests.faults import cells
 from tests.faults.scenario import Scenario, absent
 from tests.faults.stage import Stage
 
-PASSED, WRONG, NOT_APPLICABLE = "passed", "FAILED", "not applicable"
+PASSED, WRONG, KNOWN, NOT_APPLICABLE = "passed", "FAILED", "known limit", "not applicable"
 
 
 class Runner:
@@ -56,10 +56,12 @@ class Runner:
                 problems = scenario.problems
         except Exception:  # pylint: disable=broad-except
             problems = (scenario.problems if scenario else []) + [traceback.format_exc()]
+        known = [said for problem in problems if (said := cells.known(cell, problem))]
+        wrong = len(known) < len(problems)
         result = {
             "cell": cell.name,
-            "result": WRONG if problems else NOT_APPLICABLE if why else PASSED,
-            "why": why,
+            "result": WRONG if wrong else KNOWN if known else NOT_APPLICABLE if why else PASSED,
+            "why": why or ", ".join(sorted(set(known))),
             "problems": problems,
             "seconds": round(time.monotonic() - begin, 1),
             "facts": scenario.facts if scenario else {},
@@ -88,7 +90,7 @@ def describe(result):
     facts = result["facts"]
     said = result["why"]
     if facts:
-        words = [facts.get("outcome", "")]
+        words = [said, facts.get("outcome", "")]
         words += [f"exit {facts['code']}"] if "code" in facts else []
         words += [f"fetch {facts['fetch']}"] if "fetch" in facts else []
         for run in facts.get("runs", [])[:1]:
@@ -106,6 +108,8 @@ def read_arguments():
     parser.add_argument("--quick", action="store_true", help="the part that runs every day")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="N of them, by the seed")
     parser.add_argument("--seed", type=int, default=25, help="of the instants within a moment")
+    parser.add_argument("--minutes", type=float, default=0, metavar="M",
+                        help="begin no cell after so long; those that were not run are counted")
     parser.add_argument("--json", default="", metavar="FILE", help="where the results go, too")
     parser.add_argument("--work", default="", metavar="DIR",
                         help="keep recordings and logs there (default: deleted)")
@@ -116,8 +120,11 @@ def read_arguments():
 def run_all(chosen, arguments, work):
     results = []
     runner = Runner(work, arguments.seed)
+    end = time.monotonic() + (60 * arguments.minutes or float("inf"))
     try:
         for cell in chosen:
+            if time.monotonic() > end:
+                break
             result = runner.run(cell)
             results.append(result)
             print(describe(result), flush=True)
@@ -146,9 +153,10 @@ def main():
         os.makedirs(work, exist_ok=True)
         results = run_all(chosen, arguments, work)
     count = {kind: sum(one["result"] == kind for one in results)
-             for kind in (PASSED, WRONG, NOT_APPLICABLE)}
+             for kind in (PASSED, KNOWN, WRONG, NOT_APPLICABLE)}
     print(f"\n{len(results)} cells in {time.monotonic() - begin:.0f} s: "
-          + ", ".join(f"{number} {kind}" for kind, number in count.items()))
+          + ", ".join(f"{number} {kind}" for kind, number in count.items())
+          + f", {len(chosen) - len(results)} not run")
     return 1 if count[WRONG] else 0
 
 

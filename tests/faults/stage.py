@@ -24,7 +24,8 @@ PREFIX = "/opt/syncline"
 DATA = f"{PREFIX}/var/data"
 SESSION = f"{PREFIX}/libexec/syncline/session"
 WITNESS, VICTIM = "left", "right"
-GONE_S = 5  # a process that was sent SIGKILL
+GONE_S = 5  # until a process is gone that was sent SIGKILL
+TERM_S = 10  # or SIGTERM; one that is there afterwards goes on
 
 
 class NotThere(Exception):
@@ -146,6 +147,9 @@ class Injection:
         """Waits until it is over; whether the process has ended."""
         if self._timer:
             self._timer.join()
+        if self.fault == "TERM":  # a process may have much to do before it ends, or go on
+            with contextlib.suppress(AssertionError):
+                wait_until(lambda: not self.process.is_alive(), TERM_S, "the end")
         return not self.process.is_alive()
 
 
