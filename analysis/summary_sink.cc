@@ -53,25 +53,47 @@ void SummarySink::OnText(timeline::TextId id, std::string_view text) {
   texts_[id] = text;
 }
 
+SummarySink::KnownTrack& SummarySink::TrackAt(timeline::TrackId track) {
+  if (tracks_.size() <= track) tracks_.resize(size_t{track} + 1);
+  return tracks_[track];
+}
+
 void SummarySink::OnTrack(const timeline::Track& track) {
   KnownTrack known;
+  if (track.parent != timeline::kNoTrack) {
+    const KnownTrack& parent = TrackAt(track.parent);
+    known.process_track = parent.process_track;
+    known.process = parent.process;
+  }
+  if (track.kind == timeline::TrackKind::kProcess) {
+    known.process_track = track.id;
+    known.process = track.name;
+  }
   known.parent = track.parent;
-  known.process_track =
-      track.kind == timeline::TrackKind::kProcess ? track.id : tracks_[track.parent].process_track;
   known.node = track.node;
   known.thread = track.kind == timeline::TrackKind::kThread;
   known.lane = track.kind == timeline::TrackKind::kLane;
   known.frames = track.kind == timeline::TrackKind::kAsync && track.name == "frames";
-  known.process =
-      track.kind == timeline::TrackKind::kProcess ? track.name : tracks_[track.parent].process;
-  tracks_[track.id] = std::move(known);
+  TrackAt(track.id) = std::move(known);
 }
 
-const std::string& SummarySink::Pattern(timeline::TextId name) {
-  if (patterns_.size() <= name) patterns_.resize(texts_.size());
-  std::string& pattern = patterns_[name];
-  if (pattern.empty()) pattern = NamePattern(texts_[name]);
-  return pattern;
+SummarySink::RowId SummarySink::RowOf(std::string_view text) {
+  const auto found = row_ids_.find(text);
+  if (found != row_ids_.end()) return found->second;
+  const auto id = static_cast<RowId>(rows_.size());
+  rows_.push_back(&row_ids_.emplace(text, id).first->first);
+  return id;
+}
+
+SummarySink::Name& SummarySink::NameAt(timeline::TextId text) {
+  if (names_.size() <= text) names_.resize(texts_.size());
+  Name& name = names_[text];
+  if (name.is_looked_at) return name;
+  name.is_looked_at = true;
+  name.pattern = RowOf(NamePattern(texts_[text]));
+  name.looks_like_step = LooksLikeStep(texts_[text]);
+  name.is_optimizer = OptimizerSteps::Is(texts_[text]);
+  return name;
 }
 
 void SummarySink::OnSpanBegin(const timeline::Span&) {}
@@ -93,9 +115,8 @@ bool SummarySink::IsCalled(const std::string& wanted, const timeline::Span& span
 }
 
 void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
-  const std::string& pattern = Pattern(span.name);
-  const auto [entry, inserted] =
-      steps_.try_emplace({track.process, span.track, span.category, pattern});
+  const RowId pattern = NameAt(span.name).pattern;
+  const auto [entry, inserted] = steps_.try_emplace({span.track, span.category, pattern});
   Series& series = entry->second;
   if (inserted) {
     series.depth = span.depth;
@@ -103,7 +124,7 @@ void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
     series.process_track = track.process_track;
     series.series.node = track.node;
     series.series.process = track.process;
-    series.series.name = pattern;
+    series.series.name = *rows_[pattern];
     series.series.domain = texts_[span.category];
   }
   series.depth = std::min(series.depth, span.depth);
@@ -112,34 +133,54 @@ void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
       {span.node_begin, span.node_end, span.begin, span.end, texts_[span.name]});
 }
 
+void SummarySink::AddTotal(const timeline::Span& span, uint32_t node, RowId row, bool whole,
+                           Name* name) {
+  if (name->total == nullptr || name->node != node || name->category != span.category ||
+      name->row != row) {
+    name->node = node;
+    name->category = span.category;
+    name->row = row;
+    name->total = &totals_[{node, span.category, row}];
+  }
+  TaskTotal& total = *name->total;
+  if (whole) {
+    ++total.count;
+    total.total_ns += span.end.ns - span.begin.ns;
+    total.self_ns += span.self_ns;
+  } else {
+    ++total.clipped;
+  }
+}
+
+BusyIntervals& SummarySink::BusyOf(uint32_t node) {
+  if (busy_here_ == nullptr || busy_node_ != node) {
+    busy_node_ = node;
+    busy_here_ = &busy_[node];
+  }
+  return *busy_here_;
+}
+
 void SummarySink::OnSpanEnd(const timeline::Span& span) {
-  const KnownTrack& track = tracks_[span.track];
+  const KnownTrack& track = TrackAt(span.track);
   // Of a profile, what a model is made of; what the framework does besides is on the timeline.
   const bool operation = track.lane && texts_[span.category] == timeline::kOperatorCategory;
   if (!track.thread && !track.frames && !operation) return;
-  const bool is_step =
-      !operation && (step_.has_value() ? IsCalled(*step_, span)
-                                       : track.frames || LooksLikeStep(texts_[span.name]));
+  Name& name = NameAt(span.name);
+  const bool is_step = !operation && (step_.has_value() ? IsCalled(*step_, span)
+                                                        : track.frames || name.looks_like_step);
   step_found_ = step_found_ || is_step;
-  if (track.frames) frames_.emplace(span.category, Pattern(span.name));
+  if (track.frames) frames_.emplace(span.category, name.pattern);
   const bool whole = !span.clipped_begin && !span.clipped_end && !span.suspect;
   if (track.thread || operation) {
     // The numbers in an operator's name are part of it: they tell one layer from another.
-    const std::string& name = operation ? texts_[span.name] : Pattern(span.name);
-    TaskTotal& total = totals_[{track.node, span.category, name}];
-    if (whole) {
-      ++total.count;
-      total.total_ns += span.end.ns - span.begin.ns;
-      total.self_ns += span.self_ns;
-    } else {
-      ++total.clipped;
-    }
+    if (operation && name.itself == kNoRow) name.itself = RowOf(texts_[span.name]);
+    AddTotal(span, track.node, operation ? name.itself : name.pattern, whole, &name);
   }
-  if (track.thread && OptimizerSteps::Is(texts_[span.name])) optimizer_steps_.Add(span, whole);
+  if (track.thread && name.is_optimizer) optimizer_steps_.Add(span, whole);
   if (!whole || operation) return;
   if (is_step) AddStep(span, track);
   if (track.thread && span.depth == 0) {
-    busy_[track.node].Add({span.begin, span.end, span.node_begin, span.node_end, 1});
+    BusyOf(track.node).Add({span.begin, span.end, span.node_begin, span.node_end, 1});
   }
 }
 
@@ -148,13 +189,15 @@ std::vector<SummarySink::Total> SummarySink::TakeTotals() const {
   for (const auto& [key, total] : totals_) {
     Total entry{std::get<0>(key), total};
     entry.total.domain = texts_[std::get<1>(key)];
-    entry.total.name = std::get<2>(key);
+    entry.total.name = *rows_[std::get<2>(key)];
     totals.push_back(std::move(entry));
   }
-  std::stable_sort(totals.begin(), totals.end(), [](const Total& a, const Total& b) {
+  // Of equal ones, those of the first node.
+  std::sort(totals.begin(), totals.end(), [](const Total& a, const Total& b) {
     if (a.total.domain != b.total.domain) return a.total.domain < b.total.domain;
     if (a.total.total_ns != b.total.total_ns) return a.total.total_ns > b.total.total_ns;
-    return a.total.name < b.total.name;
+    if (a.total.name != b.total.name) return a.total.name < b.total.name;
+    return a.node < b.node;
   });
   return totals;
 }
@@ -179,7 +222,7 @@ SummarySink::Holes SummarySink::JoinedHoles() const {
 
 bool SummarySink::IsKnown(const Holes& joined, timeline::TrackId track,
                           const timeline::Interval& interval) const {
-  for (; track != timeline::kNoTrack; track = tracks_.at(track).parent) {
+  for (; track != timeline::kNoTrack; track = tracks_[track].parent) {
     const auto holes = joined.find(track);
     if (holes == joined.end()) continue;
     const auto next = std::upper_bound(
@@ -201,7 +244,7 @@ void SummarySink::AddOptimizerSteps(std::vector<Series>* all) const {
     return IsKnown(joined, track, interval);
   };
   for (OptimizerSteps::Series& found : optimizer_steps_.Take(known)) {
-    const KnownTrack& track = tracks_.at(found.track);
+    const KnownTrack& track = tracks_[found.track];
     if (marking.contains(track.process_track)) continue;
     Series series;
     series.depth = found.depth;
@@ -221,8 +264,18 @@ void SummarySink::AddOptimizerSteps(std::vector<Series>* all) const {
 
 std::vector<SummarySink::Series> SummarySink::TakeSteps() const {
   std::vector<Series> all;
-  for (const auto& [key, series] : steps_) {
-    all.push_back(series);
+  // What is equally likely: by process, track, category and name.
+  std::vector<const std::pair<const StepKey, Series>*> ordered;
+  for (const auto& entry : steps_) ordered.push_back(&entry);
+  const auto rank = [](const std::pair<const StepKey, Series>* entry) {
+    const auto& [track, category, pattern] = entry->first;
+    const StepSeries& series = entry->second.series;
+    return std::tie(series.process, track, category, series.name);
+  };
+  std::sort(ordered.begin(), ordered.end(),
+            [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+  for (const auto* entry : ordered) {
+    all.push_back(entry->second);
     std::vector<Step>& steps = all.back().series.steps;
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.begin < b.begin; });
@@ -247,9 +300,9 @@ absl::Status SummarySink::CheckStep() const {
     const std::string full = domain.empty() ? name : domain + ":" + name;
     (frames || LooksLikeStep(name) ? likely : others).insert("\"" + full + "\"");
   };
-  for (const auto& [category, name] : frames_) add(category, name, /*frames=*/true);
+  for (const auto& [category, row] : frames_) add(category, *rows_[row], /*frames=*/true);
   for (const auto& [key, total] : totals_) {
-    add(std::get<1>(key), std::get<2>(key), /*frames=*/false);
+    add(std::get<1>(key), *rows_[std::get<2>(key)], /*frames=*/false);
   }
   const std::set<std::string>& names = likely.empty() ? others : likely;
   std::string list;

@@ -8,11 +8,14 @@
 #define SYNCLINE_ANALYSIS_SUMMARY_SINK_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "analysis/optimizer_steps.h"
@@ -101,10 +104,33 @@ class SummarySink final : public timeline::TimelineSink {
     bool frames = false;
     std::string process;
   };
+  // A row of the totals, or a pattern of steps: texts that several names may have in common.
+  using RowId = uint32_t;
+  static constexpr RowId kNoRow = UINT32_MAX;
+  // What is known of a text when it is a task's name, as soon as it was asked for.
+  struct Name {
+    RowId pattern = kNoRow;
+    RowId itself = kNoRow;
+    bool is_looked_at = false;
+    bool looks_like_step = false;
+    bool is_optimizer = false;
+    // Where it was counted last: mostly it is counted there again.
+    uint32_t node = 0;
+    timeline::TextId category = timeline::kNoText;
+    RowId row = kNoRow;
+    TaskTotal* total = nullptr;
+  };
+  using TotalKey = std::tuple<uint32_t, timeline::TextId, RowId>;  // node, category
+  using StepKey = std::tuple<timeline::TrackId, timeline::TextId, RowId>;
 
-  const std::string& Pattern(timeline::TextId name);
+  RowId RowOf(std::string_view text);
+  Name& NameAt(timeline::TextId text);
+  const std::string& Pattern(timeline::TextId name) { return *rows_[NameAt(name).pattern]; }
+  KnownTrack& TrackAt(timeline::TrackId track);
   bool IsCalled(const std::string& wanted, const timeline::Span& span);
+  void AddTotal(const timeline::Span& span, uint32_t node, RowId row, bool whole, Name* name);
   void AddStep(const timeline::Span& span, const KnownTrack& track);
+  BusyIntervals& BusyOf(uint32_t node);
   using Holes = std::map<timeline::TrackId, std::vector<timeline::Interval>>;
   // Of each track in order, none touching the next.
   Holes JoinedHoles() const;
@@ -115,14 +141,18 @@ class SummarySink final : public timeline::TimelineSink {
   std::optional<std::string> step_;
   bool step_found_ = false;
   std::vector<std::string> texts_{""};
-  std::vector<std::string> patterns_;
-  std::map<timeline::TrackId, KnownTrack> tracks_;
-  std::map<std::tuple<uint32_t, timeline::TextId, std::string>, TaskTotal> totals_;
-  std::map<std::tuple<std::string, uint32_t, timeline::TextId, std::string>, Series> steps_;
+  std::vector<Name> names_;  // by text
+  std::map<std::string, RowId, std::less<>> row_ids_;
+  std::vector<const std::string*> rows_;  // keys of row_ids_
+  std::vector<KnownTrack> tracks_;        // by id
+  std::map<TotalKey, TaskTotal> totals_;
+  std::map<StepKey, Series> steps_;
   OptimizerSteps optimizer_steps_;
   Holes holes_;
   std::map<uint32_t, BusyIntervals> busy_;
-  std::set<std::pair<timeline::TextId, std::string>> frames_;  // domain and pattern
+  uint32_t busy_node_ = 0;                               // the newest task's
+  BusyIntervals* busy_here_ = nullptr;                   // in busy_
+  std::set<std::pair<timeline::TextId, RowId>> frames_;  // by category
 };
 
 }  // namespace syncline::analysis
