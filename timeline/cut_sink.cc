@@ -2,28 +2,33 @@
 #include "timeline/cut_sink.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace syncline::timeline {
 
-void CutSink::Announce(std::vector<Open>* stack) {
-  // What is announced lies below what is not.
-  size_t first = stack->size();
-  while (first > 0 && !(*stack)[first - 1].announced) --first;
-  for (size_t i = first; i < stack->size(); ++i) {
-    Open& open = (*stack)[i];
-    open.announced = true;
-    if (open.span.begin < range_.begin) {
-      open.span.begin = range_.begin;
-      open.span.clipped_begin = true;
+void CutSink::Announce(OnTrackNow* now) {
+  size_t level = now->open.size() - now->waiting.size();
+  for (Span& span : now->waiting) {
+    Open& open = now->open[level++];
+    if (span.begin < range_.begin) {
+      span.begin = open.begin = range_.begin;
+      span.clipped_begin = open.clipped_begin = true;
     }
-    next_->OnSpanBegin(open.span);
+    next_->OnSpanBegin(span);
   }
+  now->waiting.clear();
 }
 
 void CutSink::OnSpanBegin(const Span& span) {
-  std::vector<Open>& stack = open_[span.track];
-  stack.push_back({span, false});
-  if (range_.Contains(span.begin)) Announce(&stack);
+  OnTrackNow& now = At(span.track);
+  const bool inside = range_.Contains(span.begin);
+  if (inside && !now.waiting.empty()) Announce(&now);
+  now.open.push_back({span.begin, span.clipped_begin});
+  if (inside) {
+    next_->OnSpanBegin(span);
+  } else {
+    now.waiting.push_back(span);
+  }
 }
 
 int64_t CutSink::Within(TimelineTime begin, TimelineTime end) const {
@@ -31,19 +36,31 @@ int64_t CutSink::Within(TimelineTime begin, TimelineTime end) const {
 }
 
 void CutSink::OnSpanEnd(const Span& span) {
-  std::vector<Open>& stack = open_[span.track];
-  if (stack.empty()) return;
+  OnTrackNow& now = At(span.track);
+  if (now.open.empty()) return;
   const int64_t within_ns = Within(span.begin, span.end);
-  if (stack.size() > 1) stack[stack.size() - 2].children_ns += within_ns;
-  if (!stack.back().announced && span.begin < range_.begin && span.end > range_.begin) {
-    Announce(&stack);
+  if (now.open.size() > 1) now.open[now.open.size() - 2].children_ns += within_ns;
+  if (!now.waiting.empty() && span.begin < range_.begin && span.end > range_.begin) Announce(&now);
+  const Open open = now.open.back();
+  now.open.pop_back();
+  if (!now.waiting.empty()) {
+    now.waiting.pop_back();
+    return;
   }
-  const Open open = stack.back();
-  stack.pop_back();
-  if (!open.announced) return;
+  const bool whole = open.begin == span.begin && open.clipped_begin <= span.clipped_begin &&
+                     span.begin <= span.end && span.end <= range_.end &&
+                     within_ns == span.end.ns - span.begin.ns;
+  if (whole) [[likely]] {
+    next_->OnSpanEnd(span);
+  } else {
+    PassClipped(span, open, within_ns);
+  }
+}
+
+void CutSink::PassClipped(const Span& span, const Open& open, int64_t within_ns) {
   Span cut = span;
-  cut.begin = open.span.begin;
-  cut.clipped_begin = span.clipped_begin || open.span.clipped_begin;
+  cut.begin = open.begin;
+  cut.clipped_begin = span.clipped_begin || open.clipped_begin;
   if (span.end > range_.end) {
     cut.end = range_.end;
     cut.clipped_end = true;
@@ -61,14 +78,14 @@ void CutSink::OnInstant(const Instant& instant) {
 }
 
 void CutSink::OnCounter(const CounterValue& value) {
+  std::optional<double>& before = At(value.track).before;
   if (value.time < range_.begin) {
-    before_[value.track] = value.value;
+    before = value.value;
     return;
   }
-  const auto before = before_.find(value.track);
-  if (before != before_.end()) {
-    next_->OnCounter({value.track, range_.begin, before->second});
-    before_.erase(before);
+  if (before.has_value()) {
+    next_->OnCounter({value.track, range_.begin, *before});
+    before.reset();
   }
   if (range_.Contains(value.time)) next_->OnCounter(value);
 }
@@ -98,8 +115,10 @@ void CutSink::OnClockEvent(const ClockEvent& event) {
 }
 
 absl::Status CutSink::Finish() {
-  for (const auto& [track, value] : before_) next_->OnCounter({track, range_.begin, value});
-  before_.clear();
+  for (TrackId track = 0; track < tracks_.size(); ++track) {
+    const std::optional<double> before = std::exchange(tracks_[track].before, std::nullopt);
+    if (before.has_value()) next_->OnCounter({track, range_.begin, *before});
+  }
   return next_->Finish();
 }
 

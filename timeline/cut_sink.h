@@ -2,11 +2,14 @@
 // A timeline cut to [from, to): what overlaps it is clipped and flagged, the rest is dropped. A
 // span that was open at `from` is passed on when the first thing inside it, or its end, is. What is
 // read for it may be less than everything (look_back.h), what is pushed (BuildOptions::shown), too.
+//
+// What lies wholly in the range is passed on as it is, not copied: mostly that is nearly all.
 // Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_CUT_SINK_H_
 #define SYNCLINE_TIMELINE_CUT_SINK_H_
 
-#include <map>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "timeline/builder.h"
@@ -33,19 +36,29 @@ class CutSink final : public TimelineSink {
 
  private:
   struct Open {
-    Span span;
-    bool announced = false;
+    TimelineTime begin;  // as it was passed on, or will be
+    bool clipped_begin = false;
     int64_t children_ns = 0;  // of what lies in the range
   };
+  struct OnTrackNow {
+    std::vector<Open> open;
+    std::vector<Span> waiting;     // the innermost of `open`, as far as they were not passed on
+    std::optional<double> before;  // the value that a counter had when the interval began
+  };
 
+  OnTrackNow& At(TrackId track) {
+    if (tracks_.size() <= track) tracks_.resize(size_t{track} + 1);
+    return tracks_[track];
+  }
   // How much of [begin, end) lies in the range.
   int64_t Within(TimelineTime begin, TimelineTime end) const;
-  void Announce(std::vector<Open>* stack);
+  // Passes on what waits.
+  void Announce(OnTrackNow* now);
+  void PassClipped(const Span& span, const Open& open, int64_t within_ns);
 
   Interval range_;
   TimelineSink* next_;
-  std::map<TrackId, std::vector<Open>> open_;
-  std::map<TrackId, double> before_;  // the value that a counter had when the interval began
+  std::vector<OnTrackNow> tracks_;  // by id
 };
 
 }  // namespace syncline::timeline
