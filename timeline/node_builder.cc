@@ -36,13 +36,6 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
       emitter_(emitter),
       shared_(shared),
       matchers_(matchers) {
-  heeded_ = options.shown;
-  if (options.cut.has_value()) {
-    heeded_.begin = std::min(heeded_.begin, options.cut->begin);
-    heeded_.end = std::max(heeded_.end, options.cut->end);
-  } else {
-    heeded_ = {{kUnknownLo}, {kUnknownHi}};
-  }
   result_.name = node.name;
   result_.index = index;
 }
@@ -102,8 +95,7 @@ absl::Status NodeBuilder::OpenStreams() {
 
 void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   UpdateLossesOf(head.source);
-  const bool unseen = !heeded_.Contains(head.time) || !events_.Heeds(EventKind::kTaskBegin);
-  if (unseen && FollowTask(head)) return;
+  if (FollowTask(head)) return;
   const EventKind kind = event_.Kind(*head.record);
   if (kind == EventKind::kCanary) return;
   const bool counted = IsCounted(head.time);

@@ -5,6 +5,7 @@
 #ifndef SYNCLINE_TIMELINE_NODE_BUILDER_H_
 #define SYNCLINE_TIMELINE_NODE_BUILDER_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -88,6 +89,12 @@ class NodeBuilder {
     std::vector<Loss> pending_losses;
     std::optional<int64_t> left_out_since_ns;  // the program's own profiler has it
   };
+  // Threads of a stream by the keys that its events name them by: some take turns on a CPU.
+  struct KnownKey {
+    uint32_t key = 0;
+    uint32_t thread = kNoNumber;
+  };
+  static constexpr size_t kKnownKeys = 8;
   struct Source {
     uint32_t owner = 0;
     std::string name;
@@ -95,8 +102,7 @@ class NodeBuilder {
     size_t losses_added = 0;
     uint64_t loads = 0;  // of the stream, when it was last asked for losses
     TrackId cpu_track = kNoTrack;
-    std::optional<uint32_t> thread_key;  // of its last event that is a thread's,
-    uint32_t thread = 0;                 // and that thread
+    std::array<KnownKey, kKnownKeys> known;  // by the key's last bits
   };
   struct Here {  // the event at hand
     Moment moment;
@@ -109,8 +115,8 @@ class NodeBuilder {
   absl::Status OpenStreams();
   void Dispatch(const StreamMerger::Head& head);
   void Handle(EventKind kind, const Here& here);
-  // node_follow.cc: what Dispatch() does of a task that no sink is shown, in short. False, and
-  // nothing was done, where there is more to it than its thread's stack.
+  // node_follow.cc: what Dispatch() does of nearly all tasks, in short. False, and nothing was
+  // done, where there is more to it than its thread's stack.
   bool FollowTask(const StreamMerger::Head& head);
   bool FollowNames(const PlainTask& task, const Process& process, ThreadSpans::Task* span) const;
   bool IsCounted(TimelineTime time) const {
@@ -216,7 +222,6 @@ class NodeBuilder {
   ClockId clock_;
   const BuildOptions& options_;
   ShownEvents events_;
-  Interval heeded_;  // what is shown or counted
   Emitter* emitter_;
   SharedTracks* shared_;
   Matchers* matchers_;

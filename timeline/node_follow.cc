@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The short way of tasks that no sink is shown.
+// The short way of tasks: nearly all are plain, of a known thread, and follow on what was found.
 #include <algorithm>
 
 #include "timeline/node_builder.h"
@@ -23,40 +23,48 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   PlainTask task;
   if (!event_.ReadTask(*head.record, &task)) return false;
   const Source& source = sources_[head.source];
-  if (source.thread_key != task.thread || source.thread >= threads_.size()) return false;
-  Thread& thread = threads_[source.thread];
+  const KnownKey& known = source.known[task.thread % kKnownKeys];
+  if (known.key != task.thread || known.thread >= threads_.size()) return false;
+  Thread& thread = threads_[known.thread];
   if (thread.spans == nullptr || thread.last_source != head.source) return false;
   if (task.numbered && task.number != thread.next_number) return false;  // the first, or a loss
-  if (!thread.pending_losses.empty()) return false;
+  if (!thread.pending_losses.empty() || task.depth > ThreadSpans::kDepthMax) return false;
   Process& process = processes_[thread.process];
   if (!process.covered_since.has_value()) return false;
   ThreadSpans::Task span;
   const bool heeded = events_.Heeds(EventKind::kTaskBegin);
   if (heeded && !FollowNames(task, process, &span)) return false;
   const int64_t time_ns = head.record->time_ns;
-  if (!source.losses->SeenAgain(source.thread, time_ns)) return false;
+  if (!source.losses->SeenAgain(known.thread, time_ns)) return false;
   thread.last_ns = time_ns;
   if (task.numbered) {
     thread.next_number = static_cast<uint16_t>(task.number + 1);
     thread.task_ns = time_ns;
   }
   result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
+  const Moment moment{{clock_, time_ns}, head.time};
+  const bool shows = events_.Shows(EventKind::kTaskBegin);
   ++process.found_events;
-  process.last = Moment{{clock_, time_ns}, head.time};
-  if (IsCounted(head.time)) ++process.counted_here;
-  if (!events_.Shows(EventKind::kTaskBegin)) return true;
+  process.last = moment;
+  if (IsCounted(head.time)) {
+    ++process.counted_here;
+    result_.events += shows;
+  }
+  if (!shows) {
+    thread.spans->Seen(moment);
+    return true;
+  }
   span.name_id = task.name;
   span.domain_id = task.domain;
   span.depth = task.depth;
   if (!task.begins) {
-    thread.spans->End(span, *process.last);
+    thread.spans->End(span, moment);
     return true;
   }
   span.id = task.id;
-  if (Span* const begun = thread.spans->Begin(span, *process.last); begun != nullptr) {
-    AddId(&id_texts_, task.id, &begun->arguments);
-    AddId(&parent_texts_, task.parent, &begun->arguments);
-  }
+  Span* const begun = thread.spans->Begin(span, moment);
+  AddId(&id_texts_, task.id, &begun->arguments);
+  AddId(&parent_texts_, task.parent, &begun->arguments);
   return true;
 }
 

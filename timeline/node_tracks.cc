@@ -133,14 +133,13 @@ NodeBuilder::Thread& NodeBuilder::AddThread(uint32_t index) {
   return thread;
 }
 
-// A thread stays on its CPU for many events.
 uint32_t NodeBuilder::ThreadOf(uint32_t source, uint32_t thread_key) {
   Source& entry = sources_[source];
-  if (entry.thread_key != thread_key) {
-    entry.thread = tables_.ThreadFor(entry.owner, thread_key);
-    entry.thread_key = thread_key;
+  KnownKey& known = entry.known[thread_key % kKnownKeys];
+  if (known.key != thread_key || known.thread == kNoNumber) {
+    known = {thread_key, tables_.ThreadFor(entry.owner, thread_key)};
   }
-  return entry.thread;
+  return known.thread;
 }
 
 TrackId NodeBuilder::CpuTrack(uint32_t source) {
