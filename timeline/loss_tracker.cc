@@ -6,7 +6,7 @@
 namespace syncline::timeline {
 
 void StreamLossTracker::Suspect(ThreadIndex thread, size_t loss) {
-  size_t& told = told_[thread];
+  size_t& told = At(thread).told;
   if (loss < told) return;
   told = loss + 1;
   on_suspect_(losses_[loss], thread);
@@ -19,8 +19,10 @@ void StreamLossTracker::Update(std::span<const Loss> losses) {
     if (last_ns_.has_value()) Suspect(last_thread_, index);
     // In the order of thread numbers: a hash map's order is not reproducible.
     std::vector<ThreadIndex> seen;
-    for (const auto& [thread, time_ns] : last_seen_ns_) {
-      if (time_ns >= losses[index].begin_ns) seen.push_back(thread);
+    for (const auto& [number, thread] : threads_) {
+      if (thread.last_ns.has_value() && *thread.last_ns >= losses[index].begin_ns) {
+        seen.push_back(number);
+      }
     }
     std::sort(seen.begin(), seen.end());
     for (const ThreadIndex thread : seen) Suspect(thread, index);
@@ -29,12 +31,13 @@ void StreamLossTracker::Update(std::span<const Loss> losses) {
 
 void StreamLossTracker::Left(ThreadIndex thread, int64_t previous_ns, int64_t time_ns) {
   if (losses_.empty()) return;
-  for (size_t i = told_[thread]; i < losses_.size() && losses_[i].begin_ns <= time_ns; ++i) {
+  Thread& seen = At(thread);
+  for (size_t i = seen.told; i < losses_.size() && losses_[i].begin_ns <= time_ns; ++i) {
     const bool unknown = losses_[i].begin_ns == 0 && losses_[i].end_ns == 0;
     if (unknown || losses_[i].end_ns >= previous_ns) {
       Suspect(thread, i);
     } else {
-      told_[thread] = i + 1;  // it was heard of since: not hit
+      seen.told = i + 1;  // it was heard of since: not hit
     }
   }
 }
@@ -43,8 +46,7 @@ void StreamLossTracker::Seen(ThreadIndex thread, std::optional<int64_t> previous
                              int64_t time_ns) {
   // Of a new thread nothing is open that could be wrong; the first after a loss is told of it.
   Left(thread, previous_ns.value_or(last_ns_.value_or(time_ns)), time_ns);
-  if (newest_ns_ == nullptr || thread != last_thread_) newest_ns_ = &last_seen_ns_[thread];
-  *newest_ns_ = time_ns;
+  At(thread).last_ns = time_ns;
   last_thread_ = thread;
   last_ns_ = time_ns;
 }

@@ -16,6 +16,7 @@
 #ifndef SYNCLINE_TIMELINE_LOSS_TRACKER_H_
 #define SYNCLINE_TIMELINE_LOSS_TRACKER_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -40,11 +41,15 @@ class StreamLossTracker {
   // An event of `thread` in this stream; its previous one, in whatever stream, was at `previous_ns`
   // (nullopt: this is its first).
   void Seen(ThreadIndex thread, std::optional<int64_t> previous_ns, int64_t time_ns);
-  // The same in short, when there is no loss and `thread` was seen last in this stream and in all;
-  // else false, and nothing was done.
+  // The same in short, when nothing of the stream's losses is left to be told to `thread`, whose
+  // previous event was in this stream, too; else false, and nothing was done.
   bool SeenAgain(ThreadIndex thread, int64_t time_ns) {
-    if (!losses_.empty() || newest_ns_ == nullptr || thread != last_thread_) return false;
-    *newest_ns_ = time_ns;
+    const Recent& recent = recent_[thread % kRecent];
+    if (recent.seen == nullptr || recent.thread != thread) return false;
+    Thread& seen = *recent.seen;
+    if (seen.told < losses_.size() && losses_[seen.told].begin_ns <= time_ns) return false;
+    seen.last_ns = time_ns;
+    last_thread_ = thread;
     last_ns_ = time_ns;
     return true;
   }
@@ -52,13 +57,28 @@ class StreamLossTracker {
   void Left(ThreadIndex thread, int64_t previous_ns, int64_t time_ns);
 
  private:
+  struct Thread {
+    size_t told = 0;                 // losses before this one are dealt with
+    std::optional<int64_t> last_ns;  // when it was seen last in this stream
+  };
+  // Some threads take turns on a CPU.
+  struct Recent {
+    ThreadIndex thread = 0;
+    Thread* seen = nullptr;  // in threads_
+  };
+  static constexpr size_t kRecent = 8;
+
+  Thread& At(ThreadIndex thread) {
+    Recent& recent = recent_[thread % kRecent];
+    if (recent.seen == nullptr || recent.thread != thread) recent = {thread, &threads_[thread]};
+    return *recent.seen;
+  }
   void Suspect(ThreadIndex thread, size_t loss);
 
   OnSuspect on_suspect_;
   std::vector<Loss> losses_;
-  std::unordered_map<ThreadIndex, size_t> told_;  // losses before this one are dealt with
-  std::unordered_map<ThreadIndex, int64_t> last_seen_ns_;
-  int64_t* newest_ns_ = nullptr;  // in it, of last_thread_
+  std::unordered_map<ThreadIndex, Thread> threads_;
+  std::array<Recent, kRecent> recent_;  // by the thread's last bits
   ThreadIndex last_thread_ = 0;
   std::optional<int64_t> last_ns_;  // of any thread
 };
