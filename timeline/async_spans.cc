@@ -9,34 +9,41 @@ namespace syncline::timeline {
 AsyncSpans::AsyncSpans(Emitter* emitter, TrackId parent, Track prototype)
     : emitter_(emitter), parent_(parent), prototype_(std::move(prototype)) {}
 
-size_t AsyncSpans::TakeLane(const std::string& group_name, TimelineTime begin) {
-  std::vector<Lane>& lanes = lanes_[group_name];
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    if (!lanes[i].open && lanes[i].last_end <= begin) return i;
+AsyncSpans::Lane AsyncSpans::TakeLane(std::string_view group_name, TimelineTime begin) {
+  auto group = lanes_.find(group_name);
+  if (group == lanes_.end()) group = lanes_.emplace(group_name, Lanes()).first;
+  Lanes& lanes = group->second;
+  const size_t number = lanes.used.Find(begin);
+  if (number == lanes.tracks.size()) {
+    Track track = prototype_;
+    track.kind = TrackKind::kAsync;
+    track.parent = parent_;
+    track.name = group_name;
+    lanes.tracks.push_back(emitter_->AddTrack(std::move(track)));
+    lanes.used.Add();
   }
-  Track track = prototype_;
-  track.kind = TrackKind::kAsync;
-  track.parent = parent_;
-  track.name = group_name;
-  lanes.push_back({emitter_->AddTrack(std::move(track))});
-  return lanes.size() - 1;
+  lanes.used.Set(number, FirstFit::kInUse);
+  return {&lanes, number};
 }
 
 Span* AsyncSpans::Begin(const Key& key, const Label& label, const Moment& moment) {
-  Open open;
-  open.group_name = label.group_name;
+  std::vector<Open>& stack = open_[key];
+  Open& open = stack.emplace_back();
   open.lane = TakeLane(label.group_name, moment.timeline);
-  Lane& lane = lanes_[label.group_name][open.lane];
-  lane.open = true;
-  open.span.track = lane.track;
+  open.span.track = open.lane.track();
   open.span.name = label.name;
   open.span.category = label.category;
   open.span.begin = moment.timeline;
   open.span.node_begin = moment.node;
   emitter_->SpanBegin(open.span);
-  std::vector<Open>& stack = open_[key];
-  stack.push_back(std::move(open));
-  return &stack.back().span;
+  return &open.span;
+}
+
+void AsyncSpans::PushWhole(Span span, std::string_view group_name) {
+  const Lane lane = TakeLane(group_name, span.begin);
+  lane.UsedUntil(span.end);
+  span.track = lane.track();
+  emitter_->LateSpan(std::move(span));
 }
 
 bool AsyncSpans::End(const Key& key, const Label& label, const Moment& moment) {
@@ -51,21 +58,15 @@ bool AsyncSpans::End(const Key& key, const Label& label, const Moment& moment) {
     span.node_begin = coverage_begin_.node;
     span.end = moment.timeline;
     span.node_end = moment.node;
-    const size_t index = TakeLane(label.group_name, span.begin);
-    Lane& lane = lanes_[label.group_name][index];
-    lane.last_end = span.end;
-    span.track = lane.track;
-    emitter_->LateSpan(std::move(span));
+    PushWhole(std::move(span), label.group_name);
     return true;
   }
   Open open = std::move(found->second.back());
   found->second.pop_back();
   if (found->second.empty()) open_.erase(found);
-  Lane& lane = lanes_[open.group_name][open.lane];
-  lane.open = false;
   open.span.end = std::max(open.span.begin, moment.timeline);
   open.span.node_end = moment.node;
-  lane.last_end = open.span.end;
+  open.lane.UsedUntil(open.span.end);
   emitter_->SpanEnd(open.span);
   return true;
 }
@@ -80,29 +81,25 @@ void AsyncSpans::Whole(const Label& label, const Moment& begin, const Moment& en
   span.end = std::max(begin.timeline, end.timeline);
   span.node_end = end.node;
   span.arguments = std::move(arguments);
-  const size_t index = TakeLane(label.group_name, span.begin);
-  Lane& lane = lanes_[label.group_name][index];
-  lane.last_end = span.end;
-  span.track = lane.track;
-  emitter_->LateSpan(std::move(span));
+  PushWhole(std::move(span), label.group_name);
 }
 
 Span* AsyncSpans::FindOpen(IttId id) {
-  for (auto& [key, stack] : open_) {
-    if (key.id == id) return &stack.back().span;
-  }
-  return nullptr;
+  const auto first = open_.lower_bound({0, 0, id});
+  return first != open_.end() && first->first.id == id ? &first->second.back().span : nullptr;
 }
 
 void AsyncSpans::CoverageEnds(const Moment& moment) {
-  for (auto& [key, stack] : open_) {
-    for (Open& open : stack) {
-      Lane& lane = lanes_[open.group_name][open.lane];
-      lane.open = false;
+  std::vector<std::pair<const Key, std::vector<Open>>*> ended;
+  for (auto& entry : open_) ended.push_back(&entry);
+  std::sort(ended.begin(), ended.end(),
+            [](const auto* a, const auto* b) { return a->first < b->first; });
+  for (auto* entry : ended) {
+    for (Open& open : entry->second) {
       open.span.end = std::max(open.span.begin, moment.timeline);
       open.span.node_end = moment.node;
       open.span.clipped_end = true;
-      lane.last_end = open.span.end;
+      open.lane.UsedUntil(open.span.end);
       emitter_->SpanEnd(open.span);
     }
   }

@@ -10,12 +10,15 @@
 #define SYNCLINE_TIMELINE_ASYNC_SPANS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "timeline/emitter.h"
+#include "timeline/first_fit.h"
 #include "timeline/schema.h"
 #include "timeline/sink.h"
 #include "timeline/thread_spans.h"
@@ -31,10 +34,15 @@ class AsyncSpans {
     IttId id;
     auto operator<=>(const Key&) const = default;
   };
+  struct ById {
+    bool operator()(const Key& a, const Key& b) const {
+      return std::tie(a.id, a.group, a.scope) < std::tie(b.id, b.group, b.scope);
+    }
+  };
   struct Label {
     TextId name = kNoText;
     TextId category = kNoText;
-    std::string group_name;  // the track's name
+    std::string_view group_name;  // the track's name; valid during the call
   };
 
   // Lanes become children of `parent`; `prototype` gives their node and process.
@@ -55,28 +63,37 @@ class AsyncSpans {
   // A whole span, reported afterwards.
   void Whole(const Label& label, const Moment& begin, const Moment& end,
              std::vector<Argument> arguments = {});
+  // The newest under the first key with this id. nullptr: none is open.
   Span* FindOpen(IttId id);
   bool IsOpen(const Key& key) const { return open_.contains(key); }
 
  private:
+  struct Lanes {
+    std::vector<TrackId> tracks;
+    FirstFit used;  // beside `tracks`
+  };
   struct Lane {
-    TrackId track = kNoTrack;
-    bool open = false;
-    TimelineTime last_end{kUnknownLo};
+    Lanes* lanes = nullptr;  // in lanes_
+    size_t number = 0;
+
+    TrackId track() const { return lanes->tracks[number]; }
+    void UsedUntil(TimelineTime end) const { lanes->used.Set(number, end); }
   };
   struct Open {
     Span span;
-    std::string group_name;
-    size_t lane = 0;
+    Lane lane;
   };
 
-  size_t TakeLane(const std::string& group_name, TimelineTime begin);
+  // A lane that is free from `begin` on; in use now.
+  Lane TakeLane(std::string_view group_name, TimelineTime begin);
+  // A span that is over already, on a lane of its own.
+  void PushWhole(Span span, std::string_view group_name);
 
   Emitter* emitter_;
   TrackId parent_;
   Track prototype_;
-  std::map<std::string, std::vector<Lane>> lanes_;
-  std::map<Key, std::vector<Open>> open_;
+  std::map<std::string, Lanes, std::less<>> lanes_;
+  std::map<Key, std::vector<Open>, ById> open_;
   Moment coverage_begin_;
   bool covered_ = false;
 };

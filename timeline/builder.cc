@@ -117,7 +117,8 @@ void PushCollectives(const Collectives& found, Emitter* emitter) {
     AsyncSpans::Label label;
     label.name = emitter->Text(collective.name);
     label.category = emitter->Text("collective");
-    label.group_name = LaneName(found.groups[collective.group]);
+    const std::string lane_name = LaneName(found.groups[collective.group]);
+    label.group_name = lane_name;
     const auto number = [&](std::string_view key, uint64_t value) {
       Argument argument;
       argument.key = emitter->Text(key);
