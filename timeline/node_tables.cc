@@ -179,38 +179,41 @@ uint32_t NodeTables::ThreadFor(uint32_t owner, uint32_t thread_key) {
   return index;
 }
 
+void NodeTables::LookThrough() {
+  for (size_t& i = processes_looked_through_; i < processes_.size(); ++i) {
+    first_by_pid_.try_emplace(processes_[i].key.pid, static_cast<uint32_t>(i));
+  }
+  for (size_t& i = threads_looked_through_; i < threads_.size(); ++i) {
+    first_by_tid_.try_emplace({threads_[i].process, threads_[i].tid}, static_cast<uint32_t>(i));
+  }
+}
+
 uint32_t NodeTables::ThreadForPid(uint32_t owner, int32_t pid, int32_t tid,
                                   std::string_view command) {
   const auto found = thread_by_pid_.find({pid, tid});
   if (found != thread_by_pid_.end()) return found->second;
-  auto process = process_by_pid_.find(pid);
-  if (process == process_by_pid_.end()) {
-    // A process of ours with this pid is the same one.
-    uint32_t index = 0;
-    while (index < processes_.size() && processes_[index].key.pid != pid) ++index;
-    if (index == processes_.size()) {
-      ProcessEntry entry;
-      entry.owner = owner;
-      entry.key.node = node_index_;
-      entry.key.pid = pid;
-      processes_.push_back(std::move(entry));
-    }
-    process = process_by_pid_.emplace(pid, index).first;
+  LookThrough();
+  // A process of ours with this pid is the same one, and so is its thread.
+  const auto [process, is_new_process] =
+      first_by_pid_.try_emplace(pid, static_cast<uint32_t>(processes_.size()));
+  if (is_new_process) {
+    ProcessEntry entry;
+    entry.owner = owner;
+    entry.key.node = node_index_;
+    entry.key.pid = pid;
+    processes_.push_back(std::move(entry));
   }
-  uint32_t index = 0;
-  while (index < threads_.size() &&
-         (threads_[index].process != process->second || threads_[index].tid != tid)) {
-    ++index;
+  const auto [thread, is_new_thread] =
+      first_by_tid_.try_emplace({process->second, tid}, static_cast<uint32_t>(threads_.size()));
+  if (is_new_thread) {
+    ThreadEntry entry;
+    entry.process = process->second;
+    entry.tid = tid;
+    entry.name = command;
+    threads_.push_back(std::move(entry));
   }
-  if (index == threads_.size()) {
-    ThreadEntry thread;
-    thread.process = process->second;
-    thread.tid = tid;
-    thread.name = command;
-    threads_.push_back(std::move(thread));
-  }
-  thread_by_pid_[{pid, tid}] = index;
-  return index;
+  thread_by_pid_[{pid, tid}] = thread->second;
+  return thread->second;
 }
 
 void NodeTables::Announce(uint32_t owner, const Announcement& said) {

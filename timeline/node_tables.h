@@ -84,7 +84,13 @@ class NodeTables {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> process_by_key_;  // (owner, key)
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> thread_by_key_;
   std::map<std::pair<int32_t, int32_t>, uint32_t> thread_by_pid_;  // (pid, tid), foreign
-  std::map<int32_t, uint32_t> process_by_pid_;
+  // The first entries by their pid, and by their process and tid, as far as they were looked
+  // through. Only for what comes after Scan(): until then pids and tids change.
+  void LookThrough();
+  size_t processes_looked_through_ = 0;
+  size_t threads_looked_through_ = 0;
+  std::unordered_map<int32_t, uint32_t> first_by_pid_;
+  std::map<std::pair<uint32_t, int32_t>, uint32_t> first_by_tid_;
 };
 
 }  // namespace syncline::timeline
