@@ -215,18 +215,15 @@ void NodeBuilder::Cover(uint32_t index, const Moment& moment, bool begin_again) 
   process.covered_since = moment;
   process.end_known = false;
   process.async->CoverageBegins(moment);
-  for (Thread& thread : threads_) {
-    if (thread.spans != nullptr && thread.process == index) thread.spans->CoverageBegins(moment);
-  }
+  for (const uint32_t thread : process.threads) threads_[thread].spans->CoverageBegins(moment);
 }
 
 void NodeBuilder::Uncover(uint32_t index, const Moment& moment) {
   Process& process = ProcessAt(index);
   if (!process.covered_since.has_value()) return;
-  for (Thread& thread : threads_) {
-    if (thread.spans == nullptr || thread.process != index) continue;
-    HitByPending(&thread);
-    thread.spans->CoverageEnds(moment);
+  for (const uint32_t thread : ThreadsOf(&process)) {
+    HitByPending(&threads_[thread]);
+    threads_[thread].spans->CoverageEnds(moment);
   }
   process.async->CoverageEnds(moment);
   if (std::exchange(process.pauses, false))
@@ -460,7 +457,7 @@ NodeResult NodeBuilder::TakeResult() {
       result.counted_lost = process.counted_lost;
       result.cost = process.cost;
     }
-    result.threads = process.threads;
+    result.threads = static_cast<uint32_t>(process.threads.size());
     result_.processes.push_back(std::move(result));
   }
   for (auto& [key, total] : losses_) result_.losses.push_back(std::move(total));

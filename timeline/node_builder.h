@@ -25,6 +25,7 @@
 #include "timeline/messages.h"
 #include "timeline/node_input.h"
 #include "timeline/node_tables.h"
+#include "timeline/open_ids.h"
 #include "timeline/profile_collectives.h"
 #include "timeline/profile_lanes.h"
 #include "timeline/schema.h"
@@ -56,6 +57,7 @@ class NodeBuilder {
     TrackId track = kNoTrack;
     std::string name;
     std::unique_ptr<AsyncSpans> async;
+    std::unique_ptr<OpenIds> open_ids;  // of its threads' tasks; made when it is asked for
     std::map<std::pair<uint32_t, uint32_t>, TrackId> counters;  // by domain and name
     std::vector<TextId> texts;                                  // by name id, of the small ones
     std::unordered_map<uint32_t, TextId> other_texts;           // by name id
@@ -72,7 +74,7 @@ class NodeBuilder {
     std::optional<uint64_t> counted_events;
     std::optional<uint64_t> counted_lost;
     std::optional<DurationEstimate> cost;
-    uint32_t threads = 0;
+    std::vector<uint32_t> threads;        // that have a track; ThreadsOf() sorts them
     std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
     TrackId sockets = kNoTrack;           // its lane for messages
   };
@@ -177,6 +179,8 @@ class NodeBuilder {
     const bool known = index < threads_.size() && threads_[index].spans != nullptr;
     return known ? threads_[index] : AddThread(index);
   }
+  // In the order of their numbers.
+  const std::vector<uint32_t>& ThreadsOf(Process* process);
   Process& AddProcess(uint32_t index);
   Thread& AddThread(uint32_t index);
   uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
@@ -193,6 +197,7 @@ class NodeBuilder {
   void OnAsync(EventKind kind, const Here& here);
   void OnFrameSubmit(const Here& here);
   void OnMetadata(EventKind kind, const Here& here);
+  Span* FindOpenInThreads(uint32_t process, IttId id);
   void OnMarker(const Here& here);
   void OnCounter(const Here& here);
   void OnRelation(const Here& here);

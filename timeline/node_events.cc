@@ -162,6 +162,19 @@ void NodeBuilder::OnFrameSubmit(const Here& here) {
   process.async->Whole(label, At(begin_ns), At(end_ns));
 }
 
+// Where nobody speaks of another thread's tasks, ids are not kept.
+Span* NodeBuilder::FindOpenInThreads(uint32_t index, IttId id) {
+  Process& process = ProcessAt(index);
+  if (process.open_ids == nullptr) {
+    process.open_ids = std::make_unique<OpenIds>();
+    for (const uint32_t thread : process.threads) {
+      threads_[thread].spans->ListOpenIds(process.open_ids.get(), thread);
+    }
+  }
+  const std::optional<uint32_t> thread = process.open_ids->FirstThread(id);
+  return thread.has_value() ? threads_[*thread].spans->FindOpen(id, /*depth=*/0) : nullptr;
+}
+
 void NodeBuilder::OnMetadata(EventKind kind, const Here& here) {
   const IttId id = event_.Id();
   const auto depth = static_cast<uint16_t>(event_.U64(Field::kDepth));
@@ -186,11 +199,7 @@ void NodeBuilder::OnMetadata(EventKind kind, const Here& here) {
   ThreadSpans& spans = *ThreadAt(here.thread).spans;
   Span* span = spans.FindOpen(id, depth);
   if (span == nullptr && id) span = ProcessAt(here.process).async->FindOpen(id);
-  for (size_t i = 0; span == nullptr && id && i < threads_.size(); ++i) {
-    if (threads_[i].spans != nullptr && threads_[i].process == here.process) {
-      span = threads_[i].spans->FindOpen(id, depth);
-    }
-  }
+  if (span == nullptr && id) span = FindOpenInThreads(here.process, id);
   if (span != nullptr) {
     span->arguments.insert(span->arguments.end(), arguments.begin(), arguments.end());
     return;

@@ -113,7 +113,7 @@ NodeBuilder::Thread& NodeBuilder::AddThread(uint32_t index) {
   const ThreadEntry& entry = tables_.threads()[index];
   thread.process = entry.process;
   Process& process = ProcessAt(entry.process);
-  ++process.threads;
+  process.threads.push_back(index);
   Track track;
   track.parent = process.track;
   track.kind = TrackKind::kThread;
@@ -130,7 +130,14 @@ NodeBuilder::Thread& NodeBuilder::AddThread(uint32_t index) {
   thread.spans =
       std::make_unique<ThreadSpans>(emitter_, emitter_->AddTrack(std::move(track)), options_.shown);
   if (process.covered_since.has_value()) thread.spans->CoverageBegins(*process.covered_since);
+  if (process.open_ids != nullptr) thread.spans->ListOpenIds(process.open_ids.get(), index);
   return thread;
+}
+
+const std::vector<uint32_t>& NodeBuilder::ThreadsOf(Process* process) {
+  std::vector<uint32_t>& threads = process->threads;
+  if (!std::is_sorted(threads.begin(), threads.end())) std::sort(threads.begin(), threads.end());
+  return threads;
 }
 
 uint32_t NodeBuilder::ThreadOf(uint32_t source, uint32_t thread_key) {

@@ -119,6 +119,7 @@ inline void ThreadSpans::CloseTop(const Moment& end, bool clipped) {
   const bool pushed = pushed_ > level && !open.placeholder;
   const bool shown = span.end >= shown_.begin && span.begin < shown_.end;
   if (pushed || (shown && !unknown)) PushTop(end, clipped);
+  if (open_ids_ != nullptr && open.id) open_ids_->Remove(open.id, thread_);
   --size_;
   pushed_ = std::min(pushed_, size_);
 }
@@ -147,6 +148,7 @@ Span* ThreadSpans::Begin(const Task& task, const Moment& moment) {
   min_depth_ = std::min(min_depth_, task.depth);
   Open& open = Push();
   open.id = task.id;
+  if (open_ids_ != nullptr && task.id) open_ids_->Add(task.id, thread_);
   open.name_id = task.name_id;
   open.domain_id = task.domain_id;
   open.span.track = track_;
@@ -196,6 +198,14 @@ Span* ThreadSpans::FindOpen(IttId id, uint16_t depth) {
     if (levels_[i].id == id) return &levels_[i].span;
   }
   return nullptr;
+}
+
+void ThreadSpans::ListOpenIds(OpenIds* ids, uint32_t thread) {
+  open_ids_ = ids;
+  thread_ = thread;
+  for (const Open& open : std::span(levels_).first(size_)) {
+    if (open.id) ids->Add(open.id, thread);
+  }
 }
 
 void ThreadSpans::Finish() {

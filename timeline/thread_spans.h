@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "timeline/emitter.h"
+#include "timeline/open_ids.h"
 #include "timeline/schema.h"
 #include "timeline/sink.h"
 
@@ -75,6 +76,8 @@ class ThreadSpans {
   // The open span that metadata belongs to: the one with `id`, or, for no id, the one at `depth`.
   // nullptr when it is not open (or its begin and thus its place was lost).
   Span* FindOpen(IttId id, uint16_t depth);
+  // From now on `ids`, which outlives this, has the ids of what is open, as this thread's.
+  void ListOpenIds(OpenIds* ids, uint32_t thread);
 
   // Any event of the thread: it is alive and inside its open tasks.
   void Seen(const Moment& moment) {
@@ -125,6 +128,8 @@ class ThreadSpans {
   Moment LastSeen() const;
 
   Emitter* emitter_;
+  OpenIds* open_ids_ = nullptr;
+  uint32_t thread_ = 0;  // in open_ids_
   TrackId track_;
   Interval shown_;
   std::vector<Open> levels_;  // by depth; open are the first
