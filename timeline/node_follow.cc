@@ -42,10 +42,13 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
     thread.task_ns = time_ns;
   }
   result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
-  const Moment moment{{clock_, time_ns}, head.time};
+  // Set piece by piece: what was put together elsewhere is waited for when it is copied.
+  Moment& moment = process.last.has_value() ? *process.last : process.last.emplace();
+  moment.node.clock = clock_;
+  moment.node.ns = time_ns;
+  moment.timeline = head.time;
   const bool shows = events_.Shows(EventKind::kTaskBegin);
   ++process.found_events;
-  process.last = moment;
   if (IsCounted(head.time)) {
     ++process.counted_here;
     result_.events += shows;
@@ -61,10 +64,10 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
     thread.spans->End(span, moment);
     return true;
   }
-  span.id = task.id;
+  if (task.id) span.id = task.id;
   Span* const begun = thread.spans->Begin(span, moment);
-  AddId(&id_texts_, task.id, &begun->arguments);
-  AddId(&parent_texts_, task.parent, &begun->arguments);
+  if (task.id) AddId(&id_texts_, task.id, &begun->arguments);
+  if (task.parent) AddId(&parent_texts_, task.parent, &begun->arguments);
   return true;
 }
 
