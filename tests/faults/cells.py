@@ -68,7 +68,8 @@ OTHERS = (
     Cell("shared-memory", "full", "record"),
 )
 
-# The part for every day: each target, each fault and each moment, where it was hard to get right.
+# The part for every day: where it was hard to get right. A program that is killed, and a command
+# that is ended, are in tests/integration/test_misfortunes.py and test_interrupts.py.
 QUICK = (
     "agent-KILL-prepare",
     "agent-KILL-record",
@@ -79,9 +80,7 @@ QUICK = (
     "consumer-daemon-KILL-record",
     "session-child-KILL-stop",
     "guard-KILL-record",
-    "program-KILL-record",
     "program-STOP-stop",
-    "coordinator-TERM-record",
 )
 
 

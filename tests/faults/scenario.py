@@ -25,13 +25,13 @@ from tests.faults.stage import (
 from tests.faults.verdict import check_recording, judge_run
 from tests.integration.fleet import FAILED, INCOMPLETE, INTERRUPTED, Recording, load
 
-WINDOW_S = 3
-NEXT_WINDOW_S = 1
+WINDOW_S = 2
+NEXT_WINDOW = "500ms"
 NEXT_ATTEMPTS = 3  # LTTng finds a program again up to 5 s after its daemon was replaced
 RECORD_LIMIT_S = 150
 CLEAN_LIMIT_S = 15
 # How long after the moment's begin the fault comes, at most: drawn from the seed.
-SPREAD_S = {"prepare": 0.25, "record": 1.2, "stop": 0.5}
+SPREAD_S = {"prepare": 0.25, "record": 0.8, "stop": 0.5}
 TRIES = 5  # a moment that was over before the fault came is waited for again
 
 
@@ -231,7 +231,7 @@ class Scenario:
         for attempt in range(1, NEXT_ATTEMPTS + 1):
             name = f"next-{attempt}-{os.path.basename(self.run)}"
             run = os.path.join(self.stage.fleet.work, name)
-            arguments = ["--for", f"{NEXT_WINDOW_S}s", "--out", run]
+            arguments = ["--for", NEXT_WINDOW, "--out", run]
             result = self._syncline("record", *self._fleet(), *arguments)
             self.facts["next"] = attempt
             if os.path.exists(os.path.join(run, "recording.json")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dozen cells of the fault matrix (tests/faults), and the matrix's own arithmetic."""
+"""Ten cells of the fault matrix (tests/faults), and the matrix's own arithmetic."""
 
 import pytest
 
