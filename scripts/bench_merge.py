@@ -4,7 +4,7 @@
 Usage: scripts/bench-merge OLD NEW [--events N] [--rounds N] [--recording DIR]... [--growth]
 
 OLD and NEW are build directories, which take turns; figures are medians of the rounds. Page cache
-warm, start-up included.
+warm. Start-up counts, and is told: of less than some million events it is much of what is measured.
 
 merge   `merge --format perfetto` of made-up tasks (made_up_traces.py: N begins and ends of plain
         tasks of a training job, two streams, eight threads), of the same with a loss near the begin
@@ -103,6 +103,11 @@ class Bench:
                 line += f"; by the clock {old_s:.2f} s, {new_s:.2f} s"
             print(line, flush=True)
 
+    def start_up(self):
+        found = self.run(["--version"])
+        line = ", ".join(f"{which} {times[1] * 1e3:.1f}" for which, times in found.items())
+        print(f"start-up (syncline --version): {line} ms of the processor", flush=True)
+
     def grow(self, name, make, size):
         taken = {}
         for factor in (0, 1, 2):
@@ -131,6 +136,7 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         bench = Bench((arguments.old, arguments.new), work, arguments.rounds)
+        bench.start_up()
         if arguments.events > 0:
             for name, lost in (("made-up tasks", 0), ("made-up tasks behind a loss", 9)):
                 made_up_traces.tasks(f"{work}/tasks", arguments.events, lost=lost)

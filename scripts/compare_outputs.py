@@ -13,8 +13,9 @@ why     as JSON
 
 of the recordings in tests/golden, of traces that are made up by dice (random_traces.py) in which
 all kinds of our own events occur and some are lost, of such traces in a recording with a clock
-model, of made-up traces of one kind of event (made_up_traces.py), and of what --recording names. Files, standard output, standard error and exit status are compared. What
-one and two threads write is the same in any case, so the new build's is compared with itself, too.
+model, of made-up traces of one kind of event (made_up_traces.py), and of what --recording names.
+Files, standard output, standard error and exit status are compared. What one and two threads write
+is the same in any case, so the new build's is compared with itself, too.
 
 The commit that `syncline --version` names counts as the same in both. What else differs on purpose
 stands in ALLOWED, with its reason. Exit status: 0 the same, 1 something differs, 2 usage.
