@@ -26,6 +26,8 @@
 namespace syncline::control_block {
 namespace {
 
+// In a runtime directory: two for each process of a recording, until the next one begins (guess).
+constexpr size_t kEntriesMax = size_t{1} << 18;
 constexpr uint64_t kNamesLimitBytes = uint64_t{64} << 20;
 constexpr uint64_t kBlockBytes =
     sizeof(syncline_block) + SYNCLINE_BLOCK_THREADS * sizeof(syncline_thread_slot);
@@ -66,7 +68,12 @@ absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& dir
     ::close(fd);
     return ErrnoStatus(error_number, absl::StrCat("Cannot list ", Quoted(directory)));
   }
+  size_t entries = 0;
   while (const dirent* entry = ::readdir(stream.get())) {
+    if (++entries > kEntriesMax) {
+      return absl::OutOfRangeError(absl::StrCat(Quoted(directory), " has more than ", kEntriesMax,
+                                                " files: remove what is not of Syncline there"));
+    }
     if (const std::optional<BlockId> id = ParseBlockFileName(entry->d_name)) ids.push_back(*id);
   }
   std::sort(ids.begin(), ids.end());

@@ -31,7 +31,8 @@ std::filesystem::path RuntimeDirectory(uint32_t uid, std::string_view configured
 absl::StatusOr<Descriptor> OpenRuntimeDirectory(const std::filesystem::path& directory,
                                                 uint32_t uid);
 
-// The blocks in `directory`, sorted. An absent directory has none. Errors as above.
+// The blocks in `directory`, sorted. An absent directory has none. Errors as above, or OutOfRange
+// where there are more files than any job makes.
 absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory,
                                                 uint32_t uid);
 

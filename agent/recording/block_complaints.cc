@@ -109,6 +109,15 @@ v1::Complaint TooManyComplaint(uint32_t uid, const std::filesystem::path& direct
       absl::StrCat("remove what ended processes have left in \"", directory.string(), "\""));
 }
 
+v1::Complaint CrowdedComplaint(uint32_t uid, size_t blocks_max) {
+  return MakeComplaint(
+      v1::Complaint::WARNING, 0,
+      absl::StrCat("User ", uid, " had more control blocks than the ", blocks_max,
+                   " of one user that are open at a time: processes of this user that began later "
+                   "may be missing from this recording"),
+      absl::StrCat("look at what user ", uid, " runs here; other users are not affected"));
+}
+
 v1::Complaint UnlistedComplaint(uint32_t uid, const std::filesystem::path& directory,
                                 size_t blocks) {
   return MakeComplaint(

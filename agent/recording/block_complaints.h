@@ -44,6 +44,8 @@ v1::Complaint SkippedComplaint(uint32_t uid, const std::filesystem::path& direct
                                const absl::Status& why);
 v1::Complaint TooManyComplaint(uint32_t uid, const std::filesystem::path& directory, size_t blocks,
                                size_t blocks_max);
+// So many of the user's were open at a time in the window, and more came.
+v1::Complaint CrowdedComplaint(uint32_t uid, size_t blocks_max);
 v1::Complaint UnlistedComplaint(uint32_t uid, const std::filesystem::path& directory,
                                 size_t blocks);
 

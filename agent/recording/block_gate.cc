@@ -37,10 +37,16 @@ bool LeftByExec(const std::filesystem::path& proc, const ProcessEntry& entry, co
   return !HasMapped(proc, entry.pid, control_block::BlockFileName(id)).value_or(true);
 }
 
-// A control block is easily named like another user's process. Root's own are believed: it may have
-// made them before it became another user.
-bool IsForeign(uint32_t uid, const ProcessEntry* entry) {
-  return uid != 0 && entry != nullptr && entry->uid != uid;
+// More than any of those that processes say they have seen. No life of a process has so many
+// recordings: a block that says more is damaged, or its user wants the next number to be 0.
+uint32_t NextGeneration(const std::set<uint32_t>& seen) {
+  constexpr uint32_t kCredible = uint32_t{1} << 30;
+  uint32_t next = 1;
+  for (const uint32_t number : seen) {
+    if (number < kCredible) next = std::max(next, number + 1);
+  }
+  while (seen.count(next) != 0) ++next;
+  return next;
 }
 
 }  // namespace
@@ -60,6 +66,13 @@ std::filesystem::path BlockGate::DirectoryOf(uint32_t uid) const {
     return options_.configured_directory;
   }
   return options_.shared_memory / absl::StrCat("syncline-", uid);
+}
+
+std::vector<uint32_t> BlockGate::RefusedUsers() {
+  const std::lock_guard lock(mutex_);
+  std::vector<uint32_t> users;
+  for (const auto& [uid, why] : refused_) users.push_back(uid);
+  return users;
 }
 
 std::vector<uint32_t> BlockGate::Users() {
@@ -92,7 +105,7 @@ absl::Status BlockGate::Lock(const std::string& holder) {
 }
 
 absl::Status BlockGate::LockUser(uint32_t uid) {
-  auto fd = LockDirectory(DirectoryOf(uid), uid, holder_.value_or(""));
+  auto fd = LockDirectory(DirectoryOf(uid), uid, holder_.value_or("an agent that was killed"));
   if (!fd.ok()) {
     refused_[uid] = fd.status();
     return fd.status();
@@ -113,31 +126,16 @@ void BlockGate::ForgetLocks() {
 }
 
 bool BlockGate::Serves(uint32_t uid) {
-  if (!holder_.has_value()) return true;  // what a killed agent left is ended without its lock
-  if (locks_.count(uid) != 0) return true;
-  return refused_.count(uid) == 0 && LockUser(uid).ok();
+  if (refused_.count(uid) != 0) return false;
+  if (!holder_.has_value()) return true;  // CloseLeftover has asked for the locks
+  return locks_.count(uid) != 0 || LockUser(uid).ok();
 }
 
 std::vector<BlockId> BlockGate::BlocksOf(uint32_t uid) {
   auto ids = control_block::ListBlocks(DirectoryOf(uid), uid);
   if (absl::IsResourceExhausted(ids.status())) not_taken_.Update(ids.status());
   if (!ids.ok()) return {};  // said by Processes(), once, not fifty times a second
-  if (ids->size() > options_.blocks_max) ids->resize(options_.blocks_max);
   return *std::move(ids);
-}
-
-bool BlockGate::IsClaimed(uint32_t uid, const BlockId& id, Listed* listed) const {
-  const auto taken = taken_by_.find(id);
-  if (taken != taken_by_.end() && taken->second != uid) return true;
-  if (uid == 0) return false;
-  if (id.pid_namespace == own_pid_namespace_) {
-    const auto entry = ReadProcess(options_.proc, id.pid);
-    return entry.has_value() && entry->start_ticks == id.start_ticks && IsForeign(uid, &*entry);
-  }
-  if (!listed->has_value()) {
-    *listed = ListProcesses(options_.proc).value_or(std::vector<ProcessEntry>());
-  }
-  return IsForeign(uid, FindProcess(**listed, id));
 }
 
 void BlockGate::Forget() {
@@ -184,10 +182,7 @@ void BlockGate::AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& pr
     complaints->push_back(SkippedComplaint(uid, directory, ids.status()));
     return;
   }
-  if (ids->size() > options_.blocks_max) {
-    complaints->push_back(TooManyComplaint(uid, directory, ids->size(), options_.blocks_max));
-    ids->resize(options_.blocks_max);
-  }
+  size_t alive = 0;
   size_t unreachable = 0;
   size_t foreign = 0;
   const ProcessEntry* one_foreign = nullptr;
@@ -199,6 +194,8 @@ void BlockGate::AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& pr
       one_foreign = entry;
       continue;
     }
+    // What ended processes of an earlier recording have left does not count.
+    if (++alive > options_.blocks_max) continue;
     const auto live = LiveBlock::Open(directory, id, uid);
     if (absl::IsResourceExhausted(live.status())) {
       complaints->push_back(
@@ -213,6 +210,9 @@ void BlockGate::AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& pr
     if (entry == nullptr) complaints->push_back(UnreachableComplaint(id));
     if (entry != nullptr && entry->stopped()) complaints->push_back(StoppedComplaint(*entry));
     infos->push_back(DescribeProcess(*block, uid, entry));
+  }
+  if (alive > options_.blocks_max) {
+    complaints->push_back(TooManyComplaint(uid, directory, alive, options_.blocks_max));
   }
   if (foreign != 0) complaints->push_back(ForeignComplaint(uid, foreign, *one_foreign));
   if (unreachable > kUnreachableMax) {
@@ -247,17 +247,18 @@ uint32_t BlockGate::Arm() {
   kept_bytes_.clear();
   replaced_.clear();
   not_taken_ = absl::OkStatus();
+  crowded_.clear();
   TakeLiving(processes.ok() ? &*processes : nullptr);
-  uint32_t highest = 0;
+  std::set<uint32_t> seen;
   for (auto& [key, live] : members_) {
     const auto block = live.Read();
     if (!block.ok()) continue;
     // The first write maps the page; and a gate that a killed agent left open is closed.
     live.SetGeneration(0).IgnoreError();
-    highest = std::max({highest, block->gate.generation, block->gate.generation_seen,
-                        block->gate.recording_generation});
+    seen.insert(
+        {block->gate.generation, block->gate.generation_seen, block->gate.recording_generation});
   }
-  return highest + 1;
+  return NextGeneration(seen);
 }
 
 GateMove BlockGate::Write(uint32_t generation) {
@@ -311,6 +312,10 @@ GateMove BlockGate::Close() {
       move.complaints.push_back(DescriptorComplaint(
           "Processes that began in the window may be missing from this recording",
           not_taken_.message()));
+    }
+    for (const uint32_t uid : crowded_) {
+      move.complete = false;
+      move.complaints.push_back(CrowdedComplaint(uid, options_.blocks_max));
     }
   }
   WaitForAnswers(kPromptAnswerNs);
@@ -457,16 +462,17 @@ MemberBlock::Budget BlockGate::BudgetOf(uint32_t uid, const std::filesystem::pat
 
 absl::Status BlockGate::CheckBudget(uint32_t uid, uint64_t bytes,
                                     const std::filesystem::path& directory, uint64_t* used) const {
-  *used += bytes;
-  if (*used > options_.kept_bytes_max) {
+  if (*used + bytes > options_.kept_bytes_max) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the names of user ", uid, "'s processes are larger than ",
                      options_.kept_bytes_max >> 20, " MiB together"));
   }
   // The first ones are the recording's last need, for which the manager has kept room.
-  if (*used <= kAlwaysKeptBytes) return absl::OkStatus();
   const uint64_t free = FreeDiskBytes(directory);
-  if (free > bytes && free - bytes >= kKeepFreeBytes) return absl::OkStatus();
+  if (*used + bytes <= kAlwaysKeptBytes || (free > bytes && free - bytes >= kKeepFreeBytes)) {
+    *used += bytes;  // what is refused is asked for again
+    return absl::OkStatus();
+  }
   return absl::ResourceExhaustedError(
       absl::StrCat("the disk has ", free >> 20, " MiB free, and ", kKeepFreeBytes >> 20,
                    " MiB must stay free of user ", uid, "'s names"));

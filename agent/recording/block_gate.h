@@ -38,7 +38,7 @@ struct BlockGateOptions {
   std::string configured_directory;                  // $SYNCLINE_RUNTIME_DIR; empty: the default
   std::filesystem::path shared_memory = "/dev/shm";  // where root looks for other users
   std::filesystem::path proc = "/proc";
-  // Of one user; the rest is not recorded, not kept.
+  // Of one user, at a time; the rest is not recorded, not kept.
   size_t blocks_max = 4096;
   uint64_t kept_bytes_max = uint64_t{1} << 30;
 };
@@ -51,6 +51,7 @@ class BlockGate : public Gate {
 
   std::vector<v1::ProcessInfo> Processes(std::vector<v1::Complaint>* complaints) override;
   std::vector<uint32_t> Users() override;
+  std::vector<uint32_t> RefusedUsers() override;
   // Of each of them the runtime directory.
   std::vector<std::pair<uint32_t, std::filesystem::path>> RuntimeDirectories();
   absl::Status Lock(const std::string& holder) override;
@@ -60,7 +61,7 @@ class BlockGate : public Gate {
   uint32_t Arm() override;
   GateMove Open(uint32_t generation) override;
   GateMove Close() override;
-  void CloseLeftover(uint32_t generation) override;
+  void CloseLeftover(const Leftover& leftover) override;
   GateCounts Counts() override;
   std::vector<v1::ProcessCoverage> Coverage() override;
   std::vector<v1::ProcessInfo> Members() override;
@@ -85,8 +86,21 @@ class BlockGate : public Gate {
   // Complains of one who was refused.
   bool Skips(uint32_t uid, std::vector<v1::Complaint>* complaints);
   std::vector<control_block::BlockId> BlocksOf(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the block is in the name of a process of somebody else.
-  bool IsClaimed(uint32_t uid, const control_block::BlockId& id, Listed* listed) const
+  // What /proc says of the process; nullopt: nothing.
+  std::optional<ProcessEntry> EntryOf(const control_block::BlockId& id, Listed* listed) const;
+  // Whether the block is in the name of a process of somebody else. One of its true owner's takes
+  // the place of one that was made in its name.
+  bool IsClaimed(uint32_t uid, const control_block::BlockId& id, Listed* listed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How many blocks more of a user may be taken.
+  struct Room {
+    size_t open = 0;
+    size_t all = 0;
+    bool Take(bool open_one);  // false: there is none
+  };
+  Room RoomOf(uint32_t uid) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of blocks that are not there any more; `listed` is sorted.
+  void ForgetTries(uint32_t uid, const std::vector<control_block::BlockId>& listed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& processes,
                       std::vector<v1::ProcessInfo>* infos, std::vector<v1::Complaint>* complaints);
@@ -132,6 +146,7 @@ class BlockGate : public Gate {
   int64_t searched_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t looked_for_killed_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status not_taken_ ABSL_GUARDED_BY(mutex_);  // processes that there was no descriptor for
+  std::set<uint32_t> crowded_ ABSL_GUARDED_BY(mutex_);  // users with more blocks than are taken
   std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);   // when to switch on, MONOTONIC
   std::set<MemberKey> left_ ABSL_GUARDED_BY(mutex_);                 // by exec: they answer no more
   std::set<MemberKey> replaced_ ABSL_GUARDED_BY(mutex_);             // by a program with a block

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
 #include "agent/recording/block_gate_fixture.h"
 
 namespace syncline::agent {
@@ -105,7 +106,7 @@ TEST_F(BlockGateTest, AProcessThatBeganWhileNoAgentWasThereIsToldOf) {
   AddProcess('S');
   AddBlock([](syncline_block* block) { block->recording_generation = 0; });
   BlockGate gate = MakeGate();
-  gate.CloseLeftover(3);
+  gate.CloseLeftover({.generation = 3});
   ASSERT_EQ(gate.Coverage().size(), 1u);
   EXPECT_EQ(gate.Coverage()[0].on_monotonic_ns(), 0);
   gate.Forget();
@@ -167,10 +168,10 @@ TEST_F(BlockGateTest, CountsOnlyThisRecording) {
   AddProcess('S');
   AddBlock([](syncline_block* block) { block->generation_seen = block->recording_generation = 3; });
   BlockGate gate = MakeGate();
-  gate.CloseLeftover(3);
+  gate.CloseLeftover({.generation = 3});
   EXPECT_EQ(gate.Counts().events, 7u);  // 8 + 4 in the slots, 5 before
   EXPECT_EQ(gate.Coverage().at(0).on_monotonic_ns(), 1000);
-  gate.CloseLeftover(9);
+  gate.CloseLeftover({.generation = 9});
   EXPECT_EQ(gate.Counts().processes, 0u);
 }
 
@@ -178,9 +179,9 @@ TEST_F(BlockGateTest, ClosesWhatAKilledAgentLeftOpen) {
   AddProcess('S');
   AddBlock([](syncline_block* block) { block->generation = 12; });
   BlockGate gate = MakeGate();
-  gate.CloseLeftover(11);
+  gate.CloseLeftover({.generation = 11});
   EXPECT_EQ(GenerationOnDisk(), 12u) << "another recording's";
-  gate.CloseLeftover(12);
+  gate.CloseLeftover({.generation = 12});
   EXPECT_EQ(GenerationOnDisk(), 0u);
 }
 
@@ -241,6 +242,40 @@ TEST_F(BlockGateTest, BlocksOfProcessesThatHaveEndedAreCopiedAndClosed) {
   ASSERT_TRUE(gate.CopyBlocks(root_ / "kept").ok());
   EXPECT_EQ(control_block::ParseNames(control_block::Bytes(ReadFile(kept).value()))->Text(2),
             "loss");
+}
+
+// What is left of them in the directory takes nobody's place.
+TEST_F(BlockGateTest, MoreProcessesThanAreOpenAtATimeAreTakenOneAfterTheOther) {
+  AddProcess('S');
+  blocks_max_ = 2;
+  BlockGate gate = MakeGate();
+  gate.KeepEndedIn(root_ / "kept");
+  const uint32_t generation = gate.Arm();
+  gate.Open(generation);
+  for (int pid = 1; pid <= 6; ++pid) {
+    std::vector<uint8_t> bytes = control_block::MakeBlockBytes();
+    auto* block = reinterpret_cast<syncline_block*>(bytes.data());
+    block->uid = ::geteuid();
+    block->pid = pid;
+    block->state = SYNCLINE_STATE_EXITED;
+    block->generation_seen = block->recording_generation = generation;
+    const std::string stem = runtime_ / absl::StrCat("4026531836-", pid, "-5678");
+    ASSERT_TRUE(WriteFileAtomically(stem + ".names", control_block::MakeNamesBytes({}), 0600).ok());
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    ASSERT_TRUE(WriteFileAtomically(stem + ".block", text, 0600).ok());
+    AwaitCounts(&gate, static_cast<uint32_t>(pid));
+    clock_.now_ns += 2'000'000'000;  // it is looked for who has ended
+    const auto kept = root_ / "kept" / absl::StrCat("4026531836-", pid, "-5678.names");
+    for (int i = 0; i < 3000 && !std::filesystem::exists(kept); ++i) ::poll(nullptr, 0, 1);
+    EXPECT_TRUE(std::filesystem::exists(kept));
+  }
+  AddBlock();  // one that lives, behind all the others
+  AwaitCounts(&gate, 7);
+  const GateMove closed = gate.Close();
+  EXPECT_TRUE(closed.complete);
+  EXPECT_EQ(gate.Counts().events, 6 * 7u);
+  ASSERT_EQ(gate.Processes(&complaints_).size(), 1u);
+  EXPECT_TRUE(complaints_.empty()) << complaints_[0].what();
 }
 
 TEST_F(BlockGateTest, WithoutDescriptorsNobodyIsTakenForDead) {

@@ -19,22 +19,87 @@ constexpr int kTriesMax = 50;  // of a block that cannot be opened: a second
 // Those that ended are looked for when so many have come, and else now and then: who came and went
 // in between holds two descriptors each.
 constexpr int kNewcomersPerSearch = 16;
+constexpr size_t kEndedPerOpen = 16;  // of a user's blocks that may be open (guess)
 constexpr int64_t kSearchPeriodNs = 1'000'000'000;
 // So many may be open without a look at /proc for those that were killed.
 constexpr size_t kOpenBlocks = 64;
 
 }  // namespace
 
+std::optional<ProcessEntry> BlockGate::EntryOf(const BlockId& id, Listed* listed) const {
+  if (id.pid_namespace == own_pid_namespace_) {
+    const auto entry = ReadProcess(options_.proc, id.pid);
+    return entry.has_value() && entry->start_ticks == id.start_ticks ? entry : std::nullopt;
+  }
+  if (!listed->has_value()) {
+    *listed = ListProcesses(options_.proc).value_or(std::vector<ProcessEntry>());
+  }
+  const ProcessEntry* const entry = FindProcess(**listed, id);
+  return entry != nullptr ? std::optional<ProcessEntry>(*entry) : std::nullopt;
+}
+
+bool BlockGate::IsClaimed(uint32_t uid, const BlockId& id, Listed* listed) {
+  const auto taken = taken_by_.find(id);
+  const bool taken_by_another = taken != taken_by_.end() && taken->second != uid;
+  if (uid == 0) return taken_by_another;
+  const auto entry = EntryOf(id, listed);
+  if (!entry.has_value()) return taken_by_another;
+  if (IsForeign(uid, &*entry)) return true;
+  if (!taken_by_another) return false;
+  if (!IsForeign(taken->second, &*entry)) return true;
+  // Somebody had guessed the process before it began.
+  const MemberKey forged(taken->second, id);
+  members_.erase(forged);
+  newcomers_.erase(forged);
+  tries_[forged] = kTriesMax;
+  taken_by_.erase(taken);
+  return false;
+}
+
+// Of each user so many may be open at a time, and so many times as many may have been. Names that
+// come and go would fill the agent's memory, and take the descriptors from everybody.
+bool BlockGate::Room::Take(bool open_one) {
+  if (open == 0 || all == 0) return false;
+  open -= open_one ? 1 : 0;
+  --all;
+  return true;
+}
+
+BlockGate::Room BlockGate::RoomOf(uint32_t uid) const {
+  Room room{.open = options_.blocks_max, .all = options_.blocks_max * kEndedPerOpen};
+  for (auto it = members_.lower_bound({uid, BlockId()});
+       it != members_.end() && it->first.first == uid; ++it) {
+    room.Take(it->second.is_open());
+  }
+  return room;
+}
+
+void BlockGate::ForgetTries(uint32_t uid, const std::vector<BlockId>& listed) {
+  for (auto it = tries_.lower_bound({uid, BlockId()});
+       it != tries_.end() && it->first.first == uid;) {
+    const bool there = std::binary_search(listed.begin(), listed.end(), it->first.second);
+    it = there ? std::next(it) : tries_.erase(it);
+  }
+}
+
 std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks(const Wanted& wanted) {
   std::vector<MemberKey> taken;
   Listed listed;
   for (const uint32_t uid : Users()) {
     if (!Serves(uid)) continue;
-    for (const BlockId& id : BlocksOf(uid)) {
+    const std::vector<BlockId> ids = BlocksOf(uid);
+    ForgetTries(uid, ids);
+    std::optional<Room> room;  // when it is first needed
+    for (const BlockId& id : ids) {
       const MemberKey key(uid, id);
       if (members_.count(key) != 0) continue;
       int& tries = tries_[key];
       if (tries >= kTriesMax) continue;
+      if (!room.has_value()) room = RoomOf(uid);
+      if (room->open == 0 || room->all == 0) {
+        crowded_.insert(uid);
+        break;
+      }
       auto live = LiveBlock::Open(DirectoryOf(uid), id, uid);
       if (absl::IsResourceExhausted(live.status())) {
         not_taken_.Update(live.status());
@@ -49,6 +114,7 @@ std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks(const Wanted& wanted)
       tries_.erase(key);
       MemberBlock block(*std::move(live));
       if (wanted && !wanted(key, &block)) continue;  // closes it
+      room->Take(block.is_open());
       taken_by_.emplace(id, uid);
       members_.emplace(key, std::move(block));
       taken.push_back(key);
@@ -118,8 +184,21 @@ void BlockGate::KeepEndedIn(const std::filesystem::path& directory) {
   kept_in_ = MakeDirectories(directory, 0700).ok() ? directory : std::filesystem::path();
 }
 
-void BlockGate::CloseLeftover(uint32_t generation) {
+void BlockGate::CloseLeftover(const Leftover& leftover) {
+  const uint32_t generation = leftover.generation;
+  const std::vector<uint32_t> users = Users();
   const std::lock_guard lock(mutex_);
+  ForgetLocks();
+  for (const uint32_t uid : users) {
+    if (leftover.agent_lives) break;  // it has the locks
+    // Whoever has come in the meantime counts on his own: the same number is another recording.
+    // What hinders us otherwise leaves no gate open.
+    if (!absl::IsFailedPrecondition(LockUser(uid))) refused_.erase(uid);
+  }
+  for (const uint32_t uid : leftover.others) {
+    locks_.erase(uid);
+    refused_[uid] = absl::FailedPreconditionError("The recording had nothing of this user");
+  }
   members_.clear();
   tries_.clear();
   taken_by_.clear();

@@ -39,6 +39,7 @@ class FakeGate : public Gate {
   void KeepEndedIn(const std::filesystem::path&) override {}
   uint32_t Arm() override { return 7; }
   GateMove Open(uint32_t new_generation) override {
+    if (on_open) on_open();
     generation = new_generation;
     tells = new_generation;
     return Move();
@@ -47,9 +48,11 @@ class FakeGate : public Gate {
     generation = 0;
     return Move();
   }
-  void CloseLeftover(uint32_t leftover) override {
-    closed_leftovers.push_back(leftover);
-    tells = leftover;
+  std::vector<uint32_t> RefusedUsers() override { return refused; }
+  void CloseLeftover(const Leftover& leftover) override {
+    closed_leftovers.push_back(leftover.generation);
+    last_leftover = leftover;
+    tells = leftover.generation;
   }
   GateCounts Counts() override { return {.processes = 1, .events = 42, .lost = 0}; }
   std::vector<v1::ProcessCoverage> Coverage() override {
@@ -68,7 +71,10 @@ class FakeGate : public Gate {
   bool locked = false;
   uint32_t generation = 0;
   uint32_t tells = 0;  // the generation of the recording that its counts are of; 0: of none
+  std::function<void()> on_open;
+  std::vector<uint32_t> refused;
   std::vector<uint32_t> closed_leftovers;
+  Leftover last_leftover;
 
  private:
   GateMove Move() {

@@ -31,6 +31,14 @@ struct GateCounts {
   uint64_t lost = 0;
 };
 
+// What an agent that died, or hangs, has left open.
+struct Leftover {
+  uint32_t generation = 0;
+  // Users whose processes another agent had: that one numbers its recordings by itself.
+  std::vector<uint32_t> others;
+  bool agent_lives = false;  // it holds the locks of all the rest
+};
+
 class Gate {
  public:
   virtual ~Gate() = default;
@@ -45,6 +53,8 @@ class Gate {
   // Processes(), which leaves that user out until Unlock.
   virtual absl::Status Lock(const std::string& holder) = 0;
   virtual void Unlock() = 0;
+  // Users who are left out since Lock.
+  virtual std::vector<uint32_t> RefusedUsers() = 0;
 
   // Nothing of an earlier recording is told from here on: what Counts and the like say is about the
   // recording that is being prepared.
@@ -60,8 +70,10 @@ class Gate {
   virtual GateMove Open(uint32_t generation) = 0;
   // Clears it, and gives the processes a short bounded time to notice.
   virtual GateMove Close() = 0;
-  // After a restart: clears `generation` wherever it still stands, and takes those processes in.
-  virtual void CloseLeftover(uint32_t generation) = 0;
+  // After a restart, or in a guard: clears the generation wherever it still stands, and takes those
+  // processes in. Nothing of users whom another agent records meanwhile is touched; the others are
+  // locked until Unlock.
+  virtual void CloseLeftover(const Leftover& leftover) = 0;
 
   // Of the recording since Open; also after Close, until the next Arm.
   virtual GateCounts Counts() = 0;

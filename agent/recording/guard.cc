@@ -135,6 +135,7 @@ int RunGuard(int socket, const GuardParts& parts) {
     sight.disk_free_bytes = parts.host->DiskFreeBytes(orders.directory());
     const auto why = WhyGuardEnds(orders, sight);
     if (!why.has_value()) continue;
+    orders.set_agent_lives(!sight.agent_gone);
     v1::StopResponse response = parts.end(orders);
     response.set_stop_reason(*why);
     journal::Entry entry;

@@ -38,6 +38,10 @@ const ProcessEntry* FindProcess(const std::vector<ProcessEntry>& processes, cons
   return nullptr;
 }
 
+bool IsForeign(uint32_t uid, const ProcessEntry* entry) {
+  return uid != 0 && entry != nullptr && entry->uid != uid;
+}
+
 v1::ProcessInfo DescribeProcess(const Block& block, uint32_t uid, const ProcessEntry* entry) {
   const control_block::ProcessFacts& facts = block.facts;
   v1::ProcessInfo info;

@@ -21,6 +21,11 @@ v1::ProcessInfo DescribeProcess(const control_block::Block& block, uint32_t uid,
 const ProcessEntry* FindProcess(const std::vector<ProcessEntry>& processes,
                                 const control_block::BlockId& id);
 
+// Whether a block in the directory of `uid` is in the name of somebody else's process. A control
+// block is easily named so. Root's own are believed: it may have made them before it became another
+// user.
+bool IsForeign(uint32_t uid, const ProcessEntry* entry);
+
 // What the process answered to the gate, and what that cost it.
 void SetAnswer(const control_block::Block& block, v1::ProcessCoverage* coverage);
 

@@ -60,7 +60,9 @@ v1::StopResponse RecordingManager::StopAdopted(Recording& recording) {
   parts_.gate->Forget();
   if (opened) {
     parts_.gate->KeepEndedIn(recording.directory / kProcessesDirectory);
-    parts_.gate->CloseLeftover(recording.entry.generation());
+    const auto& others = recording.entry.other_uids();
+    parts_.gate->CloseLeftover(
+        {.generation = recording.entry.generation(), .others = {others.begin(), others.end()}});
   }
   if (auto guard = GuardResult(recording.directory); guard.has_value() && step == kStepFlush) {
     if (stopping) {  // the gate was closed before, and not by the guard

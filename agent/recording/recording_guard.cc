@@ -27,6 +27,7 @@ journal::GuardOrders RecordingManager::OrdersOf(const Recording& recording) {
   orders.set_lease_end_monotonic_ns(recording.lease_end_monotonic_ns);
   orders.set_size_limit_bytes(request.size_limit_bytes());
   orders.set_keep_free_bytes(KeepFreeBytes(request));
+  *orders.mutable_other_uids() = recording.entry.other_uids();
   return orders;
 }
 
@@ -62,7 +63,11 @@ v1::StopResponse RecordingManager::EndForAgent(const journal::GuardOrders& order
   response.set_complete(true);
   response.set_gate_begin_monotonic_raw_ns(parts_.clock->RawNs());
   response.set_gate_begin_monotonic_ns(parts_.clock->MonotonicNs());
-  if (orders.generation() != 0) parts_.gate->CloseLeftover(orders.generation());
+  if (orders.generation() != 0) {
+    parts_.gate->CloseLeftover({.generation = orders.generation(),
+                                .others = {orders.other_uids().begin(), orders.other_uids().end()},
+                                .agent_lives = orders.agent_lives()});
+  }
   response.set_gate_end_monotonic_ns(parts_.clock->MonotonicNs());
   response.set_gate_end_monotonic_raw_ns(parts_.clock->RawNs());
   Recording recording;

@@ -72,6 +72,24 @@ TEST_F(RecordingManagerTest, AGuardKnowsTheEndAndGoesWithTheRecording) {
   EXPECT_FALSE(guard_.guards);
 }
 
+TEST_F(RecordingManagerTest, AGuardKnowsTheGenerationBeforeAGateIsOpen) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  gate_.refused = {1001};  // another agent records them, with numbers of its own
+  uint32_t told = 0;
+  gate_.on_open = [&] { told = guard_.orders.generation(); };
+  ASSERT_TRUE(Start("r1").ok());
+  EXPECT_EQ(told, 7u) << "the agent may die with the gates open";
+  EXPECT_THAT(guard_.orders.other_uids(), ElementsAre(1001));
+  guard_.orders.set_agent_lives(true);
+  manager_->EndForAgent(guard_.orders);
+  EXPECT_THAT(gate_.last_leftover.others, ElementsAre(1001));
+  EXPECT_TRUE(gate_.last_leftover.agent_lives);
+  Restart();
+  EXPECT_EQ(gate_.last_leftover.generation, 7u);
+  EXPECT_THAT(gate_.last_leftover.others, ElementsAre(1001));
+  EXPECT_FALSE(gate_.last_leftover.agent_lives);
+}
+
 TEST_F(RecordingManagerTest, AFailedPrepareLeavesNoGuard) {
   canary_.reaches_the_trace = false;
   EXPECT_FALSE(manager_->Prepare(PrepareOf("r1")).ok());
@@ -190,6 +208,7 @@ TEST_F(RecordingManagerTest, AfterAKillWhileItWasStoppedTheRecordingIsAsItWasAsk
 
 TEST_F(RecordingManagerTest, WhatNobodyFetchesIsForgottenAfterItsRetention) {
   ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
   ASSERT_TRUE(Stop("r1").ok());
   manager_->Tick();
   EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
@@ -199,8 +218,23 @@ TEST_F(RecordingManagerTest, WhatNobodyFetchesIsForgottenAfterItsRetention) {
   EXPECT_FALSE(std::filesystem::exists(DirectoryOf("r1")));
 }
 
+TEST_F(RecordingManagerTest, WhatWasPreparedAndAbandonedIsRemovedSoonAfterItsLease) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_lease_ms(5'000);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  clock_.now_ns += 6 * kSecondNs;
+  manager_->Tick();
+  EXPECT_TRUE(lttng_.running.empty());
+  EXPECT_THAT(InfoOf("r1").stop_reason(), HasSubstr("lease expired")) << "for who asks now";
+  clock_.now_ns += 2 * kHourNs;
+  manager_->Tick();
+  EXPECT_TRUE(manager_->Recordings().empty());
+  EXPECT_FALSE(std::filesystem::exists(DirectoryOf("r1")));
+}
+
 TEST_F(RecordingManagerTest, AWallClockThatIsSetForgetsNothing) {
   ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
   ASSERT_TRUE(Stop("r1").ok());
   clock_.realtime_offset_ns = 2 * kRetentionNs;
   manager_->Tick();
@@ -224,6 +258,7 @@ TEST_F(RecordingManagerTest, AWallClockThatIsSetForgetsNothing) {
 
 TEST_F(RecordingManagerTest, WhatAnotherAgentLeftLongAgoIsForgotten) {
   ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
   ASSERT_TRUE(Stop("r1").ok());
   clock_.now_ns += kRetentionNs - kHourNs / 2;  // without an agent
   Restart();

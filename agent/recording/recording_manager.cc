@@ -206,12 +206,14 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
     journal::Entry change;
     change.set_step("gate");
     change.set_generation(generation);
+    for (const uint32_t uid : parts_.gate->RefusedUsers()) change.add_other_uids(uid);
     SYNCLINE_RETURN_IF_ERROR(Record(*recording, change));
     if (request.window_ns() > 0) {
       const std::lock_guard lock(mutex_);
       recording->end_raw_ns =
           std::max(request.at_monotonic_raw_ns(), parts_.clock->RawNs()) + request.window_ns();
     }
+    TellGuard(*recording);  // before a gate is open: this agent may die with the first
     BeginSources(*recording, request);
   }
   const auto overtaken = [&] {

@@ -38,6 +38,7 @@
 #include "agent/recording/guard.h"
 #include "agent/recording/host.h"
 #include "agent/recording/journal.h"
+#include "agent/recording/registration.h"
 #include "agent/session/lttng_control.h"
 #include "agent/session/session_daemon.h"
 #include "syncline/v1/agent.pb.h"
@@ -104,6 +105,7 @@ class RecordingManager {
     int64_t lease_end_monotonic_ns = 0;  // 0: none
     uint64_t bytes = 0;                  // as last looked at
     int64_t end_raw_ns = 0;              // T + D; 0: until it is stopped
+    bool flush_hangs = false;            // LTTng was not done with stopping in its time
     bool abandon_wait = false;           // a Stop or Shutdown overtakes the waiting Start
     // How old it is, for retention: since this agent changed or met it, by a clock that nobody
     // sets; and by the wall clock, what it had behind it when this agent met it.
@@ -134,6 +136,7 @@ class RecordingManager {
   v1::StopResponse DoStop(Recording& recording, const std::string& reason);
   // Stops the session and asks for its counters; ends it. What went wrong is in `response`.
   void StopSession(Recording& recording, v1::StopResponse* response);
+  // Waits no longer for what stopping has waited for already.
   void DestroySession(Recording& recording, v1::StopResponse* response);
   static constexpr const char* kStepFlush = "flush";  // steps of stopping, as the journal has them
   static constexpr const char* kStepDestroy = "destroy";
@@ -170,6 +173,7 @@ class RecordingManager {
   std::mt19937_64 nonces_ ABSL_GUARDED_BY(operation_);
   // Of the last Prepare: what the session daemon did not know.
   std::vector<v1::ProcessInfo> unregistered_ ABSL_GUARDED_BY(operation_);
+  RegistrationPatience patience_ ABSL_GUARDED_BY(operation_);
   bool renew_daemon_ ABSL_GUARDED_BY(operation_) = false;  // it does not reach a program
   std::mutex mutex_;
   std::map<std::string, RecordingPtr> recordings_ ABSL_GUARDED_BY(mutex_);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "agent/node/fake_process.h"
 #include "agent/recording/manager_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -144,6 +145,19 @@ TEST_F(RecordingManagerTest, NotReadyWithoutTheCanary) {
   EXPECT_TRUE(manager_->Prepare(PrepareOf("r1")).ok()) << "a failed one may be tried again";
 }
 
+TEST_F(RecordingManagerTest, NotReadyWhenTheSessionDaemonWasStoppedMeanwhile) {
+  std::filesystem::create_directories(data_ / "proc/self/ns");
+  std::filesystem::create_symlink("pid:[4026531836]", data_ / "proc/self/ns/pid");
+  AddFakeProcess(data_ / "proc", 'S', 1000);
+  std::string stat = ReadFile(data_ / "proc/1234/stat").value();
+  stat.replace(stat.find("(python (x)) S"), 14, "(lttng-sessiond) T");
+  ASSERT_TRUE(WriteFileAtomically(data_ / "proc/1234/stat", stat).ok());
+  const auto refused = manager_->Prepare(PrepareOf("r1")).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("was stopped while"));
+  EXPECT_TRUE(lttng_.running.empty());
+}
+
 TEST_F(RecordingManagerTest, EveryUserWithAProcessHasACanary) {
   v1::ProcessInfo process;
   process.set_uid(1001);
@@ -235,6 +249,20 @@ TEST_F(RecordingManagerTest, WithOurPreloadedLibraryItIsRecorded) {
   EXPECT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
 }
 
+TEST_F(RecordingManagerTest, WhoseStoppedProgramsWouldHoldUpAllIsLeftOut) {
+  gate_.processes = {WithoutDescriptors(data_ / "proc", 1001)};  // of it, no more than its maps
+  for (int pid = 50; pid < 55; ++pid) {
+    AddFakeProcess(data_ / "proc", 'T', 1001);
+    std::filesystem::copy(data_ / "proc/40/maps", data_ / "proc/1234/maps");
+    std::filesystem::rename(data_ / "proc/1234", data_ / "proc" / std::to_string(pid));
+  }
+  gate_.processes[0].set_has_control_block(false);
+  const auto prepared = manager_->Prepare(PrepareOf("r1"));
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_THAT(lttng_.spec.only_users, ElementsAre(1000));
+  EXPECT_THAT(prepared->complaints(0).what(), HasSubstr("User 1001 has 5 stopped programs"));
+}
+
 TEST_F(RecordingManagerTest, SmallSharedMemoryIsSaidBeforeReady) {
   host_.shm_free_bytes = 100'000;
   const auto prepared = manager_->Prepare(PrepareOf("r1"));
@@ -258,6 +286,21 @@ TEST_F(RecordingManagerTest, FilesAreTakenAsTheyAreWhenTheTracerHangs) {
   EXPECT_FALSE(stopped->complete());
   EXPECT_FALSE(stopped->channels(0).discarded_events_valid());
   EXPECT_EQ(InfoOf("r1").state(), v1::STOPPED);
+}
+
+TEST_F(RecordingManagerTest, WhatHindersStoppingIsNotWaitedForTwice) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  EXPECT_GE(lttng_.destroy_wait_ms, 5'000);
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
+  ASSERT_TRUE(Start("r2").ok());
+  lttng_.failures["stop"] =
+      absl::DeadlineExceededError("a program stands in the midst of an event");
+  const auto stopped = Stop("r2");
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_FALSE(stopped->complete());
+  EXPECT_LE(lttng_.destroy_wait_ms, 500);
 }
 
 TEST_F(RecordingManagerTest, AnExpiredLeaseStopsAndKeeps) {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/recording/daemon_watch.h"
 #include "agent/recording/names.h"
 #include "agent/recording/recording_manager.h"
 #include "agent/recording/registration.h"
@@ -25,7 +26,8 @@ namespace {
 constexpr int64_t kHourNs = 3600 * int64_t{1'000'000'000};
 constexpr uint64_t kReserveBytes = 4 << 20;  // control blocks, node.json, the journal's last lines
 constexpr const char* kReserveFile = "reserve";
-constexpr int kDestroyWaitMs = 5'000;  // usual: 0.5 s; a killed writer can make it endless
+constexpr int kDestroyWaitMs = 5'000;    // usual: 0.5 s; a killed writer can make it endless
+constexpr int kHungDestroyWaitMs = 500;  // as long as one takes that is not hindered
 constexpr uint64_t kDamagedCounterBit = uint64_t{1} << 63;
 
 v1::Complaint Warning(std::string what, std::string fix) {
@@ -142,8 +144,11 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
   parts_.gate->Forget();  // it may end before the processes are asked
   const uint32_t own_uid = parts_.gate->Users().front();
-  SYNCLINE_ASSIGN_OR_RETURN(const std::set<uint32_t> left_out,
+  SYNCLINE_ASSIGN_OR_RETURN(std::set<uint32_t> left_out,
                             UsersLeftOut(options_.proc, own_uid, &response));
+  SYNCLINE_ASSIGN_OR_RETURN(const std::set<uint32_t> too_slow,
+                            UsersWhoHoldUp(options_.proc, own_uid, &response));
+  left_out.insert(too_slow.begin(), too_slow.end());
   std::set<uint32_t> users = UsersToTrace(response, own_uid);
   for (const uint32_t uid : left_out) users.erase(uid);
   SYNCLINE_RETURN_IF_ERROR(parts_.daemon->Ensure());
@@ -152,6 +157,7 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   response.set_session_name(spec.name);
   SYNCLINE_RETURN_IF_ERROR(parts_.clock_recorder->StartFile(recording.directory / "clock.tuples"));
   BeginGuard(recording, &response);
+  DaemonWatch watch(options_.proc, own_uid);
   SYNCLINE_RETURN_IF_ERROR(BeginSession(spec));
   const int64_t begin_ns = parts_.clock->MonotonicNs();
   CanaryRound round = {
@@ -169,6 +175,10 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
   response.set_canary_round_trip_ns(parts_.clock->MonotonicNs() - begin_ns);
   SYNCLINE_RETURN_IF_ERROR(parts_.lttng->Start(spec.name));
+  if (const absl::Status ran = watch.AllRan(); !ran.ok()) {
+    renew_daemon_ = true;
+    return ran;
+  }
   FindUnregistered(left_out, &response);
   for (EvidenceSource* source : SourcesOf(recording)) source->Find();
   return response;
@@ -183,7 +193,7 @@ void RecordingManager::FindUnregistered(const std::set<uint32_t>& left_out,
     }
     return;
   }
-  auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock);
+  auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock, &patience_);
   parts_.log->Failure("registration", unregistered.status());
   if (unregistered.ok()) unregistered_ = *std::move(unregistered);
   for (const v1::ProcessInfo& process : unregistered_) {
@@ -284,6 +294,7 @@ void RecordingManager::StopSession(Recording& recording, v1::StopResponse* respo
   const std::string& session = recording.entry.session_name();
   const absl::Status stopped = parts_.lttng->Stop(session);
   if (!stopped.ok()) NotFinished(stopped, response);
+  recording.flush_hangs = absl::IsDeadlineExceeded(stopped);
   if (const auto counters = parts_.lttng->Counters(session); counters.ok()) {
     for (const ChannelCounters& one : *counters) {
       v1::ChannelResult& channel = *response->add_channels();
@@ -298,8 +309,8 @@ void RecordingManager::StopSession(Recording& recording, v1::StopResponse* respo
 }
 
 void RecordingManager::DestroySession(Recording& recording, v1::StopResponse* response) {
-  const absl::Status destroyed =
-      parts_.lttng->Destroy(recording.entry.session_name(), kDestroyWaitMs);
+  const absl::Status destroyed = parts_.lttng->Destroy(
+      recording.entry.session_name(), recording.flush_hangs ? kHungDestroyWaitMs : kDestroyWaitMs);
   // An agent that was killed in this very call has destroyed it.
   const bool again = response->channels_size() != 0 && absl::IsNotFound(destroyed);
   if (!destroyed.ok() && !again && response->complete()) NotFinished(destroyed, response);
@@ -391,6 +402,8 @@ bool RecordingManager::IsOld(const Recording& recording) {
   const v1::RecordingState state = recording.entry.state();
   if (state != v1::STOPPED && state != v1::FAILED) return false;
   const int64_t here_ns = parts_.clock->RawNs() - recording.met_raw_ns;
+  // Prepared and abandoned, it holds nothing: only why it ended, for whoever asks soon.
+  if (state == v1::STOPPED && recording.entry.generation() == 0 && here_ns > kHourNs) return true;
   if (here_ns > options_.retention_ns) return true;
   const int64_t wall_ns = parts_.clock->RealtimeNs() - recording.entry.written_realtime_ns();
   return here_ns > kHourNs && wall_ns > options_.retention_ns &&

@@ -15,6 +15,9 @@ namespace {
 // LTTng-UST asks every 5 s for a daemon that was not there; a little more than that.
 constexpr int64_t kWaitNs = 6'000'000'000;
 constexpr int64_t kAskEveryNs = 200'000'000;
+// Of stopped programs: 20 s of the 30 that LTTng has to begin (agent/session/session_process.h).
+constexpr size_t kStoppedMax = 4;
+constexpr int64_t kForgivenAfterNs = 600'000'000'000;
 // Its buffers take two for each CPU (guess: who has this many left does not stand at its limit).
 constexpr uint64_t kDescriptorsMin = 4;
 
@@ -99,6 +102,42 @@ absl::StatusOr<std::set<uint32_t>> UsersLeftOut(const std::filesystem::path& pro
   return left_out;
 }
 
+absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::filesystem::path& proc,
+                                                  uint32_t own_uid, v1::PrepareResponse* response) {
+  std::map<uint32_t, size_t> stopped_of;
+  // Where they cannot be listed LTTng's own limit is left.
+  for (const ProcessEntry& entry : ListProcesses(proc).value_or(std::vector<ProcessEntry>())) {
+    if (!entry.stopped()) continue;
+    if (HasMapped(proc, entry.pid, kTracerFiles[0]).value_or(false)) ++stopped_of[entry.uid];
+  }
+  size_t borne = 0;
+  if (const auto own = stopped_of.find(own_uid); own != stopped_of.end()) {
+    borne = own->second;
+    stopped_of.erase(own);
+  }
+  const char* const fix = "continue them, or end them: `ps -eo pid,user,stat,args` shows state T";
+  if (borne > kStoppedMax) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        borne, " programs of this user are stopped, and LTTng would wait 5 s for each; ", fix));
+  }
+  std::vector<std::pair<size_t, uint32_t>> fewest_first;
+  for (const auto& [uid, count] : stopped_of) fewest_first.emplace_back(count, uid);
+  std::sort(fewest_first.begin(), fewest_first.end());
+  std::set<uint32_t> left_out;
+  for (const auto& [count, uid] : fewest_first) {
+    borne += count;
+    if (borne <= kStoppedMax) continue;
+    left_out.insert(uid);
+    v1::Complaint& complaint = *response->add_complaints();
+    complaint.set_severity(v1::Complaint::WARNING);
+    complaint.set_what(absl::StrCat(
+        "User ", uid, " has ", count, count == 1 ? " stopped program" : " stopped programs",
+        ", and LTTng would wait 5 s for each: no program of user ", uid, " is recorded"));
+    complaint.set_fix(fix);
+  }
+  return left_out;
+}
+
 v1::Complaint NotRegistered(const v1::ProcessInfo& process, const std::filesystem::path& proc) {
   if (auto cause = WantOfDescriptors(proc, process); cause.has_value()) return *std::move(cause);
   v1::Complaint complaint = NothingRecordedOf(process);
@@ -112,11 +151,40 @@ v1::Complaint NotRegistered(const v1::ProcessInfo& process, const std::filesyste
   return complaint;
 }
 
+RegistrationPatience::Key RegistrationPatience::KeyOf(const v1::ProcessInfo& process,
+                                                      uint32_t own_uid) {
+  if (process.uid() != own_uid) return {0, 0, 0, process.uid()};
+  return {process.pid_namespace_inode(), process.own_pid(), process.start_ticks(), own_uid};
+}
+
+bool RegistrationPatience::IsSpent(const v1::ProcessInfo& process, uint32_t own_uid,
+                                   int64_t now_raw_ns) const {
+  const auto spent = until_raw_ns_.find(KeyOf(process, own_uid));
+  return spent != until_raw_ns_.end() && now_raw_ns < spent->second;
+}
+
+void RegistrationPatience::Spend(const v1::ProcessInfo& process, uint32_t own_uid,
+                                 int64_t now_raw_ns) {
+  std::erase_if(until_raw_ns_, [&](const auto& one) { return one.second <= now_raw_ns; });
+  until_raw_ns_.emplace(KeyOf(process, own_uid), now_raw_ns + kForgivenAfterNs);
+}
+
 absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(LttngControl& lttng, Gate& gate,
-                                                               Clock& clock) {
-  const int64_t end_ns = clock.RawNs() + kWaitNs;
+                                                               Clock& clock,
+                                                               RegistrationPatience* patience) {
+  const int64_t begin_ns = clock.RawNs();
+  const uint32_t own_uid = gate.Users().front();
   SYNCLINE_ASSIGN_OR_RETURN(std::vector<v1::ProcessInfo> unknown, Unknown(lttng, gate));
-  while (!unknown.empty() && clock.RawNs() < end_ns) {
+  const auto is_worth_it = [&](const v1::ProcessInfo& process) {
+    return !patience->IsSpent(process, own_uid, begin_ns);
+  };
+  while (std::any_of(unknown.begin(), unknown.end(), is_worth_it)) {
+    if (clock.RawNs() - begin_ns >= kWaitNs) {
+      for (const v1::ProcessInfo& process : unknown) {
+        patience->Spend(process, own_uid, clock.RawNs());
+      }
+      break;
+    }
     clock.SleepNs(kAskEveryNs);
     SYNCLINE_ASSIGN_OR_RETURN(unknown, Unknown(lttng, gate));
   }

@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,10 +21,35 @@
 
 namespace syncline::agent {
 
+// Who is not waited for again: a program that another session daemon has never comes, and of the
+// users beside the agent's own anybody can have one that never does, on purpose. Thread-compatible.
+class RegistrationPatience {
+ public:
+  bool IsSpent(const v1::ProcessInfo& process, uint32_t own_uid, int64_t now_raw_ns) const;
+  // It was waited for to the end, and did not come. Of the agent's own user that is this process,
+  // of another one all of his, for ten minutes.
+  void Spend(const v1::ProcessInfo& process, uint32_t own_uid, int64_t now_raw_ns);
+
+ private:
+  // Pid namespace, pid and start of a process, or zeros; its user.
+  using Key = std::tuple<int64_t, int32_t, uint64_t, uint32_t>;
+  static Key KeyOf(const v1::ProcessInfo& process, uint32_t own_uid);
+  std::map<Key, int64_t> until_raw_ns_;
+};
+
 // Waits a few seconds until the daemon knows each process of `gate` that has a control block and is
-// not stopped; returns those that live on unknown. Errors: what LTTng said.
+// not stopped, as long as one of them is worth it; returns those that live on unknown. Errors: what
+// LTTng said.
 absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(LttngControl& lttng, Gate& gate,
-                                                               Clock& clock);
+                                                               Clock& clock,
+                                                               RegistrationPatience* patience);
+// The users whose stopped programs (SIGSTOP, a debugger) would hold up everybody: LTTng waits 5 s
+// for each program that is registered and does not answer, one after the other. A few are borne;
+// where there are more, those users are left out who have most of them. The complaints are added to
+// `response`. FailedPrecondition: `own_uid` alone has too many.
+absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::filesystem::path& proc,
+                                                  uint32_t own_uid, v1::PrepareResponse* response);
+
 v1::Complaint NotRegistered(const v1::ProcessInfo& process,
                             const std::filesystem::path& proc = "/proc");
 

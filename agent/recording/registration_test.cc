@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "agent/node/fake_process.h"
 #include "agent/recording/fakes.h"
 #include "common/files.h"
 #include "gmock/gmock.h"
@@ -31,13 +32,19 @@ class RegistrationTest : public testing::Test {
   FakeClock clock_;
   FakeLttngControl lttng_;
   FakeGate gate_{&clock_};
+  RegistrationPatience patience_;
+  int64_t WaitedNs() {
+    const int64_t begin_ns = clock_.now_ns;
+    EXPECT_TRUE(AwaitRegistration(lttng_, gate_, clock_, &patience_).ok());
+    return clock_.now_ns - begin_ns;
+  }
 };
 
 TEST_F(RegistrationTest, KnownProgramsAreNotWaitedFor) {
   gate_.processes = {Program(7)};
   lttng_.programs = {7};
   clock_.on_sleep = [] { FAIL() << "slept"; };
-  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_, &patience_);
   ASSERT_TRUE(unknown.ok());
   EXPECT_TRUE(unknown->empty());
 }
@@ -49,7 +56,7 @@ TEST_F(RegistrationTest, OneThatWasHeldUpIsWaitedFor) {
   clock_.on_sleep = [&] {
     if (++sleeps == 3) lttng_.programs.push_back(8);
   };
-  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_, &patience_);
   ASSERT_TRUE(unknown.ok());
   EXPECT_TRUE(unknown->empty());
   EXPECT_EQ(sleeps, 3);
@@ -58,11 +65,40 @@ TEST_F(RegistrationTest, OneThatWasHeldUpIsWaitedFor) {
 TEST_F(RegistrationTest, OneThatNeverComesIsNamedAfterABoundedTime) {
   gate_.processes = {Program(7)};
   const int64_t begin_ns = clock_.now_ns;
-  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_, &patience_);
   ASSERT_TRUE(unknown.ok());
   ASSERT_EQ(unknown->size(), 1u);
   EXPECT_THAT(NotRegistered(unknown->front()).what(), HasSubstr("Process 1007 (python train.py)"));
   EXPECT_LT(clock_.now_ns - begin_ns, 7'000'000'000);
+}
+
+TEST_F(RegistrationTest, OneThatDidNotComeIsNotWaitedForEachTime) {
+  gate_.processes = {Program(7)};
+  gate_.processes[0].set_uid(1000);  // the gate's own
+  EXPECT_GT(WaitedNs(), 5'000'000'000);
+  EXPECT_LT(WaitedNs(), 100'000'000);
+  gate_.processes.push_back(Program(8));  // another one may come
+  gate_.processes[1].set_uid(1000);
+  EXPECT_GT(WaitedNs(), 5'000'000'000);
+  EXPECT_LT(WaitedNs(), 100'000'000);
+  clock_.now_ns += 700'000'000'000;
+  EXPECT_GT(WaitedNs(), 5'000'000'000) << "it may have been held up then";
+}
+
+TEST_F(RegistrationTest, AnotherUserHoldsUpNobodyMoreThanOnceInAWhile) {
+  for (int32_t pid = 7; pid < 27; ++pid) {  // each time another one of his
+    gate_.processes = {Program(pid)};
+    gate_.processes[0].set_uid(1001);
+    EXPECT_EQ(WaitedNs() > 1'000'000'000, pid == 7);
+  }
+  gate_.processes.push_back(Program(30));
+  gate_.processes[1].set_uid(1002);
+  int sleeps = 0;
+  clock_.on_sleep = [&] {
+    if (++sleeps == 3) lttng_.programs.push_back(30);
+  };
+  EXPECT_LT(WaitedNs(), 1'000'000'000) << "for the third user alone";
+  EXPECT_EQ(sleeps, 3);
 }
 
 TEST_F(RegistrationTest, OneWithoutAFreeDescriptorIsToldWhy) {
@@ -92,15 +128,66 @@ TEST_F(RegistrationTest, StoppedOnesAndThoseWithoutABlockDelayNobody) {
   gate_.processes[0].set_stopped(true);
   gate_.processes[1].set_has_control_block(false);
   clock_.on_sleep = [] { FAIL() << "slept"; };
-  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_, &patience_);
   ASSERT_TRUE(unknown.ok());
   EXPECT_TRUE(unknown->empty());
+}
+
+class StoppedProgramsTest : public testing::Test {
+ protected:
+  StoppedProgramsTest() {
+    std::string pattern = testing::TempDir() + "stopped-XXXXXX";
+    proc_ = ::mkdtemp(pattern.data());
+  }
+  ~StoppedProgramsTest() override { std::filesystem::remove_all(proc_); }
+  void Add(int count, uint32_t uid, char state = 'T',
+           const std::string& maps =
+               "7f00-7f01 rw-s 0 00:18 7 "
+               "/dev/shm/shm-event-notifier-error-accounting-8 (deleted)\n") {
+    for (int i = 0; i < count; ++i) {
+      AddFakeProcess(proc_, state, uid);
+      EXPECT_TRUE(WriteFileAtomically(proc_ / "1234/maps", maps).ok());
+      std::filesystem::rename(proc_ / "1234", proc_ / std::to_string(++last_pid_));
+    }
+  }
+  std::filesystem::path proc_;
+  int last_pid_ = 2000;
+  v1::PrepareResponse response_;
+};
+
+TEST_F(StoppedProgramsTest, WhoHasManyIsLeftOutAndNobodyElse) {
+  Add(1, 1000);
+  Add(2, 1001);
+  Add(7, 1002);
+  Add(20, 1003, 'S');
+  Add(20, 1004, 'T', "7f00-7f01 r-xp 0 00:18 7 /bin/sleep\n");  // LTTng knows nothing of them
+  const auto left_out = UsersWhoHoldUp(proc_, 1000, &response_);
+  ASSERT_TRUE(left_out.ok()) << left_out.status();
+  EXPECT_THAT(*left_out, testing::ElementsAre(1002));
+  ASSERT_EQ(response_.complaints_size(), 1);
+  EXPECT_THAT(response_.complaints(0).what(), HasSubstr("User 1002 has 7 stopped programs"));
+}
+
+TEST_F(StoppedProgramsTest, ManyUsersWithOneEachAreBoundedToo) {
+  for (uint32_t uid = 1001; uid <= 1010; ++uid) Add(1, uid);
+  const auto left_out = UsersWhoHoldUp(proc_, 1000, &response_);
+  ASSERT_TRUE(left_out.ok()) << left_out.status();
+  EXPECT_EQ(left_out->size(), 6u);
+}
+
+TEST_F(StoppedProgramsTest, ThoseOfTheAgentsOwnUserAreSaidAtOnce) {
+  Add(4, 1000);
+  EXPECT_TRUE(UsersWhoHoldUp(proc_, 1000, &response_)->empty());
+  Add(1, 1000);
+  const auto refused = UsersWhoHoldUp(proc_, 1000, &response_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("5 programs of this user are stopped"));
 }
 
 TEST_F(RegistrationTest, OneThatEndsMeanwhileIsNoComplaint) {
   gate_.processes = {Program(7)};
   clock_.on_sleep = [&] { gate_.processes.clear(); };
-  const auto unknown = AwaitRegistration(lttng_, gate_, clock_);
+  const auto unknown = AwaitRegistration(lttng_, gate_, clock_, &patience_);
   ASSERT_TRUE(unknown.ok());
   EXPECT_TRUE(unknown->empty());
 }
@@ -122,7 +209,7 @@ TEST_F(RegistrationTest, OneThatIsKnownAndWasNotReachedIsTold) {
 TEST_F(RegistrationTest, WhatLttngSaysIsTheError) {
   gate_.processes = {Program(7)};
   lttng_.failures["programs"] = absl::UnavailableError("no daemon");
-  EXPECT_EQ(AwaitRegistration(lttng_, gate_, clock_).status().message(), "no daemon");
+  EXPECT_EQ(AwaitRegistration(lttng_, gate_, clock_, &patience_).status().message(), "no daemon");
 }
 
 }  // namespace

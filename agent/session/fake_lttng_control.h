@@ -29,8 +29,9 @@ class FakeLttngControl : public LttngControl {
     if (running.count(session) == 0) return absl::NotFoundError("no session");
     return counters;
   }
-  absl::Status Destroy(const std::string& session, int) override {
+  absl::Status Destroy(const std::string& session, int wait_ms) override {
     calls.push_back("destroy");
+    destroy_wait_ms = wait_ms;
     if (running.erase(session) == 0) return absl::NotFoundError("no session");
     return Failure("destroy");
   }
@@ -51,6 +52,7 @@ class FakeLttngControl : public LttngControl {
   std::vector<ChannelCounters> counters;
   std::vector<int32_t> programs;
   std::vector<std::string> calls;
+  int destroy_wait_ms = 0;  // the last
 
  private:
   absl::Status Failure(const std::string& method) {

@@ -130,6 +130,7 @@ PROTO_UNITLESS = {  # identifiers and ordinals, which have no unit
     "own_pid",
     "uid",
     "agent_uid",
+    "other_uids",
     "rank",
     "world_size",
     "generation",
