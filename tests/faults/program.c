@@ -190,6 +190,7 @@ int main(int argc, char** argv) {
   signal(SIGUSR2, OnClose);
   static_part_start(&part);
   MakeNames();
+  static_part_load(&part); /* it opens libraries: no call of theirs, and it may wait */
   pthread_t thread;
   for (int i = 1; i < options.threads; i++) {
     Must(pthread_create(&thread, NULL, Work, NULL) == 0, "pthread_create");

@@ -95,8 +95,10 @@ def of_target(target, found):
     if target == "session-child":
         return [p for p in found if p.command.endswith("--session-child")
                 and p.parent in [agent.pid for agent in agents]]
+    if target == "program":  # an exec changes its name
+        return [p for p in found if p.command.startswith(PROGRAM)]
     names = {"session-daemon": "lttng-sessiond", "consumer-daemon": "lttng-consumerd",
-             "guard": "syncline-guard", "program": os.path.basename(PROGRAM)}
+             "guard": "syncline-guard"}
     return [p for p in found if p.name == names[target]]
 
 
