@@ -133,9 +133,10 @@ TEST_F(ReportTest, WhatOnlyAnAssumptionDecidesIsCalledLikely) {
   EXPECT_EQ(report.groups[0].inside + report.groups[0].undecided, 0u);
   EXPECT_EQ(report.groups[0].likely_inside, steps);
   const std::string text = TextReport(report, {.width = 200});
-  EXPECT_THAT(text, AllOf(HasSubstr(" during 20 steps of master-0; they begin and end within the "
-                                    "step: proven in 0, "),
-                          HasSubstr("; likely in 20, likely not in 0 (if ")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr(" during 20 steps of master-0. They lie within the step in 0 of "
+                              "these (proven), "),
+                    HasSubstr("; likely in 20, likely not in 0 (if ")));
   EXPECT_THAT(text, HasSubstr("if path asymmetry <= 50 %"));
   const auto json = nlohmann::json::parse(ReportJson(report));
   EXPECT_EQ(json["groups"][0]["groups"][3]["inside_step"], "likely");

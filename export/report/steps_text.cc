@@ -61,9 +61,9 @@ struct Inside {
 };
 
 std::string InsideText(const Inside& inside, const Report& report) {
-  std::string text = absl::StrCat("they begin and end within the step: proven in ",
-                                  Count(inside.proven), ", disproved in ", Count(inside.outside),
-                                  ", undecided in ", Count(inside.undecided));
+  std::string text = absl::StrCat("They lie within the step in ", Count(inside.proven),
+                                  " of these (proven), not in ", Count(inside.outside),
+                                  " (proven); undecided in ", Count(inside.undecided));
   if (inside.likely + inside.likely_outside > 0) {
     absl::StrAppend(&text, "; likely in ", Count(inside.likely), ", likely not in ",
                     Count(inside.likely_outside), " (if ",
@@ -79,7 +79,7 @@ std::string GroupsText(const GroupSeries& groups, const Report& report) {
   inside.Add(groups);
   return absl::StrCat(report.nodes[groups.node].name, " marks no steps. It has ",
                       Plural(inside.tasks, "task"), " during ", Plural(inside.cases, "step"),
-                      " of ", StepsNode(report), "; ", InsideText(inside, report));
+                      " of ", StepsNode(report), ". ", InsideText(inside, report));
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ void StepsInShort(Page* page) {
   for (const GroupSeries& groups : report.groups) inside.Add(groups);
   page->Line(absl::StrCat(Plural(report.groups.size(), "node"), " mark no steps. They have ",
                           Plural(inside.tasks, "task"), " during steps of ", StepsNode(report),
-                          ", in ", Plural(inside.cases, "case"), " of one node in one step; ",
+                          ", in ", Plural(inside.cases, "case"), " of one node in one step. ",
                           InsideText(inside, report)));
 }
 
