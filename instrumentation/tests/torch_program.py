@@ -67,8 +67,11 @@ class TorchProgram(unittest.TestCase):
             stderr=subprocess.PIPE,
         )
         self.fixture.processes.append(process)
-        line = process.stdout.readline()
-        self.assertEqual(line, "step\n", line or process.stderr.read() if process.poll() else "")
+        # Byte by byte: what else has come would stay in a buffer that communicate() does not know.
+        line = b""
+        while not line.endswith(b"\n") and (byte := os.read(process.stdout.fileno(), 1)):
+            line += byte
+        self.assertEqual(line, b"step\n", line or process.stderr.read() if process.poll() else "")
         return process
 
     def end(self, process):
