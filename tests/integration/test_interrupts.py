@@ -7,6 +7,7 @@ stands still. SIGTERM and a terminal that hangs up count as Ctrl-C.
 """
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -83,6 +84,14 @@ def test_while_preparing_sessions_are_released(fleet):
     expect_nothing(fleet, recording)
 
 
+def assert_kept(recording):
+    """All is there; or a node of a busy machine began late, and nothing else is said of it."""
+    code = recording.end()
+    said = re.findall(r"warning: \w+: incomplete: (.*)", recording.printed)
+    late = [one for one in said if re.search(r"it started .* late|covers nothing of the", one)]
+    assert code == (INCOMPLETE if late else 0) and said == late, recording.printed
+
+
 def test_between_ready_and_the_start_it_ends_in_good_order(fleet):
     recording = Recording(fleet, "starting", 60)
     recording.wait_for("preparing 2 nodes")
@@ -91,7 +100,7 @@ def test_between_ready_and_the_start_it_ends_in_good_order(fleet):
         assert time.monotonic() < deadline
         time.sleep(0.005)
     recording.interrupt()  # T lies 0.3 s ahead
-    assert recording.end() == 0, recording.printed
+    assert_kept(recording)
     expect_everything(fleet, recording)
 
 
@@ -101,7 +110,7 @@ def test_while_recording_everything_is_kept(fleet, number):
     recording.wait_for("recording ...")
     time.sleep(1)
     recording.interrupt(number)
-    assert recording.end() == 0, recording.printed
+    assert_kept(recording)
     expect_everything(fleet, recording)
     window = load(os.path.join(recording.run, "recording.json"))["window"]
     assert window["stop_reason"] == "interrupted"
