@@ -110,16 +110,32 @@ void ReleaseAll(const FinishInput& input) {
   });
 }
 
+// When the node began, as far as its processes can tell; 0: nothing is known.
+int64_t FirstCoveredRawNs(const recording::NodeRecord& node) {
+  int64_t first_ns = 0;
+  for (const recording::ProcessRecord& process : node.processes) {
+    const int64_t on_ns = process.on_monotonic_ns;
+    if (on_ns != 0 && (first_ns == 0 || on_ns < first_ns)) first_ns = on_ns;
+  }
+  const recording::Gate& stop = node.stop;
+  return first_ns == 0
+             ? 0
+             : first_ns + (stop.gate_begin_monotonic_raw_ns - stop.gate_begin_monotonic_ns);
+}
+
 // The coordinator was killed before it could say when the window ended: it ends where the reference
-// stopped, or after the longest that another node recorded.
+// stopped, or after the longest that another node recorded. Where not even T was written down it is
+// when the reference began; one that recorded nothing has a window without length.
 void SetLostWindow(recording::Recording* recording) {
   recording->window.stop_reason = "coordinator lost";
+  int64_t& zero_ns = recording->reference.zero_monotonic_raw_ns;
   int64_t longest_ns = 0;
   for (const recording::NodeRecord& node : recording->nodes) {
     if (node.stop.gate_end_monotonic_raw_ns == 0) continue;
     if (node.name == recording->reference.node) {
-      recording->window.end_timeline_ns =
-          node.stop.gate_end_monotonic_raw_ns - recording->reference.zero_monotonic_raw_ns;
+      if (zero_ns == 0) zero_ns = FirstCoveredRawNs(node);
+      if (zero_ns == 0) zero_ns = node.stop.gate_end_monotonic_raw_ns;
+      recording->window.end_timeline_ns = node.stop.gate_end_monotonic_raw_ns - zero_ns;
       return;
     }
     if (node.start.gate_end_monotonic_raw_ns == 0) continue;

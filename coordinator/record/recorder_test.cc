@@ -207,6 +207,33 @@ TEST_F(Record, ASecondInterruptWhileStoppingLeavesTheDataOnTheNodes) {
   EXPECT_EQ(resumed->recording.nodes[0].state, NodeState::kComplete);
 }
 
+// Killed between the first writing of recording.json and the answers to Start.
+TEST_F(Record, WhereTWasNeverWrittenTheWindowBeginsWithTheReference) {
+  FakeAgent& a = Add("a");
+  a.behaviour.has_process = true;
+  a.behaviour.on_stop = [this] {
+    interrupts_.Press();
+    interrupts_.Press();
+  };
+  ASSERT_TRUE(Run().ok());
+  auto known = recording::ReadRecording(directory_);
+  ASSERT_TRUE(known.ok()) << known.status();
+  known->reference.zero_monotonic_raw_ns = 0;
+  known->nodes[0].start = {};
+  known->window.end_timeline_ns = 0;
+  known->window.stop_reason.clear();
+  ASSERT_TRUE(recording::WriteRecording(directory_, *known).ok());
+  a.behaviour.on_stop = nullptr;
+  const auto resumed = Resume(directory_, members_, &clock_, &interrupts_, &log_);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  const recording::NodeRecord& node = resumed->recording.nodes[0];
+  ASSERT_EQ(node.processes.size(), 1u);
+  const int64_t began_ns = node.processes[0].on_monotonic_ns;  // the fake's clocks are one
+  EXPECT_EQ(resumed->recording.reference.zero_monotonic_raw_ns, began_ns);
+  EXPECT_EQ(resumed->recording.window.end_timeline_ns,
+            node.stop.gate_end_monotonic_raw_ns - began_ns);
+}
+
 TEST_F(Record, ANodeWithoutAClockIsNamed) {
   Add("a").behaviour.clock = absl::UnimplementedError("no such call");
   EXPECT_THAT(std::string(Run().status().message()),

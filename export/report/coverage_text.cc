@@ -44,11 +44,12 @@ void PrintSilences(Page* page) {
     }
     for (const ProcessReport& process : node.processes) {
       if (IsSilent(process)) {
-        page->Line(
-            absl::StrCat(process.name, ": no recorded call in the whole window: ",
-                         process.lost.value_or(0) > 0
-                             ? absl::StrCat("it lost ", Plural(*process.lost, "call"))
-                             : std::string("idle, stopped, or inside one call all the time")));
+        page->Line(absl::StrCat(
+            process.name, ": no recorded call in the whole window: ",
+            process.lost.value_or(0) > 0
+                ? absl::StrCat("it lost ", Plural(*process.lost, "call"))
+                : std::string(
+                      "idle, stopped, gone, not reached, or inside one call all the time")));
       } else if (EndsEarly(process, report)) {
         page->Line(absl::StrCat(
             process.name, ": no recorded call after ", SignedDurationText(process.covered_end->ns),
@@ -77,8 +78,8 @@ void PrintSilencesInShort(Page* page) {
     }
   }
   if (!silent.empty()) {
-    page->Item("", absl::StrCat("no recorded call in the whole window (idle, stopped, or inside "
-                                "one call): ",
+    page->Item("", absl::StrCat("no recorded call in the whole window (idle, stopped, gone, not "
+                                "reached, or inside one call): ",
                                 ListText(silent)));
   }
   if (!lossy.empty()) {

@@ -253,7 +253,7 @@ TEST_F(ReportTest, WhatOneProcessMissedIsNotCoveredByAll) {
   EXPECT_TRUE(report.common_coverage.empty());
   EXPECT_THAT(
       TextReport(report, {.sections = {"coverage"}}),
-      AllOf(HasSubstr("no interval is covered by all 2 ranks"), HasSubstr("idle, stopped, or")));
+      AllOf(HasSubstr("no interval is covered by all 2 ranks"), HasSubstr("idle, stopped, gone")));
   change_ = [](std::vector<timeline::ProcessResult>* processes) {
     (*processes)[0].coverage.clear();
     (*processes)[0].counted_lost = 9'016;
