@@ -131,7 +131,7 @@ std::string Pseudonyms::Plain(std::string_view text) {
   const auto known = plain_.find(text);
   if (known != plain_.end()) return known->second;
   std::string made = Unique("plain", [&] {
-    return Draw(kLetters, 1) + Draw(kPlain, std::max(text.size(), kPlainMin) - 1);
+    return absl::StrCat(Draw(kLetters, 1), Draw(kPlain, std::max(text.size(), kPlainMin) - 1));
   });
   return plain_[std::string(text)] = Noted(text, std::move(made));
 }
@@ -154,7 +154,7 @@ std::string Pseudonyms::Number(std::string_view digits) {
   if (known != numbers_.end()) return known->second;
   // As many as there are: each can have another.
   std::string made = Draw(kDigits, digits.size());
-  while (!made_.insert("number " + made).second) {
+  while (!made_.insert(absl::StrCat("number ", made)).second) {
     for (size_t i = made.size(); i-- > 0;) {
       made[i] = made[i] == '9' ? '0' : static_cast<char>(made[i] + 1);
       if (made[i] != '0') break;
@@ -230,7 +230,11 @@ std::string Pseudonyms::NameLike(std::string_view name) {
   std::string made;
   size_t number = 0;
   for (const char c : known->second) {
-    made += c == '\1' ? Number(numbers[number++]) : std::string(1, c);
+    if (c == '\1') {
+      made += Number(numbers[number++]);
+    } else {
+      made.push_back(c);
+    }
   }
   // By chance it means something else: another one, the next time.
   if (MeaningOf(made) != MeaningOf(name) && !fixed) templates_.erase(known);
@@ -276,7 +280,8 @@ std::string Pseudonyms::Ip(std::string_view address) {
       std::string drawn;
       for (const char c : address) {
         const bool hex = absl::ascii_isxdigit(static_cast<unsigned char>(c));
-        drawn += !hex ? std::string(1, c) : Draw(v4 ? kDigits : kHexDigits, 1);
+        const std::string digit = Draw(v4 ? kDigits : kHexDigits, 1);
+        drawn.push_back(hex ? digit[0] : c);
       }
       if (drawn != address && IsIpAddress(drawn) && !IsLoopback(drawn)) return drawn;
     }
@@ -285,7 +290,7 @@ std::string Pseudonyms::Ip(std::string_view address) {
 }
 
 std::string Pseudonyms::Address(std::string_view address) {
-  if (address.starts_with("unix:")) return "unix:/" + Plain(address);
+  if (address.starts_with("unix:")) return absl::StrCat("unix:/", Plain(address));
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || !AllDigits(address.substr(colon + 1))) {
     return IsIpAddress(address) ? Ip(address) : Plain(address);

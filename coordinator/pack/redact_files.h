@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "coordinator/pack/pseudonyms.h"
+#include "coordinator/recording/recording.h"
 #include "ctf/byte_source.h"
 #include "ctf/layout.h"
 
@@ -25,6 +26,18 @@ namespace syncline::pack {
 
 // Takes the next bytes of a file.
 using Sink = std::function<absl::Status(std::span<const uint8_t>)>;
+
+// A node keeps its name everywhere; "coordinator" is none.
+std::string RedactNodeName(std::string_view node, Pseudonyms* names);
+// The path of a file below a node's trace/.
+std::string RedactTracePath(std::string_view path, Pseudonyms* names);
+
+// recording.json, as values. Its sentences are left out.
+recording::Recording RedactRecording(recording::Recording recording, Pseudonyms* names);
+// clocks/models.json, *.samples and *.tuples.
+absl::StatusOr<std::string> RedactModels(std::string_view json, Pseudonyms* names);
+absl::StatusOr<std::string> RedactSamples(std::string_view bytes, Pseudonyms* names);
+absl::StatusOr<std::string> RedactTuples(std::string_view bytes, Pseudonyms* names);
 
 // A control block, and its names.
 absl::StatusOr<std::string> RedactBlock(std::span<const uint8_t> bytes, Pseudonyms* names);
