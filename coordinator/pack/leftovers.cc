@@ -12,7 +12,9 @@ namespace syncline::pack {
 namespace {
 
 constexpr size_t kShortest = 4;
+constexpr size_t kShortestInNumbers = 6;
 constexpr size_t kAnywhere = 8;
+constexpr size_t kContext = 512;  // how far around a name is looked at
 
 uint32_t BeginOf(const char* text) {
   uint32_t begin = 0;
@@ -24,31 +26,44 @@ uint16_t Fold(uint32_t begin) { return static_cast<uint16_t>((begin * 2654435761
 
 bool IsWord(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-bool IsSought(std::string_view name) {
-  const bool has_letter = std::any_of(name.begin(), name.end(), [](char c) {
-    return absl::ascii_isalpha(static_cast<unsigned char>(c)) ||
-           static_cast<unsigned char>(c) >= 128;
-  });
-  // A public word would be found in each pack.
-  if (IsVocabulary(name)) return false;
-  return name.size() >= kShortest && (has_letter || IsIpAddress(name) || IsUuid(name));
+// What public names consist of.
+bool IsOfName(char c) {
+  return IsWord(c) || std::string_view(": #.()<>").find(c) != std::string_view::npos;
+}
+
+// "torch::autograd" in "torch::autograd::AccumulateGrad".
+bool IsInPublicName(std::string_view bytes, size_t begin, size_t end) {
+  for (size_t i = 0; i < kContext && begin > 0 && IsOfName(bytes[begin - 1]); ++i) --begin;
+  for (size_t i = 0; i < kContext && end < bytes.size() && IsOfName(bytes[end]); ++i) ++end;
+  return IsPublicName(bytes.substr(begin, end - begin));
 }
 
 // Whether bytes that spell a name are one.
 bool IsOne(std::string_view bytes, size_t at, size_t size, bool numbers) {
   size_t begin = at;
   size_t end = at + size;
+  if (numbers && size < kShortestInNumbers) return false;
   if (size < kAnywhere) {
     if (begin > 0 && IsWord(bytes[begin - 1])) return false;
     const char behind = end < bytes.size() ? bytes[end] : '\0';
     if (numbers ? behind != '\0' : IsWord(behind)) return false;
   }
-  while (begin > 0 && IsWord(bytes[begin - 1])) --begin;
-  while (end < bytes.size() && IsWord(bytes[end])) ++end;
-  return !IsVocabulary(bytes.substr(begin, end - begin));
+  for (size_t i = 0; i < kContext && begin > 0 && IsWord(bytes[begin - 1]); ++i) --begin;
+  for (size_t i = 0; i < kContext && end < bytes.size() && IsWord(bytes[end]); ++i) ++end;
+  return !IsVocabulary(bytes.substr(begin, end - begin)) && !IsInPublicName(bytes, at, at + size);
 }
 
 }  // namespace
+
+bool IsSought(std::string_view name) {
+  const bool has_letter = std::any_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalpha(static_cast<unsigned char>(c)) ||
+           static_cast<unsigned char>(c) >= 128;
+  });
+  // What is public would be found in each pack.
+  if (IsVocabulary(name) || IsPublicName(name) || IsOurEvent(name)) return false;
+  return name.size() >= kShortest && (has_letter || IsIpAddress(name) || IsUuid(name));
+}
 
 Leftovers::Leftovers(const std::set<std::string, std::less<>>& originals) {
   for (const std::string& name : originals) {
@@ -61,7 +76,12 @@ Leftovers::Leftovers(const std::set<std::string, std::less<>>& originals) {
 }
 
 std::optional<std::string> Leftovers::Find(std::string_view bytes, bool numbers) const {
-  for (size_t at = 0; at + kShortest <= bytes.size(); ++at) {
+  return FindBetween(bytes, 0, bytes.size(), numbers);
+}
+
+std::optional<std::string> Leftovers::FindBetween(std::string_view bytes, size_t begin_at,
+                                                  size_t end_at, bool numbers) const {
+  for (size_t at = begin_at; at < end_at && at + kShortest <= bytes.size(); ++at) {
     const uint32_t begin = BeginOf(bytes.data() + at);
     if (!begins_.test(Fold(begin))) continue;
     const auto found = by_begin_.find(begin);
@@ -74,5 +94,32 @@ std::optional<std::string> Leftovers::Find(std::string_view bytes, bool numbers)
   }
   return std::nullopt;
 }
+
+LeftoverScan::LeftoverScan(const Leftovers* leftovers, uint64_t numbers_from)
+    : leftovers_(*leftovers), numbers_from_(numbers_from) {}
+
+std::optional<std::string> LeftoverScan::LookUntil(size_t end) {
+  const uint64_t from = std::max(numbers_from_, buffer_offset_) - buffer_offset_;
+  const size_t numbers = std::clamp(static_cast<size_t>(std::min<uint64_t>(from, end)), next_, end);
+  auto found = leftovers_.FindBetween(buffer_, next_, numbers, false);
+  if (!found.has_value()) found = leftovers_.FindBetween(buffer_, numbers, end, true);
+  next_ = end;
+  return found;
+}
+
+std::optional<std::string> LeftoverScan::Feed(std::string_view piece) {
+  buffer_.append(piece);
+  // A name that begins further behind may go on in the next piece.
+  const size_t ahead = leftovers_.longest() + kContext;
+  if (buffer_.size() <= next_ + ahead) return std::nullopt;
+  auto found = LookUntil(buffer_.size() - ahead);
+  const size_t done = next_ > kContext ? next_ - kContext : 0;
+  buffer_.erase(0, done);
+  buffer_offset_ += done;
+  next_ -= done;
+  return found;
+}
+
+std::optional<std::string> LeftoverScan::Finish() { return LookUntil(buffer_.size()); }
 
 }  // namespace syncline::pack

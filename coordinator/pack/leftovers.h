@@ -3,8 +3,9 @@
 //
 // Looked for are names of at least 4 bytes that have a letter, or are addresses; numbers stay
 // numbers. One of 8 bytes or more is found anywhere. A shorter one is found where it is a word of
-// its own, because bytes of a clock reading may spell it; in files of numbers a NUL must also stand
-// behind it, as behind all texts there. What is a word of a format or of a public name
+// its own, because bytes of a clock reading may spell it. In a file of numbers (a stream of a trace)
+// it must also have 6 bytes or more, and a NUL behind it as all texts there: gigabytes of clock
+// readings spell each word of four letters. What is a word of a format or of a public name
 // (IsVocabulary()) is passed over: it would be found in each pack.
 //
 // Thread-safety: immutable after construction.
@@ -29,9 +30,12 @@ class Leftovers {
 
   // The first name that is left in `bytes`; nullopt: there is none. `numbers`: a file of numbers.
   std::optional<std::string> Find(std::string_view bytes, bool numbers) const;
+  // One that begins in [begin, end).
+  std::optional<std::string> FindBetween(std::string_view bytes, size_t begin, size_t end,
+                                         bool numbers) const;
   // How many names are looked for.
   size_t sought() const { return sought_; }
-  // The longest of them: a file that is looked through in pieces has pieces that overlap so far.
+  // The longest of them, bytes.
   size_t longest() const { return longest_; }
 
  private:
@@ -40,6 +44,29 @@ class Leftovers {
   size_t sought_ = 0;
   size_t longest_ = 0;
 };
+
+// Looks through a file that comes in pieces, as if it were there whole.
+class LeftoverScan {
+ public:
+  // From the byte `numbers_from` on it is a file of numbers.
+  LeftoverScan(const Leftovers* leftovers, uint64_t numbers_from);
+
+  // The first name found so far.
+  std::optional<std::string> Feed(std::string_view piece);
+  std::optional<std::string> Finish();
+
+ private:
+  std::optional<std::string> LookUntil(size_t end);
+
+  const Leftovers& leftovers_;
+  uint64_t numbers_from_;
+  std::string buffer_;
+  size_t next_ = 0;             // in buffer_: before it all was looked at
+  uint64_t buffer_offset_ = 0;  // of buffer_ in the file
+};
+
+// Whether a name is looked for at all.
+bool IsSought(std::string_view name);
 
 }  // namespace syncline::pack
 

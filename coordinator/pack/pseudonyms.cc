@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/text.h"
+#include "coordinator/pack/leftovers.h"
 #include "coordinator/pack/name_shape.h"
 #include "coordinator/pack/public_names.h"
 
@@ -85,9 +86,8 @@ Pseudonyms::Pseudonyms(uint32_t ranks, Random random) : ranks_(ranks), random_(s
 
 absl::Status Pseudonyms::status() const {
   if (!status_.ok()) return status_;
-  constexpr size_t kShortest = 4;  // what is looked for
   for (const std::string& name : originals_) {
-    if (name.size() >= kShortest && issued_.count(name) != 0) {
+    if (IsSought(name) && issued_.count(name) != 0) {
       return absl::AbortedError("a pseudonym is a name of the recording by chance; try again");
     }
   }

@@ -137,7 +137,9 @@ constexpr std::string_view kFormatWords =
     "evidence txt run redacted coordinator bit timeline_begin_ns timeline_end_ns cause SYNCBLK1 "
     "SYNCNAM1 SYNCSMPL SYNCTUPL true false null lo hi x map left out sentence lttng tracer_name "
     "tracer_major tracer_minor tracer_patchlevel tracer_buffering_scheme tracer_buffering_id "
-    "architecture_bit_width hostname vpid vpid_datetime Monotonic Clock lost nodes";
+    "architecture_bit_width hostname vpid vpid_datetime Monotonic Clock lost nodes time duration "
+    "gloo Optimizer enumerate DataLoader FSDP root_pre_forward accelerator initialised execute "
+    "Backward iteration iter c10d oneDNN";
 
 Texts MakePublicNames() {
   Texts names;

@@ -294,10 +294,12 @@ const std::string_view kAtenOperators =
 
 // c10d::*.
 const std::string_view kC10dOperators =
-    "_allgather_base_ _reduce_scatter_base_ allgather_ allgather_coalesced_ "
-    "allgather_into_tensor_coalesced_ allreduce_ allreduce_coalesced_ alltoall_ alltoall_base_ "
-    "barrier broadcast_ check_for_nan gather_ monitored_barrier_ recv_ recv_any_source_ reduce_ "
-    "reduce_scatter_ reduce_scatter_tensor_coalesced_ scatter_ send";
+    "_allgather_base_ _reduce_scatter_base_ all_gather_single_ all_gather_single_coalesced_ "
+    "all_to_all_single_ allgather_ allgather_coalesced_ allgather_into_tensor_coalesced_ "
+    "allreduce_ allreduce_coalesced_ alltoall_ alltoall_base_ barrier broadcast_ check_for_nan "
+    "gather_ monitored_barrier_ recv_ recv_any_source_ reduce_ reduce_scatter_ "
+    "reduce_scatter_single_ reduce_scatter_single_coalesced_ reduce_scatter_tensor_coalesced_ "
+    "scatter_ send";
 
 // _c10d_functional::*.
 const std::string_view kFunctionalOperators =

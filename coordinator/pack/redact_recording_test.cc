@@ -193,15 +193,44 @@ TEST(RedactRecording, EveryTextOfItGoes) {
 }
 
 TEST(Leftovers, FindsWhatIsLeft) {
-  const Leftovers leftovers({"acme", "gpu-7.acme.example", "10.77.3.1", "1000", "knots", "xyz"});
-  EXPECT_EQ(leftovers.sought(), 3u) << "numbers, short names and words of formats are not";
+  const Leftovers leftovers({"acme", "gpu-7.acme.example", "10.77.3.1", "1000", "knots", "xyz", "acme-7",
+                             "torch::autograd", "syncline_itt:task_begin"});
+  EXPECT_EQ(leftovers.sought(), 5u) << "numbers, short names and words of formats are not";
   EXPECT_EQ(leftovers.Find("{\"job\": \"acme\"}", false).value_or(""), "acme");
   EXPECT_EQ(leftovers.Find("xxgpu-7.acme.examplexx", true).value_or(""), "gpu-7.acme.example");
   EXPECT_EQ(leftovers.Find("at 10.77.3.1:7611", false).value_or(""), "10.77.3.1");
   EXPECT_EQ(leftovers.Find("\"knots\": [1000, 1000]", false).value_or(""), "");
   EXPECT_EQ(leftovers.Find("qacmeq", false).value_or(""), "");
-  EXPECT_EQ(leftovers.Find({"\1acme\2", 6}, true).value_or(""), "");
-  EXPECT_EQ(leftovers.Find({"\1acme\0", 6}, true).value_or(""), "acme");
+  EXPECT_EQ(leftovers.Find({"\1acme\0", 6}, true).value_or(""), "") << "numbers may spell it";
+  EXPECT_EQ(leftovers.Find({"\1acme-7\2", 8}, true).value_or(""), "");
+  EXPECT_EQ(leftovers.Find({"\1acme-7\0", 8}, true).value_or(""), "acme-7");
+  EXPECT_EQ(leftovers.Find({"\1torch::autograd::AccumulateGrad\0", 33}, true).value_or(""), "");
+  EXPECT_EQ(leftovers.Find({"\1torch::autograd::Acme\0", 23}, true).value_or(""),
+            "torch::autograd");
+}
+
+TEST(Leftovers, InPiecesAsWhole) {
+  const Leftovers leftovers({"acme", "gpu-7.acme.example", "acme-7"});
+  const std::string filler(3000, '.');
+  for (const std::string& text :
+       {filler + "gpu-7.acme.example" + filler, "acme" + filler, filler + "acme", filler + "qacme",
+        filler + std::string("acme-7\0", 7) + filler, filler + "acme-7q" + filler, std::string()}) {
+    for (const uint64_t numbers_from : {uint64_t{0}, uint64_t{100}, uint64_t{1} << 40}) {
+      for (const size_t piece : {1u, 7u, 1000u, 5000u, 100000u}) {
+        LeftoverScan scan(&leftovers, numbers_from);
+        std::string found;
+        for (size_t at = 0; at < text.size() && found.empty(); at += piece) {
+          found = scan.Feed(std::string_view(text).substr(at, piece)).value_or("");
+        }
+        if (found.empty()) found = scan.Finish().value_or("");
+        auto whole = leftovers.FindBetween(text, 0, std::min(text.size(), numbers_from), false);
+        if (!whole.has_value()) {
+          whole = leftovers.FindBetween(text, std::min(text.size(), numbers_from), text.size(), true);
+        }
+        EXPECT_EQ(found, whole.value_or("")) << piece << " " << numbers_from;
+      }
+    }
+  }
 }
 
 }  // namespace
