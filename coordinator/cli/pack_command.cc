@@ -50,6 +50,24 @@ class PackView {
   bool line_ = false;
 };
 
+// What was done, and what was not.
+void SayRedacted(const Context& context, const pack::PackResult& packed) {
+  *context.err << "redacted: " << FormatCount(packed.replaced)
+               << " different texts were replaced or left out; " << FormatCount(packed.sought)
+               << " of them were looked for\n"
+                  "  in every file and path of the pack (those under 8 bytes as whole words), and "
+                  "none was found\n"
+                  "  not looked for: "
+               << FormatCount(packed.replaced - packed.sought)
+               << " (under 4 bytes, without a letter, or public words such as PyTorch's); user "
+                  "ids;\n"
+                  "  in traces, texts of 4 or 5 bytes\n"
+                  "  unchanged: times, sizes, counts and other numbers; the recording's id; public "
+                  "names such as\n"
+                  "  PyTorch's operators; lengths of other names, and words in them that reports "
+                  "go by (\"step\")\n";
+}
+
 int Pack(const Context& context, pack::PackOptions options) {
   absl::StatusOr<pack::PackResult> packed;
   {
@@ -63,6 +81,12 @@ int Pack(const Context& context, pack::PackOptions options) {
     return kInterrupted;
   }
   if (!packed.ok()) return Fail(context, packed.status());
+  for (const pack::KindLeftOut& kind : packed->kinds_left_out) {
+    PrintNote(context, "note", "",
+              absl::StrCat("not in the pack, ", FormatCount(kind.files),
+                           kind.files == 1 ? " file: " : " files: ", kind.what),
+              "");
+  }
   for (const pack::LeftOut& file : packed->left_out) {
     PrintNote(context, "warning", "",
               absl::StrCat("\"", Printable(file.path), "\" is not in the pack: it ", file.reason),
@@ -72,6 +96,7 @@ int Pack(const Context& context, pack::PackOptions options) {
     PrintNote(context, "warning", node, "its data is still on the node, and not in the pack",
               absl::StrCat("`syncline fetch ", options.run.string(), "`, then pack again"));
   }
+  if (!context.quiet && options.redact) SayRedacted(context, *packed);
   if (!context.quiet) {
     *context.err << FormatCount(packed->files) << " files, " << FormatSize(packed->unpacked_bytes)
                  << ", packed into " << FormatSize(packed->bytes) << '\n';
@@ -89,9 +114,15 @@ void RegisterPack(CLI::App* app, Context* context) {
   pack->add_option("RUN", *run, "The directory of a recording")->required()->check(IsGiven);
   pack->add_option("-o,--output", *output,
                    "The file to make, .tar.gz or .tar.zst (default: RUN's name and .tar.gz,\n"
-                   "here). An existing file is never replaced")
+                   "here; with --redact redacted-ID.tar.gz). An existing file is never\n"
+                   "replaced")
       ->type_name("FILE")
       ->check(IsGiven);
+  const auto redact = std::make_shared<bool>(false);
+  pack->add_flag("--redact", *redact,
+                 "Replace the names of hosts, users, jobs, commands, paths, addresses and of what\n"
+                 "your program calls its tasks, threads and counters: the same name by the same\n"
+                 "random one throughout. Profiles, logs and inventories are left out");
   pack->footer(
       "Prints the file's path. `tar xf FILE` unpacks it; merge, report, events and why work on "
       "the\n"
@@ -100,12 +131,20 @@ void RegisterPack(CLI::App* app, Context* context) {
       "merge makes it again. Other files in RUN, links, and files that hold a private key or a\n"
       "certificate are left out and named, and the command ends with 3. Only you can read the\n"
       "file until you change its mode.\n\n"
+      "--redact takes only files that it can write anew, field by field; one line each says what\n"
+      "is left out. A trace that is damaged, or that holds events of other programs, refuses the\n"
+      "pack. At the end the finished file is searched for what was replaced; where something is\n"
+      "found, the file is deleted. Numbers and public names are unchanged: who knows the job may\n"
+      "recognise it. docs/guide.md says what exactly stays.\n\n"
       "Examples:\n"
       "  syncline pack run-20261121-093012-7f3a\n"
-      "  syncline pack run-20261121-093012-7f3a -o /tmp/slow-job.tar.zst");
+      "  syncline pack run-20261121-093012-7f3a -o /tmp/slow-job.tar.zst\n"
+      "  syncline pack run-20261121-093012-7f3a --redact");
   pack->callback([=] {
     context->ends_in_good_order = true;
-    context->action = [=] { return Pack(*context, {.run = *run, .output = *output}); };
+    context->action = [=] {
+      return Pack(*context, {.run = *run, .output = *output, .redact = *redact});
+    };
   });
 }
 

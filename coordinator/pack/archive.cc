@@ -104,8 +104,14 @@ absl::Status Archive::Write(std::span<const uint8_t> bytes) {
   return absl::OkStatus();
 }
 
+absl::Status Archive::Close() {
+  if (closed_) return absl::OkStatus();
+  closed_ = true;
+  return ::archive_write_close(writer_) == ARCHIVE_OK ? absl::OkStatus() : Failed("write");
+}
+
 absl::StatusOr<uint64_t> Archive::Finish() {
-  if (::archive_write_close(writer_) != ARCHIVE_OK) return Failed("write");
+  SYNCLINE_RETURN_IF_ERROR(Close());
   const int64_t bytes = ::archive_filter_bytes(writer_, -1);
   if (::fsync(fd_) != 0) return ErrnoStatus(errno, absl::StrCat("cannot write ", path_.string()));
   SYNCLINE_RETURN_IF_ERROR(Rename(part_, path_));

@@ -32,7 +32,11 @@ class Archive {
   // The next file, of `bytes` bytes, which the following Write() calls give.
   absl::Status Add(const std::string& name, uint64_t bytes, int64_t modified_unix_s);
   absl::Status Write(std::span<const uint8_t> bytes);
-  // The size of the finished file, bytes. AlreadyExists when somebody else made `path` meanwhile.
+  // Ends the file. It can be read at part_file() then, and is not yet at `path`.
+  absl::Status Close();
+  const std::filesystem::path& part_file() const { return part_; }
+  // Close() where that was not called, and the size of the finished file, bytes. AlreadyExists when
+  // somebody else made `path` meanwhile.
   absl::StatusOr<uint64_t> Finish();
 
  private:
@@ -43,6 +47,7 @@ class Archive {
   std::filesystem::path part_;  // empty: renamed
   int fd_;
   ::archive* writer_;
+  bool closed_ = false;
 };
 
 }  // namespace syncline::pack

@@ -3,9 +3,9 @@
 //
 // Looked for are names of at least 4 bytes that have a letter, or are addresses; numbers stay
 // numbers. One of 8 bytes or more is found anywhere. A shorter one is found where it is a word of
-// its own, because bytes of a clock reading may spell it. In a file of numbers (a stream of a trace)
-// it must also have 6 bytes or more, and a NUL behind it as all texts there: gigabytes of clock
-// readings spell each word of four letters. What is a word of a format or of a public name
+// its own, because bytes of a clock reading may spell it. In a file of numbers (a stream of a
+// trace) it must also have 6 bytes or more, and a NUL behind it as all texts there: gigabytes of
+// clock readings spell each word of four letters. What is a word of a format or of a public name
 // (IsVocabulary()) is passed over: it would be found in each pack.
 //
 // Thread-safety: immutable after construction.

@@ -13,6 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "coordinator/pack/members.h"
+#include "coordinator/pack/pseudonyms.h"
+#include "coordinator/pack/redact_run.h"
 
 namespace syncline::pack {
 
@@ -23,9 +25,12 @@ struct Progress {
 
 struct PackOptions {
   std::filesystem::path run;
-  std::filesystem::path output;  // empty: NAME.tar.gz here, by the recording's directory
+  // Empty: NAME.tar.gz here, by the recording's directory, or redacted-ID.tar.gz.
+  std::filesystem::path output;
   std::function<void(const Progress&)> progress;
+  bool redact = false;  // other names (docs/decisions/0017); the directory in it has no name
   std::stop_token interrupt;
+  Pseudonyms::Random random = Pseudonyms::SystemRandom();  // another one in tests
 };
 
 struct PackResult {
@@ -35,9 +40,15 @@ struct PackResult {
   size_t files = 0;
   std::vector<LeftOut> left_out;
   std::vector<std::string> still_on_nodes;  // nodes whose data was not fetched
+  // Redacted:
+  std::vector<KindLeftOut> kinds_left_out;  // as is meant
+  size_t replaced = 0;                      // different texts that others stand for
+  size_t sought = 0;                        // of these, looked for in the finished file: none found
 };
 
-// Cancelled after an interrupt; nothing is left behind then, nor after any other error.
+// Cancelled after an interrupt; nothing is left behind then, nor after any other error. Redacted:
+// Unimplemented, DataLoss or InvalidArgument where a trace cannot be, Internal where a name was
+// found in the finished file.
 absl::StatusOr<PackResult> Pack(const PackOptions& options);
 
 }  // namespace syncline::pack

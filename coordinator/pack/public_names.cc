@@ -67,6 +67,7 @@ oneDNN
 DistributedDataParallel.forward
 FullyShardedDataParallel.forward
 torch.distributed.ddp.reducer::copy_bucket_to_grad
+torch::distributed::reducer::mul_out
 torch::autograd::AccumulateGrad
 torch::autograd::GraphRoot
 torch::autograd::CopyBackwards

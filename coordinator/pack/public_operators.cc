@@ -389,7 +389,7 @@ const std::string_view kDerivatives =
     "SparseMmReduceImpl SparseSampledAddmm SparseSoftmax SparseSparseMatmul SparseSum SpecialEntr "
     "SpecialErfcx SpecialI0E SpecialI1 SpecialI1E SpecialLogNdtr SpecialNdtri SpecialXlog1Py "
     "SpecialZeta Split SplitWithSizes Sqrt Squeeze Stack StandardGamma StandardGammaGrad Std "
-    "StdMean Sub Sum Take Tan Tanh TanhBackward TestAutogradMultipleDispatch "
+    "StdMean Sub Sum T Take Tan Tanh TanhBackward TestAutogradMultipleDispatch "
     "TestAutogradMultipleDispatchView TestWarnInAutograd ThnnFusedGruCell ThnnFusedLstmCell "
     "Threshold ThresholdBackward ToCopy ToDense ToMkldnn ToPaddedTensor ToSparse ToSparseBsc "
     "ToSparseBsr ToSparseCsc ToSparseCsr Topk Trace Transpose TriangularSolve Tril Trilinear Triu "

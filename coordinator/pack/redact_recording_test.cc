@@ -193,8 +193,8 @@ TEST(RedactRecording, EveryTextOfItGoes) {
 }
 
 TEST(Leftovers, FindsWhatIsLeft) {
-  const Leftovers leftovers({"acme", "gpu-7.acme.example", "10.77.3.1", "1000", "knots", "xyz", "acme-7",
-                             "torch::autograd", "syncline_itt:task_begin"});
+  const Leftovers leftovers({"acme", "gpu-7.acme.example", "10.77.3.1", "1000", "knots", "xyz",
+                             "acme-7", "torch::autograd", "syncline_itt:task_begin"});
   EXPECT_EQ(leftovers.sought(), 5u) << "numbers, short names and words of formats are not";
   EXPECT_EQ(leftovers.Find("{\"job\": \"acme\"}", false).value_or(""), "acme");
   EXPECT_EQ(leftovers.Find("xxgpu-7.acme.examplexx", true).value_or(""), "gpu-7.acme.example");
@@ -225,7 +225,8 @@ TEST(Leftovers, InPiecesAsWhole) {
         if (found.empty()) found = scan.Finish().value_or("");
         auto whole = leftovers.FindBetween(text, 0, std::min(text.size(), numbers_from), false);
         if (!whole.has_value()) {
-          whole = leftovers.FindBetween(text, std::min(text.size(), numbers_from), text.size(), true);
+          whole =
+              leftovers.FindBetween(text, std::min(text.size(), numbers_from), text.size(), true);
         }
         EXPECT_EQ(found, whole.value_or("")) << piece << " " << numbers_from;
       }
