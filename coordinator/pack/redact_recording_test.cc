@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "common/files.h"
-#include "coordinator/merge/merge.h"
 #include "coordinator/pack/leftovers.h"
 #include "coordinator/pack/redact_files.h"
+#include "coordinator/pack/report_numbers.h"
 #include "ctf/metadata.h"
-#include "export/report/json_report.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -28,30 +27,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 const char* const kGolden = "tests/golden/tensorflow_workers/run";
-
-// All texts alike, and lists in the order of what is left: those that are sorted by names have
-// another order.
-Json NumbersOf(const Json& json) {
-  Json numbers;
-  if (json.is_object()) {
-    for (const auto& [key, value] : json.items()) numbers[key] = NumbersOf(value);
-  } else if (json.is_array()) {
-    numbers = Json::array();
-    for (const Json& value : json) numbers.push_back(NumbersOf(value));
-    std::sort(numbers.begin(), numbers.end());
-  } else {
-    numbers = json.is_string() ? Json("text") : json;
-  }
-  return numbers;
-}
-
-Json ReportOf(const fs::path& run) {
-  merge::ReportOptions options;
-  options.input.inputs = {run.string()};
-  const auto report = merge::MakeReport(options);
-  EXPECT_TRUE(report.ok()) << report.status();
-  return report.ok() ? Json::parse(report::ReportJson(*report)) : Json();
-}
 
 std::string BytesOf(const fs::path& file) {
   const auto bytes = ReadFile(file);
