@@ -323,6 +323,28 @@ TEST_F(CommandLine, RecordSaysWhatItFetchedAndPackSendsIt) {
   EXPECT_EQ(Run({"pack", "no-such-run"}), kFailed);
 }
 
+TEST_F(CommandLine, PackRedactSaysWhatItDidAndWhatNot) {
+  const std::string run = "tests/golden/tensorflow_workers/run";
+  const std::string sent = directory_ / "sent.tar.gz";
+  EXPECT_EQ(Run({"pack", run, "--redact", "-o", sent}), kDone) << err_.str();
+  EXPECT_EQ(out_.str(), sent + "\n");
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("not in the pack, 2 files: profiles of TensorFlow (xspace/)"),
+                    HasSubstr("not in the pack, 4 files: indexes of streams"),
+                    HasSubstr("redacted: "), HasSubstr("none was found"),
+                    HasSubstr("not looked for: "), HasSubstr("unchanged: times, sizes, counts")));
+  EXPECT_EQ(Run({"--quiet", "pack", run, "--redact", "-o", sent + ".tar.zst"}), kDone);
+  EXPECT_EQ(err_.str(), "");
+  // A name that cannot be kept out: nothing is written.
+  const fs::path copy = directory_ / "run";
+  fs::copy(run, copy, fs::copy_options::recursive);
+  const fs::path stream = copy / "nodes/worker-0/trace/ust/uid/0/64-bit/syncline_0";
+  fs::resize_file(stream, fs::file_size(stream) - 100);
+  EXPECT_EQ(Run({"pack", copy, "--redact", "-o", sent + ".tgz"}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("syncline_0\" cannot be redacted: it is damaged"));
+  EXPECT_FALSE(fs::exists(sent + ".tgz"));
+}
+
 TEST_F(CommandLine, WhyRecordsKeepsAndNamesTheRecording) {
   const std::string run = directory_ / "run";
   EXPECT_EQ(Run({"why", "--hosts", HostsFile(), "--for", "2s", "--out", run}), kIncomplete)
