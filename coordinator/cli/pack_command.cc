@@ -61,7 +61,7 @@ void SayRedacted(const Context& context, const pack::PackResult& packed) {
                << FormatCount(packed.replaced - packed.sought)
                << " (under 4 bytes, without a letter, or public words such as PyTorch's); user "
                   "ids;\n"
-                  "  in traces, texts of 4 or 5 bytes\n"
+                  "  in streams of traces, texts of 4 or 5 bytes\n"
                   "  unchanged: times, sizes, counts and other numbers; the recording's id; public "
                   "names such as\n"
                   "  PyTorch's operators; lengths of other names, and words in them that reports "
@@ -120,9 +120,10 @@ void RegisterPack(CLI::App* app, Context* context) {
       ->check(IsGiven);
   const auto redact = std::make_shared<bool>(false);
   pack->add_flag("--redact", *redact,
-                 "Replace the names of hosts, users, jobs, commands, paths, addresses and of what\n"
-                 "your program calls its tasks, threads and counters: the same name by the same\n"
-                 "random one throughout. Profiles, logs and inventories are left out");
+                 "Replace names of hosts, users, jobs, commands, paths, addresses, and\n"
+                 "what your program calls its tasks, threads and counters: the same name\n"
+                 "by the same random one throughout. Profiles, logs and inventories are\n"
+                 "left out");
   pack->footer(
       "Prints the file's path. `tar xf FILE` unpacks it; merge, report, events and why work on "
       "the\n"

@@ -47,8 +47,8 @@ struct PackResult {
 };
 
 // Cancelled after an interrupt; nothing is left behind then, nor after any other error. Redacted:
-// Unimplemented, DataLoss or InvalidArgument where a trace cannot be, Internal where a name was
-// found in the finished file.
+// Unimplemented, DataLoss or NotFound where a trace cannot be, Internal where a name was found in
+// the finished file.
 absl::StatusOr<PackResult> Pack(const PackOptions& options);
 
 }  // namespace syncline::pack

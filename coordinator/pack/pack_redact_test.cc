@@ -297,6 +297,11 @@ TEST_F(PackRedactTest, ACutStreamIsRefused) {
                 absl::StrCat("\"", stream, "\" cannot be redacted: it is damaged"));
 }
 
+TEST_F(PackRedactTest, MetadataThatCannotBeReadIsRefused) {
+  Write(absl::StrCat(kTrace, "/metadata"), "/* CTF 1.8 */ acme { nothing");
+  ExpectRefused(absl::StatusCode::kDataLoss, "cannot be redacted");
+}
+
 TEST_F(PackRedactTest, EventsOfOthersAreRefused) {
   const auto metadata = ctf::LoadMetadata(run_ / kTrace);
   ASSERT_TRUE(metadata.ok()) << metadata.status();

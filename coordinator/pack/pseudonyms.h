@@ -59,6 +59,10 @@ class Pseudonyms {
   uint32_t Uid(uint32_t uid);
   // Sentences for people are not changed but left out: which of them it was.
   std::string Sentence(std::string_view sentence);
+  // What is left out without anything in its place; it is looked for in the pack all the same.
+  void LeaveOut(std::string_view text) {
+    if (!text.empty()) originals_.emplace(text);
+  }
   // One word of the schema, or Plain().
   std::string Word(std::string_view word);
 

@@ -118,7 +118,10 @@ std::span<const uint8_t> BytesOf(std::string_view text) {
 absl::Status Refused(const RedactedFile& file, const absl::Status& why) {
   // Of the pack, not of the trace: it cannot be written, or the user interrupted it.
   if (absl::IsUnavailable(why) || absl::IsCancelled(why)) return why;
-  return absl::Status(why.code(),
+  // The recording is wrong, not the command.
+  const absl::StatusCode code =
+      absl::IsInvalidArgument(why) ? absl::StatusCode::kDataLoss : why.code();
+  return absl::Status(code,
                       absl::StrCat("\"", file.from, "\" cannot be redacted: ", why.message()));
 }
 

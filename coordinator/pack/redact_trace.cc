@@ -112,6 +112,8 @@ std::map<std::string, std::string> Environment(const std::map<std::string, std::
       to[key] = absl::StrCat(names->Uid(uid));
     } else if (key == "hostname" || key == "vpid_datetime") {
       to[key] = names->Plain(value);
+    } else {
+      names->LeaveOut(value);
     }
   }
   return to;

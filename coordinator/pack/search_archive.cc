@@ -17,7 +17,8 @@ namespace syncline::pack {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
-// Of *.samples and *.tuples: magic, version, and two names of up to 255 bytes.
+// Of *.samples and *.tuples: magic, version, and two names of up to 255 bytes. Behind them are
+// clock readings alone.
 constexpr uint64_t kClockHeaderBytes = 8 + 2 + 2 * (2 + 255);
 
 // From which byte on a member is a file of numbers.
@@ -25,7 +26,8 @@ uint64_t NumbersFrom(std::string_view member) {
   const bool clocks = member.ends_with(".samples") || member.ends_with(".tuples");
   if (clocks) return kClockHeaderBytes;
   const bool text = member.ends_with(".json") || member.ends_with(".txt") ||
-                    member.ends_with("/metadata") || member.ends_with(".names");
+                    member.ends_with("/metadata") || member.ends_with(".names") ||
+                    member.ends_with(".block");
   return text ? std::numeric_limits<uint64_t>::max() : 0;
 }
 
