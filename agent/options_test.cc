@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/options.h"
 
-#include "agent/log.h"
+#include "agent/host/log.h"
 #include "agent/recording/fakes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -16,7 +16,7 @@
 #include "agent/evidence/evidence_source.h"
 #include "agent/evidence/runtime_directories.h"
 #include "agent/evidence/sampling.h"
-#include "agent/log.h"
+#include "agent/host/log.h"
 #include "agent/probe/clock.h"
 
 namespace syncline::agent {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "agent/evidence/sampler.h"
-#include "agent/node/fake_process.h"
+#include "agent/host/fake_process.h"
 #include "agent/probe/fake_clock.h"
 #include "common/files.h"
 #include "control_block/testing.h"

@@ -24,7 +24,7 @@
 
 #include "agent/evidence/proc_text.h"
 #include "agent/evidence/runtime_directories.h"
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
 #include "control_block/block_file.h"
 #include "evidence/evidence.h"

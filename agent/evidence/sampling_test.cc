@@ -9,7 +9,7 @@
 
 #include "agent/evidence/evidence_recorder.h"
 #include "agent/evidence/fake_node.h"
-#include "agent/log.h"
+#include "agent/host/log.h"
 #include "common/files.h"
 #include "evidence/write.h"
 

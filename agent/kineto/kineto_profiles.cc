@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 #include "agent/recording/block_gate.h"
 #include "common/files.h"
 #include "common/status.h"

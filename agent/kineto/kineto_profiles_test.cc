@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/node/fake_process.h"
+#include "agent/host/fake_process.h"
 #include "agent/recording/fakes.h"
 #include "common/files.h"
 #include "gmock/gmock.h"

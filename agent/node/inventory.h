@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/gate.h"
 #include "agent/recording/host.h"

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 #include "syncline/v1/agent.pb.h"
 
 namespace syncline::agent {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 #include "syncline/v1/agent.pb.h"
 
 namespace syncline::agent {

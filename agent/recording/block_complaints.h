@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 #include "control_block/block_file.h"
 #include "syncline/v1/agent.pb.h"
 

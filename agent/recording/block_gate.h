@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/gate.h"
 #include "agent/recording/member_block.h"

@@ -16,7 +16,7 @@
 #include <system_error>
 #include <vector>
 
-#include "agent/node/fake_process.h"
+#include "agent/host/fake_process.h"
 #include "agent/recording/fakes.h"
 #include "common/descriptors.h"
 #include "control_block/testing.h"

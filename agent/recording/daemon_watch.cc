@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 
 namespace syncline::agent {
 namespace {

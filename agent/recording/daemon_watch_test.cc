@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "agent/node/fake_process.h"
+#include "agent/host/fake_process.h"
 #include "common/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

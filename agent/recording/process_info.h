@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 #include "control_block/block_file.h"
 #include "syncline/v1/agent.pb.h"
 

@@ -31,7 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/evidence/evidence_source.h"
-#include "agent/log.h"
+#include "agent/host/log.h"
 #include "agent/probe/clock_sampler.h"
 #include "agent/recording/canary.h"
 #include "agent/recording/gate.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "agent/node/fake_process.h"
+#include "agent/host/fake_process.h"
 #include "agent/recording/manager_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

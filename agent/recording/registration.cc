@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 #include "common/status.h"
 
 namespace syncline::agent {

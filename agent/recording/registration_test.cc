@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "agent/node/fake_process.h"
+#include "agent/host/fake_process.h"
 #include "agent/recording/fakes.h"
 #include "common/files.h"
 #include "gmock/gmock.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/log.h"
+#include "agent/host/log.h"
 #include "agent/node/inventory.h"
 #include "agent/probe/clock.h"
 #include "agent/probe/udp/probe_service.h"

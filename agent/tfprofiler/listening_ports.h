@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 
 namespace syncline::agent {
 

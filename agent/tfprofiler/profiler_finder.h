@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 
 namespace syncline::agent {
 

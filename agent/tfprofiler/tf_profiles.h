@@ -15,7 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "agent/evidence/evidence_source.h"
-#include "agent/log.h"
+#include "agent/host/log.h"
 #include "agent/probe/clock.h"
 #include "agent/tfprofiler/profile_entry.h"
 #include "agent/tfprofiler/profiler_finder.h"

@@ -2,8 +2,8 @@
 // The agent's log: one line per event, "time level event key=value ...", to standard error or a
 // file; and, while a recording is in hand, into its agent.log as well. Values with blanks are
 // quoted; control characters never get through. Thread-safe.
-#ifndef SYNCLINE_AGENT_LOG_H_
-#define SYNCLINE_AGENT_LOG_H_
+#ifndef SYNCLINE_AGENT_HOST_LOG_H_
+#define SYNCLINE_AGENT_HOST_LOG_H_
 
 #include <filesystem>
 #include <initializer_list>
@@ -57,4 +57,4 @@ class Log {
 
 }  // namespace syncline::agent
 
-#endif  // SYNCLINE_AGENT_LOG_H_
+#endif  // SYNCLINE_AGENT_HOST_LOG_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of this machine as /proc shows them to the agent: what is needed to find the
 // process behind a control block, and to see which ones have none. `proc` is a parameter for tests.
-#ifndef SYNCLINE_AGENT_NODE_PROCESS_TABLE_H_
-#define SYNCLINE_AGENT_NODE_PROCESS_TABLE_H_
+#ifndef SYNCLINE_AGENT_HOST_PROCESS_TABLE_H_
+#define SYNCLINE_AGENT_HOST_PROCESS_TABLE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -69,4 +69,4 @@ uint64_t OwnPidNamespace(const std::filesystem::path& proc = "/proc");
 
 }  // namespace syncline::agent
 
-#endif  // SYNCLINE_AGENT_NODE_PROCESS_TABLE_H_
+#endif  // SYNCLINE_AGENT_HOST_PROCESS_TABLE_H_

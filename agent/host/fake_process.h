@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process in a directory that stands for /proc, for tests.
-#ifndef SYNCLINE_AGENT_NODE_FAKE_PROCESS_H_
-#define SYNCLINE_AGENT_NODE_FAKE_PROCESS_H_
+#ifndef SYNCLINE_AGENT_HOST_FAKE_PROCESS_H_
+#define SYNCLINE_AGENT_HOST_FAKE_PROCESS_H_
 
 #include <gtest/gtest.h>
 
@@ -32,4 +32,4 @@ inline void AddFakeProcess(const std::filesystem::path& proc, char state, uint32
 
 }  // namespace syncline::agent
 
-#endif  // SYNCLINE_AGENT_NODE_FAKE_PROCESS_H_
+#endif  // SYNCLINE_AGENT_HOST_FAKE_PROCESS_H_

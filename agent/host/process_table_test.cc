@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <string>
 
-#include "agent/node/fake_process.h"
+#include "agent/host/fake_process.h"
 
 namespace syncline::agent {
 namespace {

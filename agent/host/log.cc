@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/log.h"
+#include "agent/host/log.h"
 
 #include <fcntl.h>
 #include <unistd.h>

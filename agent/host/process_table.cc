@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/node/process_table.h"
+#include "agent/host/process_table.h"
 
 #include <unistd.h>
 
