@@ -10,6 +10,7 @@
 #include "common/files.h"
 #include "coordinator/cli/clocks_text.h"
 #include "coordinator/fleet/fake_agent.h"
+#include "coordinator/host/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -64,7 +65,7 @@ class CommandLine : public testing::Test {
 
   const fs::path directory_;
   std::map<std::string, std::string> variables_;
-  fleet::FakeClock clock_;
+  host::FakeClock clock_;
   record::Interrupts interrupts_;
   std::ostringstream out_;
   std::ostringstream err_;

@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "coordinator/certs/certs.h"
-#include "coordinator/clocks/clock.h"
 #include "coordinator/fleet/agent_client.h"
+#include "coordinator/host/clock.h"
 #include "coordinator/hosts/hosts.h"
 #include "coordinator/record/interrupts.h"
 #include "coordinator/recording/recording.h"
@@ -36,7 +36,7 @@ enum ExitCode : int {
 struct Context {
   // This machine; set by main.
   std::function<std::string(const char*)> environment;  // "" when unset
-  clocks::Clock* clock = nullptr;
+  host::Clock* clock = nullptr;
   record::Interrupts* interrupts = nullptr;
   std::ostream* out = nullptr;
   std::ostream* err = nullptr;

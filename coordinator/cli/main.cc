@@ -34,7 +34,7 @@ int64_t Read(clockid_t id) {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-class RealClock : public clocks::Clock {
+class RealClock : public host::Clock {
  public:
   int64_t RawNs() const override { return Read(CLOCK_MONOTONIC_RAW); }
   int64_t UnixNs() const override { return Read(CLOCK_REALTIME); }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "coordinator/fleet/fake_agent.h"
+#include "coordinator/host/fake_clock.h"
 
 namespace syncline::cli {
 namespace {
@@ -45,7 +46,7 @@ class MergeViewTest : public ::testing::Test {
     return count;
   }
 
-  fleet::FakeClock clock_;
+  host::FakeClock clock_;
   std::ostringstream err_;
   Context context_;
   merge::MergeOptions options_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coordinator/fleet/fake_agent.h"
+#include "coordinator/host/fake_clock.h"
 
 namespace syncline::cli {
 namespace {
@@ -21,7 +22,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 // What a recording of `window_ns` shows when two nodes have written `bytes` each.
 std::string Shown(int64_t window_ns, int64_t elapsed_ns, uint64_t bytes) {
-  fleet::FakeClock clock;
+  host::FakeClock clock;
   std::ostringstream err;
   Context context;
   context.clock = &clock;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/clocks/peer_probing.h"
+#include "coordinator/host/fake_clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -132,7 +133,7 @@ class PeerProbingTest : public testing::Test {
 
   fs::path directory_;
   recording::Layout layout_;
-  fleet::FakeClock clock_;
+  host::FakeClock clock_;
   std::vector<std::unique_ptr<ProbingAgent>> agents_;
   std::vector<PeerTarget> targets_;
 };

@@ -43,7 +43,7 @@ struct Prober::News {
 
 class Prober::Probe {
  public:
-  Probe(ProbeTarget target, size_t fleet_size, Clock* clock, News* news)
+  Probe(ProbeTarget target, size_t fleet_size, host::Clock* clock, News* news)
       : target_(std::move(target)),
         clock_(*clock),
         news_(*news),
@@ -163,7 +163,7 @@ class Prober::Probe {
   }
 
   const ProbeTarget target_;
-  Clock& clock_;
+  host::Clock& clock_;
   News& news_;
   const int64_t period_min_ns_;
   std::atomic<int64_t> quick_until_ns_;
@@ -179,7 +179,8 @@ class Prober::Probe {
   std::jthread thread_;   // last: it uses the others
 };
 
-Prober::Prober(std::vector<ProbeTarget> targets, Clock* clock) : news_(std::make_unique<News>()) {
+Prober::Prober(std::vector<ProbeTarget> targets, host::Clock* clock)
+    : news_(std::make_unique<News>()) {
   const size_t count = targets.size();
   probes_.reserve(count);
   for (ProbeTarget& target : targets) {

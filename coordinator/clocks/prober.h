@@ -20,8 +20,8 @@
 
 #include "absl/status/status.h"
 #include "clocksync/samples.h"
-#include "coordinator/clocks/clock.h"
 #include "coordinator/fleet/agent_client.h"
+#include "coordinator/host/clock.h"
 
 namespace syncline::clocks {
 
@@ -34,7 +34,7 @@ struct ProbeTarget {
 class Prober {
  public:
   // Begins at once. `clock` outlives the prober.
-  Prober(std::vector<ProbeTarget> targets, Clock* clock);
+  Prober(std::vector<ProbeTarget> targets, host::Clock* clock);
   ~Prober();  // Stop()
 
   // Waits until every probe has `samples` samples or has failed, at most `patience`; less when

@@ -49,7 +49,7 @@ absl::Status BadPath(std::string_view path) {
 class Transfer {
  public:
   Transfer(const recording::Layout& layout, const FetchOptions& options,
-           std::map<std::string, uint64_t> resume, const clocks::Clock* clock)
+           std::map<std::string, uint64_t> resume, const host::Clock* clock)
       : layout_(layout),
         options_(options),
         resume_(std::move(resume)),
@@ -183,7 +183,7 @@ class Transfer {
   const recording::Layout& layout_;
   const FetchOptions& options_;
   const std::map<std::string, uint64_t> resume_;  // agent's path -> bytes that are here
-  const clocks::Clock& clock_;
+  const host::Clock& clock_;
   int64_t paced_at_ns_;
   uint64_t paced_bytes_ = 0;  // since then
   std::map<std::string, Listed> waiting_;
@@ -333,7 +333,7 @@ absl::StatusOr<std::filesystem::path> LocalPath(const recording::Layout& layout,
 }
 
 absl::StatusOr<uint64_t> FetchNode(fleet::AgentClient* client, const recording::Layout& layout,
-                                   const FetchOptions& given, clocks::Clock* clock,
+                                   const FetchOptions& given, host::Clock* clock,
                                    const std::stop_token& stop) {
   FetchOptions options = given;
   if (!options.free_bytes) options.free_bytes = &FreeBytes;

@@ -17,8 +17,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "coordinator/clocks/clock.h"
 #include "coordinator/fleet/agent_client.h"
+#include "coordinator/host/clock.h"
 #include "coordinator/recording/recording.h"
 
 namespace syncline::collect {
@@ -41,7 +41,7 @@ struct FetchOptions {
 // ResourceExhausted: this machine's disk is full; DataLoss: the node's file keeps differing from
 // what arrives; Cancelled.
 absl::StatusOr<uint64_t> FetchNode(fleet::AgentClient* client, const recording::Layout& layout,
-                                   const FetchOptions& options, clocks::Clock* clock,
+                                   const FetchOptions& options, host::Clock* clock,
                                    const std::stop_token& stop);
 
 // Whether what is here of a node is what it said when it stopped: every stream as long as it was

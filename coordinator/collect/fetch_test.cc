@@ -6,6 +6,7 @@
 #include "common/files.h"
 #include "coordinator/collect/incoming_file.h"
 #include "coordinator/fleet/fake_agent.h"
+#include "coordinator/host/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -53,7 +54,7 @@ class Fetch : public testing::Test {
     }
   }
 
-  fleet::FakeClock clock_;
+  host::FakeClock clock_;
   recording::Layout layout_;
   fleet::FakeAgent agent_;
   std::stop_source stop_;

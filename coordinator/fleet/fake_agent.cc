@@ -21,7 +21,8 @@ std::string Sha256(const std::string& bytes) {
 // Answers a few probes, then is silent until it is cancelled: no thread spins in a test.
 class FakeClockStream : public ClockStream {
  public:
-  FakeClockStream(FakeClock* clock, int64_t offset_ns) : clock_(*clock), offset_ns_(offset_ns) {}
+  FakeClockStream(host::FakeClock* clock, int64_t offset_ns)
+      : clock_(*clock), offset_ns_(offset_ns) {}
 
   absl::StatusOr<Exchange> Probe(uint64_t sequence_number) override {
     constexpr uint64_t kAnswers = 32;
@@ -44,7 +45,7 @@ class FakeClockStream : public ClockStream {
   }
 
  private:
-  FakeClock& clock_;
+  host::FakeClock& clock_;
   const int64_t offset_ns_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -13,29 +13,10 @@
 #include <string>
 #include <thread>
 
-#include "coordinator/clocks/clock.h"
 #include "coordinator/fleet/agent_client.h"
+#include "coordinator/host/fake_clock.h"
 
 namespace syncline::fleet {
-
-// Time goes on only by the waiting of the thread that made the clock: what the others wait for
-// happens in no time, so that a test's time does not depend on how its threads are scheduled.
-// Thread-safe.
-class FakeClock : public clocks::Clock {
- public:
-  int64_t RawNs() const override { return now_ns_; }
-  int64_t UnixNs() const override { return 1'795'000'000'000'000'000 + now_ns_; }
-  void Wait(int64_t ns, const std::stop_token&) override {
-    if (std::this_thread::get_id() != owner_) return;
-    now_ns_ += ns;
-    if (on_wait) on_wait();
-  }
-  std::function<void()> on_wait;
-
- private:
-  const std::thread::id owner_ = std::this_thread::get_id();
-  std::atomic<int64_t> now_ns_{1'000'000'000};
-};
 
 class FakeAgent : public AgentClient {
  public:
@@ -70,7 +51,7 @@ class FakeAgent : public AgentClient {
     bool lie_about_hash = false;
   };
 
-  explicit FakeAgent(FakeClock* clock) : clock_(*clock) {}
+  explicit FakeAgent(host::FakeClock* clock) : clock_(*clock) {}
 
   Behaviour behaviour;
   std::map<std::string, std::string> files;  // by the agent's path
@@ -94,7 +75,7 @@ class FakeAgent : public AgentClient {
  private:
   absl::Status Enter(const std::string& call, const absl::Status& told);
 
-  FakeClock& clock_;
+  host::FakeClock& clock_;
   mutable std::mutex mutex_;
   std::map<std::string, int> calls_;  // all guarded by mutex_
   v1::StartRequest last_start_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinator's clocks and its waiting, as a seam: only main has the real ones.
-#ifndef SYNCLINE_COORDINATOR_CLOCKS_CLOCK_H_
-#define SYNCLINE_COORDINATOR_CLOCKS_CLOCK_H_
+#ifndef SYNCLINE_COORDINATOR_HOST_CLOCK_H_
+#define SYNCLINE_COORDINATOR_HOST_CLOCK_H_
 
 #include <cstdint>
 #include <stop_token>
 
-namespace syncline::clocks {
+namespace syncline::host {
 
 // Thread-safe.
 class Clock {
@@ -20,6 +20,6 @@ class Clock {
   virtual void Wait(int64_t ns, const std::stop_token& stop) = 0;
 };
 
-}  // namespace syncline::clocks
+}  // namespace syncline::host
 
-#endif  // SYNCLINE_COORDINATOR_CLOCKS_CLOCK_H_
+#endif  // SYNCLINE_COORDINATOR_HOST_CLOCK_H_

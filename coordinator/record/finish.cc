@@ -148,7 +148,7 @@ void SetLostWindow(recording::Recording* recording) {
 }  // namespace
 
 void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeout,
-              const std::stop_token& interrupt, clocks::Clock* clock, Reporter* reporter,
+              const std::stop_token& interrupt, host::Clock* clock, Reporter* reporter,
               NodeProgress* node) {
   absl::StatusOr<v1::StopResponse> stopped = absl::CancelledError("interrupted");
   for (int attempt = 0; attempt < kStopAttempts && !interrupt.stop_requested(); ++attempt) {
@@ -197,7 +197,7 @@ absl::StatusOr<Recorded> Finish(const FinishInput& input) {
 }
 
 absl::StatusOr<Recorded> Resume(const std::filesystem::path& directory,
-                                const std::vector<fleet::Member>& members, clocks::Clock* clock,
+                                const std::vector<fleet::Member>& members, host::Clock* clock,
                                 Interrupts* interrupts, Observer* observer) {
   SYNCLINE_ASSIGN_OR_RETURN(recording::Recording recording, recording::ReadRecording(directory));
   Reporter reporter(observer);

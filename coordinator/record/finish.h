@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "coordinator/clocks/clock.h"
+#include "coordinator/host/clock.h"
 #include "coordinator/record/fleet_state.h"
 #include "coordinator/recording/recording.h"
 
@@ -24,7 +24,7 @@ struct FinishInput {
   recording::Layout layout;
   recording::Recording* recording = nullptr;
   std::vector<NodeProgress>* nodes = nullptr;
-  clocks::Clock* clock = nullptr;
+  host::Clock* clock = nullptr;
   Reporter* reporter = nullptr;
   std::stop_token interrupt;  // leave the data on the nodes
 };
@@ -32,7 +32,7 @@ struct FinishInput {
 // Sends the request until it is answered, while the agent is away only (it may be starting again
 // and adopt what it finds); fills in node->record and node->stopped.
 void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeout,
-              const std::stop_token& interrupt, clocks::Clock* clock, Reporter* reporter,
+              const std::stop_token& interrupt, host::Clock* clock, Reporter* reporter,
               NodeProgress* node);
 
 // Fetches from the nodes that were stopped, writes clocks/models.json and recording.json, releases.
@@ -42,7 +42,7 @@ absl::StatusOr<Recorded> Finish(const FinishInput& input);
 // `fetch RUN`: what `record` could not bring home. `clients` by node name; a node without one is
 // skipped.
 absl::StatusOr<Recorded> Resume(const std::filesystem::path& directory,
-                                const std::vector<fleet::Member>& members, clocks::Clock* clock,
+                                const std::vector<fleet::Member>& members, host::Clock* clock,
                                 Interrupts* interrupts, Observer* observer);
 
 }  // namespace syncline::record

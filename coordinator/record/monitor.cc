@@ -21,7 +21,7 @@ bool Ended(const NodeCounters& node) {
 }  // namespace
 
 Monitor::Monitor(const std::vector<NodeProgress>* nodes, std::string recording_id, int64_t lease_ms,
-                 int64_t start_raw_ns, clocks::Clock* clock, Reporter* reporter)
+                 int64_t start_raw_ns, host::Clock* clock, Reporter* reporter)
     : nodes_(*nodes),
       recording_id_(std::move(recording_id)),
       lease_ms_(lease_ms),

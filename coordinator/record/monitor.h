@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "coordinator/clocks/clock.h"
+#include "coordinator/host/clock.h"
 #include "coordinator/record/fleet_state.h"
 
 namespace syncline::record {
@@ -19,7 +19,7 @@ class Monitor {
  public:
   // Begins at once (with at least one round), ends with its life. All outlive the monitor.
   Monitor(const std::vector<NodeProgress>* nodes, std::string recording_id, int64_t lease_ms,
-          int64_t start_raw_ns, clocks::Clock* clock, Reporter* reporter);
+          int64_t start_raw_ns, host::Clock* clock, Reporter* reporter);
 
   // Asks no more and reports nothing from now on; the destructor waits for the last answers.
   void Quiet() { thread_.request_stop(); }
@@ -35,7 +35,7 @@ class Monitor {
   const std::string recording_id_;
   const int64_t lease_ms_;
   const int64_t start_raw_ns_;
-  clocks::Clock& clock_;
+  host::Clock& clock_;
   Reporter& reporter_;
   std::vector<NodeCounters> counters_;  // the thread's own
   std::vector<bool> reported_;          // a node's trouble is told once

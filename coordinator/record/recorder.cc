@@ -86,7 +86,7 @@ absl::Status FailureOf(std::string_view what, const std::vector<NodeProgress>& n
 }
 
 Recorder::Recorder(const std::vector<fleet::Member>* members, RecordOptions options,
-                   clocks::Clock* clock, Interrupts* interrupts, Observer* observer)
+                   host::Clock* clock, Interrupts* interrupts, Observer* observer)
     : members_(*members),
       options_(std::move(options)),
       clock_(*clock),

@@ -28,10 +28,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "clocksync/builder.h"
-#include "coordinator/clocks/clock.h"
 #include "coordinator/clocks/peer_probing.h"
 #include "coordinator/clocks/prober.h"
 #include "coordinator/fleet/agent_client.h"
+#include "coordinator/host/clock.h"
 #include "coordinator/record/fleet_state.h"
 #include "coordinator/record/interrupts.h"
 #include "coordinator/record/monitor.h"
@@ -61,7 +61,7 @@ struct Recorded {
 class Recorder {
  public:
   // All outlive the recorder; nodes are in the order of the hosts file.
-  Recorder(const std::vector<fleet::Member>* members, RecordOptions options, clocks::Clock* clock,
+  Recorder(const std::vector<fleet::Member>* members, RecordOptions options, host::Clock* clock,
            Interrupts* interrupts, Observer* observer);
   ~Recorder();
 
@@ -89,7 +89,7 @@ class Recorder {
 
   const std::vector<fleet::Member>& members_;
   RecordOptions options_;
-  clocks::Clock& clock_;
+  host::Clock& clock_;
   Interrupts& interrupts_;
   Reporter reporter_;
   recording::Layout layout_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "coordinator/fleet/fake_agent.h"
+#include "coordinator/host/fake_clock.h"
 #include "coordinator/record/finish.h"
 #include "coordinator/record/translate.h"
 #include "gmock/gmock.h"
@@ -71,7 +72,7 @@ class Record : public testing::Test {
     return recorder.Run();
   }
 
-  fleet::FakeClock clock_;
+  host::FakeClock clock_;
   fs::path directory_;
   std::vector<fleet::Member> members_;
   Interrupts interrupts_;
