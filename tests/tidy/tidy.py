@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks how the code reads: layers, sizes, dead files, banned calls, units, paths named in docs,
-licence lines, subjects of commits.
+"""Checks how the code reads: layers, circles, sizes, dead files, banned calls, units, paths named
+in docs, licence lines, subjects of commits. Permissions and waivers that nobody needs are findings.
 
 Usage: tidy.py [ROOT]. Prints one line per finding, `path:line: rule: text`; exits 1 if any.
 A waiver is a comment on the line or the line above: `tidy: allow RULE: reason`; for the size of
@@ -26,8 +26,8 @@ MAY_INCLUDE = {
     "xspace": ["common"],
     "kineto": ["common"],
     "control_block": ["common", "instrumentation/abi"],
-    "timeline": ["common", "clocksync", "ctf", "xspace", "control_block"],
-    "evidence": ["common"],
+    "timeline": ["common", "clocksync"],
+    "evidence": [],
     "analysis": ["common", "clocksync", "timeline", "evidence"],
     "export": ["common", "clocksync", "ctf", "timeline", "analysis"],
     "proto": [],
@@ -61,25 +61,17 @@ MAY_INCLUDE = {
         "clocksync",
         "ctf",
         "xspace",
-        "kineto",
         "control_block",
         "evidence",
         "timeline",
         "analysis",
         "export",
         "proto",
-        "agent",
         "coordinator",
         "instrumentation",
     ],
 }
-GRPC_FOLDERS = (
-    "agent/service/",
-    "agent/probe/",
-    "agent/tfprofiler/",
-    "agent/tests/",
-    "coordinator/fleet/",
-)
+GRPC_FOLDERS = ("agent/service/", "agent/tfprofiler/", "agent/tests/", "coordinator/fleet/")
 
 BANNED = [
     (
@@ -154,10 +146,41 @@ def tracked(root):
     return [Path(line) for line in out.stdout.splitlines() if (root / line).is_file()]
 
 
-def waived(lines, index, rule):
-    here = lines[index] if index < len(lines) else ""
-    above = lines[index - 1] if index > 0 else ""
-    return f"tidy: allow {rule}" in here or f"tidy: allow {rule}" in above
+INCLUDE = re.compile(r'\s*#\s*include\s+([<"])([^>"]+)[>"]')
+WAIVER = re.compile(r"tidy: allow ([\w-]+)")
+
+
+def is_test(path):
+    """A test looks at what it tests from both sides of the wall."""
+    return "tests" in path.parts or "_test" in path.stem
+
+
+def is_leaf(path):
+    """Programs beside the code that nothing else is built of: they may look into any room."""
+    return is_test(path) or path.stem.endswith(("_benchmark", "_bench", "_fuzz"))
+
+
+def circles(arrows):
+    """One shortest circle of each knot of the graph {from: {to, ...}}."""
+
+    def way(begin, end):
+        """The shortest one of at least one arrow, with both ends; None: there is none."""
+        seen, ways = set(), [[begin]]
+        for nodes in ways:
+            for node in sorted(arrows.get(nodes[-1], ())):
+                if node == end:
+                    return [*nodes, node]
+                if node not in seen:
+                    seen.add(node)
+                    ways.append([*nodes, node])
+        return None
+
+    knotted = set()
+    for node in sorted(arrows):
+        circle = None if node in knotted else way(node, node)
+        if circle:
+            yield circle
+            knotted |= {other for other in arrows if way(node, other) and way(other, node)}
 
 
 class Tidy:
@@ -165,6 +188,17 @@ class Tidy:
         self.root = root
         self.files = tracked(root)
         self.findings = []
+        self.arrows = {}  # between folders: {(from, to): (path, line) of an include}
+        self.needed = set()  # permissions: (folder, what), and folders that include gRPC
+        self.waivers = set()  # that were needed: (path, line index)
+
+    def waived(self, path, lines, index, rule):
+        """To be asked only of what is a finding without a waiver."""
+        for at in (index, index - 1):
+            if 0 <= at < len(lines) and f"tidy: allow {rule}" in lines[at]:
+                self.waivers.add((path, at))
+                return True
+        return False
 
     def report(self, path, line, rule, text):
         self.findings.append(f"{path}:{line}: {rule}: {text}")
@@ -177,6 +211,7 @@ class Tidy:
             self.check_sizes(path, lines)
             self.check_functions(path, lines)
             self.check_banned(path, lines)
+            self.check_waivers(path, lines)
         for path in self.files:
             if path.suffix == ".proto":
                 self.check_proto(path)
@@ -186,6 +221,8 @@ class Tidy:
                 lines = (self.root / path).read_text(errors="replace").split("\n")
                 self.check_sizes(path, lines)
             self.check_licence(path)
+        self.check_circles()
+        self.check_permissions()
         self.check_dead_files(code)
         self.check_subjects()
         return self.findings
@@ -194,37 +231,80 @@ class Tidy:
         top = path.parts[0]
         if top not in MAY_INCLUDE:
             return
-        # A test looks at what it tests from both sides of the wall.
-        is_test = "tests" in path.parts or "_test" in path.stem
-        allowed = MAY_INCLUDE["tests" if is_test else top]
+        rules = "tests" if is_test(path) else top
         for number, line in enumerate(lines, 1):
-            match = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
-            if not match or waived(lines, number - 1, "include"):
-                continue
-            target = match.group(2)
-            if target.startswith(("grpcpp/", "grpc/")) or target.endswith(".grpc.pb.h"):
-                if not str(path).startswith(GRPC_FOLDERS):
-                    self.report(
-                        path, number, "include", f"{target}: gRPC only in {', '.join(GRPC_FOLDERS)}"
-                    )
-                continue
-            folder = target.split("/")[0]
-            if match.group(1) == "<" or folder not in MAY_INCLUDE or folder == top:
-                continue
-            if not any(target.startswith(a + "/") for a in allowed):
-                self.report(path, number, "include", f"{top} may not include {target}")
+            match = INCLUDE.match(line)
+            if match:
+                text = self.include_finding(path, number, match.group(1), match.group(2), rules)
+                if text and not self.waived(path, lines, number - 1, "include"):
+                    self.report(path, number, "include", text)
+
+    def include_finding(self, path, number, bracket, target, rules):
+        top, folder = path.parts[0], target.split("/")[0]
+        if target.startswith(("grpcpp/", "grpc/")) or target.endswith(".grpc.pb.h"):
+            room = next((room for room in GRPC_FOLDERS if str(path).startswith(room)), None)
+            self.needed.add(room)
+            return None if room else f"{target}: gRPC only in {', '.join(GRPC_FOLDERS)}"
+        if bracket == "<" or folder not in MAY_INCLUDE:
+            return None
+        if not is_leaf(path):
+            self.arrows.setdefault((path.parent, Path(target).parent), (path, number))
+        allowed = next((a for a in MAY_INCLUDE[rules] if target.startswith(a + "/")), None)
+        if allowed and folder != top:
+            self.needed.add((rules, allowed))
+        return None if folder == top or allowed else f"{top} may not include {target}"
+
+    def check_circles(self):
+        """Folders include each other in one direction, however deep one looks into them."""
+        told = set()
+        for depth in range(1, 1 + max((len(p.parts) for p in self.files), default=0)):
+            arrows, places = {}, {}
+            for (begin, end), place in self.arrows.items():
+                rooms = Path(*begin.parts[:depth]), Path(*end.parts[:depth])
+                if rooms[0] != rooms[1]:
+                    arrows.setdefault(rooms[0], set()).add(rooms[1])
+                    places.setdefault(rooms, place)
+            for circle in circles(arrows):
+                steps = [places[pair] for pair in zip(circle, circle[1:])]
+                if frozenset(steps) in told:
+                    continue
+                told.add(frozenset(steps))
+                named = " -> ".join(str(room) for room in circle)
+                why = ", ".join(f"{path}:{line}" for path, line in steps)
+                self.report(*steps[0], "circle", f"{named}: {why}")
+
+    def check_permissions(self):
+        """What nobody needs is not allowed: it would hide the first who should not do it."""
+        here = Path(__file__).name
+        tops = {p.parts[0] for p in self.files if p.suffix in (".cc", ".h", ".c", ".cpp")}
+        for top, allowed in MAY_INCLUDE.items():
+            for room in allowed if top in tops else ():
+                if (top, room) not in self.needed:
+                    self.report(here, 1, "permission", f"{top} never includes {room}")
+        for room in GRPC_FOLDERS:
+            if room not in self.needed and room.split("/")[0] in tops:
+                self.report(here, 1, "permission", f"{room} never includes gRPC")
+
+    def check_waivers(self, path, lines):
+        for index, line in enumerate(lines):
+            waiver = WAIVER.search(line)
+            if waiver and (path, index) not in self.waivers:
+                self.report(path, index + 1, "waiver", f"nothing here needs it: {waiver.group(1)}")
 
     def check_sizes(self, path, lines):
         limit = HEADER_LINES_MAX if path.suffix == ".h" else FILE_LINES_MAX
         head = "\n".join(lines[:10])
         length = len(lines) - 1 - head.count(LICENCE)
-        if length > limit and "tidy: allow file-length" not in head:
+        waiver = next((i for i, h in enumerate(lines[:10]) if "tidy: allow file-length" in h), None)
+        if length > limit and waiver is not None:
+            self.waivers.add((path, waiver))
+        elif length > limit:
             self.report(path, 1, "file-length", f"{length} lines, at most {limit}")
         for number, line in enumerate(lines, 1):
             if (
                 len(line) > COLUMNS_MAX
                 and "http" not in line
-                and not waived(lines, number - 1, "columns")
+                and not self.waived(path, lines, number - 1, "columns")
             ):
                 self.report(path, number, "columns", f"{len(line)} columns, at most {COLUMNS_MAX}")
 
@@ -266,7 +346,7 @@ class Tidy:
             length = end - start + 1
             if re.match(control, lines[start]) or length <= FUNCTION_LINES_MAX:
                 continue
-            if not waived(lines, start, "function-length"):
+            if not self.waived(path, lines, start, "function-length"):
                 text = f"{length} lines, at most {FUNCTION_LINES_MAX}"
                 self.report(path, start + 1, "function-length", text)
 
@@ -277,7 +357,7 @@ class Tidy:
                 if (
                     pattern.search(text)
                     and not (excused and excused(path))
-                    and not waived(lines, number - 1, rule)
+                    and not self.waived(path, lines, number - 1, rule)
                 ):
                     self.report(path, number, rule, f"use {instead}")
 

@@ -54,6 +54,44 @@ class TidyTest(unittest.TestCase):
             findings({**LISTED, "common/a.cc": "#include <grpcpp/grpcpp.h>\n"}), ["include"]
         )
 
+    def test_circle_between_folders_of_one_folder(self):
+        there = {"common/a/a.h": '#include "common/b/b.h"\n'}
+        back = {"common/b/b.h": '#include "common/a/a.h"\n'}
+        self.assertEqual(findings(there), [])
+        self.assertEqual(findings({**there, **back}), ["circle"])
+        back_by_c = {
+            "common/b/b.h": '#include "common/c/c.h"\n',
+            "common/c/c.h": '#include "common/a/a.h"\n',
+        }
+        self.assertEqual(findings({**there, **back_by_c}), ["circle"])
+        a_test = {"common/CMakeLists.txt": "b_test.cc"}
+        self.assertEqual(
+            findings({**there, **a_test, "common/b/b_test.cc": back["common/b/b.h"]}), []
+        )
+
+    def test_circle_that_only_the_folders_above_make(self):
+        tree = {
+            "common/a/x/a.h": '#include "common/b/x/b.h"\n',
+            "common/b/y/b.h": '#include "common/a/y/a.h"\n',
+        }
+        self.assertEqual(findings(tree), ["circle"])
+
+    def test_circle_with_the_folder_above(self):
+        tree = {
+            "common/a.h": '#include "common/a/a.h"\n',
+            "common/a/a.h": '#include "common/b.h"\n',
+        }
+        self.assertEqual(findings(tree), ["circle"])
+
+    def test_permission_that_nobody_needs(self):
+        self.assertEqual(findings({"clocksync/a.h": '#include "common/a.h"\n'}), [])
+        self.assertEqual(findings({"clocksync/a.h": ""}), ["permission"])
+        # A test needs it, the rest does not.
+        tree = {"clocksync/CMakeLists.txt": "a_test.cc", "clocksync/a.h": ""}
+        self.assertEqual(
+            findings({**tree, "clocksync/a_test.cc": '#include "common/a.h"\n'}), ["permission"]
+        )
+
     def test_long_line_file_and_function(self):
         body = "void F() {\n" + "  x;\n" * 80 + "}\n"
         self.assertEqual(findings({**LISTED, "common/a.cc": "// " + "x" * 100 + "\n"}), ["columns"])
@@ -77,6 +115,8 @@ class TidyTest(unittest.TestCase):
     def test_waiver(self):
         text = "using namespace std;  // tidy: allow using-namespace: shown in a test\n"
         self.assertEqual(findings({**LISTED, "common/a.cc": text}), [])
+        text = "int x;  // tidy: allow using-namespace: there was one\n"
+        self.assertEqual(findings({**LISTED, "common/a.cc": text}), ["waiver"])
 
     def test_proto_without_unit(self):
         self.assertEqual(findings({"proto/a.proto": "  int64 delay = 1;\n"}), ["proto-unit"])
