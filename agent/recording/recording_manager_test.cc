@@ -8,12 +8,14 @@
 #include "agent/recording/manager_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "instrumentation/abi/events.h"
 
 namespace syncline::agent {
 namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -21,8 +23,7 @@ TEST_F(RecordingManagerTest, WholeLife) {
   const auto prepared = manager_->Prepare(PrepareOf("r1"));
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_THAT(lttng_.calls, ElementsAre("create", "start", "stop", "start"));
-  EXPECT_THAT(lttng_.spec.events,
-              ElementsAre("syncline:*", "syncline_itt:*", "syncline_net:*", "syncline_torch:*"));
+  EXPECT_THAT(lttng_.spec.events, ElementsAreArray(abi::EventPatterns()));
   EXPECT_EQ(InfoOf("r1").state(), v1::READY);
   EXPECT_EQ(gate_.generation, 0u) << "nothing is recorded before Start";
   EXPECT_TRUE(gate_.locked);

@@ -19,6 +19,7 @@
 #include "agent/session/buffer_sizing.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "instrumentation/abi/events.h"
 
 namespace syncline::agent {
 namespace {
@@ -106,7 +107,7 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
   spec.buffers_per_process = per_process;
   spec.subbuffer_bytes = plan.subbuffer_bytes;
   spec.subbuffer_count = plan.subbuffer_count;
-  spec.events = {"syncline:*", "syncline_itt:*", "syncline_net:*", "syncline_torch:*"};
+  spec.events = abi::EventPatterns();
   spec.events.insert(spec.events.end(), request.extra_events().begin(),
                      request.extra_events().end());
   return spec;

@@ -12,6 +12,7 @@
 #include "clocksync/clock_model.h"
 #include "common/text.h"
 #include "coordinator/recording/recording.h"
+#include "instrumentation/abi/events.h"
 
 namespace syncline::pack {
 namespace {
@@ -102,31 +103,14 @@ constexpr std::string_view kOptimizers =
     "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS Muon NAdam RAdam RMSprop Rprop SGD "
     "SparseAdam ZeroRedundancyOptimizer";
 
-constexpr std::string_view kOurEvents =
-    "syncline:on syncline:off syncline:pause syncline:resume syncline:thread syncline:name "
-    "syncline:canary syncline_itt:task_begin syncline_itt:task_begin_id syncline_itt:task_begin_fn "
-    "syncline_itt:task_end syncline_itt:task_begin_overlapped syncline_itt:task_end_overlapped "
-    "syncline_itt:metadata_i64 syncline_itt:metadata_u64 syncline_itt:metadata_f64 "
-    "syncline_itt:metadata_text syncline_itt:metadata_name syncline_itt:marker "
-    "syncline_itt:frame_begin syncline_itt:frame_end syncline_itt:frame_submit "
-    "syncline_itt:counter_i64 syncline_itt:counter_u64 syncline_itt:counter_f64 "
-    "syncline_itt:event_start syncline_itt:event_end syncline_itt:relation syncline_itt:sync "
-    "syncline_itt:task_begin_text syncline_net:connection syncline_net:state syncline_net:send "
-    "syncline_net:receive syncline_net:send_unplaced syncline_net:receive_unplaced "
-    "syncline_net:doubt syncline_torch:operators syncline_torch:group syncline_torch:collective "
-    "syncline_torch:transfer_begin syncline_torch:transfer_end";
-
-// CTF's keywords and LTTng's headers first, then the fields of our events.
+// CTF's keywords and LTTng's headers. The fields of our events come to them: abi/events.h.
 constexpr std::string_view kTraceWords =
     "CTF trace major minor byte_order le be native packet header context event fields env clock "
     "name freq offset offset_s absolute TRUE description stream id stream_id loglevel struct "
     "integer size align signed base encoding UTF8 none map value floating_point exp_dig mant_dig "
     "string enum variant magic uuid stream_instance_id timestamp_begin timestamp_end content_size "
     "packet_size packet_seq_num events_discarded cpu_id v compact extended timestamp monotonic "
-    "generation process pid pidns start_ticks events lost cost_ns thread tid kind text nonce "
-    "domain depth number d1 d2 d3 p1 p2 p3 e1 e2 e3 fn key values values_length scope begin end "
-    "object connection sent received retransmits rtt_us local_port remote_port local remote bytes "
-    "since direction expected found on group ranks rank sequence peer tag";
+    "values_length";
 
 constexpr std::string_view kSchemaWords =
     "requested interrupted fetched finished adopted guard note warning blocker itt net python "
@@ -191,6 +175,22 @@ Texts SetOf(std::string_view list) {
   return texts;
 }
 
+Texts OurEvents() {
+  Texts names;
+  for (const abi::EventRow& row : abi::kEvents) {
+    names.insert(absl::StrCat(AbslView(row.provider), ":", AbslView(row.name)));
+  }
+  return names;
+}
+
+Texts TraceWords() {
+  Texts words = SetOf(kTraceWords);
+  for (const abi::EventRow& row : abi::kEvents) {
+    for (const std::string& name : abi::FieldNames(row)) words.insert(name);
+  }
+  return words;
+}
+
 void AddWords(std::string_view text, Texts* words) {
   const auto is_word = [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
@@ -223,11 +223,11 @@ void AddKeys(Texts* words) {
 Texts MakeVocabulary() {
   Texts words;
   for (const std::string& name : PublicNames()) AddWords(name, &words);
-  for (const std::string_view list : {kOurEvents, kTraceWords, kSchemaWords, kFormatWords}) {
-    AddWords(list, &words);
-  }
+  for (const std::string_view list : {kSchemaWords, kFormatWords}) AddWords(list, &words);
+  for (const std::string& name : OurEvents()) AddWords(name, &words);
   // LTTng's fields bear a "_" in front.
-  for (const std::string& word : WordsOf(kTraceWords)) {
+  for (const std::string& word : TraceWords()) {
+    words.insert(word);
     words.insert("_" + word);
     words.insert("__" + word);
   }
@@ -245,13 +245,13 @@ bool IsSchemaWord(std::string_view text) {
 }
 
 bool IsTraceWord(std::string_view word) {
-  static const auto* const kSet = new Texts(SetOf(kTraceWords));
+  static const auto* const kSet = new Texts(TraceWords());
   while (word.starts_with('_')) word.remove_prefix(1);
   return IsIn(*kSet, word);
 }
 
 bool IsOurEvent(std::string_view name) {
-  static const auto* const kSet = new Texts(SetOf(kOurEvents));
+  static const auto* const kSet = new Texts(OurEvents());
   return IsIn(*kSet, name);
 }
 
