@@ -45,6 +45,31 @@ clocksync::StampSource FromMessage(int source) {
   }
 }
 
+// The names are those of clocks/probes.json.
+std::vector<std::pair<std::string, uint64_t>> CountsOf(uint64_t samples_forgotten,
+                                                       const v1::ProbeCounters& counters) {
+  return {{"samples_forgotten_count", samples_forgotten},
+          {"packets_sent_count", counters.packets_sent_count()},
+          {"packets_received_count", counters.packets_received_count()},
+          {"send_failures_count", counters.send_failures_count()},
+          {"dropped_wrong_size_count", counters.wrong_size_count()},
+          {"dropped_malformed_count", counters.malformed_count()},
+          {"dropped_unknown_plan_count", counters.unknown_plan_count()},
+          {"dropped_forged_count", counters.forged_count()},
+          {"dropped_replayed_count", counters.replayed_count()},
+          {"transmit_stamps_missing_count", counters.transmit_stamps_missing_count()},
+          {"receive_stamps_missing_count", counters.receive_stamps_missing_count()},
+          {"wall_clock_steps_count", counters.wall_steps_count()},
+          {"transmit_stamps_late_count", counters.transmit_stamps_late_count()},
+          {"wall_clock_contradictions_count", counters.wall_contradictions_count()},
+          {"stamps_unbracketed_count", counters.stamps_unbracketed_count()},
+          {"hardware_stamps_missing_count", counters.hardware_stamps_missing_count()},
+          {"hardware_contradictions_count", counters.hardware_contradictions_count()},
+          {"hardware_unbracketed_count", counters.hardware_unbracketed_count()},
+          {"samples_count", counters.samples_count()},
+          {"samples_impossible_count", counters.samples_impossible_count()}};
+}
+
 const char* SourceName(v1::ProbeStampSource source) {
   switch (source) {
     case v1::HARDWARE:
@@ -255,8 +280,7 @@ ProbeReport PeerProbing::Report() const {
   for (const Node& node : nodes_) {
     report.nodes.push_back({.node = node.target.node,
                             .cpu_ns = node.last.cpu_ns(),
-                            .samples_forgotten = node.dropped_count,
-                            .counters = node.last.counters()});
+                            .counts = CountsOf(node.dropped_count, node.last.counters())});
   }
   return report;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/clocks/peer_probing.h"
-#include "coordinator/host/fake_clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,12 +16,15 @@
 #include "common/files.h"
 #include "coordinator/clocks/probe_report.h"
 #include "coordinator/fleet/fake_agent.h"
+#include "coordinator/host/fake_clock.h"
 
 namespace syncline::clocks {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
 namespace fs = std::filesystem;
 
 // Follows plans: gives one sample of each edge on which it asks per call.
@@ -37,6 +40,7 @@ class ProbingAgent : public fleet::FakeAgent {
     ended = plan.lease_ms() == 0;
     hurried_ms += plan.hurry_ms();
     v1::ProbePlanReply reply;
+    *reply.mutable_counters() = counters;
     for (const v1::ProbeEdge& edge : plan_.edges()) {
       v1::ProbeEdgeState* state = reply.add_edges();
       state->set_edge_number(edge.edge_number());
@@ -92,6 +96,7 @@ class ProbingAgent : public fleet::FakeAgent {
   absl::Status probe;   // what Probe() says
   std::string silence;  // nothing comes back on its edges
   bool lies = false;    // speaks of edges that are not its own, of none, then in arrays that differ
+  v1::ProbeCounters counters;
   bool ended = false;
   int64_t hurried_ms = 0;
 
@@ -239,6 +244,27 @@ TEST_F(PeerProbingTest, ANodeSpeaksOnlyForItsOwnEdges) {
   for (const auto& sample : its_own.samples) EXPECT_EQ(sample.t1_local_ns % 1000, 5);
 }
 
+TEST_F(PeerProbingTest, AllThatAnAgentCountsIsKept) {
+  const google::protobuf::Descriptor& fields = *v1::ProbeCounters::descriptor();
+  std::vector<uint64_t> expected = {0};  // samples_forgotten_count is the coordinator's
+  for (int i = 0; i < fields.field_count(); ++i) {
+    expected.push_back(static_cast<uint64_t>(i) + 1);
+    v1::ProbeCounters::GetReflection()->SetUInt64(&agents_[0]->counters, fields.field(i),
+                                                  expected.back());
+  }
+  { PeerProbing probing(targets_, layout_); }
+  const ProbeReport report = Report();
+  ASSERT_EQ(report.nodes.size(), 3u);
+  std::set<std::string> names;
+  std::vector<uint64_t> counts;
+  for (const auto& [name, count] : report.nodes[0].counts) {
+    names.insert(name);
+    counts.push_back(count);
+  }
+  EXPECT_THAT(counts, UnorderedElementsAreArray(expected));
+  EXPECT_EQ(names.size(), expected.size());
+}
+
 TEST(ProbeReportTest, TheBestStampsNeedNoReason) {
   ProbeReport::Edge edge{.local = {.node = "a", .stamps = "hardware"},
                          .remote = {.node = "b", .stamps = "hardware"},
@@ -254,13 +280,18 @@ TEST(ProbeReportTest, ComesBackAsItWentInAndOthersAreRefused) {
                           .remote = {.node = "b", .stamps = "user, spinning", .silence = "hush"},
                           .samples = 7,
                           .failure = "disk full"});
-  report.nodes.push_back({.node = "a", .cpu_ns = 5});
+  report.nodes.push_back(
+      {.node = "a", .cpu_ns = 5, .counts = {{"packets_sent_count", 3}, {"new_count", 0}}});
   const auto again = ReportFromJson(ToJson(report));
   ASSERT_TRUE(again.ok()) << again.status();
   ASSERT_EQ(again->edges.size(), 1u);
   EXPECT_EQ(again->edges[0].samples, 7u);
   EXPECT_EQ(Describe(again->edges[0]), Describe(report.edges[0]));
   EXPECT_THAT(Describe(again->edges[0]), HasSubstr("b: user, spinning stamps"));
+  ASSERT_EQ(again->nodes.size(), 1u);
+  EXPECT_EQ(again->nodes[0].node, "a");
+  EXPECT_EQ(again->nodes[0].cpu_ns, 5);
+  EXPECT_EQ(again->nodes[0].counts, report.nodes[0].counts);
   for (const char* text :
        {"", "[]", "{", R"({"edges": 1})", R"({"edges": []})",
         R"({"format_version": 2, "edges": []})", R"({"format_version": 1, "edges": [1]})"}) {
@@ -269,6 +300,16 @@ TEST(ProbeReportTest, ComesBackAsItWentInAndOthersAreRefused) {
   EXPECT_TRUE(
       ReportFromJson(R"({"format_version": 1, "edges": [{"local": 1, "samples_count": "x"}]})")
           .ok());
+}
+
+TEST(ProbeReportTest, WhatNodesCountedIsReadAsFarAsItCanBe) {
+  const auto report = ReportFromJson(R"({"format_version": 1, "edges": [], "nodes": [1, {
+      "node": "a", "cpu_ns": "x", "packets_sent_count": 3, "packets_received_count": -1,
+      "samples_count": null, "why": 2}]})");
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->nodes.size(), 1u);
+  EXPECT_THAT(report->nodes[0].counts,
+              ElementsAre(::testing::Pair(std::string("packets_sent_count"), uint64_t{3})));
 }
 
 }  // namespace

@@ -50,21 +50,22 @@ ProbeReport::End EndFromJson(const Json& edge, const char* which) {
 }
 
 Json NodeToJson(const ProbeReport::Node& node) {
-  const v1::ProbeCounters& counters = node.counters;
-  return {{"node", node.node},
-          {"cpu_ns", node.cpu_ns},
-          {"samples_forgotten_count", node.samples_forgotten},
-          {"packets_sent_count", counters.packets_sent_count()},
-          {"packets_received_count", counters.packets_received_count()},
-          {"send_failures_count", counters.send_failures_count()},
-          {"dropped_wrong_size_count", counters.wrong_size_count()},
-          {"dropped_malformed_count", counters.malformed_count()},
-          {"dropped_unknown_plan_count", counters.unknown_plan_count()},
-          {"dropped_forged_count", counters.forged_count()},
-          {"dropped_replayed_count", counters.replayed_count()},
-          {"transmit_stamps_missing_count", counters.transmit_stamps_missing_count()},
-          {"receive_stamps_missing_count", counters.receive_stamps_missing_count()},
-          {"wall_clock_steps_count", counters.wall_steps_count()}};
+  Json json = {{"node", node.node}, {"cpu_ns", node.cpu_ns}};
+  for (const auto& [name, count] : node.counts) json[name] = count;
+  return json;
+}
+
+// Whatever ends in "_count": also what a later version counts.
+ProbeReport::Node NodeFromJson(const Json& json) {
+  ProbeReport::Node node;
+  node.node = TextOf(json, "node");
+  for (const auto& [key, value] : json.items()) {
+    if (key == "cpu_ns" && value.is_number_integer()) node.cpu_ns = value.get<int64_t>();
+    if (key.ends_with("_count") && value.is_number_unsigned()) {
+      node.counts.emplace_back(key, value.get<uint64_t>());
+    }
+  }
+  return node;
 }
 
 }  // namespace
@@ -104,6 +105,11 @@ absl::StatusOr<ProbeReport> ReportFromJson(std::string_view text) {
       edge.samples = samples->get<uint64_t>();
     }
     report.edges.push_back(std::move(edge));
+  }
+  const auto nodes = json.find("nodes");
+  if (nodes == json.end() || !nodes->is_array()) return report;
+  for (const Json& one : *nodes) {
+    if (one.is_object()) report.nodes.push_back(NodeFromJson(one));
   }
   return report;
 }

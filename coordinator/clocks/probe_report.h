@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "syncline/v1/agent.pb.h"
 
 namespace syncline::clocks {
 
@@ -33,15 +33,17 @@ struct ProbeReport {
   struct Node {
     std::string node;
     int64_t cpu_ns = 0;  // that probing has taken since its agent began
-    uint64_t samples_forgotten = 0;
-    v1::ProbeCounters counters;
+    // Of the agent since it began: "packets_sent_count", ...; by name, each once. One that the
+    // agent did not send is 0, or is not there.
+    std::vector<std::pair<std::string, uint64_t>> counts;
   };
   std::vector<Edge> edges;
   std::vector<Node> nodes;
 };
 
 std::string ToJson(const ProbeReport& report);
-// Edges only: the rest is for people who look. InvalidArgument for anything else than such a file.
+// InvalidArgument for anything else than such a file. What is said of nodes is for people who look:
+// what of it cannot be read is left out.
 absl::StatusOr<ProbeReport> ReportFromJson(std::string_view json);
 
 // One line: the stamps and why not better, or why there are no samples.

@@ -50,7 +50,15 @@ void Fill(const ProbeCounters& counters, v1::ProbeCounters* message) {
   message->set_replayed_count(counters.replayed);
   message->set_transmit_stamps_missing_count(counters.transmit_stamps_missing);
   message->set_receive_stamps_missing_count(counters.receive_stamps_missing);
+  message->set_transmit_stamps_late_count(counters.transmit_stamps_late);
   message->set_wall_steps_count(counters.wall_steps);
+  message->set_wall_contradictions_count(counters.wall_contradictions);
+  message->set_stamps_unbracketed_count(counters.stamps_unbracketed);
+  message->set_hardware_stamps_missing_count(counters.hardware_stamps_missing);
+  message->set_hardware_contradictions_count(counters.hardware_contradictions);
+  message->set_hardware_unbracketed_count(counters.hardware_unbracketed);
+  message->set_samples_count(counters.samples);
+  message->set_samples_impossible_count(counters.samples_impossible);
 }
 
 }  // namespace

@@ -4,8 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <latch>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,7 +40,12 @@ class FakeRunner : public ProbeRunner {
     return {{.plan_id = 7, .edge_id = 3, .peer = "b", .reason = "because", .exchanges = 16},
             {.plan_id = 8, .edge_id = 4}};
   }
-  ProbeCounters counters() const override { return {.forged = 5}; }
+  // The first counter is 1, the next 2, ...
+  ProbeCounters counters() const override {
+    std::array<uint64_t, sizeof(ProbeCounters) / sizeof(uint64_t)> numbers;
+    std::iota(numbers.begin(), numbers.end(), 1);
+    return std::bit_cast<ProbeCounters>(numbers);
+  }
   int64_t CpuNs() const override { return 99; }
 
  private:
@@ -75,6 +85,19 @@ class ProbeServiceTest : public ::testing::Test {
   v1::ProbePlan plan_;
 };
 
+TEST_F(ProbeServiceTest, EveryCounterTravels) {
+  const auto reply = service_.Probe(plan_, 0);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  const google::protobuf::Descriptor& fields = *v1::ProbeCounters::descriptor();
+  std::set<uint64_t> came;
+  for (int i = 0; i < fields.field_count(); ++i) {
+    came.insert(v1::ProbeCounters::GetReflection()->GetUInt64(reply->counters(), fields.field(i)));
+  }
+  ASSERT_EQ(came.size(), sizeof(ProbeCounters) / sizeof(uint64_t)) << "each once, and none is 0";
+  EXPECT_EQ(*came.begin(), 1u);
+  EXPECT_EQ(*came.rbegin(), came.size());
+}
+
 TEST_F(ProbeServiceTest, BeginsOnceAndDescribesItsOwnEdges) {
   const auto reply = service_.Probe(plan_, 0);
   ASSERT_TRUE(reply.ok()) << reply.status();
@@ -84,7 +107,7 @@ TEST_F(ProbeServiceTest, BeginsOnceAndDescribesItsOwnEdges) {
   ASSERT_EQ(reply->edges_size(), 1);
   EXPECT_EQ(reply->edges(0).source(), v1::KERNEL);
   EXPECT_EQ(reply->edges(0).reason(), "because");
-  EXPECT_EQ(reply->counters().forged_count(), 5u);
+  EXPECT_EQ(reply->counters().packets_sent_count(), 1u);
 
   v1::ProbePlan again;
   again.set_plan_number(7);
