@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/time.h"
@@ -36,12 +37,17 @@ struct ProcessReceipt {
   std::optional<ShareEstimate> share() const;
 };
 
+// What the node's agent counted of clock probes since it began, what is 0 left out: names as in
+// clocks/probes.json.
+using ProbeCounts = std::vector<std::pair<std::string, uint64_t>>;
+
 struct NodeReceipt {
   std::string name;
   std::optional<uint64_t> trace_bytes;  // written by LTTng
   std::optional<uint64_t> discarded_events;
   std::optional<uint64_t> lost_packets;  // nullopt of these: LTTng could not say
   std::vector<ProcessReceipt> processes;
+  ProbeCounts probes;
 };
 
 // `part` of a whole of `whole_ns`.

@@ -14,6 +14,7 @@
 #include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/out_dir.h"
 #include "coordinator/merge/outputs.h"
+#include "coordinator/merge/probe_counts.h"
 #include "coordinator/merge/shards.h"
 #include "coordinator/merge/write_ctf.h"
 #include "coordinator/merge/write_tables.h"
@@ -77,6 +78,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
   report.complaints = inputs.complaints;
   report.notes = inputs.notes;
   report.begins_late = inputs.begins_late;
+  if (inputs.recording.has_value()) AddProbeCounts(recording::Layout(inputs.run), &report);
   report.only_events = inputs.build.events.patterns();
   if (inputs.model != nullptr) report.clock_events = inputs.model->events();
   if (inputs.recording.has_value()) {

@@ -190,6 +190,34 @@ TEST_F(MergeTest, EventsInTimelineOrderAndAPicture) {
   EXPECT_THAT(*picture, AllOf(HasSubstr("Two steps"), HasSubstr("convolution")));
 }
 
+TEST_F(MergeTest, WhatNodesCountedOfClockProbesIsInTheReceipt) {
+  const std::filesystem::path path = recording::Layout(run_).Probes();
+  const auto report = [&] {
+    ReportOptions options;
+    options.input = Of(run_).input;
+    auto made = MakeReport(options);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return made.ok() ? *std::move(made) : analysis::Report{};
+  };
+  const auto report_of = [&](const char* text) {
+    EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+    return report();
+  };
+  const analysis::Report counted = report_of(
+      R"({"format_version": 1, "edges": [], "nodes": [{"node": "nobody", "samples_count": 1},
+          {"node": "worker-0", "cpu_ns": 5, "packets_sent_count": 7, "samples_count": 0}]})");
+  ASSERT_EQ(counted.receipt.size(), 2u);
+  EXPECT_TRUE(counted.receipt[0].probes.empty());
+  EXPECT_EQ(counted.receipt[1].probes, (analysis::ProbeCounts{{"packets_sent_count", 7}}));
+  const analysis::Report damaged = report_of("{");
+  EXPECT_TRUE(damaged.receipt[1].probes.empty());
+  EXPECT_THAT(damaged.notes, Contains(HasSubstr("is damaged")));
+  std::filesystem::remove(path);
+  EXPECT_THAT(report().notes, Not(Contains(HasSubstr("probes.json"))));
+  std::filesystem::create_directory(path);
+  EXPECT_THAT(report().notes, Contains(HasSubstr("probes.json\" cannot be read")));
+}
+
 TEST_F(MergeTest, CutsToAnInterval) {
   MergeOptions options = Of(run_);
   options.range.from = TimelineTime{50'000'000};

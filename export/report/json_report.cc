@@ -85,11 +85,13 @@ Json OfReceipt(const analysis::ProcessReceipt& process) {
 Json OfReceipt(const analysis::NodeReceipt& node) {
   Json processes = Json::array();
   for (const auto& process : node.processes) processes.push_back(OfReceipt(process));
-  return {{"node", node.name},
-          {"trace_bytes", OrNull(node.trace_bytes)},
-          {"discarded_events", OrNull(node.discarded_events)},
-          {"lost_packets", OrNull(node.lost_packets)},
-          {"processes", std::move(processes)}};
+  Json json = {{"node", node.name},
+               {"trace_bytes", OrNull(node.trace_bytes)},
+               {"discarded_events", OrNull(node.discarded_events)},
+               {"lost_packets", OrNull(node.lost_packets)},
+               {"processes", std::move(processes)}};
+  for (const auto& [name, count] : node.probes) json["clock_probes"][name] = count;
+  return json;
 }
 
 Json OfLoss(const timeline::LossTotal& loss) {

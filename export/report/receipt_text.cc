@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -81,6 +83,39 @@ std::string Volume(const NodeReceipt& node, int64_t window_ns) {
   return text;
 }
 
+// What went wrong with clock probes, by the names of clocks/probes.json.
+constexpr std::pair<std::string_view, const char*> kProbeTroubles[] = {
+    {"send_failures_count", "packets that could not be sent"},
+    {"dropped_wrong_size_count", "packets of a wrong size"},
+    {"dropped_malformed_count", "packets that are no probes"},
+    {"dropped_unknown_plan_count", "packets of probing that the node knows nothing of"},
+    {"dropped_forged_count", "packets with a wrong signature"},
+    {"dropped_replayed_count", "packets seen before or not asked for"},
+    {"transmit_stamps_missing_count", "kernel stamps of sent packets that did not come"},
+    {"transmit_stamps_late_count", "kernel stamps of sent packets that came too late"},
+    {"receive_stamps_missing_count", "received packets without a kernel stamp"},
+    {"wall_clock_steps_count", "steps of the wall clock"},
+    {"wall_clock_contradictions_count", "kernel stamps that fit no reading of the wall clock"},
+    {"stamps_unbracketed_count", "kernel stamps without a reading of the wall clock close by"},
+    {"hardware_stamps_missing_count", "sent packets without a stamp of the network device"},
+    {"hardware_contradictions_count", "device stamps that fit no reading of the device's clock"},
+    {"hardware_unbracketed_count", "device stamps without a reading of its clock close by"},
+    {"samples_impossible_count", "samples with stamps in an order that cannot be"},
+};
+
+// Empty: nothing did.
+std::string ProbeTroubles(const NodeReceipt& node) {
+  std::vector<std::string> troubles;
+  for (const auto& [name, count] : node.probes) {
+    for (const auto& [known, words] : kProbeTroubles) {
+      if (name == known) troubles.push_back(absl::StrCat(words, ": ", Count(count)));
+    }
+  }
+  if (troubles.empty()) return "";
+  return absl::StrCat(node.name,
+                      ": clock probes since the agent began: ", absl::StrJoin(troubles, "; "));
+}
+
 }  // namespace
 
 std::string ShareText(const std::optional<analysis::ShareEstimate>& share) {
@@ -114,6 +149,10 @@ std::string ReceiptText(std::span<const NodeReceipt> nodes, int64_t window_ns, s
   const std::string blanks(indent, ' ');
   for (const NodeReceipt& node : nodes) {
     if (node.trace_bytes.has_value()) absl::StrAppend(&out, blanks, Volume(node, window_ns), "\n");
+  }
+  for (const NodeReceipt& node : nodes) {
+    const std::string troubles = ProbeTroubles(node);
+    if (!troubles.empty()) absl::StrAppend(&out, blanks, troubles, "\n");
   }
   if (any_cost) {
     absl::StrAppend(&out, blanks,

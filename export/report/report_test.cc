@@ -206,6 +206,7 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
   facts_[0].discarded_events = 3;
   facts_[0].lost_packets = 0;
   analysis::Report report = Analyse();
+  report.receipt[1].probes = {{"packets_sent_count", 70}, {"dropped_forged_count", 5}};
   analysis::ProcessReceipt& process = report.receipt[0].processes[0];
   process.covered_ns = 2'000'000'000;
   process.cost = DurationEstimate{10'000'000, 9'000'001, 12'000'000};
@@ -217,9 +218,12 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
   report.window_end = {5'000'000'000};
   const std::string text = TextReport(report, {.sections = {"overhead"}});
   // In the window, however short the processes were there.
-  EXPECT_THAT(text, AllOf(HasSubstr("0.50 % [0.45, 0.60]"),
-                          HasSubstr("12 345 bytes of trace, 2 469 per second"),
-                          HasSubstr("3 events discarded")));
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("0.50 % [0.45, 0.60]"), HasSubstr("12 345 bytes of trace, 2 469 per second"),
+            HasSubstr("3 events discarded"),
+            HasSubstr(report.receipt[1].name + ": clock probes since the agent began: "
+                                               "packets with a wrong signature: 5\n")));
   const auto json = nlohmann::json::parse(ReportJson(report), nullptr, false);
   const auto& receipt = json["receipt"][0];
   EXPECT_EQ(receipt["trace_bytes"], 12'345);
@@ -227,6 +231,9 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
   EXPECT_EQ(receipt["processes"][0]["share_of_time"]["hi_ppm"], 6000);
   EXPECT_EQ(receipt["processes"][0]["cost"]["lo_ns"], 9'000'001);
   EXPECT_TRUE(json["receipt"][1]["trace_bytes"].is_null());
+  EXPECT_FALSE(receipt.contains("clock_probes"));
+  EXPECT_EQ(json["receipt"][1]["clock_probes"]["packets_sent_count"], 70);
+  EXPECT_EQ(json["receipt"][1]["clock_probes"]["dropped_forged_count"], 5);
 }
 
 // LTTng was gone before it could be asked: nothing counted is not nothing lost.
