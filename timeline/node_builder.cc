@@ -3,6 +3,7 @@
 #include "timeline/node_builder.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,17 @@ constexpr const char* kReplaced =
     "the process became another program (exec): that one's events are not in this recording";
 constexpr const char* kUnflushed =
     "LTTng exited, or did not finish in time, before it had written the process's later events";
+
+std::string WhyUncovered(const KnownProcess* known, uint64_t counted_lost) {
+  if (known != nullptr && known->came_too_late) {
+    return "started during the window and exited, or found too late to be recorded";
+  }
+  if (known != nullptr && known->became_another_program) return kReplaced;
+  if (known != nullptr && !known->why_missed.empty()) return known->why_missed;
+  if (counted_lost == 0) return "the process made no recordable call in the window";
+  return absl::StrCat("LTTng recorded none of the process's calls: it counted ", counted_lost,
+                      " that were lost");
+}
 
 }  // namespace
 
@@ -252,6 +264,7 @@ void NodeBuilder::Finish() {
     const bool ours = i < processes_.size() && processes_[i].found_events > 0;
     if (ours || tables_.processes()[i].known != nullptr) FinishProcess(i);
   }
+  LoseUntracked();
   for (Thread& thread : threads_) {
     if (thread.spans == nullptr) continue;
     EndLeftOut(&thread, kUnknownHi);
@@ -341,21 +354,9 @@ void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
       });
   const bool replaced = known != nullptr && known->became_another_program;
   if (!covers) {
-    const bool late = known != nullptr && known->came_too_late;
-    const std::string why =
-        late       ? "started during the window and exited, or found too late to be recorded"
-        : replaced ? kReplaced
-        : known != nullptr && !known->why_missed.empty() ? known->why_missed
-        : process.counted_lost.value_or(0) > 0
-            ? absl::StrCat("LTTng recorded none of the process's calls: it counted ",
-                           *process.counted_lost, " that were lost")
-            : "the process made no recordable call in the window";
+    const std::string why = WhyUncovered(known, process.counted_lost.value_or(0));
     hole(begin_ns, end_ns, why);
-    if (known == nullptr || (!known->expected && !replaced)) return;
-    // There may be thousands of short-lived processes: they are one loss.
-    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
-             late ? "short-lived processes" : process.name, why},
-            /*draw_on_node=*/false);
+    if (known != nullptr && (known->expected || replaced)) LoseAll(*known, process.name, why);
     return;
   }
   hole(begin_ns, std::min(end_ns, coverage.front().begin_ns),
@@ -372,6 +373,29 @@ void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
   if (lost == nullptr || told || last_ns >= end_ns) return;
   AddLoss({LossReason::kNotCovered, last_ns, end_ns, std::nullopt, process.name, lost},
           /*draw_on_node=*/false);
+}
+
+void NodeBuilder::LoseAll(const KnownProcess& known, const std::string& name,
+                          const std::string& why) {
+  // There may be thousands of short-lived processes: they are one loss.
+  AddLoss({LossReason::kNotCovered, node_.placement->ClockNs(options_.window->begin),
+           node_.placement->ClockNs(options_.window->end), std::nullopt,
+           known.came_too_late ? "short-lived processes" : name, why},
+          /*draw_on_node=*/false);
+}
+
+// A user whom LTTng was not to record has no buffers in the trace, and his processes no tracks.
+void NodeBuilder::LoseUntracked() {
+  if (!options_.window.has_value()) return;
+  std::set<const KnownProcess*> tracked;
+  for (const ProcessEntry& entry : tables_.processes()) tracked.insert(entry.known);
+  for (const KnownProcess& known : node_.processes) {
+    if (!known.expected || tracked.count(&known) != 0) continue;
+    ProcessEntry entry;
+    entry.key = known.key;
+    entry.known = &known;
+    LoseAll(known, NameOfProcess(entry), WhyUncovered(&known, known.counted_lost.value_or(0)));
+  }
 }
 
 // The gate may have been closed before the window's end, by the agent's lease or for lack of disk.

@@ -132,6 +132,9 @@ class NodeBuilder {
   Moment EndWithoutOff(Process* process, const KnownProcess* known);
   void FinishProcess(uint32_t index);
   void PushHoles(const Process& process, const KnownProcess* known);
+  // The whole window, of a process that covers nothing of it.
+  void LoseAll(const KnownProcess& known, const std::string& name, const std::string& why);
+  void LoseUntracked();
   void LosePauses(const Process& process, const ClockInterval& window);
   void FinishWindow();
   void FinishLosses();
@@ -171,6 +174,7 @@ class NodeBuilder {
 
   // node_tracks.cc: tracks and names
   void AddNodeTrack();
+  std::string NameOfProcess(const ProcessEntry& process) const;
   Process& ProcessAt(uint32_t index) {
     const bool known = index < processes_.size() && processes_[index].track != kNoTrack;
     return known ? processes_[index] : AddProcess(index);

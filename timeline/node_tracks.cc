@@ -28,20 +28,6 @@ std::string ShortCommand(std::string_view command) {
   return text;
 }
 
-std::string ProcessName(const std::string& node, const ProcessEntry& process) {
-  std::string name = node;
-  const KnownProcess* known = process.known;
-  if (known != nullptr && known->rank >= 0) absl::StrAppend(&name, " · rank ", known->rank);
-  if (known != nullptr && !known->command_line.empty()) {
-    absl::StrAppend(&name, " · ", ShortCommand(known->command_line));
-  } else if (process.key.pid != 0) {
-    absl::StrAppend(&name, " · pid ", process.key.pid);
-  } else {
-    absl::StrAppend(&name, " · unknown process");
-  }
-  return name;
-}
-
 void AddFacts(const ProcessEntry& process, Track* track) {
   auto& facts = track->facts;
   if (process.key.pid != 0) facts.emplace_back("pid", absl::StrCat(process.key.pid));
@@ -68,6 +54,20 @@ Moment NodeBuilder::At(int64_t clock_ns) {
   return {{node_.placement->clock(), clock_ns}, node_.placement->At(clock_ns)};
 }
 
+std::string NodeBuilder::NameOfProcess(const ProcessEntry& process) const {
+  std::string name = node_.name;
+  const KnownProcess* known = process.known;
+  if (known != nullptr && known->rank >= 0) absl::StrAppend(&name, " · rank ", known->rank);
+  if (known != nullptr && !known->command_line.empty()) {
+    absl::StrAppend(&name, " · ", ShortCommand(known->command_line));
+  } else if (process.key.pid != 0) {
+    absl::StrAppend(&name, " · pid ", process.key.pid);
+  } else {
+    absl::StrAppend(&name, " · unknown process");
+  }
+  return name;
+}
+
 void NodeBuilder::AddNodeTrack() {
   Track track;
   track.kind = TrackKind::kNode;
@@ -81,7 +81,7 @@ NodeBuilder::Process& NodeBuilder::AddProcess(uint32_t index) {
   if (processes_.size() <= index) processes_.resize(index + 1);
   Process& process = processes_[index];
   const ProcessEntry& entry = tables_.processes()[index];
-  process.name = ProcessName(node_.name, entry);
+  process.name = NameOfProcess(entry);
   Track track;
   track.parent = node_track_;
   track.kind = TrackKind::kProcess;
