@@ -36,7 +36,7 @@ EvidenceRecorder::EvidenceRecorder(RuntimeDirectories directories, Clock* clock,
       options_(std::move(options)) {}
 
 // Who is busy, only a second search can tell: this is the first.
-void EvidenceRecorder::Find() {
+void EvidenceRecorder::Find(const std::vector<uint32_t>&) {
   const std::lock_guard lock(mutex_);
   if (thread_.joinable()) return;
   sampling_ = std::make_unique<Sampling>(directories_, clock_, options_);

@@ -30,7 +30,7 @@ class EvidenceRecorder : public EvidenceSource {
   bool IsWanted(const v1::PrepareRequest& request) const override {
     return !request.skip_evidence();
   }
-  void Find() override;
+  void Find(const std::vector<uint32_t>&) override;
   // Everything is read once when it returns.
   void Begin(const EvidenceWindow& window) override;
   void End() override;

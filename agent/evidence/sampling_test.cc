@@ -122,7 +122,7 @@ TEST_F(SamplingTest, ARecordingHasItsSamplesFromBeginToEnd) {
   EvidenceOptions options;
   options.sampler.proc = proc_;
   EvidenceRecorder recorder(Directories(), &clock, &log, options);
-  recorder.Find();
+  recorder.Find({});
   recorder.Begin({.recording_id = "r1", .directory = root_ / "r1"});
   recorder.Begin({.recording_id = "r1", .directory = root_ / "r1"});
   recorder.End();

@@ -49,7 +49,7 @@ class KinetoProfiles : public EvidenceSource {
         log_(log),
         options_(std::move(options)) {}
 
-  void Find() override {}
+  void Find(const std::vector<uint32_t>&) override {}
   void Begin(const EvidenceWindow& window) override;
   void Adopt(const EvidenceWindow& window) override;
   void End() override {}  // the gate tells the processes

@@ -92,12 +92,16 @@ v1::Complaint PlantedComplaint(uint32_t owner, const std::vector<std::string>& n
 
 v1::Complaint SkippedComplaint(uint32_t uid, const std::filesystem::path& directory,
                                const absl::Status& why) {
-  return MakeComplaint(v1::Complaint::WARNING, 0,
-                       absl::StrCat("Processes of user ", uid, " are skipped: ", why.message()),
-                       absl::IsFailedPrecondition(why)
-                           ? "record again then; other users are not affected"
-                           : absl::StrCat("make \"", directory.string(), "\" belong to user ", uid,
-                                          " with mode 0700; other users are not affected"));
+  v1::Complaint complaint = MakeComplaint(
+      v1::Complaint::WARNING, 0,
+      absl::StrCat("Processes of user ", uid, " are skipped: ", why.message()),
+      absl::IsFailedPrecondition(why) ? "record again then; other users are not affected"
+      : absl::IsAborted(why)          ? "record again; other users are not affected"
+                             : absl::StrCat("make \"", directory.string(), "\" belong to user ",
+                                            uid, " with mode 0700; other users are not affected"));
+  complaint.set_uid(uid);
+  complaint.set_not_recorded(true);
+  return complaint;
 }
 
 v1::Complaint TooManyComplaint(uint32_t uid, const std::filesystem::path& directory, size_t blocks,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/recording/block_gate.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -61,76 +59,6 @@ BlockGate::~BlockGate() {
   Unlock();
 }
 
-std::filesystem::path BlockGate::DirectoryOf(uint32_t uid) const {
-  if (uid == options_.own_uid && !options_.configured_directory.empty()) {
-    return options_.configured_directory;
-  }
-  return options_.shared_memory / absl::StrCat("syncline-", uid);
-}
-
-std::vector<uint32_t> BlockGate::RefusedUsers() {
-  const std::lock_guard lock(mutex_);
-  std::vector<uint32_t> users;
-  for (const auto& [uid, why] : refused_) users.push_back(uid);
-  return users;
-}
-
-std::vector<uint32_t> BlockGate::Users() {
-  return FindUsers(options_.shared_memory, options_.own_uid).users;
-}
-
-std::vector<std::pair<uint32_t, std::filesystem::path>> BlockGate::RuntimeDirectories() {
-  std::vector<std::pair<uint32_t, std::filesystem::path>> directories;
-  for (const uint32_t uid : Users()) directories.emplace_back(uid, DirectoryOf(uid));
-  return directories;
-}
-
-absl::Status BlockGate::Lock(const std::string& holder) {
-  const std::vector<uint32_t> users = Users();
-  const std::filesystem::path own = DirectoryOf(options_.own_uid);
-  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(own.parent_path(), 0700));
-  ::mkdir(own.c_str(), 0700);  // what is there instead, LockDirectory says
-  const std::lock_guard lock(mutex_);
-  ForgetLocks();
-  holder_ = holder;
-  for (const uint32_t uid : users) {
-    const absl::Status locked = LockUser(uid);
-    if (locked.ok() || uid != options_.own_uid) continue;
-    // Root records other users though somebody has taken the place of its own directory.
-    if (uid == 0 && !absl::IsFailedPrecondition(locked)) continue;
-    ForgetLocks();
-    return absl::FailedPreconditionError(locked.message());  // whatever it is: mend the set-up
-  }
-  return absl::OkStatus();
-}
-
-absl::Status BlockGate::LockUser(uint32_t uid) {
-  auto fd = LockDirectory(DirectoryOf(uid), uid, holder_.value_or("an agent that was killed"));
-  if (!fd.ok()) {
-    refused_[uid] = fd.status();
-    return fd.status();
-  }
-  locks_.emplace(uid, *std::move(fd));
-  return absl::OkStatus();
-}
-
-void BlockGate::Unlock() {
-  const std::lock_guard lock(mutex_);
-  ForgetLocks();
-}
-
-void BlockGate::ForgetLocks() {
-  locks_.clear();
-  refused_.clear();
-  holder_.reset();
-}
-
-bool BlockGate::Serves(uint32_t uid) {
-  if (refused_.count(uid) != 0) return false;
-  if (!holder_.has_value()) return true;  // CloseLeftover has asked for the locks
-  return locks_.count(uid) != 0 || LockUser(uid).ok();
-}
-
 std::vector<BlockId> BlockGate::BlocksOf(uint32_t uid) {
   auto ids = control_block::ListBlocks(DirectoryOf(uid), uid);
   if (absl::IsResourceExhausted(ids.status())) not_taken_.Update(ids.status());
@@ -163,14 +91,6 @@ void BlockGate::OpenNewcomers(uint32_t generation) {
 bool BlockGate::HasEnded(const ProcessEntry* entry, const BlockId& id) const {
   if (entry == nullptr) return HasEndedByNow(id);  // it may be younger than the list
   return entry->ended() || LeftByExec(options_.proc, *entry, id);
-}
-
-bool BlockGate::Skips(uint32_t uid, std::vector<v1::Complaint>* complaints) {
-  const std::lock_guard lock(mutex_);
-  const auto refused = refused_.find(uid);
-  if (refused == refused_.end()) return false;
-  complaints->push_back(SkippedComplaint(uid, DirectoryOf(uid), refused->second));
-  return true;
 }
 
 void BlockGate::AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& processes,
@@ -312,6 +232,10 @@ GateMove BlockGate::Close() {
       move.complaints.push_back(DescriptorComplaint(
           "Processes that began in the window may be missing from this recording",
           not_taken_.message()));
+    }
+    for (const auto& [uid, why] : refused_) {  // some since the recording was prepared
+      if (absl::IsAborted(why)) move.complete = false;
+      move.complaints.push_back(SkippedComplaint(uid, DirectoryOf(uid), why));
     }
     for (const uint32_t uid : crowded_) {
       move.complete = false;

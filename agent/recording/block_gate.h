@@ -52,7 +52,8 @@ class BlockGate : public Gate {
   std::vector<v1::ProcessInfo> Processes(std::vector<v1::Complaint>* complaints) override;
   std::vector<uint32_t> Users() override;
   std::vector<uint32_t> RefusedUsers() override;
-  // Of each of them the runtime directory.
+  std::vector<uint32_t> Restrict(const std::set<uint32_t>& left_out) override;
+  // Of each user the runtime directory; not of those who are left out.
   std::vector<std::pair<uint32_t, std::filesystem::path>> RuntimeDirectories();
   absl::Status Lock(const std::string& holder) override;
   void Unlock() override;
@@ -83,6 +84,7 @@ class BlockGate : public Gate {
   void ForgetLocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the user's processes are this recording's: those of one who has come since are.
   bool Serves(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsRefused(uint32_t uid) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Complains of one who was refused.
   bool Skips(uint32_t uid, std::vector<v1::Complaint>* complaints);
   std::vector<control_block::BlockId> BlocksOf(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -156,6 +158,8 @@ class BlockGate : public Gate {
   std::optional<std::string> holder_ ABSL_GUARDED_BY(mutex_);                    // of the locks
   std::map<uint32_t, Descriptor> locks_ ABSL_GUARDED_BY(mutex_);                 // by user
   std::map<uint32_t, absl::Status> refused_ ABSL_GUARDED_BY(mutex_);             // and why
+  std::set<uint32_t> left_out_ ABSL_GUARDED_BY(mutex_);                          // by Restrict
+  bool restricted_ ABSL_GUARDED_BY(mutex_) = false;  // nobody comes to the locks any more
   uint32_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the recording in hand, also after Close
   uint64_t own_pid_namespace_ = 0;
   std::jthread watcher_;  // last: it uses the others

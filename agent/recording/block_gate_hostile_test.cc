@@ -37,8 +37,9 @@ class HostileUserTest : public BlockGateTest {
     }
     runtime_.swap(other_);
   }
-  // In the hostile user's directory, of process `pid` that began at `ticks`.
-  void AddForgedBlock(const std::string& name, int32_t pid, uint64_t ticks, uint32_t seen = 0) {
+  // Of process `pid` that began at `ticks`, and that nobody sees.
+  void AddForgedBlock(const std::string& name, int32_t pid, uint64_t ticks, uint32_t seen = 0,
+                      uint32_t owner = kHostile) {
     std::vector<uint8_t> bytes = control_block::MakeBlockBytes();
     auto* block = reinterpret_cast<syncline_block*>(bytes.data());
     block->pid = pid;
@@ -49,7 +50,7 @@ class HostileUserTest : public BlockGateTest {
     const auto write = [&](const std::string& suffix, const std::string& text) {
       const std::filesystem::path made = Shm(stem + suffix + ".new");
       EXPECT_TRUE(WriteFileAtomically(made, text, 0600).ok());
-      EXPECT_EQ(::lchown(made.c_str(), kHostile, kHostile), 0);
+      EXPECT_EQ(::lchown(made.c_str(), owner, owner), 0);
       std::filesystem::rename(made, Shm(stem + suffix));
     };
     write(".names", control_block::MakeNamesBytes({"step"}));
@@ -111,6 +112,33 @@ TEST_F(HostileUserTest, WhatIsPlantedInPlaceOfADirectoryIsAComplaint) {
     EXPECT_FALSE(std::filesystem::exists(root_ / "nothing"));
     std::filesystem::remove(Shm("syncline-61234"));
   }
+}
+
+TEST_F(HostileUserTest, NothingOfWhoIsLeftOutIsTouched) {
+  Own("syncline-61234");
+  AddForgedBlock("syncline-61234", 6, 1);
+  BlockGate gate = MakeGate();
+  ASSERT_EQ(gate.Lock("ann@laptop"), absl::OkStatus());
+  EXPECT_EQ(gate.RuntimeDirectories().size(), 3u);
+  BlockGate theirs(&clock_,
+                   {.own_uid = kHostile, .shared_memory = root_ / "shm", .proc = root_ / "proc"});
+  EXPECT_FALSE(theirs.Lock("their own agent").ok());
+  EXPECT_THAT(gate.Restrict({kHostile}), testing::ElementsAre(0, kHonest));
+  EXPECT_THAT(gate.RefusedUsers(), testing::ElementsAre(kHostile));
+  EXPECT_EQ(gate.RuntimeDirectories().size(), 2u);
+  EXPECT_EQ(gate.Processes(&complaints_).size(), 1u);
+  EXPECT_EQ(Said(), "") << "said by whoever leaves out";
+  EXPECT_EQ(theirs.Lock("their own agent"), absl::OkStatus());
+  gate.Arm();
+  EXPECT_EQ(gate.Open(9).processes, 1u);
+  // Somebody who comes when LTTng has been told whom to record.
+  constexpr uint32_t kLate = 61300;
+  Own("syncline-61300", kLate);
+  AddForgedBlock("syncline-61300", 7, 1, 0, kLate);
+  EXPECT_FALSE(CloseWhenItSays(&gate, "Processes of user 61300 are skipped").complete);
+  EXPECT_EQ(gate.Counts().processes, 1u);
+  gate.Unlock();
+  EXPECT_EQ(gate.RuntimeDirectories().size(), 4u);
 }
 
 TEST_F(HostileUserTest, WhatIsPlantedInPlaceOfTheLockIsAComplaint) {

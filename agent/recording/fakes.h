@@ -49,6 +49,11 @@ class FakeGate : public Gate {
     return Move();
   }
   std::vector<uint32_t> RefusedUsers() override { return refused; }
+  std::vector<uint32_t> Restrict(const std::set<uint32_t>& users) override {
+    left_out = users;
+    refused.insert(refused.end(), users.begin(), users.end());
+    return {1000};
+  }
   void CloseLeftover(const Leftover& leftover) override {
     closed_leftovers.push_back(leftover.generation);
     last_leftover = leftover;
@@ -73,6 +78,7 @@ class FakeGate : public Gate {
   uint32_t tells = 0;  // the generation of the recording that its counts are of; 0: of none
   std::function<void()> on_open;
   std::vector<uint32_t> refused;
+  std::set<uint32_t> left_out;
   std::vector<uint32_t> closed_leftovers;
   Leftover last_leftover;
 
@@ -163,7 +169,7 @@ class FakeProfiles : public EvidenceSource {
   bool IsWanted(const v1::PrepareRequest& request) const override {
     return !of_tensorflow || !request.skip_tf_profiler();
   }
-  void Find() override { calls.push_back("find"); }
+  void Find(const std::vector<uint32_t>&) override { calls.push_back("find"); }
   void Begin(const EvidenceWindow& begun) override {
     calls.push_back("begin");
     window = begun;

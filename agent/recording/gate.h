@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,9 @@ class Gate {
   virtual void Unlock() = 0;
   // Users who are left out since Lock.
   virtual std::vector<uint32_t> RefusedUsers() = 0;
+  // From here until Unlock nobody is served but the users who are now, without `left_out`: they are
+  // returned. An agent of their own may record those who are left out.
+  virtual std::vector<uint32_t> Restrict(const std::set<uint32_t>& left_out) = 0;
 
   // Nothing of an earlier recording is told from here on: what Counts and the like say is about the
   // recording that is being prepared.

@@ -120,7 +120,9 @@ class RecordingManager {
   absl::Status BeginSession(const SessionSpec& spec);
   absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, const std::set<uint32_t>& users,
                                        v1::PrepareResponse* response);
-  void FindUnregistered(const std::set<uint32_t>& left_out, v1::PrepareResponse* response);
+  // The users of whom nothing can be recorded, or only at everybody's cost.
+  absl::StatusOr<std::set<uint32_t>> LeaveOut(uint32_t own_uid, v1::PrepareResponse* response);
+  void FindUnregistered(bool some_are_left_out, v1::PrepareResponse* response);
   void AbandonSession(Recording& recording);
   // What must stay free on the disk.
   static uint64_t KeepFreeBytes(const v1::PrepareRequest& request);

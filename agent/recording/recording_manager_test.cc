@@ -226,9 +226,30 @@ TEST_F(RecordingManagerTest, AUserWhoseProcessLttngWouldAbortIsLeftOutByName) {
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_THAT(lttng_.spec.only_users, ElementsAre(1000));
   EXPECT_THAT(canary_.sung_for, ElementsAre(1000));
+  EXPECT_THAT(gate_.left_out, ElementsAre(1001));
   ASSERT_EQ(prepared->complaints_size(), 1);
   EXPECT_THAT(prepared->complaints(0).what(), HasSubstr("Process 40 (launcher) has closed"));
   EXPECT_TRUE(prepared->complaints(0).not_recorded());
+  EXPECT_EQ(prepared->complaints(0).uid(), 1001u);
+}
+
+TEST_F(RecordingManagerTest, LttngDoesNotRecordWhomAnotherAgentRecords) {
+  gate_.refused = {1001};
+  gate_.processes.resize(1);  // of one who came when the others had been locked
+  gate_.processes[0].set_uid(1002);
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  EXPECT_THAT(lttng_.spec.only_users, ElementsAre(1000));
+  EXPECT_THAT(canary_.sung_for, ElementsAre(1000));
+  // It may have begun before that agent was there.
+  const std::filesystem::path uids = DirectoryOf("r1") / "trace/ust/uid";
+  for (const char* uid : {"1000", "1001"}) {
+    ASSERT_TRUE(MakeDirectories(uids / uid / "64-bit").ok());
+    std::ofstream(uids / uid / "64-bit/syncline_0") << "bytes";
+  }
+  ASSERT_TRUE(Start("r1").ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  EXPECT_TRUE(std::filesystem::exists(uids / "1000"));
+  EXPECT_FALSE(std::filesystem::exists(uids / "1001"));
 }
 
 TEST_F(RecordingManagerTest, WhereThatUserIsTheAgentsOwnNothingIsBegun) {

@@ -145,16 +145,22 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
   parts_.gate->Forget();  // it may end before the processes are asked
   const uint32_t own_uid = parts_.gate->Users().front();
-  SYNCLINE_ASSIGN_OR_RETURN(std::set<uint32_t> left_out,
-                            UsersLeftOut(options_.proc, own_uid, &response));
-  SYNCLINE_ASSIGN_OR_RETURN(const std::set<uint32_t> too_slow,
-                            UsersWhoHoldUp(options_.proc, own_uid, &response));
-  left_out.insert(too_slow.begin(), too_slow.end());
+  SYNCLINE_ASSIGN_OR_RETURN(const std::set<uint32_t> left_out, LeaveOut(own_uid, &response));
   std::set<uint32_t> users = UsersToTrace(response, own_uid);
-  for (const uint32_t uid : left_out) users.erase(uid);
   SYNCLINE_RETURN_IF_ERROR(parts_.daemon->Ensure());
+  // One session daemon has all programs of the machine, also those that somebody else records.
+  std::vector<uint32_t> only_users;
+  if (!left_out.empty() || !parts_.gate->RefusedUsers().empty()) {
+    only_users = parts_.gate->Restrict(left_out);
+    if (std::count(only_users.begin(), only_users.end(), own_uid) == 0) {
+      only_users.push_back(own_uid);  // its canary
+    }
+    std::erase_if(users, [&](uint32_t uid) {
+      return std::count(only_users.begin(), only_users.end(), uid) == 0;
+    });
+  }
   SYNCLINE_ASSIGN_OR_RETURN(SessionSpec spec, MakeSpec(recording, users, &response));
-  if (!left_out.empty()) spec.only_users.assign(users.begin(), users.end());
+  spec.only_users = std::move(only_users);
   response.set_session_name(spec.name);
   SYNCLINE_RETURN_IF_ERROR(parts_.clock_recorder->StartFile(recording.directory / "clock.tuples"));
   BeginGuard(recording, &response);
@@ -180,20 +186,25 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
     renew_daemon_ = true;
     return ran;
   }
-  FindUnregistered(left_out, &response);
-  for (EvidenceSource* source : SourcesOf(recording)) source->Find();
+  FindUnregistered(!left_out.empty(), &response);
+  const std::vector<uint32_t> refused = parts_.gate->RefusedUsers();
+  for (EvidenceSource* source : SourcesOf(recording)) source->Find(refused);
   return response;
 }
 
-void RecordingManager::FindUnregistered(const std::set<uint32_t>& left_out,
-                                        v1::PrepareResponse* response) {
+absl::StatusOr<std::set<uint32_t>> RecordingManager::LeaveOut(uint32_t own_uid,
+                                                              v1::PrepareResponse* response) {
+  SYNCLINE_ASSIGN_OR_RETURN(std::set<uint32_t> left_out,
+                            UsersLeftOut(options_.proc, own_uid, response));
+  SYNCLINE_ASSIGN_OR_RETURN(const std::set<uint32_t> too_slow,
+                            UsersWhoHoldUp(options_.proc, own_uid, response));
+  left_out.insert(too_slow.begin(), too_slow.end());
+  return left_out;
+}
+
+void RecordingManager::FindUnregistered(bool some_are_left_out, v1::PrepareResponse* response) {
   unregistered_.clear();
-  if (!left_out.empty()) {  // the daemon would ask all programs, those that it must not
-    for (const v1::ProcessInfo& process : response->processes()) {
-      if (left_out.count(process.uid()) != 0) unregistered_.push_back(process);
-    }
-    return;
-  }
+  if (some_are_left_out) return;  // the daemon would ask all programs, those that it must not
   auto unregistered = AwaitRegistration(*parts_.lttng, *parts_.gate, *parts_.clock, &patience_);
   parts_.log->Failure("registration", unregistered.status());
   if (unregistered.ok()) unregistered_ = *std::move(unregistered);
@@ -268,6 +279,8 @@ v1::StopResponse RecordingManager::DoStop(Recording& recording, const std::strin
     DestroySession(recording, &response);
   }
   EndGuard();
+  // Of who came, and was refused, when the session was there already.
+  RemoveTracesOf(parts_.gate->RefusedUsers(), recording.directory / "trace");
   JournalStop(recording, kStepKeep, response);
   KeepFiles(recording, &response);
   journal::Entry stopped;

@@ -97,6 +97,7 @@ absl::StatusOr<std::set<uint32_t>> UsersLeftOut(const std::filesystem::path& pro
       return absl::FailedPreconditionError(absl::StrCat(complaint->what(), "; ", complaint->fix()));
     }
     left_out.insert(process.uid());
+    complaint->set_uid(process.uid());
     *response->add_complaints() = *std::move(complaint);
   }
   return left_out;
@@ -130,6 +131,8 @@ absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::filesystem::path& p
     left_out.insert(uid);
     v1::Complaint& complaint = *response->add_complaints();
     complaint.set_severity(v1::Complaint::WARNING);
+    complaint.set_uid(uid);
+    complaint.set_not_recorded(true);
     complaint.set_what(absl::StrCat(
         "User ", uid, " has ", count, count == 1 ? " stopped program" : " stopped programs",
         ", and LTTng would wait 5 s for each: no program of user ", uid, " is recorded"));

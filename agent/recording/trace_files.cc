@@ -119,6 +119,13 @@ void RepairFileNames(const std::filesystem::path& directory) {
   }
 }
 
+void RemoveTracesOf(const std::vector<uint32_t>& users, const std::filesystem::path& trace) {
+  for (const uint32_t uid : users) {
+    std::error_code ignored;
+    std::filesystem::remove_all(trace / "ust" / "uid" / absl::StrCat(uid), ignored);
+  }
+}
+
 absl::StatusOr<bool> TraceContains(const std::filesystem::path& trace, uint64_t nonce) {
   char needle[sizeof nonce];
   std::memcpy(needle, &nonce, sizeof nonce);

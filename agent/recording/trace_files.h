@@ -29,6 +29,9 @@ absl::StatusOr<bool> TraceContains(const std::filesystem::path& trace, uint64_t 
 // processes, which are any bytes, and messages carry names.
 void RepairFileNames(const std::filesystem::path& directory);
 
+// What LTTng has written of these users, where each has buffers of his own (ust/uid).
+void RemoveTracesOf(const std::vector<uint32_t>& users, const std::filesystem::path& trace);
+
 // The directories at or below `trace` that hold streams or a metadata file, sorted.
 absl::StatusOr<std::vector<std::filesystem::path>> TraceDirectories(
     const std::filesystem::path& trace);

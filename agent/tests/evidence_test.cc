@@ -308,7 +308,7 @@ Child Recording(const RuntimeDirectories& directories, const fs::path& directory
     SystemClock clock;
     Log log(-1, &clock);
     EvidenceRecorder recorder(directories, &clock, &log);
-    recorder.Find();
+    recorder.Find({});
     recorder.Begin({.recording_id = "r1", .directory = directory});
     ::pause();
   });
@@ -361,7 +361,7 @@ TEST_F(RealEvidence, MeasureWhatTheSamplerTakesOf64Processes) {
   Log log(-1, &clock_);
   EvidenceRecorder recorder(Directories(), &clock_, &log);
   const int64_t find_begin_ns = ClockNs(CLOCK_MONOTONIC);
-  recorder.Find();
+  recorder.Find({});
   const int64_t found_ns = ClockNs(CLOCK_MONOTONIC);
   const int64_t cpu_begin_ns = ClockNs(CLOCK_PROCESS_CPUTIME_ID);
   recorder.Begin({.recording_id = "r1", .directory = root_ / "r1"});

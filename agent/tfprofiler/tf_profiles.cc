@@ -36,8 +36,12 @@ v1::Complaint ComplainOfTooMany(uint32_t user, size_t processes) {
 
 }  // namespace
 
-void TfProfiles::Find() {
+void TfProfiles::Find(const std::vector<uint32_t>& left_out) {
   std::vector<FoundProfiler> found = finder_->Find();
+  // A profiler serves one at a time: who is recorded by somebody else would lose his profile.
+  std::erase_if(found, [&](const FoundProfiler& worker) {
+    return std::count(left_out.begin(), left_out.end(), worker.process.uid) != 0;
+  });
   const std::lock_guard lock(mutex_);
   found_ = std::move(found);
 }

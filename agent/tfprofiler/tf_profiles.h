@@ -32,7 +32,7 @@ class TfProfiles : public EvidenceSource {
   bool IsWanted(const v1::PrepareRequest& request) const override {
     return !request.skip_tf_profiler();
   }
-  void Find() override;
+  void Find(const std::vector<uint32_t>& left_out) override;
   void Begin(const EvidenceWindow& window) override;
   void End() override;
   std::vector<v1::Complaint> Collect() override;

@@ -87,7 +87,7 @@ class TfProfilesTest : public testing::Test {
   }
   void Begin(int64_t length_ns, int level = 0) {
     profiles_ = std::make_unique<TfProfiles>(&finder_, &clock_, &log_, limits_);
-    profiles_->Find();
+    profiles_->Find({});
     profiles_->Begin({.recording_id = "r1",
                       .directory = directory_,
                       .length_ns = length_ns,
@@ -158,7 +158,7 @@ TEST_F(TfProfilesTest, AnEndBeforeAnythingWasAskedAsksNothing) {
   FakeWorker worker(Behaviour::kRecords);
   finder_.found = {Found(worker)};
   profiles_ = std::make_unique<TfProfiles>(&finder_, &clock_, &log_, limits_);
-  profiles_->Find();
+  profiles_->Find({});
   profiles_->Begin(
       {.recording_id = "r1", .directory = directory_, .start_raw_ns = clock_.RawNs() + kLongNs});
   EXPECT_THAT(Finish(), IsEmpty());
@@ -198,7 +198,7 @@ TEST_F(TfProfilesTest, AWorkerWithCollectivesIsAskedOnlyOnRequest) {
   EXPECT_THAT(complaints[0].what(), HasSubstr("crashes workers"));
   EXPECT_THAT(complaints[0].fix(), HasSubstr("--tf-profiler-collectives"));
 
-  profiles_->Find();
+  profiles_->Find({});
   profiles_->Begin({.recording_id = "r2",
                     .directory = directory_,
                     .length_ns = kLongNs,
@@ -363,6 +363,20 @@ TEST_F(TfProfilesTest, WithoutTensorFlowNothingIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "xspace"));
 }
 
+TEST_F(TfProfilesTest, WhoIsLeftOutIsNotAsked) {
+  FakeWorker worker(Behaviour::kRecords);
+  FakeWorker other(Behaviour::kRecords);
+  finder_.found = {Found(worker), Found(other, 27)};
+  finder_.found[1].process.uid = 1001;
+  profiles_ = std::make_unique<TfProfiles>(&finder_, &clock_, &log_, limits_);
+  profiles_->Find({1001});
+  profiles_->Begin({.recording_id = "r1", .directory = directory_, .length_ns = kLongNs});
+  worker.AwaitRequests(1);
+  EXPECT_THAT(Finish(), IsEmpty());
+  EXPECT_THAT(List(), SizeIs(1));
+  EXPECT_THAT(other.requests(), IsEmpty());
+}
+
 TEST_F(TfProfilesTest, ASecondBeginDoesNothingAndANewRecordingBeginsAnew) {
   FakeWorker worker(Behaviour::kRecords);
   finder_.found = {Found(worker)};
@@ -372,7 +386,7 @@ TEST_F(TfProfilesTest, ASecondBeginDoesNothingAndANewRecordingBeginsAnew) {
   Finish();
   EXPECT_THAT(List(), SizeIs(1));
   EXPECT_THAT(worker.requests(), SizeIs(1));
-  profiles_->Find();
+  profiles_->Find({});
   profiles_->Begin({.recording_id = "r2", .directory = directory_, .length_ns = kLongNs});
   worker.AwaitRequests(2);
   Finish();

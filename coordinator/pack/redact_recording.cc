@@ -74,6 +74,7 @@ void RedactNode(recording::NodeRecord* node, Pseudonyms* names) {
     complaint.severity = names->Word(complaint.severity);
     complaint.what = names->Sentence(complaint.what);
     complaint.fix = names->Sentence(complaint.fix);
+    if (complaint.user >= 0) complaint.user = names->Uid(static_cast<uint32_t>(complaint.user));
   }
 }
 

@@ -156,6 +156,7 @@ TEST(RedactRecording, EveryTextOfItGoes) {
   process.sources = {"itt", "acme"};
   recording::ComplaintRecord& complaint = node.complaints.emplace_back();
   complaint.severity = complaint.what = complaint.fix = "acme";
+  complaint.user = 48213;
   recording.nodes.push_back(node);
   recording.reference.node = "acme-7";
   Pseudonyms names(2);
@@ -165,6 +166,7 @@ TEST(RedactRecording, EveryTextOfItGoes) {
   EXPECT_EQ(made.reference.node, made.nodes[0].name);
   EXPECT_EQ(made.nodes[0].stop.reason.substr(0, 7), "guard: ");
   EXPECT_EQ(made.nodes[0].processes[0].sources[0], "itt");
+  EXPECT_EQ(made.nodes[0].complaints[0].user, made.nodes[0].processes[0].uid);
 }
 
 TEST(Leftovers, FindsWhatIsLeft) {

@@ -188,6 +188,7 @@ recording::ComplaintRecord FromComplaint(const v1::Complaint& complaint) {
   record.fix = complaint.fix();
   record.pid = complaint.pid();
   record.not_recorded = complaint.not_recorded();
+  if (complaint.has_uid()) record.user = complaint.uid();
   return record;
 }
 

@@ -51,11 +51,12 @@ bool MissedWindow(const NodeRecord& node, const ProcessRecord& process) {
 }
 
 const ComplaintRecord* NotRecorded(const NodeRecord& node, const ProcessRecord& process) {
-  if (process.pid == 0) return nullptr;
-  const auto found = std::find_if(node.complaints.begin(), node.complaints.end(),
-                                  [&process](const ComplaintRecord& complaint) {
-                                    return complaint.not_recorded && complaint.pid == process.pid;
-                                  });
+  const auto is_meant = [&process](const ComplaintRecord& complaint) {
+    return (process.pid != 0 && complaint.pid == process.pid) || complaint.user == process.uid;
+  };
+  const auto found =
+      std::find_if(node.complaints.begin(), node.complaints.end(),
+                   [&](const ComplaintRecord& one) { return one.not_recorded && is_meant(one); });
   return found == node.complaints.end() ? nullptr : &*found;
 }
 

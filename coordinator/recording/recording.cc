@@ -140,6 +140,7 @@ void Fields(Archive& archive, ComplaintRecord& value) {
   archive("fix", value.fix);
   archive("pid", value.pid);
   archive("not_recorded", value.not_recorded);
+  archive("user", value.user);
 }
 
 template <class Archive>

@@ -153,7 +153,8 @@ struct ComplaintRecord {
   std::string what;
   std::string fix;
   int32_t pid = 0;            // 0: concerns the node
-  bool not_recorded = false;  // of the process nothing will be recorded
+  bool not_recorded = false;  // of the process, or of these processes, nothing will be recorded
+  int64_t user = -1;          // the uid whose processes are meant; -1: of no user in particular
 };
 
 struct Fetched {

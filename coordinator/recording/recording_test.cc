@@ -174,6 +174,17 @@ TEST(MissedWindowTest, OneThatCannotBeRecordedIsNotIdle) {
   EXPECT_EQ(NotRecorded(node, node.processes[0]), nullptr);
 }
 
+TEST(MissedWindowTest, NoProcessOfAUserWhoIsLeftOutIsIdle) {
+  NodeRecord node = WithProcesses(3);
+  node.processes[0].on_monotonic_ns = 1500;
+  node.processes[1].uid = node.processes[2].uid = 1001;
+  node.processes[1].pid = 7;
+  node.complaints = {{"warning", "one would be aborted: none of the user is", "", 7, true, 1001}};
+  EXPECT_FALSE(MissedWindow(node, node.processes[0]));
+  EXPECT_TRUE(MissedWindow(node, node.processes[1]));
+  EXPECT_TRUE(MissedWindow(node, node.processes[2]));
+}
+
 TEST(LateStartTest, ALittleIsNoLoss) {
   NodeRecord node;
   EXPECT_FALSE(LateStartNs(node).has_value());
