@@ -5,17 +5,17 @@
 // that share a planted rank.
 //
 // Pure.
-#ifndef SYNCLINE_COORDINATOR_CLI_LAUNCHER_H_
-#define SYNCLINE_COORDINATOR_CLI_LAUNCHER_H_
+#ifndef SYNCLINE_COMMON_LAUNCHER_H_
+#define SYNCLINE_COMMON_LAUNCHER_H_
 
 #include <string>
 #include <vector>
 
-namespace syncline::cli {
+namespace syncline {
 
 // The launcher's name ("torchrun", "torch.distributed.run"); empty: none is seen.
 std::string LauncherIn(const std::vector<std::string>& command);
 
-}  // namespace syncline::cli
+}  // namespace syncline
 
-#endif  // SYNCLINE_COORDINATOR_CLI_LAUNCHER_H_
+#endif  // SYNCLINE_COMMON_LAUNCHER_H_

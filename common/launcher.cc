@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/cli/launcher.h"
+#include "common/launcher.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace syncline::cli {
+namespace syncline {
 namespace {
 
 using Words = std::span<const std::string>;
@@ -177,4 +177,4 @@ std::string LauncherIn(const std::vector<std::string>& command) {
   return OfSimpleCommand(command, 0);
 }
 
-}  // namespace syncline::cli
+}  // namespace syncline
