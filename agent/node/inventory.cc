@@ -18,9 +18,11 @@
 #include "absl/strings/strip.h"
 #include "agent/node/shared_ranks.h"
 #include "agent/node/torch_sight.h"
+#include "agent/recording/process_part.h"
 #include "agent/recording/registration.h"
 #include "agent/tfprofiler/profile_entry.h"
 #include "common/files.h"
+#include "common/process_part.h"
 #include "common/utf8.h"
 #include "proto/texts.h"
 
@@ -95,6 +97,17 @@ uint64_t MemoryBytes(const std::filesystem::path& proc) {
     return absl::SimpleAtoi(absl::StripAsciiWhitespace(line), &kib) ? kib * 1024 : 0;
   }
   return 0;
+}
+
+// Whether what is to be said of a launcher or a loader worker is said of a rank beside it.
+bool IsSaidOfItsRanks(const std::filesystem::path& proc, const ProcessEntry& entry,
+                      std::string_view part, const std::vector<ProcessEntry>& entries) {
+  if (part != kPartLauncher && part != kPartLoaderWorker) return false;
+  return std::any_of(entries.begin(), entries.end(), [&](const ProcessEntry& other) {
+    const bool beside =
+        part == kPartLauncher ? other.parent_pid == entry.pid : other.pid == entry.parent_pid;
+    return beside && !FrameworkOf(proc, other.pid).empty();
+  });
 }
 
 // To be called when the processes are described.
@@ -191,8 +204,9 @@ void Inventory::DescribeLttng(v1::DescribeResponse* response) {
   }
 }
 
-void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block, bool has_profiler,
-                                  v1::DescribeResponse* response) const {
+void Inventory::ComplainOfProcess(const ProcessEntry& entry,
+                                  const std::vector<ProcessEntry>& entries, bool has_block,
+                                  bool has_profiler, v1::DescribeResponse* response) const {
   if (has_block) {
     if (options_.lttng_home.empty() || entry.uid == 0) return;
     const auto home = EnvironmentOf(options_.proc, entry.pid, "LTTNG_HOME");
@@ -221,6 +235,8 @@ void Inventory::ComplainOfProcess(const ProcessEntry& entry, bool has_block, boo
   info.set_rank(-1);
   info.set_world_size(-1);
   info.set_stopped(entry.stopped());
+  info.set_part(PartByThread(entry.name));
+  if (IsSaidOfItsRanks(options_.proc, entry, info.part(), entries)) return;
   Complain(v1::Complaint::WARNING, entry.pid,
            absl::StrCat("Process ", entry.pid, " (", entry.name, ") runs ", framework,
                         " but was not started for tracing: ",
@@ -245,7 +261,7 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
   const Processor processor{response->cpu_count(),
                             {response->cpu_features().begin(), response->cpu_features().end()},
                             ThreadsPerCore(options_.proc)};
-  for (v1::Complaint& complaint : ComplainOfTorch(options_.proc, processes, entries, processor)) {
+  for (v1::Complaint& complaint : ComplainOfTorch(options_.proc, processes, processor)) {
     complaints.push_back(std::move(complaint));
   }
   for (v1::ProcessInfo& process : processes) {
@@ -265,8 +281,8 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
   const uint32_t own_uid = response->agent_uid();
   for (const ProcessEntry& entry : entries) {
     if (own_uid != 0 && entry.uid != own_uid) continue;
-    ComplainOfProcess(entry, with_block.count(entry.pid) != 0, with_profiler.count(entry.pid) != 0,
-                      response);
+    ComplainOfProcess(entry, entries, with_block.count(entry.pid) != 0,
+                      with_profiler.count(entry.pid) != 0, response);
   }
 }
 

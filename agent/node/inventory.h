@@ -54,8 +54,8 @@ class Inventory {
                          v1::DescribeResponse* response);
   void DescribeLttng(v1::DescribeResponse* response);
   std::string LttngVersion();
-  void ComplainOfProcess(const ProcessEntry& entry, bool has_block, bool has_profiler,
-                         v1::DescribeResponse* response) const;
+  void ComplainOfProcess(const ProcessEntry& entry, const std::vector<ProcessEntry>& entries,
+                         bool has_block, bool has_profiler, v1::DescribeResponse* response) const;
 
   const InventoryParts parts_;
   const InventoryOptions options_;

@@ -2,13 +2,13 @@
 #include "agent/node/torch_sight.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/process_part.h"
 
 namespace syncline::agent {
 namespace {
@@ -132,25 +132,16 @@ class ThreadCount {
 }  // namespace
 
 Complaints ComplainOfTorch(const std::filesystem::path& proc,
-                           std::span<const v1::ProcessInfo> infos,
-                           std::span<const ProcessEntry> entries, const Processor& processor) {
+                           std::span<const v1::ProcessInfo> infos, const Processor& processor) {
   Complaints complaints;
   ThreadCount threads(processor);
-  // A rank's children (workers of its data loader) inherit its rank, and are no ranks.
-  std::map<int32_t, int32_t> parents;
-  for (const ProcessEntry& entry : entries) parents[entry.pid] = entry.parent_pid;
-  std::map<int32_t, int32_t> ranks;  // by pid
-  for (const v1::ProcessInfo& info : infos) {
-    if (info.rank() >= 0) ranks[info.pid()] = info.rank();
-  }
   for (const v1::ProcessInfo& info : infos) {
     if (info.pid() == 0 || FrameworkOf(proc, info.pid()) != "PyTorch") continue;
+    if (info.part() == kPartLauncher || info.part() == kPartLoaderWorker) continue;
     ComplainOfHook(proc, info, &complaints);
+    if (info.part() == kPartChild) continue;
     ComplainOfIsa(proc, info.pid(), processor, &complaints);
-    const auto parent = parents.find(info.pid());
-    const auto inherited = parent == parents.end() ? ranks.end() : ranks.find(parent->second);
-    const bool child = inherited != ranks.end() && inherited->second == info.rank();
-    if (info.rank() >= 0 && !child) threads.Add(proc, info.pid());
+    if (info.rank() >= 0) threads.Add(proc, info.pid());
   }
   threads.Complain(&complaints);
   return complaints;

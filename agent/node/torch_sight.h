@@ -21,11 +21,10 @@ struct Processor {
   uint32_t threads_per_core = 1;
 };
 
-// `infos` are the processes with a control block; those without PyTorch are passed over. `entries`:
-// all processes.
+// `infos` are the processes with a control block; those without PyTorch are passed over. Of
+// launchers and loader workers nothing is said: what holds for them holds for their ranks.
 std::vector<v1::Complaint> ComplainOfTorch(const std::filesystem::path& proc,
                                            std::span<const v1::ProcessInfo> infos,
-                                           std::span<const ProcessEntry> entries,
                                            const Processor& processor);
 
 }  // namespace syncline::agent

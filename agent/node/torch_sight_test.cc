@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
+#include "common/process_part.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -40,13 +41,10 @@ class TorchSight : public testing::Test {
     if (hook) info.add_sources("python");
     infos_.push_back(info);
   }
-  std::vector<v1::Complaint> Complaints() {
-    return ComplainOfTorch(proc_, infos_, entries_, processor_);
-  }
+  std::vector<v1::Complaint> Complaints() { return ComplainOfTorch(proc_, infos_, processor_); }
 
   std::filesystem::path proc_;
   std::vector<v1::ProcessInfo> infos_;
-  std::vector<ProcessEntry> entries_;
   Processor processor_ = {.cpus = 8, .features = {"avx512f"}};
 };
 
@@ -83,17 +81,17 @@ TEST_F(TorchSight, MoreThreadsThanProcessors) {
   EXPECT_THAT(complaints[0].fix(), HasSubstr("OMP_NUM_THREADS=4"));
 }
 
-TEST_F(TorchSight, WorkersOfALoaderAreNoRanks) {
+TEST_F(TorchSight, LaunchersWorkersAndChildrenAreNoRanks) {
   processor_.cpus = 2;
   Add(10, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
   Add(11, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
-  for (const int32_t worker : {12, 13}) {
-    Add(worker, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
-    ProcessEntry entry;
-    entry.pid = worker;
-    entry.parent_pid = 10;
-    entries_.push_back(entry);
+  for (const int32_t worker : {12, 13, 15}) {
+    Add(worker, absl::StrCat(kOurs, " OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2"),
+        /*hook=*/worker == 15);
     infos_.back().set_rank(10);
+    infos_.back().set_part(worker == 12   ? kPartLoaderWorker
+                           : worker == 13 ? kPartLauncher
+                                          : kPartChild);
   }
   EXPECT_THAT(Complaints(), IsEmpty());
   Add(14, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/recording/block_complaints.h"
+#include "agent/recording/process_part.h"
 #include "common/files.h"
 #include "common/status.h"
 
@@ -155,6 +156,7 @@ std::vector<v1::ProcessInfo> BlockGate::Processes(std::vector<v1::Complaint>* co
   for (const uint32_t uid : found.users) {
     if (!Skips(uid, complaints)) AddProcessesOf(uid, *processes, &infos, complaints);
   }
+  NameRanksAndChildren(*processes, infos);
   return infos;
 }
 
@@ -364,6 +366,7 @@ std::vector<v1::ProcessInfo> BlockGate::Members() {
     if (block.ok())
       infos.push_back(DescribeProcess(*block, key.first, FindProcess(processes, key.second)));
   }
+  NameRanksAndChildren(processes, infos);
   return infos;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "agent/recording/process_part.h"
+#include "common/process_part.h"
 #include "control_block/cost.h"
 #include "instrumentation/abi/control_block.h"
 
@@ -53,7 +55,9 @@ v1::ProcessInfo DescribeProcess(const Block& block, uint32_t uid, const ProcessE
   info.set_command_line(facts.command_line);
   info.set_job(facts.job);
   info.set_incarnation(facts.incarnation);
-  info.set_rank(facts.rank);
+  info.set_part(OwnPart(block, entry));
+  // A launcher's is its node's, or its host's share of the job (RANK of Kubeflow, SLURM_PROCID).
+  info.set_rank(info.part() == kPartLauncher ? -1 : facts.rank);
   info.set_world_size(facts.world_size);
   info.set_role(facts.role);
   info.set_has_control_block(true);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "clocksync/clock_model.h"
 #include "clocksync/sample_file.h"
+#include "common/process_part.h"
 #include "common/status.h"
 #include "common/text.h"
 #include "coordinator/pack/public_names.h"
@@ -68,6 +69,7 @@ void RedactNode(recording::NodeRecord* node, Pseudonyms* names) {
     process.job = names->Plain(process.job);
     process.incarnation = names->Plain(process.incarnation);
     process.role = names->Word(process.role);
+    if (!IsPart(process.part)) process.part.clear();
     for (std::string& source : process.sources) source = names->Word(source);
   }
   for (recording::ComplaintRecord& complaint : node->complaints) {

@@ -152,7 +152,7 @@ TEST(RedactRecording, EveryTextOfItGoes) {
   node.streams.emplace_back().path = "ust/pid/acme-26-20261121/uid/48213/64-bit/acme_0";
   recording::ProcessRecord& process = node.processes.emplace_back();
   process.uid = 48213;
-  process.command_line = process.job = process.incarnation = process.role = "acme";
+  process.command_line = process.job = process.incarnation = process.role = process.part = "acme";
   process.sources = {"itt", "acme"};
   recording::ComplaintRecord& complaint = node.complaints.emplace_back();
   complaint.severity = complaint.what = complaint.fix = "acme";

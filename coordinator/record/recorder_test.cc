@@ -2,7 +2,10 @@
 #include "coordinator/record/recorder.h"
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
@@ -326,6 +329,37 @@ TEST(DescribeLoss, AProgramThatBecameAnotherOneOrPaused) {
   EXPECT_EQ(DescribeLoss(node),
             "pid 7 (launch) became another program (exec), of which nothing is recorded, pid 8 "
             "(train) was paused by the program (__itt_pause)");
+}
+
+// Parents end before their children: what was known at first stays.
+TEST(Apply, AProcessKeepsItsPart) {
+  v1::PrepareResponse prepared;
+  v1::StopResponse stopped;
+  const auto add = [](auto* response, int32_t pid, const char* part) {
+    v1::ProcessInfo* const process = response->add_processes();
+    process->set_own_pid(pid);
+    process->set_part(part);
+    process->set_rank(0);
+  };
+  for (const int32_t pid : {7, 8}) add(&prepared, pid, pid == 7 ? "child" : "");
+  for (const int32_t pid : {7, 8, 9}) add(&stopped, pid, pid == 9 ? "acme" : "rank");
+  add(&prepared, 10, "child");
+  add(&stopped, 10, "loader worker");
+  add(&prepared, 11, "launcher");
+  add(&stopped, 11, "");
+  recording::NodeRecord node;
+  Apply(prepared, &node);
+  Apply(stopped, &node);
+  std::map<int32_t, std::pair<std::string, int32_t>> parts;
+  for (const recording::ProcessRecord& process : node.processes) {
+    parts[process.own_pid] = {process.part, process.rank};
+  }
+  EXPECT_EQ(node.processes.size(), 5u);
+  EXPECT_EQ(parts[7], std::pair(std::string("child"), 0));
+  EXPECT_EQ(parts[8], std::pair(std::string("rank"), 0));
+  EXPECT_EQ(parts[9].first, "") << "no part that we know";
+  EXPECT_EQ(parts[10].first, "loader worker") << "it had not named its thread";
+  EXPECT_EQ(parts[11], std::pair(std::string("launcher"), -1)) << "its thread's name is gone";
 }
 
 TEST(Apply, WhatAProcessSaysOfItselfIsInTheRecord) {

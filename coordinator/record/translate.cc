@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/duration_text.h"
+#include "common/process_part.h"
 
 namespace syncline::record {
 namespace {
@@ -27,6 +28,7 @@ ProcessRecord FromProcess(const v1::ProcessInfo& process) {
   record.rank = process.rank();
   record.world_size = process.world_size();
   record.role = process.role();
+  if (IsPart(process.part())) record.part = process.part();
   record.sources.assign(process.sources().begin(), process.sources().end());
   record.started_monotonic_ns = process.started_monotonic_ns();
   record.stopped = process.stopped();
@@ -54,13 +56,23 @@ ProcessRecord& RecordOf(const Message& message, std::vector<ProcessRecord>* reco
   return record;
 }
 
+// `first` was found while the process's parents were there; without them it looks like a rank. What
+// it shows of itself outweighs that: a loader worker is a child until it names its thread.
+void KeepPart(const std::string& first, ProcessRecord* record) {
+  if (first.empty()) return;
+  if (record->part != kPartLauncher && record->part != kPartLoaderWorker) record->part = first;
+  if (record->part == kPartLauncher) record->rank = -1;
+}
+
 void AddProcesses(const google::protobuf::RepeatedPtrField<v1::ProcessInfo>& processes,
                   std::vector<ProcessRecord>* records) {
   for (const v1::ProcessInfo& process : processes) {
     ProcessRecord& record = RecordOf(process, records);
     const bool present_at_prepare = record.present_at_prepare;
     const int32_t pid = record.pid;
+    const std::string part = record.part;
     record = FromProcess(process);
+    KeepPart(part, &record);
     record.present_at_prepare = present_at_prepare;
     if (record.pid == 0) record.pid = pid;  // it is gone by now
   }

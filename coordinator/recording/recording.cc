@@ -115,6 +115,7 @@ void Fields(Archive& archive, ProcessRecord& value) {
   archive("rank", value.rank);
   archive("world_size", value.world_size);
   archive("role", value.role);
+  archive("part", value.part);
   archive("sources", value.sources);
   archive("on_monotonic_ns", value.on_monotonic_ns);
   archive("off_monotonic_ns", value.off_monotonic_ns);

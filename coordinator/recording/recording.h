@@ -126,6 +126,7 @@ struct ProcessRecord {
   int32_t rank = -1;
   int32_t world_size = -1;
   std::string role;
+  std::string part;  // rank, launcher, loader worker, child; empty: unknown
   std::vector<std::string> sources;
   int64_t on_monotonic_ns = 0;   // its first event that LTTng took; 0: none
   int64_t off_monotonic_ns = 0;  // 0: still on when the gate closed
