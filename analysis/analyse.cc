@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/process_part.h"
 
 namespace syncline::analysis {
 namespace {
@@ -38,6 +39,7 @@ ProcessReport OfProcess(const ProcessResult& process, timeline::Placement* place
   report.command_line = process.command_line;
   report.job = process.job;
   report.role = process.role;
+  report.part = process.part;
   report.pid = process.key.pid;
   report.rank = process.rank;
   report.end_known = process.end_known;
@@ -241,6 +243,8 @@ std::optional<int64_t> StepOf(const Report& report, uint32_t node, const Process
   for (const StepSeries& series : report.steps) {
     if (series.node == node && series.process == process.name) return series.median_ns;
   }
+  // What a launcher or a loader worker spends is no part of its ranks' steps.
+  if (process.part == kPartLauncher || process.part == kPartLoaderWorker) return std::nullopt;
   return report.steps.front().median_ns;
 }
 
@@ -252,6 +256,9 @@ NodeReceipt ReceiptOf(const Report& report, uint32_t node, const NodeFacts& fact
   receipt.lost_packets = facts.lost_packets;
   for (const ProcessReport& process : report.nodes[node].processes) {
     receipt.processes.push_back({.name = process.name,
+                                 .part = process.part,
+                                 .job = process.job,
+                                 .rank = process.rank,
                                  .events = process.counted_events.value_or(process.events),
                                  .covered_ns = process.covered_ns,
                                  .cost = process.cost,
@@ -278,6 +285,8 @@ std::vector<const ProcessReport*> RanksOf(const Report& report) {
   for (const NodeReport& node : report.nodes) {
     for (const ProcessReport& process : node.processes) {
       if (process.rank < 0) continue;
+      // A child stays: where a rank is a wrapper, the child is who trains.
+      if (process.part == kPartLauncher || process.part == kPartLoaderWorker) continue;
       const ProcessReport*& rank = ranks[{node.name, process.job, process.rank}];
       if (rank == nullptr || process.events > rank->events) rank = &process;
     }

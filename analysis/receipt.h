@@ -25,6 +25,9 @@ struct ShareEstimate {
 
 struct ProcessReceipt {
   std::string name;
+  std::string part;  // rank, launcher, loader worker, child; empty: unknown
+  std::string job;
+  int32_t rank = -1;
   uint64_t events = 0;     // that it handed over, lost ones too
   int64_t covered_ns = 0;  // in this time
   // Time inside our code, all threads added; nullopt: not measured.

@@ -29,6 +29,7 @@ struct ProcessReport {
   std::string command_line;
   std::string job;
   std::string role;
+  std::string part;  // rank, launcher, loader worker, child; empty: unknown
   int32_t pid = 0;
   int32_t rank = -1;
   // Sum of the coverage intervals inside the window, and of what is missing of it, ns.

@@ -469,6 +469,7 @@ NodeResult NodeBuilder::TakeResult() {
       result.command_line = entry.known->command_line;
       result.job = entry.known->job;
       result.role = entry.known->role;
+      result.part = entry.known->part;
       result.rank = entry.known->rank;
       result.world_size = entry.known->world_size;
     }

@@ -47,6 +47,8 @@ struct KnownProcess {
   std::string job;
   std::string incarnation;
   std::string role;
+  std::string part;        // rank, launcher, loader worker, child; empty: unknown
+  int32_t worker_id = -1;  // of a loader worker: its place among its rank's, as they began
   int32_t rank = -1;
   int32_t world_size = -1;
   // That it covers nothing of the window is a loss: it should have.
@@ -126,6 +128,7 @@ struct ProcessResult {
   std::string command_line;
   std::string job;
   std::string role;
+  std::string part;  // as of KnownProcess
   int32_t rank = -1;
   int32_t world_size = -1;
   std::vector<ClockInterval> coverage;  // in the trace clock

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/process_part.h"
 #include "common/text.h"
 #include "timeline/node_builder.h"
 
@@ -45,6 +46,7 @@ void AddFacts(const ProcessEntry& process, Track* track) {
   if (known->rank >= 0) facts.emplace_back("rank", absl::StrCat(known->rank));
   if (known->world_size >= 0) facts.emplace_back("world size", absl::StrCat(known->world_size));
   if (!known->role.empty()) facts.emplace_back("role", known->role);
+  if (!known->part.empty()) facts.emplace_back("part", known->part);
   if (!known->command_line.empty()) facts.emplace_back("command line", known->command_line);
 }
 
@@ -57,7 +59,12 @@ Moment NodeBuilder::At(int64_t clock_ns) {
 std::string NodeBuilder::NameOfProcess(const ProcessEntry& process) const {
   std::string name = node_.name;
   const KnownProcess* known = process.known;
-  if (known != nullptr && known->rank >= 0) absl::StrAppend(&name, " · rank ", known->rank);
+  if (known != nullptr) {
+    const std::string part = PartText({known->part, known->rank, known->worker_id});
+    if (!part.empty()) absl::StrAppend(&name, " · ", part);
+    // Its command is its rank's, and many stand below each other.
+    if (known->part == kPartLoaderWorker) return name;
+  }
   if (known != nullptr && !known->command_line.empty()) {
     absl::StrAppend(&name, " · ", ShortCommand(known->command_line));
   } else if (process.key.pid != 0) {

@@ -61,9 +61,14 @@ void PrintTable(const Context& context, const std::vector<fleet::Member>& member
 
 void PrintDetails(const Context& context, const std::string& name,
                   const v1::DescribeResponse& node) {
+  if (!context.quiet) {
+    for (const std::string& text :
+         ProcessTexts({node.processes().begin(), node.processes().end()})) {
+      *context.out << name << ": " << text << '\n';
+    }
+  }
   size_t without_messages = 0;
   for (const v1::ProcessInfo& process : node.processes()) {
-    if (!context.quiet) *context.out << name << ": " << ProcessText(process) << '\n';
     if (process.sources_size() > 0 && !SeesMessages(process)) ++without_messages;
   }
   if (without_messages > 0 && !context.quiet) {

@@ -6,9 +6,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/process_part.h"
 #include "coordinator/cli/terminal.h"
 
 namespace syncline::cli {
+namespace {
+
+constexpr size_t kPidsShown = 4;
+
+std::string CommandText(const v1::ProcessInfo& process) {
+  constexpr size_t kCommandMax = 100;
+  const std::string& command = process.command_line();
+  return command.size() > kCommandMax ? command.substr(0, kCommandMax) + "..." : command;
+}
+
+}  // namespace
 
 bool SeesMessages(const v1::ProcessInfo& process) {
   return std::find(process.sources().begin(), process.sources().end(), "net") !=
@@ -16,12 +28,12 @@ bool SeesMessages(const v1::ProcessInfo& process) {
 }
 
 std::string ProcessText(const v1::ProcessInfo& process) {
-  constexpr size_t kCommandMax = 100;
   constexpr const char* kDot = " · ";
   std::string text = absl::StrCat("pid ", process.pid());
   if (!process.role().empty()) absl::StrAppend(&text, kDot, process.role());
-  if (process.rank() >= 0) absl::StrAppend(&text, kDot, "rank ", process.rank());
-  if (process.rank() >= 0 && process.world_size() > 0) {
+  const std::string part = PartText({process.part(), process.rank()});
+  if (!part.empty()) absl::StrAppend(&text, kDot, part);
+  if (process.rank() >= 0 && process.world_size() > 0 && part.substr(0, 4) == kPartRank) {
     absl::StrAppend(&text, " of ", process.world_size());
   }
   if (!process.job().empty()) absl::StrAppend(&text, kDot, "job ", process.job());
@@ -43,10 +55,55 @@ std::string ProcessText(const v1::ProcessInfo& process) {
     if (profiler.runs_collectives()) absl::StrAppend(&text, ", used only on request");
   }
   if (process.stopped()) absl::StrAppend(&text, kDot, "stopped");
-  std::string command = process.command_line();
-  if (command.size() > kCommandMax) command = command.substr(0, kCommandMax) + "...";
-  absl::StrAppend(&text, kDot, command);
+  absl::StrAppend(&text, kDot, CommandText(process));
   return Printable(text);
+}
+
+std::vector<std::string> ProcessTexts(const std::vector<v1::ProcessInfo>& processes) {
+  struct Described {
+    const v1::ProcessInfo* info;
+    std::string part, job;
+    int32_t rank;
+    std::string name;
+  };
+  std::vector<Described> described;
+  for (const v1::ProcessInfo& one : processes) {
+    described.push_back(
+        {&one, one.part(), one.job() + "\n" + one.incarnation(), one.rank(), one.command_line()});
+  }
+  std::vector<std::string> texts;
+  for (const std::vector<const Described*>& row : Folded(described)) {
+    const v1::ProcessInfo& first = *row.front()->info;
+    if (row.size() == 1) {
+      texts.push_back(ProcessText(first));
+      continue;
+    }
+    std::vector<int32_t> pids;
+    for (const Described* one : row) pids.push_back(one->info->pid());
+    const size_t shown = std::min(pids.size(), kPidsShown);
+    const bool workers = first.part() == kPartLoaderWorker;
+    std::string text = absl::StrCat(
+        workers ? WorkersText(row.size(), first.rank())
+                : ChildrenText(row.size(), PartText({first.part(), first.rank()})),
+        " · pids ",
+        absl::StrJoin(pids.begin(), pids.begin() + static_cast<ptrdiff_t>(shown), ", "));
+    if (shown < pids.size()) absl::StrAppend(&text, " and ", pids.size() - shown, " more");
+    if (!first.job().empty()) absl::StrAppend(&text, " · job ", first.job());
+    const auto silent = std::count_if(row.begin(), row.end(), [](const Described* one) {
+      return one->info->sources_size() > 0 && !SeesMessages(*one->info);
+    });
+    const auto stopped = std::count_if(row.begin(), row.end(),
+                                       [](const Described* one) { return one->info->stopped(); });
+    const auto untraced = std::count_if(row.begin(), row.end(), [](const Described* one) {
+      return !one->info->has_control_block();
+    });
+    if (untraced > 0) absl::StrAppend(&text, " · ", untraced, " not traceable");
+    if (silent > 0) absl::StrAppend(&text, " · messages of ", silent, " not recorded");
+    if (stopped > 0) absl::StrAppend(&text, " · ", stopped, " stopped");
+    if (!workers) absl::StrAppend(&text, " · ", CommandText(first));
+    texts.push_back(Printable(text));
+  }
+  return texts;
 }
 
 const char* StateName(v1::RecordingState state) {

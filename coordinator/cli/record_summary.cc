@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/receipt.h"
 #include "common/duration_text.h"
+#include "common/process_part.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/record/translate.h"
@@ -112,6 +113,16 @@ void PrintNodes(const Table& table, const recording::Recording& recording, std::
       << (nodes == 1 ? " node\n" : " nodes\n");
 }
 
+// Parts of a job need no command, except children: those of one command are one row.
+std::string ReceiptName(const std::string& node, const recording::ProcessRecord& process) {
+  const std::string part = PartText({process.part, process.rank});
+  if (process.part == kPartChild) {
+    return absl::StrCat(node, " · ", part, " · ", process.command_line);
+  }
+  if (!part.empty()) return absl::StrCat(node, " · ", part, " · ", process.own_pid);
+  return absl::StrCat(node, " · ", process.own_pid, " · ", process.command_line);
+}
+
 // Its overhead, by the processes' own measurements. Those that tell nothing are not named here.
 void PrintReceipt(const recording::Recording& recording, std::ostream& out) {
   std::vector<analysis::NodeReceipt> nodes;
@@ -128,7 +139,10 @@ void PrintReceipt(const recording::Recording& recording, std::ostream& out) {
       const int64_t end_ns = process.off_monotonic_ns != 0 ? process.off_monotonic_ns
                                                            : node.stop.gate_end_monotonic_ns;
       receipt.processes.push_back(
-          {.name = absl::StrCat(node.name, " · ", process.own_pid, " · ", process.command_line),
+          {.name = ReceiptName(node.name, process),
+           .part = process.part,
+           .job = process.job,
+           .rank = process.rank,
            .events = process.events,
            .covered_ns = std::max<int64_t>(0, end_ns - process.on_monotonic_ns),
            .cost = recording::CostOf(process)});

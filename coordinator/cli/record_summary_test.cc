@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "clocksync/builder.h"
 
 namespace syncline::cli {
@@ -57,6 +58,32 @@ TEST(RecordSummary, IdleProcessesAreOneLineAndNoLoss) {
   EXPECT_EQ(std::count(many.begin(), many.end(), '\n'), 1) << many;
   EXPECT_THAT(many, HasSubstr("pid 104 (train) and 196 more made no recordable call in the window: "
                               "each was idle"));
+}
+
+// A name is cut off in its middle where it is long: what tells parts apart stands in front.
+TEST(RecordSummary, ReceiptNamesPartsAndFoldsThem) {
+  record::Recorded recorded = WithIdle(6);
+  recorded.recording.window.end_timeline_ns = 1'000'000'000;
+  recording::NodeRecord& node = recorded.recording.nodes[0];
+  node.stop.gate_end_monotonic_ns = 1'000'000'005;
+  const char* const parts[] = {
+      "", "rank", "child", "child", "loader worker", "loader worker", "launcher"};
+  for (size_t i = 0; i < node.processes.size(); ++i) {
+    recording::ProcessRecord& process = node.processes[i];
+    process.part = parts[i];
+    process.rank = process.part.empty() || process.part == "launcher" ? -1 : 3;
+    process.on_monotonic_ns = 5;
+    process.events = 10;
+  }
+  std::ostringstream out;
+  Context context;
+  context.out = &out;
+  PrintSummary(context, recorded, "run");
+  for (const char* name :
+       {"n1 · 100 · train ", "n1 · rank 3 · 101 ", "n1 · launcher · 106 ",
+        "n1 · 2 children of rank 3 · train ", "n1 · 2 loader workers of rank 3 "}) {
+    EXPECT_THAT(out.str(), HasSubstr(absl::StrCat("\n", name)));
+  }
 }
 
 }  // namespace

@@ -63,13 +63,14 @@ void RecordView::OnPhase(std::string_view what) {
 void RecordView::OnNode(const std::string& node, const v1::DescribeResponse& description) {
   EndBlock();
   if (!context_.quiet) {
-    size_t traced = 0;
+    std::vector<v1::ProcessInfo> traced;
     for (const v1::ProcessInfo& process : description.processes()) {
-      if (!process.has_control_block()) continue;
-      ++traced;
-      *context_.err << "  " << node << ": " << ProcessText(process) << '\n';
+      if (process.has_control_block()) traced.push_back(process);
     }
-    if (traced == 0) *context_.err << "  " << node << ": no process to trace yet\n";
+    for (const std::string& text : ProcessTexts(traced)) {
+      *context_.err << "  " << node << ": " << text << '\n';
+    }
+    if (traced.empty()) *context_.err << "  " << node << ": no process to trace yet\n";
   }
   for (const v1::Complaint& complaint : description.complaints()) {
     const recording::ComplaintRecord record = record::FromComplaint(complaint);

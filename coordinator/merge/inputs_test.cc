@@ -18,6 +18,7 @@
 #include "common/files.h"
 #include "control_block/testing.h"
 #include "coordinator/merge/input_list.h"
+#include "coordinator/merge/inputs.h"
 #include "coordinator/merge/job_test.h"
 #include "coordinator/merge/merge.h"
 #include "coordinator/recording/recording.h"
@@ -89,6 +90,27 @@ class InputsTest : public testing::JobTest {
     return stem;
   }
 };
+
+TEST(ReadProcesses, NumbersLoaderWorkersAsTheyBegan) {
+  recording::NodeRecord node;
+  const auto add = [&](int32_t pid, uint64_t ticks, const char* part, int32_t rank) {
+    recording::ProcessRecord& process = node.processes.emplace_back();
+    process.own_pid = pid;
+    process.start_ticks = ticks;
+    process.part = part;
+    process.rank = rank;
+  };
+  add(40, 900, "loader worker", 0);
+  add(21, 700, "rank", 0);
+  add(7, 901, "loader worker", 0);  // pids begin anew some day
+  add(39, 900, "loader worker", 0);
+  add(41, 900, "loader worker", 1);
+  std::vector<int32_t> ids;
+  for (const auto& process : ReadProcesses(recording::Layout("/nowhere"), node).processes) {
+    ids.push_back(process.worker_id);
+  }
+  EXPECT_THAT(ids, ElementsAre(1, -1, 2, 0, 0));
+}
 
 TEST_F(InputsTest, HostsBelowOneDirectoryAreNodesOfTheirOwn) {
   const auto apart =

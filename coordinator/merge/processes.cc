@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control blocks and recording.json joined.
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
+#include "common/process_part.h"
 #include "common/text.h"
 #include "control_block/block_file.h"
 #include "coordinator/merge/inputs.h"
@@ -30,6 +35,7 @@ timeline::KnownProcess OfRecord(const recording::ProcessRecord& record) {
   process.job = record.job;
   process.incarnation = record.incarnation;
   process.role = record.role;
+  process.part = record.part;
   process.rank = record.rank;
   process.world_size = record.world_size;
   process.became_another_program = record.became_another_program;
@@ -52,7 +58,8 @@ void AddBlock(const control_block::Block& block, timeline::KnownProcess* process
   if (process->job.empty()) process->job = block.facts.job;
   if (process->incarnation.empty()) process->incarnation = block.facts.incarnation;
   if (process->role.empty()) process->role = block.facts.role;
-  if (process->rank < 0) process->rank = block.facts.rank;
+  // That of a launcher's environment is no rank of the job.
+  if (process->rank < 0 && process->part != kPartLauncher) process->rank = block.facts.rank;
   if (process->world_size < 0) process->world_size = block.facts.world_size;
   for (const control_block::ThreadSlot& slot : block.threads) {
     process->threads.push_back({slot.thread_key, slot.tid, slot.name});
@@ -77,6 +84,22 @@ std::set<control_block::BlockId> IdsIn(const std::filesystem::path& directory) {
     if (const auto id = control_block::ParseBlockFileName(block.string())) ids.insert(*id);
   }
   return ids;
+}
+
+// From 0, as PyTorch and ranks do: where one loader was made once these are PyTorch's own numbers.
+void NumberWorkers(std::vector<timeline::KnownProcess>* processes) {
+  using Rank = std::tuple<std::string, std::string, int32_t>;
+  std::map<Rank, std::vector<timeline::KnownProcess*>> workers;
+  for (timeline::KnownProcess& one : *processes) {
+    if (one.part != kPartLoaderWorker) continue;
+    workers[{one.job, one.incarnation, one.rank}].push_back(&one);
+  }
+  for (auto& [rank, of_rank] : workers) {
+    std::sort(of_rank.begin(), of_rank.end(), [](const auto* a, const auto* b) {
+      return std::tie(a->key.start_ticks, a->key.pid) < std::tie(b->key.start_ticks, b->key.pid);
+    });
+    for (size_t i = 0; i < of_rank.size(); ++i) of_rank[i]->worker_id = static_cast<int32_t>(i);
+  }
 }
 
 // Joins one node's processes, as recording.json has them, with the files in processes/.
@@ -105,6 +128,7 @@ class ProcessReader {
           {static_cast<uint64_t>(record.pid_namespace_inode), record.own_pid, record.start_ticks});
     }
     for (const control_block::BlockId& id : ids) ReadOne(id);
+    NumberWorkers(&result_.processes);
     return std::move(result_);
   }
 

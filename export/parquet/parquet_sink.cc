@@ -119,6 +119,7 @@ Table ProcessTable() {
                                  {"rank", kInt32, Column::kSometimes},
                                  {"world_size", kInt32, Column::kSometimes},
                                  {"role", kText, Column::kSometimes},
+                                 {"part", kText, Column::kSometimes},
                                  {"command_line", kText, Column::kSometimes}});
 }
 
@@ -203,7 +204,7 @@ void ParquetSink::OnTrack(const timeline::Track& track) {
     for (const char* key : {"pid", "pid namespace", "start ticks"}) PutNumber(track, key, &*row++);
     for (const char* key : {"job", "incarnation"}) PutFact(track, key, &*row++);
     for (const char* key : {"rank", "world size"}) PutNumber(track, key, &*row++);
-    for (const char* key : {"role", "command line"}) PutFact(track, key, &*row++);
+    for (const char* key : {"role", "part", "command line"}) PutFact(track, key, &*row++);
     Added(&processes_);
   } else if (track.kind == timeline::TrackKind::kNode) {
     row = node_table_.row().begin();

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is the recording whole: what processes cover of the window, and what was lost.
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/duration_text.h"
+#include "common/process_part.h"
 #include "export/report/section_printers.h"
 #include "export/report/spread.h"
 #include "export/report/units.h"
@@ -28,11 +31,79 @@ int64_t CoveredTenths(const ProcessReport& process, int64_t window_ns) {
 
 std::string TenthsText(int64_t tenths) { return Percent(tenths, 1000); }
 
+struct CoverageRow {
+  int64_t missing_ns = 0;
+  std::vector<std::string> cells;
+};
+
+// Of one process, or of a rank's loader workers or children: threads and events are their sums,
+// covered is the range.
+CoverageRow RowOf(const std::string& node, const std::vector<const ProcessReport*>& processes,
+                  int64_t window_ns) {
+  const auto [least, most] = std::minmax_element(
+      processes.begin(), processes.end(),
+      [](const auto* a, const auto* b) { return a->covered_ns < b->covered_ns; });
+  uint64_t threads = 0;
+  uint64_t events = 0;
+  for (const ProcessReport* process : processes) {
+    threads += process->threads;
+    events += process->events;
+  }
+  const auto range = [](const std::string& from, const std::string& to) {
+    return from == to ? from : absl::StrCat(from, " to ", to);
+  };
+  const ProcessReport& first = *processes.front();
+  const bool alone = processes.size() == 1;
+  return {
+      (*least)->missing_ns,
+      {FoldedName(node, processes), alone ? absl::StrCat(first.pid) : "-", absl::StrCat(threads),
+       range(DurationText((*least)->covered_ns), DurationText((*most)->covered_ns)),
+       range(Percent((*least)->covered_ns, window_ns), Percent((*most)->covered_ns, window_ns)),
+       Count(events)}};
+}
+
 bool IsSilent(const ProcessReport& process) { return !process.covered_begin.has_value(); }
 
 bool EndsEarly(const ProcessReport& process, const Report& report) {
   return !process.end_known && process.covered_end.has_value() &&
          *process.covered_end < report.window_end;
+}
+
+// Of a rank's loader workers, or children: they come and go, workers with each epoch.
+void PrintSilencesOf(const std::string& node, const std::vector<const ProcessReport*>& workers,
+                     Page* page) {
+  const auto count = [&](const auto& is) {
+    return static_cast<uint64_t>(std::count_if(workers.begin(), workers.end(),
+                                               [&](const auto* worker) { return is(*worker); }));
+  };
+  const uint64_t silent = count([](const ProcessReport& one) { return IsSilent(one); });
+  const uint64_t lossy =
+      count([](const ProcessReport& one) { return IsSilent(one) && one.lost.value_or(0) > 0; });
+  const uint64_t early = count(
+      [&](const ProcessReport& one) { return !IsSilent(one) && EndsEarly(one, page->report()); });
+  const uint64_t cut_off = count([&](const ProcessReport& one) {
+    return !IsSilent(one) && EndsEarly(one, page->report()) && one.cut_off;
+  });
+  const std::string name = FoldedName(node, workers) + ": ";
+  if (lossy > 0) {
+    page->Line(absl::StrCat(name, Count(lossy), " without a recorded call in the whole window ",
+                            "because all their calls were lost"));
+  }
+  if (silent > lossy) {
+    page->Line(absl::StrCat(name, Count(silent - lossy),
+                            " without a recorded call in the whole window: idle, stopped, gone, "
+                            "not reached, or inside one call all the time"));
+  }
+  if (cut_off > 0) {
+    page->Line(absl::StrCat(name, Count(cut_off),
+                            " without a recorded call at the window's end: the processes went on, "
+                            "but LTTng did not"));
+  }
+  if (early > cut_off) {
+    page->Line(absl::StrCat(name, Count(early - cut_off),
+                            " without a recorded call at the window's end: each ended, or was "
+                            "inside one call from then on"));
+  }
 }
 
 // Processes of which nothing is known in a part of the window: a rank that hangs looks like this.
@@ -42,7 +113,12 @@ void PrintSilences(Page* page) {
     if (node.processes.empty() && node.state == "complete") {
       page->Line(node.name + ": no process was traced");
     }
-    for (const ProcessReport& process : node.processes) {
+    for (const auto& row : Folded(node.processes)) {
+      if (row.size() > 1) {
+        PrintSilencesOf(node.name, row, page);
+        continue;
+      }
+      const ProcessReport& process = *row.front();
       if (IsSilent(process)) {
         page->Line(absl::StrCat(
             process.name, ": no recorded call in the whole window: ",
@@ -60,6 +136,18 @@ void PrintSilences(Page* page) {
   }
 }
 
+// The silent ones of a node, lossy or not; a rank's loader workers, or children, have one name.
+std::vector<std::string> SilentOnes(const NodeReport& node, bool lossy) {
+  std::vector<ProcessReport> ones;
+  std::copy_if(node.processes.begin(), node.processes.end(), std::back_inserter(ones),
+               [&](const ProcessReport& process) {
+                 return IsSilent(process) && (process.lost.value_or(0) > 0) == lossy;
+               });
+  std::vector<std::string> names;
+  for (const auto& row : Folded(ones)) names.push_back(FoldedName(node.name, row));
+  return names;
+}
+
 void PrintSilencesInShort(Page* page) {
   const Report& report = page->report();
   std::vector<std::string> untraced;
@@ -68,11 +156,13 @@ void PrintSilencesInShort(Page* page) {
   std::vector<SpreadValue> early;
   for (const NodeReport& node : report.nodes) {
     if (node.processes.empty() && node.state == "complete") untraced.push_back(node.name);
+    for (std::vector<std::string>* names : {&silent, &lossy}) {
+      const std::vector<std::string> more = SilentOnes(node, names == &lossy);
+      names->insert(names->end(), more.begin(), more.end());
+    }
     for (const ProcessReport& process : node.processes) {
-      if (IsSilent(process)) {
-        (process.lost.value_or(0) > 0 ? lossy : silent).push_back(process.name);
-      }
-      if (!EndsEarly(process, report)) continue;
+      // Loader workers end with each epoch.
+      if (process.part == kPartLoaderWorker || !EndsEarly(process, report)) continue;
       const int64_t end_ns = process.covered_end->ns;
       early.push_back({process.name, end_ns, SignedDurationText(end_ns)});
     }
@@ -92,6 +182,36 @@ void PrintSilencesInShort(Page* page) {
                                 SpreadText(std::move(early), earliest)));
   }
   if (!untraced.empty()) page->Item("", "no process was traced on " + ListText(untraced));
+}
+
+// A launcher calls little, the others come and go: what they cover says nothing of the job.
+bool IsAside(const ProcessReport& process) {
+  return process.part == kPartLauncher || process.part == kPartLoaderWorker ||
+         process.part == kPartChild;
+}
+
+size_t ProcessesIn(const Report& report) {
+  size_t count = 0;
+  for (const NodeReport& node : report.nodes) count += node.processes.size();
+  return count;
+}
+
+// " (2 ranks, 1 launcher, 4 loader workers)" where not all are ranks; else empty.
+std::string PartsText(const Report& report) {
+  std::map<std::string, uint64_t> counts;
+  for (const NodeReport& node : report.nodes) {
+    for (const ProcessReport& process : node.processes) ++counts[process.part];
+  }
+  std::vector<std::string> texts;
+  for (const char* part : {kPartRank, kPartLauncher, kPartLoaderWorker}) {
+    if (counts[part] > 0) texts.push_back(Plural(counts[part], part));
+  }
+  const uint64_t children = counts[kPartChild];
+  const uint64_t others = counts[""];
+  if (counts[kPartLauncher] + counts[kPartLoaderWorker] + counts[kPartChild] == 0) return "";
+  if (children > 0) texts.push_back(Count(children) + (children == 1 ? " child" : " children"));
+  if (others > 0) texts.push_back(Count(others) + (others == 1 ? " other" : " others"));
+  return absl::StrCat(" (", absl::StrJoin(texts, ", "), ")");
 }
 
 std::string CoveredByAll(const Report& report) {
@@ -176,9 +296,11 @@ bool HasCoverage(const Report& report) {
 }
 
 void CoverageInFull(Page* page) {
-  std::vector<ProcessReport> processes;
+  std::vector<CoverageRow> rows;
   for (const NodeReport& node : page->report().nodes) {
-    processes.insert(processes.end(), node.processes.begin(), node.processes.end());
+    for (const auto& processes : Folded(node.processes)) {
+      rows.push_back(RowOf(node.name, processes, page->window_ns()));
+    }
   }
   Table table({{"process", Table::Align::kLeft, true},
                {"pid", Table::Align::kRight},
@@ -186,11 +308,9 @@ void CoverageInFull(Page* page) {
                {"covered", Table::Align::kRight},
                {"of window", Table::Align::kRight},
                {"events", Table::Align::kRight}});
-  const auto missing = [](const ProcessReport& process) { return process.missing_ns; };
-  for (const ProcessReport* process : Ranked(processes, missing)) {
-    table.Add({process->name, absl::StrCat(process->pid), absl::StrCat(process->threads),
-               DurationText(process->covered_ns), Percent(process->covered_ns, page->window_ns()),
-               Count(process->events)});
+  for (const CoverageRow* row :
+       Ranked(rows, [](const CoverageRow& one) { return one.missing_ns; })) {
+    table.Add(row->cells);
   }
   page->Print(table);
   PrintSilences(page);
@@ -204,13 +324,19 @@ void CoverageInShort(Page* page) {
   size_t poor = 0;
   for (const NodeReport& node : report.nodes) {
     for (const ProcessReport& process : node.processes) {
+      if (IsAside(process)) continue;
       const int64_t tenths = CoveredTenths(process, page->window_ns());
       least = std::min(least, tenths);
       if (tenths < kFineTenths) ++poor;
       values.push_back({process.name, tenths, TenthsText(tenths)});
     }
   }
-  std::string text = values.size() == 1 ? "1 process, " : Count(values.size()) + " processes, ";
+  const size_t all = ProcessesIn(report);
+  std::string text = all == 1 ? "1 process" : Count(all) + " processes";
+  absl::StrAppend(&text, PartsText(report));
+  if (values.empty()) return page->Item("Coverage", absl::StrCat(text, "; ", CoveredByAll(report)));
+  absl::StrAppend(&text,
+                  values.size() == all ? ", " : "; but for launchers, workers and children, ");
   if (least >= kFineTenths) {
     absl::StrAppend(&text, values.size() == 1 ? "" : "all ",
                     least == 1000 ? "" : ">= ", TenthsText(least), " of the window");

@@ -53,6 +53,7 @@ Json OfProcess(const analysis::ProcessReport& process) {
           {"rank", process.rank},
           {"job", process.job},
           {"role", process.role},
+          {"part", process.part},
           {"command_line", process.command_line},
           {"threads", process.threads},
           {"covered_begin_ns", OrNull(process.covered_begin)},

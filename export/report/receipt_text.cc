@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/duration_text.h"
+#include "common/process_part.h"
 #include "export/report/section_printers.h"
 #include "export/report/spread.h"
 #include "export/report/table.h"
@@ -37,12 +38,40 @@ bool IsWhole(const NodeReceipt& node) {
   return node.discarded_events == 0u && node.lost_packets == 0u;
 }
 
-// Those that handed over events.
+// A rank's loader workers, or children, as one; the cost is not measured where that of one of them
+// is not.
+ProcessReceipt Together(const std::string& node,
+                        const std::vector<const ProcessReceipt*>& workers) {
+  ProcessReceipt sum = *workers.front();
+  for (const ProcessReceipt* worker : std::span(workers).subspan(1)) {
+    sum.events += worker->events;
+    sum.covered_ns += worker->covered_ns;
+    if (!sum.cost.has_value() || !worker->cost.has_value()) {
+      sum.cost.reset();
+      continue;
+    }
+    const bool bounded = sum.cost->bounded() && worker->cost->bounded();
+    sum.cost->est_ns += worker->cost->est_ns;
+    sum.cost->lo_ns += bounded ? worker->cost->lo_ns : 0;
+    sum.cost->hi_ns = bounded ? sum.cost->hi_ns + worker->cost->hi_ns : kUnknownHi;
+  }
+  sum.name = FoldedName(node, workers);
+  return sum;
+}
+
+std::vector<ProcessReceipt> Measured(const NodeReceipt& node) {
+  std::vector<ProcessReceipt> processes;
+  std::copy_if(node.processes.begin(), node.processes.end(), std::back_inserter(processes),
+               [](const ProcessReceipt& process) { return process.events > 0; });
+  return processes;
+}
+
+// Those that handed over events; a rank's loader workers are one, and its children of one name.
 std::vector<ProcessReceipt> ProcessesOf(std::span<const NodeReceipt> nodes) {
   std::vector<ProcessReceipt> processes;
   for (const NodeReceipt& node : nodes) {
-    std::copy_if(node.processes.begin(), node.processes.end(), std::back_inserter(processes),
-                 [](const ProcessReceipt& process) { return process.events > 0; });
+    const std::vector<ProcessReceipt> some = Measured(node);
+    for (const auto& row : Folded(some)) processes.push_back(Together(node.name, row));
   }
   return processes;
 }
@@ -158,6 +187,12 @@ std::string ReceiptText(std::span<const NodeReceipt> nodes, int64_t window_ns, s
     absl::StrAppend(&out, blanks,
                     "time inside: in Syncline's code, all threads added, from timed calls; "
                     "[low, high]: 95 % interval\n");
+  }
+  size_t alone = 0;
+  for (const NodeReceipt& node : nodes) alone += Measured(node).size();
+  if (alone > processes.size()) {
+    absl::StrAppend(&out, blanks,
+                    "several in one row: time inside is their sum, the rest their mean\n");
   }
   return out;
 }

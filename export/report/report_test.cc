@@ -11,6 +11,7 @@
 
 #include "analysis/analyse.h"
 #include "export/report/json_report.h"
+#include "export/report/report_fixture.h"
 #include "export/report/svg.h"
 #include "export/report/table.h"
 #include "export/report/text_report.h"
@@ -32,62 +33,6 @@ using timeline::testing::kJobDelayNs;
 using timeline::testing::kJobOffsetNs;
 using timeline::testing::kJobSteps;
 using timeline::testing::kJobZeroNs;
-
-constexpr int64_t kUnixNs = 1'700'000'000'000'000'000;
-
-class ReportTest : public ::testing::Test {
- protected:
-  ReportTest() : model_(timeline::testing::TwoNodeModel()) {
-    auto scenario = timeline::testing::ParseScenario(timeline::testing::TwoNodeJob());
-    EXPECT_TRUE(scenario.ok()) << scenario.status();
-    scenario_ = *std::move(scenario);
-    for (uint32_t i = 0; i < 2; ++i) {
-      placements_.push_back(timeline::ModelPlacement(model_, {i}));
-      scenario_.nodes[i].placement = placements_.back().get();
-      analysis::NodeFacts facts;
-      facts.role = i == 0 ? "master" : "worker";
-      facts.state = "complete";
-      facts.placement = placements_.back().get();
-      const int64_t zero_ns = kJobZeroNs + (i == 0 ? 0 : kJobOffsetNs);
-      facts.gate_opened = NodeTime{{i, ClockKind::kRaw}, zero_ns + 20'000};
-      facts.gate_closed = NodeTime{{i, ClockKind::kRaw}, zero_ns + 200'005'000};
-      facts.wall_offset_ns = kUnixNs - zero_ns;
-      facts_.push_back(facts);
-    }
-  }
-
-  analysis::Report Analyse(std::optional<std::string> step = {}) {
-    analysis::SummarySink summary(std::move(step));
-    timeline::TimelineSink* const sinks[] = {&summary};
-    auto results = timeline::BuildTimeline(scenario_.nodes, scenario_.options, sinks);
-    EXPECT_TRUE(results.ok()) << results.status();
-    if (change_) change_(&results->nodes[1].processes);
-    analysis::AnalyseInput input;
-    input.nodes = results->nodes;
-    input.collectives = &results->collectives;
-    input.facts = facts_;
-    input.model = &model_;
-    std::optional<clocksync::ClockModel> likely = model_.AssumingAsymmetry(asymmetry_percent_);
-    EXPECT_TRUE(likely.has_value());
-    if (asymmetry_percent_ < clocksync::kAsymmetryPercentAny) input.likely = &*likely;
-    input.assumption.asymmetry_percent = asymmetry_percent_;
-    input.reference = 0;
-    input.window = scenario_.options.window;
-    input.start_requested = NodeTime{{0, ClockKind::kRaw}, kJobZeroNs};
-    input.stop_requested = NodeTime{{0, ClockKind::kRaw}, kJobZeroNs + 200'000'000};
-    analysis::Report report = analysis::Analyse(input, summary);
-    report.from_recording = true;
-    report.recording_id = "20261121-093012-7f3a";
-    return report;
-  }
-
-  clocksync::ClockModel model_;
-  timeline::testing::Scenario scenario_;
-  std::vector<std::unique_ptr<timeline::Placement>> placements_;
-  std::vector<analysis::NodeFacts> facts_;
-  std::function<void(std::vector<timeline::ProcessResult>* of_worker)> change_;
-  int64_t asymmetry_percent_ = clocksync::kAsymmetryPercentAny;
-};
 
 TEST_F(ReportTest, SkewsContainTheTruthAndAreNotTrivial) {
   const analysis::Report report = Analyse();

@@ -68,6 +68,7 @@ absl::Status Parser::Process(std::string_view rest) {
     if (const auto* text = std::get_if<std::string>(&field.value)) {
       if (field.name == "command") process.command_line = *text;
       if (field.name == "role") process.role = *text;
+      if (field.name == "part") process.part = *text;
       continue;
     }
     const uint64_t number = std::get<uint64_t>(field.value);
@@ -78,6 +79,7 @@ absl::Status Parser::Process(std::string_view rest) {
     if (field.name == "ticks") process.key.start_ticks = number;
     if (field.name == "replaced") process.became_another_program = number != 0;
     if (field.name == "expected") process.expected = number != 0;
+    if (field.name == "worker") process.worker_id = static_cast<int32_t>(number);
     if (field.name == "rank") process.rank = static_cast<int32_t>(number);
     if (field.name == "events") process.counted_events = number;
     if (field.name == "lost") process.counted_lost = number;

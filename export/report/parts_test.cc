@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the report makes of processes that are no ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "export/report/json_report.h"
+#include "export/report/report_fixture.h"
+#include "export/report/text_report.h"
+
+namespace syncline::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// What a torchrun job with a DataLoader looks like: beside each rank its workers, and a launcher.
+class ReportOfParts : public ReportTest {
+ protected:
+  ReportOfParts() {
+    change_ = [](std::vector<timeline::ProcessResult>* processes) {
+      timeline::ProcessResult& rank = processes->front();
+      rank.part = "rank";
+      std::vector<timeline::ProcessResult> others(4, rank);
+      for (size_t i = 0; i < others.size(); ++i) {
+        timeline::ProcessResult& one = others[i];
+        one.part = i == 3 ? "launcher" : "loader worker";
+        if (i == 3) one.rank = -1;
+        one.name = i == 3 ? "worker-0 · launcher · torchrun"
+                          : absl::StrCat("worker-0 · loader worker ", i, " of rank 1");
+        one.key.pid = static_cast<int32_t>(900 + i);
+        one.found_events = 1'000'000 + i;  // more than the rank has
+        one.counted_events = 1'000 + i;
+        one.threads = 3;
+        one.cost = DurationEstimate{1'000'000, 900'000, 1'100'000};
+        one.coverage[0].end_ns -= static_cast<int64_t>(i) * 20'000'000;
+      }
+      processes->insert(processes->end(), others.begin(), others.end());
+    };
+  }
+};
+
+TEST_F(ReportOfParts, WorkersAreOneRow) {
+  const analysis::Report report = Analyse();
+  const std::string coverage = TextReport(report, {.sections = {"coverage"}});
+  EXPECT_THAT(coverage, HasSubstr("worker-0 · 3 loader workers of rank 1"));
+  EXPECT_THAT(coverage, HasSubstr("3 000 003")) << "their events together\n" << coverage;
+  EXPECT_THAT(coverage, HasSubstr("160 ms to 200 ms")) << coverage;
+  EXPECT_THAT(coverage, HasSubstr("worker-0 · launcher · torchrun"));
+  EXPECT_THAT(coverage, Not(HasSubstr("loader worker 1 of rank 1")));
+
+  const std::string overhead = TextReport(report, {.width = 140, .sections = {"overhead"}});
+  EXPECT_THAT(overhead, HasSubstr("worker-0 · 3 loader workers of rank 1"));
+  EXPECT_THAT(overhead, HasSubstr("3.00 ms")) << overhead;
+  EXPECT_THAT(overhead, HasSubstr("several in one row: time inside is their sum"));
+  EXPECT_THAT(overhead, Not(HasSubstr("loader worker 1 of rank 1")));
+
+  EXPECT_THAT(TextReport(report, {}),
+              HasSubstr("6 processes (1 rank, 1 launcher, 3 loader workers, 1 other); "));
+}
+
+TEST_F(ReportOfParts, OnlyRanksCoverAndMakeSteps) {
+  const analysis::Report with = Analyse();
+  change_ = nullptr;
+  const analysis::Report without = Analyse();
+  EXPECT_EQ(with.ranks, 2u);
+  ASSERT_EQ(with.common_coverage.size(), 1u);
+  EXPECT_EQ(with.common_coverage[0].end, without.common_coverage[0].end);
+  const auto& receipt = with.receipt[1].processes;
+  ASSERT_EQ(receipt.size(), 5u);
+  EXPECT_TRUE(receipt[0].step_ns.has_value());
+  for (size_t i = 1; i < receipt.size(); ++i) EXPECT_EQ(receipt[i].step_ns, std::nullopt) << i;
+}
+
+TEST_F(ReportOfParts, WorkersThatComeAndGoAreCounted) {
+  const auto parts = change_;
+  change_ = [&](std::vector<timeline::ProcessResult>* processes) {
+    parts(processes);
+    (*processes)[2].end_known = false;
+    (*processes)[3].end_known = false;
+    (*processes)[1].coverage.clear();
+  };
+  const std::string text = TextReport(Analyse(), {.sections = {"coverage"}});
+  EXPECT_THAT(text,
+              HasSubstr("3 loader workers of rank 1: 1 without a recorded call in the whole"));
+  EXPECT_THAT(text, HasSubstr("3 loader workers of rank 1: 2 without a recorded call at the"));
+}
+
+// A child that was gone before anybody saw what it is.
+TEST_F(ReportOfParts, ChildrenOfOneNameAreOneRow) {
+  const auto parts = change_;
+  change_ = [&](std::vector<timeline::ProcessResult>* processes) {
+    parts(processes);
+    for (size_t i = 1; i <= 3; ++i) {
+      (*processes)[i].part = "child";
+      (*processes)[i].name =
+          i == 3 ? "worker-0 · child of rank 1 · ffmpeg" : "worker-0 · child of rank 1 · python";
+      (*processes)[i].coverage.clear();
+    }
+  };
+  const analysis::Report report = Analyse();
+  const std::string text = TextReport(report, {.sections = {"coverage"}});
+  EXPECT_THAT(text, HasSubstr("worker-0 · 2 children of rank 1 · python  "));
+  EXPECT_THAT(text, HasSubstr("worker-0 · child of rank 1 · ffmpeg  "));
+  EXPECT_THAT(text, HasSubstr("2 children of rank 1 · python: 2 without a recorded call"));
+  const std::string screen = TextReport(report, {.width = 300});
+  EXPECT_THAT(screen, HasSubstr("6 processes (1 rank, 1 launcher, 3 children, 1 other); but for "));
+  EXPECT_THAT(screen, HasSubstr("inside one call): worker-0 · 2 children of rank 1, "
+                                "worker-0 · child of rank 1\n"));
+}
+
+TEST_F(ReportOfParts, JsonHasAllProcesses) {
+  const auto json = nlohmann::json::parse(ReportJson(Analyse()));
+  std::vector<std::string> parts;
+  for (const auto& process : json["nodes"][1]["processes"]) parts.push_back(process["part"]);
+  EXPECT_THAT(parts, ::testing::ElementsAre("rank", "loader worker", "loader worker",
+                                            "loader worker", "launcher"));
+  EXPECT_EQ(json["receipt"][1]["processes"].size(), 5u);
+}
+
+}  // namespace
+}  // namespace syncline::report
