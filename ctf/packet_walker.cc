@@ -386,7 +386,7 @@ void PacketWalker::KeepOddCount(const Packet& packet) {
   discarded_valid_ = false;
   if (!odd_count_) {
     const bool first = packet.header.sequence.value_or(packets_) == 0;
-    odd_count_.emplace();
+    odd_count_ = OddCount{};  // clang 14 takes no emplace() of a nested class with initializers
     odd_count_->before = last_discarded_;
     if (first && !last_discarded_) odd_count_->before = 0;
     odd_count_->begin_ns = last_ns_ == kUnknownLo ? packet.begin_ns : last_ns_;
