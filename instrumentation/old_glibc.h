@@ -22,6 +22,7 @@ SYNCLINE_BIND_OLDEST(dlsym);
 SYNCLINE_BIND_OLDEST(pthread_create);
 SYNCLINE_BIND_OLDEST(pthread_key_create);
 SYNCLINE_BIND_OLDEST(pthread_mutex_timedlock);
+SYNCLINE_BIND_OLDEST(pthread_mutex_trylock);
 SYNCLINE_BIND_OLDEST(pthread_setspecific);
 SYNCLINE_BIND_OLDEST(pthread_sigmask);
 SYNCLINE_BIND_OLDEST(sem_init);

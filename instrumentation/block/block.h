@@ -12,7 +12,8 @@
  * nothing else. errno stays as it was.
  *
  * Threads: everything may be called from any thread. Looking up a known name, the gate and the
- * counting take no lock; making a name, a thread or acting on a changed gate takes the one mutex.
+ * counting take no lock, nor does following a thread that has acted on a changed gate; making a
+ * name or a thread and acting on a changed gate do.
  * Signal handlers: `busy` in struct syncline_thread guards against re-entry; callers set it around
  * everything except the check of the gate.
  * Fork: the child starts with the gate at a value that no agent writes, so that its first call

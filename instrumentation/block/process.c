@@ -100,7 +100,7 @@ static void RecordingEnds(struct syncline_thread* thread) {
           sums.lost - block->lost_at_on, sums.cost_ns - block->cost_ns_at_on)) {
     syncline_count(thread, 1); /* and when the session is gone already, nothing is lost by that */
   }
-  syncline_process.session = 0;
+  __atomic_store_n(&syncline_process.session, 0, __ATOMIC_RELAXED);
 }
 
 /* Coverage begins when a session takes `on`. In a program that has just begun LTTng-UST may know of
@@ -116,7 +116,7 @@ static void WriteOn(struct syncline_thread* thread) {
   }
   block->on_monotonic_ns = now;
   block->lost_before_on = syncline_thread_sums().lost - block->lost_at_on;
-  syncline_process.session = ++syncline_process.sessions;
+  __atomic_store_n(&syncline_process.session, ++syncline_process.sessions, __ATOMIC_RELAXED);
   syncline_count(thread, 1);
   if (syncline_paused) syncline_count(thread, syncline_process.emit->pause(thread->key));
 }
@@ -137,15 +137,31 @@ static void RecordingBegins(struct syncline_thread* thread, uint32_t generation)
   WriteOn(thread);
 }
 
-/* The value of the gate that was acted on. */
-static uint32_t ActOnGate(struct syncline_thread* thread) {
+/* How a thread answers the gate. */
+struct Answer {
+  uint32_t generation;
+  uint32_t session; /* 0: it does not record */
+};
+
+/* What another thread has done already: nothing is left to do but to follow. */
+static int IsDone(const struct syncline_thread* thread, uint32_t gate, struct Answer* answer) {
+  if (gate == 0 || gate == SYNCLINE_GATE_LOOK || thread->key == 0) return 0;
+  if (!__atomic_load_n(&syncline_process.ready, __ATOMIC_ACQUIRE)) return 0;
+  const struct syncline_block* block = syncline_process.files.block;
+  if (__atomic_load_n(&block->generation_seen, __ATOMIC_ACQUIRE) != gate) return 0;
+  *answer = (struct Answer){gate, __atomic_load_n(&syncline_process.session, __ATOMIC_RELAXED)};
+  return answer->session != 0;
+}
+
+/* The lock of the gate is held. `gate`: the value that was acted on. */
+static struct Answer ActOnGate(struct syncline_thread* thread, uint32_t* gate) {
   syncline_lock();
   const int ready = syncline_process_ensure() == 0;
   if (ready && thread->key == 0) syncline_thread_enter(thread);
   syncline_unlock();
-  if (!ready) return 0;
+  uint32_t generation = *gate = *syncline_gate;
+  if (!ready) return (struct Answer){0, 0};
   struct syncline_block* block = syncline_process.files.block;
-  uint32_t generation = *syncline_gate;
   if (generation == SYNCLINE_GATE_LOOK) generation = 0;
   if (generation != block->generation_seen) {
     if (block->generation_seen != 0) RecordingEnds(thread);
@@ -154,7 +170,33 @@ static uint32_t ActOnGate(struct syncline_thread* thread) {
   } else if (generation != 0 && syncline_process.session == 0) {
     WriteOn(thread);
   }
-  return generation;
+  return (struct Answer){generation, generation ? syncline_process.session : 0};
+}
+
+/* Stands after a look at the gate and before one at its lock, and the other way round in who gives
+ * the lock back. One of two such threads comes first here: so the second sees what the first did,
+ * and either the lock is seen free, or the closed gate is seen by who held the lock. */
+static uint32_t order;
+static void InOrder(void) { __atomic_fetch_add(&order, 1, __ATOMIC_ACQ_REL); }
+
+/* Waits for another thread only while that one says `on`: a call before it would be lost. At a
+ * recording's end the other is left to it, and looks at the gate again when it is done: it may have
+ * looked before the gate was closed. */
+static struct Answer AnswerGate(struct syncline_thread* thread) {
+  struct Answer answer;
+  uint32_t gate = *syncline_gate;
+  if (IsDone(thread, gate, &answer)) return answer;
+  InOrder();
+  if (pthread_mutex_trylock(&gate_mutex) != 0) {
+    if (gate == 0) return (struct Answer){0, 0};
+    pthread_mutex_lock(&gate_mutex);
+  }
+  for (;;) {
+    answer = ActOnGate(thread, &gate);
+    pthread_mutex_unlock(&gate_mutex);
+    InOrder();
+    if (*syncline_gate == gate || pthread_mutex_trylock(&gate_mutex) != 0) return answer;
+  }
 }
 
 int syncline_gate_changed(struct syncline_thread* thread) {
@@ -162,19 +204,17 @@ int syncline_gate_changed(struct syncline_thread* thread) {
   const int saved = errno;
   thread->busy = 1;
   const uint64_t begin = syncline_cost_ticks();
-  pthread_mutex_lock(&gate_mutex);
-  thread->generation = ActOnGate(thread);
-  const uint32_t session = thread->generation ? syncline_process.session : 0;
-  pthread_mutex_unlock(&gate_mutex);
-  if (session != thread->session) {
-    thread->session = session;
+  const struct Answer answer = AnswerGate(thread);
+  thread->generation = answer.generation;
+  if (answer.session != thread->session) {
+    thread->session = answer.session;
     syncline_cost_restart(thread);
-    if (session) syncline_thread_announce(thread);
+    if (answer.session) syncline_thread_announce(thread);
   }
-  if (session) syncline_cost_timed(thread, syncline_cost_ns(syncline_cost_ticks() - begin));
+  if (answer.session) syncline_cost_timed(thread, syncline_cost_ns(syncline_cost_ticks() - begin));
   thread->busy = 0;
   errno = saved;
-  return session != 0;
+  return answer.session != 0;
 }
 
 int syncline_gate_ask_again(struct syncline_thread* thread) {
@@ -229,7 +269,7 @@ static void LoadTracer(void) {
 static void Ready(void) {
   syncline_process.files.block->sources = syncline_process.sources;
   syncline_process.files.block->paused = syncline_paused;
-  syncline_process.ready = 1;
+  __atomic_store_n(&syncline_process.ready, 1, __ATOMIC_RELEASE);
 }
 
 /* The tracer is there too, or never will be: events can be recorded. */
@@ -341,7 +381,7 @@ static void AtExit(void) {
   if (LockForExit(&gate_mutex) != 0 || LockForExit(&mutex) != 0) return;
   const int ready = syncline_process.ready;
   SetGate(&closed);
-  syncline_process.ready = 0;
+  __atomic_store_n(&syncline_process.ready, 0, __ATOMIC_RELAXED);
   syncline_process.forked = 0;
   syncline_unlock();
   if (ready) {
