@@ -50,6 +50,11 @@ KNOWN = (
         r"left behind: (2 x consumer-daemon|\d+ KiB of /dev/shm)",
         "a killed session daemon can leave its consumer daemon",
     ),
+    (
+        "program-300-threads-record",
+        r"right: in each of \d+ threads one call slept",
+        "a thread's first recorded call can wait for locks of LTTng-UST and the C library",
+    ),
 )
 
 # What else goes wrong, once each: cells of their own (other_faults.py).

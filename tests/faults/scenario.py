@@ -270,8 +270,11 @@ class Scenario:
             self.facts[f"longest_cpu_us_{host.name}"] = longest // 1000
             longest = max((call.after_ns - call.before_ns for call in done), default=0)
             self.facts[f"longest_wall_us_{host.name}"] = longest // 1000
-            if len(slept) > allowed:
+            threads = len({(call.pid, call.tid) for call in slept})
+            if len(slept) - threads > allowed:
                 self.problems.append(f"{host.name}: {len(slept)} calls slept in the program")
+            elif threads > allowed:  # a thread's first recorded call, most likely
+                self.problems.append(f"{host.name}: in each of {threads} threads one call slept")
 
     # ---- commands
 
