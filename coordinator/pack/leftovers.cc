@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/ascii.h"
+#include "coordinator/pack/name_shape.h"
 #include "coordinator/pack/pseudonyms.h"
 #include "coordinator/pack/public_names.h"
 
@@ -38,6 +39,16 @@ bool IsInPublicName(std::string_view bytes, size_t begin, size_t end) {
   return IsPublicName(bytes.substr(begin, end - begin));
 }
 
+// "accelerator initialised" in "accelerator initialised: npu", of which that part stays.
+bool IsInKeptBeginning(std::string_view bytes, size_t at, std::string_view name) {
+  for (const std::string_view kept : KeptBeginnings()) {
+    for (size_t i = kept.find(name); i != kept.npos; i = kept.find(name, i + 1)) {
+      if (i <= at && bytes.substr(at - i, kept.size()) == kept) return true;
+    }
+  }
+  return false;
+}
+
 // Whether bytes that spell a name are one.
 bool IsOne(std::string_view bytes, size_t at, size_t size, bool numbers) {
   size_t begin = at;
@@ -50,7 +61,8 @@ bool IsOne(std::string_view bytes, size_t at, size_t size, bool numbers) {
   }
   for (size_t i = 0; i < kContext && begin > 0 && IsWord(bytes[begin - 1]); ++i) --begin;
   for (size_t i = 0; i < kContext && end < bytes.size() && IsWord(bytes[end]); ++i) ++end;
-  return !IsVocabulary(bytes.substr(begin, end - begin)) && !IsInPublicName(bytes, at, at + size);
+  return !IsVocabulary(bytes.substr(begin, end - begin)) && !IsInPublicName(bytes, at, at + size) &&
+         !IsInKeptBeginning(bytes, at, bytes.substr(at, size));
 }
 
 }  // namespace
@@ -68,10 +80,14 @@ bool IsSought(std::string_view name) {
 Leftovers::Leftovers(const std::set<std::string, std::less<>>& originals) {
   for (const std::string& name : originals) {
     if (!IsSought(name)) continue;
-    by_begin_[BeginOf(name.data())].push_back(name);
+    names_.insert(name);
+    lengths_[BeginOf(name.data())].push_back(name.size());
     begins_.set(Fold(BeginOf(name.data())));
-    ++sought_;
     longest_ = std::max(longest_, name.size());
+  }
+  for (auto& [begin, lengths] : lengths_) {
+    std::sort(lengths.begin(), lengths.end());
+    lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   }
 }
 
@@ -84,12 +100,12 @@ std::optional<std::string> Leftovers::FindBetween(std::string_view bytes, size_t
   for (size_t at = begin_at; at < end_at && at + kShortest <= bytes.size(); ++at) {
     const uint32_t begin = BeginOf(bytes.data() + at);
     if (!begins_.test(Fold(begin))) continue;
-    const auto found = by_begin_.find(begin);
-    if (found == by_begin_.end()) continue;
-    for (const std::string& name : found->second) {
-      if (bytes.substr(at, name.size()) == name && IsOne(bytes, at, name.size(), numbers)) {
-        return name;
-      }
+    const auto lengths = lengths_.find(begin);
+    if (lengths == lengths_.end()) continue;
+    for (const size_t length : lengths->second) {
+      if (at + length > bytes.size()) break;
+      const auto found = names_.find(bytes.substr(at, length));
+      if (found != names_.end() && IsOne(bytes, at, length, numbers)) return *found;
     }
   }
   return std::nullopt;

@@ -91,6 +91,8 @@ void KeepEnding(std::string_view name, std::string_view ending, Shapes* shapes) 
 
 }  // namespace
 
+std::span<const std::string_view> KeptBeginnings() { return kBeginnings; }
+
 Shapes ShapeOf(std::string_view name) {
   Shapes shapes(name.size(), Shape::kLetter);
   FindNumbers(name, &shapes);

@@ -7,6 +7,7 @@
 #define SYNCLINE_COORDINATOR_PACK_NAME_SHAPE_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -24,6 +25,9 @@ enum class Shape : char {
 
 // One for each byte of `name`.
 std::basic_string<Shape> ShapeOf(std::string_view name);
+
+// What ShapeOf() lets stand at the beginning of a name.
+std::span<const std::string_view> KeptBeginnings();
 
 // What the analysis makes of a name. A pseudonym must have the same.
 using Meaning = std::tuple<bool, uint8_t, bool, bool, bool, bool, bool, bool, bool>;

@@ -186,6 +186,32 @@ TEST(Leftovers, FindsWhatIsLeft) {
             "torch::autograd");
 }
 
+TEST(Leftovers, PartsOfWhatStaysAreNone) {
+  const Leftovers leftovers({"accelerator initialised", "rate(DataL"});
+  EXPECT_EQ(leftovers.sought(), 2u);
+  EXPECT_EQ(leftovers.Find("accelerator initialised: bcd", false).value_or(""), "");
+  EXPECT_EQ(leftovers.Find("enumerate(DataLoader)bcd", false).value_or(""), "");
+  EXPECT_EQ(leftovers.Find("accelerator initialised, acme", false).value_or(""),
+            "accelerator initialised");
+}
+
+// A text of its own for each task, as "time: 12.7 ms", all of which begin with what stays of them:
+// if each were compared with each, this would take minutes.
+TEST(Leftovers, ManyThatBeginAlike) {
+  constexpr int kTexts = 200'000;
+  std::set<std::string, std::less<>> originals;
+  std::string bytes;
+  for (int i = 0; i < kTexts; ++i) {
+    originals.insert("time: " + std::to_string(i) + " ms");
+    bytes += "time#bc" + std::to_string(i) + "#dfg";
+    bytes.push_back('\0');
+  }
+  const Leftovers leftovers(originals);
+  EXPECT_EQ(leftovers.Find(bytes, true).value_or(""), "");
+  bytes += "time: 77777 ms";
+  EXPECT_EQ(leftovers.Find(bytes, true).value_or(""), "time: 77777 ms");
+}
+
 TEST(Leftovers, InPiecesAsWhole) {
   const Leftovers leftovers({"acme", "gpu-7.acme.example", "acme-7"});
   const std::string filler(3000, '.');
