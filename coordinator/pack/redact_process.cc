@@ -138,6 +138,8 @@ absl::StatusOr<std::string> RedactBlock(std::span<const uint8_t> bytes, Pseudony
   SYNCLINE_RETURN_IF_ERROR(control_block::ParseBlock(bytes).status());
   syncline_block from;
   std::memcpy(&from, bytes.data(), sizeof from);
+  // Elsewhere than here the slots' names would lie where numbers are copied.
+  if (from.header_bytes != sizeof from) return absl::DataLossError("it is damaged");
   syncline_block to = NumbersOf(from, names);
   Put(names->Plain(TextOf(from.job)), to.job);
   Put(names->Plain(TextOf(from.incarnation)), to.incarnation);

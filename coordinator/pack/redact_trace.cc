@@ -54,23 +54,43 @@ absl::Status CheckWords(std::string_view tsdl) {
   return absl::OkStatus();
 }
 
-// Between fields that begin at whole bytes there is nothing that is not one of them.
-absl::Status CheckType(const ctf::Type* type) {
+absl::Status NotAsOurs() {
+  return absl::UnimplementedError("its fields do not lie as Syncline's own events do");
+}
+
+// Between fields that begin at whole bytes there is nothing that is not one of them; and no text.
+absl::Status CheckNumbers(const ctf::Type* type) {
   if (type == nullptr) return absl::OkStatus();
   constexpr uint32_t kByte = 8;
-  if (type->alignment > kByte || type->unit_bytes != 1 ||
-      (type->is_text && type->kind != ctf::TypeKind::kString) ||
-      type->kind == ctf::TypeKind::kBlob || type->kind == ctf::TypeKind::kSequenceBlob) {
-    return absl::UnimplementedError("its fields do not lie as Syncline's own events do");
+  if (type->alignment > kByte || type->unit_bytes != 1 || type->is_text ||
+      type->kind == ctf::TypeKind::kString || type->kind == ctf::TypeKind::kBlob ||
+      type->kind == ctf::TypeKind::kSequenceBlob) {
+    return NotAsOurs();
   }
   for (const ctf::Member& member : type->members) {
-    SYNCLINE_RETURN_IF_ERROR(CheckType(member.type.get()));
+    SYNCLINE_RETURN_IF_ERROR(CheckNumbers(member.type.get()));
   }
-  return CheckType(type->element.get());
+  return CheckNumbers(type->element.get());
+}
+
+// A text of ours is a field of its event, in no array and in nothing else of which a reader may
+// leave out a part; and none is spelled in small numbers.
+absl::Status CheckPayload(const ctf::Type* payload) {
+  if (payload == nullptr) return absl::OkStatus();
+  constexpr uint32_t kByte = 8;
+  constexpr uint32_t kValueBits = 64;
+  if (payload->kind != ctf::TypeKind::kStruct || payload->alignment > kByte) return NotAsOurs();
+  for (const ctf::Member& member : payload->members) {
+    const ctf::Type& type = *member.type;
+    if (type.kind == ctf::TypeKind::kString && type.unit_bytes == 1) continue;
+    SYNCLINE_RETURN_IF_ERROR(CheckNumbers(&type));
+    if (type.element != nullptr && type.element->size_bits != kValueBits) return NotAsOurs();
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckTypes(const ctf::Metadata& metadata) {
-  SYNCLINE_RETURN_IF_ERROR(CheckType(metadata.packet_header.get()));
+  SYNCLINE_RETURN_IF_ERROR(CheckNumbers(metadata.packet_header.get()));
   const ctf::Type* const header = metadata.packet_header.get();
   if (header == nullptr || header->members.size() < 2 || header->members[0].name != "magic" ||
       header->members[1].name != "uuid" || !metadata.uuid.has_value()) {
@@ -79,11 +99,11 @@ absl::Status CheckTypes(const ctf::Metadata& metadata) {
   for (const ctf::StreamType& stream : metadata.streams) {
     for (const ctf::TypePtr& type :
          {stream.packet_context, stream.event_header, stream.event_context}) {
-      SYNCLINE_RETURN_IF_ERROR(CheckType(type.get()));
+      SYNCLINE_RETURN_IF_ERROR(CheckNumbers(type.get()));
     }
     for (const ctf::EventType& event : stream.events) {
-      SYNCLINE_RETURN_IF_ERROR(CheckType(event.context.get()));
-      SYNCLINE_RETURN_IF_ERROR(CheckType(event.payload.get()));
+      SYNCLINE_RETURN_IF_ERROR(CheckNumbers(event.context.get()));
+      SYNCLINE_RETURN_IF_ERROR(CheckPayload(event.payload.get()));
     }
   }
   return absl::OkStatus();

@@ -143,6 +143,50 @@ TEST(RedactTrace, EventsOfOthersAreRefused) {
   EXPECT_EQ(RedactMetadata(other, &names).status().code(), absl::StatusCode::kUnimplemented);
 }
 
+// Nobody writes such metadata by accident; a text that is no field of an event would stay.
+TEST(RedactTrace, TextsInOtherPlacesThanOursAreRefused) {
+  Pseudonyms names(1);
+  const auto metadata = ctf::LoadMetadata(kTrace);
+  ASSERT_TRUE(metadata.ok());
+  const auto with = [](const ctf::TypePtr& to, ctf::Type type) {
+    auto made = std::make_shared<ctf::Type>(*to);
+    made->members.push_back({"text", std::make_shared<ctf::Type>(std::move(type)), {}});
+    return made;
+  };
+  ctf::Type text;
+  text.kind = ctf::TypeKind::kString;
+  text.alignment = 8;
+  ctf::Type byte;
+  byte.alignment = 8;
+  byte.size_bits = 8;
+  const auto array_of = [](const ctf::Type& element) {
+    ctf::Type array;
+    array.kind = ctf::TypeKind::kArray;
+    array.length = 4;
+    array.element = std::make_shared<ctf::Type>(element);
+    return array;
+  };
+  const auto refused = [&](const ctf::Metadata& other) {
+    EXPECT_EQ(RedactMetadata(other, &names).status().code(), absl::StatusCode::kUnimplemented);
+  };
+  ctf::Metadata other = **metadata;
+  other.packet_header = with(other.packet_header, text);
+  refused(other);
+  other = **metadata;
+  other.streams.front().packet_context = with(other.streams.front().packet_context, text);
+  refused(other);
+  for (const ctf::Type& array : {array_of(text), array_of(byte)}) {
+    other = **metadata;
+    ctf::EventType& event = other.streams.front().events.front();
+    event.payload = with(event.payload, array);
+    refused(other);
+  }
+  other = **metadata;
+  ctf::EventType& event = other.streams.front().events.front();
+  event.payload = with(event.payload, text);
+  EXPECT_TRUE(RedactMetadata(other, &names).ok()) << "there our own texts are";
+}
+
 TEST(RedactTrace, ADamagedStreamIsRefused) {
   Pseudonyms names(1);
   const auto layout = ctf::BuildLayout(*ctf::LoadMetadata(kTrace));
@@ -193,6 +237,28 @@ TEST(RedactBlock, HoldsNumbersAndNoText) {
   EXPECT_EQ(parsed->threads[0].events, 7u);
   EXPECT_EQ(parsed->threads[0].name, names.Name("acme thread"));
   EXPECT_EQ(made->size(), bytes.size());
+}
+
+TEST(RedactBlock, WhoseSlotsLieElsewhereIsRefused) {
+  syncline_block block = {};
+  std::memcpy(block.magic, SYNCLINE_BLOCK_MAGIC, sizeof block.magic);
+  block.version = SYNCLINE_BLOCK_VERSION;
+  block.thread_slots_used = 1;
+  syncline_thread_slot slot = {};
+  slot.thread_key = 1;
+  std::strcpy(slot.name, "acme thread");
+  Pseudonyms names(1);
+  // One bit: the name would lie where `lost` does.
+  for (const uint32_t off : {0u, 32u}) {
+    block.header_bytes = sizeof block + off;
+    std::string bytes(reinterpret_cast<const char*>(&block), sizeof block);
+    for (uint32_t i = 0; i < SYNCLINE_BLOCK_THREADS; ++i) {
+      bytes.append(reinterpret_cast<const char*>(&slot), sizeof slot);
+    }
+    const auto made = RedactBlock(BytesOf(bytes), &names);
+    EXPECT_EQ(made.ok(), off == 0);
+    EXPECT_THAT(made.value_or(""), Not(HasSubstr("acme")));
+  }
 }
 
 TEST(RedactNames, KeepsIdsAndKinds) {
