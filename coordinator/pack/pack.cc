@@ -143,6 +143,10 @@ absl::StatusOr<PackResult> PackRedacted(const PackOptions& options,
   const Leftovers leftovers = WhatToSeek(names, id);
   SYNCLINE_ASSIGN_OR_RETURN(const std::optional<Leftover> left,
                             SearchArchive(archive->part_file(), leftovers, options.interrupt));
+  if (left.has_value() && names.IsInPseudonym(left->name)) {
+    return absl::AbortedError(absl::StrCat("a pseudonym in \"", left->member, "\" spells \"",
+                                           left->name, "\" by chance; try again"));
+  }
   if (left.has_value()) {
     return absl::InternalError(absl::StrCat("\"", left->name, "\" was still in \"", left->member,
                                             "\" of the redacted pack, which was deleted"));

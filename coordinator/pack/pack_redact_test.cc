@@ -343,6 +343,24 @@ TEST_F(PackRedactTest, AChanceMeetingIsTriedAgain) {
   }
 }
 
+TEST_F(PackRedactTest, APseudonymThatSpellsANameIsTriedAgain) {
+  // As long as the pseudonym of the user, of which it is a part.
+  recording_.created_by.user = "acme-user";
+  recording_.created_by.host = "bbbbbbbb";
+  WriteRecording();
+  size_t drawn = 0;
+  PackOptions options = Options();
+  options.random = [&drawn, random = Pseudonyms::SystemRandom()](uint32_t below) mutable {
+    constexpr size_t kFirst = 9;
+    return drawn++ < kFirst ? 0 : random(below);
+  };
+  const auto packed = Pack(options);
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  for (const auto& [path, bytes] : Unpack(root_ / "sent.tar.gz")) {
+    EXPECT_THAT(bytes, Not(HasSubstr("bbbbbbbb"))) << path;
+  }
+}
+
 TEST_F(PackRedactTest, AnInterruptLeavesNothing) {
   std::stop_source stop;
   PackOptions options = Options();

@@ -16,6 +16,7 @@
 #include "coordinator/pack/leftovers.h"
 #include "coordinator/pack/name_shape.h"
 #include "coordinator/pack/public_names.h"
+#include "timeline/collective_kinds.h"
 
 namespace syncline::pack {
 namespace {
@@ -28,8 +29,14 @@ constexpr std::string_view kPlain = "bcdfghjkmnpqrstvwxz23456789";
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::string_view kMarks = "_#.";
+// Of names that have nothing else that could differ: "1/2", "1:2" and "1-2" are three...
+constexpr std::string_view kAllMarks = "_#.~!@$%&*+=;?^|:/<>()[]{}'`-, ";
+// ...and "step 1", "step_1", "step-1", which must go on being steps (analysis::LooksLikeStep()).
+constexpr std::string_view kStepMarks = "_#.:- ";
 constexpr size_t kPlainMin = 8;
 constexpr int kTries = 2000;
+constexpr int kTriesForAnother = 16;
+constexpr std::string_view kNumberAlone = "number alone";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -37,13 +44,14 @@ bool AllDigits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
 }
 
-bool IsLoopback(std::string_view address) {
-  return address.starts_with("127.") || address == "::1" || address == "::" || address == "0.0.0.0";
-}
-
 bool IsIp4(std::string_view text) {
   in_addr parsed{};
   return ::inet_pton(AF_INET, std::string(text).c_str(), &parsed) == 1;
+}
+
+bool IsLoopback(std::string_view address) {
+  return (address.starts_with("127.") && IsIp4(address)) || address == "::1" || address == "::" ||
+         address == "0.0.0.0";
 }
 
 }  // namespace
@@ -92,6 +100,12 @@ absl::Status Pseudonyms::status() const {
     }
   }
   return absl::OkStatus();
+}
+
+bool Pseudonyms::IsInPseudonym(std::string_view name) const {
+  return std::any_of(issued_.begin(), issued_.end(), [name](const std::string& pseudonym) {
+    return pseudonym.find(name) != std::string::npos;
+  });
 }
 
 std::string Pseudonyms::Draw(std::string_view letters, size_t size) {
@@ -152,15 +166,24 @@ std::string Pseudonyms::Sentence(std::string_view sentence) {
 std::string Pseudonyms::Number(std::string_view digits) {
   const auto known = numbers_.find(digits);
   if (known != numbers_.end()) return known->second;
-  // As many as there are: each can have another.
+  return numbers_[std::string(digits)] = FreeNumber("number", digits);
+}
+
+// As many digits. There are as many such numbers as names that ask for one: each can have another.
+std::string Pseudonyms::FreeNumber(std::string_view what, std::string_view digits) {
   std::string made = Draw(kDigits, digits.size());
-  while (!made_.insert(absl::StrCat("number ", made)).second) {
+  // Its own only where nothing else is left.
+  for (int i = 0; i < kTriesForAnother && made == digits; ++i) made = Draw(kDigits, digits.size());
+  // Alone it must not be a rank.
+  const bool alone = what == kNumberAlone;
+  while ((alone && IsRankList(made)) ||
+         !made_.insert(absl::StrCat(AbslView(what), " ", made)).second) {
     for (size_t i = made.size(); i-- > 0;) {
       made[i] = made[i] == '9' ? '0' : static_cast<char>(made[i] + 1);
       if (made[i] != '0') break;
     }
   }
-  return numbers_[std::string(digits)] = made;
+  return made;
 }
 
 bool Pseudonyms::IsRankList(std::string_view text) const {
@@ -204,6 +227,8 @@ std::string Pseudonyms::NameLike(std::string_view name) {
   const std::string_view alphabet = letters == 1   ? kAllLetters
                                     : letters <= 3 ? kBothCases
                                                    : kLetters;
+  const bool kept = key_shapes.find('=') != std::string::npos;
+  const std::string_view marks = letters > 0 ? kMarks : kept ? kStepMarks : kAllMarks;
   const auto make = [&] {
     std::string made;
     for (size_t i = 0; i < key.size(); ++i) {
@@ -212,7 +237,7 @@ std::string Pseudonyms::NameLike(std::string_view name) {
           made += Draw(alphabet, 1);
           break;
         case Shape::kMark:
-          made += Draw(kMarks, 1);
+          made += Draw(marks, 1);
           break;
         case Shape::kInWord:
           made += Draw(kDigits, 1);
@@ -223,9 +248,11 @@ std::string Pseudonyms::NameLike(std::string_view name) {
     }
     return made;
   };
-  auto known = templates_.find(key);
+  // A name may hold the byte that stands for a number here: it is no number there.
+  const std::string key_and_shapes = key + key_shapes;
+  auto known = templates_.find(key_and_shapes);
   if (known == templates_.end()) {
-    known = templates_.emplace(key, fixed ? key : Unique("name", make)).first;
+    known = templates_.emplace(key_and_shapes, fixed ? key : Unique("name", make)).first;
   }
   std::string made;
   size_t number = 0;
@@ -237,22 +264,19 @@ std::string Pseudonyms::NameLike(std::string_view name) {
     }
   }
   // By chance it means something else: another one, the next time.
-  if (MeaningOf(made) != MeaningOf(name) && !fixed) templates_.erase(known);
+  if (!CanStandFor(name, made) && !fixed) templates_.erase(known);
   return made;
 }
 
+bool Pseudonyms::CanStandFor(std::string_view name, std::string_view made) const {
+  return MeaningOf(made) == MeaningOf(name) && !IsPublicName(made) && !IsRankList(made);
+}
+
 std::string Pseudonyms::MakeName(std::string_view name) {
-  if (AllDigits(name)) {
-    // Not one that would be a rank.
-    return Unique("number alone", [&] {
-      std::string made = Draw(kDigits, name.size());
-      while (IsRankList(made)) made = Draw(kDigits, name.size());
-      return made;
-    });
-  }
+  if (AllDigits(name)) return FreeNumber(kNumberAlone, name);
   for (int i = 0; i < kTries; ++i) {
     std::string made = NameLike(name);
-    if (MeaningOf(made) == MeaningOf(name) && !IsPublicName(made) && !IsRankList(made)) return made;
+    if (CanStandFor(name, made)) return made;
   }
   if (status_.ok()) {
     status_ = absl::ResourceExhaustedError(
@@ -265,7 +289,10 @@ std::string Pseudonyms::Name(std::string_view name) {
   if (name.empty()) return "";
   const auto known = names_.find(name);
   if (known != names_.end()) return known->second;
-  const bool stays = IsPublicName(name) || IsRankList(name);
+  // "c10d::_allreduce__": PyTorch's word and underscores, and no other name means the same.
+  const bool collective =
+      !timeline::CollectiveOfLaunch(name).empty() || !timeline::CollectiveOfWork(name).empty();
+  const bool stays = IsPublicName(name) || IsRankList(name) || collective;
   return names_[std::string(name)] = stays ? std::string(name) : Noted(name, MakeName(name));
 }
 

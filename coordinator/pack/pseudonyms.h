@@ -68,6 +68,8 @@ class Pseudonyms {
 
   // All that was replaced.
   const std::set<std::string, std::less<>>& originals() const { return originals_; }
+  // Whether `name` is part of a pseudonym, by chance.
+  bool IsInPseudonym(std::string_view name) const;
   // ResourceExhausted: there are more short names than names of that length; Aborted: by chance a
   // pseudonym is a name of the recording, try again.
   absl::Status status() const;
@@ -78,8 +80,10 @@ class Pseudonyms {
   std::string Draw(std::string_view letters, size_t size);
   std::string Unique(std::string_view what, const std::function<std::string()>& make);
   std::string Number(std::string_view digits);
+  std::string FreeNumber(std::string_view what, std::string_view digits);
   std::string MakeName(std::string_view name);
   std::string NameLike(std::string_view name);
+  bool CanStandFor(std::string_view name, std::string_view made) const;
   bool IsRankList(std::string_view text) const;
   std::string Noted(std::string_view original, std::string pseudonym);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/pack/pseudonyms.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "analysis/names.h"
 #include "coordinator/pack/name_shape.h"
@@ -143,6 +145,51 @@ TEST(Pseudonyms, TooManyShortNamesAreRefused) {
   Pseudonyms names(2);
   for (int c = 1; c < 256; ++c) names.Name(std::string(1, static_cast<char>(c)));
   EXPECT_EQ(names.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+// Names of which little may change: each has another one all the same, and none is refused.
+TEST(Pseudonyms, HonestNamesAreNotRefused) {
+  Pseudonyms names(2);
+  std::set<std::string> made;
+  size_t count = 0;
+  const auto make = [&](const std::string& name) {
+    made.insert(names.Name(name));
+    ++count;
+    EXPECT_EQ(MeaningOf(names.Name(name)), MeaningOf(name)) << name;
+    EXPECT_TRUE(names.status().ok() || absl::IsAborted(names.status()))
+        << name << ": " << names.status();
+  };
+  for (const char* mark : {"/", ":", "-", ",", " ", ".", "|", "=", "@"}) {
+    make(std::string("1") + mark + "2");
+  }
+  for (const char* mark : {" ", "_", "-", "#", ":", "."}) make(std::string("step") + mark + "9");
+  // Some of these are names of PyTorch's: "TBackward".
+  for (char a = 'a'; a <= 'z'; ++a) make(std::string(1, a) + "Backward");
+  for (int i = 2; i < 1000; ++i) make(std::to_string(i));
+  for (const char* name : {"c10d::allreduce", "c10d::_broadcast__", "c10d::barrier"}) make(name);
+  EXPECT_EQ(made.size(), count);
+}
+
+// The byte that stands for a number in what pseudonyms are made from.
+TEST(Pseudonyms, ControlCharactersAreNoNumbers) {
+  for (const bool number_first : {true, false}) {
+    Pseudonyms names(2);
+    std::vector<std::string> both = {"step 7", "step \1", " 7 \1", " \1 7", "\1"};
+    if (!number_first) std::reverse(both.begin(), both.end());
+    std::set<std::string> made;
+    for (const std::string& name : both) {
+      EXPECT_EQ(names.Name(name).size(), name.size());
+      EXPECT_EQ(names.Name(name).find('\1'), std::string::npos);
+      made.insert(names.Name(name));
+    }
+    EXPECT_EQ(made.size(), both.size());
+  }
+}
+
+TEST(Pseudonyms, OnlyAnAddressIsLoopback) {
+  Pseudonyms names(2);
+  EXPECT_EQ(names.Ip("127.0.0.53"), "127.0.0.53");
+  EXPECT_THAT(names.Ip("127.acme"), Not(HasSubstr("acme")));
 }
 
 TEST(Pseudonyms, SentencesAreLeftOut) {
