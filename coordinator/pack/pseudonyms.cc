@@ -16,7 +16,6 @@
 #include "coordinator/pack/leftovers.h"
 #include "coordinator/pack/name_shape.h"
 #include "coordinator/pack/public_names.h"
-#include "timeline/collective_kinds.h"
 
 namespace syncline::pack {
 namespace {
@@ -289,10 +288,7 @@ std::string Pseudonyms::Name(std::string_view name) {
   if (name.empty()) return "";
   const auto known = names_.find(name);
   if (known != names_.end()) return known->second;
-  // "c10d::_allreduce__": PyTorch's word and underscores, and no other name means the same.
-  const bool collective =
-      !timeline::CollectiveOfLaunch(name).empty() || !timeline::CollectiveOfWork(name).empty();
-  const bool stays = IsPublicName(name) || IsRankList(name) || collective;
+  const bool stays = IsPublicName(name) || IsRankList(name);
   return names_[std::string(name)] = stays ? std::string(name) : Noted(name, MakeName(name));
 }
 

@@ -13,6 +13,7 @@
 #include "common/text.h"
 #include "coordinator/recording/recording.h"
 #include "instrumentation/abi/events.h"
+#include "timeline/collective_kinds.h"
 
 namespace syncline::pack {
 namespace {
@@ -237,7 +238,11 @@ Texts MakeVocabulary() {
 
 }  // namespace
 
-bool IsPublicName(std::string_view text) { return IsIn(PublicNames(), text); }
+bool IsPublicName(std::string_view text) {
+  // "c10d::_allreduce__": PyTorch's word and underscores, and no other name means the same.
+  return IsIn(PublicNames(), text) || !timeline::CollectiveOfLaunch(text).empty() ||
+         !timeline::CollectiveOfWork(text).empty();
+}
 
 bool IsSchemaWord(std::string_view text) {
   static const auto* const kSet = new Texts(SetOf(kSchemaWords));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "common/utf8.h"
 #include "control_block/block_file.h"
 #include "coordinator/pack/redact_files.h"
 #include "evidence/write.h"
@@ -27,6 +28,12 @@ std::string_view BytesOf(const T& value) {
 template <size_t n>
 std::string_view TextOf(const char (&array)[n]) {
   return {array, ::strnlen(array, n)};
+}
+
+// As recording.json has it.
+template <size_t n>
+std::string RepairedTextOf(const char (&array)[n]) {
+  return RepairedUtf8(TextOf(array));
 }
 
 // Behind the NUL nothing.
@@ -141,13 +148,13 @@ absl::StatusOr<std::string> RedactBlock(std::span<const uint8_t> bytes, Pseudony
   // Elsewhere than here the slots' names would lie where numbers are copied.
   if (from.header_bytes != sizeof from) return absl::DataLossError("it is damaged");
   syncline_block to = NumbersOf(from, names);
-  Put(names->Plain(TextOf(from.job)), to.job);
-  Put(names->Plain(TextOf(from.incarnation)), to.incarnation);
-  Put(names->Word(TextOf(from.role)), to.role);
-  Put(names->Plain(TextOf(from.hostname)), to.hostname);
+  Put(names->Plain(RepairedTextOf(from.job)), to.job);
+  Put(names->Plain(RepairedTextOf(from.incarnation)), to.incarnation);
+  Put(names->Word(RepairedTextOf(from.role)), to.role);
+  Put(names->Plain(RepairedTextOf(from.hostname)), to.hostname);
   Put(names->Uuid(TextOf(from.boot_id)), to.boot_id);
-  Put(names->Plain(TextOf(from.executable)), to.executable);
-  Put(names->Plain(TextOf(from.command_line)), to.command_line);
+  Put(names->Plain(RepairedTextOf(from.executable)), to.executable);
+  Put(names->Plain(RepairedTextOf(from.command_line)), to.command_line);
   std::string made(BytesOf(to));
   for (uint32_t i = 0; i < SYNCLINE_BLOCK_THREADS; ++i) {
     const uint64_t at = from.header_bytes + uint64_t{i} * sizeof(syncline_thread_slot);
