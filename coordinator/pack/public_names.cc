@@ -119,7 +119,8 @@ constexpr std::string_view kSchemaWords =
 
 // What files are called, and words of formats that no sample below shows.
 constexpr std::string_view kFormatWords =
-    "recording json clocks models samples tuples nodes processes block names trace metadata "
+    "unix samples_of_remote recording json clocks models samples tuples nodes processes block "
+    "names trace metadata "
     "evidence txt run redacted coordinator bit timeline_begin_ns timeline_end_ns cause SYNCBLK1 "
     "SYNCNAM1 SYNCSMPL SYNCTUPL true false null lo hi x map left out sentence lttng tracer_name "
     "tracer_major tracer_minor tracer_patchlevel tracer_buffering_scheme tracer_buffering_id "

@@ -145,8 +145,12 @@ absl::StatusOr<std::string> RedactBlock(std::span<const uint8_t> bytes, Pseudony
   SYNCLINE_RETURN_IF_ERROR(control_block::ParseBlock(bytes).status());
   syncline_block from;
   std::memcpy(&from, bytes.data(), sizeof from);
-  // Elsewhere than here the slots' names would lie where numbers are copied.
-  if (from.header_bytes != sizeof from) return absl::DataLossError("it is damaged");
+  // Where a part is missing, or the slots are said to lie elsewhere, texts would lie where numbers
+  // are copied.
+  constexpr size_t kBytes = sizeof from + SYNCLINE_BLOCK_THREADS * sizeof(syncline_thread_slot);
+  if (from.header_bytes != sizeof from || bytes.size() != kBytes) {
+    return absl::DataLossError("it is damaged");
+  }
   syncline_block to = NumbersOf(from, names);
   Put(names->Plain(RepairedTextOf(from.job)), to.job);
   Put(names->Plain(RepairedTextOf(from.incarnation)), to.incarnation);
@@ -158,7 +162,6 @@ absl::StatusOr<std::string> RedactBlock(std::span<const uint8_t> bytes, Pseudony
   std::string made(BytesOf(to));
   for (uint32_t i = 0; i < SYNCLINE_BLOCK_THREADS; ++i) {
     const uint64_t at = from.header_bytes + uint64_t{i} * sizeof(syncline_thread_slot);
-    if (at + sizeof(syncline_thread_slot) > bytes.size()) break;
     syncline_thread_slot slot = {};
     if (i < to.thread_slots_used) std::memcpy(&slot, bytes.data() + at, sizeof slot);
     made += SlotOf(slot, names);

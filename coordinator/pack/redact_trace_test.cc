@@ -258,6 +258,9 @@ TEST(RedactBlock, WhoseSlotsLieElsewhereIsRefused) {
     const auto made = RedactBlock(BytesOf(bytes), &names);
     EXPECT_EQ(made.ok(), off == 0);
     EXPECT_THAT(made.value_or(""), Not(HasSubstr("acme")));
+    // A part is missing: all behind it lies before its place.
+    bytes.erase(40, 20);
+    EXPECT_FALSE(RedactBlock(BytesOf(bytes), &names).ok());
   }
 }
 
