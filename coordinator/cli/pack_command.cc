@@ -123,7 +123,7 @@ void RegisterPack(CLI::App* app, Context* context) {
                  "Replace names of hosts, users, jobs, commands, paths, addresses, and\n"
                  "what your program calls its tasks, threads and counters: the same name\n"
                  "by the same random one throughout. Profiles, logs and inventories are\n"
-                 "left out (experimental: read what it holds before you send it)");
+                 "left out");
   pack->footer(
       "Prints the file's path. `tar xf FILE` unpacks it; merge, report, events and why work on "
       "the\n"
