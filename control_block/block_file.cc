@@ -72,6 +72,7 @@ CostSums Since(const syncline_cost& now, const syncline_cost& then) {
 void FillGate(const syncline_block& raw, Block& block) {
   GateAnswer& gate = block.gate;
   gate.generation = raw.generation;
+  gate.stacks_asked = raw.stacks_asked;
   gate.generation_seen = raw.generation_seen;
   gate.recording_generation = raw.recording_generation;
   gate.asked_monotonic_ns = raw.asked_monotonic_ns;

@@ -69,6 +69,7 @@ struct CostSums {
 // What the process answered to the agent's word.
 struct GateAnswer {
   uint32_t generation = 0;            // the agent's word as it stands; 0: off
+  uint32_t stacks_asked = 0;          // the number of the last request for stacks; 0: none
   uint32_t generation_seen = 0;       // the last value of the gate that the process acted on
   uint32_t recording_generation = 0;  // the recording that the rest is about; 0: never recorded
   uint64_t asked_monotonic_ns = 0;    // its first call after the gate opened

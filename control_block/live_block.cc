@@ -32,6 +32,7 @@ constexpr uint64_t kNamesLimitBytes = uint64_t{64} << 20;
 constexpr uint64_t kBlockBytes =
     sizeof(syncline_block) + SYNCLINE_BLOCK_THREADS * sizeof(syncline_thread_slot);
 constexpr uint64_t kGateOffset = offsetof(syncline_block, generation);
+constexpr uint64_t kStacksOffset = offsetof(syncline_block, stacks_asked);
 // The kernel sets a futex word to a 12-bit signed operand.
 constexpr uint32_t kLargestOperand = 2047;
 
@@ -160,15 +161,33 @@ absl::StatusOr<std::string> LiveBlock::ReadNamesBytes() const {
                   absl::StrCat("Cannot read ", Quoted(directory_ / NamesFileName(id_))));
 }
 
-absl::Status LiveBlock::SetGeneration(uint32_t generation) {
-  const std::string what = absl::StrCat("Cannot switch process ", id_.pid);
+absl::StatusOr<uint8_t*> LiveBlock::GatePage(const std::string& what) {
   if (gate_page_ == nullptr) {
     void* page =
         ::mmap(nullptr, sizeof(syncline_block), PROT_READ | PROT_WRITE, MAP_SHARED, block_fd_, 0);
     if (page == MAP_FAILED) return ErrnoStatus(errno, what);
     gate_page_ = page;
   }
-  auto* word = static_cast<uint8_t*>(gate_page_) + kGateOffset;
+  return static_cast<uint8_t*>(gate_page_);
+}
+
+absl::Status LiveBlock::AskForStacks(uint32_t number) {
+  const std::string what = absl::StrCat("Cannot ask process ", id_.pid);
+  if (number == 0 || number > kLargestOperand) return absl::InvalidArgumentError(what);
+  SYNCLINE_ASSIGN_OR_RETURN(uint8_t* const page, GatePage(what));
+  // As below: the kernel writes.
+  const uint32_t set = FUTEX_OP(FUTEX_OP_SET, number, FUTEX_OP_CMP_GE, 0);
+  if (::syscall(SYS_futex, page + kGateOffset, FUTEX_WAKE_OP, INT_MAX, INT_MAX,
+                page + kStacksOffset, set) < 0) {
+    return ErrnoStatus(errno, what);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LiveBlock::SetGeneration(uint32_t generation) {
+  const std::string what = absl::StrCat("Cannot switch process ", id_.pid);
+  SYNCLINE_ASSIGN_OR_RETURN(uint8_t* const page, GatePage(what));
+  uint8_t* const word = page + kGateOffset;
   if (generation <= kLargestOperand) {
     // The kernel writes the word, in one piece, and wakes: where the page is gone this is an error
     // (EFAULT), where a store of our own would be SIGBUS.

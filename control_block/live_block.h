@@ -62,6 +62,10 @@ class LiveBlock {
   // The number must not have been used before in the life of the process (1, 2, 3 ... will do).
   absl::Status SetGeneration(uint32_t generation);
 
+  // Asks the process for its stacks, for the time that `number` says (1 to 2047, not that of the
+  // last request), and wakes it. To be repeated until it has answered: it may not have slept yet.
+  absl::Status AskForStacks(uint32_t number);
+
   // Whether its file is no longer there under its name: the process became another program (exec),
   // under the same pid, which made a block of its own, and may have removed it at its end. A
   // process that ends without ever having been recorded removes its own. False when there is no
@@ -79,6 +83,8 @@ class LiveBlock {
         uid_(uid),
         block_fd_(block_fd),
         names_fd_(names_fd) {}
+  // The page with the words that the agent writes.
+  absl::StatusOr<uint8_t*> GatePage(const std::string& what);
   std::filesystem::path directory_;
   BlockId id_;
   uint32_t uid_ = 0;

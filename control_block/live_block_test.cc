@@ -75,6 +75,25 @@ TEST_F(LiveBlockTest, AnAbsentDirectoryHasNoBlocks) {
             absl::StatusCode::kNotFound);
 }
 
+TEST_F(LiveBlockTest, AsksForStacksAndLeavesTheGate) {
+  auto block = LiveBlock::Open(directory_, kId, ::geteuid());
+  ASSERT_TRUE(block.ok());
+  const uint32_t generation = block->Read()->gate.generation;
+  EXPECT_EQ(block->Read()->gate.stacks_asked, 0u);
+  for (const uint32_t number : {1u, 2047u}) {
+    ASSERT_TRUE(block->AskForStacks(number).ok());
+    EXPECT_EQ(block->Read()->gate.stacks_asked, number);
+    EXPECT_EQ(block->Read()->gate.generation, generation);
+  }
+  EXPECT_FALSE(block->AskForStacks(0).ok());
+  EXPECT_FALSE(block->AskForStacks(2048).ok());
+  ASSERT_TRUE(block->SetGeneration(5).ok());
+  EXPECT_EQ(block->Read()->gate.stacks_asked, 2047u);
+  // Its file was cut: an error, no SIGBUS.
+  std::filesystem::resize_file(directory_ / BlockFileName(kId), 0);
+  EXPECT_FALSE(block->AskForStacks(3).ok());
+}
+
 TEST_F(LiveBlockTest, OpensAndClosesTheGate) {
   auto block = LiveBlock::Open(directory_, kId, ::geteuid());
   ASSERT_TRUE(block.ok());

@@ -5,13 +5,14 @@
  *   $SYNCLINE_RUNTIME_DIR, else /dev/shm/syncline-UID
  *   PIDNS-PID-STARTTICKS.block    header + thread slots           (fixed size, mapped whole)
  *   PIDNS-PID-STARTTICKS.names    append-only name table          (grows)
+ *   stacks/PIDNS-PID-STARTTICKS.stacks   what its Python answered to `stacks_asked`
  *   counters                      a u32: the last key given       (shared by the user's processes;
  *                                                                  begins at a random number)
  * PID is as the process sees itself, PIDNS the inode of /proc/self/ns/pid.
  *
- * Who writes what: the agent writes `generation` and nothing else. The process writes the rest. The
- * agent treats every byte as hostile: bounds, O_NOFOLLOW, owner and mode checked, truncation
- * survived (SIGBUS: it reads with pread, or maps and revalidates the size).
+ * Who writes what: the agent writes `generation` and `stacks_asked` and nothing else. The process
+ * writes the rest. The agent treats every byte as hostile: bounds, O_NOFOLLOW, owner and mode
+ * checked, truncation survived (SIGBUS: it reads with pread, or maps and revalidates the size).
  *
  * The gate: generation is 0 while nothing is recorded. A recording gets a non-zero number that
  * never repeats within the process's life. One relaxed load per ITT call compares it with the
@@ -96,7 +97,10 @@ struct syncline_block {
 
   /* The agent's word, on its own cache line. Also a futex word: the agent wakes after writing. */
   uint32_t generation __attribute__((aligned(64)));
-  uint32_t reserved_gate[15];
+  /* Another number than before: its Python is asked for its stacks (1, 2, 3 ...; 0: never asked).
+   * Libraries that do not know it leave it. Those who wait on `generation` are woken. */
+  uint32_t stacks_asked;
+  uint32_t reserved_gate[14];
 
   /* The process's answer, on its own cache line. */
   uint32_t generation_seen __attribute__((aligned(64))); /* last value of the gate acted on */

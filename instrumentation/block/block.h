@@ -83,6 +83,9 @@ struct syncline_thread {
 /* The gate: 0 while nothing is recorded. Points into the block; compare *syncline_gate with
  * syncline_thread.generation and call syncline_gate_changed when they differ. */
 extern SYNCLINE_EXPORT const volatile uint32_t* volatile syncline_gate;
+/* How often the agent has asked this process for its stacks; 0 while it has no block. Whoever waits
+ * on the gate is woken when it asks. */
+SYNCLINE_EXPORT uint32_t syncline_stacks_asked(void);
 /* A value that no agent writes, in a forked child: its first call makes it a block. */
 #define SYNCLINE_GATE_LOOK 0xFFFFFFFFu
 /* Keeps `*gate` equal to syncline_gate and `*paused` (unless NULL) to syncline_paused, for a

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,15 @@ static struct Follower {
   volatile uint32_t* paused;
 } followers[SYNCLINE_LIBRARIES];
 volatile uint32_t syncline_paused;
+
+/* Beside the gate, on the agent's cache line. */
+uint32_t syncline_stacks_asked(void) {
+  const volatile uint32_t* const gate = syncline_gate;
+  if (gate == &closed || gate == &look) return 0;
+  return gate[(offsetof(struct syncline_block, stacks_asked) -
+               offsetof(struct syncline_block, generation)) /
+              sizeof(uint32_t)];
+}
 
 static void SetGate(const volatile uint32_t* gate) {
   syncline_gate = gate;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // block_tool: looks at control blocks and switches gates, for tests.
 //   block_tool set DIR GENERATION     every block in DIR; prints how many
+//   block_tool ask DIR NUMBER         asks every process for its stacks
 //   block_tool show DIR               one line for each block: "pid state events lost cost_ns names
 //                                     refused cost_lo_ns cost_hi_ns recording job rank role"
 //   block_tool names NAMES_FILE       one line for each name: "id kind text"
@@ -41,23 +42,26 @@ int Show(const Block& block) {
   return 0;
 }
 
-int ForEach(const std::string& directory, const char* generation) {
+using Change = absl::Status (LiveBlock::*)(uint32_t number);
+
+// Shows every block, or changes it by `change` and `number`.
+int ForEach(const std::string& directory, Change change, const char* number) {
   const auto ids = ListBlocks(directory, ::geteuid());
   if (!ids.ok()) return Fail(ids.status());
   for (const BlockId& id : *ids) {
     auto block = LiveBlock::Open(directory, id, ::geteuid());
     if (!block.ok()) return Fail(block.status());
-    if (generation != nullptr) {
-      const absl::Status set =
-          block->SetGeneration(static_cast<uint32_t>(std::strtoul(generation, nullptr, 10)));
-      if (!set.ok()) return Fail(set);
+    if (change != nullptr) {
+      const absl::Status changed =
+          ((*block).*change)(static_cast<uint32_t>(std::strtoul(number, nullptr, 10)));
+      if (!changed.ok()) return Fail(changed);
     } else {
       const auto read = block->Read();
       if (!read.ok()) return Fail(read.status());
       Show(*read);
     }
   }
-  if (generation != nullptr) std::printf("%zu\n", ids->size());
+  if (change != nullptr) std::printf("%zu\n", ids->size());
   return 0;
 }
 
@@ -78,9 +82,11 @@ int Names(const std::string& path) {
 
 int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
-  if (command == "set" && argc == 4) return ForEach(argv[2], argv[3]);
-  if (command == "show" && argc == 3) return ForEach(argv[2], nullptr);
+  if (command == "set" && argc == 4) return ForEach(argv[2], &LiveBlock::SetGeneration, argv[3]);
+  if (command == "ask" && argc == 4) return ForEach(argv[2], &LiveBlock::AskForStacks, argv[3]);
+  if (command == "show" && argc == 3) return ForEach(argv[2], nullptr, nullptr);
   if (command == "names" && argc == 3) return Names(argv[2]);
-  std::fprintf(stderr, "usage: block_tool set DIR GENERATION | show DIR | names FILE\n");
+  std::fprintf(stderr,
+               "usage: block_tool set DIR GENERATION | ask DIR NUMBER | show DIR | names F\n");
   return 2;
 }
