@@ -23,6 +23,7 @@ import threading
 import time
 
 from syncline_signals import is_of_the_program, undisturbed
+from syncline_stacks import start_ticks
 
 QUIET_S = 0.1  # far more than an observer's call takes
 # How long an operator that runs as a piece ends may take to end.
@@ -56,11 +57,6 @@ STILL_OPEN = (
     "operators of the last profile had not ended with it, and PyTorch would write to freed memory"
     " if the process were profiled again"
 )
-
-
-def start_ticks():
-    with open("/proc/self/stat", "rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[19])
 
 
 def resident_bytes():

@@ -11,6 +11,7 @@ def load(directory):
     native = ctypes.PyDLL(path)
     text, i32, u32, u64 = ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint64
     native.turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32)
+    native.stacks_type = ctypes.CFUNCTYPE(None, u32)
     native.profile_turn_type = ctypes.CFUNCTYPE(ctypes.c_int, u32)
     for name, result, arguments in (
         (
@@ -18,6 +19,7 @@ def load(directory):
             ctypes.c_int,
             [native.turn_type] + [ctypes.py_object] * 2 + [ctypes.c_void_p] * 5,
         ),
+        ("stacks", None, [native.stacks_type]),
         ("acted", None, [u32, ctypes.c_int]),
         ("again", ctypes.c_int, []),
         ("gate", u32, []),

@@ -11,6 +11,7 @@ bytecodes:
     does not tell: group, number, peer, tag, bytes;
   - Python's garbage collections become tasks, and so does it that PyTorch has initialised an
     accelerator in this process.
+Recording or not, it says where Python's threads stand when the agent asks (syncline_stacks.py).
 At the end all of it is undone, but for one thing: PyTorch's hook after an optimizer step is there
 from PyTorch's import on, and for good, and does nothing while nothing is recorded. To put it there
 and take it out again would make steps of the program's fail (`_listen` says why).
@@ -30,6 +31,7 @@ from time import monotonic_ns
 from syncline_accelerators import Accelerators
 from syncline_garbage import Garbage
 from syncline_operators import Operators
+from syncline_stacks import Stacks
 
 DONE, LATER = 0, 1
 
@@ -104,6 +106,7 @@ class Hook:
         self.operators = Operators(native)
         self.garbage = Garbage(native)
         self.accelerators = Accelerators(native)
+        self.stacks = Stacks(native, ranges)
         import syncline_patches
         import syncline_signals
 
@@ -424,6 +427,7 @@ class Hook:
         self.accelerators.generation = 0
         self.operators.threads &= {threading.get_ident()}
         self.transfers = {}
+        self.stacks.after_fork()
         self.native.again()
 
 
@@ -437,6 +441,8 @@ def start(directory):
     start.hook = hook
     # They live as long as the process.
     hook.callbacks = native.turn_type(hook.turn), hook.turn_in_main_thread
+    hook.stacks.callback = native.stacks_type(hook.stacks.answer)
+    native.stacks(hook.stacks.callback)
     python = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in PYTHON]
     if native.start(*hook.callbacks, RecursionError, *python) != 0:
         return None

@@ -8,6 +8,9 @@
  * one that trains) is not waited for: what needs no particular thread is then done from here, as a
  * thread of the interpreter for a moment, and the rest when the main thread comes back.
  *
+ * The agent also wakes it to ask for stacks (`syncline stacks`): the hook makes them at once, in
+ * this thread.
+ *
  * The interpreter may go away: the hook calls syncline_torch_stop from `atexit`, and afterwards
  * this thread does not touch it any more.
  */
@@ -39,6 +42,7 @@ static struct {
       mutex; /* held while the interpreter is called from the thread; guards `stopped` */
   int stopped;
   syncline_torch_turn turn;
+  syncline_torch_stacks_turn stacks;
   void* main_turn;
   void* too_deep;
   syncline_torch_add_pending add_pending;
@@ -94,6 +98,14 @@ static void TurnFromHere(uint32_t value) {
   pthread_mutex_unlock(&watch.mutex);
 }
 
+/* The agent wants to know where the threads are. Never by way of the main thread, which may stand
+ * still: its lock is enough. */
+static void AnswerStacks(uint32_t number) {
+  pthread_mutex_lock(&watch.mutex);
+  if (!watch.stopped && watch.stacks) watch.stacks(number);
+  pthread_mutex_unlock(&watch.mutex);
+}
+
 /* What the thread knows of its last asking. */
 struct Asking {
   uint64_t since_ns;
@@ -133,6 +145,7 @@ static void* Watch(void* unused) {
   }
   struct Asking asking = {0, RETRY_MIN_NS, 0};
   uint64_t refreshed_ns = 0;
+  uint32_t stacks_answered = 0;
   while (!__atomic_load_n(&watch.stopped, __ATOMIC_ACQUIRE)) {
     const volatile uint32_t* gate = syncline_gate;
     const uint32_t value = *gate;
@@ -141,6 +154,11 @@ static void* Watch(void* unused) {
     if (value != __atomic_load_n(&watch.acted, __ATOMIC_ACQUIRE) || due) {
       if (due) refreshed_ns = syncline_monotonic_ns();
       sleep_ns = Ask(&asking, value);
+    }
+    const uint32_t stacks_asked = syncline_stacks_asked();
+    if (stacks_asked != stacks_answered) {
+      stacks_answered = stacks_asked;
+      if (stacks_asked) AnswerStacks(stacks_asked);
     }
     syncline_torch_wait(gate, value, sleep_ns);
   }
@@ -181,6 +199,8 @@ SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn, void* main_tu
   watch.clear = clear;
   return syncline_torch_thread(Watch);
 }
+
+SYNCLINE_EXPORT void syncline_torch_stacks(syncline_torch_stacks_turn turn) { watch.stacks = turn; }
 
 SYNCLINE_EXPORT void syncline_torch_stop(void) {
   pthread_mutex_lock(&watch.mutex);

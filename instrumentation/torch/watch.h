@@ -28,6 +28,10 @@ int syncline_torch_start(syncline_torch_turn turn, void* main_turn, void* too_de
                          syncline_torch_add_pending add_pending, syncline_torch_call call,
                          syncline_torch_release release, syncline_torch_matches matches,
                          syncline_torch_clear clear);
+/* Answers the agent's request for stacks; takes the interpreter's lock itself. */
+typedef void (*syncline_torch_stacks_turn)(uint32_t number);
+/* Before syncline_torch_start: what is called, by the thread, when the agent asks. */
+void syncline_torch_stacks(syncline_torch_stacks_turn turn);
 /* The main thread has acted on this value of the gate; or (`done` is 0) wants to be asked again. */
 void syncline_torch_acted(uint32_t value, int done);
 /* The interpreter goes away. Waits for a call of `turn` that is under way: without the
