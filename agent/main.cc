@@ -37,6 +37,7 @@
 #include "agent/session/session_daemon.h"
 #include "agent/session/session_process.h"
 #include "agent/session/spawn.h"
+#include "agent/stacks/stack_reader.h"
 #include "agent/tfprofiler/port_prober.h"
 #include "agent/tfprofiler/tf_profiles.h"
 #include "common/descriptors.h"
@@ -163,6 +164,9 @@ class Agent {
         profiles_(&profilers_, &clock_, &log_),
         kineto_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
         evidence_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
+        stacks_(
+            [this](std::vector<v1::Complaint>* complaints) { return gate_.Processes(complaints); },
+            [this] { return gate_.RuntimeDirectories(); }, &clock_, {.own_uid = uid_}),
         inventory_({.gate = &gate_,
                     .lttng = &lttng_,
                     .runner = &runner_,
@@ -197,6 +201,7 @@ class Agent {
                                        .inventory = &inventory_,
                                        .clock = &clock_,
                                        .probes = &probes_,
+                                       .stacks = &stacks_,
                                        .activity = &activity_,
                                        .log = &log_},
                                       {.socket_path = options_.socket,
@@ -299,6 +304,7 @@ class Agent {
   TfProfiles profiles_;
   KinetoProfiles kineto_;
   EvidenceRecorder evidence_;
+  StackReader stacks_;
   Inventory inventory_;
   RecordingManager manager_;
   probe::ProbeService probes_;

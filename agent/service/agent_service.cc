@@ -197,4 +197,11 @@ grpc::Status AgentService::ProbeSamples(grpc::ServerContext* context,
   return Answer(parts_.probes->Samples(*request), reply);
 }
 
+grpc::Status AgentService::Stacks(grpc::ServerContext* context, const v1::StacksRequest* request,
+                                  v1::StacksResponse* response) {
+  const Activity::Call call(parts_.activity);
+  grpc::Status status = Admit(*context, "Stacks", "");
+  return status.ok() ? Answer(parts_.stacks->Read(*request), response) : status;
+}
+
 }  // namespace syncline::agent

@@ -17,6 +17,7 @@
 #include "agent/service/activity.h"
 #include "agent/service/clock_streams.h"
 #include "agent/service/peer_role.h"
+#include "agent/stacks/stack_reader.h"
 #include "syncline/v1/agent.grpc.pb.h"
 
 namespace syncline::agent {
@@ -32,6 +33,7 @@ struct ServiceParts {
   Inventory* inventory = nullptr;
   Clock* clock = nullptr;
   probe::ProbeService* probes = nullptr;
+  StackReader* stacks = nullptr;
   Activity* activity = nullptr;
   Log* log = nullptr;
 };
@@ -63,6 +65,8 @@ class AgentService final : public v1::Agent::Service {
                      v1::ProbePlanReply* reply) override;
   grpc::Status ProbeSamples(grpc::ServerContext* context, const v1::ProbeSamplesRequest* request,
                             v1::ProbeSamplesReply* reply) override;
+  grpc::Status Stacks(grpc::ServerContext* context, const v1::StacksRequest* request,
+                      v1::StacksResponse* response) override;
 
  private:
   Peer PeerOf(const grpc::ServerContext& context) const;

@@ -72,6 +72,11 @@ class AgentClient {
     return absl::UnimplementedError("this agent does not probe clocks over UDP");
   }
 
+  // Stacks of the node's processes. An older agent says Unimplemented.
+  virtual absl::StatusOr<v1::StacksResponse> Stacks(const v1::StacksRequest&, Timeout) {
+    return absl::UnimplementedError("this agent cannot show stacks");
+  }
+
   // Ends every call that is running now (clock streams aside) with Cancelled. From any thread.
   virtual void Cancel() = 0;
 };

@@ -217,6 +217,11 @@ class GrpcAgentClient : public AgentClient {
     return Call<v1::ProbeSamplesReply>(&v1::Agent::Stub::ProbeSamples, request, timeout);
   }
 
+  absl::StatusOr<v1::StacksResponse> Stacks(const v1::StacksRequest& request,
+                                            Timeout timeout) override {
+    return Call<v1::StacksResponse>(&v1::Agent::Stub::Stacks, request, timeout);
+  }
+
   absl::Status Fetch(const v1::FetchRequest& request, Timeout timeout,
                      const ChunkSink& sink) override {
     grpc::ClientContext context;

@@ -120,6 +120,7 @@ PROTO_UNITLESS = {  # identifiers and ordinals, which have no unit
     "pid",
     "guard_pid",
     "own_pid",
+    "tid",
     "uid",
     "agent_uid",
     "other_uids",
@@ -128,6 +129,7 @@ PROTO_UNITLESS = {  # identifiers and ordinals, which have no unit
     "generation",
     "crc32c",
     "bytes",  # its own unit
+    "count",
     "tf_profiler_level",
     "host_tracer_level",  # TensorFlow's names
     "device_tracer_level",

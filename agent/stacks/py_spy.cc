@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/stacks/py_spy.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "agent/session/spawn.h"
+#include "common/files.h"
+#include "common/status.h"
+#include "common/text.h"
+#include "common/utf8.h"
+
+namespace syncline::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kOutputBytesMax = 2 << 20;
+constexpr size_t kTextBytesMax = 1024;
+constexpr size_t kThreadsMax = 256;
+constexpr size_t kFramesMax = 256;
+
+// Memory that cannot grow.
+absl::StatusOr<Descriptor> MakeOutput() {
+  Descriptor output(::memfd_create("py-spy", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (output.get() < 0 || ::ftruncate(output.get(), kOutputBytesMax) != 0 ||
+      ::fcntl(output.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    return ErrnoStatus(errno, "Cannot create a memory file");
+  }
+  return output;
+}
+
+std::string TextOf(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) return "";
+  return RepairedUtf8(CutText(*found->get_ptr<const std::string*>(), kTextBytesMax));
+}
+
+int64_t NumberOf(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
+v1::PythonThreads ReadThread(const Json& json, int32_t pid) {
+  v1::PythonThreads threads;
+  threads.set_count(1);
+  const std::string name = TextOf(json, "thread_name");
+  if (!name.empty()) threads.add_names(name);
+  threads.set_main(name == "MainThread" || NumberOf(json, "os_thread_id") == pid);
+  const auto frames = json.find("frames");
+  if (frames == json.end() || !frames->is_array()) return threads;
+  for (const Json& one : *frames) {
+    if (!one.is_object()) continue;
+    if (threads.frames_size() == static_cast<int>(kFramesMax)) {
+      threads.set_frames_left_out_count(threads.frames_left_out_count() + 1);
+      continue;
+    }
+    v1::StackFrame& frame = *threads.add_frames();
+    frame.set_function(TextOf(one, "name"));
+    frame.set_file(TextOf(one, "filename"));
+    const int64_t line = NumberOf(one, "line");
+    frame.set_line_number(static_cast<uint32_t>(std::clamp<int64_t>(line, 0, 1 << 30)));
+  }
+  if (threads.frames_left_out_count() > 0) {
+    threads.mutable_frames(threads.frames_size() - 1)->set_left_out_behind(true);
+  }
+  return threads;
+}
+
+bool SameStack(const v1::PythonThreads& a, const v1::PythonThreads& b) {
+  return a.frames_left_out_count() == b.frames_left_out_count() &&
+         std::equal(a.frames().begin(), a.frames().end(), b.frames().begin(), b.frames().end(),
+                    [](const v1::StackFrame& one, const v1::StackFrame& other) {
+                      return one.function() == other.function() && one.file() == other.file() &&
+                             one.line_number() == other.line_number();
+                    });
+}
+
+}  // namespace
+
+absl::Status ParsePySpy(const std::string& text, int32_t pid, v1::ProcessStacks* stacks) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) return absl::InvalidArgumentError("py-spy printed no list of threads");
+  std::vector<v1::PythonThreads> folded;
+  uint32_t left_out = 0;
+  for (const Json& one : json) {
+    if (!one.is_object()) continue;
+    v1::PythonThreads thread = ReadThread(one, pid);
+    const auto same = std::find_if(folded.begin(), folded.end(),
+                                   [&](const auto& threads) { return SameStack(threads, thread); });
+    if (same != folded.end()) {
+      same->set_count(same->count() + 1);
+      same->set_main(same->main() || thread.main());
+      if (same->names_size() < 8) same->mutable_names()->MergeFrom(thread.names());
+    } else if (folded.size() < kThreadsMax) {
+      folded.push_back(std::move(thread));
+    } else {
+      ++left_out;
+    }
+  }
+  std::stable_sort(folded.begin(), folded.end(),
+                   [](const auto& a, const auto& b) { return a.main() && !b.main(); });
+  for (v1::PythonThreads& threads : folded) *stacks->add_threads() = std::move(threads);
+  stacks->set_threads_left_out_count(left_out);
+  return absl::OkStatus();
+}
+
+absl::Status AddPySpyThreads(const std::string& program, int32_t pid, int limit_ms,
+                             v1::ProcessStacks* stacks) {
+  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor file, MakeOutput());
+  const auto child = Spawn(
+      {.arguments = {program, "dump", "--json", "--nonblocking", "--pid", std::to_string(pid)},
+       .environment = {{"RUST_BACKTRACE", "0"}},
+       .pass_as_output = file.get()});
+  if (absl::IsNotFound(child.status())) return absl::NotFoundError("py-spy is not installed");
+  if (!child.ok()) return child.status();
+  const auto exit_code = WaitForExit(*child, limit_ms);
+  if (!exit_code.ok()) return WithContext(exit_code.status(), "py-spy");
+  std::string text(kOutputBytesMax, '\0');
+  const ssize_t length = ::pread(file.get(), text.data(), text.size(), 0);
+  text.resize(length > 0 ? static_cast<size_t>(length) : 0);
+  text.resize(std::min(text.size(), text.find('\0')));
+  if (*exit_code != 0) {
+    const std::string said(absl::StripAsciiWhitespace(text.substr(0, text.find('\n'))));
+    return absl::FailedPreconditionError(absl::StrCat("py-spy: ", AbslView(CutText(said, 200))));
+  }
+  return ParsePySpy(text, pid, stacks);
+}
+
+}  // namespace syncline::agent
