@@ -84,6 +84,7 @@ std::optional<int> ParseCommandLine(const std::vector<std::string>& words, Conte
   RegisterCerts(app.get(), context);
   RegisterNodes(app.get(), context);
   RegisterWhy(app.get(), context);
+  RegisterStacks(app.get(), context);
   RegisterRecord(app.get(), context);
   RegisterFetch(app.get(), context);
   RegisterStatus(app.get(), context);

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/stacks/verdict.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace syncline::stacks {
+namespace {
+
+constexpr size_t kRanksMax = size_t{1} << 20;
+constexpr size_t kListed = 8;
+// Durations of two nodes' clocks are compared: what they differ by in seconds, many times over.
+constexpr int64_t kDriftNs = 2'000'000;
+
+// Job, incarnation, name and ranks.
+using Key = std::tuple<std::string, std::string, std::string, std::string>;
+
+// When what both looks of a node say was so, by the caller's clock.
+struct Window {
+  int64_t begin_ns = std::numeric_limits<int64_t>::min();
+  int64_t end_ns = std::numeric_limits<int64_t>::max();
+
+  void Cut(const NodeLook& look) {
+    const v1::StacksResponse& answer = *look.answer;
+    begin_ns = std::max(begin_ns, look.answered_ns - (answer.answered_monotonic_ns() -
+                                                      answer.first_look_end_monotonic_ns()));
+    end_ns = std::min(end_ns, look.asked_ns + (answer.second_look_begin_monotonic_ns() -
+                                               answer.asked_monotonic_ns()));
+  }
+  bool any() const { return begin_ns + kDriftNs <= end_ns; }
+};
+
+struct Group {
+  std::vector<int32_t> ranks;
+  std::vector<Member> members;
+  Window window;
+  bool answered_twice = true;
+};
+
+std::string Ranks(const std::vector<int32_t>& ranks) {
+  const size_t shown = std::min(ranks.size(), kListed);
+  std::string text = absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
+                                  absl::StrJoin(ranks.begin(), ranks.begin() + shown, ", "));
+  if (shown < ranks.size()) absl::StrAppend(&text, " and ", ranks.size() - shown, " more");
+  return text;
+}
+
+std::string Collective(const std::string& name, int64_t number) {
+  return absl::StrCat(name.empty() ? "collective" : name, " #", number);
+}
+
+// The number of its last collective; nullopt: not known. NCCL's counter has collectives alone,
+// Gloo's transfers as well.
+std::optional<int64_t> NumberOf(const std::string& backend, int64_t recorded, int64_t counter) {
+  if (recorded >= 0) return recorded;
+  if (counter == 0 || (counter > 0 && backend == "nccl")) return counter;
+  return std::nullopt;
+}
+
+// Whether the program's own code is there: not a package's, not Python's.
+bool IsOwn(const v1::StackFrame& frame) {
+  for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen"}) {
+    if (absl::StrContains(frame.file(), part)) return false;
+  }
+  return true;
+}
+
+std::map<Key, Group> GroupsOf(const std::vector<NodeLook>& looks) {
+  std::map<Key, Group> groups;
+  for (const NodeLook& look : looks) {
+    if (!look.answer.ok()) continue;
+    for (const v1::ProcessStacks& process : look.answer->processes()) {
+      for (const v1::ProcessGroupState& state : process.groups()) {
+        const auto ranks = ParseRanks(state.ranks());
+        if (!ranks.ok()) continue;
+        Group& group = groups[{process.process().job(), process.process().incarnation(),
+                               state.name(), state.ranks()}];
+        group.ranks = *ranks;
+        group.window.Cut(look);
+        group.answered_twice = group.answered_twice && process.answered_twice();
+        const auto number =
+            NumberOf(state.backend(), state.collective_number(), state.sequence_number());
+        group.members.push_back({state.rank(), &look.node, &process, &state, number.value_or(-1)});
+      }
+    }
+  }
+  return groups;
+}
+
+bool Moves(const Member& member) {
+  const v1::ProcessGroupState& state = *member.state;
+  return state.sequence_number() != state.first_look_sequence_number() ||
+         state.collective_number() != state.first_look_collective_number() ||
+         state.pending_number() != state.first_look_pending_number();
+}
+
+// Why nothing of the group can be known; empty: it can.
+std::string Hindrance(const Group& group) {
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    if (i > 0 && group.members[i].rank == group.members[i - 1].rank) {
+      return absl::StrCat("two processes say that they are rank ", group.members[i].rank,
+                          " of it: jobs that cannot be told apart; SYNCLINE_JOB names a job");
+    }
+  }
+  if (!group.answered_twice) return "not all of its processes answered twice";
+  if (!group.window.any()) return "the nodes were not looked at at the same time";
+  for (const Member& member : group.members) {
+    if (member.number >= 0) continue;
+    return absl::StrCat("of rank ", member.rank,
+                        " the number of its last collective is not known: its PyTorch has no "
+                        "record of it");
+  }
+  return "";
+}
+
+// What is known of a rank that is not among the members.
+std::string WhyUnknown(int32_t rank, const Key& key, const std::vector<NodeLook>& looks) {
+  size_t unreachable = 0;
+  for (const NodeLook& look : looks) {
+    if (!look.answer.ok()) ++unreachable;
+    if (!look.answer.ok()) continue;
+    for (const v1::ProcessStacks& process : look.answer->processes()) {
+      if (process.process().rank() != rank || process.absence().empty() ||
+          process.process().job() != std::get<0>(key) ||
+          process.process().incarnation() != std::get<1>(key)) {
+        continue;
+      }
+      return absl::StrCat("rank ", rank, " (node ", look.node, ", pid ", process.process().pid(),
+                          "): ", process.absence());
+    }
+  }
+  return absl::StrCat("rank ", rank, " is in no process that answered",
+                      unreachable > 0 ? ", and not all nodes answered" : "");
+}
+
+std::string WhyUnknown(const GroupVerdict& verdict, const Key& key,
+                       const std::vector<NodeLook>& looks) {
+  constexpr size_t kExplained = 3;
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(verdict.unknown.size(), kExplained); ++i) {
+    parts.push_back(WhyUnknown(verdict.unknown[i], key, looks));
+  }
+  if (verdict.unknown.size() > kExplained) {
+    parts.push_back(absl::StrCat(verdict.unknown.size() - kExplained, " more ranks"));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+std::string Where(const Member& member) {
+  const v1::StackFrame* const place = MainPlace(*member.process);
+  if (place == nullptr) return "";
+  return absl::StrCat(" Rank ", member.rank, "'s main thread ",
+                      member.process->main_thread_moved() ? "moves; it was seen in " : "stands in ",
+                      PlaceText(*place), ".");
+}
+
+// Some have entered what others have not.
+void JudgeBehind(int64_t most, GroupVerdict* verdict) {
+  std::vector<int32_t> waiting;
+  std::vector<int32_t> ahead;
+  std::set<int64_t> numbers;
+  const Member* first_behind = nullptr;
+  std::string name;
+  for (const Member& member : verdict->members) {
+    if (member.number < most) {
+      verdict->behind.push_back(member.rank);
+      numbers.insert(member.number);
+      if (first_behind == nullptr || member.number < first_behind->number) first_behind = &member;
+      continue;
+    }
+    ahead.push_back(member.rank);
+    if (member.state->collective_pending()) waiting.push_back(member.rank);
+    if (name.empty()) name = member.state->collective();
+  }
+  verdict->kind = GroupKind::kBehind;
+  const bool one = verdict->behind.size() == 1;
+  std::string last = numbers.size() == 1
+                         ? absl::StrCat("#", *numbers.begin())
+                         : absl::StrCat("#", *numbers.begin(), " to #", *numbers.rbegin());
+  if (numbers.size() == 1 && *numbers.begin() == 0) last = "none so far";
+  std::string who = Ranks(verdict->behind);
+  if (one)
+    absl::StrAppend(&who, " (node ", *first_behind->node, ", pid ",
+                    first_behind->process->process().pid(), ")");
+  const std::string not_over = waiting.empty() ? ""
+                               : waiting == ahead
+                                   ? ", and which is not over there"
+                                   : absl::StrCat(", and which is not over on ", Ranks(waiting));
+  verdict->sentence =
+      absl::StrCat(who, one ? " has" : " have", " not entered ", Collective(name, most), ", which ",
+                   Ranks(ahead), ahead.size() == 1 ? " has" : " have", " entered", not_over, "; ",
+                   one ? "its" : "their", " last: ", last, ".", Where(*first_behind));
+}
+
+// All have the same number.
+void JudgeTogether(int64_t number, GroupVerdict* verdict) {
+  std::map<std::string, std::vector<int32_t>> by_name;
+  std::vector<int32_t> pending;
+  for (const Member& member : verdict->members) {
+    if (!member.state->collective().empty()) {
+      by_name[member.state->collective()].push_back(member.rank);
+    }
+    if (member.state->collective_pending()) pending.push_back(member.rank);
+  }
+  if (by_name.size() > 1) {
+    verdict->kind = GroupKind::kMismatch;
+    std::vector<std::string> parts;
+    for (const auto& [name, ranks] : by_name) {
+      parts.push_back(absl::StrCat(Ranks(ranks), ": ", name));
+    }
+    verdict->sentence = absl::StrCat(
+        "as #", number, " they ask for different collectives: ", absl::StrJoin(parts, "; "));
+    return;
+  }
+  const std::string what =
+      Collective(by_name.empty() ? std::string() : by_name.begin()->first, number);
+  if (pending.empty()) {
+    verdict->kind = GroupKind::kIdle;
+    verdict->sentence = number == 0 ? "no rank has entered a collective so far"
+                                    : absl::StrCat("all have entered ", what,
+                                                   by_name.empty() ? "" : ", and none waits in it");
+    return;
+  }
+  verdict->kind = GroupKind::kWaiting;
+  verdict->sentence = absl::StrCat("all have entered ", what, ", and ",
+                                   pending.size() == verdict->members.size()
+                                       ? std::string("it is over on none")
+                                       : absl::StrCat("it is not over on ", Ranks(pending)),
+                                   ": by the numbers nobody is behind");
+}
+
+GroupVerdict JudgeGroup(const Key& key, Group* group, const std::vector<NodeLook>& looks) {
+  GroupVerdict verdict;
+  verdict.job = std::get<0>(key);
+  verdict.name = std::get<2>(key);
+  verdict.size = group->ranks.size();
+  std::sort(group->members.begin(), group->members.end(),
+            [](const Member& a, const Member& b) { return a.rank < b.rank; });
+  verdict.members = group->members;
+  verdict.description = group->members.front().state->description();
+  std::set<int32_t> here;
+  for (const Member& member : verdict.members) here.insert(member.rank);
+  for (const int32_t rank : group->ranks) {
+    if (here.count(rank) == 0) verdict.unknown.push_back(rank);
+  }
+  const std::string hindrance = Hindrance(*group);
+  const bool moves = std::any_of(verdict.members.begin(), verdict.members.end(), Moves);
+  if (group->answered_twice && moves) {
+    verdict.kind = GroupKind::kMoves;
+    verdict.sentence = "it does not stand still: between the two looks its numbers changed";
+    return verdict;
+  }
+  if (!hindrance.empty()) {
+    verdict.sentence = hindrance;
+    return verdict;
+  }
+  const auto by_number = [](const Member& a, const Member& b) { return a.number < b.number; };
+  const auto [least, most] =
+      std::minmax_element(verdict.members.begin(), verdict.members.end(), by_number);
+  if (least->number < most->number) {
+    JudgeBehind(most->number, &verdict);
+  } else {
+    JudgeTogether(most->number, &verdict);
+  }
+  if (!verdict.unknown.empty()) {
+    const std::string why = WhyUnknown(verdict, key, looks);
+    if (verdict.kind == GroupKind::kWaiting || verdict.kind == GroupKind::kIdle) {
+      verdict.kind = GroupKind::kUndecided;
+      verdict.sentence = absl::StrCat("of those that answered ", verdict.sentence);
+    }
+    absl::StrAppend(&verdict.sentence, verdict.sentence.ends_with('.') ? " " : ". ",
+                    "Not known: ", why);
+  }
+  return verdict;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int32_t>> ParseRanks(const std::string& text) {
+  std::vector<int32_t> ranks;
+  const absl::Status wrong = absl::InvalidArgumentError("not a list of ranks");
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    const std::vector<absl::string_view> ends = absl::StrSplit(part, '-');
+    int32_t first = 0;
+    int32_t last = 0;
+    if (ends.size() > 2 || !absl::SimpleAtoi(ends.front(), &first) ||
+        !absl::SimpleAtoi(ends.back(), &last) || first < 0 || last < first ||
+        static_cast<size_t>(last - first) >= kRanksMax - ranks.size()) {
+      return wrong;
+    }
+    for (int32_t rank = first; rank <= last; ++rank) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+const v1::StackFrame* MainPlace(const v1::ProcessStacks& process) {
+  for (const v1::PythonThreads& threads : process.threads()) {
+    if (!threads.main() || threads.frames().empty()) continue;
+    for (const v1::StackFrame& frame : threads.frames()) {
+      if (IsOwn(frame)) return &frame;
+    }
+    return &threads.frames(0);
+  }
+  return nullptr;
+}
+
+std::string PlaceText(const v1::StackFrame& frame) {
+  const size_t slash = frame.file().rfind('/');
+  const std::string file =
+      slash == std::string::npos ? frame.file() : frame.file().substr(slash + 1);
+  return absl::StrCat(frame.function(), " (", file,
+                      frame.line_number() == 0 ? "" : absl::StrCat(":", frame.line_number()), ")");
+}
+
+const char* KindName(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::kBehind:
+      return "behind";
+    case GroupKind::kMismatch:
+      return "mismatch";
+    case GroupKind::kWaiting:
+      return "waiting";
+    case GroupKind::kIdle:
+      return "idle";
+    case GroupKind::kMoves:
+      return "moves";
+    case GroupKind::kUndecided:
+      return "undecided";
+  }
+  return "undecided";
+}
+
+std::vector<GroupVerdict> Judge(const std::vector<NodeLook>& looks) {
+  std::vector<GroupVerdict> verdicts;
+  for (auto& [key, group] : GroupsOf(looks)) verdicts.push_back(JudgeGroup(key, &group, looks));
+  std::stable_sort(verdicts.begin(), verdicts.end(),
+                   [](const GroupVerdict& a, const GroupVerdict& b) { return a.kind < b.kind; });
+  return verdicts;
+}
+
+}  // namespace syncline::stacks
