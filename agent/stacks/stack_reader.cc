@@ -190,6 +190,10 @@ void StackReader::LookFromOutside(v1::StacksResponse* response) const {
       one.set_py_spy_absence("the agent does not see the process");
       continue;
     }
+    if (!ReadProcess(options_.proc, pid).has_value()) {
+      one.set_absence("it has ended meanwhile");
+      continue;
+    }
     AddKernelThreads(options_.proc, pid, &one);
     const int64_t left_ms = (end_ns - clock_->MonotonicNs()) / kMs;
     if (one.process().uid() != options_.own_uid) {

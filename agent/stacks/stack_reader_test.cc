@@ -149,6 +149,11 @@ TEST_F(StackReaderTest, PySpyIsAskedForOwnProcessesOnly) {
   EXPECT_THAT(response.processes(0).py_spy_absence(), HasSubstr("own user"));
 }
 
+TEST_F(StackReaderTest, AProcessThatEndsMeanwhileIsSaidToHaveEnded) {
+  answers = [&](uint32_t) { std::filesystem::remove_all(root_ / "proc/1234"); };
+  EXPECT_EQ(Read().processes(0).absence(), "it has ended meanwhile");
+}
+
 TEST_F(StackReaderTest, AStoppedProcessIsNotWaitedFor) {
   info_.set_stopped(true);
   const v1::StacksResponse response = Read();

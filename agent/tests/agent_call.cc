@@ -117,6 +117,7 @@ int Main(int argc, char** argv) {
   const std::string json = argc > 3 && argv[3][0] == '{' ? argv[3] : "{}";
   using Stub = v1::Agent::Stub;
   if (method == "Describe") return Unary(stub.get(), &Stub::Describe, json);
+  if (method == "Stacks") return Unary(stub.get(), &Stub::Stacks, json);
   if (method == "Prepare") return Unary(stub.get(), &Stub::Prepare, json);
   if (method == "Start") return Unary(stub.get(), &Stub::Start, json);
   if (method == "Stop") return Unary(stub.get(), &Stub::Stop, json);

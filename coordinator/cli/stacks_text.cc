@@ -207,6 +207,9 @@ std::string SourceText(const v1::ProcessStacks& process, size_t width) {
   if (process.source() == v1::ProcessStacks::PY_SPY) {
     return Wrapped("  ", 2, absl::StrCat("by py-spy, because ", why), width);
   }
+  if (process.py_spy_absence().empty()) {
+    return Wrapped("  ", 2, absl::StrCat("no stacks: ", why), width);
+  }
   return Wrapped("  ", 2,
                  absl::StrCat("no Python stacks: ", why, "; not by py-spy either: ",
                               Printable(process.py_spy_absence()), ". What the kernel says:"),
