@@ -202,9 +202,10 @@ SYNCLINE_EXPORT int listen(int fd, int backlog) {
 }
 SYNCLINE_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t to_bytes) {
   REFUSE_LOST(fd);
-  net_tracer_connects(fd, to.__sockaddr__, to_bytes, __builtin_return_address(0));
   net_wake_for(fd);
-  return NEXT(connect)(fd, to, to_bytes);
+  const int result = NEXT(connect)(fd, to, to_bytes);
+  if (result == 0 && !NetKnowsTracer()) net_tracer_connected(fd, __builtin_return_address(0));
+  return result;
 }
 SYNCLINE_EXPORT int shutdown(int fd, int how) {
   if (FROM_TRACER && net_tracer_lost(fd)) return 0;

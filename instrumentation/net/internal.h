@@ -114,10 +114,13 @@ NET_HIDDEN int net_is_of(const struct net_connection* connection, uint32_t sessi
 NET_HIDDEN void net_connections_after_fork(void);
 
 /* ---- tracer.c ---- */
-/* Where LTTng-UST's code lies, once it has tried to connect. */
+/* Where LTTng-UST's code lies, once it has been connected. */
 extern NET_HIDDEN uintptr_t net_tracer_begin, net_tracer_bytes;
 static inline int NetIsTracer(const void* caller) {
   return __builtin_expect((uintptr_t)caller - net_tracer_begin < net_tracer_bytes, 0);
+}
+static inline int NetKnowsTracer(void) {
+  return __atomic_load_n(&net_tracer_bytes, __ATOMIC_ACQUIRE) != 0;
 }
 /* Of calls that LTTng-UST makes. 1: it had this number open, and that is another file now, or none:
  * the program has closed it. */
@@ -128,8 +131,8 @@ NET_HIDDEN int net_tracer_closes(int fd);
 NET_HIDDEN int net_tracer_opens(int fd);
 /* Those that came with a message; their numbers may change. */
 NET_HIDDEN void net_tracer_receives(struct msghdr* message);
-/* Whoever calls connect for LTTng's socket is LTTng-UST. */
-NET_HIDDEN void net_tracer_connects(int fd, const struct sockaddr* to, socklen_t bytes,
-                                    const void* caller);
+/* After a connect that the kernel did: whose peer is LTTng's session daemon is LTTng-UST. The
+ * kernel is asked for the peer: the address that the program gave is not ours to read. */
+NET_HIDDEN void net_tracer_connected(int fd, const void* caller);
 
 #endif /* SYNCLINE_INSTRUMENTATION_NET_INTERNAL_H_ */

@@ -125,18 +125,21 @@ static void FindTracer(const void* inside) {
   }
 }
 
-void net_tracer_connects(int fd, const struct sockaddr* to, socklen_t bytes, const void* caller) {
-  const struct sockaddr_un* address = (const struct sockaddr_un*)(const void*)to;
+void net_tracer_connected(int fd, const void* caller) {
+  struct sockaddr_un peer;
+  socklen_t bytes = sizeof peer;
   const size_t before = offsetof(struct sockaddr_un, sun_path);
-  if (!to || bytes <= before || bytes > sizeof *address || to->sa_family != AF_UNIX) return;
-  const size_t room = bytes - before;
-  const char* name = address->sun_path;
-  for (size_t i = 0; i < room && address->sun_path[i]; i++) {
-    if (address->sun_path[i] == '/') name = &address->sun_path[i + 1];
-  }
-  const size_t left = room - (size_t)(name - address->sun_path);
-  if (left < sizeof SOCKET_NAME || memcmp(name, SOCKET_NAME, sizeof SOCKET_NAME - 1) != 0) return;
   const int saved = errno;
+  const int failed = getpeername(fd, (struct sockaddr*)&peer, &bytes);
+  errno = saved;
+  if (failed || bytes <= before || bytes > sizeof peer || peer.sun_family != AF_UNIX) return;
+  const size_t room = bytes - before;
+  const char* name = peer.sun_path;
+  for (size_t i = 0; i < room && peer.sun_path[i]; i++) {
+    if (peer.sun_path[i] == '/') name = &peer.sun_path[i + 1];
+  }
+  const size_t left = room - (size_t)(name - peer.sun_path);
+  if (left < sizeof SOCKET_NAME || memcmp(name, SOCKET_NAME, sizeof SOCKET_NAME - 1) != 0) return;
   FindTracer(caller);
   uint64_t* entry = EntryOf(fd);
   if (entry && IsFree(fd)) __atomic_store_n(entry, FileOf(fd), __ATOMIC_RELAXED);

@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,6 +173,48 @@ int NetBypass(void) {
 
 /* ---- results and errno are those of the call ---- */
 
+#define MUST_BE_UNREADABLE(call)                            \
+  do {                                                      \
+    errno = 0;                                              \
+    const long result = (long)(call);                       \
+    Must(result == -1 && errno == EFAULT, "EFAULT " #call); \
+  } while (0)
+
+/* What the program hands over is for the kernel to read: it may lie where nothing is, in whole, or
+ * from its third byte on. */
+static void HandOverWhatIsUnreadable(int tcp) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char* const pages =
+      mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  Must(pages != MAP_FAILED && mprotect(pages + page, page, PROT_NONE) == 0, "mmap");
+  char* const nothing = pages + page;
+  char* const torn = nothing - sizeof(sa_family_t);
+  *(sa_family_t*)(void*)torn = AF_UNIX;
+  const int families[] = {AF_UNIX, AF_INET, AF_INET6};
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+    const int fd = socket(families[i], SOCK_STREAM, 0);
+    /* As long as LTTng-UST's, and as those of the families are. */
+    const socklen_t lengths[] = {sizeof(struct sockaddr_un), sizeof(struct sockaddr_in),
+                                 sizeof(struct sockaddr_in6)};
+    for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++) {
+      MUST_BE_UNREADABLE(connect(fd, (struct sockaddr*)(void*)nothing, lengths[j]));
+      MUST_BE_UNREADABLE(connect(fd, (struct sockaddr*)(void*)torn, lengths[j]));
+    }
+    close(fd);
+  }
+  MUST_BE_UNREADABLE(write(tcp, nothing, 10));
+  MUST_BE_UNREADABLE(send(tcp, nothing, 10, 0));
+  MUST_BE_UNREADABLE(sendto(tcp, torn, 2, 0, (struct sockaddr*)(void*)nothing, 16));
+  MUST_BE_UNREADABLE(writev(tcp, (struct iovec*)(void*)nothing, 1));
+  MUST_BE_UNREADABLE(sendmsg(tcp, (struct msghdr*)(void*)nothing, 0));
+  MUST_BE_UNREADABLE(sendmmsg(tcp, (struct mmsghdr*)(void*)nothing, 1, 0));
+  MUST_BE_UNREADABLE(readv(tcp, (struct iovec*)(void*)nothing, 1));
+  MUST_BE_UNREADABLE(recvmsg(tcp, (struct msghdr*)(void*)nothing, MSG_DONTWAIT));
+  MUST_BE_UNREADABLE(recvmmsg(tcp, (struct mmsghdr*)(void*)nothing, 1, MSG_DONTWAIT, NULL));
+  MUST_BE_UNREADABLE(setsockopt(tcp, SOL_SOCKET, SO_KEEPALIVE, nothing, sizeof(int)));
+  munmap(pages, 2 * page);
+}
+
 int NetErrors(void) {
   struct Link link;
   char buffer[64] = {0};
@@ -188,6 +232,7 @@ int NetErrors(void) {
     Must(read(1 << 25, buffer, 1) == -1 && errno == EBADF, "EBADF, a large number");
     errno = 7;
   }
+  HandOverWhatIsUnreadable(link.ends[0].fd);
   close(link.ends[1].fd);
   ssize_t n;
   do {
