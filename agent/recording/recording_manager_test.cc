@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/recording/recording_manager.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -283,6 +284,73 @@ TEST_F(RecordingManagerTest, WhoseStoppedProgramsWouldHoldUpAllIsLeftOut) {
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_THAT(lttng_.spec.only_users, ElementsAre(1000));
   EXPECT_THAT(prepared->complaints(0).what(), HasSubstr("User 1001 has 5 stopped programs"));
+}
+
+// So many programs of user 1001 that LTTng knows are stopped.
+void AddStopped(const std::filesystem::path& proc, int count) {
+  for (int pid = 50; pid < 50 + count; ++pid) {
+    AddFakeProcess(proc, 'T', 1001);
+    ASSERT_TRUE(WriteFileAtomically(proc / "1234/maps",
+                                    "7f00-7f01 rw-s 0 00:18 7 "
+                                    "/dev/shm/shm-event-notifier-error-accounting-8 (deleted)\n")
+                    .ok());
+    std::filesystem::rename(proc / "1234", proc / std::to_string(pid));
+  }
+}
+
+TEST_F(RecordingManagerTest, AsTheRecordingEndsAFewStoppedProgramsAreWaitedFor) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  AddStopped(data_ / "proc", 4);
+  lttng_.failures["stop"] = absl::DeadlineExceededError("LTTng did not answer");
+  lttng_.failures_left["stop"] = 2;
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_TRUE(stopped->complete());
+  EXPECT_EQ(std::count(lttng_.calls.begin(), lttng_.calls.end(), "stop"), 1 + 3);  // the canary's
+  EXPECT_GE(lttng_.destroy_wait_ms, 5'000);
+}
+
+TEST_F(RecordingManagerTest, AsTheRecordingEndsManyStoppedProgramsAreNamed) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  AddStopped(data_ / "proc", 6);
+  lttng_.failures["stop"] = absl::DeadlineExceededError("LTTng did not answer");
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_FALSE(stopped->complete());
+  EXPECT_EQ(std::count(lttng_.calls.begin(), lttng_.calls.end(), "stop"), 1 + 1);
+  EXPECT_LE(lttng_.destroy_wait_ms, 500);
+  ASSERT_EQ(stopped->complaints_size(), 1);
+  const std::string what = stopped->complaints(0).what();
+  EXPECT_THAT(what, HasSubstr("6 are: process "));
+  EXPECT_THAT(what, HasSubstr(" of user 1001, process "));
+  EXPECT_THAT(what, HasSubstr(" and 1 more; continue them"));
+}
+
+TEST_F(RecordingManagerTest, StoppedProgramsOfWhoIsNotRecordedHoldNobodyUp) {
+  gate_.refused = {1001};
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  AddStopped(data_ / "proc", 6);
+  lttng_.failures["stop"] = absl::DeadlineExceededError("LTTng did not answer");
+  const auto stopped = Stop("r1");
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  ASSERT_EQ(stopped->complaints_size(), 1);
+  EXPECT_THAT(stopped->complaints(0).what(), HasSubstr("LTTng did not answer"));
+}
+
+TEST_F(RecordingManagerTest, LttngMayStillWaitForThemAsTheNextBegins) {
+  AddStopped(data_ / "proc", 6);
+  lttng_.failures["sessions"] = absl::DeadlineExceededError("LTTng did not answer");
+  lttng_.failures_left["sessions"] = 3;
+  EXPECT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Release("r1", true).ok());
+
+  lttng_.failures_left.clear();  // it never answers
+  const auto refused = manager_->Prepare(PrepareOf("r2")).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("6 are: process "));
 }
 
 TEST_F(RecordingManagerTest, SmallSharedMemoryIsSaidBeforeReady) {

@@ -117,6 +117,7 @@ absl::Status RecordingManager::BeginSession(const SessionSpec& spec) {
   if (std::exchange(renew_daemon_, false)) {
     parts_.log->Failure("renew the session daemon", parts_.daemon->Renew());
   }
+  SYNCLINE_RETURN_IF_ERROR(AwaitAnswer(*parts_.lttng, *parts_.clock, options_.proc));
   absl::Status begun = parts_.lttng->Create(spec);
   if (begun.ok()) begun = parts_.lttng->Start(spec.name);
   if (begun.ok()) return begun;
@@ -306,9 +307,27 @@ void RecordingManager::JournalStop(Recording& recording, const char* next,
 
 void RecordingManager::StopSession(Recording& recording, v1::StopResponse* response) {
   const std::string& session = recording.entry.session_name();
-  const absl::Status stopped = parts_.lttng->Stop(session);
-  if (!stopped.ok()) NotFinished(stopped, response);
+  const std::vector<ProcessEntry> held =
+      StoppedPrograms(options_.proc, parts_.gate->RefusedUsers());
+  const bool few = !held.empty() && held.size() <= kStoppedMax;
+  absl::Status stopped = parts_.lttng->Stop(session);
+  // LTTng goes on waiting for them. It answers when it has done that, and is not told it twice.
+  size_t more = few ? (held.size() + 1) / 2 : 0;  // 10 s each, and they take 5
+  for (; more > 0 && absl::IsDeadlineExceeded(stopped); --more) {
+    stopped = parts_.lttng->Stop(session);
+  }
   recording.flush_hangs = absl::IsDeadlineExceeded(stopped);
+  if (recording.flush_hangs && held.size() > kStoppedMax) {
+    response->set_complete(false);
+    *response->add_complaints() =
+        Warning(absl::StrCat("LTTng had not ended the recording when its files were kept: the "
+                             "last events of any program may be missing. ",
+                             HeldUpBy(held)),
+                "the files are kept as they are; record again when no program is stopped");
+    parts_.log->Failure("finish", stopped);
+    return;  // nor would it give its counters in time
+  }
+  if (!stopped.ok()) NotFinished(stopped, response);
   if (const auto counters = parts_.lttng->Counters(session); counters.ok()) {
     for (const ChannelCounters& one : *counters) {
       v1::ChannelResult& channel = *response->add_channels();

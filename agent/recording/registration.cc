@@ -15,8 +15,11 @@ namespace {
 // LTTng-UST asks every 5 s for a daemon that was not there; a little more than that.
 constexpr int64_t kWaitNs = 6'000'000'000;
 constexpr int64_t kAskEveryNs = 200'000'000;
-// Of stopped programs: 20 s of the 30 that LTTng has to begin (agent/session/session_process.h).
-constexpr size_t kStoppedMax = 4;
+// A coordinator waits 60 s for a node that prepares, which else takes a few.
+constexpr int64_t kAnswerWaitNs = 40'000'000'000;
+constexpr size_t kNamedMax = 5;
+constexpr const char* kContinueThem =
+    "continue them, or end them: `ps -eo pid,user,stat,args` shows state T";
 constexpr int64_t kForgivenAfterNs = 600'000'000'000;
 // Its buffers take two for each CPU (guess: who has this many left does not stand at its limit).
 constexpr uint64_t kDescriptorsMin = 4;
@@ -103,23 +106,57 @@ absl::StatusOr<std::set<uint32_t>> UsersLeftOut(const std::filesystem::path& pro
   return left_out;
 }
 
+std::vector<ProcessEntry> StoppedPrograms(const std::filesystem::path& proc,
+                                          const std::vector<uint32_t>& but_of_users) {
+  std::vector<ProcessEntry> stopped = ListProcesses(proc).value_or(std::vector<ProcessEntry>());
+  std::erase_if(stopped, [&](const ProcessEntry& entry) {
+    return !entry.stopped() ||
+           std::count(but_of_users.begin(), but_of_users.end(), entry.uid) != 0 ||
+           !HasMapped(proc, entry.pid, kTracerFiles[0]).value_or(false);
+  });
+  return stopped;
+}
+
+std::string HeldUpBy(const std::vector<ProcessEntry>& programs) {
+  std::string text = absl::StrCat("LTTng waits up to 5 s for each program that is stopped, and ",
+                                  programs.size(), programs.size() == 1 ? " is: " : " are: ");
+  for (size_t i = 0; i < std::min(programs.size(), kNamedMax); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", "process ", programs[i].pid, " (", programs[i].name,
+                    ") of user ", programs[i].uid);
+  }
+  if (programs.size() > kNamedMax) {
+    absl::StrAppend(&text, " and ", programs.size() - kNamedMax, " more");
+  }
+  return absl::StrCat(text, "; ", kContinueThem);
+}
+
+absl::Status AwaitAnswer(LttngControl& lttng, Clock& clock, const std::filesystem::path& proc) {
+  const int64_t begin_ns = clock.RawNs();
+  std::vector<ProcessEntry> stopped = StoppedPrograms(proc);
+  while (!stopped.empty() && absl::IsDeadlineExceeded(lttng.Sessions().status())) {
+    if (clock.RawNs() - begin_ns >= kAnswerWaitNs) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("LTTng does not answer. ", HeldUpBy(stopped), ". Then record again"));
+    }
+    clock.SleepNs(kAskEveryNs);
+    stopped = StoppedPrograms(proc);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::filesystem::path& proc,
                                                   uint32_t own_uid, v1::PrepareResponse* response) {
   std::map<uint32_t, size_t> stopped_of;
-  // Where they cannot be listed LTTng's own limit is left.
-  for (const ProcessEntry& entry : ListProcesses(proc).value_or(std::vector<ProcessEntry>())) {
-    if (!entry.stopped()) continue;
-    if (HasMapped(proc, entry.pid, kTracerFiles[0]).value_or(false)) ++stopped_of[entry.uid];
-  }
+  for (const ProcessEntry& entry : StoppedPrograms(proc)) ++stopped_of[entry.uid];
   size_t borne = 0;
   if (const auto own = stopped_of.find(own_uid); own != stopped_of.end()) {
     borne = own->second;
     stopped_of.erase(own);
   }
-  const char* const fix = "continue them, or end them: `ps -eo pid,user,stat,args` shows state T";
   if (borne > kStoppedMax) {
     return absl::FailedPreconditionError(absl::StrCat(
-        borne, " programs of this user are stopped, and LTTng would wait 5 s for each; ", fix));
+        borne, " programs of this user are stopped, and LTTng would wait 5 s for each; ",
+        kContinueThem));
   }
   std::vector<std::pair<size_t, uint32_t>> fewest_first;
   for (const auto& [uid, count] : stopped_of) fewest_first.emplace_back(count, uid);
@@ -136,7 +173,7 @@ absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::filesystem::path& p
     complaint.set_what(absl::StrCat(
         "User ", uid, " has ", count, count == 1 ? " stopped program" : " stopped programs",
         ", and LTTng would wait 5 s for each: no program of user ", uid, " is recorded"));
-    complaint.set_fix(fix);
+    complaint.set_fix(kContinueThem);
   }
   return left_out;
 }

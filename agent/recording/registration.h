@@ -11,10 +11,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/gate.h"
 #include "agent/session/lttng_control.h"
@@ -43,9 +45,23 @@ class RegistrationPatience {
 absl::StatusOr<std::vector<v1::ProcessInfo>> AwaitRegistration(LttngControl& lttng, Gate& gate,
                                                                Clock& clock,
                                                                RegistrationPatience* patience);
-// The users whose stopped programs (SIGSTOP, a debugger) would hold up everybody: LTTng waits 5 s
-// for each program that is registered and does not answer, one after the other. A few are borne;
-// where there are more, those users are left out who have most of them. The complaints are added to
+// Programs that are registered with LTTng and stopped (SIGSTOP, a debugger): LTTng waits 5 s for
+// each, one after the other, whenever it tells all programs something. Where processes cannot be
+// listed, or not looked at, they are not among them.
+std::vector<ProcessEntry> StoppedPrograms(const std::filesystem::path& proc,
+                                          const std::vector<uint32_t>& but_of_users = {});
+// So many of them are waited for: 20 s of the 30 that LTTng has to begin
+// (agent/session/session_process.h).
+inline constexpr size_t kStoppedMax = 4;
+// That LTTng waits for these, and what to do, for people.
+std::string HeldUpBy(const std::vector<ProcessEntry>& programs);
+
+// Waits a while for LTTng's answer where it may still wait for stopped programs, from the recording
+// before. FailedPrecondition: it does not answer yet. Other errors are left to who asks it next.
+absl::Status AwaitAnswer(LttngControl& lttng, Clock& clock, const std::filesystem::path& proc);
+
+// The users whose stopped programs would hold up everybody. A few are borne; where there are more,
+// those users are left out who have most of them. The complaints are added to
 // `response`. FailedPrecondition: `own_uid` alone has too many.
 absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::filesystem::path& proc,
                                                   uint32_t own_uid, v1::PrepareResponse* response);

@@ -36,6 +36,7 @@ class FakeLttngControl : public LttngControl {
     return Failure("destroy");
   }
   absl::StatusOr<std::vector<std::string>> Sessions() override {
+    if (const absl::Status status = Failure("sessions"); !status.ok()) return status;
     std::vector<std::string> names;
     for (const auto& [name, is_running] : running) names.push_back(name);
     return names;
@@ -49,6 +50,7 @@ class FakeLttngControl : public LttngControl {
   SessionSpec spec;                              // of the last Create
   std::map<std::string, bool> running;           // sessions, started or not
   std::map<std::string, absl::Status> failures;  // by method
+  std::map<std::string, int> failures_left;      // by method: how often; without: always
   std::vector<ChannelCounters> counters;
   std::vector<int32_t> programs;
   std::vector<std::string> calls;
@@ -57,7 +59,10 @@ class FakeLttngControl : public LttngControl {
  private:
   absl::Status Failure(const std::string& method) {
     const auto it = failures.find(method);
-    return it == failures.end() ? absl::OkStatus() : it->second;
+    if (it == failures.end()) return absl::OkStatus();
+    const auto left = failures_left.find(method);
+    if (left != failures_left.end() && left->second-- <= 0) return absl::OkStatus();
+    return it->second;
   }
   absl::Status Switch(const std::string& method, const std::string& session, bool on) {
     calls.push_back(method);

@@ -6,6 +6,7 @@
 #include <lttng/lttng.h>
 #include <lttng/session-descriptor.h>
 #include <lttng/tracker.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +28,7 @@ constexpr unsigned kMetadataFlushPeriodUs = 200'000;
 // For the same reason, and for live counts of bytes: what a kill may cost, at one packet per busy
 // CPU.
 constexpr unsigned kDataFlushPeriodUs = 1'000'000;
+constexpr unsigned kPendingEveryUs = 50'000;
 
 struct HandleDeleter {
   void operator()(lttng_handle* handle) const { lttng_destroy_handle(handle); }
@@ -204,9 +206,12 @@ absl::Status LttngLibrary::Start(const std::string& session) {
 
 absl::Status LttngLibrary::Stop(const std::string& session) {
   const int result = lttng_stop_tracing(session.c_str());
-  if (result < 0 && result != -LTTNG_ERR_TRACE_ALREADY_STOPPED) {
+  if (result >= 0) return absl::OkStatus();
+  if (result != -LTTNG_ERR_TRACE_ALREADY_STOPPED) {
     return LttngStatus(result, absl::StrCat("Cannot stop session \"", session, "\""));
   }
+  // Who stopped it may have been replaced before the data was written.
+  while (lttng_data_pending(session.c_str()) == 1) ::usleep(kPendingEveryUs);
   return absl::OkStatus();
 }
 

@@ -45,8 +45,8 @@ class AgentCase(unittest.TestCase):
         self.agents.append(Agent(self.root, **options))
         return self.agents[-1]
 
-    def job(self, uid=0, seconds=30, environment=None):
-        """A program that makes ITT tasks all the time."""
+    def job(self, uid=0, seconds=30, environment=None, work_ns=20000):
+        """A program that makes ITT tasks all the time, each of so much work."""
         variables = dict(
             os.environ,
             INTEL_LIBITTNOTIFY64=f"{BUILD}/lib/libsyncline_itt.so",
@@ -58,7 +58,7 @@ class AgentCase(unittest.TestCase):
         self.jobs.append(
             subprocess.Popen(
                 as_user(uid)
-                + [f"{BUILD}/bin/syncline-itt-truth", "--tasks", "0", "--work-ns", "20000",
+                + [f"{BUILD}/bin/syncline-itt-truth", "--tasks", "0", "--work-ns", str(work_ns),
                    "--duration-ms", str(seconds * 1000), "--truth", truth],
                 env=variables,
             )

@@ -8,7 +8,7 @@ import time
 
 from agent_case import AgentCase
 from harness import (
-    CallError, children_named, count_events, discarded_events, main, wait_until,
+    OTHER_UID, CallError, children_named, count_events, discarded_events, main, wait_until,
 )
 
 
@@ -92,6 +92,23 @@ class DeathsTest(AgentCase):
         self.assertEqual([int(one["lost_count"]) for one in stopped["coverage"]], [0, 0])
         (complaint,) = stopped["complaints"]
         self.assertEqual((complaint["severity"], complaint["pid"]), ("NOTE", other.pid))
+
+    def test_a_few_that_are_stopped_as_the_recording_ends_cost_time_and_nothing_else(self):
+        """LTTng waits 5 s for each of them. Hardly ever are these in the midst of an event."""
+        self.job(seconds=120)
+        stopped_jobs = [self.job(uid=OTHER_UID, seconds=120, work_ns=50_000_000) for _ in range(3)]
+        agent = self.agent()
+        self.begin(agent, "r1")
+        wait_until(lambda: int(agent.call("Status", recording_id="r1")["events_count"]) > 1000,
+                   seconds=60, what="events")
+        for job in stopped_jobs:
+            job.send_signal(signal.SIGSTOP)
+        stopped = agent.call("Stop", recording_id="r1")
+        self.assertTrue(stopped["complete"], stopped["complaints"])
+        self.assertTrue(stopped["channels"][0]["discarded_events_valid"])
+        self.assertEqual({one["severity"] for one in stopped["complaints"]}, {"NOTE"})
+        self.assert_nothing_is_missing(self.trace_of(agent, "r1"), stopped)
+        self.assertTrue(agent.record("r2", seconds=0.1)["complete"])
 
     def test_what_a_slow_consumer_daemon_makes_the_tracer_discard_is_counted(self):
         self.job(seconds=120)
