@@ -162,6 +162,14 @@ void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeou
     return;
   }
   node->failure = stopped.status();
+  if (interrupt.stop_requested()) {
+    // It was told, or its lease ends it: who interrupts does not wait for its answer.
+    node->record->failure = "interrupted before it said that it stopped: its data is still there";
+    reporter->Note("error", node->record->name, node->record->failure,
+                   "`syncline fetch RUN` ends the recording there, if it still runs, and collects "
+                   "the data");
+    return;
+  }
   node->record->failure = absl::StrCat("could not be stopped: ", stopped.status().message());
   reporter->Note("error", node->record->name, node->record->failure,
                  "its lease ends the recording there; fetch it after that");

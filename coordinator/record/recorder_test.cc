@@ -453,6 +453,8 @@ TEST_F(Record, TwoInterruptsAtOnceStillStopTheNodes) {
   ASSERT_TRUE(recorded.ok()) << recorded.status();
   EXPECT_EQ(recorded->recording.nodes[0].state, NodeState::kLeft);
   EXPECT_EQ(a.Count("stop"), 1);
+  EXPECT_THAT(log_.text, HasSubstr("error a: interrupted before it said that it stopped"));
+  EXPECT_THAT(log_.text, Not(HasSubstr("could not be stopped")));
 }
 
 TEST_F(Record, AnInterruptBeforeTheStartLeavesNothing) {
