@@ -35,10 +35,14 @@ v1::ProcessStacks Rank(int32_t rank, bool has_group) {
     group.set_backend("gloo");
     group.set_ranks("0-1");
     group.set_rank(rank);
+    group.set_sequence_number(9);
+    group.set_first_look_sequence_number(9);
     group.set_collective_number(8);
+    group.set_first_look_collective_number(8);
     group.set_collective("all_reduce");
     group.set_collective_pending(true);
     group.set_pending_number(7);
+    group.set_first_look_pending_number(7);
     group.set_pending("broadcast");
   }
   return stacks;

@@ -6,24 +6,39 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/process_part.h"
 
 namespace syncline::stacks {
 namespace {
 
-constexpr size_t kRanksMax = size_t{1} << 20;
+constexpr size_t kRanksMax = size_t{1} << 16;
+// Of all groups together: what a process says of its groups must not take the caller's memory.
+constexpr size_t kAllRanksMax = size_t{1} << 20;
 constexpr size_t kListed = 8;
 // Durations of two nodes' clocks are compared: what they differ by in seconds, many times over.
 constexpr int64_t kDriftNs = 2'000'000;
 
-// Job, incarnation, name and ranks.
-using Key = std::tuple<std::string, std::string, std::string, std::string>;
+// Processes of two users are never of one group: nobody speaks for another user's job.
+struct Key {
+  uint32_t uid = 0;
+  std::string job;
+  std::string incarnation;
+  std::string name;
+  std::string ranks;
+  auto operator<=>(const Key&) const = default;
+};
+
+bool IsOfJob(const v1::ProcessInfo& process, const Key& key) {
+  return process.uid() == key.uid && process.job() == key.job &&
+         process.incarnation() == key.incarnation;
+}
 
 // When what both looks of a node say was so, by the caller's clock.
 struct Window {
@@ -45,6 +60,7 @@ struct Group {
   std::vector<Member> members;
   Window window;
   bool answered_twice = true;
+  bool too_large = false;
 };
 
 std::string Ranks(const std::vector<int32_t>& ranks) {
@@ -60,11 +76,16 @@ std::string Collective(const std::string& name, int64_t number) {
 }
 
 // The number of its last collective; nullopt: not known. NCCL's counter has collectives alone,
-// Gloo's transfers as well.
-std::optional<int64_t> NumberOf(const std::string& backend, int64_t recorded, int64_t counter) {
-  if (recorded >= 0) return recorded;
-  if (counter == 0 || (counter > 0 && backend == "nccl")) return counter;
-  return std::nullopt;
+// Gloo's transfers as well; a group of several backends has one for each. A record of more than was
+// counted is another group's that had the name before.
+std::optional<int64_t> NumberOf(const v1::ProcessGroupState& state) {
+  const int64_t recorded = state.collective_number();
+  const int64_t counter = state.sequence_number();
+  if (counter == 0) return 0;
+  if (counter < 0) return std::nullopt;
+  if (state.backend() == "nccl") return counter;
+  if (state.backend() != "gloo" || recorded < 0 || recorded > counter) return std::nullopt;
+  return recorded;
 }
 
 // Whether the program's own code is there: not a package's, not Python's.
@@ -77,20 +98,31 @@ bool IsOwn(const v1::StackFrame& frame) {
 
 std::map<Key, Group> GroupsOf(const std::vector<NodeLook>& looks) {
   std::map<Key, Group> groups;
+  size_t all_ranks = 0;
   for (const NodeLook& look : looks) {
     if (!look.answer.ok()) continue;
     for (const v1::ProcessStacks& process : look.answer->processes()) {
       for (const v1::ProcessGroupState& state : process.groups()) {
-        const auto ranks = ParseRanks(state.ranks());
-        if (!ranks.ok()) continue;
-        Group& group = groups[{process.process().job(), process.process().incarnation(),
-                               state.name(), state.ranks()}];
-        group.ranks = *ranks;
+        const v1::ProcessInfo& info = process.process();
+        const auto [entry, is_new] = groups.try_emplace(
+            Key{info.uid(), info.job(), info.incarnation(), state.name(), state.ranks()});
+        Group& group = entry->second;
+        if (is_new) {
+          auto ranks = ParseRanks(state.ranks());
+          if (!ranks.ok()) {
+            groups.erase(entry);
+            continue;
+          }
+          group.too_large = all_ranks + ranks->size() > kAllRanksMax;
+          if (!group.too_large) {
+            all_ranks += ranks->size();
+            group.ranks = *std::move(ranks);
+          }
+        }
         group.window.Cut(look);
         group.answered_twice = group.answered_twice && process.answered_twice();
-        const auto number =
-            NumberOf(state.backend(), state.collective_number(), state.sequence_number());
-        group.members.push_back({state.rank(), &look.node, &process, &state, number.value_or(-1)});
+        group.members.push_back(
+            {state.rank(), &look.node, &process, &state, NumberOf(state).value_or(-1)});
       }
     }
   }
@@ -104,21 +136,32 @@ bool Moves(const Member& member) {
          state.pending_number() != state.first_look_pending_number();
 }
 
-// Why nothing of the group can be known; empty: it can.
-std::string Hindrance(const Group& group) {
-  for (size_t i = 0; i < group.members.size(); ++i) {
-    if (i > 0 && group.members[i].rank == group.members[i - 1].rank) {
-      return absl::StrCat("two processes say that they are rank ", group.members[i].rank,
+// Why its processes cannot be told to be one group's; empty: they are. By rank.
+std::string WhyNoGroup(const std::vector<Member>& members) {
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (members[i].rank < 0) {
+      return absl::StrCat("process ", members[i].process->process().pid(), " on ", *members[i].node,
+                          " does not say which rank it is");
+    }
+    if (i > 0 && members[i].rank == members[i - 1].rank) {
+      return absl::StrCat("two processes say that they are rank ", members[i].rank,
                           " of it: jobs that cannot be told apart; SYNCLINE_JOB names a job");
     }
   }
+  return "";
+}
+
+// Why nothing of a group that stands still can be known; empty: it can.
+std::string Hindrance(const Group& group) {
+  if (group.too_large) return "the processes name more ranks than are judged at once";
   if (!group.answered_twice) return "not all of its processes answered twice";
   if (!group.window.any()) return "the nodes were not looked at at the same time";
   for (const Member& member : group.members) {
     if (member.number >= 0) continue;
     return absl::StrCat("of rank ", member.rank,
-                        " the number of its last collective is not known: its PyTorch has no "
-                        "record of it");
+                        " the number of its last collective is not known: PyTorch 2.13 tells it, "
+                        "of a group with one backend, without TORCH_DISTRIBUTED_DEBUG=DETAIL, "
+                        "while its record of the last collectives has one of the group");
   }
   return "";
 }
@@ -130,16 +173,18 @@ std::string WhyUnknown(int32_t rank, const Key& key, const std::vector<NodeLook>
     if (!look.answer.ok()) ++unreachable;
     if (!look.answer.ok()) continue;
     for (const v1::ProcessStacks& process : look.answer->processes()) {
-      if (process.process().rank() != rank || process.absence().empty() ||
-          process.process().job() != std::get<0>(key) ||
-          process.process().incarnation() != std::get<1>(key)) {
-        continue;
-      }
-      return absl::StrCat("rank ", rank, " (node ", look.node, ", pid ", process.process().pid(),
-                          "): ", process.absence());
+      const v1::ProcessInfo& info = process.process();
+      // A launcher has a rank's number, and so have loader workers and children.
+      const bool is_rank = info.part().empty() || info.part() == kPartRank;
+      if (info.rank() != rank || !is_rank || !IsOfJob(info, key)) continue;
+      return absl::StrCat("rank ", rank, " (node ", look.node, ", pid ", info.pid(), "): ",
+                          process.absence().empty()
+                              ? "it answered without this group, which it has left, has not made "
+                                "yet, or could not tell"
+                              : process.absence());
     }
   }
-  return absl::StrCat("rank ", rank, " is in no process that answered",
+  return absl::StrCat("rank ", rank, " is in no process of user ", key.uid, " that answered",
                       unreachable > 0 ? ", and not all nodes answered" : "");
 }
 
@@ -160,8 +205,9 @@ std::string Where(const Member& member) {
   const v1::StackFrame* const place = MainPlace(*member.process);
   if (place == nullptr) return "";
   return absl::StrCat(" Rank ", member.rank, "'s main thread ",
-                      member.process->main_thread_moved() ? "moves; it was seen in " : "stands in ",
-                      PlaceText(*place), ".");
+                      member.process->main_thread_moved() ? "moves; it was seen in " : "stood in ",
+                      PlaceText(*place),
+                      member.process->main_thread_moved() ? "." : " at both looks.");
 }
 
 // Some have entered what others have not.
@@ -204,6 +250,11 @@ void JudgeBehind(int64_t most, GroupVerdict* verdict) {
 
 // All have the same number.
 void JudgeTogether(int64_t number, GroupVerdict* verdict) {
+  if (number == 0) {
+    verdict->kind = GroupKind::kIdle;
+    verdict->sentence = "no rank has entered a collective so far";
+    return;
+  }
   std::map<std::string, std::vector<int32_t>> by_name;
   std::vector<int32_t> pending;
   for (const Member& member : verdict->members) {
@@ -224,11 +275,14 @@ void JudgeTogether(int64_t number, GroupVerdict* verdict) {
   }
   const std::string what =
       Collective(by_name.empty() ? std::string() : by_name.begin()->first, number);
+  if (by_name.empty()) {  // NCCL
+    verdict->sentence =
+        absl::StrCat("all have entered ", what, "; whether it is over, its backend does not tell");
+    return;
+  }
   if (pending.empty()) {
     verdict->kind = GroupKind::kIdle;
-    verdict->sentence = number == 0 ? "no rank has entered a collective so far"
-                                    : absl::StrCat("all have entered ", what,
-                                                   by_name.empty() ? "" : ", and none waits in it");
+    verdict->sentence = absl::StrCat("all have entered ", what, ", and none waits in it");
     return;
   }
   verdict->kind = GroupKind::kWaiting;
@@ -241,8 +295,8 @@ void JudgeTogether(int64_t number, GroupVerdict* verdict) {
 
 GroupVerdict JudgeGroup(const Key& key, Group* group, const std::vector<NodeLook>& looks) {
   GroupVerdict verdict;
-  verdict.job = std::get<0>(key);
-  verdict.name = std::get<2>(key);
+  verdict.job = key.job;
+  verdict.name = key.name;
   verdict.size = group->ranks.size();
   std::sort(group->members.begin(), group->members.end(),
             [](const Member& a, const Member& b) { return a.rank < b.rank; });
@@ -253,17 +307,16 @@ GroupVerdict JudgeGroup(const Key& key, Group* group, const std::vector<NodeLook
   for (const int32_t rank : group->ranks) {
     if (here.count(rank) == 0) verdict.unknown.push_back(rank);
   }
-  const std::string hindrance = Hindrance(*group);
+  verdict.sentence = WhyNoGroup(verdict.members);
+  if (!verdict.sentence.empty()) return verdict;
   const bool moves = std::any_of(verdict.members.begin(), verdict.members.end(), Moves);
   if (group->answered_twice && moves) {
     verdict.kind = GroupKind::kMoves;
     verdict.sentence = "it does not stand still: between the two looks its numbers changed";
     return verdict;
   }
-  if (!hindrance.empty()) {
-    verdict.sentence = hindrance;
-    return verdict;
-  }
+  verdict.sentence = Hindrance(*group);
+  if (!verdict.sentence.empty()) return verdict;
   const auto by_number = [](const Member& a, const Member& b) { return a.number < b.number; };
   const auto [least, most] =
       std::minmax_element(verdict.members.begin(), verdict.members.end(), by_number);

@@ -67,6 +67,12 @@ NodeLook Node(const std::string& name, std::vector<v1::ProcessStacks> processes)
   return {name, std::move(response), 0, 2'100 * kMs};
 }
 
+void SetBackend(const std::string& backend, std::vector<NodeLook>* looks) {
+  for (NodeLook& look : *looks) {
+    look.answer->mutable_processes(0)->mutable_groups(0)->set_backend(backend);
+  }
+}
+
 std::vector<NodeLook> Nodes(const std::vector<Rank>& ranks, const std::string& all) {
   std::vector<NodeLook> looks;
   for (const Rank& rank : ranks) {
@@ -83,9 +89,8 @@ TEST(Verdict, TheRankWithTheLowerNumberIsBehind) {
   EXPECT_THAT(verdicts[0].behind, ElementsAre(1));
   EXPECT_EQ(verdicts[0].sentence,
             "rank 1 (node node-1, pid 101) has not entered all_reduce #42, which rank 0 has "
-            "entered, and which is not over there; its last: #41. Rank 1's main thread stands in "
-            "load_batch "
-            "(train.py:23).");
+            "entered, and which is not over there; its last: #41. Rank 1's main thread stood in "
+            "load_batch (train.py:23) at both looks.");
 }
 
 TEST(Verdict, ARankThatNeverEnteredAny) {
@@ -140,9 +145,7 @@ TEST(Verdict, GloosOwnCounterIsNotBelieved) {
     group.set_first_look_collective_number(-1);
   }
   EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kUndecided);
-  for (NodeLook& look : looks) {
-    look.answer->mutable_processes(0)->mutable_groups(0)->set_backend("nccl");
-  }
+  SetBackend("nccl", &looks);
   EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kBehind);
 }
 
@@ -172,6 +175,92 @@ TEST(Verdict, JobsThatCannotBeToldApartAndSuchThatCan) {
   EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("SYNCLINE_JOB"));
   looks[1].answer->mutable_processes(0)->mutable_process()->set_job("day");
   EXPECT_EQ(Judge(looks).size(), 2u);
+}
+
+TEST(Verdict, ThatOneOfTwoJobsMovesSaysNothingOfTheOther) {
+  auto looks = Nodes({{0, 42}, {0, 41, false}}, "0-1");
+  looks[1].answer->mutable_processes(0)->mutable_groups(0)->set_first_look_collective_number(40);
+  EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kUndecided);
+  EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("SYNCLINE_JOB"));
+}
+
+TEST(Verdict, NobodySpeaksForAnotherUsersJob) {
+  auto looks = Nodes({{0, 42}, {1, 41, false}, {1, 42}}, "0-1");
+  looks[2].answer->mutable_processes(0)->mutable_process()->set_uid(1001);
+  const auto verdicts = Judge(looks);
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_EQ(verdicts[0].kind, GroupKind::kBehind);
+  EXPECT_THAT(verdicts[0].behind, ElementsAre(1));
+  EXPECT_EQ(verdicts[1].kind, GroupKind::kUndecided);
+  EXPECT_THAT(verdicts[1].sentence,
+              HasSubstr("rank 0 is in no process of user 1001 that answered"));
+}
+
+// Gloo's record has nothing of what the group does with its other backend.
+TEST(Verdict, AGroupWithTwoBackendsIsNotJudgedByOneOfThem) {
+  auto looks = Nodes({{0, 2, false}, {1, 2, false}}, "0-1");
+  SetBackend("cpu:gloo,cuda:nccl", &looks);
+  EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kUndecided);
+  EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("a group with one backend"));
+}
+
+TEST(Verdict, NcclDoesNotTellWhetherACollectiveIsOver) {
+  auto looks = Nodes({{0, 7, false}, {1, 7, false}}, "0-1");
+  SetBackend("nccl", &looks);
+  for (NodeLook& look : looks) {
+    v1::ProcessGroupState& group = *look.answer->mutable_processes(0)->mutable_groups(0);
+    group.set_collective_number(-1);
+    group.set_first_look_collective_number(-1);
+    group.clear_collective();
+  }
+  EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kUndecided);
+  EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("all have entered collective #12; whether"));
+}
+
+// PyTorch keeps the record of a group that was destroyed; a new one of the same name counts anew.
+TEST(Verdict, ARecordOfAnEarlierGroupIsNoNumber) {
+  auto looks = Nodes({{0, 42, false}, {1, 41, false, "broadcast"}}, "0-1");
+  const auto count = [&](int64_t number) {
+    for (NodeLook& look : looks) {
+      v1::ProcessGroupState& group = *look.answer->mutable_processes(0)->mutable_groups(0);
+      group.set_sequence_number(number);
+      group.set_first_look_sequence_number(number);
+    }
+  };
+  count(0);
+  EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kIdle);
+  EXPECT_EQ(Judge(looks)[0].sentence, "no rank has entered a collective so far");
+  count(3);
+  EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kUndecided);
+}
+
+TEST(Verdict, ARankThatAnsweredWithoutTheGroup) {
+  auto looks = Nodes({{0, 42}, {1, 42, false}}, "0-1");
+  looks[1].answer->mutable_processes(0)->clear_groups();
+  EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kUndecided);
+  EXPECT_THAT(Judge(looks)[0].sentence,
+              HasSubstr("rank 1 (node node-1, pid 101): it answered without this group"));
+  // Its loader worker has its number, too.
+  looks[1].answer->mutable_processes(0)->mutable_process()->set_part("loader worker");
+  EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("rank 1 is in no process of user 0"));
+}
+
+TEST(Verdict, WhatAProcessSaysTakesNoBoundlessMemory) {
+  std::vector<v1::ProcessStacks> processes = {Process({0, 1}, "0-65535")};
+  for (int i = 1; i < 40; ++i) {
+    *processes[0].add_groups() = processes[0].groups(0);
+    processes[0].mutable_groups(i)->set_name(std::to_string(i));
+  }
+  const std::vector<NodeLook> looks = {Node("a", std::move(processes))};
+  size_t unknown = 0;
+  size_t refused = 0;
+  for (const GroupVerdict& verdict : Judge(looks)) {
+    EXPECT_EQ(verdict.kind, GroupKind::kUndecided);
+    unknown += verdict.unknown.size();
+    if (verdict.sentence == "the processes name more ranks than are judged at once") ++refused;
+  }
+  EXPECT_EQ(refused, 40u - 16u);
+  EXPECT_EQ(unknown, 16u * 65'535u);
 }
 
 TEST(Verdict, AProcessThatAnsweredOnceSaysNothingOfItsGroup) {
