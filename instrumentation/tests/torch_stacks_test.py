@@ -8,9 +8,17 @@ import glob
 import json
 import os
 import stat
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
 
 import torch_program
-from torch_program import TorchProgram
+from torch_program import REPOSITORY, TorchProgram
+
+sys.path.insert(0, os.path.join(REPOSITORY, "instrumentation", "torch"))
+import syncline_stacks
 
 GROUP = """
 import torch.distributed as dist
@@ -88,9 +96,8 @@ ended.is_set(1000)
         self.assertNotIn("pending_number", group)
         self.end(process)
 
-    def settled(self, pid):
+    def settled(self, pid, number=0):
         """The program's answer once it is behind its broadcast: works end in another thread."""
-        number = 0
 
         def there():
             nonlocal number
@@ -102,6 +109,39 @@ ended.is_set(1000)
 
         self.fixture.wait_for(there, "the broadcast", 30)
         return self.found[pid]
+
+    def test_a_group_made_anew_counts_anew(self):
+        process = self.start(
+            GROUP
+            + """
+for _ in range(5): dist.all_reduce(torch.ones(4))
+dist.destroy_process_group()
+dist.init_process_group("cpu:gloo,cuda:gloo", rank=0, world_size=1, store=dist.HashStore())
+print("anew", flush=True)
+input()
+dist.broadcast(torch.ones(4), 0)
+input()
+os.environ["TORCH_DISTRIBUTED_DEBUG"] = "detail"
+print("wrapped", flush=True)
+ended.is_set(1000)
+"""
+        )
+        self.assertEqual(process.stdout.readline(), "anew\n")
+        (group,) = self.ask(1)[process.pid]["groups"]
+        self.assertEqual(group["backend"], "gloo")
+        self.assertLessEqual(group["sequence_number"], 0)  # -1: its backend is still to be made
+        self.assertNotIn("collective_number", group)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        (group,) = self.settled(process.pid, 1)["groups"]
+        self.assertEqual((group["collective_number"], group["sequence_number"]), (1, 1))
+        process.stdin.write("\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), "wrapped\n")
+        (group,) = self.ask(1000)[process.pid]["groups"]
+        self.assertEqual(group["sequence_number"], -1)
+        self.assertNotIn("collective_number", group)
+        self.end(process)
 
     def test_a_forked_child_does_not_answer_for_its_parents_groups(self):
         process = self.start(
@@ -135,6 +175,111 @@ ended.is_set(1000)
 
         self.record(asked_and_recorded)
         self.end(process)
+
+
+def recorder_entry(number, made, name="0", ended="true", transfer="false"):
+    return (
+        '{"collective_seq_id":%d,"is_p2p":%s,"op_id":1,"pg_id":%d,"process_group":["%s","default"],'
+        '"profiling_name":"gloo:all_reduce","record_id":0,"retired":%s,"state":"scheduled"}'
+        % (number, transfer, made, name, ended)
+    )
+
+
+class Parts(unittest.TestCase):
+    """What the hook makes of a PyTorch that is not here."""
+
+    def pytorch(self, **modules):
+        names = {"torch": "torch", "c10d": "torch._C._distributed_c10d"}
+        names["python"] = "torch.distributed.distributed_c10d"
+        made = {names[key]: types.SimpleNamespace(**value) for key, value in modules.items()}
+        patch = mock.patch.dict(sys.modules, made)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def recorded(self, *entries):
+        text = ('{"entries":[' + ",".join(entries) + '],"version":"2.10"}').encode()
+        self.pytorch(c10d={"_dump_fr_trace_json": lambda *_: text})
+        return syncline_stacks._recorded()
+
+    def test_of_a_name_the_newest_group_counts(self):
+        old = [recorder_entry(number, 0) for number in range(1, 6)]
+        new = [recorder_entry(1, 3), recorder_entry(2, 3, ended="false"), recorder_entry(9, 1)]
+        group = self.recorded(*old, *new)[b"0"]
+        self.assertEqual((group["collective_number"], group["pending_number"]), (2, 2))
+        self.assertTrue(group["collective_pending"])
+        self.assertNotIn("pg_id", group)
+        transfer = recorder_entry(7, 4, transfer="true")
+        self.assertEqual(self.recorded(*old, *new, transfer)[b"0"], {})
+
+    def test_a_name_of_any_text_is_read(self):
+        name = 'a"pg_id":1,{"collective_seq_id":1,\n\u00e9'
+        text = json.dumps(name, ensure_ascii=False)[1:-1]
+        self.assertEqual(list(self.recorded(recorder_entry(3, 0, text))), [text.encode()])
+
+    def test_a_record_that_is_written_otherwise_is_none(self):
+        entry = recorder_entry(3, 0)
+        self.assertEqual(self.recorded(entry, entry.replace("retired", "done")), {})
+        self.assertEqual(self.recorded(entry.replace('"is_p2p":false,', ""), entry), {})
+        for variable in ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"):
+            with mock.patch.dict(os.environ, {variable: "4001"}):
+                self.assertEqual(self.recorded(entry), {})
+
+    def test_an_odd_group_does_not_take_the_others_away(self):
+        class Group:
+            _get_sequence_number_for_group = staticmethod(lambda: 7)
+            rank = staticmethod(lambda: 1)
+
+        gloo, nccl, mixed, odd = Group(), Group(), Group(), Group()
+        groups = {gloo: "cpu:gloo", odd: "gloo", nccl: "cuda:nccl", mixed: "cpu:gloo,cuda:nccl"}
+        world = types.SimpleNamespace(
+            pg_map={group: ("undefined", None) for group in groups},
+            pg_group_ranks={group: {4: 0, 5: 1} for group in groups},
+            pg_names={gloo: "a", nccl: "b", mixed: "c"},
+            pg_backend_config=groups,
+        )
+        level = types.SimpleNamespace(DETAIL=2)
+        text = recorder_entry(7, 0, "b")
+        c10d = {
+            "_dump_fr_trace_json": lambda *_: text.encode(),
+            "DebugLevel": level,
+            "get_debug_level": lambda: 0,
+        }
+        for version, counted in (("2.13.0+cpu", 7), ("2.12.1", -1), ("3.0", 7), ("odd", -1)):
+            self.pytorch(torch={"__version__": version}, c10d=c10d, python={"_world": world})
+            answers = syncline_stacks._groups(list, set(), {})
+            found = [(one["name"], one["backend"], one["sequence_number"]) for one in answers]
+            self.assertEqual(
+                found,
+                [("a", "gloo", 7), ("b", "nccl", counted), ("c", "cpu:gloo,cuda:nccl", -1)],
+            )
+            self.assertNotIn("collective_number", answers[1])
+        text = recorder_entry(7, 0, "a")
+        self.assertEqual(syncline_stacks._groups(list, set(), {})[0]["collective_number"], 7)
+        made = compile("def _new_process_group_helper(): pass", "x", "exec").co_consts[0]
+        looked = {1: [(made, 1)]}
+        self.assertNotIn("collective_number", syncline_stacks._groups(list, set(), looked)[0])
+
+    def answer(self, native):
+        stacks = syncline_stacks.Stacks(native, list)
+        with mock.patch.dict(os.environ, {"SYNCLINE_RUNTIME_DIR": "/nonexistent"}):
+            stacks.answer(1)
+
+    def test_nothing_is_left_of_an_answer_that_is_not_whole(self):
+        native = types.SimpleNamespace(spent=lambda ns: None)
+        with tempfile.TemporaryDirectory() as folder:
+            runtime = mock.patch.dict(os.environ, {"SYNCLINE_RUNTIME_DIR": folder})
+            below = os.path.join(folder, "stacks")
+            with runtime, mock.patch.object(os, "write", lambda file, text: len(text) - 1):
+                self.answer(native)
+            self.assertEqual(os.listdir(below), [])
+            with runtime, mock.patch.object(sys, "_is_gil_enabled", lambda: False, create=True):
+                self.answer(native)
+            self.assertEqual(os.listdir(below), [])
+            with runtime, mock.patch.object(sys, "_is_gil_enabled", lambda: True, create=True):
+                self.answer(native)
+            (name,) = os.listdir(below)
+            with open(os.path.join(below, name), encoding="ascii") as file:
+                self.assertLess(0, json.load(file)["begin_ns"])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ Nothing is imported and no lock of Python's is taken: the program may fork at an
 import _thread
 import json
 import os
+import re
 import sys
 import threading
 from time import monotonic_ns
@@ -24,8 +25,16 @@ INNER, OUTER = 48, 16  # frames of a stack; those between are counted
 WALKED = 10_000
 TEXT = 256
 GROUPS = 256
-# PyTorch's flight recorder has 2000 entries unless the program asks for more.
-RECORDED = 20_000
+# PyTorch's flight recorder has 2000 entries unless the program asks for more. It is written out and
+# looked through with the interpreter's lock held.
+RECORDED = 4_000
+# Its keys come in this order, and no text of the program's has a bare quotation mark.
+ENTRY = re.compile(
+    rb'\{"collective_seq_id":(\d+),.*?"is_p2p":(true|false),.*?"pg_id":(\d+),'
+    rb'"process_group":\["((?:[^"\\]|\\.)*)".*?"profiling_name":"([^"]*)".*?"retired":(true|false)',
+    re.DOTALL,
+)
+VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
 def start_ticks():
@@ -60,12 +69,12 @@ def _frame(place):
     return [name[:TEXT], code.co_filename[-TEXT:], line or 0]
 
 
-def _threads():
+def _threads(looked):
     """Threads with the same stack together, the main thread's first."""
     main = threading.main_thread().ident
     known = dict(threading._active)
     same = {}
-    for thread, places in _look().items():
+    for thread, places in looked.items():
         key = tuple((id(code), line) for code, line in places)
         same.setdefault(key, ([], places))[0].append(thread)
     answers = []
@@ -89,26 +98,52 @@ def _threads():
     return answers
 
 
+def _makes_group(looked):
+    """Whether a thread makes a process group."""
+    for places in looked.values():
+        for code, _ in places:
+            if code.co_name == "_new_process_group_helper":
+                return True
+    return False
+
+
 def _recorded():
-    """What PyTorch's flight recorder has of each group, by its name: collectives only. (The other
-    numbers that a group has may count its transfers, too.) It has them of Gloo; NCCL's recorder is
-    another one, which asks the device, and is left alone."""
+    """What PyTorch's flight recorder has of each group, by its name as JSON has it: collectives
+    only. (The other numbers that a group has may count its transfers, too.) It has them of Gloo;
+    NCCL's recorder is another one, which asks the device, and is left alone.
+
+    Of a name the newest group counts: those that were destroyed stay recorded, and the next one of
+    the name counts from 1. No JSON is parsed: so many objects at once set off Python's collector,
+    and finalizers of the program's would run here."""
     dump = getattr(sys.modules.get("torch._C._distributed_c10d"), "_dump_fr_trace_json", None)
-    if dump is None or int(os.environ.get("TORCH_FR_BUFFER_SIZE") or 0) > RECORDED:
+    for variable in ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"):
+        if int(os.environ.get(variable) or 0) > RECORDED:
+            return {}
+    if dump is None:
         return {}
+    text = dump(True, False)
     groups = {}
-    for entry in json.loads(dump(True, False))["entries"]:
-        if entry["is_p2p"]:
+    found = 0
+    for entry in ENTRY.finditer(text):
+        found += 1
+        number, transfer, made, name, collective, ended = entry.groups()
+        number, made, pending = int(number), int(made), ended == b"false"
+        group = groups.get(name)
+        if group is None or made > group[0]:
+            group = groups[name] = (made, {})
+        if made < group[0] or transfer == b"true":
             continue
-        group = groups.setdefault(entry["process_group"][0], {})
-        number = entry["collective_seq_id"]
-        name = entry["profiling_name"].rpartition(":")[2][:TEXT]
+        group = group[1]
+        collective = collective.rpartition(b":")[2].decode("utf-8", "replace")[:TEXT]
         if number >= group.get("collective_number", 0):
-            pending = not entry["retired"]
-            group.update(collective_number=number, collective=name, collective_pending=pending)
-        if not entry["retired"] and number <= group.get("pending_number", number):
-            group.update(pending_number=number, pending=name)
-    return groups
+            group.update(
+                collective_number=number, collective=collective, collective_pending=pending
+            )
+        if pending and number <= group.get("pending_number", number):
+            group.update(pending_number=number, pending=collective)
+    if not found == text.count(b'"pg_id":') == text.count(b'"collective_seq_id":'):
+        return {}  # it is written otherwise than it was
+    return {name: group for name, (_, group) in groups.items()}
 
 
 def _attempt(call, *arguments):
@@ -128,34 +163,70 @@ def _known_groups():
     return dict(world.pg_map) if world is not None else {}
 
 
-def _groups(ranges, inherited):
+def _kind(config):
+    """"gloo" of "cpu:gloo,cuda:gloo"; a group that has several kinds keeps its text."""
+    kinds = {part.rpartition(":")[2] for part in config.split(",")}
+    return kinds.pop() if len(kinds) == 1 else config
+
+
+def _counts_collectives():
+    """Before PyTorch 2.13 NCCL's counter counted some transfers as well."""
+    version = VERSION.match(sys.modules["torch"].__version__)
+    return version is not None and (int(version[1]), int(version[2])) >= (2, 13)
+
+
+def _is_wrapped():
+    """Whether groups are wrapped into others that check them: what these count is another thing."""
+    if os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL":
+        return True
+    c10d = sys.modules["torch._C._distributed_c10d"]
+    return c10d.get_debug_level() == c10d.DebugLevel.DETAIL
+
+
+def _group(world, group, ranges, recorded, numbered):
+    members = world.pg_group_ranks.get(group)
+    if not members:
+        return None
+    in_order = sorted(members, key=members.get)
+    name = world.pg_names[group]
+    config = getattr(world, "pg_backend_config", {}).get(group) or world.pg_map[group][0]
+    kind = _kind(str(config))
+    own = group.rank()
+    number = None
+    if numbered and (kind == "gloo" or (":" not in kind and _attempt(_counts_collectives))):
+        number = _attempt(group._get_sequence_number_for_group)
+    answer = {
+        "name": name[:TEXT],
+        "description": getattr(group, "group_desc", "")[:TEXT],
+        "ranks": ranges(in_order),
+        "rank": in_order[own] if 0 <= own < len(in_order) else -1,
+        "backend": kind[:TEXT],
+        "sequence_number": -1 if number is None else number,
+    }
+    if kind == "gloo" and number is not None:
+        last = recorded.get(json.dumps(name, ensure_ascii=False)[1:-1].encode("utf-8"), {})
+        # What is recorded of another one, which had this name, says nothing of this one.
+        if last.get("collective_number", 0) <= number:
+            answer.update(last)
+    return answer
+
+
+def _groups(ranges, inherited, looked):
     """Of a forked child nothing is asked of PyTorch before it has groups of its own: a lock of
     PyTorch's may be one that its parent held."""
-    known = {group: how for group, how in _known_groups().items() if id(group) not in inherited}
+    known = [group for group in _known_groups() if id(group) not in inherited]
     if not known:
         return []
     world = _world()
-    recorded = _attempt(_recorded) or {}
-    answers = []
-    for group, how in list(known.items())[:GROUPS]:
-        members = world.pg_group_ranks.get(group)
-        if not members:
-            continue
-        in_order = sorted(members, key=members.get)
-        name = world.pg_names[group]
-        number = _attempt(group._get_sequence_number_for_group)
-        own = group.rank()
-        answer = {
-            "name": name[:TEXT],
-            "description": getattr(group, "group_desc", "")[:TEXT],
-            "ranks": ranges(in_order),
-            "rank": in_order[own] if 0 <= own < len(in_order) else -1,
-            "backend": str(how[0])[:TEXT],
-            "sequence_number": -1 if number is None else number,
-        }
-        answer.update(recorded.get(name, {}))
-        answers.append(answer)
-    return answers
+    numbered = _attempt(_is_wrapped) is False
+    recorded = {}
+    # PyTorch writes its recorder out without the lock under which a new group enters it.
+    if numbered and not _makes_group(looked):
+        recorded = _attempt(_recorded) or {}
+    answers = [
+        _attempt(_group, world, group, ranges, recorded, numbered) for group in known[:GROUPS]
+    ]
+    return [answer for answer in answers if answer is not None]
 
 
 class Stacks:
@@ -163,6 +234,9 @@ class Stacks:
         self.native = native
         self.ranges = ranges
         self.inherited = set()
+        runtime = os.environ.get("SYNCLINE_RUNTIME_DIR")
+        runtime = runtime or "/dev/shm/syncline-%d" % os.geteuid()
+        self.directory = os.path.join(runtime, "stacks")
 
     def after_fork(self):
         """The groups of the parent are not this process's, although it finds them here."""
@@ -170,18 +244,24 @@ class Stacks:
 
     def answer(self, number):
         """Called by the native thread. Nothing leaves it: whoever asked hears no answer."""
+        # Without the interpreter's lock other threads go on under our eyes.
+        locked = getattr(sys, "_is_gil_enabled", None)
+        if locked is not None and not locked():
+            return
         begin = monotonic_ns()
         try:
-            self._write(number)
+            self._write(number, begin)
         except BaseException:
             pass
         finally:
             self.native.spent(monotonic_ns() - begin)
 
-    def _write(self, number):
-        threads = _threads()
-        answer = {"format_version": 1, "number": number, "threads": threads[:STACKS]}
-        answer["groups"] = _attempt(_groups, self.ranges, self.inherited) or []
+    def _write(self, number, begin):
+        looked = _look()
+        threads = _threads(looked)
+        answer = {"format_version": 1, "number": number, "begin_ns": begin}
+        answer["threads"] = threads[:STACKS]
+        answer["groups"] = _attempt(_groups, self.ranges, self.inherited, looked) or []
         while True:
             shown = sum(one["count"] for one in answer["threads"])
             answer["threads_left_out"] = sum(one["count"] for one in threads) - shown
@@ -189,18 +269,19 @@ class Stacks:
             if len(text) <= BYTES or len(answer["threads"]) <= 1:
                 break
             answer["threads"] = answer["threads"][: len(answer["threads"]) // 2]
-        runtime = os.environ.get("SYNCLINE_RUNTIME_DIR")
-        directory = os.path.join(runtime or "/dev/shm/syncline-%d" % os.geteuid(), "stacks")
-        if not os.path.isdir(directory):
-            os.mkdir(directory, 0o700)
+        if not os.path.isdir(self.directory):
+            os.mkdir(self.directory, 0o700)
         namespace = os.stat("/proc/self/ns/pid").st_ino
         stem = "%d-%d-%d" % (namespace, os.getpid(), start_ticks())
-        path = os.path.join(directory, stem + ".stacks")
+        path = os.path.join(self.directory, stem + ".stacks")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(path + ".new", flags, 0o600)
         try:
             whole = os.write(file, text) == len(text)
-        finally:
-            os.close(file)
+        except OSError:
+            whole = False
+        os.close(file)
         if whole:
             os.rename(path + ".new", path)
+        else:
+            os.unlink(path + ".new")
