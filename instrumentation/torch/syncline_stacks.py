@@ -169,8 +169,17 @@ def _kind(config):
     return kinds.pop() if len(kinds) == 1 else config
 
 
-def _counts_collectives():
-    """Before PyTorch 2.13 NCCL's counter counted some transfers as well."""
+def _number_of_gloo(group):
+    """Groups that were made for several devices may not say it themselves."""
+    device = sys.modules["torch"].device("cpu")
+    return group._get_backend(device)._get_sequence_number_for_group()
+
+
+def _counts_collectives(kind):
+    """Before PyTorch 2.13 NCCL's counter counted some transfers as well. A group of several kinds
+    has a counter for each."""
+    if ":" in kind:
+        return False
     version = VERSION.match(sys.modules["torch"].__version__)
     return version is not None and (int(version[1]), int(version[2])) >= (2, 13)
 
@@ -193,7 +202,9 @@ def _group(world, group, ranges, recorded, numbered):
     kind = _kind(str(config))
     own = group.rank()
     number = None
-    if numbered and (kind == "gloo" or (":" not in kind and _attempt(_counts_collectives))):
+    if numbered and kind == "gloo":
+        number = _attempt(_number_of_gloo, group)
+    if numbered and number is None and (kind == "gloo" or _attempt(_counts_collectives, kind)):
         number = _attempt(group._get_sequence_number_for_group)
     answer = {
         "name": name[:TEXT],
