@@ -117,7 +117,8 @@ absl::Status AddPySpyThreads(const std::string& program, int32_t pid, int limit_
   SYNCLINE_ASSIGN_OR_RETURN(const Descriptor file, MakeOutput());
   const auto child = Spawn(
       {.arguments = {program, "dump", "--json", "--nonblocking", "--pid", std::to_string(pid)},
-       .environment = {{"RUST_BACKTRACE", "0"}},
+       // Its warnings would come between its JSON.
+       .environment = {{"RUST_BACKTRACE", "0"}, {"RUST_LOG", "off"}},
        .pass_as_output = file.get()});
   if (absl::IsNotFound(child.status())) return absl::NotFoundError("py-spy is not installed");
   if (!child.ok()) return child.status();

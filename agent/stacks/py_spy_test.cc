@@ -56,9 +56,10 @@ TEST_F(PySpyTest, ThreadsAreFoldedAndTheMainOneIsFirst) {
 }
 
 TEST_F(PySpyTest, ItIsRunOnTheProcess) {
-  const std::string program =
-      Program("[ \"$*\" = 'dump --json --nonblocking --pid 12' ] && cat <<'END'\n" +
-              std::string(kPrinted) + "\nEND\n");
+  const std::string program = Program(
+      "[ \"$RUST_LOG\" = off ] || echo 'WARN py_spy: something' >&2\n"
+      "[ \"$*\" = 'dump --json --nonblocking --pid 12' ] && cat <<'END'\n" +
+      std::string(kPrinted) + "\nEND\n");
   ASSERT_TRUE(AddPySpyThreads(program, 12, 5'000, &stacks_).ok());
   EXPECT_EQ(stacks_.threads_size(), 2);
 }

@@ -132,6 +132,7 @@ absl::StatusOr<StackAnswer> ParseStackAnswer(const std::string& text) {
   }
   StackAnswer answer;
   answer.number = CountOf(Find(json, "number"));
+  answer.begin_ns = NumberOf(Find(json, "begin_ns"), 0);
   answer.stacks.set_source(v1::ProcessStacks::HOOK);
   size_t left_out = ForEach(Find(json, "threads"), kStacksMax, [&](const Json& threads) {
     ReadThreads(threads, answer.stacks.add_threads());

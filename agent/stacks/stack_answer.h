@@ -15,6 +15,7 @@ namespace syncline::agent {
 
 struct StackAnswer {
   uint32_t number = 0;       // of the request that it answers
+  int64_t begin_ns = 0;      // when it looked, by its CLOCK_MONOTONIC
   v1::ProcessStacks stacks;  // threads and groups
 };
 

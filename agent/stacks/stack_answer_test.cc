@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr char kAnswer[] = R"({
-  "format_version": 1, "number": 7, "threads_left_out": 2,
+  "format_version": 1, "number": 7, "begin_ns": 5000000000, "threads_left_out": 2,
   "threads": [
     {"names": ["MainThread"], "count": 1, "main": true, "left_out": 5, "left_out_behind": 0,
      "frames": [["wait", "/lib/threading.py", 320], ["<module>", "train.py", 9]]},
@@ -24,6 +24,7 @@ TEST(StackAnswer, IsReadWhole) {
   const auto answer = ParseStackAnswer(kAnswer);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->number, 7u);
+  EXPECT_EQ(answer->begin_ns, 5'000'000'000);
   const v1::ProcessStacks& stacks = answer->stacks;
   EXPECT_EQ(stacks.source(), v1::ProcessStacks::HOOK);
   EXPECT_EQ(stacks.threads_left_out_count(), 2u);

@@ -9,7 +9,10 @@
 #include <cerrno>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "common/trusted_file.h"
@@ -20,6 +23,8 @@ namespace {
 
 constexpr char kFolder[] = "stacks";
 constexpr char kSuffix[] = ".stacks";
+constexpr char kUnfinished[] = ".new";
+constexpr int kEntriesMax = 8192;
 // Parsed, it can take two hundred times its size.
 constexpr uint64_t kBytesMax = 256 << 10;
 
@@ -29,10 +34,19 @@ absl::StatusOr<Descriptor> OpenFolder(const std::filesystem::path& runtime, uint
   return OpenTrustedDirectory(parent.get(), kFolder, {.owner = uid});
 }
 
+// Whether a process's answer has such a name; the user may keep other things there.
+bool IsAnswer(absl::string_view name) {
+  name = absl::StripSuffix(name, kUnfinished);
+  if (!absl::EndsWith(name, kSuffix)) return false;
+  return control_block::ParseBlockFileName(absl::StrCat(absl::StripSuffix(name, kSuffix), ".block"))
+      .has_value();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadStackFile(const std::filesystem::path& runtime, uint32_t uid,
-                                          const control_block::BlockId& process) {
+                                          const control_block::BlockId& process,
+                                          std::optional<StackFileVersion>* seen) {
   SYNCLINE_ASSIGN_OR_RETURN(const Descriptor folder, OpenFolder(runtime, uid));
   const std::filesystem::path block = control_block::BlockFileName(process);
   const std::string name = block.stem().string() + kSuffix;
@@ -42,6 +56,12 @@ absl::StatusOr<std::string> ReadStackFile(const std::filesystem::path& runtime, 
   if (::fstat(file.get(), &info) != 0) {
     return ErrnoStatus(errno, absl::StrCat("Cannot stat \"", name, "\""));
   }
+  const StackFileVersion version = {
+      .inode = info.st_ino,
+      .modified_ns = info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec,
+      .size = info.st_size};
+  if (*seen == version) return absl::NotFoundError("nothing new");
+  *seen = version;
   if (static_cast<uint64_t>(info.st_size) > kBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", name, "\" must have at most ", kBytesMax, " bytes"));
@@ -55,9 +75,11 @@ void ClearStackFolder(const std::filesystem::path& runtime, uint32_t uid) {
   const int again = ::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (again < 0) return;
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(again), ::closedir);
-  // A folder in it is left as it is.
-  while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
-    ::unlinkat(folder->get(), static_cast<const char*>(entry->d_name), 0);
+  for (int i = 0; i < kEntriesMax; ++i) {
+    const dirent* entry = listing ? ::readdir(listing.get()) : nullptr;
+    if (entry == nullptr) return;
+    const auto* name = static_cast<const char*>(entry->d_name);
+    if (IsAnswer(name)) ::unlinkat(folder->get(), name, 0);
   }
 }
 

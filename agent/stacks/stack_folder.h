@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,12 +17,23 @@
 
 namespace syncline::agent {
 
-// What the process answered last. NotFound: nothing yet. PermissionDenied: the folder, the file or
+// Which file was read, and when it was written.
+struct StackFileVersion {
+  uint64_t inode = 0;
+  int64_t modified_ns = 0;
+  int64_t size = 0;
+  bool operator==(const StackFileVersion&) const = default;
+};
+
+// What the process answered last, unless `seen` has that already; `seen` has it then. NotFound:
+// nothing new. PermissionDenied: the folder, the file or
 // the runtime directory is a link, somebody else's or open to others. InvalidArgument: too large.
 absl::StatusOr<std::string> ReadStackFile(const std::filesystem::path& runtime, uint32_t uid,
-                                          const control_block::BlockId& process);
+                                          const control_block::BlockId& process,
+                                          std::optional<StackFileVersion>* seen);
 
-// Removes what the user's processes, living and dead, have answered.
+// Removes what the user's processes, living and dead, have answered, and nothing else. Not all of
+// it where there are more files than processes leave.
 void ClearStackFolder(const std::filesystem::path& runtime, uint32_t uid);
 
 }  // namespace syncline::agent

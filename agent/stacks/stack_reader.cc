@@ -9,7 +9,6 @@
 #include "agent/stacks/kernel_threads.h"
 #include "agent/stacks/py_spy.h"
 #include "agent/stacks/stack_answer.h"
-#include "agent/stacks/stack_folder.h"
 #include "common/status.h"
 
 namespace syncline::agent {
@@ -26,6 +25,8 @@ constexpr int64_t kBetweenMs = 2'000;
 constexpr int64_t kBetweenMsMax = 20'000;
 constexpr int64_t kPollNs = 10 * kMs;
 constexpr int kPollsAWake = 5;
+// A user whose processes answer nonsense again and again takes no more time from the others.
+constexpr int kReadInARound = 32;
 constexpr int kPySpyMs = 1'000;  // of all processes
 constexpr uint32_t kLargestNumber = 2047;
 
@@ -45,6 +46,15 @@ std::string NoAnswer(int64_t limit_ns, const std::string& failure) {
   return what +
          "a call that has not returned may keep Python's interpreter locked, or the process has "
          "the libraries of an older Syncline";
+}
+
+// Whether the process's CLOCK_MONOTONIC is, or may be, another one than ours (time_namespaces(7)).
+bool MayHaveOwnClock(const std::filesystem::path& proc, int32_t pid) {
+  std::error_code error;
+  const auto own = std::filesystem::read_symlink("/proc/self/ns/time", error);
+  if (error) return false;  // this kernel has one for all
+  return pid == 0 ||
+         std::filesystem::read_symlink(proc / std::to_string(pid) / "ns/time", error) != own;
 }
 
 // In place of what the process said before.
@@ -136,44 +146,69 @@ std::vector<StackReader::Asked> StackReader::OpenBlocks(v1::StacksResponse* resp
                      .uid = runtime->first,
                      .runtime = runtime->second,
                      .block = *std::move(block),
-                     .number = read->gate.stacks_asked});
+                     .number = read->gate.stacks_asked,
+                     .has_own_clock = MayHaveOwnClock(options_.proc, one.process().pid())});
   }
   return asked;
 }
 
-void StackReader::TakeAnswer(Asked* one) {
-  const auto text = ReadStackFile(one->runtime, one->uid, one->block.id());
-  if (absl::IsNotFound(text.status())) return;
+bool StackReader::TakeAnswer(Asked* one) {
+  const auto text = ReadStackFile(one->runtime, one->uid, one->block.id(), &one->seen);
+  if (absl::IsNotFound(text.status())) return false;
   absl::StatusOr<StackAnswer> answer =
       text.ok() ? ParseStackAnswer(*text) : absl::StatusOr<StackAnswer>(text.status());
   if (!answer.ok()) {
     one->failure = std::string(answer.status().message());
+  } else if (answer->number == one->number && !one->has_own_clock &&
+             answer->begin_ns < one->asked_ns) {
+    one->failure = "its answer is one to an earlier question, perhaps another agent's";
   } else if (answer->number == one->number) {
     one->answered = true;
+    one->bytes = text->size();
     one->answer = std::move(answer->stacks);
+  }
+  return true;
+}
+
+void StackReader::Tell(std::vector<Asked>* asked) {
+  for (Asked& one : *asked) {
+    if (one.answered || one.refused) continue;
+    if (const absl::Status told = one.block.AskForStacks(one.number); !told.ok()) {
+      one.failure = std::string(told.message());
+    }
   }
 }
 
 int64_t StackReader::Ask(std::vector<Asked>* asked, int64_t limit_ns) {
   int64_t last_answer_ns = clock_->MonotonicNs();
+  const int64_t end_ns = last_answer_ns + limit_ns;
+  std::map<uint32_t, size_t> bytes;  // that a user's answers have
   for (Asked& one : *asked) {
     one.number = one.number % kLargestNumber + 1;
+    one.asked_ns = last_answer_ns;
     one.answered = false;
+    one.refused = false;
     one.failure.clear();
+    bytes[one.uid] = 0;
   }
-  const int64_t end_ns = clock_->MonotonicNs() + limit_ns;
   for (int polls = 0;; ++polls) {
+    if (polls % kPollsAWake == 0) Tell(asked);
     bool all = true;
+    std::map<uint32_t, int> read;  // of a user's answers, in this round
     for (Asked& one : *asked) {
-      if (one.answered) continue;
-      if (polls % kPollsAWake == 0) {
-        if (const absl::Status told = one.block.AskForStacks(one.number); !told.ok()) {
-          one.failure = std::string(told.message());
-        }
-      }
-      TakeAnswer(&one);
-      if (one.answered) last_answer_ns = clock_->MonotonicNs();
+      if (one.answered || one.refused) continue;
+      if (clock_->MonotonicNs() >= end_ns) return last_answer_ns;
+      const bool is_new = read[one.uid] < kReadInARound && TakeAnswer(&one);
+      if (is_new) ++read[one.uid];
       all = all && one.answered;
+      if (!one.answered) continue;
+      last_answer_ns = clock_->MonotonicNs();
+      bytes[one.uid] += one.bytes;
+      if (bytes[one.uid] <= options_.answer_bytes_max / bytes.size()) continue;
+      bytes[one.uid] -= one.bytes;
+      one.answered = false;
+      one.refused = true;
+      one.answer.Clear();
     }
     if (all || clock_->MonotonicNs() >= end_ns) return last_answer_ns;
     clock_->SleepNs(kPollNs);
@@ -231,6 +266,10 @@ absl::StatusOr<v1::StacksResponse> StackReader::Read(const v1::StacksRequest& re
     v1::ProcessStacks& stacks = *response.mutable_processes(one.index);
     if (one.answered) {
       Accept(one.answer, &stacks);
+    } else if (one.refused) {
+      stacks.set_absence(
+          "it answered, but what its user's processes answer is more than an agent takes of one "
+          "user at once");
     } else {
       stacks.set_absence(NoAnswer(limit_ns, one.failure));
     }

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "agent/evidence/runtime_directories.h"
 #include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
+#include "agent/stacks/stack_folder.h"
 #include "control_block/live_block.h"
 #include "syncline/v1/agent.pb.h"
 
@@ -34,6 +36,8 @@ struct StackReaderOptions {
   std::filesystem::path proc = "/proc";
   std::string py_spy = "py-spy";  // looked up in PATH
   size_t processes_max = 1024;
+  // In one look; each user whose processes are asked has the same part of it.
+  size_t answer_bytes_max = size_t{32} << 20;
 };
 
 class StackReader {
@@ -60,7 +64,12 @@ class StackReader {
     std::filesystem::path runtime;
     control_block::LiveBlock block;
     uint32_t number = 0;  // of the request
+    int64_t asked_ns = 0;
+    bool has_own_clock = false;  // or may have one: no time of its is compared with ours
+    std::optional<StackFileVersion> seen;
     bool answered = false;
+    bool refused = false;  // it answered, and there was no room for that
+    size_t bytes = 0;      // of its answer
     v1::ProcessStacks answer;
     std::string failure;
   };
@@ -70,7 +79,10 @@ class StackReader {
   std::vector<Asked> OpenBlocks(v1::StacksResponse* response) const;
   // When the last one answered that did within the limit.
   int64_t Ask(std::vector<Asked>* asked, int64_t limit_ns);
-  static void TakeAnswer(Asked* one);
+  // Tells those that have not answered that they are asked.
+  static void Tell(std::vector<Asked>* asked);
+  // Whether it has a new answer, of whatever kind.
+  static bool TakeAnswer(Asked* one);
   void LookFromOutside(v1::StacksResponse* response) const;
 
   const Processes processes_;

@@ -55,12 +55,13 @@ class StackReaderTest : public testing::Test {
     return runtime_ / "stacks" / absl::StrCat(kStem, ".stacks");
   }
   void Answer(uint32_t number, int line, int collective) const {
-    Write(AnswerFile(),
-          absl::StrCat(R"({"format_version": 1, "number": )", number,
-                       R"(, "threads": [{"names": ["MainThread"], "count": 1, "main": true, )",
-                       R"("frames": [["step", "train.py", )", line, R"(]]}], "groups": [{"name": )",
-                       R"("0", "ranks": "0-1", "rank": 1, "backend": "gloo", )",
-                       R"("sequence_number": 9, "collective_number": )", collective, "}]}"));
+    Write(
+        AnswerFile(),
+        absl::StrCat(R"({"format_version": 1, "number": )", number, R"(, "begin_ns": )", begin_ns_,
+                     R"(, "threads": [{"names": ["MainThread"], "count": 1, "main": true, )",
+                     R"("frames": [["step", "train.py", )", line, R"(]]}], "groups": [{"name": )",
+                     R"("0", "ranks": "0-1", "rank": 1, "backend": "gloo", )",
+                     R"("sequence_number": 9, "collective_number": )", collective, "}]}"));
   }
   uint32_t Asked() const {
     const auto block =
@@ -74,7 +75,10 @@ class StackReaderTest : public testing::Test {
           return std::vector<std::pair<uint32_t, std::filesystem::path>>{{::geteuid(), runtime_}};
         },
         &clock_,
-        {.own_uid = ::geteuid(), .proc = root_ / "proc", .py_spy = (root_ / "py-spy").string()});
+        {.own_uid = ::geteuid(),
+         .proc = root_ / "proc",
+         .py_spy = (root_ / "py-spy").string(),
+         .answer_bytes_max = answer_bytes_max_});
     const auto response = reader.Read({});
     EXPECT_TRUE(response.ok()) << response.status();
     return response.value_or(v1::StacksResponse());
@@ -84,6 +88,8 @@ class StackReaderTest : public testing::Test {
   std::filesystem::path runtime_;
   v1::ProcessInfo info_;
   FakeClock clock_;
+  int64_t begin_ns_ = 0;  // of the answers
+  size_t answer_bytes_max_ = size_t{32} << 20;
   std::function<void(uint32_t number)> answers;
 };
 
@@ -117,6 +123,61 @@ TEST_F(StackReaderTest, AnOldAnswerIsNone) {
   answers = [&](uint32_t) { Answer(77, 1, 8); };
   const v1::StacksResponse response = Read();
   EXPECT_THAT(response.processes(0).absence(), HasSubstr("did not answer within 1.5 s"));
+}
+
+TEST_F(StackReaderTest, AnAnswerToAnEarlierQuestionIsNone) {
+  // Another agent's question may have had the same number. No time of another clock is compared.
+  int64_t behind_ns = 1;
+  answers = [&](uint32_t number) {
+    begin_ns_ = clock_.MonotonicNs() - behind_ns;
+    if (number != 0) Answer(number, 1, 8);
+  };
+  EXPECT_EQ(Read().processes(0).absence(), "");
+  const auto own = std::filesystem::read_symlink("/proc/self/ns/time");
+  std::filesystem::create_symlink(own, root_ / "proc/1234/ns/time");
+  EXPECT_EQ(Read().processes(0).absence(), "");
+  behind_ns = 3'000'000'000;
+  EXPECT_THAT(Read().processes(0).absence(), HasSubstr("to an earlier question"));
+  std::filesystem::remove(root_ / "proc/1234/ns/time");
+  std::filesystem::create_symlink("time:[1]", root_ / "proc/1234/ns/time");
+  EXPECT_EQ(Read().processes(0).absence(), "");
+}
+
+TEST_F(StackReaderTest, AnAnswerBeyondTheLimitIsNotSaidToBeMissing) {
+  answers = [&](uint32_t number) { Answer(number, 1, 8); };
+  answer_bytes_max_ = 100;
+  const v1::StacksResponse response = Read();
+  EXPECT_THAT(response.processes(0).absence(), HasSubstr("it answered, but"));
+  EXPECT_EQ(response.processes(0).groups_size(), 0);
+  EXPECT_LT(response.first_look_end_monotonic_ns() - response.asked_monotonic_ns(), 100'000'000);
+}
+
+TEST_F(StackReaderTest, WhatIsNoAnswerStaysInTheFolder) {
+  const std::filesystem::path folder = runtime_ / "stacks";
+  for (const char* name : {"notes", "my.stacks", "1-2.stacks", "1-2-3.block", "1-2-3.new"}) {
+    Write(folder / name, "mine");
+  }
+  for (const char* name : {"1-2-3.stacks", "1-2-4.stacks.new"}) Write(folder / name, "");
+  Read();
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    left.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(left, testing::UnorderedElementsAre("notes", "my.stacks", "1-2.stacks", "1-2-3.block",
+                                                  "1-2-3.new"));
+}
+
+TEST_F(StackReaderTest, AnAnswerIsReadOnce) {
+  std::optional<StackFileVersion> seen;
+  const auto read = [&] {
+    return ReadStackFile(runtime_, ::geteuid(), {4026531836, 1234, 5678}, &seen).status().code();
+  };
+  EXPECT_EQ(read(), absl::StatusCode::kNotFound);
+  Answer(1, 1, 8);
+  EXPECT_EQ(read(), absl::StatusCode::kOk);
+  EXPECT_EQ(read(), absl::StatusCode::kNotFound);
+  Answer(1, 1, 88);
+  EXPECT_EQ(read(), absl::StatusCode::kOk);
 }
 
 TEST_F(StackReaderTest, WithoutAnAnswerTheKernelIsAsked) {
