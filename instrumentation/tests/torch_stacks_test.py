@@ -4,6 +4,7 @@
 Usage: torch_stacks_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup --torch).
 """
 
+import gc
 import glob
 import json
 import os
@@ -209,6 +210,16 @@ class Parts(unittest.TestCase):
         self.assertNotIn("pg_id", group)
         transfer = recorder_entry(7, 4, transfer="true")
         self.assertEqual(self.recorded(*old, *new, transfer)[b"0"], {})
+
+    def test_pythons_collector_does_not_run_for_it(self):
+        entries = [recorder_entry(number, 0) for number in range(1, 4001)]
+        self.recorded(*entries)
+        gc.collect()
+        before = gc.get_stats()
+        groups = syncline_stacks._recorded()
+        collections = [one["collections"] for one in gc.get_stats()]
+        self.assertEqual(collections, [one["collections"] for one in before])
+        self.assertEqual(groups[b"0"]["collective_number"], 4000)
 
     def test_a_name_of_any_text_is_read(self):
         name = 'a"pg_id":1,{"collective_seq_id":1,\n\u00e9'
