@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/session/spawn.h"
+#include "agent/stacks/json_fields.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
@@ -23,7 +24,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kOutputBytesMax = 2 << 20;
-constexpr size_t kTextBytesMax = 1024;
 constexpr size_t kThreadsMax = 256;
 constexpr size_t kFramesMax = 256;
 
@@ -37,23 +37,12 @@ absl::StatusOr<Descriptor> MakeOutput() {
   return output;
 }
 
-std::string TextOf(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return "";
-  return RepairedUtf8(CutText(*found->get_ptr<const std::string*>(), kTextBytesMax));
-}
-
-int64_t NumberOf(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
-}
-
 v1::PythonThreads ReadThread(const Json& json, int32_t pid) {
   v1::PythonThreads threads;
   threads.set_count(1);
-  const std::string name = TextOf(json, "thread_name");
+  const std::string name = TextOf(FindField(json, "thread_name"));
   if (!name.empty()) threads.add_names(name);
-  threads.set_main(name == "MainThread" || NumberOf(json, "os_thread_id") == pid);
+  threads.set_main(name == "MainThread" || NumberOf(FindField(json, "os_thread_id"), 0) == pid);
   const auto frames = json.find("frames");
   if (frames == json.end() || !frames->is_array()) return threads;
   for (const Json& one : *frames) {
@@ -63,10 +52,9 @@ v1::PythonThreads ReadThread(const Json& json, int32_t pid) {
       continue;
     }
     v1::StackFrame& frame = *threads.add_frames();
-    frame.set_function(TextOf(one, "name"));
-    frame.set_file(TextOf(one, "filename"));
-    const int64_t line = NumberOf(one, "line");
-    frame.set_line_number(static_cast<uint32_t>(std::clamp<int64_t>(line, 0, 1 << 30)));
+    frame.set_function(TextOf(FindField(one, "name")));
+    frame.set_file(TextOf(FindField(one, "filename")));
+    frame.set_line_number(CountOf(FindField(one, "line")));
   }
   if (threads.frames_left_out_count() > 0) {
     threads.mutable_frames(threads.frames_size() - 1)->set_left_out_behind(true);
@@ -75,12 +63,7 @@ v1::PythonThreads ReadThread(const Json& json, int32_t pid) {
 }
 
 bool SameStack(const v1::PythonThreads& a, const v1::PythonThreads& b) {
-  return a.frames_left_out_count() == b.frames_left_out_count() &&
-         std::equal(a.frames().begin(), a.frames().end(), b.frames().begin(), b.frames().end(),
-                    [](const v1::StackFrame& one, const v1::StackFrame& other) {
-                      return one.function() == other.function() && one.file() == other.file() &&
-                             one.line_number() == other.line_number();
-                    });
+  return a.frames_left_out_count() == b.frames_left_out_count() && SameFrames(a, b);
 }
 
 }  // namespace

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/stacks/stack_answer.h"
 
-#include <google/protobuf/util/message_differencer.h>
-
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "common/utf8.h"
+#include "agent/stacks/json_fields.h"
 
 namespace syncline::agent {
 namespace {
@@ -17,38 +14,11 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
-constexpr size_t kTextBytesMax = 1024;
 constexpr size_t kStacksMax = 256;
 constexpr size_t kFramesMax = 256;
 constexpr size_t kNamesMax = 64;
 constexpr size_t kGroupsMax = 1024;
 constexpr size_t kRanksBytesMax = 64 << 10;
-
-const Json* Find(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::string TextOf(const Json* value, size_t bytes_max = kTextBytesMax) {
-  if (value == nullptr || !value->is_string()) return "";
-  const auto* text = value->get_ptr<const std::string*>();
-  return RepairedUtf8(CutText(*text, bytes_max));
-}
-
-int64_t NumberOf(const Json* value, int64_t otherwise) {
-  if (value == nullptr || !value->is_number_integer()) return otherwise;
-  if (value->is_number_unsigned() &&
-      value->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    return otherwise;
-  }
-  return value->get<int64_t>();
-}
-
-uint32_t CountOf(const Json* value) {
-  const int64_t number = NumberOf(value, 0);
-  return static_cast<uint32_t>(std::clamp<int64_t>(number, 0, 1 << 30));
-}
 
 bool IsTrue(const Json* value) {
   return value != nullptr && value->is_boolean() && value->get<bool>();
@@ -64,19 +34,19 @@ size_t ForEach(const Json* list, size_t most, const Use& use) {
 }
 
 void ReadThreads(const Json& json, v1::PythonThreads* threads) {
-  ForEach(Find(json, "names"), kNamesMax,
+  ForEach(FindField(json, "names"), kNamesMax,
           [&](const Json& name) { threads->add_names(TextOf(&name)); });
-  threads->set_count(std::max(1u, CountOf(Find(json, "count"))));
-  threads->set_main(IsTrue(Find(json, "main")));
-  ForEach(Find(json, "frames"), kFramesMax, [&](const Json& json_frame) {
+  threads->set_count(std::max(1u, CountOf(FindField(json, "count"))));
+  threads->set_main(IsTrue(FindField(json, "main")));
+  ForEach(FindField(json, "frames"), kFramesMax, [&](const Json& json_frame) {
     if (!json_frame.is_array() || json_frame.size() != 3) return;
     v1::StackFrame& frame = *threads->add_frames();
     frame.set_function(TextOf(&json_frame[0]));
     frame.set_file(TextOf(&json_frame[1]));
     frame.set_line_number(CountOf(&json_frame[2]));
   });
-  const uint32_t left_out = CountOf(Find(json, "left_out"));
-  const uint32_t behind = CountOf(Find(json, "left_out_behind"));
+  const uint32_t left_out = CountOf(FindField(json, "left_out"));
+  const uint32_t behind = CountOf(FindField(json, "left_out_behind"));
   threads->set_frames_left_out_count(left_out);
   if (left_out > 0 && behind < static_cast<uint32_t>(threads->frames_size())) {
     threads->mutable_frames(static_cast<int>(behind))->set_left_out_behind(true);
@@ -84,22 +54,22 @@ void ReadThreads(const Json& json, v1::PythonThreads* threads) {
 }
 
 void ReadGroup(const Json& json, v1::ProcessGroupState* group) {
-  group->set_name(TextOf(Find(json, "name")));
-  group->set_description(TextOf(Find(json, "description")));
-  group->set_ranks(TextOf(Find(json, "ranks"), kRanksBytesMax));
-  const int64_t rank = NumberOf(Find(json, "rank"), -1);
+  group->set_name(TextOf(FindField(json, "name")));
+  group->set_description(TextOf(FindField(json, "description")));
+  group->set_ranks(TextOf(FindField(json, "ranks"), kRanksBytesMax));
+  const int64_t rank = NumberOf(FindField(json, "rank"), -1);
   const bool is_rank = rank >= 0 && rank <= std::numeric_limits<int32_t>::max();
   group->set_rank(is_rank ? static_cast<int32_t>(rank) : -1);
-  group->set_backend(TextOf(Find(json, "backend")));
+  group->set_backend(TextOf(FindField(json, "backend")));
   const auto number = [&](const char* key) {
-    return std::max(int64_t{-1}, NumberOf(Find(json, key), -1));
+    return std::max(int64_t{-1}, NumberOf(FindField(json, key), -1));
   };
   group->set_sequence_number(number("sequence_number"));
   group->set_collective_number(number("collective_number"));
-  group->set_collective(TextOf(Find(json, "collective")));
-  group->set_collective_pending(IsTrue(Find(json, "collective_pending")));
+  group->set_collective(TextOf(FindField(json, "collective")));
+  group->set_collective_pending(IsTrue(FindField(json, "collective_pending")));
   group->set_pending_number(number("pending_number"));
-  group->set_pending(TextOf(Find(json, "pending")));
+  group->set_pending(TextOf(FindField(json, "pending")));
   group->set_first_look_sequence_number(-1);
   group->set_first_look_collective_number(-1);
   group->set_first_look_pending_number(-1);
@@ -114,10 +84,7 @@ const v1::PythonThreads* MainThread(const v1::ProcessStacks& stacks) {
 
 bool StandsAt(const v1::PythonThreads* a, const v1::PythonThreads* b) {
   if (a == nullptr || b == nullptr) return a == b;
-  return std::equal(a->frames().begin(), a->frames().end(), b->frames().begin(), b->frames().end(),
-                    [](const v1::StackFrame& one, const v1::StackFrame& other) {
-                      return google::protobuf::util::MessageDifferencer::Equals(one, other);
-                    });
+  return SameFrames(*a, *b);
 }
 
 }  // namespace
@@ -125,21 +92,21 @@ bool StandsAt(const v1::PythonThreads* a, const v1::PythonThreads* b) {
 absl::StatusOr<StackAnswer> ParseStackAnswer(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return absl::InvalidArgumentError("The process's answer is not JSON");
-  const int64_t version = NumberOf(Find(json, "format_version"), 0);
+  const int64_t version = NumberOf(FindField(json, "format_version"), 0);
   if (version != kVersion) {
     return absl::InvalidArgumentError(absl::StrCat("The process's answer has the version ", version,
                                                    ", this agent reads ", kVersion));
   }
   StackAnswer answer;
-  answer.number = CountOf(Find(json, "number"));
-  answer.begin_ns = NumberOf(Find(json, "begin_ns"), 0);
+  answer.number = CountOf(FindField(json, "number"));
+  answer.begin_ns = NumberOf(FindField(json, "begin_ns"), 0);
   answer.stacks.set_source(v1::ProcessStacks::HOOK);
-  size_t left_out = ForEach(Find(json, "threads"), kStacksMax, [&](const Json& threads) {
+  size_t left_out = ForEach(FindField(json, "threads"), kStacksMax, [&](const Json& threads) {
     ReadThreads(threads, answer.stacks.add_threads());
   });
-  left_out += CountOf(Find(json, "threads_left_out"));
+  left_out += CountOf(FindField(json, "threads_left_out"));
   answer.stacks.set_threads_left_out_count(static_cast<uint32_t>(left_out));
-  ForEach(Find(json, "groups"), kGroupsMax,
+  ForEach(FindField(json, "groups"), kGroupsMax,
           [&](const Json& group) { ReadGroup(group, answer.stacks.add_groups()); });
   return answer;
 }
