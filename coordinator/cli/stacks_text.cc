@@ -94,8 +94,7 @@ std::string GroupText(const v1::ProcessGroupState& group) {
   std::string text = absl::StrCat("  group ", group.name(), " (");
   if (!group.description().empty()) absl::StrAppend(&text, group.description(), ", ");
   absl::StrAppend(&text, group.backend(), ", ranks ", group.ranks(), "): ");
-  // A record of more than was counted is another group's that had the name before.
-  if (group.collective_number() < 0 || group.collective_number() > group.sequence_number()) {
+  if (!stacks::HasOwnRecord(group)) {
     absl::StrAppend(&text, "last number ",
                     group.sequence_number() < 0 ? std::string("unknown")
                                                 : absl::StrCat("#", group.sequence_number()));

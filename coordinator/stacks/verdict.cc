@@ -76,16 +76,14 @@ std::string Collective(const std::string& name, int64_t number) {
 }
 
 // The number of its last collective; nullopt: not known. NCCL's counter has collectives alone,
-// Gloo's transfers as well; a group of several backends has one for each. A record of more than was
-// counted is another group's that had the name before.
+// Gloo's transfers as well; a group of several backends has one for each.
 std::optional<int64_t> NumberOf(const v1::ProcessGroupState& state) {
-  const int64_t recorded = state.collective_number();
   const int64_t counter = state.sequence_number();
   if (counter == 0) return 0;
   if (counter < 0) return std::nullopt;
   if (state.backend() == "nccl") return counter;
-  if (state.backend() != "gloo" || recorded < 0 || recorded > counter) return std::nullopt;
-  return recorded;
+  if (state.backend() != "gloo" || !HasOwnRecord(state)) return std::nullopt;
+  return state.collective_number();
 }
 
 // Whether the program's own code is there: not a package's, not Python's.
@@ -170,8 +168,10 @@ std::string Hindrance(const Group& group) {
 std::string WhyUnknown(int32_t rank, const Key& key, const std::vector<NodeLook>& looks) {
   size_t unreachable = 0;
   for (const NodeLook& look : looks) {
-    if (!look.answer.ok()) ++unreachable;
-    if (!look.answer.ok()) continue;
+    if (!look.answer.ok()) {
+      ++unreachable;
+      continue;
+    }
     for (const v1::ProcessStacks& process : look.answer->processes()) {
       const v1::ProcessInfo& info = process.process();
       // A launcher has a rank's number, and so have loader workers and children.
@@ -338,6 +338,10 @@ GroupVerdict JudgeGroup(const Key& key, Group* group, const std::vector<NodeLook
 }
 
 }  // namespace
+
+bool HasOwnRecord(const v1::ProcessGroupState& group) {
+  return group.collective_number() >= 0 && group.collective_number() <= group.sequence_number();
+}
 
 absl::StatusOr<std::vector<int32_t>> ParseRanks(const std::string& text) {
   std::vector<int32_t> ranks;

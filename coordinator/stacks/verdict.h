@@ -64,6 +64,10 @@ struct GroupVerdict {
   std::string sentence;
 };
 
+// Whether what PyTorch's record says is the group's own. Where it says more than was counted, it is
+// of an earlier group with the same name.
+bool HasOwnRecord(const v1::ProcessGroupState& group);
+
 // Behind and mismatched ones first.
 std::vector<GroupVerdict> Judge(const std::vector<NodeLook>& looks);
 
