@@ -28,6 +28,8 @@ dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
 
 
 class StacksOfAProgram(TorchProgram):
+    number = 0
+
     def files(self):
         return glob.glob(os.path.join(self.fixture.runtime, "stacks", "*"))
 
@@ -48,6 +50,17 @@ class StacksOfAProgram(TorchProgram):
         self.fixture.wait_for(answered, "an answer", 30)
         return self.found
 
+    def ask_until(self, there, what, answers=1):
+        """{pid: what it answers}, once `there` is true of it: the program says "step" before it
+        is where the test wants to see it."""
+
+        def asked():
+            self.number += 1
+            return there(self.ask(self.number, answers))
+
+        self.fixture.wait_for(asked, what, 30)
+        return self.found
+
     def test_a_main_thread_inside_a_call_of_c_does_not_hinder_it(self):
         process = self.start(
             """
@@ -60,7 +73,13 @@ class StacksOfAProgram(TorchProgram):
             deep(200)
             """
         )
-        (answer,) = self.ask(1).values()
+
+        def all_wait(answers):
+            main, *others = answers[process.pid]["threads"]
+            idle = any(one["count"] == 3 for one in others)
+            return main["frames"][0][0] == "deep" and idle
+
+        answer = self.ask_until(all_wait, "the threads to wait")[process.pid]
         main, *others = answer["threads"]
         self.assertTrue(main["main"])
         self.assertEqual(main["names"], ["MainThread"])
@@ -74,7 +93,7 @@ class StacksOfAProgram(TorchProgram):
         for path in self.files():
             self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
             self.assertLess(os.stat(path).st_size, 256 << 10)
-        self.ask(2)
+        self.ask(self.number + 1)
         self.assertIn("recording=0", self.fixture.block_tool("show", self.fixture.runtime))
         out, errors = process.communicate("\n", timeout=60)
         self.assertEqual((process.returncode, out, errors), (0, "", ""))
@@ -88,8 +107,7 @@ dist.broadcast(torch.ones(4), 0)
 ended.is_set(1000)
 """
         )
-        answer = self.settled(process.pid)
-        (group,) = answer["groups"]
+        (group,) = self.settled(process.pid)["groups"]
         self.assertEqual((group["name"], group["description"]), ("0", "default_pg"))
         self.assertEqual((group["ranks"], group["rank"], group["backend"]), ("0", 0, "gloo"))
         self.assertEqual((group["collective"], group["collective_number"]), ("broadcast", 4))
@@ -97,19 +115,16 @@ ended.is_set(1000)
         self.assertNotIn("pending_number", group)
         self.end(process)
 
-    def settled(self, pid, number=0):
+    def settled(self, pid):
         """The program's answer once it is behind its broadcast: works end in another thread."""
 
-        def there():
-            nonlocal number
-            number += 1
-            groups = self.ask(number)[pid]["groups"]
+        def there(answers):
+            groups = answers[pid]["groups"]
             if not groups or groups[0].get("collective") != "broadcast":
                 return False
             return not groups[0]["collective_pending"]
 
-        self.fixture.wait_for(there, "the broadcast", 30)
-        return self.found[pid]
+        return self.ask_until(there, "the broadcast")[pid]
 
     def test_a_group_made_anew_counts_anew(self):
         process = self.start(
@@ -128,12 +143,13 @@ ended.is_set(1000)
 """
         )
         self.assertEqual(process.stdout.readline(), "anew\n")
-        (group,) = self.ask(1)[process.pid]["groups"]
+        self.number = 1
+        (group,) = self.ask(self.number)[process.pid]["groups"]
         self.assertEqual((group["backend"], group["sequence_number"]), ("gloo", 0))
         self.assertNotIn("collective_number", group)
         process.stdin.write("\n")
         process.stdin.flush()
-        (group,) = self.settled(process.pid, 1)["groups"]
+        (group,) = self.settled(process.pid)["groups"]
         self.assertEqual((group["collective_number"], group["sequence_number"]), (1, 1))
         process.stdin.write("\n")
         process.stdin.flush()
@@ -158,7 +174,9 @@ os.waitpid(child, 0)
 ended.is_set(1000)
 """
         )
-        answers = self.ask(1, answers=2)
+
+        has_group = lambda answers: answers[process.pid]["groups"]
+        answers = self.ask_until(has_group, "the group", answers=2)
         groups = {pid == process.pid: len(one["groups"]) for pid, one in answers.items()}
         self.assertEqual(groups, {True: 1, False: 0})
         with open(os.path.join(self.fixture.runtime, "end"), "w", encoding="ascii"):
@@ -168,12 +186,8 @@ ended.is_set(1000)
     def test_asked_while_it_is_recorded_and_as_it_trains(self):
         process = self.start("train()")
 
-        def asked_and_recorded():
-            self.number = getattr(self, "number", 0) + 1
-            self.ask(self.number)
-            return self.recorded() >= 500
-
-        self.record(asked_and_recorded)
+        asked = lambda: self.ask_until(lambda answers: True, "an answer")
+        self.record(lambda: bool(asked()) and self.recorded() >= 500)
         self.end(process)
 
 
