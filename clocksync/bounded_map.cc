@@ -258,12 +258,16 @@ int64_t FastMap::Inverse(int64_t y) const {
 }
 
 BoundedMap Shifted(const BoundedMap& map, int64_t by_ns) {
-  std::vector<BoundedMap::Knot> knots = map.knots();
-  for (BoundedMap::Knot& knot : knots) {
+  std::vector<BoundedMap::Knot> knots;
+  for (BoundedMap::Knot knot : map.knots()) {
+    const Int128 est = Int128{knot.est} + by_ns;
+    if (est != Clip(est)) continue;
     knot.lo = SaturatingAdd(knot.lo, by_ns);
-    knot.est += by_ns;
+    knot.est = static_cast<int64_t>(est);
     knot.hi = SaturatingAdd(knot.hi, by_ns);
+    knots.push_back(knot);
   }
+  KeepLongestAlike(&knots);  // an end may have become unknown
   return BoundedMap(std::move(knots), map.rate_ppb_outside());
 }
 
