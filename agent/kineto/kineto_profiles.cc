@@ -51,7 +51,14 @@ void KinetoProfiles::Begin(const EvidenceWindow& window) {
   Reset(window);
   begun_monotonic_ns_ = clock_->MonotonicNs();
   for (const auto& [uid, runtime] : directories_()) {  // what a recording before gave up
-    if (const auto folder = PieceFolder::Open(runtime, uid); folder.ok()) folder->Clear();
+    const auto folder = PieceFolder::Open(runtime, uid);
+    if (!folder.ok()) continue;
+    const absl::Status cleared = folder->Clear(options_.folder_entries_max);
+    if (cleared.ok()) continue;
+    std::string& failure = users_[uid].clear_failure;
+    failure = absl::StrCat("The folder kineto in \"", runtime.string(), "\" of user ", uid, " ",
+                           cleared.message());
+    log_->Warning("kineto", {{"user", absl::StrCat(uid)}, {"failure", failure}});
   }
   watcher_ = std::jthread([this](const std::stop_token& stop) { Watch(stop); });
 }
@@ -203,6 +210,7 @@ std::vector<v1::Complaint> KinetoProfiles::Complain() const {
       complain(0, absl::StrCat("The Kineto profiles of user ", uid,
                                " are missing: ", user.list_failure));
     }
+    if (!user.clear_failure.empty()) complain(0, user.clear_failure);
     if (!user.said) continue;
     complain(0, absl::StrCat("User ", uid, "'s processes wrote more than ", options_.pieces_max,
                              " pieces of Kineto profiles: the remaining pieces are not kept"));

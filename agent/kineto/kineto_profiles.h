@@ -24,6 +24,7 @@
 #include "agent/evidence/evidence_source.h"
 #include "agent/evidence/runtime_directories.h"
 #include "agent/host/log.h"
+#include "agent/host/process_folder.h"
 #include "agent/host/process_table.h"
 #include "agent/kineto/piece_folder.h"
 #include "agent/probe/clock.h"
@@ -38,6 +39,7 @@ struct KinetoOptions {
   uint64_t pieces_max = 4096;
   uint64_t bytes_max = uint64_t{16} << 30;
   uint64_t piece_bytes_max = uint64_t{1} << 30;
+  int folder_entries_max = kFolderEntriesMax;
 };
 
 class KinetoProfiles : public EvidenceSource {
@@ -64,8 +66,9 @@ class KinetoProfiles : public EvidenceSource {
   struct User {
     uint64_t pieces = 0;
     uint64_t bytes = 0;
-    bool said = false;         // that there are too many
-    std::string list_failure;  // the first one
+    bool said = false;          // that there are too many
+    std::string list_failure;   // the first one
+    std::string clear_failure;  // that old files may be left
   };
   // One round of taking.
   struct Round {

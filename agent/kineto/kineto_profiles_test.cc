@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -115,12 +116,13 @@ TEST_F(KinetoProfilesTest, TakesWhatIsListedAndRemovesItThere) {
 }
 
 TEST_F(KinetoProfilesTest, WhatARecordingBeforeLeftIsNotOfThisOne) {
-  List({Record(0, "p-0.kineto.json")});
-  Write(folder_ / "p-0.kineto.json", "old");
+  const std::string name = std::string(kProcess) + "-0.kineto.json";
+  List({Record(0, name)});
+  Write(folder_ / name, "old");
   const ProfileRecord old = Record(1, "p-1.kineto.json");
   auto profiles = Make();
   profiles->Begin(Window());
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "p-0.kineto.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / name));
   Write(folder_ / "p-1.kineto.json", "late");
   Write(folder_ / "p-2.kineto.json", "of an instant that it does not say");
   ProfileRecord unsaid = Record(2, "p-2.kineto.json");
@@ -142,15 +144,49 @@ TEST_F(KinetoProfilesTest, AWallClockThatIsSetBackLosesNothing) {
   EXPECT_THAT(KeptFiles(), SizeIs(1));
 }
 
-TEST_F(KinetoProfilesTest, NothingOfWhatWasThereStays) {
-  for (const char* name : {"p-0.kineto.json", "p-1.kineto.json.part", "p.pieces.new", "other"}) {
-    Write(folder_ / name, "left by a process that was killed");
+TEST_F(KinetoProfilesTest, NothingOfWhatProcessesLeftStays) {
+  const std::string process = kProcess;
+  for (const char* left : {"-0.kineto.json", "-1.kineto.json.part", "-2.kineto.json.part.tmp",
+                           ".pieces", ".pieces.new"}) {
+    Write(folder_ / (process + left), "left by a process that was killed");
   }
-  std::filesystem::create_directory(folder_ / "folder");
   Make()->Begin(Window());
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    EXPECT_EQ(entry.path().filename(), "folder");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(KinetoProfilesTest, WhatNoProcessOfOursWroteStays) {
+  const std::string process = kProcess;
+  std::vector<std::string> foreign = {"notes",
+                                      "my.kineto.json",
+                                      "1-2-0.kineto.json",
+                                      "my.pieces",
+                                      process + ".kineto.json",
+                                      process + "-.kineto.json",
+                                      process + "-x.kineto.json",
+                                      process + "-0.kineto.json.tmp",
+                                      process + "-0.kineto.json.old",
+                                      process + ".pieces.part",
+                                      process + ".block"};
+  for (const std::string& name : foreign) Write(folder_ / name, "mine");
+  Write(root_ / "elsewhere", "mine");
+  std::filesystem::create_symlink(root_ / "elsewhere", folder_ / (process + "-1.kineto.json"));
+  std::filesystem::create_directory(folder_ / (process + "-2.kineto.json"));
+  foreign.insert(foreign.end(), {process + "-1.kineto.json", process + "-2.kineto.json"});
+  auto profiles = Make();
+  profiles->Begin(Window());
+  for (const std::string& name : foreign) {
+    EXPECT_TRUE(std::filesystem::exists(folder_ / name)) << name;
   }
+  EXPECT_THAT(profiles->Collect(), IsEmpty());
+}
+
+TEST_F(KinetoProfilesTest, AFolderThatIsTooFullToBeClearedIsSaid) {
+  for (int i = 0; i < 5; ++i) std::ofstream(folder_ / ("mine-" + std::to_string(i)));
+  auto profiles = Make({.folder_entries_max = 4});
+  profiles->Begin(Window());
+  const std::vector<v1::Complaint> complaints = profiles->Collect();
+  ASSERT_THAT(complaints, SizeIs(1));
+  EXPECT_THAT(complaints[0].what(), HasSubstr("has more than 4 files"));
 }
 
 TEST_F(KinetoProfilesTest, AProcessOfAnotherUserIsNotSpokenFor) {
@@ -173,6 +209,7 @@ TEST_F(KinetoProfilesTest, AProcessOfAnotherUserIsNotSpokenFor) {
 
 TEST_F(KinetoProfilesTest, ListsThatAreNotTheProcesssOwnAreNotRead) {
   const auto complaints_of = [&](const std::function<void()>& list) {
+    std::filesystem::remove(ListPath());  // a link stays there
     auto profiles = Make();
     profiles->Begin(Window());
     Write(folder_ / "p-0.kineto.json", "there");
@@ -347,7 +384,8 @@ TEST_F(KinetoProfilesTest, AKilledAgentsRecordingIsFinishedByTheNextOne) {
 TEST_F(KinetoProfilesTest, FoldersThatAreNotTheUsersAloneAreNotTouched) {
   const std::filesystem::path elsewhere = root_ / "elsewhere";
   ASSERT_TRUE(MakeDirectories(elsewhere / "kineto", 0700).ok());
-  Write(elsewhere / "kineto/precious.kineto.json", "precious");
+  const std::string precious = std::string(kProcess) + "-0.kineto.json";
+  Write(elsewhere / "kineto" / precious, "precious");
   const auto begin = [&] { Make()->Begin(Window()); };
   std::filesystem::remove_all(folder_);
   std::filesystem::create_directory_symlink(elsewhere / "kineto", folder_);
@@ -361,10 +399,10 @@ TEST_F(KinetoProfilesTest, FoldersThatAreNotTheUsersAloneAreNotTouched) {
     ASSERT_EQ(::chmod(open.c_str(), 0777), 0);
     begin();
     ASSERT_EQ(::chmod(open.c_str(), 0700), 0);
-    EXPECT_TRUE(std::filesystem::exists(folder_ / "precious.kineto.json")) << open;
+    EXPECT_TRUE(std::filesystem::exists(folder_ / precious)) << open;
   }
   begin();
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "precious.kineto.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / precious));
 }
 
 TEST_F(KinetoProfilesTest, HostileFilesAreSaidAndHarmNothing) {

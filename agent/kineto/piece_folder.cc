@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kineto/piece_folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/host/process_folder.h"
 #include "common/status.h"
 #include "common/trusted_file.h"
 #include "common/utf8.h"
-#include "control_block/live_block.h"
 
 namespace syncline::agent {
 namespace {
@@ -35,6 +33,26 @@ bool IsNameOfProfile(std::string_view name) {
   return name.ends_with(kFileSuffix) && name.front() != '.' && name.size() <= kTextBytesMax &&
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos &&
          RepairedUtf8(name) == name;  // it travels in messages
+}
+
+// Whether a process's list or profile has such a name, or what it had not finished of one. PyTorch
+// adds ".tmp" to the name that it is given while it writes.
+bool IsOfAProcess(std::string_view name) {
+  for (const std::string_view list : {".pieces", ".pieces.new"}) {
+    if (name.ends_with(list)) return IsStemOfProcess(name.substr(0, name.size() - list.size()));
+  }
+  for (const std::string_view unfinished : {".part.tmp", ".part"}) {
+    if (name.ends_with(unfinished)) {
+      name.remove_suffix(unfinished.size());
+      break;
+    }
+  }
+  if (!name.ends_with(kFileSuffix)) return false;
+  name.remove_suffix(std::string_view(kFileSuffix).size());
+  const size_t dash = name.rfind('-');
+  return dash != std::string_view::npos && dash + 1 < name.size() &&
+         name.find_first_not_of("0123456789", dash + 1) == std::string_view::npos &&
+         IsStemOfProcess(name.substr(0, dash));
 }
 
 bool IsOf(const BlockId& process, const ProfileRecord& record) {
@@ -76,10 +94,7 @@ absl::StatusOr<uint64_t> CopyRest(int from, int into, uint64_t bytes_max) {
 }  // namespace
 
 absl::StatusOr<PieceFolder> PieceFolder::Open(const std::filesystem::path& runtime, uint32_t uid) {
-  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor parent,
-                            control_block::OpenRuntimeDirectory(runtime, uid));
-  SYNCLINE_ASSIGN_OR_RETURN(Descriptor folder,
-                            OpenTrustedDirectory(parent.get(), kFolder, {.owner = uid}));
+  SYNCLINE_ASSIGN_OR_RETURN(Descriptor folder, OpenProcessFolder(runtime, uid, kFolder));
   return PieceFolder(std::move(folder), uid);
 }
 
@@ -166,14 +181,8 @@ void PieceFolder::Remove(const std::string& name) const {
   if (IsNameOfProfile(name)) ::unlinkat(fd_.get(), name.c_str(), 0);
 }
 
-void PieceFolder::Clear() const {
-  const int again = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (again < 0) return;
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(again), ::closedir);
-  // Also what killed processes had not finished; a folder is left as it is.
-  while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
-    ::unlinkat(fd_.get(), static_cast<const char*>(entry->d_name), 0);
-  }
+absl::Status PieceFolder::Clear(int entries_max) const {
+  return ClearProcessFolder(fd_.get(), entries_max, IsOfAProcess);
 }
 
 }  // namespace syncline::agent

@@ -5,6 +5,8 @@
 //   <process>.pieces             what there is, an xspace/profile_list.h; replaced in one piece
 //   <process>-<n>.kineto.json    a profile
 //
+// What is not finished is there as <process>.pieces.new, <process>-<n>.kineto.json.part and
+// <process>-<n>.kineto.json.part.tmp.
 // <process> is the stem of the process's control block. Every byte, name and file there is the
 // processes': the folder and the files must belong to the user alone, no link is followed, sizes
 // are limited, and what is read at a time is one process's. Not thread-safe.
@@ -40,8 +42,9 @@ class PieceFolder {
                                 uint64_t bytes_max) const;
   // Removes a profile that is not wanted; a name that is no profile's is passed over.
   void Remove(const std::string& name) const;
-  // Removes every file.
-  void Clear() const;
+  // Removes what processes, living and dead, have left there, also what they had not finished, and
+  // nothing else. OutOfRange: there are more files than it looks at.
+  absl::Status Clear(int entries_max) const;
 
  private:
   PieceFolder(Descriptor fd, uint32_t uid) : fd_(std::move(fd)), uid_(uid) {}

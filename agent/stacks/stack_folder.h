@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "control_block/block_file.h"
 
@@ -32,9 +33,9 @@ absl::StatusOr<std::string> ReadStackFile(const std::filesystem::path& runtime, 
                                           const control_block::BlockId& process,
                                           std::optional<StackFileVersion>* seen);
 
-// Removes what the user's processes, living and dead, have answered, and nothing else. Not all of
-// it where there are more files than processes leave.
-void ClearStackFolder(const std::filesystem::path& runtime, uint32_t uid);
+// Removes what the user's processes, living and dead, have answered, and nothing else. OutOfRange:
+// there are more files than it looks at.
+absl::Status ClearStackFolder(const std::filesystem::path& runtime, uint32_t uid, int entries_max);
 
 }  // namespace syncline::agent
 

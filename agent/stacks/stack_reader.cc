@@ -124,7 +124,8 @@ void StackReader::AddProcesses(v1::StacksResponse* response) const {
 std::vector<StackReader::Asked> StackReader::OpenBlocks(v1::StacksResponse* response) const {
   std::map<uint32_t, std::filesystem::path> runtime_of;
   for (const auto& [uid, runtime] : directories_()) {
-    ClearStackFolder(runtime, uid);  // answers to earlier requests
+    // Answers to earlier requests; what stays of them is said at the end.
+    ClearStackFolder(runtime, uid, options_.folder_entries_max).IgnoreError();
     runtime_of[uid] = runtime;
   }
   std::vector<Asked> asked;
@@ -248,6 +249,17 @@ void StackReader::LookFromOutside(v1::StacksResponse* response) const {
   }
 }
 
+void StackReader::ClearFolders(v1::StacksResponse* response) const {
+  for (const auto& [uid, runtime] : directories_()) {
+    const absl::Status cleared = ClearStackFolder(runtime, uid, options_.folder_entries_max);
+    if (cleared.ok()) continue;
+    v1::Complaint& complaint = *response->add_complaints();
+    complaint.set_severity(v1::Complaint::WARNING);
+    complaint.set_what(absl::StrCat("The folder stacks in \"", runtime.string(), "\" of user ", uid,
+                                    " ", cleared.message()));
+  }
+}
+
 absl::StatusOr<v1::StacksResponse> StackReader::Read(const v1::StacksRequest& request) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) {
@@ -286,7 +298,7 @@ absl::StatusOr<v1::StacksResponse> StackReader::Read(const v1::StacksRequest& re
     AddFirstLook(stacks, &one.answer);
     Accept(one.answer, &stacks);
   }
-  for (const auto& [uid, runtime] : directories_()) ClearStackFolder(runtime, uid);
+  ClearFolders(&response);
   response.set_answered_monotonic_ns(clock_->MonotonicNs());
   return response;
 }

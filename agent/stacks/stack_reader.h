@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/evidence/runtime_directories.h"
+#include "agent/host/process_folder.h"
 #include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
 #include "agent/stacks/stack_folder.h"
@@ -38,6 +39,7 @@ struct StackReaderOptions {
   size_t processes_max = 1024;
   // In one look; each user whose processes are asked has the same part of it.
   size_t answer_bytes_max = size_t{32} << 20;
+  int folder_entries_max = kFolderEntriesMax;
 };
 
 class StackReader {
@@ -83,6 +85,8 @@ class StackReader {
   static void Tell(std::vector<Asked>* asked);
   // Whether it has a new answer, of whatever kind.
   static bool TakeAnswer(Asked* one);
+  // Of all answers; says where some may stay.
+  void ClearFolders(v1::StacksResponse* response) const;
   void LookFromOutside(v1::StacksResponse* response) const;
 
   const Processes processes_;

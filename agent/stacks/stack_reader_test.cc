@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 
@@ -78,7 +79,8 @@ class StackReaderTest : public testing::Test {
         {.own_uid = ::geteuid(),
          .proc = root_ / "proc",
          .py_spy = (root_ / "py-spy").string(),
-         .answer_bytes_max = answer_bytes_max_});
+         .answer_bytes_max = answer_bytes_max_,
+         .folder_entries_max = folder_entries_max_});
     const auto response = reader.Read({});
     EXPECT_TRUE(response.ok()) << response.status();
     return response.value_or(v1::StacksResponse());
@@ -90,6 +92,7 @@ class StackReaderTest : public testing::Test {
   FakeClock clock_;
   int64_t begin_ns_ = 0;  // of the answers
   size_t answer_bytes_max_ = size_t{32} << 20;
+  int folder_entries_max_ = kFolderEntriesMax;
   std::function<void(uint32_t number)> answers;
 };
 
@@ -165,6 +168,14 @@ TEST_F(StackReaderTest, WhatIsNoAnswerStaysInTheFolder) {
   }
   EXPECT_THAT(left, testing::UnorderedElementsAre("notes", "my.stacks", "1-2.stacks", "1-2-3.block",
                                                   "1-2-3.new"));
+}
+
+TEST_F(StackReaderTest, AFolderThatIsTooFullToBeClearedIsSaidOnce) {
+  for (int i = 0; i < 5; ++i) std::ofstream(runtime_ / "stacks" / absl::StrCat("mine-", i));
+  folder_entries_max_ = 4;
+  const v1::StacksResponse response = Read();
+  ASSERT_EQ(response.complaints_size(), 1);
+  EXPECT_THAT(response.complaints(0).what(), HasSubstr("has more than 4 files"));
 }
 
 TEST_F(StackReaderTest, AnAnswerIsReadOnce) {
