@@ -226,10 +226,40 @@ TEST_F(RecordingManagerTest, WhatWasPreparedAndAbandonedIsRemovedSoonAfterItsLea
   manager_->Tick();
   EXPECT_TRUE(lttng_.running.empty());
   EXPECT_THAT(InfoOf("r1").stop_reason(), HasSubstr("lease expired")) << "for who asks now";
-  clock_.now_ns += 2 * kHourNs;
+  EXPECT_THAT(Start("r1").status().message(), HasSubstr("lease expired"));
+  clock_.now_ns += 6 * kSecondNs;
   manager_->Tick();
   EXPECT_TRUE(manager_->Recordings().empty());
   EXPECT_FALSE(std::filesystem::exists(DirectoryOf("r1")));
+  EXPECT_THAT(Start("r1").status().message(), HasSubstr("was not started before its lease"));
+}
+
+TEST_F(RecordingManagerTest, WhatWasPreparedAndIsStoppedByAnybodyIsKeptForAnHour) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_lease_ms(5'000);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  clock_.now_ns += 6 * kSecondNs;
+  manager_->Tick();
+  ASSERT_TRUE(Stop("r1").ok()) << "as a fetch does first";
+  clock_.now_ns += kHourNs / 2;
+  manager_->Tick();
+  EXPECT_TRUE(std::filesystem::exists(DirectoryOf("r1")));
+  clock_.now_ns += kHourNs;
+  manager_->Tick();
+  EXPECT_FALSE(std::filesystem::exists(DirectoryOf("r1")));
+}
+
+TEST_F(RecordingManagerTest, WhatItsLeaseEndsAfterItsStartIsKept) {
+  v1::PrepareRequest request = PrepareOf("r1");
+  request.set_lease_ms(5'000);
+  ASSERT_TRUE(manager_->Prepare(request).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  clock_.now_ns += 6 * kSecondNs;
+  manager_->Tick();
+  EXPECT_THAT(InfoOf("r1").stop_reason(), HasSubstr("lease expired"));
+  clock_.now_ns += 2 * kHourNs;
+  manager_->Tick();
+  EXPECT_TRUE(std::filesystem::exists(DirectoryOf("r1")));
 }
 
 TEST_F(RecordingManagerTest, AWallClockThatIsSetForgetsNothing) {

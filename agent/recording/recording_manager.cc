@@ -36,7 +36,8 @@ bool IsActive(v1::RecordingState state) {
 absl::Status NoSuchRecording(const std::string& id) {
   return absl::NotFoundError(
       absl::StrCat("This node has no recording \"", ForLog(id),
-                   "\": it was never made, was released, or was deleted after --retention-hours"));
+                   "\": it was never made, was released, was not started before its lease expired, "
+                   "or was deleted after --retention-hours"));
 }
 
 // A coordinator that was suspended asks for the start of what has ended meanwhile.
@@ -256,6 +257,10 @@ absl::StatusOr<v1::StopResponse> RecordingManager::Stop(const v1::StopRequest& r
   SYNCLINE_ASSIGN_OR_RETURN(const RecordingPtr recording, Find(request.recording_id()));
   if (request.at_monotonic_raw_ns() - parts_.clock->RawNs() > kWaitLimitNs) {
     return absl::InvalidArgumentError("The stop is more than 10 minutes ahead");
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    recording->stop_asked = true;
   }
   WaitUntilRaw(request.at_monotonic_raw_ns(), [&] {
     const std::lock_guard lock(mutex_);

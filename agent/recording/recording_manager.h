@@ -107,6 +107,7 @@ class RecordingManager {
     int64_t end_raw_ns = 0;              // T + D; 0: until it is stopped
     bool flush_hangs = false;            // LTTng was not done with stopping in its time
     bool abandon_wait = false;           // a Stop or Shutdown overtakes the waiting Start
+    bool stop_asked = false;             // by a client, who may want its files
     // How old it is, for retention: since this agent changed or met it, by a clock that nobody
     // sets; and by the wall clock, what it had behind it when this agent met it.
     int64_t met_raw_ns = 0;

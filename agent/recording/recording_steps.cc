@@ -24,9 +24,11 @@
 namespace syncline::agent {
 namespace {
 
+constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kHourNs = 3600 * int64_t{1'000'000'000};
 constexpr uint64_t kReserveBytes = 4 << 20;  // control blocks, node.json, the journal's last lines
 constexpr const char* kReserveFile = "reserve";
+constexpr const char* kLeaseExpired = "lease expired: no contact with the coordinator";
 constexpr int kDestroyWaitMs = 5'000;    // usual: 0.5 s; a killed writer can make it endless
 constexpr int kHungDestroyWaitMs = 500;  // as long as one takes that is not hindered
 constexpr uint64_t kDamagedCounterBit = uint64_t{1} << 63;
@@ -414,7 +416,7 @@ void RecordingManager::CheckLimits(const RecordingPtr& recording) {
     if (state != v1::READY && state != v1::RECORDING) return;
     if (recording->lease_end_monotonic_ns != 0 &&
         parts_.clock->MonotonicNs() >= recording->lease_end_monotonic_ns) {
-      reason = "lease expired: no contact with the coordinator";
+      reason = kLeaseExpired;
     } else if (request.size_limit_bytes() != 0 && recording->bytes >= request.size_limit_bytes()) {
       reason = absl::StrFormat(
           "size limit reached: %d KiB recorded, --limit is %d KiB; raise it, "
@@ -435,8 +437,14 @@ bool RecordingManager::IsOld(const Recording& recording) {
   const v1::RecordingState state = recording.entry.state();
   if (state != v1::STOPPED && state != v1::FAILED) return false;
   const int64_t here_ns = parts_.clock->RawNs() - recording.met_raw_ns;
-  // Prepared and abandoned, it holds nothing: only why it ended, for whoever asks soon.
-  if (state == v1::STOPPED && recording.entry.generation() == 0 && here_ns > kHourNs) return true;
+  // Of one that never began there is only why it ended, for whoever asks soon. Where its
+  // coordinator is silent and nobody has asked, soon is as long again as its lease was.
+  if (state == v1::STOPPED && !recording.entry.has_started()) {
+    const bool abandoned =
+        !recording.stop_asked && recording.entry.stopped().stop_reason() == kLeaseExpired;
+    if (abandoned && here_ns > recording.entry.request().lease_ms() * kNsPerMs) return true;
+    if (recording.entry.generation() == 0 && here_ns > kHourNs) return true;
+  }
   if (here_ns > options_.retention_ns) return true;
   const int64_t wall_ns = parts_.clock->RealtimeNs() - recording.entry.written_realtime_ns();
   return here_ns > kHourNs && wall_ns > options_.retention_ns &&

@@ -161,13 +161,17 @@ void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeou
     reporter->Notes(node->record->name, Apply(*stopped, node->record));
     return;
   }
-  node->failure = stopped.status();
+  const bool start_failed = !std::exchange(node->failure, stopped.status()).ok();
   if (interrupt.stop_requested()) {
     // It was told, or its lease ends it: who interrupts does not wait for its answer.
     node->record->failure = "interrupted before it said that it stopped: its data is still there";
     reporter->Note("error", node->record->name, node->record->failure,
                    "`syncline fetch RUN` ends the recording there, if it still runs, and collects "
                    "the data");
+    return;
+  }
+  if (start_failed && absl::IsNotFound(stopped.status())) {  // it was said; nothing is left there
+    node->record->state = NodeState::kMissing;
     return;
   }
   node->record->failure = absl::StrCat("could not be stopped: ", stopped.status().message());
