@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/recording/block_gate.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -53,6 +55,10 @@ uint32_t NextGeneration(const std::set<uint32_t>& seen) {
 BlockGate::BlockGate(Clock* clock, BlockGateOptions options)
     : clock_(clock),
       options_(std::move(options)),
+      places_({.own_uid = options_.own_uid,
+               .configured = options_.configured_directory,
+               .shared_memory = options_.shared_memory}),
+      users_(places_),
       own_pid_namespace_(OwnPidNamespace(options_.proc)) {}
 
 BlockGate::~BlockGate() {
@@ -60,8 +66,52 @@ BlockGate::~BlockGate() {
   Unlock();
 }
 
+std::vector<uint32_t> BlockGate::RefusedUsers() {
+  const std::lock_guard lock(mutex_);
+  return users_.Refused();
+}
+
+std::vector<uint32_t> BlockGate::Users() {
+  return FindUsers(options_.shared_memory, options_.own_uid).users;
+}
+
+std::vector<std::pair<uint32_t, std::filesystem::path>> BlockGate::RuntimeDirectories() {
+  const std::vector<uint32_t> users = Users();
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<uint32_t, std::filesystem::path>> directories;
+  for (const uint32_t uid : users) {
+    if (!users_.IsRefused(uid)) directories.emplace_back(uid, places_.Of(uid));
+  }
+  return directories;
+}
+
+absl::Status BlockGate::Lock(const std::string& holder) {
+  const std::vector<uint32_t> users = Users();
+  const std::filesystem::path own = places_.Of(options_.own_uid);
+  SYNCLINE_RETURN_IF_ERROR(MakeDirectories(own.parent_path(), 0700));
+  ::mkdir(own.c_str(), 0700);  // what is there instead, LockDirectory says
+  const std::lock_guard lock(mutex_);
+  return users_.Lock(holder, users);
+}
+
+void BlockGate::Unlock() {
+  const std::lock_guard lock(mutex_);
+  users_.Unlock();
+}
+
+std::vector<uint32_t> BlockGate::Restrict(const std::set<uint32_t>& left_out) {
+  const std::lock_guard lock(mutex_);
+  return users_.Restrict(left_out);
+}
+
+bool BlockGate::Serves(uint32_t uid) {
+  if (users_.Serves(uid)) return true;
+  if (!users_.IsRefused(uid) && !BlocksOf(uid).empty()) users_.RefuseLatecomer(uid);
+  return false;
+}
+
 std::vector<BlockId> BlockGate::BlocksOf(uint32_t uid) {
-  auto ids = control_block::ListBlocks(DirectoryOf(uid), uid);
+  auto ids = control_block::ListBlocks(places_.Of(uid), uid);
   if (absl::IsResourceExhausted(ids.status())) not_taken_.Update(ids.status());
   if (!ids.ok()) return {};  // said by Processes(), once, not fifty times a second
   return *std::move(ids);
@@ -97,7 +147,7 @@ bool BlockGate::HasEnded(const ProcessEntry* entry, const BlockId& id) const {
 void BlockGate::AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& processes,
                                std::vector<v1::ProcessInfo>* infos,
                                std::vector<v1::Complaint>* complaints) {
-  const std::filesystem::path directory = DirectoryOf(uid);
+  const std::filesystem::path directory = places_.Of(uid);
   auto ids = control_block::ListBlocks(directory, uid);
   if (!ids.ok()) {
     complaints->push_back(SkippedComplaint(uid, directory, ids.status()));
@@ -154,7 +204,11 @@ std::vector<v1::ProcessInfo> BlockGate::Processes(std::vector<v1::Complaint>* co
     complaints->push_back(PlantedComplaint(owner, names));
   }
   for (const uint32_t uid : found.users) {
-    if (!Skips(uid, complaints)) AddProcessesOf(uid, *processes, &infos, complaints);
+    {
+      const std::lock_guard lock(mutex_);
+      if (users_.Skips(uid, complaints)) continue;
+    }
+    AddProcessesOf(uid, *processes, &infos, complaints);
   }
   NameRanksAndChildren(*processes, infos);
   return infos;
@@ -235,9 +289,9 @@ GateMove BlockGate::Close() {
           "Processes that began in the window may be missing from this recording",
           not_taken_.message()));
     }
-    for (const auto& [uid, why] : refused_) {  // some since the recording was prepared
+    for (const auto& [uid, why] : users_.reasons()) {  // some since the recording was prepared
       if (absl::IsAborted(why)) move.complete = false;
-      move.complaints.push_back(SkippedComplaint(uid, DirectoryOf(uid), why));
+      move.complaints.push_back(SkippedComplaint(uid, places_.Of(uid), why));
     }
     for (const uint32_t uid : crowded_) {
       move.complete = false;

@@ -26,6 +26,7 @@
 #include "absl/base/thread_annotations.h"
 #include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
+#include "agent/recording/block_users.h"
 #include "agent/recording/gate.h"
 #include "agent/recording/member_block.h"
 #include "agent/recording/process_info.h"
@@ -78,15 +79,8 @@ class BlockGate : public Gate {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   using Listed = std::optional<std::vector<ProcessEntry>>;  // when they are first needed
 
-  std::filesystem::path DirectoryOf(uint32_t uid) const;
-  // Takes the user's directory for `holder_`, or remembers why not in `refused_`.
-  absl::Status LockUser(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetLocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the user's processes are this recording's: those of one who has come since are.
+  // BlockUsers'; one who comes too late is refused.
   bool Serves(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool IsRefused(uint32_t uid) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Complains of one who was refused.
-  bool Skips(uint32_t uid, std::vector<v1::Complaint>* complaints);
   std::vector<control_block::BlockId> BlocksOf(uint32_t uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What /proc says of the process; nullopt: nothing.
   std::optional<ProcessEntry> EntryOf(const control_block::BlockId& id, Listed* listed) const;
@@ -140,6 +134,7 @@ class BlockGate : public Gate {
 
   Clock* const clock_;
   const BlockGateOptions options_;
+  const RuntimePlaces places_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::map<MemberKey, MemberBlock> members_ ABSL_GUARDED_BY(mutex_);
@@ -155,11 +150,7 @@ class BlockGate : public Gate {
   std::map<uint32_t, uint64_t> kept_bytes_ ABSL_GUARDED_BY(mutex_);  // by user
   std::map<MemberKey, int> tries_ ABSL_GUARDED_BY(mutex_);  // of blocks that are no members
   std::map<control_block::BlockId, uint32_t> taken_by_ ABSL_GUARDED_BY(mutex_);  // of members
-  std::optional<std::string> holder_ ABSL_GUARDED_BY(mutex_);                    // of the locks
-  std::map<uint32_t, Descriptor> locks_ ABSL_GUARDED_BY(mutex_);                 // by user
-  std::map<uint32_t, absl::Status> refused_ ABSL_GUARDED_BY(mutex_);             // and why
-  std::set<uint32_t> left_out_ ABSL_GUARDED_BY(mutex_);                          // by Restrict
-  bool restricted_ ABSL_GUARDED_BY(mutex_) = false;  // nobody comes to the locks any more
+  BlockUsers users_ ABSL_GUARDED_BY(mutex_);
   uint32_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the recording in hand, also after Close
   uint64_t own_pid_namespace_ = 0;
   std::jthread watcher_;  // last: it uses the others

@@ -100,7 +100,7 @@ std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks(const Wanted& wanted)
         crowded_.insert(uid);
         break;
       }
-      auto live = LiveBlock::Open(DirectoryOf(uid), id, uid);
+      auto live = LiveBlock::Open(places_.Of(uid), id, uid);
       if (absl::IsResourceExhausted(live.status())) {
         not_taken_.Update(live.status());
         continue;
@@ -188,17 +188,7 @@ void BlockGate::CloseLeftover(const Leftover& leftover) {
   const uint32_t generation = leftover.generation;
   const std::vector<uint32_t> users = Users();
   const std::lock_guard lock(mutex_);
-  ForgetLocks();
-  for (const uint32_t uid : users) {
-    if (leftover.agent_lives) break;  // it has the locks
-    // Whoever has come in the meantime counts on his own: the same number is another recording.
-    // What hinders us otherwise leaves no gate open.
-    if (!absl::IsFailedPrecondition(LockUser(uid))) refused_.erase(uid);
-  }
-  for (const uint32_t uid : leftover.others) {
-    locks_.erase(uid);
-    refused_[uid] = absl::FailedPreconditionError("The recording had nothing of this user");
-  }
+  users_.LockLeftover(users, leftover);
   members_.clear();
   tries_.clear();
   taken_by_.clear();

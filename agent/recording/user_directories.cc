@@ -24,6 +24,11 @@ constexpr const char* kLockFile = "agent.lock";
 
 }  // namespace
 
+std::filesystem::path RuntimePlaces::Of(uint32_t uid) const {
+  if (uid == own_uid && !configured.empty()) return configured;
+  return shared_memory / absl::StrCat("syncline-", uid);
+}
+
 UserDirectories FindUsers(const std::filesystem::path& shared_memory, uint32_t own_uid) {
   UserDirectories found;
   found.users = {own_uid};

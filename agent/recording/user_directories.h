@@ -15,6 +15,14 @@
 
 namespace syncline::agent {
 
+// Where users' runtime directories are.
+struct RuntimePlaces {
+  uint32_t own_uid = 0;
+  std::string configured;  // the own user's ($SYNCLINE_RUNTIME_DIR); empty: as others'
+  std::filesystem::path shared_memory;
+  std::filesystem::path Of(uint32_t uid) const;
+};
+
 struct UserDirectories {
   std::vector<uint32_t> users;  // the agent's own first, whether it has one or not
   // What lies under the name of another user's directory: its paths, by who owns it.
