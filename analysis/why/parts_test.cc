@@ -172,6 +172,26 @@ TEST(Steps, ArePairedByTheirFirstCollective) {
   EXPECT_EQ(pairing.unpaired, 1);
 }
 
+// A job without DistributedDataParallel and FSDP, and without a DataLoader.
+TEST(Steps, WhatNothingCountsIsNotSaidToBeNone) {
+  const auto name_of = [](uint32_t forwards, uint32_t loads, uint32_t others_forwards) {
+    std::vector<Step> steps(3);
+    for (uint64_t i = 0; i < steps.size(); ++i) {
+      const auto begin_ns = static_cast<int64_t>(i) * 10;
+      steps[i].interval = {begin_ns, begin_ns + 10};
+      steps[i].collectives = {{0, i}};
+      steps[i].pattern = {{{kReduce, 1}}, forwards, loads};
+    }
+    steps[2].pattern.forwards = others_forwards;
+    const std::vector<std::vector<Step>> ranks = {steps, steps};
+    return PairSteps(ranks, kNames).classes[0].name;
+  };
+  const std::string one = name_of(1, 1, 1);
+  EXPECT_EQ(name_of(0, 0, 0), one);
+  EXPECT_EQ(name_of(2, 2, 2), one + ", 2 forward passes of DDP or FSDP, 2 batches of a DataLoader");
+  EXPECT_EQ(name_of(0, 0, 1), one + ", 0 forward passes of DDP or FSDP");
+}
+
 TEST(Pieces, EachInstantGetsTheFirstPartThatApplies) {
   const TaskNames names(kNames);
   const std::vector<TaskSpan> spans = {At(kLoad, 0, 20), At(kConv, 5, 10), At(kConv, 30, 60),

@@ -43,15 +43,25 @@ uint32_t CountIn(const std::vector<int64_t>& times, const OwnInterval& interval)
   return static_cast<uint32_t>(last - first);
 }
 
-std::string NameOf(const Pattern& pattern, bool any_loads, std::span<const std::string> names) {
+// What the job's steps have of what is counted by the name of a task: without any it is not known
+// to be none. Forwards are DistributedDataParallel's and FSDP's alone.
+struct Counted {
+  bool forwards = false;
+  bool loads = false;
+};
+
+std::string NameOf(const Pattern& pattern, Counted counted, std::span<const std::string> names) {
   std::string text;
   for (const auto& [name, count] : pattern.collectives) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", names[name], " x", count);
   }
   if (text.empty()) text = "no collective";
-  if (pattern.forwards != 1) absl::StrAppend(&text, ", ", pattern.forwards, " forward passes");
-  const bool usual = pattern.loads == 1 || (pattern.loads == 0 && !any_loads);
-  if (!usual) absl::StrAppend(&text, ", ", pattern.loads, " batches loaded");
+  if (counted.forwards && pattern.forwards != 1) {
+    absl::StrAppend(&text, ", ", pattern.forwards, " forward passes of DDP or FSDP");
+  }
+  if (counted.loads && pattern.loads != 1) {
+    absl::StrAppend(&text, ", ", pattern.loads, " batches of a DataLoader");
+  }
   return text;
 }
 
@@ -112,12 +122,13 @@ Pairing PairSteps(std::span<const std::vector<Step>> steps, std::span<const std:
   // Of each rank: where a key's step is.
   std::vector<std::map<Key, size_t>> places(steps.size());
   size_t most = 0;
-  bool any_loads = false;
+  Counted counted;
   for (size_t rank = 0; rank < steps.size(); ++rank) {
     most = std::max(most, steps[rank].size());
     for (size_t i = 0; i < steps[rank].size(); ++i) {
       const Step& step = steps[rank][i];
-      any_loads |= step.pattern.loads > 0;
+      counted.forwards |= step.pattern.forwards > 0;
+      counted.loads |= step.pattern.loads > 0;
       // Steps without collectives belong together by their order.
       const Key key = step.collectives.empty() ? Key{0, i} : step.collectives.front();
       places[rank].emplace(key, i);
@@ -147,7 +158,7 @@ Pairing PairSteps(std::span<const std::vector<Step>> steps, std::span<const std:
   pairing.unpaired = most - paired;
   for (auto& [pattern, paired_steps] : classes) {
     paired_steps.pattern = pattern;
-    paired_steps.name = NameOf(pattern, any_loads, names);
+    paired_steps.name = NameOf(pattern, counted, names);
     pairing.classes.push_back(std::move(paired_steps));
   }
   std::stable_sort(
