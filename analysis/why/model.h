@@ -89,8 +89,8 @@ struct JobInput {
   std::vector<RankInput> ranks;    // by rank
   std::vector<Arrival> arrivals;
   std::optional<int64_t> clock_bound_ns;  // the worst between two ranks' clocks; nullopt: unknown
-  uint64_t lost_events = 0;
-  bool incomplete = false;  // a node, a stream or a time range is missing
+  std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
+  bool incomplete = false;                  // a node, a stream or a time range is missing
 };
 
 // ---- the answer ---------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ struct RankSummary {
   std::optional<ProcessorTime> processor;  // of its own work
   int64_t sample_period_ns = 0;            // 0: no samples
   int group_version = 0;                   // of control groups seen; 0: none
-  uint64_t sample_gaps = 0;
+  std::optional<uint64_t> sample_gaps;     // nullopt: its node was not sampled
 };
 
 struct StepClass {
@@ -291,9 +291,9 @@ struct Answer {
   std::optional<Taker> everybody_taker;
   size_t everybody_taker_rank = 0;  // index into `ranks`
   std::optional<int64_t> clock_bound_ns;
-  uint64_t lost_events = 0;
-  int64_t worst_not_covered_ns = 0;  // a step, of any rank
-  std::vector<std::string> notes;    // what to know of the evidence, one line each
+  std::optional<uint64_t> lost_events;  // nullopt: not known
+  int64_t worst_not_covered_ns = 0;     // a step, of any rank
+  std::vector<std::string> notes;       // what to know of the evidence, one line each
 };
 
 }  // namespace syncline::analysis::why

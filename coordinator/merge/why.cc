@@ -64,7 +64,10 @@ void SetLosses(const Read& read, why::JobInput* job) {
   for (const timeline::NodeResult& node : read.built.nodes) {
     for (const timeline::LossTotal& loss : node.losses) {
       job->incomplete = true;
-      job->lost_events += loss.count.value_or(0);
+      // Of packets it is not known how many events they had.
+      const bool counted = loss.count.has_value() && loss.reason != LossReason::kLostPackets;
+      if (!counted) job->lost_events.reset();
+      if (job->lost_events.has_value()) *job->lost_events += *loss.count;
     }
   }
 }

@@ -36,6 +36,9 @@ Json ArrayOf(const std::vector<T>& values, Make make) {
   return array;
 }
 
+// Null where it is not known.
+Json IfKnown(bool known, int64_t value) { return known ? Json(value) : Json(); }
+
 const char* KindOf(Taker::Kind kind) {
   switch (kind) {
     case Taker::Kind::kOutside:
@@ -77,7 +80,7 @@ Json JsonOf(const Taker& taker) {
   return {{"kind", KindOf(taker.kind)},
           {"name", taker.name.empty() ? Json() : Json(taker.name)},
           {"pid", taker.pid > 0 ? Json(taker.pid) : Json()},
-          {"cpu_ns", taker.cpu_ns}};
+          {"cpu_ns", IfKnown(taker.kind != Taker::Kind::kUnknown, taker.cpu_ns)}};
 }
 
 // All keys, always: what does not apply, or is not known, is null.
@@ -133,25 +136,30 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
 }
 
 Json JsonOf(const RankSummary& rank) {
+  const bool judged = rank.mean_step_ns > 0;  // else no steps were taken apart
+  const bool measured = judged && rank.taken_away_known;
   Json parts;
-  for (size_t part = 0; part < kParts; ++part) {
-    parts[std::string(PartJsonName(static_cast<Part>(part))) + "_ns"] = rank.mean[part];
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    const bool known = part == Part::kThrottled || part == Part::kWaitingForCpu ? measured : judged;
+    parts[std::string(PartJsonName(part)) + "_ns"] = IfKnown(known, rank.mean[i]);
   }
+  const bool sampled = rank.sample_gaps.has_value();
   return {{"rank", rank.rank},
           {"node", rank.node},
           {"pid", rank.pid},
           {"command", rank.command},
-          {"step_ns", rank.mean_step_ns},
-          {"own_work_ns", rank.mean_own_ns},
+          {"step_ns", IfKnown(judged, rank.mean_step_ns)},
+          {"own_work_ns", IfKnown(judged, rank.mean_own_ns)},
           {"parts", std::move(parts)},
           {"covered_ppm", static_cast<int64_t>(std::floor(rank.covered * 1e6))},
           {"taken_away_known", rank.taken_away_known},
-          {"unplaced_ns", rank.unplaced_ns},
+          {"unplaced_ns", IfKnown(measured, rank.unplaced_ns)},
           {"processor", JsonOf(rank.processor)},
           {"samples",
-           {{"period_ns", rank.sample_period_ns},
-            {"gaps", rank.sample_gaps},
-            {"group_version", rank.group_version}}}};
+           {{"period_ns", IfKnown(rank.sample_period_ns > 0, rank.sample_period_ns)},
+            {"gaps", sampled ? Json(*rank.sample_gaps) : Json()},
+            {"group_version", IfKnown(rank.taken_away_known, rank.group_version)}}}};
 }
 
 const char* StatusOf(const Answer& answer) {
@@ -169,14 +177,14 @@ std::string WhyJson(const Answer& answer, const std::string& recording) {
                {"message", answer.refusal_text},
                {"recording", recording},
                {"job", answer.job},
-               {"window_ns", answer.window_ns}};
+               {"window_ns", IfKnown(answer.window_ns > 0, answer.window_ns)}};
   json["steps"] = {
       {"judged", answer.steps},
       {"unpaired", answer.unpaired_steps},
       {"class", answer.classes.empty() ? "" : answer.classes[0].name},
-      {"mean_ns", answer.mean_step_ns},
-      {"median_ns", answer.median_step_ns},
-      {"longest_ns", answer.longest_step_ns},
+      {"mean_ns", IfKnown(answer.mean_step_ns > 0, answer.mean_step_ns)},
+      {"median_ns", IfKnown(answer.median_step_ns > 0, answer.median_step_ns)},
+      {"longest_ns", IfKnown(answer.longest_step_ns > 0, answer.longest_step_ns)},
       {"classes", ArrayOf(answer.classes, [](const StepClass& one) {
          return Json{{"name", one.name}, {"steps", one.steps}, {"total_ns", one.total_ns}};
        })}};
@@ -194,7 +202,7 @@ std::string WhyJson(const Answer& answer, const std::string& recording) {
   json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
   json["clock_bound_ns"] =
       answer.clock_bound_ns.has_value() ? Json(*answer.clock_bound_ns) : Json();
-  json["lost_events"] = answer.lost_events;
+  json["lost_events"] = answer.lost_events.has_value() ? Json(*answer.lost_events) : Json();
   json["notes"] = answer.notes;
   // Names come from the job and may hold any bytes.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -18,6 +18,7 @@ using analysis::why::Answer;
 using analysis::why::Cause;
 using analysis::why::Part;
 using analysis::why::ProcessorTime;
+using analysis::why::RankSummary;
 using analysis::why::Refusal;
 using analysis::why::Taker;
 using testing::AnswersWithNames;
@@ -95,6 +96,40 @@ TEST(WhyJson, PartsAddUpToTheStep) {
     for (const auto& [name, part] : rank["parts"].items()) sum_ns += part.get<int64_t>();
     EXPECT_EQ(rank["parts"].size(), analysis::why::kParts);
     EXPECT_EQ(sum_ns, rank["step_ns"]);
+  }
+}
+
+TEST(WhyJson, WhatIsNotKnownIsNull) {
+  Answer answer = ThrottledAnswer();
+  answer.lost_events.reset();
+  RankSummary& unsampled = answer.ranks[0];
+  unsampled.taken_away_known = false;
+  unsampled.sample_period_ns = 0;
+  unsampled.group_version = 0;
+  unsampled.sample_gaps.reset();
+  answer.everybody_taker = Taker{};  // nobody that the node shows
+  Json json = Json::parse(WhyJson(answer, "run"));
+  EXPECT_TRUE(json["lost_events"].is_null());
+  EXPECT_TRUE(json["verdict"]["everybody_taker"]["cpu_ns"].is_null());
+  const Json rank = json["ranks"][0];
+  EXPECT_TRUE(rank["parts"]["throttled_ns"].is_null());
+  EXPECT_TRUE(rank["parts"]["waiting_for_cpu_ns"].is_null());
+  EXPECT_TRUE(rank["parts"]["compute_ns"].is_number());
+  EXPECT_TRUE(rank["unplaced_ns"].is_null());
+  const Json none = {{"period_ns", nullptr}, {"gaps", nullptr}, {"group_version", nullptr}};
+  EXPECT_EQ(rank["samples"], none);
+
+  answer.refusal = Refusal::kTooFewSteps;
+  answer.mean_step_ns = 0;
+  answer.ranks[1].mean_step_ns = 0;  // its steps were not taken apart
+  json = Json::parse(WhyJson(answer, "run"));
+  for (const char* key : {"mean_ns", "median_ns", "longest_ns"}) {
+    EXPECT_TRUE(json["steps"][key].is_null()) << key;
+  }
+  EXPECT_TRUE(json["ranks"][1]["step_ns"].is_null());
+  EXPECT_TRUE(json["ranks"][1]["own_work_ns"].is_null());
+  for (const auto& [name, part] : json["ranks"][1]["parts"].items()) {
+    EXPECT_TRUE(part.is_null()) << name;
   }
 }
 

@@ -171,7 +171,7 @@ uint64_t GapsOf(const Answer& answer) {
   uint64_t gaps = 0;
   std::set<std::string> nodes;  // ranks of a node share its samples
   for (const RankSummary& rank : answer.ranks) {
-    if (nodes.insert(rank.node).second) gaps += rank.sample_gaps;
+    if (nodes.insert(rank.node).second) gaps += rank.sample_gaps.value_or(0);
   }
   return gaps;
 }
@@ -370,6 +370,11 @@ std::string EverybodyTakerSentence(const Answer& answer) {
                       TakerSentence(*answer.everybody_taker));
 }
 
+std::string LostSentence(const Answer& answer) {
+  if (!answer.lost_events.has_value()) return "how many events were lost is not known";
+  return absl::StrCat(Plural(*answer.lost_events, "event"), " lost");
+}
+
 std::vector<std::string> MarginSentences(const Answer& answer) {
   std::vector<std::string> sentences;
   std::string clocks;
@@ -381,9 +386,8 @@ std::vector<std::string> MarginSentences(const Answer& answer) {
   } else if (answer.closest.has_value()) {
     clocks = "the answer holds whatever the clocks say (own work is timed on one clock); ";
   }
-  std::string unknown =
-      absl::StrCat(clocks, "not known: ", Ms(answer.worst_not_covered_ns),
-                   " ms a step not covered; ", Plural(answer.lost_events, "event"), " lost");
+  std::string unknown = absl::StrCat(clocks, "not known: ", Ms(answer.worst_not_covered_ns),
+                                     " ms a step not covered; ", LostSentence(answer));
   if (const uint64_t gaps = GapsOf(answer); gaps > 0) {
     absl::StrAppend(&unknown, "; ", Plural(gaps, "gap"), " in the samples");
   }

@@ -57,6 +57,8 @@ std::string OrderSentence(const analysis::why::Answer& answer,
 std::string NobodySentence(const analysis::why::Answer& answer);
 std::string NotJudgedSentence(const analysis::why::Answer& answer);
 std::string EverybodySentence(const analysis::why::Answer& answer, analysis::why::Part part);
+// "1 234 events lost".
+std::string LostSentence(const analysis::why::Answer& answer);
 // What would overturn the answer.
 std::vector<std::string> MarginSentences(const analysis::why::Answer& answer);
 std::vector<std::string> TrustSentences(const analysis::why::Answer& answer);

@@ -324,7 +324,7 @@ TEST(WhyText, WhatIsMissingIsSaid) {
   answer.clock_bound_ns.reset();
   answer.worst_not_covered_ns = 280 * kTenth;
   answer.notes = {"rank 1: a note"};
-  const std::string text = FlatText(answer);
+  std::string text = FlatText(answer);
   EXPECT_THAT(text, HasSubstr("; 1 234 events lost; the recording is not complete\n"));
   EXPECT_THAT(text, HasSubstr("not judged: 26 steps of another class (all_reduce x4), 2.6 s\n"));
   EXPECT_THAT(text, HasSubstr("not judged: 2 steps that not all ranks have"));
@@ -337,6 +337,9 @@ TEST(WhyText, WhatIsMissingIsSaid) {
       HasSubstr(
           "; missing: samples of 1 rank; [low, high]: 95 % interval\n        rank 1: a note\n"));
   EXPECT_THAT(text, Not(HasSubstr("nothing lost")));
+  answer.lost_events.reset();
+  text = FlatText(answer);
+  EXPECT_THAT(text, HasSubstr("; how many events were lost is not known; the recording"));
 }
 
 TEST(WhyText, WhoTookTheProcessor) {

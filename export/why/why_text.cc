@@ -230,10 +230,9 @@ void WriteHead(const Answer& answer, Writer* writer) {
     absl::StrAppend(&text, ", ", Plural(answer.steps, "step"), " of one class (",
                     Printed(answer.classes[0].name, 200), ")");
   }
-  if (answer.lost_events > 0)
-    absl::StrAppend(&text, "; ", Plural(answer.lost_events, "event"), " lost");
+  if (answer.lost_events != 0u) absl::StrAppend(&text, "; ", LostSentence(answer));
   if (answer.incomplete) absl::StrAppend(&text, "; the recording is not complete");
-  if (answer.lost_events == 0 && !answer.incomplete) absl::StrAppend(&text, "; nothing lost");
+  if (answer.lost_events == 0u && !answer.incomplete) absl::StrAppend(&text, "; nothing lost");
   writer->Line(text);
   for (size_t i = 1; i < std::min(answer.classes.size(), kClassesShown + 1); ++i) {
     const StepClass& other = answer.classes[i];

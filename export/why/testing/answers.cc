@@ -36,6 +36,7 @@ RankSummary RankOf(int32_t rank, const std::string& node, const PartTable& parts
   summary.taken_away_known = true;
   summary.sample_period_ns = 50'000'000;
   summary.group_version = 1;
+  summary.sample_gaps = 0;
   return summary;
 }
 
@@ -49,6 +50,7 @@ Answer TwoRanks() {
                   RankOf(1, "beta", {587, 298, 8, 12, 26, 7, 19, 5})};
   answer.mean_step_ns = answer.ranks[0].mean_step_ns;
   answer.clock_bound_ns = 1'200;
+  answer.lost_events = 0;
   answer.worst_not_covered_ns = 5 * kTenth;
   return answer;
 }
