@@ -58,6 +58,9 @@ ProcessReport OfProcess(const ProcessResult& process, timeline::Placement* place
     if (!report.covered_begin.has_value()) report.covered_begin = begin;
     report.covered_end = end;
   }
+  if (process.ended_ns.has_value()) {
+    report.ended = ProcessEnd{report.covered_end, placement->At(*process.ended_ns)};
+  }
   report.missing_ns = std::max<int64_t>(0, window.end.ns - window.begin.ns - report.covered_ns);
   return report;
 }

@@ -24,6 +24,12 @@
 
 namespace syncline::analysis {
 
+// When a process ended: behind `after`, its last event, and before `before`, when it was found.
+struct ProcessEnd {
+  std::optional<TimelineTime> after;  // nullopt: it has no event in the window
+  TimelineTime before;
+};
+
 struct ProcessReport {
   std::string name;  // "worker-0 · rank 1 · python train.py"
   std::string command_line;
@@ -39,7 +45,8 @@ struct ProcessReport {
   std::optional<TimelineTime> covered_begin;
   std::optional<TimelineTime> covered_end;
   bool end_known = false;
-  bool cut_off = false;  // it went on, but the tracer had ended
+  bool cut_off = false;             // it went on, but the tracer had ended
+  std::optional<ProcessEnd> ended;  // nullopt: it is not known that it did
   uint64_t events = 0;
   std::optional<uint64_t> counted_events;
   std::optional<uint64_t> lost;  // by the process's own count

@@ -363,8 +363,10 @@ void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
        "a process is recorded from its first call that LTTng records");
   const int64_t last_ns = std::max(begin_ns, coverage.back().end_ns);
   const char* const lost = process.cut_off ? kUnflushed : replaced ? kReplaced : nullptr;
+  const bool ended = known != nullptr && known->ended_ns.has_value();
   hole(last_ns, end_ns,
        lost != nullptr ? lost
+       : ended         ? "the process ended"
        : process.end_known
            ? "switched off, or the program paused it"
            : "no data after the last event: the process ended, or stayed inside one call");
@@ -472,6 +474,7 @@ NodeResult NodeBuilder::TakeResult() {
       result.part = entry.known->part;
       result.rank = entry.known->rank;
       result.world_size = entry.known->world_size;
+      result.ended_ns = entry.known->ended_ns;
     }
     result.coverage = process.coverage;
     result.end_known = process.end_known;

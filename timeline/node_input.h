@@ -58,6 +58,7 @@ struct KnownProcess {
   bool became_another_program = false;  // by exec, in the window: nothing of that one is here
   std::optional<int64_t> on_ns;         // trace clock; for when the events that say so were lost
   std::optional<int64_t> off_ns;
+  std::optional<int64_t> ended_ns;         // when it was found to have ended, trace clock
   std::optional<uint64_t> counted_events;  // by the process itself, in this recording
   std::optional<uint64_t> counted_lost;
   std::optional<DurationEstimate> cost;
@@ -134,6 +135,7 @@ struct ProcessResult {
   std::vector<ClockInterval> coverage;  // in the trace clock
   bool end_known = false;               // it said off; else coverage ends at its last event
   bool cut_off = false;                 // it went on, but the tracer had ended
+  std::optional<int64_t> ended_ns;      // as of KnownProcess: it ended behind its last event
   uint64_t found_events = 0;
   std::optional<uint64_t> counted_events;
   std::optional<uint64_t> counted_lost;

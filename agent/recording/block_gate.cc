@@ -123,6 +123,8 @@ void BlockGate::Forget() {
   newcomers_.clear();
   left_.clear();
   replaced_.clear();
+  ended_.clear();
+  seen_.clear();
   tries_.clear();
   taken_by_.clear();
   kept_bytes_.clear();
@@ -222,6 +224,8 @@ uint32_t BlockGate::Arm() {
   taken_by_.clear();
   kept_bytes_.clear();
   replaced_.clear();
+  ended_.clear();
+  seen_.clear();
   not_taken_ = absl::OkStatus();
   crowded_.clear();
   TakeLiving(processes.ok() ? &*processes : nullptr);
@@ -270,7 +274,9 @@ GateMove BlockGate::Open(uint32_t generation) {
   const std::lock_guard lock(mutex_);
   for (const auto& [key, block] : members_) {
     const ProcessEntry* entry = FindProcess(processes, key.second);
-    if (entry != nullptr && entry->stopped()) move.complaints.push_back(StoppedComplaint(*entry));
+    if (entry == nullptr) continue;
+    if (key.second.pid_namespace != own_pid_namespace_) seen_.insert(key);
+    if (entry->stopped()) move.complaints.push_back(StoppedComplaint(*entry));
   }
   return move;
 }
@@ -348,6 +354,7 @@ void BlockGate::FindLeft(std::vector<v1::Complaint>* complaints) {
   std::optional<std::vector<ProcessEntry>> processes;
   for (const auto& [key, live] : members_) {
     const bool replaced = replaced_.count(key) != 0 || WasReplaced(live);
+    if (ended_.count(key) == 0 && !replaced && HasExitedByNow(key, live)) NoteEnded(key);
     if (!replaced && !OwesAnswer(live)) continue;
     if (!processes.has_value()) {
       auto listed = ListProcesses(options_.proc);
@@ -362,6 +369,8 @@ void BlockGate::FindLeft(std::vector<v1::Complaint>* complaints) {
     } else if (entry != nullptr && entry->stopped()) {
       complaints->push_back(StillComplaint(*entry));
       continue;
+    } else if (entry == nullptr && (seen_.count(key) != 0 || HasEndedByNow(key.second))) {
+      NoteEnded(key);
     } else if (!HasEnded(entry, key.second)) {
       continue;
     } else if (entry != nullptr) {
@@ -406,6 +415,8 @@ std::vector<v1::ProcessCoverage> BlockGate::Coverage() {
     one.set_start_ticks(key.second.start_ticks);
     if (block.ok() && OfThisRecording(block->gate)) SetAnswer(*block, &one);
     one.set_became_another_program(replaced_.count(key) != 0);
+    const auto ended = ended_.find(key);
+    if (ended != ended_.end()) one.set_ended_monotonic_ns(ended->second);
     coverage.push_back(std::move(one));
   }
   return coverage;

@@ -108,13 +108,17 @@ class BlockGate : public Gate {
   void TakeLiving(const std::vector<ProcessEntry>* processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The same by a look at itself; false where it cannot be seen.
   bool HasEndedByNow(const control_block::BlockId& id) const;
+  // It said that it ends, and has; what cannot be seen is believed.
+  bool HasExitedByNow(const MemberKey& key, const MemberBlock& block) const;
   // Copies and closes the block of one that has ended.
   void CloseEnded(const MemberKey& key, MemberBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The same of all members that have.
+  // The same of all members that have. Of the others too it is remembered that they have ended.
   void KeepEnded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void KeepEndedNowAndThen(size_t newcomers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Switches newcomers on when their time has come.
   void OpenNewcomers(uint32_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // It has ended, and the agent knows since now.
+  void NoteEnded(const MemberKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the process behind a block is no more, by a list of processes: `entry` is its own
   // there.
   bool HasEnded(const ProcessEntry* entry, const control_block::BlockId& id) const;
@@ -144,9 +148,13 @@ class BlockGate : public Gate {
   int64_t looked_for_killed_monotonic_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status not_taken_ ABSL_GUARDED_BY(mutex_);  // processes that there was no descriptor for
   std::set<uint32_t> crowded_ ABSL_GUARDED_BY(mutex_);  // users with more blocks than are taken
-  std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);   // when to switch on, MONOTONIC
-  std::set<MemberKey> left_ ABSL_GUARDED_BY(mutex_);                 // by exec: they answer no more
-  std::set<MemberKey> replaced_ ABSL_GUARDED_BY(mutex_);             // by a program with a block
+  std::map<MemberKey, int64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // when to switch on, MONOTONIC
+  std::set<MemberKey> left_ ABSL_GUARDED_BY(mutex_);                // by exec: they answer no more
+  std::set<MemberKey> replaced_ ABSL_GUARDED_BY(mutex_);            // by a program with a block
+  std::map<MemberKey, int64_t> ended_ ABSL_GUARDED_BY(mutex_);      // when it was found, MONOTONIC
+  // Of another pid namespace, and visible when the gate was opened: who is not there any more has
+  // ended.
+  std::set<MemberKey> seen_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, uint64_t> kept_bytes_ ABSL_GUARDED_BY(mutex_);  // by user
   std::map<MemberKey, int> tries_ ABSL_GUARDED_BY(mutex_);  // of blocks that are no members
   std::map<control_block::BlockId, uint32_t> taken_by_ ABSL_GUARDED_BY(mutex_);  // of members

@@ -61,6 +61,7 @@ TEST_F(BlockGateTest, AProcessThatEndsOrBecomesAnotherProgramWhileRecordedIsNotW
     const GateMove closed = gate.Close();
     const int64_t waited_ns = clock_.MonotonicNs() - before_ns;
     EXPECT_EQ(waited_ns >= 100'000'000, fate == Fate::kBusy);
+    EXPECT_EQ(gate.Coverage().at(0).ended_monotonic_ns() >= before_ns, fate == Fate::kEnded);
     ASSERT_EQ(closed.complaints.size(), fate == Fate::kReplaced ? 1u : 0u);
     if (fate != Fate::kReplaced) continue;
     EXPECT_THAT(closed.complaints[0].what(), testing::HasSubstr("another program"));
@@ -68,6 +69,54 @@ TEST_F(BlockGateTest, AProcessThatEndsOrBecomesAnotherProgramWhileRecordedIsNotW
     EXPECT_TRUE(gate.Coverage()[0].became_another_program());
     gate.Arm();
     EXPECT_FALSE(gate.Coverage()[0].became_another_program()) << "in the recording before";
+  }
+}
+
+// While the recording runs it is looked for them once a second.
+TEST_F(BlockGateTest, AProcessThatIsKilledIsKnownToHaveEndedAndWhen) {
+  AddProcess('S');
+  AddBlock([](syncline_block* block) { block->off_monotonic_ns = 0; });
+  BlockGate gate = MakeGate();
+  gate.KeepEndedIn(root_ / "kept");
+  gate.Open(gate.Arm());
+  clock_.now_ns += 2'000'000'000;
+  ::poll(nullptr, 0, 100);
+  EXPECT_EQ(gate.Coverage().at(0).ended_monotonic_ns(), 0);
+  std::filesystem::remove_all(root_ / "proc/1234");
+  clock_.now_ns += 2'000'000'000;
+  const int64_t killed_ns = clock_.now_ns;
+  for (int i = 0; i < 3000 && gate.Coverage().at(0).ended_monotonic_ns() == 0; ++i) {
+    ::poll(nullptr, 0, 1);
+  }
+  const int64_t ended_ns = gate.Coverage().at(0).ended_monotonic_ns();
+  EXPECT_GE(ended_ns, killed_ns);
+  EXPECT_LT(ended_ns, killed_ns + 1'000'000'000);
+  clock_.now_ns += 5'000'000'000;
+  gate.Close();
+  EXPECT_EQ(gate.Coverage().at(0).ended_monotonic_ns(), ended_ns);
+  gate.Arm();
+  EXPECT_TRUE(gate.Coverage().empty());
+}
+
+// A container's, which an agent outside of it sees, and one inside another container does not.
+TEST_F(BlockGateTest, AProcessOfAnotherNamespaceHasEndedIfItWasSeenBefore) {
+  std::filesystem::remove(root_ / "proc/self/ns/pid");
+  std::filesystem::create_symlink("pid:[4026530001]", root_ / "proc/self/ns/pid");
+  for (const bool seen : {true, false}) {
+    if (seen) AddProcess('S');
+    AddBlock();
+    BlockGate gate = MakeGate();
+    const uint32_t generation = gate.Arm();
+    gate.Open(generation);
+    const std::string path = runtime_ / "4026531836-1234-5678.block";
+    std::string bytes = ReadFile(path).value();
+    auto* const block = reinterpret_cast<syncline_block*>(bytes.data());
+    block->generation_seen = block->recording_generation = generation;
+    block->off_monotonic_ns = 0;
+    std::ofstream(path, std::ios::in | std::ios::out | std::ios::binary) << bytes;
+    std::filesystem::remove_all(root_ / "proc/1234");
+    gate.Close();
+    EXPECT_EQ(gate.Coverage().at(0).ended_monotonic_ns() != 0, seen);
   }
 }
 

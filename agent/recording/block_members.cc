@@ -21,7 +21,7 @@ constexpr int kTriesMax = 50;  // of a block that cannot be opened: a second
 constexpr int kNewcomersPerSearch = 16;
 constexpr size_t kEndedPerOpen = 16;  // of a user's blocks that may be open (guess)
 constexpr int64_t kSearchPeriodNs = 1'000'000'000;
-// So many may be open without a look at /proc for those that were killed.
+// So many may be open of processes that were killed, or live.
 constexpr size_t kOpenBlocks = 64;
 
 }  // namespace
@@ -145,7 +145,16 @@ bool BlockGate::HasEndedByNow(const BlockId& id) const {
   return entry.has_value() && (entry->ended() || entry->start_ticks != id.start_ticks);
 }
 
+// It says so before it has ended: what it counts in between counts.
+bool BlockGate::HasExitedByNow(const MemberKey& key, const MemberBlock& block) const {
+  const bool visible = key.second.pid_namespace == own_pid_namespace_;
+  return block.HasExited() && (!visible || HasEndedByNow(key.second));
+}
+
+void BlockGate::NoteEnded(const MemberKey& key) { ended_.emplace(key, clock_->MonotonicNs()); }
+
 void BlockGate::CloseEnded(const MemberKey& key, MemberBlock* block) {
+  NoteEnded(key);
   if (WasReplaced(*block)) replaced_.insert(key);  // the copy cannot tell
   block->CloseInto(kept_in_, BudgetOf(key.first, kept_in_)).IgnoreError();
 }
@@ -154,18 +163,17 @@ void BlockGate::KeepEnded() {
   size_t open = 0;
   for (auto& [key, block] : members_) {
     if (!block.is_open()) continue;
-    // It says so before it has ended: what it counts in between counts.
-    const bool visible = key.second.pid_namespace == own_pid_namespace_;
-    if (block.HasExited() && (!visible || HasEndedByNow(key.second))) {
-      CloseEnded(key, &block);
-    }
+    if (HasExitedByNow(key, block)) CloseEnded(key, &block);
     open += block.is_open() ? 1 : 0;
   }
   const int64_t now_ns = clock_->MonotonicNs();
-  if (open <= kOpenBlocks || now_ns - looked_for_killed_monotonic_ns_ < kSearchPeriodNs) return;
+  if (now_ns - looked_for_killed_monotonic_ns_ < kSearchPeriodNs) return;
   looked_for_killed_monotonic_ns_ = now_ns;
   for (auto& [key, block] : members_) {
-    if (block.is_open() && HasEndedByNow(key.second)) CloseEnded(key, &block);
+    const bool matters = open > kOpenBlocks || ended_.count(key) == 0;
+    if (!block.is_open() || !matters || !HasEndedByNow(key.second)) continue;
+    NoteEnded(key);
+    if (open > kOpenBlocks) CloseEnded(key, &block);
   }
 }
 

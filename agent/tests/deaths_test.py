@@ -93,6 +93,24 @@ class DeathsTest(AgentCase):
         (complaint,) = stopped["complaints"]
         self.assertEqual((complaint["severity"], complaint["pid"]), ("NOTE", other.pid))
 
+    def test_a_program_that_is_killed_is_known_to_have_ended_and_when(self):
+        early, late, other = (self.job() for _ in range(3))
+        agent = self.agent()
+        self.begin(agent, "r1")
+        killed_ns = time.monotonic_ns()
+        early.kill()
+        early.wait()
+        time.sleep(2.5)  # it is looked for once a second
+        late_ns = time.monotonic_ns()
+        late.kill()
+        late.wait()
+        stopped = agent.call("Stop", recording_id="r1")
+        ended = {one["own_pid"]: int(one["ended_monotonic_ns"]) for one in stopped["coverage"]}
+        self.assertLess(killed_ns, ended[early.pid])
+        self.assertLess(ended[early.pid], late_ns)
+        self.assertLess(late_ns, ended[late.pid])
+        self.assertEqual(ended[other.pid], 0)
+
     def test_a_few_that_are_stopped_as_the_recording_ends_cost_time_and_nothing_else(self):
         """LTTng waits 5 s for each of them. Hardly ever are these in the midst of an event."""
         self.job(seconds=120)

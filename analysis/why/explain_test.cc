@@ -293,6 +293,25 @@ TEST(Explain, ARefusalSaysWhatWouldBeNeeded) {
   EXPECT_EQ(Explain({}).refusal, Refusal::kNothingRecorded);
 }
 
+// Not "too few steps", for which it would be recorded again.
+TEST(Explain, ARankThatEndedInTheWindowIsNamedFirst) {
+  FakeJob job({.ranks = 6, .steps = 20});
+  for (const size_t index : {1, 2, 4, 5}) {
+    RankInput& rank = job.input().ranks[index];
+    const int64_t end_ns = rank.window.begin_ns + (index == 4 ? 40 : 50) * kMs;
+    rank.holes.push_back({end_ns, rank.window.end_ns});
+    rank.ended = OwnInterval{end_ns, end_ns + 100 * kMs};
+  }
+  job.input().ranks[3].ended = OwnInterval{job.input().ranks[3].window.end_ns, INT64_MAX};
+  const Answer answer = Explain(job.input());
+  EXPECT_EQ(answer.refusal, Refusal::kNotCovered);
+  EXPECT_EQ(answer.refusal_text.find("rank 4 (node-4, pid 1004) ended between 0.04 s and 0.14 s "
+                                     "after T; rank 1 (node-1, pid 1001) ended between 0.05 s"),
+            0)
+      << answer.refusal_text;
+  EXPECT_NE(answer.refusal_text.find("so did 1 more, later: "), std::string::npos);
+}
+
 TEST(Explain, ASecondLauncherIsRefused) {
   FakeJob job({});
   RankInput& rank = job.input().ranks[0];

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "analysis/why/blocking_sites.h"
 #include "analysis/why/parts.h"
@@ -17,6 +18,7 @@ namespace {
 constexpr size_t kStepsMin = 30;
 constexpr size_t kStepsWanted = 60;
 constexpr int64_t kCoveredPercentMin = 95;
+constexpr size_t kEndsShown = 3;
 // Less of the steps' time than this, and the samples say too little of the steps: a sampler that
 // was killed, a full disk.
 constexpr double kSampledMin = 0.9;
@@ -48,6 +50,42 @@ void CheckAccelerators(const JobInput& input, Judged* judged) {
 int64_t CoveredPercent(const RankInput& rank) {
   const int64_t window_ns = rank.window.length_ns();
   return window_ns <= 0 ? 100 : (window_ns - MissingNs(rank)) * 100 / window_ns;
+}
+
+// "rank 1 (beta, pid 4711) ended between 4.69 s and 5.20 s after T".
+std::string EndText(const RankInput& rank) {
+  const auto seconds = [&](int64_t at_ns) {
+    return static_cast<double>(at_ns - rank.window.begin_ns) / 1e9;
+  };
+  return absl::StrFormat("%s ended between %.2f s and %.2f s after T", RankName(rank),
+                         seconds(rank.ended->begin_ns), seconds(rank.ended->end_ns));
+}
+
+// Ranks that ended in the window: all else that is wrong follows from that.
+void CheckEnds(const JobInput& input, Judged* judged) {
+  std::vector<const RankInput*> ended;
+  for (const RankInput& rank : input.ranks) {
+    if (rank.ended.has_value() && CoveredPercent(rank) < kCoveredPercentMin) ended.push_back(&rank);
+  }
+  if (ended.empty()) return;
+  const auto since_begin = [](const RankInput* rank) {
+    return rank->ended->begin_ns - rank->window.begin_ns;
+  };
+  std::stable_sort(ended.begin(), ended.end(), [&](const RankInput* a, const RankInput* b) {
+    return since_begin(a) < since_begin(b);
+  });
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < std::min(ended.size(), kEndsShown); ++i) {
+    texts.push_back(EndText(*ended[i]));
+  }
+  if (ended.size() > kEndsShown) {
+    texts.push_back(absl::StrCat("so did ", ended.size() - kEndsShown, " more, later"));
+  }
+  Refuse(Refusal::kNotCovered,
+         absl::StrCat(absl::StrJoin(texts, "; "), ": ", CoveredPercent(*ended[0]),
+                      " % of the window was recorded of ", ended.size() > 1 ? "the first" : "it",
+                      ", and 95 % are needed: record again while all ranks run"),
+         judged);
 }
 
 void CheckCoverage(const JobInput& input, Judged* judged) {
@@ -259,6 +297,7 @@ Judged Judge(const JobInput& input) {
   Judged judged{TaskNames(input.names), {}, {}, {}, false, Refusal::kNone, {}};
   for (const RankInput& rank : input.ranks) judged.ranks.emplace_back().input = &rank;
   CheckAccelerators(input, &judged);
+  CheckEnds(input, &judged);
   const std::vector<Driver> drivers = FindDrivers(input, &judged);
   if (judged.refusal != Refusal::kNone) return judged;
   PairUp(input, drivers, &judged);

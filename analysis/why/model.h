@@ -67,7 +67,8 @@ struct RankInput {
   std::vector<ThreadInput> threads;          // that recorded tasks
   std::vector<CollectiveEntry> collectives;  // by entry
   std::vector<OwnInterval> holes;            // in which tasks of the rank may be missing; by begin
-  OwnInterval window;  // the part of the recording that was asked for, in its clock
+  OwnInterval window;  // the part of the recording that was asked for, in its clock; begins at T
+  std::optional<OwnInterval> ended;              // the process ended in this time
   std::vector<std::string> accelerators;         // initialised in the process: "cuda"
   const evidence::Evidence* evidence = nullptr;  // of its node; nullptr: recorded without
   std::optional<uint32_t> evidence_process;      // index into evidence->processes
@@ -88,7 +89,7 @@ struct JobInput {
   std::vector<std::string> names;  // names[0] is ""
   std::vector<RankInput> ranks;    // by rank
   std::vector<Arrival> arrivals;
-  std::optional<int64_t> clock_bound_ns;  // the worst between two ranks' clocks; nullopt: unknown
+  std::optional<int64_t> clock_bound_ns;    // the worst between two ranks' clocks; nullopt: unknown
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
   bool incomplete = false;                  // a node, a stream or a time range is missing
 };
@@ -282,8 +283,7 @@ struct Answer {
   std::vector<RankSummary> ranks;  // by rank
   Verdict verdict = Verdict::kNotJudged;
   std::vector<RankFinding> findings;  // those who are named or late; the largest amount first
-  // With kNobody: how the rank with most own work compares, and whether its interval is too wide to
-  // say that no rank is late.
+  // With kNobody: the rank with most own work, and whether its interval is too wide to say so.
   std::optional<RankFinding> closest;
   bool undecided = false;
   std::vector<Part> everybody;  // parts that take >= 15 % of the step on every rank

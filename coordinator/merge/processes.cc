@@ -39,6 +39,7 @@ timeline::KnownProcess OfRecord(const recording::ProcessRecord& record) {
   process.rank = record.rank;
   process.world_size = record.world_size;
   process.became_another_program = record.became_another_program;
+  if (record.ended_monotonic_ns != 0) process.ended_ns = record.ended_monotonic_ns;
   if (!record.has_control_block) return process;
   if (record.lost != 0) process.counted_lost = record.lost;  // also before it was switched on
   if (record.on_monotonic_ns == 0) return process;

@@ -200,7 +200,15 @@ class JobBuilder {
       rank.threads.push_back({thread.tid, std::move(thread.spans)});
     }
     std::sort(rank.holes.begin(), rank.holes.end());
+    AddEnd(*process, &rank);
     AddEvidence(*process, &rank);
+  }
+
+  void AddEnd(const why::CollectedProcess& process, why::RankInput* rank) const {
+    for (const timeline::ProcessResult& one : built_.nodes[process.node].processes) {
+      if (one.key != process.key || !one.ended_ns.has_value() || one.coverage.empty()) continue;
+      rank->ended = why::OwnInterval{one.coverage.back().end_ns, *one.ended_ns};
+    }
   }
 
   void AddEvidence(const why::CollectedProcess& process, why::RankInput* rank) const {

@@ -47,6 +47,7 @@ struct FakeRank {
   int64_t late_ns = 0;
   const char* ranks = "0-1";
   int size = 2;
+  int64_t killed_ns = INT64_MAX;  // on the timeline
 };
 
 // A rank that steps, launches one collective a step, and waits for it.
@@ -94,7 +95,7 @@ class RankText {
 
  private:
   void Add(int64_t at_ns, const std::string& event) {
-    events_.emplace_back(rank_.zero_ns + at_ns, event);
+    if (at_ns < rank_.killed_ns) events_.emplace_back(rank_.zero_ns + at_ns, event);
   }
   void Task(int thread, int name, int64_t begin_ns, int64_t end_ns) {
     const std::string fields =
@@ -248,6 +249,21 @@ TEST_F(WhyTest, ARankThatWasNotRecordedIsNamed) {
   const WhyResult result = Explained();
   EXPECT_EQ(result.answer.refusal, Refusal::kRankMissing);
   EXPECT_THAT(result.answer.refusal_text, HasSubstr("missing: 2-3"));
+}
+
+TEST_F(WhyTest, ARankThatWasKilledIsNamedAndWhen) {
+  FakeRank second = kSecond;
+  second.killed_ns = 95'000 * kUs;
+  Write(Job(kFirst, second));
+  Change([](recording::Recording* recording) {
+    const int64_t found_ns = kJobZeroNs + kJobOffsetNs + 141'000 * kUs;
+    recording->nodes[1].processes[0].ended_monotonic_ns = found_ns;
+  });
+  const WhyResult result = Explained();
+  EXPECT_EQ(result.answer.refusal, Refusal::kNotCovered);
+  EXPECT_THAT(result.answer.refusal_text,
+              HasSubstr("rank 1 (worker-0, pid 10) ended between 0.09 s and 0.14 s after T: 47 % "
+                        "of the window was recorded of it"));
 }
 
 TEST_F(WhyTest, TwoProcessesThatWorkAsOneRankAreRefused) {

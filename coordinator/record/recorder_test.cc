@@ -368,6 +368,7 @@ TEST(Apply, WhatAProcessSaysOfItselfIsInTheRecord) {
   coverage->set_own_pid(7);
   coverage->set_became_another_program(true);
   coverage->set_pauses_count(2);
+  coverage->set_ended_monotonic_ns(6);
   v1::ProcessInfo* const process = response.add_processes();
   process->set_own_pid(7);
   process->set_started_monotonic_ns(5);
@@ -376,6 +377,7 @@ TEST(Apply, WhatAProcessSaysOfItselfIsInTheRecord) {
   ASSERT_EQ(node.processes.size(), 1u);
   EXPECT_TRUE(node.processes[0].became_another_program);
   EXPECT_EQ(node.processes[0].pauses, 2u);
+  EXPECT_EQ(node.processes[0].ended_monotonic_ns, 6);
   EXPECT_EQ(node.processes[0].started_monotonic_ns, 5);
 }
 

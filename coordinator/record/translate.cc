@@ -267,6 +267,7 @@ Complaints Apply(const v1::StopResponse& response, NodeRecord* node) {
     process.cost_samples = coverage.cost_samples_count();
     process.became_another_program = coverage.became_another_program();
     process.pauses = coverage.pauses_count();
+    process.ended_monotonic_ns = coverage.ended_monotonic_ns();
   }
   return AddComplaints(response.complaints(), node);
 }

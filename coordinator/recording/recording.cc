@@ -129,6 +129,7 @@ void Fields(Archive& archive, ProcessRecord& value) {
   archive("started_monotonic_ns", value.started_monotonic_ns);
   archive("became_another_program", value.became_another_program);
   archive("pauses", value.pauses);
+  archive("ended_monotonic_ns", value.ended_monotonic_ns);
   archive("stopped", value.stopped);
   archive("has_control_block", value.has_control_block);
   archive("present_at_prepare", value.present_at_prepare);

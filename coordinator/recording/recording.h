@@ -140,6 +140,7 @@ struct ProcessRecord {
   int64_t started_monotonic_ns = 0;     // when its control block was made; 0: unknown
   bool became_another_program = false;  // by exec; of that one nothing was recorded
   uint32_t pauses = 0;                  // that the program asked for (__itt_pause)
+  int64_t ended_monotonic_ns = 0;       // when it was found to have ended; 0: it was not
   bool stopped = false;
   bool has_control_block = false;
   // There before the start, so that it could have covered the window.

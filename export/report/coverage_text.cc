@@ -10,6 +10,7 @@
 #include "common/process_part.h"
 #include "export/report/section_printers.h"
 #include "export/report/spread.h"
+#include "export/report/table.h"
 #include "export/report/units.h"
 
 namespace syncline::report {
@@ -20,6 +21,8 @@ using analysis::ProcessReport;
 using analysis::Report;
 
 constexpr size_t kReasonsShown = 4;
+constexpr size_t kEndsShown = 3;
+constexpr size_t kEndColumns = 60;    // of a name
 constexpr int64_t kFineTenths = 990;  // guessed: of less, each process is worth a look
 
 // Tenths of a percent, rounded down so that ">= 99.9 %" is true.
@@ -67,6 +70,17 @@ bool IsSilent(const ProcessReport& process) { return !process.covered_begin.has_
 bool EndsEarly(const ProcessReport& process, const Report& report) {
   return !process.end_known && process.covered_end.has_value() &&
          *process.covered_end < report.window_end;
+}
+
+// "ended between +4.69 s and +5.20 s"; empty: it is not known to have ended, or only behind the
+// window's last recorded call.
+std::string EndText(const ProcessReport& process, const Report& report) {
+  if (!process.ended.has_value()) return "";
+  const std::string before = SignedDurationText(process.ended->before.ns);
+  if (!process.ended->after.has_value()) return "ended before " + before;
+  if (*process.ended->after >= report.window_end) return "";
+  return absl::StrCat("ended between ", SignedDurationText(process.ended->after->ns), " and ",
+                      before);
 }
 
 // Of a rank's loader workers, or children: they come and go, workers with each epoch.
@@ -119,13 +133,15 @@ void PrintSilences(Page* page) {
         continue;
       }
       const ProcessReport& process = *row.front();
+      const std::string end = EndText(process, report);
       if (IsSilent(process)) {
         page->Line(absl::StrCat(
             process.name, ": no recorded call in the whole window: ",
-            process.lost.value_or(0) > 0
-                ? absl::StrCat("it lost ", Plural(*process.lost, "call"))
-                : std::string(
-                      "idle, stopped, gone, not reached, or inside one call all the time")));
+            process.lost.value_or(0) > 0 ? absl::StrCat("it lost ", Plural(*process.lost, "call"))
+            : end.empty() ? "idle, stopped, gone, not reached, or inside one call all the time"
+                          : "it " + end));
+      } else if (!end.empty()) {
+        page->Line(absl::StrCat(process.name, " (pid ", process.pid, "): ", end));
       } else if (EndsEarly(process, report)) {
         page->Line(absl::StrCat(
             process.name, ": no recorded call after ", SignedDurationText(process.covered_end->ns),
@@ -148,12 +164,29 @@ std::vector<std::string> SilentOnes(const NodeReport& node, bool lossy) {
   return names;
 }
 
+// The first of those that ended; `ended` is not empty.
+std::string EndsText(std::vector<const ProcessReport*> ended, const Report& report) {
+  std::stable_sort(ended.begin(), ended.end(), [](const auto* a, const auto* b) {
+    return a->ended->before < b->ended->before;
+  });
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < std::min(ended.size(), kEndsShown); ++i) {
+    texts.push_back(absl::StrCat(Fit(ended[i]->name, kEndColumns), " (pid ", ended[i]->pid, ") ",
+                                 EndText(*ended[i], report)));
+  }
+  if (ended.size() > kEndsShown) {
+    texts.push_back(absl::StrCat(Count(ended.size() - kEndsShown), " more ended in the window"));
+  }
+  return absl::StrJoin(texts, "; ");
+}
+
 void PrintSilencesInShort(Page* page) {
   const Report& report = page->report();
   std::vector<std::string> untraced;
   std::vector<std::string> silent;
   std::vector<std::string> lossy;
   std::vector<SpreadValue> early;
+  std::vector<const ProcessReport*> ended;
   for (const NodeReport& node : report.nodes) {
     if (node.processes.empty() && node.state == "complete") untraced.push_back(node.name);
     for (std::vector<std::string>* names : {&silent, &lossy}) {
@@ -162,7 +195,12 @@ void PrintSilencesInShort(Page* page) {
     }
     for (const ProcessReport& process : node.processes) {
       // Loader workers end with each epoch.
-      if (process.part == kPartLoaderWorker || !EndsEarly(process, report)) continue;
+      if (process.part == kPartLoaderWorker) continue;
+      if (!EndText(process, report).empty()) {
+        if (process.part != kPartChild) ended.push_back(&process);
+        continue;
+      }
+      if (!EndsEarly(process, report)) continue;
       const int64_t end_ns = process.covered_end->ns;
       early.push_back({process.name, end_ns, SignedDurationText(end_ns)});
     }
@@ -181,6 +219,7 @@ void PrintSilencesInShort(Page* page) {
     page->Item("", absl::StrCat("last recorded call before the end of the window: ",
                                 SpreadText(std::move(early), earliest)));
   }
+  if (!ended.empty()) page->Item("", EndsText(std::move(ended), report));
   if (!untraced.empty()) page->Item("", "no process was traced on " + ListText(untraced));
 }
 

@@ -47,6 +47,11 @@ Json OfAssumption(const analysis::Assumption& assumption) {
           {"refuted_by", assumption.refuted_by.empty() ? Json() : Json(assumption.refuted_by)}};
 }
 
+Json OfEnd(const std::optional<analysis::ProcessEnd>& end) {
+  if (!end.has_value()) return nullptr;
+  return {{"after_ns", OrNull(end->after)}, {"before_ns", end->before.ns}};
+}
+
 Json OfProcess(const analysis::ProcessReport& process) {
   return {{"name", process.name},
           {"pid", process.pid},
@@ -61,6 +66,7 @@ Json OfProcess(const analysis::ProcessReport& process) {
           {"covered_ns", process.covered_ns},
           {"missing_ns", process.missing_ns},
           {"end_known", process.end_known},
+          {"ended", OfEnd(process.ended)},
           {"events", process.events},
           {"counted_events", OrNull(process.counted_events)},
           {"lost_events", OrNull(process.lost)},

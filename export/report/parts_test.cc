@@ -91,6 +91,29 @@ TEST_F(ReportOfParts, WorkersThatComeAndGoAreCounted) {
   EXPECT_THAT(text, HasSubstr("3 loader workers of rank 1: 2 without a recorded call at the"));
 }
 
+TEST_F(ReportOfParts, WhoEndedInTheWindowIsNamedWithWhen) {
+  const auto parts = change_;
+  change_ = [&](std::vector<timeline::ProcessResult>* processes) {
+    parts(processes);
+    for (timeline::ProcessResult& one : *processes) {
+      one.coverage.back().end_ns -= 100'000'000;
+      one.ended_ns = one.coverage.back().end_ns + 50'000'000;
+    }
+  };
+  const analysis::Report report = Analyse();
+  const std::string text = TextReport(report, {.width = 200, .sections = {"coverage"}});
+  EXPECT_THAT(text, HasSubstr("python train.py (pid 10): ended between +100 ms and +150 ms\n"));
+  EXPECT_THAT(text, HasSubstr("torchrun (pid 903): ended between +40.0 ms and +90.0 ms\n"));
+  const std::string screen = TextReport(report, {.width = 300});
+  EXPECT_THAT(screen, HasSubstr("(pid 903) ended between +40.0 ms and +90.0 ms"));
+  EXPECT_THAT(screen, Not(HasSubstr("pid 901"))) << "loader workers come and go";
+  const auto json = nlohmann::json::parse(ReportJson(report));
+  const auto& end = json["nodes"][1]["processes"][0]["ended"];
+  EXPECT_NEAR(end["after_ns"].get<double>(), 100e6, 1e6);
+  EXPECT_NEAR(end["before_ns"].get<double>(), 150e6, 1e6);
+  EXPECT_TRUE(json["nodes"][0]["processes"][0]["ended"].is_null());
+}
+
 // A child that was gone before anybody saw what it is.
 TEST_F(ReportOfParts, ChildrenOfOneNameAreOneRow) {
   const auto parts = change_;
