@@ -20,7 +20,9 @@ using analysis::Report;
 
 constexpr size_t kComplaintsShown = 4;
 constexpr size_t kNotesShown = 2;
-constexpr size_t kTextShown = 280;             // columns of each
+constexpr size_t kTextShown = 280;  // columns of each
+constexpr char kPlusMinus[] =
+    "± x: the truth is at most x away, proven where it is not called likely";
 constexpr int64_t kUnknownBound = kUnknownHi;  // sorts before every bound that is known
 
 std::string BoundText(int64_t bound_ns) { return "± " + DurationText(bound_ns); }
@@ -113,7 +115,7 @@ void PrintBounds(Page* page) {
   std::string text;
   if (!bounds.empty()) {
     text = absl::StrCat("proven bound: ", SpreadText(std::move(bounds), {.text = BoundText}),
-                        LikelyText(report));
+                        LikelyText(report), "; ", kPlusMinus);
   }
   if (!unknown.empty()) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", "bound unknown: ", ListText(unknown));
@@ -203,6 +205,10 @@ void NodesInFull(Page* page) {
   page->Print(table);
   if (likely_nodes > 0 && static_cast<size_t>(likely_nodes) < report.nodes.size()) {
     page->Line("likely -: not smaller than what is proven, or not known.");
+  }
+  if (std::any_of(report.nodes.begin(), report.nodes.end(),
+                  [](const NodeReport& node) { return node.bound_ns.has_value(); })) {
+    page->Line(kPlusMinus);
   }
   if (report.from_recording) {
     page->Line(

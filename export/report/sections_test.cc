@@ -67,6 +67,11 @@ class OneScreen : public ::testing::TestWithParam<std::tuple<uint32_t, Job>> {
 TEST_P(OneScreen, HoldsAFleetOfAnySize) {
   const std::string text = TextReport(Fleet(nodes(), job()), {});
   EXPECT_LE(LinesOf(text), kScreenLines) << text;
+  // What "±" means stands where it is met first.
+  const size_t first = text.find("±");
+  const size_t meaning = text.find("± x: the truth is at most x away");
+  EXPECT_LT(first, meaning);
+  EXPECT_LT(meaning, text.find("Start skew"));
   std::vector<std::string> parts = {
       "Recording",    "Clocks",      "Start skew", "Stop skew",
       "Coverage",     "Losses",      "Steps",      "Largest operators",
