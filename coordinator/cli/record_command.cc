@@ -120,12 +120,9 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
   return options;
 }
 
-int Finished(const Context& context, const absl::StatusOr<record::Recorded>& recorded,
-             const std::filesystem::path& directory, bool json) {
-  if (!recorded.ok()) return Fail(context, recorded.status());
-  if (!json) return PrintSummary(context, *recorded, directory);
-  *context.out << recording::FormatRecording(recorded->recording);
-  return recording::IsComplete(recorded->recording) ? kDone : kIncomplete;
+int PrintJson(const Context& context, const recording::Recording& recording) {
+  *context.out << recording::FormatRecording(recording);
+  return recording::IsComplete(recording) ? kDone : kIncomplete;
 }
 
 int Record(const Context& context, const RecordArguments& arguments) {
@@ -135,7 +132,10 @@ int Record(const Context& context, const RecordArguments& arguments) {
   if (!members.ok()) return Fail(context, members.status());
   RecordView view(&context, options->window_ns);
   record::Recorder recorder(&*members, *options, context.clock, context.interrupts, &view);
-  return Finished(context, recorder.Run(), options->directory, arguments.json);
+  const absl::StatusOr<record::Recorded> recorded = recorder.Run();
+  if (!recorded.ok()) return Fail(context, recorded.status());
+  return arguments.json ? PrintJson(context, recorded->recording)
+                        : PrintSummary(context, *recorded, options->directory);
 }
 
 // The nodes as the recording knows them, at the addresses of today where targets are given.
@@ -157,10 +157,14 @@ int FetchRun(const Context& context, const std::string& directory, bool json) {
   if (!nodes.ok()) return Fail(context, nodes.status());
   const absl::StatusOr<std::vector<fleet::Member>> members = Connect(context, *nodes);
   if (!members.ok()) return Fail(context, members.status());
+  const absl::StatusOr<recording::Recording> before = recording::ReadRecording(directory);
+  if (!before.ok()) return Fail(context, before.status());
   RecordView view(&context, 0);
-  return Finished(context,
-                  record::Resume(directory, *members, context.clock, context.interrupts, &view),
-                  directory, json);
+  const absl::StatusOr<record::Recorded> recorded =
+      record::Resume(directory, *members, context.clock, context.interrupts, &view);
+  if (!recorded.ok()) return Fail(context, recorded.status());
+  return json ? PrintJson(context, recorded->recording)
+              : PrintFetchSummary(context, *before, *recorded, directory);
 }
 
 }  // namespace

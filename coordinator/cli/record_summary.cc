@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "analysis/receipt.h"
 #include "common/duration_text.h"
 #include "common/process_part.h"
@@ -17,6 +18,7 @@ namespace syncline::cli {
 namespace {
 
 constexpr size_t kReceiptColumns = 100;
+constexpr size_t kNodesNamed = 4;
 
 using recording::NodeRecord;
 using recording::NodeState;
@@ -68,6 +70,56 @@ size_t CoveredOf(const NodeRecord& node) {
                                            [&](const recording::ProcessRecord& process) {
                                              return recording::CoversWindow(node, process);
                                            }));
+}
+
+// Nodes that are not complete, and what else makes the recording incomplete: true whoever asks.
+void PrintStates(const Context& context, const recording::Recording& recording,
+                 const std::filesystem::path& directory) {
+  for (const NodeRecord& node : recording.nodes) {
+    if (node.state == NodeState::kComplete) continue;
+    const std::string why = node.state == NodeState::kIncomplete && node.failure.empty()
+                                ? record::DescribeLoss(node)
+                                : node.failure;
+    PrintNote(context, "warning", node.name,
+              absl::StrCat(recording::NodeStateName(node.state), ": ", why),
+              node.state == NodeState::kLeft
+                  ? absl::StrCat("`syncline fetch ", directory.string(), "` collects it")
+                  : "");
+  }
+  if (recording::NothingToTrace(recording)) {
+    PrintNote(context, "warning", "", recording::kNothingToTrace, "");
+  }
+  if (recording.window.stop_reason == "coordinator lost") {
+    PrintNote(context, "warning", "",
+              "the recording command ended early: clocks were compared only until then, and bounds "
+              "grow from there (200 ppm of the time since); the stop skew in the report shows how "
+              "far",
+              "");
+  }
+}
+
+// What a `fetch` brought: what was not here `before`.
+std::string FetchedText(const recording::Recording& before, const recording::Recording& after) {
+  std::vector<std::string> from;
+  uint64_t bytes = 0;
+  bool wanted = false;
+  for (size_t i = 0; i < std::min(before.nodes.size(), after.nodes.size()); ++i) {
+    const NodeRecord& was = before.nodes[i];
+    const NodeRecord& is = after.nodes[i];
+    if (was.state == NodeState::kMissing || was.fetched.complete) continue;
+    wanted = true;
+    if (!is.fetched.complete) continue;
+    from.push_back(Printable(is.name));
+    bytes += is.fetched.bytes;
+  }
+  if (!wanted) return "nothing was left to fetch: all its data is here";
+  if (from.empty()) return "nothing more was fetched";
+  const size_t nodes = from.size();
+  if (nodes > kNodesNamed) from.resize(kNodesNamed);
+  std::string text =
+      absl::StrCat("fetched ", FormatSize(bytes), " from ", absl::StrJoin(from, ", "));
+  if (nodes > kNodesNamed) absl::StrAppend(&text, " and ", nodes - kNodesNamed, " more");
+  return text;
 }
 
 // A rank that hangs inside one task looks like one that has nothing to do. One line of each kind: a
@@ -194,30 +246,11 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
     if (!starts.empty()) PrintSkew(recording, starts, stops, out);
     PrintReceipt(recording, out);
   }
-  for (const NodeRecord& node : recording.nodes) {
-    if (node.state == NodeState::kComplete) continue;
-    const std::string why = node.state == NodeState::kIncomplete && node.failure.empty()
-                                ? record::DescribeLoss(node)
-                                : node.failure;
-    PrintNote(context, "warning", node.name,
-              absl::StrCat(recording::NodeStateName(node.state), ": ", why),
-              node.state == NodeState::kLeft
-                  ? absl::StrCat("`syncline fetch ", directory.string(), "` collects it")
-                  : "");
-  }
+  PrintStates(context, recording, directory);
   PrintIdle(context, recording);
   for (const NodeRecord& node : recording.nodes) {
     const std::string begun = recording::DescribeBegun(node);
     if (!begun.empty()) PrintNote(context, "note", node.name, begun, "");
-  }
-  if (recording::NothingToTrace(recording)) {
-    PrintNote(context, "warning", "", recording::kNothingToTrace, "");
-  }
-  if (recording.window.stop_reason == "coordinator lost") {
-    PrintNote(context, "warning", "",
-              "the recording command ended early: clocks were compared only until then, and bounds "
-              "grow from there (200 ppm of the time since); STOPPED shows how far",
-              "");
   }
   for (const clocksync::ClockEvent& event : recorded.clocks.events) {
     const bool absent =
@@ -230,6 +263,25 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
   }
   out << directory.string() << '\n';
   return recording::IsComplete(recording) ? kDone : kIncomplete;
+}
+
+int PrintFetchSummary(const Context& context, const recording::Recording& before,
+                      const record::Recorded& recorded, const std::filesystem::path& directory) {
+  const recording::Recording& recording = recorded.recording;
+  std::ostream& out = *context.out;
+  const bool complete = recording::IsComplete(recording);
+  if (!context.quiet) {
+    const auto whole =
+        std::count_if(recording.nodes.begin(), recording.nodes.end(),
+                      [](const NodeRecord& node) { return node.state == NodeState::kComplete; });
+    out << "recording " << recording.recording_id << ": " << FetchedText(before, recording) << '\n'
+        << (complete ? "it is complete" : "it is not complete") << ": " << whole << " of "
+        << recording.nodes.size() << (recording.nodes.size() == 1 ? " node" : " nodes")
+        << "; `syncline report " << directory.string() << "` says what was recorded\n";
+  }
+  PrintStates(context, recording, directory);
+  out << directory.string() << '\n';
+  return complete ? kDone : kIncomplete;
 }
 
 }  // namespace syncline::cli

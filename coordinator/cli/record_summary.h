@@ -24,6 +24,10 @@ TimelineEstimate AchievedInstant(const clocksync::ClockModel& model, uint32_t in
 int PrintSummary(const Context& context, const record::Recorded& recorded,
                  const std::filesystem::path& directory);
 
+// The same after a `fetch`: what it brought to what there was `before`, and what is still missing.
+int PrintFetchSummary(const Context& context, const recording::Recording& before,
+                      const record::Recorded& recorded, const std::filesystem::path& directory);
+
 }  // namespace syncline::cli
 
 #endif  // SYNCLINE_COORDINATOR_CLI_RECORD_SUMMARY_H_

@@ -16,6 +16,7 @@ namespace syncline::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A node whose processes were there before the window: one that was recorded, and `idle` others.
 record::Recorded WithIdle(int idle) {
@@ -58,6 +59,42 @@ TEST(RecordSummary, IdleProcessesAreOneLineAndNoLoss) {
   EXPECT_EQ(std::count(many.begin(), many.end(), '\n'), 1) << many;
   EXPECT_THAT(many, HasSubstr("pid 104 (train) and 196 more made no recordable call in the window: "
                               "each was idle"));
+}
+
+// What only the recording could say (its skews, its cost) is not said again.
+TEST(RecordSummary, AfterAFetchItSaysWhatCameAndWhatIsStillMissing) {
+  record::Recorded recorded = WithIdle(1);
+  recorded.recording.window.end_timeline_ns = 1'000'000'000;
+  recorded.recording.nodes[0].processes[0].events = 10;
+  recorded.recording.nodes[0].stop.gate_end_monotonic_ns = 9;
+  recorded.recording.nodes[0].fetched = {.bytes = 1000, .complete = true};
+  recording::NodeRecord& left = recorded.recording.nodes.emplace_back();
+  left.name = "n2";
+  left.state = recording::NodeState::kLeft;
+  left.failure = "its data could not be fetched: no route";
+  recording::Recording before = recorded.recording;
+  before.nodes[0].fetched = {};
+  const auto print = [&](int* code) {
+    std::ostringstream out;
+    Context context;
+    context.out = context.err = &out;
+    *code = PrintFetchSummary(context, before, recorded, "run");
+    return out.str();
+  };
+  int code = 0;
+  std::string said = print(&code);
+  EXPECT_EQ(code, kIncomplete);
+  EXPECT_THAT(said, HasSubstr(": fetched 1000 B from n1\nit is not complete: 1 of 2 nodes; "));
+  EXPECT_THAT(said, HasSubstr("n2: left: its data could not be fetched: no route"));
+  for (const char* once : {"STARTED", "overhead", "idle"}) {
+    EXPECT_THAT(said, Not(HasSubstr(once)));
+  }
+  left.state = recording::NodeState::kComplete;
+  left.fetched.complete = true;
+  before = recorded.recording;
+  said = print(&code);
+  EXPECT_EQ(code, kDone);
+  EXPECT_THAT(said, HasSubstr(": nothing was left to fetch: all its data is here\nit is complete"));
 }
 
 // A name is cut off in its middle where it is long: what tells parts apart stands in front.
