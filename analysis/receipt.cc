@@ -18,8 +18,8 @@ std::optional<ShareEstimate> ShareOf(const DurationEstimate& part, int64_t whole
   return share;
 }
 
-uint64_t ProcessReceipt::events_per_second() const {
-  if (covered_ns <= 0) return 0;
+std::optional<uint64_t> ProcessReceipt::events_per_second() const {
+  if (covered_ns <= 0) return std::nullopt;
   return static_cast<uint64_t>(
       std::llround(1e9 * static_cast<double>(events) / static_cast<double>(covered_ns)));
 }

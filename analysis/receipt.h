@@ -35,7 +35,7 @@ struct ProcessReceipt {
   // The step that it makes, or that its job makes; its share is taken to be that of all the time.
   std::optional<int64_t> step_ns;
 
-  uint64_t events_per_second() const;
+  std::optional<uint64_t> events_per_second() const;  // nullopt: it covers nothing
   // Of the time that it covers, as if no two threads were ever in our code at once.
   std::optional<ShareEstimate> share() const;
 };
@@ -50,7 +50,7 @@ struct NodeReceipt {
   std::optional<uint64_t> discarded_events;
   std::optional<uint64_t> lost_packets;  // nullopt of these: LTTng could not say
   std::vector<ProcessReceipt> processes;
-  ProbeCounts probes;
+  std::optional<ProbeCounts> probes;  // nullopt: not known
 };
 
 // `part` of a whole of `whole_ns`.

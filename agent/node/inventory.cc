@@ -166,7 +166,7 @@ void Inventory::DescribeMachine(v1::DescribeResponse* response) const {
   response->set_monotonic_ns(parts_.clock->MonotonicNs());
   response->set_monotonic_raw_ns(parts_.clock->RawNs());
   response->set_realtime_ns(parts_.clock->RealtimeNs());
-  if (response->shm_total_bytes() <= kSmallShmBytes) {
+  if (response->shm_total_bytes() != 0 && response->shm_total_bytes() <= kSmallShmBytes) {
     Complain(v1::Complaint::NOTE, 0,
              absl::StrCat("/dev/shm is small (", response->shm_total_bytes() >> 20,
                           " MiB): trace buffers will be small, and busy programs may lose events"),

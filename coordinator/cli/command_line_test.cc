@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "coordinator/cli/clocks_text.h"
 #include "coordinator/fleet/fake_agent.h"
@@ -112,6 +113,18 @@ TEST_F(CommandLine, HelpAndVersionAreNoErrors) {
   EXPECT_THAT(out_.str(), HasSubstr("--tls-dir"));
   EXPECT_THAT(out_.str(), HasSubstr("\"merge --format\") values=\"perfetto ctf chrome"));
   EXPECT_THAT(out_.str(), HasSubstr("\"events --format\") values=\"text jsonl\""));
+}
+
+// The fake agent found out neither its memory nor the size of its /dev/shm.
+TEST_F(CommandLine, WhatANodeDoesNotKnowOfItselfIsUnknown) {
+  context_.local_node = hosts::Node{.name = "here", .host = "", .socket_path = "/run/own"};
+  context_.ensure_local_agent = []() -> absl::StatusOr<bool> { return false; };
+  EXPECT_EQ(Run({"nodes"}), kDone) << err_.str();
+  EXPECT_THAT(out_.str(), testing::ContainsRegex("fake +unknown +unknown +unknown +missing"));
+  EXPECT_EQ(Run({"nodes", "--json"}), kDone) << err_.str();
+  for (const char* key : {"cpu_count", "memory_bytes", "shm_free_bytes", "shm_total_bytes"}) {
+    EXPECT_THAT(out_.str(), HasSubstr(absl::StrCat("\"", key, "\": null")));
+  }
 }
 
 TEST_F(CommandLine, WithoutNodesThisMachineIsMeant) {

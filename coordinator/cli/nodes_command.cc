@@ -39,6 +39,11 @@ bool IsBlocked(const v1::DescribeResponse& description) {
   return false;
 }
 
+// An agent that could not find out says 0.
+std::string SizeOrUnknown(uint64_t bytes, bool known) {
+  return known ? FormatSize(bytes) : "unknown";
+}
+
 void PrintTable(const Context& context, const std::vector<fleet::Member>& members,
                 const Descriptions& descriptions) {
   Table table(
@@ -51,8 +56,9 @@ void PrintTable(const Context& context, const std::vector<fleet::Member>& member
     }
     const v1::DescribeResponse& node = *descriptions[i];
     table.AddRow({name, IsBlocked(node) ? "blocked" : "ready", Printable(node.hostname()),
-                  absl::StrCat(node.cpu_count()), FormatSize(node.memory_bytes()),
-                  FormatSize(node.shm_free_bytes()),
+                  node.cpu_count() != 0 ? absl::StrCat(node.cpu_count()) : "unknown",
+                  SizeOrUnknown(node.memory_bytes(), node.memory_bytes() != 0),
+                  SizeOrUnknown(node.shm_free_bytes(), node.shm_total_bytes() != 0),
                   node.lttng_version().empty() ? "missing" : Printable(node.lttng_version()),
                   Printable(node.agent_version()), absl::StrCat(node.processes_size())});
   }
@@ -86,7 +92,16 @@ void PrintDetails(const Context& context, const std::string& name,
   }
 }
 
-// The agent's answer as it is, under the node's name.
+// An amount that cannot be 0 was not found out.
+void NullWhatIsUnknown(Json* description) {
+  const auto is_zero = [&](const char* key) { return description->value(key, "0") == "0"; };
+  if (description->value("cpu_count", 0) == 0) (*description)["cpu_count"] = nullptr;
+  if (is_zero("memory_bytes")) (*description)["memory_bytes"] = nullptr;
+  if (!is_zero("shm_total_bytes")) return;
+  (*description)["shm_total_bytes"] = (*description)["shm_free_bytes"] = nullptr;
+}
+
+// The agent's answer under the node's name.
 void PrintJson(const Context& context, const std::vector<fleet::Member>& members,
                const Descriptions& descriptions) {
   Json nodes = Json::array();
@@ -103,6 +118,7 @@ void PrintJson(const Context& context, const std::vector<fleet::Member>& members
       std::string text;
       (void)google::protobuf::util::MessageToJsonString(*descriptions[i], &text, print);
       node["description"] = Json::parse(text, nullptr, false);
+      NullWhatIsUnknown(&node["description"]);
     } else {
       node["failure"] = std::string(descriptions[i].status().message());
     }

@@ -29,7 +29,10 @@ bool SeesMessages(const v1::ProcessInfo& process) {
 
 std::string ProcessText(const v1::ProcessInfo& process) {
   constexpr const char* kDot = " · ";
-  std::string text = absl::StrCat("pid ", process.pid());
+  // Not visible to the agent: what it calls itself.
+  std::string text = process.pid() != 0
+                         ? absl::StrCat("pid ", process.pid())
+                         : absl::StrCat("pid ", process.own_pid(), " in its own namespace");
   if (!process.role().empty()) absl::StrAppend(&text, kDot, process.role());
   const std::string part = PartText({process.part(), process.rank()});
   if (!part.empty()) absl::StrAppend(&text, kDot, part);

@@ -232,10 +232,15 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
     }
     starts.push_back(AchievedInstant(recorded.clocks.model, i, node.start));
     stops.push_back(AchievedInstant(recorded.clocks.model, i, node.stop));
-    table.AddRow({node.name, recording::NodeStateName(node.state), InstantText(starts.back(), 0),
-                  InstantText(stops.back(), recording.window.end_timeline_ns),
-                  absl::StrCat(CoveredOf(node), " of ", node.processes.size()),
-                  FormatCount(EventsOf(node)), FormatSize(node.fetched.bytes)});
+    // What its processes counted comes with the answer to Stop.
+    const bool left = node.state == NodeState::kLeft;
+    const bool counted = !left || node.stop.gate_end_monotonic_ns != 0;
+    table.AddRow(
+        {node.name, recording::NodeStateName(node.state), InstantText(starts.back(), 0),
+         InstantText(stops.back(), recording.window.end_timeline_ns),
+         counted ? absl::StrCat(CoveredOf(node), " of ", node.processes.size()) : "unknown",
+         counted ? FormatCount(EventsOf(node)) : "unknown",
+         left ? "-" : FormatSize(node.fetched.bytes)});
   }
   std::ostream& out = *context.out;
   if (!context.quiet) {

@@ -15,6 +15,7 @@
 namespace syncline::cli {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -59,6 +60,24 @@ TEST(RecordSummary, IdleProcessesAreOneLineAndNoLoss) {
   EXPECT_EQ(std::count(many.begin(), many.end(), '\n'), 1) << many;
   EXPECT_THAT(many, HasSubstr("pid 104 (train) and 196 more made no recordable call in the window: "
                               "each was idle"));
+}
+
+TEST(RecordSummary, WhatANodeThatDoesNotAnswerRecordedIsUnknown) {
+  record::Recorded recorded = WithIdle(1);
+  recording::NodeRecord& node = recorded.recording.nodes[0];
+  node.state = recording::NodeState::kLeft;
+  const auto row = [&] {
+    std::ostringstream out;
+    Context context;
+    context.out = context.err = &out;
+    PrintSummary(context, recorded, "run");
+    const std::string text = out.str();
+    const size_t begin = text.find("\nn1 ") + 1;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_THAT(row(), ContainsRegex("^n1 +left +unknown +unknown +unknown +unknown +-$"));
+  node.stop.gate_end_monotonic_ns = 9;  // it said so, and its data could not be fetched
+  EXPECT_THAT(row(), ContainsRegex("1 of 2 +0 +-$"));
 }
 
 // What only the recording could say (its skews, its cost) is not said again.

@@ -37,6 +37,14 @@ std::string Shown(int64_t window_ns, int64_t elapsed_ns, uint64_t bytes) {
   return err.str();
 }
 
+// One in a container that the agent does not see into.
+TEST(RecordView, APidThatIsNotKnownIsNotZero) {
+  v1::ProcessInfo process;
+  process.set_own_pid(26);
+  process.set_rank(-1);
+  EXPECT_THAT(ProcessText(process), ::testing::StartsWith("pid 26 in its own namespace · "));
+}
+
 TEST(RecordView, SaysHowLargeTheTracesWillBe) {
   EXPECT_THAT(Shown(60 * kSecond, 15 * kSecond, 10 * kMiB), HasSubstr("about 80.0 MiB of traces"));
 }

@@ -207,10 +207,10 @@ TEST_F(MergeTest, WhatNodesCountedOfClockProbesIsInTheReceipt) {
       R"({"format_version": 1, "edges": [], "nodes": [{"node": "nobody", "samples_count": 1},
           {"node": "worker-0", "cpu_ns": 5, "packets_sent_count": 7, "samples_count": 0}]})");
   ASSERT_EQ(counted.receipt.size(), 2u);
-  EXPECT_TRUE(counted.receipt[0].probes.empty());
+  EXPECT_FALSE(counted.receipt[0].probes.has_value());
   EXPECT_EQ(counted.receipt[1].probes, (analysis::ProbeCounts{{"packets_sent_count", 7}}));
   const analysis::Report damaged = report_of("{");
-  EXPECT_TRUE(damaged.receipt[1].probes.empty());
+  EXPECT_FALSE(damaged.receipt[1].probes.has_value());
   EXPECT_THAT(damaged.notes, Contains(HasSubstr("is damaged")));
   std::filesystem::remove(path);
   EXPECT_THAT(report().notes, Not(Contains(HasSubstr("probes.json"))));

@@ -77,7 +77,7 @@ Json OfReceipt(const analysis::ProcessReceipt& process) {
   const std::optional<analysis::ShareEstimate> share = process.share();
   Json json = {{"process", process.name},
                {"events", process.events},
-               {"events_per_second", process.events_per_second()},
+               {"events_per_second", OrNull(process.events_per_second())},
                {"covered_ns", process.covered_ns},
                {"cost", Interval(process.cost)},
                {"share_of_time", Json()},
@@ -97,7 +97,12 @@ Json OfReceipt(const analysis::NodeReceipt& node) {
                {"discarded_events", OrNull(node.discarded_events)},
                {"lost_packets", OrNull(node.lost_packets)},
                {"processes", std::move(processes)}};
-  for (const auto& [name, count] : node.probes) json["clock_probes"][name] = count;
+  if (!node.probes.has_value()) {
+    json["clock_probes"] = nullptr;
+    return json;
+  }
+  json["clock_probes"] = Json::object();
+  for (const auto& [name, count] : *node.probes) json["clock_probes"][name] = count;
   return json;
 }
 

@@ -135,7 +135,7 @@ constexpr std::pair<std::string_view, const char*> kProbeTroubles[] = {
 // Empty: nothing did.
 std::string ProbeTroubles(const NodeReceipt& node) {
   std::vector<std::string> troubles;
-  for (const auto& [name, count] : node.probes) {
+  for (const auto& [name, count] : node.probes.value_or(analysis::ProbeCounts())) {
     for (const auto& [known, words] : kProbeTroubles) {
       if (name == known) troubles.push_back(absl::StrCat(words, ": ", Count(count)));
     }
@@ -169,7 +169,8 @@ std::string ReceiptText(std::span<const NodeReceipt> nodes, int64_t window_ns, s
   for (const ProcessReceipt* process : Ranked(processes, PpmOf)) {
     any_cost = any_cost || process->cost.has_value();
     const auto events = static_cast<int64_t>(process->events);
-    table.Add({process->name, Count(process->events_per_second()),
+    const std::optional<uint64_t> per_second = process->events_per_second();
+    table.Add({process->name, per_second.has_value() ? Count(*per_second) : "unknown",
                process->cost.has_value() ? DurationText(process->cost->est_ns) : "-",
                process->cost.has_value() ? DurationText(process->cost->est_ns / events) : "-",
                ShareText(process->share()), PerStep(*process)});

@@ -151,7 +151,8 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
   facts_[0].discarded_events = 3;
   facts_[0].lost_packets = 0;
   analysis::Report report = Analyse();
-  report.receipt[1].probes = {{"packets_sent_count", 70}, {"dropped_forged_count", 5}};
+  report.receipt[1].probes =
+      analysis::ProbeCounts{{"packets_sent_count", 70}, {"dropped_forged_count", 5}};
   analysis::ProcessReceipt& process = report.receipt[0].processes[0];
   process.covered_ns = 2'000'000'000;
   process.cost = DurationEstimate{10'000'000, 9'000'001, 12'000'000};
@@ -176,7 +177,7 @@ TEST_F(ReportTest, TheReceiptSaysWhatItCostAndHowSureThatIs) {
   EXPECT_EQ(receipt["processes"][0]["share_of_time"]["hi_ppm"], 6000);
   EXPECT_EQ(receipt["processes"][0]["cost"]["lo_ns"], 9'000'001);
   EXPECT_TRUE(json["receipt"][1]["trace_bytes"].is_null());
-  EXPECT_FALSE(receipt.contains("clock_probes"));
+  EXPECT_TRUE(receipt["clock_probes"].is_null());
   EXPECT_EQ(json["receipt"][1]["clock_probes"]["packets_sent_count"], 70);
   EXPECT_EQ(json["receipt"][1]["clock_probes"]["dropped_forged_count"], 5);
 }
@@ -194,6 +195,16 @@ TEST_F(ReportTest, TheReceiptSaysWhatNobodyCounted) {
   EXPECT_TRUE(json["receipt"][0]["lost_packets"].is_null());
   EXPECT_TRUE(json["receipt"][0]["discarded_events"].is_null());
   EXPECT_EQ(json["receipt"][1]["lost_packets"], 0);
+}
+
+// It handed over events, and it is not known in which time.
+TEST_F(ReportTest, ARateOverNoTimeIsUnknown) {
+  analysis::Report report = Analyse();
+  report.receipt[0].processes[0].covered_ns = 0;
+  report.receipt[0].processes[0].events = 77;
+  EXPECT_THAT(TextReport(report, {.sections = {"overhead"}}), HasSubstr(" unknown "));
+  const auto json = nlohmann::json::parse(ReportJson(report), nullptr, false);
+  EXPECT_TRUE(json["receipt"][0]["processes"][0]["events_per_second"].is_null());
 }
 
 TEST_F(ReportTest, WhatOneProcessMissedIsNotCoveredByAll) {
