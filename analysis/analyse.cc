@@ -257,6 +257,11 @@ NodeReceipt ReceiptOf(const Report& report, uint32_t node, const NodeFacts& fact
   receipt.trace_bytes = facts.trace_bytes;
   receipt.discarded_events = facts.discarded_events;
   receipt.lost_packets = facts.lost_packets;
+  for (const timeline::ProfileResult& profile : report.nodes[node].profiles) {
+    if (profile.events == 0) continue;
+    (profile.profiler == timeline::Profiler::kKineto ? receipt.kineto
+                                                     : receipt.tensorflow_profiler) = true;
+  }
   for (const ProcessReport& process : report.nodes[node].processes) {
     receipt.processes.push_back({.name = process.name,
                                  .part = process.part,

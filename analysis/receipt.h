@@ -50,6 +50,9 @@ struct NodeReceipt {
   std::optional<uint64_t> discarded_events;
   std::optional<uint64_t> lost_packets;  // nullopt of these: LTTng could not say
   std::vector<ProcessReceipt> processes;
+  // Profilers that ran in its processes: what they take is in no process's cost.
+  bool tensorflow_profiler = false;
+  bool kineto = false;
   std::optional<ProbeCounts> probes;  // nullopt: not known
 };
 

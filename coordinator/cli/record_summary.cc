@@ -186,6 +186,8 @@ void PrintReceipt(const recording::Recording& recording, std::ostream& out) {
     receipt.trace_bytes = volume.bytes;
     receipt.discarded_events = volume.discarded_events;
     receipt.lost_packets = volume.lost_packets;
+    receipt.kineto = node.fetched.kineto_profiles > 0;
+    receipt.tensorflow_profiler = node.fetched.profiles > node.fetched.kineto_profiles;
     for (const recording::ProcessRecord& process : node.processes) {
       if (process.on_monotonic_ns == 0) continue;
       const int64_t end_ns = process.off_monotonic_ns != 0 ? process.off_monotonic_ns

@@ -140,6 +140,12 @@ TEST(RecordSummary, ReceiptNamesPartsAndFoldsThem) {
         "n1 · 2 children of rank 3 · train ", "n1 · 2 loader workers of rank 3 "}) {
     EXPECT_THAT(out.str(), HasSubstr(absl::StrCat("\n", name)));
   }
+  EXPECT_THAT(out.str(), Not(HasSubstr("not in it")));
+  node.fetched.profiles = 2;
+  node.fetched.kineto_profiles = 1;
+  PrintSummary(context, recorded, "run");
+  EXPECT_THAT(out.str(), HasSubstr("\nnot in it: what TensorFlow's profiler and PyTorch's profiler "
+                                   "(Kineto) took, which ran too"));
 }
 
 }  // namespace

@@ -37,7 +37,9 @@ void CountProfiles(const recording::Layout& layout, const std::string& node,
     if (!records.ok()) continue;
     for (const auto& record : *records) {
       if (xspace::WasLost(record)) ++fetched->lost_profiles;
-      if (!record.file.empty()) ++fetched->profiles;
+      if (record.file.empty()) continue;
+      ++fetched->profiles;
+      if (directory == layout.Kineto(node)) ++fetched->kineto_profiles;
     }
   }
 }

@@ -151,6 +151,7 @@ void Fields(Archive& archive, Fetched& value) {
   archive("complete", value.complete);
   archive("lost_profiles", value.lost_profiles);
   archive("profiles", value.profiles);
+  archive("kineto_profiles", value.kineto_profiles);
 }
 
 template <class Archive>

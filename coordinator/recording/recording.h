@@ -162,8 +162,9 @@ struct ComplaintRecord {
 struct Fetched {
   uint64_t bytes = 0;
   bool complete = false;
-  uint64_t lost_profiles = 0;  // that ran and did not come, by the lists among what was fetched
-  uint64_t profiles = 0;       // that came
+  uint64_t lost_profiles = 0;    // that ran and did not come, by the lists among what was fetched
+  uint64_t profiles = 0;         // that came
+  uint64_t kineto_profiles = 0;  // of these
 };
 
 enum class NodeState : uint8_t {

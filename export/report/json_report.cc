@@ -92,10 +92,14 @@ Json OfReceipt(const analysis::ProcessReceipt& process) {
 Json OfReceipt(const analysis::NodeReceipt& node) {
   Json processes = Json::array();
   for (const auto& process : node.processes) processes.push_back(OfReceipt(process));
+  Json profilers = Json::array();
+  if (node.tensorflow_profiler) profilers.push_back("tensorflow");
+  if (node.kineto) profilers.push_back("kineto");
   Json json = {{"node", node.name},
                {"trace_bytes", OrNull(node.trace_bytes)},
                {"discarded_events", OrNull(node.discarded_events)},
                {"lost_packets", OrNull(node.lost_packets)},
+               {"profilers_not_counted", std::move(profilers)},
                {"processes", std::move(processes)}};
   if (!node.probes.has_value()) {
     json["clock_probes"] = nullptr;

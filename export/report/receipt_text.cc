@@ -112,6 +112,18 @@ std::string Volume(const NodeReceipt& node, int64_t window_ns) {
   return text;
 }
 
+// "TensorFlow's profiler and PyTorch's (Kineto)"; empty: none ran.
+std::string ProfilersOf(std::span<const NodeReceipt> nodes) {
+  std::vector<std::string> profilers;
+  const auto any = [&](bool NodeReceipt::*ran) {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](const NodeReceipt& node) { return node.*ran; });
+  };
+  if (any(&NodeReceipt::tensorflow_profiler)) profilers.emplace_back("TensorFlow's profiler");
+  if (any(&NodeReceipt::kineto)) profilers.emplace_back("PyTorch's profiler (Kineto)");
+  return absl::StrJoin(profilers, " and ");
+}
+
 // What went wrong with clock probes, by the names of clocks/probes.json.
 constexpr std::pair<std::string_view, const char*> kProbeTroubles[] = {
     {"send_failures_count", "packets that could not be sent"},
@@ -189,6 +201,10 @@ std::string ReceiptText(std::span<const NodeReceipt> nodes, int64_t window_ns, s
                     "time inside: in Syncline's code, all threads added, from timed calls; "
                     "[low, high]: 95 % interval\n");
   }
+  if (const std::string profilers = ProfilersOf(nodes); !profilers.empty()) {
+    absl::StrAppend(&out, blanks, "not in it: what ", profilers,
+                    " took, which ran too (docs/receipt.md)\n");
+  }
   size_t alone = 0;
   for (const NodeReceipt& node : nodes) alone += Measured(node).size();
   if (alone > processes.size()) {
@@ -213,7 +229,11 @@ void OverheadInShort(Page* page) {
   const std::string measured = shares.empty()
                                    ? "not measured"
                                    : SpreadText(std::move(shares), {.text = PpmText, .named = 1});
-  page->Item("Overhead", "share of recorded time [95 % interval]: " + measured);
+  const std::string profilers = ProfilersOf(page->report().receipt);
+  page->Item("Overhead",
+             absl::StrCat(
+                 "share of recorded time [95 % interval]: ", measured,
+                 profilers.empty() ? "" : "; without what " + profilers + " took, which ran too"));
   const NodeReceipt* largest = nullptr;
   std::vector<std::string> discarding;
   std::vector<std::string> unknown;

@@ -197,6 +197,19 @@ TEST_F(ReportTest, TheReceiptSaysWhatNobodyCounted) {
   EXPECT_EQ(json["receipt"][1]["lost_packets"], 0);
 }
 
+TEST_F(ReportTest, TheReceiptNamesProfilersThatItDoesNotCount) {
+  analysis::Report report = Analyse();
+  EXPECT_THAT(TextReport(report, {}), Not(HasSubstr("which ran too")));
+  report.receipt[1].tensorflow_profiler = true;
+  EXPECT_THAT(TextReport(report, {.width = 300}),
+              HasSubstr("; without what TensorFlow's profiler took, which ran too\n"));
+  EXPECT_THAT(TextReport(report, {.sections = {"overhead"}}),
+              HasSubstr("not in it: what TensorFlow's profiler took, which ran too"));
+  const auto json = nlohmann::json::parse(ReportJson(report), nullptr, false);
+  EXPECT_TRUE(json["receipt"][0]["profilers_not_counted"].empty());
+  EXPECT_EQ(json["receipt"][1]["profilers_not_counted"], nlohmann::json({"tensorflow"}));
+}
+
 // It handed over events, and it is not known in which time.
 TEST_F(ReportTest, ARateOverNoTimeIsUnknown) {
   analysis::Report report = Analyse();
