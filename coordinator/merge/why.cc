@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -112,6 +114,11 @@ std::string NameOf(const WhyJob& job) {
   return absl::StrCat(job.job, job.incarnation.empty() ? "" : "/", job.incarnation);
 }
 
+std::string NameText(const WhyJob& job) {
+  const std::string name = NameOf(job);
+  return name.empty() ? "\"\" (without a name)" : name;
+}
+
 bool IsCalled(const WhyJob& job, const std::string& name) {
   return job.job == name || NameOf(job) == name;
 }
@@ -128,11 +135,48 @@ std::vector<size_t> Chosen(const Read& read, const std::optional<std::string>& w
 std::string NamesOf(const Read& read) {
   std::vector<std::string> names;
   for (const WhyJob& job : read.jobs) {
-    const std::string name = NameOf(job);
-    names.push_back(absl::StrCat(name.empty() ? "\"\" (without a name)" : name, " (",
-                                 report::Plural(job.input.ranks.size(), "rank"), ")"));
+    names.push_back(
+        absl::StrCat(NameText(job), " (", report::Plural(job.input.ranks.size(), "rank"), ")"));
   }
   return absl::StrJoin(names, ", ");
+}
+
+// Whether they may be one job that was started under two names: they have process groups of one
+// name and of the same ranks, and each lacks ranks that the other has. Two jobs of which some
+// processes each were not recorded look the same, so they are not joined.
+bool MayBeHalves(const Read& read, const WhyJob& a, const WhyJob& b) {
+  if (a.missing_ranks.empty() || b.missing_ranks.empty()) return false;
+  for (const why::RankInput& one : a.input.ranks) {
+    for (const why::RankInput& other : b.input.ranks) {
+      if (one.rank == other.rank) return false;
+    }
+  }
+  std::set<std::pair<std::string, std::string>> groups;
+  const auto is_of = [](const timeline::CollectiveGroup& group, const WhyJob& job) {
+    return group.job == job.job && group.incarnation == job.incarnation;
+  };
+  for (const timeline::CollectiveGroup& group : read.built.collectives.groups) {
+    if (is_of(group, a)) groups.emplace(group.name, group.ranks);
+  }
+  return std::any_of(read.built.collectives.groups.begin(), read.built.collectives.groups.end(),
+                     [&](const timeline::CollectiveGroup& group) {
+                       return is_of(group, b) && groups.contains({group.name, group.ranks});
+                     });
+}
+
+// What is to be said of the first of the jobs that may be the other half of one of `chosen`; empty:
+// there is none.
+std::string HalvesText(const Read& read, const std::vector<size_t>& chosen) {
+  for (const size_t i : chosen) {
+    for (const WhyJob& other : read.jobs) {
+      if (!MayBeHalves(read, read.jobs[i], other)) continue;
+      return absl::StrCat("; ", NameText(read.jobs[i]), " and ", NameText(other),
+                          " have process groups of the same names and ranks, and each lacks ranks "
+                          "that the other has: if they are one job, start all of its processes "
+                          "with the same --job");
+    }
+  }
+  return "";
 }
 
 why::Answer ExplainJob(const WhyOptions& options, const Read& read, WhyJob* job) {
@@ -180,10 +224,14 @@ absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
   }
   if (chosen.size() > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("several jobs were recorded; choose one with --job: ", NamesOf(read)));
+        absl::StrCat("several jobs were recorded; choose one with --job: ", NamesOf(read),
+                     HalvesText(read, chosen)));
   }
   result.answer =
       chosen.empty() ? WithoutJob(read) : ExplainJob(options, read, &read.jobs[chosen[0]]);
+  if (result.answer.refusal == Refusal::kRankMissing) {
+    result.answer.refusal_text += HalvesText(read, chosen);
+  }
   result.complaints = read.inputs.complaints;
   result.notes = read.inputs.notes;
   return result;

@@ -27,6 +27,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using timeline::testing::kJobOffsetNs;
 using timeline::testing::kJobStepNs;
@@ -227,7 +228,8 @@ TEST_F(WhyTest, SeveralJobsMustBeChosenFrom) {
   const auto several = Explain(run_);
   EXPECT_EQ(several.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(several.status().message(),
-              AllOf(HasSubstr("--job"), HasSubstr("morning/3f2a (1 rank), night/3f2a (1 rank)")));
+              AllOf(HasSubstr("--job"), HasSubstr("morning/3f2a (1 rank), night/3f2a (1 rank)"),
+                    Not(HasSubstr("lacks ranks"))));
   for (const char* name : {"morning", "morning/3f2a"}) {
     const auto chosen = Explain(run_, name);
     ASSERT_TRUE(chosen.ok()) << chosen.status();
@@ -238,6 +240,22 @@ TEST_F(WhyTest, SeveralJobsMustBeChosenFrom) {
   const auto unknown = Explain(run_, "noon");
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(unknown.status().message(), HasSubstr("no job \"noon\" here; there are: morning"));
+}
+
+// With --job on one host and without on the other.
+TEST_F(WhyTest, HalvesOfOneJobUnderTwoNamesAreSaidToLookSo) {
+  Write(Job(kFirst, kSecond));
+  Change([](recording::Recording* recording) {
+    recording->nodes[1].processes[0].job = recording->nodes[1].processes[0].incarnation = "";
+  });
+  const auto halves = AllOf(HasSubstr("night/3f2a"), HasSubstr("\"\" (without a name)"),
+                            HasSubstr(" have process groups of the same names and ranks"));
+  const auto several = Explain(run_);
+  EXPECT_THAT(several.status().message(), AllOf(HasSubstr("several jobs were recorded"), halves));
+  const auto chosen = Explain(run_, "night");
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_EQ(chosen->answer.refusal, Refusal::kRankMissing);
+  EXPECT_THAT(chosen->answer.refusal_text, AllOf(HasSubstr("missing: 1"), halves));
 }
 
 TEST_F(WhyTest, ARankThatWasNotRecordedIsNamed) {
