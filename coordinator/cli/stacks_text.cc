@@ -7,11 +7,13 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/text_width.h"
 #include "coordinator/cli/terminal.h"
 
 namespace syncline::cli {
@@ -59,23 +61,8 @@ struct Shown {
 
 // `text` behind `begin`, broken at blanks; later lines hang behind as many blanks.
 std::string Wrapped(std::string_view begin, size_t hanging, const std::string& text, size_t width) {
-  std::string out(begin);
-  size_t column = DisplayWidth(begin);
-  bool first = true;
-  for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    const size_t columns = DisplayWidth({word.data(), word.size()});
-    if (!first && column + 1 + columns > width) {
-      absl::StrAppend(&out, "\n", std::string(hanging, ' '));
-      column = hanging;
-    } else if (!first) {
-      out += ' ';
-      ++column;
-    }
-    absl::StrAppend(&out, word);
-    column += columns;
-    first = false;
-  }
-  return out + "\n";
+  const std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
+  return Wrap(begin, words, {.width = width, .hanging = hanging});
 }
 
 std::string VerdictText(const stacks::GroupVerdict& verdict, size_t width) {

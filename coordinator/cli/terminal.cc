@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
+#include "common/text_width.h"
 #include "common/utf8.h"
 
 namespace syncline::cli {
@@ -42,13 +43,6 @@ std::optional<size_t> TerminalWidth() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kUsable) return std::nullopt;
   return size.ws_col;
-}
-
-size_t DisplayWidth(std::string_view text) {
-  // Continuation bytes take no column.
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
 }
 
 void Table::Print(std::ostream& out) const {

@@ -24,9 +24,6 @@ std::string Printable(std::string_view text);
 // Columns of the terminal that standard output is; nullopt: it is none, or too narrow for text.
 std::optional<size_t> TerminalWidth();
 
-// Columns seen on a terminal; UTF-8 counts by character.
-size_t DisplayWidth(std::string_view text);
-
 // Left-aligned columns, two blanks apart, no trailing blanks.
 class Table {
  public:

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/duration_text.h"
+#include "common/text_width.h"
 #include "export/report/svg_parts.h"
 #include "export/report/table.h"
 

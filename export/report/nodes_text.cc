@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/duration_text.h"
+#include "common/text_width.h"
 #include "export/report/levels_text.h"
 #include "export/report/section_printers.h"
 #include "export/report/spread.h"

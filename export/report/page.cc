@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
+#include "common/text_width.h"
 #include "export/report/words.h"
 
 namespace syncline::report {
@@ -71,21 +72,8 @@ void Page::Raw(std::string_view lines) {
 }
 
 void Page::Wrap(std::string_view begin, size_t hanging, std::string_view text) {
-  std::string line(begin);
-  size_t used = DisplayWidth(line);
-  bool first = true;  // no word is on the line yet
-  for (const std::string& word : WordsOf(Fit(text, kTextMax))) {
-    if (!first && used + 1 + DisplayWidth(word) > width_) {
-      absl::StrAppend(&out_, line, "\n");
-      line.assign(hanging, ' ');
-      used = hanging;
-      first = true;
-    }
-    absl::StrAppend(&line, first ? "" : " ", word);
-    used += DisplayWidth(word) + (first ? 0 : 1);
-    first = false;
-  }
-  absl::StrAppend(&out_, line, "\n");
+  out_ +=
+      syncline::Wrap(begin, WordsOf(Fit(text, kTextMax)), {.width = width_, .hanging = hanging});
 }
 
 }  // namespace syncline::report

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "analysis/analyse.h"
+#include "common/text_width.h"
 #include "export/report/json_report.h"
 #include "export/report/report_fixture.h"
 #include "export/report/svg.h"

@@ -11,6 +11,7 @@
 #include "analysis/names.h"
 #include "common/duration_text.h"
 #include "common/text.h"
+#include "common/text_width.h"
 #include "export/report/svg_parts.h"
 #include "export/report/table.h"
 #include "export/report/units.h"

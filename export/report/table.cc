@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "common/text_width.h"
+
 namespace syncline::report {
 namespace {
 
@@ -44,11 +46,6 @@ Cells FitDistinct(const Cells& cells, size_t* width) {
 }
 
 }  // namespace
-
-size_t DisplayWidth(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !Continues(c); }));
-}
 
 std::string Fit(std::string_view text, size_t width) {
   std::string out;

@@ -9,8 +9,6 @@
 
 namespace syncline::report {
 
-// Columns that a terminal needs for `text`, one per code point (no wide or combining characters).
-size_t DisplayWidth(std::string_view text);
 // At most `width` columns, the last one "…" when something was cut. Control characters become "?":
 // names come from the traced program and must not steer the terminal.
 std::string Fit(std::string_view text, size_t width);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/why/model.h"
+#include "common/text_width.h"
 #include "common/utf8.h"
-#include "export/report/table.h"
 #include "export/why/testing/answers.h"
 #include "export/why/why_sentences.h"
 #include "export/why/why_text.h"

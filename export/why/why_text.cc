@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/utf8.h"
+#include "common/text_width.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
 #include "export/report/words.h"
@@ -37,15 +37,6 @@ constexpr size_t kClassesShown = 6;
 constexpr int64_t kTenthNs = 100'000;
 constexpr int64_t kOutsideDivisor = 5;  // more of the window than this without steps is said
 constexpr char kNotMeasured[] = "not measured";
-
-// The longest start of `text` that takes at most `columns`.
-size_t BytesOf(std::string_view text, size_t columns) {
-  size_t bytes = 0;
-  for (size_t used = 0; bytes < text.size() && used < columns; ++used) {
-    bytes += std::max<size_t>(1, Utf8Length(text.substr(bytes)));
-  }
-  return bytes;
-}
 
 class Writer {
  public:
@@ -80,30 +71,8 @@ class Writer {
   // Lines of at most the terminal's width; all but the first are indented by `hanging`. A word that
   // is wider than that is broken.
   void Wrap(const std::string& begin, size_t hanging, const std::string& text) {
-    std::string line = begin;
-    size_t used = DisplayWidth(begin);
-    bool first = true;  // of the line
-    const auto end_line = [&] {
-      out_ += line + "\n";
-      line.assign(hanging, ' ');
-      used = hanging;
-      first = true;
-    };
-    for (const std::string& whole : WordsOf(text)) {
-      std::string_view word = whole;
-      if (!first && used + 1 + DisplayWidth(word) > width_) end_line();
-      while (used + DisplayWidth(word) > width_) {
-        const size_t bytes = BytesOf(word, width_ - used);
-        line += word.substr(0, bytes);
-        word.remove_prefix(bytes);
-        end_line();
-      }
-      if (!first) line += ' ';
-      used += DisplayWidth(word) + (first ? 0 : 1);
-      line += word;
-      first = false;
-    }
-    out_ += line + "\n";
+    out_ += syncline::Wrap(begin, WordsOf(text),
+                           {.width = width_, .hanging = hanging, .break_words = true});
   }
 
   const size_t width_;
