@@ -170,7 +170,7 @@ class Agent {
         inventory_({.gate = &gate_,
                     .lttng = &lttng_,
                     .runner = &runner_,
-                    .host = &host_,
+                    .room = &room_,
                     .clock = &clock_,
                     .profilers = &profilers_},
                    {.data_directory = options_.data_dir,
@@ -180,7 +180,7 @@ class Agent {
                   .daemon = &daemon_,
                   .gate = &gate_,
                   .canary = &canary_,
-                  .host = &host_,
+                  .room = &room_,
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
                   .guard = &guard_,
@@ -291,7 +291,7 @@ class Agent {
   const std::filesystem::path self_;
   const std::vector<std::string> launcher_;
   SystemClock clock_;
-  SystemHost host_;
+  SystemRoom room_;
   SystemProcessRunner runner_;
   Log log_;
   SessionProcess lttng_;
@@ -319,7 +319,7 @@ int GuardRecording() {
   if (!home.empty()) environment["LTTNG_HOME"] = home;
   ::umask(0077);
   SystemClock clock;
-  SystemHost host;
+  SystemRoom room;
   Log log(STDERR_FILENO, &clock);
   SessionProcess lttng(
       {std::filesystem::read_symlink("/proc/self/exe").string(), kSessionChildFlag}, environment);
@@ -327,7 +327,7 @@ int GuardRecording() {
                  {.own_uid = uid, .configured_directory = Variable("SYNCLINE_RUNTIME_DIR")});
   RecordingManager manager({.lttng = &lttng, .gate = &gate, .clock = &clock, .log = &log}, {});
   return RunGuard(kSessionChildSocket,
-                  {.clock = &clock, .host = &host, .end = [&](const journal::GuardOrders& orders) {
+                  {.clock = &clock, .room = &room, .end = [&](const journal::GuardOrders& orders) {
                      return manager.EndForAgent(orders);
                    }});
 }

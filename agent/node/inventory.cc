@@ -158,9 +158,9 @@ void Inventory::DescribeMachine(v1::DescribeResponse* response) const {
   response->set_cpu_count(static_cast<uint32_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
   DescribeCpu(options_.proc, response);
   response->set_memory_bytes(MemoryBytes(options_.proc));
-  response->set_shm_free_bytes(parts_.host->ShmFreeBytes());
-  response->set_shm_total_bytes(parts_.host->ShmTotalBytes());
-  response->set_disk_free_bytes(parts_.host->DiskFreeBytes(options_.data_directory));
+  response->set_shm_free_bytes(parts_.room->ShmFreeBytes());
+  response->set_shm_total_bytes(parts_.room->ShmTotalBytes());
+  response->set_disk_free_bytes(parts_.room->DiskFreeBytes(options_.data_directory));
   response->set_agent_uid(::geteuid());
   response->set_pid_namespace_inode(static_cast<int64_t>(OwnPidNamespace(options_.proc)));
   response->set_monotonic_ns(parts_.clock->MonotonicNs());

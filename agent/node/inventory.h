@@ -11,9 +11,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "agent/host/process_table.h"
+#include "agent/host/room.h"
 #include "agent/probe/clock.h"
 #include "agent/recording/gate.h"
-#include "agent/recording/host.h"
 #include "agent/session/lttng_control.h"
 #include "agent/session/spawn.h"
 #include "agent/tfprofiler/profiler_finder.h"
@@ -25,7 +25,7 @@ struct InventoryParts {
   Gate* gate = nullptr;
   LttngControl* lttng = nullptr;
   ProcessRunner* runner = nullptr;
-  Host* host = nullptr;
+  Room* room = nullptr;
   Clock* clock = nullptr;
   ProfilerFinder* profilers = nullptr;
 };

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "agent/evidence/evidence_source.h"
+#include "agent/host/room.h"
 #include "agent/probe/clock_sampler.h"
 #include "agent/probe/fake_clock.h"
 #include "agent/recording/canary.h"
 #include "agent/recording/gate.h"
 #include "agent/recording/guard.h"
-#include "agent/recording/host.h"
 #include "agent/session/fake_lttng_control.h"
 #include "agent/session/spawn.h"
 #include "common/files.h"
@@ -131,7 +131,7 @@ class FakeGuard : public Guard {
   bool guards = false;
 };
 
-class FakeHost : public Host {
+class FakeRoom : public Room {
  public:
   uint32_t PossibleCpus() override { return 4; }
   uint64_t ShmFreeBytes() override { return shm_free_bytes; }

@@ -132,7 +132,7 @@ int RunGuard(int socket, const GuardParts& parts) {
     sight.told_to_end = told_to_end != 0;
     if (!sight.agent_gone && sight.silent_ns < kSilentAgentNs) continue;
     sight.bytes = DirectoryBytes(orders.directory()).value_or(sight.bytes);
-    sight.disk_free_bytes = parts.host->DiskFreeBytes(orders.directory());
+    sight.disk_free_bytes = parts.room->DiskFreeBytes(orders.directory());
     const auto why = WhyGuardEnds(orders, sight);
     if (!why.has_value()) continue;
     orders.set_agent_lives(!sight.agent_gone);

@@ -22,8 +22,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/host/room.h"
 #include "agent/probe/clock.h"
-#include "agent/recording/host.h"
 #include "agent/recording/journal.h"
 
 namespace syncline::agent {
@@ -51,7 +51,7 @@ std::optional<std::string> WhyGuardEnds(const journal::GuardOrders& orders,
 
 struct GuardParts {
   Clock* clock = nullptr;
-  Host* host = nullptr;
+  Room* room = nullptr;
   // Closes the gates, then ends the session, in bounded time; what a stop would have answered.
   std::function<v1::StopResponse(const journal::GuardOrders&)> end;
 };

@@ -90,7 +90,7 @@ class RunGuardTest : public testing::Test {
     directory_ = ::mkdtemp(pattern.data());
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair_), 0);
     exit_code_ = std::async(std::launch::async, [this] {
-      return RunGuard(pair_[1], {.clock = &clock_, .host = &host_, .end = [this](const auto&) {
+      return RunGuard(pair_[1], {.clock = &clock_, .room = &room_, .end = [this](const auto&) {
                                    ++ends_;
                                    v1::StopResponse response;
                                    response.set_complete(true);
@@ -116,7 +116,7 @@ class RunGuardTest : public testing::Test {
 
   std::filesystem::path directory_;
   FakeClock clock_;
-  FakeHost host_;
+  FakeRoom room_;
   std::atomic<int> ends_ = 0;
   int pair_[2] = {-1, -1};
   std::future<int> exit_code_;

@@ -35,7 +35,7 @@ class RecordingManagerTest : public testing::Test {
                      .daemon = &daemon_,
                      .gate = &gate_,
                      .canary = &canary_,
-                     .host = &host_,
+                     .room = &room_,
                      .clock = &clock_,
                      .clock_recorder = &clocks_,
                      .guard = &guard_,
@@ -88,7 +88,7 @@ class RecordingManagerTest : public testing::Test {
   SessionDaemon daemon_{&lttng_, &runner_, {}, "unused.pid"};
   FakeGate gate_{&clock_};
   FakeCanary canary_{&lttng_};
-  FakeHost host_;
+  FakeRoom room_;
   FakeClockRecorder clocks_;
   FakeGuard guard_;
   FakeProfiles profiles_;

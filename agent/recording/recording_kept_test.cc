@@ -27,7 +27,7 @@ TEST_F(RecordingManagerTest, SizeLimitAndDiskGuardStop) {
   EXPECT_THAT(Stop("r1")->stop_reason(), HasSubstr("size limit"));
 
   ASSERT_TRUE(manager_->Prepare(PrepareOf("r2")).ok());
-  host_.disk_free_bytes = 1000;
+  room_.disk_free_bytes = 1000;
   manager_->Tick();
   EXPECT_THAT(Stop("r2")->stop_reason(), HasSubstr("disk"));
 }

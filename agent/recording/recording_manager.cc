@@ -311,7 +311,7 @@ std::vector<v1::RecordingInfo> RecordingManager::Recordings() {
 
 absl::StatusOr<v1::StatusResponse> RecordingManager::Status(const v1::StatusRequest& request) {
   v1::StatusResponse response;
-  response.set_disk_free_bytes(parts_.host->DiskFreeBytes(options_.data_directory));
+  response.set_disk_free_bytes(parts_.room->DiskFreeBytes(options_.data_directory));
   if (request.recording_id().empty()) {
     for (v1::RecordingInfo& info : Recordings()) *response.add_recordings() = std::move(info);
     return response;

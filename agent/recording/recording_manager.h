@@ -32,11 +32,11 @@
 #include "absl/status/statusor.h"
 #include "agent/evidence/evidence_source.h"
 #include "agent/host/log.h"
+#include "agent/host/room.h"
 #include "agent/probe/clock_sampler.h"
 #include "agent/recording/canary.h"
 #include "agent/recording/gate.h"
 #include "agent/recording/guard.h"
-#include "agent/recording/host.h"
 #include "agent/recording/journal.h"
 #include "agent/recording/registration.h"
 #include "agent/session/lttng_control.h"
@@ -51,7 +51,7 @@ struct ManagerParts {
   SessionDaemon* daemon = nullptr;
   Gate* gate = nullptr;
   Canary* canary = nullptr;
-  Host* host = nullptr;
+  Room* room = nullptr;
   Clock* clock = nullptr;
   ClockRecorder* clock_recorder = nullptr;
   Guard* guard = nullptr;  // null: none

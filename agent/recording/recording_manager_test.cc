@@ -354,14 +354,14 @@ TEST_F(RecordingManagerTest, LttngMayStillWaitForThemAsTheNextBegins) {
 }
 
 TEST_F(RecordingManagerTest, SmallSharedMemoryIsSaidBeforeReady) {
-  host_.shm_free_bytes = 100'000;
+  room_.shm_free_bytes = 100'000;
   const auto prepared = manager_->Prepare(PrepareOf("r1"));
   EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(lttng_.calls.empty() || lttng_.running.empty());
 }
 
 TEST_F(RecordingManagerTest, AFullDiskIsSaidBeforeReady) {
-  host_.disk_free_bytes = 1 << 20;
+  room_.disk_free_bytes = 1 << 20;
   EXPECT_THAT(std::string(manager_->Prepare(PrepareOf("r1")).status().message()),
               HasSubstr("keep-free"));
 }

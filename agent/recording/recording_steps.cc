@@ -67,7 +67,7 @@ void GiveReserveBack(const std::filesystem::path& directory) {
 }  // namespace
 
 absl::Status RecordingManager::CheckRoom(const v1::PrepareRequest& request) {
-  const uint64_t free = parts_.host->DiskFreeBytes(options_.data_directory);
+  const uint64_t free = parts_.room->DiskFreeBytes(options_.data_directory);
   if (free > KeepFreeBytes(request)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
       "The disk of \"%s\" has %d MiB free, and %d MiB must stay free (--keep-free); free disk "
@@ -85,15 +85,15 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
       std::count_if(response->processes().begin(), response->processes().end(),
                     [](const v1::ProcessInfo& process) { return process.pid() != 0; });
   BufferNeeds needs;
-  needs.possible_cpus = parts_.host->PossibleCpus();
+  needs.possible_cpus = parts_.room->PossibleCpus();
   needs.buffer_sets =
       static_cast<uint32_t>(users.size() + (per_process ? static_cast<size_t>(visible) : 0));
   needs.requested_subbuffer_bytes = request.subbuffer_bytes();
   needs.requested_subbuffer_count = request.subbuffer_count();
   SYNCLINE_ASSIGN_OR_RETURN(
       const BufferPlan plan,
-      PlanBuffers(needs, {.shm_free_bytes = parts_.host->ShmFreeBytes(),
-                          .cgroup_headroom_bytes = parts_.host->CgroupHeadroomBytes()}));
+      PlanBuffers(needs, {.shm_free_bytes = parts_.room->ShmFreeBytes(),
+                          .cgroup_headroom_bytes = parts_.room->CgroupHeadroomBytes()}));
   if (plan.shrunk) {
     *response->add_complaints() = Warning(
         absl::StrCat("Little shared memory: the trace buffers are ", plan.subbuffer_count, " x ",
@@ -176,7 +176,7 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
       .session = &spec,
       .own_uid = own_uid,
       .room = absl::StrFormat("/dev/shm has %d KiB free and the buffers need %d KiB",
-                              parts_.host->ShmFreeBytes() >> 10, response.buffers_bytes() >> 10)};
+                              parts_.room->ShmFreeBytes() >> 10, response.buffers_bytes() >> 10)};
   for (const uint32_t uid : users) round.nonces[uid] = nonces_();
   round.own_has_processes =
       std::any_of(response.processes().begin(), response.processes().end(),
@@ -406,7 +406,7 @@ void RecordingManager::KeepFiles(Recording& recording, v1::StopResponse* respons
 void RecordingManager::CheckLimits(const RecordingPtr& recording) {
   const absl::StatusOr<uint64_t> bytes = DirectoryBytes(recording->directory);
   parts_.log->Failure("bytes", bytes.status());  // the limits of lease and disk hold all the same
-  const uint64_t free = parts_.host->DiskFreeBytes(options_.data_directory);
+  const uint64_t free = parts_.room->DiskFreeBytes(options_.data_directory);
   std::string reason;
   {
     const std::lock_guard lock(mutex_);

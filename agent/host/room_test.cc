@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/recording/host.h"
+#include "agent/host/room.h"
 
 #include <cstdlib>
 #include <filesystem>

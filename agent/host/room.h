@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam to the machine: room for buffers and files.
-#ifndef SYNCLINE_AGENT_RECORDING_HOST_H_
-#define SYNCLINE_AGENT_RECORDING_HOST_H_
+// How much room the machine has for buffers and files. The seam for tests.
+#ifndef SYNCLINE_AGENT_HOST_ROOM_H_
+#define SYNCLINE_AGENT_HOST_ROOM_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace syncline::agent {
 
-class Host {
+class Room {
  public:
-  virtual ~Host() = default;
+  virtual ~Room() = default;
   virtual uint32_t PossibleCpus() = 0;
   virtual uint64_t ShmFreeBytes() = 0;
   virtual uint64_t ShmTotalBytes() = 0;
@@ -21,7 +21,7 @@ class Host {
   virtual uint64_t DiskFreeBytes(const std::filesystem::path& directory) = 0;
 };
 
-class SystemHost : public Host {
+class SystemRoom : public Room {
  public:
   uint32_t PossibleCpus() override;
   uint64_t ShmFreeBytes() override;
@@ -43,4 +43,4 @@ uint32_t CpuCountOfRange(std::string_view range);
 
 }  // namespace syncline::agent
 
-#endif  // SYNCLINE_AGENT_RECORDING_HOST_H_
+#endif  // SYNCLINE_AGENT_HOST_ROOM_H_

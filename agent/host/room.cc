@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/recording/host.h"
+#include "agent/host/room.h"
 
 #include <sys/statvfs.h>
 
@@ -84,13 +84,13 @@ uint32_t CpuCountOfRange(std::string_view range) {
   return highest + 1;
 }
 
-uint32_t SystemHost::PossibleCpus() {
+uint32_t SystemRoom::PossibleCpus() {
   const auto range = ReadFile("/sys/devices/system/cpu/possible", 4096);
   return range.ok() ? CpuCountOfRange(*range) : 1;
 }
 
-uint64_t SystemHost::ShmFreeBytes() { return SpaceOf("/dev/shm").free_bytes; }
-uint64_t SystemHost::ShmTotalBytes() { return SpaceOf("/dev/shm").total_bytes; }
+uint64_t SystemRoom::ShmFreeBytes() { return SpaceOf("/dev/shm").free_bytes; }
+uint64_t SystemRoom::ShmTotalBytes() { return SpaceOf("/dev/shm").total_bytes; }
 
 std::optional<uint64_t> MemoryHeadroomBytes(std::string_view own_cgroups,
                                             const std::filesystem::path& root) {
@@ -119,12 +119,12 @@ std::optional<uint64_t> MemoryHeadroomBytes(std::string_view own_cgroups,
   return headroom;
 }
 
-std::optional<uint64_t> SystemHost::CgroupHeadroomBytes() {
+std::optional<uint64_t> SystemRoom::CgroupHeadroomBytes() {
   const auto text = ReadFile("/proc/self/cgroup", 1 << 16);
   return text.ok() ? MemoryHeadroomBytes(*text, "/sys/fs/cgroup") : std::nullopt;
 }
 
-uint64_t SystemHost::DiskFreeBytes(const std::filesystem::path& directory) {
+uint64_t SystemRoom::DiskFreeBytes(const std::filesystem::path& directory) {
   return SpaceOf(directory).free_bytes;
 }
 
