@@ -118,11 +118,15 @@ class RecordingManager {
   // Prepare's steps (recording_steps.cc), under operation_.
   absl::Status CheckRoom(const v1::PrepareRequest& request);
   absl::StatusOr<v1::PrepareResponse> DoPrepare(Recording& recording);
-  absl::Status BeginSession(const SessionSpec& spec);
+  // `stopped`: see AwaitAnswer().
+  absl::Status BeginSession(const SessionSpec& spec, std::vector<ProcessEntry> stopped);
   absl::StatusOr<SessionSpec> MakeSpec(const Recording& recording, const std::set<uint32_t>& users,
                                        v1::PrepareResponse* response);
-  // The users of whom nothing can be recorded, or only at everybody's cost.
-  absl::StatusOr<std::set<uint32_t>> LeaveOut(uint32_t own_uid, v1::PrepareResponse* response);
+  // The users of whom nothing can be recorded, or, with their `stopped` programs, only at
+  // everybody's cost.
+  absl::StatusOr<std::set<uint32_t>> LeaveOut(uint32_t own_uid,
+                                              const std::vector<ProcessEntry>& stopped,
+                                              v1::PrepareResponse* response);
   void FindUnregistered(bool some_are_left_out, v1::PrepareResponse* response);
   void AbandonSession(Recording& recording);
   // What must stay free on the disk.

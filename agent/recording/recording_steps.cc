@@ -115,11 +115,13 @@ absl::StatusOr<SessionSpec> RecordingManager::MakeSpec(const Recording& recordin
   return spec;
 }
 
-absl::Status RecordingManager::BeginSession(const SessionSpec& spec) {
+absl::Status RecordingManager::BeginSession(const SessionSpec& spec,
+                                            std::vector<ProcessEntry> stopped) {
   if (std::exchange(renew_daemon_, false)) {
     parts_.log->Failure("renew the session daemon", parts_.daemon->Renew());
   }
-  SYNCLINE_RETURN_IF_ERROR(AwaitAnswer(*parts_.lttng, *parts_.clock, options_.proc));
+  SYNCLINE_RETURN_IF_ERROR(
+      AwaitAnswer(*parts_.lttng, *parts_.clock, options_.proc, std::move(stopped)));
   absl::Status begun = parts_.lttng->Create(spec);
   if (begun.ok()) begun = parts_.lttng->Start(spec.name);
   if (begun.ok()) return begun;
@@ -148,7 +150,9 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   for (v1::Complaint& complaint : complaints) *response.add_complaints() = std::move(complaint);
   parts_.gate->Forget();  // it may end before the processes are asked
   const uint32_t own_uid = parts_.gate->Users().front();
-  SYNCLINE_ASSIGN_OR_RETURN(const std::set<uint32_t> left_out, LeaveOut(own_uid, &response));
+  std::vector<ProcessEntry> stopped = StoppedPrograms(options_.proc);
+  SYNCLINE_ASSIGN_OR_RETURN(const std::set<uint32_t> left_out,
+                            LeaveOut(own_uid, stopped, &response));
   std::set<uint32_t> users = UsersToTrace(response, own_uid);
   SYNCLINE_RETURN_IF_ERROR(parts_.daemon->Ensure());
   // One session daemon has all programs of the machine, also those that somebody else records.
@@ -168,7 +172,7 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   SYNCLINE_RETURN_IF_ERROR(parts_.clock_recorder->StartFile(recording.directory / "clock.tuples"));
   BeginGuard(recording, &response);
   DaemonWatch watch(options_.proc, own_uid);
-  SYNCLINE_RETURN_IF_ERROR(BeginSession(spec));
+  SYNCLINE_RETURN_IF_ERROR(BeginSession(spec, std::move(stopped)));
   const int64_t begin_ns = parts_.clock->MonotonicNs();
   CanaryRound round = {
       .canary = parts_.canary,
@@ -195,12 +199,12 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   return response;
 }
 
-absl::StatusOr<std::set<uint32_t>> RecordingManager::LeaveOut(uint32_t own_uid,
-                                                              v1::PrepareResponse* response) {
+absl::StatusOr<std::set<uint32_t>> RecordingManager::LeaveOut(
+    uint32_t own_uid, const std::vector<ProcessEntry>& stopped, v1::PrepareResponse* response) {
   SYNCLINE_ASSIGN_OR_RETURN(std::set<uint32_t> left_out,
                             UsersLeftOut(options_.proc, own_uid, response));
   SYNCLINE_ASSIGN_OR_RETURN(const std::set<uint32_t> too_slow,
-                            UsersWhoHoldUp(options_.proc, own_uid, response));
+                            UsersWhoHoldUp(stopped, own_uid, response));
   left_out.insert(too_slow.begin(), too_slow.end());
   return left_out;
 }

@@ -130,9 +130,9 @@ std::string HeldUpBy(const std::vector<ProcessEntry>& programs) {
   return absl::StrCat(text, "; ", kContinueThem);
 }
 
-absl::Status AwaitAnswer(LttngControl& lttng, Clock& clock, const std::filesystem::path& proc) {
+absl::Status AwaitAnswer(LttngControl& lttng, Clock& clock, const std::filesystem::path& proc,
+                         std::vector<ProcessEntry> stopped) {
   const int64_t begin_ns = clock.RawNs();
-  std::vector<ProcessEntry> stopped = StoppedPrograms(proc);
   while (!stopped.empty() && absl::IsDeadlineExceeded(lttng.Sessions().status())) {
     if (clock.RawNs() - begin_ns >= kAnswerWaitNs) {
       return absl::FailedPreconditionError(
@@ -144,10 +144,10 @@ absl::Status AwaitAnswer(LttngControl& lttng, Clock& clock, const std::filesyste
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::filesystem::path& proc,
+absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::vector<ProcessEntry>& stopped,
                                                   uint32_t own_uid, v1::PrepareResponse* response) {
   std::map<uint32_t, size_t> stopped_of;
-  for (const ProcessEntry& entry : StoppedPrograms(proc)) ++stopped_of[entry.uid];
+  for (const ProcessEntry& entry : stopped) ++stopped_of[entry.uid];
   size_t borne = 0;
   if (const auto own = stopped_of.find(own_uid); own != stopped_of.end()) {
     borne = own->second;

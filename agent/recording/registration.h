@@ -56,14 +56,16 @@ inline constexpr size_t kStoppedMax = 4;
 // That LTTng waits for these, and what to do, for people.
 std::string HeldUpBy(const std::vector<ProcessEntry>& programs);
 
-// Waits a while for LTTng's answer where it may still wait for stopped programs, from the recording
-// before. FailedPrecondition: it does not answer yet. Other errors are left to who asks it next.
-absl::Status AwaitAnswer(LttngControl& lttng, Clock& clock, const std::filesystem::path& proc);
+// Waits a while for LTTng's answer where it may still wait for `stopped` programs, from the
+// recording before. FailedPrecondition: it does not answer yet. Other errors are left to who asks
+// it next.
+absl::Status AwaitAnswer(LttngControl& lttng, Clock& clock, const std::filesystem::path& proc,
+                         std::vector<ProcessEntry> stopped);
 
-// The users whose stopped programs would hold up everybody. A few are borne; where there are more,
-// those users are left out who have most of them. The complaints are added to
+// The users whose `stopped` programs would hold up everybody. A few are borne; where there are
+// more, those users are left out who have most of them. The complaints are added to
 // `response`. FailedPrecondition: `own_uid` alone has too many.
-absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::filesystem::path& proc,
+absl::StatusOr<std::set<uint32_t>> UsersWhoHoldUp(const std::vector<ProcessEntry>& stopped,
                                                   uint32_t own_uid, v1::PrepareResponse* response);
 
 v1::Complaint NotRegistered(const v1::ProcessInfo& process,

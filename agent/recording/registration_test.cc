@@ -161,7 +161,7 @@ TEST_F(StoppedProgramsTest, WhoHasManyIsLeftOutAndNobodyElse) {
   Add(7, 1002);
   Add(20, 1003, 'S');
   Add(20, 1004, 'T', "7f00-7f01 r-xp 0 00:18 7 /bin/sleep\n");  // LTTng knows nothing of them
-  const auto left_out = UsersWhoHoldUp(proc_, 1000, &response_);
+  const auto left_out = UsersWhoHoldUp(StoppedPrograms(proc_), 1000, &response_);
   ASSERT_TRUE(left_out.ok()) << left_out.status();
   EXPECT_THAT(*left_out, testing::ElementsAre(1002));
   ASSERT_EQ(response_.complaints_size(), 1);
@@ -170,16 +170,16 @@ TEST_F(StoppedProgramsTest, WhoHasManyIsLeftOutAndNobodyElse) {
 
 TEST_F(StoppedProgramsTest, ManyUsersWithOneEachAreBoundedToo) {
   for (uint32_t uid = 1001; uid <= 1010; ++uid) Add(1, uid);
-  const auto left_out = UsersWhoHoldUp(proc_, 1000, &response_);
+  const auto left_out = UsersWhoHoldUp(StoppedPrograms(proc_), 1000, &response_);
   ASSERT_TRUE(left_out.ok()) << left_out.status();
   EXPECT_EQ(left_out->size(), 6u);
 }
 
 TEST_F(StoppedProgramsTest, ThoseOfTheAgentsOwnUserAreSaidAtOnce) {
   Add(4, 1000);
-  EXPECT_TRUE(UsersWhoHoldUp(proc_, 1000, &response_)->empty());
+  EXPECT_TRUE(UsersWhoHoldUp(StoppedPrograms(proc_), 1000, &response_)->empty());
   Add(1, 1000);
-  const auto refused = UsersWhoHoldUp(proc_, 1000, &response_).status();
+  const auto refused = UsersWhoHoldUp(StoppedPrograms(proc_), 1000, &response_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("5 programs of this user are stopped"));
 }
