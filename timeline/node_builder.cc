@@ -9,14 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/status.h"
+#include "timeline/clock_bounds.h"
 
 namespace syncline::timeline {
 namespace {
 
 constexpr uint64_t kProgressEvents = 1 << 16;
-constexpr int64_t kBoundStepNs = 100'000'000;  // between two points of the clock bound's counter
-constexpr int64_t kBoundPointsMax = 600;       // per node; a guess at what a viewer shows well
-constexpr int64_t kGateSlackNs = 1'000'000;    // gates are moved at an instant, give or take
+constexpr int64_t kGateSlackNs = 1'000'000;  // gates are moved at an instant, give or take
 constexpr const char* kPaused = "paused by the program (__itt_pause)";
 // It may have ended meanwhile, or become another program: nobody knows when.
 constexpr const char* kPausedForGood = "paused by the program (__itt_pause), and not resumed";
@@ -40,34 +39,30 @@ std::string WhyUncovered(const KnownProcess* known, uint64_t counted_lost) {
 
 NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptions& options,
                          Emitter* emitter, SharedTracks* shared, Matchers* matchers)
-    : node_(node),
-      index_(index),
-      clock_(node.placement->clock()),
-      options_(options),
+    : context_{node, index, node.placement->clock(), options, emitter},
       events_(options.events),
-      emitter_(emitter),
-      shared_(shared),
-      matchers_(matchers) {
+      matchers_(matchers),
+      tracks_(context_, &tables_, shared) {
   result_.name = node.name;
   result_.index = index;
 }
 
 absl::StatusOr<NodeResult> NodeBuilder::Build() {
-  AddNodeTrack();
-  tables_ = NodeTables::Of(node_, index_);
-  if (options_.cut.has_value() && options_.look_back_ns.has_value()) {
-    SYNCLINE_ASSIGN_OR_RETURN(read_,
-                              ChoosePart(node_, tables_, *options_.cut, *options_.look_back_ns));
+  tracks_.AddNode();
+  tables_ = NodeTables::Of(context_.node, context_.index);
+  if (context_.options.cut.has_value() && context_.options.look_back_ns.has_value()) {
+    SYNCLINE_ASSIGN_OR_RETURN(read_, ChoosePart(context_.node, tables_, *context_.options.cut,
+                                                *context_.options.look_back_ns));
     result_.read_in_part = !read_.whole();
     result_.inside_of_unread_threads = read_.unresolved_threads;
   }
-  SYNCLINE_RETURN_IF_ERROR(tables_.Scan(read_.part, options_.threads));
+  SYNCLINE_RETURN_IF_ERROR(tables_.Scan(read_.part, context_.options.threads));
   SYNCLINE_RETURN_IF_ERROR(OpenStreams());
   for (uint64_t events = 0;; ++events) {
     SYNCLINE_ASSIGN_OR_RETURN(const StreamMerger::Head* head, merger_.Next());
     if (head == nullptr) break;
-    if (events % kProgressEvents == 0 && options_.progress) {
-      options_.progress({index_, head->time, events});
+    if (events % kProgressEvents == 0 && context_.options.progress) {
+      context_.options.progress({context_.index, head->time, events});
     }
     Dispatch(*head);
   }
@@ -77,18 +72,18 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
 }
 
 absl::Status NodeBuilder::OpenStreams() {
-  for (size_t i = 0; i < node_.readers.size(); ++i) {
-    TraceReader* reader = node_.readers[i];
+  for (size_t i = 0; i < context_.node.readers.size(); ++i) {
+    TraceReader* reader = context_.node.readers[i];
     // Our own events are counted, shown or not.
     const auto wanted =
         std::make_shared<const ClassChoice>(reader, [this](const EventClass& event_class) {
           return KindOf(event_class.name) != EventKind::kForeign ||
-                 options_.events.Matches(event_class.name);
+                 context_.options.events.Matches(event_class.name);
         });
     for (const StreamInfo& stream : reader->streams()) {
       SYNCLINE_ASSIGN_OR_RETURN(auto cursor,
                                 reader->Open(stream.index, read_.part.begin_ns, read_.part.end_ns));
-      merger_.Add(KeepWanted(std::move(cursor), wanted), node_.placement);
+      merger_.Add(KeepWanted(std::move(cursor), wanted), context_.node.placement);
       Source source;
       source.owner = tables_.owner_of_reader(i);
       source.name = stream.name;
@@ -105,12 +100,21 @@ absl::Status NodeBuilder::OpenStreams() {
   return absl::OkStatus();
 }
 
+uint32_t NodeBuilder::ThreadOf(uint32_t source, uint32_t thread_key) {
+  Source& entry = sources_[source];
+  KnownKey& known = entry.known[thread_key % kKnownKeys];
+  if (known.key != thread_key || known.thread == kNoNumber) {
+    known = {thread_key, tables_.ThreadFor(entry.owner, thread_key)};
+  }
+  return known.thread;
+}
+
 void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   UpdateLossesOf(head.source);
   if (FollowTask(head)) return;
   const EventKind kind = event_.Kind(*head.record);
   if (kind == EventKind::kCanary) return;
-  const bool counted = IsCounted(head.time);
+  const bool counted = context_.IsCounted(head.time);
   if (counted && events_.Shows(kind)) ++result_.events;
   const int64_t time_ns = head.record->time_ns;
   if (!result_.seen.has_value()) result_.seen = ClockInterval{time_ns, time_ns};
@@ -125,11 +129,11 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
     return;
   }
   Here here;
-  here.moment = {{clock_, time_ns}, head.time};
+  here.moment = {{context_.clock, time_ns}, head.time};
   here.source = head.source;
   if (HasThread(kind)) {
     here.thread = ThreadOf(head.source, event_.U32(Field::kThread));
-    here.process = ThreadAt(here.thread).process;
+    here.process = tracks_.ThreadAt(here.thread).process;
     TrackLosses(here.thread, head.source, time_ns);
     if (kind == EventKind::kTaskBegin || kind == EventKind::kTaskEnd) {
       TrackNumber(here.thread, time_ns);
@@ -137,7 +141,7 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   } else {
     here.process = tables_.ProcessFor(sources_[head.source].owner, event_.U32(Field::kProcess));
   }
-  Process& process = ProcessAt(here.process);
+  Process& process = tracks_.ProcessAt(here.process);
   ++process.found_events;
   if (counted) ++process.counted_here;
   // Another thread may get a word in before the one that writes `on`.
@@ -145,8 +149,8 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
     Cover(here.process, CoverageBegin(kind, here), /*begin_again=*/false);
   }
   if (events_.Heeds(kind)) Handle(kind, here);
-  ProcessAt(here.process).last = here.moment;
-  if (HasThread(kind)) ThreadAt(here.thread).spans->Seen(here.moment);
+  tracks_.ProcessAt(here.process).last = here.moment;
+  if (HasThread(kind)) tracks_.ThreadAt(here.thread).spans->Seen(here.moment);
 }
 
 void NodeBuilder::Handle(EventKind kind, const Here& here) {
@@ -214,28 +218,30 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
 // Where the trace is read from its middle, `on` was not met.
 Moment NodeBuilder::CoverageBegin(EventKind kind, const Here& here) {
   const KnownProcess* const known = tables_.processes()[here.process].known;
-  const bool began_unread = !read_.from_the_start() && ProcessAt(here.process).coverage.empty() &&
+  const bool began_unread = !read_.from_the_start() &&
+                            tracks_.ProcessAt(here.process).coverage.empty() &&
                             kind != EventKind::kOn && kind != EventKind::kResume;
   if (!began_unread || known == nullptr || !known->on_ns.has_value()) return here.moment;
-  return *known->on_ns < here.moment.node.ns ? At(*known->on_ns) : here.moment;
+  return *known->on_ns < here.moment.node.ns ? context_.At(*known->on_ns) : here.moment;
 }
 
 void NodeBuilder::Cover(uint32_t index, const Moment& moment, bool begin_again) {
-  Process& process = ProcessAt(index);
+  Process& process = tracks_.ProcessAt(index);
   if (begin_again) ApplyPendingEnd(&process, index);
   if (process.covered_since.has_value()) return;
   process.covered_since = moment;
   process.end_known = false;
   process.async->CoverageBegins(moment);
-  for (const uint32_t thread : process.threads) threads_[thread].spans->CoverageBegins(moment);
+  for (const uint32_t thread : process.threads)
+    tracks_.threads()[thread].spans->CoverageBegins(moment);
 }
 
 void NodeBuilder::Uncover(uint32_t index, const Moment& moment) {
-  Process& process = ProcessAt(index);
+  Process& process = tracks_.ProcessAt(index);
   if (!process.covered_since.has_value()) return;
-  for (const uint32_t thread : ThreadsOf(&process)) {
-    HitByPending(&threads_[thread]);
-    threads_[thread].spans->CoverageEnds(moment);
+  for (const uint32_t thread : tracks_.ThreadsOf(&process)) {
+    HitByPending(&tracks_.threads()[thread]);
+    tracks_.threads()[thread].spans->CoverageEnds(moment);
   }
   process.async->CoverageEnds(moment);
   if (std::exchange(process.pauses, false))
@@ -255,17 +261,17 @@ void NodeBuilder::ApplyPendingEnd(Process* process, uint32_t index) {
 
 void NodeBuilder::Finish() {
   for (uint32_t source = 0; source < sources_.size(); ++source) UpdateLosses(source);
-  for (const TraceReader* reader : node_.readers) {
+  for (const TraceReader* reader : context_.node.readers) {
     for (const Loss& loss : reader->losses()) AddLoss(loss, /*draw_on_node=*/true);
   }
-  for (const Loss& loss : node_.losses) AddLoss(loss, /*draw_on_node=*/true);
+  for (const Loss& loss : context_.node.losses) AddLoss(loss, /*draw_on_node=*/true);
   for (uint32_t i = 0; i < tables_.processes().size(); ++i) {
     // Coverage is a matter of our own libraries: foreign providers write when they like.
-    const bool ours = i < processes_.size() && processes_[i].found_events > 0;
+    const bool ours = i < tracks_.processes().size() && tracks_.processes()[i].found_events > 0;
     if (ours || tables_.processes()[i].known != nullptr) FinishProcess(i);
   }
   LoseUntracked();
-  for (Thread& thread : threads_) {
+  for (Thread& thread : tracks_.threads()) {
     if (thread.spans == nullptr) continue;
     EndLeftOut(&thread, kUnknownHi);
     HitByPending(&thread);
@@ -274,10 +280,10 @@ void NodeBuilder::Finish() {
   }
   FinishWindow();
   FinishLosses();
-  PushClockBounds();
-  for (ClockEvent event : node_.clock_events) {
-    event.node = index_;
-    emitter_->Push(event);
+  PushClockBounds(context_, tracks_.node_track(), result_.seen);
+  for (ClockEvent event : context_.node.clock_events) {
+    event.node = context_.index;
+    context_.emitter->Push(event);
   }
 }
 
@@ -290,18 +296,18 @@ Moment NodeBuilder::EndWithoutOff(Process* process, const KnownProcess* known) {
       read_.whole() ? last.node.ns : std::max(last.node.ns, extent_ns);
   const bool all_found =  // what the process counted is of all its events
       read_.whole() && known->counted_lost == 0u && known->counted_events == process->found_events;
-  process->cut_off = node_.unflushed && !all_found && *known->off_ns > traced_ns;
-  if (process->cut_off) return At(traced_ns);
+  process->cut_off = context_.node.unflushed && !all_found && *known->off_ns > traced_ns;
+  if (process->cut_off) return context_.At(traced_ns);
   process->end_known = true;
-  return At(*known->off_ns);
+  return context_.At(*known->off_ns);
 }
 
 void NodeBuilder::FinishProcess(uint32_t index) {
-  Process& process = ProcessAt(index);
+  Process& process = tracks_.ProcessAt(index);
   const KnownProcess* known = tables_.processes()[index].known;
   if (!process.covered_since.has_value() && process.coverage.empty() && known != nullptr &&
       known->on_ns.has_value()) {
-    Cover(index, At(*known->on_ns), /*begin_again=*/false);
+    Cover(index, context_.At(*known->on_ns), /*begin_again=*/false);
   }
   if (process.pending_end.has_value()) {
     ApplyPendingEnd(&process, index);
@@ -339,14 +345,14 @@ void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
   const std::vector<ClockInterval>& coverage = process.coverage;
   if (process.collectives.has_value() && !coverage.empty()) {
     matchers_->collectives.OnRecordedUntil(*process.collectives,
-                                           At(coverage.back().end_ns).timeline);
+                                           context_.At(coverage.back().end_ns).timeline);
   }
   for (size_t i = 1; i < coverage.size(); ++i) {
     hole(coverage[i - 1].end_ns, coverage[i].begin_ns, "paused by the program, or switched off");
   }
-  if (!options_.window.has_value()) return;
-  const int64_t begin_ns = node_.placement->ClockNs(options_.window->begin);
-  const int64_t end_ns = node_.placement->ClockNs(options_.window->end);
+  if (!context_.options.window.has_value()) return;
+  const int64_t begin_ns = context_.node.placement->ClockNs(context_.options.window->begin);
+  const int64_t end_ns = context_.node.placement->ClockNs(context_.options.window->end);
   LosePauses(process, {begin_ns, end_ns});
   const bool covers =
       std::any_of(coverage.begin(), coverage.end(), [&](const ClockInterval& interval) {
@@ -380,37 +386,40 @@ void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
 void NodeBuilder::LoseAll(const KnownProcess& known, const std::string& name,
                           const std::string& why) {
   // There may be thousands of short-lived processes: they are one loss.
-  AddLoss({LossReason::kNotCovered, node_.placement->ClockNs(options_.window->begin),
-           node_.placement->ClockNs(options_.window->end), std::nullopt,
-           known.came_too_late ? "short-lived processes" : name, why},
-          /*draw_on_node=*/false);
+  AddLoss(
+      {LossReason::kNotCovered, context_.node.placement->ClockNs(context_.options.window->begin),
+       context_.node.placement->ClockNs(context_.options.window->end), std::nullopt,
+       known.came_too_late ? "short-lived processes" : name, why},
+      /*draw_on_node=*/false);
 }
 
 // A user whom LTTng was not to record has no buffers in the trace, and his processes no tracks.
 void NodeBuilder::LoseUntracked() {
-  if (!options_.window.has_value()) return;
+  if (!context_.options.window.has_value()) return;
   std::set<const KnownProcess*> tracked;
   for (const ProcessEntry& entry : tables_.processes()) tracked.insert(entry.known);
-  for (const KnownProcess& known : node_.processes) {
+  for (const KnownProcess& known : context_.node.processes) {
     if (!known.expected || tracked.count(&known) != 0) continue;
     ProcessEntry entry;
     entry.key = known.key;
     entry.known = &known;
-    LoseAll(known, NameOfProcess(entry), WhyUncovered(&known, known.counted_lost.value_or(0)));
+    LoseAll(known, tracks_.NameOfProcess(entry),
+            WhyUncovered(&known, known.counted_lost.value_or(0)));
   }
 }
 
 // The gate may have been closed before the window's end, by the agent's lease or for lack of disk.
 void NodeBuilder::FinishWindow() {
-  if (!options_.window.has_value() || !node_.closed_ns.has_value()) return;
-  const int64_t end_ns = node_.placement->ClockNs(options_.window->end);
+  if (!context_.options.window.has_value() || !context_.node.closed_ns.has_value()) return;
+  const int64_t end_ns = context_.node.placement->ClockNs(context_.options.window->end);
   // The model that placed the window's end then was another one than this.
-  const int64_t doubt_ns = 2 * node_.placement->BoundNs(end_ns).value_or(0);
-  if (end_ns - *node_.closed_ns <= std::max(kGateSlackNs, doubt_ns)) return;
-  AddLoss({LossReason::kNotCovered, *node_.closed_ns, end_ns, std::nullopt, node_.name,
-           absl::StrCat("the agent stopped recording early", node_.why_closed.empty() ? "" : ": ",
-                        node_.why_closed)},
-          /*draw_on_node=*/true);
+  const int64_t doubt_ns = 2 * context_.node.placement->BoundNs(end_ns).value_or(0);
+  if (end_ns - *context_.node.closed_ns <= std::max(kGateSlackNs, doubt_ns)) return;
+  AddLoss(
+      {LossReason::kNotCovered, *context_.node.closed_ns, end_ns, std::nullopt, context_.node.name,
+       absl::StrCat("the agent stopped recording early",
+                    context_.node.why_closed.empty() ? "" : ": ", context_.node.why_closed)},
+      /*draw_on_node=*/true);
 }
 
 // Silent loss: the process counted more events than were found, beyond what the tracer owns up to.
@@ -419,7 +428,7 @@ void NodeBuilder::FinishLosses() {
   if (!counts_are_known_) return;  // a whole packet or file is missing: it explains any number
   uint64_t missing = 0;
   std::string who;
-  for (const Process& process : processes_) {
+  for (const Process& process : tracks_.processes()) {
     if (process.track == kNoTrack || !process.counted_events.has_value()) continue;
     if (*process.counted_events <= process.found_events) continue;
     missing += *process.counted_events - process.found_events;
@@ -431,37 +440,9 @@ void NodeBuilder::FinishLosses() {
           /*draw_on_node=*/true);
 }
 
-void NodeBuilder::PushClockBounds() {
-  int64_t begin_ns;
-  int64_t end_ns;
-  if (options_.window.has_value()) {
-    begin_ns = node_.placement->ClockNs(options_.window->begin);
-    end_ns = node_.placement->ClockNs(options_.window->end);
-  } else if (result_.seen.has_value()) {
-    begin_ns = result_.seen->begin_ns;
-    end_ns = result_.seen->end_ns;
-  } else {
-    return;
-  }
-  const int64_t length_ns = std::max<int64_t>(0, end_ns - begin_ns);
-  const int64_t step_ns = std::max(kBoundStepNs, length_ns / kBoundPointsMax + 1);
-  std::optional<TrackId> likely;
-  for (int64_t offset_ns = 0; offset_ns <= length_ns; offset_ns += step_ns) {
-    const int64_t clock_ns = begin_ns + offset_ns;
-    const TimelineTime time = At(clock_ns).timeline;
-    const std::optional<int64_t> bound_ns = node_.placement->BoundNs(clock_ns);
-    emitter_->Push(ClockBound{index_, time, bound_ns});
-    if (node_.likely == nullptr || !bound_ns.has_value()) continue;
-    const std::optional<int64_t> likely_ns = node_.likely->BoundNs(clock_ns);
-    if (!likely_ns.has_value()) continue;
-    if (!likely.has_value()) likely = AddLikelyBoundTrack();
-    emitter_->Push(CounterValue{*likely, time, static_cast<double>(*likely_ns)});
-  }
-}
-
 NodeResult NodeBuilder::TakeResult() {
-  for (uint32_t i = 0; i < processes_.size(); ++i) {
-    Process& process = processes_[i];
+  for (uint32_t i = 0; i < tracks_.processes().size(); ++i) {
+    Process& process = tracks_.processes()[i];
     if (process.track == kNoTrack) continue;
     const ProcessEntry& entry = tables_.processes()[i];
     ProcessResult result;
@@ -480,7 +461,7 @@ NodeResult NodeBuilder::TakeResult() {
     result.end_known = process.end_known;
     result.cut_off = process.cut_off;
     result.found_events = process.counted_here;
-    if (!options_.cut.has_value()) {
+    if (!context_.options.cut.has_value()) {
       result.counted_events = process.counted_events;
       result.counted_lost = process.counted_lost;
       result.cost = process.cost;

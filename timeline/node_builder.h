@@ -16,22 +16,21 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "timeline/async_spans.h"
 #include "timeline/builder.h"
 #include "timeline/collectives.h"
-#include "timeline/emitter.h"
 #include "timeline/look_back.h"
 #include "timeline/loss_tracker.h"
 #include "timeline/messages.h"
+#include "timeline/node_context.h"
 #include "timeline/node_input.h"
 #include "timeline/node_tables.h"
-#include "timeline/open_ids.h"
 #include "timeline/profile_collectives.h"
 #include "timeline/profile_lanes.h"
 #include "timeline/schema.h"
 #include "timeline/shown_events.h"
 #include "timeline/stream_merger.h"
 #include "timeline/thread_spans.h"
+#include "timeline/track_table.h"
 #include "timeline/transfers.h"
 
 namespace syncline::timeline {
@@ -53,44 +52,9 @@ class NodeBuilder {
   absl::StatusOr<NodeResult> Build();
 
  private:
-  struct Process {
-    TrackId track = kNoTrack;
-    std::string name;
-    std::unique_ptr<AsyncSpans> async;
-    std::unique_ptr<OpenIds> open_ids;  // of its threads' tasks; made when it is asked for
-    std::map<std::pair<uint32_t, uint32_t>, TrackId> counters;  // by domain and name
-    std::vector<TextId> texts;                                  // by name id, of the small ones
-    std::unordered_map<uint32_t, TextId> other_texts;           // by name id
-    std::vector<ClockInterval> coverage;                        // closed intervals
-    std::vector<size_t> paused_behind;  // those of them that a pause of the program's ended
-    std::optional<Moment> covered_since;
-    std::optional<Moment> pending_end;  // off or pause; stragglers of other threads may follow
-    bool pauses = false;                // it is a pause
-    bool end_known = false;
-    bool cut_off = false;  // behind the end of the traces it went on, and wrote more
-    std::optional<Moment> last;
-    uint64_t found_events = 0;
-    uint64_t counted_here = 0;  // of those, in options.cut
-    std::optional<uint64_t> counted_events;
-    std::optional<uint64_t> counted_lost;
-    std::optional<DurationEstimate> cost;
-    std::vector<uint32_t> threads;        // that have a track; ThreadsOf() sorts them
-    std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
-    TrackId sockets = kNoTrack;           // its lane for messages
-  };
-  static constexpr uint32_t kNoNumber = UINT32_MAX;
-  struct Thread {
-    uint32_t process = 0;
-    std::unique_ptr<ThreadSpans> spans;  // made with its track, at the first event
-    std::optional<int64_t> last_ns;      // its last event, in whatever stream,
-    uint32_t last_source = 0;            // and which stream that was
-    // Where its tasks are numbered: the number that follows, when the last begin or end was, and
-    // losses since that may have hit its tasks, which the next number will tell.
-    uint32_t next_number = kNoNumber;
-    int64_t task_ns = 0;
-    std::vector<Loss> pending_losses;
-    std::optional<int64_t> left_out_since_ns;  // the program's own profiler has it
-  };
+  using Process = TrackTable::Process;
+  using Thread = TrackTable::Thread;
+  static constexpr uint32_t kNoNumber = TrackTable::kNoNumber;
   // Threads of a stream by the keys that its events name them by: some take turns on a CPU.
   struct KnownKey {
     uint32_t key = 0;
@@ -121,9 +85,6 @@ class NodeBuilder {
   // done, where there is more to it than its thread's stack.
   bool FollowTask(const StreamMerger::Head& head);
   bool FollowNames(const PlainTask& task, const Process& process, ThreadSpans::Task* span) const;
-  bool IsCounted(TimelineTime time) const {
-    return !options_.cut.has_value() || options_.cut->Contains(time);
-  }
   Moment CoverageBegin(EventKind kind, const Here& here);
   void Cover(uint32_t process, const Moment& moment, bool begin_again);
   void ApplyPendingEnd(Process* process, uint32_t index);
@@ -138,7 +99,6 @@ class NodeBuilder {
   void LosePauses(const Process& process, const ClockInterval& window);
   void FinishWindow();
   void FinishLosses();
-  void PushClockBounds();
   NodeResult TakeResult();
 
   // node_losses.cc
@@ -172,27 +132,9 @@ class NodeBuilder {
   void LoseOfProfile(const ProfileInput& profile, Loss loss);
   void PushProfileHoles(size_t first, TrackId group);
 
-  // node_tracks.cc: tracks and names
-  void AddNodeTrack();
-  std::string NameOfProcess(const ProcessEntry& process) const;
-  Process& ProcessAt(uint32_t index) {
-    const bool known = index < processes_.size() && processes_[index].track != kNoTrack;
-    return known ? processes_[index] : AddProcess(index);
-  }
-  Thread& ThreadAt(uint32_t index) {
-    const bool known = index < threads_.size() && threads_[index].spans != nullptr;
-    return known ? threads_[index] : AddThread(index);
-  }
-  // In the order of their numbers.
-  const std::vector<uint32_t>& ThreadsOf(Process* process);
-  Process& AddProcess(uint32_t index);
-  Thread& AddThread(uint32_t index);
   uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
   TrackId CpuTrack(uint32_t source);
-  TrackId AddLikelyBoundTrack();
   TrackId MessageTrack(const Here& here);
-  TextId NameText(uint32_t process, uint32_t id);
-  Moment At(int64_t clock_ns);
   void PushHole(TrackId track, const Loss& loss);
 
   // node_events.cc: what the events of our own mean
@@ -226,15 +168,11 @@ class NodeBuilder {
   };
   void AddId(IdTexts* texts, IttId id, std::vector<Argument>* arguments);
 
-  const NodeInput& node_;
-  uint32_t index_;
-  ClockId clock_;
-  const BuildOptions& options_;
+  const NodeContext context_;
   ShownEvents events_;
-  Emitter* emitter_;
-  SharedTracks* shared_;
   Matchers* matchers_;
   NodeTables tables_;
+  TrackTable tracks_;
   PartRead read_;
   StreamMerger merger_;
   EventReader event_;
@@ -254,7 +192,7 @@ class NodeBuilder {
   // The process's number in the matchers of what ranks do together.
   uint32_t CollectivesOf(Process* process) {
     if (!process->collectives.has_value()) {
-      process->collectives = matchers_->collectives.AddProcess(index_);
+      process->collectives = matchers_->collectives.AddProcess(context_.index);
     }
     return *process->collectives;
   }
@@ -262,9 +200,6 @@ class NodeBuilder {
     return task < task_parts_.size() && task_parts_[task] == TaskPart::kNone;
   }
   std::vector<Source> sources_;
-  std::vector<Process> processes_;  // beside tables_.processes()
-  std::vector<Thread> threads_;     // beside tables_.threads()
-  TrackId node_track_ = kNoTrack;
   std::optional<ClockInterval> extent_;  // of the streams, as their packet headers tell
   std::map<std::pair<std::string, LossReason>, LossTotal> losses_;
   uint64_t declared_lost_ = 0;  // events that the tracer owns up to

@@ -36,7 +36,7 @@ const char* RelationName(uint64_t kind) {
 }  // namespace
 
 void NodeBuilder::OnControl(EventKind kind, const Here& here) {
-  Process& process = ProcessAt(here.process);
+  Process& process = tracks_.ProcessAt(here.process);
   switch (kind) {
     case EventKind::kOn:
     case EventKind::kResume:
@@ -66,7 +66,7 @@ void NodeBuilder::AddId(IdTexts* texts, IttId id, std::vector<Argument>* argumen
   const size_t count = id.d3 != 0 ? 3 : id.d2 != 0 ? 2 : 1;
   for (size_t i = 0; i < count; ++i) {
     TextId& text = texts->texts[i];
-    if (text == kNoText) text = emitter_->Text(absl::StrCat(texts->key, kIdParts[i]));
+    if (text == kNoText) text = context_.emitter->Text(absl::StrCat(texts->key, kIdParts[i]));
     Argument& argument = arguments->emplace_back();
     argument.key = text;
     argument.kind = Argument::Kind::kUint;
@@ -80,19 +80,19 @@ void NodeBuilder::OnTask(EventKind kind, const Here& here) {
   task.domain_id = event_.U32(Field::kDomain);
   task.depth = static_cast<uint16_t>(event_.U64(Field::kDepth));
   task.id = event_.Id();
-  task.category = NameText(here.process, task.domain_id);
+  task.category = tracks_.NameText(here.process, task.domain_id);
   const uint64_t function = event_.U64(Field::kFn);
   if (task.name_id != 0) {
-    task.name = NameText(here.process, task.name_id);
+    task.name = tracks_.NameText(here.process, task.name_id);
   } else if (const std::string_view text = event_.Text(Field::kName); !text.empty()) {
-    task.name = emitter_->Text(text);
+    task.name = context_.emitter->Text(text);
   } else {
-    task.name = emitter_->Text(function != 0 ? absl::StrFormat("function 0x%x", function)
-                                             : std::string("unnamed task"));
+    task.name = context_.emitter->Text(function != 0 ? absl::StrFormat("function 0x%x", function)
+                                                     : std::string("unnamed task"));
   }
   OnCollectiveTask(kind, task.name, here);
   if (!events_.Shows(kind)) return;
-  ThreadSpans& spans = *ThreadAt(here.thread).spans;
+  ThreadSpans& spans = *tracks_.ThreadAt(here.thread).spans;
   if (kind == EventKind::kTaskEnd) {
     spans.End(task, here.moment);
     return;
@@ -103,26 +103,26 @@ void NodeBuilder::OnTask(EventKind kind, const Here& here) {
   AddId(&parent_texts_, event_.ParentId(), &span->arguments);
   if (function != 0) {
     Argument argument;
-    argument.key = emitter_->Text("function");
+    argument.key = context_.emitter->Text("function");
     argument.kind = Argument::Kind::kText;
-    argument.text = emitter_->Text(absl::StrFormat("0x%x", function));
+    argument.text = context_.emitter->Text(absl::StrFormat("0x%x", function));
     span->arguments.push_back(argument);
   }
 }
 
 void NodeBuilder::OnAsync(EventKind kind, const Here& here) {
-  Process& process = ProcessAt(here.process);
+  Process& process = tracks_.ProcessAt(here.process);
   const uint32_t name_id = event_.U32(Field::kName);
   const uint32_t domain_id = event_.U32(Field::kDomain);
   AsyncSpans::Key key;
   AsyncSpans::Label label;
-  label.category = NameText(here.process, domain_id);
+  label.category = tracks_.NameText(here.process, domain_id);
   bool begin = false;
   switch (kind) {
     case EventKind::kTaskBeginOverlapped:
     case EventKind::kTaskEndOverlapped:
       key = {kOverlappedGroup, domain_id, event_.Id()};
-      label.name = NameText(here.process, name_id);
+      label.name = tracks_.NameText(here.process, name_id);
       label.group_name = "overlapped tasks";
       begin = kind == EventKind::kTaskBeginOverlapped;
       break;
@@ -135,7 +135,7 @@ void NodeBuilder::OnAsync(EventKind kind, const Here& here) {
       break;
     default:
       key = {kUserEventGroup, name_id, {}};
-      label.name = NameText(here.process, name_id);
+      label.name = tracks_.NameText(here.process, name_id);
       label.group_name = "user events";
       begin = kind == EventKind::kEventStart;
       break;
@@ -150,35 +150,35 @@ void NodeBuilder::OnAsync(EventKind kind, const Here& here) {
 }
 
 void NodeBuilder::OnFrameSubmit(const Here& here) {
-  Process& process = ProcessAt(here.process);
+  Process& process = tracks_.ProcessAt(here.process);
   AsyncSpans::Label label;
-  label.category = NameText(here.process, event_.U32(Field::kDomain));
+  label.category = tracks_.NameText(here.process, event_.U32(Field::kDomain));
   label.name = label.category;
   label.group_name = "frames";
   const auto begin_ns = static_cast<int64_t>(event_.U64(Field::kBegin));
   const auto end_ns = static_cast<int64_t>(event_.U64(Field::kEnd));
   // Times in the trace clock that the program made up itself: only what can be is drawn.
   if (begin_ns <= 0 || begin_ns > end_ns || end_ns > here.moment.node.ns) return;
-  process.async->Whole(label, At(begin_ns), At(end_ns));
+  process.async->Whole(label, context_.At(begin_ns), context_.At(end_ns));
 }
 
 // Where nobody speaks of another thread's tasks, ids are not kept.
 Span* NodeBuilder::FindOpenInThreads(uint32_t index, IttId id) {
-  Process& process = ProcessAt(index);
+  Process& process = tracks_.ProcessAt(index);
   if (process.open_ids == nullptr) {
     process.open_ids = std::make_unique<OpenIds>();
     for (const uint32_t thread : process.threads) {
-      threads_[thread].spans->ListOpenIds(process.open_ids.get(), thread);
+      tracks_.threads()[thread].spans->ListOpenIds(process.open_ids.get(), thread);
     }
   }
   const std::optional<uint32_t> thread = process.open_ids->FirstThread(id);
-  return thread.has_value() ? threads_[*thread].spans->FindOpen(id, /*depth=*/0) : nullptr;
+  return thread.has_value() ? tracks_.threads()[*thread].spans->FindOpen(id, /*depth=*/0) : nullptr;
 }
 
 void NodeBuilder::OnMetadata(EventKind kind, const Here& here) {
   const IttId id = event_.Id();
   const auto depth = static_cast<uint16_t>(event_.U64(Field::kDepth));
-  const TextId key = NameText(here.process, event_.U32(Field::kKey));
+  const TextId key = tracks_.NameText(here.process, event_.U32(Field::kKey));
   std::vector<Argument> arguments;
   if (kind == EventKind::kMetadata || kind == EventKind::kMetadataF64) {
     AddArguments(key, event_.Values(Field::kValues), &arguments);
@@ -192,13 +192,13 @@ void NodeBuilder::OnMetadata(EventKind kind, const Here& here) {
     argument.key = key;
     argument.kind = Argument::Kind::kText;
     argument.text = kind == EventKind::kMetadataName
-                        ? NameText(here.process, event_.U32(Field::kText))
-                        : emitter_->Text(event_.Text(Field::kText));
+                        ? tracks_.NameText(here.process, event_.U32(Field::kText))
+                        : context_.emitter->Text(event_.Text(Field::kText));
     arguments.push_back(argument);
   }
-  ThreadSpans& spans = *ThreadAt(here.thread).spans;
+  ThreadSpans& spans = *tracks_.ThreadAt(here.thread).spans;
   Span* span = spans.FindOpen(id, depth);
-  if (span == nullptr && id) span = ProcessAt(here.process).async->FindOpen(id);
+  if (span == nullptr && id) span = tracks_.ProcessAt(here.process).async->FindOpen(id);
   if (span == nullptr && id) span = FindOpenInThreads(here.process, id);
   if (span != nullptr) {
     span->arguments.insert(span->arguments.end(), arguments.begin(), arguments.end());
@@ -207,29 +207,30 @@ void NodeBuilder::OnMetadata(EventKind kind, const Here& here) {
   // Its task is not open, or its begin was lost: shown where it was said, not guessed at.
   Instant instant;
   instant.track = spans.track();
-  instant.name = emitter_->Text("metadata");
-  instant.category = NameText(here.process, event_.U32(Field::kDomain));
+  instant.name = context_.emitter->Text("metadata");
+  instant.category = tracks_.NameText(here.process, event_.U32(Field::kDomain));
   instant.time = here.moment.timeline;
   instant.node_time = here.moment.node;
   instant.arguments = std::move(arguments);
-  emitter_->Push(instant);
+  context_.emitter->Push(instant);
 }
 
 void NodeBuilder::OnMarker(const Here& here) {
   const uint64_t scope = event_.U64(Field::kScope);
   const bool of_process = scope == kScopeGlobal || scope == kScopeTrackGroup;
   Instant instant;
-  instant.track = of_process ? ProcessAt(here.process).track : ThreadAt(here.thread).spans->track();
-  instant.name = NameText(here.process, event_.U32(Field::kName));
-  instant.category = NameText(here.process, event_.U32(Field::kDomain));
+  instant.track = of_process ? tracks_.ProcessAt(here.process).track
+                             : tracks_.ThreadAt(here.thread).spans->track();
+  instant.name = tracks_.NameText(here.process, event_.U32(Field::kName));
+  instant.category = tracks_.NameText(here.process, event_.U32(Field::kDomain));
   instant.time = here.moment.timeline;
   instant.node_time = here.moment.node;
   AddId(&id_texts_, event_.Id(), &instant.arguments);
-  emitter_->Push(instant);
+  context_.emitter->Push(instant);
 }
 
 void NodeBuilder::OnCounter(const Here& here) {
-  Process& process = ProcessAt(here.process);
+  Process& process = tracks_.ProcessAt(here.process);
   const std::pair key{event_.U32(Field::kDomain), event_.U32(Field::kName)};
   auto found = process.counters.find(key);
   if (found == process.counters.end()) {
@@ -241,36 +242,38 @@ void NodeBuilder::OnCounter(const Here& here) {
     track.kind = TrackKind::kCounter;
     track.name = domain.empty() ? std::string() : std::string(domain) + " · ";
     track.name += name.empty() ? absl::StrCat("counter #", key.second) : std::string(name);
-    track.node = index_;
+    track.node = context_.index;
     track.process = entry.key;
-    found = process.counters.emplace(key, emitter_->AddTrack(std::move(track))).first;
+    found = process.counters.emplace(key, context_.emitter->AddTrack(std::move(track))).first;
   }
-  emitter_->Push(CounterValue{found->second, here.moment.timeline, event_.Real(Field::kValue)});
+  context_.emitter->Push(
+      CounterValue{found->second, here.moment.timeline, event_.Real(Field::kValue)});
 }
 
 void NodeBuilder::OnRelation(const Here& here) {
   Instant instant;
-  instant.track = ThreadAt(here.thread).spans->track();
-  instant.name = emitter_->Text(absl::StrCat("relation: ", RelationName(event_.U64(Field::kKind))));
-  instant.category = NameText(here.process, event_.U32(Field::kDomain));
+  instant.track = tracks_.ThreadAt(here.thread).spans->track();
+  instant.name =
+      context_.emitter->Text(absl::StrCat("relation: ", RelationName(event_.U64(Field::kKind))));
+  instant.category = tracks_.NameText(here.process, event_.U32(Field::kDomain));
   instant.time = here.moment.timeline;
   instant.node_time = here.moment.node;
   AddId(&id_texts_, event_.Id(), &instant.arguments);
   AddId(&other_texts_, event_.OtherId(), &instant.arguments);
-  emitter_->Push(instant);
+  context_.emitter->Push(instant);
 }
 
 void NodeBuilder::OnSync(const Here& here) {
-  Process& process = ProcessAt(here.process);
+  Process& process = tracks_.ProcessAt(here.process);
   const uint64_t kind = event_.U64(Field::kKind);
   const uint32_t name_id = event_.U32(Field::kName);
   const uint32_t thread_key = tables_.threads()[here.thread].thread_key;
   const uint64_t object = event_.U64(Field::kObject);
   const AsyncSpans::Key key{kWaitGroup, thread_key, {object, 1, 0}};
   AsyncSpans::Label label;
-  label.name = name_id != 0 ? NameText(here.process, name_id)
-                            : emitter_->Text(absl::StrFormat("object 0x%x", object));
-  label.category = emitter_->Text("sync");
+  label.name = name_id != 0 ? tracks_.NameText(here.process, name_id)
+                            : context_.emitter->Text(absl::StrFormat("object 0x%x", object));
+  label.category = context_.emitter->Text("sync");
   label.group_name = "waits";
   if (kind == kSyncPrepare) {
     process.async->Begin(key, label, here.moment);
@@ -282,12 +285,12 @@ void NodeBuilder::OnSync(const Here& here) {
     return;
   }
   Instant instant;  // acquired without waiting, or releasing
-  instant.track = ThreadAt(here.thread).spans->track();
+  instant.track = tracks_.ThreadAt(here.thread).spans->track();
   instant.name = label.name;
   instant.category = label.category;
   instant.time = here.moment.timeline;
   instant.node_time = here.moment.node;
-  emitter_->Push(instant);
+  context_.emitter->Push(instant);
 }
 
 }  // namespace syncline::timeline

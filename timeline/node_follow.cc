@@ -24,12 +24,12 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   if (!event_.ReadTask(*head.record, &task)) return false;
   const Source& source = sources_[head.source];
   const KnownKey& known = source.known[task.thread % kKnownKeys];
-  if (known.key != task.thread || known.thread >= threads_.size()) return false;
-  Thread& thread = threads_[known.thread];
+  if (known.key != task.thread || known.thread >= tracks_.threads().size()) return false;
+  Thread& thread = tracks_.threads()[known.thread];
   if (thread.spans == nullptr || thread.last_source != head.source) return false;
   if (task.numbered && task.number != thread.next_number) return false;  // the first, or a loss
   if (!thread.pending_losses.empty() || task.depth > ThreadSpans::kDepthMax) return false;
-  Process& process = processes_[thread.process];
+  Process& process = tracks_.processes()[thread.process];
   if (!process.covered_since.has_value()) return false;
   ThreadSpans::Task span;
   const bool heeded = events_.Heeds(EventKind::kTaskBegin);
@@ -44,12 +44,12 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
   // Set piece by piece: what was put together elsewhere is waited for when it is copied.
   Moment& moment = process.last.has_value() ? *process.last : process.last.emplace();
-  moment.node.clock = clock_;
+  moment.node.clock = context_.clock;
   moment.node.ns = time_ns;
   moment.timeline = head.time;
   const bool shows = events_.Shows(EventKind::kTaskBegin);
   ++process.found_events;
-  if (IsCounted(head.time)) {
+  if (context_.IsCounted(head.time)) {
     ++process.counted_here;
     result_.events += shows;
   }

@@ -53,7 +53,7 @@ void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
     argument.key = key;  // an array repeats its key
     const auto put_text = [&](std::string_view text) {
       argument.kind = Argument::Kind::kText;
-      argument.text = emitter_->Text(text);
+      argument.text = context_.emitter->Text(text);
     };
     switch (value.type) {
       case FieldType::kReal:
@@ -90,7 +90,8 @@ void NodeBuilder::AddArguments(TextId key, std::span<const FieldValue> values,
         break;
       case FieldType::kArray:
         if (value.elements_left_out() == 0) continue;
-        argument.key = emitter_->Text(absl::StrCat(value.field->path, "/elements left out"));
+        argument.key =
+            context_.emitter->Text(absl::StrCat(value.field->path, "/elements left out"));
         argument.kind = Argument::Kind::kUint;
         argument.u = value.elements_left_out();
         break;
@@ -109,15 +110,27 @@ TextId NodeBuilder::PathText(const FieldClass& field) {
                               : field.scope == FieldScope::kEventContext  ? "event context/"
                               : field.scope == FieldScope::kPacketContext ? "packet/"
                                                                           : "context/";
-    entry->second = emitter_->Text(absl::StrCat(scope, field.path));
+    entry->second = context_.emitter->Text(absl::StrCat(scope, field.path));
   }
   return entry->second;
 }
 
+TrackId NodeBuilder::CpuTrack(uint32_t source) {
+  Source& entry = sources_[source];
+  if (entry.cpu_track != kNoTrack) return entry.cpu_track;
+  Track track;
+  track.parent = tracks_.node_track();
+  track.kind = TrackKind::kAsync;
+  track.name = entry.name;
+  track.node = context_.index;
+  entry.cpu_track = context_.emitter->AddTrack(std::move(track));
+  return entry.cpu_track;
+}
+
 void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
   // The gate does not hold providers that are not ours: they are cut by time.
-  if (options_.window.has_value() &&
-      (head.time < options_.window->begin || head.time >= options_.window->end)) {
+  if (context_.options.window.has_value() &&
+      (head.time < context_.options.window->begin || head.time >= context_.options.window->end)) {
     return;
   }
   int32_t pid = 0;
@@ -144,7 +157,7 @@ void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
   const uint32_t owner = sources_[head.source].owner;
   if (tid != 0) {
     const uint32_t thread = tables_.ThreadForPid(owner, pid, tid, command);
-    instant.track = ThreadAt(thread).spans->track();
+    instant.track = tracks_.ThreadAt(thread).spans->track();
     TrackLosses(thread, head.source, head.record->time_ns);
   } else {
     instant.track = CpuTrack(head.source);
@@ -153,15 +166,15 @@ void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
   const auto [texts, is_new] = foreign_texts_.try_emplace(event_class);
   if (is_new) {
     const size_t colon = event_class->name.find(':');
-    texts->second.name = emitter_->Text(event_class->name);
-    texts->second.category = emitter_->Text(
+    texts->second.name = context_.emitter->Text(event_class->name);
+    texts->second.category = context_.emitter->Text(
         std::string_view(event_class->name).substr(0, colon == std::string::npos ? 0 : colon));
   }
   instant.name = texts->second.name;
   instant.category = texts->second.category;
   instant.time = head.time;
-  instant.node_time = {node_.placement->clock(), head.record->time_ns};
-  emitter_->Push(instant);
+  instant.node_time = {context_.node.placement->clock(), head.record->time_ns};
+  context_.emitter->Push(instant);
 }
 
 }  // namespace syncline::timeline

@@ -28,7 +28,7 @@ void NodeBuilder::UpdateLosses(uint32_t source) {
 }
 
 void NodeBuilder::TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns) {
-  Thread& entry = ThreadAt(thread);
+  Thread& entry = tracks_.ThreadAt(thread);
   const std::optional<int64_t> previous_ns = entry.last_ns;
   if (previous_ns.has_value() && entry.last_source != source) {
     sources_[entry.last_source].losses->Left(thread, *previous_ns, time_ns);
@@ -45,7 +45,7 @@ void NodeBuilder::TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns)
 void NodeBuilder::TrackNumber(uint32_t thread, int64_t time_ns) {
   if (!event_.Has(Field::kNumber)) return;
   const auto number = static_cast<uint16_t>(event_.U64(Field::kNumber));
-  Thread& entry = ThreadAt(thread);
+  Thread& entry = tracks_.ThreadAt(thread);
   if (entry.next_number != kNoNumber && entry.next_number != number) {
     Loss gap;
     gap.begin_ns = entry.task_ns;
@@ -55,7 +55,7 @@ void NodeBuilder::TrackNumber(uint32_t thread, int64_t time_ns) {
     if (counts_are_known_ && declared_lost_ < kNumbers) {
       gap.count = static_cast<uint16_t>(number - entry.next_number);
     }
-    entry.spans->Lost(At(gap.begin_ns), gap.end_ns);
+    entry.spans->Lost(context_.At(gap.begin_ns), gap.end_ns);
     PushHole(entry.spans->track(), gap);
   }
   entry.next_number = static_cast<uint16_t>(number + 1);
@@ -72,7 +72,7 @@ bool NodeBuilder::IsAfterTasks(const Thread& thread, Loss* loss) const {
 }
 
 void NodeBuilder::OnSuspect(const Loss& loss, uint32_t thread) {
-  Thread& entry = ThreadAt(thread);
+  Thread& entry = tracks_.ThreadAt(thread);
   if (entry.next_number == kNoNumber) {
     HitBy(loss, &entry);
     return;
@@ -84,7 +84,7 @@ void NodeBuilder::OnSuspect(const Loss& loss, uint32_t thread) {
 
 void NodeBuilder::HitBy(const Loss& stream_loss, Thread* thread) {
   const Loss loss = Bounded(stream_loss);
-  thread->spans->Lost(At(loss.begin_ns), loss.end_ns);
+  thread->spans->Lost(context_.At(loss.begin_ns), loss.end_ns);
   PushHole(thread->spans->track(), loss);
 }
 
@@ -95,9 +95,9 @@ void NodeBuilder::HitByPending(Thread* thread) {
 
 ClockInterval NodeBuilder::BoundsOf(const Loss& loss) const {
   ClockInterval known{0, 0};
-  if (options_.window.has_value()) {
-    known = {node_.placement->ClockNs(options_.window->begin),
-             node_.placement->ClockNs(options_.window->end)};
+  if (context_.options.window.has_value()) {
+    known = {context_.node.placement->ClockNs(context_.options.window->begin),
+             context_.node.placement->ClockNs(context_.options.window->end)};
   } else if (extent_.has_value()) {
     known = *extent_;
   } else if (result_.seen.has_value()) {
@@ -116,24 +116,35 @@ Loss NodeBuilder::Bounded(Loss loss) const {
   const ClockInterval bounds = BoundsOf(loss);
   loss.begin_ns = bounds.begin_ns;
   loss.end_ns = bounds.end_ns;
-  if (!node_.root.empty()) {
-    loss.source = absl::StrReplaceAll(loss.source, {{node_.root + "/", ""}});
-    loss.detail = absl::StrReplaceAll(loss.detail, {{node_.root + "/", ""}});
+  if (!context_.node.root.empty()) {
+    loss.source = absl::StrReplaceAll(loss.source, {{context_.node.root + "/", ""}});
+    loss.detail = absl::StrReplaceAll(loss.detail, {{context_.node.root + "/", ""}});
   }
   return loss;
 }
 
+void NodeBuilder::PushHole(TrackId track, const Loss& loss) {
+  Hole hole;
+  hole.track = track;
+  hole.begin = context_.At(loss.begin_ns).timeline;
+  hole.end = std::max(hole.begin, context_.At(loss.end_ns).timeline);
+  hole.loss = loss;
+  context_.emitter->Push(hole);
+}
+
 void NodeBuilder::AddLoss(const Loss& loss, bool draw_on_node) {
   const Loss whole = Bounded(loss);
-  const TimelineTime begin = At(whole.begin_ns).timeline;
-  const TimelineTime end = std::max(begin, At(whole.end_ns).timeline);
+  const TimelineTime begin = context_.At(whole.begin_ns).timeline;
+  const TimelineTime end = std::max(begin, context_.At(whole.end_ns).timeline);
   if (whole.reason != LossReason::kNotCovered) {
     counts_are_known_ = counts_are_known_ && whole.count.has_value() &&
                         whole.reason == LossReason::kDiscardedEvents;
     declared_lost_ += whole.count.value_or(0);
   }
-  if (draw_on_node) PushHole(node_track_, whole);
-  if (options_.cut.has_value() && (end < options_.cut->begin || begin >= options_.cut->end)) return;
+  if (draw_on_node) PushHole(tracks_.node_track(), whole);
+  if (context_.options.cut.has_value() &&
+      (end < context_.options.cut->begin || begin >= context_.options.cut->end))
+    return;
   const auto [entry, inserted] = losses_.try_emplace({whole.source, whole.reason});
   LossTotal& total = entry->second;
   if (inserted) {

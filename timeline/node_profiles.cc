@@ -32,28 +32,28 @@ TrackId NodeBuilder::TrackOfProfile(const ProfileInput& profile, std::string* na
         known.pid_namespace != key.pid_namespace) {
       continue;
     }
-    *name = ProcessAt(i).name;
-    return ProcessAt(i).track;
+    *name = tracks_.ProcessAt(i).name;
+    return tracks_.ProcessAt(i).track;
   }
   Track track;
-  track.parent = node_track_;
+  track.parent = tracks_.node_track();
   track.kind = TrackKind::kProcess;
   *name =
-      absl::StrCat(node_.name, " · ",
+      absl::StrCat(context_.node.name, " · ",
                    profile.task.empty() ? absl::StrCat("pid ", key.pid) : ShortTask(profile.task));
   track.name = *name;
-  track.node = index_;
+  track.node = context_.index;
   track.process = key;
-  track.process.node = index_;
-  return emitter_->AddTrack(std::move(track));
+  track.process.node = context_.index;
+  return context_.emitter->AddTrack(std::move(track));
 }
 
 void NodeBuilder::LoseOfProfile(const ProfileInput& profile, Loss loss) {
   const bool unknown = loss.begin_ns == 0 && loss.end_ns == 0;
   const auto trace_clock = [&](int64_t wall_ns) -> std::optional<int64_t> {
-    const std::optional<TimelineTime> at = node_.wall->At(wall_ns);
+    const std::optional<TimelineTime> at = context_.node.wall->At(wall_ns);
     if (!at.has_value()) return std::nullopt;
-    return node_.placement->ClockNs(*at);
+    return context_.node.placement->ClockNs(*at);
   };
   const auto begin = trace_clock(unknown ? profile.covered.begin_ns : loss.begin_ns);
   const auto end = trace_clock(unknown ? profile.covered.end_ns : loss.end_ns);
@@ -67,11 +67,11 @@ absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* 
                                      ProfileResult result) {
   result.profiler = profile.profiler;
   result.process = profile.process;
-  result.process.node = index_;
+  result.process.node = context_.index;
   result.task = profile.task;
   result.absence = profile.absence;
-  result.begin = node_.wall->At(profile.covered.begin_ns);
-  result.end = node_.wall->At(profile.covered.end_ns);
+  result.begin = context_.node.wall->At(profile.covered.begin_ns);
+  result.end = context_.node.wall->At(profile.covered.end_ns);
   SYNCLINE_RETURN_IF_ERROR(lanes->Add(profile, &result));
   for (const Loss& loss : profile.losses) LoseOfProfile(profile, loss);
   if (result.undecided_events > 0) {
@@ -94,29 +94,29 @@ absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* 
 
 // What of the window no profile of the process shows.
 void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
-  if (!options_.window.has_value()) return;
+  if (!context_.options.window.has_value()) return;
   const std::string name = NameOf(result_.profiles[first].profiler);
-  TimelineTime until = options_.window->begin;
+  TimelineTime until = context_.options.window->begin;
   const auto hole = [&](TimelineTime begin, TimelineTime end, const std::string& detail) {
     begin = std::max(begin, until);
-    end = std::min(end, options_.window->end);
+    end = std::min(end, context_.options.window->end);
     if (begin >= end) return;
     Hole pushed;
     pushed.track = group;
     pushed.begin = begin;
     pushed.end = end;
     pushed.loss.reason = LossReason::kNotCovered;
-    pushed.loss.begin_ns = node_.placement->ClockNs(begin);
-    pushed.loss.end_ns = node_.placement->ClockNs(end);
+    pushed.loss.begin_ns = context_.node.placement->ClockNs(begin);
+    pushed.loss.end_ns = context_.node.placement->ClockNs(end);
     pushed.loss.source = SourceOf(result_.profiles[first].profiler, result_.profiles[first].task);
     pushed.loss.detail = detail;
-    emitter_->Push(pushed);
+    context_.emitter->Push(pushed);
   };
   for (size_t i = first; i < result_.profiles.size(); ++i) {
     const ProfileResult& profile = result_.profiles[i];
     if (!profile.begin.has_value() || !profile.end.has_value()) {
       // Never asked for, or undecided: it says nothing of when.
-      if (profile.events == 0) hole(until, options_.window->end, profile.absence);
+      if (profile.events == 0) hole(until, context_.options.window->end, profile.absence);
       continue;
     }
     hole(until, *profile.begin,
@@ -129,12 +129,12 @@ void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
   const bool any =
       std::any_of(result_.profiles.begin() + static_cast<ptrdiff_t>(first), result_.profiles.end(),
                   [](const ProfileResult& profile) { return profile.events > 0; });
-  if (any) hole(until, options_.window->end, name + " had ended");
+  if (any) hole(until, context_.options.window->end, name + " had ended");
 }
 
 // Empty where the process does not say to which job it belongs.
 std::string NodeBuilder::JobOf(const ProcessKey& process) const {
-  for (const KnownProcess& known : node_.processes) {
+  for (const KnownProcess& known : context_.node.processes) {
     if (known.key.pid == process.pid && known.key.start_ticks == process.start_ticks &&
         known.key.pid_namespace == process.pid_namespace) {
       return known.job;
@@ -144,31 +144,31 @@ std::string NodeBuilder::JobOf(const ProcessKey& process) const {
 }
 
 absl::Status NodeBuilder::AddProfiles() {
-  for (size_t i = 0; i < node_.profiles.size();) {
+  for (size_t i = 0; i < context_.node.profiles.size();) {
     ProfileLanes::Owner owner;
     ProfileResult prototype;
-    owner.profiler = node_.profiles[i].profiler;
-    owner.track = TrackOfProfile(node_.profiles[i], &prototype.name);
-    owner.node = index_;
-    owner.process = node_.profiles[i].process;
-    owner.process.node = index_;
-    owner.task = node_.profiles[i].task;
-    owner.events = options_.events;
-    owner.cut = options_.cut;
+    owner.profiler = context_.node.profiles[i].profiler;
+    owner.track = TrackOfProfile(context_.node.profiles[i], &prototype.name);
+    owner.node = context_.index;
+    owner.process = context_.node.profiles[i].process;
+    owner.process.node = context_.index;
+    owner.task = context_.node.profiles[i].task;
+    owner.events = context_.options.events;
+    owner.cut = context_.options.cut;
     const bool tensorflow = owner.profiler == Profiler::kTensorFlow;
-    if (tensorflow) owner.tensors = matchers_->tensors.AddProcess(index_, owner.task);
+    if (tensorflow) owner.tensors = matchers_->tensors.AddProcess(context_.index, owner.task);
     if (tensorflow) {
       owner.collectives = matchers_->profile_collectives.AddProcess(
-          index_, JobOf(node_.profiles[i].process), owner.task);
+          context_.index, JobOf(context_.node.profiles[i].process), owner.task);
     }
-    ProfileLanes lanes(owner, node_.wall, emitter_, &matchers_->tensors,
+    ProfileLanes lanes(owner, context_.node.wall, context_.emitter, &matchers_->tensors,
                        &matchers_->profile_collectives);
     const size_t first = result_.profiles.size();
-    for (const ProcessKey& process = node_.profiles[i].process;
-         i < node_.profiles.size() && node_.profiles[i].process == process &&
-         node_.profiles[i].profiler == owner.profiler;
+    for (const ProcessKey& process = context_.node.profiles[i].process;
+         i < context_.node.profiles.size() && context_.node.profiles[i].process == process &&
+         context_.node.profiles[i].profiler == owner.profiler;
          ++i) {
-      SYNCLINE_RETURN_IF_ERROR(AddProfile(node_.profiles[i], &lanes, prototype));
+      SYNCLINE_RETURN_IF_ERROR(AddProfile(context_.node.profiles[i], &lanes, prototype));
     }
     PushProfileHoles(first, lanes.group());
     Partition partition = lanes.TakePartition();

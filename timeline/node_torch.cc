@@ -21,11 +21,11 @@ CollectiveMatcher::Place NodeBuilder::PlaceOf(const Moment& moment) const {
   // Of a node of which nothing is known, nothing is ruled out.
   constexpr int64_t kUnknownBoundNs = int64_t{1} << 60;
   return {moment.node, moment.timeline,
-          node_.placement->BoundNs(moment.node.ns).value_or(kUnknownBoundNs)};
+          context_.node.placement->BoundNs(moment.node.ns).value_or(kUnknownBoundNs)};
 }
 
 void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
-  Process& process = ProcessAt(here.process);
+  Process& process = tracks_.ProcessAt(here.process);
   const ProcessEntry& entry = tables_.processes()[here.process];
   const std::string_view group = entry.Name(event_.U32(Field::kGroup));
   CollectiveMatcher& matcher = matchers_->collectives;
@@ -40,7 +40,7 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
     state.group.size = event_.U32(Field::kSize);
     state.rank = static_cast<int32_t>(event_.U64(Field::kRank));
     state.sequence = event_.U64(Field::kSequence);
-    matchers_->transfers.OnGroup(number, index_, state.group, state.rank, state.sequence);
+    matchers_->transfers.OnGroup(number, context_.index, state.group, state.rank, state.sequence);
     matcher.OnGroup(number, here.thread, std::move(state));
     return;
   }
@@ -57,13 +57,13 @@ void NodeBuilder::OnTorch(EventKind kind, const Here& here) {
 }
 
 void NodeBuilder::OnOperators(const Here& here) {
-  Thread& thread = ThreadAt(here.thread);
+  Thread& thread = tracks_.ThreadAt(here.thread);
   if (event_.U64(Field::kOn) == kLeftOut) {
     if (!thread.left_out_since_ns.has_value()) thread.left_out_since_ns = here.moment.node.ns;
     return;
   }
   EndLeftOut(&thread, here.moment.node.ns);
-  const Process& process = ProcessAt(here.process);
+  const Process& process = tracks_.ProcessAt(here.process);
   if (process.collectives.has_value()) {
     matchers_->collectives.OnOperators(*process.collectives, here.thread);
   }
@@ -73,7 +73,7 @@ void NodeBuilder::EndLeftOut(Thread* thread, int64_t end_ns) {
   if (!thread->left_out_since_ns.has_value()) return;
   const int64_t begin_ns = *std::exchange(thread->left_out_since_ns, std::nullopt);
   const Loss loss = Bounded({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
-                             ProcessAt(thread->process).name,
+                             tracks_.ProcessAt(thread->process).name,
                              "a profiler of the program's own (torch.profiler) uses the thread: "
                              "PyTorch's operators are not recorded"});
   PushHole(thread->spans->track(), loss);
@@ -93,7 +93,7 @@ void NodeBuilder::OnCollectiveTask(EventKind kind, TextId name, const Here& here
   if (part == TaskPart::kNone) return;
   CollectiveMatcher& matcher = matchers_->collectives;
   // Launches count also before the first announcement of a group, which may lie behind them.
-  const uint32_t process = CollectivesOf(&ProcessAt(here.process));
+  const uint32_t process = CollectivesOf(&tracks_.ProcessAt(here.process));
   const bool begins = kind == EventKind::kTaskBegin;
   if (part == TaskPart::kLaunch && begins) {
     matcher.OnLaunch(process, here.thread, collective_names_[name], PlaceOf(here.moment));
@@ -105,13 +105,13 @@ void NodeBuilder::OnCollectiveTask(EventKind kind, TextId name, const Here& here
 }
 
 void NodeBuilder::OnTransfer(EventKind kind, const Here& here) {
-  Process& process = ProcessAt(here.process);
+  Process& process = tracks_.ProcessAt(here.process);
   AsyncSpans& async = *process.async;
   const auto peer = static_cast<int32_t>(event_.U64(Field::kPeer));
   const AsyncSpans::Key key{kTransferGroup, 0, event_.Id()};
   AsyncSpans::Label label;
   label.group_name = "sends and receives";
-  label.category = emitter_->Text("torch.distributed");
+  label.category = context_.emitter->Text("torch.distributed");
   if (kind == EventKind::kTorchTransferEnd) {
     // What it ends with has no name: without its begin it cannot be told.
     if (async.IsOpen(key)) async.End(key, label, here.moment);
@@ -121,17 +121,17 @@ void NodeBuilder::OnTransfer(EventKind kind, const Here& here) {
     return;
   }
   const std::string_view name = tables_.processes()[here.process].Name(event_.U32(Field::kName));
-  label.name = emitter_->Text(
+  label.name = context_.emitter->Text(
       peer < 0 ? absl::StrCat(AbslView(name), " from any")
                : absl::StrCat(AbslView(name), name == "send" ? " to " : " from ", peer));
   Span* span = async.Begin(key, label, here.moment);
   const auto add = [&](std::string_view text, Argument argument) {
-    argument.key = emitter_->Text(text);
+    argument.key = context_.emitter->Text(text);
     span->arguments.push_back(argument);
   };
   Argument argument;
   argument.kind = Argument::Kind::kText;
-  argument.text = NameText(here.process, event_.U32(Field::kGroup));
+  argument.text = tracks_.NameText(here.process, event_.U32(Field::kGroup));
   add("group", argument);
   argument.kind = Argument::Kind::kInt;
   argument.i = static_cast<int32_t>(event_.U64(Field::kTag));

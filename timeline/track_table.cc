@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracks and names of a node.
+#include "timeline/track_table.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -7,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/process_part.h"
 #include "common/text.h"
-#include "timeline/node_builder.h"
 
 namespace syncline::timeline {
 namespace {
@@ -52,12 +52,8 @@ void AddFacts(const ProcessEntry& process, Track* track) {
 
 }  // namespace
 
-Moment NodeBuilder::At(int64_t clock_ns) {
-  return {{node_.placement->clock(), clock_ns}, node_.placement->At(clock_ns)};
-}
-
-std::string NodeBuilder::NameOfProcess(const ProcessEntry& process) const {
-  std::string name = node_.name;
+std::string TrackTable::NameOfProcess(const ProcessEntry& process) const {
+  std::string name = context_.node.name;
   const KnownProcess* known = process.known;
   if (known != nullptr) {
     const std::string part = PartText({known->part, known->rank, known->worker_id});
@@ -75,57 +71,58 @@ std::string NodeBuilder::NameOfProcess(const ProcessEntry& process) const {
   return name;
 }
 
-void NodeBuilder::AddNodeTrack() {
+void TrackTable::AddNode() {
   Track track;
   track.kind = TrackKind::kNode;
-  track.name = node_.name;
-  track.node = index_;
-  track.facts = node_.facts;
-  node_track_ = emitter_->AddTrack(std::move(track));
+  track.name = context_.node.name;
+  track.node = context_.index;
+  track.facts = context_.node.facts;
+  node_track_ = context_.emitter->AddTrack(std::move(track));
 }
 
-NodeBuilder::Process& NodeBuilder::AddProcess(uint32_t index) {
+TrackTable::Process& TrackTable::AddProcess(uint32_t index) {
   if (processes_.size() <= index) processes_.resize(index + 1);
   Process& process = processes_[index];
-  const ProcessEntry& entry = tables_.processes()[index];
+  const ProcessEntry& entry = tables_->processes()[index];
   process.name = NameOfProcess(entry);
   Track track;
   track.parent = node_track_;
   track.kind = TrackKind::kProcess;
   track.name = process.name;
-  track.node = index_;
+  track.node = context_.index;
   track.process = entry.key;
   AddFacts(entry, &track);
   Track prototype;
-  prototype.node = index_;
+  prototype.node = context_.index;
   prototype.process = entry.key;
 
   ProcessKey key = entry.key;
-  if (options_.keys_without_node) key.node = 0;
+  if (context_.options.keys_without_node) key.node = 0;
   const auto shared = shared_->find(key);
   const bool identified = key.pid != 0;
   if (identified && shared != shared_->end()) {
     process.track = shared->second;
   } else {
-    process.track = emitter_->AddTrack(std::move(track));
+    process.track = context_.emitter->AddTrack(std::move(track));
     if (identified) (*shared_)[key] = process.track;
   }
-  process.async = std::make_unique<AsyncSpans>(emitter_, process.track, std::move(prototype));
+  process.async =
+      std::make_unique<AsyncSpans>(context_.emitter, process.track, std::move(prototype));
   return process;
 }
 
-NodeBuilder::Thread& NodeBuilder::AddThread(uint32_t index) {
+TrackTable::Thread& TrackTable::AddThread(uint32_t index) {
   if (threads_.size() <= index) threads_.resize(index + 1);
   Thread& thread = threads_[index];
-  const ThreadEntry& entry = tables_.threads()[index];
+  const ThreadEntry& entry = tables_->threads()[index];
   thread.process = entry.process;
   Process& process = ProcessAt(entry.process);
   process.threads.push_back(index);
   Track track;
   track.parent = process.track;
   track.kind = TrackKind::kThread;
-  track.node = index_;
-  track.process = tables_.processes()[entry.process].key;
+  track.node = context_.index;
+  track.process = tables_->processes()[entry.process].key;
   track.tid = entry.tid;
   if (!entry.name.empty()) {
     track.name = entry.name;
@@ -134,72 +131,32 @@ NodeBuilder::Thread& NodeBuilder::AddThread(uint32_t index) {
   } else {
     track.name = absl::StrCat("thread key ", entry.thread_key);
   }
-  thread.spans =
-      std::make_unique<ThreadSpans>(emitter_, emitter_->AddTrack(std::move(track)), options_.shown);
+  thread.spans = std::make_unique<ThreadSpans>(
+      context_.emitter, context_.emitter->AddTrack(std::move(track)), context_.options.shown);
   if (process.covered_since.has_value()) thread.spans->CoverageBegins(*process.covered_since);
   if (process.open_ids != nullptr) thread.spans->ListOpenIds(process.open_ids.get(), index);
   return thread;
 }
 
-const std::vector<uint32_t>& NodeBuilder::ThreadsOf(Process* process) {
+const std::vector<uint32_t>& TrackTable::ThreadsOf(Process* process) {
   std::vector<uint32_t>& threads = process->threads;
   if (!std::is_sorted(threads.begin(), threads.end())) std::sort(threads.begin(), threads.end());
   return threads;
 }
 
-uint32_t NodeBuilder::ThreadOf(uint32_t source, uint32_t thread_key) {
-  Source& entry = sources_[source];
-  KnownKey& known = entry.known[thread_key % kKnownKeys];
-  if (known.key != thread_key || known.thread == kNoNumber) {
-    known = {thread_key, tables_.ThreadFor(entry.owner, thread_key)};
-  }
-  return known.thread;
-}
-
-TrackId NodeBuilder::CpuTrack(uint32_t source) {
-  Source& entry = sources_[source];
-  if (entry.cpu_track != kNoTrack) return entry.cpu_track;
-  Track track;
-  track.parent = node_track_;
-  track.kind = TrackKind::kAsync;
-  track.name = entry.name;
-  track.node = index_;
-  entry.cpu_track = emitter_->AddTrack(std::move(track));
-  return entry.cpu_track;
-}
-
-TrackId NodeBuilder::AddLikelyBoundTrack() {
-  Track track;
-  track.parent = node_track_;
-  track.kind = TrackKind::kCounter;
-  track.name = absl::StrCat("likely clock bound, if ", node_.assumption);
-  track.node = index_;
-  track.unit = "ns";
-  return emitter_->AddTrack(std::move(track));
-}
-
-TextId NodeBuilder::NameText(uint32_t process, uint32_t id) {
+TextId TrackTable::NameText(uint32_t process, uint32_t id) {
   if (id == 0) return kNoText;
   Process& entry = ProcessAt(process);
   if (id < kTextsMax && id >= entry.texts.size()) entry.texts.resize(id + 1, kNoText);
   TextId& text = id < kTextsMax ? entry.texts[id] : entry.other_texts[id];
   if (text != kNoText) return text;
-  const std::string_view name = tables_.processes()[process].Name(id);
+  const std::string_view name = tables_->processes()[process].Name(id);
   if (name.data() == nullptr) {
-    text = emitter_->Text(absl::StrCat("name #", id));
+    text = context_.emitter->Text(absl::StrCat("name #", id));
   } else {
-    text = emitter_->Text(name.empty() ? "(empty name)" : name);
+    text = context_.emitter->Text(name.empty() ? "(empty name)" : name);
   }
   return text;
-}
-
-void NodeBuilder::PushHole(TrackId track, const Loss& loss) {
-  Hole hole;
-  hole.track = track;
-  hole.begin = At(loss.begin_ns).timeline;
-  hole.end = std::max(hole.begin, At(loss.end_ns).timeline);
-  hole.loss = loss;
-  emitter_->Push(hole);
 }
 
 }  // namespace syncline::timeline

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tracks of one node, its processes and its threads, made as the walk over its events meets
+// them; and the names of a process, as texts of the timeline.
+//
+// Thread-safety: one thread.
+#ifndef SYNCLINE_TIMELINE_TRACK_TABLE_H_
+#define SYNCLINE_TIMELINE_TRACK_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "timeline/async_spans.h"
+#include "timeline/loss_tracker.h"
+#include "timeline/node_context.h"
+#include "timeline/node_tables.h"
+#include "timeline/open_ids.h"
+#include "timeline/thread_spans.h"
+
+namespace syncline::timeline {
+
+class TrackTable {
+ public:
+  struct Process {
+    TrackId track = kNoTrack;
+    std::string name;
+    std::unique_ptr<AsyncSpans> async;
+    std::unique_ptr<OpenIds> open_ids;  // of its threads' tasks; made when it is asked for
+    std::map<std::pair<uint32_t, uint32_t>, TrackId> counters;  // by domain and name
+    std::vector<TextId> texts;                                  // by name id, of the small ones
+    std::unordered_map<uint32_t, TextId> other_texts;           // by name id
+    std::vector<ClockInterval> coverage;                        // closed intervals
+    std::vector<size_t> paused_behind;  // those of them that a pause of the program's ended
+    std::optional<Moment> covered_since;
+    std::optional<Moment> pending_end;  // off or pause; stragglers of other threads may follow
+    bool pauses = false;                // it is a pause
+    bool end_known = false;
+    bool cut_off = false;  // behind the end of the traces it went on, and wrote more
+    std::optional<Moment> last;
+    uint64_t found_events = 0;
+    uint64_t counted_here = 0;  // of those, in options.cut
+    std::optional<uint64_t> counted_events;
+    std::optional<uint64_t> counted_lost;
+    std::optional<DurationEstimate> cost;
+    std::vector<uint32_t> threads;        // that have a track; ThreadsOf() sorts them
+    std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
+    TrackId sockets = kNoTrack;           // its lane for messages
+  };
+  static constexpr uint32_t kNoNumber = UINT32_MAX;
+  struct Thread {
+    uint32_t process = 0;
+    std::unique_ptr<ThreadSpans> spans;  // made with its track, at the first event
+    std::optional<int64_t> last_ns;      // its last event, in whatever stream,
+    uint32_t last_source = 0;            // and which stream that was
+    // Where its tasks are numbered: the number that follows, when the last begin or end was, and
+    // losses since that may have hit its tasks, which the next number will tell.
+    uint32_t next_number = kNoNumber;
+    int64_t task_ns = 0;
+    std::vector<Loss> pending_losses;
+    std::optional<int64_t> left_out_since_ns;  // the program's own profiler has it
+  };
+
+  // `tables` may grow meanwhile.
+  TrackTable(const NodeContext& context, const NodeTables* tables, SharedTracks* shared)
+      : context_(context), tables_(tables), shared_(shared) {}
+
+  // Before anything else.
+  void AddNode();
+  TrackId node_track() const { return node_track_; }
+  // As its track is called.
+  std::string NameOfProcess(const ProcessEntry& process) const;
+
+  // By their numbers in the tables. Valid until one is made that is new.
+  Process& ProcessAt(uint32_t index) {
+    const bool known = index < processes_.size() && processes_[index].track != kNoTrack;
+    return known ? processes_[index] : AddProcess(index);
+  }
+  Thread& ThreadAt(uint32_t index) {
+    const bool known = index < threads_.size() && threads_[index].spans != nullptr;
+    return known ? threads_[index] : AddThread(index);
+  }
+  // Those up to the last that was met; of those that were not, there is no track and no spans.
+  std::vector<Process>& processes() { return processes_; }
+  std::vector<Thread>& threads() { return threads_; }
+  // In the order of their numbers.
+  const std::vector<uint32_t>& ThreadsOf(Process* process);
+
+  TextId NameText(uint32_t process, uint32_t id);
+
+ private:
+  Process& AddProcess(uint32_t index);
+  Thread& AddThread(uint32_t index);
+
+  const NodeContext& context_;
+  const NodeTables* tables_;
+  SharedTracks* shared_;
+  TrackId node_track_ = kNoTrack;
+  std::vector<Process> processes_;  // beside tables_->processes()
+  std::vector<Thread> threads_;     // beside tables_->threads()
+};
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_TRACK_TABLE_H_
