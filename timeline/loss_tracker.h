@@ -7,7 +7,7 @@
 // the one first after it, and those seen during it.
 //
 // What is not covered: a thread that went to another CPU, lost its only events there, and came
-// back. Of tasks their numbers tell (NodeBuilder::TrackNumber), and which suspicion is unfounded.
+// back. Of tasks their numbers tell (task_numbers.h), and which suspicion is unfounded.
 //
 // Losses become known as the stream is read, mostly before the events of their interval; one that
 // becomes known later falls on whoever was seen on the stream since it began.

@@ -42,7 +42,9 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
     : context_{node, index, node.placement->clock(), options, emitter},
       events_(options.events),
       matchers_(matchers),
-      tracks_(context_, &tables_, shared) {
+      tracks_(context_, &tables_, shared),
+      ledger_(context_, tracks_, result_.seen),
+      losses_(context_, &tracks_, &ledger_) {
   result_.name = node.name;
   result_.index = index;
 }
@@ -87,13 +89,10 @@ absl::Status NodeBuilder::OpenStreams() {
       Source source;
       source.owner = tables_.owner_of_reader(i);
       source.name = stream.name;
-      source.losses = std::make_unique<StreamLossTracker>(
-          [this](const Loss& loss, uint32_t thread) { OnSuspect(loss, thread); });
+      losses_.AddStream();
       sources_.push_back(std::move(source));
       if (stream.begin_ns == 0 && stream.end_ns == 0) continue;
-      if (!extent_.has_value()) extent_ = ClockInterval{stream.begin_ns, stream.end_ns};
-      extent_->begin_ns = std::min(extent_->begin_ns, stream.begin_ns);
-      extent_->end_ns = std::max(extent_->end_ns, stream.end_ns);
+      ledger_.AddStream({stream.begin_ns, stream.end_ns});
     }
   }
   result_.streams = sources_.size();
@@ -107,6 +106,12 @@ uint32_t NodeBuilder::ThreadOf(uint32_t source, uint32_t thread_key) {
     known = {thread_key, tables_.ThreadFor(entry.owner, thread_key)};
   }
   return known.thread;
+}
+
+void NodeBuilder::UpdateLosses(uint32_t source) {
+  // The threads that it hit have it; of other traces than Syncline's none are known.
+  losses_.Update(source, merger_.cursor(source)->losses(),
+                 /*draw_on_node=*/tables_.processes().empty());
 }
 
 void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
@@ -134,9 +139,11 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   if (HasThread(kind)) {
     here.thread = ThreadOf(head.source, event_.U32(Field::kThread));
     here.process = tracks_.ThreadAt(here.thread).process;
-    TrackLosses(here.thread, head.source, time_ns);
+    losses_.Seen(here.thread, head.source, time_ns);
     if (kind == EventKind::kTaskBegin || kind == EventKind::kTaskEnd) {
-      TrackNumber(here.thread, time_ns);
+      if (event_.Has(Field::kNumber)) {
+        losses_.Numbered(here.thread, static_cast<uint16_t>(event_.U64(Field::kNumber)), time_ns);
+      }
     }
   } else {
     here.process = tables_.ProcessFor(sources_[head.source].owner, event_.U32(Field::kProcess));
@@ -240,7 +247,7 @@ void NodeBuilder::Uncover(uint32_t index, const Moment& moment) {
   Process& process = tracks_.ProcessAt(index);
   if (!process.covered_since.has_value()) return;
   for (const uint32_t thread : tracks_.ThreadsOf(&process)) {
-    HitByPending(&tracks_.threads()[thread]);
+    losses_.Settle(&tracks_.threads()[thread]);
     tracks_.threads()[thread].spans->CoverageEnds(moment);
   }
   process.async->CoverageEnds(moment);
@@ -262,9 +269,9 @@ void NodeBuilder::ApplyPendingEnd(Process* process, uint32_t index) {
 void NodeBuilder::Finish() {
   for (uint32_t source = 0; source < sources_.size(); ++source) UpdateLosses(source);
   for (const TraceReader* reader : context_.node.readers) {
-    for (const Loss& loss : reader->losses()) AddLoss(loss, /*draw_on_node=*/true);
+    for (const Loss& loss : reader->losses()) ledger_.Add(loss, /*draw_on_node=*/true);
   }
-  for (const Loss& loss : context_.node.losses) AddLoss(loss, /*draw_on_node=*/true);
+  for (const Loss& loss : context_.node.losses) ledger_.Add(loss, /*draw_on_node=*/true);
   for (uint32_t i = 0; i < tables_.processes().size(); ++i) {
     // Coverage is a matter of our own libraries: foreign providers write when they like.
     const bool ours = i < tracks_.processes().size() && tracks_.processes()[i].found_events > 0;
@@ -274,7 +281,7 @@ void NodeBuilder::Finish() {
   for (Thread& thread : tracks_.threads()) {
     if (thread.spans == nullptr) continue;
     EndLeftOut(&thread, kUnknownHi);
-    HitByPending(&thread);
+    losses_.Settle(&thread);
     thread.spans->Finish();
     result_.recovered += thread.spans->recovered_count();
   }
@@ -291,7 +298,7 @@ void NodeBuilder::Finish() {
 Moment NodeBuilder::EndWithoutOff(Process* process, const KnownProcess* known) {
   const Moment last = process->last.value_or(*process->covered_since);
   if (known == nullptr || !known->off_ns.has_value() || *known->off_ns < last.node.ns) return last;
-  const int64_t extent_ns = extent_.value_or(ClockInterval{}).end_ns;
+  const int64_t extent_ns = ledger_.extent().value_or(ClockInterval{}).end_ns;
   const int64_t traced_ns =  // a part may lack its last event
       read_.whole() ? last.node.ns : std::max(last.node.ns, extent_ns);
   const bool all_found =  // what the process counted is of all its events
@@ -330,17 +337,17 @@ void NodeBuilder::LosePauses(const Process& process, const ClockInterval& window
     const int64_t end_ns =
         std::min(window.end_ns, last ? window.end_ns : process.coverage[i + 1].begin_ns);
     if (begin_ns >= end_ns) continue;
-    AddLoss({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name,
-             last ? kPausedForGood : kPaused},
-            /*draw_on_node=*/false);
+    ledger_.Add({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name,
+                 last ? kPausedForGood : kPaused},
+                /*draw_on_node=*/false);
   }
 }
 
 void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
   const auto hole = [&](int64_t begin_ns, int64_t end_ns, const std::string& detail) {
     if (begin_ns >= end_ns) return;
-    PushHole(process.track,
-             {LossReason::kNotCovered, begin_ns, end_ns, std::nullopt, process.name, detail});
+    ledger_.PushHole(process.track, {LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
+                                     process.name, detail});
   };
   const std::vector<ClockInterval>& coverage = process.coverage;
   if (process.collectives.has_value() && !coverage.empty()) {
@@ -379,14 +386,14 @@ void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
   const std::vector<size_t>& paused = process.paused_behind;
   const bool told = std::count(paused.begin(), paused.end(), coverage.size() - 1) > 0;
   if (lost == nullptr || told || last_ns >= end_ns) return;
-  AddLoss({LossReason::kNotCovered, last_ns, end_ns, std::nullopt, process.name, lost},
-          /*draw_on_node=*/false);
+  ledger_.Add({LossReason::kNotCovered, last_ns, end_ns, std::nullopt, process.name, lost},
+              /*draw_on_node=*/false);
 }
 
 void NodeBuilder::LoseAll(const KnownProcess& known, const std::string& name,
                           const std::string& why) {
   // There may be thousands of short-lived processes: they are one loss.
-  AddLoss(
+  ledger_.Add(
       {LossReason::kNotCovered, context_.node.placement->ClockNs(context_.options.window->begin),
        context_.node.placement->ClockNs(context_.options.window->end), std::nullopt,
        known.came_too_late ? "short-lived processes" : name, why},
@@ -415,7 +422,7 @@ void NodeBuilder::FinishWindow() {
   // The model that placed the window's end then was another one than this.
   const int64_t doubt_ns = 2 * context_.node.placement->BoundNs(end_ns).value_or(0);
   if (end_ns - *context_.node.closed_ns <= std::max(kGateSlackNs, doubt_ns)) return;
-  AddLoss(
+  ledger_.Add(
       {LossReason::kNotCovered, *context_.node.closed_ns, end_ns, std::nullopt, context_.node.name,
        absl::StrCat("the agent stopped recording early",
                     context_.node.why_closed.empty() ? "" : ": ", context_.node.why_closed)},
@@ -424,8 +431,9 @@ void NodeBuilder::FinishWindow() {
 
 // Silent loss: the process counted more events than were found, beyond what the tracer owns up to.
 void NodeBuilder::FinishLosses() {
-  if (!read_.whole()) return;      // what the processes counted is of all their events
-  if (!counts_are_known_) return;  // a whole packet or file is missing: it explains any number
+  if (!read_.whole()) return;  // what the processes counted is of all their events
+  if (!ledger_.counts_are_known())
+    return;  // a whole packet or file is missing: it explains any number
   uint64_t missing = 0;
   std::string who;
   for (const Process& process : tracks_.processes()) {
@@ -434,10 +442,10 @@ void NodeBuilder::FinishLosses() {
     missing += *process.counted_events - process.found_events;
     absl::StrAppend(&who, who.empty() ? "" : ", ", process.name);
   }
-  if (missing <= declared_lost_) return;
-  AddLoss({LossReason::kSilent, 0, 0, missing - declared_lost_, who,
-           "the processes counted more events than the trace holds"},
-          /*draw_on_node=*/true);
+  if (missing <= ledger_.declared()) return;
+  ledger_.Add({LossReason::kSilent, 0, 0, missing - ledger_.declared(), who,
+               "the processes counted more events than the trace holds"},
+              /*draw_on_node=*/true);
 }
 
 NodeResult NodeBuilder::TakeResult() {
@@ -469,7 +477,7 @@ NodeResult NodeBuilder::TakeResult() {
     result.threads = static_cast<uint32_t>(process.threads.size());
     result_.processes.push_back(std::move(result));
   }
-  for (auto& [key, total] : losses_) result_.losses.push_back(std::move(total));
+  result_.losses = ledger_.TakeTotals();
   return std::move(result_);
 }
 

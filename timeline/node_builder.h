@@ -19,7 +19,7 @@
 #include "timeline/builder.h"
 #include "timeline/collectives.h"
 #include "timeline/look_back.h"
-#include "timeline/loss_tracker.h"
+#include "timeline/loss_ledger.h"
 #include "timeline/messages.h"
 #include "timeline/node_context.h"
 #include "timeline/node_input.h"
@@ -29,6 +29,7 @@
 #include "timeline/schema.h"
 #include "timeline/shown_events.h"
 #include "timeline/stream_merger.h"
+#include "timeline/thread_losses.h"
 #include "timeline/thread_spans.h"
 #include "timeline/track_table.h"
 #include "timeline/transfers.h"
@@ -54,7 +55,7 @@ class NodeBuilder {
  private:
   using Process = TrackTable::Process;
   using Thread = TrackTable::Thread;
-  static constexpr uint32_t kNoNumber = TrackTable::kNoNumber;
+  static constexpr uint32_t kNoNumber = UINT32_MAX;
   // Threads of a stream by the keys that its events name them by: some take turns on a CPU.
   struct KnownKey {
     uint32_t key = 0;
@@ -64,8 +65,6 @@ class NodeBuilder {
   struct Source {
     uint32_t owner = 0;
     std::string name;
-    std::unique_ptr<StreamLossTracker> losses;
-    size_t losses_added = 0;
     uint64_t loads = 0;  // of the stream, when it was last asked for losses
     TrackId cpu_track = kNoTrack;
     std::array<KnownKey, kKnownKeys> known;  // by the key's last bits
@@ -101,12 +100,7 @@ class NodeBuilder {
   void FinishLosses();
   NodeResult TakeResult();
 
-  // node_losses.cc
-  // Its ends where what is known of the node has them: readers may leave them open.
-  ClockInterval BoundsOf(const Loss& loss) const;
-  // The same loss with these ends, and its texts for people.
-  Loss Bounded(Loss loss) const;
-  void AddLoss(const Loss& loss, bool draw_on_node);
+  // Of a stream, as its cursor tells them.
   void UpdateLosses(uint32_t source);
   // The same, if there may be new ones.
   void UpdateLossesOf(uint32_t source) {
@@ -114,15 +108,6 @@ class NodeBuilder {
     sources_[source].loads = merger_.loads(source);
     UpdateLosses(source);
   }
-  // Says who may have been hit by the losses of the streams that a thread's event comes after.
-  void TrackLosses(uint32_t thread, uint32_t source, int64_t time_ns);
-  // The same of the tasks' own numbers, which have no gap where nothing is lost.
-  void TrackNumber(uint32_t thread, int64_t time_ns);
-  // Cuts off what the numbers of the thread's tasks answer for; false when nothing is left.
-  bool IsAfterTasks(const Thread& thread, Loss* loss) const;
-  void OnSuspect(const Loss& loss, uint32_t thread);
-  void HitBy(const Loss& loss, Thread* thread);
-  void HitByPending(Thread* thread);
 
   // node_profiles.cc: TensorFlow's profiles
   absl::Status AddProfiles();
@@ -135,7 +120,6 @@ class NodeBuilder {
   uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
   TrackId CpuTrack(uint32_t source);
   TrackId MessageTrack(const Here& here);
-  void PushHole(TrackId track, const Loss& loss);
 
   // node_events.cc: what the events of our own mean
   void OnControl(EventKind kind, const Here& here);
@@ -172,7 +156,10 @@ class NodeBuilder {
   ShownEvents events_;
   Matchers* matchers_;
   NodeTables tables_;
+  NodeResult result_;
   TrackTable tracks_;
+  LossLedger ledger_;
+  ThreadLosses losses_;
   PartRead read_;
   StreamMerger merger_;
   EventReader event_;
@@ -200,11 +187,6 @@ class NodeBuilder {
     return task < task_parts_.size() && task_parts_[task] == TaskPart::kNone;
   }
   std::vector<Source> sources_;
-  std::optional<ClockInterval> extent_;  // of the streams, as their packet headers tell
-  std::map<std::pair<std::string, LossReason>, LossTotal> losses_;
-  uint64_t declared_lost_ = 0;  // events that the tracer owns up to
-  bool counts_are_known_ = true;
-  NodeResult result_;
 };
 
 }  // namespace syncline::timeline

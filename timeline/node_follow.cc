@@ -27,20 +27,17 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   if (known.key != task.thread || known.thread >= tracks_.threads().size()) return false;
   Thread& thread = tracks_.threads()[known.thread];
   if (thread.spans == nullptr || thread.last_source != head.source) return false;
-  if (task.numbered && task.number != thread.next_number) return false;  // the first, or a loss
-  if (!thread.pending_losses.empty() || task.depth > ThreadSpans::kDepthMax) return false;
+  if (task.numbered && !thread.numbers.Follows(task.number)) return false;  // the first, or a loss
+  if (thread.numbers.has_pending() || task.depth > ThreadSpans::kDepthMax) return false;
   Process& process = tracks_.processes()[thread.process];
   if (!process.covered_since.has_value()) return false;
   ThreadSpans::Task span;
   const bool heeded = events_.Heeds(EventKind::kTaskBegin);
   if (heeded && !FollowNames(task, process, &span)) return false;
   const int64_t time_ns = head.record->time_ns;
-  if (!source.losses->SeenAgain(known.thread, time_ns)) return false;
+  if (!losses_.SeenAgain(known.thread, head.source, time_ns)) return false;
   thread.last_ns = time_ns;
-  if (task.numbered) {
-    thread.next_number = static_cast<uint16_t>(task.number + 1);
-    thread.task_ns = time_ns;
-  }
+  if (task.numbered) thread.numbers.Found(task.number, time_ns);
   result_.seen->end_ns = std::max(result_.seen->end_ns, time_ns);
   // Set piece by piece: what was put together elsewhere is waited for when it is copied.
   Moment& moment = process.last.has_value() ? *process.last : process.last.emplace();

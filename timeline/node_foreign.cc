@@ -158,7 +158,7 @@ void NodeBuilder::OnForeign(const StreamMerger::Head& head) {
   if (tid != 0) {
     const uint32_t thread = tables_.ThreadForPid(owner, pid, tid, command);
     instant.track = tracks_.ThreadAt(thread).spans->track();
-    TrackLosses(thread, head.source, head.record->time_ns);
+    losses_.Seen(thread, head.source, head.record->time_ns);
   } else {
     instant.track = CpuTrack(head.source);
   }

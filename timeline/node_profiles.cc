@@ -60,7 +60,7 @@ void NodeBuilder::LoseOfProfile(const ProfileInput& profile, Loss loss) {
   const bool placed = begin.has_value() && end.has_value();
   loss.begin_ns = placed ? *begin : 0;  // else: all of the window
   loss.end_ns = placed ? *end : 0;
-  AddLoss(loss, /*draw_on_node=*/true);
+  ledger_.Add(loss, /*draw_on_node=*/true);
 }
 
 absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* lanes,

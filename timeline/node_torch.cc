@@ -72,12 +72,13 @@ void NodeBuilder::OnOperators(const Here& here) {
 void NodeBuilder::EndLeftOut(Thread* thread, int64_t end_ns) {
   if (!thread->left_out_since_ns.has_value()) return;
   const int64_t begin_ns = *std::exchange(thread->left_out_since_ns, std::nullopt);
-  const Loss loss = Bounded({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
-                             tracks_.ProcessAt(thread->process).name,
-                             "a profiler of the program's own (torch.profiler) uses the thread: "
-                             "PyTorch's operators are not recorded"});
-  PushHole(thread->spans->track(), loss);
-  AddLoss(loss, /*draw_on_node=*/false);
+  const Loss loss =
+      ledger_.Bounded({LossReason::kNotCovered, begin_ns, end_ns, std::nullopt,
+                       tracks_.ProcessAt(thread->process).name,
+                       "a profiler of the program's own (torch.profiler) uses the thread: "
+                       "PyTorch's operators are not recorded"});
+  ledger_.PushHole(thread->spans->track(), loss);
+  ledger_.Add(loss, /*draw_on_node=*/false);
 }
 
 void NodeBuilder::OnCollectiveTask(EventKind kind, TextId name, const Here& here) {

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "timeline/async_spans.h"
-#include "timeline/loss_tracker.h"
 #include "timeline/node_context.h"
 #include "timeline/node_tables.h"
 #include "timeline/open_ids.h"
+#include "timeline/task_numbers.h"
 #include "timeline/thread_spans.h"
 
 namespace syncline::timeline {
@@ -51,17 +51,12 @@ class TrackTable {
     std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
     TrackId sockets = kNoTrack;           // its lane for messages
   };
-  static constexpr uint32_t kNoNumber = UINT32_MAX;
   struct Thread {
     uint32_t process = 0;
     std::unique_ptr<ThreadSpans> spans;  // made with its track, at the first event
     std::optional<int64_t> last_ns;      // its last event, in whatever stream,
     uint32_t last_source = 0;            // and which stream that was
-    // Where its tasks are numbered: the number that follows, when the last begin or end was, and
-    // losses since that may have hit its tasks, which the next number will tell.
-    uint32_t next_number = kNoNumber;
-    int64_t task_ns = 0;
-    std::vector<Loss> pending_losses;
+    TaskNumbers numbers;
     std::optional<int64_t> left_out_since_ns;  // the program's own profiler has it
   };
 
