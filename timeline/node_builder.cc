@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/status.h"
 #include "timeline/clock_bounds.h"
+#include "timeline/node_profiles.h"
 
 namespace syncline::timeline {
 namespace {
@@ -69,7 +70,14 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
     Dispatch(*head);
   }
   Finish();
-  SYNCLINE_RETURN_IF_ERROR(AddProfiles());
+  NodeProfiles profiles(context_, {.tables = tables_,
+                                   .tracks = &tracks_,
+                                   .ledger = &ledger_,
+                                   .tensors = &matchers_->tensors,
+                                   .collectives = &matchers_->profile_collectives});
+  SYNCLINE_ASSIGN_OR_RETURN(NodeProfiles::Results found, profiles.Push());
+  result_.profiles = std::move(found.profiles);
+  result_.partitions = std::move(found.partitions);
   return TakeResult();
 }
 

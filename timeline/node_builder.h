@@ -25,7 +25,6 @@
 #include "timeline/node_input.h"
 #include "timeline/node_tables.h"
 #include "timeline/profile_collectives.h"
-#include "timeline/profile_lanes.h"
 #include "timeline/schema.h"
 #include "timeline/shown_events.h"
 #include "timeline/stream_merger.h"
@@ -108,14 +107,6 @@ class NodeBuilder {
     sources_[source].loads = merger_.loads(source);
     UpdateLosses(source);
   }
-
-  // node_profiles.cc: TensorFlow's profiles
-  absl::Status AddProfiles();
-  std::string JobOf(const ProcessKey& process) const;
-  absl::Status AddProfile(const ProfileInput& profile, ProfileLanes* lanes, ProfileResult result);
-  TrackId TrackOfProfile(const ProfileInput& profile, std::string* name);
-  void LoseOfProfile(const ProfileInput& profile, Loss loss);
-  void PushProfileHoles(size_t first, TrackId group);
 
   uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
   TrackId CpuTrack(uint32_t source);

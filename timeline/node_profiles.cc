@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's profiles by TensorFlow and Kineto: lanes, and holes where there are none.
+#include "timeline/node_profiles.h"
+
 #include <algorithm>
-#include <string>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "timeline/node_builder.h"
-#include "timeline/profile_lanes.h"
 
 namespace syncline::timeline {
 
@@ -24,19 +23,19 @@ std::string NameOf(Profiler profiler) {
 }  // namespace
 
 // The process's track; one that no control block and no trace speaks of gets a new one.
-TrackId NodeBuilder::TrackOfProfile(const ProfileInput& profile, std::string* name) {
+TrackId NodeProfiles::TrackOf(const ProfileInput& profile, std::string* name) {
   const ProcessKey& key = profile.process;
-  for (uint32_t i = 0; i < tables_.processes().size(); ++i) {
-    const ProcessKey& known = tables_.processes()[i].key;
+  for (uint32_t i = 0; i < parts_.tables.processes().size(); ++i) {
+    const ProcessKey& known = parts_.tables.processes()[i].key;
     if (known.pid != key.pid || known.start_ticks != key.start_ticks ||
         known.pid_namespace != key.pid_namespace) {
       continue;
     }
-    *name = tracks_.ProcessAt(i).name;
-    return tracks_.ProcessAt(i).track;
+    *name = parts_.tracks->ProcessAt(i).name;
+    return parts_.tracks->ProcessAt(i).track;
   }
   Track track;
-  track.parent = tracks_.node_track();
+  track.parent = parts_.tracks->node_track();
   track.kind = TrackKind::kProcess;
   *name =
       absl::StrCat(context_.node.name, " · ",
@@ -48,7 +47,7 @@ TrackId NodeBuilder::TrackOfProfile(const ProfileInput& profile, std::string* na
   return context_.emitter->AddTrack(std::move(track));
 }
 
-void NodeBuilder::LoseOfProfile(const ProfileInput& profile, Loss loss) {
+void NodeProfiles::Lose(const ProfileInput& profile, Loss loss) {
   const bool unknown = loss.begin_ns == 0 && loss.end_ns == 0;
   const auto trace_clock = [&](int64_t wall_ns) -> std::optional<int64_t> {
     const std::optional<TimelineTime> at = context_.node.wall->At(wall_ns);
@@ -60,11 +59,11 @@ void NodeBuilder::LoseOfProfile(const ProfileInput& profile, Loss loss) {
   const bool placed = begin.has_value() && end.has_value();
   loss.begin_ns = placed ? *begin : 0;  // else: all of the window
   loss.end_ns = placed ? *end : 0;
-  ledger_.Add(loss, /*draw_on_node=*/true);
+  parts_.ledger->Add(loss, /*draw_on_node=*/true);
 }
 
-absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* lanes,
-                                     ProfileResult result) {
+absl::Status NodeProfiles::Add(const ProfileInput& profile, ProfileLanes* lanes,
+                               ProfileResult result) {
   result.profiler = profile.profiler;
   result.process = profile.process;
   result.process.node = context_.index;
@@ -73,29 +72,28 @@ absl::Status NodeBuilder::AddProfile(const ProfileInput& profile, ProfileLanes* 
   result.begin = context_.node.wall->At(profile.covered.begin_ns);
   result.end = context_.node.wall->At(profile.covered.end_ns);
   SYNCLINE_RETURN_IF_ERROR(lanes->Add(profile, &result));
-  for (const Loss& loss : profile.losses) LoseOfProfile(profile, loss);
+  for (const Loss& loss : profile.losses) Lose(profile, loss);
   if (result.undecided_events > 0) {
-    LoseOfProfile(profile, {LossReason::kUnreadable, 0, 0, result.undecided_events,
-                            SourceOf(profile.profiler, profile.task),
-                            "the host's wall clock, by which " + NameOf(profile.profiler) +
-                                " stamps, was set: the times of these events cannot be decided"});
+    Lose(profile, {LossReason::kUnreadable, 0, 0, result.undecided_events,
+                   SourceOf(profile.profiler, profile.task),
+                   "the host's wall clock, by which " + NameOf(profile.profiler) +
+                       " stamps, was set: the times of these events cannot be decided"});
   }
   if (result.crowded_events > 0) {
-    LoseOfProfile(profile,
-                  {LossReason::kUnreadable, 0, 0, result.crowded_events,
+    Lose(profile, {LossReason::kUnreadable, 0, 0, result.crowded_events,
                    SourceOf(profile.profiler, profile.task),
                    absl::StrCat("more than ", kOpenSpansMax, " spans inside one another, or ",
                                 kThreadLanesMax,
                                 " that cross, on one thread: the events beyond are skipped")});
   }
-  result_.profiles.push_back(std::move(result));
+  results_.profiles.push_back(std::move(result));
   return absl::OkStatus();
 }
 
 // What of the window no profile of the process shows.
-void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
+void NodeProfiles::PushHoles(size_t first, TrackId group) {
   if (!context_.options.window.has_value()) return;
-  const std::string name = NameOf(result_.profiles[first].profiler);
+  const std::string name = NameOf(results_.profiles[first].profiler);
   TimelineTime until = context_.options.window->begin;
   const auto hole = [&](TimelineTime begin, TimelineTime end, const std::string& detail) {
     begin = std::max(begin, until);
@@ -108,12 +106,12 @@ void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
     pushed.loss.reason = LossReason::kNotCovered;
     pushed.loss.begin_ns = context_.node.placement->ClockNs(begin);
     pushed.loss.end_ns = context_.node.placement->ClockNs(end);
-    pushed.loss.source = SourceOf(result_.profiles[first].profiler, result_.profiles[first].task);
+    pushed.loss.source = SourceOf(results_.profiles[first].profiler, results_.profiles[first].task);
     pushed.loss.detail = detail;
     context_.emitter->Push(pushed);
   };
-  for (size_t i = first; i < result_.profiles.size(); ++i) {
-    const ProfileResult& profile = result_.profiles[i];
+  for (size_t i = first; i < results_.profiles.size(); ++i) {
+    const ProfileResult& profile = results_.profiles[i];
     if (!profile.begin.has_value() || !profile.end.has_value()) {
       // Never asked for, or undecided: it says nothing of when.
       if (profile.events == 0) hole(until, context_.options.window->end, profile.absence);
@@ -126,14 +124,14 @@ void NodeBuilder::PushProfileHoles(size_t first, TrackId group) {
     }
     until = std::max(until, *profile.end);
   }
-  const bool any =
-      std::any_of(result_.profiles.begin() + static_cast<ptrdiff_t>(first), result_.profiles.end(),
-                  [](const ProfileResult& profile) { return profile.events > 0; });
+  const bool any = std::any_of(results_.profiles.begin() + static_cast<ptrdiff_t>(first),
+                               results_.profiles.end(),
+                               [](const ProfileResult& profile) { return profile.events > 0; });
   if (any) hole(until, context_.options.window->end, name + " had ended");
 }
 
 // Empty where the process does not say to which job it belongs.
-std::string NodeBuilder::JobOf(const ProcessKey& process) const {
+std::string NodeProfiles::JobOf(const ProcessKey& process) const {
   for (const KnownProcess& known : context_.node.processes) {
     if (known.key.pid == process.pid && known.key.start_ticks == process.start_ticks &&
         known.key.pid_namespace == process.pid_namespace) {
@@ -143,12 +141,12 @@ std::string NodeBuilder::JobOf(const ProcessKey& process) const {
   return "";
 }
 
-absl::Status NodeBuilder::AddProfiles() {
+absl::StatusOr<NodeProfiles::Results> NodeProfiles::Push() {
   for (size_t i = 0; i < context_.node.profiles.size();) {
     ProfileLanes::Owner owner;
     ProfileResult prototype;
     owner.profiler = context_.node.profiles[i].profiler;
-    owner.track = TrackOfProfile(context_.node.profiles[i], &prototype.name);
+    owner.track = TrackOf(context_.node.profiles[i], &prototype.name);
     owner.node = context_.index;
     owner.process = context_.node.profiles[i].process;
     owner.process.node = context_.index;
@@ -156,27 +154,27 @@ absl::Status NodeBuilder::AddProfiles() {
     owner.events = context_.options.events;
     owner.cut = context_.options.cut;
     const bool tensorflow = owner.profiler == Profiler::kTensorFlow;
-    if (tensorflow) owner.tensors = matchers_->tensors.AddProcess(context_.index, owner.task);
+    if (tensorflow) owner.tensors = parts_.tensors->AddProcess(context_.index, owner.task);
     if (tensorflow) {
-      owner.collectives = matchers_->profile_collectives.AddProcess(
+      owner.collectives = parts_.collectives->AddProcess(
           context_.index, JobOf(context_.node.profiles[i].process), owner.task);
     }
-    ProfileLanes lanes(owner, context_.node.wall, context_.emitter, &matchers_->tensors,
-                       &matchers_->profile_collectives);
-    const size_t first = result_.profiles.size();
+    ProfileLanes lanes(owner, context_.node.wall, context_.emitter, parts_.tensors,
+                       parts_.collectives);
+    const size_t first = results_.profiles.size();
     for (const ProcessKey& process = context_.node.profiles[i].process;
          i < context_.node.profiles.size() && context_.node.profiles[i].process == process &&
          context_.node.profiles[i].profiler == owner.profiler;
          ++i) {
-      SYNCLINE_RETURN_IF_ERROR(AddProfile(context_.node.profiles[i], &lanes, prototype));
+      SYNCLINE_RETURN_IF_ERROR(Add(context_.node.profiles[i], &lanes, prototype));
     }
-    PushProfileHoles(first, lanes.group());
+    PushHoles(first, lanes.group());
     Partition partition = lanes.TakePartition();
     partition.track = owner.track;
     partition.process = prototype.name;
-    if (!partition.nodes.empty()) result_.partitions.push_back(std::move(partition));
+    if (!partition.nodes.empty()) results_.partitions.push_back(std::move(partition));
   }
-  return absl::OkStatus();
+  return std::move(results_);
 }
 
 }  // namespace syncline::timeline
