@@ -45,7 +45,11 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
       matchers_(matchers),
       tracks_(context_, &tables_, shared),
       ledger_(context_, tracks_, result_.seen),
-      losses_(context_, &tracks_, &ledger_) {
+      losses_(context_, &tracks_, &ledger_),
+      foreign_(context_, &tables_, &tracks_, &losses_),
+      ids_(emitter, "id"),
+      parent_ids_(emitter, "parent id"),
+      other_ids_(emitter, "other id") {
   result_.name = node.name;
   result_.index = index;
 }
@@ -138,7 +142,8 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   }
   if (kind == EventKind::kForeign) {
     if (counted) ++result_.foreign_events;
-    OnForeign(head);
+    const Source& source = sources_[head.source];
+    foreign_.On(head, event_, {source.owner, source.name});
     return;
   }
   Here here;

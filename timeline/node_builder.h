@@ -18,6 +18,8 @@
 #include "absl/status/statusor.h"
 #include "timeline/builder.h"
 #include "timeline/collectives.h"
+#include "timeline/event_arguments.h"
+#include "timeline/foreign_observer.h"
 #include "timeline/look_back.h"
 #include "timeline/loss_ledger.h"
 #include "timeline/messages.h"
@@ -64,8 +66,7 @@ class NodeBuilder {
   struct Source {
     uint32_t owner = 0;
     std::string name;
-    uint64_t loads = 0;  // of the stream, when it was last asked for losses
-    TrackId cpu_track = kNoTrack;
+    uint64_t loads = 0;                      // of the stream, when it was last asked for losses
     std::array<KnownKey, kKnownKeys> known;  // by the key's last bits
   };
   struct Here {  // the event at hand
@@ -109,7 +110,6 @@ class NodeBuilder {
   }
 
   uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
-  TrackId CpuTrack(uint32_t source);
   TrackId MessageTrack(const Here& here);
 
   // node_events.cc: what the events of our own mean
@@ -124,12 +124,6 @@ class NodeBuilder {
   void OnRelation(const Here& here);
   void OnSync(const Here& here);
   void OnMessage(EventKind kind, const Here& here);  // node_messages.cc
-  // node_foreign.cc: events of other providers
-  void OnForeign(const StreamMerger::Head& head);
-  void AddArguments(TextId key, std::span<const FieldValue> values,
-                    std::vector<Argument>* arguments);
-  // What its argument is called, without making that anew for every event.
-  TextId PathText(const FieldClass& field);
   // node_torch.cc: what PyTorch's hook says
   void OnTorch(EventKind kind, const Here& here);
   void OnOperators(const Here& here);
@@ -137,11 +131,6 @@ class NodeBuilder {
   void OnTransfer(EventKind kind, const Here& here);
   void OnCollectiveTask(EventKind kind, TextId name, const Here& here);
   CollectiveMatcher::Place PlaceOf(const Moment& moment) const;
-  struct IdTexts {  // of the keys of an id's numbers, as far as they were used
-    const char* key;
-    TextId texts[3] = {kNoText, kNoText, kNoText};
-  };
-  void AddId(IdTexts* texts, IttId id, std::vector<Argument>* arguments);
 
   const NodeContext context_;
   ShownEvents events_;
@@ -151,18 +140,13 @@ class NodeBuilder {
   TrackTable tracks_;
   LossLedger ledger_;
   ThreadLosses losses_;
+  ForeignObserver foreign_;
   PartRead read_;
   StreamMerger merger_;
   EventReader event_;
-  IdTexts id_texts_{"id"};
-  IdTexts parent_texts_{"parent id"};
-  IdTexts other_texts_{"other id"};
-  std::unordered_map<const FieldClass*, TextId> field_texts_;
-  struct ForeignTexts {
-    TextId name = kNoText;
-    TextId category = kNoText;  // the provider
-  };
-  std::unordered_map<const EventClass*, ForeignTexts> foreign_texts_;
+  IdArguments ids_;
+  IdArguments parent_ids_;
+  IdArguments other_ids_;
   // By TextId, of tasks: what they are of a collective, as far as it was looked at.
   enum class TaskPart : uint8_t { kUnknown, kNone, kLaunch, kWork };
   std::vector<TaskPart> task_parts_;

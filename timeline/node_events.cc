@@ -24,8 +24,6 @@ constexpr uint64_t kSyncPrepare = 1;
 constexpr uint64_t kSyncCancel = 2;
 constexpr uint64_t kSyncAcquired = 3;
 
-constexpr const char* kIdParts[] = {"", ".d2", ".d3"};
-
 const char* RelationName(uint64_t kind) {
   constexpr const char* kNames[] = {"is unknown",      "is dependent on",    "is sibling of",
                                     "is parent of",    "is continuation of", "is child of",
@@ -60,20 +58,6 @@ void NodeBuilder::OnControl(EventKind kind, const Here& here) {
   }
 }
 
-void NodeBuilder::AddId(IdTexts* texts, IttId id, std::vector<Argument>* arguments) {
-  if (!id) return;
-  const uint64_t numbers[] = {id.d1, id.d2, id.d3};
-  const size_t count = id.d3 != 0 ? 3 : id.d2 != 0 ? 2 : 1;
-  for (size_t i = 0; i < count; ++i) {
-    TextId& text = texts->texts[i];
-    if (text == kNoText) text = context_.emitter->Text(absl::StrCat(texts->key, kIdParts[i]));
-    Argument& argument = arguments->emplace_back();
-    argument.key = text;
-    argument.kind = Argument::Kind::kUint;
-    argument.u = numbers[i];
-  }
-}
-
 void NodeBuilder::OnTask(EventKind kind, const Here& here) {
   ThreadSpans::Task task;
   task.name_id = event_.U32(Field::kName);
@@ -99,8 +83,8 @@ void NodeBuilder::OnTask(EventKind kind, const Here& here) {
   }
   Span* span = spans.Begin(task, here.moment);
   if (span == nullptr) return;
-  AddId(&id_texts_, task.id, &span->arguments);
-  AddId(&parent_texts_, event_.ParentId(), &span->arguments);
+  ids_.Add(task.id, &span->arguments);
+  parent_ids_.Add(event_.ParentId(), &span->arguments);
   if (function != 0) {
     Argument argument;
     argument.key = context_.emitter->Text("function");
@@ -145,8 +129,8 @@ void NodeBuilder::OnAsync(EventKind kind, const Here& here) {
     return;
   }
   Span* span = process.async->Begin(key, label, here.moment);
-  AddId(&id_texts_, event_.Id(), &span->arguments);
-  AddId(&parent_texts_, event_.ParentId(), &span->arguments);
+  ids_.Add(event_.Id(), &span->arguments);
+  parent_ids_.Add(event_.ParentId(), &span->arguments);
 }
 
 void NodeBuilder::OnFrameSubmit(const Here& here) {
@@ -181,7 +165,7 @@ void NodeBuilder::OnMetadata(EventKind kind, const Here& here) {
   const TextId key = tracks_.NameText(here.process, event_.U32(Field::kKey));
   std::vector<Argument> arguments;
   if (kind == EventKind::kMetadata || kind == EventKind::kMetadataF64) {
-    AddArguments(key, event_.Values(Field::kValues), &arguments);
+    AddArguments(key, event_.Values(Field::kValues), context_.emitter, &arguments);
     for (Argument& argument : arguments) {
       if (kind != EventKind::kMetadataF64 || argument.kind != Argument::Kind::kUint) continue;
       argument.kind = Argument::Kind::kReal;
@@ -225,7 +209,7 @@ void NodeBuilder::OnMarker(const Here& here) {
   instant.category = tracks_.NameText(here.process, event_.U32(Field::kDomain));
   instant.time = here.moment.timeline;
   instant.node_time = here.moment.node;
-  AddId(&id_texts_, event_.Id(), &instant.arguments);
+  ids_.Add(event_.Id(), &instant.arguments);
   context_.emitter->Push(instant);
 }
 
@@ -258,8 +242,8 @@ void NodeBuilder::OnRelation(const Here& here) {
   instant.category = tracks_.NameText(here.process, event_.U32(Field::kDomain));
   instant.time = here.moment.timeline;
   instant.node_time = here.moment.node;
-  AddId(&id_texts_, event_.Id(), &instant.arguments);
-  AddId(&other_texts_, event_.OtherId(), &instant.arguments);
+  ids_.Add(event_.Id(), &instant.arguments);
+  other_ids_.Add(event_.OtherId(), &instant.arguments);
   context_.emitter->Push(instant);
 }
 

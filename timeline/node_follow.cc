@@ -63,8 +63,8 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   }
   if (task.id) span.id = task.id;
   Span* const begun = thread.spans->Begin(span, moment);
-  if (task.id) AddId(&id_texts_, task.id, &begun->arguments);
-  if (task.parent) AddId(&parent_texts_, task.parent, &begun->arguments);
+  if (task.id) ids_.Add(task.id, &begun->arguments);
+  if (task.parent) parent_ids_.Add(task.parent, &begun->arguments);
   return true;
 }
 
