@@ -47,6 +47,7 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
       ledger_(context_, tracks_, result_.seen),
       losses_(context_, &tracks_, &ledger_),
       foreign_(context_, &tables_, &tracks_, &losses_),
+      net_(context_, tables_, &tracks_, &matchers->messages),
       ids_(emitter, "id"),
       parent_ids_(emitter, "parent id"),
       other_ids_(emitter, "other id") {
@@ -221,7 +222,7 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
     case EventKind::kSendUnplaced:
     case EventKind::kReceiveUnplaced:
     case EventKind::kDoubt:
-      OnMessage(kind, here);
+      net_.On({kind, event_, here.moment, here.thread, here.process});
       break;
     case EventKind::kTorchOperators:
     case EventKind::kTorchGroup:

@@ -23,6 +23,7 @@
 #include "timeline/look_back.h"
 #include "timeline/loss_ledger.h"
 #include "timeline/messages.h"
+#include "timeline/net_observer.h"
 #include "timeline/node_context.h"
 #include "timeline/node_input.h"
 #include "timeline/node_tables.h"
@@ -110,7 +111,6 @@ class NodeBuilder {
   }
 
   uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
-  TrackId MessageTrack(const Here& here);
 
   // node_events.cc: what the events of our own mean
   void OnControl(EventKind kind, const Here& here);
@@ -123,7 +123,6 @@ class NodeBuilder {
   void OnCounter(const Here& here);
   void OnRelation(const Here& here);
   void OnSync(const Here& here);
-  void OnMessage(EventKind kind, const Here& here);  // node_messages.cc
   // node_torch.cc: what PyTorch's hook says
   void OnTorch(EventKind kind, const Here& here);
   void OnOperators(const Here& here);
@@ -141,6 +140,7 @@ class NodeBuilder {
   LossLedger ledger_;
   ThreadLosses losses_;
   ForeignObserver foreign_;
+  NetObserver net_;
   PartRead read_;
   StreamMerger merger_;
   EventReader event_;

@@ -11,6 +11,7 @@
 #include "timeline/emitter.h"
 #include "timeline/node_input.h"
 #include "timeline/placement.h"
+#include "timeline/schema.h"
 #include "timeline/thread_spans.h"
 
 namespace syncline::timeline {
@@ -33,6 +34,15 @@ struct NodeContext {
     return {node.placement->ClockNs(options.window->begin),
             node.placement->ClockNs(options.window->end)};
   }
+};
+
+// An event of our own, during the call that gets it.
+struct NodeEvent {
+  EventKind kind = EventKind::kForeign;
+  const EventReader& fields;
+  Moment at;
+  uint32_t thread = 0;  // by their numbers in NodeTables; 0 where HasThread(kind) is false
+  uint32_t process = 0;
 };
 
 }  // namespace syncline::timeline

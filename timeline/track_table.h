@@ -49,7 +49,6 @@ class TrackTable {
     std::optional<DurationEstimate> cost;
     std::vector<uint32_t> threads;        // that have a track; ThreadsOf() sorts them
     std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
-    TrackId sockets = kNoTrack;           // its lane for messages
   };
   struct Thread {
     uint32_t process = 0;
