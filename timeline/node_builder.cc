@@ -48,6 +48,11 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
       losses_(context_, &tracks_, &ledger_),
       foreign_(context_, &tables_, &tracks_, &losses_),
       net_(context_, tables_, &tracks_, &matchers->messages),
+      torch_(context_, {.tables = tables_,
+                        .tracks = &tracks_,
+                        .ledger = &ledger_,
+                        .collectives = &matchers->collectives,
+                        .transfers = &matchers->transfers}),
       ids_(emitter, "id"),
       parent_ids_(emitter, "parent id"),
       other_ids_(emitter, "other id") {
@@ -229,7 +234,7 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
     case EventKind::kTorchCollective:
     case EventKind::kTorchTransferBegin:
     case EventKind::kTorchTransferEnd:
-      OnTorch(kind, here);
+      torch_.On({kind, event_, here.moment, here.thread, here.process});
       break;
     default:
       break;
@@ -289,12 +294,16 @@ void NodeBuilder::Finish() {
   for (uint32_t i = 0; i < tables_.processes().size(); ++i) {
     // Coverage is a matter of our own libraries: foreign providers write when they like.
     const bool ours = i < tracks_.processes().size() && tracks_.processes()[i].found_events > 0;
-    if (ours || tables_.processes()[i].known != nullptr) FinishProcess(i);
+    if (!ours && tables_.processes()[i].known == nullptr) continue;
+    FinishProcess(i);
+    const std::vector<ClockInterval>& coverage = tracks_.ProcessAt(i).coverage;
+    if (!coverage.empty()) torch_.RecordedUntil(i, context_.At(coverage.back().end_ns).timeline);
   }
   LoseUntracked();
-  for (Thread& thread : tracks_.threads()) {
+  for (uint32_t i = 0; i < tracks_.threads().size(); ++i) {
+    Thread& thread = tracks_.threads()[i];
     if (thread.spans == nullptr) continue;
-    EndLeftOut(&thread, kUnknownHi);
+    torch_.Finish(i);
     losses_.Settle(&thread);
     thread.spans->Finish();
     result_.recovered += thread.spans->recovered_count();
@@ -364,10 +373,6 @@ void NodeBuilder::PushHoles(const Process& process, const KnownProcess* known) {
                                      process.name, detail});
   };
   const std::vector<ClockInterval>& coverage = process.coverage;
-  if (process.collectives.has_value() && !coverage.empty()) {
-    matchers_->collectives.OnRecordedUntil(*process.collectives,
-                                           context_.At(coverage.back().end_ns).timeline);
-  }
   for (size_t i = 1; i < coverage.size(); ++i) {
     hole(coverage[i - 1].end_ns, coverage[i].begin_ns, "paused by the program, or switched off");
   }

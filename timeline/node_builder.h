@@ -33,6 +33,7 @@
 #include "timeline/stream_merger.h"
 #include "timeline/thread_losses.h"
 #include "timeline/thread_spans.h"
+#include "timeline/torch_observer.h"
 #include "timeline/track_table.h"
 #include "timeline/transfers.h"
 
@@ -123,13 +124,6 @@ class NodeBuilder {
   void OnCounter(const Here& here);
   void OnRelation(const Here& here);
   void OnSync(const Here& here);
-  // node_torch.cc: what PyTorch's hook says
-  void OnTorch(EventKind kind, const Here& here);
-  void OnOperators(const Here& here);
-  void EndLeftOut(Thread* thread, int64_t end_ns);
-  void OnTransfer(EventKind kind, const Here& here);
-  void OnCollectiveTask(EventKind kind, TextId name, const Here& here);
-  CollectiveMatcher::Place PlaceOf(const Moment& moment) const;
 
   const NodeContext context_;
   ShownEvents events_;
@@ -141,26 +135,13 @@ class NodeBuilder {
   ThreadLosses losses_;
   ForeignObserver foreign_;
   NetObserver net_;
+  TorchObserver torch_;
   PartRead read_;
   StreamMerger merger_;
   EventReader event_;
   IdArguments ids_;
   IdArguments parent_ids_;
   IdArguments other_ids_;
-  // By TextId, of tasks: what they are of a collective, as far as it was looked at.
-  enum class TaskPart : uint8_t { kUnknown, kNone, kLaunch, kWork };
-  std::vector<TaskPart> task_parts_;
-  std::unordered_map<TextId, std::string> collective_names_;
-  // The process's number in the matchers of what ranks do together.
-  uint32_t CollectivesOf(Process* process) {
-    if (!process->collectives.has_value()) {
-      process->collectives = matchers_->collectives.AddProcess(context_.index);
-    }
-    return *process->collectives;
-  }
-  bool IsNoCollective(TextId task) const {
-    return task < task_parts_.size() && task_parts_[task] == TaskPart::kNone;
-  }
   std::vector<Source> sources_;
 };
 

@@ -74,7 +74,7 @@ void NodeBuilder::OnTask(EventKind kind, const Here& here) {
     task.name = context_.emitter->Text(function != 0 ? absl::StrFormat("function 0x%x", function)
                                                      : std::string("unnamed task"));
   }
-  OnCollectiveTask(kind, task.name, here);
+  torch_.OnTask(task.name, {kind, event_, here.moment, here.thread, here.process});
   if (!events_.Shows(kind)) return;
   ThreadSpans& spans = *tracks_.ThreadAt(here.thread).spans;
   if (kind == EventKind::kTaskEnd) {

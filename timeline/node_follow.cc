@@ -16,7 +16,7 @@ bool NodeBuilder::FollowNames(const PlainTask& task, const Process& process,
   span->name = process.texts[task.name];
   span->category = process.texts[task.domain];
   if (span->name == kNoText || (span->category == kNoText && task.domain != 0)) return false;
-  return IsNoCollective(span->name);
+  return torch_.IgnoresTask(span->name);
 }
 
 bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {

@@ -47,8 +47,7 @@ class TrackTable {
     std::optional<uint64_t> counted_events;
     std::optional<uint64_t> counted_lost;
     std::optional<DurationEstimate> cost;
-    std::vector<uint32_t> threads;        // that have a track; ThreadsOf() sorts them
-    std::optional<uint32_t> collectives;  // number in the matcher, once it has a process group
+    std::vector<uint32_t> threads;  // that have a track; ThreadsOf() sorts them
   };
   struct Thread {
     uint32_t process = 0;
@@ -56,7 +55,6 @@ class TrackTable {
     std::optional<int64_t> last_ns;      // its last event, in whatever stream,
     uint32_t last_source = 0;            // and which stream that was
     TaskNumbers numbers;
-    std::optional<int64_t> left_out_since_ns;  // the program's own profiler has it
   };
 
   // `tables` may grow meanwhile.
