@@ -53,9 +53,9 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
                         .ledger = &ledger_,
                         .collectives = &matchers->collectives,
                         .transfers = &matchers->transfers}),
+      itt_(context_, tables_, &tracks_),
       ids_(emitter, "id"),
-      parent_ids_(emitter, "parent id"),
-      other_ids_(emitter, "other id") {
+      parent_ids_(emitter, "parent id") {
   result_.name = node.name;
   result_.index = index;
 }
@@ -152,73 +152,42 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
     foreign_.On(head, event_, {source.owner, source.name});
     return;
   }
-  Here here;
-  here.moment = {{context_.clock, time_ns}, head.time};
-  here.source = head.source;
+  NodeEvent event{kind, event_, {{context_.clock, time_ns}, head.time}};
   if (HasThread(kind)) {
-    here.thread = ThreadOf(head.source, event_.U32(Field::kThread));
-    here.process = tracks_.ThreadAt(here.thread).process;
-    losses_.Seen(here.thread, head.source, time_ns);
+    event.thread = ThreadOf(head.source, event_.U32(Field::kThread));
+    event.process = tracks_.ThreadAt(event.thread).process;
+    losses_.Seen(event.thread, head.source, time_ns);
     if (kind == EventKind::kTaskBegin || kind == EventKind::kTaskEnd) {
       if (event_.Has(Field::kNumber)) {
-        losses_.Numbered(here.thread, static_cast<uint16_t>(event_.U64(Field::kNumber)), time_ns);
+        losses_.Numbered(event.thread, static_cast<uint16_t>(event_.U64(Field::kNumber)), time_ns);
       }
     }
   } else {
-    here.process = tables_.ProcessFor(sources_[head.source].owner, event_.U32(Field::kProcess));
+    event.process = tables_.ProcessFor(sources_[head.source].owner, event_.U32(Field::kProcess));
   }
-  Process& process = tracks_.ProcessAt(here.process);
+  Process& process = tracks_.ProcessAt(event.process);
   ++process.found_events;
   if (counted) ++process.counted_here;
   // Another thread may get a word in before the one that writes `on`.
   if (!process.covered_since.has_value() && kind != EventKind::kOff) {
-    Cover(here.process, CoverageBegin(kind, here), /*begin_again=*/false);
+    Cover(event.process, CoverageBegin(event), /*begin_again=*/false);
   }
-  if (events_.Heeds(kind)) Handle(kind, here);
-  tracks_.ProcessAt(here.process).last = here.moment;
-  if (HasThread(kind)) tracks_.ThreadAt(here.thread).spans->Seen(here.moment);
+  if (events_.Heeds(kind)) Handle(event);
+  tracks_.ProcessAt(event.process).last = event.at;
+  if (HasThread(kind)) tracks_.ThreadAt(event.thread).spans->Seen(event.at);
 }
 
-void NodeBuilder::Handle(EventKind kind, const Here& here) {
-  switch (kind) {
+void NodeBuilder::Handle(const NodeEvent& event) {
+  switch (event.kind) {
     case EventKind::kOn:
     case EventKind::kOff:
     case EventKind::kPause:
     case EventKind::kResume:
-      OnControl(kind, here);
+      OnControl(event);
       break;
     case EventKind::kTaskBegin:
     case EventKind::kTaskEnd:
-      OnTask(kind, here);
-      break;
-    case EventKind::kTaskBeginOverlapped:
-    case EventKind::kTaskEndOverlapped:
-    case EventKind::kFrameBegin:
-    case EventKind::kFrameEnd:
-    case EventKind::kEventStart:
-    case EventKind::kEventEnd:
-      OnAsync(kind, here);
-      break;
-    case EventKind::kFrameSubmit:
-      OnFrameSubmit(here);
-      break;
-    case EventKind::kMetadata:
-    case EventKind::kMetadataF64:
-    case EventKind::kMetadataText:
-    case EventKind::kMetadataName:
-      OnMetadata(kind, here);
-      break;
-    case EventKind::kMarker:
-      OnMarker(here);
-      break;
-    case EventKind::kCounter:
-      OnCounter(here);
-      break;
-    case EventKind::kRelation:
-      OnRelation(here);
-      break;
-    case EventKind::kSync:
-      OnSync(here);
+      OnTask(event);
       break;
     case EventKind::kConnection:
     case EventKind::kConnectionState:
@@ -227,14 +196,41 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
     case EventKind::kSendUnplaced:
     case EventKind::kReceiveUnplaced:
     case EventKind::kDoubt:
-      net_.On({kind, event_, here.moment, here.thread, here.process});
+      net_.On(event);
       break;
     case EventKind::kTorchOperators:
     case EventKind::kTorchGroup:
     case EventKind::kTorchCollective:
     case EventKind::kTorchTransferBegin:
     case EventKind::kTorchTransferEnd:
-      torch_.On({kind, event_, here.moment, here.thread, here.process});
+      torch_.On(event);
+      break;
+    default:
+      itt_.On(event);
+      break;
+  }
+}
+
+void NodeBuilder::OnControl(const NodeEvent& event) {
+  Process& process = tracks_.ProcessAt(event.process);
+  switch (event.kind) {
+    case EventKind::kOn:
+    case EventKind::kResume:
+      Cover(event.process, event.at, /*begin_again=*/true);
+      break;
+    case EventKind::kOff:
+      process.counted_events = event.fields.U64(Field::kEvents);
+      process.counted_lost = event.fields.U64(Field::kLost);
+      process.cost =
+          DurationEstimate{.est_ns = static_cast<int64_t>(event.fields.U64(Field::kCostNs))};
+      [[fallthrough]];
+    case EventKind::kPause:
+      // Paused and then switched off: coverage ended at the pause.
+      if (!process.pending_end.has_value()) {
+        process.pending_end = event.at;
+        process.pauses = event.kind == EventKind::kPause;
+      }
+      process.end_known = true;
       break;
     default:
       break;
@@ -242,13 +238,13 @@ void NodeBuilder::Handle(EventKind kind, const Here& here) {
 }
 
 // Where the trace is read from its middle, `on` was not met.
-Moment NodeBuilder::CoverageBegin(EventKind kind, const Here& here) {
-  const KnownProcess* const known = tables_.processes()[here.process].known;
+Moment NodeBuilder::CoverageBegin(const NodeEvent& event) {
+  const KnownProcess* const known = tables_.processes()[event.process].known;
   const bool began_unread = !read_.from_the_start() &&
-                            tracks_.ProcessAt(here.process).coverage.empty() &&
-                            kind != EventKind::kOn && kind != EventKind::kResume;
-  if (!began_unread || known == nullptr || !known->on_ns.has_value()) return here.moment;
-  return *known->on_ns < here.moment.node.ns ? context_.At(*known->on_ns) : here.moment;
+                            tracks_.ProcessAt(event.process).coverage.empty() &&
+                            event.kind != EventKind::kOn && event.kind != EventKind::kResume;
+  if (!began_unread || known == nullptr || !known->on_ns.has_value()) return event.at;
+  return *known->on_ns < event.at.node.ns ? context_.At(*known->on_ns) : event.at;
 }
 
 void NodeBuilder::Cover(uint32_t index, const Moment& moment, bool begin_again) {

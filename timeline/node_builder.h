@@ -20,6 +20,7 @@
 #include "timeline/collectives.h"
 #include "timeline/event_arguments.h"
 #include "timeline/foreign_observer.h"
+#include "timeline/itt_observer.h"
 #include "timeline/look_back.h"
 #include "timeline/loss_ledger.h"
 #include "timeline/messages.h"
@@ -71,22 +72,15 @@ class NodeBuilder {
     uint64_t loads = 0;                      // of the stream, when it was last asked for losses
     std::array<KnownKey, kKnownKeys> known;  // by the key's last bits
   };
-  struct Here {  // the event at hand
-    Moment moment;
-    uint32_t source = 0;
-    uint32_t thread = 0;
-    uint32_t process = 0;
-  };
-
   // node_builder.cc: the walk, coverage, losses
   absl::Status OpenStreams();
   void Dispatch(const StreamMerger::Head& head);
-  void Handle(EventKind kind, const Here& here);
+  void Handle(const NodeEvent& event);
   // node_follow.cc: what Dispatch() does of nearly all tasks, in short. False, and nothing was
   // done, where there is more to it than its thread's stack.
   bool FollowTask(const StreamMerger::Head& head);
   bool FollowNames(const PlainTask& task, const Process& process, ThreadSpans::Task* span) const;
-  Moment CoverageBegin(EventKind kind, const Here& here);
+  Moment CoverageBegin(const NodeEvent& event);
   void Cover(uint32_t process, const Moment& moment, bool begin_again);
   void ApplyPendingEnd(Process* process, uint32_t index);
   void Uncover(uint32_t process, const Moment& moment);
@@ -113,17 +107,8 @@ class NodeBuilder {
 
   uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
 
-  // node_events.cc: what the events of our own mean
-  void OnControl(EventKind kind, const Here& here);
-  void OnTask(EventKind kind, const Here& here);
-  void OnAsync(EventKind kind, const Here& here);
-  void OnFrameSubmit(const Here& here);
-  void OnMetadata(EventKind kind, const Here& here);
-  Span* FindOpenInThreads(uint32_t process, IttId id);
-  void OnMarker(const Here& here);
-  void OnCounter(const Here& here);
-  void OnRelation(const Here& here);
-  void OnSync(const Here& here);
+  void OnControl(const NodeEvent& event);
+  void OnTask(const NodeEvent& event);
 
   const NodeContext context_;
   ShownEvents events_;
@@ -136,12 +121,12 @@ class NodeBuilder {
   ForeignObserver foreign_;
   NetObserver net_;
   TorchObserver torch_;
+  IttObserver itt_;
   PartRead read_;
   StreamMerger merger_;
   EventReader event_;
   IdArguments ids_;
   IdArguments parent_ids_;
-  IdArguments other_ids_;
   std::vector<Source> sources_;
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short way of tasks: nearly all are plain, of a known thread, and follow on what was found.
 #include <algorithm>
+#include <string>
+#include <string_view>
 
+#include "absl/strings/str_format.h"
 #include "timeline/node_builder.h"
 
 namespace syncline::timeline {
@@ -66,6 +69,42 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   if (task.id) ids_.Add(task.id, &begun->arguments);
   if (task.parent) parent_ids_.Add(task.parent, &begun->arguments);
   return true;
+}
+
+void NodeBuilder::OnTask(const NodeEvent& event) {
+  ThreadSpans::Task task;
+  task.name_id = event.fields.U32(Field::kName);
+  task.domain_id = event.fields.U32(Field::kDomain);
+  task.depth = static_cast<uint16_t>(event.fields.U64(Field::kDepth));
+  task.id = event.fields.Id();
+  task.category = tracks_.NameText(event.process, task.domain_id);
+  const uint64_t function = event.fields.U64(Field::kFn);
+  if (task.name_id != 0) {
+    task.name = tracks_.NameText(event.process, task.name_id);
+  } else if (const std::string_view text = event.fields.Text(Field::kName); !text.empty()) {
+    task.name = context_.emitter->Text(text);
+  } else {
+    task.name = context_.emitter->Text(function != 0 ? absl::StrFormat("function 0x%x", function)
+                                                     : std::string("unnamed task"));
+  }
+  torch_.OnTask(task.name, event);
+  if (!events_.Shows(event.kind)) return;
+  ThreadSpans& spans = *tracks_.ThreadAt(event.thread).spans;
+  if (event.kind == EventKind::kTaskEnd) {
+    spans.End(task, event.at);
+    return;
+  }
+  Span* span = spans.Begin(task, event.at);
+  if (span == nullptr) return;
+  ids_.Add(task.id, &span->arguments);
+  parent_ids_.Add(event.fields.ParentId(), &span->arguments);
+  if (function != 0) {
+    Argument argument;
+    argument.key = context_.emitter->Text("function");
+    argument.kind = Argument::Kind::kText;
+    argument.text = context_.emitter->Text(absl::StrFormat("0x%x", function));
+    span->arguments.push_back(argument);
+  }
 }
 
 }  // namespace syncline::timeline

@@ -144,6 +144,18 @@ const std::vector<uint32_t>& TrackTable::ThreadsOf(Process* process) {
   return threads;
 }
 
+Span* TrackTable::FindOpenTask(uint32_t index, IttId id) {
+  Process& process = ProcessAt(index);
+  if (process.open_ids == nullptr) {
+    process.open_ids = std::make_unique<OpenIds>();
+    for (const uint32_t thread : process.threads) {
+      threads_[thread].spans->ListOpenIds(process.open_ids.get(), thread);
+    }
+  }
+  const std::optional<uint32_t> thread = process.open_ids->FirstThread(id);
+  return thread.has_value() ? threads_[*thread].spans->FindOpen(id, /*depth=*/0) : nullptr;
+}
+
 TextId TrackTable::NameText(uint32_t process, uint32_t id) {
   if (id == 0) return kNoText;
   Process& entry = ProcessAt(process);

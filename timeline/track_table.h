@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "timeline/async_spans.h"
@@ -31,10 +30,9 @@ class TrackTable {
     std::string name;
     std::unique_ptr<AsyncSpans> async;
     std::unique_ptr<OpenIds> open_ids;  // of its threads' tasks; made when it is asked for
-    std::map<std::pair<uint32_t, uint32_t>, TrackId> counters;  // by domain and name
-    std::vector<TextId> texts;                                  // by name id, of the small ones
-    std::unordered_map<uint32_t, TextId> other_texts;           // by name id
-    std::vector<ClockInterval> coverage;                        // closed intervals
+    std::vector<TextId> texts;          // by name id, of the small ones
+    std::unordered_map<uint32_t, TextId> other_texts;  // by name id
+    std::vector<ClockInterval> coverage;               // closed intervals
     std::vector<size_t> paused_behind;  // those of them that a pause of the program's ended
     std::optional<Moment> covered_since;
     std::optional<Moment> pending_end;  // off or pause; stragglers of other threads may follow
@@ -81,6 +79,10 @@ class TrackTable {
   std::vector<Thread>& threads() { return threads_; }
   // In the order of their numbers.
   const std::vector<uint32_t>& ThreadsOf(Process* process);
+
+  // The open task with this id of a thread of the process; nullptr: there is none. Where nobody
+  // asks for another thread's tasks, ids are not kept.
+  Span* FindOpenTask(uint32_t process, IttId id);
 
   TextId NameText(uint32_t process, uint32_t id);
 
