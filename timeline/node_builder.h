@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "timeline/builder.h"
 #include "timeline/collectives.h"
+#include "timeline/coverage.h"
 #include "timeline/event_arguments.h"
 #include "timeline/foreign_observer.h"
 #include "timeline/itt_observer.h"
@@ -72,7 +73,6 @@ class NodeBuilder {
     uint64_t loads = 0;                      // of the stream, when it was last asked for losses
     std::array<KnownKey, kKnownKeys> known;  // by the key's last bits
   };
-  // node_builder.cc: the walk, coverage, losses
   absl::Status OpenStreams();
   void Dispatch(const StreamMerger::Head& head);
   void Handle(const NodeEvent& event);
@@ -80,20 +80,7 @@ class NodeBuilder {
   // done, where there is more to it than its thread's stack.
   bool FollowTask(const StreamMerger::Head& head);
   bool FollowNames(const PlainTask& task, const Process& process, ThreadSpans::Task* span) const;
-  Moment CoverageBegin(const NodeEvent& event);
-  void Cover(uint32_t process, const Moment& moment, bool begin_again);
-  void ApplyPendingEnd(Process* process, uint32_t index);
-  void Uncover(uint32_t process, const Moment& moment);
   void Finish();
-  Moment EndWithoutOff(Process* process, const KnownProcess* known);
-  void FinishProcess(uint32_t index);
-  void PushHoles(const Process& process, const KnownProcess* known);
-  // The whole window, of a process that covers nothing of it.
-  void LoseAll(const KnownProcess& known, const std::string& name, const std::string& why);
-  void LoseUntracked();
-  void LosePauses(const Process& process, const ClockInterval& window);
-  void FinishWindow();
-  void FinishLosses();
   NodeResult TakeResult();
 
   // Of a stream, as its cursor tells them.
@@ -107,22 +94,22 @@ class NodeBuilder {
 
   uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
 
-  void OnControl(const NodeEvent& event);
   void OnTask(const NodeEvent& event);
 
   const NodeContext context_;
   ShownEvents events_;
   Matchers* matchers_;
   NodeTables tables_;
+  PartRead read_;
   NodeResult result_;
   TrackTable tracks_;
   LossLedger ledger_;
   ThreadLosses losses_;
+  Coverage coverage_;
   ForeignObserver foreign_;
   NetObserver net_;
   TorchObserver torch_;
   IttObserver itt_;
-  PartRead read_;
   StreamMerger merger_;
   EventReader event_;
   IdArguments ids_;

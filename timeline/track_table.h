@@ -32,19 +32,10 @@ class TrackTable {
     std::unique_ptr<OpenIds> open_ids;  // of its threads' tasks; made when it is asked for
     std::vector<TextId> texts;          // by name id, of the small ones
     std::unordered_map<uint32_t, TextId> other_texts;  // by name id
-    std::vector<ClockInterval> coverage;               // closed intervals
-    std::vector<size_t> paused_behind;  // those of them that a pause of the program's ended
-    std::optional<Moment> covered_since;
-    std::optional<Moment> pending_end;  // off or pause; stragglers of other threads may follow
-    bool pauses = false;                // it is a pause
-    bool end_known = false;
-    bool cut_off = false;  // behind the end of the traces it went on, and wrote more
+    std::optional<Moment> covered_since;  // Coverage sets it, and its threads begin with it
     std::optional<Moment> last;
     uint64_t found_events = 0;
-    uint64_t counted_here = 0;  // of those, in options.cut
-    std::optional<uint64_t> counted_events;
-    std::optional<uint64_t> counted_lost;
-    std::optional<DurationEstimate> cost;
+    uint64_t counted_here = 0;      // of those, in options.cut
     std::vector<uint32_t> threads;  // that have a track; ThreadsOf() sorts them
   };
   struct Thread {
