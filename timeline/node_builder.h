@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node's events, in time order, turned into tracks, spans, instants, counters and holes.
+// One node's events, in time order, turned into tracks, spans, instants, counters and holes. This
+// is the walk, and its own are the tasks, which nearly all events are; what other events mean is
+// known by the observers of their providers, which it hands them to.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_NODE_BUILDER_H_
 #define SYNCLINE_TIMELINE_NODE_BUILDER_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -73,13 +71,18 @@ class NodeBuilder {
     uint64_t loads = 0;                      // of the stream, when it was last asked for losses
     std::array<KnownKey, kKnownKeys> known;  // by the key's last bits
   };
+
   absl::Status OpenStreams();
   void Dispatch(const StreamMerger::Head& head);
   void Handle(const NodeEvent& event);
-  // node_follow.cc: what Dispatch() does of nearly all tasks, in short. False, and nothing was
-  // done, where there is more to it than its thread's stack.
+  void OnTask(const NodeEvent& event);
+  // What Dispatch() does of nearly all tasks, in short: they are plain, of a known thread, and
+  // follow on what was found. False, and nothing was done, where there is more to it than its
+  // thread's stack.
   bool FollowTask(const StreamMerger::Head& head);
   bool FollowNames(const PlainTask& task, const Process& process, ThreadSpans::Task* span) const;
+  // By its number in the tables.
+  uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
   void Finish();
   NodeResult TakeResult();
 
@@ -91,10 +94,6 @@ class NodeBuilder {
     sources_[source].loads = merger_.loads(source);
     UpdateLosses(source);
   }
-
-  uint32_t ThreadOf(uint32_t source, uint32_t thread_key);
-
-  void OnTask(const NodeEvent& event);
 
   const NodeContext context_;
   ShownEvents events_;
