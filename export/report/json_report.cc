@@ -1,42 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/report/json_report.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
+
+#include "export/report/json_values.h"
+#include "export/report/sections.h"
 
 namespace syncline::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-template <class T>
-Json OrNull(const std::optional<T>& value) {
-  return value.has_value() ? Json(*value) : Json();
-}
-
-Json OrNull(const std::optional<TimelineTime>& time) {
-  return time.has_value() ? Json(time->ns) : Json();
-}
-
-Json Interval(const std::optional<DurationEstimate>& estimate) {
-  if (!estimate.has_value()) return nullptr;
-  const bool bounded = estimate->bounded();
-  return {{"est_ns", estimate->est_ns},
-          {"lo_ns", bounded ? Json(estimate->lo_ns) : Json()},
-          {"hi_ns", bounded ? Json(estimate->hi_ns) : Json()},
-          {"bound_ns", bounded ? Json(estimate->bound_ns()) : Json()}};
-}
-
-// Proven, and beside it what is likely under the report's assumption; null: nothing more is.
-Json Interval(const std::optional<analysis::LevelledDuration>& estimate) {
-  if (!estimate.has_value()) return nullptr;
-  Json json = Interval(std::optional<DurationEstimate>(*estimate));
-  const auto& likely = estimate->likely;
-  const bool bounded = likely.has_value() && likely->bounded();
-  json["likely_lo_ns"] = bounded ? Json(likely->lo_ns) : Json();
-  json["likely_hi_ns"] = bounded ? Json(likely->hi_ns) : Json();
-  return json;
-}
 
 Json OfAssumption(const analysis::Assumption& assumption) {
   const bool any = assumption.asymmetry_percent >= clocksync::kAsymmetryPercentAny;
@@ -71,43 +42,6 @@ Json OfProcess(const analysis::ProcessReport& process) {
           {"counted_events", OrNull(process.counted_events)},
           {"lost_events", OrNull(process.lost)},
           {"cost_ns", process.cost.has_value() ? Json(process.cost->est_ns) : Json()}};
-}
-
-Json OfReceipt(const analysis::ProcessReceipt& process) {
-  const std::optional<analysis::ShareEstimate> share = process.share();
-  Json json = {{"process", process.name},
-               {"events", process.events},
-               {"events_per_second", OrNull(process.events_per_second())},
-               {"covered_ns", process.covered_ns},
-               {"cost", Interval(process.cost)},
-               {"share_of_time", Json()},
-               {"step_ns", OrNull(process.step_ns)}};
-  if (!share.has_value()) return json;
-  json["share_of_time"] = {{"est_ppm", share->est_ppm},
-                           {"lo_ppm", share->bounded() ? Json(share->lo_ppm) : Json()},
-                           {"hi_ppm", share->bounded() ? Json(share->hi_ppm) : Json()}};
-  return json;
-}
-
-Json OfReceipt(const analysis::NodeReceipt& node) {
-  Json processes = Json::array();
-  for (const auto& process : node.processes) processes.push_back(OfReceipt(process));
-  Json profilers = Json::array();
-  if (node.tensorflow_profiler) profilers.push_back("tensorflow");
-  if (node.kineto) profilers.push_back("kineto");
-  Json json = {{"node", node.name},
-               {"trace_bytes", OrNull(node.trace_bytes)},
-               {"discarded_events", OrNull(node.discarded_events)},
-               {"lost_packets", OrNull(node.lost_packets)},
-               {"profilers_not_counted", std::move(profilers)},
-               {"processes", std::move(processes)}};
-  if (!node.probes.has_value()) {
-    json["clock_probes"] = nullptr;
-    return json;
-  }
-  json["clock_probes"] = Json::object();
-  for (const auto& [name, count] : *node.probes) json["clock_probes"][name] = count;
-  return json;
 }
 
 Json OfLoss(const timeline::LossTotal& loss) {
@@ -460,8 +394,9 @@ std::string ReportJson(const analysis::Report& report) {
   json["messages"] = OfMessages(report);
   json["collectives"] = OfCollectives(report);
   json["transfers"] = OfTransfers(report);
-  json["receipt"] = Json::array();
-  for (const auto& node : report.receipt) json["receipt"].push_back(OfReceipt(node));
+  for (const Section& section : Sections()) {
+    if (section.json != nullptr) section.json(report, &json);
+  }
   // Names come from the traced program: bytes that are not UTF-8 are replaced, never an error.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/duration_text.h"
 #include "common/process_part.h"
+#include "export/report/json_values.h"
 #include "export/report/section_printers.h"
 #include "export/report/spread.h"
 #include "export/report/table.h"
@@ -157,6 +158,43 @@ std::string ProbeTroubles(const NodeReceipt& node) {
                       ": clock probes since the agent began: ", absl::StrJoin(troubles, "; "));
 }
 
+Json OfReceipt(const analysis::ProcessReceipt& process) {
+  const std::optional<analysis::ShareEstimate> share = process.share();
+  Json json = {{"process", process.name},
+               {"events", process.events},
+               {"events_per_second", OrNull(process.events_per_second())},
+               {"covered_ns", process.covered_ns},
+               {"cost", Interval(process.cost)},
+               {"share_of_time", Json()},
+               {"step_ns", OrNull(process.step_ns)}};
+  if (!share.has_value()) return json;
+  json["share_of_time"] = {{"est_ppm", share->est_ppm},
+                           {"lo_ppm", share->bounded() ? Json(share->lo_ppm) : Json()},
+                           {"hi_ppm", share->bounded() ? Json(share->hi_ppm) : Json()}};
+  return json;
+}
+
+Json OfReceipt(const analysis::NodeReceipt& node) {
+  Json processes = Json::array();
+  for (const auto& process : node.processes) processes.push_back(OfReceipt(process));
+  Json profilers = Json::array();
+  if (node.tensorflow_profiler) profilers.push_back("tensorflow");
+  if (node.kineto) profilers.push_back("kineto");
+  Json json = {{"node", node.name},
+               {"trace_bytes", OrNull(node.trace_bytes)},
+               {"discarded_events", OrNull(node.discarded_events)},
+               {"lost_packets", OrNull(node.lost_packets)},
+               {"profilers_not_counted", std::move(profilers)},
+               {"processes", std::move(processes)}};
+  if (!node.probes.has_value()) {
+    json["clock_probes"] = nullptr;
+    return json;
+  }
+  json["clock_probes"] = Json::object();
+  for (const auto& [name, count] : *node.probes) json["clock_probes"][name] = count;
+  return json;
+}
+
 }  // namespace
 
 std::string ShareText(const std::optional<analysis::ShareEstimate>& share) {
@@ -251,6 +289,11 @@ void OverheadInShort(Page* page) {
   page->Item("",
              absl::StrCat("at most ", Count(*largest->trace_bytes), " bytes of trace per node (",
                           largest->name, "); ", absl::StrJoin(lost, "; ")));
+}
+
+void OverheadInJson(const analysis::Report& report, Json* json) {
+  (*json)["receipt"] = Json::array();
+  for (const NodeReceipt& node : report.receipt) (*json)["receipt"].push_back(OfReceipt(node));
 }
 
 }  // namespace syncline::report

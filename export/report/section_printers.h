@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the sections of the report (sections.h) print: Has...() whether there is anything,
 // ...InFull() all of it, ...InShort() its part of the one-screen report. Each pair prints the same
-// values, and both only values that the JSON holds or that count or add up such values.
+// values, and both only values that the JSON holds or that count or add up such values. A section
+// may have a header of its own instead.
 #ifndef SYNCLINE_EXPORT_REPORT_SECTION_PRINTERS_H_
 #define SYNCLINE_EXPORT_REPORT_SECTION_PRINTERS_H_
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "analysis/report.h"
 #include "export/report/page.h"
@@ -77,6 +80,7 @@ void ProfilesInShort(Page* page);
 bool HasOverhead(const analysis::Report& report);
 void OverheadInFull(Page* page);
 void OverheadInShort(Page* page);
+void OverheadInJson(const analysis::Report& report, nlohmann::ordered_json* json);
 
 }  // namespace syncline::report
 

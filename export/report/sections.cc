@@ -26,7 +26,8 @@ constexpr Section kSections[] = {
     {"messages", "Messages between processes", HasMessages, MessagesInFull, MessagesInShort},
     {"partitions", "Partitions", HasPartitions, PartitionsInFull, nullptr},
     {"profiles", "Profiles", HasProfiles, ProfilesInFull, ProfilesInShort},
-    {"overhead", "Overhead of the recording", HasOverhead, OverheadInFull, OverheadInShort},
+    {"overhead", "Overhead of the recording", HasOverhead, OverheadInFull, OverheadInShort,
+     OverheadInJson},
 };
 
 }  // namespace

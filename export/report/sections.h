@@ -4,6 +4,7 @@
 #ifndef SYNCLINE_EXPORT_REPORT_SECTIONS_H_
 #define SYNCLINE_EXPORT_REPORT_SECTIONS_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ struct Section {
   void (*print)(Page* page);
   // What the one-screen report says of it: a line, or its largest rows. nullptr: nothing.
   void (*print_short)(Page* page);
+  // What the JSON holds of it, under keys of its own; nullptr: json_report.cc writes it.
+  void (*json)(const analysis::Report& report, nlohmann::ordered_json* json) = nullptr;
 };
 
 std::span<const Section> Sections();
