@@ -12,8 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "common/text_width.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/merge_view.h"
@@ -48,6 +50,20 @@ struct MergeArguments {
 CLI::Option* AddList(CLI::App* command, const std::string& name, std::vector<std::string>* list,
                      const std::string& help) {
   return command->add_option(name, *list, help)->delimiter(',')->allow_extra_args(false);
+}
+
+std::string FormatHelp() {
+  constexpr size_t kColumns = 66;
+  std::string text = "What to write, separated by commas:";
+  const char* separator = " ";
+  for (const merge::Format& format : merge::Formats()) {
+    absl::StrAppend(&text, separator, format.name, " (", format.help, ")");
+    separator = ", ";
+  }
+  const std::vector<std::string> words = absl::StrSplit(text, ' ');
+  std::string help = Wrap("", words, {.width = kColumns});
+  help.pop_back();  // the newline at the end
+  return help;
 }
 
 void AddInput(CLI::App* command, const std::shared_ptr<MergeArguments>& arguments) {
@@ -244,14 +260,8 @@ void RegisterMerge(CLI::App* app, Context* context) {
   AddAssumption(merge, arguments);
   merge->add_option("--out", arguments->options.out_dir, "Output directory (default: RUN/out)")
       ->check(IsGiven);
-  AddList(merge, "--format", &arguments->options.formats,
-          "What to write, separated by commas: perfetto (a timeline),\n"
-          "ctf (copies of the traces with corrected times, one in ctf/ per\n"
-          "node and trace), chrome (Kineto's JSON, a file per rank), vtune\n"
-          "(experimental: a CSV per node for VTune's import), parquet (tables\n"
-          "of spans, events, ... for DuckDB, Polars, Spark; needs Python with\n"
-          "pyarrow)")
-      ->type_name(absl::StrCat("{", absl::StrJoin(merge::Formats(), ","), "}"))
+  AddList(merge, "--format", &arguments->options.formats, FormatHelp())
+      ->type_name(absl::StrCat("{", merge::FormatNames(","), "}"))
       ->capture_default_str();
   merge->add_option("--threads", arguments->options.threads,
                     "Number of threads that resolve names, and write CTF and Parquet\n"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status.h"
+#include "common/text.h"
 #include "export/chrome/chrome_sink.h"
 #include "export/parquet/parquet_sink.h"
 #include "export/parquet/table_writer.h"
@@ -19,7 +20,14 @@ namespace syncline::merge {
 namespace {
 
 constexpr char kTimelineName[] = "timeline.perfetto-trace";
-constexpr const char* kFormats[] = {"perfetto", "ctf", "chrome", "vtune", "parquet"};
+constexpr Format kFormats[] = {
+    {"perfetto", "a timeline"},
+    {"ctf", "copies of the traces with corrected times, one in ctf/ per node and trace"},
+    {"chrome", "Kineto's JSON, a file per rank"},
+    {"vtune", "experimental: a CSV per node for VTune's import"},
+    {"parquet",
+     "tables of spans, events, ... for DuckDB, Polars, Spark; needs Python with pyarrow"},
+};
 
 std::string HostnameOf(const timeline::NodeInput& node) {
   for (const TraceReader* reader : node.readers) {
@@ -66,13 +74,21 @@ unsigned ThreadsOf(unsigned asked) {
   return std::clamp(count, 1u, 64u);
 }
 
-std::span<const char* const> Formats() { return kFormats; }
+std::span<const Format> Formats() { return kFormats; }
+
+std::string FormatNames(std::string_view separator) {
+  return absl::StrJoin(kFormats, AbslView(separator), [](std::string* out, const Format& format) {
+    absl::StrAppend(out, format.name);
+  });
+}
 
 absl::Status CheckFormats(const std::vector<std::string>& formats) {
   for (const std::string& format : formats) {
-    if (std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats)) continue;
+    const bool known = std::any_of(std::begin(kFormats), std::end(kFormats),
+                                   [&](const Format& one) { return one.name == format; });
+    if (known) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown format '", format, "'; there are: ", absl::StrJoin(kFormats, ", ")));
+        absl::StrCat("unknown format '", format, "'; there are: ", FormatNames(", ")));
   }
   return absl::OkStatus();
 }

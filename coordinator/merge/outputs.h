@@ -23,8 +23,14 @@
 
 namespace syncline::merge {
 
-// The words that `merge --format` takes.
-std::span<const char* const> Formats();
+struct Format {
+  const char* name;  // the word that `merge --format` takes
+  const char* help;  // what it is, for people
+};
+// `--format`, its help, its completion and its refusal read this.
+std::span<const Format> Formats();
+// Their names, with `separator` between them.
+std::string FormatNames(std::string_view separator);
 // InvalidArgument, with the words that there are, for one that there is not.
 absl::Status CheckFormats(const std::vector<std::string>& formats);
 
