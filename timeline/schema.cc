@@ -8,51 +8,6 @@
 namespace syncline::timeline {
 namespace {
 
-constexpr KindName kKinds[] = {
-    {"syncline:canary", EventKind::kCanary},
-    {"syncline:on", EventKind::kOn},
-    {"syncline:off", EventKind::kOff},
-    {"syncline:pause", EventKind::kPause},
-    {"syncline:resume", EventKind::kResume},
-    {"syncline:thread", EventKind::kThread},
-    {"syncline:name", EventKind::kName},
-    {"syncline_itt:task_begin", EventKind::kTaskBegin},
-    {"syncline_itt:task_begin_id", EventKind::kTaskBegin},
-    {"syncline_itt:task_begin_fn", EventKind::kTaskBegin},
-    {"syncline_itt:task_begin_text", EventKind::kTaskBegin},
-    {"syncline_itt:task_end", EventKind::kTaskEnd},
-    {"syncline_itt:task_begin_overlapped", EventKind::kTaskBeginOverlapped},
-    {"syncline_itt:task_end_overlapped", EventKind::kTaskEndOverlapped},
-    {"syncline_itt:metadata_i64", EventKind::kMetadata},
-    {"syncline_itt:metadata_u64", EventKind::kMetadata},
-    {"syncline_itt:metadata_f64", EventKind::kMetadataF64},
-    {"syncline_itt:metadata_text", EventKind::kMetadataText},
-    {"syncline_itt:metadata_name", EventKind::kMetadataName},
-    {"syncline_itt:marker", EventKind::kMarker},
-    {"syncline_itt:frame_begin", EventKind::kFrameBegin},
-    {"syncline_itt:frame_end", EventKind::kFrameEnd},
-    {"syncline_itt:frame_submit", EventKind::kFrameSubmit},
-    {"syncline_itt:counter_i64", EventKind::kCounter},
-    {"syncline_itt:counter_u64", EventKind::kCounter},
-    {"syncline_itt:counter_f64", EventKind::kCounter},
-    {"syncline_itt:event_start", EventKind::kEventStart},
-    {"syncline_itt:event_end", EventKind::kEventEnd},
-    {"syncline_itt:relation", EventKind::kRelation},
-    {"syncline_itt:sync", EventKind::kSync},
-    {"syncline_net:connection", EventKind::kConnection},
-    {"syncline_net:state", EventKind::kConnectionState},
-    {"syncline_net:send", EventKind::kSend},
-    {"syncline_net:receive", EventKind::kReceive},
-    {"syncline_net:send_unplaced", EventKind::kSendUnplaced},
-    {"syncline_net:receive_unplaced", EventKind::kReceiveUnplaced},
-    {"syncline_net:doubt", EventKind::kDoubt},
-    {"syncline_torch:operators", EventKind::kTorchOperators},
-    {"syncline_torch:group", EventKind::kTorchGroup},
-    {"syncline_torch:collective", EventKind::kTorchCollective},
-    {"syncline_torch:transfer_begin", EventKind::kTorchTransferBegin},
-    {"syncline_torch:transfer_end", EventKind::kTorchTransferEnd},
-};
-
 // In the order of enum Field.
 constexpr std::string_view kFieldNames[] = {
     "thread", "process",     "domain",      "name",      "depth",      "number",      "d1",
@@ -75,11 +30,13 @@ size_t FieldIndex(std::string_view name) {
 
 }  // namespace
 
-std::span<const KindName> OwnEvents() { return kKinds; }
-
 EventKind KindOf(std::string_view event_name) {
-  for (const KindName& entry : kKinds) {
-    if (entry.name == event_name) return entry.kind;
+  const size_t colon = event_name.find(':');
+  if (colon == std::string_view::npos) return EventKind::kForeign;
+  const std::string_view provider = event_name.substr(0, colon);
+  const std::string_view name = event_name.substr(colon + 1);
+  for (const abi::EventRow& row : abi::kEvents) {
+    if (row.name == name && row.provider == provider) return row.kind;
   }
   return EventKind::kForeign;
 }

@@ -16,50 +16,12 @@
 
 #include "common/event_cursor.h"
 #include "common/field_place.h"
+#include "instrumentation/abi/events.h"
 
 namespace syncline::timeline {
 
-enum class EventKind : uint8_t {
-  kForeign,
-  kCanary,
-  kOn,
-  kOff,
-  kPause,
-  kResume,
-  kThread,
-  kName,
-  kTaskBegin,  // also _id, _fn, _text: the fields that they do not have read as 0
-  kTaskEnd,
-  kTaskBeginOverlapped,
-  kTaskEndOverlapped,
-  kMetadata,      // integers
-  kMetadataF64,   // doubles; LTTng-UST has no such sequences: their bits travel as u64
-  kMetadataText,  // a string
-  kMetadataName,  // a string by id
-  kMarker,
-  kFrameBegin,
-  kFrameEnd,
-  kFrameSubmit,
-  kCounter,
-  kEventStart,
-  kEventEnd,
-  kRelation,
-  kSync,
-  kConnection,
-  kConnectionState,
-  kSend,
-  kReceive,
-  kSendUnplaced,
-  kReceiveUnplaced,
-  kDoubt,
-  // PyTorch's (syncline_torch)
-  kTorchOperators,
-  kTorchGroup,
-  kTorchCollective,
-  kTorchTransferBegin,
-  kTorchTransferEnd,
-};
-inline constexpr size_t kEventKinds = static_cast<size_t>(EventKind::kTorchTransferEnd) + 1;
+using abi::EventKind;
+using abi::kEventKinds;
 
 enum class Field : uint8_t {
   kThread,
@@ -122,14 +84,8 @@ enum class Field : uint8_t {
   kFieldCount,
 };
 
+// Of "provider:name".
 EventKind KindOf(std::string_view event_name);
-
-struct KindName {
-  std::string_view name;
-  EventKind kind;
-};
-// Every event of our own.
-std::span<const KindName> OwnEvents();
 
 // Of our own events: whether it is a thread's (Field::kThread) and not its process's.
 inline bool HasThread(EventKind kind) {

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "absl/strings/str_cat.h"
+#include "common/text.h"
+
 namespace syncline::timeline {
 namespace {
 
@@ -32,8 +35,9 @@ constexpr EventKind kAlwaysHeeded[] = {EventKind::kForeign, EventKind::kOn,
 ShownEvents::ShownEvents(const EventPatterns& wanted) {
   const auto at = [](EventKind kind) { return static_cast<size_t>(kind); };
   shown_[at(EventKind::kForeign)] = true;  // those that are not wanted do not come here
-  for (const KindName& own : OwnEvents()) {
-    shown_[at(own.kind)] = shown_[at(own.kind)] || wanted.Matches(own.name);
+  for (const abi::EventRow& row : abi::kEvents) {
+    bool& shown = shown_[at(row.kind)];
+    shown = shown || wanted.Matches(absl::StrCat(AbslView(row.provider), ":", AbslView(row.name)));
   }
   for (const Kinds& together : kTogether) {
     const bool any = std::any_of(together.begin(), together.end(),

@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "xspace": ["common"],
     "kineto": ["common"],
     "control_block": ["common", "instrumentation/abi"],
-    "timeline": ["common", "clocksync"],
+    "timeline": ["common", "clocksync", "instrumentation/abi"],
     "evidence": [],
     "analysis": ["common", "clocksync", "timeline", "evidence"],
     "export": ["common", "clocksync", "ctf", "timeline", "analysis"],
