@@ -275,6 +275,24 @@ NodeReceipt ReceiptOf(const Report& report, uint32_t node, const NodeFacts& fact
   return receipt;
 }
 
+// The samples of a node know its processes by their keys, the timeline by their names.
+MachineReport MachineOf(const AnalyseInput& input, uint32_t node, const MachineUsage& usage) {
+  MachineReport machine;
+  machine.node = node;
+  machine.window_ns = usage.window_ns;
+  machine.others = usage.others;
+  for (const ProcessResult& process : input.nodes[node].processes) {
+    ProcessKey key = process.key;
+    key.node = 0;
+    const auto found =
+        std::find_if(usage.processes.begin(), usage.processes.end(),
+                     [&key](const ProcessUsage& one) { return one.process == key; });
+    if (found == usage.processes.end()) continue;
+    machine.processes.push_back({process.name, process.part, process.rank, *found});
+  }
+  return machine;
+}
+
 // What both have; each in order.
 std::vector<Interval> Common(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   std::vector<Interval> common;
@@ -365,6 +383,8 @@ Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
   }
   for (uint32_t i = 0; i < input.nodes.size(); ++i) {
     report.receipt.push_back(ReceiptOf(report, i, input.facts[i]));
+    const std::optional<MachineUsage>& usage = input.facts[i].usage;
+    if (usage.has_value()) report.machines.push_back(MachineOf(input, i, *usage));
   }
   if (report.steps.empty()) return report;
   const StepSeries& main = report.steps.front();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/machines.h"
 #include "analysis/report.h"
 #include "analysis/summary_sink.h"
 #include "clocksync/clock_model.h"
@@ -30,6 +31,7 @@ struct NodeFacts {
                                           // nullopt: unknown
   std::optional<uint64_t> discarded_events;
   std::optional<uint64_t> lost_packets;
+  std::optional<MachineUsage> usage;  // nullopt: it was not sampled
 };
 
 struct AnalyseInput {

@@ -14,6 +14,7 @@
 
 #include "analysis/collectives.h"
 #include "analysis/levels.h"
+#include "analysis/machines.h"
 #include "analysis/messages.h"
 #include "analysis/receipt.h"
 #include "analysis/tensors.h"
@@ -134,6 +135,20 @@ struct GroupSeries {
   uint64_t moved_by_wall_clock = 0;  // groups whose centre would then lie in another step
 };
 
+// By the samples of a node's kernel.
+struct MachineReport {
+  struct Process {
+    std::string name;  // as in NodeReport
+    std::string part;
+    int32_t rank = -1;
+    ProcessUsage usage;
+  };
+  uint32_t node = 0;  // index into Report::nodes
+  int64_t window_ns = 0;
+  std::vector<Process> processes;
+  std::vector<OtherUsage> others;  // that were not recorded; those that ran most first
+};
+
 // What "likely" means in this report.
 struct Assumption {
   int64_t asymmetry_percent = clocksync::kAsymmetryPercentAny;  // then nothing is called likely
@@ -164,7 +179,8 @@ struct Report {
   MessageReport messages;
   CollectiveReport collectives;
   TransferReport transfers;
-  std::vector<NodeReceipt> receipt;  // beside `nodes`
+  std::vector<NodeReceipt> receipt;     // beside `nodes`
+  std::vector<MachineReport> machines;  // of nodes that were sampled
   uint64_t events = 0;
   std::vector<std::string> only_events;  // patterns of their names; none: all were looked at
   bool incomplete = false;

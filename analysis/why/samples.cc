@@ -12,8 +12,6 @@ using evidence::GroupSample;
 
 // A thread that computes for the driver has at least this part of its processor time.
 constexpr int64_t kHelperPercent = 20;
-// How far a reading may lie outside of the time asked for: half of the slowest usual period.
-constexpr int64_t kMarginNs = 25'000'000;
 
 int64_t Middle(int64_t at_ns, int64_t until_ns) { return at_ns + (until_ns - at_ns) / 2; }
 

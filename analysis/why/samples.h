@@ -13,6 +13,9 @@
 
 namespace syncline::analysis::why {
 
+// How far a sample may lie outside of the time asked for: half of the slowest usual period.
+inline constexpr int64_t kMarginNs = 25'000'000;
+
 // What grew, as read at an instant.
 struct Reading {
   int64_t at_ns = 0;  // the middle of the bracket

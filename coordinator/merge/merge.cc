@@ -220,7 +220,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
   inputs.build.shown = Shown(options.range, inputs);
   ChooseLookBack(options.look_back, &inputs);
-  AddCounters(&inputs);
+  AddSamples(CountedOf(inputs.build.shown, inputs), true, &inputs);
   inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
     inputs.build.progress = [&](const timeline::Progress& progress) {
@@ -236,10 +236,12 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
 }
 
 absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
-  SYNCLINE_ASSIGN_OR_RETURN(const OpenedInputs inputs, OpenInputs(options.input));
+  SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input));
+  const timeline::Interval counted = CountedOf({{kUnknownLo}, {kUnknownHi}}, inputs);
+  AddSamples(counted, false, &inputs);
   analysis::SummarySink summary(options.step);
-  timeline::CutSink counted(CountedOf({{kUnknownLo}, {kUnknownHi}}, inputs), &summary);
-  timeline::TimelineSink* const sinks[] = {&counted};
+  timeline::CutSink counted_summary(counted, &summary);
+  timeline::TimelineSink* const sinks[] = {&counted_summary};
   SYNCLINE_ASSIGN_OR_RETURN(const timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   SYNCLINE_RETURN_IF_ERROR(summary.CheckStep());

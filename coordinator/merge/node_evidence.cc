@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/why/usage.h"
 #include "common/files.h"
 #include "coordinator/recording/recording.h"
 
@@ -145,12 +146,17 @@ std::vector<timeline::CounterSeries> CountersOf(const evidence::Evidence& eviden
   return all;
 }
 
-void AddCounters(OpenedInputs* inputs) {
+void AddSamples(timeline::Interval counted, bool draw, OpenedInputs* inputs) {
   if (inputs->run.empty()) return;
-  for (timeline::NodeInput& node : inputs->nodes) {
+  for (size_t i = 0; i < inputs->nodes.size(); ++i) {
     // One node's samples at a time: they are several times as large as the counters.
-    const std::optional<evidence::Evidence> evidence = ReadNode(node.name, inputs);
-    if (evidence.has_value()) node.counters = CountersOf(*evidence);
+    const std::optional<evidence::Evidence> evidence = ReadNode(inputs->nodes[i].name, inputs);
+    if (!evidence.has_value()) continue;
+    if (draw) inputs->nodes[i].counters = CountersOf(*evidence);
+    const timeline::Placement* placement = inputs->facts[i].placement;
+    if (placement == nullptr || !inputs->build.window.has_value()) continue;
+    inputs->facts[i].usage = analysis::why::UsageOf(
+        *evidence, {placement->ClockNs(counted.begin), placement->ClockNs(counted.end)});
   }
 }
 

@@ -24,8 +24,9 @@ std::deque<std::optional<evidence::Evidence>> ReadEvidence(OpenedInputs* inputs)
 // next one; the last is 0. Series in which nothing grew are left out.
 std::vector<timeline::CounterSeries> CountersOf(const evidence::Evidence& evidence);
 
-// For those who draw: the counters of every node, into inputs->nodes.
-void AddCounters(OpenedInputs* inputs);
+// What the samples of every node say, added up over `counted`, into inputs->facts; with `draw` also
+// their counters, into inputs->nodes.
+void AddSamples(timeline::Interval counted, bool draw, OpenedInputs* inputs);
 
 }  // namespace syncline::merge
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "export/report/machines_text.h"
 #include "export/report/section_printers.h"
 
 namespace syncline::report {
@@ -19,6 +20,8 @@ constexpr Section kSections[] = {
     {"wall-clocks", "What a merge by wall clock would get wrong", HasWallClocks, WallClocksInFull,
      WallClocksInShort},
     {"steps", "Steps", HasSteps, StepsInFull, StepsInShort},
+    {"machines", "What the machines did", HasMachines, MachinesInFull, MachinesInShort,
+     MachinesInJson},
     {"collectives", "Collectives", HasCollectives, CollectivesInFull, CollectivesInShort},
     {"transfers", "Sends and receives", HasTransfers, TransfersInFull, TransfersInShort},
     {"tensors", "Tensors between processes", HasTensors, TensorsInFull, TensorsInShort},

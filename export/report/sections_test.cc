@@ -347,6 +347,69 @@ TEST(OneScreenText, LossesAreAddedUpByReason) {
               HasSubstr("6 000 in 22 intervals on 11 nodes, most on node-33 (5 000)"));
 }
 
+// On each node a rank that ran for 60 % of its time, slept for 39 % and waited for 1 %.
+analysis::Report SampledFleet(uint32_t nodes) {
+  analysis::Report report = Fleet(nodes, Job::kPyTorch);
+  for (uint32_t i = 0; i < nodes; ++i) {
+    analysis::MachineReport machine;
+    machine.node = i;
+    machine.window_ns = kWindowNs;
+    const analysis::ProcessUsage usage{.process = {},
+                                       .sampled_ns = kWindowNs,
+                                       .running_ns = kWindowNs / 100 * 60,
+                                       .waiting_ns = kWindowNs / 100,
+                                       .throttled_ns = 0,
+                                       .threads = 3,
+                                       .threads_running_ns = kWindowNs / 4 * 5,
+                                       .threads_waiting_ns = kWindowNs / 50};
+    machine.processes.push_back({NodeName(i) + " · rank " + std::to_string(i), "rank",
+                                 static_cast<int32_t>(i), usage});
+    machine.processes.push_back({NodeName(i) + " · loader", "loader worker",
+                                 static_cast<int32_t>(i), usage});
+    report.machines.push_back(std::move(machine));
+  }
+  return report;
+}
+
+TEST(OneScreenText, WaitsForACpuAndWhoElseRan) {
+  analysis::Report report = SampledFleet(64);
+  EXPECT_EQ(ItemOf(TextReport(report, {}), "CPU wait"),
+            "CPU wait main threads were runnable without a CPU for at most 1.0 % of their time");
+  EXPECT_THAT(TextReport(report, {}), Not(HasSubstr("Other load")));
+  analysis::MachineReport& machine = report.machines[40];
+  machine.processes[0].usage.waiting_ns = kWindowNs / 10;
+  machine.processes[0].usage.throttled_ns = kWindowNs / 20;
+  machine.others = {{evidence::Relation::kOther, "stress", 4711, kWindowNs / 100 * 98},
+                    {evidence::Relation::kSyncline, "lttng-consumerd", 12, kWindowNs / 50}};
+  const std::string text = TextReport(report, {});
+  EXPECT_LE(LinesOf(text), kScreenLines) << text;
+  EXPECT_THAT(ItemOf(text, "CPU wait"), HasSubstr("for median 1.0 %, worst 15.0 % (node-40"));
+  EXPECT_EQ(ItemOf(text, "Other load"), "Other load node-40: stress (pid 4711) 0.98 CPUs");
+}
+
+TEST(SectionsByName, WhatTheMachinesDid) {
+  analysis::Report report = SampledFleet(3);
+  report.machines[2].processes[0].usage.throttled_ns = kWindowNs / 5;
+  report.machines[1].processes[0].usage.sampled_ns = kWindowNs / 2;
+  report.machines[1].processes[0].usage.running_ns = kWindowNs / 2;
+  report.machines[1].processes[0].usage.waiting_ns = 0;
+  report.machines[0].others = {
+      {evidence::Relation::kSyncline, "lttng-consumerd", 12, kWindowNs / 50},
+      {evidence::Relation::kOther, "sshd", 13, kWindowNs / 1000}};
+  const std::string text = TextReport(report, {.sections = {"machines"}, .width = 120});
+  const auto row = [&](const std::string& name) {
+    const size_t begin = text.find("  " + name);
+    return std::regex_replace(text.substr(begin, text.find('\n', begin) - begin),
+                              std::regex("\\s+"), " ");
+  };
+  EXPECT_EQ(row("node-2 ·"), " node-2 · rank 2 node-2 60.0 % 1.0 % 20.0 % 19.0 % 1.25 0.02");
+  EXPECT_EQ(row("node-1 ·"), " node-1 · rank 1 node-1 100.0 % 0.0 % 0.0 % 0.0 % 2.50 0.04");
+  EXPECT_LT(text.find("rank 2"), text.find("rank 0")) << "who was kept from its CPU comes first";
+  EXPECT_THAT(text, Not(HasSubstr("loader")));
+  EXPECT_THAT(text, HasSubstr("a part of the window only: 50.0 % (node-1 · rank 1)."));
+  EXPECT_THAT(text, HasSubstr("node-0: lttng-consumerd (pid 12, of Syncline) 0.02 CPUs\n"));
+}
+
 TEST(OneScreenText, ManyComplaintsAreCounted) {
   analysis::Report report = Fleet(2);
   for (int i = 0; i < 100; ++i) report.complaints.push_back(absl::StrCat("complaint ", i));

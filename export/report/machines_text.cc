@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/report/machines_text.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/process_part.h"
+#include "export/report/json_values.h"
+#include "export/report/spread.h"
+#include "export/report/units.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::MachineReport;
+using analysis::OtherUsage;
+using analysis::ProcessUsage;
+using analysis::Report;
+
+constexpr int64_t kPpm = 1'000'000;
+// What is said of others in one line: from a tenth of a CPU on. In full: from a hundredth on.
+constexpr int64_t kMuchPpm = 100'000;
+constexpr int64_t kLittlePpm = 10'000;
+// A wait of less is said to be small.
+constexpr int64_t kWaitPpm = 20'000;
+// Below that, the row's time is said to be a part of the window.
+constexpr int64_t kSampledPercent = 90;
+
+struct Row {
+  std::string name;
+  std::string node;
+  const ProcessUsage* usage = nullptr;
+  int64_t window_ns = 0;
+
+  // Runnable without a CPU, of the time of its main thread.
+  int64_t kept_ns() const { return usage->waiting_ns + usage->throttled_ns; }
+  int64_t kept_ppm() const { return kept_ns() * kPpm / usage->sampled_ns; }
+};
+
+bool IsRank(const MachineReport::Process& process) {
+  return process.rank >= 0 && process.part != kPartLauncher && process.part != kPartLoaderWorker;
+}
+
+// The ranks; where there is none, all processes.
+std::vector<Row> RowsOf(const Report& report) {
+  std::vector<Row> ranks;
+  std::vector<Row> all;
+  for (const MachineReport& machine : report.machines) {
+    for (const MachineReport::Process& process : machine.processes) {
+      const Row row{process.name, report.nodes[machine.node].name, &process.usage,
+                    machine.window_ns};
+      all.push_back(row);
+      if (IsRank(process)) ranks.push_back(row);
+    }
+  }
+  return ranks.empty() ? all : ranks;
+}
+
+std::string PpmText(int64_t ppm) { return Percent(ppm, kPpm); }
+
+// "1.84": of a time, how many at once.
+std::string MeanText(int64_t sum_ns, int64_t time_ns) {
+  return absl::StrFormat("%.2f", static_cast<double>(sum_ns) / static_cast<double>(time_ns));
+}
+
+std::string OtherText(const OtherUsage& other, int64_t window_ns) {
+  const char* what = other.relation == evidence::Relation::kDescendant ? ", child of the job"
+                     : other.relation == evidence::Relation::kSyncline ? ", of Syncline"
+                                                                       : "";
+  return absl::StrCat(other.name, " (pid ", other.pid, what, ") ",
+                      MeanText(other.running_ns, window_ns), " CPUs");
+}
+
+// Of each node those that were not recorded and ran for `least_ppm` of the window or more.
+std::vector<std::string> OthersOf(const Report& report, int64_t least_ppm) {
+  std::vector<std::string> nodes;
+  for (const MachineReport& machine : report.machines) {
+    std::vector<std::string> others;
+    for (const OtherUsage& other : machine.others) {
+      if (machine.window_ns <= 0 || others.size() == kNamed) break;
+      if (other.running_ns < machine.window_ns / kPpm * least_ppm) break;
+      others.push_back(OtherText(other, machine.window_ns));
+    }
+    if (others.empty()) continue;
+    nodes.push_back(
+        absl::StrCat(report.nodes[machine.node].name, ": ", absl::StrJoin(others, ", ")));
+  }
+  return nodes;
+}
+
+// Ranks whose samples are of a part of the window.
+std::string PartlySampled(const std::vector<Row>& rows) {
+  std::vector<SpreadValue> partly;
+  for (const Row& row : rows) {
+    const int64_t sampled_ns = row.usage->sampled_ns;
+    if (sampled_ns >= row.window_ns / 100 * kSampledPercent) continue;
+    const int64_t ppm = sampled_ns * kPpm / row.window_ns;
+    partly.push_back({row.name, ppm, PpmText(ppm)});
+  }
+  if (partly.empty()) return "";
+  const SpreadStyle least_first{PpmText, [](int64_t ppm) { return -ppm; }};
+  return absl::StrCat("Sampled in a part of the window only: ",
+                      SpreadText(std::move(partly), least_first), ".");
+}
+
+const char* RelationName(evidence::Relation relation) {
+  switch (relation) {
+    case evidence::Relation::kRecorded:
+      return "recorded";
+    case evidence::Relation::kDescendant:
+      return "child";
+    case evidence::Relation::kSyncline:
+      return "syncline";
+    case evidence::Relation::kOther:
+      return "other";
+  }
+  return "other";
+}
+
+Json OfProcess(const MachineReport::Process& process) {
+  const ProcessUsage& usage = process.usage;
+  return {{"process", process.name},
+          {"rank", process.rank},
+          {"sampled_ns", usage.sampled_ns},
+          {"main_thread",
+           {{"running_ns", usage.running_ns},
+            {"waiting_ns", usage.waiting_ns},
+            {"throttled_ns", usage.throttled_ns},
+            {"asleep_ns", usage.asleep_ns()}}},
+          {"threads", usage.threads},
+          {"threads_running_ns", usage.threads_running_ns},
+          {"threads_waiting_ns", usage.threads_waiting_ns}};
+}
+
+Json OfOther(const OtherUsage& other) {
+  return {{"name", other.name},
+          {"pid", other.pid},
+          {"relation", RelationName(other.relation)},
+          {"running_ns", other.running_ns}};
+}
+
+}  // namespace
+
+bool HasMachines(const Report& report) { return !RowsOf(report).empty(); }
+
+void MachinesInFull(Page* page) {
+  const std::vector<Row> rows = RowsOf(page->report());
+  Table table({{"process", Table::Align::kLeft, true},
+               {"node"},
+               {"running", Table::Align::kRight},
+               {"waiting", Table::Align::kRight},
+               {"throttled", Table::Align::kRight},
+               {"asleep", Table::Align::kRight},
+               {"CPUs", Table::Align::kRight},
+               {"queued", Table::Align::kRight}});
+  for (const Row* row : Ranked(rows, [](const Row& one) { return one.kept_ppm(); })) {
+    const ProcessUsage& usage = *row->usage;
+    table.Add({row->name, row->node, Percent(usage.running_ns, usage.sampled_ns),
+               Percent(usage.waiting_ns, usage.sampled_ns),
+               Percent(usage.throttled_ns, usage.sampled_ns),
+               Percent(usage.asleep_ns(), usage.sampled_ns),
+               MeanText(usage.threads_running_ns, usage.sampled_ns),
+               MeanText(usage.threads_waiting_ns, usage.sampled_ns)});
+  }
+  page->Print(table);
+  page->Line(
+      "running to asleep: of the time of the process's main thread, by the kernel's own counters, "
+      "which are sampled. waiting: it could run, but had no CPU. throttled: it could run, but the "
+      "quota of its control group was used up (an estimate). CPUs: how many the process's sampled "
+      "threads used, mean. queued: how many of these threads could run, but did not, mean.");
+  const std::string partly = PartlySampled(rows);
+  if (!partly.empty()) page->Line(partly);
+  for (const std::string& node : OthersOf(page->report(), kLittlePpm)) {
+    page->Line(absl::StrCat("Processes that were not recorded, on ", node));
+  }
+}
+
+void MachinesInShort(Page* page) {
+  std::vector<SpreadValue> kept;
+  int64_t most_ppm = 0;
+  for (const Row& row : RowsOf(page->report())) {
+    kept.push_back({row.name, row.kept_ppm(), PpmText(row.kept_ppm())});
+    most_ppm = std::max(most_ppm, row.kept_ppm());
+  }
+  std::string text = "main threads were runnable without a CPU for ";
+  if (most_ppm >= kWaitPpm) {
+    absl::StrAppend(&text, SpreadText(kept, {PpmText}), " of their time");
+  } else {
+    absl::StrAppend(&text, "at most ", PpmText(most_ppm), " of their time");
+  }
+  page->Item("CPU wait", text);
+  const std::vector<std::string> others = OthersOf(page->report(), kMuchPpm);
+  if (others.empty()) return;
+  std::string more;
+  if (others.size() > kNamed) more = absl::StrCat("; ", others.size() - kNamed, " more nodes");
+  page->Item("Other load",
+             absl::StrCat(absl::StrJoin(others.begin(),
+                                        others.begin() + std::min(others.size(), kNamed), "; "),
+                          more));
+}
+
+void MachinesInJson(const Report& report, Json* json) {
+  Json machines = Json::array();
+  for (const MachineReport& machine : report.machines) {
+    Json one = {{"node", report.nodes[machine.node].name}, {"window_ns", machine.window_ns}};
+    one["processes"] = Json::array();
+    for (const auto& process : machine.processes) one["processes"].push_back(OfProcess(process));
+    one["others"] = Json::array();
+    for (const OtherUsage& other : machine.others) one["others"].push_back(OfOther(other));
+    machines.push_back(std::move(one));
+  }
+  (*json)["machines"] = std::move(machines);
+}
+
+}  // namespace syncline::report
