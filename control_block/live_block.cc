@@ -81,6 +81,36 @@ absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& dir
   return ids;
 }
 
+absl::StatusOr<ProcessState> ReadStateIn(int directory, const BlockId& id, uint32_t uid) {
+  const std::string name = BlockFileName(id);
+  SYNCLINE_ASSIGN_OR_RETURN(
+      const Descriptor file,
+      OpenTrustedFile(directory, name, TrustOptions{.owner = uid, .flags = O_RDONLY}));
+  struct {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes;
+    uint32_t state;
+  } begin = {};
+  static_assert(offsetof(syncline_block, state) == offsetof(decltype(begin), state));
+  const ssize_t n = ::pread(file.get(), &begin, sizeof begin, 0);
+  if (n != sizeof begin ||
+      std::memcmp(begin.magic, SYNCLINE_BLOCK_MAGIC, sizeof begin.magic) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(name), " is not a control block"));
+  }
+  return static_cast<ProcessState>(begin.state);
+}
+
+absl::Status RemoveFrom(int directory, const BlockId& id) {
+  absl::Status status;
+  for (const std::string& name : {BlockFileName(id), NamesFileName(id)}) {
+    if (::unlinkat(directory, name.c_str(), 0) != 0 && errno != ENOENT) {
+      status.Update(ErrnoStatus(errno, absl::StrCat("Cannot remove ", Quoted(name))));
+    }
+  }
+  return status;
+}
+
 absl::StatusOr<LiveBlock> LiveBlock::Open(const std::filesystem::path& directory, const BlockId& id,
                                           uint32_t uid) {
   SYNCLINE_ASSIGN_OR_RETURN(const Descriptor opened, OpenRuntimeDirectory(directory, uid));
@@ -209,13 +239,7 @@ absl::Status LiveBlock::Remove() {
   const auto directory = OpenRuntimeDirectory(directory_, uid_);
   if (absl::IsNotFound(directory.status())) return absl::OkStatus();
   SYNCLINE_RETURN_IF_ERROR(directory);
-  absl::Status status;
-  for (const std::string& name : {BlockFileName(id_), NamesFileName(id_)}) {
-    if (::unlinkat(directory->get(), name.c_str(), 0) != 0 && errno != ENOENT) {
-      status.Update(ErrnoStatus(errno, absl::StrCat("Cannot remove ", Quoted(directory_ / name))));
-    }
-  }
-  return status;
+  return WithContext(RemoveFrom(directory->get(), id_), directory_.string());
 }
 
 }  // namespace syncline::control_block

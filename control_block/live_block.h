@@ -36,6 +36,12 @@ absl::StatusOr<Descriptor> OpenRuntimeDirectory(const std::filesystem::path& dir
 absl::StatusOr<std::vector<BlockId>> ListBlocks(const std::filesystem::path& directory,
                                                 uint32_t uid);
 
+// Of many blocks that are not opened, in their user's open runtime directory. What the process says
+// of itself; errors as LiveBlock::Open.
+absl::StatusOr<ProcessState> ReadStateIn(int directory, const BlockId& id, uint32_t uid);
+// Unlinks both files of a process that is gone and whose names were kept.
+absl::Status RemoveFrom(int directory, const BlockId& id);
+
 // A control block, open. The file stays readable after the process has died or unlinked it.
 class LiveBlock {
  public:
@@ -72,7 +78,7 @@ class LiveBlock {
   // telling.
   bool IsReplaced() const;
 
-  // Unlinks both files: for processes that are gone and whose names were kept.
+  // RemoveFrom.
   absl::Status Remove();
 
  private:

@@ -144,6 +144,20 @@ TEST_F(LiveBlockTest, RemoveLeavesTheOpenFileReadable) {
   EXPECT_TRUE(block->Read().ok());
 }
 
+TEST_F(LiveBlockTest, AStateIsReadWithoutTheRest) {
+  const auto directory = OpenRuntimeDirectory(directory_, ::geteuid());
+  ASSERT_TRUE(directory.ok());
+  const auto state = [&] { return ReadStateIn(directory->get(), kId, ::geteuid()); };
+  EXPECT_EQ(state().value(), ProcessState::kLive);
+  Write(BlockFileName(kId), std::string(100, 'x'));
+  EXPECT_TRUE(absl::IsInvalidArgument(state().status()));
+  Write(BlockFileName(kId), "");
+  EXPECT_TRUE(absl::IsInvalidArgument(state().status()));
+  ASSERT_TRUE(RemoveFrom(directory->get(), kId).ok());
+  EXPECT_TRUE(absl::IsNotFound(state().status()));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / NamesFileName(kId)));
+}
+
 TEST_F(LiveBlockTest, RemoveTouchesNothingElsewhereWhenTheDirectoryWasExchanged) {
   auto block = LiveBlock::Open(directory_, kId, ::geteuid());
   ASSERT_TRUE(block.ok());

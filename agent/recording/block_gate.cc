@@ -90,8 +90,11 @@ absl::Status BlockGate::Lock(const std::string& holder) {
   const std::filesystem::path own = places_.Of(options_.own_uid);
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(own.parent_path(), 0700));
   ::mkdir(own.c_str(), 0700);  // what is there instead, LockDirectory says
+  const auto processes = ListProcesses(options_.proc);
   const std::lock_guard lock(mutex_);
-  return users_.Lock(holder, users);
+  SYNCLINE_RETURN_IF_ERROR(users_.Lock(holder, users));
+  if (processes.ok()) RemoveEnded(*processes);  // else nobody knows who has
+  return absl::OkStatus();
 }
 
 void BlockGate::Unlock() {

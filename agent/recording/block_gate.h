@@ -100,9 +100,15 @@ class BlockGate : public Gate {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddProcessesOf(uint32_t uid, const std::vector<ProcessEntry>& processes,
                       std::vector<v1::ProcessInfo>* infos, std::vector<v1::Complaint>* complaints);
-  // Opens the blocks that are not members yet, and takes those that are wanted; their keys.
+  // Opens the blocks that are not members yet, and takes those that are wanted; their keys. Of a
+  // user so many may be unwanted.
   using Wanted = std::function<bool(const MemberKey&, MemberBlock*)>;
-  std::vector<MemberKey> TakeNewBlocks(const Wanted& wanted = nullptr)
+  std::vector<MemberKey> TakeNewBlocks(const Wanted& wanted = nullptr,
+                                       size_t unwanted_max = SIZE_MAX)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes the files of processes that have ended. A job may have forked them by the thousand:
+  // this is done while there is time.
+  void RemoveEnded(const std::vector<ProcessEntry>& processes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // So, but the files of processes that have ended are removed. Null: nobody knows who has.
   void TakeLiving(const std::vector<ProcessEntry>* processes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

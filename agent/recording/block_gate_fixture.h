@@ -57,6 +57,21 @@ class BlockGateTest : public testing::Test {
     Write(".block", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     Write(".names", control_block::MakeNamesBytes({"step", "loss"}));
   }
+  // Of any process, which has seen the recording of this generation.
+  void AddBlockOf(const control_block::BlockId& id, uint32_t state, uint32_t generation = 0) {
+    std::vector<uint8_t> bytes = control_block::MakeBlockBytes();
+    auto* block = reinterpret_cast<syncline_block*>(bytes.data());
+    block->uid = ::geteuid();
+    block->pid_namespace = id.pid_namespace;
+    block->pid = id.pid;
+    block->start_ticks = id.start_ticks;
+    block->state = state;
+    if (generation != 0) block->generation_seen = block->recording_generation = generation;
+    const std::filesystem::path names = runtime_ / control_block::NamesFileName(id);
+    ASSERT_TRUE(WriteFileAtomically(names, control_block::MakeNamesBytes({}), 0600).ok());
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    ASSERT_TRUE(WriteFileAtomically(runtime_ / control_block::BlockFileName(id), text, 0600).ok());
+  }
   void Write(const std::string& suffix, const std::string& bytes) {
     EXPECT_TRUE(
         WriteFileAtomically(runtime_ / ("4026531836-1234-5678" + suffix), bytes, 0600).ok());

@@ -244,6 +244,40 @@ TEST_F(BlockGateTest, DeadProcessesAreClearedAway) {
   EXPECT_FALSE(std::filesystem::exists(runtime_ / "4026531836-1234-5678.names"));
 }
 
+// Many of them are removed before the start: one after the other they would keep it waiting.
+TEST_F(BlockGateTest, ManyDeadProcessesAreClearedAwayAsTheDirectoryIsLocked) {
+  AddProcess('S');
+  AddBlock();
+  const auto files = [&] {
+    const std::filesystem::directory_iterator all(runtime_);
+    return std::count_if(begin(all), end(all), [](const auto& entry) {
+      const std::string name = entry.path().extension();
+      return name == ".block" || name == ".names";
+    });
+  };
+  AddBlockOf({kPidNamespace, 77, 5678}, SYNCLINE_STATE_LIVE);
+  AddBlockOf({1, 77, 5678}, SYNCLINE_STATE_EXITED);  // where the agent does not see into
+  AddBlockOf({1, 78, 5678}, SYNCLINE_STATE_LIVE);
+  ASSERT_EQ(files(), 8);
+  BlockGate gate = MakeGate();
+  ASSERT_TRUE(gate.Lock("ann").ok());
+  EXPECT_EQ(files(), 4);
+  gate.Arm();
+  EXPECT_EQ(gate.Members().size(), 2u);
+}
+
+TEST_F(BlockGateTest, SoManyDeadProcessesKeepAStartWaitingAndNoMore) {
+  blocks_max_ = 4;
+  BlockGate gate = MakeGate();
+  ASSERT_TRUE(gate.Lock("ann").ok());
+  for (int pid = 1; pid <= 10; ++pid) AddBlockOf({1, pid, 5678}, SYNCLINE_STATE_EXITED);
+  gate.Arm();
+  EXPECT_EQ(control_block::ListBlocks(runtime_, ::geteuid())->size(), 6u);
+  const GateMove closed = gate.Close();
+  EXPECT_FALSE(closed.complete);
+  EXPECT_EQ(closed.complaints.size(), 1u);
+}
+
 TEST_F(BlockGateTest, KeepsBlocksAndNames) {
   AddProcess('S');
   AddBlock([](syncline_block* block) {
@@ -302,16 +336,7 @@ TEST_F(BlockGateTest, MoreProcessesThanAreOpenAtATimeAreTakenOneAfterTheOther) {
   const uint32_t generation = gate.Arm();
   gate.Open(generation);
   for (int pid = 1; pid <= 6; ++pid) {
-    std::vector<uint8_t> bytes = control_block::MakeBlockBytes();
-    auto* block = reinterpret_cast<syncline_block*>(bytes.data());
-    block->uid = ::geteuid();
-    block->pid = pid;
-    block->state = SYNCLINE_STATE_EXITED;
-    block->generation_seen = block->recording_generation = generation;
-    const std::string stem = runtime_ / absl::StrCat("4026531836-", pid, "-5678");
-    ASSERT_TRUE(WriteFileAtomically(stem + ".names", control_block::MakeNamesBytes({}), 0600).ok());
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    ASSERT_TRUE(WriteFileAtomically(stem + ".block", text, 0600).ok());
+    AddBlockOf({kPidNamespace, pid, 5678}, SYNCLINE_STATE_EXITED, generation);
     AwaitCounts(&gate, static_cast<uint32_t>(pid));
     clock_.now_ns += 2'000'000'000;  // it is looked for who has ended
     const auto kept = root_ / "kept" / absl::StrCat("4026531836-", pid, "-5678.names");

@@ -82,7 +82,8 @@ void BlockGate::ForgetTries(uint32_t uid, const std::vector<BlockId>& listed) {
   }
 }
 
-std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks(const Wanted& wanted) {
+std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks(const Wanted& wanted,
+                                                           size_t unwanted_max) {
   std::vector<MemberKey> taken;
   Listed listed;
   for (const uint32_t uid : Users()) {
@@ -90,13 +91,14 @@ std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks(const Wanted& wanted)
     const std::vector<BlockId> ids = BlocksOf(uid);
     ForgetTries(uid, ids);
     std::optional<Room> room;  // when it is first needed
+    size_t unwanted = 0;
     for (const BlockId& id : ids) {
       const MemberKey key(uid, id);
       if (members_.count(key) != 0) continue;
       int& tries = tries_[key];
       if (tries >= kTriesMax) continue;
       if (!room.has_value()) room = RoomOf(uid);
-      if (room->open == 0 || room->all == 0) {
+      if (room->open == 0 || room->all == 0 || unwanted == unwanted_max) {
         crowded_.insert(uid);
         break;
       }
@@ -113,7 +115,10 @@ std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks(const Wanted& wanted)
       }
       tries_.erase(key);
       MemberBlock block(*std::move(live));
-      if (wanted && !wanted(key, &block)) continue;  // closes it
+      if (wanted && !wanted(key, &block)) {  // closes it
+        ++unwanted;
+        continue;
+      }
       room->Take(block.is_open());
       taken_by_.emplace(id, uid);
       members_.emplace(key, std::move(block));
@@ -125,14 +130,35 @@ std::vector<BlockGate::MemberKey> BlockGate::TakeNewBlocks(const Wanted& wanted)
 
 void BlockGate::TakeLiving(const std::vector<ProcessEntry>* processes) {
   // One at a time: there may be thousands of a job that forked workers.
-  TakeNewBlocks([&](const MemberKey& key, MemberBlock* block) {
-    // An earlier recording of these processes is over (we hold the lock) and has kept their names.
-    const bool gone =
-        block->HasExited() ||
-        (processes != nullptr && HasEnded(FindProcess(*processes, key.second), key.second));
-    if (gone) block->Remove().IgnoreError();
-    return !gone;
-  });
+  TakeNewBlocks(
+      [&](const MemberKey& key, MemberBlock* block) {
+        // An earlier recording of these processes is over (we hold the lock) and has kept their
+        // names.
+        const bool gone =
+            block->HasExited() ||
+            (processes != nullptr && HasEnded(FindProcess(*processes, key.second), key.second));
+        if (gone) block->Remove().IgnoreError();
+        return !gone;
+      },
+      options_.blocks_max);  // those that have ended since Lock
+}
+
+void BlockGate::RemoveEnded(const std::vector<ProcessEntry>& processes) {
+  for (const uint32_t uid : Users()) {
+    if (!users_.Serves(uid)) continue;
+    const auto directory = control_block::OpenRuntimeDirectory(places_.Of(uid), uid);
+    if (!directory.ok()) continue;
+    for (const BlockId& id : BlocksOf(uid)) {
+      const ProcessEntry* const entry = FindProcess(processes, id);
+      bool gone = entry != nullptr ? entry->ended() : HasEndedByNow(id);
+      if (entry == nullptr && id.pid_namespace != own_pid_namespace_) {  // its own word, then
+        const auto state = control_block::ReadStateIn(directory->get(), id, uid);
+        gone = state.ok() && *state == control_block::ProcessState::kExited;
+      }
+      // An earlier recording of it is over (we hold the lock) and has kept its names.
+      if (gone) control_block::RemoveFrom(directory->get(), id).IgnoreError();
+    }
+  }
 }
 
 // One that is not in /proc may live in a namespace that the agent does not see into.
