@@ -2,6 +2,7 @@
 #include "analysis/why/judged.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -234,7 +235,25 @@ std::vector<OwnInterval> CollectionsOf(const ThreadInput& driver, const TaskName
   return collections;
 }
 
-void FillParts(const JobInput& input, std::span<const Driver> drivers, Judged* judged) {
+void AddOperators(std::span<const Piece> pieces, size_t rank, Judged* judged) {
+  const auto add = [&](NameId name, size_t step, int64_t ns,
+                       std::map<NameId, OperatorTime>* times) {
+    OperatorTime& time = (*times)[name];
+    time.step_ns.resize(judged->steps());
+    time.rank_ns.resize(judged->ranks.size());
+    time.step_ns[step] += ns;
+    time.rank_ns[rank] += ns;
+  };
+  for (const Piece& piece : pieces) {
+    if (piece.step < 0 || piece.part != Part::kCompute) continue;
+    const auto step = static_cast<size_t>(piece.step);
+    add(piece.leaf, step, piece.length_ns() - piece.taken_ns, &judged->operators.cut);
+    add(piece.leaf, step, piece.length_ns(), &judged->operators.uncut);
+  }
+}
+
+void FillParts(const JobInput& input, const JudgeOptions& options, std::span<const Driver> drivers,
+               Judged* judged) {
   const size_t ranks = input.ranks.size();
   std::vector<std::vector<Segment>> segments(ranks);
   std::vector<std::vector<Silence>> silences(ranks);
@@ -258,6 +277,7 @@ void FillParts(const JobInput& input, std::span<const Driver> drivers, Judged* j
         PiecesOf({segments[i], waits, rank.holes, collections, of_rank.steps});
     of_rank.driver_tid = driver.tid;
     of_rank.tables = TablesOf(pieces, of_rank.steps.size());
+    of_rank.uncut = of_rank.tables;
     of_rank.samples =
         SamplesOf(rank, driver.tid, {segments[i].front().begin_ns, segments[i].back().end_ns},
                   WorkersOf(rank, judged->names));
@@ -269,6 +289,7 @@ void FillParts(const JobInput& input, std::span<const Driver> drivers, Judged* j
       SetJudged(of_rank.steps, &of_rank.samples.growths);
       of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;
     }
+    if (options.operators) AddOperators(pieces, i, judged);
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
   }
 }
@@ -293,8 +314,8 @@ int64_t JudgedRank::OwnWork(size_t step) const {
          table[static_cast<size_t>(Part::kNotCovered)];
 }
 
-Judged Judge(const JobInput& input) {
-  Judged judged{TaskNames(input.names), {}, {}, {}, false, Refusal::kNone, {}};
+Judged Judge(const JobInput& input, const JudgeOptions& options) {
+  Judged judged{TaskNames(input.names), {}, {}, {}, false, {}, Refusal::kNone, {}};
   for (const RankInput& rank : input.ranks) judged.ranks.emplace_back().input = &rank;
   CheckAccelerators(input, &judged);
   CheckEnds(input, &judged);
@@ -304,7 +325,7 @@ Judged Judge(const JobInput& input) {
   if (judged.pairing.classes.empty()) return judged;
   CheckCoverage(input, &judged);
   if (judged.collective_job) CheckCollectives(input, &judged);
-  if (judged.refusal == Refusal::kNone) FillParts(input, drivers, &judged);
+  if (judged.refusal == Refusal::kNone) FillParts(input, options, drivers, &judged);
   return judged;
 }
 

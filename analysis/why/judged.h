@@ -5,6 +5,7 @@
 #define SYNCLINE_ANALYSIS_WHY_JUDGED_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ struct JudgedRank {
   int32_t driver_tid = 0;
   std::vector<OwnInterval> steps;  // judged; in order
   std::vector<PartTable> tables;   // beside `steps`; each adds up to the step
+  std::vector<PartTable> uncut;    // the same before anything was taken away
   RankSamples samples;
   int64_t unplaced_ns = 0;  // of all steps
   // Of the steps' time, 0 to 1. Where it is too little the samples are not used.
@@ -33,6 +35,22 @@ struct JudgedRank {
   int64_t OwnWork(size_t step) const;
 };
 
+// Time that drivers spent in one operator itself, not in operators within it, and not waiting for
+// what it needs: all of them together are the compute part.
+struct OperatorTime {
+  std::vector<int64_t> step_ns;  // of all ranks, by judged step
+  std::vector<int64_t> rank_ns;  // of all judged steps, by rank
+};
+
+struct OperatorTimes {
+  std::map<NameId, OperatorTime> cut;    // as JudgedRank::tables
+  std::map<NameId, OperatorTime> uncut;  // as JudgedRank::uncut
+};
+
+struct JudgeOptions {
+  bool operators = false;  // fill Judged::operators
+};
+
 struct Judged {
   TaskNames names;
   std::vector<JudgedRank> ranks;
@@ -40,13 +58,14 @@ struct Judged {
   // Of the judged steps, what their collectives are: by step.
   std::vector<std::vector<std::pair<uint32_t, uint64_t>>> collectives;
   bool collective_job = false;  // else nobody waits for anybody
+  OperatorTimes operators;
   Refusal refusal = Refusal::kNone;
   std::string refusal_text;
 
   size_t steps() const { return ranks.empty() ? 0 : ranks[0].steps.size(); }
 };
 
-Judged Judge(const JobInput& input);
+Judged Judge(const JobInput& input, const JudgeOptions& options = {});
 
 // How much of the window lies in holes.
 int64_t MissingNs(const RankInput& rank);

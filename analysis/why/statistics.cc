@@ -29,32 +29,47 @@ int64_t MeanOf(std::span<const int64_t> values) {
   return Divide(sum, static_cast<int64_t>(values.size()));
 }
 
-MeanEstimate Bootstrap(std::span<const int64_t> values, size_t block) {
-  const int64_t mean = MeanOf(values);
-  if (values.empty()) return {};
-  std::vector<std::pair<int64_t, int64_t>> blocks;  // sum and count
-  for (size_t i = 0; i < values.size(); i += block) {
-    std::pair<int64_t, int64_t> one{0, 0};
-    for (size_t j = i; j < std::min(values.size(), i + block); ++j) {
-      one.first += values[j];
-      ++one.second;
-    }
-    blocks.push_back(one);
+std::vector<std::vector<int64_t>> SampledMeans(std::span<const std::span<const int64_t>> series,
+                                               size_t block, uint64_t seed) {
+  std::vector<std::vector<int64_t>> means(series.size(), std::vector<int64_t>(kSamples));
+  if (series.empty() || series[0].empty()) return means;
+  const size_t steps = series[0].size();
+  const size_t blocks = (steps + block - 1) / block;
+  const auto steps_of = [&](size_t i) {
+    return static_cast<int64_t>(std::min(block, steps - i * block));
+  };
+  std::vector<std::vector<int64_t>> sums(series.size(), std::vector<int64_t>(blocks, 0));
+  for (size_t i = 0; i < series.size(); ++i) {
+    for (size_t step = 0; step < steps; ++step) sums[i][step / block] += series[i][step];
   }
-  std::mt19937_64 random(kSeed);
-  std::vector<int64_t> means(kSamples);
-  for (int64_t& sample : means) {
-    int64_t sum = 0;
+  std::mt19937_64 random(seed);
+  std::vector<size_t> drawn(blocks);
+  for (size_t sample = 0; sample < kSamples; ++sample) {
     int64_t count = 0;
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      const auto& [of_block, steps] = blocks[Below(&random, blocks.size())];
-      sum += of_block;
-      count += steps;
+    for (size_t& one : drawn) {
+      one = Below(&random, blocks);
+      count += steps_of(one);
     }
-    sample = Divide(sum, count);
+    for (size_t i = 0; i < series.size(); ++i) {
+      int64_t sum = 0;
+      for (const size_t one : drawn) sum += sums[i][one];
+      means[i][sample] = Divide(sum, count);
+    }
   }
-  std::sort(means.begin(), means.end());
-  return {mean, means[kSamples * 25 / 1000], means[kSamples * 975 / 1000 - 1]};
+  return means;
+}
+
+Interval MiddleOf(std::vector<int64_t> samples) {
+  if (samples.empty()) return {};
+  std::sort(samples.begin(), samples.end());
+  return {samples[samples.size() * 25 / 1000], samples[samples.size() * 975 / 1000 - 1]};
+}
+
+MeanEstimate Bootstrap(std::span<const int64_t> values, size_t block) {
+  if (values.empty()) return {};
+  const std::span<const int64_t> series[] = {values};
+  const Interval middle = MiddleOf(std::move(SampledMeans(series, block, kSeed)[0]));
+  return {MeanOf(values), middle.lo, middle.hi};
 }
 
 double PermutationTest(std::span<const std::vector<int64_t>> values, size_t block) {

@@ -17,8 +17,19 @@ namespace syncline::analysis::why {
 // Rounded to the nearest; 0 of nothing.
 int64_t MeanOf(std::span<const int64_t> values);
 
-// The mean with its interval of 95 %: percentiles of 2,000 samples of whole blocks with
-// replacement. `values`: one a step, in order of time.
+// Of each series, 2,000 means of whole blocks drawn with replacement: `[series][sample]`. Series
+// have one length, one value a step, in order of time; a sample has the same blocks of all of them.
+std::vector<std::vector<int64_t>> SampledMeans(std::span<const std::span<const int64_t>> series,
+                                               size_t block, uint64_t seed);
+
+// Of samples in any order, the interval that holds the middle 95 %.
+struct Interval {
+  int64_t lo = 0;
+  int64_t hi = 0;
+};
+Interval MiddleOf(std::vector<int64_t> samples);
+
+// The mean with its interval of 95 %: the middle of SampledMeans.
 MeanEstimate Bootstrap(std::span<const int64_t> values, size_t block);
 
 // The probability that, if ranks could be exchanged within each block of steps, the largest rank

@@ -396,7 +396,7 @@ TEST(SectionsByName, WhatTheMachinesDid) {
   report.machines[0].others = {
       {evidence::Relation::kSyncline, "lttng-consumerd", 12, kWindowNs / 50},
       {evidence::Relation::kOther, "sshd", 13, kWindowNs / 1000}};
-  const std::string text = TextReport(report, {.sections = {"machines"}, .width = 120});
+  const std::string text = TextReport(report, {.width = 120, .sections = {"machines"}});
   const auto row = [&](const std::string& name) {
     const size_t begin = text.find("  " + name);
     return std::regex_replace(text.substr(begin, text.find('\n', begin) - begin),

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/why/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/why/statistics.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr size_t kStepsSure = 60;  // as in causes.cc
+constexpr size_t kBlock = 6;
+constexpr size_t kBlockFew = 3;
+constexpr uint64_t kSeedBefore = 1;
+constexpr uint64_t kSeedNow = 2;
+constexpr size_t kOperatorsMax = 32;
+constexpr double kSameCount = 0.05;  // counts that differ by less are the same: one step of twenty
+constexpr int64_t kMillion = 1'000'000;
+
+// Series of both sides, resampled together. The first one is the step.
+class Changes {
+ public:
+  // One value a step. `divisor`: how many ranks' time is added up in it.
+  size_t Add(std::vector<int64_t> before, std::vector<int64_t> now, int64_t divisor) {
+    rows_.push_back({std::move(before), std::move(now), divisor});
+    return rows_.size() - 1;
+  }
+
+  void Sample() {
+    before_ = SamplesOf(&Row::before, kSeedBefore);
+    now_ = SamplesOf(&Row::now, kSeedNow);
+  }
+
+  Change Of(size_t index) const {
+    const Row& row = rows_[index];
+    Change change;
+    change.before_ns = MeanOf(row.before) / row.divisor;
+    change.now_ns = MeanOf(row.now) / row.divisor;
+    change.change.est_ns = change.now_ns - change.before_ns;
+    change.est_ppm = Share(change.change.est_ns, MeanOf(rows_[0].before) / rows_[0].divisor);
+    std::vector<int64_t> differences;
+    std::vector<int64_t> shares;
+    for (size_t i = 0; i < before_[index].size(); ++i) {
+      differences.push_back((now_[index][i] - before_[index][i]) / row.divisor);
+      shares.push_back(Share(differences.back(), before_[0][i] / rows_[0].divisor));
+    }
+    const Interval ns = MiddleOf(std::move(differences));
+    const Interval ppm = MiddleOf(std::move(shares));
+    change.change.lo_ns = ns.lo;
+    change.change.hi_ns = ns.hi;
+    change.lo_ppm = ppm.lo;
+    change.hi_ppm = ppm.hi;
+    return change;
+  }
+
+ private:
+  struct Row {
+    std::vector<int64_t> before;
+    std::vector<int64_t> now;
+    int64_t divisor;
+  };
+
+  static int64_t Share(int64_t ns, int64_t step_ns) {
+    return step_ns <= 0 ? 0 : ns * kMillion / step_ns;
+  }
+
+  std::vector<std::vector<int64_t>> SamplesOf(std::vector<int64_t> Row::*side,
+                                              uint64_t seed) const {
+    std::vector<std::span<const int64_t>> series;
+    for (const Row& row : rows_) series.emplace_back(row.*side);
+    const size_t steps = series[0].size();
+    return SampledMeans(series, steps >= kStepsSure ? kBlock : kBlockFew, seed);
+  }
+
+  std::vector<Row> rows_;
+  std::vector<std::vector<int64_t>> before_;  // [row][sample]
+  std::vector<std::vector<int64_t>> now_;
+};
+
+class Comparer {
+ public:
+  Comparer(const Side& before, const Side& now, Comparison* comparison)
+      : before_(before), now_(now), comparison_(*comparison) {}
+
+  void Run() {
+    comparison_.taken_away_known = Known(before_) && Known(now_);
+    const size_t step = Add(&StepNs);
+    std::vector<size_t> parts;
+    for (size_t part = 0; part < kParts; ++part) {
+      parts.push_back(Add([part](const PartTable& table) { return table[part]; }));
+    }
+    AddRanks();
+    AddOperators();
+    changes_.Sample();
+    comparison_.step = changes_.Of(step);
+    for (size_t part = 0; part < kParts; ++part) {
+      comparison_.parts[part] = changes_.Of(parts[part]);
+    }
+    for (size_t i = 0; i < comparison_.ranks.size(); ++i) {
+      for (size_t part = 0; part < kParts; ++part) {
+        comparison_.ranks[i].parts[part] = changes_.Of(rank_rows_[i] + part);
+      }
+    }
+    TakeOperators();
+  }
+
+ private:
+  static int64_t StepNs(const PartTable& table) {
+    int64_t sum = 0;
+    for (const int64_t ns : table) sum += ns;
+    return sum;
+  }
+
+  static bool Known(const Side& side) {
+    return std::all_of(side.ranks.begin(), side.ranks.end(),
+                       [](const SideRank& rank) { return rank.taken_away_known; });
+  }
+
+  const std::vector<PartTable>& TablesOf(const SideRank& rank) const {
+    return comparison_.taken_away_known ? rank.cut : rank.uncut;
+  }
+
+  // By step, added up over the ranks.
+  template <class Value>
+  std::vector<int64_t> Sums(const Side& side, const Value& value) const {
+    std::vector<int64_t> sums(side.steps, 0);
+    for (const SideRank& rank : side.ranks) {
+      const std::vector<PartTable>& tables = TablesOf(rank);
+      for (size_t step = 0; step < sums.size(); ++step) sums[step] += value(tables[step]);
+    }
+    return sums;
+  }
+
+  int64_t ranks() const { return static_cast<int64_t>(before_.ranks.size()); }
+
+  template <class Value>
+  size_t Add(const Value& value) {
+    return changes_.Add(Sums(before_, value), Sums(now_, value), ranks());
+  }
+
+  std::vector<int64_t> PartOf(const SideRank& rank, size_t part) const {
+    std::vector<int64_t> series;
+    for (const PartTable& table : TablesOf(rank)) series.push_back(table[part]);
+    return series;
+  }
+
+  void AddRanks() {
+    size_t i = 0;
+    size_t j = 0;
+    while (i < before_.ranks.size() || j < now_.ranks.size()) {
+      if (j == now_.ranks.size() ||
+          (i < before_.ranks.size() && before_.ranks[i].rank < now_.ranks[j].rank)) {
+        comparison_.only_before.push_back(before_.ranks[i++].rank);
+      } else if (i == before_.ranks.size() || now_.ranks[j].rank < before_.ranks[i].rank) {
+        comparison_.only_now.push_back(now_.ranks[j++].rank);
+      } else {
+        comparison_.ranks.push_back({before_.ranks[i].rank, {}});
+        for (size_t part = 0; part < kParts; ++part) {
+          const size_t row =
+              changes_.Add(PartOf(before_.ranks[i], part), PartOf(now_.ranks[j], part), 1);
+          if (part == 0) rank_rows_.push_back(row);
+        }
+        ++i;
+        ++j;
+      }
+    }
+  }
+
+  const std::vector<int64_t>& StepsOf(const SideOperator& one) const {
+    return comparison_.taken_away_known ? one.cut_ns : one.uncut_ns;
+  }
+
+  // Mean over ranks and steps.
+  int64_t MeanNs(const SideOperator& one, const Side& side) const {
+    return MeanOf(StepsOf(one)) / static_cast<int64_t>(side.ranks.size());
+  }
+
+  static const SideOperator& Find(const Side& side, const std::string& name) {
+    static const SideOperator kNever;
+    const auto found = side.operators.find(name);
+    return found == side.operators.end() ? kNever : found->second;
+  }
+
+  void AddOperators() {
+    std::set<std::string> names;
+    for (const auto& [name, one] : before_.operators) names.insert(name);
+    for (const auto& [name, one] : now_.operators) names.insert(name);
+    std::vector<std::pair<int64_t, std::string>> by_change;
+    for (const std::string& name : names) {
+      const int64_t change_ns =
+          MeanNs(Find(now_, name), now_) - MeanNs(Find(before_, name), before_);
+      by_change.emplace_back(-std::abs(change_ns), name);
+    }
+    std::sort(by_change.begin(), by_change.end());
+    if (by_change.size() > kOperatorsMax) by_change.resize(kOperatorsMax);
+    for (const auto& [change_ns, name] : by_change) {
+      std::vector<int64_t> before = StepsOf(Find(before_, name));
+      std::vector<int64_t> now = StepsOf(Find(now_, name));
+      before.resize(before_.steps);  // of one that never ran there
+      now.resize(now_.steps);
+      operator_rows_.push_back(changes_.Add(std::move(before), std::move(now), ranks()));
+      comparison_.operators.emplace_back().name = name;
+    }
+  }
+
+  static double CallsOf(const SideOperator& one, const Side& side) {
+    return static_cast<double>(one.calls) /
+           static_cast<double>(std::max<uint64_t>(1, side.steps * side.ranks.size()));
+  }
+
+  OperatorChange::Work WorkOf(const std::string& name, const OperatorChange& change) const {
+    using Work = OperatorChange::Work;
+    const double most = std::max(change.calls_before, change.calls_now);
+    if (std::abs(change.calls_now - change.calls_before) > kSameCount * most) {
+      return Work::kMoreCalls;
+    }
+    const SideOperator& before = Find(before_, name);
+    const SideOperator& now = Find(now_, name);
+    if (before.shapes.empty() && now.shapes.empty()) return Work::kUnknownShapes;
+    std::set<std::string> shapes;
+    for (const auto& [shape, calls] : before.shapes) shapes.insert(shape);
+    for (const auto& [shape, calls] : now.shapes) shapes.insert(shape);
+    const auto calls_of = [](const SideOperator& one, const Side& side, const std::string& shape) {
+      const auto found = one.shapes.find(shape);
+      return found == one.shapes.end() ? 0
+                                       : static_cast<double>(found->second) /
+                                             static_cast<double>(side.steps * side.ranks.size());
+    };
+    double differ = 0;
+    for (const std::string& shape : shapes) {
+      differ += std::max(0.0, calls_of(now, now_, shape) - calls_of(before, before_, shape));
+    }
+    return differ > kSameCount * most ? Work::kOtherShapes : Work::kSameShapes;
+  }
+
+  int64_t RankNs(const SideOperator& one, const Side& side, int32_t rank) const {
+    const std::vector<int64_t>& sums =
+        comparison_.taken_away_known ? one.rank_cut_ns : one.rank_uncut_ns;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      if (side.ranks[i].rank == rank) return sums[i] / static_cast<int64_t>(side.steps);
+    }
+    return 0;
+  }
+
+  void TakeOperators() {
+    for (size_t i = 0; i < comparison_.operators.size(); ++i) {
+      OperatorChange& change = comparison_.operators[i];
+      const SideOperator& before = Find(before_, change.name);
+      const SideOperator& now = Find(now_, change.name);
+      change.time = changes_.Of(operator_rows_[i]);
+      change.calls_before = CallsOf(before, before_);
+      change.calls_now = CallsOf(now, now_);
+      change.work = WorkOf(change.name, change);
+      const int64_t sign = change.time.change.est_ns < 0 ? -1 : 1;
+      for (const RankChange& rank : comparison_.ranks) {
+        const int64_t ns = RankNs(now, now_, rank.rank) - RankNs(before, before_, rank.rank);
+        if (change.rank >= 0 && ns * sign <= change.rank_change_ns * sign) continue;
+        change.rank = rank.rank;
+        change.rank_change_ns = ns;
+      }
+    }
+  }
+
+  const Side& before_;
+  const Side& now_;
+  Comparison& comparison_;
+  Changes changes_;
+  std::vector<size_t> rank_rows_;      // of each compared rank: its first part's
+  std::vector<size_t> operator_rows_;  // beside comparison_.operators
+};
+
+ComparedSide SummaryOf(const Side& side) {
+  return {side.job,          side.window_ns,  side.steps,      side.step_class,
+          side.ranks.size(), side.incomplete, side.lost_events};
+}
+
+// "all_reduce x3, 1 forward pass, 1 batch loaded".
+std::string TextOf(const StepKind& kind) {
+  std::string text;
+  for (const auto& [name, count] : kind.collectives) {
+    absl::StrAppend(&text, name, " x", count, ", ");
+  }
+  if (text.empty()) text = "no collective, ";
+  absl::StrAppend(&text, kind.forwards,
+                  kind.forwards == 1 ? " forward pass, " : " forward passes, ", kind.loads,
+                  kind.loads == 1 ? " batch loaded" : " batches loaded");
+  return text;
+}
+
+void Refuse(Mismatch mismatch, std::string text, Comparison* comparison) {
+  if (comparison->mismatch != Mismatch::kNone) return;
+  comparison->mismatch = mismatch;
+  comparison->mismatch_text = std::move(text);
+}
+
+void CheckComparable(const Side& before, const Side& now, Comparison* comparison) {
+  if (now.refusal != Refusal::kNone) {
+    comparison->refusal = now.refusal;
+    Refuse(Mismatch::kNowRefused, absl::StrCat("the recording now: ", now.refusal_text),
+           comparison);
+  }
+  if (before.refusal != Refusal::kNone && comparison->mismatch == Mismatch::kNone) {
+    comparison->refusal = before.refusal;
+    Refuse(Mismatch::kBeforeRefused, absl::StrCat("the recording before: ", before.refusal_text),
+           comparison);
+  }
+  if (before.ranks.size() != now.ranks.size()) {
+    Refuse(Mismatch::kOtherWorldSize,
+           absl::StrCat("not comparable: ", now.ranks.size(),
+                        now.ranks.size() == 1 ? " rank now, " : " ranks now, ", before.ranks.size(),
+                        " before"),
+           comparison);
+  }
+  if (before.kind != now.kind) {
+    Refuse(Mismatch::kOtherSteps,
+           absl::StrCat("not comparable, the steps are of another class: ", TextOf(now.kind),
+                        " now; ", TextOf(before.kind), " before"),
+           comparison);
+  }
+}
+
+}  // namespace
+
+const char* MismatchJsonName(Mismatch mismatch) {
+  switch (mismatch) {
+    case Mismatch::kNone:
+      return "";
+    case Mismatch::kNowRefused:
+      return "now_refused";
+    case Mismatch::kBeforeRefused:
+      return "before_refused";
+    case Mismatch::kOtherWorldSize:
+      return "other_world_size";
+    case Mismatch::kOtherSteps:
+      return "other_steps";
+  }
+  return "";
+}
+
+Comparison Compare(const Side& before, const Side& now) {
+  Comparison comparison;
+  comparison.before = SummaryOf(before);
+  comparison.now = SummaryOf(now);
+  CheckComparable(before, now, &comparison);
+  if (comparison.mismatch == Mismatch::kNone) Comparer(before, now, &comparison).Run();
+  return comparison;
+}
+
+}  // namespace syncline::analysis::why

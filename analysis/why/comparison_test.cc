@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/why/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "analysis/why/testing/fake_job.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr size_t kCompute = static_cast<size_t>(Part::kCompute);
+constexpr size_t kInput = static_cast<size_t>(Part::kInput);
+constexpr size_t kWait = static_cast<size_t>(Part::kWaitAndTransfer);
+constexpr size_t kThrottled = static_cast<size_t>(Part::kThrottled);
+
+struct MadeUp {
+  size_t ranks = 2;
+  size_t steps = 100;
+  uint64_t seed = 1;
+  int64_t compute_ns = 60 * kMs;
+  int64_t input_ns = 10 * kMs;  // of the last rank; the others wait for it
+  int64_t noise_ns = 4 * kMs;
+};
+
+// A job whose last rank fetches batches while the others wait.
+Side SideWith(const MadeUp& made_up) {
+  Side side;
+  side.steps = made_up.steps;
+  side.kind = {{{"all_reduce", 1}}, 1, 1};
+  side.step_class = "all_reduce x1";
+  std::mt19937_64 random(made_up.seed);
+  side.ranks.resize(made_up.ranks);
+  SideOperator& convolution = side.operators["aten::conv2d"];
+  convolution.cut_ns.resize(made_up.steps);
+  convolution.rank_cut_ns.resize(made_up.ranks);
+  for (size_t rank = 0; rank < made_up.ranks; ++rank) {
+    side.ranks[rank].rank = static_cast<int32_t>(rank);
+    side.ranks[rank].taken_away_known = true;
+  }
+  for (size_t step = 0; step < made_up.steps; ++step) {
+    const auto noise_ns = static_cast<int64_t>(random() % made_up.noise_ns);
+    for (size_t rank = 0; rank < made_up.ranks; ++rank) {
+      PartTable table{};
+      table[kCompute] = made_up.compute_ns + noise_ns;
+      table[rank + 1 == made_up.ranks ? kInput : kWait] = made_up.input_ns;
+      side.ranks[rank].cut.push_back(table);
+      convolution.cut_ns[step] += table[kCompute];
+      convolution.rank_cut_ns[rank] += table[kCompute];
+      ++convolution.calls;
+    }
+  }
+  for (SideRank& rank : side.ranks) rank.uncut = rank.cut;
+  convolution.uncut_ns = convolution.cut_ns;
+  convolution.rank_uncut_ns = convolution.rank_cut_ns;
+  return side;
+}
+
+TEST(Comparison, AKnownDifferenceIsFoundInItsPartAndItsRank) {
+  const Side before = SideWith({});
+  const Side now = SideWith({.steps = 130, .seed = 2, .input_ns = 18 * kMs});
+  const Comparison comparison = Compare(before, now);
+  ASSERT_EQ(comparison.mismatch, Mismatch::kNone) << comparison.mismatch_text;
+  EXPECT_NEAR(comparison.step.change.est_ns, 8 * kMs, kMs);
+  EXPECT_LT(comparison.step.change.lo_ns, 8 * kMs);
+  EXPECT_GT(comparison.step.change.hi_ns, 8 * kMs);
+  EXPECT_TRUE(comparison.step.certain());
+  // Of 72 ms.
+  EXPECT_NEAR(comparison.step.est_ppm, 111'000, 12'000);
+  EXPECT_GT(comparison.step.lo_ppm, 80'000);
+  EXPECT_LT(comparison.step.hi_ppm, 140'000);
+  EXPECT_FALSE(comparison.parts[kCompute].certain());
+  // The mean over ranks is half of what one rank's is.
+  EXPECT_EQ(comparison.parts[kInput].change.est_ns, 4 * kMs);
+  EXPECT_EQ(comparison.ranks[1].parts[kInput].change.est_ns, 8 * kMs);
+  EXPECT_EQ(comparison.ranks[0].parts[kInput].change.est_ns, 0);
+  EXPECT_EQ(comparison.ranks[0].parts[kWait].change.est_ns, 8 * kMs);
+  int64_t sum_ns = 0;
+  for (const Change& part : comparison.parts) sum_ns += part.change.est_ns;
+  EXPECT_NEAR(sum_ns, comparison.step.change.est_ns, kParts);
+}
+
+TEST(Comparison, EqualJobsClaimNothing) {
+  size_t claims = 0;
+  constexpr size_t kPairs = 100;
+  for (uint64_t seed = 0; seed < kPairs; ++seed) {
+    const Comparison comparison =
+        Compare(SideWith({.seed = 2 * seed}), SideWith({.seed = 2 * seed + 1}));
+    EXPECT_LT(std::abs(comparison.step.est_ppm), 20'000);
+    EXPECT_LE(comparison.step.change.lo_ns, comparison.step.change.est_ns);
+    EXPECT_GE(comparison.step.change.hi_ns, comparison.step.change.est_ns);
+    claims += comparison.step.certain() ? 1 : 0;
+  }
+  // An interval of 95 % of 17 blocks misses the truth more often than it says, but not often.
+  EXPECT_LE(claims, 15);
+}
+
+TEST(Comparison, TheSameRecordingTwiceChangedNothingAndTheAnswerIsTheSameAgain) {
+  const Side side = SideWith({});
+  const Comparison once = Compare(side, side);
+  EXPECT_EQ(once.step.change.est_ns, 0);
+  EXPECT_FALSE(once.step.certain());
+  const Comparison again = Compare(side, side);
+  EXPECT_EQ(once.step.change.lo_ns, again.step.change.lo_ns);
+  EXPECT_EQ(once.step.hi_ppm, again.step.hi_ppm);
+  // Not the same blocks on both sides: the difference would never vary.
+  EXPECT_LT(once.step.change.lo_ns, 0);
+  EXPECT_GT(once.step.change.hi_ns, 0);
+}
+
+TEST(Comparison, WhatCannotBeComparedIsRefusedInOneLine) {
+  const Side two = SideWith({});
+  EXPECT_EQ(Compare(two, SideWith({.ranks = 3})).mismatch, Mismatch::kOtherWorldSize);
+  EXPECT_EQ(Compare(two, SideWith({.ranks = 3})).mismatch_text,
+            "not comparable: 3 ranks now, 2 before");
+  Side other = two;
+  other.kind.collectives = {{"all_reduce", 2}};
+  EXPECT_EQ(Compare(two, other).mismatch, Mismatch::kOtherSteps);
+  EXPECT_EQ(Compare(two, other).mismatch_text,
+            "not comparable, the steps are of another class: all_reduce x2, 1 forward pass, 1 "
+            "batch loaded now; all_reduce x1, 1 forward pass, 1 batch loaded before");
+  Side refused = two;
+  refused.refusal = Refusal::kTooFewSteps;
+  refused.refusal_text = "only 12 steps";
+  EXPECT_EQ(Compare(two, refused).mismatch, Mismatch::kNowRefused);
+  EXPECT_EQ(Compare(refused, two).mismatch, Mismatch::kBeforeRefused);
+  EXPECT_EQ(Compare(refused, two).refusal, Refusal::kTooFewSteps);
+  EXPECT_EQ(Compare(refused, two).mismatch_text, "the recording before: only 12 steps");
+}
+
+TEST(Comparison, ARankOfOneSideAloneIsNamed) {
+  const Side before = SideWith({});
+  Side now = before;
+  now.ranks[1].rank = 7;
+  const Comparison comparison = Compare(before, now);
+  ASSERT_EQ(comparison.ranks.size(), 1);
+  EXPECT_EQ(comparison.ranks[0].rank, 0);
+  EXPECT_EQ(comparison.only_before, std::vector<int32_t>{1});
+  EXPECT_EQ(comparison.only_now, std::vector<int32_t>{7});
+}
+
+// What one side did not measure is not compared, on any side.
+TEST(Comparison, WithoutSamplesOfOneSideWhatWasTakenAwayStaysInTheOtherParts) {
+  Side before = SideWith({});
+  Side now = before;
+  for (PartTable& table : now.ranks[0].cut) {
+    table[kCompute] -= 20 * kMs;
+    table[kThrottled] += 20 * kMs;
+  }
+  EXPECT_TRUE(Compare(before, now).taken_away_known);
+  EXPECT_EQ(Compare(before, now).parts[kThrottled].change.est_ns, 10 * kMs);
+  before.ranks[1].taken_away_known = false;
+  const Comparison comparison = Compare(before, now);
+  EXPECT_FALSE(comparison.taken_away_known);
+  EXPECT_EQ(comparison.parts[kThrottled].now_ns, 0);
+  EXPECT_EQ(comparison.parts[kCompute].change.est_ns, 0);
+}
+
+TEST(Comparison, OperatorsAreTheSameWorkOnlyWhereThatIsKnown) {
+  using Work = OperatorChange::Work;
+  Side before = SideWith({});
+  Side now = SideWith({.compute_ns = 70 * kMs});
+  const auto work = [&] { return Compare(before, now).operators[0]; };
+  EXPECT_EQ(work().name, "aten::conv2d");
+  EXPECT_EQ(work().time.change.est_ns, 10 * kMs);
+  EXPECT_EQ(work().work, Work::kUnknownShapes);
+  const uint64_t calls = before.operators["aten::conv2d"].calls;
+  before.operators["aten::conv2d"].shapes = {{"64x64", calls}};
+  now.operators["aten::conv2d"].shapes = {{"64x64", calls}};
+  EXPECT_EQ(work().work, Work::kSameShapes);
+  now.operators["aten::conv2d"].shapes = {{"80x64", calls}};
+  EXPECT_EQ(work().work, Work::kOtherShapes);
+  now.operators["aten::conv2d"].calls = 2 * calls;
+  EXPECT_EQ(work().work, Work::kMoreCalls);
+  EXPECT_EQ(work().calls_before, 1);
+  EXPECT_EQ(work().calls_now, 2);
+  // One that ran on one side alone.
+  now.operators["aten::gelu"] = now.operators["aten::conv2d"];
+  EXPECT_EQ(work().name, "aten::gelu");
+  EXPECT_EQ(work().calls_before, 0);
+  EXPECT_EQ(work().work, Work::kMoreCalls);
+}
+
+Comparison CompareJobs(FakeJobOptions before, FakeJobOptions now) {
+  FakeJob job_before(std::move(before));
+  FakeJob job_now(std::move(now));
+  return Compare(SideOf(job_before.input()), SideOf(job_now.input()));
+}
+
+TEST(Comparison, OfJobsFindsWhatWasPutIn) {
+  const Comparison comparison =
+      CompareJobs({.ranks = 3, .seed = 1},
+                  {.ranks = 3,
+                   .seed = 2,
+                   .trouble = {{1, {.throttled_ns = 6 * kMs}}, {2, {.input_ns = 3 * kMs}}}});
+  ASSERT_EQ(comparison.mismatch, Mismatch::kNone) << comparison.mismatch_text;
+  EXPECT_TRUE(comparison.taken_away_known);
+  EXPECT_NEAR(comparison.ranks[1].parts[kThrottled].change.est_ns, 6 * kMs, 500'000);
+  EXPECT_NEAR(comparison.ranks[2].parts[kInput].change.est_ns, 3 * kMs, 500'000);
+  EXPECT_NEAR(comparison.ranks[0].parts[kWait].change.est_ns, 6 * kMs, 500'000);
+  EXPECT_NEAR(comparison.step.change.est_ns, 6 * kMs, 500'000);
+  EXPECT_EQ(CompareJobs({.seed = 1}, {.seed = 2}).step.certain(), false);
+}
+
+// Operators' own times are the compute part.
+TEST(Comparison, OperatorsAddUpToTheComputePart) {
+  FakeJob job({.trouble = {{0, {.throttled_ns = 5 * kMs}}}});
+  const Side side = SideOf(job.input());
+  for (size_t step = 0; step < side.steps; ++step) {
+    int64_t cut_ns = 0;
+    int64_t uncut_ns = 0;
+    for (const auto& [name, one] : side.operators) {
+      cut_ns += one.cut_ns[step];
+      uncut_ns += one.uncut_ns[step];
+    }
+    for (const SideRank& rank : side.ranks) {
+      cut_ns -= rank.cut[step][kCompute];
+      uncut_ns -= rank.uncut[step][kCompute];
+    }
+    EXPECT_EQ(cut_ns, 0);
+    EXPECT_EQ(uncut_ns, 0);
+  }
+}
+
+}  // namespace
+}  // namespace syncline::analysis::why

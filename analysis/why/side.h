@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One of two recordings that are compared: of a judged job what a comparison needs, and no more, so
+// that the two need not be held in memory together. Pure.
+#ifndef SYNCLINE_ANALYSIS_WHY_SIDE_H_
+#define SYNCLINE_ANALYSIS_WHY_SIDE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/why/model.h"
+
+namespace syncline::analysis::why {
+
+struct SideRank {
+  int32_t rank = -1;
+  // By judged step; each adds up to the step.
+  std::vector<PartTable> cut;    // with what was taken away (throttled, waiting for a CPU) cut out
+  std::vector<PartTable> uncut;  // without: that time is in the other parts
+  bool taken_away_known = false;
+};
+
+// An operator, of the drivers of all ranks, in the judged steps.
+struct SideOperator {
+  // Time in itself, not in operators within it, in the compute part.
+  std::vector<int64_t> cut_ns;  // by step, of all ranks
+  std::vector<int64_t> uncut_ns;
+  std::vector<int64_t> rank_cut_ns;  // by rank, of all steps
+  std::vector<int64_t> rank_uncut_ns;
+  uint64_t calls = 0;                      // of all ranks and steps
+  std::map<std::string, uint64_t> shapes;  // calls by what is recorded of their arguments
+};
+
+// What makes steps alike (steps.h), by name.
+struct StepKind {
+  std::map<std::string, uint32_t> collectives;
+  uint32_t forwards = 0;
+  uint32_t loads = 0;
+  bool operator==(const StepKind&) const = default;
+};
+
+struct Side {
+  Refusal refusal = Refusal::kNone;
+  std::string refusal_text;
+  bool incomplete = false;
+  uint64_t lost_events = 0;
+  std::string job;
+  int64_t window_ns = 0;
+  uint64_t steps = 0;      // judged
+  std::string step_class;  // "all_reduce x3"
+  StepKind kind;
+  std::vector<SideRank> ranks;  // by rank
+  std::map<std::string, SideOperator> operators;
+};
+
+Side SideOf(const JobInput& input);
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_SIDE_H_
