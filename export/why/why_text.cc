@@ -8,10 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/text_width.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
-#include "export/report/words.h"
+#include "export/why/labelled_text.h"
 #include "export/why/why_sentences.h"
 
 namespace syncline::report {
@@ -27,9 +26,6 @@ using analysis::why::RankSummary;
 using analysis::why::Refusal;
 using analysis::why::StepClass;
 
-constexpr size_t kLabel = 8;      // columns of "LATE    "
-constexpr size_t kHanging = 2;    // of lines without a label
-constexpr size_t kWidthMin = 40;  // narrower terminals wrap by themselves
 constexpr size_t kColumnsMax = 8;
 constexpr size_t kColumnsMin = 4;  // one that is named, and three others
 constexpr size_t kNotesShown = 6;
@@ -37,53 +33,6 @@ constexpr size_t kClassesShown = 6;
 constexpr int64_t kTenthNs = 100'000;
 constexpr int64_t kOutsideDivisor = 5;  // more of the window than this without steps is said
 constexpr char kNotMeasured[] = "not measured";
-
-class Writer {
- public:
-  explicit Writer(const WhyTextOptions& options)
-      : width_(std::max(options.width, kWidthMin)), color_(options.color) {}
-
-  // Paragraphs, the first behind the label.
-  void Say(std::string_view label, const std::vector<std::string>& paragraphs) {
-    std::string begin(label);
-    begin.resize(std::max(kLabel, begin.size()), ' ');
-    for (const std::string& paragraph : paragraphs) {
-      const size_t at = out_.size();
-      Wrap(begin, kLabel, paragraph);
-      if (color_ && begin[0] != ' ') {
-        out_.insert(at + label.size(), "\033[0m");
-        out_.insert(at, "\033[1m");
-      }
-      begin.assign(kLabel, ' ');
-    }
-  }
-  void Say(std::string_view label, const std::string& paragraph) {
-    Say(label, std::vector<std::string>{paragraph});
-  }
-  void Line(const std::string& text) { Wrap("", kHanging, text); }
-  void Indented(const std::string& text) { Wrap(std::string(kHanging, ' '), kHanging, text); }
-  void Blank() { out_ += "\n"; }
-  void Raw(const std::string& text) { out_ += text; }
-  size_t width() const { return width_; }
-  std::string Take() { return std::move(out_); }
-
- private:
-  // Lines of at most the terminal's width; all but the first are indented by `hanging`. A word that
-  // is wider than that is broken.
-  void Wrap(const std::string& begin, size_t hanging, const std::string& text) {
-    out_ += syncline::Wrap(begin, WordsOf(text),
-                           {.width = width_, .hanging = hanging, .break_words = true});
-  }
-
-  const size_t width_;
-  const bool color_;
-  std::string out_;
-};
-
-std::string Tenths(int64_t tenths) {
-  return absl::StrFormat("%s%d.%d", tenths < 0 ? "-" : "", std::abs(tenths) / 10,
-                         std::abs(tenths) % 10);
-}
 
 // Of a rank, the parts in tenths of a ms, as many as kParts, and their sum.
 std::vector<int64_t> ColumnOf(const RankSummary& rank) {
@@ -136,7 +85,7 @@ size_t RoomFor(const Answer& answer, size_t width) {
   return std::clamp(room, kColumnsMin, kColumnsMax);
 }
 
-void WriteTable(const Answer& answer, Writer* writer) {
+void WriteTable(const Answer& answer, LabelledText* writer) {
   const std::vector<size_t> chosen = ColumnsOf(answer, RoomFor(answer, writer->width()));
   std::vector<Table::Column> titles = {{"mean of a step, ms", Table::Align::kLeft, true}};
   std::vector<std::vector<int64_t>> columns;
@@ -169,7 +118,7 @@ void WriteTable(const Answer& answer, Writer* writer) {
   }
 }
 
-void WriteFinding(const Answer& answer, const RankFinding& finding, Writer* writer) {
+void WriteFinding(const Answer& answer, const RankFinding& finding, LabelledText* writer) {
   writer->Say(finding.late ? "LATE" : "NAMED", LateSentence(answer, finding));
   std::vector<std::string> causes;
   if (!finding.mostly_explained()) causes = UnknownSentences(answer, finding);
@@ -187,7 +136,7 @@ void WriteFinding(const Answer& answer, const RankFinding& finding, Writer* writ
   writer->Say("ORDER", OrderSentence(answer, finding));
 }
 
-void WriteHead(const Answer& answer, Writer* writer) {
+void WriteHead(const Answer& answer, LabelledText* writer) {
   std::vector<std::string> nodes;
   for (const RankSummary& rank : answer.ranks) nodes.push_back(rank.node);
   std::sort(nodes.begin(), nodes.end());
@@ -225,7 +174,7 @@ void WriteHead(const Answer& answer, Writer* writer) {
   }
 }
 
-void WriteVerdict(const Answer& answer, Writer* writer) {
+void WriteVerdict(const Answer& answer, LabelledText* writer) {
   for (const RankFinding& finding : answer.findings) WriteFinding(answer, finding, writer);
   if (answer.findings.empty()) {
     if (answer.closest.has_value()) {
@@ -276,7 +225,7 @@ std::vector<int64_t> RoundedToTenths(const std::vector<int64_t>& ns) {
 }
 
 std::string WhyText(const Answer& answer, const WhyTextOptions& options) {
-  Writer writer(options);
+  LabelledText writer(options.width, options.color);
   if (answer.refusal != Refusal::kNone) {
     writer.Say("REFUSED", Printed(answer.refusal_text, 2000));
     return writer.Take();
