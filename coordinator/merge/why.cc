@@ -179,7 +179,11 @@ std::string HalvesText(const Read& read, const std::vector<size_t>& chosen) {
   return "";
 }
 
-why::Answer ExplainJob(const WhyOptions& options, const Read& read, WhyJob* job) {
+// What is made of a job that can be looked at.
+using Explainer = std::function<why::Answer(const why::JobInput&)>;
+
+why::Answer ExplainJob(const WhyOptions& options, const Explainer& explain, const Read& read,
+                       WhyJob* job) {
   SetLosses(read, &job->input);
   if (options.inspect) options.inspect(job->input);
   why::Answer answer;
@@ -195,15 +199,13 @@ why::Answer ExplainJob(const WhyOptions& options, const Read& read, WhyJob* job)
         absl::StrCat("not all ranks of the job were recorded (missing: ", job->missing_ranks,
                      "): record all nodes of the job together, each process under `syncline run`"));
   } else {
-    return why::Explain(job->input);
+    return explain(job->input);
   }
   answer.job = job->job;
   return answer;
 }
 
-}  // namespace
-
-absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
+absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer& explain) {
   SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
   WhyResult result;
   if (!list.is_recording) {
@@ -228,12 +230,32 @@ absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
                      HalvesText(read, chosen)));
   }
   result.answer =
-      chosen.empty() ? WithoutJob(read) : ExplainJob(options, read, &read.jobs[chosen[0]]);
+      chosen.empty() ? WithoutJob(read) : ExplainJob(options, explain, read, &read.jobs[chosen[0]]);
   if (result.answer.refusal == Refusal::kRankMissing) {
     result.answer.refusal_text += HalvesText(read, chosen);
   }
   result.complaints = read.inputs.complaints;
   result.notes = read.inputs.notes;
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
+  return ExplainWith(options, why::Explain);
+}
+
+absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
+  WhySide result;
+  // Whatever keeps a recording from being explained keeps it from being compared.
+  SYNCLINE_ASSIGN_OR_RETURN(WhyResult read, ExplainWith(options, [&](const why::JobInput& job) {
+                              result.side = why::SideOf(job);
+                              return Refused(result.side.refusal, result.side.refusal_text);
+                            }));
+  result.side.refusal = read.answer.refusal;
+  result.side.refusal_text = std::move(read.answer.refusal_text);
+  result.complaints = std::move(read.complaints);
+  result.notes = std::move(read.notes);
   return result;
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/why/model.h"
+#include "analysis/why/side.h"
 #include "coordinator/merge/merge.h"
 
 namespace syncline::merge {
@@ -34,6 +35,15 @@ struct WhyResult {
 // NotFound, DataLoss: no recording that can be read; InvalidArgument: no such job, or several and
 // none was chosen: the message has those that there are.
 absl::StatusOr<WhyResult> Explain(const WhyOptions& options);
+
+struct WhySide {
+  analysis::why::Side side;
+  std::vector<std::string> complaints;
+  std::vector<std::string> notes;
+};
+
+// The same recording as one side of a comparison. Errors as of Explain.
+absl::StatusOr<WhySide> ReadSide(const WhyOptions& options);
 
 }  // namespace syncline::merge
 

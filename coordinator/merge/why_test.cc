@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/why/comparison.h"
 #include "common/files.h"
 #include "coordinator/merge/job_test.h"
 #include "coordinator/merge/test_recording.h"
@@ -200,6 +203,33 @@ TEST_F(WhyTest, WhoEntersLastIsProvenWhereTheClocksAreGoodEnough) {
   Write(Job(kFirst, close));
   Explained();
   EXPECT_NE(input_.arrivals[0].level, Level::kProven);
+}
+
+TEST_F(WhyTest, ASideOfAComparisonHasTheStepsAndTheRefusals) {
+  WhyOptions options;
+  options.input.inputs = {run_.string()};
+  Write(Job(kFirst, kSecond));
+  const auto before = ReadSide(options);
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_EQ(before->side.refusal, Refusal::kNone) << before->side.refusal_text;
+  EXPECT_EQ(before->side.job, "night");
+  EXPECT_EQ(before->side.steps, static_cast<uint64_t>(kSteps - 1));
+  EXPECT_EQ(before->side.kind.collectives, (std::map<std::string, uint32_t>{{"allreduce", 1}}));
+  ASSERT_THAT(before->side.ranks, SizeIs(2));
+  EXPECT_FALSE(before->side.ranks[0].taken_away_known);
+  const auto comparison = analysis::why::Compare(before->side, before->side);
+  EXPECT_EQ(comparison.step.now_ns, kPeriodNs);
+  EXPECT_EQ(comparison.step.change.est_ns, 0);
+
+  FakeRank second = kSecond;
+  second.rank = 0;
+  Write(Job(kFirst, second));
+  Change([](recording::Recording* recording) { recording->nodes[1].processes[0].rank = 0; });
+  const auto refused = ReadSide(options);
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  EXPECT_EQ(refused->side.refusal, Refusal::kRanksDisagree);
+  options.job = "noon";
+  EXPECT_EQ(ReadSide(options).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(WhyTest, TheSameAnswerWithMoreThreads) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/text_width.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
 #include "export/why/labelled_text.h"

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/why/comparison_json.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Change;
+using analysis::why::ComparedSide;
+using analysis::why::Comparison;
+using analysis::why::kParts;
+using analysis::why::LimitResult;
+using analysis::why::Mismatch;
+using analysis::why::MismatchJsonName;
+using analysis::why::OperatorChange;
+using analysis::why::Part;
+using analysis::why::PartJsonName;
+using analysis::why::RankChange;
+using analysis::why::Refusal;
+using analysis::why::RefusalJsonName;
+using Json = nlohmann::ordered_json;
+
+Json JsonOf(const Change& change) {
+  return {
+      {"before_ns", change.before_ns},
+      {"now_ns", change.now_ns},
+      {"change_ns",
+       {{"est", change.change.est_ns}, {"lo", change.change.lo_ns}, {"hi", change.change.hi_ns}}},
+      {"change_ppm", {{"est", change.est_ppm}, {"lo", change.lo_ppm}, {"hi", change.hi_ppm}}},
+      {"certain", change.certain()}};
+}
+
+Json JsonOf(const std::array<Change, kParts>& parts, bool taken_away_known) {
+  Json json = Json::object();
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
+    json[PartJsonName(part)] = taken && !taken_away_known ? Json() : JsonOf(parts[i]);
+  }
+  return json;
+}
+
+Json JsonOf(const ComparedSide& side, const std::string& recording) {
+  return {{"recording", recording},        {"job", side.job},
+          {"window_ns", side.window_ns},   {"ranks", side.ranks},
+          {"steps", side.steps},           {"class", side.step_class},
+          {"incomplete", side.incomplete}, {"lost_events", side.lost_events}};
+}
+
+const char* NameOf(OperatorChange::Work work) {
+  switch (work) {
+    case OperatorChange::Work::kMoreCalls:
+      return "other_count";
+    case OperatorChange::Work::kOtherShapes:
+      return "other_shapes";
+    case OperatorChange::Work::kSameShapes:
+      return "same";
+    case OperatorChange::Work::kUnknownShapes:
+      break;
+  }
+  return "same_count";
+}
+
+const char* NameOf(LimitResult::State state) {
+  switch (state) {
+    case LimitResult::State::kAbove:
+      return "above";
+    case LimitResult::State::kNotAbove:
+      return "not_above";
+    case LimitResult::State::kNotJudged:
+      break;
+  }
+  return "not_judged";
+}
+
+Json JsonOf(const LimitResult& result) {
+  return {{"limit", result.limit.text},
+          {"limit_ppm", result.limit.ppm},
+          {"state", NameOf(result.state)},
+          {"because", result.why},
+          {"change", result.change.has_value() ? JsonOf(*result.change) : Json()}};
+}
+
+Json JsonOf(const OperatorChange& change) {
+  return {{"operator", change.name},
+          {"time", JsonOf(change.time)},
+          {"calls_before_per_step", change.calls_before},
+          {"calls_now_per_step", change.calls_now},
+          {"work", NameOf(change.work)},
+          {"rank", change.rank < 0 ? Json() : Json(change.rank)},
+          {"rank_change_ns", change.rank_change_ns}};
+}
+
+const char* StatusOf(const Comparison& comparison) {
+  if (comparison.mismatch != Mismatch::kNone) return "refused";
+  return comparison.incomplete() ? "incomplete" : "compared";
+}
+
+}  // namespace
+
+std::string ComparisonJson(const ComparedRecordings& compared) {
+  const Comparison& comparison = compared.comparison;
+  const bool refused = comparison.mismatch != Mismatch::kNone;
+  const bool by_why = comparison.refusal != Refusal::kNone;
+  Json json = {{"format", "syncline-comparison"},
+               {"format_version", kComparisonFormatVersion},
+               {"status", StatusOf(comparison)},
+               {"reason", refused ? Json(MismatchJsonName(comparison.mismatch)) : Json()},
+               {"refusal", by_why ? Json(RefusalJsonName(comparison.refusal)) : Json()},
+               {"message", comparison.mismatch_text},
+               {"before", JsonOf(comparison.before, compared.before)},
+               {"now", JsonOf(comparison.now, compared.now)}};
+  Json limits = Json::array();
+  for (const LimitResult& result : compared.limits) limits.push_back(JsonOf(result));
+  json["limits"] = std::move(limits);
+  json["taken_away_known"] = comparison.taken_away_known;
+  json["step"] = refused ? Json() : JsonOf(comparison.step);
+  json["parts"] = refused ? Json() : JsonOf(comparison.parts, comparison.taken_away_known);
+  Json ranks = Json::array();
+  for (const RankChange& rank : comparison.ranks) {
+    ranks.push_back(
+        {{"rank", rank.rank}, {"parts", JsonOf(rank.parts, comparison.taken_away_known)}});
+  }
+  json["ranks"] = std::move(ranks);
+  json["only_before"] = comparison.only_before;
+  json["only_now"] = comparison.only_now;
+  Json operators = Json::array();
+  for (const OperatorChange& change : comparison.operators) operators.push_back(JsonOf(change));
+  json["operators"] = std::move(operators);
+  // Names come from the job and may hold any bytes.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace syncline::report

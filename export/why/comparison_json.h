@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer of `syncline why A --against B` as JSON, format_version 1 of its own:
+// docs/why-json.md.
+//
+// Thread-safe: no state.
+#ifndef SYNCLINE_EXPORT_WHY_COMPARISON_JSON_H_
+#define SYNCLINE_EXPORT_WHY_COMPARISON_JSON_H_
+
+#include <string>
+
+#include "export/why/comparison_text.h"
+
+namespace syncline::report {
+
+inline constexpr int kComparisonFormatVersion = 1;
+
+std::string ComparisonJson(const ComparedRecordings& compared);
+
+}  // namespace syncline::report
+
+#endif  // SYNCLINE_EXPORT_WHY_COMPARISON_JSON_H_

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/why/comparison_text.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "export/report/table.h"
+#include "export/report/units.h"
+#include "export/why/labelled_text.h"
+#include "export/why/why_sentences.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Change;
+using analysis::why::ComparedSide;
+using analysis::why::Comparison;
+using analysis::why::kLimitStepsMin;
+using analysis::why::kParts;
+using analysis::why::LimitResult;
+using analysis::why::MeanEstimate;
+using analysis::why::Mismatch;
+using analysis::why::OperatorChange;
+using analysis::why::Part;
+using analysis::why::PartName;
+using analysis::why::RankChange;
+
+constexpr int64_t kTenthNs = 100'000;
+constexpr int64_t kRankPpm = 20'000;     // of the step before: what a rank's part must change by
+constexpr int64_t kOperatorPpm = 5'000;  // and an operator
+constexpr size_t kRankRows = 12;
+constexpr size_t kOperatorRows = 10;
+constexpr size_t kNameColumns = 60;
+
+std::string Interval(const MeanEstimate& mean) {
+  return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
+}
+
+// "+15.2", of millionths.
+std::string PercentOf(int64_t ppm) {
+  const std::string text = absl::StrFormat("%+.1f", static_cast<double>(ppm) / 1e4);
+  return text == "-0.0" || text == "+0.0" ? "0.0" : text;
+}
+
+std::string PercentInterval(const Change& change) {
+  return absl::StrCat("[", PercentOf(change.lo_ppm), ", ", PercentOf(change.hi_ppm), "] %");
+}
+
+std::string SideText(const ComparedSide& side, const std::string& recording) {
+  std::string text =
+      absl::StrFormat("%s: %.1f s, %s, %s of one class (%s)", Printed(recording, 200),
+                      static_cast<double>(side.window_ns) / 1e9, Plural(side.ranks, "rank"),
+                      Plural(side.steps, "step"), Printed(side.step_class, 200));
+  if (side.lost_events > 0)
+    absl::StrAppend(&text, "; ", Plural(side.lost_events, "event"), " lost");
+  if (side.incomplete) absl::StrAppend(&text, "; not complete");
+  return text;
+}
+
+std::string StepSentence(const Change& step) {
+  const char* const kind = !step.certain()          ? "no certain change"
+                           : step.change.est_ns > 0 ? "longer"
+                                                    : "shorter";
+  return absl::StrCat(kind, ": ", Ms(step.now_ns), " ms now, ", Ms(step.before_ns),
+                      " ms before, a change of ", SignedMs(step.change.est_ns), " ms ",
+                      Interval(step.change), ", ", PercentOf(step.est_ppm), " % ",
+                      PercentInterval(step));
+}
+
+std::string LimitSentence(const LimitResult& result) {
+  const std::string text = Printed(result.limit.text, kNameColumns);
+  switch (result.state) {
+    case LimitResult::State::kNotJudged:
+      return absl::StrCat(text, ": not judged: ", result.why);
+    case LimitResult::State::kAbove:
+      return absl::StrCat(text, ": ABOVE: ", PercentOf(result.change->est_ppm),
+                          " % of the step before ", PercentInterval(*result.change));
+    case LimitResult::State::kNotAbove:
+      break;
+  }
+  return absl::StrCat(text, ": not above: ", PercentOf(result.change->est_ppm),
+                      " % of the step before ", PercentInterval(*result.change));
+}
+
+// All with one decimal: rows are compared with each other.
+std::string TenthsOf(int64_t ns) {
+  const std::string text = absl::StrFormat("%.1f", static_cast<double>(ns) / 1e6);
+  return text == "-0.0" ? "0.0" : text;
+}
+
+void AddRow(const std::string& name, const Change& change, Table* table) {
+  const MeanEstimate& mean = change.change;
+  const std::string text = TenthsOf(mean.est_ns);
+  table->Add({name, TenthsOf(change.before_ns), TenthsOf(change.now_ns),
+              absl::StrCat(mean.est_ns > 0 && text != "0.0" ? "+" : "", text),
+              absl::StrCat("[", TenthsOf(mean.lo_ns), ", ", TenthsOf(mean.hi_ns), "]"),
+              PercentOf(change.est_ppm)});
+}
+
+bool TakenAway(size_t part) {
+  return part == static_cast<size_t>(Part::kThrottled) ||
+         part == static_cast<size_t>(Part::kWaitingForCpu);
+}
+
+// A rank's parts that surely changed by more than little, the largest change first.
+std::vector<std::pair<std::string, Change>> RankRows(const Comparison& comparison) {
+  std::vector<std::pair<std::string, Change>> rows;
+  for (const RankChange& rank : comparison.ranks) {
+    for (size_t part = 0; part < kParts; ++part) {
+      const Change& change = rank.parts[part];
+      if (!change.certain() || std::abs(change.est_ppm) <= kRankPpm) continue;
+      rows.emplace_back(absl::StrCat("  rank ", rank.rank, ": ", PartName(static_cast<Part>(part))),
+                        change);
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.second.change.est_ns) > std::abs(b.second.change.est_ns);
+  });
+  return rows;
+}
+
+Table TableOf(const std::string& title) {
+  return Table({{title, Table::Align::kLeft, true, 20},
+                {"before", Table::Align::kRight},
+                {"now", Table::Align::kRight},
+                {"change", Table::Align::kRight},
+                {"[95 %]", Table::Align::kLeft},
+                {"% of step", Table::Align::kRight}});
+}
+
+void WriteParts(const Comparison& comparison, LabelledText* writer) {
+  Table table = TableOf("mean of a step, ms");
+  for (size_t part = 0; part < kParts; ++part) {
+    const std::string name = absl::StrCat("  ", PartName(static_cast<Part>(part)));
+    if (TakenAway(part) && !comparison.taken_away_known) {
+      table.Add({name, "-", "-", "-", "", ""});
+    } else {
+      AddRow(name, comparison.parts[part], &table);
+    }
+  }
+  AddRow("  step", comparison.step, &table);
+  const auto rows = RankRows(comparison);
+  for (size_t i = 0; i < std::min(kRankRows, rows.size()); ++i) {
+    AddRow(rows[i].first, rows[i].second, &table);
+  }
+  writer->Raw(table.Format(writer->width(), 0));
+  if (!comparison.taken_away_known) writer->Indented("-: not measured on every rank");
+  if (rows.size() > kRankRows) {
+    writer->Indented(absl::StrCat("ranks: ", rows.size() - kRankRows, " more: --json has them"));
+  }
+  for (const int32_t rank : comparison.only_before) {
+    writer->Indented(absl::StrCat("rank ", rank, " is only in the recording before"));
+  }
+  for (const int32_t rank : comparison.only_now) {
+    writer->Indented(absl::StrCat("rank ", rank, " is only in the recording now"));
+  }
+}
+
+std::string Calls(double calls) {
+  return calls < 10 && calls != static_cast<double>(static_cast<int64_t>(calls))
+             ? absl::StrFormat("%.2f", calls)
+             : absl::StrFormat("%.0f", calls);
+}
+
+// What is known of whether it did the same work.
+std::string WorkText(const OperatorChange& change) {
+  const bool longer = change.time.change.est_ns > 0;
+  switch (change.work) {
+    case OperatorChange::Work::kMoreCalls:
+      return absl::StrCat(change.calls_now > change.calls_before ? "more" : "less",
+                          " work: ", Calls(change.calls_now), " instead of ",
+                          Calls(change.calls_before), " calls a step");
+    case OperatorChange::Work::kOtherShapes:
+      return "called as often, with other shapes or another implementation";
+    case OperatorChange::Work::kSameShapes:
+      return longer ? "the same work, longer" : "the same work, shorter";
+    case OperatorChange::Work::kUnknownShapes:
+      break;
+  }
+  return absl::StrCat("called as often, ", longer ? "longer" : "shorter",
+                      "; its shapes are not recorded");
+}
+
+void WriteOperators(const Comparison& comparison, LabelledText* writer) {
+  std::vector<const OperatorChange*> shown;
+  for (const OperatorChange& change : comparison.operators) {
+    if (!change.time.certain() || std::abs(change.time.est_ppm) <= kOperatorPpm) continue;
+    if (shown.size() < kOperatorRows) shown.push_back(&change);
+  }
+  if (shown.empty()) return;
+  Table table = TableOf("own time of operators, ms");
+  for (const OperatorChange* change : shown) {
+    AddRow(absl::StrCat("  ", Printed(change->name, kNameColumns)), change->time, &table);
+  }
+  writer->Blank();
+  writer->Raw(table.Format(writer->width(), 0));
+  for (const OperatorChange* change : shown) {
+    std::string text = absl::StrCat(Printed(change->name, kNameColumns), ": ", WorkText(*change));
+    // Most of the ranks' changes together is one rank's.
+    const auto ranks = static_cast<int64_t>(comparison.ranks.size());
+    if (ranks > 1 &&
+        std::abs(change->rank_change_ns) * 4 > std::abs(change->time.change.est_ns) * ranks * 3) {
+      absl::StrAppend(&text, "; most of it on rank ", change->rank, " (",
+                      SignedMs(change->rank_change_ns), " ms)");
+    }
+    writer->Indented(text);
+  }
+}
+
+std::vector<std::string> TrustSentences(const Comparison& comparison) {
+  std::vector<std::string> lines = {
+      "these two windows are compared. The intervals hold how the steps of each vary. They do not "
+      "hold how recordings of one job differ that were taken one after the other without any "
+      "change: several percent were measured"};
+  if (!comparison.taken_away_known) {
+    lines.push_back(
+        "throttling and waiting for a CPU were not measured on every rank of both recordings: that "
+        "time is in the other parts of both");
+  }
+  if (std::min(comparison.before.steps, comparison.now.steps) < kLimitStepsMin) {
+    lines.push_back(absl::StrCat("with fewer than ", kLimitStepsMin,
+                                 " steps the intervals are rough, and no limit is judged"));
+  }
+  if (comparison.before.job != comparison.now.job) {
+    lines.push_back(absl::StrCat("the job's name was \"", Printed(comparison.before.job),
+                                 "\" and is \"", Printed(comparison.now.job), "\""));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string ComparisonText(const ComparedRecordings& compared, const WhyTextOptions& options) {
+  const Comparison& comparison = compared.comparison;
+  LabelledText writer(options.width, options.color);
+  if (comparison.mismatch != Mismatch::kNone) {
+    writer.Say("REFUSED", Printed(comparison.mismatch_text, 2000));
+    return writer.Take();
+  }
+  writer.Say("NOW", SideText(comparison.now, compared.now));
+  writer.Say("BEFORE", SideText(comparison.before, compared.before));
+  writer.Blank();
+  writer.Say("STEP", StepSentence(comparison.step));
+  std::vector<std::string> limits;
+  for (const LimitResult& result : compared.limits) limits.push_back(LimitSentence(result));
+  writer.Say("FAIL-IF", limits);
+  writer.Blank();
+  WriteParts(comparison, &writer);
+  WriteOperators(comparison, &writer);
+  writer.Blank();
+  writer.Say("TRUST", TrustSentences(comparison));
+  return writer.Take();
+}
+
+}  // namespace syncline::report
