@@ -8,9 +8,12 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "analysis/why/comparison.h"
 #include "analysis/why/explain.h"
+#include "analysis/why/side.h"
 #include "analysis/why/testing/job_text.h"
 
 namespace syncline::analysis::why {
@@ -88,6 +91,34 @@ TEST(WhyGolden, ExchangedRanksGiveTheSameAnswerExchanged) {
     }
     EXPECT_EQ(answer.ranks[0].mean, other.ranks[1].mean);
     EXPECT_EQ(answer.ranks[1].mean, other.ranks[0].mean);
+  }
+}
+
+Side SideOfFile(const char* file) {
+  const auto job = ReadJob(TextOf(file));
+  EXPECT_TRUE(job.ok()) << file << ": " << job.status();
+  return job.ok() ? SideOf(job->input) : Side{};
+}
+
+// Against the healthy run, what was done to a job is the part and the rank that changed most.
+TEST(WhyGolden, AgainstTheHealthyRunTheFaultIsWhatChangedMost) {
+  const Side healthy = SideOfFile("healthy.txt");
+  for (const Label& label : kLabels) {
+    if (label.verdict != Verdict::kCause) continue;
+    SCOPED_TRACE(label.file);
+    const Comparison comparison = Compare(healthy, SideOfFile(label.file));
+    ASSERT_EQ(comparison.mismatch, Mismatch::kNone) << comparison.mismatch_text;
+    EXPECT_GT(comparison.step.lo_ppm, 20'000);
+    std::pair<int64_t, std::pair<size_t, size_t>> most{0, {9, 9}};
+    for (size_t rank = 0; rank < comparison.ranks.size(); ++rank) {
+      for (size_t part = 0; part < kParts; ++part) {
+        if (static_cast<Part>(part) == Part::kWaitAndTransfer) continue;
+        const int64_t lo_ns = comparison.ranks[rank].parts[part].change.lo_ns;
+        most = std::max(most, {lo_ns, {rank, part}});
+      }
+    }
+    EXPECT_EQ(most.second.first, label.rank);
+    EXPECT_EQ(static_cast<Part>(most.second.second), label.cause);
   }
 }
 
