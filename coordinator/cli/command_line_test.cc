@@ -304,6 +304,31 @@ TEST_F(CommandLine, WhyTakesARecordingOrMakesOne) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("Exit code 0"), HasSubstr("docs/findings.md")));
 }
 
+TEST_F(CommandLine, WhyAgainstTakesTwoRecordingsAndLimits) {
+  for (const auto& [words, what] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"why", "--against", "b"}, "syncline why RUN --against RUN"},
+           {{"why", "a", "--fail-if", "step > +5%"}, "it needs --against"},
+           {{"why", "a", "--against", "b", "--for", "10s"}, "apply to a new recording only"},
+           {{"why", "--against", "b", "--fail-if", "step > 5%", "a"}, "with its sign"},
+           {{"why", "a", "--against", "b", "--fail-if", "step > +5%", "--fail-if", "pace > +5%"},
+            "there is no \"pace\""}}) {
+    EXPECT_EQ(Run(words), kWrongUsage) << what;
+    EXPECT_THAT(err_.str(), HasSubstr(what));
+    EXPECT_EQ(out_.str(), "") << what;
+  }
+  EXPECT_EQ(Run({"why", "no-such-run", "--against", "nor-this"}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("no-such-run"));
+  // A recording that is not explained is not compared either: 3, never 4.
+  const std::string run = "tests/golden/tensorflow_profile/run";
+  const std::vector<std::string> words = {"why",       run,          "--against", run,
+                                          "--fail-if", "step > +0%", "--json"};
+  EXPECT_EQ(Run(words), kIncomplete) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\"now_refused\""), HasSubstr("\"tensorflow_job\""),
+                                HasSubstr("\"not_judged\"")));
+  EXPECT_EQ(Run({"why", run, "--against", run}), kIncomplete);
+  EXPECT_THAT(out_.str(), HasSubstr("REFUSED the recording now: a TensorFlow job"));
+}
+
 TEST_F(CommandLine, WhatIsNotExplainedIsRefusedInOneParagraph) {
   const std::string run = "tests/golden/tensorflow_profile/run";
   EXPECT_EQ(Run({"why", run}), kIncomplete) << err_.str();

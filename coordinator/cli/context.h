@@ -30,6 +30,7 @@ enum ExitCode : int {
   kFailed = 1,
   kWrongUsage = 2,
   kIncomplete = 3,  // done, but a node, a stream or a time range is missing; the output says which
+  kAboveLimit = 4,  // done, and what was compared changed by more than was allowed (--fail-if)
   kInterrupted = 130,  // Ctrl-C, and nothing is kept: as shells say it
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/record_run.h"
 #include "coordinator/cli/terminal.h"
+#include "coordinator/cli/why_against.h"
 #include "coordinator/merge/why.h"
 #include "export/why/why_json.h"
 #include "export/why/why_text.h"
@@ -42,6 +44,8 @@ struct WhyArguments {
   bool allow_missing = false;
   bool no_evidence = false;
   bool json = false;
+  std::string against;
+  std::vector<std::string> fail_if;
 };
 
 // How long to record, or until how many steps there are.
@@ -154,12 +158,24 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
 }
 
 int Why(const Context& context, const WhyArguments& arguments) {
+  if (arguments.against.empty() && !arguments.fail_if.empty()) {
+    return Fail(context,
+                absl::InvalidArgumentError("--fail-if limits what changed: it needs --against"));
+  }
+  if (arguments.run.empty() && !arguments.against.empty()) {
+    return Fail(context, absl::InvalidArgumentError(
+                             "--against compares two recordings: syncline why RUN --against RUN"));
+  }
   if (arguments.run.empty()) return RecordAndExplain(context, arguments);
   if (!arguments.window.empty() || !arguments.directory.empty() || arguments.allow_missing ||
       arguments.no_evidence) {
     return Fail(context, absl::InvalidArgumentError(
                              "--for, --out, --allow-missing and --no-evidence apply to a new "
                              "recording only: give these options or RUN, not both"));
+  }
+  if (!arguments.against.empty()) {
+    return WhyAgainst(context, {arguments.run, arguments.against, arguments.job, arguments.fail_if,
+                                arguments.json});
   }
   const auto result = ExplainRecording(arguments, arguments.run);
   if (!result.ok()) return Fail(context, result.status());
@@ -187,6 +203,15 @@ void RegisterWhy(CLI::App* app, Context* context) {
                 "Record without samples of processor time and control groups: causes that need\n"
                 "these samples stay unknown");
   why->add_flag("--json", arguments->json, "As JSON (docs/why-json.md)");
+  why->add_option("--against", arguments->against,
+                  "An earlier recording of the same job: say what changed since then")
+      ->check(IsGiven);
+  why->add_option("--fail-if", arguments->fail_if,
+                  "With --against: exit with code 4 if this is so, e.g. 'step > +5%'. Names: step, "
+                  "a\npart as in the table (input), a rank's part (rank:3.input). The percentage "
+                  "is of\nthe step before. Compares these two recordings: choose it larger than "
+                  "what\nrecordings without a change differ by. May be given several times")
+      ->allow_extra_args(false);
   why->footer(
       "Of PyTorch jobs over Gloo, on CPUs: which rank does its own work more slowly than the "
       "others,\n"
@@ -196,11 +221,15 @@ void RegisterWhy(CLI::App* app, Context* context) {
       "What the words and numbers mean: docs/findings.md.\n"
       "Exit code 0: an answer, also \"no rank is late\"; 3: no answer, or something is missing in "
       "the\n"
-      "recording; 2: several jobs, choose one with --job.\n\n"
+      "recording; 2: several jobs, choose one with --job. With --against 4: a --fail-if is so,\n"
+      "which needs all of the interval of 95 % above the limit; 3 also: not comparable, or too "
+      "few\n"
+      "steps.\n\n"
       "Examples:\n"
       "  syncline why --hosts hosts.txt --tls-dir tls --for 10s\n"
       "  syncline why run-20261121-093012-7f3a\n"
-      "  syncline why run-20261121-093012-7f3a --json | jq .verdict");
+      "  syncline why run-20261121-093012-7f3a --json | jq .verdict\n"
+      "  syncline why tonight --against last-night --fail-if 'step > +10%'");
   why->callback([=] {
     context->ends_in_good_order = true;
     context->action = [=] { return Why(*context, *arguments); };
