@@ -18,7 +18,10 @@ CPUS = 0.55  # it needs about 0.9
 
 @pytest.fixture(scope="module")
 def throttled(tmp_path_factory):
-    """(fleet, control groups): the job trains, and one rank of it is throttled."""
+    """(fleet, control groups): the job trains, and one rank of it is throttled.
+
+    Two recordings of it from before that are in the fleet's directory: `before`, `before-2`.
+    """
     if not os.path.isdir(TORCH):
         pytest.skip("no .venv-torch: scripts/setup --torch makes it")
     try:
@@ -37,6 +40,8 @@ def throttled(tmp_path_factory):
             *("launch", "--copy", faults.EXAMPLE, "--ready", "step 20:"),
             *("--command", faults.job_line(groups, command)),
         )
+        for run in ("before", "before-2"):
+            fleet.syncline("record", *fleet.fleet_arguments(), "--for", "14s", "--out", run)
         groups.limit(SLOW_RANK, CPUS)
         yield fleet, groups
         fleet.fab("down")
@@ -88,3 +93,34 @@ def test_a_throttled_container_is_named_with_its_group(throttled):
     assert cause["group"] in said
     for rank in answer["ranks"]:
         assert sum(rank["parts"].values()) == rank["step_ns"]
+
+
+def compared(fleet, now, before, *limits):
+    """(exit code, answer) of a comparison in JSON."""
+    words = ["why", now, "--against", before, "--json"]
+    for limit in limits:
+        words += ["--fail-if", f"'{limit}'"]
+    command = f"syncline {' '.join(words)} 2>/dev/null; echo \" $?\""
+    text, _, code = fleet.run(["sh", "-c", command]).stdout.rpartition(" ")
+    return int(code), json.loads(text)
+
+
+def test_against_the_recordings_before_the_throttled_part_is_what_changed(throttled):
+    fleet, _ = throttled
+    fleet.syncline("record", *fleet.fleet_arguments(), "--for", "14s", "--out", "after")
+    exceeded = f"rank:{SLOW_RANK}.throttled > +5%"
+    code, answer = compared(fleet, "after", "before", "step > +5%", exceeded, "input > +5%")
+    assert code == 4, (answer["limits"], answer["now"], answer["before"])
+    assert [limit["state"] for limit in answer["limits"]] == ["above", "above", "not_above"]
+    assert answer["taken_away_known"] is True
+    parts = answer["ranks"][SLOW_RANK]["parts"]
+    wait = parts.pop("wait_and_transfer")
+    most = max(parts, key=lambda part: parts[part]["change_ns"]["lo"])
+    assert most == "throttled" and wait["change_ns"]["est"] < parts[most]["change_ns"]["est"]
+    assert answer["parts"]["compute"]["before_ns"] > 0
+
+    # Nothing was done between these two: whatever they differ by, it is no limit's 25 %.
+    code, answer = compared(fleet, "before-2", "before", "step > +25%")
+    assert (code, answer["status"]) == (0, "compared"), answer
+    # And what is faster is no failure.
+    assert compared(fleet, "before", "after", "step > +5%")[0] == 0
