@@ -45,10 +45,12 @@ void Collector::OnText(timeline::TextId id, std::string_view text) {
     texts_.resize(id + 1);
     roles_.resize(id + 1);
     executions_.resize(id + 1);
+    marks_.resize(id + 1);
   }
   texts_[id] = text;
   roles_[id] = RolesOf(text);
   executions_[id] = IsExecution(text);
+  marks_[id] = IsMark(text);
 }
 
 void Collector::OnTrack(const timeline::Track& track) {
@@ -92,6 +94,15 @@ NameId Collector::ShapeOf(const timeline::Span& span) {
   return shapes_.try_emplace(shape, static_cast<NameId>(shapes_.size() + 1)).first->second;
 }
 
+void Collector::Count(const timeline::Span& span, uint8_t roles, Thread* thread) const {
+  if (span.clipped_end || marks_[span.category]) return;
+  thread->last_call_ns =
+      thread->calls == 0 ? span.node_end.ns : std::max(thread->last_call_ns, span.node_end.ns);
+  ++thread->calls;
+  thread->ended_steps += IsIn(roles, Role::kStep) ? 1 : 0;
+  thread->ended_launches += IsIn(roles, Role::kLaunch) ? 1 : 0;
+}
+
 void Collector::OnSpanEnd(const timeline::Span& span) {
   const auto found = threads_.find(span.track);
   if (found == threads_.end()) return;
@@ -112,6 +123,7 @@ void Collector::OnSpanEnd(const timeline::Span& span) {
     }
   }
   const uint8_t roles = roles_[span.name];
+  Count(span, roles, &thread);
   thread.collected.launches += IsIn(roles, Role::kLaunch) ? 1 : 0;
   thread.collected.steps += IsIn(roles, Role::kStep) ? 1 : 0;
   thread.matters |=
@@ -138,7 +150,16 @@ Collected Collector::Take() {
   for (const auto& [shape, id] : shapes_) collected.names[first_shape + id] = shape;
   for (auto& [track, thread] : threads_) {
     const auto process = processes_.find(thread.process);
-    if (!thread.matters || process == processes_.end()) continue;
+    if (process == processes_.end()) continue;
+    CollectedProcess& whole = process->second;
+    if (thread.calls > 0) {
+      whole.last_call_ns =
+          std::max(whole.last_call_ns.value_or(thread.last_call_ns), thread.last_call_ns);
+    }
+    whole.calls += thread.calls;
+    whole.ended_steps += thread.ended_steps;
+    whole.ended_launches += thread.ended_launches;
+    if (!thread.matters) continue;
     std::vector<TaskSpan>& spans = thread.collected.spans;
     for (TaskSpan& span : spans) span.shape = span.shape == 0 ? 0 : first_shape + span.shape;
     std::sort(spans.begin(), spans.end(), [](const TaskSpan& a, const TaskSpan& b) {
@@ -146,7 +167,7 @@ Collected Collector::Take() {
       return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.depth < b.depth;
     });
     Sort(&thread.collected.holes);
-    process->second.threads.push_back(std::move(thread.collected));
+    whole.threads.push_back(std::move(thread.collected));
   }
   for (auto& [track, process] : processes_) {
     const std::vector<timeline::Interval>& of_node = node_holes_[process.node];

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,12 @@ struct CollectedProcess {
   std::vector<timeline::Interval> holes;     // with those of its node
   std::vector<CollectedThread> threads;      // that matter
   std::vector<std::string> accelerators;     // initialised
+  // Of all its threads: tasks whose end was recorded, without marks of ours and of Python's, and
+  // when the last of them ended, in the node's clock; optimizer's steps and launches among them.
+  uint64_t calls = 0;
+  std::optional<int64_t> last_call_ns;
+  uint64_t ended_steps = 0;
+  uint64_t ended_launches = 0;
   uint64_t launches() const;
   uint64_t steps() const;
 };
@@ -64,14 +71,20 @@ class Collector final : public timeline::TimelineSink {
   struct Thread {
     timeline::TrackId process = timeline::kNoTrack;
     bool matters = false;
+    uint64_t calls = 0;
+    int64_t last_call_ns = 0;
+    uint64_t ended_steps = 0;
+    uint64_t ended_launches = 0;
     CollectedThread collected;
   };
 
   NameId ShapeOf(const timeline::Span& span);
+  void Count(const timeline::Span& span, uint8_t roles, Thread* thread) const;
 
   std::vector<std::string> texts_{""};
   std::vector<uint8_t> roles_{0};  // beside texts_
   std::vector<bool> executions_{false};
+  std::vector<bool> marks_{false};
   std::map<std::string, NameId> shapes_;  // from 1 on; they get places behind texts_ in the end
   std::map<timeline::TrackId, Thread> threads_;
   std::map<timeline::TrackId, CollectedProcess> processes_;

@@ -160,7 +160,7 @@ void PairUp(const JobInput& input, std::span<const Driver> drivers, Judged* judg
            judged->collective_job
                ? "no step was seen: none of PyTorch's optimizers ended twice in the window with a "
                  "collective in between; record for longer (`syncline why --for 60s`), or the job "
-                 "stands still (`syncline report`)"
+                 "stands still (`syncline stacks`)"
                : "no step was seen: none of PyTorch's optimizers ended twice in the window; record "
                  "for longer, e.g. `syncline why --for 60s`",
            judged);

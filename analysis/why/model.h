@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "analysis/levels.h"
@@ -223,6 +222,7 @@ enum class Verdict : uint8_t {
   kLateCauseUnknown,  // a rank is later; nothing shows why, or not why for most of it
   kWorkDiffers,       // a rank is later; it does other work
   kEverybody,         // no rank, but something that takes time of every rank
+  kStandsStill,       // no step ended: `syncline why` has where the ranks stand
 };
 const char* VerdictJsonName(Verdict verdict);  // "late_cause_unknown"
 

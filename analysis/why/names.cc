@@ -42,6 +42,8 @@ const char* VerdictJsonName(Verdict verdict) {
       return "work_differs";
     case Verdict::kEverybody:
       return "everybody";
+    case Verdict::kStandsStill:
+      return "stands_still";
   }
   return "";
 }

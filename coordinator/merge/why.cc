@@ -14,6 +14,7 @@
 #include "common/status.h"
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/inputs.h"
+#include "coordinator/merge/no_step.h"
 #include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/why_input.h"
@@ -32,7 +33,20 @@ struct Read {
   timeline::BuiltTimeline built;
   std::deque<std::optional<evidence::Evidence>> evidence;
   std::vector<WhyJob> jobs;
+  std::optional<why::NoStep> no_step;
 };
+
+std::optional<why::NoStep> NoStepIn(const WhyOptions& options, const OpenedInputs& inputs,
+                                    const why::Collected& collected) {
+  if (!inputs.recording.has_value() || !inputs.build.window.has_value()) return std::nullopt;
+  NoStepSource source{&*inputs.recording, &collected, {}, {}, options.job};
+  for (size_t i = 0; i < inputs.nodes.size(); ++i) {
+    source.nodes.push_back(inputs.nodes[i].name);
+    source.window_end_clock_ns.push_back(
+        inputs.facts[i].placement->ClockNs(inputs.build.window->end));
+  }
+  return NoStepOf(source);
+}
 
 absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& list) {
   Read read;
@@ -56,6 +70,7 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
     }
   }
   why::Collected collected = collector.Take();
+  read.no_step = NoStepIn(options, inputs, collected);
   read.jobs = WhyJobsOf({&inputs, &read.built, &collected, &read.evidence});
   return read;
 }
@@ -104,8 +119,8 @@ why::Answer WithoutJob(const Read& read) {
   return Refused(
       Refusal::kNoPyTorchOperators,
       "no process recorded a PyTorch operator in the window. Either the job stands still "
-      "(it hangs, waits, or sets itself up): `syncline record` says which processes "
-      "made no call. Or the processes run no PyTorch, or have a profiler of their own; "
+      "(it hangs, waits, or sets itself up): `syncline stacks` says where its "
+      "processes stand. Or the processes run no PyTorch, or have a profiler of their own; "
       "`syncline nodes` says which can be recorded");
 }
 
@@ -218,7 +233,8 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
   }
   SYNCLINE_ASSIGN_OR_RETURN(Read read, ReadRecording(options, list));
   const std::vector<size_t> chosen = Chosen(read, options.job);
-  if (options.job.has_value() && chosen.empty()) {
+  result.no_step = read.no_step;
+  if (options.job.has_value() && chosen.empty() && !read.no_step.has_value()) {
     return absl::InvalidArgumentError(
         read.jobs.empty()
             ? absl::StrCat("no job \"", *options.job, "\" here: no PyTorch job was recorded")
@@ -257,6 +273,13 @@ absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
   result.complaints = std::move(read.complaints);
   result.notes = std::move(read.notes);
   return result;
+}
+
+absl::StatusOr<std::optional<why::NoStep>> FindNoStep(const WhyOptions& options) {
+  SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
+  if (!list.is_recording) return std::nullopt;
+  SYNCLINE_ASSIGN_OR_RETURN(const Read read, ReadRecording(options, list));
+  return read.no_step;
 }
 
 }  // namespace syncline::merge

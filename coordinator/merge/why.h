@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/why/model.h"
+#include "analysis/why/no_step.h"
 #include "analysis/why/side.h"
 #include "coordinator/merge/merge.h"
 
@@ -30,6 +31,8 @@ struct WhyResult {
   analysis::why::Answer answer;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;
+  // Where PyTorch's ranks were recorded, and no step of the job ended.
+  std::optional<analysis::why::NoStep> no_step;
 };
 
 // NotFound, DataLoss: no recording that can be read; InvalidArgument: no such job, or several and
@@ -44,6 +47,10 @@ struct WhySide {
 
 // The same recording as one side of a comparison. Errors as of Explain.
 absl::StatusOr<WhySide> ReadSide(const WhyOptions& options);
+
+// Only whether no step ended, of all jobs if none is chosen. nullopt: steps ended, or no rank with
+// Syncline's hook for PyTorch was recorded. Errors: there is no recording that can be read.
+absl::StatusOr<std::optional<analysis::why::NoStep>> FindNoStep(const WhyOptions& options);
 
 }  // namespace syncline::merge
 
