@@ -30,6 +30,7 @@ std::optional<MemberKind> KindOf(const fs::path& path, const recording::Recordin
   std::vector<std::string> parts(path.begin(), path.end());
   const std::string& name = parts.back();
   if (parts.size() == 1 && name == "recording.json") return MemberKind::kRecordingJson;
+  if (parts.size() == 1 && name == "stacks.json") return MemberKind::kStacks;
   if (parts.size() == 2 && parts[0] == "clocks") {
     if (name == "models.json") return MemberKind::kModels;
     if (name == "probes.json") return MemberKind::kProbes;

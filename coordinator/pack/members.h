@@ -19,6 +19,7 @@ namespace syncline::pack {
 
 enum class MemberKind : uint8_t {
   kRecordingJson,
+  kStacks,   // stacks.json
   kModels,   // clocks/models.json
   kProbes,   // clocks/probes.json
   kSamples,  // clocks/*.samples

@@ -119,6 +119,7 @@ class PackRedactTest : public testing::Test {
     PlantInRecording();
     for (const recording::NodeRecord& node : recording_.nodes) PlantInNode(node);
     Write("clocks/probes.json", "{\"acme\": 1}");
+    Write("stacks.json", "{\"acme\": 1}");
     Write("out/report.json", "acme");
     WriteRecording();
   }
@@ -240,7 +241,9 @@ TEST_F(PackRedactTest, NoNameIsLeftInAWholeRecording) {
           AllOf(Field(&KindLeftOut::what, HasSubstr("profiles of PyTorch")),
                 Field(&KindLeftOut::files, 4u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("profiles of TensorFlow")),
-                Field(&KindLeftOut::files, 4u))));
+                Field(&KindLeftOut::files, 4u)),
+          AllOf(Field(&KindLeftOut::what, HasSubstr("stacks.json")),
+                Field(&KindLeftOut::files, 1u))));
 }
 
 TEST_F(PackRedactTest, ItsReportHasTheSameNumbers) {

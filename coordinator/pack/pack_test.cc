@@ -55,6 +55,7 @@ class PackTest : public testing::Test {
     recording.nodes.push_back(node);
     fs::create_directories(run_);
     ASSERT_TRUE(recording::WriteRecording(run_, recording).ok());
+    Write("stacks.json", "{}");
     Write("clocks/models.json", "{}");
     Write("nodes/n1/node.json", "{\"hostname\": \"h\"}");
     Write("nodes/n1/trace/ust/uid/0/64-bit/metadata", "/* CTF 1.8 */");
@@ -83,14 +84,15 @@ TEST_F(PackTest, HoldsTheRecordingAsItIs) {
   for (const char* output : {"a.tar.gz", "a.tar.zst", "a.tgz"}) {
     const auto packed = Pack(Options(output));
     ASSERT_TRUE(packed.ok()) << packed.status();
-    EXPECT_EQ(packed->files, 7u);
+    EXPECT_EQ(packed->files, 8u);
     EXPECT_EQ(packed->bytes, fs::file_size(root_ / output));
     EXPECT_THAT(packed->left_out, IsEmpty());
     const auto files = Unpack(root_ / output);
-    EXPECT_EQ(files.size(), 7u);
+    EXPECT_EQ(files.size(), 8u);
     EXPECT_EQ(files.at("run-x/nodes/n1/trace/ust/uid/0/64-bit/syncline_0"), kStream);
     EXPECT_EQ(files.at("run-x/nodes/n1/node.json"), "{\"hostname\": \"h\"}");
     EXPECT_TRUE(files.contains("run-x/recording.json"));
+    EXPECT_TRUE(files.contains("run-x/stacks.json"));
   }
 }
 
@@ -119,7 +121,7 @@ TEST_F(PackTest, KeysAndForeignFilesStayOut) {
                   Field(&LeftOut::path, "nodes/n1/trace/core"),
                   Field(&LeftOut::path, "nodes/n1/trace/ust/uid/0/64-bit/agent.key"),
                   Field(&LeftOut::path, "nodes/n2/node.json")));
-  EXPECT_EQ(Unpack(root_ / "sent.tar.gz").size(), 7u);
+  EXPECT_EQ(Unpack(root_ / "sent.tar.gz").size(), 8u);
 }
 
 TEST_F(PackTest, NeverReplacesAFile) {

@@ -53,6 +53,8 @@ bool IsBlockName(const fs::path& name) {
 
 const char* WhatIsLeftOut(MemberKind kind) {
   switch (kind) {
+    case MemberKind::kStacks:
+      return "where the ranks of a job without steps stood (stacks.json)";
     case MemberKind::kProbes:
       return "how the nodes probed each other (clocks/probes.json)";
     case MemberKind::kNodeJson:

@@ -31,6 +31,8 @@ class Layout {
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path RecordingJson() const { return root_ / "recording.json"; }
+  // Where the ranks stood behind a window in which no step ended.
+  std::filesystem::path Stacks() const { return root_ / "stacks.json"; }
   std::filesystem::path Clocks() const { return root_ / "clocks"; }
   std::filesystem::path Samples(std::string_view local, std::string_view remote) const;
   std::filesystem::path Tuples(std::string_view node) const;

@@ -55,6 +55,8 @@ std::string StacksJson(const std::vector<NodeLook>& looks,
   for (const NodeLook& look : looks) {
     Json node;
     node["name"] = look.node;
+    node["asked_ns"] = look.asked_ns;
+    node["answered_ns"] = look.answered_ns;
     node["reachable"] = look.answer.ok();
     if (look.answer.ok()) {
       node["stacks"] = OfMessage(*look.answer);
