@@ -20,9 +20,11 @@
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/merge_view.h"
 #include "coordinator/cli/parse.h"
+#include "coordinator/cli/standstill_text.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/merge/merge.h"
 #include "coordinator/merge/outputs.h"
+#include "coordinator/stacks/standstill.h"
 #include "export/report/json_report.h"
 #include "export/report/sections.h"
 #include "export/report/text_report.h"
@@ -207,6 +209,24 @@ int Events(const Context& context, const MergeArguments& arguments) {
   return printed->incomplete ? kIncomplete : kDone;
 }
 
+// What is kept of a look at the ranks, in front of the whole report of one recording.
+std::string KeptText(const Context& context, const MergeArguments& arguments) {
+  const std::vector<std::string>& inputs = arguments.options.input.inputs;
+  std::error_code error;
+  if (inputs.size() != 1 || !arguments.sections.empty() ||
+      !std::filesystem::exists(recording::Layout(inputs.front()).Stacks(), error)) {
+    return "";
+  }
+  const auto look = stacks::ReadKeptLook(inputs.front());
+  if (look.ok()) {
+    return absl::StrCat(
+        StandstillText(*look, {.width = TerminalWidth().value_or(100), .stacks = false}), "\n");
+  }
+  PrintNote(context, "warning", "",
+            absl::StrCat("where the ranks stood is not known: ", look.status().message()), "");
+  return "";
+}
+
 int Report(const Context& context, const MergeArguments& arguments) {
   merge::ReportOptions options;
   options.input = InputOf(arguments);
@@ -222,7 +242,8 @@ int Report(const Context& context, const MergeArguments& arguments) {
   if (arguments.json) {
     *context.out << report::ReportJson(*made);
   } else {
-    *context.out << report::TextReport(*made, {.width = TerminalWidth().value_or(100),
+    *context.out << KeptText(context, arguments)
+                 << report::TextReport(*made, {.width = TerminalWidth().value_or(100),
                                                .color = context.ColourOut(),
                                                .full = arguments.full,
                                                .sections = arguments.sections});

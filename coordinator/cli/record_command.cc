@@ -11,10 +11,13 @@
 #include "common/status.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
+#include "coordinator/cli/look.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/record_run.h"
 #include "coordinator/cli/record_summary.h"
 #include "coordinator/cli/record_view.h"
+#include "coordinator/cli/standstill_text.h"
+#include "coordinator/cli/terminal.h"
 #include "coordinator/record/finish.h"
 #include "coordinator/record/recorder.h"
 
@@ -130,12 +133,25 @@ int Record(const Context& context, const RecordArguments& arguments) {
   if (!options.ok()) return Fail(context, options.status());
   const absl::StatusOr<std::vector<fleet::Member>> members = ConnectTargets(context);
   if (!members.ok()) return Fail(context, members.status());
-  RecordView view(&context, options->window_ns);
-  record::Recorder recorder(&*members, *options, context.clock, context.interrupts, &view);
-  const absl::StatusOr<record::Recorded> recorded = recorder.Run();
+  absl::StatusOr<record::Recorded> recorded;
+  {
+    RecordView view(&context, options->window_ns);
+    record::Recorder recorder(&*members, *options, context.clock, context.interrupts, &view);
+    recorded = recorder.Run();
+  }
   if (!recorded.ok()) return Fail(context, recorded.status());
-  return arguments.json ? PrintJson(context, recorded->recording)
-                        : PrintSummary(context, *recorded, options->directory);
+  const std::optional<stacks::KeptLook> look =
+      LookBehindRecord(context, recorded->recording, options->directory);
+  const int code = arguments.json ? PrintJson(context, recorded->recording)
+                                  : PrintSummary(context, *recorded, options->directory);
+  if (look.has_value()) {
+    *context.err << StandstillText(*look, {.width = TerminalWidth().value_or(80), .stacks = false});
+    PrintNote(context, "note", "",
+              absl::StrCat("`syncline why ", options->directory.string(),
+                           "` shows the stacks, `syncline stacks` where the ranks stand now"),
+              "");
+  }
+  return code;
 }
 
 // The nodes as the recording knows them, at the addresses of today where targets are given.

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "common/parallel.h"
 #include "common/text.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
+#include "coordinator/cli/look.h"
 #include "coordinator/cli/stacks_text.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/record/translate.h"
@@ -20,27 +20,6 @@ struct StacksOptions {
   bool json = false;
   bool all = false;
 };
-
-// The agents are done within five seconds.
-constexpr fleet::AgentClient::Timeout kStacksTimeout{15'000};
-
-std::vector<stacks::NodeLook> LookAll(const Context& context,
-                                      const std::vector<fleet::Member>& members) {
-  std::vector<stacks::NodeLook> looks;
-  for (const fleet::Member& member : members) {
-    looks.push_back({member.node.name, absl::UnknownError("not asked")});
-  }
-  InParallel(members.size(), kThreadForEach, [&](size_t i) {
-    looks[i].asked_ns = context.clock->RawNs();
-    looks[i].answer = members[i].client->Stacks({}, kStacksTimeout);
-    looks[i].answered_ns = context.clock->RawNs();
-    if (absl::IsUnimplemented(looks[i].answer.status())) {
-      looks[i].answer = absl::FailedPreconditionError(
-          "the agent is older than `syncline stacks`: install this version there");
-    }
-  });
-  return looks;
-}
 
 void PrintNotes(const Context& context, const stacks::NodeLook& look) {
   if (!look.answer.ok()) {
@@ -56,7 +35,7 @@ void PrintNotes(const Context& context, const stacks::NodeLook& look) {
 int Stacks(const Context& context, const StacksOptions& options) {
   const absl::StatusOr<std::vector<fleet::Member>> members = ConnectTargets(context);
   if (!members.ok()) return Fail(context, members.status());
-  const std::vector<stacks::NodeLook> looks = LookAll(context, *members);
+  const std::vector<stacks::NodeLook> looks = LookAll(context, *members, {});
   const std::vector<stacks::GroupVerdict> verdicts = stacks::Judge(looks);
   if (options.json) {
     *context.out << stacks::StacksJson(looks, verdicts);

@@ -66,15 +66,12 @@ std::string Wrapped(std::string_view begin, size_t hanging, const std::string& t
 }
 
 std::string VerdictText(const stacks::GroupVerdict& verdict, size_t width) {
-  std::string label = stacks::KindName(verdict.kind);
-  absl::AsciiStrToUpper(&label);
-  label.resize(std::max(kLabel, label.size() + 1), ' ');
   std::string text = absl::StrCat("group ", verdict.name);
   if (!verdict.description.empty()) absl::StrAppend(&text, " (", verdict.description, ")");
   absl::StrAppend(&text, " of ", verdict.size, verdict.size == 1 ? " rank" : " ranks");
   if (!verdict.job.empty()) absl::StrAppend(&text, ", job ", verdict.job);
   absl::StrAppend(&text, ": ", verdict.sentence);
-  return Wrapped(label, kLabel, Printable(text), width);
+  return LabelledText(stacks::KindName(verdict.kind), text, width);
 }
 
 std::string GroupText(const v1::ProcessGroupState& group) {
@@ -203,9 +200,9 @@ std::string SourceText(const v1::ProcessStacks& process, size_t width) {
                  width);
 }
 
-std::string ProcessText(const Shown& shown, size_t width) {
+std::string ProcessText(const Shown& shown, const TextOptions& options) {
   const v1::ProcessStacks& process = *shown.process;
-  std::string text = "\n" + TitleOf(shown) + "\n" + SourceText(process, width);
+  std::string text = "\n" + TitleOf(shown) + "\n" + SourceText(process, options.width);
   for (const v1::ProcessGroupState& group : process.groups()) {
     absl::StrAppend(&text, GroupText(group), "\n");
   }
@@ -213,9 +210,9 @@ std::string ProcessText(const Shown& shown, size_t width) {
     absl::StrAppend(&text, "  its main thread moves: this is where it was at the second look\n");
   }
   for (const v1::PythonThreads& threads : process.threads()) {
-    absl::StrAppend(&text, ThreadsText(threads));
+    if (threads.main() || !options.main_threads_only) absl::StrAppend(&text, ThreadsText(threads));
   }
-  if (process.threads_left_out_count() > 0) {
+  if (process.threads_left_out_count() > 0 && !options.main_threads_only) {
     absl::StrAppend(&text, "  ", process.threads_left_out_count(), " more threads\n");
   }
   if (process.source() == v1::ProcessStacks::KERNEL)
@@ -260,32 +257,49 @@ std::vector<Shown> InOrder(const std::vector<stacks::NodeLook>& looks) {
 
 }  // namespace
 
-std::string StacksText(const std::vector<stacks::NodeLook>& looks,
-                       const std::vector<stacks::GroupVerdict>& verdicts,
-                       const TextOptions& options) {
+std::string LabelledText(std::string label, const std::string& text, size_t width) {
+  absl::AsciiStrToUpper(&label);
+  label.resize(std::max(kLabel, label.size() + 1), ' ');
+  return Wrapped(label, kLabel, Printable(text), width);
+}
+
+std::string VerdictsText(const std::vector<stacks::GroupVerdict>& verdicts, size_t width) {
   std::string text;
   for (size_t i = 0; i < std::min(verdicts.size(), kVerdictsMax); ++i) {
-    absl::StrAppend(&text, VerdictText(verdicts[i], options.width));
+    absl::StrAppend(&text, VerdictText(verdicts[i], width));
   }
   if (verdicts.size() > kVerdictsMax) {
     absl::StrAppend(&text, std::string(kLabel, ' '), verdicts.size() - kVerdictsMax,
                     " more groups: --json has them\n");
   }
-  const std::vector<Shown> shown = InOrder(looks);
-  if (verdicts.empty() && !shown.empty()) {
-    absl::StrAppend(&text, Wrapped("UNDECIDED  ", kLabel,
-                                   "no process told of a PyTorch process group: who stands "
-                                   "behind is not known",
-                                   options.width));
+  if (verdicts.empty()) {
+    absl::StrAppend(&text, LabelledText("undecided",
+                                        "no process told of a PyTorch process group: who stands "
+                                        "behind is not known",
+                                        width));
   }
+  return text;
+}
+
+std::string ProcessesText(const std::vector<stacks::NodeLook>& looks, const TextOptions& options) {
+  std::string text;
+  const std::vector<Shown> shown = InOrder(looks);
   for (const Shown& one : shown) {
     if (one.of != nullptr && !options.all) continue;
-    absl::StrAppend(&text, ProcessText(one, options.width));
+    if (options.only != nullptr && !options.only->contains(one.process)) continue;
+    absl::StrAppend(&text, ProcessText(one, options));
     for (const Shown& servant : shown) {
       if (!options.all && servant.of == &one) absl::StrAppend(&text, ServantText(servant));
     }
   }
   return text;
+}
+
+std::string StacksText(const std::vector<stacks::NodeLook>& looks,
+                       const std::vector<stacks::GroupVerdict>& verdicts,
+                       const TextOptions& options) {
+  const std::string processes = ProcessesText(looks, options);
+  return (processes.empty() ? "" : VerdictsText(verdicts, options.width)) + processes;
 }
 
 }  // namespace syncline::cli

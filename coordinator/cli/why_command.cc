@@ -16,11 +16,14 @@
 #include "common/status.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
+#include "coordinator/cli/look.h"
 #include "coordinator/cli/parse.h"
 #include "coordinator/cli/record_run.h"
+#include "coordinator/cli/standstill_text.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/cli/why_against.h"
 #include "coordinator/merge/why.h"
+#include "coordinator/stacks/standstill.h"
 #include "export/why/why_json.h"
 #include "export/why/why_text.h"
 
@@ -73,12 +76,74 @@ absl::StatusOr<Goal> GoalOf(const std::string& text) {
   return Goal{window_ns, 0};
 }
 
-absl::StatusOr<merge::WhyResult> ExplainRecording(const WhyArguments& arguments,
-                                                  const std::filesystem::path& run) {
+// What a recording says, and where the ranks stood behind it if no step ended in it.
+struct Explained {
+  merge::WhyResult result;
+  std::optional<stacks::KeptLook> look;
+
+  // A longer recording of a job that stands still has no more steps, and one process alone that
+  // makes none may well be no training.
+  bool may_step() const {
+    return !look.has_value() ||
+           (look->no_step.ranks.size() > 1 && stacks::JudgeStandstill(*look).moves);
+  }
+};
+
+// The look that was kept with it; a damaged one is said.
+std::optional<stacks::KeptLook> KeptWith(const Context& context, const std::filesystem::path& run) {
+  absl::StatusOr<stacks::KeptLook> kept = stacks::ReadKeptLook(run);
+  if (kept.ok()) return *std::move(kept);
+  if (!absl::IsNotFound(kept.status())) {
+    PrintNote(context, "warning", "",
+              absl::StrCat("where the ranks stood is not known: ", kept.status().message()), "");
+  }
+  return std::nullopt;
+}
+
+// The nodes are asked now: the recording is the one just made.
+std::optional<stacks::KeptLook> LookNow(const Context& context,
+                                        const analysis::why::NoStep& no_step,
+                                        const std::filesystem::path& run) {
+  absl::StatusOr<std::optional<stacks::KeptLook>> look = LookAndKeep(context, no_step, run);
+  if (look.ok()) return *std::move(look);
+  PrintNote(context, "warning", "",
+            absl::StrCat("where the ranks stand is not known: ", look.status().message()), "");
+  return std::nullopt;
+}
+
+// A refusal gives way to what is known of a job in which no step ended.
+void AnswerByLook(const stacks::KeptLook& look, Answer* answer) {
+  const bool of_steps = answer->refusal == Refusal::kNoSteps ||
+                        answer->refusal == Refusal::kNoPyTorchOperators ||
+                        answer->refusal == Refusal::kRankMissing;
+  const stacks::Standstill standstill = stacks::JudgeStandstill(look);
+  if (answer->refusal == Refusal::kNone || (standstill.moves && !of_steps)) return;
+  if (answer->job.empty()) answer->job = look.no_step.ranks.front().job;
+  answer->window_ns = std::max(answer->window_ns, look.no_step.window_ns);
+  answer->refusal = standstill.answered() ? Refusal::kNone : Refusal::kNoSteps;
+  answer->refusal_text = standstill.answered() ? "" : stacks::StandstillSentence(look, standstill);
+  if (!standstill.answered()) return;
+  answer->verdict = analysis::why::Verdict::kStandsStill;
+  answer->incomplete = !look.no_step.certain;
+}
+
+absl::StatusOr<Explained> ExplainRecording(const Context& context, const WhyArguments& arguments,
+                                           const std::filesystem::path& run, bool is_new) {
   merge::WhyOptions options;
   options.input.inputs = {run.string()};
   options.job = arguments.job;
-  return merge::Explain(options);
+  Explained explained;
+  SYNCLINE_ASSIGN_OR_RETURN(explained.result, merge::Explain(options));
+  const auto& no_step = explained.result.no_step;
+  if (!no_step.has_value()) return explained;
+  explained.look = is_new ? LookNow(context, *no_step, run) : KeptWith(context, run);
+  if (!explained.look.has_value()) return explained;
+  if (arguments.job.has_value()) {
+    explained.look->no_step = *no_step;
+    explained.look = stacks::OnlyJob(*std::move(explained.look), *arguments.job);
+  }
+  AnswerByLook(*explained.look, &explained.result.answer);
+  return explained;
 }
 
 // How long a recording with `wanted` steps would be; nullopt: the one that there is has them, or
@@ -97,19 +162,36 @@ std::optional<int64_t> LongerFor(const Answer& answer, const Goal& goal) {
   return std::min(rounded_ns, kLongestNs);
 }
 
-int Print(const Context& context, const WhyArguments& arguments, const merge::WhyResult& result,
+// Whether the look is all that there is to say.
+bool IsAboutLook(const Explained& explained) {
+  const Answer& answer = explained.result.answer;
+  return explained.look.has_value() && (answer.verdict == analysis::why::Verdict::kStandsStill ||
+                                        answer.refusal == Refusal::kNoSteps);
+}
+
+int Print(const Context& context, const WhyArguments& arguments, const Explained& explained,
           const std::filesystem::path& run) {
+  const merge::WhyResult& result = explained.result;
   const Answer& answer = result.answer;
   for (const std::string& complaint : result.complaints) {
     PrintNote(context, "warning", "", complaint, "");
   }
   for (const std::string& note : result.notes) PrintNote(context, "note", "", note, "");
+  const size_t width = std::min<size_t>(TerminalWidth().value_or(80), 100);
   if (arguments.json) {
-    *context.out << report::WhyJson(answer, run.string());
+    *context.out << report::WhyJson(
+        answer, run.string(),
+        explained.look.has_value()
+            ? stacks::StandstillJson(*explained.look, stacks::JudgeStandstill(*explained.look))
+            : "");
   } else {
-    *context.out << report::WhyText(answer, {std::min<size_t>(TerminalWidth().value_or(80), 100),
-                                             context.ColourOut()})
-                 << "recording: " << Printable(run.string()) << '\n';
+    if (explained.look.has_value()) {
+      *context.out << StandstillText(*explained.look, {.width = width}) << '\n';
+    }
+    if (!IsAboutLook(explained)) {
+      *context.out << report::WhyText(answer, {width, context.ColourOut()});
+    }
+    *context.out << "recording: " << Printable(run.string()) << '\n';
   }
   return answer.refusal != Refusal::kNone || answer.incomplete ? kIncomplete : kDone;
 }
@@ -137,13 +219,14 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
                 arguments.no_evidence};
   auto directory = RecordFor(context, run);
   if (!directory.ok()) return Fail(context, directory.status());
-  auto result = ExplainRecording(arguments, *directory);
-  if (!result.ok()) return FailWith(context, result.status(), *directory);
-  const auto longer_ns = LongerFor(result->answer, *goal);
+  auto explained = ExplainRecording(context, arguments, *directory, /*is_new=*/true);
+  if (!explained.ok()) return FailWith(context, explained.status(), *directory);
+  const Answer& answer = explained->result.answer;
+  const auto longer_ns = explained->may_step() ? LongerFor(answer, *goal) : std::nullopt;
   if (longer_ns.has_value() && !context.interrupts->First().stop_requested()) {
     PrintNote(context, "note", "",
               absl::StrFormat("%d steps of one class in %s; recording again, for %d s",
-                              result->answer.steps, directory->string(), *longer_ns / kSecondNs),
+                              answer.steps, directory->string(), *longer_ns / kSecondNs),
               "");
     run.window_ns = *longer_ns;
     while (run.directory.size() > 1 && run.directory.back() == '/') run.directory.pop_back();
@@ -151,10 +234,10 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
     auto second = RecordFor(context, run);
     if (!second.ok()) return FailWith(context, second.status(), *directory);
     directory = std::move(second);
-    result = ExplainRecording(arguments, *directory);
-    if (!result.ok()) return FailWith(context, result.status(), *directory);
+    explained = ExplainRecording(context, arguments, *directory, /*is_new=*/true);
+    if (!explained.ok()) return FailWith(context, explained.status(), *directory);
   }
-  return Print(context, arguments, *result, *directory);
+  return Print(context, arguments, *explained, *directory);
 }
 
 int Why(const Context& context, const WhyArguments& arguments) {
@@ -177,9 +260,9 @@ int Why(const Context& context, const WhyArguments& arguments) {
     return WhyAgainst(context, {arguments.run, arguments.against, arguments.job, arguments.fail_if,
                                 arguments.json});
   }
-  const auto result = ExplainRecording(arguments, arguments.run);
-  if (!result.ok()) return Fail(context, result.status());
-  return Print(context, arguments, *result, arguments.run);
+  const auto explained = ExplainRecording(context, arguments, arguments.run, /*is_new=*/false);
+  if (!explained.ok()) return Fail(context, explained.status());
+  return Print(context, arguments, *explained, arguments.run);
 }
 
 }  // namespace
@@ -218,6 +301,7 @@ void RegisterWhy(CLI::App* app, Context* context) {
       "and whether its container throttles it, another process uses its CPU, its input is slow, "
       "or\n"
       "Python collects garbage. Everything else is refused in one line that says what is needed.\n"
+      "If no step ended, it asks the agents where the ranks stand, as `syncline stacks` does.\n"
       "What the words and numbers mean: docs/findings.md.\n"
       "Exit code 0: an answer, also \"no rank is late\"; 3: no answer, or something is missing in "
       "the\n"

@@ -169,7 +169,8 @@ const char* StatusOf(const Answer& answer) {
 
 }  // namespace
 
-std::string WhyJson(const Answer& answer, const std::string& recording) {
+std::string WhyJson(const Answer& answer, const std::string& recording,
+                    const std::string& standstill) {
   const bool refused = answer.refusal != Refusal::kNone;
   Json json = {{"format_version", kWhyFormatVersion},
                {"status", StatusOf(answer)},
@@ -199,6 +200,7 @@ std::string WhyJson(const Answer& answer, const std::string& recording) {
       {"everybody", std::move(everybody)},
       {"everybody_taker",
        answer.everybody_taker.has_value() ? JsonOf(*answer.everybody_taker) : Json()}};
+  json["standstill"] = standstill.empty() ? Json() : Json::parse(standstill, nullptr, false);
   json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
   json["clock_bound_ns"] =
       answer.clock_bound_ns.has_value() ? Json(*answer.clock_bound_ns) : Json();

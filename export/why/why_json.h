@@ -13,8 +13,10 @@ namespace syncline::report {
 
 inline constexpr int kWhyFormatVersion = 1;
 
-// `recording`: where it lies, as the caller names it.
-std::string WhyJson(const analysis::why::Answer& answer, const std::string& recording);
+// `recording`: where it lies, as the caller names it. `standstill`: the value of that key, as JSON;
+// empty: steps ended, or nobody looked where the ranks stand.
+std::string WhyJson(const analysis::why::Answer& answer, const std::string& recording,
+                    const std::string& standstill = "");
 
 }  // namespace syncline::report
 

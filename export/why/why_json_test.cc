@@ -150,6 +150,16 @@ TEST(WhyJson, RefusedAndIncomplete) {
   EXPECT_EQ(json["verdict"]["kind"], "cause");
 }
 
+TEST(WhyJson, AJobThatStandsStillIsAnAnswer) {
+  Answer answer;
+  answer.verdict = analysis::why::Verdict::kStandsStill;
+  const Json json = Json::parse(WhyJson(answer, "run-1", R"({"moves": false})"));
+  EXPECT_EQ(json["status"], "answered");
+  EXPECT_EQ(json["verdict"]["kind"], "stands_still");
+  EXPECT_EQ(json["standstill"]["moves"], false);
+  EXPECT_TRUE(Json::parse(WhyJson(answer, "run-1"))["standstill"].is_null());
+}
+
 TEST(WhyJson, NamesMayHoldAnyBytes) {
   for (const std::string name : {"\"\\\n\033", "\xff\xfe"}) {
     for (const Answer& answer : AnswersWithNames(name)) {

@@ -2,7 +2,8 @@
 """DistributedDataParallel of next to nothing, whose rank 1 stands still when it is told to.
 
 It is told by files in the working directory: while `stand` is there it waits for a lock before its
-step; when `hold` is there it stays in a call of C's that keeps Python's interpreter locked.
+step; while `slow` is there it works on and on before its step; when `hold` is there it stays in a
+call of C's that keeps Python's interpreter locked.
 """
 
 import ctypes
@@ -19,6 +20,9 @@ HOLD_S = 20
 def read_batch(lock):
     while os.path.exists("stand"):
         lock.acquire(timeout=0.2)
+    while os.path.exists("slow"):
+        torch.ones(4, 8).sum()
+        lock.acquire(timeout=0.05)
     return torch.ones(4, 8)
 
 
