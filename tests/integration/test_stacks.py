@@ -16,7 +16,7 @@ TORCH = os.path.join(REPOSITORY, ".venv-torch")
 JOB = os.path.join(REPOSITORY, "tests", "integration", "stuck_ddp")
 THERE = "/opt/syncline/var/jobs/job"
 LIMIT_S = 30
-# Promised are 5 s; on a machine that is busy with other tests it takes longer.
+# Promised are 5 s behind the window; preparing takes some before it, and a busy machine more.
 LATE_MAX_S = 15
 
 
@@ -65,13 +65,11 @@ def why(fleet, *arguments, fine=(0,)):
 
 
 def why_now(fleet, name, fine=(0,)):
-    """The answer, the recording, and how long after the window's end the answer was there."""
+    """The answer, the recording, and how long all of it took without the window."""
     run = os.path.join(fleet.work, name)
+    begin_s = time.monotonic()
     answer = why(fleet, *fleet.fleet_arguments(), "--for", "3s", "--out", run, fine=fine)
-    with open(os.path.join(run, "recording.json"), encoding="utf-8") as file:
-        recording = json.load(file)
-    end_s = (recording["epoch_unix_ns"] + recording["window"]["end_timeline_ns"]) / 1e9
-    return answer, run, time.time() - end_s
+    return answer, run, time.monotonic() - begin_s - 3
 
 
 def steps_of(host):
@@ -128,7 +126,7 @@ def test_who_stands_behind_is_named_with_its_stack(training):
 def check_why(fleet, group):
     """`why` says at once what `stacks` says, and the recording says it again."""
     answer, run, late_s = why_now(fleet, "stuck")
-    print(f"the answer came {late_s:.1f} s after the window's end")
+    print(f"beside the window it took {late_s:.1f} s")
     assert late_s < LATE_MAX_S
     assert (answer["status"], answer["verdict"]["kind"]) == ("answered", "stands_still"), answer
     found = answer["standstill"]
@@ -139,10 +137,10 @@ def check_why(fleet, group):
     assert there["members"] == group["members"]
     again = why(fleet, run)
     assert again["standstill"] == found and again["verdict"] == answer["verdict"]
-    text = fleet.syncline("why", run).stdout
+    text = " ".join(fleet.syncline("why", run).stdout.split())
     assert "STILL " in text and "has not entered all_reduce #" in text
-    assert "read_batch  " in text and "RANK 1 " in text and "RANK 0 " not in text
-    report = fleet.syncline("report", run, fine=(0, INCOMPLETE)).stdout
+    assert "read_batch /opt" in text and "RANK 1 " in text and "RANK 0 " not in text
+    report = " ".join(fleet.syncline("report", run, fine=(0, INCOMPLETE)).stdout.split())
     assert report.startswith("STILL ") and "has not entered all_reduce #" in report
 
     packed = os.path.join(fleet.work, "stuck.tar.gz")
