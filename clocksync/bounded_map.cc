@@ -258,13 +258,16 @@ int64_t FastMap::Inverse(int64_t y) const {
 }
 
 BoundedMap Shifted(const BoundedMap& map, int64_t by_ns) {
+  const auto shifted = [by_ns](int64_t end_ns) {
+    return IsUnknown(end_ns) ? end_ns : Clip(Int128{end_ns} + by_ns);
+  };
   std::vector<BoundedMap::Knot> knots;
   for (BoundedMap::Knot knot : map.knots()) {
     const Int128 est = Int128{knot.est} + by_ns;
     if (est != Clip(est)) continue;
-    knot.lo = SaturatingAdd(knot.lo, by_ns);
+    knot.lo = shifted(knot.lo);
     knot.est = static_cast<int64_t>(est);
-    knot.hi = SaturatingAdd(knot.hi, by_ns);
+    knot.hi = shifted(knot.hi);
     knots.push_back(knot);
   }
   KeepLongestAlike(&knots);  // an end may have become unknown

@@ -140,7 +140,8 @@ class FastMap {
   std::vector<Segment> segments_;
 };
 
-// The same with `by_ns` added to all that it says.
+// The same with `by_ns` added to all that it says. Knots whose estimate no longer fits are left
+// out.
 BoundedMap Shifted(const BoundedMap& map, int64_t by_ns);
 
 }  // namespace syncline::clocksync

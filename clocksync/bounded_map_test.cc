@@ -13,8 +13,8 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 TEST(BoundedMap, IsShifted) {
   const BoundedMap map({{0, 5, 10, kUnknownHi}, {100, 105, 110, kUnknownHi}}, 7);
   const BoundedMap shifted = Shifted(map, -3);
-  EXPECT_EQ(shifted.knots(), (std::vector<BoundedMap::Knot>{{0, 2, 7, kUnknownHi},
-                                                            {100, 102, 107, kUnknownHi}}));
+  EXPECT_EQ(shifted.knots(),
+            (std::vector<BoundedMap::Knot>{{0, 2, 7, kUnknownHi}, {100, 102, 107, kUnknownHi}}));
   EXPECT_EQ(shifted.rate_ppb_outside(), 7);
 }
 
