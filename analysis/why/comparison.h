@@ -75,7 +75,7 @@ struct ComparedSide {
   std::string step_class;
   size_t ranks = 0;
   bool incomplete = false;
-  uint64_t lost_events = 0;
+  std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
 };
 
 struct Comparison {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,7 @@ struct Side {
   Refusal refusal = Refusal::kNone;
   std::string refusal_text;
   bool incomplete = false;
-  uint64_t lost_events = 0;
+  std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
   std::string job;
   int64_t window_ns = 0;
   uint64_t steps = 0;      // judged

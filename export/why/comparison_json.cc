@@ -43,10 +43,14 @@ Json JsonOf(const std::array<Change, kParts>& parts, bool taken_away_known) {
 }
 
 Json JsonOf(const ComparedSide& side, const std::string& recording) {
-  return {{"recording", recording},        {"job", side.job},
-          {"window_ns", side.window_ns},   {"ranks", side.ranks},
-          {"steps", side.steps},           {"class", side.step_class},
-          {"incomplete", side.incomplete}, {"lost_events", side.lost_events}};
+  return {{"recording", recording},
+          {"job", side.job},
+          {"window_ns", side.window_ns},
+          {"ranks", side.ranks},
+          {"steps", side.steps},
+          {"class", side.step_class},
+          {"incomplete", side.incomplete},
+          {"lost_events", side.lost_events.has_value() ? Json(*side.lost_events) : Json()}};
 }
 
 const char* NameOf(OperatorChange::Work work) {

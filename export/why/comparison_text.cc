@@ -54,8 +54,11 @@ std::string SideText(const ComparedSide& side, const std::string& recording) {
       absl::StrFormat("%s: %.1f s, %s, %s of one class (%s)", Printed(recording, 200),
                       static_cast<double>(side.window_ns) / 1e9, Plural(side.ranks, "rank"),
                       Plural(side.steps, "step"), Printed(side.step_class, 200));
-  if (side.lost_events > 0)
-    absl::StrAppend(&text, "; ", Plural(side.lost_events, "event"), " lost");
+  if (!side.lost_events.has_value()) {
+    absl::StrAppend(&text, "; how many events were lost is not known");
+  } else if (*side.lost_events > 0) {
+    absl::StrAppend(&text, "; ", Plural(*side.lost_events, "event"), " lost");
+  }
   if (side.incomplete) absl::StrAppend(&text, "; not complete");
   return text;
 }

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "export/report/table.h"
+#include "common/text_width.h"
 #include "export/why/comparison_json.h"
 
 namespace syncline::report {
