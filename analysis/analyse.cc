@@ -284,9 +284,8 @@ MachineReport MachineOf(const AnalyseInput& input, uint32_t node, const MachineU
   for (const ProcessResult& process : input.nodes[node].processes) {
     ProcessKey key = process.key;
     key.node = 0;
-    const auto found =
-        std::find_if(usage.processes.begin(), usage.processes.end(),
-                     [&key](const ProcessUsage& one) { return one.process == key; });
+    const auto found = std::find_if(usage.processes.begin(), usage.processes.end(),
+                                    [&key](const ProcessUsage& one) { return one.process == key; });
     if (found == usage.processes.end()) continue;
     machine.processes.push_back({process.name, process.part, process.rank, *found});
   }

@@ -22,7 +22,7 @@ struct ProcessUsage {
   // Of that time, of the main thread; the rest it was asleep.
   int64_t running_ns = 0;
   int64_t waiting_ns = 0;    // not throttled
-  int64_t throttled_ns = 0;  // by the quota of a control group; an estimate, by intervals of samples
+  int64_t throttled_ns = 0;  // by the quota of a control group; an estimate
   // All its threads that were sampled, added up; `threads_waiting_ns` includes throttled time.
   uint32_t threads = 0;
   int64_t threads_running_ns = 0;

@@ -25,7 +25,7 @@ constexpr int64_t kPpm = 1'000'000;
 // What is said of others in one line: from a tenth of a CPU on. In full: from a hundredth on.
 constexpr int64_t kMuchPpm = 100'000;
 constexpr int64_t kLittlePpm = 10'000;
-// A wait of less is said to be small.
+// A wait of less is not said in one line.
 constexpr int64_t kWaitPpm = 20'000;
 // Below that, the row's time is said to be a part of the window.
 constexpr int64_t kSampledPercent = 90;
@@ -103,8 +103,8 @@ std::string PartlySampled(const std::vector<Row>& rows) {
   }
   if (partly.empty()) return "";
   const SpreadStyle least_first{PpmText, [](int64_t ppm) { return -ppm; }};
-  return absl::StrCat("Sampled in a part of the window only: ",
-                      SpreadText(std::move(partly), least_first), ".");
+  return absl::StrCat(
+      "Sampled in a part of the window only: ", SpreadText(std::move(partly), least_first), ".");
 }
 
 const char* RelationName(evidence::Relation relation) {
@@ -179,6 +179,13 @@ void MachinesInFull(Page* page) {
   }
 }
 
+bool HasMachineLines(const Report& report) {
+  const std::vector<Row> rows = RowsOf(report);
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const Row& row) { return row.kept_ppm() >= kWaitPpm; }) ||
+         !OthersOf(report, kMuchPpm).empty();
+}
+
 void MachinesInShort(Page* page) {
   std::vector<SpreadValue> kept;
   int64_t most_ppm = 0;
@@ -186,21 +193,15 @@ void MachinesInShort(Page* page) {
     kept.push_back({row.name, row.kept_ppm(), PpmText(row.kept_ppm())});
     most_ppm = std::max(most_ppm, row.kept_ppm());
   }
-  std::string text = "main threads were runnable without a CPU for ";
   if (most_ppm >= kWaitPpm) {
-    absl::StrAppend(&text, SpreadText(kept, {PpmText}), " of their time");
-  } else {
-    absl::StrAppend(&text, "at most ", PpmText(most_ppm), " of their time");
+    page->Item("CPU wait", absl::StrCat("main threads, of their time: ",
+                                        SpreadText(kept, {.text = PpmText, .named = 1})));
   }
-  page->Item("CPU wait", text);
   const std::vector<std::string> others = OthersOf(page->report(), kMuchPpm);
   if (others.empty()) return;
-  std::string more;
-  if (others.size() > kNamed) more = absl::StrCat("; ", others.size() - kNamed, " more nodes");
-  page->Item("Other load",
-             absl::StrCat(absl::StrJoin(others.begin(),
-                                        others.begin() + std::min(others.size(), kNamed), "; "),
-                          more));
+  const std::string more =
+      others.size() == 1 ? "" : absl::StrCat("; ", Plural(others.size() - 1, "more node"));
+  page->Item("Other load", others.front() + more);
 }
 
 void MachinesInJson(const Report& report, Json* json) {

@@ -12,7 +12,9 @@ namespace syncline::report {
 
 bool HasMachines(const analysis::Report& report);
 void MachinesInFull(Page* page);
+// What is notable: waits for a CPU, and other processes that took much of one.
 void MachinesInShort(Page* page);
+bool HasMachineLines(const analysis::Report& report);
 void MachinesInJson(const analysis::Report& report, nlohmann::ordered_json* json);
 
 }  // namespace syncline::report

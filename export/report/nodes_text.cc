@@ -115,8 +115,8 @@ void PrintBounds(Page* page) {
   }
   std::string text;
   if (!bounds.empty()) {
-    text = absl::StrCat("proven bound: ", SpreadText(std::move(bounds), {.text = BoundText}),
-                        LikelyText(report), "; ", kPlusMinus);
+    text = absl::StrCat("proven to be true within: ",
+                        SpreadText(std::move(bounds), {.text = BoundText}), LikelyText(report));
   }
   if (!unknown.empty()) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", "bound unknown: ", ListText(unknown));

@@ -102,7 +102,7 @@ TEST_F(ReportOfParts, WhoEndedInTheWindowIsNamedWithWhen) {
   };
   const analysis::Report report = Analyse();
   const std::string text = TextReport(report, {.width = 200, .sections = {"coverage"}});
-  EXPECT_THAT(text, HasSubstr("python train.py (pid 10): ended between +100 ms and +150 ms\n"));
+  EXPECT_THAT(text, HasSubstr("python worker.py (pid 10): ended between +100 ms and +150 ms\n"));
   EXPECT_THAT(text, HasSubstr("torchrun (pid 903): ended between +40.0 ms and +90.0 ms\n"));
   const std::string screen = TextReport(report, {.width = 300});
   EXPECT_THAT(screen, HasSubstr("(pid 903) ended between +40.0 ms and +90.0 ms"));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/duration_text.h"
+#include "export/report/machines_text.h"
 #include "export/report/section_printers.h"
 #include "export/report/spread.h"
 #include "export/report/units.h"
@@ -93,7 +94,7 @@ void TransfersInShort(Page* page) {
 
 size_t RowsOfEach(const Report& report) {
   const int kinds = HasCollectives(report) + HasTransfers(report) + HasTensors(report);
-  return kinds <= 1 ? 4 : 3;
+  return (kinds <= 1 ? 4 : 3) - (HasMachineLines(report) ? 1 : 0);
 }
 
 }  // namespace syncline::report

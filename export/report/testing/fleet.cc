@@ -149,6 +149,29 @@ analysis::LevelledDuration Estimate(int64_t est_ns, int64_t bound_ns) {
   return {{est_ns, est_ns - bound_ns, est_ns + bound_ns}, std::nullopt};
 }
 
+namespace {
+
+// A rank that ran for 60 % of its time, slept for 39 % and waited for a CPU for 1 %; its loader.
+void AddMachine(uint32_t node, analysis::Report* report) {
+  const analysis::ProcessUsage usage{.process = {},
+                                     .sampled_ns = kWindowNs,
+                                     .running_ns = kWindowNs / 100 * 60,
+                                     .waiting_ns = kWindowNs / 100,
+                                     .throttled_ns = 0,
+                                     .threads = 3,
+                                     .threads_running_ns = kWindowNs / 4 * 5,
+                                     .threads_waiting_ns = kWindowNs / 50};
+  const auto rank = static_cast<int32_t>(node);
+  report->machines.push_back(
+      {.node = node,
+       .window_ns = kWindowNs,
+       .processes = {{absl::StrCat(NodeName(node), " · rank ", rank), "rank", rank, usage},
+                     {absl::StrCat(NodeName(node), " · loader"), "loader worker", rank, usage}},
+       .others = {}});
+}
+
+}  // namespace
+
 analysis::Report Fleet(uint32_t nodes, Job job) {
   analysis::Report report;
   report.recording_id = "20261121-093012-7f3a";
@@ -163,6 +186,7 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
     report.events += report.nodes.back().events;
     AddWork(i, &report);
     AddProfile(i, &report);
+    AddMachine(i, &report);
     const uint32_t next = (i + 1) % nodes;
     AddMessages(i, next, &report);
     if (job != Job::kPyTorch) AddTensors(i, next, &report);
