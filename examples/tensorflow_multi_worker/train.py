@@ -6,11 +6,14 @@ The workers are told of each other by TF_CONFIG, as TensorFlow's launchers do.
 """
 
 import argparse
+import os
 import time
 
 import numpy as np
 from sklearn.datasets import load_digits
 
+# On some processors TensorFlow uses oneDNN, whose primitives are tasks here, only if told so.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 import tensorflow as tf
 
 BATCH_SIZE = 64  # of one worker

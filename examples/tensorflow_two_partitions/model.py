@@ -13,6 +13,8 @@ import os
 import numpy as np
 from sklearn.datasets import load_digits
 
+# On some processors TensorFlow uses oneDNN, whose primitives are tasks here, only if told so.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 import tensorflow as tf
 
 v1 = tf.compat.v1
