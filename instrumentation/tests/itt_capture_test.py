@@ -71,13 +71,24 @@ class CaptureTest(unittest.TestCase):
         name = f.begin_session(**session)
         f.set_gates(1)
         time.sleep(window_s)
-        f.set_gates(0)
+        self.close_gates()
         f.stop(process)
         events, discarded = f.end_session(name)
         return events, discarded, read_truth(self.truth)
 
-    def assert_spans(self, events, facts):
-        """Every task of the trace is a task of the truth, and every one of the window is there."""
+    def close_gates(self):
+        """Ends the window of which assert_spans expects everything.
+
+        It ends before the event `off`: one thread writes that, and the others go on meanwhile.
+        """
+        self.closing_ns = time.monotonic_ns()
+        self.fixture.set_gates(0)
+
+    def assert_spans(self, events, facts, closing_ns=None):
+        """Every task of the trace is a task of the truth, and every one of the window is there.
+
+        The window ends at `closing_ns` (CLOCK_MONOTONIC), by default with the last close_gates().
+        """
         matched = set()
         names = Names(events)
         begins = [
@@ -107,7 +118,7 @@ class CaptureTest(unittest.TestCase):
                     event,
                 )
         on = max(e.time_ns for e in events if e.name == "syncline:on")
-        off = min(e.time_ns for e in events if e.name == "syncline:off")
+        off = self.closing_ns if closing_ns is None else closing_ns
         inside = {
             (key, t[i])
             for key, thread in spans.items()
@@ -154,7 +165,7 @@ class Recorded(CaptureTest):
         for fact in facts:
             truth.setdefault(fact.kind, []).append(fact.values)
         on = max(e.time_ns for e in events if e.name == "syncline:on")
-        off = min(e.time_ns for e in events if e.name == "syncline:off")
+        off = self.closing_ns
 
         def calls(kind, at, value):
             """What calls inside the window left, and what those that touch it may have."""
@@ -249,15 +260,15 @@ class Recorded(CaptureTest):
             name = f.begin_session()
             f.set_gates(generation)
             time.sleep(0.1)
-            f.set_gates(0)
+            self.close_gates()
             time.sleep(0.05)
-            recordings.append(f.end_session(name))
+            recordings.append((*f.end_session(name), self.closing_ns))
         f.stop(process)
         facts = read_truth(self.truth)
-        for events, discarded in recordings:
+        for events, discarded, closing_ns in recordings:
             self.assertEqual(discarded, 0)
             self.assert_numbered(events)
-            names = self.assert_spans(events, facts)
+            names = self.assert_spans(events, facts, closing_ns)
             self.assertGreater(len(next(iter(names.texts.values()))), 32)  # of those drawn
 
     def test_somebody_elses_session_may_filter(self):

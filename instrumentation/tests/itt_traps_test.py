@@ -258,6 +258,7 @@ class Life(Trap):
         session = f.begin_session()
         f.set_gates(1)
         time.sleep(0.2)
+        closing_ns = time.monotonic_ns()
         f.set_gates(0)
         f.stop(process)
         events, discarded = f.end_session(session)
@@ -274,7 +275,7 @@ class Life(Trap):
             for e in events
             if e.name.startswith("syncline:") or names.text(e, "domain") != "allocator"
         ]
-        CaptureTest.assert_spans(self, others, read_truth(truth))
+        CaptureTest.assert_spans(self, others, read_truth(truth), closing_ns)
 
 
 class Handlers(Trap):
