@@ -77,17 +77,14 @@ class CaptureTest(unittest.TestCase):
         return events, discarded, read_truth(self.truth)
 
     def close_gates(self):
-        """Ends the window of which assert_spans expects everything.
-
-        It ends before the event `off`: one thread writes that, and the others go on meanwhile.
-        """
+        """Ends what assert_spans expects: threads go on while one of them writes `off`."""
         self.closing_ns = time.monotonic_ns()
         self.fixture.set_gates(0)
 
     def assert_spans(self, events, facts, closing_ns=None):
-        """Every task of the trace is a task of the truth, and every one of the window is there.
+        """Every task of the trace is one of the truth; those that end until closing_ns are all there.
 
-        The window ends at `closing_ns` (CLOCK_MONOTONIC), by default with the last close_gates().
+        That is CLOCK_MONOTONIC, by default the last close_gates().
         """
         matched = set()
         names = Names(events)
@@ -147,17 +144,8 @@ class CaptureTest(unittest.TestCase):
 
 class Recorded(CaptureTest):
     def test_everything_is_there_with_its_names(self):
-        events, discarded, facts = self.record(
-            "--threads",
-            2,
-            "--metadata",
-            "--frames",
-            "--counters",
-            "--markers",
-            "--overlapped",
-            "--ids",
-            "--temporaries",
-        )
+        kinds = "--metadata --frames --counters --markers --overlapped --ids --temporaries"
+        events, discarded, facts = self.record("--threads", 2, *kinds.split())
         self.assertEqual(discarded, 0)
         self.assert_numbered(events)
         names = self.assert_spans(events, facts)
