@@ -82,7 +82,7 @@ class CaptureTest(unittest.TestCase):
         self.fixture.set_gates(0)
 
     def assert_spans(self, events, facts, closing_ns=None):
-        """Every task of the trace is one of the truth; those that end until closing_ns are all there.
+        """Every task of the trace is one of the truth; all that end until closing_ns are there.
 
         That is CLOCK_MONOTONIC, by default the last close_gates().
         """
