@@ -131,6 +131,7 @@ struct StreamInfo {
   uint32_t index = 0;  // dense within the reader
   std::string name;    // e.g. "channel0_1", for people
   ClockId clock;       // node is filled in by whoever knows it; default 0
+  std::string device;  // of a device's queue: "GPU 0"; else empty
   std::optional<uint32_t> cpu;
   uint64_t packets = 0;
   int64_t begin_ns = 0;  // of its packets, or events where those do not tell; 0, 0 when empty

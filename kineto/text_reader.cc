@@ -3,24 +3,25 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "common/utf8.h"
 
 namespace syncline::kineto {
 namespace {
 
-constexpr int kEventsDepth = 2;
-constexpr int kEventDepth = 3;
-constexpr int kArgumentsDepth = 4;
+constexpr int kMembersDepth = 2;       // of what the file's object contains
 constexpr size_t kTextBytesMax = 512;  // of a name, a category, an argument
 constexpr char kEventsKey[] = "traceEvents";
+constexpr char kDistributedKey[] = "distributedInfo";
 // The others are bookkeeping between Kineto's own events.
-constexpr std::array<std::string_view, 19> kArguments = {"Input Dims",
+constexpr std::array<std::string_view, 28> kArguments = {"Input Dims",
                                                          "Input type",
                                                          "Concrete Inputs",
                                                          "Sequence number",
                                                          "finished",
                                                          "name",
+                                                         "labels",
                                                          "device",
                                                          "stream",
                                                          "correlation",
@@ -33,6 +34,14 @@ constexpr std::array<std::string_view, 19> kArguments = {"Input Dims",
                                                          "Group size",
                                                          "dtype",
                                                          "Process Group Name",
+                                                         "Process Group Description",
+                                                         "Process Group Ranks",
+                                                         "Seq",
+                                                         "Comms Id",
+                                                         "Src Rank",
+                                                         "Dst Rank",
+                                                         "graph id",
+                                                         "graph node id",
                                                          "memory bandwidth (GB/s)"};
 
 std::string_view Cut(std::string_view text) { return CutText(text, kTextBytesMax); }
@@ -70,11 +79,11 @@ bool TextReader::number_integer(number_integer_t value) { return Number(std::to_
 bool TextReader::number_unsigned(number_unsigned_t value) { return Number(std::to_string(value)); }
 
 bool TextReader::Number(std::string_view text) {
-  if (in_events_ && depth_ == kEventDepth && event_key_ == "ts") {
+  if (in_events_ && depth_ == EventDepth() && event_key_ == "ts") {
     event_.ts_ns = NanosecondsOf(text);
     return true;
   }
-  if (in_events_ && depth_ == kEventDepth && event_key_ == "dur") {
+  if (in_events_ && depth_ == EventDepth() && event_key_ == "dur") {
     event_.duration_ns = NanosecondsOf(text);
     return true;
   }
@@ -87,8 +96,14 @@ bool TextReader::Number(std::string_view text) {
 }
 
 bool TextReader::Scalar(std::string_view text) {
-  if (!in_events_) return true;
-  if (depth_ == kEventDepth) {
+  if (!in_events_) {
+    if (depth_ == kMembersDepth && root_key_ == kDistributedKey) {
+      if (event_key_ == "rank") rank_ = Cut(text);
+      if (event_key_ == "world_size") world_size_ = Cut(text);
+    }
+    return true;
+  }
+  if (depth_ == EventDepth()) {
     const std::pair<std::string_view, std::string*> fields[] = {{"ph", &event_.ph},
                                                                 {"cat", &event_.category},
                                                                 {"name", &event_.name},
@@ -97,9 +112,9 @@ bool TextReader::Scalar(std::string_view text) {
     for (const auto& [key, field] : fields) {
       if (event_key_ == key) *field = Cut(text);
     }
-  } else if (in_arguments_ && depth_ == kArgumentsDepth) {
+  } else if (in_arguments_ && depth_ == ArgumentsDepth()) {
     EndArgument(Cut(text));
-  } else if (in_arguments_ && depth_ > kArgumentsDepth) {
+  } else if (in_arguments_ && depth_ > ArgumentsDepth()) {
     Append(text);
   }
   return true;
@@ -125,28 +140,29 @@ void TextReader::EndArgument(std::string_view text) {
 void TextReader::Open(char bracket) {
   ++depth_;
   if (!in_events_) return;
-  if (depth_ == kEventDepth) {
+  if (depth_ == EventDepth()) {
     event_ = {};
     event_key_.clear();
-  } else if (depth_ == kArgumentsDepth) {
+  } else if (depth_ == ArgumentsDepth()) {
     in_arguments_ = bracket == '{' && event_key_ == "args";
-  } else if (in_arguments_ && depth_ > kArgumentsDepth) {
-    if (depth_ == kArgumentsDepth + 1) nested_.clear();
+  } else if (in_arguments_ && depth_ > ArgumentsDepth()) {
+    if (depth_ == ArgumentsDepth() + 1) nested_.clear();
     Append(std::string_view(&bracket, 1));
   }
 }
 
 void TextReader::Close(char bracket) {
   if (in_events_) {
-    if (depth_ == kEventsDepth) {
+    if (depth_ == events_depth_) {
       in_events_ = false;
-    } else if (depth_ == kEventDepth && bracket == '}') {
-      trace_->Add(event_);
-    } else if (depth_ == kArgumentsDepth) {
+    } else if (depth_ == EventDepth() && bracket == '}') {
+      has_events_ = has_events_ || !event_.ph.empty();
+      trace_->Add(std::move(event_));
+    } else if (depth_ == ArgumentsDepth()) {
       in_arguments_ = false;
-    } else if (in_arguments_ && depth_ > kArgumentsDepth) {
+    } else if (in_arguments_ && depth_ > ArgumentsDepth()) {
       if (nested_.size() < kTextBytesMax) nested_ += bracket;
-      if (depth_ == kArgumentsDepth + 1) EndArgument(nested_);
+      if (depth_ == ArgumentsDepth() + 1) EndArgument(nested_);
     }
   }
   --depth_;
@@ -162,7 +178,12 @@ bool TextReader::end_object() {
 }
 bool TextReader::start_array(size_t) {
   Open('[');
-  if (depth_ == kEventsDepth && root_key_ == kEventsKey) in_events_ = has_events_ = true;
+  const bool bare = depth_ == 1;
+  if (bare || (!in_events_ && depth_ == kMembersDepth && root_key_ == kEventsKey)) {
+    in_events_ = true;
+    has_events_ = has_events_ || !bare;  // any list may be the whole of a file
+    events_depth_ = depth_;
+  }
   return true;
 }
 bool TextReader::end_array() {
@@ -173,11 +194,13 @@ bool TextReader::end_array() {
 bool TextReader::key(string_t& text) {
   if (depth_ == 1) {
     root_key_ = text;
-  } else if (in_events_ && depth_ == kEventDepth) {
+  } else if (!in_events_ && depth_ == kMembersDepth) {
     event_key_ = text;
-  } else if (in_arguments_ && depth_ == kArgumentsDepth) {
+  } else if (in_events_ && depth_ == EventDepth()) {
+    event_key_ = text;
+  } else if (in_arguments_ && depth_ == ArgumentsDepth()) {
     argument_key_ = text;
-  } else if (in_arguments_ && depth_ > kArgumentsDepth) {
+  } else if (in_arguments_ && depth_ > ArgumentsDepth()) {
     Append(text);
     if (nested_.size() < kTextBytesMax) nested_ += ':';
   }

@@ -18,7 +18,8 @@ namespace syncline::kineto {
 std::string WithQuotesEscaped(std::string_view text);
 
 // nlohmann's callbacks. Depths: 1 the file's object, 2 traceEvents, 3 an event, 4 its arguments,
-// deeper what an argument contains, which is kept as text.
+// deeper what an argument contains, which is kept as text. A file may also be the list of events
+// itself: then all of them are one less.
 class TextReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit TextReader(Trace* trace) : trace_(trace) {}
@@ -40,13 +41,17 @@ class TextReader final : public nlohmann::json_sax<nlohmann::json> {
 
   // nullopt: none, or not a time.
   std::optional<int64_t> base_ns() const { return base_ns_; }
+  // "distributedInfo": "rank", "world_size"; "": not there.
+  const std::string& rank() const { return rank_; }
+  const std::string& world_size() const { return world_size_; }
   std::optional<size_t> damaged_at() const { return damaged_at_; }
   bool has_events() const { return has_events_; }
 
  private:
   bool Scalar(std::string_view text);
   bool Number(std::string_view text);
-  bool InEvents() const { return in_events_; }
+  int EventDepth() const { return events_depth_ + 1; }
+  int ArgumentsDepth() const { return events_depth_ + 2; }
   void Open(char bracket);
   void Close(char bracket);
   void Append(std::string_view text);
@@ -54,12 +59,14 @@ class TextReader final : public nlohmann::json_sax<nlohmann::json> {
 
   Trace* trace_;
   int depth_ = 0;
+  int events_depth_ = 0;  // of the list of events; 0: not seen yet
   bool in_events_ = false;
   bool has_events_ = false;
   bool in_arguments_ = false;
   std::string root_key_, event_key_, argument_key_;
   TextEvent event_;
   std::string nested_;  // of the argument at hand
+  std::string rank_, world_size_;
   std::optional<int64_t> base_ns_;
   std::optional<size_t> damaged_at_;
 };

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "kineto/launches.h"
 #include "kineto/text_reader.h"
+#include "kineto/unpack.h"
 
 namespace syncline::kineto {
 namespace {
@@ -20,16 +23,31 @@ constexpr int64_t kPsPerNs = 1000;
 constexpr int64_t kDurationMaxNs = kTimeMaxNs / kPsPerNs;
 constexpr char kTraceCategory[] = "Trace";  // how long the profiler ran
 
-bool OfDevice(std::string_view category) {
-  return category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset" ||
-         category == "gpu_user_annotation";
+constexpr char kOperatorField[] = "operator";
+constexpr char kLaunchedField[] = "_launched_ns";
+// A time that counts from 1970 lies behind 2000, one that counts from a file's own base before.
+constexpr int64_t kYear2000Ns = 946'684'800'000'000'000;
+constexpr std::string_view kHostLabel = "CPU";
+
+// Categories as they were called in 2021.
+constexpr std::pair<std::string_view, std::string_view> kOldCategories[] = {
+    {"Kernel", "kernel"},
+    {"Memcpy", "gpu_memcpy"},
+    {"Memset", "gpu_memset"},
+    {"Operator", "cpu_op"},
+    {"Runtime", "cuda_runtime"}};
+
+std::optional<int32_t> NumberOf(std::string_view text) {
+  int32_t number = 0;
+  if (!absl::SimpleAtoi(AbslView(text), &number) || number < 0) return std::nullopt;
+  return number;
 }
 
 FieldClass Field(std::string name, FieldType type) {
   FieldClass field;
   field.name = field.path = std::move(name);
   field.type = type;
-  field.size_bits = type == FieldType::kUnsigned ? 64 : 0;
+  field.size_bits = type == FieldType::kString ? 0 : 64;
   return field;
 }
 
@@ -78,7 +96,7 @@ class Cursor final : public EventCursor {
     for (; next_ < events.size() && batch_.size() < kBatchEvents; ++next_) {
       const Trace::Event& event = trace_.events_[events[next_]];
       if (event.begin_ns < begin_ns_ || event.begin_ns >= end_ns_) continue;
-      batch_.push_back({event.begin_ns, event.event_class, nullptr, events[next_]});
+      batch_.push_back({event.begin_ns, &event.of->event_class, nullptr, events[next_]});
     }
     return std::span<const EventRecord>(batch_);
   }
@@ -86,16 +104,23 @@ class Cursor final : public EventCursor {
   bool Decode(const EventRecord& record, std::vector<FieldValue>* values) override {
     const Trace::Event& event = trace_.events_[record.reader_word];
     values->clear();
-    const std::vector<FieldClass>& fields = event.event_class->fields;
-    for (size_t i = 0; i < fields.size(); ++i) {
+    const std::vector<FieldClass>& fields = event.of->event_class.fields;
+    const auto add = [&](const FieldClass& field) -> FieldValue& {
       FieldValue& value = values->emplace_back();
-      value.field = &fields[i];
-      value.type = fields[i].type;
-      if (i == 0) {
-        value.u = static_cast<uint64_t>(event.duration_ns * kPsPerNs);
-      } else {
-        value.text = trace_.arguments_[event.first_argument + i - 1];
-      }
+      value.field = &field;
+      value.type = field.type;
+      return value;
+    };
+    add(fields[0]).u = static_cast<uint64_t>(event.duration_ns * kPsPerNs);
+    const uint32_t arguments = event.of->arguments;
+    for (uint32_t i = 0; i < arguments; ++i) {
+      add(fields[i + 1]).text = trace_.arguments_[event.first_argument + i];
+    }
+    if (event.operator_event != kNoEvent) {
+      add(fields[arguments + 1]).text = trace_.events_[event.operator_event].of->event_class.name;
+    }
+    if (event.call != kNoEvent) {
+      add(fields[arguments + 2]).s = trace_.events_[event.call].begin_ns;
     }
     return true;
   }
@@ -113,8 +138,17 @@ class Cursor final : public EventCursor {
 
 absl::StatusOr<std::unique_ptr<Trace>> Trace::Open(const std::filesystem::path& path) {
   SYNCLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  const std::span<const uint8_t> bytes = file.bytes();
-  return Of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.filename().string());
+  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()),
+                               file.bytes().size());
+  const std::string source = path.filename().string();
+  if (!IsPacked(bytes)) return Of(bytes, source);
+  SYNCLINE_ASSIGN_OR_RETURN(const Unpacked unpacked, Unpack(bytes));
+  std::unique_ptr<Trace> trace = Of(unpacked.text, source);
+  if (!unpacked.damage.empty()) {
+    trace->Lose(LossReason::kTruncated, std::nullopt,
+                absl::StrCat("it cannot be unpacked to its end: ", unpacked.damage));
+  }
+  return trace;
 }
 
 std::unique_ptr<Trace> Trace::Of(std::string_view text, std::string source) {
@@ -142,7 +176,7 @@ std::unique_ptr<Trace> Trace::Read(std::string_view text, std::string source, bo
     trace->Lose(LossReason::kUnreadable, std::nullopt,
                 "it is no profile of Kineto's: it has no \"traceEvents\"");
   }
-  trace->Finish(reader.base_ns());
+  trace->Finish(reader);
   return trace;
 }
 
@@ -158,39 +192,77 @@ std::string_view Trace::Intern(std::string_view text) {
   return kept;
 }
 
-const EventClass* Trace::ClassOf(const TextEvent& event) {
+Trace::Kind Trace::KindOf(std::string_view category) {
+  if (category == "cpu_op") return Kind::kOperator;
+  if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset" ||
+      category == "mtia_ccp_events") {
+    return Kind::kWork;
+  }
+  if (category == "gpu_user_annotation") return Kind::kMark;
+  const bool call = category.ends_with("_runtime") || category.ends_with("_driver");
+  return call ? Kind::kCall : Kind::kOther;
+}
+
+const Trace::Class* Trace::ClassOf(const TextEvent& event) {
   // With their lengths: texts may contain anything.
   std::string key =
       absl::StrCat(event.category.size(), ":", event.category, event.name.size(), ":", event.name);
   for (const auto& [name, value] : event.arguments) absl::StrAppend(&key, name.size(), ":", name);
-  std::unique_ptr<EventClass>& made = classes_[key];
+  std::unique_ptr<Class>& made = classes_[key];
   if (made != nullptr) return made.get();
-  made = std::make_unique<EventClass>();
-  made->index = static_cast<uint32_t>(classes_.size() - 1);
-  made->name = event.name;
-  made->attributes["category"] = event.category;
-  made->fields.push_back(Field(kDurationField, FieldType::kUnsigned));
+  made = std::make_unique<Class>();
+  made->kind = KindOf(event.category);
+  EventClass& event_class = made->event_class;
+  event_class.index = static_cast<uint32_t>(classes_.size() - 1);
+  event_class.name = event.name;
+  event_class.attributes["category"] = event.category;
+  event_class.fields.push_back(Field(kDurationField, FieldType::kUnsigned));
   for (const auto& [name, value] : event.arguments) {
-    made->fields.push_back(Field(name, FieldType::kString));
+    if (name == "correlation") made->correlation = made->arguments;
+    event_class.fields.push_back(Field(name, FieldType::kString));
+    ++made->arguments;
+  }
+  if (made->kind == Kind::kWork) {
+    event_class.fields.push_back(Field(kOperatorField, FieldType::kString));
+    event_class.fields.push_back(Field(kLaunchedField, FieldType::kSigned));
   }
   return made.get();
 }
 
-uint32_t Trace::StreamOf(const TextEvent& event) {
-  const bool device = OfDevice(event.category);
-  const std::string key = (device ? "d" : "t") + event.pid + "/" + event.tid;
+uint32_t Trace::StreamOf(const TextEvent& event, Kind kind) {
+  const bool device = kind == Kind::kWork || kind == Kind::kMark;
+  const std::string key = absl::StrCat(kind == Kind::kWork   ? "d"
+                                       : kind == Kind::kMark ? "m"
+                                                             : "t",
+                                       event.pid, "/", event.tid);
   const auto [known, is_new] =
       stream_numbers_.try_emplace(key, static_cast<uint32_t>(stream_events_.size()));
-  if (is_new) stream_events_.push_back({event.pid, event.tid, device, {}});
+  if (is_new) {
+    stream_events_.push_back({event.pid, event.tid, device ? kind : Kind::kOther, {}});
+  }
   return known->second;
 }
 
-void Trace::Add(const TextEvent& event) {
-  if (event.ph == "M" && event.name == "thread_name") {
-    for (const auto& [name, value] : event.arguments) {
-      if (name == "name") thread_names_[{event.pid, event.tid}] = value;
+// What the file says of its processes and threads.
+void Trace::Describe(const TextEvent& event) {
+  for (const auto& [name, value] : event.arguments) {
+    if (event.name == "thread_name" && name == "name") {
+      thread_names_[{event.pid, event.tid}] = value;
+    } else if (event.name == "process_name" && name == "name") {
+      process_names_[event.pid] = value;
+    } else if (event.name == "process_labels" && name == "labels") {
+      labels_[event.pid] = value;
     }
   }
+}
+
+void Trace::Add(TextEvent event) {
+  constexpr std::string_view kStream = "stream ";
+  for (const auto& [old_name, name] : kOldCategories) {
+    if (event.category == old_name) event.category = name;
+  }
+  if (event.tid.starts_with(kStream)) event.tid.erase(0, kStream.size());
+  if (event.ph == "M") Describe(event);
   if (event.ph != "X") return;  // arrows and marks between Kineto's own events
   if (!event.ts_ns.has_value() || !event.duration_ns.has_value() || *event.duration_ns < 0 ||
       *event.duration_ns > kDurationMaxNs) {
@@ -205,29 +277,104 @@ void Trace::Add(const TextEvent& event) {
   Event kept;
   kept.begin_ns = *event.ts_ns;
   kept.duration_ns = *event.duration_ns;
-  kept.event_class = ClassOf(event);
+  kept.of = ClassOf(event);
   kept.first_argument = static_cast<uint32_t>(arguments_.size());
   for (const auto& [name, value] : event.arguments) arguments_.push_back(Intern(value));
-  stream_events_[StreamOf(event)].events.push_back(static_cast<uint32_t>(events_.size()));
+  stream_events_[StreamOf(event, kept.of->kind)].events.push_back(
+      static_cast<uint32_t>(events_.size()));
   events_.push_back(kept);
 }
 
-void Trace::Finish(std::optional<int64_t> base_ns) {
+void Trace::Finish(const TextReader& reader) {
   if (untimed_ > 0) {
     Lose(LossReason::kUnreadable, untimed_, "events without a time that can be");
   }
+  rank_ = NumberOf(reader.rank());
+  world_size_ = NumberOf(reader.world_size());
+  const std::optional<int64_t> base_ns = reader.base_ns();
   if (base_ns.has_value() && *base_ns >= 0 && *base_ns <= kTimeMaxNs) {
     Place(*base_ns);
     return;
   }
+  const bool absolute = !base_ns.has_value() && !events_.empty() &&
+                        std::all_of(events_.begin(), events_.end(), [](const Event& event) {
+                          return event.begin_ns >= kYear2000Ns;
+                        });
+  if (absolute) {
+    Place(0);
+    return;
+  }
   if (!events_.empty()) {
     Lose(LossReason::kUnreadable, events_.size(),
-         "it has no \"baseTimeNanoseconds\": nothing says when its events were");
+         "it has no \"baseTimeNanoseconds\", and its times do not count from 1970: nothing says "
+         "when its events were");
   }
   events_.clear();
   stream_events_.clear();
   profile_begin_ns_.reset();
   profile_end_ns_.reset();
+}
+
+// "GPU 0 stream 7" of the device "GPU 0"; a thread's name.
+void Trace::NameStream(const Stream& stream, StreamInfo* info) const {
+  const auto labelled = labels_.find(stream.pid);
+  const std::string label = labelled == labels_.end() ? "" : labelled->second;
+  const bool of_device = stream.kind != Kind::kOther || (!label.empty() && label != kHostLabel);
+  const auto named = thread_names_.find({stream.pid, stream.tid});
+  if (!of_device) {
+    info->name = named != thread_names_.end() ? named->second : "thread " + stream.tid;
+    return;
+  }
+  info->device = label.empty() || label == kHostLabel ? "GPU " + stream.pid : label;
+  info->name = absl::StrCat(info->device, " stream ", stream.tid);
+  if (stream.kind == Kind::kMark) info->name += " annotations";
+  if (stream.kind == Kind::kOther) info->name += " synchronisation";
+}
+
+// Whose threads have the most events.
+void Trace::FindProcess() {
+  std::map<std::string, size_t> events;
+  for (const Stream& stream : stream_events_) {
+    if (stream.kind == Kind::kOther) events[stream.pid] += stream.events.size();
+  }
+  size_t most = 0;
+  for (const auto& [pid, count] : events) {
+    const std::optional<int32_t> number = NumberOf(pid);
+    const auto label = labels_.find(pid);
+    const bool device = label != labels_.end() && label->second != kHostLabel;
+    if (!number.has_value() || *number == 0 || device || count <= most) continue;
+    most = count;
+    pid_ = *number;
+    const auto name = process_names_.find(pid);
+    process_name_ = name == process_names_.end() ? "" : name->second;
+  }
+}
+
+std::string_view Trace::CorrelationOf(const Event& event) const {
+  if (!event.of->correlation.has_value()) return "";
+  return arguments_[event.first_argument + *event.of->correlation];
+}
+
+void Trace::FindLaunches() {
+  Launches launches;
+  for (const Stream& stream : stream_events_) {
+    if (stream.kind != Kind::kOther) continue;
+    launches.OnThread();
+    for (const uint32_t index : stream.events) {
+      const Event& event = events_[index];
+      if (event.of->kind == Kind::kOperator) {
+        launches.OnOperator(index, event.begin_ns, event.begin_ns + event.duration_ns);
+      } else if (event.of->kind == Kind::kCall) {
+        launches.OnCall(index, event.begin_ns, CorrelationOf(event));
+      }
+    }
+  }
+  for (Event& event : events_) {
+    if (event.of->kind != Kind::kWork) continue;
+    const Launches::Launch launch = launches.Find(CorrelationOf(event));
+    event.call = launch.call;
+    event.operator_event = launch.operator_event;
+  }
 }
 
 void Trace::Place(int64_t base_ns) {
@@ -246,22 +393,21 @@ void Trace::Place(int64_t base_ns) {
     StreamInfo& info = streams_.emplace_back();
     info.clock.kind = ClockKind::kRealtime;
     info.index = i;
-    const auto named = thread_names_.find({stream.pid, stream.tid});
-    if (stream.device) {
-      info.name = absl::StrCat("GPU ", stream.pid, " stream ", stream.tid);
-    } else {
-      info.name = named != thread_names_.end() ? named->second : "thread " + stream.tid;
-    }
+    NameStream(stream, &info);
     info.begin_ns = events_[stream.events.front()].begin_ns;
     for (const uint32_t event : stream.events) {
       info.end_ns = std::max(info.end_ns, events_[event].begin_ns + events_[event].duration_ns);
     }
   }
+  FindProcess();
+  FindLaunches();
 }
 
 std::vector<const EventClass*> Trace::classes() {
   std::vector<const EventClass*> classes(classes_.size());
-  for (const auto& [key, made] : classes_) classes[made->index] = made.get();
+  for (const auto& [key, made] : classes_) {
+    classes[made->event_class.index] = &made->event_class;
+  }
   return classes;
 }
 
