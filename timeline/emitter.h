@@ -5,6 +5,7 @@
 #ifndef SYNCLINE_TIMELINE_EMITTER_H_
 #define SYNCLINE_TIMELINE_EMITTER_H_
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ class Emitter {
   TextId Text(std::string_view text);
   // Numbers the track and announces it; `track.id` is ignored.
   TrackId AddTrack(Track track);
+  // Of an arrow inside one process; those between processes are numbered by the builder, below.
+  uint64_t NewFlowId() { return next_flow_++; }
   // Of a node; kNoTrack: it was not added.
   TrackId NodeTrack(uint32_t node) const;
 
@@ -49,6 +52,7 @@ class Emitter {
   std::unordered_map<std::string, TextId, Hash, std::equal_to<>> texts_;
   TextId next_text_ = 1;
   TrackId next_track_ = 0;
+  uint64_t next_flow_ = uint64_t{1} << 32;
   std::unordered_map<uint32_t, TrackId> node_tracks_;
 };
 

@@ -73,6 +73,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
   SYNCLINE_ASSIGN_OR_RETURN(NodeProfiles::Results found, profiles.Push());
   result_.profiles = std::move(found.profiles);
   result_.partitions = std::move(found.partitions);
+  result_.devices = std::move(found.devices);
   return TakeResult();
 }
 

@@ -17,6 +17,7 @@
 #include "common/loss.h"
 #include "common/time.h"
 #include "timeline/counter_series.h"
+#include "timeline/device_work.h"
 #include "timeline/messages.h"
 #include "timeline/partitions.h"
 #include "timeline/placement.h"
@@ -175,6 +176,7 @@ struct NodeResult {
   std::vector<ProcessResult> processes;
   std::vector<LossTotal> losses;
   std::vector<ProfileResult> profiles;
+  std::vector<ProcessDevices> devices;   // of the processes whose profiles have any
   std::vector<Partition> partitions;     // of the processes whose profiles say something of them
   std::vector<TensorTransfer> received;  // tensors that arrived at this node
   TensorEnds tensor_ends;

@@ -34,16 +34,22 @@ TrackId NodeProfiles::TrackOf(const ProfileInput& profile, std::string* name) {
     *name = parts_.tracks->ProcessAt(i).name;
     return parts_.tracks->ProcessAt(i).track;
   }
-  Track track;
-  track.parent = parts_.tracks->node_track();
-  track.kind = TrackKind::kProcess;
+  ProcessEntry entry;
+  entry.key = key;
+  entry.key.node = context_.index;
+  for (const KnownProcess& known : context_.node.processes) {
+    if (known.key == key) entry.known = &known;
+  }
+  Track track = parts_.tracks->TrackOf(entry);
+  if (entry.known != nullptr) {
+    *name = track.name;
+    return context_.emitter->AddTrack(std::move(track));
+  }
   *name =
       absl::StrCat(context_.node.name, " · ",
                    profile.task.empty() ? absl::StrCat("pid ", key.pid) : ShortTask(profile.task));
   track.name = *name;
-  track.node = context_.index;
-  track.process = key;
-  track.process.node = context_.index;
+  track.facts.clear();
   return context_.emitter->AddTrack(std::move(track));
 }
 
@@ -173,6 +179,9 @@ absl::StatusOr<NodeProfiles::Results> NodeProfiles::Push() {
     partition.track = owner.track;
     partition.process = prototype.name;
     if (!partition.nodes.empty()) results_.partitions.push_back(std::move(partition));
+    ProcessDevices devices = lanes.TakeDevices();
+    devices.process = prototype.name;
+    if (!devices.work.empty()) results_.devices.push_back(std::move(devices));
   }
   return std::move(results_);
 }

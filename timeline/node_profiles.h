@@ -37,6 +37,7 @@ class NodeProfiles {
   struct Results {
     std::vector<ProfileResult> profiles;
     std::vector<Partition> partitions;
+    std::vector<ProcessDevices> devices;
   };
 
   NodeProfiles(const NodeContext& context, const Parts& parts) : context_(context), parts_(parts) {}

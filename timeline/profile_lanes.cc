@@ -41,7 +41,8 @@ ProfileLanes::ProfileLanes(const Owner& owner, WallPlacement* placement, Emitter
       placement_(placement),
       emitter_(emitter),
       tensors_(tensors),
-      collectives_(collectives) {}
+      collectives_(collectives),
+      kineto_(placement, emitter) {}
 
 TrackId ProfileLanes::AddTrack(TrackKind kind, std::string name, std::string unit) {
   Track track;
@@ -63,6 +64,35 @@ TrackId ProfileLanes::group() {
     group_ = AddTrack(TrackKind::kGroup, task.empty() ? "TensorFlow" : "TensorFlow " + task);
   }
   return group_;
+}
+
+TrackId ProfileLanes::AddLane(const Thread& thread, std::string name) {
+  if (thread.device.empty()) return AddTrack(TrackKind::kLane, std::move(name));
+  const auto [group, is_new] = devices_.try_emplace(thread.device, kNoTrack);
+  if (is_new) group->second = AddTrack(TrackKind::kGroup, thread.device);
+  Track track;
+  track.parent = group->second;
+  track.kind = TrackKind::kLane;
+  // "stream 7" of "GPU 0 stream 7".
+  const std::string prefix = thread.device + " ";
+  track.name = name.starts_with(prefix) ? name.substr(prefix.size()) : std::move(name);
+  track.node = owner_.node;
+  track.process = owner_.process;
+  return emitter_->AddTrack(std::move(track));
+}
+
+KinetoObserver::Event ProfileLanes::OfKineto(const Event& event, const Thread& thread,
+                                             std::span<const FieldValue> values) {
+  const EventClass& event_class = *event.event_class->of_kineto;
+  const auto category = event_class.attributes.find("category");
+  std::string_view of;
+  if (category != event_class.attributes.end()) of = category->second;
+  return {.category = of,
+          .name = event_class.name,
+          .device = thread.device,
+          .values = values,
+          .begin = *event.begin_at,
+          .end = *event.end_at};
 }
 
 std::string ProfileLanes::LaneName(const std::string& thread) {
@@ -118,6 +148,7 @@ const ProfileLanes::Class& ProfileLanes::ClassOf(const EventClass* event_class) 
   if (owner_.profiler == Profiler::kKineto) {
     Class made;
     made.shown = owner_.events.Matches(event_class->name);
+    made.of_kineto = event_class;
     made.name = emitter_->Text(event_class->name);
     const auto category = event_class->attributes.find("category");
     made.category = emitter_->Text(
@@ -154,7 +185,10 @@ absl::Status ProfileLanes::OpenLines(TraceReader* reader) {
     Line line;
     SYNCLINE_ASSIGN_OR_RETURN(line.cursor, reader->Open(stream.index));
     const auto [thread, is_new] = threads_.try_emplace(stream.name);
-    if (is_new) thread->second.name = stream.name;
+    if (is_new) {
+      thread->second.name = stream.name;
+      thread->second.device = stream.device;
+    }
     line.thread = &thread->second;
     lines_.push_back(std::move(line));
   }
@@ -225,6 +259,7 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
     tensors_->OnStep(owner_.tensors, Integer("id"), event.begin);
   }
   const bool undecided = !event.begin_at.has_value() || !event.end_at.has_value();
+  if (of_kineto && !undecided) kineto_.OnEvent(OfKineto(event, *line->thread, values_));
   if (!event.event_class->shown) {
     if (undecided && kind != Kind::kAllocation) ++result->undecided_events;
     return;
@@ -244,6 +279,7 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
     return;
   }
   Begin(lane, event);
+  if (of_kineto) kineto_.OnShown(OfKineto(event, *line->thread, values_), lane->track);
 }
 
 void ProfileLanes::OnOperator(const Event& event, Line* line, TrackId track) {
@@ -262,9 +298,8 @@ ProfileLanes::Lane* ProfileLanes::LaneFor(Thread* thread, const Event& event) {
   if (thread->lanes.size() == kThreadLanesMax) return nullptr;
   if (thread->lanes.empty()) thread->name = LaneName(thread->name);
   Lane lane;
-  lane.track =
-      AddTrack(TrackKind::kLane,
-               thread->lanes.empty() ? thread->name : absl::StrCat(thread->name, " (crossing)"));
+  lane.track = AddLane(
+      *thread, thread->lanes.empty() ? thread->name : absl::StrCat(thread->name, " (crossing)"));
   thread->lanes.push_back(std::move(lane));
   return &thread->lanes.back();
 }

@@ -10,9 +10,10 @@
 // Why not on the lanes of the ITT tasks: a line of a profile is numbered by a hash of TensorFlow's
 // own, not by the kernel's thread id, so nothing says which ITT thread it is.
 //
-// Kineto's are simpler: a group "PyTorch (Kineto)", a lane per thread and per queue of a device,
-// nested spans with what the file says as arguments. Their threads are the kernel's, but they stay
-// beside the ITT tasks: both saw the same operators.
+// Kineto's are simpler: a group "PyTorch (Kineto)" with a lane per thread, and a group per device
+// ("GPU 0") with a lane per queue; nested spans with what the file says as arguments. Their threads
+// are the kernel's, but they stay beside the ITT tasks: both saw the same operators. What they mean
+// beyond that is in kineto_observer.h.
 //
 // A span that the profiler saw in part does not exist in the profile: it has whole ones only. Spans
 // that cross on one thread (made by hand) go to a second lane of that thread. No more than
@@ -29,6 +30,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,7 +39,9 @@
 #include "absl/status/status.h"
 #include "common/event_cursor.h"
 #include "common/event_filter.h"
+#include "timeline/device_work.h"
 #include "timeline/emitter.h"
+#include "timeline/kineto_observer.h"
 #include "timeline/node_input.h"
 #include "timeline/partitions.h"
 #include "timeline/profile_collectives.h"
@@ -80,6 +84,8 @@ class ProfileLanes {
   TrackId group();  // made at its first use
   // After the last profile: the graphs that ran.
   Partition TakePartition();
+  // Likewise: what its devices did, by Kineto.
+  ProcessDevices TakeDevices() { return kineto_.TakeDevices(); }
 
  private:
   enum class Kind : uint8_t {
@@ -107,6 +113,7 @@ class ProfileLanes {
     std::string node;           // of an operator: its name
     std::string collective;     // "allreduce"; empty for other operators
     TextId category = kNoText;  // kNoText: by kind
+    const EventClass* of_kineto = nullptr;
     bool shown = true;
   };
   struct Open {
@@ -122,7 +129,8 @@ class ProfileLanes {
     TimelineTime pushed_until{kUnknownLo};
   };
   struct Thread {
-    std::string name;  // in the profile; from its first lane on, that lane's
+    std::string name;    // in the profile; from its first lane on, that lane's
+    std::string device;  // of a device's queue
     std::vector<Lane> lanes;
   };
   struct Line {  // a thread of one profile
@@ -166,6 +174,9 @@ class ProfileLanes {
   void PushBounds(const ClockInterval& covered);
   std::string LaneName(const std::string& thread);
   TrackId AddTrack(TrackKind kind, std::string name, std::string unit = "");
+  TrackId AddLane(const Thread& thread, std::string name);
+  static KinetoObserver::Event OfKineto(const Event& event, const Thread& thread,
+                                        std::span<const FieldValue> values);
 
   Owner owner_;
   WallPlacement* placement_;
@@ -173,12 +184,14 @@ class ProfileLanes {
   TensorMatcher* tensors_;
   ProfileCollectives* collectives_;
   PartitionBuilder partition_;
+  KinetoObserver kineto_;
   TrackId group_ = kNoTrack;
   TrackId bound_track_ = kNoTrack;
   std::vector<Line> lines_;                  // of the profile at hand
   std::map<std::string, Thread> threads_;    // by name in the profile, which has a number in it
   std::map<std::string, int> name_uses_;     // of names without the number
   std::map<std::string, TrackId> counters_;  // by allocator
+  std::map<std::string, TrackId> devices_;   // their groups
   std::unordered_map<const EventClass*, Class> classes_;
   std::vector<FieldValue> values_;
 };

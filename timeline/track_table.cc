@@ -57,7 +57,8 @@ std::string TrackTable::NameOfProcess(const ProcessEntry& process) const {
   const KnownProcess* known = process.known;
   if (known != nullptr) {
     const std::string part = PartText({known->part, known->rank, known->worker_id});
-    if (!part.empty()) absl::StrAppend(&name, " · ", part);
+    // A profile alone is a node that is called like its rank.
+    if (!part.empty() && part != name) absl::StrAppend(&name, " · ", part);
     // Its command is its rank's, and many stand below each other.
     if (known->part == kPartLoaderWorker) return name;
   }
@@ -80,18 +81,23 @@ void TrackTable::AddNode() {
   node_track_ = context_.emitter->AddTrack(std::move(track));
 }
 
+Track TrackTable::TrackOf(const ProcessEntry& process) const {
+  Track track;
+  track.parent = node_track_;
+  track.kind = TrackKind::kProcess;
+  track.name = NameOfProcess(process);
+  track.node = context_.index;
+  track.process = process.key;
+  AddFacts(process, &track);
+  return track;
+}
+
 TrackTable::Process& TrackTable::AddProcess(uint32_t index) {
   if (processes_.size() <= index) processes_.resize(index + 1);
   Process& process = processes_[index];
   const ProcessEntry& entry = tables_->processes()[index];
-  process.name = NameOfProcess(entry);
-  Track track;
-  track.parent = node_track_;
-  track.kind = TrackKind::kProcess;
-  track.name = process.name;
-  track.node = context_.index;
-  track.process = entry.key;
-  AddFacts(entry, &track);
+  Track track = TrackOf(entry);
+  process.name = track.name;
   Track prototype;
   prototype.node = context_.index;
   prototype.process = entry.key;

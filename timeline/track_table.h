@@ -55,6 +55,8 @@ class TrackTable {
   TrackId node_track() const { return node_track_; }
   // As its track is called.
   std::string NameOfProcess(const ProcessEntry& process) const;
+  // As it is announced; nobody has added it yet.
+  Track TrackOf(const ProcessEntry& process) const;
 
   // By their numbers in the tables. Valid until one is made that is new.
   Process& ProcessAt(uint32_t index) {

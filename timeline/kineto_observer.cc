@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/kineto_observer.h"
+
+namespace syncline::timeline {
+namespace {
+
+const FieldValue* Find(std::span<const FieldValue> values, std::string_view field) {
+  for (const FieldValue& value : values) {
+    if (value.field->name == field) return &value;
+  }
+  return nullptr;
+}
+
+std::string_view TextOf(std::span<const FieldValue> values, std::string_view field) {
+  const FieldValue* value = Find(values, field);
+  return value == nullptr ? std::string_view() : value->text;
+}
+
+bool IsCall(std::string_view category) {
+  return category.ends_with("_runtime") || category.ends_with("_driver");
+}
+
+}  // namespace
+
+void KinetoObserver::OnEvent(const Event& event) {
+  DeviceWorkBuilder::Event seen{.category = event.category,
+                                .name = event.name,
+                                .device = event.device,
+                                .collective = TextOf(event.values, "Collective name"),
+                                .operator_name = TextOf(event.values, "operator"),
+                                .begin = event.begin,
+                                .end = event.end,
+                                .launched = std::nullopt};
+  const FieldValue* launched = Find(event.values, "_launched_ns");
+  if (launched != nullptr) seen.launched = placement_->At(launched->s);
+  work_.OnEvent(seen);
+}
+
+void KinetoObserver::OnShown(const Event& event, TrackId track) {
+  const std::string_view correlation = TextOf(event.values, "correlation");
+  if (correlation.empty()) return;
+  if (event.device.empty()) {
+    if (IsCall(event.category)) calls_.try_emplace(std::string(correlation), track, event.begin);
+    return;
+  }
+  if (Find(event.values, "_launched_ns") == nullptr) return;
+  const auto call = calls_.find(std::string(correlation));
+  if (call == calls_.end()) return;  // it is not shown
+  Flow flow;
+  flow.id = emitter_->NewFlowId();
+  flow.from = call->second.track;
+  flow.to = track;
+  flow.sent = call->second.begin;
+  flow.received = event.begin;
+  flow.name = emitter_->Text("launch");
+  emitter_->Push(flow);
+}
+
+}  // namespace syncline::timeline
