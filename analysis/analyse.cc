@@ -106,6 +106,11 @@ NodeReport OfNode(const AnalyseInput& input, uint32_t index, const Interval& win
   report.losses = node.losses;
   report.profiles = node.profiles;
   report.partitions = node.partitions;
+  for (const timeline::ProcessDevices& process : node.devices) {
+    for (DeviceReport& device : DevicesOf(process, input.window)) {
+      report.devices.push_back(std::move(device));
+    }
+  }
   if (input.model != nullptr && facts.gate_opened.has_value() &&
       input.start_requested.has_value()) {
     report.start_skew = Difference(models, *input.start_requested, *facts.gate_opened);

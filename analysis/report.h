@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/collectives.h"
+#include "analysis/devices.h"
 #include "analysis/levels.h"
 #include "analysis/machines.h"
 #include "analysis/messages.h"
@@ -75,6 +76,7 @@ struct NodeReport {
   std::vector<ProcessReport> processes;
   std::vector<timeline::ProfileResult> profiles;  // by TensorFlow
   std::vector<timeline::Partition> partitions;
+  std::vector<DeviceReport> devices;  // by process
   std::vector<timeline::LossTotal> losses;
 };
 

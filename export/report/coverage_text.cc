@@ -322,6 +322,10 @@ std::string TotalText(const ReasonTotal& total) {
 }
 
 std::string NoLosses(const Report& report) {
+  const bool counted = report.from_recording || report.events > 0;
+  if (!counted && !report.incomplete && HasProfiles(report)) {
+    return "none that the profiles tell of: nobody counted their events";
+  }
   return report.incomplete || report.begins_late
              ? "none found in the traces; the first lines say what is missing"
              : "none: every counted event is in the traces";

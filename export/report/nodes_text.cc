@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/duration_text.h"
@@ -34,12 +35,24 @@ std::string BoundText(const std::optional<int64_t>& bound_ns, const char* unknow
 
 std::string Summary(const Report& report) {
   uint64_t processes = 0;
-  for (const NodeReport& node : report.nodes) processes += node.processes.size();
-  return absl::StrCat(
-      report.from_recording ? report.recording_id + " · " : "", Plural(report.nodes.size(), "node"),
-      " · ", Count(processes), processes == 1 ? " process" : " processes", " · ",
-      DurationText(report.window_end.ns - report.window_begin.ns), " · ",
-      Plural(report.events, "event"), " · ", report.incomplete ? "INCOMPLETE" : "complete");
+  uint64_t profiled = 0;  // events of profiles
+  for (const NodeReport& node : report.nodes) {
+    std::set<std::string> names;  // of those that only a profile speaks of
+    for (const timeline::ProfileResult& profile : node.profiles) {
+      profiled += profile.events;
+      names.insert(profile.name);
+    }
+    for (const auto& process : node.processes) names.erase(process.name);
+    processes += node.processes.size() + names.size();
+  }
+  const bool alone = report.events == 0 && profiled > 0;
+  return absl::StrCat(report.from_recording ? report.recording_id + " · " : "",
+                      Plural(report.nodes.size(), "node"), " · ", Count(processes),
+                      processes == 1 ? " process" : " processes", " · ",
+                      DurationText(report.window_end.ns - report.window_begin.ns), " · ",
+                      alone ? absl::StrCat(Plural(profiled, "event"), " in profiles")
+                            : Plural(report.events, "event"),
+                      " · ", report.incomplete ? "INCOMPLETE" : "complete");
 }
 
 bool StoppedEarly(const Report& report) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "export/report/devices_text.h"
 #include "export/report/machines_text.h"
 #include "export/report/section_printers.h"
 
@@ -22,6 +23,7 @@ constexpr Section kSections[] = {
     {"steps", "Steps", HasSteps, StepsInFull, StepsInShort},
     {"machines", "What the machines did", HasMachines, MachinesInFull, MachinesInShort,
      MachinesInJson},
+    {"devices", "Devices", HasDevices, DevicesInFull, DevicesInShort, DevicesInJson},
     {"collectives", "Collectives", HasCollectives, CollectivesInFull, CollectivesInShort},
     {"transfers", "Sends and receives", HasTransfers, TransfersInFull, TransfersInShort},
     {"tensors", "Tensors between processes", HasTensors, TensorsInFull, TensorsInShort},

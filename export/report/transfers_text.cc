@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/duration_text.h"
+#include "export/report/devices_text.h"
 #include "export/report/machines_text.h"
 #include "export/report/section_printers.h"
 #include "export/report/spread.h"
@@ -94,7 +95,7 @@ void TransfersInShort(Page* page) {
 
 size_t RowsOfEach(const Report& report) {
   const int kinds = HasCollectives(report) + HasTransfers(report) + HasTensors(report);
-  return (kinds <= 1 ? 4 : 3) - (HasMachineLines(report) ? 1 : 0);
+  return (kinds <= 1 ? 4 : 3) - (HasMachineLines(report) ? 1 : 0) - (HasDevices(report) ? 1 : 0);
 }
 
 }  // namespace syncline::report

@@ -170,6 +170,32 @@ void AddMachine(uint32_t node, analysis::Report* report) {
        .others = {}});
 }
 
+// Of each rank: two steps on a GPU.
+void AddDevice(uint32_t node, analysis::Report* report) {
+  analysis::DeviceReport device;
+  device.process = absl::StrCat(NodeName(node), " · rank ", node, " · python train.py");
+  device.device = "GPU 0";
+  device.has_steps = true;
+  device.work = 400;
+  device.without_launch = 3;
+  for (int64_t i = 0; i < 2; ++i) {
+    analysis::DeviceStep step;
+    step.name = absl::StrCat("ProfilerStep#", i);
+    step.begin.ns = (10 + 20 * i) * 1'000'000;
+    step.end.ns = step.begin.ns + 18'000'000 + node * 1000;
+    step.work = 200;
+    step.use.computing_ns = 9'000'000;
+    step.use.communication_ns = 3'000'000;
+    step.use.copies_ns = 1'000'000;
+    step.use.unlaunched_ns = 4'000'000;
+    step.use.unstarted_ns = 1'000'000 + node * 1000;
+    device.steps.push_back(step);
+  }
+  device.operators = {{"aten::mm", 100, 12'000'000, "void gemm<float>(int)"},
+                      {"aten::add_", 300, 6'000'000, "void add<float>(int)"}};
+  report->nodes[node].devices.push_back(std::move(device));
+}
+
 }  // namespace
 
 analysis::Report Fleet(uint32_t nodes, Job job) {
@@ -187,6 +213,7 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
     AddWork(i, &report);
     AddProfile(i, &report);
     AddMachine(i, &report);
+    if (job != Job::kTensorFlow) AddDevice(i, &report);
     const uint32_t next = (i + 1) % nodes;
     AddMessages(i, next, &report);
     if (job != Job::kPyTorch) AddTensors(i, next, &report);

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/devices.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+namespace syncline::analysis {
+namespace {
+
+using timeline::DeviceWork;
+using timeline::ProcessDevices;
+
+// A stretch in which the device did one thing.
+struct Stretch {
+  TimelineTime begin;
+  TimelineTime end;
+  bool idle = false;
+  DeviceWork::Kind kind = DeviceWork::Kind::kCompute;  // of what counts, where not idle
+  std::optional<TimelineTime> launched;                // of the work that ends an idle one
+};
+
+// From the first begin to the last end without a gap. `work` by begin.
+class Stretches {
+ public:
+  explicit Stretches(const std::vector<const DeviceWork*>& work) {
+    for (const DeviceWork* one : work) {
+      CloseUntil(one->begin);
+      if (open_count_ == 0 && !made_.empty() && made_.back().end < one->begin) {
+        made_.push_back({made_.back().end, one->begin, true, {}, one->launched});
+      }
+      if (open_count_ == 0) at_ = one->begin;
+      Advance(one->begin);
+      Open(*one);
+    }
+    CloseUntil({kUnknownHi});
+  }
+
+  std::vector<Stretch> Take() { return std::move(made_); }
+
+ private:
+  void Open(const DeviceWork& work) {
+    ends_.insert({work.end, work.kind});
+    ++open_[static_cast<size_t>(work.kind)];
+    ++open_count_;
+  }
+
+  void CloseUntil(TimelineTime time) {
+    while (!ends_.empty() && ends_.begin()->first <= time) {
+      const auto [end, kind] = *ends_.begin();
+      Advance(end);
+      ends_.erase(ends_.begin());
+      --open_[static_cast<size_t>(kind)];
+      --open_count_;
+    }
+  }
+
+  // What is open was so until `time`.
+  void Advance(TimelineTime time) {
+    if (open_count_ == 0 || time <= at_) return;
+    size_t kind = 0;
+    while (open_[kind] == 0) ++kind;
+    made_.push_back({at_, time, false, static_cast<DeviceWork::Kind>(kind), {}});
+    at_ = time;
+  }
+
+  std::vector<Stretch> made_;
+  std::multimap<TimelineTime, DeviceWork::Kind> ends_;  // of what is open
+  std::array<uint64_t, 3> open_ = {};                   // by kind, the one that counts first
+  uint64_t open_count_ = 0;
+  TimelineTime at_{kUnknownLo};
+};
+
+static_assert(DeviceWork::Kind::kCompute < DeviceWork::Kind::kCollective &&
+              DeviceWork::Kind::kCollective < DeviceWork::Kind::kCopy);
+
+void AddIdle(const Stretch& stretch, DeviceUse* use) {
+  const int64_t idle_ns = stretch.end.ns - stretch.begin.ns;
+  if (!stretch.launched.has_value()) {
+    use->unknown_ns += idle_ns;
+    return;
+  }
+  const int64_t waited_ns =
+      std::clamp<int64_t>(stretch.launched->ns - stretch.begin.ns, 0, idle_ns);
+  use->unlaunched_ns += waited_ns;
+  use->unstarted_ns += idle_ns - waited_ns;
+}
+
+void AddBusy(DeviceWork::Kind kind, int64_t ns, DeviceUse* use) {
+  switch (kind) {
+    case DeviceWork::Kind::kCompute:
+      use->computing_ns += ns;
+      break;
+    case DeviceWork::Kind::kCollective:
+      use->communication_ns += ns;
+      break;
+    case DeviceWork::Kind::kCopy:
+      use->copies_ns += ns;
+      break;
+  }
+}
+
+// The step in which `time` lies; -1: none.
+ptrdiff_t StepAt(const std::vector<timeline::ProgramStep>& steps, TimelineTime time) {
+  const auto after = std::upper_bound(
+      steps.begin(), steps.end(), time,
+      [](TimelineTime at, const timeline::ProgramStep& step) { return at < step.begin; });
+  if (after == steps.begin() || time >= std::prev(after)->end) return -1;
+  return after - steps.begin() - 1;
+}
+
+// The device's steps, without what it did in them.
+std::vector<DeviceStep> StepsOf(const ProcessDevices& process,
+                                const std::vector<const DeviceWork*>& work, DeviceReport* report) {
+  std::map<ptrdiff_t, DeviceStep> by_step;
+  for (const DeviceWork* one : work) {
+    if (!one->launched.has_value()) continue;
+    const ptrdiff_t step = StepAt(process.steps, *one->launched);
+    if (step < 0) {
+      ++report->outside_steps;
+      continue;
+    }
+    const auto [found, is_new] = by_step.try_emplace(step);
+    if (is_new) {
+      found->second.name = process.steps[static_cast<size_t>(step)].name;
+      found->second.begin = one->begin;
+      found->second.end = one->end;
+    }
+    ++found->second.work;
+    found->second.end = std::max(found->second.end, one->end);
+  }
+  std::vector<DeviceStep> steps;
+  for (auto& [index, step] : by_step) {
+    // Queues may begin a later step's work first: then the earlier step has no time of its own.
+    if (!steps.empty()) {
+      step.begin = std::max(step.begin, steps.back().begin);
+      steps.back().end = step.begin;
+    }
+    steps.push_back(std::move(step));
+  }
+  std::erase_if(steps, [](const DeviceStep& step) { return step.begin >= step.end; });
+  return steps;
+}
+
+void Fill(const std::vector<Stretch>& stretches, std::vector<DeviceStep>* steps) {
+  size_t next = 0;
+  for (DeviceStep& step : *steps) {
+    while (next < stretches.size() && stretches[next].end <= step.begin) ++next;
+    for (size_t i = next; i < stretches.size() && stretches[i].begin < step.end; ++i) {
+      Stretch part = stretches[i];
+      part.begin = std::max(part.begin, step.begin);
+      part.end = std::min(part.end, step.end);
+      if (part.idle) {
+        AddIdle(part, &step.use);
+      } else {
+        AddBusy(part.kind, part.end.ns - part.begin.ns, &step.use);
+      }
+    }
+  }
+}
+
+std::vector<DeviceOperator> OperatorsOf(const ProcessDevices& process,
+                                        const std::vector<const DeviceWork*>& work) {
+  struct Sum {
+    uint64_t count = 0;
+    int64_t total_ns = 0;
+    std::map<uint32_t, int64_t> by_kernel;
+  };
+  std::map<uint32_t, Sum> sums;
+  for (const DeviceWork* one : work) {
+    Sum& sum = sums[one->operator_name];
+    const int64_t ns = one->end.ns - one->begin.ns;
+    ++sum.count;
+    sum.total_ns += ns;
+    sum.by_kernel[one->name] += ns;
+  }
+  std::vector<DeviceOperator> operators;
+  for (const auto& [name, sum] : sums) {
+    const auto longest =
+        std::max_element(sum.by_kernel.begin(), sum.by_kernel.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    operators.push_back(
+        {process.texts[name], sum.count, sum.total_ns, process.texts[longest->first]});
+  }
+  std::stable_sort(operators.begin(), operators.end(),
+                   [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
+  return operators;
+}
+
+}  // namespace
+
+std::vector<DeviceReport> DevicesOf(const ProcessDevices& process,
+                                    const std::optional<timeline::Interval>& window) {
+  std::vector<DeviceReport> reports;
+  for (uint32_t device = 0; device < process.devices.size(); ++device) {
+    std::vector<const DeviceWork*> work;
+    for (const DeviceWork& one : process.work) {
+      if (one.device == device) work.push_back(&one);
+    }
+    DeviceReport report;
+    report.process = process.process;
+    report.device = process.devices[device];
+    report.work = work.size();
+    report.steps_by_optimizer = process.steps_by_optimizer;
+    for (const DeviceWork* one : work) {
+      if (!one->launched.has_value()) {
+        ++report.without_launch;
+      } else if (process.texts[one->operator_name].empty()) {
+        const bool recorded =
+            process.operators.has_value() && process.operators->Contains(*one->launched);
+        ++(recorded ? report.outside_operators : report.without_operators);
+      }
+    }
+    const std::vector<Stretch> stretches = Stretches(work).Take();
+    report.steps = StepsOf(process, work, &report);
+    report.has_steps = !process.steps.empty();
+    if (!report.has_steps && !stretches.empty()) {
+      report.outside_steps = 0;
+      report.steps.push_back(
+          {"", stretches.front().begin, stretches.back().end, report.work, DeviceUse{}});
+    }
+    if (window.has_value()) {
+      std::erase_if(report.steps, [&](const DeviceStep& step) {
+        return step.begin < window->begin || step.end > window->end;
+      });
+    }
+    Fill(stretches, &report.steps);
+    report.operators = OperatorsOf(process, work);
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+}  // namespace syncline::analysis

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace syncline::analysis {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using timeline::DeviceWorkBuilder;
+
+class Program {
+ public:
+  Program& Step(const std::string& name, int64_t begin, int64_t end) {
+    builder_.OnEvent({.category = "user_annotation",
+                      .name = name,
+                      .device = "",
+                      .collective = "",
+                      .operator_name = "",
+                      .begin = {begin},
+                      .end = {end},
+                      .launched = {}});
+    return *this;
+  }
+  Program& Work(const std::string& category, const std::string& name, int64_t begin, int64_t end,
+                std::optional<int64_t> launched, const std::string& op = "",
+                const std::string& device = "GPU 0") {
+    DeviceWorkBuilder::Event event{.category = category,
+                                   .name = name,
+                                   .device = device,
+                                   .collective = "",
+                                   .operator_name = op,
+                                   .begin = {begin},
+                                   .end = {end},
+                                   .launched = {}};
+    if (launched.has_value()) event.launched = TimelineTime{*launched};
+    builder_.OnEvent(event);
+    return *this;
+  }
+  Program& Kernel(int64_t begin, int64_t end, std::optional<int64_t> launched,
+                  const std::string& op = "") {
+    return Work("kernel", "gemm", begin, end, launched, op);
+  }
+  std::vector<DeviceReport> Report(const std::optional<timeline::Interval>& cut = std::nullopt) {
+    return DevicesOf(builder_.Take(), cut);
+  }
+
+ private:
+  DeviceWorkBuilder builder_;
+};
+
+// "NAME begin-end: computing communication copies unlaunched unstarted unknown".
+std::string Text(const DeviceStep& step) {
+  std::string text =
+      step.name + " " + std::to_string(step.begin.ns) + "-" + std::to_string(step.end.ns) + ":";
+  for (const int64_t ns : {step.use.computing_ns, step.use.communication_ns, step.use.copies_ns,
+                           step.use.unlaunched_ns, step.use.unstarted_ns, step.use.unknown_ns}) {
+    text += " " + std::to_string(ns);
+  }
+  const int64_t sum =
+      step.use.computing_ns + step.use.communication_ns + step.use.copies_ns + step.use.idle_ns();
+  EXPECT_EQ(sum, step.duration_ns()) << text;
+  return text;
+}
+
+std::vector<std::string> Texts(const DeviceReport& report) {
+  std::vector<std::string> texts;
+  for (const DeviceStep& step : report.steps) texts.push_back(Text(step));
+  return texts;
+}
+
+TEST(DevicesTest, WorkIsOfTheStepThatLaunchedIt) {
+  // The device is a step behind: it works at step 1 while the program is in step 2.
+  const auto reports = Program()
+                           .Step("ProfilerStep#1", 0, 100)
+                           .Step("ProfilerStep#2", 100, 200)
+                           .Kernel(90, 150, 10)
+                           .Kernel(150, 170, 50)
+                           .Kernel(190, 250, 120)
+                           .Report();
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_TRUE(reports[0].has_steps);
+  // 170 to 190 is idle though the work was launched at 120.
+  EXPECT_THAT(Texts(reports[0]), ElementsAre("ProfilerStep#1 90-190: 80 0 0 0 20 0",
+                                             "ProfilerStep#2 190-250: 60 0 0 0 0 0"));
+}
+
+TEST(DevicesTest, WhatOverlapsCountsOnce) {
+  // A collective from 10 to 60, under a kernel from 20 to 40 and a copy from 50 to 80; a fill in
+  // the kernel.
+  const auto reports = Program()
+                           .Work("kernel", "ncclDevKernel_AllReduce", 10, 60, 1)
+                           .Kernel(20, 40, 1)
+                           .Work("gpu_memcpy", "copy", 50, 80, 1)
+                           .Work("gpu_memset", "fill", 25, 30, 1)
+                           .Report();
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_FALSE(reports[0].has_steps);
+  EXPECT_THAT(Texts(reports[0]), ElementsAre(" 10-80: 20 30 20 0 0 0"));
+}
+
+TEST(DevicesTest, IdleIsSplitAtTheLaunchOfWhatEndsIt) {
+  const auto reports = Program()
+                           .Kernel(0, 10, -5)
+                           .Kernel(30, 40, 22)             // launched in the middle of the gap
+                           .Kernel(60, 70, 35)             // before the gap
+                           .Kernel(90, 100, std::nullopt)  // nobody knows
+                           .Kernel(120, 130, 125)          // launched after it began: all of it
+                           .Report();
+  EXPECT_THAT(Texts(reports[0]), ElementsAre(" 0-130: 50 0 0 32 28 20"));
+  EXPECT_EQ(reports[0].without_launch, 1);
+}
+
+TEST(DevicesTest, StepsByTheOptimizerWhereNothingElseMarksThem) {
+  auto made = [] {
+    Program program;
+    program.Step("Optimizer.step#SGD.step", 40, 50)
+        .Step("Optimizer.step#Adam.step", 60, 65)  // a second optimizer makes no step
+        .Step("Optimizer.step#SGD.step", 90, 100)
+        .Step("Optimizer.step#SGD.step", 140, 150);
+    for (const int64_t launch : {20, 60, 110, 160}) program.Kernel(launch + 1, launch + 5, launch);
+    return program;
+  };
+  const auto reports = made().Report();
+  EXPECT_TRUE(reports[0].steps_by_optimizer);
+  EXPECT_THAT(Texts(reports[0]), ElementsAre("Optimizer.step#SGD.step 61-111: 4 0 0 45 1 0",
+                                             "Optimizer.step#SGD.step 111-115: 4 0 0 0 0 0"));
+  EXPECT_EQ(reports[0].outside_steps, 2);
+  // Only steps that are whole in what was asked for.
+  const auto cut = made().Report(timeline::Interval{{61}, {112}});
+  EXPECT_THAT(Texts(cut[0]), ElementsAre("Optimizer.step#SGD.step 61-111: 4 0 0 45 1 0"));
+}
+
+TEST(DevicesTest, AQueueThatBeginsALaterStepFirst) {
+  const auto reports = Program()
+                           .Step("ProfilerStep#1", 0, 100)
+                           .Step("ProfilerStep#2", 100, 200)
+                           .Step("ProfilerStep#3", 200, 300)
+                           .Kernel(150, 160, 110)  // step 2, on a queue of its own
+                           .Kernel(155, 190, 50)   // step 1
+                           .Kernel(210, 220, 205)
+                           .Report();
+  // Step 1 has no time of its own.
+  EXPECT_THAT(Texts(reports[0]), ElementsAre("ProfilerStep#2 155-210: 35 0 0 15 5 0",
+                                             "ProfilerStep#3 210-220: 10 0 0 0 0 0"));
+}
+
+TEST(DevicesTest, DevicesAreApartAndOperatorsAddedUp) {
+  const auto reports = Program()
+                           .Kernel(0, 10, -1, "aten::mm")
+                           .Work("kernel", "add", 10, 30, -1, "aten::mm")
+                           .Kernel(30, 31, -1)  // no operator is recorded then
+                           .Kernel(32, 33, 7)   // outside of the one that is
+                           .Work("cpu_op", "aten::mm", 5, 10, std::nullopt, "", "")
+                           .Work("kernel", "gemm", 5, 6, -1, "aten::mm", "GPU 1")
+                           .Report();
+  ASSERT_THAT(reports, SizeIs(2));
+  EXPECT_EQ(reports[0].device, "GPU 0");
+  ASSERT_THAT(reports[0].operators, SizeIs(2));
+  EXPECT_EQ(reports[0].operators[0].name, "aten::mm");
+  EXPECT_EQ(reports[0].operators[0].count, 2);
+  EXPECT_EQ(reports[0].operators[0].total_ns, 30);
+  EXPECT_EQ(reports[0].operators[0].longest_kernel, "add");
+  EXPECT_EQ(reports[0].operators[1].name, "");
+  EXPECT_EQ(reports[0].outside_operators, 1);
+  EXPECT_EQ(reports[0].without_operators, 1);
+  EXPECT_EQ(reports[1].device, "GPU 1");
+  EXPECT_EQ(reports[1].work, 1);
+}
+
+TEST(DevicesTest, WithoutDevicesNothing) {
+  EXPECT_THAT(Program().Step("ProfilerStep#1", 0, 10).Report(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace syncline::analysis
