@@ -99,7 +99,7 @@ TEST_F(CommandLine, AListIsOneWord) {
            {"merge", "--format", "ctf", "no-input"},
            {"events", "--events", "x:*", "no-input"}}) {
     EXPECT_EQ(Run(words), kFailed) << words[1];
-    EXPECT_THAT(err_.str(), HasSubstr("not a directory: no-input")) << words[1];
+    EXPECT_THAT(err_.str(), HasSubstr("not a file or directory: no-input")) << words[1];
   }
 }
 
@@ -298,7 +298,7 @@ TEST_F(CommandLine, WhyTakesARecordingOrMakesOne) {
     EXPECT_THAT(err_.str(), HasSubstr("apply to a new recording only")) << words[2];
   }
   EXPECT_EQ(Run({"why", "no-such-run"}), kFailed);
-  EXPECT_THAT(err_.str(), HasSubstr("not a directory: no-such-run"));
+  EXPECT_THAT(err_.str(), HasSubstr("not a file or directory: no-such-run"));
   EXPECT_EQ(out_.str(), "");
   EXPECT_EQ(Run({"why", "--help"}), kDone);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("Exit code 0"), HasSubstr("docs/findings.md")));

@@ -72,8 +72,9 @@ void AddInput(CLI::App* command, const std::shared_ptr<MergeArguments>& argument
   merge::InputOptions& input = arguments->options.input;
   command
       ->add_option("INPUT", input.inputs,
-                   "A recording, or directories of CTF traces (1.8; CTF 2 is experimental);\n"
-                   "NAME=DIR names the node")
+                   "A recording; or directories of CTF traces (1.8; CTF 2 is experimental); or\n"
+                   "PyTorch's profiles (rank0.json.gz ..., or their directory).\n"
+                   "NAME=INPUT names the node")
       ->required();
   AddList(command, "--nodes", &input.nodes, "Only these nodes, separated by commas");
   command->add_flag("--refit", input.refit,

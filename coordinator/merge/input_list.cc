@@ -10,7 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "coordinator/merge/profile_files.h"
 #include "coordinator/recording/recording.h"
+#include "ctf/stream_summary.h"
 #include "export/output_file.h"
 
 namespace syncline::merge {
@@ -51,18 +53,33 @@ bool Exists(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-absl::Status CheckDirectory(const Input& input) {
+// Sets what the input is by what lies there.
+absl::Status Find(Input* found) {
+  Input& input = *found;
   std::error_code error;
   const fs::file_status status = fs::status(input.directory, error);
+  if (fs::is_regular_file(status)) {
+    if (!IsProfileName(input.directory)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(input.text,
+                       ": files that can be read are PyTorch's profiles, whose names end in .json, "
+                       ".json.gz or .json.zst; anything else is a directory"));
+    }
+    input.is_file = true;
+    input.profiles = {input.directory};
+    input.directory = input.directory.parent_path();
+    if (input.directory.empty()) input.directory = ".";
+    return absl::OkStatus();
+  }
   if (fs::is_directory(status)) return absl::OkStatus();
   if (error && status.type() != fs::file_type::not_found) {
     return ErrnoStatus(error.value(), absl::StrCat("Cannot open ", input.text));
   }
   return absl::NotFoundError(absl::StrCat(
-      "not a directory: ", input.directory.string(),
-      input.name.empty() ? " (an input is a recording, or a directory with CTF traces)"
-                         : absl::StrCat(" (\"", input.text, "\" means that directory, as node \"",
-                                        input.name, "\")")));
+      "not a file or directory: ", input.directory.string(),
+      input.name.empty()
+          ? " (an input is a recording, a directory with CTF traces, or a profile)"
+          : absl::StrCat(" (\"", input.text, "\" means that path, as node \"", input.name, "\")")));
 }
 
 absl::Status CheckName(const Input& input) {
@@ -92,6 +109,13 @@ absl::Status CheckRecording(const Input& input, size_t inputs) {
   if (inputs == 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(input.text, " is a recording: it is merged alone, not with other inputs"));
+}
+
+// The profiles of a directory without traces.
+std::vector<fs::path> ProfilesAlone(const fs::path& directory) {
+  const auto traces = ctf::FindTraces(directory);
+  const bool any = traces.ok() && !(traces->traces.empty() && traces->unreadable.empty());
+  return any ? std::vector<fs::path>() : FindProfiles(directory);
 }
 
 // The recording that a path lies in: the nearest directory above it with a recording.json.
@@ -135,13 +159,17 @@ absl::StatusOr<InputList> ListInputs(const std::vector<std::string>& texts) {
   std::map<std::string, std::string> named;  // name of its files -> input
   for (const std::string& text : texts) {
     Input input = ParseInput(text);
-    SYNCLINE_RETURN_IF_ERROR(CheckDirectory(input));
+    SYNCLINE_RETURN_IF_ERROR(Find(&input));
     SYNCLINE_RETURN_IF_ERROR(CheckName(input));
-    if (Exists(recording::Layout(input.directory).RecordingJson())) {
+    if (!input.profiles.empty()) {
+      list.is_profiles = true;
+    } else if (Exists(recording::Layout(input.directory).RecordingJson())) {
       SYNCLINE_RETURN_IF_ERROR(CheckRecording(input, texts.size()));
       list.is_recording = true;
     } else {
       SYNCLINE_RETURN_IF_ERROR(recording::CheckNotHeadless(input.directory));
+      input.profiles = ProfilesAlone(input.directory);
+      list.is_profiles = list.is_profiles || !input.profiles.empty();
       const fs::path recording = RecordingAround(Resolved(input.directory));
       if (!recording.empty()) {
         list.notes.push_back(absl::StrCat(
@@ -150,7 +178,8 @@ absl::StatusOr<InputList> ListInputs(const std::vector<std::string>& texts) {
             "` places it by the clocks that were measured (--nodes chooses among its nodes)"));
       }
     }
-    if (!input.name.empty()) {
+    // One name joins profiles to one node.
+    if (!input.name.empty() && input.profiles.empty()) {
       const auto [other, fresh] = named.try_emplace(FileNameOf(input.name), text);
       if (!fresh) {
         return absl::InvalidArgumentError(absl::StrCat(
@@ -160,6 +189,13 @@ absl::StatusOr<InputList> ListInputs(const std::vector<std::string>& texts) {
       }
     }
     list.inputs.push_back(std::move(input));
+  }
+  for (const Input& input : list.inputs) {
+    if (!list.is_profiles || !input.profiles.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(input.text,
+                     " is no profile: profiles are merged with each other only, not "
+                     "with recordings or traces"));
   }
   return list;
 }
@@ -177,7 +213,7 @@ absl::Status CheckOutput(const fs::path& out, const InputList& list) {
     return absl::OkStatus();
   }
   for (const Input& input : list.inputs) {
-    const fs::path directory = Resolved(input.directory);
+    const fs::path directory = Resolved(input.is_file ? input.profiles[0] : input.directory);
     if (LiesIn(place, directory)) {
       return refuse("it is inside the input ", input.directory.string(),
                     list.is_recording ? ", of which only out/ is for what is derived" : "",

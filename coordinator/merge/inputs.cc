@@ -16,6 +16,7 @@
 #include "coordinator/merge/message_pairs.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/place_by_model.h"
+#include "coordinator/merge/profile_files.h"
 #include "coordinator/merge/profiles.h"
 #include "ctf/stream_chain.h"
 
@@ -476,9 +477,10 @@ void AddLoss(UnreadableTrace trace, timeline::NodeInput* node, OpenedInputs* inp
 }
 
 absl::StatusOr<OpenedInputs> OpenInputs(const InputOptions& options, const InputList& list) {
-  auto opened = !list.is_recording ? OpenDirectories(options, list)
-                : options.refit    ? OpenAndRefit(options, list.inputs[0].directory)
-                                   : OpenRecording(options, list.inputs[0].directory);
+  auto opened = list.is_profiles     ? OpenProfileFiles(options, list)
+                : !list.is_recording ? OpenDirectories(options, list)
+                : options.refit      ? OpenAndRefit(options, list.inputs[0].directory)
+                                     : OpenRecording(options, list.inputs[0].directory);
   if (!opened.ok()) return opened;
   opened->notes.insert(opened->notes.begin(), list.notes.begin(), list.notes.end());
   opened->build.keys_without_node = CurrentMutant() == Mutant::kKeysWithoutNode;

@@ -109,7 +109,7 @@ absl::StatusOr<std::filesystem::path> ChooseOut(const MergeOptions& options,
   std::filesystem::path out = options.out_dir;
   if (out.empty()) {
     if (!list.is_recording) {
-      return absl::InvalidArgumentError("trace directories are merged into --out DIR");
+      return absl::InvalidArgumentError("traces and profiles are merged into --out DIR");
     }
     out = recording::Layout(list.inputs[0].directory).Out();
   }

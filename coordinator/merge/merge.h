@@ -2,8 +2,9 @@
 // `syncline merge`, `events` and `report` without their command lines.
 //
 // An input is the directory of one recording, or any number of CTF trace directories (LTTng's own
-// output from anywhere), each "DIR" or "NAME=DIR". A recording is placed on the timeline by its
-// clock model, trace directories by their own wall clocks, with the bound unknown.
+// output from anywhere), or any number of profiles that PyTorch wrote (profile_files.h), each
+// "PATH" or "NAME=PATH". A recording is placed on the timeline by its clock model, the others by
+// their own wall clocks, with the bound unknown.
 //
 // What cannot be read is named, kept where it is and left out; the rest is merged, and `incomplete`
 // is set (exit status 3). Everything written is a function of the inputs alone: the same bytes from

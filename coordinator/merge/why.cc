@@ -226,9 +226,13 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
   if (!list.is_recording) {
     // Says what is wrong where there is no trace at all.
     SYNCLINE_RETURN_IF_ERROR(OpenInputs(options.input, list).status());
-    result.answer = Refused(Refusal::kForeignTrace,
-                            "traces that Syncline did not record: they have no clock model and no "
-                            "samples of the nodes; make a recording with `syncline record`");
+    result.answer = Refused(
+        Refusal::kForeignTrace,
+        list.is_profiles ? "profiles that Syncline did not record: `why` does not judge "
+                           "them yet. `syncline report` says what each device did in each "
+                           "step"
+                         : "traces that Syncline did not record: they have no clock model and no "
+                           "samples of the nodes; make a recording with `syncline record`");
     return result;
   }
   SYNCLINE_ASSIGN_OR_RETURN(Read read, ReadRecording(options, list));

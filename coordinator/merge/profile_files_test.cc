@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/merge/profile_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "coordinator/merge/merge.h"
+
+namespace syncline::merge {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class ProfileFilesTest : public testing::Test {
+ protected:
+  ProfileFilesTest() : directory_(fs::path(testing::TempDir()) / "profile_files") {
+    fs::remove_all(directory_);
+    fs::create_directories(directory_);
+  }
+  ~ProfileFilesTest() override { fs::remove_all(directory_); }
+
+  // One step of 100 us with one kernel of 20 us, from `begin_us` on; rank -1: it is not said.
+  std::string Write(const std::string& name, int rank, int64_t begin_us, int pid = 7) {
+    const fs::path path = directory_ / name;
+    fs::create_directories(path.parent_path());
+    const auto event = [&](const std::string& category, const std::string& what, int who,
+                           int64_t at_us, int64_t long_us) {
+      return R"({"ph": "X", "cat": ")" + category + R"(", "name": ")" + what + R"(", "pid": )" +
+             std::to_string(who) + R"(, "tid": 7, "ts": )" + std::to_string(begin_us + at_us) +
+             R"(, "dur": )" + std::to_string(long_us) + R"(, "args": {"correlation": 5}},)";
+    };
+    std::string text = R"({"baseTimeNanoseconds": 1790857026000000000,)";
+    if (rank >= 0) {
+      text += R"("distributedInfo": {"rank": )" + std::to_string(rank) + R"(, "world_size": 2},)";
+    }
+    text += R"("traceEvents": [)" + event("user_annotation", "ProfilerStep#1", pid, 0, 100) +
+            event("cpu_op", "aten::mm", pid, 10, 20) +
+            event("cuda_runtime", "cudaLaunchKernel", pid, 15, 2) +
+            event("kernel", "gemm", 0, 40, 20) + R"({"ph": "M", "name": "process_name", "pid": )" +
+            std::to_string(pid) + R"(, "tid": 0, "args": {"name": "python3"}}]})";
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  std::string At(const std::string& name) const { return (directory_ / name).string(); }
+
+  static absl::StatusOr<analysis::Report> Report(std::vector<std::string> inputs) {
+    return MakeReport({.input = {.inputs = std::move(inputs)}, .step = {}});
+  }
+
+  // "node: process [begin, end] of its profiles ...".
+  static std::vector<std::string> Nodes(const absl::StatusOr<analysis::Report>& report) {
+    if (!report.ok()) return {report.status().ToString()};
+    std::vector<std::string> texts;
+    for (const analysis::NodeReport& node : report->nodes) {
+      std::string text = node.name + ":";
+      for (const timeline::ProfileResult& profile : node.profiles) {
+        text += " " + profile.name + " [" + std::to_string(profile.begin->ns / 1000) + ", " +
+                std::to_string(profile.end->ns / 1000) + "]";
+      }
+      texts.push_back(text);
+    }
+    return texts;
+  }
+
+  const fs::path directory_;
+};
+
+TEST_F(ProfileFilesTest, ANodePerRankInOrderOfRank) {
+  const auto report = Report({Write("b.json", 10, 50), Write("a.json", 2, 0)});
+  EXPECT_THAT(Nodes(report), ElementsAre("rank 2: rank 2 · python3 [0, 100]",
+                                         "rank 10: rank 10 · python3 [50, 150]"));
+  EXPECT_FALSE(report->incomplete);
+  EXPECT_EQ(report->nodes[0].bound_ns, std::nullopt);
+  ASSERT_THAT(report->nodes[0].devices, SizeIs(1));
+  const analysis::DeviceReport& device = report->nodes[0].devices[0];
+  EXPECT_EQ(device.device, "GPU 0");
+  ASSERT_THAT(device.steps, SizeIs(1));
+  EXPECT_EQ(device.steps[0].name, "ProfilerStep#1");
+  EXPECT_EQ(device.steps[0].begin.ns, 40'000);
+  EXPECT_EQ(device.steps[0].use.computing_ns, 20'000);
+  ASSERT_THAT(device.operators, SizeIs(1));
+  EXPECT_EQ(device.operators[0].name, "aten::mm");
+}
+
+TEST_F(ProfileFilesTest, TheRankIsWhatTheFileSaysElseItsNameElseNone) {
+  EXPECT_THAT(
+      Nodes(Report({Write("rank7.json", 3, 0), Write("job-rank_12.pt.trace.json", -1, 0),
+                    Write("vm_533.179.pt.trace.json", -1, 0), Write("x.json", -1, 0),
+                    Write("more/x.json", -1, 0)})),
+      ElementsAre("rank 3: rank 3 · python3 [0, 100]", "rank 12: rank 12 · python3 [0, 100]",
+                  "vm_533.179: vm_533.179 · python3 [0, 100]", "x: x · python3 [0, 100]",
+                  "x-2: x-2 · python3 [0, 100]"));
+  EXPECT_EQ(RankOfName("rank3"), 3);
+  EXPECT_EQ(RankOfName("Job-RANK-003.x"), 3);
+  EXPECT_EQ(RankOfName("frank_rank_4"), 4);
+  EXPECT_EQ(RankOfName("rank"), std::nullopt);
+  EXPECT_EQ(RankOfName("rankings"), std::nullopt);
+  EXPECT_EQ(RankOfName("rank99999999999"), std::nullopt);
+}
+
+TEST_F(ProfileFilesTest, WindowsOfARankAreOneNodeAndMustNotOverlap) {
+  const std::string first = Write("a.json", 0, 0);
+  EXPECT_THAT(Nodes(Report({Write("b.json", 0, 200), first})),
+              ElementsAre("rank 0: rank 0 · python3 [0, 100] rank 0 · python3 [200, 300]"));
+  const auto overlapping = Report({first, Write("c.json", 0, 70)});
+  EXPECT_TRUE(absl::IsInvalidArgument(overlapping.status()));
+  EXPECT_THAT(overlapping.status().ToString(), HasSubstr("both of rank 0 and overlap by 30"));
+}
+
+TEST_F(ProfileFilesTest, OneNameIsOneNodeWithSeveralProcesses) {
+  // The same pid in two containers is two processes.
+  const auto report = Report({"host=" + Write("a.json", 0, 0), "host=" + Write("b.json", 1, 0),
+                              "other=" + Write("c.json", 2, 0)});
+  EXPECT_THAT(Nodes(report),
+              ElementsAre("host: host · rank 0 · python3 [0, 100] host · rank 1 · python3 [0, 100]",
+                          "other: other · rank 2 · python3 [0, 100]"));
+  EXPECT_THAT(report->nodes[0].devices, SizeIs(2));
+}
+
+TEST_F(ProfileFilesTest, ADirectoryOfProfiles) {
+  Write("run/a.json", 0, 0);
+  Write("run/deeper/b.json", 1, 0);
+  std::ofstream(directory_ / "run/config.json") << R"({"model": "small"})";
+  const auto report = Report({At("run")});
+  EXPECT_THAT(Nodes(report), ElementsAre("rank 0: rank 0 · python3 [0, 100]",
+                                         "rank 1: rank 1 · python3 [0, 100]"));
+  EXPECT_FALSE(report->incomplete);
+  ASSERT_THAT(report->notes, testing::Not(IsEmpty()));
+  EXPECT_THAT(report->notes[0], HasSubstr("config.json is skipped: it holds no event"));
+}
+
+TEST_F(ProfileFilesTest, WhatCannotBeReadIsSaid) {
+  const std::string good = Write("a.json", 0, 0);
+  std::ofstream(directory_ / "bad.json") << "hello";
+  const auto report = Report({good, At("bad.json")});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->incomplete);
+  EXPECT_THAT(report->complaints, testing::Contains(HasSubstr("bad.json is skipped")));
+
+  EXPECT_THAT(Report({At("bad.json")}).status().ToString(),
+              HasSubstr("no file holds a profile of PyTorch's"));
+  std::ofstream(directory_ / "notes.txt") << "hello";
+  EXPECT_THAT(Report({At("notes.txt")}).status().ToString(), HasSubstr("names end in .json"));
+  fs::create_directories(directory_ / "empty");
+  EXPECT_THAT(Report({good, At("empty")}).status().ToString(),
+              HasSubstr("profiles are merged with each other only"));
+  EXPECT_TRUE(absl::IsNotFound(Report({At("gone.json")}).status()));
+}
+
+TEST_F(ProfileFilesTest, TheMergeMayLieBesideTheFilesButNotOverThem) {
+  const std::string a = Write("a.json", 0, 0);
+  const auto merged = Merge({.input = {.inputs = {a}}, .out_dir = directory_ / "out"});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_TRUE(fs::exists(directory_ / "out/timeline.perfetto-trace"));
+  EXPECT_TRUE(fs::exists(directory_ / "out/report.json"));
+  EXPECT_FALSE(Merge({.input = {.inputs = {a}}, .out_dir = directory_}).ok());
+  EXPECT_TRUE(fs::exists(a));
+}
+
+}  // namespace
+}  // namespace syncline::merge
