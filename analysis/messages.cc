@@ -22,11 +22,20 @@ LevelledDuration FlightOf(const MessageStream& stream, const Message& message,
                     {stream.receiver_clock, message.last_ns});
 }
 
+// A number that looks drawn at random, the same for the same `i`.
+size_t Scatter(size_t i) {
+  uint64_t bits = i * 0x9e3779b97f4a7c15;
+  bits = (bits ^ (bits >> 32)) * 0xd6e8feb86659fd93;
+  return bits ^ (bits >> 32);
+}
+
+// One of each `step` messages, not every step-th: programs send large and small ones by turns.
 std::optional<LevelledDuration> MedianFlight(const MessageStream& stream, const Models& models) {
   const size_t step = stream.messages.size() / kFlightsMax + 1;
   std::vector<LevelledDuration> flights;
   for (size_t i = 0; i < stream.messages.size(); i += step) {
-    flights.push_back(FlightOf(stream, stream.messages[i], models));
+    const size_t chosen = i + Scatter(i) % std::min(step, stream.messages.size() - i);
+    flights.push_back(FlightOf(stream, stream.messages[chosen], models));
   }
   return Median(std::move(flights), ByEstimate());
 }

@@ -53,6 +53,24 @@ TEST(MessagesTest, CountsWhatAMergeByWallClockGetsWrong) {
   EXPECT_FALSE(report.rows[0].flight->bounded());
 }
 
+// Where not all are looked at, a program's rhythm must not decide which.
+TEST(MessagesTest, TheMedianOfManyIsThatOfAll) {
+  std::vector<timeline::NodeResult> nodes(2);
+  timeline::MessageStream stream = Stream(0, 1);
+  for (const size_t period : {3, 8}) {
+    stream.messages.clear();
+    for (size_t i = 0; i < period * kFlightsMax - 1; ++i) {
+      // The first of each period takes long, like every period-th message.
+      stream.messages.push_back(Sent(static_cast<int64_t>(i) * 1000, i % period == 0 ? 900 : 300));
+    }
+    nodes[1].message_streams = {stream};
+    const std::vector<std::optional<int64_t>> walls(2);
+    const MessageReport report = SummariseMessages(nodes, walls, {});
+    ASSERT_EQ(report.rows.size(), 1u);
+    EXPECT_EQ(report.rows[0].flight->est_ns, 300) << period;
+  }
+}
+
 TEST(MessagesTest, WithoutWallClocksNothingIsSaidOfThem) {
   std::vector<timeline::NodeResult> nodes(1);
   nodes[0].message_streams = {Stream(0, 0)};
