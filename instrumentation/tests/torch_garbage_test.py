@@ -360,6 +360,25 @@ for module in torch.cuda, torch.xpu, torch.mtia, torch.accelerator: module.is_av
             with self.subTest(program):
                 self.assertEqual(self.marks_of(program), marks)
 
+    def test_the_profiler_is_asked_for_those_that_this_pytorch_has(self):
+        """By name: no PyTorch here traces a device."""
+        program = """
+import enum, syncline_accelerators as ours
+Activity = enum.Enum("Activity", "CPU CUDA XPU MTIA HPU PrivateUse1")
+for used, supported, asked in (
+    ([], Activity, []),
+    (["cuda"], Activity, ["CUDA"]),
+    (["xpu", "mtia", "hpu"], Activity, ["XPU", "MTIA", "HPU"]),
+    (["mine"], Activity, ["PrivateUse1"]),
+    (["xla"], Activity, []),
+    (["cuda", "xpu"], [Activity.CPU, Activity.XPU], ["XPU"]),
+):
+    found = ours.activities(used, supported)
+    assert found == {Activity[name] for name in asked}, (used, found)
+assert {activity.name for activity in torch.autograd._supported_activities()} == {"CPU"}
+"""
+        self.assertEqual(self.marks_of(program), [])
+
     def test_one_that_is_initialised_while_it_is_recorded(self):
         out, spans, _ = self.run_recorded(
             """

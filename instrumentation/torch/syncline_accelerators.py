@@ -7,6 +7,10 @@ import sys
 # Modules of torch; what ROCm has is called cuda there, and others add themselves.
 MODULES = ("cuda", "xpu", "mtia", "hpu", "npu", "mlu", "musa")
 XLA = "torch_xla._XLAC", "_xla_runtime_is_initialized"
+# What PyTorch's profiler is asked for to trace their devices. Those that add themselves share one
+# activity; torch_xla's devices have a profiler of their own.
+ACTIVITIES = {"cuda": "CUDA", "xpu": "XPU", "mtia": "MTIA", "hpu": "HPU"}
+OTHERS_ACTIVITY = "PrivateUse1"
 
 
 def _call(module, name):
@@ -26,6 +30,12 @@ def initialised(attempt):
     if attempt(_call, sys.modules.get(XLA[0]), XLA[1]):
         found.append("xla")
     return found
+
+
+def activities(names, supported):
+    """Of the profiler's activities in `supported` those that trace the accelerators `names`."""
+    wanted = {ACTIVITIES.get(name, OTHERS_ACTIVITY) for name in names if name != "xla"}
+    return {activity for activity in supported if activity.name in wanted}
 
 
 class Accelerators:

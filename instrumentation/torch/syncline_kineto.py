@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 
+from syncline_accelerators import activities, initialised
 from syncline_signals import is_of_the_program, undisturbed
 from syncline_stacks import start_ticks
 
@@ -57,6 +58,16 @@ STILL_OPEN = (
     "operators of the last profile had not ended with it, and PyTorch would write to freed memory"
     " if the process were profiled again"
 )
+
+
+def attempted(call, *arguments):
+    """None for what fails, unless the program made it fail."""
+    try:
+        return call(*arguments)
+    except Exception as error:
+        if is_of_the_program(error):
+            raise
+        return None
 
 
 def resident_bytes():
@@ -306,10 +317,7 @@ class Kineto:
         self.due = time.monotonic() + PIECE_S
         self.events_due = self.native.profile_events() + PIECE_EVENTS
         self.bytes_due = resident_bytes() + GROWTH_BYTES
-        activities = {self.activity.CPU}
-        cuda = sys.modules.get("torch.cuda")
-        if cuda is not None and cuda.is_initialized():
-            activities.add(self.activity.CUDA)
+        wanted = {self.activity.CPU} | self._accelerators()
         config = self.profiler.ProfilerConfig(
             self.profiler.ProfilerState.KINETO,
             *(True, False, False, False, False),  # shapes; memory, stack, flops, modules
@@ -317,8 +325,8 @@ class Kineto:
         )
         self.native.profile_runs(1)
         try:
-            self.autograd._prepare_profiler(config, activities)
-            self.autograd._enable_profiler(config, activities)
+            self.autograd._prepare_profiler(config, wanted)
+            self.autograd._enable_profiler(config, wanted)
         except Exception as error:
             if is_of_the_program(error):
                 raise  # it may run: it is ended like one that does
@@ -326,6 +334,11 @@ class Kineto:
             self.over = True
             piece, self.on = self.on, None
             self.pieces.end(piece, "failed", "PyTorch refused: %s" % error)
+
+    def _accelerators(self):
+        """The activities of those that the program uses by now, as far as this PyTorch has them."""
+        supported = attempted(lambda: self.autograd._supported_activities()) or ()
+        return activities(initialised(attempted), supported)
 
     def _end(self, state, failure, wait_s):
         """What is open may end within `wait_s`; the program runs on meanwhile."""
