@@ -22,6 +22,7 @@ struct RankActivity {
   uint64_t collectives = 0;  // launched
   uint64_t lost = 0;         // calls that it made, and that were not recorded
   int64_t quiet_ns = 0;  // from the end of its last call to the window's; without one: all of it
+  bool ended = false;    // the process, before the window's end
 };
 
 // A window in which no step ended, or none in its last half, in which no rank made a call either.

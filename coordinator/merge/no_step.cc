@@ -77,6 +77,7 @@ std::optional<why::NoStep> NoStepOf(const NoStepSource& source) {
       rank.rank = process.rank;
       rank.job = process.job;
       rank.lost = process.lost;
+      rank.ended = process.ended_monotonic_ns != 0;
       rank.quiet_ns = found.window_ns;
       if (recorded == nullptr || !recorded->last_call_ns.has_value()) continue;
       rank.calls = recorded->calls;
@@ -85,7 +86,11 @@ std::optional<why::NoStep> NoStepOf(const NoStepSource& source) {
           source.window_end_clock_ns[recorded->node] - *recorded->last_call_ns, 0, found.window_ns);
     }
   }
-  if (found.ranks.empty()) return std::nullopt;
+  // Also where there is none. A job that is over does not stand still.
+  if (std::all_of(found.ranks.begin(), found.ranks.end(),
+                  [](const why::RankActivity& rank) { return rank.ended; })) {
+    return std::nullopt;
+  }
   if (found.steps > 0 && found.quiet_ns() < found.window_ns / 2) return std::nullopt;
   std::stable_sort(
       found.ranks.begin(), found.ranks.end(),

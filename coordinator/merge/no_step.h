@@ -25,7 +25,8 @@ struct NoStepSource {
   std::optional<std::string> job;            // its id, or "ID/INCARNATION"; not given: all
 };
 
-// nullopt: a step ended, or no process with Syncline's hook for PyTorch was recorded.
+// nullopt: a step ended, all ranks ended, or no process with Syncline's hook for PyTorch was
+// recorded.
 std::optional<analysis::why::NoStep> NoStepOf(const NoStepSource& source);
 
 // Whether NoStepOf() can say anything but nullopt of it.

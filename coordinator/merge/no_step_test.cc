@@ -81,6 +81,17 @@ TEST_F(NoStepTest, AJobThatStoppedInTheWindowIs) {
   EXPECT_EQ(found->quiet_ns(), 6'900 * kMs);
 }
 
+TEST_F(NoStepTest, AJobThatEndedDoesNotStandStill) {
+  Record(0, 100, 7'000).ended_steps = 9;
+  Process(0).ended_monotonic_ns = 44'000 * kMs;
+  const auto found = Find();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(found->ranks[0].ended);
+  EXPECT_FALSE(found->ranks[1].ended);
+  Process(1).ended_monotonic_ns = 44'000 * kMs;
+  EXPECT_FALSE(Find().has_value());
+}
+
 TEST_F(NoStepTest, OnlyRanksWithTheHookAreAsked) {
   Process(0).sources = {"itt"};
   Process(1).part = "loader worker";

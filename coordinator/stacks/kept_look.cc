@@ -62,6 +62,7 @@ absl::StatusOr<RankActivity> RankOf(const Json& json) {
   SYNCLINE_RETURN_IF_ERROR(Read(json, "collectives", &rank.collectives));
   SYNCLINE_RETURN_IF_ERROR(Read(json, "lost", &rank.lost));
   SYNCLINE_RETURN_IF_ERROR(Read(json, "quiet_ns", &rank.quiet_ns));
+  if (Find(json, "ended") != nullptr) SYNCLINE_RETURN_IF_ERROR(Read(json, "ended", &rank.ended));
   return rank;
 }
 

@@ -64,6 +64,19 @@ std::vector<std::string> Movements(const KeptLook& look, const std::vector<Group
   return movements;
 }
 
+// "rank 1 (pid 11 on b), rank 2 (pid 12 on b) and 3 more ranks"; empty: none ended.
+std::string EndedRanks(const NoStep& window) {
+  std::vector<std::string> names;
+  for (const RankActivity& rank : window.ranks) {
+    if (rank.ended) names.push_back(NameOf(rank));
+  }
+  const size_t more = names.size() - std::min(kNamed, names.size());
+  names.resize(names.size() - more);
+  const std::string text = absl::StrJoin(names, ", ");
+  if (more == 0) return text;
+  return absl::StrCat(text, " and ", more, more == 1 ? " more rank" : " more ranks");
+}
+
 bool IsKnown(const GroupVerdict& group) {
   return group.kind == GroupKind::kBehind || group.kind == GroupKind::kMismatch ||
          group.kind == GroupKind::kWaiting || group.kind == GroupKind::kIdle;
@@ -79,7 +92,8 @@ Json RanksJson(const NoStep& window) {
                      {"calls", rank.calls},
                      {"collectives", rank.collectives},
                      {"lost", rank.lost},
-                     {"quiet_ns", rank.quiet_ns}});
+                     {"quiet_ns", rank.quiet_ns},
+                     {"ended", rank.ended}});
   }
   return ranks;
 }
@@ -106,15 +120,21 @@ std::string StandstillSentence(const KeptLook& look, const Standstill& standstil
                                     : absl::StrCat("the last ", DurationText(window.quiet_ns()),
                                                    " of the window of ", whole),
                   window.certain ? "" : ", of which something is missing in the recording");
+  const std::string ended = EndedRanks(window);
   const std::vector<std::string> movements = Movements(look, standstill.groups);
   if (!movements.empty()) {
     return absl::StrCat(text, ", but the job moved on meanwhile: ", absl::StrJoin(movements, "; "),
+                        ended.empty() ? "" : absl::StrCat("; ended meanwhile: ", ended),
                         ". Either a step takes longer, or no optimizer of PyTorch makes one: "
                         "record for longer, e.g. `syncline why --for 60s`");
   }
   const bool never = window.quiet_ns() == window.window_ns;
   absl::StrAppend(&text, ", and no rank made a call that is recorded in ",
                   never ? "it" : absl::StrCat("its last ", DurationText(window.quiet_ns())));
+  if (!ended.empty()) {
+    return absl::StrCat(text, ". Ended meanwhile: ", ended,
+                        ". The others stand still, or are inside of calls that take longer");
+  }
   return absl::StrCat(text, ": the job stands still, or is inside of calls that take longer");
 }
 

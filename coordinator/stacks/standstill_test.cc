@@ -114,6 +114,20 @@ TEST(Standstill, CallsAtTheBeginOfTheWindowAreNone) {
               HasSubstr("no step ended in the last 7.000 s of the window of 10.000 s"));
 }
 
+TEST(Standstill, RanksThatEndedAreSaidToHave) {
+  KeptLook look = Stuck();
+  look.no_step.ranks[1].ended = true;
+  EXPECT_THAT(Sentence(look), AllOf(HasSubstr("in it. Ended meanwhile: rank 1 (pid 11 on b). The "
+                                              "others stand still, or are inside of calls"),
+                                    Not(HasSubstr("the job stands"))));
+  look.no_step.ranks[0].calls = 5'310;
+  look.no_step.ranks[0].quiet_ns = 20 * kMs;
+  EXPECT_THAT(Sentence(look), AllOf(HasSubstr("moved on meanwhile: rank 0"),
+                                    HasSubstr("; ended meanwhile: rank 1 (pid 11 on b). Either")));
+  look.no_step.ranks.resize(6, look.no_step.ranks[1]);
+  EXPECT_THAT(Sentence(look), HasSubstr("rank 1 (pid 11 on b) and 2 more ranks. Either"));
+}
+
 TEST(Standstill, NumbersThatChangeBetweenTheLooksMove) {
   KeptLook look = Stuck();
   look.looks[0].answer->mutable_processes(0)->mutable_groups(0)->set_first_look_collective_number(
