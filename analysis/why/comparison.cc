@@ -89,6 +89,7 @@ class Comparer {
 
   void Run() {
     comparison_.taken_away_known = Known(before_) && Known(now_);
+    comparison_.redacted = before_.redacted || now_.redacted;
     const size_t step = Add(&StepNs);
     std::vector<size_t> parts;
     for (size_t part = 0; part < kParts; ++part) {
@@ -190,6 +191,11 @@ class Comparer {
     std::set<std::string> names;
     for (const auto& [name, one] : before_.operators) names.insert(name);
     for (const auto& [name, one] : now_.operators) names.insert(name);
+    if (comparison_.redacted) {
+      std::erase_if(names, [this](const std::string& name) {
+        return !before_.operators.contains(name) || !now_.operators.contains(name);
+      });
+    }
     std::vector<std::pair<int64_t, std::string>> by_change;
     for (const std::string& name : names) {
       const int64_t change_ns =
@@ -221,7 +227,9 @@ class Comparer {
     }
     const SideOperator& before = Find(before_, name);
     const SideOperator& now = Find(now_, name);
-    if (before.shapes.empty() && now.shapes.empty()) return Work::kUnknownShapes;
+    if (comparison_.redacted || (before.shapes.empty() && now.shapes.empty())) {
+      return Work::kUnknownShapes;
+    }
     std::set<std::string> shapes;
     for (const auto& [shape, calls] : before.shapes) shapes.insert(shape);
     for (const auto& [shape, calls] : now.shapes) shapes.insert(shape);

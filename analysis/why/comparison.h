@@ -60,7 +60,7 @@ struct OperatorChange {
     kMoreCalls,      // counted otherwise: more, or fewer
     kOtherShapes,    // as often, but what is recorded of its arguments differs
     kSameShapes,     // as often, with the same
-    kUnknownShapes,  // as often; nothing is recorded of its arguments
+    kUnknownShapes,  // as often; nothing is known of its arguments
   };
   Work work = Work::kUnknownShapes;
   // The rank whose own change is the farthest in the direction of the mean's.
@@ -88,6 +88,9 @@ struct Comparison {
   // False: some rank of one side was not measured. What was throttled or waited for a CPU is then
   // in the other parts, on both sides, and those two are 0.
   bool taken_away_known = false;
+  // In one recording or both names were replaced, otherwise in each: shapes are then not known, and
+  // operators that one of them alone has are left out.
+  bool redacted = false;
   Change step;  // mean over ranks
   std::array<Change, kParts> parts;
   std::vector<RankChange> ranks;  // that both have, by rank

@@ -184,6 +184,25 @@ TEST(Comparison, OperatorsAreTheSameWorkOnlyWhereThatIsKnown) {
   EXPECT_EQ(work().work, Work::kMoreCalls);
 }
 
+// Names in a redacted recording are like no other's: that they differ says nothing.
+TEST(Comparison, NamesOfRedactedRecordingsAreNotCompared) {
+  Side before = SideWith({});
+  Side now = SideWith({.compute_ns = 70 * kMs});
+  before.operators["aten::conv2d"].shapes = {{"64x64", before.operators["aten::conv2d"].calls}};
+  now.operators["aten::conv2d"].shapes = {{"zkvb_wx", now.operators["aten::conv2d"].calls}};
+  before.operators["Mine"] = before.operators["aten::conv2d"];
+  now.operators["Yqjx"] = now.operators["aten::conv2d"];
+  ASSERT_EQ(Compare(before, now).operators.size(), 3u);
+  EXPECT_FALSE(Compare(before, now).redacted);
+  now.redacted = true;
+  const Comparison comparison = Compare(before, now);
+  EXPECT_TRUE(comparison.redacted);
+  ASSERT_EQ(comparison.operators.size(), 1u);
+  EXPECT_EQ(comparison.operators[0].name, "aten::conv2d");
+  EXPECT_EQ(comparison.operators[0].time.change.est_ns, 10 * kMs);
+  EXPECT_EQ(comparison.operators[0].work, OperatorChange::Work::kUnknownShapes);
+}
+
 Comparison CompareJobs(FakeJobOptions before, FakeJobOptions now) {
   FakeJob job_before(std::move(before));
   FakeJob job_now(std::move(now));

@@ -3,9 +3,8 @@
 //
 // The definitions of all that is named here stand in docs/findings.md. Everything of a rank is in
 // the rank's own clock (its node's trace clock, CLOCK_MONOTONIC), so that no finding about work and
-// causes rests on the synchronization of clocks; only the order of arrival does.
-//
-// Thread-safety: plain values.
+// causes rests on the synchronization of clocks; only the order of arrival does. Thread-safety:
+// plain values.
 #ifndef SYNCLINE_ANALYSIS_WHY_MODEL_H_
 #define SYNCLINE_ANALYSIS_WHY_MODEL_H_
 
@@ -91,6 +90,7 @@ struct JobInput {
   std::optional<int64_t> clock_bound_ns;    // the worst between two ranks' clocks; nullopt: unknown
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
   bool incomplete = false;                  // a node, a stream or a time range is missing
+  bool redacted = false;                    // names that are not public were replaced
 };
 
 // ---- the answer ---------------------------------------------------------------------------------

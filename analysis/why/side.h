@@ -46,6 +46,7 @@ struct Side {
   std::string refusal_text;
   bool incomplete = false;
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
+  bool redacted = false;                    // names that are not public were replaced
   std::string job;
   int64_t window_ns = 0;
   uint64_t steps = 0;      // judged

@@ -75,9 +75,10 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
   return read;
 }
 
-// Lost events of all nodes, and whether anything else is missing.
+// Lost events of all nodes, whether anything else is missing, and whether names were replaced.
 void SetLosses(const Read& read, why::JobInput* job) {
   job->incomplete = read.inputs.incomplete;
+  job->redacted = read.inputs.recording.has_value() && read.inputs.recording->redacted;
   for (const timeline::NodeResult& node : read.built.nodes) {
     for (const timeline::LossTotal& loss : node.losses) {
       job->incomplete = true;

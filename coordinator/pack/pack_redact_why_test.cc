@@ -184,6 +184,9 @@ TEST_F(PackRedactWhyTest, TheSameAnswerReportAndEventsButForNames) {
   }
   const fs::path made = root_ / "made" / "redacted-20261121-093012-7f3a";
 
+  EXPECT_TRUE(recording::ReadRecording(made)->redacted);
+  EXPECT_FALSE(recording::ReadRecording(run_)->redacted);
+
   const nlohmann::json answer = AnswerOf(run_);
   EXPECT_THAT(answer.dump(), HasSubstr("acme-night"));
   EXPECT_EQ(answer["ranks"].size(), 2u);

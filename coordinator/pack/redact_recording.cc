@@ -120,6 +120,7 @@ std::string RedactTracePath(std::string_view path, Pseudonyms* names) {
 }
 
 recording::Recording RedactRecording(recording::Recording recording, Pseudonyms* names) {
+  recording.redacted = true;
   if (!IsRecordingId(recording.recording_id)) {
     recording.recording_id = names->Plain(recording.recording_id);
   }

@@ -178,6 +178,7 @@ void Fields(Archive& archive, Recording& value) {
   archive("epoch_unix_ns", value.epoch_unix_ns);
   archive("window", value.window);
   archive("reference", value.reference);
+  archive("redacted", value.redacted);
   archive("extra_events", value.extra_events);
   archive("nodes", value.nodes);
 }

@@ -244,6 +244,7 @@ struct Recording {
   int64_t epoch_unix_ns = 0;  // timeline zero by the reference's wall clock: for display only
   Window window;
   Reference reference;
+  bool redacted = false;                  // names were replaced: `syncline pack --redact`
   std::vector<std::string> extra_events;  // patterns of other providers' events
   std::vector<NodeRecord> nodes;          // in the order of ClockId::node
 };

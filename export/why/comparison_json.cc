@@ -120,6 +120,7 @@ std::string ComparisonJson(const ComparedRecordings& compared) {
   for (const LimitResult& result : compared.limits) limits.push_back(JsonOf(result));
   json["limits"] = std::move(limits);
   json["taken_away_known"] = comparison.taken_away_known;
+  json["redacted"] = comparison.redacted;
   json["step"] = refused ? Json() : JsonOf(comparison.step);
   json["parts"] = refused ? Json() : JsonOf(comparison.parts, comparison.taken_away_known);
   Json ranks = Json::array();

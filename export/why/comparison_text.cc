@@ -184,7 +184,7 @@ std::string WorkText(const OperatorChange& change) {
       break;
   }
   return absl::StrCat("called as often, ", longer ? "longer" : "shorter",
-                      "; its shapes are not recorded");
+                      "; its shapes are not known");
 }
 
 void WriteOperators(const Comparison& comparison, LabelledText* writer) {
@@ -227,7 +227,11 @@ std::vector<std::string> TrustSentences(const Comparison& comparison) {
     lines.push_back(absl::StrCat("with fewer than ", kLimitStepsMin,
                                  " steps the intervals are rough, and no limit is judged"));
   }
-  if (comparison.before.job != comparison.now.job) {
+  if (comparison.redacted) {
+    lines.push_back(
+        "names were replaced in a redacted recording: shapes, and operators that one of the two "
+        "recordings alone has, are not compared");
+  } else if (comparison.before.job != comparison.now.job) {
     lines.push_back(absl::StrCat("the job's name was \"", Printed(comparison.before.job),
                                  "\" and is \"", Printed(comparison.now.job), "\""));
   }

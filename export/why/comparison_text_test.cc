@@ -116,8 +116,7 @@ TEST(ComparisonText, WorkIsTheSameOnlyWhereThatIsKnown) {
   ComparedRecordings compared = Compared();
   OperatorChange& change = compared.comparison.operators[0];
   change.work = Work::kUnknownShapes;
-  EXPECT_THAT(FlatText(compared),
-              HasSubstr("called as often, longer; its shapes are not recorded"));
+  EXPECT_THAT(FlatText(compared), HasSubstr("called as often, longer; its shapes are not known"));
   change.work = Work::kOtherShapes;
   EXPECT_THAT(FlatText(compared), HasSubstr("called as often, with other shapes or another"));
   change.work = Work::kMoreCalls;
@@ -145,6 +144,16 @@ TEST(ComparisonText, WhatIsMissingIsSaid) {
   compared.comparison.mismatch = Mismatch::kOtherWorldSize;
   compared.comparison.mismatch_text = "not comparable: 3 ranks now, 2 before";
   EXPECT_EQ(FlatText(compared), "REFUSED not comparable: 3 ranks now, 2 before\n");
+}
+
+TEST(ComparisonText, NamesOfARedactedRecordingAreNoChange) {
+  ComparedRecordings compared = Compared();
+  compared.comparison.now.job = "v3k6w67q";
+  EXPECT_THAT(FlatText(compared), HasSubstr("the job's name was \"digits\" and is \"v3k6w67q\""));
+  compared.comparison.redacted = true;
+  EXPECT_THAT(FlatText(compared), AllOf(HasSubstr("names were replaced in a redacted recording"),
+                                        Not(HasSubstr("the job's name"))));
+  EXPECT_EQ(Json::parse(ComparisonJson(compared))["redacted"], true);
 }
 
 TEST(ComparisonText, FitsTheTerminalWhateverNamesAreLike) {
