@@ -46,7 +46,7 @@ std::string PercentOf(int64_t ppm) {
 }
 
 std::string PercentInterval(const Change& change) {
-  return absl::StrCat("[", PercentOf(change.lo_ppm), ", ", PercentOf(change.hi_ppm), "] %");
+  return absl::StrCat("[", PercentOf(change.lo_ppm), ", ", PercentOf(change.hi_ppm), "]");
 }
 
 std::string SideText(const ComparedSide& side, const std::string& recording) {
@@ -73,19 +73,19 @@ std::string StepSentence(const Change& step) {
                       PercentInterval(step));
 }
 
+// Of a limit that was judged.
+const char* StateText(const LimitResult& result) {
+  if (result.state == LimitResult::State::kAbove) return "ABOVE";
+  return result.change->hi_ppm > result.limit.ppm ? "not certainly above" : "not above";
+}
+
 std::string LimitSentence(const LimitResult& result) {
   const std::string text = Printed(result.limit.text, kNameColumns);
-  switch (result.state) {
-    case LimitResult::State::kNotJudged:
-      return absl::StrCat(text, ": not judged: ", result.why);
-    case LimitResult::State::kAbove:
-      return absl::StrCat(text, ": ABOVE: ", PercentOf(result.change->est_ppm),
-                          " % of the step before ", PercentInterval(*result.change));
-    case LimitResult::State::kNotAbove:
-      break;
+  if (result.state == LimitResult::State::kNotJudged) {
+    return absl::StrCat(text, ": not judged: ", result.why);
   }
-  return absl::StrCat(text, ": not above: ", PercentOf(result.change->est_ppm),
-                      " % of the step before ", PercentInterval(*result.change));
+  return absl::StrCat(text, ": ", StateText(result), ": ", PercentOf(result.change->est_ppm), " % ",
+                      PercentInterval(*result.change), " of the step before");
 }
 
 // All with one decimal: rows are compared with each other.

@@ -84,13 +84,14 @@ TEST(ComparisonText, SaysWhatChangedAndWhereAndWhatTheIntervalDoesNotHold) {
       ResultOf("step > +5%", LimitResult::State::kAbove, compared.comparison.step),
       ResultOf("input > +20%", LimitResult::State::kNotAbove, compared.comparison.parts[3])};
   const std::string text = FlatText(compared);
-  EXPECT_THAT(text, AllOf(HasSubstr("NOW     tonight: 10.1 s, 2 ranks, 100 steps of one class"),
-                          HasSubstr("BEFORE  last-night: 10.0 s, 2 ranks, 120 steps"),
-                          HasSubstr("STEP    longer: 92.0 ms now, 80.0 ms before, a change of "
-                                    "+12.0 ms [10.0, 14.0], +15.0 % [+12.5, +17.5] %\n"),
-                          HasSubstr("FAIL-IF step > +5%: ABOVE: +15.0 % of the step before"),
-                          HasSubstr("        input > +20%: not above: +14.5 %"),
-                          HasSubstr("without any change: several percent were measured")));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("NOW     tonight: 10.1 s, 2 ranks, 100 steps of one class"),
+                  HasSubstr("BEFORE  last-night: 10.0 s, 2 ranks, 120 steps"),
+                  HasSubstr("STEP    longer: 92.0 ms now, 80.0 ms before, a change of "
+                            "+12.0 ms [10.0, 14.0], +15.0 % [+12.5, +17.5]\n"),
+                  HasSubstr("FAIL-IF step > +5%: ABOVE: +15.0 % [+12.5, +17.5] of the step before"),
+                  HasSubstr("        input > +20%: not above: +14.5 % ["),
+                  HasSubstr("without any change: several percent were measured")));
   EXPECT_THAT(text, ContainsRegex("  input +10\\.0 +21\\.6 +\\+11\\.6 +\\[10\\.2, 13\\.0\\] "));
   EXPECT_THAT(text, ContainsRegex("  step +80\\.0 +92\\.0 +\\+12\\.0 +\\[10\\.0, 14\\.0\\] "));
   // Certain and above 2 % of the step; neither this nor that.
@@ -109,6 +110,17 @@ TEST(ComparisonText, WhatIsNotCertainIsNoClaim) {
   EXPECT_THAT(FlatText(compared), Not(HasSubstr("FAIL-IF")));
   compared.comparison.step = ChangeOf(800, 700, 11);
   EXPECT_THAT(FlatText(compared), HasSubstr("STEP    shorter: 70.0 ms now"));
+}
+
+// An interval on both sides of the limit is no proof that the change is smaller.
+TEST(ComparisonText, ALimitWithinTheIntervalIsNotSaidToHold) {
+  ComparedRecordings compared = Compared();
+  compared.limits = {
+      ResultOf("step > +14%", LimitResult::State::kNotAbove, compared.comparison.step),
+      ResultOf("step > +17.5%", LimitResult::State::kNotAbove, compared.comparison.step)};
+  EXPECT_THAT(FlatText(compared),
+              AllOf(HasSubstr("step > +14%: not certainly above: +15.0 % [+12.5, +17.5] of"),
+                    HasSubstr("step > +17.5%: not above: +15.0 % [+12.5, +17.5] of")));
 }
 
 TEST(ComparisonText, WorkIsTheSameOnlyWhereThatIsKnown) {
