@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/process_part.h"
 #include "export/report/json_values.h"
 #include "export/report/spread.h"
@@ -39,6 +40,7 @@ struct Row {
   // Runnable without a CPU, of the time of its main thread.
   int64_t kept_ns() const { return usage->waiting_ns + usage->throttled_ns; }
   int64_t kept_ppm() const { return kept_ns() * kPpm / usage->sampled_ns; }
+  int64_t throttled_ppm() const { return usage->throttled_ns * kPpm / usage->sampled_ns; }
 };
 
 bool IsRank(const MachineReport::Process& process) {
@@ -67,23 +69,49 @@ std::string MeanText(int64_t sum_ns, int64_t time_ns) {
   return absl::StrFormat("%.2f", static_cast<double>(sum_ns) / static_cast<double>(time_ns));
 }
 
-std::string OtherText(const OtherUsage& other, int64_t window_ns) {
+struct Other {
+  std::string name;
+  int64_t running_ns = 0;
+};
+
+Other OtherOf(const OtherUsage& other) {
   const char* what = other.relation == evidence::Relation::kDescendant ? ", child of the job"
                      : other.relation == evidence::Relation::kSyncline ? ", of Syncline"
                                                                        : "";
-  return absl::StrCat(other.name, " (pid ", other.pid, what, ") ",
-                      MeanText(other.running_ns, window_ns), " CPUs");
+  return {absl::StrCat(other.name, " (pid ", other.pid, what, ")"), other.running_ns};
 }
 
-// Of each node those that were not recorded and ran for `least_ppm` of the window or more.
-std::vector<std::string> OthersOf(const Report& report, int64_t least_ppm) {
+// What ran beside the rows, who ran most first: of those that were recorded, who is no rank.
+std::vector<Other> OthersOn(const Report& report, const MachineReport& machine,
+                            const std::vector<Row>& rows) {
+  std::vector<Other> others;
+  for (const OtherUsage& other : machine.others) others.push_back(OtherOf(other));
+  const std::string prefix = report.nodes[machine.node].name + " · ";
+  for (const MachineReport::Process& process : machine.processes) {
+    if (std::any_of(rows.begin(), rows.end(),
+                    [&](const Row& row) { return row.usage == &process.usage; })) {
+      continue;
+    }
+    absl::string_view name = process.name;
+    absl::ConsumePrefix(&name, prefix);
+    others.push_back({absl::StrCat(name, " (recorded)"), process.usage.threads_running_ns});
+  }
+  std::stable_sort(others.begin(), others.end(),
+                   [](const Other& a, const Other& b) { return a.running_ns > b.running_ns; });
+  return others;
+}
+
+// Of each node those that ran beside the rows for `least_ppm` of the window or more.
+std::vector<std::string> OthersOf(const Report& report, const std::vector<Row>& rows,
+                                  int64_t least_ppm) {
   std::vector<std::string> nodes;
   for (const MachineReport& machine : report.machines) {
     std::vector<std::string> others;
-    for (const OtherUsage& other : machine.others) {
+    for (const Other& other : OthersOn(report, machine, rows)) {
       if (machine.window_ns <= 0 || others.size() == kNamed) break;
       if (other.running_ns < machine.window_ns / kPpm * least_ppm) break;
-      others.push_back(OtherText(other, machine.window_ns));
+      others.push_back(
+          absl::StrCat(other.name, " ", MeanText(other.running_ns, machine.window_ns), " CPUs"));
     }
     if (others.empty()) continue;
     nodes.push_back(
@@ -170,12 +198,14 @@ void MachinesInFull(Page* page) {
   page->Line(
       "running to asleep: of the time of the process's main thread, by the kernel's own counters, "
       "which are sampled. waiting: it could run, but had no CPU. throttled: it could run, but the "
-      "quota of its control group was used up (an estimate). CPUs: how many the process's sampled "
+      "quota of its control group was used up (an estimate). asleep: the rest: it slept, waited "
+      "for "
+      "I/O, or was stopped. CPUs: how many the process's sampled "
       "threads used, mean. queued: how many of these threads could run, but did not, mean.");
   const std::string partly = PartlySampled(rows);
   if (!partly.empty()) page->Line(partly);
-  for (const std::string& node : OthersOf(page->report(), kLittlePpm)) {
-    page->Line(absl::StrCat("Processes that were not recorded, on ", node));
+  for (const std::string& node : OthersOf(page->report(), rows, kLittlePpm)) {
+    page->Line(absl::StrCat("Other processes, on ", node));
   }
 }
 
@@ -183,21 +213,31 @@ bool HasMachineLines(const Report& report) {
   const std::vector<Row> rows = RowsOf(report);
   return std::any_of(rows.begin(), rows.end(),
                      [](const Row& row) { return row.kept_ppm() >= kWaitPpm; }) ||
-         !OthersOf(report, kMuchPpm).empty();
+         !OthersOf(report, rows, kMuchPpm).empty();
 }
 
 void MachinesInShort(Page* page) {
+  const std::vector<Row> rows = RowsOf(page->report());
   std::vector<SpreadValue> kept;
   int64_t most_ppm = 0;
-  for (const Row& row : RowsOf(page->report())) {
+  const Row* throttled = nullptr;  // who was most
+  for (const Row& row : rows) {
     kept.push_back({row.name, row.kept_ppm(), PpmText(row.kept_ppm())});
     most_ppm = std::max(most_ppm, row.kept_ppm());
+    const int64_t before_ppm = throttled == nullptr ? kWaitPpm - 1 : throttled->throttled_ppm();
+    if (row.throttled_ppm() > before_ppm) throttled = &row;
   }
   if (most_ppm >= kWaitPpm) {
-    page->Item("CPU wait", absl::StrCat("main threads, of their time: ",
-                                        SpreadText(kept, {.text = PpmText, .named = 1})));
+    std::string text = absl::StrCat("main threads, of their time: ",
+                                    SpreadText(kept, {.text = PpmText, .named = 1}));
+    if (throttled != nullptr) {
+      const int64_t ppm = throttled->throttled_ppm();
+      absl::StrAppend(&text, "; of that throttled by a quota, most: ",
+                      SpreadText({{throttled->name, ppm, PpmText(ppm)}}, {.text = PpmText}));
+    }
+    page->Item("CPU wait", text);
   }
-  const std::vector<std::string> others = OthersOf(page->report(), kMuchPpm);
+  const std::vector<std::string> others = OthersOf(page->report(), rows, kMuchPpm);
   if (others.empty()) return;
   const std::string more =
       others.size() == 1 ? "" : absl::StrCat("; ", Plural(others.size() - 1, "more node"));

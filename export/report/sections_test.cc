@@ -356,8 +356,22 @@ TEST(OneScreenText, WaitsForACpuAndWhoElseRan) {
   EXPECT_LE(LinesOf(text), kScreenLines) << text;
   EXPECT_EQ(ItemOf(text, "CPU wait"),
             "CPU wait main threads, of their time: median 1.0 %, worst 15.0 % (node-40 · rank 40), "
-            "63 others 1.0 %");
+            "63 others 1.0 %; of that throttled by a quota, most: 5.0 % (node-40 · rank 40)");
   EXPECT_EQ(ItemOf(text, "Other load"), "Other load node-40: stress (pid 4711) 0.98 CPUs");
+  machine.processes[0].usage.throttled_ns = 0;
+  EXPECT_THAT(ItemOf(TextReport(report, {}), "CPU wait"), Not(HasSubstr("quota")));
+}
+
+// A data loader's worker on its rank's CPU is recorded, and is what the rank waits for.
+TEST(OneScreenText, RecordedProcessesBesideTheRanksAreOtherLoad) {
+  analysis::Report report = Fleet(2, Job::kPyTorch);
+  analysis::MachineReport& machine = report.machines[1];
+  machine.processes[1].usage.threads_running_ns = kWindowNs / 100 * 39;
+  machine.others = {{evidence::Relation::kOther, "stress", 4711, kWindowNs / 5}};
+  EXPECT_EQ(ItemOf(TextReport(report, {}), "Other load"),
+            "Other load node-1: loader (recorded) 0.39 CPUs, stress (pid 4711) 0.20 CPUs");
+  EXPECT_THAT(TextReport(report, {.width = 120, .sections = {"machines"}}),
+              HasSubstr("Other processes, on node-1: loader (recorded) 0.39 CPUs, stress"));
 }
 
 TEST(SectionsByName, WhatTheMachinesDid) {

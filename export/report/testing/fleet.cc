@@ -161,12 +161,14 @@ void AddMachine(uint32_t node, analysis::Report* report) {
                                      .threads = 3,
                                      .threads_running_ns = kWindowNs / 4 * 5,
                                      .threads_waiting_ns = kWindowNs / 50};
+  analysis::ProcessUsage loader = usage;
+  loader.threads_running_ns = kWindowNs / 200;
   const auto rank = static_cast<int32_t>(node);
   report->machines.push_back(
       {.node = node,
        .window_ns = kWindowNs,
        .processes = {{absl::StrCat(NodeName(node), " · rank ", rank), "rank", rank, usage},
-                     {absl::StrCat(NodeName(node), " · loader"), "loader worker", rank, usage}},
+                     {absl::StrCat(NodeName(node), " · loader"), "loader worker", rank, loader}},
        .others = {}});
 }
 
