@@ -256,6 +256,15 @@ std::optional<int64_t> StepOf(const Report& report, uint32_t node, const Process
   return report.steps.front().median_ns;
 }
 
+// In which its cost arose. One that stands still was on until the window's end, behind its last
+// event.
+int64_t OnNs(const Report& report, const ProcessReport& process) {
+  if (process.end_known || process.cut_off || process.ended || !process.covered_end) {
+    return process.covered_ns;
+  }
+  return process.covered_ns + std::max<int64_t>(0, report.window_end.ns - process.covered_end->ns);
+}
+
 NodeReceipt ReceiptOf(const Report& report, uint32_t node, const NodeFacts& facts) {
   NodeReceipt receipt;
   receipt.name = report.nodes[node].name;
@@ -273,7 +282,7 @@ NodeReceipt ReceiptOf(const Report& report, uint32_t node, const NodeFacts& fact
                                  .job = process.job,
                                  .rank = process.rank,
                                  .events = process.counted_events.value_or(process.events),
-                                 .covered_ns = process.covered_ns,
+                                 .covered_ns = OnNs(report, process),
                                  .cost = process.cost,
                                  .step_ns = StepOf(report, node, process)});
   }

@@ -91,6 +91,24 @@ TEST_F(ReportOfParts, WorkersThatComeAndGoAreCounted) {
   EXPECT_THAT(text, HasSubstr("3 loader workers of rank 1: 2 without a recorded call at the"));
 }
 
+// 6 events within a microsecond, and then it waits in a collective.
+TEST_F(ReportOfParts, WhoStandsStillIsOnUntilTheWindowsEnd) {
+  const auto change = [&](bool ended) {
+    change_ = [ended](std::vector<timeline::ProcessResult>* processes) {
+      timeline::ProcessResult& one = processes->front();
+      one.end_known = false;
+      one.cost = DurationEstimate{1'000'000, 900'000, 1'100'000};
+      one.coverage.resize(1);
+      one.coverage[0].end_ns = one.coverage[0].begin_ns + 1'000;
+      if (ended) one.ended_ns = one.coverage[0].end_ns + 1'000'000;
+    };
+    return Analyse().receipt[1].processes[0];
+  };
+  EXPECT_NEAR(static_cast<double>(change(false).covered_ns), 200e6, 2e6);
+  EXPECT_NEAR(static_cast<double>(change(false).share()->est_ppm), 5'000, 100);
+  EXPECT_NEAR(static_cast<double>(change(true).covered_ns), 1'000, 10);
+}
+
 TEST_F(ReportOfParts, WhoEndedInTheWindowIsNamedWithWhen) {
   const auto parts = change_;
   change_ = [&](std::vector<timeline::ProcessResult>* processes) {
