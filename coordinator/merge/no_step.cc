@@ -2,6 +2,7 @@
 #include "coordinator/merge/no_step.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/process_part.h"
@@ -96,6 +97,23 @@ std::optional<why::NoStep> NoStepOf(const NoStepSource& source) {
       found.ranks.begin(), found.ranks.end(),
       [](const why::RankActivity& a, const why::RankActivity& b) { return a.rank < b.rank; });
   return found;
+}
+
+std::vector<std::string> JobsThatStandStill(NoStepSource source) {
+  std::set<std::string> names;
+  for (const recording::NodeRecord& node : source.recording->nodes) {
+    for (const recording::ProcessRecord& process : node.processes) {
+      if (IsRank(process) && !process.job.empty()) names.insert(process.job);
+    }
+  }
+  std::vector<std::string> jobs;
+  for (const std::string& name : names) {
+    source.job = name;
+    const auto found = NoStepOf(source);
+    if (!found.has_value() || !found->certain || found->ranks.size() < 2) continue;
+    if (found->quiet_ns() >= found->window_ns / 2) jobs.push_back(name);
+  }
+  return jobs;
 }
 
 }  // namespace syncline::merge

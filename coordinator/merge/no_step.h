@@ -29,6 +29,10 @@ struct NoStepSource {
 // recorded.
 std::optional<analysis::why::NoStep> NoStepOf(const NoStepSource& source);
 
+// The jobs that have a name, and more than one rank, of which no step ended and no rank made a call
+// in the window's last half. `source` chooses no job.
+std::vector<std::string> JobsThatStandStill(NoStepSource source);
+
 // Whether NoStepOf() can say anything but nullopt of it.
 bool MayHaveNoStep(const recording::Recording& recording);
 

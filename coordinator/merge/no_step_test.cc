@@ -112,6 +112,24 @@ TEST_F(NoStepTest, ByJob) {
   EXPECT_FALSE(Find("noon").has_value());
 }
 
+TEST_F(NoStepTest, OneOfSeveralJobsMayStandStill) {
+  for (const size_t node : {0, 1}) {
+    recording::ProcessRecord other = Process(node);
+    other.own_pid = 50;
+    other.job = "morning";
+    recording_.nodes[node].processes.push_back(other);
+  }
+  Record(0, 100, 30).ended_steps = 4;
+  const auto jobs = [&] {
+    return JobsThatStandStill(
+        {&recording_, &collected_, {"a", "b"}, {kEndMs * kMs, kEndMs * kMs}, std::nullopt});
+  };
+  EXPECT_FALSE(Find().has_value());
+  EXPECT_EQ(jobs(), std::vector<std::string>{"morning"});
+  recording_.nodes[1].processes[1].lost = 1;
+  EXPECT_TRUE(jobs().empty()) << "it is not certain";
+}
+
 TEST_F(NoStepTest, WhereSomethingIsMissingItIsNotCertain) {
   Process(1).lost = 4;
   EXPECT_FALSE(Find()->certain);

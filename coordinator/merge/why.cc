@@ -36,16 +36,25 @@ struct Read {
   std::optional<why::NoStep> no_step;
 };
 
-std::optional<why::NoStep> NoStepIn(const WhyOptions& options, const OpenedInputs& inputs,
-                                    const why::Collected& collected) {
-  if (!inputs.recording.has_value() || !inputs.build.window.has_value()) return std::nullopt;
-  NoStepSource source{&*inputs.recording, &collected, {}, {}, options.job};
-  for (size_t i = 0; i < inputs.nodes.size(); ++i) {
-    source.nodes.push_back(inputs.nodes[i].name);
+std::optional<why::NoStep> NoStepIn(const WhyOptions& options, const why::Collected& collected,
+                                    OpenedInputs* inputs) {
+  if (!inputs->recording.has_value() || !inputs->build.window.has_value()) return std::nullopt;
+  NoStepSource source{&*inputs->recording, &collected, {}, {}, options.job};
+  for (size_t i = 0; i < inputs->nodes.size(); ++i) {
+    source.nodes.push_back(inputs->nodes[i].name);
     source.window_end_clock_ns.push_back(
-        inputs.facts[i].placement->ClockNs(inputs.build.window->end));
+        inputs->facts[i].placement->ClockNs(inputs->build.window->end));
   }
-  return NoStepOf(source);
+  std::optional<why::NoStep> no_step = NoStepOf(source);
+  if (no_step.has_value() || options.job.has_value()) return no_step;
+  for (const std::string& job : JobsThatStandStill(std::move(source))) {
+    inputs->notes.push_back(
+        absl::StrCat("job ", job,
+                     ": no step ended in the window, or none in its second half, in "
+                     "which no rank made a call either: `syncline why --job ",
+                     job, "`, with a new recording, says where its ranks stand"));
+  }
+  return no_step;
 }
 
 absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& list) {
@@ -70,7 +79,7 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
     }
   }
   why::Collected collected = collector.Take();
-  read.no_step = NoStepIn(options, inputs, collected);
+  read.no_step = NoStepIn(options, collected, &inputs);
   read.jobs = WhyJobsOf({&inputs, &read.built, &collected, &read.evidence});
   return read;
 }
