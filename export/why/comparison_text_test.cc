@@ -91,7 +91,8 @@ TEST(ComparisonText, SaysWhatChangedAndWhereAndWhatTheIntervalDoesNotHold) {
                             "+12.0 ms [10.0, 14.0], +15.0 % [+12.5, +17.5]\n"),
                   HasSubstr("FAIL-IF step > +5%: ABOVE: +15.0 % [+12.5, +17.5] of the step before"),
                   HasSubstr("        input > +20%: not above: +14.5 % ["),
-                  HasSubstr("without any change: several percent were measured")));
+                  HasSubstr("without any change: several percent were measured, 11 % at "
+                            "worst")));
   EXPECT_THAT(text, ContainsRegex("  input +10\\.0 +21\\.6 +\\+11\\.6 +\\[10\\.2, 13\\.0\\] "));
   EXPECT_THAT(text, ContainsRegex("  step +80\\.0 +92\\.0 +\\+12\\.0 +\\[10\\.0, 14\\.0\\] "));
   // Certain and above 2 % of the step; neither this nor that.
