@@ -2,12 +2,14 @@
 #include "analysis/why/comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/why/pooled.h"
 #include "analysis/why/statistics.h"
 
 namespace syncline::analysis::why {
@@ -22,9 +24,31 @@ constexpr size_t kOperatorsMax = 32;
 constexpr double kSameCount = 0.05;  // counts that differ by less are the same: one step of twenty
 constexpr int64_t kMillion = 1'000'000;
 
+// Student's t for an interval of 95 %, by degrees of freedom from 1 on; beyond, the last is more
+// than needed.
+constexpr std::array<double, 19> kStudent = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                                             2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                                             2.131,  2.120, 2.110, 2.101, 2.093};
+
+// Half of the interval in which one more of these means lies; 0 of fewer than two.
+int64_t DriftOf(const std::vector<double>& means) {
+  if (means.size() < 2) return 0;
+  const auto count = static_cast<double>(means.size());
+  double mean = 0;
+  for (const double one : means) mean += one / count;
+  double squares = 0;
+  for (const double one : means) squares += (one - mean) * (one - mean);
+  const double deviation = std::sqrt(squares / (count - 1));
+  const double student = kStudent[std::min(means.size() - 2, kStudent.size() - 1)];
+  return std::llround(student * deviation * std::sqrt(1 + 1 / count));
+}
+
 // Series of both sides, resampled together. The first one is the step.
 class Changes {
  public:
+  // How many steps each recording before has.
+  explicit Changes(std::vector<size_t> lengths) : lengths_(std::move(lengths)) {}
+
   // One value a step. `divisor`: how many ranks' time is added up in it.
   size_t Add(std::vector<int64_t> before, std::vector<int64_t> now, int64_t divisor) {
     rows_.push_back({std::move(before), std::move(now), divisor});
@@ -55,6 +79,7 @@ class Changes {
     change.change.hi_ns = ns.hi;
     change.lo_ppm = ppm.lo;
     change.hi_ppm = ppm.hi;
+    Widen(row, &change);
     return change;
   }
 
@@ -64,6 +89,24 @@ class Changes {
     std::vector<int64_t> now;
     int64_t divisor;
   };
+
+  // By how the recordings before differ from each other.
+  void Widen(const Row& row, Change* change) const {
+    std::vector<double> means;
+    size_t begin = 0;
+    for (const size_t length : lengths_) {
+      const std::span<const int64_t> part = std::span(row.before).subspan(begin, length);
+      means.push_back(static_cast<double>(MeanOf(part)) / static_cast<double>(row.divisor));
+      begin += length;
+    }
+    const int64_t drift_ns = DriftOf(means);
+    MeanEstimate& mean = change->change;
+    mean.lo_ns = std::min(mean.lo_ns, mean.est_ns - drift_ns);
+    mean.hi_ns = std::max(mean.hi_ns, mean.est_ns + drift_ns);
+    const int64_t drift_ppm = Share(drift_ns, MeanOf(rows_[0].before) / rows_[0].divisor);
+    change->lo_ppm = std::min(change->lo_ppm, change->est_ppm - drift_ppm);
+    change->hi_ppm = std::max(change->hi_ppm, change->est_ppm + drift_ppm);
+  }
 
   static int64_t Share(int64_t ns, int64_t step_ns) {
     return step_ns <= 0 ? 0 : ns * kMillion / step_ns;
@@ -77,6 +120,7 @@ class Changes {
     return SampledMeans(series, steps >= kStepsSure ? kBlock : kBlockFew, seed);
   }
 
+  std::vector<size_t> lengths_;
   std::vector<Row> rows_;
   std::vector<std::vector<int64_t>> before_;  // [row][sample]
   std::vector<std::vector<int64_t>> now_;
@@ -84,8 +128,9 @@ class Changes {
 
 class Comparer {
  public:
-  Comparer(const Side& before, const Side& now, Comparison* comparison)
-      : before_(before), now_(now), comparison_(*comparison) {}
+  // `before` is all recordings before together, which have so many steps each.
+  Comparer(const Side& before, std::vector<size_t> lengths, const Side& now, Comparison* comparison)
+      : before_(before), now_(now), comparison_(*comparison), changes_(std::move(lengths)) {}
 
   void Run() {
     comparison_.taken_away_known = Known(before_) && Known(now_);
@@ -306,6 +351,21 @@ void Refuse(Mismatch mismatch, std::string text, Comparison* comparison) {
   comparison->mismatch_text = std::move(text);
 }
 
+std::vector<int32_t> RanksOf(const Side& side) {
+  std::vector<int32_t> ranks;
+  for (const SideRank& rank : side.ranks) ranks.push_back(rank.rank);
+  return ranks;
+}
+
+// Recordings before are taken as one: they must have the same ranks.
+void CheckAlike(std::span<const Side> before, Comparison* comparison) {
+  for (const Side& side : before) {
+    if (RanksOf(side) == RanksOf(before.front())) continue;
+    Refuse(Mismatch::kOtherWorldSize,
+           "not comparable: the recordings before have not all the same ranks", comparison);
+  }
+}
+
 void CheckComparable(const Side& before, const Side& now, Comparison* comparison) {
   if (now.refusal != Refusal::kNone) {
     comparison->refusal = now.refusal;
@@ -350,13 +410,26 @@ const char* MismatchJsonName(Mismatch mismatch) {
   return "";
 }
 
-Comparison Compare(const Side& before, const Side& now) {
+Comparison Compare(std::span<const Side> before, const Side& now) {
   Comparison comparison;
-  comparison.before = SummaryOf(before);
+  comparison.before = SummaryOf(before.front());
   comparison.now = SummaryOf(now);
-  CheckComparable(before, now, &comparison);
-  if (comparison.mismatch == Mismatch::kNone) Comparer(before, now, &comparison).Run();
+  std::vector<size_t> lengths;
+  for (const Side& side : before) {
+    comparison.befores.push_back(SummaryOf(side));
+    lengths.push_back(side.steps);
+    CheckComparable(side, now, &comparison);
+  }
+  CheckAlike(before, &comparison);
+  if (comparison.mismatch != Mismatch::kNone) return comparison;
+  const Side pooled = Pooled(before);
+  comparison.before = SummaryOf(pooled);
+  Comparer(pooled, std::move(lengths), now, &comparison).Run();
   return comparison;
+}
+
+Comparison Compare(const Side& before, const Side& now) {
+  return Compare(std::span<const Side>(&before, 1), now);
 }
 
 }  // namespace syncline::analysis::why

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed in the step between two recordings of one job. Every number is defined in
-// docs/findings.md.
+// What changed in the step between recordings of one job: one now, and one or several before. Every
+// number is defined in docs/findings.md.
 //
 // Algorithm: steps of the two recordings have nothing in common but their kind, so each side is
 // resampled for itself: blocks of its steps, with replacement (statistics.h). A change is the
 // difference of two means, its interval the middle 95 % of the differences of 2,000 pairs of
 // samples. A sample has the same blocks of the step, of its parts and of operators, so that shares
 // of the step are computed within a sample. The interval therefore holds how steps vary within each
-// recording; it does not hold how recordings of one job differ. Pure, deterministic.
+// recording.
+//
+// Drift: recordings of one job differ without any change. Of one recording before nobody can tell
+// by how much. Of several (n, taken as one: their steps one after the other) the interval is not
+// narrower than that in which, with 95 %, one more recording of the same kind lies: their mean
+// +- t(n-1) s sqrt(1 + 1/n), with s the standard deviation of their means and Student's t. With two
+// that is 16 s, with three 5 s, with ten 2.4 s. Pure, deterministic.
 #ifndef SYNCLINE_ANALYSIS_WHY_COMPARISON_H_
 #define SYNCLINE_ANALYSIS_WHY_COMPARISON_H_
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,12 +89,15 @@ struct Comparison {
   Mismatch mismatch = Mismatch::kNone;
   std::string mismatch_text;         // one line
   Refusal refusal = Refusal::kNone;  // with kNowRefused, kBeforeRefused
-  ComparedSide before;
+  ComparedSide before;               // of all recordings before together
   ComparedSide now;
+  std::vector<ComparedSide> befores;  // each of them
 
   // False: some rank of one side was not measured. What was throttled or waited for a CPU is then
   // in the other parts, on both sides, and those two are 0.
   bool taken_away_known = false;
+  // Whether the intervals hold how recordings differ without a change: several were before.
+  bool drift_known() const { return befores.size() > 1; }
   // In one recording or both names were replaced, otherwise in each: shapes are then not known, and
   // operators that one of them alone has are left out.
   bool redacted = false;
@@ -101,6 +111,8 @@ struct Comparison {
   bool incomplete() const { return before.incomplete || now.incomplete; }
 };
 
+// At least one before.
+Comparison Compare(std::span<const Side> before, const Side& now);
 Comparison Compare(const Side& before, const Side& now);
 
 }  // namespace syncline::analysis::why

@@ -5,6 +5,7 @@
 
 #include <numeric>
 #include <random>
+#include <vector>
 
 #include "analysis/why/testing/fake_job.h"
 
@@ -96,6 +97,70 @@ TEST(Comparison, EqualJobsClaimNothing) {
   }
   // An interval of 95 % of 17 blocks misses the truth more often than it says, but not often.
   EXPECT_LE(claims, 15);
+}
+
+// Recordings that each have a mean of their own: with a spread of 3 ms between recordings, of steps
+// that vary by less.
+Side Drifting(std::mt19937_64* random, int64_t change_ns = 0) {
+  std::normal_distribution<double> drift(0, 3.0 * kMs);
+  return SideWith({.seed = (*random)(),
+                   .compute_ns = 60 * kMs + static_cast<int64_t>(drift(*random)) + change_ns});
+}
+
+TEST(Comparison, SeveralRecordingsBeforePutTheirDriftIntoTheInterval) {
+  constexpr size_t kTrials = 200;
+  std::mt19937_64 random(7);
+  size_t of_one = 0;
+  size_t of_four = 0;
+  size_t found = 0;
+  for (size_t i = 0; i < kTrials; ++i) {
+    std::vector<Side> before;
+    for (size_t k = 0; k < 4; ++k) before.push_back(Drifting(&random));
+    const Side now = Drifting(&random);
+    of_one += Compare(before.front(), now).step.certain() ? 1 : 0;
+    const Comparison comparison = Compare(before, now);
+    EXPECT_TRUE(comparison.drift_known());
+    EXPECT_EQ(comparison.befores.size(), 4U);
+    EXPECT_EQ(comparison.before.steps, 400U);
+    of_four += comparison.step.certain() ? 1 : 0;
+    found += Compare(before, Drifting(&random, 30 * kMs)).step.certain() ? 1 : 0;
+  }
+  // Nothing changed: one recording says of most that something did, four of one in twenty.
+  EXPECT_GT(of_one, kTrials * 3 / 4);
+  EXPECT_LE(of_four, kTrials / 10);
+  // And half of the step is found.
+  EXPECT_GT(found, kTrials * 9 / 10);
+}
+
+TEST(Comparison, TheIntervalOfTwoBeforeIsThatOfStudent) {
+  // Without noise: means of 60 and 62 ms, s = 1.414 ms, t = 12.706.
+  const std::vector<Side> before = {SideWith({.noise_ns = 1}),
+                                    SideWith({.compute_ns = 62 * kMs, .noise_ns = 1})};
+  const Comparison comparison = Compare(before, SideWith({.compute_ns = 70 * kMs, .noise_ns = 1}));
+  EXPECT_EQ(comparison.step.change.est_ns, 9 * kMs);
+  EXPECT_NEAR(comparison.step.change.hi_ns - comparison.step.change.est_ns, 22.0 * kMs, kMs * 0.1);
+  EXPECT_NEAR(comparison.step.change.est_ns - comparison.step.change.lo_ns, 22.0 * kMs, kMs * 0.1);
+  EXPECT_NEAR(comparison.step.hi_ppm - comparison.step.est_ppm, 22.0 / 71 * 1e6, 2e3);
+  // What did not differ before has no drift.
+  EXPECT_EQ(comparison.parts[kInput].change.hi_ns, 0);
+}
+
+TEST(Comparison, AnOperatorThatSomeRecordingsLackIsNothingThere) {
+  std::vector<Side> before = {SideWith({.noise_ns = 1}), SideWith({.noise_ns = 1})};
+  before[0].operators.clear();
+  const Comparison comparison = Compare(before, SideWith({.noise_ns = 1}));
+  ASSERT_EQ(comparison.operators.size(), 1U);
+  EXPECT_EQ(comparison.operators[0].time.before_ns, 30 * kMs);
+  EXPECT_DOUBLE_EQ(comparison.operators[0].calls_before, 0.5);
+}
+
+TEST(Comparison, RecordingsBeforeMustHaveTheSameRanks) {
+  const std::vector<Side> before = {SideWith({}), SideWith({.ranks = 3})};
+  EXPECT_EQ(Compare(before, SideWith({})).mismatch, Mismatch::kOtherWorldSize);
+  std::vector<Side> renumbered = {SideWith({}), SideWith({})};
+  renumbered[1].ranks[1].rank = 5;
+  EXPECT_EQ(Compare(renumbered, SideWith({})).mismatch_text,
+            "not comparable: the recordings before have not all the same ranks");
 }
 
 TEST(Comparison, TheSameRecordingTwiceChangedNothingAndTheAnswerIsTheSameAgain) {

@@ -60,7 +60,11 @@ absl::StatusOr<report::ComparedRecordings> CompareRecordings(const Context& cont
     limits.push_back(std::move(limit));
   }
   SYNCLINE_ASSIGN_OR_RETURN(const Side now, ReadSide(context, arguments, arguments.now));
-  SYNCLINE_ASSIGN_OR_RETURN(const Side before, ReadSide(context, arguments, arguments.before));
+  std::vector<Side> before;
+  for (const std::string& run : arguments.before) {
+    SYNCLINE_ASSIGN_OR_RETURN(Side side, ReadSide(context, arguments, run));
+    before.push_back(std::move(side));
+  }
   report::ComparedRecordings compared;
   compared.now = arguments.now;
   compared.before = arguments.before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// syncline why A --against B: what changed between two recordings of one job.
+// syncline why A --against B: what changed between recordings of one job.
 #ifndef SYNCLINE_COORDINATOR_CLI_WHY_AGAINST_H_
 #define SYNCLINE_COORDINATOR_CLI_WHY_AGAINST_H_
 
@@ -13,8 +13,8 @@ namespace syncline::cli {
 
 struct AgainstArguments {
   std::string now;
-  std::string before;
-  std::optional<std::string> job;    // of both
+  std::vector<std::string> before;   // at least one
+  std::optional<std::string> job;    // of all
   std::vector<std::string> fail_if;  // analysis/why/limits.h
   bool json = false;
 };

@@ -47,7 +47,7 @@ struct WhyArguments {
   bool allow_missing = false;
   bool no_evidence = false;
   bool json = false;
-  std::string against;
+  std::vector<std::string> against;
   std::vector<std::string> fail_if;
 };
 
@@ -247,7 +247,7 @@ int Why(const Context& context, const WhyArguments& arguments) {
   }
   if (arguments.run.empty() && !arguments.against.empty()) {
     return Fail(context, absl::InvalidArgumentError(
-                             "--against compares two recordings: syncline why RUN --against RUN"));
+                             "--against compares recordings: syncline why RUN --against RUN"));
   }
   if (arguments.run.empty()) return RecordAndExplain(context, arguments);
   if (!arguments.window.empty() || !arguments.directory.empty() || arguments.allow_missing ||
@@ -287,13 +287,16 @@ void RegisterWhy(CLI::App* app, Context* context) {
                 "these samples stay unknown");
   why->add_flag("--json", arguments->json, "As JSON (docs/why-json.md)");
   why->add_option("--against", arguments->against,
-                  "An earlier recording of the same job: say what changed since then")
+                  "An earlier recording of the same job: say what changed since then. Given "
+                  "several\ntimes, all are the time before, and the intervals hold how they differ")
+      ->allow_extra_args(false)
       ->check(IsGiven);
-  why->add_option("--fail-if", arguments->fail_if,
-                  "With --against: exit with code 4 if this is so, e.g. 'step > +5%'. Names: step, "
-                  "a\npart as in the table (input), a rank's part (rank:3.input). The percentage "
-                  "is of\nthe step before. Compares these two recordings: choose it larger than "
-                  "what\nrecordings without a change differ by. May be given several times")
+  why->add_option(
+         "--fail-if", arguments->fail_if,
+         "With --against: exit with code 4 if this is so, e.g. 'step > +5%'. Names: step, "
+         "a\npart as in the table (input), a rank's part (rank:3.input). The percentage "
+         "is of\nthe step before. With one --against choose it larger than what recordings "
+         "without a\nchange differ by. May be given several times")
       ->allow_extra_args(false);
   why->footer(
       "Of PyTorch jobs over Gloo, on CPUs: which rank does its own work more slowly than the "
@@ -313,7 +316,8 @@ void RegisterWhy(CLI::App* app, Context* context) {
       "  syncline why --hosts hosts.txt --tls-dir tls --for 10s\n"
       "  syncline why run-20261121-093012-7f3a\n"
       "  syncline why run-20261121-093012-7f3a --json | jq .verdict\n"
-      "  syncline why tonight --against last-night --fail-if 'step > +10%'");
+      "  syncline why tonight --against last-night --fail-if 'step > +10%'\n"
+      "  syncline why tonight --against mon --against tue --against wed --fail-if 'step > +5%'");
   why->callback([=] {
     context->ends_in_good_order = true;
     context->action = [=] { return Why(*context, *arguments); };

@@ -114,8 +114,13 @@ std::string ComparisonJson(const ComparedRecordings& compared) {
                {"reason", refused ? Json(MismatchJsonName(comparison.mismatch)) : Json()},
                {"refusal", by_why ? Json(RefusalJsonName(comparison.refusal)) : Json()},
                {"message", comparison.mismatch_text},
-               {"before", JsonOf(comparison.before, compared.before)},
+               {"before", JsonOf(comparison.before, compared.before.front())},
                {"now", JsonOf(comparison.now, compared.now)}};
+  json["befores"] = Json::array();
+  for (size_t i = 0; i < comparison.befores.size(); ++i) {
+    json["befores"].push_back(JsonOf(comparison.befores[i], compared.before[i]));
+  }
+  json["drift_known"] = comparison.drift_known();
   Json limits = Json::array();
   for (const LimitResult& result : compared.limits) limits.push_back(JsonOf(result));
   json["limits"] = std::move(limits);

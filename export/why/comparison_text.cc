@@ -34,6 +34,7 @@ constexpr int64_t kOperatorPpm = 5'000;  // and an operator
 constexpr size_t kRankRows = 12;
 constexpr size_t kOperatorRows = 10;
 constexpr size_t kNameColumns = 60;
+constexpr size_t kFewRecordings = 4;
 
 std::string Interval(const MeanEstimate& mean) {
   return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
@@ -214,10 +215,22 @@ void WriteOperators(const Comparison& comparison, LabelledText* writer) {
 }
 
 std::vector<std::string> TrustSentences(const Comparison& comparison) {
-  std::vector<std::string> lines = {
-      "these two windows are compared. The intervals hold how the steps of each vary. They do not "
-      "hold how recordings of one job differ that were taken one after the other without any "
-      "change: several percent were measured, 11 % at worst"};
+  std::vector<std::string> lines;
+  if (comparison.drift_known()) {
+    lines.push_back(absl::StrCat(
+        "the intervals hold how the steps of each recording vary, and how the ",
+        comparison.befores.size(),
+        " recordings before differ from each other: 19 of 20 recordings without a change lie in "
+        "them, if they differ as these do",
+        comparison.befores.size() < kFewRecordings ? ". With so few of them the intervals are wide"
+                                                   : ""));
+  } else {
+    lines.emplace_back(
+        "these two windows are compared. The intervals hold how the steps of each vary. They do "
+        "not hold how recordings of one job differ that were taken one after the other without "
+        "any change: several percent were measured, 11 % at worst. Several --against put that "
+        "into the intervals");
+  }
   if (!comparison.taken_away_known) {
     lines.push_back(
         "throttling and waiting for a CPU were not measured on every rank of both recordings: that "
@@ -248,7 +261,11 @@ std::string ComparisonText(const ComparedRecordings& compared, const WhyTextOpti
     return writer.Take();
   }
   writer.Say("NOW", SideText(comparison.now, compared.now));
-  writer.Say("BEFORE", SideText(comparison.before, compared.before));
+  std::vector<std::string> befores;
+  for (size_t i = 0; i < comparison.befores.size(); ++i) {
+    befores.push_back(SideText(comparison.befores[i], compared.before[i]));
+  }
+  writer.Say("BEFORE", befores);
   writer.Blank();
   writer.Say("STEP", StepSentence(comparison.step));
   std::vector<std::string> limits;

@@ -20,7 +20,7 @@ struct ComparedRecordings {
   analysis::why::Comparison comparison;
   std::vector<analysis::why::LimitResult> limits;
   std::string now;  // where the recordings lie
-  std::string before;
+  std::vector<std::string> before;
 };
 
 // Lines of at most `width` columns (40 at least), each with its end. Control characters of names

@@ -46,10 +46,11 @@ Change ChangeOf(int64_t before, int64_t now, int64_t half) {
 ComparedRecordings Compared() {
   ComparedRecordings compared;
   compared.now = "tonight";
-  compared.before = "last-night";
+  compared.before = {"last-night"};
   Comparison& comparison = compared.comparison;
   comparison.before = {"digits", 10'000'000'000, 120, "all_reduce x3", 2, false, 0};
   comparison.now = {"digits", 10'100'000'000, 100, "all_reduce x3", 2, false, 0};
+  comparison.befores = {comparison.before};
   comparison.taken_away_known = true;
   comparison.step = ChangeOf(kStep, 920, 20);
   comparison.parts[static_cast<size_t>(Part::kCompute)] = ChangeOf(600, 604, 9);
@@ -169,11 +170,30 @@ TEST(ComparisonText, NamesOfARedactedRecordingAreNoChange) {
   EXPECT_EQ(Json::parse(ComparisonJson(compared))["redacted"], true);
 }
 
+TEST(ComparisonText, SeveralRecordingsBeforeAreNamedAndTrustedOtherwise) {
+  ComparedRecordings compared = Compared();
+  EXPECT_THAT(FlatText(compared), HasSubstr("Several --against put that into the intervals"));
+  EXPECT_EQ(Json::parse(ComparisonJson(compared))["drift_known"], false);
+  compared.before = {"monday", "tuesday", "friday"};
+  compared.comparison.befores.resize(3, compared.comparison.before);
+  const std::string text = FlatText(compared);
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("monday: 10.0 s"), HasSubstr("tuesday: 10.0 s"), HasSubstr("friday: 10.0 s"),
+            HasSubstr("how the 3 recordings before differ from each other"),
+            HasSubstr("With so few of them the intervals are wide"), Not(HasSubstr("11 %"))));
+  const Json json = Json::parse(ComparisonJson(compared));
+  EXPECT_EQ(json["drift_known"], true);
+  EXPECT_EQ(json["befores"].size(), 3U);
+  EXPECT_EQ(json["befores"][2]["recording"], "friday");
+}
+
 TEST(ComparisonText, FitsTheTerminalWhateverNamesAreLike) {
   ComparedRecordings compared = Compared();
   const std::string name = std::string(120, 'x') + "\033[2J\n\xff";
-  compared.now = compared.before = name;
-  compared.comparison.before.job = compared.comparison.now.step_class = name;
+  compared.now = compared.before[0] = name;
+  compared.comparison.befores[0].step_class = compared.comparison.before.job =
+      compared.comparison.now.step_class = name;
   compared.comparison.operators[0].name = name;
   for (const size_t width : {80, 100}) {
     std::istringstream lines(ComparisonText(compared, {width}));
