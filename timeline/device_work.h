@@ -42,7 +42,8 @@ struct ProgramStep {
 };
 
 struct ProcessDevices {
-  std::string process;  // name of its track
+  TrackId track = kNoTrack;  // the process's
+  std::string process;       // its name
   std::vector<std::string> devices;
   std::vector<std::string> texts;
   std::vector<DeviceWork> work;    // by begin

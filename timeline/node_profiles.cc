@@ -180,6 +180,7 @@ absl::StatusOr<NodeProfiles::Results> NodeProfiles::Push() {
     partition.process = prototype.name;
     if (!partition.nodes.empty()) results_.partitions.push_back(std::move(partition));
     ProcessDevices devices = lanes.TakeDevices();
+    devices.track = owner.track;
     devices.process = prototype.name;
     if (!devices.work.empty()) results_.devices.push_back(std::move(devices));
   }

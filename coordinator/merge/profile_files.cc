@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -16,9 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/duration_text.h"
+#include "common/parallel.h"
 #include "common/process_part.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "coordinator/merge/outputs.h"
 #include "export/output_file.h"
 #include "kineto/trace.h"
 
@@ -94,19 +94,10 @@ class Opener {
     std::optional<absl::StatusOr<std::unique_ptr<kineto::Trace>>> trace;
   };
 
-  // By all processors: a file of 100 MB takes one of them more than a second.
+  // A file of 100 MB takes a processor more than a second.
   static void ReadAll(std::vector<Read>* reads) {
-    std::atomic<size_t> next = 0;
-    const auto work = [&] {
-      for (size_t i = next++; i < reads->size(); i = next++) {
-        (*reads)[i].trace = kineto::Trace::Open((*reads)[i].path);
-      }
-    };
-    const size_t helpers =
-        std::min<size_t>(std::max(1U, std::thread::hardware_concurrency()), reads->size());
-    std::vector<std::jthread> threads;
-    for (size_t i = 1; i < helpers; ++i) threads.emplace_back(work);
-    work();
+    InParallel(reads->size(), ThreadsOf(0),
+               [reads](size_t i) { (*reads)[i].trace = kineto::Trace::Open((*reads)[i].path); });
   }
 
   void Add(Read* read) {

@@ -54,6 +54,8 @@ absl::StatusOr<WrittenTables> WriteTables(const OpenedInputs& inputs,
                                           parquet::TableWriter* writer) {
   parquet::WritePartitions(built.nodes, writer);
   parquet::WriteCollectives(built.collectives, built.nodes, inputs.model.get(), writer);
+  parquet::WriteDevices(
+      built.nodes, inputs.build.cut.has_value() ? inputs.build.cut : inputs.build.window, writer);
   WrittenTables tables;
   uint64_t undecided = 0;
   for (const NodeEvents& node : WriteEvents(inputs, shown, threads, writer)) {

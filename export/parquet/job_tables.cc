@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/devices.h"
 #include "export/parquet/partition.h"
 #include "export/text/json_text.h"
 
@@ -165,6 +166,66 @@ void WriteCollectives(const timeline::Collectives& found,
           Widest(at_begin, member.left.has_value() ? reach.At(*member.left) : at_begin);
       PutReach(both, &row[0], &row[1]);
       rows.End();
+    }
+  }
+}
+
+void WriteDevices(std::span<const timeline::NodeResult> nodes,
+                  const std::optional<timeline::Interval>& window, TableWriter* writer) {
+  Rows steps("device_steps",
+             {{"node", kText},
+              {"process", kInt32},
+              {"device", kText},
+              {"step", kText, Column::kSometimes},
+              {"begin_ns", kInt64},
+              {"end_ns", kInt64},
+              {"work", kInt64},
+              {"computing_ns", kInt64},
+              {"exposed_communication_ns", kInt64},
+              {"exposed_copies_ns", kInt64},
+              {"idle_before_launch_ns", kInt64},
+              {"idle_after_launch_ns", kInt64},
+              {"idle_launch_unknown_ns", kInt64}},
+             writer);
+  Rows operators("device_operators",
+                 {{"node", kText},
+                  {"process", kInt32},
+                  {"device", kText},
+                  {"operator", kText, Column::kSometimes},
+                  {"count", kInt64},
+                  {"total_ns", kInt64},
+                  {"longest_kernel", kText}},
+                 writer);
+  for (const timeline::NodeResult& node : nodes) {
+    for (const timeline::ProcessDevices& process : node.devices) {
+      for (const analysis::DeviceReport& device : analysis::DevicesOf(process, window)) {
+        const auto begin = [&](Rows* rows) {
+          auto row = rows->Begin();
+          (row++)->Text(node.name);
+          (row++)->Int(process.track);
+          (row++)->Text(device.device);
+          return row;
+        };
+        for (const analysis::DeviceStep& step : device.steps) {
+          auto row = begin(&steps);
+          PutKnown(step.name, &*row++);
+          for (const int64_t value :
+               {step.begin.ns, step.end.ns, static_cast<int64_t>(step.work), step.use.computing_ns,
+                step.use.communication_ns, step.use.copies_ns, step.use.unlaunched_ns,
+                step.use.unstarted_ns, step.use.unknown_ns}) {
+            (row++)->Int(value);
+          }
+          steps.End();
+        }
+        for (const analysis::DeviceOperator& one : device.operators) {
+          auto row = begin(&operators);
+          PutKnown(one.name, &*row++);
+          (row++)->Int(static_cast<int64_t>(one.count));
+          (row++)->Int(one.total_ns);
+          (row++)->Text(one.longest_kernel);
+          operators.End();
+        }
+      }
     }
   }
 }
