@@ -146,7 +146,7 @@ struct ReportOptions {
 absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options);
 
 // The report's picture: two steps of every node (or a stretch of the middle where nothing is
-// marked).
+// marked). InvalidArgument: profiles, of which it would show nothing.
 absl::StatusOr<std::string> MakePicture(const ReportOptions& options,
                                         const analysis::Report& report);
 

@@ -83,7 +83,13 @@ void AddBounds(const OpenedInputs& inputs, report::PictureOptions* options) {
 
 absl::StatusOr<std::string> MakePicture(const ReportOptions& options,
                                         const analysis::Report& report) {
-  SYNCLINE_ASSIGN_OR_RETURN(const OpenedInputs inputs, OpenInputs(options.input));
+  SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
+  if (list.is_profiles) {
+    return absl::InvalidArgumentError(
+        "--svg draws tasks that were recorded, and profiles given as input have none: `syncline "
+        "merge` makes a timeline of them");
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(const OpenedInputs inputs, OpenInputs(options.input, list));
   report::PictureOptions picture = Choose(report);
   AddBounds(inputs, &picture);
   const timeline::Interval range = picture.range;

@@ -156,6 +156,13 @@ TEST_F(ProfileFilesTest, WhatCannotBeReadIsSaid) {
   EXPECT_TRUE(absl::IsNotFound(Report({At("gone.json")}).status()));
 }
 
+// It would be empty, and say that nothing ran.
+TEST_F(ProfileFilesTest, ThereIsNoPictureOfProfiles) {
+  const ReportOptions options{.input = {.inputs = {Write("a.json", 0, 0)}}, .step = {}};
+  EXPECT_THAT(MakePicture(options, *MakeReport(options)).status().ToString(),
+              HasSubstr("profiles given as input have none"));
+}
+
 TEST_F(ProfileFilesTest, TheMergeMayLieBesideTheFilesButNotOverThem) {
   const std::string a = Write("a.json", 0, 0);
   const auto merged = Merge({.input = {.inputs = {a}}, .out_dir = directory_ / "out"});
