@@ -27,8 +27,9 @@ class Stretches {
   explicit Stretches(const std::vector<const DeviceWork*>& work) {
     for (const DeviceWork* one : work) {
       CloseUntil(one->begin);
-      if (open_count_ == 0 && !made_.empty() && made_.back().end < one->begin) {
-        made_.push_back({made_.back().end, one->begin, true, {}, one->launched});
+      // Not by the last stretch: work without a length makes none.
+      if (open_count_ == 0 && at_.ns != kUnknownLo && at_ < one->begin) {
+        made_.push_back({at_, one->begin, true, {}, one->launched});
       }
       if (open_count_ == 0) at_ = one->begin;
       Advance(one->begin);

@@ -91,6 +91,17 @@ TEST(DevicesTest, WorkIsOfTheStepThatLaunchedIt) {
                                              "ProfilerStep#2 190-250: 60 0 0 0 0 0"));
 }
 
+TEST(DevicesTest, AStepMayBeginWithWorkWithoutALength) {
+  const auto reports = Program()
+                           .Step("ProfilerStep#1", 0, 100)
+                           .Kernel(20, 20, 10)
+                           .Kernel(50, 60, 40)
+                           .Kernel(80, 80, 70)
+                           .Kernel(90, 95, 85)
+                           .Report();
+  EXPECT_THAT(Texts(reports[0]), ElementsAre("ProfilerStep#1 20-95: 15 0 0 35 25 0"));
+}
+
 TEST(DevicesTest, WhatOverlapsCountsOnce) {
   // A collective from 10 to 60, under a kernel from 20 to 40 and a copy from 50 to 80; a fill in
   // the kernel.
