@@ -8,7 +8,7 @@
 //   computing               a kernel ran that is no collective's
 //   exposed communication   a collective's kernel ran, and none that computes
 //   exposed copies          it copied or filled memory, and nothing else ran
-//   idle                    nothing ran
+//   idle                    nothing of the process ran; others are not in its profile
 //
 // so that the four add up to the step. Of an idle interval, what comes before the launch of the
 // work that ends it waited for the launch; what comes after it was launched, and had not started
@@ -69,8 +69,9 @@ struct DeviceReport {
   uint64_t work = 0;
   uint64_t without_launch = 0;     // in the profile
   uint64_t outside_operators = 0;  // launched, but outside of any operator
-  uint64_t without_operators = 0;  // launched while the profile recorded none
-  uint64_t outside_steps = 0;      // launched, but in no step that the profile has
+  // Launched before the profile's first operator or after its last.
+  uint64_t without_operators = 0;
+  uint64_t outside_steps = 0;  // launched, but in no step that the profile has
 };
 
 // One for each device of the process. Steps that are not wholly in `window` are left out.

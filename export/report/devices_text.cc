@@ -178,8 +178,8 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
   const std::string of = absl::StrCat(" of all ", Count(all.work), " kernels, copies and fills");
   if (all.without_launch > 0) {
     page->Line(absl::StrCat(Count(all.without_launch), of,
-                            " have no launch in the profile (before it began, mostly): operator "
-                            "and step are unknown."));
+                            " have no launch in the profile: operator, step and "
+                            "launch wait are unknown."));
   }
   if (all.outside_operators > 0) {
     page->Line(
@@ -187,8 +187,8 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
   }
   if (all.without_operators > 0) {
     page->Line(absl::StrCat(Count(all.without_operators), of,
-                            " were launched while the profile recorded no operators: at its end it "
-                            "records devices for longer."));
+                            " were launched before the first operator of the profile, or after its "
+                            "last: outside of any, or it recorded none then."));
   }
   if (all.outside_steps > 0) {
     page->Line(absl::StrCat(Count(all.outside_steps), of,
@@ -257,8 +257,9 @@ void DevicesInFull(Page* page) {
   page->Line(
       "Shares of the steps on the device. computing: a kernel ran that is no collective's. "
       "communication: only a collective's kernel ran (exposed). copies: memory was copied or "
-      "filled, and nothing else ran (exposed). idle: nothing ran. launch wait: the part of idle "
-      "in which the program had not launched the work that came next.");
+      "filled, and nothing else ran (exposed). idle: nothing of the process ran; others on the "
+      "device are not in its profile. launch wait: the part of idle in which the program had not "
+      "launched the work that came next.");
   PrintUnknown(rows, page);
   PrintOperators(rows, page);
 }

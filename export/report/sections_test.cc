@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/duration_text.h"
 #include "export/report/json_report.h"
 #include "export/report/spread.h"
@@ -264,6 +265,19 @@ TEST(SectionsByName, EachIsPrintedInFullUnderItsTitle) {
     EXPECT_GE(LinesOf(text), 64u) << name << ": every row of a fleet\n" << text;
   }
   EXPECT_EQ(FindSection("no-such-section"), nullptr);
+}
+
+// A profile knows nothing of other processes on the device, nor why it lacks a launch.
+TEST(SectionsByName, OfDevicesClaimNoMoreThanTheProfileSays) {
+  analysis::Report report = Fleet(1);
+  report.nodes[0].devices[0].without_operators = 7;
+  const std::string text = absl::StrReplaceAll(TextReport(report, {.sections = {"devices"}}),
+                                               {{"\n  ", " "}});
+  EXPECT_THAT(text, HasSubstr("idle: nothing of the process ran; others on the device are not in"));
+  EXPECT_THAT(text, HasSubstr("3 of all 400 kernels, copies and fills have no launch in the "
+                              "profile: operator, step and launch wait are unknown."));
+  EXPECT_THAT(text, HasSubstr("7 of all 400 kernels, copies and fills were launched before the "
+                              "first operator of the profile, or after its last"));
 }
 
 TEST(SectionsByName, ComeInTheOrderOfTheReportAndOnce) {
