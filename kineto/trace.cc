@@ -28,6 +28,8 @@ constexpr char kLaunchedField[] = "_launched_ns";
 // A time that counts from 1970 lies behind 2000, one that counts from a file's own base before.
 constexpr int64_t kYear2000Ns = 946'684'800'000'000'000;
 constexpr std::string_view kHostLabel = "CPU";
+// Guessed: no kernel waits or runs for so long outside of what the program did.
+constexpr int64_t kOutsideMaxNs = 60'000'000'000;
 
 // Categories as they were called in 2021.
 constexpr std::pair<std::string_view, std::string_view> kOldCategories[] = {
@@ -296,11 +298,15 @@ void Trace::Finish(const TextReader& reader) {
     Place(*base_ns);
     return;
   }
-  const bool absolute = !base_ns.has_value() && !events_.empty() &&
-                        std::all_of(events_.begin(), events_.end(), [](const Event& event) {
-                          return event.begin_ns >= kYear2000Ns;
-                        });
-  if (absolute) {
+  const auto from_1970 = [](const Event& event) { return event.begin_ns >= kYear2000Ns; };
+  const auto absolute = std::count_if(events_.begin(), events_.end(), from_1970);
+  if (!base_ns.has_value() && static_cast<size_t>(absolute) > events_.size() / 2) {
+    const uint64_t others =
+        LeaveOut([&](const Stream&, const Event& event) { return !from_1970(event); });
+    if (others > 0) {
+      Lose(LossReason::kUnreadable, others,
+           absl::StrCat(others, " events are at times before 2000: these are wrong"));
+    }
     Place(0);
     return;
   }
@@ -315,13 +321,51 @@ void Trace::Finish(const TextReader& reader) {
   profile_end_ns_.reset();
 }
 
+uint64_t Trace::LeaveOut(const std::function<bool(const Stream&, const Event&)>& is_wrong) {
+  uint64_t left_out = 0;
+  for (Stream& stream : stream_events_) {
+    left_out += std::erase_if(stream.events,
+                              [&](uint32_t event) { return is_wrong(stream, events_[event]); });
+  }
+  std::erase_if(stream_events_, [](const Stream& stream) { return stream.events.empty(); });
+  return left_out;
+}
+
+void Trace::LeaveOutImpossible() {
+  int64_t begin_ns = kUnknownHi;
+  int64_t end_ns = kUnknownLo;
+  for (const Stream& stream : stream_events_) {
+    if (IsOfDevice(stream)) continue;
+    for (const uint32_t index : stream.events) {
+      const Event& event = events_[index];
+      begin_ns = std::min(begin_ns, event.begin_ns);
+      end_ns = std::max(end_ns, event.begin_ns + event.duration_ns);
+    }
+  }
+  if (begin_ns > end_ns) return;  // of devices alone
+  const uint64_t left_out = LeaveOut([&](const Stream& stream, const Event& event) {
+    return IsOfDevice(stream) && (event.begin_ns < begin_ns - kOutsideMaxNs ||
+                                  event.begin_ns + event.duration_ns > end_ns + kOutsideMaxNs);
+  });
+  if (left_out == 0) return;
+  Lose(LossReason::kUnreadable, left_out,
+       absl::StrCat(left_out,
+                    " events of devices are more than 60 s before or after all that the "
+                    "program did: their times are wrong"));
+}
+
+bool Trace::IsOfDevice(const Stream& stream) const {
+  if (stream.kind != Kind::kOther) return true;
+  const auto label = labels_.find(stream.pid);
+  return label != labels_.end() && !label->second.empty() && label->second != kHostLabel;
+}
+
 // "GPU 0 stream 7" of the device "GPU 0"; a thread's name.
 void Trace::NameStream(const Stream& stream, StreamInfo* info) const {
   const auto labelled = labels_.find(stream.pid);
   const std::string label = labelled == labels_.end() ? "" : labelled->second;
-  const bool of_device = stream.kind != Kind::kOther || (!label.empty() && label != kHostLabel);
   const auto named = thread_names_.find({stream.pid, stream.tid});
-  if (!of_device) {
+  if (!IsOfDevice(stream)) {
     info->name = named != thread_names_.end() ? named->second : "thread " + stream.tid;
     return;
   }
@@ -382,6 +426,7 @@ void Trace::Place(int64_t base_ns) {
   for (std::optional<int64_t>* ns : {&profile_begin_ns_, &profile_end_ns_}) {
     if (ns->has_value()) **ns += base_ns;
   }
+  LeaveOutImpossible();
   for (uint32_t i = 0; i < stream_events_.size(); ++i) {
     Stream& stream = stream_events_[i];
     std::stable_sort(stream.events.begin(), stream.events.end(), [&](uint32_t a, uint32_t b) {

@@ -25,7 +25,8 @@
 //
 // Salvage: text that ends early, or is no JSON from some point on, gives the events before; the
 // rest is in losses(). Quotes in names, which Kineto does not escape, are no damage. Events without
-// a time that can be are counted as lost: all of them where nothing says when they were. Of an
+// a time that can be are counted as lost: all of them where nothing says when they were, and those
+// of devices that are far from what the program did (CUPTI writes some that are a day off). Of an
 // argument that an event has twice the first is kept, of a text the first 512 bytes.
 //
 // Memory: every event and every different text once. Thread-safety: as common/event_cursor.h says.
@@ -35,6 +36,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -120,6 +122,10 @@ class Trace final : public TraceReader {
   void Describe(const TextEvent& event);
   void Finish(const TextReader& reader);
   void Place(int64_t base_ns);
+  // How many it left out.
+  uint64_t LeaveOut(const std::function<bool(const Stream&, const Event&)>& is_wrong);
+  void LeaveOutImpossible();
+  bool IsOfDevice(const Stream& stream) const;
   void NameStream(const Stream& stream, StreamInfo* info) const;
   void FindProcess();
   void FindLaunches();
