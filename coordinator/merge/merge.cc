@@ -213,6 +213,11 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
         "these options, or limit the copy with --from, --to and --nodes");
   }
   SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
+  if (list.is_profiles && Wants(options, "ctf")) {
+    return absl::InvalidArgumentError(
+        "--format ctf copies traces, and these are profiles: use perfetto, chrome or "
+        "parquet");
+  }
   MergeResult result;
   SYNCLINE_ASSIGN_OR_RETURN(result.out_dir, ChooseOut(options, list));
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input, list));

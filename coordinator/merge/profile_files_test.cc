@@ -170,6 +170,10 @@ TEST_F(ProfileFilesTest, TheMergeMayLieBesideTheFilesButNotOverThem) {
   EXPECT_TRUE(fs::exists(directory_ / "out/timeline.perfetto-trace"));
   EXPECT_TRUE(fs::exists(directory_ / "out/report.json"));
   EXPECT_FALSE(Merge({.input = {.inputs = {a}}, .out_dir = directory_}).ok());
+  const auto copied = Merge(
+      {.input = {.inputs = {a}}, .out_dir = directory_ / "copied", .formats = {"ctf"}});
+  EXPECT_TRUE(absl::IsInvalidArgument(copied.status()));
+  EXPECT_FALSE(fs::exists(directory_ / "copied"));
   EXPECT_TRUE(fs::exists(a));
 }
 
