@@ -137,17 +137,24 @@ class Opener {
   std::vector<File> files_;
 };
 
-// Of one rank, or of one name without a rank.
+// Of one rank, or of one process without a rank; `files` by begin.
 absl::Status CheckWindows(const std::vector<File>& files) {
-  for (size_t i = 1; i < files.size(); ++i) {
-    const File& before = files[i - 1];
-    const File& file = files[i];
-    if (before.rank != file.rank || !file.rank.has_value()) continue;
-    if (file.covered.begin_ns >= before.covered.end_ns) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        before.path.string(), " and ", file.path.string(), " are both of rank ", *file.rank,
-        " and overlap by ", DurationText(before.covered.end_ns - file.covered.begin_ns),
-        ": give the files of one job only"));
+  std::map<std::pair<std::string, int32_t>, const File*> before;  // of each: who ends last
+  for (const File& file : files) {
+    // Files without a rank are of one process where a name says that they are of one host.
+    if (!file.rank.has_value() && file.given_name.empty()) continue;
+    const auto key = file.rank.has_value() ? std::pair(std::string(), *file.rank)
+                                           : std::pair(file.given_name, file.trace->pid());
+    const File*& last = before.try_emplace(key, &file).first->second;
+    if (last != &file && file.covered.begin_ns < last->covered.end_ns) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          last->path.string(), " and ", file.path.string(), " are both of ",
+          file.rank.has_value() ? absl::StrCat("rank ", *file.rank)
+                                : absl::StrCat("process ", key.second, " of ", key.first),
+          " and overlap by ", DurationText(last->covered.end_ns - file.covered.begin_ns),
+          ": give the files of one job only, each once"));
+    }
+    if (file.covered.end_ns > last->covered.end_ns) last = &file;
   }
   return absl::OkStatus();
 }
@@ -168,6 +175,7 @@ absl::StatusOr<std::vector<Node>> NodesOf(std::vector<File> files) {
     };
     return key(a) < key(b);
   });
+  SYNCLINE_RETURN_IF_ERROR(CheckWindows(files));
   std::vector<Node> nodes;
   std::map<std::string, size_t> by_name;
   std::set<std::string> file_names;
@@ -183,7 +191,6 @@ absl::StatusOr<std::vector<Node>> NodesOf(std::vector<File> files) {
     file_names.insert(FileNameOf(name));
     nodes[known->second].files.push_back(std::move(file));
   }
-  for (const Node& node : nodes) SYNCLINE_RETURN_IF_ERROR(CheckWindows(node.files));
   return nodes;
 }
 

@@ -114,6 +114,14 @@ TEST_F(ProfileFilesTest, WindowsOfARankAreOneNodeAndMustNotOverlap) {
   const auto overlapping = Report({first, Write("c.json", 0, 70)});
   EXPECT_TRUE(absl::IsInvalidArgument(overlapping.status()));
   EXPECT_THAT(overlapping.status().ToString(), HasSubstr("both of rank 0 and overlap by 30"));
+  EXPECT_THAT(Report({"a=" + first, "b=" + first}).status().ToString(),
+              HasSubstr("both of rank 0 and overlap by 100"));
+  // Without a rank: the same process of a host.
+  const std::string stranger = Write("x.json", -1, 0);
+  EXPECT_THAT(Report({"a=" + stranger, "a=" + stranger}).status().ToString(),
+              HasSubstr("both of process 7 of a and overlap by 100"));
+  EXPECT_TRUE(Report({"a=" + stranger, "a=" + Write("y.json", -1, 0, 8)}).ok());
+  EXPECT_TRUE(Report({"a=" + stranger, "b=" + Write("z.json", -1, 0)}).ok());
 }
 
 TEST_F(ProfileFilesTest, OneNameIsOneNodeWithSeveralProcesses) {
