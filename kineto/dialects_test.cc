@@ -159,6 +159,15 @@ TEST(DialectsTest, CategoriesOf2021) {
                           "GPU 1 stream 7: gemm in aten::mm at 22000", "GPU 1 stream 7: fill"));
 }
 
+TEST(DialectsTest, WhatElseADeviceDoesIsUnderItsCategory) {
+  const auto trace = Trace::Of(
+      R"({"baseTimeNanoseconds": 0, "traceEvents": [)"
+      R"({"ph": "M", "name": "process_labels", "pid": 1, "tid": 0, "args": {"labels": "HPU 0"}},)" +
+          Event("hpu_op", "gemm", R"("pid": 1, "tid": 3)", R"("ts": 30, "dur": 2)") + "]}",
+      "here");
+  EXPECT_THAT(Dump(trace.get()), ElementsAre("HPU 0 stream 3 hpu_op: gemm"));
+}
+
 TEST(DialectsTest, TheListAloneIsAFile) {
   const auto trace =
       Trace::Of("[" +

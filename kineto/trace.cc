@@ -372,7 +372,11 @@ void Trace::NameStream(const Stream& stream, StreamInfo* info) const {
   info->device = label.empty() || label == kHostLabel ? "GPU " + stream.pid : label;
   info->name = absl::StrCat(info->device, " stream ", stream.tid);
   if (stream.kind == Kind::kMark) info->name += " annotations";
-  if (stream.kind == Kind::kOther) info->name += " synchronisation";
+  if (stream.kind != Kind::kOther) return;
+  const EventClass& first = events_[stream.events.front()].of->event_class;
+  const std::string& category = first.attributes.at("category");
+  absl::StrAppend(&info->name, " ",
+                  category.ends_with("_sync") ? std::string("synchronisation") : category);
 }
 
 // Whose threads have the most events.

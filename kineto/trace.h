@@ -8,11 +8,12 @@
 //
 // A stream is a thread, or a queue of a device ("GPU 0 stream 7"), named as the file labels the
 // device. What else lies on a queue has a stream of its own beside it: marks of the program that
-// Kineto lays around its kernels ("annotations"), and waits ("synchronisation"). An event class is
-// a name with a category (EventClass::attributes, "category") and the arguments that its events
-// have; the fields of an event are its duration ("duration_ps", as in XSpaces) and these arguments,
-// as texts. A kernel, a copy or a fill may have two more (launches.h): "operator", inside of which
-// it was launched, and "_launched_ns", when a call in the file launched it.
+// Kineto lays around its kernels ("annotations"), waits ("synchronisation"), and what else there is
+// under the name of its category. An event class is a name with a category (EventClass::attributes,
+// "category") and the arguments that its events have; the fields of an event are its duration
+// ("duration_ps", as in XSpaces) and these arguments, as texts. A kernel, a copy or a fill may have
+// two more (launches.h): "operator", inside of which it was launched, and "_launched_ns", when a
+// call in the file launched it.
 //
 //   event time = baseTimeNanoseconds + ts x 1000, in CLOCK_REALTIME
 //
