@@ -112,11 +112,10 @@ TEST(DialectsTest, TimesFrom1970) {
   // Of events that count from elsewhere nothing says when they were: a few are lost, but where most
   // do so, it is all of them.
   const std::string other = "," + Event("kernel", "gemm", kQueue, R"("ts": 0, "dur": 0)");
-  const auto one =
-      Trace::Of(file + other + "," +
-                    Event("cpu_op", "aten::add", kThread, R"("ts": 1622000000000456, "dur": 1)") +
-                    "]}",
-                "here");
+  const auto one = Trace::Of(
+      file + other + "," +
+          Event("cpu_op", "aten::add", kThread, R"("ts": 1622000000000456, "dur": 1)") + "]}",
+      "here");
   EXPECT_THAT(Dump(one.get()), ElementsAre("thread 8: aten::mm", "thread 8: aten::add"));
   ASSERT_THAT(one->losses(), SizeIs(1));
   EXPECT_EQ(one->losses()[0].count, 1);
@@ -186,21 +185,27 @@ TEST(DialectsTest, TheListAloneIsAFile) {
   EXPECT_EQ(cut->losses()[0].reason, LossReason::kTruncated);
 }
 
-TEST(LaunchesTest, OfTwoCallsTheFirstAndNoneForZero) {
+TEST(LaunchesTest, OfNestedCallsTheOuterAndNoneForZeroOrForTwo) {
   Launches launches;
   launches.OnThread();
   launches.OnOperator(1, 10, 20);
-  launches.OnCall(2, 15, "5");
-  launches.OnCall(3, 20, "6");  // as the operator ends: outside
-  launches.OnCall(4, 21, "5");
-  launches.OnCall(5, 22, "0");
+  launches.OnCall(2, 15, 18, "5");
+  launches.OnCall(4, 16, 17, "5");  // the driver's inside the runtime's
+  launches.OnCall(3, 20, 21, "6");  // as the operator ends: outside
+  launches.OnCall(5, 22, 23, "0");
+  launches.OnCall(8, 24, 25, "9");
+  launches.OnCall(9, 25, 26, "9");
+  launches.OnCall(10, 27, 30, "11");
   launches.OnThread();
-  launches.OnCall(6, 12, "7");  // of another thread
+  launches.OnCall(6, 12, 13, "7");  // of another thread
+  launches.OnCall(11, 28, 29, "11");
   EXPECT_EQ(launches.Find("5").call, 2);
   EXPECT_EQ(launches.Find("5").operator_event, 1);
   EXPECT_EQ(launches.Find("6").call, 3);
   EXPECT_EQ(launches.Find("6").operator_event, kNoEvent);
   EXPECT_EQ(launches.Find("7").operator_event, kNoEvent);
+  EXPECT_EQ(launches.Find("9").call, kNoEvent);
+  EXPECT_EQ(launches.Find("11").call, kNoEvent);
   EXPECT_EQ(launches.Find("0").call, kNoEvent);
   EXPECT_EQ(launches.Find("8").call, kNoEvent);
 }

@@ -20,16 +20,20 @@ void Launches::OnOperator(uint32_t event, int64_t begin_ns, int64_t end_ns) {
   open_.push_back({event, end_ns});
 }
 
-void Launches::OnCall(uint32_t event, int64_t begin_ns, std::string_view correlation) {
+void Launches::OnCall(uint32_t event, int64_t begin_ns, int64_t end_ns,
+                      std::string_view correlation) {
   if (IsNone(correlation)) return;
   CloseBefore(begin_ns);
-  launches_.try_emplace(correlation, Launch{event, open_.empty() ? kNoEvent : open_.back().event});
+  const Launch launch{event, open_.empty() ? kNoEvent : open_.back().event};
+  const auto [known, is_new] = calls_.try_emplace(correlation, Call{launch, thread_, end_ns});
+  Call& call = known->second;
+  if (!is_new && (call.thread != thread_ || begin_ns >= call.end_ns)) call.launch = {};
 }
 
 Launches::Launch Launches::Find(std::string_view correlation) const {
   if (IsNone(correlation)) return {};
-  const auto found = launches_.find(correlation);
-  return found == launches_.end() ? Launch{} : found->second;
+  const auto found = calls_.find(correlation);
+  return found == calls_.end() ? Launch{} : found->second.launch;
 }
 
 }  // namespace syncline::kineto

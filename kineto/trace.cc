@@ -410,10 +410,11 @@ void Trace::FindLaunches() {
     launches.OnThread();
     for (const uint32_t index : stream.events) {
       const Event& event = events_[index];
+      const int64_t end_ns = event.begin_ns + event.duration_ns;
       if (event.of->kind == Kind::kOperator) {
-        launches.OnOperator(index, event.begin_ns, event.begin_ns + event.duration_ns);
+        launches.OnOperator(index, event.begin_ns, end_ns);
       } else if (event.of->kind == Kind::kCall) {
-        launches.OnCall(index, event.begin_ns, CorrelationOf(event));
+        launches.OnCall(index, event.begin_ns, end_ns, CorrelationOf(event));
       }
     }
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timeline/kineto_observer.h"
 
+#include "absl/strings/str_cat.h"
+#include "common/text.h"
+
 namespace syncline::timeline {
 namespace {
 
@@ -18,6 +21,11 @@ std::string_view TextOf(std::span<const FieldValue> values, std::string_view fie
 
 bool IsCall(std::string_view category) {
   return category.ends_with("_runtime") || category.ends_with("_driver");
+}
+
+// Of a call. A later profile of the process may count its ids from the same number on.
+std::string KeyOf(std::string_view correlation, TimelineTime begin) {
+  return absl::StrCat(AbslView(correlation), "@", begin.ns);
 }
 
 }  // namespace
@@ -40,17 +48,20 @@ void KinetoObserver::OnShown(const Event& event, TrackId track) {
   const std::string_view correlation = TextOf(event.values, "correlation");
   if (correlation.empty()) return;
   if (event.device.empty()) {
-    if (IsCall(event.category)) calls_.try_emplace(std::string(correlation), track, event.begin);
+    if (IsCall(event.category)) calls_.try_emplace(KeyOf(correlation, event.begin), track);
     return;
   }
-  if (Find(event.values, "_launched_ns") == nullptr) return;
-  const auto call = calls_.find(std::string(correlation));
+  const FieldValue* launched = Find(event.values, "_launched_ns");
+  if (launched == nullptr) return;
+  const std::optional<TimelineTime> sent = placement_->At(launched->s);
+  if (!sent.has_value()) return;
+  const auto call = calls_.find(KeyOf(correlation, *sent));
   if (call == calls_.end()) return;  // it is not shown
   Flow flow;
   flow.id = emitter_->NewFlowId();
-  flow.from = call->second.track;
+  flow.from = call->second;
   flow.to = track;
-  flow.sent = call->second.begin;
+  flow.sent = *sent;
   flow.received = event.begin;
   flow.name = emitter_->Text("launch");
   emitter_->Push(flow);

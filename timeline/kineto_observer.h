@@ -42,15 +42,10 @@ class KinetoObserver {
   ProcessDevices TakeDevices() { return work_.Take(); }
 
  private:
-  struct Call {
-    TrackId track = kNoTrack;
-    TimelineTime begin;
-  };
-
   WallPlacement* placement_;
   Emitter* emitter_;
   DeviceWorkBuilder work_;
-  std::unordered_map<std::string, Call> calls_;  // by correlation id
+  std::unordered_map<std::string, TrackId> calls_;  // by correlation id and begin
 };
 
 }  // namespace syncline::timeline

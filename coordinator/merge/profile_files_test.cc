@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,23 @@ TEST_F(ProfileFilesTest, WindowsOfARankAreOneNodeAndMustNotOverlap) {
   EXPECT_TRUE(Report({"a=" + stranger, "b=" + Write("z.json", -1, 0)}).ok());
 }
 
+// The ids of a later window may count from the same number on.
+TEST_F(ProfileFilesTest, AnArrowLeadsFromTheCallOfTheSameWindow) {
+  const std::string a = Write("a.json", 0, 0);
+  const std::string b = Write("b.json", 0, 200);
+  const fs::path out = directory_ / "out";
+  ASSERT_TRUE(Merge({.input = {.inputs = {a, b}}, .out_dir = out, .formats = {"chrome"}}).ok());
+  std::ifstream file(out / "chrome/rank-0.json");
+  std::vector<double> lengths_us;
+  std::vector<double> begins_us;
+  const auto trace = nlohmann::json::parse(file);  // outlives the loop over its events
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] == "s") begins_us.push_back(event["ts"]);
+    if (event["ph"] == "f") lengths_us.push_back(event["ts"].get<double>() - begins_us.back());
+  }
+  EXPECT_THAT(lengths_us, ElementsAre(25, 25));
+}
+
 TEST_F(ProfileFilesTest, OneNameIsOneNodeWithSeveralProcesses) {
   // The same pid in two containers is two processes.
   const auto report = Report({"host=" + Write("a.json", 0, 0), "host=" + Write("b.json", 1, 0),
@@ -178,8 +196,8 @@ TEST_F(ProfileFilesTest, TheMergeMayLieBesideTheFilesButNotOverThem) {
   EXPECT_TRUE(fs::exists(directory_ / "out/timeline.perfetto-trace"));
   EXPECT_TRUE(fs::exists(directory_ / "out/report.json"));
   EXPECT_FALSE(Merge({.input = {.inputs = {a}}, .out_dir = directory_}).ok());
-  const auto copied = Merge(
-      {.input = {.inputs = {a}}, .out_dir = directory_ / "copied", .formats = {"ctf"}});
+  const auto copied =
+      Merge({.input = {.inputs = {a}}, .out_dir = directory_ / "copied", .formats = {"ctf"}});
   EXPECT_TRUE(absl::IsInvalidArgument(copied.status()));
   EXPECT_FALSE(fs::exists(directory_ / "copied"));
   EXPECT_TRUE(fs::exists(a));
