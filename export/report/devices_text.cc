@@ -78,7 +78,7 @@ std::vector<std::string> CellsOf(const Row& row) {
   return {device.process,
           device.device,
           device.has_steps ? Count(device.steps.size()) : "-",
-          row.total_ns == 0 ? "-" : DurationText(row.median_ns),
+          !device.has_steps || row.total_ns == 0 ? "-" : DurationText(row.median_ns),
           row.Share(row.use.computing_ns),
           row.Share(row.use.communication_ns),
           row.Share(row.use.copies_ns),

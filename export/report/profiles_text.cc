@@ -46,11 +46,13 @@ void ProfilesInFull(Page* page) {
       std::any_of(profiles.begin(), profiles.end(), [](const ProfileResult& profile) {
         return profile.profiler == timeline::Profiler::kTensorFlow;
       });
-  std::vector<Table::Column> columns = {{"process", Table::Align::kLeft, true},
-                                        {"profiler"},
-                                        {"from", Table::Align::kRight},
-                                        {"to", Table::Align::kRight},
-                                        {"operators", Table::Align::kRight}};
+  std::vector<Table::Column> columns = {
+      {"process", Table::Align::kLeft, true},
+      {"profiler"},
+      {"from", Table::Align::kRight},
+      {"to", Table::Align::kRight},
+      // Kineto's are not only operators.
+      {tensorflow ? "operators" : "events", Table::Align::kRight}};
   if (tensorflow) {
     columns.push_back({"steps", Table::Align::kRight});
     columns.push_back({"task", Table::Align::kLeft, true});

@@ -271,13 +271,38 @@ TEST(SectionsByName, EachIsPrintedInFullUnderItsTitle) {
 TEST(SectionsByName, OfDevicesClaimNoMoreThanTheProfileSays) {
   analysis::Report report = Fleet(1);
   report.nodes[0].devices[0].without_operators = 7;
-  const std::string text = absl::StrReplaceAll(TextReport(report, {.sections = {"devices"}}),
-                                               {{"\n  ", " "}});
+  const std::string text =
+      absl::StrReplaceAll(TextReport(report, {.sections = {"devices"}}), {{"\n  ", " "}});
   EXPECT_THAT(text, HasSubstr("idle: nothing of the process ran; others on the device are not in"));
   EXPECT_THAT(text, HasSubstr("3 of all 400 kernels, copies and fills have no launch in the "
                               "profile: operator, step and launch wait are unknown."));
   EXPECT_THAT(text, HasSubstr("7 of all 400 kernels, copies and fills were launched before the "
                               "first operator of the profile, or after its last"));
+}
+
+TEST(SectionsByName, OfDevicesHaveNoMedianStepWithoutSteps) {
+  analysis::Report report = Fleet(1);
+  const auto text = [&] { return TextReport(report, {.sections = {"devices"}}); };
+  EXPECT_THAT(text(), HasSubstr(" 18.0 ms "));
+  report.nodes[0].devices[0].has_steps = false;
+  EXPECT_THAT(text(), Not(HasSubstr(" 18.0 ms ")));
+}
+
+// Kineto's profiles have calls, kernels and marks among their events.
+TEST(SectionsByName, OfKinetosProfilesCountEvents) {
+  analysis::Report report = Fleet(1);
+  const auto header = [&] {
+    const std::string text = TextReport(report, {.sections = {"profiles"}});
+    return text.substr(0, text.find('\n', text.find('\n') + 1));
+  };
+  for (timeline::ProfileResult& profile : report.nodes[0].profiles) {
+    profile.profiler = timeline::Profiler::kTensorFlow;
+  }
+  EXPECT_THAT(header(), HasSubstr("operators"));
+  for (timeline::ProfileResult& profile : report.nodes[0].profiles) {
+    profile.profiler = timeline::Profiler::kKineto;
+  }
+  EXPECT_THAT(header(), AllOf(HasSubstr("events"), Not(HasSubstr("operators"))));
 }
 
 TEST(SectionsByName, ComeInTheOrderOfTheReportAndOnce) {
