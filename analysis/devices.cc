@@ -113,15 +113,12 @@ ptrdiff_t StepAt(const std::vector<timeline::ProgramStep>& steps, TimelineTime t
 
 // The device's steps, without what it did in them.
 std::vector<DeviceStep> StepsOf(const ProcessDevices& process,
-                                const std::vector<const DeviceWork*>& work, DeviceReport* report) {
+                                const std::vector<const DeviceWork*>& work) {
   std::map<ptrdiff_t, DeviceStep> by_step;
   for (const DeviceWork* one : work) {
     if (!one->launched.has_value()) continue;
     const ptrdiff_t step = StepAt(process.steps, *one->launched);
-    if (step < 0) {
-      ++report->outside_steps;
-      continue;
-    }
+    if (step < 0) continue;
     const auto [found, is_new] = by_step.try_emplace(step);
     if (is_new) {
       found->second.name = process.steps[static_cast<size_t>(step)].name;
@@ -189,6 +186,22 @@ std::vector<DeviceOperator> OperatorsOf(const ProcessDevices& process,
   return operators;
 }
 
+void Count(const ProcessDevices& process, const std::vector<const DeviceWork*>& work,
+           DeviceReport* report) {
+  report->work = work.size();
+  for (const DeviceWork* one : work) {
+    if (!one->launched.has_value()) {
+      ++report->without_launch;
+      continue;
+    }
+    if (report->has_steps && StepAt(process.steps, *one->launched) < 0) ++report->outside_steps;
+    if (!process.texts[one->operator_name].empty()) continue;
+    const bool recorded =
+        process.operators.has_value() && process.operators->Contains(*one->launched);
+    ++(recorded ? report->outside_operators : report->without_operators);
+  }
+}
+
 }  // namespace
 
 std::vector<DeviceReport> DevicesOf(const ProcessDevices& process,
@@ -196,38 +209,34 @@ std::vector<DeviceReport> DevicesOf(const ProcessDevices& process,
   std::vector<DeviceReport> reports;
   for (uint32_t device = 0; device < process.devices.size(); ++device) {
     std::vector<const DeviceWork*> work;
+    std::vector<const DeviceWork*> counted;
     for (const DeviceWork& one : process.work) {
-      if (one.device == device) work.push_back(&one);
+      if (one.device != device) continue;
+      work.push_back(&one);
+      if (!window.has_value() || window->Contains(one.begin)) counted.push_back(&one);
     }
     DeviceReport report;
     report.process = process.process;
     report.device = process.devices[device];
-    report.work = work.size();
-    report.steps_by_optimizer = process.steps_by_optimizer;
-    for (const DeviceWork* one : work) {
-      if (!one->launched.has_value()) {
-        ++report.without_launch;
-      } else if (process.texts[one->operator_name].empty()) {
-        const bool recorded =
-            process.operators.has_value() && process.operators->Contains(*one->launched);
-        ++(recorded ? report.outside_operators : report.without_operators);
-      }
-    }
-    const std::vector<Stretch> stretches = Stretches(work).Take();
-    report.steps = StepsOf(process, work, &report);
     report.has_steps = !process.steps.empty();
-    if (!report.has_steps && !stretches.empty()) {
-      report.outside_steps = 0;
-      report.steps.push_back(
-          {"", stretches.front().begin, stretches.back().end, report.work, DeviceUse{}});
-    }
-    if (window.has_value()) {
+    report.steps_by_optimizer = process.steps_by_optimizer;
+    Count(process, counted, &report);
+    report.operators = OperatorsOf(process, counted);
+    const std::vector<Stretch> stretches = Stretches(work).Take();
+    if (report.has_steps) {
+      report.steps = StepsOf(process, work);
       std::erase_if(report.steps, [&](const DeviceStep& step) {
-        return step.begin < window->begin || step.end > window->end;
+        return window.has_value() && (step.begin < window->begin || step.end > window->end);
       });
+    } else if (!stretches.empty()) {
+      DeviceStep all{"", stretches.front().begin, stretches.back().end, report.work, DeviceUse{}};
+      if (window.has_value()) {
+        all.begin = std::max(all.begin, window->begin);
+        all.end = std::min(all.end, window->end);
+      }
+      if (all.begin < all.end) report.steps.push_back(std::move(all));
     }
     Fill(stretches, &report.steps);
-    report.operators = OperatorsOf(process, work);
     reports.push_back(std::move(report));
   }
   return reports;

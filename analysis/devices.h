@@ -74,7 +74,8 @@ struct DeviceReport {
   uint64_t outside_steps = 0;  // launched, but in no step that the profile has
 };
 
-// One for each device of the process. Steps that are not wholly in `window` are left out.
+// One for each device of the process. Steps that are not wholly in `window` are left out, and so is
+// what begins outside of it from the counts and operators.
 std::vector<DeviceReport> DevicesOf(const timeline::ProcessDevices& process,
                                     const std::optional<timeline::Interval>& window);
 

@@ -102,6 +102,26 @@ TEST(DevicesTest, AStepMayBeginWithWorkWithoutALength) {
   EXPECT_THAT(Texts(reports[0]), ElementsAre("ProfilerStep#1 20-95: 15 0 0 35 25 0"));
 }
 
+TEST(DevicesTest, OfACutOnlyWhatIsInItCounts) {
+  const auto program = [](bool steps) {
+    Program made;
+    if (steps) made.Step("ProfilerStep#1", 0, 100).Step("ProfilerStep#2", 100, 200);
+    return made.Kernel(20, 30, 10, "aten::mm")
+        .Kernel(120, 140, 110, "aten::add")
+        .Kernel(160, 190, 150, "aten::add")
+        .Report(timeline::Interval{{100}, {180}});
+  };
+  for (const bool steps : {true, false}) {
+    const DeviceReport report = program(steps)[0];
+    EXPECT_EQ(report.work, 2);
+    ASSERT_THAT(report.operators, SizeIs(1));
+    EXPECT_EQ(report.operators[0].name, "aten::add");
+    EXPECT_EQ(report.outside_steps, 0);
+  }
+  EXPECT_THAT(Texts(program(true)[0]), IsEmpty());  // no step is wholly in it
+  EXPECT_THAT(Texts(program(false)[0]), ElementsAre(" 100-180: 40 0 0 20 20 0"));
+}
+
 TEST(DevicesTest, WhatOverlapsCountsOnce) {
   // A collective from 10 to 60, under a kernel from 20 to 40 and a copy from 50 to 80; a fill in
   // the kernel.
