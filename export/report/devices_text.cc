@@ -195,11 +195,11 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
                             " were launched in no step that the profile has: before the first, "
                             "after the last, or between two."));
   }
-  if (optimizer) page->Line("A step ends with the optimizer's: the program marks no ProfilerStep.");
+  if (optimizer) page->Line("A step ends with the optimizer's: the profile has no ProfilerStep.");
   if (whole) {
     page->Line(
         "Where no steps are given, shares are of all the time from the device's first work to its "
-        "last: the program marks no steps (torch.profiler's step()).");
+        "last: the profile has no whole step (torch.profiler's step(), or the optimizer's).");
   }
 }
 
