@@ -14,8 +14,8 @@
 //                       exposed_communication_ns, exposed_copies_ns, idle_before_launch_ns,
 //                       idle_after_launch_ns, idle_launch_unknown_ns: what a device did in a step
 //                       (analysis/devices.h); `step` is null where the program marks none
-//   device_operators/   node, process, device, operator, count, total_ns, longest_kernel; `operator`
-//                       is null for what was launched outside of any, or nobody knows where
+//   device_operators/   node, process, device, operator, count, total_ns, longest_kernel:
+//                       `operator` is null for what was launched outside of any, or is unknown
 //
 // `process` is a track of the table processes, `devices` a JSON array. What a node of a graph is,
 // and a collective: timeline/partitions.h, timeline/collectives.h. A cut edge is a graph node with
