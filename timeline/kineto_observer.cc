@@ -44,27 +44,31 @@ void KinetoObserver::OnEvent(const Event& event) {
   work_.OnEvent(seen);
 }
 
-void KinetoObserver::OnShown(const Event& event, TrackId track) {
+uint64_t KinetoObserver::OnShown(const Event& event, TrackId track) {
   const std::string_view correlation = TextOf(event.values, "correlation");
-  if (correlation.empty()) return;
+  if (correlation.empty()) return 0;
   if (event.device.empty()) {
-    if (IsCall(event.category)) calls_.try_emplace(KeyOf(correlation, event.begin), track);
-    return;
+    if (!IsCall(event.category)) return 0;
+    const auto [call, is_new] = calls_.try_emplace(KeyOf(correlation, event.begin));
+    if (is_new) call->second = {track, emitter_->NewFlowId()};
+    return is_new ? call->second.arrow : 0;
   }
   const FieldValue* launched = Find(event.values, "_launched_ns");
-  if (launched == nullptr) return;
+  if (launched == nullptr) return 0;
   const std::optional<TimelineTime> sent = placement_->At(launched->s);
-  if (!sent.has_value()) return;
+  if (!sent.has_value()) return 0;
   const auto call = calls_.find(KeyOf(correlation, *sent));
-  if (call == calls_.end()) return;  // it is not shown
+  if (call == calls_.end()) return 0;  // it is not shown
   Flow flow;
   flow.id = emitter_->NewFlowId();
-  flow.from = call->second;
+  flow.from = call->second.track;
   flow.to = track;
   flow.sent = *sent;
   flow.received = event.begin;
   flow.name = emitter_->Text("launch");
+  flow.between_begins = true;
   emitter_->Push(flow);
+  return call->second.arrow;
 }
 
 }  // namespace syncline::timeline

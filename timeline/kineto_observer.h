@@ -7,6 +7,7 @@
 #ifndef SYNCLINE_TIMELINE_KINETO_OBSERVER_H_
 #define SYNCLINE_TIMELINE_KINETO_OBSERVER_H_
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,17 +36,22 @@ class KinetoObserver {
   };
   // All of a profile by their begins: the calls come before what they launched.
   void OnEvent(const Event& event);
-  // The same event, where it is shown.
-  void OnShown(const Event& event, TrackId track);
+  // The same event, where its span is going to be shown; SpanFacts::arrow of that.
+  uint64_t OnShown(const Event& event, TrackId track);
 
   // Once, after the last event.
   ProcessDevices TakeDevices() { return work_.Take(); }
 
  private:
+  struct Call {
+    TrackId track = kNoTrack;
+    uint64_t arrow = 0;
+  };
+
   WallPlacement* placement_;
   Emitter* emitter_;
   DeviceWorkBuilder work_;
-  std::unordered_map<std::string, TrackId> calls_;  // by correlation id and begin
+  std::unordered_map<std::string, Call> calls_;  // by correlation id and begin
 };
 
 }  // namespace syncline::timeline

@@ -278,8 +278,9 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
     ++result->undecided_events;
     return;
   }
-  Begin(lane, event);
-  if (of_kineto) kineto_.OnShown(OfKineto(event, *line->thread, values_), lane->track);
+  uint64_t arrow = 0;
+  if (of_kineto) arrow = kineto_.OnShown(OfKineto(event, *line->thread, values_), lane->track);
+  Begin(lane, event, arrow);
 }
 
 void ProfileLanes::OnOperator(const Event& event, Line* line, TrackId track) {
@@ -304,7 +305,7 @@ ProfileLanes::Lane* ProfileLanes::LaneFor(Thread* thread, const Event& event) {
   return &thread->lanes.back();
 }
 
-void ProfileLanes::Begin(Lane* lane, const Event& event) {
+void ProfileLanes::Begin(Lane* lane, const Event& event, uint64_t arrow) {
   Open open;
   open.kind = event.event_class->kind;
   open.end_ns = event.end.ns;
@@ -312,6 +313,7 @@ void ProfileLanes::Begin(Lane* lane, const Event& event) {
   Span& span = open.span;
   span.track = lane->track;
   span.name = event.event_class->name;
+  span.arrow = arrow;
   switch (open.kind) {
     case Kind::kOperator:
     case Kind::kSend:

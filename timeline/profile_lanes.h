@@ -163,7 +163,7 @@ class ProfileLanes {
   Class Classify(std::string_view name);
   // The lane on which the event nests, everything closed that ended before it; nullptr: too many.
   Lane* LaneFor(Thread* thread, const Event& event);
-  void Begin(Lane* lane, const Event& event);
+  void Begin(Lane* lane, const Event& event, uint64_t arrow);
   void CloseTop(Lane* lane);
   std::vector<Argument> ArgumentsOf(const Event& event);
   // The innermost open span of the kind at the event.

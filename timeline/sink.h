@@ -95,6 +95,8 @@ struct SpanFacts {
   NodeTime node_begin;  // as recorded, for Difference and Order
   NodeTime node_end;
   int64_t self_ns = 0;  // duration less its children's, ns (OnSpanEnd of kThread and kLane only)
+  // Arrows of Flow::between_begins: those with one number, from the first begin to each other.
+  uint64_t arrow = 0;  // 0: none begins or ends with it
 };
 
 struct Span : SpanFacts {
@@ -124,6 +126,9 @@ struct Flow {
   TimelineTime sent;
   TimelineTime received;
   TextId name = kNoText;
+  // It leads from the begin of a span to that of another, and both have a SpanFacts::arrow. It is
+  // pushed before the second.
+  bool between_begins = false;
 };
 
 // Coverage ends, or loss: [begin, end] of `track` (a node, process or thread) is not, or not

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -180,6 +181,49 @@ TEST_F(ProfileFilesTest, WhatCannotBeReadIsSaid) {
   EXPECT_THAT(Report({good, At("empty")}).status().ToString(),
               HasSubstr("profiles are merged with each other only"));
   EXPECT_TRUE(absl::IsNotFound(Report({At("gone.json")}).status()));
+}
+
+// Spans with their arrows, and arrows.
+class ArrowSink final : public timeline::TimelineSink {
+ public:
+  void OnText(timeline::TextId id, std::string_view text) override { texts_[id] = text; }
+  void OnTrack(const timeline::Track& track) override { tracks_[track.id] = track.name; }
+  void OnSpanBegin(const timeline::Span& span) override { arrows[texts_[span.name]] = span.arrow; }
+  void OnSpanEnd(const timeline::Span&) override {}
+  void OnInstant(const timeline::Instant&) override {}
+  void OnCounter(const timeline::CounterValue&) override {}
+  void OnFlow(const timeline::Flow& flow) override {
+    EXPECT_TRUE(flow.between_begins);
+    flows.push_back(texts_[flow.name] + ": " + tracks_[flow.from] + " " +
+                    std::to_string(flow.sent.ns) + " > " + tracks_[flow.to] + " " +
+                    std::to_string(flow.received.ns));
+  }
+  void OnHole(const timeline::Hole&) override {}
+  void OnClockBound(const timeline::ClockBound&) override {}
+  void OnClockEvent(const timeline::ClockEvent&) override {}
+  absl::Status Finish() override { return absl::OkStatus(); }
+
+  std::map<std::string, uint64_t> arrows;
+  std::vector<std::string> flows;
+
+ private:
+  std::map<timeline::TextId, std::string> texts_ = {{timeline::kNoText, ""}};
+  std::map<timeline::TrackId, std::string> tracks_;
+};
+
+TEST_F(ProfileFilesTest, AnArrowFromTheCallToTheKernel) {
+  const InputOptions options{.inputs = {Write("a.json", 0, 0)}};
+  const auto list = ListInputs(options.inputs);
+  ASSERT_TRUE(list.ok());
+  const auto inputs = OpenProfileFiles(options, *list);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  ArrowSink sink;
+  timeline::TimelineSink* const sinks[] = {&sink};
+  ASSERT_TRUE(timeline::BuildTimeline(inputs->nodes, inputs->build, sinks).ok());
+  EXPECT_THAT(sink.flows, ElementsAre("launch: thread 7 15000 > stream 7 40000"));
+  EXPECT_NE(sink.arrows["cudaLaunchKernel"], 0U);
+  EXPECT_EQ(sink.arrows["cudaLaunchKernel"], sink.arrows["gemm"]);
+  EXPECT_EQ(sink.arrows["aten::mm"], 0U);
 }
 
 // It would be empty, and say that nothing ran.

@@ -167,7 +167,8 @@ void PerfettoSink::OnSpanBegin(const timeline::Span& span) {
     begin.ns -= kLateNudgeNs - std::min<int64_t>(span.depth, kLateNudgeNs - 1);
   }
   const uint64_t time_ns = clock_.At(begin);
-  const bool plain = sequence.started && time_ns >= sequence.last_ns && Knows(sequence, span);
+  const bool plain =
+      sequence.started && time_ns >= sequence.last_ns && span.arrow == 0 && Knows(sequence, span);
   if (plain) [[likely]] {
     packets_.SpanBegin(sequence.bytes, time_ns - sequence.last_ns, span.name, span.category);
     sequence.last_ns = time_ns;
@@ -177,6 +178,8 @@ void PerfettoSink::OnSpanBegin(const timeline::Span& span) {
   event.Varint(event::kType, static_cast<uint64_t>(EventType::kBegin));
   PutName(&sequence, span.name, &event);
   PutCategory(&sequence, span.category, &event);
+  // Of a part behind a cut the begin is not where the arrow ends.
+  if (span.arrow != 0 && !span.clipped_begin) event.Fixed64(event::kFlowId, span.arrow);
   WriteEvent(&sequence, time_ns, event);
 }
 
@@ -217,6 +220,7 @@ void PerfettoSink::OnCounter(const timeline::CounterValue& value) {
 }
 
 void PerfettoSink::OnFlow(const timeline::Flow& flow) {
+  if (flow.between_begins) return;  // the begins of the spans have it
   // An instant on either side: the spans themselves may be written already.
   const auto end = [&](timeline::TrackId track, TimelineTime time) {
     Sequence& sequence = SequenceOf(tracks_[track].uuid);
