@@ -133,7 +133,7 @@ def first_number(facts, times_ns):
 
 def test_each_receive_belongs_to_its_send(pipeline):
     """By the numbers in the payload, which Syncline does not see."""
-    run = pipeline.record("run-pipeline", 1.5)
+    run = pipeline.record("run-pipeline", 4)  # five processes share two processors
     diaries = {host.name: diary_of(host) for host in pipeline.bed.hosts}
     nodes = load(os.path.join(run, "recording.json"))["nodes"]
     zero_ns = {}  # CLOCK_MONOTONIC at timeline zero
@@ -150,11 +150,12 @@ def test_each_receive_belongs_to_its_send(pipeline):
         assert {row["send_node"], row["receive_node"]} == {"rank-a", "rank-b"}
         channels[row["group"], row["send_node"], row["receive_node"], row["tag"]].append(row)
     # Activations and gradients, each one way; losses both ways.
-    assert len(channels) == 4 and len({group for group, *_ in channels}) == 2
+    assert len(channels) == 4 and len({group for group, *_ in channels}) == 2, list(channels)
     for (_, sender, receiver, tag), rows in channels.items():
         # The last ones were not waited for any more while it was recorded.
         waited_for = [row["received_ns"] is not None for row in rows]
-        assert sum(waited_for) > 10 and waited_for == sorted(waited_for, reverse=True)
+        assert sum(waited_for) > 10, (sender, receiver, tag, waited_for)
+        assert waited_for == sorted(waited_for, reverse=True), (sender, receiver, tag, waited_for)
         rows = rows[: sum(waited_for)]
         name = "stages" if rows[0]["bytes"] > 100 else "losses"
         numbers = []
