@@ -316,6 +316,7 @@ void Trace::Finish(const TextReader& reader) {
          "when its events were");
   }
   events_.clear();
+  left_out_ = 0;
   stream_events_.clear();
   profile_begin_ns_.reset();
   profile_end_ns_.reset();
@@ -328,6 +329,7 @@ uint64_t Trace::LeaveOut(const std::function<bool(const Stream&, const Event&)>&
                               [&](uint32_t event) { return is_wrong(stream, events_[event]); });
   }
   std::erase_if(stream_events_, [](const Stream& stream) { return stream.events.empty(); });
+  left_out_ += left_out;
   return left_out;
 }
 

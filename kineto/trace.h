@@ -83,7 +83,7 @@ class Trace final : public TraceReader {
   // CLOCK_REALTIME, ns, as the profiler itself says.
   std::optional<int64_t> profile_begin_ns() const { return profile_begin_ns_; }
   std::optional<int64_t> profile_end_ns() const { return profile_end_ns_; }
-  uint64_t events() const { return events_.size(); }
+  uint64_t events() const { return events_.size() - left_out_; }  // without those at wrong times
 
   // Of the job, as the program knew it; nullopt: the file does not say.
   std::optional<int32_t> rank() const { return rank_; }
@@ -150,6 +150,7 @@ class Trace final : public TraceReader {
   std::map<std::string, std::string> environment_;
   std::vector<Loss> losses_;
   uint64_t untimed_ = 0;
+  uint64_t left_out_ = 0;
   std::optional<int64_t> profile_begin_ns_;
   std::optional<int64_t> profile_end_ns_;
   std::optional<int32_t> rank_, world_size_;
