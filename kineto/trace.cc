@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
+#include "common/kineto_categories.h"
 #include "common/status.h"
 #include "common/text.h"
 #include "kineto/launches.h"
@@ -195,14 +196,10 @@ std::string_view Trace::Intern(std::string_view text) {
 }
 
 Trace::Kind Trace::KindOf(std::string_view category) {
-  if (category == "cpu_op") return Kind::kOperator;
-  if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset" ||
-      category == "mtia_ccp_events") {
-    return Kind::kWork;
-  }
+  if (category == kKinetoOperator) return Kind::kOperator;
+  if (IsKinetoKernel(category) || IsKinetoCopy(category)) return Kind::kWork;
   if (category == "gpu_user_annotation") return Kind::kMark;
-  const bool call = category.ends_with("_runtime") || category.ends_with("_driver");
-  return call ? Kind::kCall : Kind::kOther;
+  return IsKinetoCall(category) ? Kind::kCall : Kind::kOther;
 }
 
 const Trace::Class* Trace::ClassOf(const TextEvent& event) {

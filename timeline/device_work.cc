@@ -7,13 +7,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "common/kineto_categories.h"
 #include "common/text.h"
 
 namespace syncline::timeline {
 namespace {
 
 constexpr std::string_view kMarkCategory = "user_annotation";
-constexpr std::string_view kOperatorCategory = "cpu_op";
 constexpr std::string_view kProfilerStep = "ProfilerStep#";
 constexpr std::string_view kOptimizerStep = "Optimizer.step#";
 constexpr std::array<std::string_view, 3> kCollectiveLibraries = {"nccl", "rccl", "oneccl"};
@@ -67,7 +67,7 @@ uint32_t DeviceWorkBuilder::Device(std::string_view name) {
 
 void DeviceWorkBuilder::OnEvent(const Event& event) {
   if (event.device.empty()) {
-    if (event.category == kOperatorCategory) {
+    if (event.category == kKinetoOperator) {
       if (!made_.operators.has_value()) made_.operators = Interval{event.begin, event.end};
       made_.operators->begin = std::min(made_.operators->begin, event.begin);
       made_.operators->end = std::max(made_.operators->end, event.end);
@@ -78,8 +78,8 @@ void DeviceWorkBuilder::OnEvent(const Event& event) {
     if (event.name.starts_with(kOptimizerStep)) optimizer_steps_.push_back(step);
     return;
   }
-  const bool kernel = event.category == "kernel" || event.category == "mtia_ccp_events";
-  if (!kernel && event.category != "gpu_memcpy" && event.category != "gpu_memset") return;
+  const bool kernel = IsKinetoKernel(event.category);
+  if (!kernel && !IsKinetoCopy(event.category)) return;
   DeviceWork work;
   work.device = Device(event.device);
   work.kind = !kernel ? DeviceWork::Kind::kCopy

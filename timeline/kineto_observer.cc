@@ -2,6 +2,7 @@
 #include "timeline/kineto_observer.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/kineto_categories.h"
 #include "common/text.h"
 
 namespace syncline::timeline {
@@ -17,10 +18,6 @@ const FieldValue* Find(std::span<const FieldValue> values, std::string_view fiel
 std::string_view TextOf(std::span<const FieldValue> values, std::string_view field) {
   const FieldValue* value = Find(values, field);
   return value == nullptr ? std::string_view() : value->text;
-}
-
-bool IsCall(std::string_view category) {
-  return category.ends_with("_runtime") || category.ends_with("_driver");
 }
 
 // Of a call. A later profile of the process may count its ids from the same number on.
@@ -48,7 +45,7 @@ uint64_t KinetoObserver::OnShown(const Event& event, TrackId track) {
   const std::string_view correlation = TextOf(event.values, "correlation");
   if (correlation.empty()) return 0;
   if (event.device.empty()) {
-    if (!IsCall(event.category)) return 0;
+    if (!IsKinetoCall(event.category)) return 0;
     const auto [call, is_new] = calls_.try_emplace(KeyOf(correlation, event.begin));
     if (is_new) call->second = {track, emitter_->NewFlowId()};
     return is_new ? call->second.arrow : 0;
