@@ -45,8 +45,13 @@ ProfileLanes::ProfileLanes(const Owner& owner, WallPlacement* placement, Emitter
       kineto_(placement, emitter) {}
 
 TrackId ProfileLanes::AddTrack(TrackKind kind, std::string name, std::string unit) {
+  const TrackId parent = kind == TrackKind::kGroup ? owner_.track : group();
+  return AddBelow(parent, kind, std::move(name), std::move(unit));
+}
+
+TrackId ProfileLanes::AddBelow(TrackId parent, TrackKind kind, std::string name, std::string unit) {
   Track track;
-  track.parent = kind == TrackKind::kGroup ? owner_.track : group();
+  track.parent = parent;
   track.kind = kind;
   track.name = std::move(name);
   track.node = owner_.node;
@@ -70,15 +75,10 @@ TrackId ProfileLanes::AddLane(const Thread& thread, std::string name) {
   if (thread.device.empty()) return AddTrack(TrackKind::kLane, std::move(name));
   const auto [group, is_new] = devices_.try_emplace(thread.device, kNoTrack);
   if (is_new) group->second = AddTrack(TrackKind::kGroup, thread.device);
-  Track track;
-  track.parent = group->second;
-  track.kind = TrackKind::kLane;
   // "stream 7" of "GPU 0 stream 7".
   const std::string prefix = thread.device + " ";
-  track.name = name.starts_with(prefix) ? name.substr(prefix.size()) : std::move(name);
-  track.node = owner_.node;
-  track.process = owner_.process;
-  return emitter_->AddTrack(std::move(track));
+  if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  return AddBelow(group->second, TrackKind::kLane, std::move(name));
 }
 
 KinetoObserver::Event ProfileLanes::OfKineto(const Event& event, const Thread& thread,

@@ -174,6 +174,7 @@ class ProfileLanes {
   void PushBounds(const ClockInterval& covered);
   std::string LaneName(const std::string& thread);
   TrackId AddTrack(TrackKind kind, std::string name, std::string unit = "");
+  TrackId AddBelow(TrackId parent, TrackKind kind, std::string name, std::string unit = "");
   TrackId AddLane(const Thread& thread, std::string name);
   static KinetoObserver::Event OfKineto(const Event& event, const Thread& thread,
                                         std::span<const FieldValue> values);

@@ -18,6 +18,7 @@
 #include "common/process_part.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "coordinator/merge/open_traces.h"
 #include "coordinator/merge/outputs.h"
 #include "export/output_file.h"
 #include "kineto/trace.h"
@@ -59,17 +60,13 @@ struct Node {
   std::vector<File> files;
 };
 
-std::optional<timeline::ClockInterval> ExtentOf(const kineto::Trace& trace) {
-  if (trace.profile_begin_ns().has_value() && trace.profile_end_ns().has_value()) {
-    return timeline::ClockInterval{*trace.profile_begin_ns(), *trace.profile_end_ns()};
+// As the profiler says, else from the first event to the last.
+std::optional<timeline::ClockInterval> CoveredBy(kineto::Trace* trace) {
+  if (trace->profile_begin_ns().has_value() && trace->profile_end_ns().has_value()) {
+    return timeline::ClockInterval{*trace->profile_begin_ns(), *trace->profile_end_ns()};
   }
-  std::optional<timeline::ClockInterval> extent;
-  for (const StreamInfo& stream : trace.streams()) {
-    if (!extent.has_value()) extent = timeline::ClockInterval{stream.begin_ns, stream.end_ns};
-    extent->begin_ns = std::min(extent->begin_ns, stream.begin_ns);
-    extent->end_ns = std::max(extent->end_ns, stream.end_ns);
-  }
-  return extent;
+  TraceReader* const readers[] = {trace};
+  return ExtentOf(readers);
 }
 
 class Opener {
@@ -114,7 +111,7 @@ class Opener {
     for (const Loss& loss : (*trace)->losses()) {
       Complain(absl::StrCat(path, ": ", LossReasonName(loss.reason), ": ", loss.detail));
     }
-    const auto covered = ExtentOf(**trace);
+    const auto covered = CoveredBy(trace->get());
     if ((*trace)->events() == 0 || !covered.has_value()) {
       Complain(absl::StrCat(path, " is skipped: it holds no event of a profile"));
       return;
