@@ -71,8 +71,6 @@ int64_t IdlePpm(const Row& row) {
                               static_cast<double>(row.total_ns) * kPpm);
 }
 
-std::string PpmText(int64_t ppm) { return Percent(ppm, kPpm); }
-
 std::vector<std::string> CellsOf(const Row& row) {
   const DeviceReport& device = *row.device;
   return {device.process,
@@ -276,8 +274,9 @@ void DevicesInShort(Page* page) {
     const std::string name = absl::StrCat(row.device->process, " ", row.device->device);
     idle.push_back({name, IdlePpm(row), row.Share(row.use.idle_ns())});
   }
-  page->Item("Devices", absl::StrCat("idle share of their steps: ",
-                                     SpreadText(std::move(idle), {.text = PpmText, .named = 1})));
+  page->Item("Devices",
+             absl::StrCat("idle share of their steps: ",
+                          SpreadText(std::move(idle), {.text = PercentOfPpm, .named = 1})));
 }
 
 void DevicesInJson(const Report& report, Json* json) {

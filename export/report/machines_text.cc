@@ -62,8 +62,6 @@ std::vector<Row> RowsOf(const Report& report) {
   return ranks.empty() ? all : ranks;
 }
 
-std::string PpmText(int64_t ppm) { return Percent(ppm, kPpm); }
-
 // "1.84": of a time, how many at once.
 std::string MeanText(int64_t sum_ns, int64_t time_ns) {
   return absl::StrFormat("%.2f", static_cast<double>(sum_ns) / static_cast<double>(time_ns));
@@ -127,10 +125,10 @@ std::string PartlySampled(const std::vector<Row>& rows) {
     const int64_t sampled_ns = row.usage->sampled_ns;
     if (sampled_ns >= row.window_ns / 100 * kSampledPercent) continue;
     const int64_t ppm = sampled_ns * kPpm / row.window_ns;
-    partly.push_back({row.name, ppm, PpmText(ppm)});
+    partly.push_back({row.name, ppm, PercentOfPpm(ppm)});
   }
   if (partly.empty()) return "";
-  const SpreadStyle least_first{PpmText, [](int64_t ppm) { return -ppm; }};
+  const SpreadStyle least_first{PercentOfPpm, [](int64_t ppm) { return -ppm; }};
   return absl::StrCat(
       "Sampled in a part of the window only: ", SpreadText(std::move(partly), least_first), ".");
 }
@@ -222,18 +220,19 @@ void MachinesInShort(Page* page) {
   int64_t most_ppm = 0;
   const Row* throttled = nullptr;  // who was most
   for (const Row& row : rows) {
-    kept.push_back({row.name, row.kept_ppm(), PpmText(row.kept_ppm())});
+    kept.push_back({row.name, row.kept_ppm(), PercentOfPpm(row.kept_ppm())});
     most_ppm = std::max(most_ppm, row.kept_ppm());
     const int64_t before_ppm = throttled == nullptr ? kWaitPpm - 1 : throttled->throttled_ppm();
     if (row.throttled_ppm() > before_ppm) throttled = &row;
   }
   if (most_ppm >= kWaitPpm) {
     std::string text = absl::StrCat("main threads, of their time: ",
-                                    SpreadText(kept, {.text = PpmText, .named = 1}));
+                                    SpreadText(kept, {.text = PercentOfPpm, .named = 1}));
     if (throttled != nullptr) {
       const int64_t ppm = throttled->throttled_ppm();
-      absl::StrAppend(&text, "; of that throttled by a quota, most: ",
-                      SpreadText({{throttled->name, ppm, PpmText(ppm)}}, {.text = PpmText}));
+      absl::StrAppend(
+          &text, "; of that throttled by a quota, most: ",
+          SpreadText({{throttled->name, ppm, PercentOfPpm(ppm)}}, {.text = PercentOfPpm}));
     }
     page->Item("CPU wait", text);
   }

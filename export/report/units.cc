@@ -17,6 +17,11 @@ std::string Percent(int64_t part, int64_t whole) {
   return absl::StrFormat("%.1f %%", percent);
 }
 
+std::string PercentOfPpm(int64_t ppm) {
+  constexpr int64_t kPpm = 1'000'000;
+  return Percent(ppm, kPpm);
+}
+
 std::string WithBound(const std::optional<DurationEstimate>& estimate) {
   if (!estimate.has_value()) return "-";
   if (!estimate->bounded()) return SignedDurationText(estimate->est_ns) + " ± unknown";

@@ -13,6 +13,8 @@ namespace syncline::report {
 
 // "99.9 %": never 100 for less than all, nor 0 for more than nothing. "-" when the whole is 0.
 std::string Percent(int64_t part, int64_t whole);
+// The same of millionths.
+std::string PercentOfPpm(int64_t ppm);
 // "+12.3 µs ± 4.5 µs", "+12.3 µs ± unknown"; "-" for nullopt.
 std::string WithBound(const std::optional<DurationEstimate>& estimate);
 // "1 234 567".
