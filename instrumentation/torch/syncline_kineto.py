@@ -23,7 +23,7 @@ import threading
 import time
 
 from syncline_accelerators import activities, initialised
-from syncline_signals import is_of_the_program, undisturbed
+from syncline_signals import attempted, is_of_the_program, undisturbed
 from syncline_stacks import start_ticks
 
 QUIET_S = 0.1  # far more than an observer's call takes
@@ -58,16 +58,6 @@ STILL_OPEN = (
     "operators of the last profile had not ended with it, and PyTorch would write to freed memory"
     " if the process were profiled again"
 )
-
-
-def attempted(call, *arguments):
-    """None for what fails, unless the program made it fail."""
-    try:
-        return call(*arguments)
-    except Exception as error:
-        if is_of_the_program(error):
-            raise
-        return None
 
 
 def resident_bytes():

@@ -38,6 +38,16 @@ def is_of_the_program(error):
     return False
 
 
+def attempted(call, *arguments):
+    """None for what fails, unless the program made it fail."""
+    try:
+        return call(*arguments)
+    except Exception as error:
+        if is_of_the_program(error):
+            raise
+        return None
+
+
 def undisturbed(work):
     """Has it done, all of it, also when a handler leaves this call before it is over."""
     over = threading.Lock()
