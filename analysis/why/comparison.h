@@ -96,10 +96,8 @@ struct Comparison {
   // False: some rank of one side was not measured. What was throttled or waited for a CPU is then
   // in the other parts, on both sides, and those two are 0.
   bool taken_away_known = false;
-  // Whether the intervals hold how recordings differ without a change: several were before.
-  bool drift_known() const { return befores.size() > 1; }
-  // In one recording or both names were replaced, otherwise in each: shapes are then not known, and
-  // operators that one of them alone has are left out.
+  // Names were replaced in a recording, and in each recording by others: shapes are then not known,
+  // and operators that one side alone has are left out.
   bool redacted = false;
   Change step;  // mean over ranks
   std::array<Change, kParts> parts;
@@ -109,6 +107,8 @@ struct Comparison {
   std::vector<OperatorChange> operators;  // the largest change first; at most 32
 
   bool incomplete() const { return before.incomplete || now.incomplete; }
+  // Whether the intervals hold how recordings differ without a change: several were before.
+  bool drift_known() const { return befores.size() > 1; }
 };
 
 // At least one before.
