@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""say_failures.py RESULTS: the failed tests of a ctest run, each with the end of what it printed.
+
+RESULTS is a file that ctest wrote with --output-junit. Whoever sees the end of a long log only finds
+here which test failed, and why.
+"""
+
+import sys
+import xml.etree.ElementTree as ElementTree
+
+LINES_OF_EACH = 60
+
+
+def main():
+    try:
+        root = ElementTree.parse(sys.argv[1]).getroot()
+    except (OSError, ElementTree.ParseError) as error:
+        print(f"test: no results of ctest: {error}")
+        return
+    for case in root.iter("testcase"):
+        if case.get("status") != "fail":
+            continue
+        print(f"test: {case.get('name')} failed after {float(case.get('time', 0)):.1f} s; its last lines:")
+        printed = (case.findtext("system-out") or "").splitlines()
+        for line in printed[-LINES_OF_EACH:]:
+            print(f"  {line}")
+
+
+if __name__ == "__main__":
+    main()
