@@ -104,10 +104,10 @@ Interval ThetaFrom(const Constraints& all, int64_t t, bool before, int64_t base,
   Interval theta;
   theta.hi = MaxIntercept(upper, lower, options.rate_ppb_max);
   std::vector<Constraint> up = lower, down = upper;
-  for (Constraint& c : up) c.y = -c.y;
-  for (Constraint& c : down) c.y = -c.y;
+  for (Constraint& c : up) c.y = Clip(-Int128{c.y});
+  for (Constraint& c : down) c.y = Clip(-Int128{c.y});
   const int64_t lo = MaxIntercept(up, down, options.rate_ppb_max);
-  theta.lo = lo == kUnknownHi ? kUnknownLo : -lo;
+  theta.lo = lo == kUnknownHi ? kUnknownLo : Clip(-Int128{lo});
   return theta;
 }
 

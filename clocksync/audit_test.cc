@@ -93,6 +93,15 @@ TEST(AuditTest, GapsAreTold) {
   EXPECT_EQ(stored->events()[0].begin, built.events[0].begin);
 }
 
+// As in CorridorTest.AContradictionFarAwayIsFoundWithoutOverflow.
+TEST(AuditTest, BesideAContradictionFarAwayAnyStepCouldHide) {
+  const int64_t far = 500'000'000 * kSecond;
+  const Constraints constraints{.upper = {{0, 1000}, {far + 1, far + 1 + 1000}},
+                                .lower = {{0, 900}, {far, far + 1100}}};
+  const EdgeAudit audit = AuditEdge(constraints, {}, {.wander_ppb_per_s = 0});
+  EXPECT_EQ(audit.unseen_step_ns_worst, kUnknownHi);
+}
+
 TEST(AuditTest, WithoutSamplesAnyStepCouldHide) {
   BuildInput input{.nodes = {"a", "b"}};
   input.edges.push_back({.local = "a", .remote = "b"});

@@ -84,6 +84,9 @@ class Builder {
 
   absl::Status FitHosts() {
     data_->clocks.resize(data_->names.size());
+    for (NodeClocks& clocks : data_->clocks) {
+      if (options_.wall_clocks) clocks.host.realtime = {BoundedMap({{0, 0, 0, 0}}, 0)};
+    }
     for (const HostClocks& host : input_.hosts) {
       const auto vertex = vertices_.find(host.node);
       if (vertex == vertices_.end() && host.node != "coordinator") {
@@ -131,8 +134,9 @@ class Builder {
     for (const CausalPair& pair : input_.causal) {
       const uint32_t a = pair.before.clock.node, b = pair.after.clock.node;
       const Bounds before = RawOf(pair.before), after = RawOf(pair.after);
-      if (a == b || before.lo <= -kStampMax || after.hi >= kStampMax) continue;
-      if (before.lo >= kStampMax || after.hi <= -kStampMax) continue;
+      const int64_t most = options_.wall_clocks ? kWallMax : kStampMax;
+      if (a == b || before.lo <= -most || after.hi >= most) continue;
+      if (before.lo >= most || after.hi <= -most) continue;
       if (const auto reverse = edge_of_.find(Key(b, a)); reverse != edge_of_.end()) {
         fits_[reverse->second].constraints.lower.push_back({after.hi, before.lo});
         continue;
@@ -153,7 +157,10 @@ class Builder {
   void FitEdges() {
     AddProbedEdges();
     AddCausalPairs();
-    for (EdgeFit& fit : fits_) fit.corridor = FitCorridor(fit.constraints, FitOptions());
+    for (EdgeFit& fit : fits_) {
+      fit.corridor = options_.wall_clocks ? FitVaryingRate(fit.constraints, options_.rate_ppb_max)
+                                          : FitCorridor(fit.constraints, FitOptions());
+    }
     FindSuspects();
     std::vector<GraphEdge> graph_edges;
     for (size_t i = 0; i < edges_.size(); ++i) {
@@ -293,6 +300,7 @@ class Builder {
     data_->grid = PlaceClocks(data_->graph, {.reference = data_->reference,
                                              .rate_ppb_max = options_.rate_ppb_max,
                                              .wander_ppb_per_s = options_.wander_ppb_per_s,
+                                             .rate_varies = options_.wall_clocks,
                                              .breaks = breaks_});
   }
 
@@ -438,7 +446,7 @@ class Builder {
       const auto rate = [](Int128 dy, Int128 dx) { return (dy - dx) * kBillion / dx; };
       const Int128 est = rate(Int128{knots[k + 1].est} - knots[k].est, knots[k + 1].x - knots[k].x);
       Int128 slack = options_.rate_ppb_max + (est < 0 ? -est : est) + 1;
-      for (size_t m = 0; m < 2 * knots.size(); m = 2 * m + 1) {
+      for (size_t m = 0; m < 2 * knots.size() && !options_.wall_clocks; m = 2 * m + 1) {
         const BoundedMap::Knot& a = knots[k > m ? k - m : 0];
         const BoundedMap::Knot& b = knots[std::min(k + 1 + m, knots.size() - 1)];
         if (a.lo == kUnknownLo || a.hi == kUnknownHi) break;

@@ -27,6 +27,10 @@ struct BuildOptions {
   // w: bound of the change of that rate, ppb per second (10: a room that warms by 3 degrees a
   // minute).
   int64_t wander_ppb_per_s = 10;
+  // What is compared are the nodes' wall clocks, the only ones that are known of them: REALTIME
+  // takes RAW's place. They are slewed, so their rate against each other may change at any time
+  // within rate_ppb_max, and wander_ppb_per_s counts for nothing.
+  bool wall_clocks = false;
   // Also fill what EdgeQuality says it does then: for reports.
   bool audit = false;
 };

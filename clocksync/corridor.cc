@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "clocksync/arithmetic.h"
@@ -251,12 +252,13 @@ class Fitter {
       const int64_t hi = MaxInterceptOfHulls(upper, mirrored, options_.rate_ppb_max);
       const int64_t lo = MaxInterceptOfHulls(mirrored, upper, options_.rate_ppb_max);
       BoundedMap::Knot knot{.x = t};
-      if (hi != kUnknownHi) knot.hi = t + base_ + hi + slack_;
-      if (lo != kUnknownHi) knot.lo = t + base_ - lo - slack_;
+      // Far from t, constraints that contradict each other by little do so by any amount at t.
+      if (hi != kUnknownHi) knot.hi = Clip(Int128{t} + base_ + hi + slack_);
+      if (lo != kUnknownHi) knot.lo = Clip(Int128{t} + base_ - lo - slack_);
       if (knot.lo > knot.hi) return t;
-      knot.est = hi == kUnknownHi   ? knot.lo
-                 : lo == kUnknownHi ? knot.hi
-                                    : knot.lo + (knot.hi - knot.lo) / 2;
+      knot.est = knot.hi == kUnknownHi   ? knot.lo
+                 : knot.lo == kUnknownLo ? knot.hi
+                                         : std::midpoint(knot.lo, knot.hi);
       epoch->push_back(knot);
       if (t == end) return std::nullopt;
       // No last piece shorter than a knot.
@@ -343,7 +345,7 @@ class Fitter {
 int64_t MaxIntercept(const std::vector<Constraint>& upper, const std::vector<Constraint>& lower,
                      int64_t rate_ppb_max) {
   Window window{.upper = upper, .mirrored = lower};
-  for (Constraint& p : window.mirrored) p.y = -p.y;
+  for (Constraint& p : window.mirrored) p.y = Clip(-Int128{p.y});
   window.MakeHulls();
   return MaxInterceptOfHulls(window.upper_hull, window.mirrored_hull, rate_ppb_max);
 }

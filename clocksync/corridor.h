@@ -107,6 +107,15 @@ Corridor JoinEpochs(Epochs epochs, const std::vector<GapRule>& gaps, int64_t rat
 Corridor FitCorridor(const Constraints& constraints, const CorridorOptions& options,
                      std::span<const Interval> known_gaps = {});
 
+// The same for clocks whose rate against each other may change at any time, within rate_ppb_max: of
+// theta'' nothing is assumed, so no line is fitted. theta at t is limited by what each constraint
+// leaves until there:
+//     theta(x_k) - rho |t - x_k|  <=  theta(t)  <=  theta(x_k) + rho |t - x_k|
+// The estimate is the line that fits best, as far as it lies inside; of clocks with a limit on one
+// side only, that they read the same. Where the constraints
+// contradict each other the map is empty and gave_up is set.
+Corridor FitVaryingRate(const Constraints& constraints, int64_t rate_ppb_max);
+
 // The largest theta at d = 0 of all lines that pass under every point of `upper`, over every point
 // of `lower`, with a slope of at most rate_ppb_max; x is d. kUnknownHi when unlimited. Exposed for
 // tests.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 
 #include "clocksync/arithmetic.h"
 #include "clocksync/corridor.h"
@@ -43,9 +44,9 @@ int64_t Meeting(int64_t a_x, int64_t a_y, int64_t rate_a, int64_t b_x, int64_t b
   return Clip(std::clamp<Int128>(a_x + numerator / denominator, a_x + 1, b_x - 1));
 }
 
-// The instant at which a line that leaves (from, 0) with slope 1 + rate has risen by `rise`.
-int64_t RisenBy(int64_t rise, int64_t rate_ppb) {
-  return Clip(Int128{rise} * kBillion / (Int128{kBillion} + rate_ppb));
+// How long a line with slope 1 + rate takes to rise by `rise`.
+Int128 RisenBy(Int128 rise, int64_t rate_ppb) {
+  return rise * kBillion / (Int128{kBillion} + rate_ppb);
 }
 
 // Neither clock goes back, so in a gap y is never before where it was at its beginning, nor after
@@ -53,17 +54,22 @@ int64_t RisenBy(int64_t rise, int64_t rate_ppb) {
 std::vector<BoundedMap::Knot> GapKnots(const BoundedMap::Knot& a, const BoundedMap::Knot& b,
                                        const GapRule& rule) {
   std::vector<int64_t> instants = {a.x + 1, b.x - 1};
-  const bool two_sided = a.lo != kUnknownLo && a.hi != kUnknownHi;
-  if (two_sided && rule.steps) {
-    const int64_t meets_hi = a.x + RisenBy(b.hi - a.hi, rule.rate_ppb_hi);
-    const int64_t meets_lo = b.x - RisenBy(b.lo - a.lo, rule.rate_ppb_hi);
-    for (int64_t near : {-1, 0, 1}) {
-      instants.push_back(meets_hi + near);
-      instants.push_back(meets_lo + near);
+  const bool know_hi = a.hi != kUnknownHi && b.hi != kUnknownHi;
+  const bool know_lo = a.lo != kUnknownLo && b.lo != kUnknownLo;
+  const auto add_around = [&](Int128 x) {
+    const auto meets = static_cast<int64_t>(std::clamp<Int128>(x, a.x, b.x));
+    for (int64_t near : {-1, 0, 1}) instants.push_back(meets + near);
+  };
+  if (rule.steps) {
+    if (know_hi) add_around(a.x + RisenBy(Int128{b.hi} - a.hi, rule.rate_ppb_hi));
+    if (know_lo) add_around(b.x - RisenBy(Int128{b.lo} - a.lo, rule.rate_ppb_hi));
+  } else {
+    if (know_hi) {
+      instants.push_back(Meeting(a.x, a.hi, rule.rate_ppb_hi, b.x, b.hi, rule.rate_ppb_lo));
     }
-  } else if (two_sided) {
-    instants.push_back(Meeting(a.x, a.hi, rule.rate_ppb_hi, b.x, b.hi, rule.rate_ppb_lo));
-    instants.push_back(Meeting(a.x, a.lo, rule.rate_ppb_lo, b.x, b.lo, rule.rate_ppb_hi));
+    if (know_lo) {
+      instants.push_back(Meeting(a.x, a.lo, rule.rate_ppb_lo, b.x, b.lo, rule.rate_ppb_hi));
+    }
   }
   std::sort(instants.begin(), instants.end());
   instants.erase(std::unique(instants.begin(), instants.end()), instants.end());
@@ -135,6 +141,81 @@ Break BreakBetween(const Epoch& before, const Epoch& after, const GapRule& rule)
   return gap;
 }
 
+// What is left of a limit of theta after dx, when the rate may have been any of -rate to rate.
+int64_t Loosened(int64_t limit, int64_t dx, int64_t rate_ppb_max, int sign) {
+  if (IsUnknown(limit)) return limit;
+  return Clip(Int128{limit} + sign * (Int128{dx} * rate_ppb_max / kBillion + 1));
+}
+
+struct ThetaLimit {
+  int64_t x = 0;
+  int64_t lo = kUnknownLo;
+  int64_t hi = kUnknownHi;
+};
+
+// Of each instant with constraints the limits of theta, in order.
+std::vector<ThetaLimit> ThetaLimits(const Constraints& constraints) {
+  std::map<int64_t, ThetaLimit> limits;
+  for (const Constraint& c : constraints.upper) {
+    int64_t& hi = limits.try_emplace(c.x, ThetaLimit{.x = c.x}).first->second.hi;
+    hi = std::min(hi, Clip(Int128{c.y} - c.x));
+  }
+  for (const Constraint& c : constraints.lower) {
+    int64_t& lo = limits.try_emplace(c.x, ThetaLimit{.x = c.x}).first->second.lo;
+    lo = std::max(lo, Clip(Int128{c.y} - c.x));
+  }
+  std::vector<ThetaLimit> in_order;
+  for (const auto& [x, limit] : limits) in_order.push_back(limit);
+  return in_order;
+}
+
+// `limit` is no wider than what `near` leaves of it.
+void Narrow(const ThetaLimit& near, int64_t rate_ppb_max, ThetaLimit* limit) {
+  const int64_t dx = limit->x > near.x ? limit->x - near.x : near.x - limit->x;
+  limit->lo = std::max(limit->lo, Loosened(near.lo, dx, rate_ppb_max, -1));
+  limit->hi = std::min(limit->hi, Loosened(near.hi, dx, rate_ppb_max, +1));
+}
+
+// Through the middles of the limits, the narrow ones above all.
+class BestLine {
+ public:
+  BestLine(const std::vector<ThetaLimit>& limits, int64_t rate_ppb_max) : first_(limits.front()) {
+    double weights = 0, sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
+    base_ = Middle(first_);
+    for (const ThetaLimit& limit : limits) {
+      const auto x = static_cast<double>(limit.x - first_.x);
+      const auto y = static_cast<double>(Middle(limit) - base_);
+      const bool known = !IsUnknown(limit.lo) && !IsUnknown(limit.hi);
+      const double width = known ? static_cast<double>(limit.hi - limit.lo) + 1 : 1;
+      const double weight = 1 / (width * width);
+      weights += weight;
+      sum_x += weight * x, sum_y += weight * y, sum_xx += weight * x * x, sum_xy += weight * x * y;
+    }
+    const double spread = weights * sum_xx - sum_x * sum_x;
+    const double rate_max = static_cast<double>(rate_ppb_max) * 1e-9;
+    slope_ = spread > 0 ? (weights * sum_xy - sum_x * sum_y) / spread : 0;
+    slope_ = std::clamp(slope_, -rate_max, rate_max);
+    rise_ = (sum_y - slope_ * sum_x) / weights;
+  }
+
+  int64_t At(const ThetaLimit& limit) const {
+    const double rise = rise_ + slope_ * static_cast<double>(limit.x - first_.x);
+    return std::clamp(base_ + static_cast<int64_t>(std::llround(rise)), limit.lo, limit.hi);
+  }
+
+ private:
+  static int64_t Middle(const ThetaLimit& limit) {
+    if (IsUnknown(limit.lo) || IsUnknown(limit.hi)) {
+      return std::clamp<int64_t>(0, limit.lo, limit.hi);
+    }
+    return limit.lo + (limit.hi - limit.lo) / 2;
+  }
+
+  const ThetaLimit first_;
+  int64_t base_ = 0;
+  double slope_ = 0, rise_ = 0;
+};
+
 // The constraints with x in (after, before).
 Constraints Between(const Constraints& all, int64_t after, int64_t before) {
   Constraints some;
@@ -175,6 +256,31 @@ Corridor JoinEpochs(Epochs epochs, const std::vector<GapRule>& gaps, int64_t rat
   cut |= KeepLongestAlike(&knots);
   MakeMonotone(&knots);
   corridor.map = BoundedMap(std::move(knots), cut ? -rate_ppb_outside : rate_ppb_outside);
+  return corridor;
+}
+
+Corridor FitVaryingRate(const Constraints& constraints, int64_t rate_ppb_max) {
+  std::vector<ThetaLimit> limits = ThetaLimits(constraints);
+  if (limits.empty()) return {};
+  for (size_t i = 1; i < limits.size(); ++i) Narrow(limits[i - 1], rate_ppb_max, &limits[i]);
+  for (size_t i = limits.size() - 1; i > 0; --i) Narrow(limits[i], rate_ppb_max, &limits[i - 1]);
+  for (const ThetaLimit& limit : limits) {
+    if (limit.lo > limit.hi) return {.gave_up = true};
+  }
+  const BestLine line(limits, rate_ppb_max);
+  const auto add = [](int64_t x, int64_t theta) {
+    return IsUnknown(theta) ? theta : Clip(Int128{x} + theta);
+  };
+  Epochs epochs;
+  for (const ThetaLimit& limit : limits) {
+    epochs.epochs.push_back({{.x = limit.x,
+                              .lo = add(limit.x, limit.lo),
+                              .est = add(limit.x, line.At(limit)),
+                              .hi = add(limit.x, limit.hi)}});
+  }
+  Corridor corridor =
+      JoinEpochs(std::move(epochs), {{false, -rate_ppb_max, rate_ppb_max, 0}}, rate_ppb_max);
+  corridor.breaks.clear();  // nothing broke
   return corridor;
 }
 

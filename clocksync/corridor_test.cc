@@ -77,6 +77,11 @@ TEST(CorridorTest, LinearProgramAgreesWithBruteForce) {
   EXPECT_GT(one_sided, 800);
 }
 
+TEST(CorridorTest, AConstraintThatIsUnknownLimitsNothing) {
+  const std::vector<Constraint> upper = {{-kSecond, 5}, {kSecond, 5}};
+  EXPECT_EQ(MaxIntercept(upper, {{0, kUnknownLo}}, 200'000), 5);
+}
+
 TEST(CorridorTest, WorkedExampleOfTheHeader) {
   const Constraints constraints{.upper = {{0, 1060}}, .lower = {{100, 1070}}};
   const Corridor corridor = FitCorridor(constraints, {.rate_ppb_max = 1, .wander_ppb_per_s = 0});
@@ -138,6 +143,22 @@ TEST(CorridorTest, AStepWithinTheBoundCannotBeSeen) {
   }
 }
 
+// Followed back over 16 years, a contradiction of 100 ns within one is more than a number holds.
+TEST(CorridorTest, AContradictionFarAwayIsFoundWithoutOverflow) {
+  const int64_t far = 500'000'000 * kSecond;
+  const Constraints constraints{.upper = {{0, 1000}, {far + 1, far + 1 + 1000}},
+                                .lower = {{0, 900}, {far, far + 1100}}};
+  const Epochs fitted = FitEpochs(constraints, {.wander_ppb_per_s = 0});
+  ASSERT_EQ(fitted.epochs.size() + fitted.contradicting, 2u);
+  for (const Epoch& epoch : fitted.epochs) {
+    for (const BoundedMap::Knot& knot : epoch) {
+      EXPECT_LE(knot.lo, knot.est) << knot.x;
+      EXPECT_LE(knot.est, knot.hi) << knot.x;
+    }
+  }
+  EXPECT_GE(fitted.epochs[0][0].lo, 0);
+}
+
 TEST(CorridorTest, AFalseStampIsLeftOutAndCounted) {
   Constraints c = Line(0, 0);
   c.lower[100].y += 80'000;
@@ -178,6 +199,18 @@ TEST(CorridorTest, WhereOneSideIsUnknownNothingIsClaimed) {
   EXPECT_TRUE(BoundedMap::IsValid(corridor.map.knots()));
   EXPECT_EQ(corridor.map.knots().front().x, 2 * kSecond);
   EXPECT_EQ(corridor.map.At(kSecond), (Bounds{kUnknownLo, kSecond + 5, kUnknownHi}));
+}
+
+// Clock y may go on at its own rate until it has reached what is known of it behind the gap.
+TEST(CorridorTest, InAGapTheKnownSideAloneIsCutWhereItMustBe) {
+  for (const int64_t a_lo : {kUnknownLo, int64_t{900'000'000}}) {
+    const Epoch before = {{.x = kSecond, .lo = a_lo, .est = kSecond, .hi = kSecond}};
+    const Epoch behind = {{.x = 2 * kSecond, .est = 1'200'000'000, .hi = 1'200'000'000}};
+    const Corridor corridor = JoinEpochs({.epochs = {before, behind}}, {GapRule{}}, 200'000);
+    for (int64_t x = kSecond; x < 2 * kSecond; x += 10'000'000) {
+      EXPECT_GE(corridor.map.At(x).hi, std::min<int64_t>(x, 1'200'000'000)) << x;
+    }
+  }
 }
 
 TEST(BoundedMapTest, InverseContainsWhatMapsThere) {

@@ -14,6 +14,7 @@
 namespace syncline::clocksync {
 
 inline constexpr int64_t kStampMax = int64_t{1} << 59;  // 18 years of uptime: more is no RAW clock
+inline constexpr int64_t kWallMax = int64_t{1} << 61;   // the year 2043; differences of two fit
 
 struct EdgeFit {
   Constraints constraints;  // local -> remote

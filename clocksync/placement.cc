@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kKnotNsMin = 20'000'000;
 constexpr int64_t kKnotNsMax = kBillion;
+constexpr int64_t kVaryingKnotNsMin = 5'000'000;  // between two of them the rate bound counts
+constexpr int64_t kVaryingInstantsMax = 20'000;
 constexpr int64_t kBreakMarginNs = 1'000;
 constexpr int64_t kGapNs = 30 * kBillion;  // between two stretches with samples
 constexpr int64_t kInstantsMax = 100'000;
@@ -95,7 +97,9 @@ class Placer {
     for (size_t k = 0; k + 1 < instants_.size(); ++k) grid.segments.push_back(instants_[k].next);
     const double half = static_cast<double>(knot_ns_) / 2e9;
     // Capped where knots stand years apart: the model file takes no more.
-    const double bend = half * half * static_cast<double>(options_.wander_ppb_per_s) / 2;
+    const double bend = options_.rate_varies
+                            ? half * static_cast<double>(options_.rate_ppb_max)
+                            : half * half * static_cast<double>(options_.wander_ppb_per_s) / 2;
     grid.bend_ns = static_cast<int64_t>(std::min(std::ceil(bend), 1e17)) + 1;
     return grid;
   }
@@ -173,6 +177,7 @@ class Placer {
     }
     for (const Stretch& s : stretches) sampled = SaturatingAdd(sampled, s.end - s.begin);
     knot_ns_ = std::max(std::clamp(sampled / 64, kKnotNsMin, kKnotNsMax), sampled / instants_max);
+    if (options_.rate_varies) knot_ns_ = std::max(kVaryingKnotNsMin, sampled / kVaryingInstantsMax);
     std::vector<Instant> merged;
     for (const Stretch& s : stretches) {
       for (int64_t t = s.begin; t < s.end; t += knot_ns_) merged.push_back({t});

@@ -19,6 +19,7 @@ struct PlacementOptions {
   uint32_t reference = 0;
   int64_t rate_ppb_max = 200'000;
   int64_t wander_ppb_per_s = 10;
+  bool rate_varies = false;  // at any time, within rate_ppb_max
   // For each edge of the graph: where its assumptions broke.
   std::vector<std::vector<Break>> breaks;
 };

@@ -98,11 +98,18 @@ function(syncline_program name)
   target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)
 endfunction()
 
-# syncline_test(name SOURCES ... LIBS ... [LABEL unit] [TIMEOUT 60]): one gtest program, one ctest.
+# syncline_test(name [THREADS] SOURCES ... LIBS ... [LABEL unit] [TIMEOUT 60]): one gtest program, one
+# ctest. THREADS: what it tests starts threads or lives among them, so that ThreadSanitizer has
+# something to find: the label `threads`, and a part of the target `thread_tests`.
+add_custom_target(thread_tests)
 function(syncline_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
+  endif()
+  if(ARG_THREADS)
+    list(APPEND ARG_LABEL threads)
+    add_dependencies(thread_tests ${name})
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
@@ -116,7 +123,7 @@ function(syncline_test name)
   syncline_precompiled(${name} precompiled_tests GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What most sources include anyway, parsed once a build (SYNCLINE_PCH; see SynclineTargets.cmake).
-// Sources still include what they use: the sanitizers' builds have no precompiled headers.
+// Sources still include what they use: the preset tsan has no precompiled headers.
 #ifndef SYNCLINE_CMAKE_PRECOMPILED_H_
 #define SYNCLINE_CMAKE_PRECOMPILED_H_
 

@@ -23,6 +23,8 @@ const char* LossReasonName(LossReason reason) {
       return "node missing";
     case LossReason::kUnknownEvent:
       return "unknown event";
+    case LossReason::kLostInProcess:
+      return "lost in process";
   }
   return "unknown";
 }

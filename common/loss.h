@@ -17,9 +17,10 @@ enum class LossReason : uint8_t {
   kTruncated = 3,        // the file ends inside a packet
   kUnreadable = 4,       // a whole stream, trace or node could not be read
   kSilent = 5,           // the process counted more events than were found
-  kNotCovered = 6,    // the process was not recording then (started late, stopped, paused, killed)
-  kNodeMissing = 7,   // the node took no part
-  kUnknownEvent = 8,  // an event whose class the metadata does not describe
+  kNotCovered = 6,     // the process was not recording then (started late, stopped, paused, killed)
+  kNodeMissing = 7,    // the node took no part
+  kUnknownEvent = 8,   // an event whose class the metadata does not describe
+  kLostInProcess = 9,  // calls that the process counted and could not hand to the tracer
 };
 
 // What is lost in [begin_ns, end_ns] of the clock that the owner of this record declares.
