@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
-#include <limits>
-
 #include "evidence/evidence.h"
+#include "evidence/words.h"
 #include "evidence/write.h"
 
 namespace syncline::evidence {
@@ -10,69 +8,7 @@ namespace {
 
 constexpr size_t kItemsMax = 1 << 20;  // processes, groups, threads: more are not sampled
 constexpr size_t kNotesMax = 100;
-constexpr size_t kAncestorsMax = 64;              // of a control group
-constexpr int64_t kTimeMaxNs = int64_t{1} << 53;  // 104 days; sums and multiples fit
-
-// One line's words. A missing or wrong one makes the whole line wrong.
-class Words {
- public:
-  explicit Words(std::string_view line) : left_(line) {}
-
-  bool wrong() const { return wrong_; }
-  bool More() const { return !left_.empty(); }
-
-  std::string_view Word() {
-    if (left_.empty()) {
-      wrong_ = true;
-      return {};
-    }
-    const size_t blank = left_.find(' ');
-    const std::string_view word = left_.substr(0, blank);
-    left_ = blank == std::string_view::npos ? std::string_view{} : left_.substr(blank + 1);
-    return word;
-  }
-  std::string Text() {
-    const std::string_view word = Word();
-    wrong_ |= !word.starts_with('=');
-    return Unescaped(word);
-  }
-  template <class T>
-  T Number() {
-    const std::string_view word = Word();
-    T value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    wrong_ |= error != std::errc() || end != word.data() + word.size();
-    return value;
-  }
-  // A time, or an amount of time: neither negative nor so large that sums overflow.
-  int64_t Ns() {
-    const auto ns = Number<int64_t>();
-    wrong_ |= ns < 0 || ns > kTimeMaxNs;
-    return ns;
-  }
-  uint32_t Index(size_t below) {
-    const auto index = Number<uint32_t>();
-    wrong_ |= index >= below;
-    return index;
-  }
-  void Bracket(int64_t* at_ns, int64_t* until_ns) {
-    *at_ns = Ns();
-    *until_ns = Ns();
-    wrong_ |= *until_ns < *at_ns;
-  }
-  template <class T>
-  void Keep(T value, std::vector<T>* values) {
-    if (!wrong_ && !More()) {
-      values->push_back(std::move(value));
-    } else {
-      wrong_ = true;
-    }
-  }
-
- private:
-  std::string_view left_;
-  bool wrong_ = false;
-};
+constexpr size_t kAncestorsMax = 64;  // of a control group
 
 class Parser {
  public:
@@ -218,21 +154,7 @@ class Parser {
 }  // namespace
 
 absl::StatusOr<Evidence> ParseEvidence(std::string_view text) {
-  const size_t head = text.find('\n');
-  if (head == std::string_view::npos || text.substr(0, head) != kHead) {
-    return absl::InvalidArgumentError(
-        "it does not begin with \"syncline-evidence 1\": it is damaged, or of another version of "
-        "Syncline");
-  }
-  Parser parser;
-  for (text.remove_prefix(head + 1); !text.empty();) {
-    const size_t end = text.find('\n');
-    // A line without an end was cut: what it says may be a part of a number.
-    if (end == std::string_view::npos) break;
-    parser.Line(text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
-  return parser.Finish();
+  return ParseText<Parser>(text, kHead);
 }
 
 }  // namespace syncline::evidence

@@ -15,7 +15,7 @@ constexpr size_t kTextBytesMax = 512;  // of a name, a category, an argument
 constexpr char kEventsKey[] = "traceEvents";
 constexpr char kDistributedKey[] = "distributedInfo";
 // The others are bookkeeping between Kineto's own events.
-constexpr std::array<std::string_view, 28> kArguments = {"Input Dims",
+constexpr std::array<std::string_view, 31> kArguments = {"Input Dims",
                                                          "Input type",
                                                          "Concrete Inputs",
                                                          "Sequence number",
@@ -40,6 +40,9 @@ constexpr std::array<std::string_view, 28> kArguments = {"Input Dims",
                                                          "Comms Id",
                                                          "Src Rank",
                                                          "Dst Rank",
+                                                         "Rank",
+                                                         "In split size",
+                                                         "Out split size",
                                                          "graph id",
                                                          "graph node id",
                                                          "memory bandwidth (GB/s)"};

@@ -49,6 +49,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/event_cursor.h"
+#include "kineto/collectives.h"
 
 namespace syncline::kineto {
 
@@ -91,6 +92,8 @@ class Trace final : public TraceReader {
   // Of the process whose threads are here; 0: none is.
   int32_t pid() const { return pid_; }
   const std::string& process_name() const { return process_name_; }
+  // Kernels that say of which collective they are, by queue and time.
+  std::vector<CollectiveKernel> collective_kernels() const;
 
  private:
   friend class Cursor;
@@ -131,6 +134,7 @@ class Trace final : public TraceReader {
   void FindProcess();
   void FindLaunches();
   std::string_view CorrelationOf(const Event& event) const;
+  std::string_view ArgumentOf(const Event& event, std::string_view name) const;
   uint32_t StreamOf(const TextEvent& event, Kind kind);
   const Class* ClassOf(const TextEvent& event);
   std::string_view Intern(std::string_view text);

@@ -30,5 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   if (events != trace->events()) std::abort();
+  for (const syncline::kineto::CollectiveKernel& kernel : trace->collective_kernels()) {
+    if (kernel.name.size() > 512 || kernel.end_ns < kernel.begin_ns) std::abort();
+  }
   return 0;
 }

@@ -27,6 +27,10 @@ struct Unpacked {
 // ResourceExhausted: it has more than `bytes_max`.
 absl::StatusOr<Unpacked> Unpack(std::string_view bytes, uint64_t bytes_max = kUnpackedBytesMax);
 
+// What it begins with, as far as that can be unpacked.
+inline constexpr size_t kHeadBytes = size_t{64} << 10;
+std::string UnpackHead(std::string_view bytes);
+
 }  // namespace syncline::kineto
 
 #endif  // SYNCLINE_KINETO_UNPACK_H_

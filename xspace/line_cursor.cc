@@ -5,6 +5,9 @@
 #include <bit>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+#include "common/tensorflow_names.h"
+#include "common/text.h"
 #include "xspace/stat.h"
 
 namespace syncline::xspace {
@@ -19,6 +22,7 @@ LineCursor::LineCursor(const Space& space, uint32_t index, int64_t begin_ns, int
       index_(index),
       line_(space.lines_[index]),
       plane_(*space.planes_[line_.plane]),
+      classes_(space.ClassesOf(line_)),
       begin_ns_(begin_ns),
       end_ns_(end_ns),
       fields_(line_.bytes) {}
@@ -37,7 +41,7 @@ void LineCursor::Fill(size_t batch_max) {
     if (time_ns < begin_ns_ || time_ns >= end_ns_) continue;
     EventRecord record;
     record.time_ns = time_ns;
-    record.event_class = plane_.Find(head.metadata_id);
+    record.event_class = classes_.Find(head.metadata_id);
     record.bytes = bytes.data();
     record.reader_word = bytes.size();
     batch_.push_back(record);
@@ -75,6 +79,7 @@ bool LineCursor::Decode(const EventRecord& record, std::vector<FieldValue>* valu
   const std::span<const uint8_t> bytes(record.bytes, record.reader_word);
   // A record of this cursor: its class is one of this plane's.
   const auto* found = static_cast<const Space::Class*>(record.event_class);
+  Work work;
   FieldValue& duration = values->emplace_back();
   duration.field = &record.event_class->fields[0];
   Fields fields(bytes);
@@ -90,8 +95,9 @@ bool LineCursor::Decode(const EventRecord& record, std::vector<FieldValue>* valu
       if (known == found->stats.end()) continue;
       expected = static_cast<size_t>(known - found->stats.begin());
     }
+    const size_t index = expected++;
     FieldValue& value = values->emplace_back();
-    value.field = &record.event_class->fields[++expected];
+    value.field = &record.event_class->fields[expected];
     value.type = value.field->type;
     if (stat.kind == stat_field::kReference) {
       const auto name = plane_.stat_names.find(static_cast<int64_t>(stat.bits));
@@ -103,8 +109,42 @@ bool LineCursor::Decode(const EventRecord& record, std::vector<FieldValue>* valu
     } else {
       value.u = stat.bits;
     }
+    if (!found->is_work) continue;
+    if (found->correlation == index) work.correlation = stat.bits;
+    if (found->hlo_op == index) work.hlo_op = value.text;
+    if (found->hlo_module == index) work.hlo_module = value.text;
+    if (found->tf_op == index) work.tf_op = value.text;
   }
+  if (found->is_work) AddLaunch(*found, work, values);
   return true;
+}
+
+void LineCursor::AddLaunch(const Space::Class& of, const Work& work,
+                           std::vector<FieldValue>* values) {
+  const auto add = [&](size_t field) -> FieldValue& {
+    FieldValue& value = values->emplace_back();
+    value.field = &of.fields[of.stats.size() + field];
+    value.type = value.field->type;
+    return value;
+  };
+  const Launches::Launch* const launch = space_.launches_.Find(work.correlation);
+  const std::string_view name = OperatorOf(work, launch);
+  if (!name.empty()) add(1).text = name;
+  if (launch != nullptr) add(2).s = launch->begin_ns;
+}
+
+// As the profiler names it on the work itself; else by where the program launched it.
+std::string_view LineCursor::OperatorOf(const Work& work, const Launches::Launch* launch) {
+  if (!work.hlo_op.empty()) {
+    if (work.hlo_module.empty()) return work.hlo_op;
+    // Instructions of two modules may have the same name.
+    return *names_.insert(absl::StrCat(AbslView(work.hlo_module), "/", AbslView(work.hlo_op)))
+                .first;
+  }
+  if (const auto of = TensorFlowOperatorOf(work.tf_op)) return of->node;
+  if (launch == nullptr) return "";
+  const auto inside = TensorFlowOperatorOf(launch->inside);
+  return inside.has_value() ? inside->node : launch->inside;
 }
 
 }  // namespace syncline::xspace

@@ -4,6 +4,9 @@
 #define SYNCLINE_XSPACE_LINE_CURSOR_H_
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "xspace/space.h"
@@ -24,15 +27,23 @@ class LineCursor final : public EventCursor {
   // Reads on until the batch is full or the line ends.
   void Fill(size_t batch_max);
   void SortAll();
+  struct Work {  // what an event says of itself
+    uint64_t correlation = 0;
+    std::string_view hlo_op, hlo_module, tf_op;
+  };
+  void AddLaunch(const Space::Class& of, const Work& work, std::vector<FieldValue>* values);
+  std::string_view OperatorOf(const Work& work, const Launches::Launch* launch);
 
   const Space& space_;
   uint32_t index_;
   const Space::Line& line_;
   const Space::Plane& plane_;
+  const Space::Classes& classes_;
   int64_t begin_ns_;
   int64_t end_ns_;
   Fields fields_;
   std::vector<EventRecord> batch_;
+  std::unordered_set<std::string> names_;  // of operators that are made of two
   bool done_ = false;
 };
 

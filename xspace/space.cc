@@ -2,8 +2,11 @@
 #include "xspace/space.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "common/text.h"
@@ -14,20 +17,25 @@ namespace syncline::xspace {
 namespace {
 
 namespace space_field {
-constexpr uint32_t kPlane = 1, kHostname = 4;
+constexpr uint32_t kPlane = 1, kError = 2, kWarning = 3, kHostname = 4;
 }
 namespace plane_field {
-constexpr uint32_t kName = 2, kLine = 3, kEventMetadata = 4, kStatMetadata = 5, kStat = 6;
+constexpr uint32_t kId = 1, kName = 2, kLine = 3, kEventMetadata = 4, kStatMetadata = 5, kStat = 6;
 }
 namespace map_field {
 constexpr uint32_t kKey = 1, kValue = 2;
 }
-constexpr uint32_t kMetadataName = 2;  // of XEventMetadata and XStatMetadata
+// Of XEventMetadata and XStatMetadata; the second has no display name.
+constexpr uint32_t kMetadataName = 2, kMetadataDisplayName = 4;
 namespace line_field {
 constexpr uint32_t kId = 1, kName = 2, kTimestamp = 3, kDisplayName = 11;
 }
 
 constexpr char kEnvironmentPlane[] = "Task Environment";
+constexpr char kMetadataPlane[] = "/host:metadata";
+constexpr std::string_view kDevicePlane = "/device:";
+constexpr std::string_view kQueue = "Stream #";  // of a GPU
+constexpr std::string_view kDropped = "drop";
 // An event of one name has a dozen; a file that claims more than this is not read for them.
 constexpr size_t kStatsMax = 256;
 constexpr int64_t kDenseIds = 1 << 16;  // TensorFlow counts its ids from 1
@@ -35,6 +43,7 @@ constexpr int64_t kDenseIds = 1 << 16;  // TensorFlow counts its ids from 1
 struct Named {
   int64_t id = 0;
   std::string_view name;
+  std::string_view display_name;
 };
 
 // An entry of a map from id to metadata.
@@ -47,6 +56,7 @@ Named ReadMetadata(std::span<const uint8_t> entry) {
     Fields metadata(fields.bytes());
     while (metadata.Next()) {
       if (metadata.number() == kMetadataName) named.name = metadata.text();
+      if (metadata.number() == kMetadataDisplayName) named.display_name = metadata.text();
     }
   }
   return named;
@@ -59,15 +69,56 @@ std::string NameOr(const std::unordered_map<int64_t, std::string_view>& names, i
   return absl::StrCat(kind, " #", id);
 }
 
-int64_t IdOf(std::span<const uint8_t> line) {
-  Fields fields(line);
+// The first text of that number; names stand in front of what they name.
+std::string_view TextOf(std::span<const uint8_t> bytes, uint32_t number) {
+  Fields fields(bytes);
   while (fields.Next()) {
-    if (fields.number() == line_field::kId) return fields.signed_value();
+    if (fields.number() == number) return fields.text();
   }
-  return 0;
+  return "";
+}
+
+// "GPU 0" of "/device:GPU:0".
+std::string DeviceOf(std::string_view plane) {
+  std::string device(plane.substr(kDevicePlane.size()));
+  std::replace(device.begin(), device.end(), ':', ' ');
+  return device;
+}
+
+// A line of a device whose events are its work: of GPUs a stream, of TPUs the core's instructions.
+bool IsQueue(std::string_view line) {
+  return line.starts_with(kQueue) || line == "XLA Ops" || line == "Async XLA Ops";
+}
+
+// Of work whose stats do not say that it is a copy or a fill: by its name. Empty: an instruction
+// that only holds others.
+std::string WorkCategoryOf(std::string_view name) {
+  const std::string_view instruction = name.substr(0, name.find('.'));  // "while" of "while.3"
+  if (instruction == "while" || instruction == "conditional" || instruction == "call") return "";
+  if (instruction.starts_with("copy-") || instruction == "copy") return kCopyCategory;
+  return kKernelCategory;
+}
+
+FieldClass FieldOf(std::string name, FieldType type) {
+  FieldClass field;
+  field.name = field.path = std::move(name);
+  field.type = type;
+  field.is_signed = type == FieldType::kSigned;
+  field.size_bits = type == FieldType::kString || type == FieldType::kBlob ? 0 : 64;
+  return field;
 }
 
 }  // namespace
+
+// Planes come first, and of a plane its number or its name: neither begins like a text.
+bool IsXSpace(std::span<const uint8_t> bytes) {
+  Fields fields(bytes);
+  // A plane is mostly longer than what there is of it here.
+  if (!fields.Next() && !fields.clipped()) return false;
+  if (fields.number() != space_field::kPlane || fields.bytes().empty()) return false;
+  constexpr uint8_t kIdTag = plane_field::kId << 3, kNameTag = plane_field::kName << 3 | 2;
+  return fields.bytes()[0] == kIdTag || fields.bytes()[0] == kNameTag;
+}
 
 absl::StatusOr<std::unique_ptr<Space>> Space::Open(const std::filesystem::path& path) {
   SYNCLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
@@ -75,6 +126,14 @@ absl::StatusOr<std::unique_ptr<Space>> Space::Open(const std::filesystem::path& 
   space->source_ = path.filename().string();
   space->file_ = std::move(file);
   space->Walk(space->file_->bytes());
+  return space;
+}
+
+std::unique_ptr<Space> Space::Take(std::string bytes, std::string source) {
+  auto space = std::unique_ptr<Space>(new Space());
+  space->source_ = std::move(source);
+  space->owned_ = std::move(bytes);
+  space->Walk({reinterpret_cast<const uint8_t*>(space->owned_.data()), space->owned_.size()});
   return space;
 }
 
@@ -110,9 +169,19 @@ void Space::Walk(std::span<const uint8_t> bytes) {
   bytes_ = bytes;
   Fields fields(bytes);
   while (fields.Next()) {
-    if (fields.number() == space_field::kPlane) WalkPlane(fields.bytes());
-    if (fields.number() == space_field::kHostname) {
-      environment_.emplace("hostname", std::string(fields.text()));
+    switch (fields.number()) {
+      case space_field::kPlane:
+        WalkPlane(fields.bytes());
+        break;
+      case space_field::kHostname:
+        environment_.emplace("hostname", std::string(fields.text()));
+        break;
+      case space_field::kError:
+      case space_field::kWarning:
+        WalkWarning(fields.text(), fields.number() == space_field::kError);
+        break;
+      default:
+        break;
     }
   }
   LoseDamaged(fields, "the file", bytes);
@@ -126,13 +195,45 @@ void Space::Walk(std::span<const uint8_t> bytes) {
          "be placed");
     lines_.clear();
   }
+  LoseTimesOfNoClock();
   MakeStreams();
+  FindLaunches();
+}
+
+// Sums of such times saturate: their events would be in no window.
+void Space::LoseTimesOfNoClock() {
+  constexpr int64_t kFarthestNs = kUnknownHi / 2;
+  const auto is_far = [&](const Line& line) {
+    const int64_t base_ns = SaturatingSum(profile_begin_ns_.value_or(0), line.timestamp_ns);
+    return base_ns > kFarthestNs || base_ns < -kFarthestNs;
+  };
+  for (const Line& line : lines_) {
+    if (!is_far(line)) continue;
+    events_ -= line.events;
+    Lose(LossReason::kCorruptPacket, line.events,
+         absl::StrCat("line \"", line.name, "\" is at a time that no clock has"));
+  }
+  std::erase_if(lines_, is_far);
+}
+
+// What the profiler could not do, or had no room for, is not in the file.
+void Space::WalkWarning(std::string_view text, bool is_error) {
+  const bool is_loss =
+      is_error || absl::StrContains(absl::AsciiStrToLower(AbslView(text)), AbslView(kDropped));
+  if (!is_loss) {
+    warnings_.emplace_back(text);
+    return;
+  }
+  Lose(is_error ? LossReason::kUnreadable : LossReason::kDiscardedEvents, std::nullopt,
+       absl::StrCat("the profiler itself says: ", AbslView(text)));
 }
 
 void Space::WalkPlane(std::span<const uint8_t> bytes) {
   const auto index = static_cast<uint32_t>(planes_.size());
   planes_.push_back(std::make_unique<Plane>());
   Plane* plane = planes_.back().get();
+  const std::string_view name = TextOf(bytes, plane_field::kName);
+  if (name.starts_with(kDevicePlane)) plane->device = DeviceOf(name);
   std::vector<std::span<const uint8_t>> stats;
   Fields fields(bytes);
   while (fields.Next()) {
@@ -145,7 +246,9 @@ void Space::WalkPlane(std::span<const uint8_t> bytes) {
         break;
       case plane_field::kEventMetadata: {
         const Named named = ReadMetadata(fields.bytes());
-        plane->event_names[named.id] = named.name;
+        // Of TPUs the name is all of an instruction, with its operands.
+        const bool display = !plane->device.empty() && !named.display_name.empty();
+        plane->event_names[named.id] = display ? named.display_name : named.name;
         break;
       }
       case plane_field::kStatMetadata: {
@@ -161,20 +264,28 @@ void Space::WalkPlane(std::span<const uint8_t> bytes) {
     }
   }
   LoseDamaged(fields, absl::StrCat("plane \"", plane->name, "\""), bytes);
-  NameClasses(plane);
-  if (plane->name == kEnvironmentPlane) ReadEnvironment(*plane, stats);
+  NameClasses(*plane, &plane->classes);
+  NameClasses(*plane, &plane->work);
+  ReadStats(*plane, stats);
   environment_.emplace(absl::StrCat("plane ", index), plane->name);
 }
 
-void Space::ReadEnvironment(const Plane& plane,
-                            const std::vector<std::span<const uint8_t>>& stats) {
+void Space::ReadStats(const Plane& plane, const std::vector<std::span<const uint8_t>>& stats) {
   for (const std::span<const uint8_t> bytes : stats) {
     const Stat stat = ReadStat(bytes);
-    const auto name = plane.stat_names.find(stat.id);
-    if (name == plane.stat_names.end() || stat.bits > static_cast<uint64_t>(kUnknownHi)) continue;
+    const auto found = plane.stat_names.find(stat.id);
+    if (found == plane.stat_names.end()) continue;
+    const std::string_view name = found->second;
+    if (plane.name == kMetadataPlane && name == kJaxVersion) {
+      environment_.emplace(kJaxVersion, stat.text);
+    }
+    if (name == "process_id" && stat.bits <= std::numeric_limits<int32_t>::max()) {
+      pid_ = static_cast<int32_t>(stat.bits);
+    }
+    if (plane.name != kEnvironmentPlane || stat.bits > static_cast<uint64_t>(kUnknownHi)) continue;
     const auto ns = static_cast<int64_t>(stat.bits);
-    if (name->second == "profile_start_time") profile_begin_ns_ = ns;
-    if (name->second == "profile_stop_time") profile_end_ns_ = ns;
+    if (name == "profile_start_time") profile_begin_ns_ = ns;
+    if (name == "profile_stop_time") profile_end_ns_ = ns;
   }
 }
 
@@ -182,11 +293,15 @@ void Space::WalkLine(uint32_t plane, std::span<const uint8_t> bytes) {
   Line line;
   line.plane = plane;
   line.bytes = bytes;
+  line.is_queue = !planes_[plane]->device.empty() && IsQueue(TextOf(bytes, line_field::kName));
   std::string display_name;
   uint64_t damaged = 0;
   Fields fields(bytes);
   while (fields.Next()) {
     switch (fields.number()) {
+      case line_field::kId:
+        line.id = fields.signed_value();
+        break;
       case line_field::kName:
         line.name = fields.text();
         break;
@@ -242,15 +357,15 @@ Space::Head Space::ReadHead(std::span<const uint8_t> event, std::vector<StatKey>
   return head;
 }
 
-Space::Class* Space::ClassOf(Plane* plane, int64_t metadata_id) {
-  if (Class* const found = plane->Find(metadata_id)) return found;
+Space::Class* Space::ClassOf(Classes* classes, int64_t metadata_id) {
+  if (Class* const found = classes->Find(metadata_id)) return found;
   auto made = std::make_unique<Class>();
   Class* const found = made.get();
   if (metadata_id >= 0 && metadata_id < kDenseIds) {
-    plane->dense.resize(std::max(plane->dense.size(), static_cast<size_t>(metadata_id) + 1));
-    plane->dense[static_cast<size_t>(metadata_id)] = found;
+    classes->dense.resize(std::max(classes->dense.size(), static_cast<size_t>(metadata_id) + 1));
+    classes->dense[static_cast<size_t>(metadata_id)] = found;
   }
-  plane->classes[metadata_id] = std::move(made);
+  classes->by_id[metadata_id] = std::move(made);
   return found;
 }
 
@@ -259,7 +374,7 @@ bool Space::WalkEvent(Plane* plane, std::span<const uint8_t> event, Line* line) 
   const Head head = ReadHead(event, &stats_);
   if (!head.whole) return false;
   if (!head.timed) return true;
-  Class* found = ClassOf(plane, head.metadata_id);
+  Class* found = ClassOf(line->is_queue ? &plane->work : &plane->classes, head.metadata_id);
   // Events of one name mostly carry the same stats in the same order.
   if (!std::equal(stats_.begin(), stats_.end(), found->stats.begin(),
                   found->stats.begin() +
@@ -284,27 +399,42 @@ bool Space::WalkEvent(Plane* plane, std::span<const uint8_t> event, Line* line) 
   return true;
 }
 
-void Space::NameClasses(Plane* plane) {
+void Space::NameClasses(const Plane& plane, Classes* classes) {
   std::vector<int64_t> ids;  // in order, so that the same file numbers its classes the same way
-  for (const auto& [id, unused] : plane->classes) ids.push_back(id);
+  for (const auto& [id, unused] : classes->by_id) ids.push_back(id);
   std::sort(ids.begin(), ids.end());
   for (const int64_t id : ids) {
-    Class& named = *plane->classes[id];
+    Class& named = *classes->by_id[id];
     named.index = next_class_++;
-    named.name = NameOr(plane->event_names, id, "event");
-    FieldClass duration;
-    duration.name = duration.path = kDurationField;
-    duration.size_bits = 64;
-    named.fields.push_back(std::move(duration));
-    for (const StatKey& key : named.stats) {
-      FieldClass field;
-      field.name = field.path = NameOr(plane->stat_names, key.id, "stat");
-      field.type = TypeOfStat(key.kind);
-      field.is_signed = field.type == FieldType::kSigned;
-      field.size_bits = field.type == FieldType::kString || field.type == FieldType::kBlob ? 0 : 64;
-      named.fields.push_back(std::move(field));
+    named.name = NameOr(plane.event_names, id, "event");
+    named.is_work = classes == &plane.work;
+    named.fields.push_back(FieldOf(kDurationField, FieldType::kUnsigned));
+    NameStats(plane, &named);
+    if (named.is_work) {
+      named.fields.push_back(FieldOf(kOperatorField, FieldType::kString));
+      named.fields.push_back(FieldOf(kLaunchedField, FieldType::kSigned));
+    } else if (plane.device.empty() && named.correlation.has_value()) {
+      named.attributes[kCategory] = kDriverCategory;
     }
   }
+}
+
+void Space::NameStats(const Plane& plane, Class* named) const {
+  std::string category = WorkCategoryOf(named->name);
+  for (size_t i = 0; i < named->stats.size(); ++i) {
+    const StatKey& key = named->stats[i];
+    named->fields.push_back(
+        FieldOf(NameOr(plane.stat_names, key.id, "stat"), TypeOfStat(key.kind)));
+    const std::string& name = named->fields.back().name;
+    if (name == "correlation_id") named->correlation = i;
+    if (name == "hlo_op") named->hlo_op = i;
+    if (name == "hlo_module") named->hlo_module = i;
+    if (name == "tf_op") named->tf_op = i;
+    if (name == "step_num") named->step_number = i;
+    if (name == "memcpy_details") category = kCopyCategory;
+    if (name == "memset_details") category = kFillCategory;
+  }
+  if (named->is_work && !category.empty()) named->attributes[kCategory] = category;
 }
 
 int64_t Space::TimeNs(const Line& line, int64_t offset_ps) const {
@@ -314,13 +444,21 @@ int64_t Space::TimeNs(const Line& line, int64_t offset_ps) const {
 
 void Space::MakeStreams() {
   for (const Line& line : lines_) {
+    const std::string& device = planes_[line.plane]->device;
     StreamInfo stream;
     stream.index = static_cast<uint32_t>(streams_.size());
     stream.name = line.name;
+    // "Stream #13(Compute,MemcpyH2D)": what is in the brackets depends on what the profile saw.
+    if (line.is_queue) stream.name = stream.name.substr(0, stream.name.find('('));
+    if (!device.empty()) {
+      stream.device = device;
+      stream.name = absl::StrCat(device, " ", stream.name);
+    }
     // Several threads may be called "python": TensorFlow puts a thread's number only into names of
     // its own making.
-    const std::string number = absl::StrCat("/", IdOf(line.bytes));
-    if (!stream.name.ends_with(number)) stream.name += number;
+    const std::string number = absl::StrCat("/", line.id);
+    const bool is_named = line.is_queue && stream.name.ends_with(absl::StrCat("#", line.id));
+    if (!is_named && !stream.name.ends_with(number)) stream.name += number;
     stream.clock.kind = ClockKind::kRealtime;
     stream.packets = 1;
     stream.begin_ns = TimeNs(line, line.first_ps);
@@ -332,7 +470,9 @@ void Space::MakeStreams() {
 std::vector<const EventClass*> Space::classes() {
   std::vector<const EventClass*> classes(next_class_);
   for (const auto& plane : planes_) {
-    for (const auto& [id, made] : plane->classes) classes[made->index] = made.get();
+    for (const Classes* of : {&plane->classes, &plane->work}) {
+      for (const auto& [id, made] : of->by_id) classes[made->index] = made.get();
+    }
   }
   return classes;
 }

@@ -125,6 +125,23 @@ TEST(SpaceTest, ACutFileWithoutItsBeginSaysThatNothingCanBePlaced) {
   EXPECT_GT(space->losses().back().count.value_or(0), 0u);
 }
 
+TEST(SpaceTest, ALineAtATimeOfNoClockIsALoss) {
+  PlaneBuilder plane("/host:CPU");
+  LineBuilder sound("main", 0), far("far", kUnknownHi - 5);
+  sound.Event(plane.EventId("a"), {1, 1});
+  far.Event(plane.EventId("b"), {1, 1});
+  far.Event(plane.EventId("b"), {3, 1});
+  plane.Add(far);
+  plane.Add(sound);
+  const std::string bytes = SpaceBytes({plane.Bytes(), EnvironmentPlane(kBegin, kBegin + 9)});
+  const auto space = Space::Of(Span(bytes), "a.pb");
+  EXPECT_THAT(Dump(space.get()), ElementsAre("a @1 +1"));
+  EXPECT_EQ(space->events(), 1u);
+  ASSERT_THAT(space->losses(), SizeIs(1));
+  EXPECT_EQ(space->losses()[0].count, 2u);
+  EXPECT_THAT(space->losses()[0].detail, HasSubstr("line \"far\" is at a time that no clock has"));
+}
+
 TEST(SpaceTest, AGarbledEventCostsThatEventAlone) {
   PlaneBuilder plane("/host:CPU");
   LineBuilder line("t", 0);
@@ -154,6 +171,123 @@ TEST(SpaceTest, EveryByteFlippedIsSurvived) {
       const auto space = Space::Of(Span(bytes), "a.pb");
       Dump(space.get());
     }
+  }
+}
+
+// A plane of a GPU whose one kernel has these stats.
+std::string Gpu(int number, const std::string& kernel, int64_t at_ns,
+                const std::vector<std::pair<std::string, std::string>>& texts,
+                uint64_t correlation) {
+  PlaneBuilder plane("/device:GPU:" + std::to_string(number));
+  LineBuilder line("Stream #13(Compute,MemcpyH2D)", 0, 13);
+  std::vector<std::string> stats;
+  if (correlation != 0) stats.push_back(UintStat(plane.StatId("correlation_id"), correlation));
+  for (const auto& [name, text] : texts) stats.push_back(TextStat(plane.StatId(name), text));
+  line.Event(plane.EventId(kernel), {at_ns, 10}, stats);
+  plane.Add(line);
+  return plane.Bytes();
+}
+
+// A thread that launches 1 inside of two spans, 2 inside of a step alone, and 3 twice; the calls of
+// a second thread have a plane of their own.
+std::vector<std::string> Host() {
+  PlaneBuilder plane("/host:CPU");
+  LineBuilder line("python", 0, 7);
+  line.Event(plane.EventId("train"), {0, 100}, {IntStat(plane.StatId("step_num"), 4)});
+  line.Event(plane.EventId("outer"), {10, 30});
+  line.Event(plane.EventId("model/MatMul:MatMul"), {12, 20});
+  line.Event(plane.EventId("cuLaunchKernel"), {15, 2},
+             {UintStat(plane.StatId("correlation_id"), 1)});
+  line.Event(plane.EventId("cuLaunchKernel"), {50, 2},
+             {UintStat(plane.StatId("correlation_id"), 2)});
+  line.Event(plane.EventId("cuLaunchKernel"), {60, 2},
+             {UintStat(plane.StatId("correlation_id"), 3)});
+  line.Event(plane.EventId("cuLaunchKernel"), {70, 2},
+             {UintStat(plane.StatId("correlation_id"), 3)});
+  plane.Add(line);
+  LineBuilder second("worker", 0, 8);
+  second.Event(plane.EventId("copying"), {20, 20});
+  plane.Add(second);
+  PlaneBuilder cupti("/host:CUPTI");
+  LineBuilder calls("worker", 0, 8);
+  calls.Event(cupti.EventId("cuMemcpyAsync"), {25, 2},
+              {UintStat(cupti.StatId("correlation_id"), 4)});
+  cupti.Add(calls);
+  return {plane.Bytes(), cupti.Bytes(), EnvironmentPlane(kBegin, kBegin + 1000)};
+}
+
+// The events of devices alone.
+std::vector<std::string> Devices(std::vector<std::string> planes) {
+  for (const std::string& plane : Host()) planes.push_back(plane);
+  const std::string bytes = SpaceBytes(planes);
+  const auto space = Space::Of(Span(bytes), "a.pb");
+  std::vector<std::string> lines;
+  std::vector<FieldValue> values;
+  for (const StreamInfo& stream : space->streams()) {
+    if (stream.device.empty()) continue;
+    auto cursor = *space->Open(stream.index);
+    const auto batch = *cursor->NextBatch();
+    for (const EventRecord& record : batch) {
+      EXPECT_TRUE(cursor->Decode(record, &values));
+      std::string line = stream.name + ": " + record.event_class->name + " [" +
+                         record.event_class->attributes.at("category") + "]";
+      for (const FieldValue& value : values) {
+        if (value.field->name == "operator") line += " in " + std::string(value.text);
+        if (value.field->name == "_launched_ns") line += " at " + std::to_string(value.s - kBegin);
+      }
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+TEST(SpaceDevicesTest, KeepsTheStreamsOfTwoDevicesApart) {
+  EXPECT_THAT(Devices({Gpu(0, "mm", 20, {}, 0), Gpu(1, "mm", 20, {}, 0)}),
+              ElementsAre("GPU 0 Stream #13: mm [kernel]", "GPU 1 Stream #13: mm [kernel]"));
+}
+
+TEST(SpaceDevicesTest, FindsTheLaunchAndWhatItWasMadeInsideOf) {
+  EXPECT_THAT(Devices({Gpu(0, "mm", 30, {}, 1)}),
+              ElementsAre("GPU 0 Stream #13: mm [kernel] in model/MatMul at 15"));
+  EXPECT_THAT(Devices({Gpu(0, "mm", 60, {}, 2)}),
+              ElementsAre("GPU 0 Stream #13: mm [kernel] at 50"));
+  EXPECT_THAT(Devices({Gpu(0, "MemcpyH2D", 60, {{"memcpy_details", "size:4"}}, 4)}),
+              ElementsAre("GPU 0 Stream #13: MemcpyH2D [gpu_memcpy] in copying at 25"));
+}
+
+TEST(SpaceDevicesTest, GuessesNoLaunch) {
+  EXPECT_THAT(Devices({Gpu(0, "mm", 80, {}, 3)}), ElementsAre("GPU 0 Stream #13: mm [kernel]"));
+  EXPECT_THAT(Devices({Gpu(0, "mm", 80, {}, 5)}), ElementsAre("GPU 0 Stream #13: mm [kernel]"));
+}
+
+TEST(SpaceDevicesTest, TakesTheOperatorThatTheProfilerNames) {
+  EXPECT_THAT(Devices({Gpu(0, "mm", 30, {{"tf_op", "XlaModule:"}, {"hlo_op", "dot.3"}}, 1)}),
+              ElementsAre("GPU 0 Stream #13: mm [kernel] in dot.3 at 15"));
+  EXPECT_THAT(Devices({Gpu(0, "mm", 30, {{"hlo_op", "dot.3"}, {"hlo_module", "jit_train"}}, 5)}),
+              ElementsAre("GPU 0 Stream #13: mm [kernel] in jit_train/dot.3"));
+  EXPECT_THAT(Devices({Gpu(0, "mm", 30, {{"tf_op", "dense/MatMul:MatMul"}}, 1)}),
+              ElementsAre("GPU 0 Stream #13: mm [kernel] in dense/MatMul at 15"));
+}
+
+TEST(SpaceTest, SaysWhatTheProfilerSaysOfItself) {
+  const std::string bytes = BytesField(2, "no CUPTI") + BytesField(3, "Dropped 7 events") +
+                            BytesField(3, "slow clock") + TwoLines();
+  const auto space = Space::Of(Span(bytes), "a.pb");
+  ASSERT_THAT(space->losses(), SizeIs(2));
+  EXPECT_EQ(space->losses()[0].reason, LossReason::kUnreadable);
+  EXPECT_EQ(space->losses()[1].reason, LossReason::kDiscardedEvents);
+  EXPECT_THAT(space->losses()[1].detail, HasSubstr("Dropped 7 events"));
+  EXPECT_THAT(space->warnings(), ElementsAre("slow clock"));
+}
+
+TEST(SpaceTest, TellsAnXSpaceFromOtherBytes) {
+  const std::string bytes = TwoLines();
+  EXPECT_TRUE(IsXSpace(Span(bytes)));
+  EXPECT_TRUE(IsXSpace(Span(bytes).first(20)));
+  for (const std::string& other :
+       {std::string("{\"traceEvents\": []}"), std::string("[1]"), std::string("rank,step\n"),
+        std::string("\n\n{}"), std::string("PAR1"), std::string()}) {
+    EXPECT_FALSE(IsXSpace(Span(other))) << other;
   }
 }
 

@@ -57,8 +57,8 @@ struct EventTimes {
 
 class LineBuilder {
  public:
-  LineBuilder(std::string_view name, int64_t timestamp_ns)
-      : bytes_(NumberField(1, 1) + BytesField(2, name) + NumberField(3, timestamp_ns)) {}
+  LineBuilder(std::string_view name, int64_t timestamp_ns, int64_t id = 1)
+      : bytes_(NumberField(1, id) + BytesField(2, name) + NumberField(3, timestamp_ns)) {}
 
   void Event(int64_t id, EventTimes times, const std::vector<std::string>& stats = {}) {
     std::string event = NumberField(1, id) + NumberField(2, times.offset_ns * 1000);
