@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the training process tells LTTng-UST, whoever tells it: `syncline run`, or our libraries. */
+/* What the training process tells LTTng-UST and our libraries, whoever tells it: `syncline run`, or
+ * they. */
 #ifndef SYNCLINE_INSTRUMENTATION_ABI_TRACER_H_
 #define SYNCLINE_INSTRUMENTATION_ABI_TRACER_H_
 
@@ -16,5 +17,8 @@
  * events (lttng_ust_statedump) that we do not use. It would do so at the program's start and in
  * every forked child, which goes on 5 ms later for that. */
 #define SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE "LTTNG_UST_WITHOUT_BADDR_STATEDUMP"
+
+/* Names a second ITT collector, which our own gives every call too. */
+#define SYNCLINE_ALSO_COLLECTOR_VARIABLE "SYNCLINE_ALSO_COLLECTOR"
 
 #endif /* SYNCLINE_INSTRUMENTATION_ABI_TRACER_H_ */

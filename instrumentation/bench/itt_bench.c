@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* itt_bench: what the collector costs. Prints one line for each figure: name, median ns, interval
- * of the middle half; things that are compared run interleaved. `itt_bench off` needs nothing;
- * `itt_bench on` waits for a line on stdin and expects to be recorded then: bench/itt_bench.py does
- * that. */
+ * of the middle half; things that are compared run interleaved. `itt_bench off` needs nothing,
+ * `itt_bench none` no collector, either; `itt_bench on` waits for a line on stdin and expects to be
+ * recorded then: bench/itt_bench.py does that. A second argument names another collector, which is
+ * then measured alone, and beside ours. */
 #define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syncline/annotate.h>
 #include <time.h>
 
 #include "instrumentation/bench/raw_tracepoints.h"
@@ -17,9 +19,9 @@
 #define ROUNDS 1001
 
 static const struct itt_id none;
-static struct static_part real, empty;
-static struct itt_domain* domain;
-static struct itt_string_handle* name;
+static struct static_part real, empty, other, both;
+static struct itt_domain *domain, *other_domain, *both_domain;
+static struct itt_string_handle *name, *other_name, *both_name;
 
 /* The thread's own time: others on the machine do not count. */
 static double Now(void) {
@@ -38,14 +40,17 @@ static __attribute__((noinline)) void EmptyEnd(const struct itt_domain* d) {
   __asm__ volatile("" : : "r"(d) : "memory");
 }
 
-static void Pairs(struct static_part* part, int count) {
+static inline void Pairs(struct static_part* part, struct itt_domain* d,
+                         struct itt_string_handle* n, int count) {
   for (int i = 0; i < count; i++) {
-    ITT_CALL(part, task_begin, (domain, none, none, name));
-    ITT_CALL(part, task_end, (domain));
+    ITT_CALL(part, task_begin, (d, none, none, n));
+    ITT_CALL(part, task_end, (d));
   }
 }
-static void EmptyPairs(int count) { Pairs(&empty, count); }
-static void RealPairs(int count) { Pairs(&real, count); }
+static void EmptyPairs(int count) { Pairs(&empty, domain, name, count); }
+static void RealPairs(int count) { Pairs(&real, domain, name, count); }
+static void OtherPairs(int count) { Pairs(&other, other_domain, other_name, count); }
+static void BothPairs(int count) { Pairs(&both, both_domain, both_name, count); }
 static void RawPairs(int count) {
   for (int i = 0; i < count; i++) {
     lttng_ust_tracepoint(syncline_bench, begin, 1, 2, 3, 0, i);
@@ -58,6 +63,18 @@ static char texts[TEXTS][48];
 static void Lookups(int count) {
   for (int i = 0; i < count; i++) {
     if (!real.string_handle_create(texts[i % TEXTS])) abort();
+  }
+}
+
+/* Marks of syncline/annotate.h, and the loop that they stand in. */
+static void EmptyLoop(int count) {
+  for (int i = 0; i < count; i++) __asm__ volatile("" : : : "memory");
+}
+static void Annotations(int count) {
+  for (int i = 0; i < count; i++) {
+    syncline_phase_begin("convolution");
+    __asm__ volatile("" : : : "memory");
+    syncline_phase_end();
   }
 }
 
@@ -152,10 +169,37 @@ static void MeasureCold(void) {
 static void MeasureCold(void) {}
 #endif
 
+/* `path`: of the other collector. */
+static int LoadOther(const char* path) {
+  const char* own = getenv("INTEL_LIBITTNOTIFY64");
+  if (!own || !(own = strdup(own))) return -1;
+  static_part_start(&other);
+  static_part_start(&both);
+  setenv("INTEL_LIBITTNOTIFY64", path, 1);
+  if (!static_part_load(&other)) return -1;
+  setenv("INTEL_LIBITTNOTIFY64", own, 1);
+  setenv("SYNCLINE_ALSO_COLLECTOR", path, 1);
+  if (!static_part_load(&both)) return -1;
+  other_domain = static_part_domain(&other, "bench");
+  other_name = static_part_string(&other, "convolution");
+  both_domain = static_part_domain(&both, "bench");
+  both_name = static_part_string(&both, "convolution");
+  return both.task_begin != real.task_begin ? 0 : -1;
+}
+
 int main(int argc, char** argv) {
-  const int on = argc == 2 && strcmp(argv[1], "on") == 0;
-  if (!on && (argc != 2 || strcmp(argv[1], "off") != 0)) {
-    fprintf(stderr, "usage: INTEL_LIBITTNOTIFY64=.../libsyncline_itt.so itt_bench on|off\n");
+  if (argc == 2 && strcmp(argv[1], "none") == 0) {
+    unsetenv("INTEL_LIBITTNOTIFY64");
+    struct Figure figures[] = {{"empty_loop", EmptyLoop, {0}},
+                               {"annotation_without_collector", Annotations, {0}}};
+    Measure(figures, 2, 10000);
+    return 0;
+  }
+  const int on = argc == 3 && strcmp(argv[1], "on") == 0;
+  if (!on && (argc != 3 || strcmp(argv[1], "off") != 0)) {
+    fprintf(
+        stderr,
+        "usage: INTEL_LIBITTNOTIFY64=.../libsyncline_itt.so itt_bench none|on OTHER|off OTHER\n");
     return 2;
   }
   static_part_start(&real);
@@ -164,6 +208,10 @@ int main(int argc, char** argv) {
   name = static_part_string(&real, "convolution");
   if (!static_part_load(&real) || !real.task_begin) {
     fprintf(stderr, "itt_bench: no collector: set INTEL_LIBITTNOTIFY64\n");
+    return 1;
+  }
+  if (LoadOther(argv[2]) != 0) {
+    fprintf(stderr, "itt_bench: %s is not loaded beside ours\n", argv[2]);
     return 1;
   }
   empty.global.api_initialized = 1;
@@ -175,14 +223,18 @@ int main(int argc, char** argv) {
   if (on) {
     char line[16];
     if (!fgets(line, sizeof line, stdin)) return 1;
-    struct Figure figures[] = {{"raw_pair", RawPairs, {0}}, {"recorded_pair", RealPairs, {0}}};
-    Measure(figures, 2, 1000);
+    struct Figure figures[] = {{"raw_pair", RawPairs, {0}},
+                               {"recorded_pair", RealPairs, {0}},
+                               {"other_pair", OtherPairs, {0}},
+                               {"recorded_both_pair", BothPairs, {0}}};
+    Measure(figures, 4, 1000);
     MeasureCold();
   } else {
-    struct Figure figures[] = {{"empty_pair", EmptyPairs, {0}},
-                               {"off_pair", RealPairs, {0}},
-                               {"string_handle_lookup", Lookups, {0}}};
-    Measure(figures, 3, 10000);
+    struct Figure figures[] = {
+        {"empty_pair", EmptyPairs, {0}},        {"off_pair", RealPairs, {0}},
+        {"other_pair", OtherPairs, {0}},        {"off_both_pair", BothPairs, {0}},
+        {"string_handle_lookup", Lookups, {0}}, {"annotation_off", Annotations, {0}}};
+    Measure(figures, 6, 10000);
   }
   return 0;
 }

@@ -27,9 +27,9 @@ def figures(text):
     }
 
 
-def measure_recorded(fixture, program):
+def measure_recorded(fixture, program, other):
     process = subprocess.Popen(
-        [program, "on"],
+        [program, "on", other],
         env=fixture.environment,
         text=True,
         stdin=subprocess.PIPE,
@@ -44,16 +44,18 @@ def main():
     lttng_fixture.enter_namespaces()
     fixture = lttng_fixture.Fixture(sys.argv[1])
     program = os.path.join(fixture.build, "bench/itt_bench")
+    other = os.path.join(fixture.build, "bench/libother_collector.so")
     try:
-        off = figures(
-            subprocess.run(
-                [program, "off"],
+        off = {}
+        for mode in (["none"], ["off", other]):
+            run = subprocess.run(
+                [program, *mode],
                 env=fixture.environment,
                 check=True,
                 capture_output=True,
                 text=True,
-            ).stdout
-        )
+            )
+            off.update(figures(run.stdout))
         fixture.start_daemon()
         fixture.lttng("create", "bench", "--snapshot", "-o", os.path.join(fixture.directory, "out"))
         fixture.lttng(
@@ -70,11 +72,11 @@ def main():
         for events in ("syncline:*", "syncline_itt:*", "syncline_bench:*"):
             fixture.lttng("enable-event", "-u", "-s", "bench", "-c", "bench", events)
         fixture.lttng("start", "bench")
-        recorded = [measure_recorded(fixture, program) for _ in range(PROCESSES)]
+        recorded = [measure_recorded(fixture, program, other) for _ in range(PROCESSES)]
     finally:
         fixture.close()
     for name, (median, low, high) in off.items():
-        print(f"{name:22} {median:8.2f} ns   middle half {low:.2f} .. {high:.2f}")
+        print(f"{name:28} {median:8.2f} ns   middle half {low:.2f} .. {high:.2f}")
     for name in recorded[0]:
         medians = sorted(on[name][0] for on in recorded)
         print(
@@ -86,6 +88,16 @@ def main():
         f"recorded / raw         {statistics.median(ratios):8.3f}      "
         f"processes {ratios[0]:.3f} .. {ratios[-1]:.3f}   to reach: <= 1.1"
     )
+    added = sorted(
+        (on["recorded_both_pair"][0] - on["recorded_pair"][0] - on["other_pair"][0]) / 2
+        for on in recorded
+    )
+    print(
+        f"beside another, a call {statistics.median(added):8.2f} ns   processes "
+        f"{added[0]:.2f} .. {added[-1]:.2f} above the sum of both   to reach: <= 15"
+    )
+    added_off = (off["off_both_pair"][0] - off["off_pair"][0] - off["other_pair"][0]) / 2
+    print(f"the same, off          {added_off:8.2f} ns   to reach: <= 15")
     print(f"off pair               {off['off_pair'][0]:8.2f} ns   to reach: <= 5")
     print(f"string handle look-up  {off['string_handle_lookup'][0]:8.2f} ns   to reach: <= 20")
 

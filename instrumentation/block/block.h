@@ -126,7 +126,8 @@ SYNCLINE_EXPORT uint64_t syncline_events_count(void);
 /* __itt_pause and __itt_resume. */
 SYNCLINE_EXPORT void syncline_set_paused(struct syncline_thread* thread, int paused);
 
-/* The id of a name, made when it is new; 0 when the table is full. `bytes` without NUL. */
+/* The id of a name, made when it is new; 0 when the table is full, and for a
+ * new one in a signal handler during a fork. `bytes` without NUL. */
 SYNCLINE_EXPORT uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes);
 /* The id of a name that exists; 0 for a new one. Never waits. */
 SYNCLINE_EXPORT uint32_t syncline_name_find(uint8_t kind, const char* text, size_t bytes);

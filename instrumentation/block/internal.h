@@ -3,6 +3,7 @@
 #ifndef SYNCLINE_INSTRUMENTATION_BLOCK_INTERNAL_H_
 #define SYNCLINE_INSTRUMENTATION_BLOCK_INTERNAL_H_
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +50,14 @@ struct syncline_process {
 extern SYNCLINE_HIDDEN struct syncline_process syncline_process;
 SYNCLINE_HIDDEN void syncline_lock(void);
 SYNCLINE_HIDDEN void syncline_unlock(void);
+/* 0 while a fork holds the lock: for what may have interrupted the allocator, or be called by one.
+ * The fork may be waiting for the allocator's locks. */
+SYNCLINE_HIDDEN int syncline_lock_unless_forking(void);
+/* By the fork, which holds the lock. */
+SYNCLINE_HIDDEN void syncline_fork_holds_lock(int holds);
+/* Wait no longer; 0 when it is locked. The lock, and any mutex. */
+SYNCLINE_HIDDEN int syncline_lock_for(long ns);
+SYNCLINE_HIDDEN int syncline_lock_timed(pthread_mutex_t* mutex, long ns);
 /* 0 when there is a block; in a forked child it makes one. The lock is held. */
 SYNCLINE_HIDDEN int syncline_process_ensure(void);
 

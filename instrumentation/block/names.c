@@ -135,6 +135,13 @@ uint32_t syncline_name_find(uint8_t kind, const char* text, size_t bytes) {
   return Find(in, syncline_text_hash(kind, text, bytes), kind, text, bytes);
 }
 
+/* A handler may have interrupted what a fork waits for. */
+static int Lock(void) {
+  if (syncline_in_handler()) return syncline_lock_unless_forking();
+  syncline_lock();
+  return 1;
+}
+
 uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes) {
   const struct Table* in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
   if (!in) return 0;
@@ -144,7 +151,10 @@ uint32_t syncline_name_intern(uint8_t kind, const char* text, size_t bytes) {
   uint32_t id = Find(in, hash, kind, text, bytes);
   if (__builtin_expect(id != 0, 1)) return id;
   const int saved = errno;
-  syncline_lock();
+  if (!Lock()) {
+    errno = saved;
+    return 0;
+  }
   if (syncline_process_ensure() == 0) {
     id = Find(table, hash, kind, text, bytes);
     if (!id) {

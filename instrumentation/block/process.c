@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "instrumentation/abi/tracer.h"
 #include "instrumentation/block/internal.h"
@@ -83,12 +86,9 @@ struct syncline_process syncline_process = {.emit = &no_tracer};
  * `gate_mutex`: acting on the gate, one thread after the other; the tracer is called under it. A
  * fork does not take it and the child starts it anew: LTTng-UST holds locks of its own across a
  * fork, and a thread inside the tracer may be waiting for one of them.
- * `mutex`: the data. Held across a fork; hence nothing is called under it that has locks or that
- * allocates, the tracer least of all. */
+ * `mutex` (lock.c): the data. Held across a fork; hence nothing is called under it that has locks
+ * or that allocates, the tracer least of all. */
 static pthread_mutex_t gate_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-void syncline_lock(void) { pthread_mutex_lock(&mutex); }
-void syncline_unlock(void) { pthread_mutex_unlock(&mutex); }
 
 uint64_t syncline_clock_ns(void) { return syncline_process.emit->clock_ns(); }
 
@@ -165,10 +165,12 @@ static int IsDone(const struct syncline_thread* thread, uint32_t gate, struct An
 
 /* The lock of the gate is held. `gate`: the value that was acted on. */
 static struct Answer ActOnGate(struct syncline_thread* thread, uint32_t* gate) {
-  syncline_lock();
-  const int ready = syncline_process_ensure() == 0;
-  if (ready && thread->key == 0) syncline_thread_enter(thread);
-  syncline_unlock();
+  int ready = __atomic_load_n(&syncline_process.ready, __ATOMIC_ACQUIRE) && thread->key != 0;
+  if (!ready && syncline_lock_unless_forking()) {
+    ready = syncline_process_ensure() == 0;
+    if (ready && thread->key == 0) syncline_thread_enter(thread);
+    syncline_unlock();
+  }
   uint32_t generation = *gate = *syncline_gate;
   if (!ready) return (struct Answer){0, 0};
   struct syncline_block* block = syncline_process.files.block;
@@ -234,15 +236,15 @@ int syncline_gate_ask_again(struct syncline_thread* thread) {
 
 void syncline_set_paused(struct syncline_thread* thread, int paused) {
   const int saved = errno;
-  syncline_lock();
+  const int locked = syncline_lock_unless_forking(); /* while forking nobody else changes these */
   const int changes = (syncline_paused != 0) != (paused != 0);
   syncline_paused = paused != 0;
   for (int i = 0; i < SYNCLINE_LIBRARIES; i++) {
     if (followers[i].paused) *followers[i].paused = syncline_paused;
   }
-  const int ready = syncline_process_ensure() == 0;
+  const int ready = locked ? syncline_process_ensure() == 0 : (int)syncline_process.ready;
   if (ready) syncline_process.files.block->paused = paused != 0;
-  syncline_unlock();
+  if (locked) syncline_unlock();
   errno = saved;
   if (!changes || !ready || thread->session == 0) return;
   if (paused) __atomic_fetch_add(&syncline_process.files.block->pauses, 1, __ATOMIC_RELAXED);
@@ -272,7 +274,7 @@ static void LoadTracer(void) {
   dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
   void* library = syncline_load_sibling(SYNCLINE_PROVIDER_FILE);
   const struct syncline_emit* emit = library ? dlsym(library, SYNCLINE_PROVIDER_SYMBOL) : NULL;
-  if (emit) syncline_process.emit = emit;
+  if (emit) __atomic_store_n(&syncline_process.emit, emit, __ATOMIC_RELEASE);
 }
 
 /* The block is there: names can be made. */
@@ -331,14 +333,51 @@ void syncline_fork_is_over(void) {
   thread->busy = thread->busy_before_fork;
 }
 
-static void BeforeFork(void) {
-  syncline_fork_begins();
-  syncline_process.emit->before_fork(ForkSignals());
+/* The tracer that was told before the fork: another thread may load one meanwhile, and who was not
+ * told before must not be told after. Guarded by the lock, which the fork holds. */
+static const struct syncline_emit* told = &no_tracer;
+
+/* A child that is forked while LTTng-UST's constructors run waits in its destructors for ever: the
+ * fork waits until another thread has loaded it, but not longer than this. */
+#define LOADING_TRIES 250
+static const struct timespec loading_try = {0, 1000000};
+static pthread_t loader;
+static int loading; /* by `loader`; both guarded by the lock */
+
+static void SetLoading(int on) {
   syncline_lock();
+  loader = pthread_self();
+  loading = on;
+  syncline_unlock();
+}
+
+/* The tracer as it is when the lock is taken, to which the fork was told. Only the first, which
+ * does nothing, is ever replaced: what it was told need not be undone. */
+static const struct syncline_emit* TellOfFork(void) {
+  for (int tries = 0;; tries++) {
+    const struct syncline_emit* emit = __atomic_load_n(&syncline_process.emit, __ATOMIC_ACQUIRE);
+    emit->before_fork(ForkSignals());
+    syncline_lock();
+    const int settled = !loading && emit == syncline_process.emit;
+    if (settled || tries == LOADING_TRIES || emit != &no_tracer) return emit;
+    if (loading && pthread_equal(loader, pthread_self())) return emit;
+    syncline_unlock();
+    syscall(SYS_nanosleep, &loading_try, NULL); /* as a function it can be cancelled */
+  }
+}
+
+static void BeforeFork(void) {
+  const int saved = errno;
+  syncline_fork_begins();
+  told = TellOfFork();
+  syncline_fork_holds_lock(1);
+  errno = saved;
 }
 static void AfterForkParent(void) {
+  const struct syncline_emit* emit = told;
+  syncline_fork_holds_lock(0);
   syncline_unlock();
-  syncline_process.emit->after_fork_parent(ForkSignals());
+  emit->after_fork_parent(ForkSignals());
   syncline_fork_is_over();
 }
 
@@ -366,20 +405,16 @@ static void AfterForkChild(void) {
     SetGate(&look);
   }
   gate_mutex = fresh; /* its holder, if any, is not here */
+  loading = 0;
+  syncline_fork_holds_lock(0);
   syncline_threads_after_fork();
+  /* A newer one has no threads here, and its locks may be held for ever: calls are lost instead. */
+  if (syncline_process.emit != told) syncline_process.emit = &no_tracer;
   syncline_unlock();
   restarts = 1;
-  syncline_process.emit->after_fork_child(ForkSignals());
+  told->after_fork_child(ForkSignals());
   restarts = 0;
   syncline_fork_is_over();
-}
-
-/* exit() may have been called from a signal handler, inside our code: never wait for long. */
-static int LockForExit(pthread_mutex_t* which) {
-  struct timespec limit;
-  clock_gettime(CLOCK_REALTIME, &limit);
-  limit.tv_sec += 1;
-  return pthread_mutex_timedlock(which, &limit);
 }
 
 /* Runs before the destructors of libraries, LTTng-UST's among them. A process that ends by a signal
@@ -387,8 +422,9 @@ static int LockForExit(pthread_mutex_t* which) {
 static void AtExit(void) {
   struct syncline_thread* thread = syncline_thread_self();
   if (!thread || thread->busy) return;
-  thread->busy = 1; /* for good: what destructors still call is not recorded */
-  if (LockForExit(&gate_mutex) != 0 || LockForExit(&mutex) != 0) return;
+  const long wait_ns = 1000000000; /* exit() may have been called from a handler, inside our code */
+  thread->busy = 1;                /* for good: what destructors still call is not recorded */
+  if (syncline_lock_timed(&gate_mutex, wait_ns) != 0 || syncline_lock_for(wait_ns) != 0) return;
   const int ready = syncline_process.ready;
   SetGate(&closed);
   __atomic_store_n(&syncline_process.ready, 0, __ATOMIC_RELAXED);
@@ -422,7 +458,9 @@ static void OpenFirst(struct syncline_thread* thread) {
   syncline_unlock();
   if (syncline_process.ready) {
     atexit(AtExit);
+    SetLoading(1);
     LoadTracer();
+    SetLoading(0);
     syncline_lock();
     if (syncline_process.ready) GoLive();
     syncline_unlock();

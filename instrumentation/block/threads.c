@@ -101,9 +101,10 @@ static struct syncline_thread* MakeNow(void) {
   thread->tid = (int32_t)syscall(SYS_gettid);
   waiting = thread;
   KernelName(thread);
-  syncline_lock();
-  if (syncline_process_ensure() == 0) syncline_thread_enter(thread);
-  syncline_unlock();
+  if (syncline_lock_unless_forking()) { /* else it enters when it acts on the gate */
+    if (syncline_process_ensure() == 0) syncline_thread_enter(thread);
+    syncline_unlock();
+  }
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   thread->made = 1;
   return thread;
@@ -172,7 +173,8 @@ uint64_t syncline_events_count(void) { return syncline_thread_sums().events; }
 
 struct syncline_sums syncline_thread_sums(void) {
   struct syncline_sums sums = {0, 0, 0};
-  const uint32_t used = syncline_process.files.block->thread_slots_used;
+  const uint32_t used =
+      __atomic_load_n(&syncline_process.files.block->thread_slots_used, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < used; i++) {
     const struct syncline_thread_slot* slot = &syncline_process.files.slots[i];
     sums.events += __atomic_load_n(&slot->events, __ATOMIC_RELAXED);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "instrumentation/itt/internal.h"
+#include "instrumentation/itt/tee.h"
 
 /* ---- without a tracer
  * ------------------------------------------------------------------------------ */
@@ -99,25 +100,41 @@ static int Creates(const char* name) {
   return strstr(name, "_create") != NULL || strcmp(name, "__itt_get_timestamp") == 0;
 }
 
-static void Bind(struct itt_global* global, int groups, int ready) {
+/* Of a program with another collector: that one's calls cannot do without our objects. */
+static void* FunctionBeside(const struct itt_api_info* api) {
+  const int wanted = api->group & WantedGroups(getenv("INTEL_ITTNOTIFY_GROUPS"));
+  return wanted || Creates(api->name) ? FunctionFor(api->name) : NULL;
+}
+
+static void Bind(struct itt_global* global, int groups, const struct itt_tee* tee) {
   for (int creating = 1; creating >= 0; creating--) {
     for (struct itt_api_info* api = global->api_list; api && api->name; api++) {
       if (Creates(api->name) != creating || !api->function) continue;
-      void* function = ready && (api->group & groups) ? FunctionFor(api->name) : NULL;
+      void* own = api->group & groups ? FunctionFor(api->name) : NULL;
+      void* function = itt_tee_function(tee, (size_t)(api - global->api_list), own);
       __atomic_store_n(api->function, function ? function : api->null_function, __ATOMIC_RELEASE);
     }
   }
 }
 
-static void Adopt(struct itt_global* global) {
+static void BindNothing(struct itt_global* global) {
+  for (struct itt_api_info* api = global->api_list; api && api->name; api++) {
+    if (api->function) __atomic_store_n(api->function, api->null_function, __ATOMIC_RELEASE);
+  }
+}
+
+static void Adopt(struct itt_global* global, const struct itt_tee* tee) {
   for (struct itt_domain* domain = global->domains; domain; domain = domain->next) {
     itt_adopt_domain(domain);
+    if (tee) itt_tee_adopt_domain(domain);
   }
   for (struct itt_string_handle* handle = global->strings; handle; handle = handle->next) {
     itt_adopt_string(handle);
+    if (tee) itt_tee_adopt_string(handle);
   }
   for (struct itt_counter_info* info = global->counters; info; info = info->next) {
     itt_adopt_counter(info);
+    if (tee) itt_tee_adopt_counter(info);
   }
 }
 
@@ -172,12 +189,20 @@ SYNCLINE_EXPORT void __itt_api_init(struct itt_global* global, int init_groups) 
   }
   /* Another thread may still be loading the tracer, perhaps waiting for a lock of the loader that
    * this one holds: not waited for. Its events of these first moments are counted as lost. */
-  const int ready = __atomic_load_n(&state, __ATOMIC_ACQUIRE) != 3;
-  if (ready) Adopt(global);
-  Bind(global, WantedGroups(getenv("INTEL_ITTNOTIFY_GROUPS")) & init_groups, ready);
+  if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != 3) {
+    const struct itt_tee* tee = itt_tee_begin(global, init_groups, FunctionBeside);
+    Adopt(global, tee);
+    Bind(global, WantedGroups(getenv("INTEL_ITTNOTIFY_GROUPS")) & init_groups, tee);
+  } else if (!itt_tee_alone(global, init_groups)) {
+    BindNothing(global);
+  }
   self->busy = was_busy;
 }
 
-/* Static parts call it at exit, other threads may still be running: nothing is taken away. */
+extern __attribute__((visibility("hidden"), alias("__itt_api_init"))) void itt_init_here(
+    struct itt_global* global, int init_groups);
+
+/* Static parts call it at exit, other threads may still be running: nothing of ours is taken away.
+ */
 SYNCLINE_EXPORT void __itt_api_fini(struct itt_global* global);
-SYNCLINE_EXPORT void __itt_api_fini(struct itt_global* global) { (void)global; }
+SYNCLINE_EXPORT void __itt_api_fini(struct itt_global* global) { itt_tee_end(global); }

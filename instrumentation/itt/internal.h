@@ -4,6 +4,7 @@
 #ifndef SYNCLINE_INSTRUMENTATION_ITT_INTERNAL_H_
 #define SYNCLINE_INSTRUMENTATION_ITT_INTERNAL_H_
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -243,6 +244,9 @@ extern __attribute__((visibility("hidden"))) const struct itt_binding itt_metada
 extern __attribute__((visibility("hidden"))) const struct itt_binding itt_counter_bindings[];
 extern __attribute__((visibility("hidden"))) const struct itt_binding itt_mark_bindings[];
 void itt_adopt_counter(struct itt_counter_info* info);
+/* What both of __itt_formatted_metadata_add do. */
+void itt_formatted(const struct itt_domain* domain, const struct itt_id* id,
+                   const struct itt_string_handle* format, va_list arguments);
 /* Closes the tasks that a thread leaves open. */
 void itt_close_tasks(struct itt_thread* thread);
 /* Sets `loud` and the bounds from what they depend on. */

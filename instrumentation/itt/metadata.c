@@ -155,8 +155,8 @@ static void MetadataStrAddWithScope(const struct itt_domain* domain, int scope,
 }
 
 /* oneDNN says with this what each primitive is: implementation, layouts, shapes. */
-static void Formatted(const struct itt_domain* domain, const struct itt_id* id,
-                      const struct itt_string_handle* format, va_list arguments) {
+void itt_formatted(const struct itt_domain* domain, const struct itt_id* id,
+                   const struct itt_string_handle* format, va_list arguments) {
   struct itt_thread* thread = ItThread();
   uint64_t cost;
   if (!thread || Quiet(thread) || !format || !format->text) return;
@@ -173,7 +173,7 @@ static void FormattedMetadataAdd(const struct itt_domain* domain, struct itt_str
                                  ...) {
   va_list arguments;
   va_start(arguments, format);
-  Formatted(domain, &none, format, arguments);
+  itt_formatted(domain, &none, format, arguments);
   va_end(arguments);
 }
 
@@ -181,7 +181,7 @@ static void FormattedMetadataAddOverlapped(const struct itt_domain* domain, stru
                                            struct itt_string_handle* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  Formatted(domain, &id, format, arguments);
+  itt_formatted(domain, &id, format, arguments);
   va_end(arguments);
 }
 

@@ -212,9 +212,11 @@ class Fixture:
             }
         return result
 
-    def wait_for_blocks(self, count=1):
+    def wait_for_blocks(self, count=1, limit_s=20):
         self.wait_for(
-            lambda: sum(b["state"] == 1 for b in self.blocks().values()) >= count, f"{count} blocks"
+            lambda: sum(b["state"] == 1 for b in self.blocks().values()) >= count,
+            f"{count} blocks",
+            limit_s,
         )
 
     def set_gates(self, generation):

@@ -79,3 +79,9 @@ int static_part_load(struct static_part* part) {
   pthread_mutex_unlock(&part->global.mutex);
   return part->global.library != NULL;
 }
+
+void static_part_end(struct static_part* part) {
+  void (*fini)(struct itt_global*);
+  *(void**)&fini = part->global.library ? dlsym(part->global.library, "__itt_api_fini") : NULL;
+  if (fini) fini(&part->global);
+}
