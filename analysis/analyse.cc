@@ -2,6 +2,7 @@
 #include "analysis/analyse.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -89,6 +90,29 @@ std::optional<DurationEstimate> WallError(const AnalyseInput& input, uint32_t a,
   return error;
 }
 
+// Of a clock that files of profiles share: at the worst instant of all that they cover, as its
+// bound grows between collectives. Between bends both ends of its interval are straight lines.
+std::optional<int64_t> LargestBound(const AnalyseInput& input, const timeline::Placement& placement,
+                                    const std::vector<timeline::ProfileResult>& profiles) {
+  std::vector<int64_t> bends;
+  if (input.model != nullptr) bends = input.model->BendsOf(placement.clock()).value_or(bends);
+  std::optional<int64_t> largest_ns;
+  for (const timeline::ProfileResult& profile : profiles) {
+    if (!profile.begin.has_value() || !profile.end.has_value()) continue;
+    const int64_t begin_ns = placement.ClockNs(*profile.begin);
+    const int64_t end_ns = placement.ClockNs(*profile.end);
+    std::vector<int64_t> at = {begin_ns, end_ns};
+    std::copy_if(bends.begin(), bends.end(), std::back_inserter(at),
+                 [&](int64_t ns) { return ns > begin_ns && ns < end_ns; });
+    for (const int64_t ns : at) {
+      const std::optional<int64_t> bound_ns = placement.BoundNs(ns);
+      if (!bound_ns.has_value()) return std::nullopt;
+      largest_ns = std::max(largest_ns.value_or(0), *bound_ns);
+    }
+  }
+  return largest_ns;
+}
+
 NodeReport OfNode(const AnalyseInput& input, uint32_t index, const Interval& window) {
   const NodeResult& node = input.nodes[index];
   const NodeFacts& facts = input.facts[index];
@@ -119,7 +143,9 @@ NodeReport OfNode(const AnalyseInput& input, uint32_t index, const Interval& win
     report.stop_skew = Difference(models, *input.stop_requested, *facts.gate_closed);
   }
   const int64_t middle_ns = facts.placement->ClockNs(middle);
-  report.bound_ns = facts.placement->BoundNs(middle_ns);
+  report.bound_ns = facts.placement->clock().kind == ClockKind::kRealtime
+                        ? LargestBound(input, *facts.placement, node.profiles)
+                        : facts.placement->BoundNs(middle_ns);
   if (input.likely != nullptr && input.likely->Knows(facts.placement->clock())) {
     const TimelineEstimate where = input.likely->Locate({facts.placement->clock(), middle_ns});
     if (where.bounded() && report.bound_ns.has_value()) report.likely_bound_ns = where.bound_ns();
@@ -273,8 +299,9 @@ NodeReceipt ReceiptOf(const Report& report, uint32_t node, const NodeFacts& fact
   receipt.lost_packets = facts.lost_packets;
   for (const timeline::ProfileResult& profile : report.nodes[node].profiles) {
     if (profile.events == 0) continue;
-    (profile.profiler == timeline::Profiler::kKineto ? receipt.kineto
-                                                     : receipt.tensorflow_profiler) = true;
+    receipt.kineto |= profile.profiler == timeline::Profiler::kKineto;
+    receipt.tensorflow_profiler |= profile.profiler == timeline::Profiler::kTensorFlow;
+    receipt.jax |= profile.profiler == timeline::Profiler::kJax;
   }
   for (const ProcessReport& process : report.nodes[node].processes) {
     receipt.processes.push_back({.name = process.name,

@@ -76,7 +76,44 @@ class Stretches {
 static_assert(DeviceWork::Kind::kCompute < DeviceWork::Kind::kCollective &&
               DeviceWork::Kind::kCollective < DeviceWork::Kind::kCopy);
 
-void AddIdle(const Stretch& stretch, DeviceUse* use) {
+// How much of [begin, end) lies in `intervals`, which are by begin and apart from each other.
+int64_t CoveredNs(const std::vector<timeline::Interval>& intervals, TimelineTime begin,
+                  TimelineTime end) {
+  auto at = std::partition_point(
+      intervals.begin(), intervals.end(),
+      [&](const timeline::Interval& interval) { return interval.end <= begin; });
+  int64_t covered_ns = 0;
+  for (; at != intervals.end() && at->begin < end; ++at) {
+    covered_ns += std::min(at->end, end).ns - std::max(at->begin, begin).ns;
+  }
+  return covered_ns;
+}
+
+// `intervals` as above.
+bool OneBeginsIn(const timeline::Interval& within,
+                 const std::vector<timeline::Interval>& intervals) {
+  const auto first = std::partition_point(
+      intervals.begin(), intervals.end(),
+      [&](const timeline::Interval& interval) { return interval.begin < within.begin; });
+  return first != intervals.end() && within.Contains(first->begin);
+}
+
+// What the program did in its step.
+void SetProgram(const ProcessDevices& process, const timeline::ProgramStep& program,
+                DeviceStep* step) {
+  step->name = program.name;
+  step->program = {program.begin, program.end};
+  const auto covered_ns = [&](const std::vector<timeline::Interval>& intervals) {
+    return CoveredNs(intervals, program.begin, program.end);
+  };
+  step->program_ns = program.end.ns - program.begin.ns - covered_ns(process.blocked);
+  step->program_loading_ns = covered_ns(process.loading);
+  step->program_collectives_ns = covered_ns(process.host_collectives);
+  step->peer_to_peer = OneBeginsIn(step->program, process.sends);
+}
+
+void AddIdle(const Stretch& stretch, const std::vector<timeline::Interval>& loading,
+             DeviceUse* use) {
   const int64_t idle_ns = stretch.end.ns - stretch.begin.ns;
   if (!stretch.launched.has_value()) {
     use->unknown_ns += idle_ns;
@@ -85,6 +122,7 @@ void AddIdle(const Stretch& stretch, DeviceUse* use) {
   const int64_t waited_ns =
       std::clamp<int64_t>(stretch.launched->ns - stretch.begin.ns, 0, idle_ns);
   use->unlaunched_ns += waited_ns;
+  use->loading_ns += CoveredNs(loading, stretch.begin, TimelineTime{stretch.begin.ns + waited_ns});
   use->unstarted_ns += idle_ns - waited_ns;
 }
 
@@ -111,37 +149,71 @@ ptrdiff_t StepAt(const std::vector<timeline::ProgramStep>& steps, TimelineTime t
   return after - steps.begin() - 1;
 }
 
+// Whether the program went on without a pause from one of its steps to another one behind it.
+// Profiles of several windows have pauses, in which the device may have done anything.
+// An optimizer's steps begin where the one before ends.
+bool Follows(const ProcessDevices& process, ptrdiff_t from, ptrdiff_t to) {
+  const std::vector<timeline::ProgramStep>& steps = process.steps;
+  const bool joined = process.steps_by == timeline::StepsBy::kOptimizer;
+  for (auto i = static_cast<size_t>(from); i < static_cast<size_t>(to); ++i) {
+    const int64_t length_ns = joined ? 0 : steps[i].end.ns - steps[i].begin.ns;
+    if (steps[i + 1].begin.ns - steps[i].end.ns > length_ns) return false;
+  }
+  return true;
+}
+
+// Whether work is of the step in which it was launched.
+bool StepsByLaunch(const ProcessDevices& process) {
+  return process.steps_by != timeline::StepsBy::kDevice &&
+         process.steps_by != timeline::StepsBy::kTable;
+}
+
+// Of the work; -1: none, or it is not known.
+ptrdiff_t StepOf(const ProcessDevices& process, const DeviceWork& work) {
+  if (!StepsByLaunch(process))
+    return work.step.has_value() ? static_cast<ptrdiff_t>(*work.step) : -1;
+  return work.launched.has_value() ? StepAt(process.steps, *work.launched) : -1;
+}
+
 // The device's steps, without what it did in them.
 std::vector<DeviceStep> StepsOf(const ProcessDevices& process,
                                 const std::vector<const DeviceWork*>& work) {
   std::map<ptrdiff_t, DeviceStep> by_step;
   for (const DeviceWork* one : work) {
-    if (!one->launched.has_value()) continue;
-    const ptrdiff_t step = StepAt(process.steps, *one->launched);
+    const ptrdiff_t step = StepOf(process, *one);
     if (step < 0) continue;
     const auto [found, is_new] = by_step.try_emplace(step);
     if (is_new) {
-      found->second.name = process.steps[static_cast<size_t>(step)].name;
+      SetProgram(process, process.steps[static_cast<size_t>(step)], &found->second);
       found->second.begin = one->begin;
       found->second.end = one->end;
     }
     ++found->second.work;
+    if (one->kind == DeviceWork::Kind::kCollective) ++found->second.collectives;
+    found->second.peer_to_peer |= one->peer_to_peer;
     found->second.end = std::max(found->second.end, one->end);
   }
   std::vector<DeviceStep> steps;
+  ptrdiff_t before = 0;
   for (auto& [index, step] : by_step) {
     // Queues may begin a later step's work first: then the earlier step has no time of its own.
     if (!steps.empty()) {
       step.begin = std::max(step.begin, steps.back().begin);
-      steps.back().end = step.begin;
+      // What is known of a device's own steps, or a table's, does not tell a pause from idle time.
+      const bool follows = !StepsByLaunch(process) || Follows(process, before, index);
+      steps.back().last = !follows;
+      steps.back().end = follows ? step.begin : std::min(steps.back().end, step.begin);
     }
+    step.last = true;
     steps.push_back(std::move(step));
+    before = index;
   }
   std::erase_if(steps, [](const DeviceStep& step) { return step.begin >= step.end; });
   return steps;
 }
 
-void Fill(const std::vector<Stretch>& stretches, std::vector<DeviceStep>* steps) {
+void Fill(const std::vector<Stretch>& stretches, const std::vector<timeline::Interval>& loading,
+          std::vector<DeviceStep>* steps) {
   size_t next = 0;
   for (DeviceStep& step : *steps) {
     while (next < stretches.size() && stretches[next].end <= step.begin) ++next;
@@ -150,7 +222,7 @@ void Fill(const std::vector<Stretch>& stretches, std::vector<DeviceStep>* steps)
       part.begin = std::max(part.begin, step.begin);
       part.end = std::min(part.end, step.end);
       if (part.idle) {
-        AddIdle(part, &step.use);
+        AddIdle(part, loading, &step.use);
       } else {
         AddBusy(part.kind, part.end.ns - part.begin.ns, &step.use);
       }
@@ -190,11 +262,12 @@ void Count(const ProcessDevices& process, const std::vector<const DeviceWork*>& 
            DeviceReport* report) {
   report->work = work.size();
   for (const DeviceWork* one : work) {
+    const bool known = one->launched.has_value() || !StepsByLaunch(process);
+    if (report->has_steps && known && StepOf(process, *one) < 0) ++report->outside_steps;
     if (!one->launched.has_value()) {
       ++report->without_launch;
       continue;
     }
-    if (report->has_steps && StepAt(process.steps, *one->launched) < 0) ++report->outside_steps;
     if (!process.texts[one->operator_name].empty()) continue;
     const bool recorded =
         process.operators.has_value() && process.operators->Contains(*one->launched);
@@ -219,7 +292,7 @@ std::vector<DeviceReport> DevicesOf(const ProcessDevices& process,
     report.process = process.process;
     report.device = process.devices[device];
     report.has_steps = !process.steps.empty();
-    report.steps_by_optimizer = process.steps_by_optimizer;
+    report.steps_by = process.steps_by;
     Count(process, counted, &report);
     report.operators = OperatorsOf(process, counted);
     const std::vector<Stretch> stretches = Stretches(work).Take();
@@ -229,14 +302,17 @@ std::vector<DeviceReport> DevicesOf(const ProcessDevices& process,
         return window.has_value() && (step.begin < window->begin || step.end > window->end);
       });
     } else if (!stretches.empty()) {
-      DeviceStep all{"", stretches.front().begin, stretches.back().end, report.work, DeviceUse{}};
+      DeviceStep all;
+      all.begin = stretches.front().begin;
+      all.end = stretches.back().end;
+      all.work = report.work;
       if (window.has_value()) {
         all.begin = std::max(all.begin, window->begin);
         all.end = std::min(all.end, window->end);
       }
       if (all.begin < all.end) report.steps.push_back(std::move(all));
     }
-    Fill(stretches, &report.steps);
+    Fill(stretches, process.loading, &report.steps);
     reports.push_back(std::move(report));
   }
   return reports;

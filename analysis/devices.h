@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device did in each step of the program that uses it.
 //
-// A step's work is what the program launched in the step. On the device the step lasts from the
+// A step's work is what the program launched in the step; where the profile has the device's own
+// steps, what began in them. On the device the step lasts from the
 // begin of the first such work to the begin of the first of the next step that has any; the last
-// one to the end of its work. Every instant of it counts once, whatever its queues did then:
+// one, also before a pause of the profile, to the end of its work. Every instant of it counts once,
+// whatever its queues did then:
 //
 //   computing               a kernel ran that is no collective's
 //   exposed communication   a collective's kernel ran, and none that computes
@@ -36,6 +38,7 @@ struct DeviceUse {
   int64_t communication_ns = 0;  // exposed
   int64_t copies_ns = 0;         // exposed
   int64_t unlaunched_ns = 0;     // idle: waited for a launch
+  int64_t loading_ns = 0;        // of that: the program waited for a batch of a DataLoader
   int64_t unstarted_ns = 0;      // idle: launched, and not started
   int64_t unknown_ns = 0;        // idle: the launch is not in the profile
 
@@ -46,7 +49,16 @@ struct DeviceStep {
   std::string name;  // "ProfilerStep#3"
   TimelineTime begin;
   TimelineTime end;
-  uint64_t work = 0;  // launched in it
+  uint64_t work = 0;          // launched in it
+  uint64_t collectives = 0;   // of that: kernels of collectives
+  bool peer_to_peer = false;  // it sends to single ranks: some of these may, or the program says so
+  bool last = false;          // no step follows it: its end is that of its work
+  timeline::Interval program;  // the step of the program; where there are steps
+  // Of the program's step: without waiting for the device; waiting for a DataLoader; and in
+  // collectives on the host.
+  int64_t program_ns = 0;
+  int64_t program_loading_ns = 0;
+  int64_t program_collectives_ns = 0;
   DeviceUse use;
 
   int64_t duration_ns() const { return end.ns - begin.ns; }
@@ -64,7 +76,7 @@ struct DeviceReport {
   std::string device;   // "GPU 0"
   std::vector<DeviceStep> steps;
   bool has_steps = false;  // false: `steps` is one, all that the device did
-  bool steps_by_optimizer = false;
+  timeline::StepsBy steps_by = timeline::StepsBy::kProfiler;
   std::vector<DeviceOperator> operators;  // by total, largest first
   uint64_t work = 0;
   uint64_t without_launch = 0;     // in the profile

@@ -47,6 +47,25 @@ class Program {
                   const std::string& op = "") {
     return Work("kernel", "gemm", begin, end, launched, op);
   }
+  // Of a table of spans, without a launch.
+  Program& Row(int64_t begin, int64_t end, std::optional<int64_t> step) {
+    builder_.OnEvent({.category = "kernel",
+                      .name = "gemm",
+                      .device = "GPU 0",
+                      .collective = "",
+                      .operator_name = "",
+                      .step = step,
+                      .begin = {begin},
+                      .end = {end},
+                      .launched = {}});
+    return *this;
+  }
+  Program& Mark(const std::string& name, int64_t number, int64_t begin, int64_t end,
+                const std::string& device = "") {
+    builder_.OnMark(
+        {.name = name, .number = number, .device = device, .begin = {begin}, .end = {end}});
+    return *this;
+  }
   std::vector<DeviceReport> Report(const std::optional<timeline::Interval>& cut = std::nullopt) {
     return DevicesOf(builder_.Take(), cut);
   }
@@ -159,7 +178,7 @@ TEST(DevicesTest, StepsByTheOptimizerWhereNothingElseMarksThem) {
     return program;
   };
   const auto reports = made().Report();
-  EXPECT_TRUE(reports[0].steps_by_optimizer);
+  EXPECT_EQ(reports[0].steps_by, timeline::StepsBy::kOptimizer);
   EXPECT_THAT(Texts(reports[0]), ElementsAre("Optimizer.step#SGD.step 61-111: 4 0 0 45 1 0",
                                              "Optimizer.step#SGD.step 111-115: 4 0 0 0 0 0"));
   EXPECT_EQ(reports[0].outside_steps, 2);
@@ -207,6 +226,58 @@ TEST(DevicesTest, DevicesAreApartAndOperatorsAddedUp) {
 
 TEST(DevicesTest, WithoutDevicesNothing) {
   EXPECT_THAT(Program().Step("ProfilerStep#1", 0, 10).Report(), IsEmpty());
+}
+
+std::vector<std::string> NamesOf(const DeviceReport& report) {
+  std::vector<std::string> names;
+  for (const DeviceStep& step : report.steps) {
+    names.push_back(step.name + " " + std::to_string(step.begin.ns) + "-" +
+                    std::to_string(step.end.ns));
+  }
+  return names;
+}
+
+TEST(DevicesTest, StepsAreThoseThatTheProgramMarksMost) {
+  const auto reports = Program()
+                           .Mark("epoch", 0, 0, 100)
+                           .Mark("train", 7, 0, 40)
+                           .Mark("train", 8, 50, 90)
+                           .Kernel(20, 30, 10)
+                           .Kernel(60, 70, 55)
+                           .Kernel(80, 85, 45)
+                           .Report();
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_EQ(reports[0].steps_by, timeline::StepsBy::kMark);
+  EXPECT_THAT(NamesOf(reports[0]), ElementsAre("train 7 20-60", "train 8 60-70"));
+  EXPECT_EQ(reports[0].outside_steps, 1u);
+}
+
+TEST(DevicesTest, ADevicesOwnStepsHoldWhatBeginsInThem) {
+  const auto reports = Program()
+                           .Mark("train", 7, 0, 40)
+                           .Mark("1", 0, 100, 200, "GPU 0")
+                           .Mark("2", 0, 200, 300, "GPU 0")
+                           .Mark("1", 0, 150, 250, "GPU 1")
+                           .Kernel(110, 120, std::nullopt)
+                           .Kernel(210, 220, std::nullopt)
+                           .Kernel(310, 320, std::nullopt)
+                           .Work("kernel", "gemm", 160, 170, std::nullopt, "", "GPU 1")
+                           .Report();
+  ASSERT_THAT(reports, SizeIs(2));
+  EXPECT_EQ(reports[0].steps_by, timeline::StepsBy::kDevice);
+  EXPECT_THAT(NamesOf(reports[0]), ElementsAre("1 110-210", "2 210-220"));
+  EXPECT_EQ(reports[0].outside_steps, 1u);
+  EXPECT_THAT(NamesOf(reports[1]), ElementsAre("1 160-170"));
+}
+
+TEST(DevicesTest, ATableSaysTheStepOfEachRow) {
+  const auto reports =
+      Program().Row(50, 60, 2).Row(10, 20, 1).Row(30, 40, std::nullopt).Row(15, 25, 1).Report();
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_EQ(reports[0].steps_by, timeline::StepsBy::kTable);
+  EXPECT_THAT(NamesOf(reports[0]), ElementsAre("step 1 10-50", "step 2 50-60"));
+  EXPECT_EQ(reports[0].outside_steps, 1u);
+  EXPECT_EQ(reports[0].without_launch, 4u);
 }
 
 }  // namespace

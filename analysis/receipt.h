@@ -53,6 +53,7 @@ struct NodeReceipt {
   // Profilers that ran in its processes: what they take is in no process's cost.
   bool tensorflow_profiler = false;
   bool kineto = false;
+  bool jax = false;
   std::optional<ProbeCounts> probes;  // nullopt: not known
 };
 

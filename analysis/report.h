@@ -14,6 +14,8 @@
 
 #include "analysis/collectives.h"
 #include "analysis/devices.h"
+#include "analysis/file_clocks.h"
+#include "analysis/hot_code.h"
 #include "analysis/levels.h"
 #include "analysis/machines.h"
 #include "analysis/messages.h"
@@ -69,7 +71,8 @@ struct NodeReport {
   // Achieved instant less the one asked for; the interval is proven.
   std::optional<LevelledDuration> start_skew;
   std::optional<LevelledDuration> stop_skew;
-  std::optional<int64_t> bound_ns;  // of the node's clock in the middle of the window, proven
+  // Of the node's clock, proven: in the middle of the window; of files of profiles the largest.
+  std::optional<int64_t> bound_ns;
   std::optional<int64_t> likely_bound_ns;
   // Wall clock of this node less that of the reference node at one instant.
   std::optional<DurationEstimate> wall_error;
@@ -87,7 +90,8 @@ struct TaskTotal {
   uint64_t count = 0;    // whole tasks
   uint64_t clipped = 0;  // cut by coverage or hit by loss: counted here, not in the sums
   int64_t total_ns = 0;
-  int64_t self_ns = 0;
+  int64_t self_ns = 0;       // 0 where overlapping
+  bool overlapping = false;  // overlapped tasks, regions and user events, which do not nest
 };
 
 struct Step {
@@ -95,7 +99,7 @@ struct Step {
   NodeTime node_end;
   TimelineTime begin;
   TimelineTime end;
-  std::string name;
+  std::string name;  // with its number, which its name or its metadata says
 };
 
 // The steps that one thread (or frame track) marks.
@@ -180,9 +184,11 @@ struct Report {
   std::vector<clocksync::ClockEvent> clock_events;  // in the order of the model
   MessageReport messages;
   CollectiveReport collectives;
+  std::optional<FileClocks> file_clocks;  // of profiles without a recording
   TransferReport transfers;
   std::vector<NodeReceipt> receipt;     // beside `nodes`
   std::vector<MachineReport> machines;  // of nodes that were sampled
+  HotCode hot;                          // of nodes whose code was sampled
   uint64_t events = 0;
   std::vector<std::string> only_events;  // patterns of their names; none: all were looked at
   bool incomplete = false;

@@ -74,6 +74,8 @@ void SummarySink::OnTrack(const timeline::Track& track) {
   known.thread = track.kind == timeline::TrackKind::kThread;
   known.lane = track.kind == timeline::TrackKind::kLane;
   known.frames = track.kind == timeline::TrackKind::kAsync && track.name == "frames";
+  known.overlapping = track.kind == timeline::TrackKind::kAsync &&
+                      (track.name == "overlapped tasks" || track.name == "user events");
   TrackAt(track.id) = std::move(known);
 }
 
@@ -114,6 +116,19 @@ bool SummarySink::IsCalled(const std::string& wanted, const timeline::Span& span
   return is(texts_[span.name]) || is(Pattern(span.name));
 }
 
+// What marks every iteration with one name can say its number in metadata.
+std::string SummarySink::StepName(const timeline::Span& span) const {
+  const std::string& name = texts_[span.name];
+  for (const timeline::Argument& argument : span.arguments) {
+    const std::string& key = texts_[argument.key];
+    if (key != "number" && key != "step" && key != "iteration") continue;
+    if (argument.kind == timeline::Argument::Kind::kUint)
+      return absl::StrCat(name, " ", argument.u);
+    if (argument.kind == timeline::Argument::Kind::kInt) return absl::StrCat(name, " ", argument.i);
+  }
+  return name;
+}
+
 void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
   const RowId pattern = NameAt(span.name).pattern;
   const auto [entry, inserted] = steps_.try_emplace({span.track, span.category, pattern});
@@ -130,17 +145,18 @@ void SummarySink::AddStep(const timeline::Span& span, const KnownTrack& track) {
   series.depth = std::min(series.depth, span.depth);
   series.total_ns += span.end.ns - span.begin.ns;
   series.series.steps.push_back(
-      {span.node_begin, span.node_end, span.begin, span.end, texts_[span.name]});
+      {span.node_begin, span.node_end, span.begin, span.end, StepName(span)});
 }
 
-void SummarySink::AddTotal(const timeline::Span& span, uint32_t node, RowId row, bool whole,
-                           Name* name) {
-  if (name->total == nullptr || name->node != node || name->category != span.category ||
-      name->row != row) {
-    name->node = node;
+void SummarySink::AddTotal(const timeline::Span& span, const KnownTrack& track, RowId row,
+                           bool whole, Name* name) {
+  if (name->total == nullptr || name->node != track.node || name->category != span.category ||
+      name->row != row || name->overlapping != track.overlapping) {
+    name->node = track.node;
     name->category = span.category;
     name->row = row;
-    name->total = &totals_[{node, span.category, row}];
+    name->overlapping = track.overlapping;
+    name->total = &totals_[{track.node, span.category, row, track.overlapping}];
   }
   TaskTotal& total = *name->total;
   if (whole) {
@@ -163,18 +179,22 @@ BusyIntervals& SummarySink::BusyOf(uint32_t node) {
 void SummarySink::OnSpanEnd(const timeline::Span& span) {
   const KnownTrack& track = TrackAt(span.track);
   // Of a profile, what a model is made of; what the framework does besides is on the timeline.
-  const bool operation = track.lane && texts_[span.category] == timeline::kOperatorCategory;
-  if (!track.thread && !track.frames && !operation) return;
+  const std::string& category = texts_[span.category];
+  const bool operation = track.lane && (category == timeline::kOperatorCategory ||
+                                        category == timeline::kJaxOperatorCategory);
+  if (!track.thread && !track.frames && !track.overlapping && !operation) return;
+  if (track.overlapping && span.name == timeline::kNoText) return;  // an end without its begin
   Name& name = NameAt(span.name);
-  const bool is_step = !operation && (step_.has_value() ? IsCalled(*step_, span)
-                                                        : track.frames || name.looks_like_step);
+  const bool is_step =
+      !operation && !track.overlapping &&
+      (step_.has_value() ? IsCalled(*step_, span) : track.frames || name.looks_like_step);
   step_found_ = step_found_ || is_step;
   if (track.frames) frames_.emplace(span.category, name.pattern);
   const bool whole = !span.clipped_begin && !span.clipped_end && !span.suspect;
-  if (track.thread || operation) {
+  if (track.thread || track.overlapping || operation) {
     // The numbers in an operator's name are part of it: they tell one layer from another.
     if (operation && name.itself == kNoRow) name.itself = RowOf(texts_[span.name]);
-    AddTotal(span, track.node, operation ? name.itself : name.pattern, whole, &name);
+    AddTotal(span, track, operation ? name.itself : name.pattern, whole, &name);
   }
   if (track.thread && name.is_optimizer) optimizer_steps_.Add(span, whole);
   if (!whole || operation) return;
@@ -190,6 +210,7 @@ std::vector<SummarySink::Total> SummarySink::TakeTotals() const {
     Total entry{std::get<0>(key), total};
     entry.total.domain = texts_[std::get<1>(key)];
     entry.total.name = *rows_[std::get<2>(key)];
+    entry.total.overlapping = std::get<3>(key);
     totals.push_back(std::move(entry));
   }
   // Of equal ones, those of the first node.
@@ -197,7 +218,7 @@ std::vector<SummarySink::Total> SummarySink::TakeTotals() const {
     if (a.total.domain != b.total.domain) return a.total.domain < b.total.domain;
     if (a.total.total_ns != b.total.total_ns) return a.total.total_ns > b.total.total_ns;
     if (a.total.name != b.total.name) return a.total.name < b.total.name;
-    return a.node < b.node;
+    return std::tie(a.node, a.total.overlapping) < std::tie(b.node, b.total.overlapping);
   });
   return totals;
 }
@@ -302,6 +323,7 @@ absl::Status SummarySink::CheckStep() const {
   };
   for (const auto& [category, row] : frames_) add(category, *rows_[row], /*frames=*/true);
   for (const auto& [key, total] : totals_) {
+    if (std::get<3>(key)) continue;  // not nested: they have no steps
     add(std::get<1>(key), *rows_[std::get<2>(key)], /*frames=*/false);
   }
   const std::set<std::string>& names = likely.empty() ? others : likely;

@@ -51,7 +51,7 @@ class BusyIntervals {
   std::vector<Cluster> clusters_;
 };
 
-class SummarySink final : public timeline::TimelineSink {
+class SummarySink final : public timeline::SpanSink {
  public:
   // `step`: which tasks are steps, "[DOMAIN:]NAME" with numbers as they are or as "#"; not given:
   // by the look of their names.
@@ -61,13 +61,7 @@ class SummarySink final : public timeline::TimelineSink {
   void OnTrack(const timeline::Track& track) override;
   void OnSpanBegin(const timeline::Span& span) override;
   void OnSpanEnd(const timeline::Span& span) override;
-  void OnInstant(const timeline::Instant&) override {}
-  void OnCounter(const timeline::CounterValue&) override {}
-  void OnFlow(const timeline::Flow&) override {}
   void OnHole(const timeline::Hole& hole) override;
-  void OnClockBound(const timeline::ClockBound&) override {}
-  void OnClockEvent(const timeline::ClockEvent&) override {}
-  absl::Status Finish() override { return absl::OkStatus(); }
 
   struct Series {
     StepSeries series;
@@ -102,6 +96,7 @@ class SummarySink final : public timeline::TimelineSink {
     bool thread = false;
     bool lane = false;
     bool frames = false;
+    bool overlapping = false;
     std::string process;
   };
   // A row of the totals, or a pattern of steps: texts that several names may have in common.
@@ -118,9 +113,11 @@ class SummarySink final : public timeline::TimelineSink {
     uint32_t node = 0;
     timeline::TextId category = timeline::kNoText;
     RowId row = kNoRow;
+    bool overlapping = false;
     TaskTotal* total = nullptr;
   };
-  using TotalKey = std::tuple<uint32_t, timeline::TextId, RowId>;  // node, category
+  // node, category, row, overlapping
+  using TotalKey = std::tuple<uint32_t, timeline::TextId, RowId, bool>;
   using StepKey = std::tuple<timeline::TrackId, timeline::TextId, RowId>;
 
   RowId RowOf(std::string_view text);
@@ -128,7 +125,9 @@ class SummarySink final : public timeline::TimelineSink {
   const std::string& Pattern(timeline::TextId name) { return *rows_[NameAt(name).pattern]; }
   KnownTrack& TrackAt(timeline::TrackId track);
   bool IsCalled(const std::string& wanted, const timeline::Span& span);
-  void AddTotal(const timeline::Span& span, uint32_t node, RowId row, bool whole, Name* name);
+  void AddTotal(const timeline::Span& span, const KnownTrack& track, RowId row, bool whole,
+                Name* name);
+  std::string StepName(const timeline::Span& span) const;
   void AddStep(const timeline::Span& span, const KnownTrack& track);
   BusyIntervals& BusyOf(uint32_t node);
   using Holes = std::map<timeline::TrackId, std::vector<timeline::Interval>>;

@@ -158,5 +158,88 @@ TEST_F(OptimizersTest, OneOptimizerStepMakesNoStep) {
   EXPECT_TRUE(sink_.TakeSteps().empty());
 }
 
+// Marks that programs make with ITT beside nested tasks, and metadata of these.
+class MarksTest : public testing::Test {
+ protected:
+  static constexpr timeline::TrackId kProcess = 1, kThread = 2, kRegions = 3, kEvents = 4;
+  static constexpr timeline::TextId kStep = 1, kNumber = 2, kRead = 3;
+
+  MarksTest() {
+    sink_.OnText(kStep, "step");
+    sink_.OnText(kNumber, "number");
+    sink_.OnText(kRead, "read");
+    AddTrack(kProcess, timeline::TrackKind::kProcess, "train");
+    AddTrack(kThread, timeline::TrackKind::kThread, "main");
+    AddTrack(kRegions, timeline::TrackKind::kAsync, "overlapped tasks");
+    AddTrack(kEvents, timeline::TrackKind::kAsync, "user events");
+  }
+
+  void AddTrack(timeline::TrackId id, timeline::TrackKind kind, const char* name) {
+    timeline::Track track;
+    track.id = id;
+    track.parent = id == kProcess ? timeline::kNoTrack : kProcess;
+    track.kind = kind;
+    track.name = name;
+    sink_.OnTrack(track);
+  }
+
+  void End(timeline::TrackId track, timeline::TextId name, int64_t begin_ns, int64_t end_ns,
+           std::vector<timeline::Argument> arguments = {}) {
+    timeline::Span span;
+    span.track = track;
+    span.name = name;
+    span.begin.ns = begin_ns;
+    span.end.ns = end_ns;
+    if (track == kThread) span.self_ns = end_ns - begin_ns;
+    span.arguments = std::move(arguments);
+    sink_.OnSpanEnd(span);
+  }
+
+  static timeline::Argument Number(timeline::TextId key, uint64_t number) {
+    timeline::Argument argument;
+    argument.key = key;
+    argument.kind = timeline::Argument::Kind::kUint;
+    argument.u = number;
+    return argument;
+  }
+
+  SummarySink sink_;
+};
+
+TEST_F(MarksTest, AStepHasTheNumberThatItsMetadataSays) {
+  End(kThread, kStep, 100, 200, {Number(kRead, 4), Number(kNumber, 17)});
+  End(kThread, kStep, 200, 300, {Number(kNumber, 18)});
+  End(kThread, kStep, 300, 400);
+  const std::vector<SummarySink::Series> series = sink_.TakeSteps();
+  ASSERT_EQ(series.size(), 1u);
+  EXPECT_EQ(series[0].series.name, "step");
+  std::vector<std::string> names;
+  for (const Step& step : series[0].series.steps) names.push_back(step.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"step 17", "step 18", "step"}));
+}
+
+TEST_F(MarksTest, AnEndWhoseBeginNobodyKnowsMakesNoRow) {
+  End(kRegions, timeline::kNoText, 100, 200);
+  End(kEvents, timeline::kNoText, 100, 200);
+  EXPECT_TRUE(sink_.TakeTotals().empty());
+}
+
+TEST_F(MarksTest, WhatOverlapsIsCountedApartAndHasNoTimeOfItsOwn) {
+  End(kThread, kRead, 100, 150);
+  End(kRegions, kRead, 100, 200);
+  End(kEvents, kRead, 150, 400);
+  End(kRegions, kStep, 150, 400);  // no step: it does not nest
+  const std::vector<SummarySink::Total> totals = sink_.TakeTotals();
+  ASSERT_EQ(totals.size(), 3u);
+  const TaskTotal& both = totals[0].total;
+  EXPECT_EQ(std::tie(both.name, both.count, both.total_ns, both.self_ns, both.overlapping),
+            std::tuple("read", 2u, 350, 0, true));
+  EXPECT_EQ(totals[1].total.name, "step");
+  const TaskTotal& nested = totals[2].total;
+  EXPECT_EQ(std::tie(nested.name, nested.count, nested.self_ns, nested.overlapping),
+            std::tuple("read", 1u, 50, false));
+  EXPECT_TRUE(sink_.TakeSteps().empty());
+}
+
 }  // namespace
 }  // namespace syncline::analysis

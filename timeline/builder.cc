@@ -134,6 +134,15 @@ void PushCollectives(const Collectives& found, Emitter* emitter) {
   }
 }
 
+void Append(const Collectives& more, Collectives* found) {
+  const auto first = static_cast<uint32_t>(found->groups.size());
+  found->groups.insert(found->groups.end(), more.groups.begin(), more.groups.end());
+  for (Collective collective : more.collectives) {
+    collective.group += first;
+    found->collectives.push_back(std::move(collective));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
@@ -171,6 +180,7 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
   AddMessages(matchers.messages.Match(), options.cut, next_flow, &emitter, &built.nodes);
   built.collectives = matchers.collectives.Match();
   matchers.profile_collectives.Match(&built.collectives);
+  if (options.matched != nullptr) Append(*options.matched, &built.collectives);
   PushCollectives(built.collectives, &emitter);
   // Where a node stopped late there is more.
   if (options.window.has_value()) KeepEnteredBefore(options.window->end, &built.collectives);

@@ -51,6 +51,8 @@ struct BuildOptions {
   unsigned threads = 1;
   // Called now and then, if it is given.
   std::function<void(const Progress&)> progress;
+  // Collectives that were found beside the events; nullptr: none. Outlives the builder.
+  const Collectives* matched = nullptr;
   // For tests only: pretends that processes of all nodes share one set of keys, as tools do that
   // key by pid. A test must notice.
   bool keys_without_node = false;

@@ -141,6 +141,7 @@ void Coverage::FinishProcess(uint32_t index) {
     if (known->cost.has_value()) process.cost = known->cost;  // the event has no interval
   }
   PushHoles(index);
+  LoseInProcess(index);
 }
 
 // Where the program paused its own recording.
@@ -156,6 +157,33 @@ void Coverage::LosePauses(uint32_t index, const ClockInterval& window) {
                         parts_.tracks->ProcessAt(index).name, last ? kPausedForGood : kPaused},
                        /*draw_on_node=*/false);
   }
+}
+
+// What a process that was recorded could not hand to the tracer: before its first event, where the
+// process knows how many calls these were, and else at any time until its last. (That nothing of a
+// process was recorded is a loss of its own.)
+void Coverage::LoseInProcess(uint32_t index) {
+  const Process& process = StateOf(index);
+  const uint64_t lost = process.counted_lost.value_or(0);
+  if (lost == 0 || process.intervals.empty()) return;
+  const KnownProcess* known = parts_.tables.processes()[index].known;
+  const bool told = known != nullptr && known->asked_ns.has_value() && known->on_ns.has_value();
+  const uint64_t before = told ? std::min(lost, known->lost_before_on) : 0;
+  const uint64_t later = lost - before;
+  const int64_t last_ns = process.end_known ? process.intervals.back().end_ns : kUnknownHi;
+  Loss loss{LossReason::kLostInProcess,           kUnknownLo, last_ns, lost,
+            parts_.tracks->ProcessAt(index).name, ""};
+  if (told) loss.begin_ns = before > 0 ? *known->asked_ns : *known->on_ns;
+  if (told && later == 0) loss.end_ns = *known->on_ns;
+  loss.detail =
+      before == 0 ? "events that the process could not hand to the tracer"
+      : later == 0
+          ? "calls before LTTng recorded the process's first event"
+          : absl::StrCat(before, " calls before LTTng recorded the process's first event; ", later,
+                         " later events that it could not hand to the tracer");
+  // What the process counted is of the whole recording.
+  if (context_.options.cut.has_value()) loss.count.reset();
+  parts_.ledger->Add(loss, /*draw_on_node=*/false);
 }
 
 void Coverage::PushHoles(uint32_t index) {

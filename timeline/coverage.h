@@ -76,6 +76,7 @@ class Coverage {
   void Uncover(uint32_t process, const Moment& moment);
   void ApplyPendingEnd(uint32_t process);
   Moment EndWithoutOff(uint32_t process);
+  void LoseInProcess(uint32_t index);
   void PushHoles(uint32_t process);
   void LosePauses(uint32_t process, const ClockInterval& window);
   // The whole window, of a process that covers nothing of it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Kineto's events mean beyond their spans: the work of devices, and an arrow from the call
-// that launched it to each kernel, copy and fill.
+// What events of Kineto's profiles and of XSpaces mean beyond their spans: the work of devices, and
+// an arrow from the call that launched it to each kernel, copy and fill. Categories are Kineto's,
+// which the reader of XSpaces uses too.
 //
 // Memory: one entry per call that launched something, and those of device_work.h. Thread-safety:
 // one thread.
@@ -36,6 +37,8 @@ class KinetoObserver {
   };
   // All of a profile by their begins: the calls come before what they launched.
   void OnEvent(const Event& event);
+  // A step that the program marks, or that the profile has of a device.
+  void OnStep(const Event& event, int64_t number);
   // The same event, where its span is going to be shown; SpanFacts::arrow of that.
   uint64_t OnShown(const Event& event, TrackId track);
 
@@ -47,6 +50,8 @@ class KinetoObserver {
     TrackId track = kNoTrack;
     uint64_t arrow = 0;
   };
+
+  void Describe(std::span<const FieldValue> values, DeviceWorkBuilder::Event* seen);
 
   WallPlacement* placement_;
   Emitter* emitter_;

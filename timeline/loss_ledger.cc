@@ -56,7 +56,8 @@ void LossLedger::Add(const Loss& loss, bool draw_on_node) {
   const Loss whole = Bounded(loss);
   const TimelineTime begin = context_.At(whole.begin_ns).timeline;
   const TimelineTime end = std::max(begin, context_.At(whole.end_ns).timeline);
-  if (whole.reason != LossReason::kNotCovered) {
+  // What was lost in the process is not among the events that it counted.
+  if (whole.reason != LossReason::kNotCovered && whole.reason != LossReason::kLostInProcess) {
     counts_are_known_ = counts_are_known_ && whole.count.has_value() &&
                         whole.reason == LossReason::kDiscardedEvents;
     declared_ += whole.count.value_or(0);

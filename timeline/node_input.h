@@ -62,6 +62,9 @@ struct KnownProcess {
   std::optional<int64_t> ended_ns;         // when it was found to have ended, trace clock
   std::optional<uint64_t> counted_events;  // by the process itself, in this recording
   std::optional<uint64_t> counted_lost;
+  // Of these, calls between the first one and on_ns; and when the first one was, trace clock.
+  uint64_t lost_before_on = 0;
+  std::optional<int64_t> asked_ns;
   std::optional<DurationEstimate> cost;
   std::unordered_map<uint32_t, KnownName> names;
   std::vector<KnownThread> threads;
@@ -73,8 +76,8 @@ struct ClockInterval {
   int64_t end_ns = 0;
 };
 
-// Who makes profiles.
-enum class Profiler : uint8_t { kTensorFlow, kKineto };
+// Who makes profiles. A plain table of spans (spans/) may be of anybody.
+enum class Profiler : uint8_t { kTensorFlow, kKineto, kJax, kTable };
 
 // What the profiler of one process was asked for, and what came (recording-format.md).
 struct ProfileInput {

@@ -13,11 +13,31 @@ namespace syncline::timeline {
 namespace {
 
 std::string SourceOf(Profiler profiler, const std::string& task) {
-  return profiler == Profiler::kKineto ? kKinetoName : "TensorFlow " + ShortTask(task);
+  switch (profiler) {
+    case Profiler::kTensorFlow:
+      return "TensorFlow " + ShortTask(task);
+    case Profiler::kKineto:
+      return kKinetoName;
+    case Profiler::kJax:
+      return kJaxName;
+    case Profiler::kTable:
+      return kTableName;
+  }
+  return "";
 }
 
 std::string NameOf(Profiler profiler) {
-  return profiler == Profiler::kKineto ? "PyTorch's profiler" : "TensorFlow's profiler";
+  switch (profiler) {
+    case Profiler::kTensorFlow:
+      return "TensorFlow's profiler";
+    case Profiler::kKineto:
+      return "PyTorch's profiler";
+    case Profiler::kJax:
+      return "JAX's profiler";
+    case Profiler::kTable:
+      return "the table of spans";
+  }
+  return "";
 }
 
 }  // namespace
@@ -136,6 +156,19 @@ void NodeProfiles::PushHoles(size_t first, TrackId group) {
   if (any) hole(until, context_.options.window->end, name + " had ended");
 }
 
+// A step of the optimizer lasts from one mark to the next one: where the profile was not taken
+// meanwhile, because it was written, or nothing came of a piece, what lies between is no step.
+void NodeProfiles::DropCutSteps(size_t first, ProcessDevices* devices) const {
+  if (devices->steps_by != StepsBy::kOptimizer) return;
+  const auto pieces_begin = results_.profiles.begin() + static_cast<ptrdiff_t>(first);
+  std::erase_if(devices->steps, [&](const ProgramStep& step) {
+    return std::none_of(pieces_begin, results_.profiles.end(), [&](const ProfileResult& piece) {
+      return piece.events > 0 && piece.begin.has_value() && piece.end.has_value() &&
+             *piece.begin <= step.begin && step.end <= *piece.end;
+    });
+  });
+}
+
 // Empty where the process does not say to which job it belongs.
 std::string NodeProfiles::JobOf(const ProcessKey& process) const {
   for (const KnownProcess& known : context_.node.processes) {
@@ -180,7 +213,9 @@ absl::StatusOr<NodeProfiles::Results> NodeProfiles::Push() {
     partition.process = prototype.name;
     if (!partition.nodes.empty()) results_.partitions.push_back(std::move(partition));
     ProcessDevices devices = lanes.TakeDevices();
+    DropCutSteps(first, &devices);
     devices.track = owner.track;
+    devices.key = owner.process;
     devices.process = prototype.name;
     if (!devices.work.empty()) results_.devices.push_back(std::move(devices));
   }

@@ -51,6 +51,7 @@ class NodeProfiles {
   TrackId TrackOf(const ProfileInput& profile, std::string* name);
   void Lose(const ProfileInput& profile, Loss loss);
   // Of one process, whose results are those from `first` on.
+  void DropCutSteps(size_t first, ProcessDevices* devices) const;
   void PushHoles(size_t first, TrackId group);
 
   const NodeContext& context_;

@@ -9,7 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/kineto_categories.h"
 #include "common/status.h"
+#include "common/tensorflow_names.h"
 #include "common/text.h"
 
 namespace syncline::timeline {
@@ -62,9 +64,9 @@ TrackId ProfileLanes::AddBelow(TrackId parent, TrackKind kind, std::string name,
 
 TrackId ProfileLanes::group() {
   if (group_ == kNoTrack) {
-    if (owner_.profiler == Profiler::kKineto) {
-      return group_ = AddTrack(TrackKind::kGroup, kKinetoName);
-    }
+    if (IsOfKineto()) return group_ = AddTrack(TrackKind::kGroup, kKinetoName);
+    if (IsOfJax()) return group_ = AddTrack(TrackKind::kGroup, kJaxName);
+    if (IsOfTable()) return group_ = AddTrack(TrackKind::kGroup, kTableName);
     const std::string task = ShortTask(owner_.task);
     group_ = AddTrack(TrackKind::kGroup, task.empty() ? "TensorFlow" : "TensorFlow " + task);
   }
@@ -81,9 +83,9 @@ TrackId ProfileLanes::AddLane(const Thread& thread, std::string name) {
   return AddBelow(group->second, TrackKind::kLane, std::move(name));
 }
 
-KinetoObserver::Event ProfileLanes::OfKineto(const Event& event, const Thread& thread,
+KinetoObserver::Event ProfileLanes::OfDevice(const Event& event, const Thread& thread,
                                              std::span<const FieldValue> values) {
-  const EventClass& event_class = *event.event_class->of_kineto;
+  const EventClass& event_class = *event.event_class->event_class;
   const auto category = event_class.attributes.find("category");
   std::string_view of;
   if (category != event_class.attributes.end()) of = category->second;
@@ -101,37 +103,43 @@ std::string ProfileLanes::LaneName(const std::string& thread) {
   return uses == 1 ? name : absl::StrCat(name, " ", uses);
 }
 
-ProfileLanes::Class ProfileLanes::Classify(std::string_view name) {
+ProfileLanes::Kind ProfileLanes::KindOf(std::string_view name) {
+  if (name == "RunGraph") return Kind::kStep;
+  if (name == "ExecutorState::Process") return Kind::kProcess;
+  if (name == "ExecutorState::ProcessAsync::Start") return Kind::kPosted;
+  if (name == "ExecutorState::ProcessAsync::Done") return Kind::kReceived;
+  if (name == "ExecutorPropagateOutputs") return Kind::kExecuted;
+  if (name == "ExecutorDoneCallback") return Kind::kDone;
+  if (name.starts_with("Executor")) return Kind::kExecutor;
+  if (name == "MemoryAllocation" || name == "MemoryDeallocation") return Kind::kAllocation;
+  if (name == "ThreadpoolListener::StartRegion") return Kind::kRegion;
+  if (name.starts_with("ThreadpoolListener::")) return Kind::kPoolMark;
+  if (name == "CollectiveExecutor::CompleteParams") return Kind::kCollectiveGroup;
+  return Kind::kOther;
+}
+
+ProfileLanes::Class ProfileLanes::Classify(const EventClass& event_class) {
+  const std::string_view name = event_class.name;
+  const auto has = [&](std::string_view field) {
+    return std::any_of(event_class.fields.begin(), event_class.fields.end(),
+                       [&](const FieldClass& one) { return one.name == field; });
+  };
   Class made;
   made.name = emitter_->Text(name);
-  if (name == "RunGraph") {
-    made.kind = Kind::kStep;
-  } else if (name == "ExecutorState::Process") {
-    made.kind = Kind::kProcess;
-  } else if (name == "ExecutorState::ProcessAsync::Start") {
-    made.kind = Kind::kPosted;
-  } else if (name == "ExecutorState::ProcessAsync::Done") {
-    made.kind = Kind::kReceived;
-  } else if (name == "ExecutorPropagateOutputs") {
-    made.kind = Kind::kExecuted;
-  } else if (name == "ExecutorDoneCallback") {
-    made.kind = Kind::kDone;
-  } else if (name.starts_with("Executor")) {
-    made.kind = Kind::kExecutor;
-  } else if (name == "MemoryAllocation" || name == "MemoryDeallocation") {
-    made.kind = Kind::kAllocation;
-  } else if (name == "ThreadpoolListener::StartRegion") {
-    made.kind = Kind::kRegion;
-  } else if (name.starts_with("ThreadpoolListener::")) {
-    made.kind = Kind::kPoolMark;
-  } else if (name == "CollectiveExecutor::CompleteParams") {
-    made.kind = Kind::kCollectiveGroup;
-  } else if (const size_t colon = name.rfind(':');
-             colon != std::string_view::npos && colon > 0 && colon + 1 < name.size() &&
-             name[colon + 1] != ' ' && name.find("::") == std::string_view::npos) {
-    const std::string_view type = name.substr(colon + 1);
+  made.kind = KindOf(name);
+  const auto category = event_class.attributes.find("category");
+  if (category != event_class.attributes.end()) {
+    made.kind = Kind::kDevice;
+    made.category = emitter_->Text(CategoryOf(Kind::kOther) + " " + category->second);
+  } else if (made.kind == Kind::kOther && has("step_num")) {
+    made.kind = Kind::kMark;
+  } else if (made.kind == Kind::kOther && has("hlo_op")) {
+    made.kind = Kind::kInstruction;
+  } else if (const auto found = TensorFlowOperatorOf(name);
+             made.kind == Kind::kOther && found.has_value() && !IsOfJax()) {
+    const std::string_view type = found->type;
     made.kind = Kind::kOperator;
-    made.node = name.substr(0, colon);
+    made.node = found->node;
     made.name = emitter_->Text(made.node);
     made.type = emitter_->Text(type);
     made.type_name = type;
@@ -142,20 +150,44 @@ ProfileLanes::Class ProfileLanes::Classify(std::string_view name) {
   return made;
 }
 
+std::string ProfileLanes::CategoryOf(Kind kind) const {
+  const std::string program = IsOfJax() ? kJaxName : kTensorFlowName;
+  switch (kind) {
+    case Kind::kOperator:
+    case Kind::kSend:
+    case Kind::kReceiveKey:
+    case Kind::kInstruction:
+      return program + " operators";
+    case Kind::kStep:
+    case Kind::kMark:
+      return program + " steps";
+    case Kind::kCollectiveGroup:
+    case Kind::kOther:
+    case Kind::kDevice:
+      return program;
+    default:
+      return program + " executor";
+  }
+}
+
+ProfileLanes::Class ProfileLanes::ClassWith(const char* attribute, const char* prefix,
+                                            const EventClass& event_class) {
+  Class made;
+  made.name = emitter_->Text(event_class.name);
+  const auto found = event_class.attributes.find(attribute);
+  made.category =
+      emitter_->Text(prefix + (found == event_class.attributes.end() ? "" : found->second));
+  return made;
+}
+
 const ProfileLanes::Class& ProfileLanes::ClassOf(const EventClass* event_class) {
   const auto known = classes_.find(event_class);
   if (known != classes_.end()) return known->second;
-  if (owner_.profiler == Profiler::kKineto) {
-    Class made;
-    made.shown = owner_.events.Matches(event_class->name);
-    made.of_kineto = event_class;
-    made.name = emitter_->Text(event_class->name);
-    const auto category = event_class->attributes.find("category");
-    made.category = emitter_->Text(
-        kKinetoCategory + (category == event_class->attributes.end() ? "" : category->second));
-    return classes_.emplace(event_class, std::move(made)).first->second;
-  }
-  Class made = Classify(event_class->name);
+  Class made = IsOfKineto()  ? ClassWith("category", kKinetoCategory, *event_class)
+               : IsOfTable() ? ClassWith("kind", kTableCategory, *event_class)
+                             : Classify(*event_class);
+  if (made.category == kNoText) made.category = emitter_->Text(CategoryOf(made.kind));
+  made.event_class = event_class;
   made.shown = owner_.events.Matches(event_class->name);
   return classes_.emplace(event_class, std::move(made)).first->second;
 }
@@ -188,6 +220,8 @@ absl::Status ProfileLanes::OpenLines(TraceReader* reader) {
     if (is_new) {
       thread->second.name = stream.name;
       thread->second.device = stream.device;
+      thread->second.of_steps =
+          !stream.device.empty() && WithoutNumber(stream.name) == stream.device + " Steps";
     }
     line.thread = &thread->second;
     lines_.push_back(std::move(line));
@@ -242,8 +276,7 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
   const Kind kind = event.event_class->kind;
   const auto duration_ns = static_cast<int64_t>(values_[0].u / 1000);
   if (kind == Kind::kRegion) line->allocated_bytes.reset();
-  const bool of_kineto = owner_.profiler == Profiler::kKineto;
-  const bool nothing_to_see = kind == Kind::kOther && duration_ns == 0 && !of_kineto;
+  const bool nothing_to_see = kind == Kind::kOther && duration_ns == 0 && IsOfXSpace();
   if (kind == Kind::kRegion || kind == Kind::kPoolMark || nothing_to_see) return;
   int64_t end_ns = 0;
   if (__builtin_add_overflow(record.time_ns, duration_ns, &end_ns)) end_ns = kUnknownHi;
@@ -251,15 +284,16 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
   event.end = {placement_->clock(), end_ns};
   event.begin_at = placement_->At(event.begin.ns);
   event.end_at = duration_ns == 0 ? event.begin_at : placement_->At(event.end.ns);
-  if (kind == Kind::kOperator || kind == Kind::kSend || kind == Kind::kReceiveKey || of_kineto) {
-    ++result->operators;
-  }
+  const bool is_operator = kind == Kind::kOperator || kind == Kind::kSend ||
+                           kind == Kind::kReceiveKey || kind == Kind::kInstruction;
+  if (is_operator || !IsOfTensorFlow()) ++result->operators;
+  if (kind == Kind::kMark) ++result->steps;
   if (kind == Kind::kStep) {
     ++result->steps;
     tensors_->OnStep(owner_.tensors, Integer("id"), event.begin);
   }
   const bool undecided = !event.begin_at.has_value() || !event.end_at.has_value();
-  if (of_kineto && !undecided) kineto_.OnEvent(OfKineto(event, *line->thread, values_));
+  if (!undecided) OnDevice(event, *line->thread);
   if (!event.event_class->shown) {
     if (undecided && kind != Kind::kAllocation) ++result->undecided_events;
     return;
@@ -273,14 +307,25 @@ void ProfileLanes::OnEvent(Line* line, const EventRecord& record, ProfileResult*
     ++result->crowded_events;
     return;
   }
-  if (!of_kineto) OnOperator(event, line, lane->track);
+  if (IsOfTensorFlow()) OnOperator(event, line, lane->track);
   if (undecided) {
     ++result->undecided_events;
     return;
   }
-  uint64_t arrow = 0;
-  if (of_kineto) arrow = kineto_.OnShown(OfKineto(event, *line->thread, values_), lane->track);
-  Begin(lane, event, arrow);
+  Begin(lane, event, kineto_.OnShown(OfDevice(event, *line->thread, values_), lane->track));
+}
+
+// What the event says of devices.
+void ProfileLanes::OnDevice(const Event& event, const Thread& thread) {
+  KinetoObserver::Event seen = OfDevice(event, thread, values_);
+  if (thread.of_steps || event.event_class->kind == Kind::kMark) {
+    kineto_.OnStep(seen, Integer("step_num"));
+    return;
+  }
+  // Whatever a thread of the program does is what may have launched something.
+  const bool is_span = event.event_class->kind != Kind::kDevice && event.begin.ns < event.end.ns;
+  if (IsOfXSpace() && seen.device.empty() && is_span) seen.category = kKinetoOperator;
+  kineto_.OnEvent(seen);
 }
 
 void ProfileLanes::OnOperator(const Event& event, Line* line, TrackId track) {
@@ -314,24 +359,7 @@ void ProfileLanes::Begin(Lane* lane, const Event& event, uint64_t arrow) {
   span.track = lane->track;
   span.name = event.event_class->name;
   span.arrow = arrow;
-  switch (open.kind) {
-    case Kind::kOperator:
-    case Kind::kSend:
-    case Kind::kReceiveKey:
-      span.category = emitter_->Text(kOperatorCategory);
-      break;
-    case Kind::kStep:
-      span.category = emitter_->Text(kStepCategory);
-      break;
-    case Kind::kCollectiveGroup:
-    case Kind::kOther:
-      span.category = emitter_->Text(kOtherCategory);
-      break;
-    default:
-      span.category = emitter_->Text(kExecutorCategory);
-      break;
-  }
-  if (event.event_class->category != kNoText) span.category = event.event_class->category;
+  span.category = event.event_class->category;
   span.depth = static_cast<uint16_t>(std::min<size_t>(lane->stack.size(), 0xffff));
   span.node_begin = event.begin;
   span.node_end = event.end;
@@ -372,8 +400,8 @@ std::vector<Argument> ProfileLanes::ArgumentsOf(const Event& event) {
   }
   for (const FieldValue& value : values_) {
     const std::string& name = value.field->name;
-    // What begins with "_" is TensorFlow's own bookkeeping.
-    if (name.empty() || name[0] == '_' || name == kDuration) continue;
+    // What begins with "_" is TensorFlow's own bookkeeping, or ours.
+    if (name == kDuration || (!IsOfTable() && (name.empty() || name[0] == '_'))) continue;
     if (value.type == FieldType::kBlob) continue;
     const bool step = name == "step_id" || (name == "id" && event.event_class->node.empty());
     Argument& argument = add(step ? std::string_view("step id") : std::string_view(name));

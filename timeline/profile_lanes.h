@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process's profile by TensorFlow (XSpace), or by PyTorch's Kineto, as lanes on the timeline.
+// One process's profile by TensorFlow or JAX (XSpace), or by PyTorch's Kineto, as lanes on the
+// timeline.
 //
 // Under the process a group "TensorFlow /job:worker/task:0", in it a lane per thread of the
 // profile, named as TensorFlow names the thread, with nested spans: operators by name, their type
@@ -9,6 +10,9 @@
 //
 // Why not on the lanes of the ITT tasks: a line of a profile is numbered by a hash of TensorFlow's
 // own, not by the kernel's thread id, so nothing says which ITT thread it is.
+//
+// Of a device there is a group ("GPU 0") with a lane per queue, and what else the profile has of
+// it. JAX's are the same in a group "JAX"; its operators are instructions of XLA ("fusion.3").
 //
 // Kineto's are simpler: a group "PyTorch (Kineto)" with a lane per thread, and a group per device
 // ("GPU 0") with a lane per queue; nested spans with what the file says as arguments. Their threads
@@ -48,11 +52,13 @@
 
 namespace syncline::timeline {
 
-// Categories of the spans.
+// Categories of spans.
 inline constexpr char kOperatorCategory[] = "TensorFlow operators";
-inline constexpr char kStepCategory[] = "TensorFlow steps";
-inline constexpr char kExecutorCategory[] = "TensorFlow executor";
-inline constexpr char kOtherCategory[] = "TensorFlow";
+inline constexpr char kJaxOperatorCategory[] = "JAX operators";
+inline constexpr char kTensorFlowName[] = "TensorFlow";  // these two begin all their categories
+inline constexpr char kJaxName[] = "JAX";
+inline constexpr char kTableName[] = "table of spans";
+inline constexpr char kTableCategory[] = "span ";     // the row's kind follows
 inline constexpr char kKinetoCategory[] = "Kineto ";  // Kineto's own follows
 inline constexpr char kKinetoName[] = "PyTorch (Kineto)";
 
@@ -84,7 +90,7 @@ class ProfileLanes {
   TrackId group();  // made at its first use
   // After the last profile: the graphs that ran.
   Partition TakePartition();
-  // Likewise: what its devices did, by Kineto.
+  // Likewise: what its devices did.
   ProcessDevices TakeDevices() { return kineto_.TakeDevices(); }
 
  private:
@@ -103,6 +109,9 @@ class ProfileLanes {
     kRegion,  // a thread takes up work
     kPoolMark,
     kCollectiveGroup,  // a worker says of how many a group of collectives is
+    kMark,             // the program marks a step
+    kInstruction,      // of XLA, by a thread
+    kDevice,           // work of a device, or a call that launches it
     kOther,
   };
   struct Class {
@@ -110,10 +119,10 @@ class ProfileLanes {
     TextId name = kNoText;
     TextId type = kNoText;  // of an operator
     std::string type_name;
-    std::string node;           // of an operator: its name
-    std::string collective;     // "allreduce"; empty for other operators
-    TextId category = kNoText;  // kNoText: by kind
-    const EventClass* of_kineto = nullptr;
+    std::string node;        // of an operator: its name
+    std::string collective;  // "allreduce"; empty for other operators
+    TextId category = kNoText;
+    const EventClass* event_class = nullptr;
     bool shown = true;
   };
   struct Open {
@@ -129,8 +138,9 @@ class ProfileLanes {
     TimelineTime pushed_until{kUnknownLo};
   };
   struct Thread {
-    std::string name;    // in the profile; from its first lane on, that lane's
-    std::string device;  // of a device's queue
+    std::string name;       // in the profile; from its first lane on, that lane's
+    std::string device;     // of a device's queue
+    bool of_steps = false;  // of the device's
     std::vector<Lane> lanes;
   };
   struct Line {  // a thread of one profile
@@ -159,8 +169,19 @@ class ProfileLanes {
   void OnCollective(const Event& event, const Line& line);
   void OnCollectiveWork(const Event& event, const Line& line);
   void OnAllocation(const Event& event, Line* line);
+  bool IsOfKineto() const { return owner_.profiler == Profiler::kKineto; }
+  bool IsOfXSpace() const { return IsOfTensorFlow() || IsOfJax(); }
+  bool IsOfTable() const { return owner_.profiler == Profiler::kTable; }
+  bool IsOfTensorFlow() const { return owner_.profiler == Profiler::kTensorFlow; }
+  bool IsOfJax() const { return owner_.profiler == Profiler::kJax; }
   const Class& ClassOf(const EventClass* event_class);
-  Class Classify(std::string_view name);
+  // With a category, which all of Kineto's have, or a kind, which all of a table's have.
+  Class ClassWith(const char* attribute, const char* prefix, const EventClass& event_class);
+  Class Classify(const EventClass& event_class);
+  static Kind KindOf(std::string_view name);
+  // Of spans that have no category of their own; "TensorFlow steps".
+  std::string CategoryOf(Kind kind) const;
+  void OnDevice(const Event& event, const Thread& thread);
   // The lane on which the event nests, everything closed that ended before it; nullptr: too many.
   Lane* LaneFor(Thread* thread, const Event& event);
   void Begin(Lane* lane, const Event& event, uint64_t arrow);
@@ -176,7 +197,7 @@ class ProfileLanes {
   TrackId AddTrack(TrackKind kind, std::string name, std::string unit = "");
   TrackId AddBelow(TrackId parent, TrackKind kind, std::string name, std::string unit = "");
   TrackId AddLane(const Thread& thread, std::string name);
-  static KinetoObserver::Event OfKineto(const Event& event, const Thread& thread,
+  static KinetoObserver::Event OfDevice(const Event& event, const Thread& thread,
                                         std::span<const FieldValue> values);
 
   Owner owner_;

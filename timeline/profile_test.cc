@@ -107,6 +107,54 @@ TEST(ProfileTest, OperatorsNestOnTheLaneOfTheirThread) {
   EXPECT_THAT(built.node.losses, IsEmpty());
 }
 
+TEST(ProfileTest, OnlyOperatorsOfTensorFlowAreTakenForSuch) {
+  const auto model = Model(kZeroRaw + 100 * kSecond, 0);
+  const Built built = Build(OneLine({{"conv/a:Conv2D", {1000, 100}},
+                                     {"$array.py:12 add", {1200, 100}},
+                                     {"NVTX:Range", {1400, 100}},
+                                     {"jit_train:XLA GPU module", {1600, 100}},
+                                     {"KernelAndDeviceFunc::Run", {1800, 100}},
+                                     {"end: all-reduce", {2000, 100}}}),
+                            model);
+  ASSERT_EQ(built.node.profiles.size(), 1u);
+  EXPECT_EQ(built.node.profiles[0].operators, 1u);
+  EXPECT_THAT(built.text, HasSubstr("$array.py:12 add"));
+}
+
+// Two devices, whose streams have the same name, and a thread that launches on both.
+TEST(ProfileTest, DevicesOfAnXSpaceHaveGroupsOfTheirOwn) {
+  std::vector<std::string> planes;
+  xspace::PlaneBuilder host("/host:CPU");
+  xspace::LineBuilder thread("python", 0, 7);
+  thread.Event(host.EventId("train"), {1000, 900}, {xspace::IntStat(host.StatId("step_num"), 3)});
+  for (const uint64_t device : {0, 1}) {
+    xspace::PlaneBuilder plane("/device:GPU:" + std::to_string(device));
+    xspace::LineBuilder line("Stream #13(Compute)", 0, 13);
+    line.Event(plane.EventId("gemm"), {1500, 100},
+               {xspace::UintStat(plane.StatId("correlation_id"), device + 1)});
+    plane.Add(line);
+    planes.push_back(plane.Bytes());
+    thread.Event(host.EventId("cuLaunchKernel"), {static_cast<int64_t>(1100 + device * 100), 10},
+                 {xspace::UintStat(host.StatId("correlation_id"), device + 1)});
+  }
+  host.Add(thread);
+  planes.push_back(host.Bytes());
+  planes.push_back(xspace::EnvironmentPlane(kWall, kWall + 3 * kSecond));
+  const Built built =
+      Build(xspace::SpaceBytes(planes), Model(kZeroRaw + 100 * kSecond, 0), "", {}, Profiler::kJax);
+  EXPECT_THAT(built.breaches, IsEmpty());
+  EXPECT_THAT(built.text, HasSubstr("JAX gpu_driver"));
+  EXPECT_THAT(built.text, HasSubstr("JAX steps"));
+  EXPECT_THAT(built.text, Not(HasSubstr("crossing")));
+  ASSERT_EQ(built.node.devices.size(), 1u);
+  const ProcessDevices& devices = built.node.devices[0];
+  EXPECT_THAT(devices.devices, ElementsAre("GPU 0", "GPU 1"));
+  ASSERT_EQ(devices.work.size(), 2u);
+  EXPECT_EQ(devices.work[1].begin.ns - devices.work[1].launched->ns, 300);
+  ASSERT_EQ(devices.steps.size(), 1u);
+  EXPECT_EQ(devices.steps[0].name, "train 3");
+}
+
 TEST(ProfileTest, OnlyWhatWasAskedForIsDrawn) {
   const auto model = Model(kZeroRaw + 100 * kSecond, 0);
   const std::string bytes = OneLine({{"ExecutorState::Process", {1000, 500}},

@@ -175,6 +175,19 @@ class TimelineSink {
   virtual absl::Status Finish() = 0;
 };
 
+// One that reads spans alone, and what it overrides beside.
+class SpanSink : public TimelineSink {
+ public:
+  void OnSpanBegin(const Span&) override {}
+  void OnInstant(const Instant&) override {}
+  void OnCounter(const CounterValue&) override {}
+  void OnFlow(const Flow&) override {}
+  void OnHole(const Hole&) override {}
+  void OnClockBound(const ClockBound&) override {}
+  void OnClockEvent(const ClockEvent&) override {}
+  absl::Status Finish() override { return absl::OkStatus(); }
+};
+
 }  // namespace syncline::timeline
 
 #endif  // SYNCLINE_TIMELINE_SINK_H_

@@ -80,21 +80,14 @@ TEST(SinkThreadTest, ALongJobIsTheSame) {
 }
 
 // Each takes its time, and fails in the end.
-class SlowSink final : public TimelineSink {
+class SlowSink final : public SpanSink {
  public:
   void OnText(TextId, std::string_view text) override {
     for (int turn = 0; texts.size() % 1000 == 0 && turn < 1000; ++turn) std::this_thread::yield();
     texts.emplace_back(text);
   }
   void OnTrack(const Track&) override {}
-  void OnSpanBegin(const Span&) override {}
   void OnSpanEnd(const Span&) override {}
-  void OnInstant(const Instant&) override {}
-  void OnCounter(const CounterValue&) override {}
-  void OnFlow(const Flow&) override {}
-  void OnHole(const Hole&) override {}
-  void OnClockBound(const ClockBound&) override {}
-  void OnClockEvent(const ClockEvent&) override {}
   absl::Status Finish() override {
     ++finished;
     return absl::ResourceExhaustedError("the disk is full");

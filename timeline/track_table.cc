@@ -66,7 +66,7 @@ std::string TrackTable::NameOfProcess(const ProcessEntry& process) const {
     absl::StrAppend(&name, " · ", ShortCommand(known->command_line));
   } else if (process.key.pid != 0) {
     absl::StrAppend(&name, " · pid ", process.key.pid);
-  } else {
+  } else if (known == nullptr || known->part.empty()) {
     absl::StrAppend(&name, " · unknown process");
   }
   return name;

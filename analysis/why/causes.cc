@@ -96,14 +96,6 @@ class CauseFinder {
     return {true, finding.causes[0].amount.est_ns};
   }
 
-  std::vector<int64_t> LessOthers(const Series& series, const Others& others, size_t rank) const {
-    std::vector<int64_t> differences;
-    for (size_t step = 0; step < judged_.steps(); ++step) {
-      differences.push_back(series[rank][step] - others.Median(rank, step));
-    }
-    return differences;
-  }
-
   // Of the rank, and of nearly all that it is compared with: who was not measured shows 0.
   bool Measured(size_t rank, Part part) const {
     const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
@@ -141,13 +133,13 @@ class CauseFinder {
   RankFinding FindingOf(size_t rank) const {
     RankFinding finding;
     finding.index = rank;
-    finding.lead = Bootstrap(LessOthers(own_work_, own_others_, rank), block_);
+    finding.lead = Bootstrap(own_others_.Excess(rank), block_);
     finding.p = p_;
     finding.late = p_ < kProbability && finding.lead.lo_ns > limit_ns_;
     const bool may_name = judged_.steps() >= kStepsSure || finding.late;
     std::vector<size_t> named;
     for (size_t i = 0; i < kCauses.size(); ++i) {
-      const MeanEstimate amount = Bootstrap(LessOthers(parts_[i], part_others_[i], rank), block_);
+      const MeanEstimate amount = Bootstrap(part_others_[i].Excess(rank), block_);
       std::optional<Cause> cause;
       if (may_name && Measured(rank, kCauses[i]) && IsEvident(finding, amount)) {
         cause = CauseOf(rank, i, amount);

@@ -50,19 +50,12 @@ struct Collected {
   std::vector<CollectedProcess> processes;
 };
 
-class Collector final : public timeline::TimelineSink {
+class Collector final : public timeline::SpanSink {
  public:
   void OnText(timeline::TextId id, std::string_view text) override;
   void OnTrack(const timeline::Track& track) override;
-  void OnSpanBegin(const timeline::Span&) override {}
   void OnSpanEnd(const timeline::Span& span) override;
-  void OnInstant(const timeline::Instant&) override {}
-  void OnCounter(const timeline::CounterValue&) override {}
-  void OnFlow(const timeline::Flow&) override {}
   void OnHole(const timeline::Hole& hole) override;
-  void OnClockBound(const timeline::ClockBound&) override {}
-  void OnClockEvent(const timeline::ClockEvent&) override {}
-  absl::Status Finish() override { return absl::OkStatus(); }
 
   // Once, after everything was pushed.
   Collected Take();

@@ -2,7 +2,6 @@
 #include "analysis/why/comparison.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 #include <span>
@@ -24,23 +23,12 @@ constexpr size_t kOperatorsMax = 32;
 constexpr double kSameCount = 0.05;  // counts that differ by less are the same: one step of twenty
 constexpr int64_t kMillion = 1'000'000;
 
-// Student's t for an interval of 95 %, by degrees of freedom from 1 on; beyond, the last is more
-// than needed.
-constexpr std::array<double, 19> kStudent = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-                                             2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-                                             2.131,  2.120, 2.110, 2.101, 2.093};
-
 // Half of the interval in which one more of these means lies; 0 of fewer than two.
 int64_t DriftOf(const std::vector<double>& means) {
   if (means.size() < 2) return 0;
-  const auto count = static_cast<double>(means.size());
-  double mean = 0;
-  for (const double one : means) mean += one / count;
-  double squares = 0;
-  for (const double one : means) squares += (one - mean) * (one - mean);
-  const double deviation = std::sqrt(squares / (count - 1));
-  const double student = kStudent[std::min(means.size() - 2, kStudent.size() - 1)];
-  return std::llround(student * deviation * std::sqrt(1 + 1 / count));
+  const double student = StudentQuantile(0.95, means.size() - 1);
+  return std::llround(student * Deviation(means) *
+                      std::sqrt(1 + 1 / static_cast<double>(means.size())));
 }
 
 // Series of both sides, resampled together. The first one is the step.

@@ -12,25 +12,13 @@
 namespace syncline::analysis::why {
 namespace {
 
-// Means that add up to the mean step: what rounding leaves goes to the largest part.
 void SetMeans(const JudgedRank& rank, RankSummary* summary) {
   const auto steps = static_cast<int64_t>(rank.steps.size());
   if (steps == 0) return;
-  PartTable sums{};
   int64_t steps_ns = 0;
-  for (size_t step = 0; step < rank.steps.size(); ++step) {
-    steps_ns += rank.steps[step].length_ns();
-    for (size_t part = 0; part < kParts; ++part) sums[part] += rank.tables[step][part];
-  }
+  for (const OwnInterval& step : rank.steps) steps_ns += step.length_ns();
   summary->mean_step_ns = steps_ns / steps;
-  int64_t left_ns = summary->mean_step_ns;
-  size_t largest = 0;
-  for (size_t part = 0; part < kParts; ++part) {
-    summary->mean[part] = sums[part] / steps;
-    left_ns -= summary->mean[part];
-    if (sums[part] > sums[largest]) largest = part;
-  }
-  summary->mean[largest] += left_ns;
+  summary->mean = MeanParts(std::span<const PartTable>(rank.tables), summary->mean_step_ns);
   summary->mean_own_ns = summary->mean_step_ns -
                          summary->mean[static_cast<size_t>(Part::kWaitAndTransfer)] -
                          summary->mean[static_cast<size_t>(Part::kNotCovered)];

@@ -41,8 +41,9 @@ void CheckAccelerators(const JobInput& input, Judged* judged) {
     Refuse(Refusal::kGpuJob,
            absl::StrCat(RankName(rank), " uses an accelerator (",
                         absl::StrJoin(rank.accelerators, ", "),
-                        " is initialised): GPU jobs are not explained yet; `syncline report` shows "
-                        "what was recorded"),
+                        " is initialised): of such a job only what its devices do is explained, "
+                        "which is recorded if it was started with `syncline run --kineto`, and "
+                        "not compared with --against"),
            judged);
   }
 }
@@ -208,8 +209,9 @@ void CheckCollectives(const JobInput& input, Judged* judged) {
     if (without_work * 2 > all) {
       Refuse(Refusal::kGpuJob,
              absl::StrCat("the collectives of ", RankName(input.ranks[rank]),
-                          " show no work of Gloo: they run on a GPU (NCCL) or in a backend whose "
-                          "ends are not recorded, which is not explained yet"),
+                          " show no work of Gloo: they run on a GPU (NCCL: start the job with "
+                          "`syncline run --kineto`) or in a backend whose ends are not recorded, "
+                          "which is not explained yet"),
              judged);
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "analysis/why/device_model.h"
 #include "analysis/why/model.h"
 
 namespace syncline::analysis::why {
@@ -21,6 +22,15 @@ constexpr std::array<Names, kParts> kPartNames = {{{"compute", "compute"},
                                                    {"garbage collection", "garbage_collection"},
                                                    {"wait and transfer", "wait_and_transfer"},
                                                    {"not covered", "not_covered"}}};
+
+constexpr std::array<Names, kDeviceParts> kDevicePartNames = {
+    {{"computing", "computing"},
+     {"copies", "copies"},
+     {"waiting for input", "input"},
+     {"waiting for a launch", "launch"},
+     {"launched, not started", "not_started"},
+     {"idle, launch not known", "launch_unknown"},
+     {"exposed communication", "communication"}}};
 
 }  // namespace
 
@@ -76,6 +86,50 @@ const char* RefusalJsonName(Refusal refusal) {
       return "not_covered";
     case Refusal::kRankMissing:
       return "rank_missing";
+  }
+  return "";
+}
+
+const char* DevicePartName(DevicePart part) {
+  return kDevicePartNames[static_cast<size_t>(part)].text;
+}
+
+const char* DevicePartJsonName(DevicePart part) {
+  return kDevicePartNames[static_cast<size_t>(part)].json;
+}
+
+const char* DeviceVerdictJsonName(DeviceVerdict verdict) {
+  switch (verdict) {
+    case DeviceVerdict::kNotJudged:
+      return "none";
+    case DeviceVerdict::kNobody:
+      return "nobody";
+    case DeviceVerdict::kLate:
+      return "late";
+    case DeviceVerdict::kUndecided:
+      return "undecided";
+  }
+  return "";
+}
+
+const char* DeviceRefusalJsonName(DeviceRefusal refusal) {
+  switch (refusal) {
+    case DeviceRefusal::kNone:
+      return "";
+    case DeviceRefusal::kNoDeviceWork:
+      return "no_device_work";
+    case DeviceRefusal::kNoSteps:
+      return "no_steps";
+    case DeviceRefusal::kNoRank:
+      return "no_rank";
+    case DeviceRefusal::kSeveralDevices:
+      return "several_devices";
+    case DeviceRefusal::kHostCollectives:
+      return "host_collectives";
+    case DeviceRefusal::kPeerToPeer:
+      return "peer_to_peer";
+    case DeviceRefusal::kRanksDisagree:
+      return "ranks_disagree";
   }
   return "";
 }

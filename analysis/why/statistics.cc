@@ -2,6 +2,8 @@
 #include "analysis/why/statistics.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <random>
 #include <utility>
 
@@ -21,12 +23,62 @@ int64_t Divide(int64_t sum, int64_t count) {
 // in 64 bits cannot be seen.
 size_t Below(std::mt19937_64* random, size_t bound) { return (*random)() % bound; }
 
+// The probability that Student's t lies between -t and t: the finite series (Abramowitz and Stegun,
+// 26.7.3 and 26.7.4).
+double StudentWithin(double t, size_t degrees) {
+  const double angle = std::atan(t / std::sqrt(static_cast<double>(degrees)));
+  const double cosine = std::cos(angle);
+  const bool odd = degrees % 2 == 1;
+  double term = odd ? cosine : 1;
+  double sum = 0;
+  for (size_t k = odd ? 1 : 0; k + 2 <= degrees; k += 2) {
+    sum += term;
+    term *= cosine * cosine * static_cast<double>(k + 1) / static_cast<double>(k + 2);
+  }
+  const double series = std::sin(angle) * sum;
+  return odd ? 2 / std::numbers::pi * (angle + series) : series;
+}
+
 }  // namespace
 
 int64_t MeanOf(std::span<const int64_t> values) {
   int64_t sum = 0;
   for (const int64_t value : values) sum += value;
   return Divide(sum, static_cast<int64_t>(values.size()));
+}
+
+double Deviation(std::span<const double> values) {
+  const auto count = static_cast<double>(values.size());
+  double mean = 0;
+  for (const double one : values) mean += one / count;
+  double squares = 0;
+  for (const double one : values) squares += (one - mean) * (one - mean);
+  return std::sqrt(squares / (count - 1));
+}
+
+double StudentQuantile(double confidence, size_t degrees) {
+  double low = 0;
+  double high = 1;
+  while (StudentWithin(high, degrees) < confidence && high < 1e9) high *= 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (StudentWithin(middle, degrees) < confidence ? low : high) = middle;
+  }
+  return high;
+}
+
+MeanEstimate StudentMean(std::span<const int64_t> values, size_t block, double confidence) {
+  MeanEstimate mean{MeanOf(values), INT64_MIN, INT64_MAX};
+  std::vector<double> blocks;
+  for (size_t i = 0; i + block <= values.size(); i += block) {
+    blocks.push_back(static_cast<double>(MeanOf(values.subspan(i, block))));
+  }
+  if (blocks.size() < 2) return mean;
+  const double half = StudentQuantile(confidence, blocks.size() - 1) * Deviation(blocks) /
+                      std::sqrt(static_cast<double>(blocks.size()));
+  mean.lo_ns = mean.est_ns - std::llround(half);
+  mean.hi_ns = mean.est_ns + std::llround(half);
+  return mean;
 }
 
 std::vector<std::vector<int64_t>> SampledMeans(std::span<const std::span<const int64_t>> series,
@@ -130,6 +182,14 @@ int64_t Others::Median(size_t rank, size_t step) const {
 
 int64_t Others::Largest(size_t rank, size_t step) const {
   return At(rank, step, values_.size() - 2);
+}
+
+std::vector<int64_t> Others::Excess(size_t rank) const {
+  std::vector<int64_t> excess;
+  for (size_t step = 0; step < sorted_.size(); ++step) {
+    excess.push_back(values_[rank][step] - Median(rank, step));
+  }
+  return excess;
 }
 
 }  // namespace syncline::analysis::why

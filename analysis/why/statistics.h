@@ -5,6 +5,8 @@
 #ifndef SYNCLINE_ANALYSIS_WHY_STATISTICS_H_
 #define SYNCLINE_ANALYSIS_WHY_STATISTICS_H_
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,6 +34,38 @@ Interval MiddleOf(std::vector<int64_t> samples);
 // The mean with its interval of 95 %: the middle of SampledMeans.
 MeanEstimate Bootstrap(std::span<const int64_t> values, size_t block);
 
+// The standard deviation, of a sample of at least two.
+double Deviation(std::span<const double> values);
+
+// Student's t for an interval that holds `confidence` (0 to 1, less than 1) of a mean of
+// `degrees` + 1 values; at least one degree.
+double StudentQuantile(double confidence, size_t degrees);
+
+// The mean with an interval that holds `confidence`, by Student's t over means of whole blocks;
+// what is left behind the last of them counts in the mean alone. From INT64_MIN to INT64_MAX: there
+// are not two blocks.
+MeanEstimate StudentMean(std::span<const int64_t> values, size_t block, double confidence);
+
+// Means over steps of the parts of a step, which add up to `mean_step_ns`: what rounding leaves
+// goes to the largest.
+template <size_t N>
+std::array<int64_t, N> MeanParts(std::span<const std::array<int64_t, N>> steps,
+                                 int64_t mean_step_ns) {
+  std::array<int64_t, N> sums{};
+  for (const std::array<int64_t, N>& step : steps) {
+    for (size_t part = 0; part < N; ++part) sums[part] += step[part];
+  }
+  const auto largest = std::max_element(sums.begin(), sums.end()) - sums.begin();
+  std::array<int64_t, N> means{};
+  int64_t left_ns = mean_step_ns;
+  for (size_t part = 0; part < N; ++part) {
+    means[part] = sums[part] / static_cast<int64_t>(steps.size());
+    left_ns -= means[part];
+  }
+  means[static_cast<size_t>(largest)] += left_ns;
+  return means;
+}
+
 // The probability that, if ranks could be exchanged within each block of steps, the largest rank
 // would be as far above the mean of all as it is; from 2,000 exchanges. `values[rank][step]`.
 double PermutationTest(std::span<const std::vector<int64_t>> values, size_t block);
@@ -45,6 +79,8 @@ class Others {
 
   int64_t Median(size_t rank, size_t step) const;
   int64_t Largest(size_t rank, size_t step) const;
+  // Of each step, the rank's value less the others' median.
+  std::vector<int64_t> Excess(size_t rank) const;
 
  private:
   // The k-th smallest of the others.

@@ -47,8 +47,11 @@ TEST_P(TimelineGolden, Matches) {
     actual += "result " + node.name + " events=" + std::to_string(node.events) +
               " recovered=" + std::to_string(node.recovered) + "\n";
     for (const LossTotal& loss : node.losses) {
-      actual += "loss " + std::string(LossReasonName(loss.reason)) + " of " + loss.source +
-                ", intervals=" + std::to_string(loss.intervals) + ": " + loss.detail + "\n";
+      actual += "loss [" + std::to_string(loss.begin.ns) + ", " + std::to_string(loss.end.ns) +
+                "] " + LossReasonName(loss.reason) + " of " + loss.source +
+                ", intervals=" + std::to_string(loss.intervals) +
+                (loss.count.has_value() ? ", count=" + std::to_string(*loss.count) : "") + ": " +
+                loss.detail + "\n";
     }
   }
   const std::string expected = mark < text->size() ? text->substr(mark + sizeof(kMark) - 1) : "";

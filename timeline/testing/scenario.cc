@@ -83,6 +83,8 @@ absl::Status Parser::Process(std::string_view rest) {
     if (field.name == "rank") process.rank = static_cast<int32_t>(number);
     if (field.name == "events") process.counted_events = number;
     if (field.name == "lost") process.counted_lost = number;
+    if (field.name == "lost_before_on") process.lost_before_on = number;
+    if (field.name == "asked") process.asked_ns = static_cast<int64_t>(number);
     if (field.name == "on") process.on_ns = static_cast<int64_t>(number);
     if (field.name == "off") process.off_ns = static_cast<int64_t>(number);
   }

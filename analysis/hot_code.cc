@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/hot_code.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "analysis/names.h"
+
+namespace syncline::analysis {
+namespace {
+
+using evidence::CodeFrame;
+using evidence::CodeSamples;
+
+constexpr double kZ95 = 1.96;
+
+// Calls of the C library that wait, and loops of other libraries.
+constexpr std::array<std::string_view, 20> kWaitingFunctions = {"clock_nanosleep",
+                                                                "epoll_pwait",
+                                                                "epoll_wait",
+                                                                "futex_wait",
+                                                                "nanosleep",
+                                                                "poll",
+                                                                "ppoll",
+                                                                "pselect",
+                                                                "pthread_barrier_wait",
+                                                                "pthread_cond_wait",
+                                                                "pthread_cond_timedwait",
+                                                                "pthread_mutex_lock",
+                                                                "pthread_spin_lock",
+                                                                "sched_yield",
+                                                                "select",
+                                                                "sem_timedwait",
+                                                                "sem_wait",
+                                                                "usleep",
+                                                                "uv__io_poll",
+                                                                "lll_lock_wait"};
+// Of names in C++: a part of them.
+constexpr std::array<std::string_view, 6> kWaitingParts = {
+    "::WaitForWork(",                    // the thread pools of Eigen and TensorFlow
+    "SpinLock::SlowLock(",               // Abseil
+    "gloo::transport::tcp::Loop::run(",  // Gloo
+    "gloo::transport::uv::",             // Gloo on libuv
+    "gomp_team_barrier_wait",            // GCC's OpenMP, where its symbols are there
+    "__kmp_wait"};                       // LLVM's and Intel's OpenMP
+// The runtime libraries of OpenMP mostly have no symbols for their loops. What they do beside
+// waiting is little.
+constexpr std::array<std::string_view, 3> kWaitingLibraries = {"libgomp", "libomp", "libiomp"};
+
+std::string FileName(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos || path.starts_with('[') ? path : path.substr(slash + 1);
+}
+
+// What is counted of one function of one task.
+struct Counts {
+  uint64_t samples = 0;
+  std::map<std::string, uint64_t> kernel;  // by function
+  std::map<std::pair<std::string, int32_t>, uint64_t> lines;
+};
+
+using FunctionKey = std::pair<std::string, std::string>;  // function, library
+
+// The innermost frame of the program; the kernel's own where there is none.
+const CodeFrame& LeafOf(const CodeSamples& code, const std::vector<uint32_t>& stack) {
+  for (const uint32_t frame : stack) {
+    if (code.modules[code.frames[frame].module] != evidence::kKernelModule) {
+      return code.frames[frame];
+    }
+  }
+  return code.frames[stack.front()];
+}
+
+void Count(const CodeSamples& code, uint32_t stack_number,
+           std::map<FunctionKey, Counts>* functions) {
+  const std::vector<uint32_t>& stack = code.stacks[stack_number];
+  const CodeFrame& leaf = LeafOf(code, stack);
+  Counts& counts = (*functions)[{leaf.function, FileName(code.modules[leaf.module])}];
+  ++counts.samples;
+  const CodeFrame& innermost = code.frames[stack.front()];
+  if (code.modules[innermost.module] == evidence::kKernelModule) {
+    ++counts.kernel[innermost.function];
+  }
+  if (leaf.line > 0) ++counts.lines[{leaf.file, leaf.line}];
+}
+
+HotFunction FunctionOf(const FunctionKey& key, const Counts& counts) {
+  HotFunction function{.function = key.first, .library = key.second, .samples = counts.samples};
+  uint64_t most = 0;
+  for (const auto& [name, samples] : counts.kernel) {
+    function.kernel_samples += samples;
+    if (samples > most && !name.empty()) {
+      most = samples;
+      function.kernel_function = name;
+    }
+  }
+  function.waiting = IsWaitingCode(key.first, key.second);
+  for (const auto& [place, samples] : counts.lines) {
+    function.lines.push_back({place.first, place.second, samples});
+  }
+  std::stable_sort(function.lines.begin(), function.lines.end(),
+                   [](const HotLine& a, const HotLine& b) { return a.samples > b.samples; });
+  if (function.lines.size() > HotCode::kLinesMax) function.lines.resize(HotCode::kLinesMax);
+  return function;
+}
+
+void Fill(const std::map<FunctionKey, Counts>& functions, HotTask* task) {
+  for (const auto& [key, counts] : functions) {
+    task->functions.push_back(FunctionOf(key, counts));
+    task->samples += counts.samples;
+    if (task->functions.back().waiting) task->waiting_samples += counts.samples;
+  }
+  std::stable_sort(
+      task->functions.begin(), task->functions.end(),
+      [](const HotFunction& a, const HotFunction& b) { return a.samples > b.samples; });
+}
+
+SampledFrame FrameOf(const CodeSamples& code, const CodeFrame& frame) {
+  const std::string& module = code.modules[frame.module];
+  SampledFrame made{.kind = module == evidence::kKernelModule ? SampledFrame::Kind::kKernel
+                                                              : SampledFrame::Kind::kFunction,
+                    .name = frame.function,
+                    .file = frame.line > 0 ? frame.file : module,
+                    .line = frame.line};
+  if (made.name.empty()) {
+    made.name = FileName(module);
+    if (!made.name.starts_with('[')) made.name = "[" + made.name + "]";
+  }
+  return made;
+}
+
+}  // namespace
+
+Share ShareOf(uint64_t part, uint64_t whole) {
+  if (whole == 0) return {0, 0, 1};
+  const auto n = static_cast<double>(whole);
+  const double p = static_cast<double>(part) / n;
+  const double z2 = kZ95 * kZ95;
+  const double middle = (p + z2 / (2 * n)) / (1 + z2 / n);
+  const double half = kZ95 / (1 + z2 / n) * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+  return {p, std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
+bool IsWaitingCode(std::string_view function, std::string_view library) {
+  for (const std::string_view one : kWaitingLibraries) {
+    if (library.starts_with(one)) return true;
+  }
+  for (const std::string_view part : kWaitingParts) {
+    if (function.find(part) != std::string_view::npos) return true;
+  }
+  function.remove_prefix(std::min(function.find_first_not_of('_'), function.size()));
+  return std::find(kWaitingFunctions.begin(), kWaitingFunctions.end(), function) !=
+         kWaitingFunctions.end();
+}
+
+HotSink::HotSink(std::vector<HotInput> inputs) : inputs_(std::move(inputs)) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const CodeSamples& code = inputs_[i].code;
+    for (const evidence::CodeSample& sample : code.samples) {
+      if (sample.at_ns < inputs_[i].begin_ns || sample.at_ns >= inputs_[i].end_ns) continue;
+      const evidence::CodeThread& thread = code.threads[sample.thread];
+      const evidence::CodeProcess& process = code.processes[thread.process];
+      const ProcessKey key{inputs_[i].node, static_cast<uint64_t>(process.pid_namespace_inode),
+                           process.own_pid, process.start_ticks};
+      Thread& known = threads_[{key, thread.own_tid != 0 ? thread.own_tid : thread.tid}];
+      known.input = i;
+      known.process = process.name;
+      known.name = thread.name;
+      known.samples.push_back({.at_ns = sample.at_ns, .stack = sample.stack, .tasks = {}});
+    }
+  }
+  for (auto& [key, thread] : threads_) {
+    std::stable_sort(thread.samples.begin(), thread.samples.end(),
+                     [](const Placed& a, const Placed& b) { return a.at_ns < b.at_ns; });
+  }
+}
+
+void HotSink::OnText(timeline::TextId id, std::string_view text) {
+  if (texts_.size() <= id) texts_.resize(id + 1);
+  texts_[id] = text;
+}
+
+void HotSink::OnTrack(const timeline::Track& track) {
+  if (track.kind == timeline::TrackKind::kProcess) processes_[track.process] = track.name;
+  if (track.kind != timeline::TrackKind::kThread) return;
+  const auto found = threads_.find(ThreadKey{track.process, track.tid});
+  if (found == threads_.end()) return;
+  found->second.name = track.name;
+  if (by_track_.size() <= track.id) by_track_.resize(track.id + 1);
+  by_track_[track.id] = &found->second;
+}
+
+// Spans end before those that they lie in, so that they mostly come from the innermost on; of late
+// ones the depth tells.
+void HotSink::OnSpanEnd(const timeline::Span& span) {
+  if (span.track >= by_track_.size() || by_track_[span.track] == nullptr) return;
+  Thread& thread = *by_track_[span.track];
+  thread.has_tasks = true;
+  auto at = std::lower_bound(
+      thread.samples.begin(), thread.samples.end(), span.node_begin.ns,
+      [](const Placed& sample, int64_t begin_ns) { return sample.at_ns < begin_ns; });
+  for (; at != thread.samples.end() && at->at_ns < span.node_end.ns; ++at) {
+    auto place = at->tasks.end();
+    while (place != at->tasks.begin() && std::prev(place)->depth < span.depth) --place;
+    at->tasks.insert(place, {span.depth, span.category, span.name});
+  }
+}
+
+HotNode HotSink::NodeOf(size_t input) const {
+  const HotInput& from = inputs_[input];
+  HotNode node{.node = from.node,
+               .period_ns = from.code.period_ns,
+               .kernel = from.code.kernel,
+               .complete = from.code.ended,
+               .cost_ns = from.code.cost_ns,
+               .notes = from.code.notes};
+  for (const auto& [key, thread] : threads_) {
+    if (thread.input != input) continue;
+    ++node.threads;
+    node.samples += thread.samples.size();
+  }
+  for (const evidence::CodeLoss& loss : from.code.losses) {
+    if (loss.at_ns >= from.begin_ns) node.lost += loss.count;
+  }
+  for (const evidence::CodeThreadTime& time : from.code.thread_times) {
+    node.on_cpu_ns += time.on_cpu_ns;
+  }
+  return node;
+}
+
+HotCode HotSink::Take() const {
+  HotCode hot;
+  for (size_t i = 0; i < inputs_.size(); ++i) hot.nodes.push_back(NodeOf(i));
+  using TaskKey = std::tuple<HotTask::Where, std::string, std::string>;
+  std::map<TaskKey, std::map<FunctionKey, Counts>> tasks;
+  std::map<timeline::TextId, std::string> patterns;
+  for (const auto& [key, thread] : threads_) {
+    const auto outside =
+        thread.has_tasks ? HotTask::Where::kOutside : HotTask::Where::kWithoutTasks;
+    for (const Placed& sample : thread.samples) {
+      TaskKey task{outside, "", ""};
+      if (!sample.tasks.empty()) {
+        const Task& innermost = sample.tasks.front();
+        const auto [pattern, added] = patterns.try_emplace(innermost.name);
+        if (added) pattern->second = NamePattern(texts_[innermost.name]);
+        task = {HotTask::Where::kTask, texts_[innermost.category], pattern->second};
+      }
+      Count(inputs_[thread.input].code, sample.stack, &tasks[task]);
+    }
+  }
+  for (const auto& [key, functions] : tasks) {
+    HotTask& task = hot.tasks.emplace_back();
+    std::tie(task.where, task.domain, task.name) = key;
+    Fill(functions, &task);
+    hot.samples += task.samples;
+  }
+  std::stable_sort(hot.tasks.begin(), hot.tasks.end(),
+                   [](const HotTask& a, const HotTask& b) { return a.samples > b.samples; });
+  return hot;
+}
+
+SampledStacks HotSink::TakeStacks() const {
+  SampledStacks all;
+  std::map<SampledFrame, uint32_t> known;
+  const auto number_of = [&](SampledFrame frame) {
+    const auto [found, added] = known.try_emplace(frame, static_cast<uint32_t>(all.frames.size()));
+    if (added) all.frames.push_back(std::move(frame));
+    return found->second;
+  };
+  for (const auto& [key, thread] : threads_) {
+    const CodeSamples& code = inputs_[thread.input].code;
+    const auto process = processes_.find(key.process);
+    SampledThread& made = all.threads.emplace_back();
+    made.process = process != processes_.end() ? process->second : thread.process;
+    made.thread = thread.name;
+    made.period_ns = code.period_ns;
+    for (const Placed& sample : thread.samples) {
+      std::vector<uint32_t>& stack = made.samples.emplace_back();
+      for (auto task = sample.tasks.rbegin(); task != sample.tasks.rend(); ++task) {
+        stack.push_back(number_of({.kind = SampledFrame::Kind::kTask,
+                                   .name = NamePattern(texts_[task->name]),
+                                   .file = texts_[task->category]}));
+      }
+      const std::vector<uint32_t>& functions = code.stacks[sample.stack];
+      for (auto frame = functions.rbegin(); frame != functions.rend(); ++frame) {
+        stack.push_back(number_of(FrameOf(code, code.frames[*frame])));
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace syncline::analysis

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which code ran under each task: samples of the threads' stacks (evidence/code_samples.h), each
+// counted for the innermost task that was open on its thread at its time.
+//
+// A sample stands for one period of processor time. A function's self time is what was sampled
+// while it was the innermost function of the program; what the kernel did for it in a call or a
+// page fault is counted for it, and also apart. Of the functions above it nothing is said: most
+// libraries are built without what it takes to know them.
+#ifndef SYNCLINE_ANALYSIS_HOT_CODE_H_
+#define SYNCLINE_ANALYSIS_HOT_CODE_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/identity.h"
+#include "evidence/code_samples.h"
+#include "timeline/sink.h"
+
+namespace syncline::analysis {
+
+struct HotLine {
+  std::string file;
+  int32_t line = 0;
+  uint64_t samples = 0;
+};
+
+struct HotFunction {
+  std::string function;  // empty: no symbol covers it
+  std::string library;   // the file's name without its directory, or in brackets what is no file
+  uint64_t samples = 0;
+  uint64_t kernel_samples = 0;  // of them: while the kernel worked for it
+  std::string kernel_function;  // where most of these were; empty: not known
+  bool waiting = false;         // it only waits (IsWaitingCode)
+  std::vector<HotLine> lines;   // of the source, where known; most samples first, kLinesMax
+};
+
+struct HotTask {
+  enum class Where : uint8_t {
+    kTask,
+    kOutside,       // no task was open on the thread
+    kWithoutTasks,  // the thread has no tasks at all: helpers, pools of libraries
+  };
+  Where where = Where::kTask;
+  std::string domain;
+  std::string name;  // numbers in it shown as "#"
+  uint64_t samples = 0;
+  uint64_t waiting_samples = 0;
+  std::vector<HotFunction> functions;  // most samples first
+};
+
+// Of a node that was to be sampled.
+struct HotNode {
+  uint32_t node = 0;  // index into Report::nodes
+  int64_t period_ns = 0;
+  bool kernel = false;    // also what the kernel did; else such moments have no sample
+  bool complete = false;  // the agent has ended it in good order
+  uint64_t threads = 0;   // that have samples
+  uint64_t samples = 0;   // in the window
+  uint64_t lost = 0;
+  int64_t on_cpu_ns = 0;  // of all threads while they were sampled, by the kernel's count
+  int64_t cost_ns = -1;   // processor time that the agent took for it; -1: unknown
+  std::vector<std::string> notes;
+};
+
+struct HotCode {
+  static constexpr size_t kLinesMax = 5;
+  std::vector<HotNode> nodes;
+  std::vector<HotTask> tasks;  // most samples first
+  uint64_t samples = 0;
+};
+
+// The part of `whole`, with the interval that holds the true one in 19 of 20 cases (Wilson's), as
+// far as samples are independent of what ran.
+struct Share {
+  double est = 0;
+  double lo = 0;
+  double hi = 0;
+};
+Share ShareOf(uint64_t part, uint64_t whole);
+
+// Whether what runs there only waits for other threads or messages: by a list
+// (docs/hot-code.md).
+bool IsWaitingCode(std::string_view function, std::string_view library);
+
+// One node's samples, and the part of them that counts.
+struct HotInput {
+  uint32_t node = 0;
+  evidence::CodeSamples code;
+  int64_t begin_ns = 0;  // of the node's trace clock
+  int64_t end_ns = 0;
+};
+
+// One thread's samples as stacks, for a flame graph: the tasks that were open, then the functions.
+struct SampledThread {
+  std::string process;  // as its track is called
+  std::string thread;
+  int64_t period_ns = 0;                       // of processor time: what a sample stands for
+  std::vector<std::vector<uint32_t>> samples;  // in order of time; of frames, the outermost first
+};
+struct SampledFrame {
+  enum class Kind : uint8_t { kTask, kFunction, kKernel };
+  Kind kind = Kind::kTask;
+  std::string name;  // of tasks: numbers in it shown as "#"; of no symbol: the library in brackets
+  std::string file;  // of the source, else the library's path; of tasks: the domain
+  int32_t line = 0;  // 0: not known
+  friend auto operator<=>(const SampledFrame&, const SampledFrame&) = default;
+};
+struct SampledStacks {
+  std::vector<SampledFrame> frames;
+  std::vector<SampledThread> threads;
+};
+
+// Memory: all samples, with the tasks that were open.
+class HotSink final : public timeline::SpanSink {
+ public:
+  explicit HotSink(std::vector<HotInput> inputs);
+
+  void OnText(timeline::TextId id, std::string_view text) override;
+  void OnTrack(const timeline::Track& track) override;
+  void OnSpanEnd(const timeline::Span& span) override;
+
+  HotCode Take() const;
+  SampledStacks TakeStacks() const;
+
+ private:
+  struct Task {
+    uint16_t depth = 0;
+    timeline::TextId category = timeline::kNoText;
+    timeline::TextId name = timeline::kNoText;
+  };
+  struct Placed {
+    int64_t at_ns = 0;
+    uint32_t stack = 0;
+    std::vector<Task> tasks;  // that were open, the innermost first
+  };
+  struct Thread {
+    size_t input = 0;
+    std::string process;
+    std::string name;
+    bool has_tasks = false;
+    std::vector<Placed> samples;  // by time
+  };
+  HotNode NodeOf(size_t input) const;
+
+  std::vector<HotInput> inputs_;
+  std::map<ThreadKey, Thread> threads_;
+  std::vector<Thread*> by_track_;                // nullptr: not sampled
+  std::map<ProcessKey, std::string> processes_;  // by what their tracks are called
+  std::vector<std::string> texts_{""};
+};
+
+}  // namespace syncline::analysis
+
+#endif  // SYNCLINE_ANALYSIS_HOT_CODE_H_
