@@ -20,6 +20,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/code/code_recorder.h"
 #include "agent/evidence/evidence_recorder.h"
 #include "agent/host/log.h"
 #include "agent/kineto/kineto_profiles.h"
@@ -164,6 +165,9 @@ class Agent {
         profiles_(&profilers_, &clock_, &log_),
         kineto_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
         evidence_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
+        code_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_,
+              {.sampler = {.time_shift_ns = TimeNamespaceShiftNs()},
+               .symbols = {.command = {self_.string(), kSymbolChildFlag}}}),
         stacks_(
             [this](std::vector<v1::Complaint>* complaints) { return gate_.Processes(complaints); },
             [this] { return gate_.RuntimeDirectories(); }, &clock_, {.own_uid = uid_}),
@@ -184,7 +188,7 @@ class Agent {
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
                   .guard = &guard_,
-                  .sources = {&profiles_, &kineto_, &evidence_},
+                  .sources = {&profiles_, &kineto_, &evidence_, &code_},
                   .log = &log_,
                   .node_json = [this] { return inventory_.DescribeAsJson(); }},
                  {.data_directory = options_.data_dir,
@@ -304,6 +308,7 @@ class Agent {
   TfProfiles profiles_;
   KinetoProfiles kineto_;
   EvidenceRecorder evidence_;
+  CodeRecorder code_;
   StackReader stacks_;
   Inventory inventory_;
   RecordingManager manager_;
@@ -373,6 +378,11 @@ int main(int argc, char** argv) {
     uint32_t uid = 0;
     if (!absl::SimpleAtoi(argv[2], &uid)) return 2;
     return syncline::agent::RunAs(uid, argv[3], argv[4]);
+  }
+  if (mode == syncline::agent::kSymbolChildFlag && argc == 3) {
+    uint32_t uid = 0;
+    if (!absl::SimpleAtoi(argv[2], &uid)) return 2;
+    return syncline::agent::RunSymbolChild(uid, 3, STDOUT_FILENO);
   }
   if (mode == syncline::agent::kGuardFlag) return syncline::agent::GuardRecording();
   if (mode == syncline::agent::kLimitFilesFlag && argc > 3) {

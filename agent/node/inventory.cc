@@ -244,7 +244,7 @@ void Inventory::ComplainOfProcess(const ProcessEntry& entry,
            "start it under `syncline run -- ...`, or with the lines of `syncline env`", response);
 }
 
-void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
+void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers, bool cpu_checked,
                                   v1::DescribeResponse* response) {
   std::set<int32_t> with_profiler;
   for (const FoundProfiler& found : profilers) {
@@ -258,9 +258,12 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
   for (v1::Complaint& complaint : ComplainOfSharedRanks(options_.proc, processes, entries)) {
     complaints.push_back(std::move(complaint));
   }
-  const Processor processor{response->cpu_count(),
-                            {response->cpu_features().begin(), response->cpu_features().end()},
-                            ThreadsPerCore(options_.proc)};
+  std::optional<Processor> processor;
+  if (!cpu_checked) {
+    processor = {response->cpu_count(),
+                 {response->cpu_features().begin(), response->cpu_features().end()},
+                 ThreadsPerCore(options_.proc)};
+  }
   for (v1::Complaint& complaint : ComplainOfTorch(options_.proc, processes, processor)) {
     complaints.push_back(std::move(complaint));
   }
@@ -286,12 +289,12 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers,
   }
 }
 
-v1::DescribeResponse Inventory::Describe() {
+v1::DescribeResponse Inventory::Describe(bool cpu_checked) {
   v1::DescribeResponse response;
   DescribeMachine(&response);
   DescribeLttng(&response);
   const std::vector<FoundProfiler> profilers = parts_.profilers->Find();
-  DescribeProcesses(profilers, &response);
+  DescribeProcesses(profilers, cpu_checked, &response);
   DescribeProfilers(profilers, &response);
   return response;
 }

@@ -43,14 +43,15 @@ class Inventory {
   // The parts are not owned.
   Inventory(InventoryParts parts, InventoryOptions options);
 
-  // Without the recordings: those are the manager's.
-  v1::DescribeResponse Describe();
+  // Without the recordings: those are the manager's. `cpu_checked`: what agent/cpu finds is said
+  // there, and is no complaint.
+  v1::DescribeResponse Describe(bool cpu_checked = false);
   // The same as JSON with a format_version, for the recording's node.json.
   std::string DescribeAsJson();
 
  private:
   void DescribeMachine(v1::DescribeResponse* response) const;
-  void DescribeProcesses(const std::vector<FoundProfiler>& profilers,
+  void DescribeProcesses(const std::vector<FoundProfiler>& profilers, bool cpu_checked,
                          v1::DescribeResponse* response);
   void DescribeLttng(v1::DescribeResponse* response);
   std::string LttngVersion();

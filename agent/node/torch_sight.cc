@@ -46,7 +46,8 @@ void ComplainOfHook(const std::filesystem::path& proc, const v1::ProcessInfo& in
        absl::StrCat("Process ", pid,
                     " has another ITT collector than Syncline's: its collectives and transfers "
                     "will be recorded, its operators will not"),
-       "unset INTEL_LIBITTNOTIFY64 before `syncline run`", complaints);
+       "let the tool that sets INTEL_LIBITTNOTIFY64 start `syncline run`, not the other way round",
+       complaints);
 }
 
 // oneDNN is held below what the processor has.
@@ -82,7 +83,7 @@ std::optional<uint32_t> ThreadsAskedFor(const std::filesystem::path& proc, int32
 // What the ranks of this node will run on, by what they were started with.
 class ThreadCount {
  public:
-  explicit ThreadCount(const Processor& processor) : processor_(processor) {}
+  explicit ThreadCount(Processor processor) : processor_(std::move(processor)) {}
 
   void Add(const std::filesystem::path& proc, int32_t pid) {
     if (ranks_++ == 0) first_pid_ = pid;
@@ -121,7 +122,7 @@ class ThreadCount {
   }
 
  private:
-  const Processor& processor_;
+  const Processor processor_;
   uint64_t ranks_ = 0;
   uint64_t silent_ = 0;  // of them, those that ask for no number
   uint64_t threads_ = 0;
@@ -132,15 +133,16 @@ class ThreadCount {
 }  // namespace
 
 Complaints ComplainOfTorch(const std::filesystem::path& proc,
-                           std::span<const v1::ProcessInfo> infos, const Processor& processor) {
+                           std::span<const v1::ProcessInfo> infos,
+                           const std::optional<Processor>& processor) {
   Complaints complaints;
-  ThreadCount threads(processor);
+  ThreadCount threads(processor.value_or(Processor()));
   for (const v1::ProcessInfo& info : infos) {
     if (info.pid() == 0 || FrameworkOf(proc, info.pid()) != "PyTorch") continue;
     if (info.part() == kPartLauncher || info.part() == kPartLoaderWorker) continue;
     ComplainOfHook(proc, info, &complaints);
-    if (info.part() == kPartChild) continue;
-    ComplainOfIsa(proc, info.pid(), processor, &complaints);
+    if (info.part() == kPartChild || !processor.has_value()) continue;
+    ComplainOfIsa(proc, info.pid(), *processor, &complaints);
     if (info.rank() >= 0) threads.Add(proc, info.pid());
   }
   threads.Complain(&complaints);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,10 +23,11 @@ struct Processor {
 };
 
 // `infos` are the processes with a control block; those without PyTorch are passed over. Of
-// launchers and loader workers nothing is said: what holds for them holds for their ranks.
+// launchers and loader workers nothing is said: what holds for them holds for their ranks. Without
+// a processor nothing is said of threads and of oneDNN's limit (agent/cpu says more of them).
 std::vector<v1::Complaint> ComplainOfTorch(const std::filesystem::path& proc,
                                            std::span<const v1::ProcessInfo> infos,
-                                           const Processor& processor);
+                                           const std::optional<Processor>& processor);
 
 }  // namespace syncline::agent
 

@@ -206,6 +206,18 @@ TEST_F(RecordingManagerTest, AfterAKillWhileItWasStoppedTheRecordingIsAsItWasAsk
   }
 }
 
+TEST_F(RecordingManagerTest, WhatWasDeletedByHandIsNoEmptyRecording) {
+  ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
+  ASSERT_TRUE(Start("r1").ok());
+  ASSERT_TRUE(Stop("r1").ok());
+  EXPECT_TRUE(manager_->DirectoryForFetch("r1").ok());
+  std::filesystem::remove_all(DirectoryOf("r1"));
+  const absl::Status gone = manager_->DirectoryForFetch("r1").status();
+  EXPECT_EQ(gone.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(gone.message().find("\"r1\" was deleted on this node by hand"),
+            absl::string_view::npos);
+}
+
 TEST_F(RecordingManagerTest, WhatNobodyFetchesIsForgottenAfterItsRetention) {
   ASSERT_TRUE(manager_->Prepare(PrepareOf("r1")).ok());
   ASSERT_TRUE(Start("r1").ok());

@@ -37,7 +37,7 @@ absl::Status NoSuchRecording(const std::string& id) {
   return absl::NotFoundError(
       absl::StrCat("This node has no recording \"", ForLog(id),
                    "\": it was never made, was released, was not started before its lease expired, "
-                   "or was deleted after --retention-hours"));
+                   "was deleted after --retention-hours, or is in another --data-dir"));
 }
 
 // A coordinator that was suspended asks for the start of what has ended meanwhile.
@@ -399,6 +399,12 @@ absl::StatusOr<std::filesystem::path> RecordingManager::DirectoryForFetch(
     return absl::FailedPreconditionError(
         absl::StrCat("Recording \"", recording_id, "\" is ",
                      v1::RecordingState_Name(recording->entry.state()), ": stop it first"));
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(recording->directory, error) && !error) {
+    return absl::NotFoundError(absl::StrCat("Recording \"", recording_id,
+                                            "\" was deleted on this node by hand: \"",
+                                            recording->directory.string(), "\" is gone"));
   }
   return recording->directory;
 }

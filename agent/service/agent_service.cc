@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/cpu/read_facts.h"
 #include "agent/recording/names.h"
 #include "agent/service/fetch_stream.h"
 #include "common/utf8.h"
@@ -81,11 +82,16 @@ grpc::Status AgentService::Admit(const grpc::ServerContext& context, std::string
       ". Use the operator's: syncline certs issue DIR --operator NAME")));
 }
 
-grpc::Status AgentService::Describe(grpc::ServerContext* context, const v1::DescribeRequest*,
+grpc::Status AgentService::Describe(grpc::ServerContext* context,
+                                    const v1::DescribeRequest* request,
                                     v1::DescribeResponse* response) {
   const Activity::Call call(parts_.activity);
   if (grpc::Status status = Admit(*context, "Describe", ""); !status.ok()) return status;
-  v1::DescribeResponse described = parts_.inventory->Describe();
+  v1::DescribeResponse described = parts_.inventory->Describe(request->check_cpu());
+  if (request->check_cpu()) {
+    *described.mutable_cpu_check() =
+        CheckCpu({}, {described.processes().begin(), described.processes().end()});
+  }
   for (v1::RecordingInfo& info : parts_.manager->Recordings()) {
     *described.add_recordings() = std::move(info);
   }

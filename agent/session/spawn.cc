@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -25,6 +26,7 @@
 namespace syncline::agent {
 namespace {
 
+constexpr int kKillLimitMs = 500;  // from SIGKILL to the end
 constexpr size_t kOutputBytesMax = 4096;
 
 // Names, no values that could be a secret: places and time limits.
@@ -119,8 +121,16 @@ absl::StatusOr<int> WaitForExit(pid_t pid, int limit_ms) {
   do {
     ready = ::poll(&wait, 1, limit_ms);
   } while (ready < 0 && errno == EINTR);
+  if (ready <= 0) {
+    ::kill(-pid, SIGKILL);
+    // One that waits for its user's file system (FUSE) may never end.
+    if (::poll(&wait, 1, kKillLimitMs) <= 0) {
+      ::close(pid_fd);
+      std::thread([pid] { ::waitpid(pid, nullptr, 0); }).detach();
+      return absl::DeadlineExceededError(absl::StrCat("Process ", pid, " cannot be ended"));
+    }
+  }
   ::close(pid_fd);
-  if (ready <= 0) ::kill(-pid, SIGKILL);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }

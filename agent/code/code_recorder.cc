@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/code/code_recorder.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <ctime>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/files.h"
+#include "common/status.h"
+#include "evidence/code_samples.h"
+#include "evidence/write.h"
+
+namespace syncline::agent {
+namespace {
+
+constexpr char kFolder[] = "evidence";
+constexpr int64_t kDrainNs = 100'000'000;  // a ring holds 0.8 s
+constexpr int64_t kThreadsNs = 500'000'000;
+constexpr int64_t kSearchNs = 2'000'000'000;
+constexpr int64_t kSearchShare = 500;  // searches take one part in so many of a processor at most
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+int64_t ThreadCpuNs() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<int64_t>(time.tv_sec) * kNsPerSecond + time.tv_nsec;
+}
+
+std::string ParanoidText(const std::filesystem::path& proc) {
+  auto text = ReadFile(proc / "sys" / "kernel" / "perf_event_paranoid");
+  if (!text.ok()) return "";
+  return absl::StrCat(" (kernel.perf_event_paranoid is ", absl::StripAsciiWhitespace(*text), ")");
+}
+
+// At most a quarter of what the agent may have open: it needs the rest for gates, calls and LTTng.
+CodeOptions Completed(CodeOptions options) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return options;
+  const auto files = static_cast<size_t>(limit.rlim_cur);
+  options.sampler.threads_max = std::min(options.sampler.threads_max, files / 4);
+  return options;
+}
+
+struct Fault {
+  std::string what;
+  std::string fix = "the rest of the recording is not affected";
+};
+
+}  // namespace
+
+int64_t TimeNamespaceShiftNs(const std::filesystem::path& proc) {
+  auto text = ReadFile(proc / "self" / "timens_offsets");
+  if (!text.ok()) return 0;
+  std::istringstream lines(*text);
+  for (std::string clock; lines >> clock;) {
+    int64_t seconds = 0;
+    int64_t ns = 0;
+    if (!(lines >> seconds >> ns)) return 0;
+    if (clock == "monotonic") return seconds * kNsPerSecond + ns;
+  }
+  return 0;
+}
+
+// One recording's.
+class CodeRecorder::Run {
+ public:
+  Run(const RuntimeDirectories& directories, Clock* clock, const CodeOptions& options)
+      : clock_(clock),
+        options_(options),
+        sampler_(directories, clock, options.open, options.sampler) {}
+  ~Run() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void Find(const std::vector<uint32_t>& left_out) {
+    const absl::Status allowed = sampler_.Probe();
+    if (!allowed.ok()) {
+      faults_.push_back(
+          {absl::StrCat("No code is sampled: the kernel refuses it",
+                        ParanoidText(options_.sampler.proc), ": ", allowed.message()),
+           "sysctl kernel.perf_event_paranoid=2, or give syncline-agent the capability "
+           "CAP_PERFMON; in a container also allow perf_event_open (its seccomp profile)"});
+      refused_ = true;
+      return;
+    }
+    sampler_.LeaveOut(left_out);
+  }
+
+  absl::Status Begin(const EvidenceWindow& window) {
+    const std::filesystem::path folder = window.directory / kFolder;
+    SYNCLINE_RETURN_IF_ERROR(MakeDirectories(folder, 0700));
+    const std::filesystem::path file = folder / evidence::kCodeFileName;
+    fd_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("Cannot create \"", file.string(), "\""));
+    window_ = window;
+    return absl::OkStatus();
+  }
+
+  // The thread's work. Waits in real time: it is the machine's threads that are sampled.
+  void Work(const std::stop_token& stop) {
+    if (!refused_) Sample(stop);
+    std::string last;
+    for (const Fault& fault : faults_) {
+      if (refused_) evidence::AppendNote(fault.what, &last);
+    }
+    Write(sampler_.TakeText());
+    if (!refused_) NameFrames();
+    evidence::AppendEnd(&last);
+    Write(last);
+    ::close(std::exchange(fd_, -1));
+  }
+
+  void Fail(const absl::Status& status) {
+    faults_.push_back({absl::StrCat("No code is sampled: ", status.message())});
+  }
+
+  std::vector<Fault> TakeFaults() {
+    for (std::string& what : sampler_.TakeComplaints()) {
+      faults_.push_back({absl::StrCat("Code samples: ", what)});
+    }
+    return std::exchange(faults_, {});
+  }
+
+ private:
+  void Sample(const std::stop_token& stop) {
+    // Not before somebody starts: one that is only prepared would hold descriptors and memory.
+    sampler_.Search();
+    Wait(window_.start_raw_ns - clock_->RawNs(), stop);
+    const int64_t begin_cpu_ns = ThreadCpuNs();
+    sampler_.Enable();
+    int64_t next_threads_ns = 0;
+    int64_t next_search_ns = clock_->RawNs() + kSearchNs;
+    const int64_t end_ns = window_.length_ns > 0 && window_.start_raw_ns > 0
+                               ? window_.start_raw_ns + window_.length_ns
+                               : INT64_MAX;
+    while (!stop.stop_requested()) {
+      const int64_t now_ns = clock_->RawNs();
+      if (now_ns >= end_ns) break;
+      if (now_ns >= next_search_ns) {
+        const int64_t search_cpu_ns = ThreadCpuNs();
+        sampler_.Search();
+        next_search_ns =
+            now_ns + std::max(kSearchNs, (ThreadCpuNs() - search_cpu_ns) * kSearchShare);
+      } else if (now_ns >= next_threads_ns) {
+        sampler_.LookForThreads();
+        next_threads_ns = now_ns + kThreadsNs;
+      }
+      sampler_.Drain();
+      Write(sampler_.TakeText());
+      Wait(std::min(kDrainNs, end_ns - clock_->RawNs()), stop);
+    }
+    sampler_.Disable();
+    std::string cost;
+    evidence::AppendCost(ThreadCpuNs() - begin_cpu_ns, &cost);
+    Write(sampler_.TakeText());
+    Write(cost);
+  }
+
+  void NameFrames() {
+    const FoundSymbols found = FindSymbols(sampler_.table(), options_.symbols);
+    Write(found.text);
+    auto kallsyms = ReadFile(options_.sampler.proc / "kallsyms");
+    if (kallsyms.ok()) Write(KernelSymbols(sampler_.table(), *kallsyms));
+    if (found.in_time) return;
+    std::string note;
+    evidence::AppendNote(
+        "there was no time to find the names of all functions and lines: addresses stand for them",
+        &note);
+    Write(note);
+  }
+
+  void Wait(int64_t ns, const std::stop_token& stop) {
+    if (ns <= 0) return;
+    std::unique_lock lock(sleeping_);
+    wake_.wait_for(lock, stop, std::chrono::nanoseconds(ns), [] { return false; });
+  }
+
+  void Write(std::string_view text) {
+    if (stopped_) return;
+    if (bytes_ + text.size() > options_.bytes_max) {
+      return Stop(absl::StrCat("their file has reached ", options_.bytes_max >> 20, " MiB"));
+    }
+    while (!text.empty()) {
+      const ssize_t written = ::write(fd_, text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return Stop(absl::StrCat("they cannot be written: ", std::strerror(errno)));
+      text.remove_prefix(static_cast<size_t>(written));
+      bytes_ += static_cast<uint64_t>(written);
+    }
+  }
+
+  void Stop(const std::string& why) {
+    stopped_ = true;
+    faults_.push_back({absl::StrCat("Code samples end early: ", why)});
+  }
+
+  Clock* const clock_;
+  const CodeOptions& options_;
+  CodeSampler sampler_;
+  EvidenceWindow window_;
+  int fd_ = -1;
+  uint64_t bytes_ = 0;
+  bool refused_ = false;
+  bool stopped_ = false;  // nothing more is written
+  std::vector<Fault> faults_;
+  std::mutex sleeping_;
+  std::condition_variable_any wake_;
+};
+
+CodeRecorder::CodeRecorder(RuntimeDirectories directories, Clock* clock, Log* log,
+                           CodeOptions options)
+    : directories_(std::move(directories)),
+      clock_(clock),
+      log_(log),
+      options_(Completed(std::move(options))) {}
+
+CodeRecorder::~CodeRecorder() = default;
+
+void CodeRecorder::Find(const std::vector<uint32_t>& left_out) {
+  const std::lock_guard lock(mutex_);
+  if (thread_.joinable()) return;
+  run_ = std::make_unique<Run>(directories_, clock_, options_);
+  run_->Find(left_out);
+}
+
+void CodeRecorder::Begin(const EvidenceWindow& window) {
+  const std::lock_guard lock(mutex_);
+  if (recording_id_ == window.recording_id || thread_.joinable() || run_ == nullptr) return;
+  recording_id_ = window.recording_id;
+  if (const absl::Status begun = run_->Begin(window); !begun.ok()) {
+    log_->Failure("code samples", begun);
+    run_->Fail(begun);
+    return;
+  }
+  thread_ = std::jthread([run = run_.get()](const std::stop_token& stop) { run->Work(stop); });
+}
+
+void CodeRecorder::End() {
+  const std::lock_guard lock(mutex_);
+  thread_.request_stop();
+}
+
+std::vector<v1::Complaint> CodeRecorder::Collect() {
+  const std::lock_guard lock(mutex_);
+  thread_ = {};  // it ends when the names are found, which has a time limit
+  std::vector<v1::Complaint> complaints;
+  if (run_ != nullptr) {
+    for (const Fault& fault : run_->TakeFaults()) {
+      v1::Complaint& complaint = complaints.emplace_back();
+      complaint.set_severity(v1::Complaint::WARNING);
+      complaint.set_what(fault.what);
+      complaint.set_fix(fault.fix);
+    }
+  }
+  run_.reset();
+  recording_id_.clear();
+  return complaints;
+}
+
+}  // namespace syncline::agent
