@@ -199,7 +199,8 @@ def install(node, archive):
     if missing:
         raise HostError(
             f"libraries are missing there: {' '.join(missing)}",
-            "on Debian 12: apt-get install lttng-tools liblttng-ctl0 liblttng-ust1 libgrpc++1.51",
+            "on Debian 12: apt-get install lttng-tools liblttng-ctl0 liblttng-ust1 libdw1 "
+            "libgrpc++1.51",
         )
 
 

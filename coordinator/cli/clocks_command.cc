@@ -299,7 +299,7 @@ absl::StatusOr<Clocks> OfRecording(const Context& context, const std::string& di
 
 // Why a node answered no probe: a call of the ordinary kind explains a connection that fails.
 std::string WhyNoProbe(fleet::AgentClient& client, const absl::Status& probing) {
-  const absl::StatusOr<v1::DescribeResponse> asked = client.Describe(kExplainTimeout);
+  const absl::StatusOr<v1::DescribeResponse> asked = client.Describe({}, kExplainTimeout);
   if (!asked.ok()) return std::string(asked.status().message());
   return probing.ok() ? "no probe was answered" : std::string(probing.message());
 }

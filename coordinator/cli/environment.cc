@@ -6,6 +6,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/text.h"
 #include "control_block/live_block.h"
 
 namespace syncline::cli {
@@ -23,6 +26,10 @@ Environment CurrentEnvironment() {
 bool IsSet(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
   return found != environment.end() && !found->second.empty();
+}
+
+std::string ShellQuoted(std::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(AbslView(text), {{"'", "'\\''"}}), "'");
 }
 
 std::filesystem::path RuntimeDirectoryOf(const Environment& environment, uint32_t uid) {

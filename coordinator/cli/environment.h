@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace syncline::cli {
 
@@ -17,6 +18,9 @@ Environment CurrentEnvironment();
 
 // Set and not empty.
 bool IsSet(const Environment& environment, const std::string& name);
+
+// `text` as one word of a shell.
+std::string ShellQuoted(std::string_view text);
 
 // Where the libraries of `uid`'s programs and the agent meet: $SYNCLINE_RUNTIME_DIR, else
 // /dev/shm/syncline-UID, which no other machine shares.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "common/status.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/context.h"
+#include "coordinator/cli/other_collector.h"
 #include "coordinator/cli/run.h"
 
 namespace syncline::cli {
@@ -28,14 +30,19 @@ std::string IsRank(const std::string& text) {
   return absl::StrCat("\"", text, "\" is not a rank: ranks are 0, 1, 2, ...");
 }
 
+std::string IsAnother(const std::string& collector) {
+  return IsOurs(collector) ? "it is Syncline's own collector, which gets the calls anyway" : "";
+}
+
 // The program and its arguments: from the first word that is no option of ours, "--" before it or
 // not. An option of ours that is written wrong must not become the program.
 absl::StatusOr<std::vector<std::string>> ProgramOf(
     std::vector<std::string> words, const std::optional<std::vector<std::string>>& after_dashes) {
   if (!words.empty() && words.front().size() > 1 && words.front()[0] == '-') {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "`syncline run` has no option ", words.front(),
-        " (--job, --rank, --role, --no-messages, --kineto; the program follows \"--\")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("`syncline run` has no option ", words.front(),
+                     " (--job, --rank, --role, --no-messages, --kineto, --also-collector; the "
+                     "program follows \"--\")"));
   }
   if (!after_dashes.has_value()) return words;
   // `run program -x -- y`: those dashes are the program's.
@@ -57,12 +64,26 @@ void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& argu
   command->add_flag("--kineto", arguments->options.kineto,
                     "Also run PyTorch's own profiler while it is recorded: shapes, GPU kernels "
                     "(experimental). High overhead: see docs/pytorch.md");
+  command
+      ->add_option("--also-collector", arguments->options.also_collector,
+                   "Another ITT collector (a library) that gets every call, too (default: the "
+                   "one that INTEL_LIBITTNOTIFY64 names, as under VTune)")
+      ->check(IsAnother);
+}
+
+// The program may go elsewhere. A name without a file here is the loader's to find.
+std::string FoundHere(const std::string& collector) {
+  std::error_code error;
+  return std::filesystem::exists(collector, error)
+             ? std::filesystem::absolute(collector, error).string()
+             : collector;
 }
 
 int Run(const Context& context, RunOptions options, const std::vector<std::string>& words) {
   absl::StatusOr<std::vector<std::string>> program = ProgramOf(words, context.program);
   if (!program.ok()) return Fail(context, program.status());
   options.command = *std::move(program);
+  options.also_collector = FoundHere(options.also_collector);
   const absl::StatusOr<int> code = ExecTraced(options, CurrentEnvironment());
   return code.ok() ? *code : Fail(context, code.status());
 }
@@ -70,8 +91,11 @@ int Run(const Context& context, RunOptions options, const std::vector<std::strin
 int Env(const Context& context, const LaunchArguments& arguments) {
   const absl::StatusOr<std::filesystem::path> libraries = OwnLibraryDirectory();
   if (!libraries.ok()) return Fail(context, libraries.status());
-  *context.out << EnvLines(arguments.options, {*libraries, ::getuid()},
-                           arguments.format == "docker" ? EnvFormat::kDocker : EnvFormat::kShell);
+  const bool docker = arguments.format == "docker";  // its files are an image's
+  RunOptions options = arguments.options;
+  if (!docker) options.also_collector = FoundHere(options.also_collector);
+  *context.out << EnvLines(options, {*libraries, ::getuid()},
+                           docker ? EnvFormat::kDocker : EnvFormat::kShell);
   return kDone;
 }
 

@@ -73,7 +73,8 @@ void AddInput(CLI::App* command, const std::shared_ptr<MergeArguments>& argument
   command
       ->add_option("INPUT", input.inputs,
                    "A recording; or directories of CTF traces (1.8; CTF 2 is experimental); or\n"
-                   "PyTorch's profiles (rank0.json.gz ..., or their directory).\n"
+                   "profiles of PyTorch (rank0.json.gz ...), TensorFlow or JAX (HOST.xplane.pb),\n"
+                   "tables of spans (.csv, .jsonl), or directories of them.\n"
                    "NAME=INPUT names the node")
       ->required();
   AddList(command, "--nodes", &input.nodes, "Only these nodes, separated by commas");

@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/parallel.h"
 #include "common/status.h"
 #include "common/text.h"
@@ -25,10 +27,13 @@ using Descriptions = std::vector<absl::StatusOr<v1::DescribeResponse>>;
 
 constexpr fleet::AgentClient::Timeout kDescribeTimeout{10'000};
 
-Descriptions DescribeAll(const std::vector<fleet::Member>& members) {
+Descriptions DescribeAll(const std::vector<fleet::Member>& members, bool check) {
+  v1::DescribeRequest request;
+  request.set_check_cpu(check);
   Descriptions descriptions(members.size(), absl::UnknownError("not asked"));
-  InParallel(members.size(), 128,
-             [&](size_t i) { descriptions[i] = members[i].client->Describe(kDescribeTimeout); });
+  InParallel(members.size(), 128, [&](size_t i) {
+    descriptions[i] = members[i].client->Describe(request, kDescribeTimeout);
+  });
   return descriptions;
 }
 
@@ -92,6 +97,66 @@ void PrintDetails(const Context& context, const std::string& name,
   }
 }
 
+// "0-3,8".
+std::string RanksText(const std::set<int32_t>& ranks) {
+  std::vector<std::string> ranges;
+  for (auto rank = ranks.begin(); rank != ranks.end();) {
+    const int32_t first = *rank;
+    int32_t last = first;
+    while (++rank != ranks.end() && *rank == last + 1) last = *rank;
+    ranges.push_back(first == last ? absl::StrCat(first) : absl::StrCat(first, "-", last));
+  }
+  return absl::StrJoin(ranges, ",");
+}
+
+// What a finding is about: "ranks 0-3", "pids 7, 9"; empty: the node.
+std::string WhoText(const v1::CpuFinding& finding) {
+  std::set<int32_t> ranks;
+  std::vector<std::string> pids;
+  std::set<std::string> jobs;
+  for (const v1::CpuProcess& process : finding.processes()) {
+    jobs.insert(process.job());
+    if (process.rank() >= 0) {
+      ranks.insert(process.rank());
+    } else {
+      pids.push_back(absl::StrCat(process.pid()));
+    }
+  }
+  std::vector<std::string> parts;
+  if (!ranks.empty()) {
+    parts.push_back(absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ", RanksText(ranks)));
+  }
+  if (!pids.empty()) {
+    parts.push_back(absl::StrCat(pids.size() == 1 ? "pid " : "pids ", absl::StrJoin(pids, ", ")));
+  }
+  if (jobs.size() > 1) parts.push_back(absl::StrCat("of ", jobs.size(), " jobs"));
+  return absl::StrJoin(parts, ", ");
+}
+
+void PrintCheck(const Context& context, const std::string& name, const v1::DescribeResponse& node) {
+  std::ostream& out = *context.out;
+  if (!node.has_cpu_check()) {
+    out << name << ": its agent (" << Printable(node.agent_version())
+        << ") cannot check the CPUs: update it (`fab up`)\n";
+    return;
+  }
+  const v1::CpuCheck& check = node.cpu_check();
+  if (!check.best_isa().empty()) {
+    out << name << ": oneDNN can use " << Printable(check.best_isa()) << " on this CPU\n";
+  }
+  for (const v1::CpuFinding& finding : check.findings()) {
+    const std::string who = WhoText(finding);
+    out << name << ": " << who << (who.empty() ? "" : ": ") << Printable(finding.text())
+        << "\n  change: " << Printable(finding.change()) << '\n';
+  }
+  if (check.not_read_size() > 0) {
+    out << name << ": cannot be read: " << Printable(absl::StrJoin(check.not_read(), ", ")) << '\n';
+  }
+  if (check.findings_size() == 0) {
+    out << name << ": nothing found in what was checked\n";
+  }
+}
+
 // An amount that cannot be 0 was not found out.
 void NullWhatIsUnknown(Json* description) {
   const auto is_zero = [&](const char* key) { return description->value(key, "0") == "0"; };
@@ -127,10 +192,10 @@ void PrintJson(const Context& context, const std::vector<fleet::Member>& members
   *context.out << nodes.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
-int Nodes(const Context& context, bool json) {
+int Nodes(const Context& context, bool json, bool check) {
   const absl::StatusOr<std::vector<fleet::Member>> members = ConnectTargets(context);
   if (!members.ok()) return Fail(context, members.status());
-  Descriptions descriptions = DescribeAll(*members);
+  Descriptions descriptions = DescribeAll(*members, check);
   for (absl::StatusOr<v1::DescribeResponse>& one : descriptions) {
     if (one.ok()) record::AddVersionComplaint(context.created_by.version, &*one);
   }
@@ -147,6 +212,7 @@ int Nodes(const Context& context, bool json) {
       continue;
     }
     if (!json) PrintDetails(context, name, *descriptions[i]);
+    if (!json && check) PrintCheck(context, name, *descriptions[i]);
     if (!IsBlocked(*descriptions[i])) ++usable;
   }
   if (usable == members->size()) return kDone;
@@ -161,12 +227,18 @@ void RegisterNodes(CLI::App* app, Context* context) {
   nodes->alias("check");
   const auto json = std::make_shared<bool>(false);
   nodes->add_flag("--json", *json, "Everything the agents report, as JSON");
+  const auto check = std::make_shared<bool>(false);
+  nodes->add_flag("--check", *check,
+                  "Look for settings that cost time on CPUs: instruction sets, threads, affinity, "
+                  "NUMA; each with the line to change");
   nodes->footer(
-      "Exit code 0: all can be recorded; 3: some cannot; 1: none can.\n\n"
+      "Exit code 0: all can be recorded; 3: some cannot; 1: none can. What --check finds changes "
+      "nothing of it.\n\n"
       "Examples:\n"
       "  syncline nodes --hosts hosts.txt --tls-dir tls\n"
-      "  syncline check -H node[01-16]");
-  nodes->callback([=] { context->action = [=] { return Nodes(*context, *json); }; });
+      "  syncline check -H node[01-16]\n"
+      "  syncline nodes --check");
+  nodes->callback([=] { context->action = [=] { return Nodes(*context, *json, *check); }; });
 }
 
 }  // namespace syncline::cli

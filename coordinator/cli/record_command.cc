@@ -49,6 +49,7 @@ struct RecordArguments {
   bool allow_missing = false;
   bool no_tf_profiler = false;
   bool no_evidence = false;
+  bool samples = false;
   uint32_t tf_profiler_level = 0;
   bool tf_profiler_collectives = false;
   bool json = false;
@@ -117,6 +118,7 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
                                                                    : v1::PER_USER);
   options.prepare.set_skip_tf_profiler(arguments.no_tf_profiler);
   options.prepare.set_skip_evidence(arguments.no_evidence);
+  options.prepare.set_sample_code(arguments.samples);
   options.prepare.set_tf_profiler_level(arguments.tf_profiler_level);
   options.prepare.set_tf_profiler_collectives(arguments.tf_profiler_collectives);
   for (const std::string& event : arguments.events) options.prepare.add_extra_events(event);
@@ -183,6 +185,16 @@ int FetchRun(const Context& context, const std::string& directory, bool json) {
               : PrintFetchSummary(context, *before, *recorded, directory);
 }
 
+// What the agents sample beside the tracer.
+void AddSamples(CLI::App* record, RecordArguments* arguments) {
+  record->add_flag("--no-evidence", arguments->no_evidence,
+                   "Take no samples of processor time and control groups, which `syncline why`\n"
+                   "uses: 20 a second and node, at most 1 % of a processor");
+  record->add_flag("--samples", arguments->samples,
+                   "Sample which code the recorded threads run, 99 times in a second of processor\n"
+                   "time: `syncline report RUN --section hot` shows it by task and operator");
+}
+
 }  // namespace
 
 absl::StatusOr<std::filesystem::path> RecordFor(const Context& context, const RecordRun& run) {
@@ -245,9 +257,7 @@ void RegisterRecord(CLI::App* app, Context* context) {
           "cannot start a profile of its own (tf.profiler, TensorBoard) while it is recorded")
       ->excludes(level)
       ->excludes(collectives);
-  record->add_flag("--no-evidence", arguments->no_evidence,
-                   "Take no samples of processor time and control groups, which `syncline why`\n"
-                   "uses: 20 a second and node, at most 1 % of a processor");
+  AddSamples(record, arguments.get());
   record->add_flag("--json", arguments->json, "Print recording.json instead of the summary");
   record->footer(
       "All nodes start at one instant, each by its own clock; either all participate or none "

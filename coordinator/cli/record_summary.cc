@@ -73,8 +73,9 @@ size_t CoveredOf(const NodeRecord& node) {
 }
 
 // Nodes that are not complete, and what else makes the recording incomplete: true whoever asks.
-void PrintStates(const Context& context, const recording::Recording& recording,
+void PrintStates(const Context& context, const record::Recorded& recorded,
                  const std::filesystem::path& directory) {
+  const recording::Recording& recording = recorded.recording;
   for (const NodeRecord& node : recording.nodes) {
     if (node.state == NodeState::kComplete) continue;
     const std::string why = node.state == NodeState::kIncomplete && node.failure.empty()
@@ -82,7 +83,7 @@ void PrintStates(const Context& context, const recording::Recording& recording,
                                 : node.failure;
     PrintNote(context, "warning", node.name,
               absl::StrCat(recording::NodeStateName(node.state), ": ", why),
-              node.state == NodeState::kLeft
+              node.state == NodeState::kLeft && !recorded.gone_from.contains(node.name)
                   ? absl::StrCat("`syncline fetch ", directory.string(), "` collects it")
                   : "");
   }
@@ -253,7 +254,7 @@ int PrintSummary(const Context& context, const record::Recorded& recorded,
     if (!starts.empty()) PrintSkew(recording, starts, stops, out);
     PrintReceipt(recording, out);
   }
-  PrintStates(context, recording, directory);
+  PrintStates(context, recorded, directory);
   PrintIdle(context, recording);
   for (const NodeRecord& node : recording.nodes) {
     const std::string begun = recording::DescribeBegun(node);
@@ -286,7 +287,7 @@ int PrintFetchSummary(const Context& context, const recording::Recording& before
         << recording.nodes.size() << (recording.nodes.size() == 1 ? " node" : " nodes")
         << "; `syncline report " << directory.string() << "` says what was recorded\n";
   }
-  PrintStates(context, recording, directory);
+  PrintStates(context, recorded, directory);
   out << directory.string() << '\n';
   return complete ? kDone : kIncomplete;
 }

@@ -105,6 +105,10 @@ TEST(RecordSummary, AfterAFetchItSaysWhatCameAndWhatIsStillMissing) {
   EXPECT_EQ(code, kIncomplete);
   EXPECT_THAT(said, HasSubstr(": fetched 1000 B from n1\nit is not complete: 1 of 2 nodes; "));
   EXPECT_THAT(said, HasSubstr("n2: left: its data could not be fetched: no route"));
+  EXPECT_THAT(said, HasSubstr("`syncline fetch run` collects it"));
+  recorded.gone_from = {"n2"};
+  EXPECT_THAT(print(&code), Not(HasSubstr("`syncline fetch run`")));
+  EXPECT_EQ(code, kIncomplete);
   for (const char* once : {"STARTED", "overhead", "idle"}) {
     EXPECT_THAT(said, Not(HasSubstr(once)));
   }

@@ -24,6 +24,7 @@
 #include "common/status.h"
 #include "common/text.h"
 #include "common/trusted_file.h"
+#include "coordinator/cli/other_collector.h"
 #include "coordinator/cli/preload.h"
 #include "coordinator/cli/trial.h"
 #include "instrumentation/abi/tracer.h"
@@ -31,8 +32,6 @@
 namespace syncline::cli {
 namespace {
 
-constexpr char kCollectorVariable[] = "INTEL_LIBITTNOTIFY64";
-constexpr char kCollectorFile[] = "libsyncline_itt.so";
 // In the order in which they are tried; the later ones need LTTng-UST.
 constexpr std::array<const char*, 6> kLibraries = {kCollectorFile,
                                                    "libsyncline_torch.so",
@@ -58,10 +57,6 @@ Environment Facts(const RunOptions& options) {
     facts["KINETO_LOG_LEVEL"] = kKinetoSilent;
   }
   return facts;
-}
-
-std::string ShellQuoted(std::string_view text) {
-  return absl::StrCat("'", absl::StrReplaceAll(AbslView(text), {{"'", "'\\''"}}), "'");
 }
 
 // The file that execvp would start; nullopt: none is found.
@@ -155,13 +150,8 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
   EnvironmentPlan plan;
   plan.set = Facts(options);
   const std::string collector = (place.library_directory / kCollectorFile).string();
-  if (!IsSet(current, kCollectorVariable)) {
-    plan.set[kCollectorVariable] = collector;
-  } else if (current.at(kCollectorVariable) != collector) {
-    plan.warnings.push_back(
-        absl::StrCat(kCollectorVariable, " is set to ", current.at(kCollectorVariable),
-                     " (VTune?) and stays: the program's ITT tasks are not recorded"));
-  }
+  const std::string said = PlanCollectors(current, collector, options.also_collector, &plan.set);
+  if (!said.empty()) plan.warnings.push_back(said);
   if (options.messages) {
     const std::string library = (place.library_directory / kPreloadFile).string();
     const auto preloaded = current.find(kPreloadVariable);
@@ -198,7 +188,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
   std::string lines;
   if (format == EnvFormat::kDocker) {
     Environment values = Facts(options);
-    values[kCollectorVariable] = collector;
+    PlanCollectors({}, collector, options.also_collector, &values);
     values[SYNCLINE_TRACER_TIMEOUT_VARIABLE] = SYNCLINE_TRACER_TIMEOUT_MS;
     values[SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE] = "1";
     if (options.messages) values[kPreloadVariable] = preload;
@@ -215,8 +205,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
     absl::StrAppend(&lines, "export ", name, "=", ShellQuoted(value), "\n");
   }
   // Nothing here may end a script that runs under `set -eu`.
-  absl::StrAppend(&lines, "[ -n \"${", kCollectorVariable, ":-}\" ] || export ", kCollectorVariable,
-                  "=", ShellQuoted(collector), "\n");
+  lines += CollectorLines(collector, options.also_collector);
   if (options.messages) {
     absl::StrAppend(&lines, "export ", kPreloadVariable, "=\"${", kPreloadVariable, ":+$",
                     kPreloadVariable, ":}\"", ShellQuoted(preload), "\n");
@@ -322,13 +311,20 @@ absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& cur
     Warn(absl::StrCat("not traceable, started without Syncline: ", usable.message()));
     return Exec(options, current);
   }
-  EnvironmentPlan plan = PlanEnvironment(options, current, {*library_directory, ::geteuid()});
+  RunOptions usable_options = options;
+  const std::string dropped = DropUnusableOption(&usable_options.also_collector);
+  if (!dropped.empty()) Warn(dropped);
+  EnvironmentPlan plan =
+      PlanEnvironment(usable_options, current, {*library_directory, ::geteuid()});
   if (const auto preload = plan.set.find(kPreloadVariable); preload != plan.set.end()) {
     const absl::Status tried = TryPreload(preload->second);
     if (!tried.ok()) {
       Warn(absl::StrCat("messages are not recorded (", kPreloadVariable, "): ", tried.message()));
       plan.set.erase(preload);
     }
+  }
+  if (usable_options.also_collector.empty()) {
+    if (const std::string said = DropUnusableCollector(&plan.set); !said.empty()) Warn(said);
   }
   for (const std::string& warning : plan.warnings) Warn(warning);
   if (const absl::Status made = MakeLttngHome(plan.lttng_home); !made.ok()) {

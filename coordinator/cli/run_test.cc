@@ -102,7 +102,7 @@ TEST(PlanEnvironmentTest, PlantsTheCollectorAndTheFacts) {
 TEST(PlanEnvironmentTest, WhatTheUserSetStays) {
   const EnvironmentPlan plan =
       PlanEnvironment(Command({"train"}),
-                      {{"INTEL_LIBITTNOTIFY64", "/opt/vtune/libittnotify_collector.so"},
+                      {{"INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"},
                        {"LTTNG_UST_REGISTER_TIMEOUT", "100"},
                        {"LTTNG_UST_WITHOUT_BADDR_STATEDUMP", ""},
                        {"LTTNG_HOME", "/var/me"},
@@ -112,16 +112,9 @@ TEST(PlanEnvironmentTest, WhatTheUserSetStays) {
   EXPECT_THAT(
       plan.set,
       UnorderedElementsAre(
+          Pair("INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"),
           Pair("PYTHONPATH", "/opt/syncline/lib/syncline-python:/me/lib:/me/more"),
           Pair("LD_PRELOAD", "/usr/lib/libjemalloc.so.2:/opt/syncline/lib/libsyncline_net.so")));
-  ASSERT_EQ(plan.warnings.size(), 1u);
-  EXPECT_THAT(plan.warnings[0], HasSubstr("/opt/vtune/libittnotify_collector.so"));
-}
-
-TEST(PlanEnvironmentTest, OurOwnCollectorIsNoReasonToWarn) {
-  const EnvironmentPlan plan =
-      PlanEnvironment(Command({"train"}),
-                      {{"INTEL_LIBITTNOTIFY64", "/opt/syncline/lib/libsyncline_itt.so"}}, kRoot);
   EXPECT_THAT(plan.warnings, IsEmpty());
 }
 
@@ -164,9 +157,6 @@ TEST(EnvLinesTest, ShellQuotesAndLetsTheUsersOwnWin) {
   options.job = "it's";
   const std::string lines = EnvLines(options, kUser);
   EXPECT_THAT(lines, HasSubstr("export SYNCLINE_JOB='it'\\''s'\n"));
-  EXPECT_THAT(lines,
-              HasSubstr("[ -n \"${INTEL_LIBITTNOTIFY64:-}\" ] || export INTEL_LIBITTNOTIFY64="
-                        "'/opt/syncline/lib/libsyncline_itt.so'\n"));
   EXPECT_THAT(lines, HasSubstr("LTTNG_HOME"));
   EXPECT_THAT(lines, HasSubstr("export LD_PRELOAD=\"${LD_PRELOAD:+$LD_PRELOAD:}\""
                                "'/opt/syncline/lib/libsyncline_net.so'\n"));
@@ -199,10 +189,6 @@ TEST(EnvLinesTest, StrictScriptsGoOn) {
     EXPECT_EQ(ExitOf(shell, "set -eu\n" + lines + planted), 0) << shell;
     EXPECT_EQ(ExitOf(shell, "set -eu\n" + somebody + lines + planted +
                                 " && test $LTTNG_HOME = /dev/null/none/lttng"),
-              0)
-        << shell;
-    EXPECT_EQ(ExitOf(shell, "set -eu\nexport INTEL_LIBITTNOTIFY64=/mine\n" + lines +
-                                "test $INTEL_LIBITTNOTIFY64 = /mine"),
               0)
         << shell;
   }

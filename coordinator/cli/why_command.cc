@@ -23,7 +23,10 @@
 #include "coordinator/cli/terminal.h"
 #include "coordinator/cli/why_against.h"
 #include "coordinator/merge/why.h"
+#include "coordinator/merge/why_profiles.h"
 #include "coordinator/stacks/standstill.h"
+#include "export/why/device_json.h"
+#include "export/why/device_text.h"
 #include "export/why/why_json.h"
 #include "export/why/why_text.h"
 
@@ -41,7 +44,8 @@ constexpr uint64_t kStepsMax = 100'000;
 
 struct WhyArguments {
   std::string run;
-  std::string window;  // "10s", "40steps", or not given
+  std::vector<std::string> inputs;  // as given: a recording, `run`, or profiles
+  std::string window;               // "10s", "40steps", or not given
   std::string directory;
   std::optional<std::string> job;
   bool allow_missing = false;
@@ -146,18 +150,32 @@ absl::StatusOr<Explained> ExplainRecording(const Context& context, const WhyArgu
   return explained;
 }
 
-// How long a recording with `wanted` steps would be; nullopt: the one that there is has them, or
+// Steps that an answer is about; nullopt: more of them would change nothing.
+std::optional<uint64_t> StepsOf(const merge::WhyResult& result) {
+  using analysis::why::DeviceRefusal;
+  if (result.devices.has_value()) {
+    const DeviceRefusal refusal = result.devices->refusal;
+    if (refusal != DeviceRefusal::kNone && refusal != DeviceRefusal::kNoSteps) return std::nullopt;
+    return result.devices->steps;
+  }
+  const Refusal refusal = result.answer.refusal;
+  if (refusal != Refusal::kNone && refusal != Refusal::kTooFewSteps &&
+      refusal != Refusal::kNoSteps) {
+    return std::nullopt;
+  }
+  return result.answer.steps;
+}
+
+// How long a recording with `goal` steps would be; nullopt: the one that there is has them, or
 // more time would change nothing.
-std::optional<int64_t> LongerFor(const Answer& answer, const Goal& goal) {
-  if (goal.steps == 0) return std::nullopt;
-  const bool short_of_steps = answer.refusal == Refusal::kNone ||
-                              answer.refusal == Refusal::kTooFewSteps ||
-                              answer.refusal == Refusal::kNoSteps;
-  if (!short_of_steps || answer.steps >= goal.steps) return std::nullopt;
-  if (answer.steps == 0) return kLongestNs;
+std::optional<int64_t> LongerFor(const merge::WhyResult& result, const Goal& goal) {
+  const std::optional<uint64_t> found = StepsOf(result);
+  if (!found.has_value() || *found >= goal.steps) return std::nullopt;
+  if (*found == 0) return kLongestNs;
   // A tenth more than needed: steps vary.
-  const auto steps = static_cast<int64_t>(answer.steps);
-  const int64_t needed_ns = answer.window_ns / steps * static_cast<int64_t>(goal.steps) / 10 * 11;
+  const auto steps = static_cast<int64_t>(*found);
+  const int64_t needed_ns =
+      result.answer.window_ns / steps * static_cast<int64_t>(goal.steps) / 10 * 11;
   const int64_t rounded_ns = (needed_ns / kSecondNs + 1) * kSecondNs;
   return std::min(rounded_ns, kLongestNs);
 }
@@ -169,14 +187,35 @@ bool IsAboutLook(const Explained& explained) {
                                         answer.refusal == Refusal::kNoSteps);
 }
 
+void PrintNotes(const Context& context, const std::vector<std::string>& complaints,
+                const std::vector<std::string>& notes) {
+  for (const std::string& one : complaints) PrintNote(context, "warning", "", one, "");
+  for (const std::string& one : notes) PrintNote(context, "note", "", one, "");
+}
+
+// `inputs`: as the caller named them.
+int PrintDevices(const Context& context, const WhyArguments& arguments,
+                 const analysis::why::DeviceAnswer& answer,
+                 const std::vector<std::string>& inputs) {
+  const size_t width = std::min<size_t>(TerminalWidth().value_or(80), 100);
+  *context.out << (arguments.json ? report::DeviceWhyJson(answer, inputs)
+                                  : report::DeviceWhyText(answer, {width, context.ColourOut()}));
+  const bool refused = answer.refusal != analysis::why::DeviceRefusal::kNone;
+  return refused || answer.incomplete ? kIncomplete : kDone;
+}
+
 int Print(const Context& context, const WhyArguments& arguments, const Explained& explained,
           const std::filesystem::path& run) {
   const merge::WhyResult& result = explained.result;
-  const Answer& answer = result.answer;
-  for (const std::string& complaint : result.complaints) {
-    PrintNote(context, "warning", "", complaint, "");
+  // Where the ranks of a job stand that makes no steps matters more than those before it stopped.
+  if (result.devices.has_value() && !explained.look.has_value()) {
+    PrintNotes(context, result.complaints, result.notes);
+    const int code = PrintDevices(context, arguments, *result.devices, {run.string()});
+    if (!arguments.json) *context.out << "recording: " << Printable(run.string()) << '\n';
+    return code;
   }
-  for (const std::string& note : result.notes) PrintNote(context, "note", "", note, "");
+  const Answer& answer = result.answer;
+  PrintNotes(context, result.complaints, result.notes);
   const size_t width = std::min<size_t>(TerminalWidth().value_or(80), 100);
   if (arguments.json) {
     *context.out << report::WhyJson(
@@ -221,12 +260,12 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
   if (!directory.ok()) return Fail(context, directory.status());
   auto explained = ExplainRecording(context, arguments, *directory, /*is_new=*/true);
   if (!explained.ok()) return FailWith(context, explained.status(), *directory);
-  const Answer& answer = explained->result.answer;
-  const auto longer_ns = explained->may_step() ? LongerFor(answer, *goal) : std::nullopt;
+  const auto longer_ns = explained->may_step() ? LongerFor(explained->result, *goal) : std::nullopt;
   if (longer_ns.has_value() && !context.interrupts->First().stop_requested()) {
     PrintNote(context, "note", "",
               absl::StrFormat("%d steps of one class in %s; recording again, for %d s",
-                              answer.steps, directory->string(), *longer_ns / kSecondNs),
+                              StepsOf(explained->result).value_or(0), directory->string(),
+                              *longer_ns / kSecondNs),
               "");
     run.window_ns = *longer_ns;
     while (run.directory.size() > 1 && run.directory.back() == '/') run.directory.pop_back();
@@ -238,6 +277,22 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
     if (!explained.ok()) return FailWith(context, explained.status(), *directory);
   }
   return Print(context, arguments, *explained, *directory);
+}
+
+// Profiles that the job's own profiler wrote.
+int WhyOfProfiles(const Context& context, const WhyArguments& arguments) {
+  if (!arguments.against.empty() || arguments.job.has_value()) {
+    return Fail(context, absl::InvalidArgumentError(
+                             "--against and --job are of recordings: profiles are judged alone"));
+  }
+  merge::WhyOptions options;
+  options.input.inputs = arguments.inputs;
+  const auto result = merge::ExplainProfiles(options);
+  if (!result.ok()) return Fail(context, result.status());
+  if (result->refusal != analysis::why::DeviceRefusal::kNone) {
+    PrintNotes(context, result->notes, {});  // an answer has them
+  }
+  return PrintDevices(context, arguments, *result, arguments.inputs);
 }
 
 int Why(const Context& context, const WhyArguments& arguments) {
@@ -256,9 +311,19 @@ int Why(const Context& context, const WhyArguments& arguments) {
                              "--for, --out, --allow-missing and --no-evidence apply to a new "
                              "recording only: give these options or RUN, not both"));
   }
-  if (!arguments.against.empty()) {
+  const bool several = arguments.inputs.size() > 1;
+  if (!arguments.against.empty() && !several) {
     return WhyAgainst(context, {arguments.run, arguments.against, arguments.job, arguments.fail_if,
                                 arguments.json});
+  }
+  merge::InputOptions inputs;
+  inputs.inputs = arguments.inputs;
+  const absl::StatusOr<bool> are_profiles = merge::AreProfiles(inputs);
+  if (!are_profiles.ok()) return Fail(context, are_profiles.status());
+  if (*are_profiles) return WhyOfProfiles(context, arguments);
+  if (several) {
+    return Fail(context, absl::InvalidArgumentError(
+                             "one recording is explained at a time; several profiles are"));
   }
   const auto explained = ExplainRecording(context, arguments, arguments.run, /*is_new=*/false);
   if (!explained.ok()) return Fail(context, explained.status());
@@ -271,7 +336,10 @@ void RegisterWhy(CLI::App* app, Context* context) {
   CLI::App* const why =
       app->add_subcommand("why", "Say which rank holds the job up, by how much, and why");
   const auto arguments = std::make_shared<WhyArguments>();
-  why->add_option("RUN", arguments->run, "A recording; without it a new one is made")
+  why->add_option(
+         "INPUT", arguments->inputs,
+         "A recording; or the profiles of all ranks (rank0.json.gz ...). Without it a new\n"
+         "recording is made")
       ->check(IsGiven);
   why->add_option("--for", arguments->window,
                   "How long to record: 10s, 2m, or until there are steps: 40steps\n"
@@ -299,11 +367,16 @@ void RegisterWhy(CLI::App* app, Context* context) {
          "without a\nchange differ by. May be given several times")
       ->allow_extra_args(false);
   why->footer(
-      "Of PyTorch jobs over Gloo, on CPUs: which rank does its own work more slowly than the "
+      "Of recorded PyTorch jobs over Gloo, on CPUs: which rank does its own work more slowly than "
+      "the "
       "others,\n"
       "and whether its container throttles it, another process uses its CPU, its input is slow, "
       "or\n"
-      "Python collects garbage. Everything else is refused in one line that says what is needed.\n"
+      "Python collects garbage. Of jobs on GPUs, recorded under `syncline run --kineto` or given "
+      "as\n"
+      "PyTorch's profiles: which rank's device has more own work than the others', and whether it\n"
+      "computes longer, waits for launches, or for input.\n"
+      "Everything else is refused in one line that says what is needed.\n"
       "If no step ended, it asks the agents where the ranks stand, as `syncline stacks` does.\n"
       "What the words and numbers mean: docs/findings.md.\n"
       "Exit code 0: an answer, also \"no rank is late\"; 3: no answer, or something is missing in "
@@ -316,10 +389,12 @@ void RegisterWhy(CLI::App* app, Context* context) {
       "  syncline why --hosts hosts.txt --tls-dir tls --for 10s\n"
       "  syncline why run-20261121-093012-7f3a\n"
       "  syncline why run-20261121-093012-7f3a --json | jq .verdict\n"
+      "  syncline why rank*.json.gz\n"
       "  syncline why tonight --against last-night --fail-if 'step > +10%'\n"
       "  syncline why tonight --against mon --against tue --against wed --fail-if 'step > +5%'");
   why->callback([=] {
     context->ends_in_good_order = true;
+    if (!arguments->inputs.empty()) arguments->run = arguments->inputs[0];
     context->action = [=] { return Why(*context, *arguments); };
   });
 }

@@ -47,7 +47,8 @@ class AgentClient {
 
   virtual ~AgentClient() = default;
 
-  virtual absl::StatusOr<v1::DescribeResponse> Describe(Timeout timeout) = 0;
+  virtual absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest& request,
+                                                        Timeout timeout) = 0;
   virtual absl::StatusOr<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request,
                                                       Timeout timeout) = 0;
   virtual absl::StatusOr<v1::StartResponse> Start(const v1::StartRequest& request,

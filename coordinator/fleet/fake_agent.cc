@@ -79,7 +79,7 @@ v1::FetchRequest FakeAgent::last_fetch() const {
   return last_fetch_;
 }
 
-absl::StatusOr<v1::DescribeResponse> FakeAgent::Describe(Timeout) {
+absl::StatusOr<v1::DescribeResponse> FakeAgent::Describe(const v1::DescribeRequest&, Timeout) {
   SYNCLINE_RETURN_IF_ERROR(Enter("describe", behaviour.describe));
   v1::DescribeResponse response;
   response.set_protocol(behaviour.protocol);

@@ -62,7 +62,7 @@ class FakeAgent : public AgentClient {
   v1::StartRequest last_start() const;
   v1::FetchRequest last_fetch() const;
 
-  absl::StatusOr<v1::DescribeResponse> Describe(Timeout) override;
+  absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest&, Timeout) override;
   absl::StatusOr<v1::PrepareResponse> Prepare(const v1::PrepareRequest&, Timeout) override;
   absl::StatusOr<v1::StartResponse> Start(const v1::StartRequest&, Timeout) override;
   absl::StatusOr<v1::StopResponse> Stop(const v1::StopRequest&, Timeout) override;

@@ -186,8 +186,9 @@ class GrpcAgentClient : public AgentClient {
         clocks_(clocks),
         stub_(v1::Agent::NewStub(MakeChannel(node, credentials))) {}
 
-  absl::StatusOr<v1::DescribeResponse> Describe(Timeout timeout) override {
-    return Call<v1::DescribeResponse>(&v1::Agent::Stub::Describe, v1::DescribeRequest(), timeout);
+  absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest& request,
+                                                Timeout timeout) override {
+    return Call<v1::DescribeResponse>(&v1::Agent::Stub::Describe, request, timeout);
   }
   absl::StatusOr<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request,
                                               Timeout timeout) override {

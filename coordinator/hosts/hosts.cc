@@ -2,9 +2,11 @@
 #include "coordinator/hosts/hosts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -35,6 +37,15 @@ absl::Status ParsePort(std::string_view text, std::string_view address, uint16_t
 
 bool IsHostCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_';
+}
+
+// Before a colon these say how gRPC reads what follows: "dns:7611" is no port of the host "dns".
+bool IsSchemeOfGrpc(std::string_view host) {
+  constexpr std::string_view kSchemes[] = {"dns",  "ipv4",          "ipv6",  "passthrough",
+                                           "unix", "unix-abstract", "vsock", "xds"};
+  return std::any_of(std::begin(kSchemes), std::end(kSchemes), [&](std::string_view scheme) {
+    return absl::EqualsIgnoreCase(AbslView(host), AbslView(scheme));
+  });
 }
 
 // host, host:port, [v6], [v6]:port, unix:/path
@@ -70,6 +81,11 @@ absl::Status ParseTarget(std::string_view address, Node* node) {
   if (node->host.empty()) return BadAddress(address, "the host is missing");
   if (!std::all_of(node->host.begin(), node->host.end(), IsHostCharacter)) {
     return BadAddress(address, "it is neither a DNS name nor an IP address");
+  }
+  if (IsSchemeOfGrpc(node->host)) {
+    return BadAddress(
+        address, absl::StrCat("a host \"", node->host, "\" needs its full name, as in ", node->host,
+                              ".example.org, or its IP address"));
   }
   if (colon == std::string_view::npos) return absl::OkStatus();
   port = address.substr(colon + 1);

@@ -79,6 +79,14 @@ TEST(Hosts, ErrorsNameFileLineAndReason) {
   EXPECT_THAT(ErrorOf("# nothing\n"), HasSubstr("no nodes"));
 }
 
+TEST(Hosts, AHostThatGrpcWouldTakeForAKindOfAddressNeedsItsFullName) {
+  for (const char* host : {"unix", "dns", "IPv4"}) {
+    EXPECT_THAT(ErrorOf(std::string("n ") + host), HasSubstr("needs its full name")) << host;
+    EXPECT_FALSE(ParseHostList(host).ok()) << host;
+  }
+  EXPECT_TRUE(ParseHosts("dns dns.example.org\nunix-1 unix-1:7611", "hosts.txt").ok());
+}
+
 TEST(Hosts, ExpandsListsAndRanges) {
   EXPECT_EQ(NamesOf("a,b"), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(NamesOf("n[08-11], x"), (std::vector<std::string>{"n08", "n09", "n10", "n11", "x"}));

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "common/text.h"
-#include "coordinator/merge/profile_files.h"
+#include "coordinator/merge/profile_file.h"
 #include "coordinator/recording/recording.h"
 #include "ctf/stream_summary.h"
 #include "export/output_file.h"
@@ -59,12 +59,6 @@ absl::Status Find(Input* found) {
   std::error_code error;
   const fs::file_status status = fs::status(input.directory, error);
   if (fs::is_regular_file(status)) {
-    if (!IsProfileName(input.directory)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(input.text,
-                       ": files that can be read are PyTorch's profiles, whose names end in .json, "
-                       ".json.gz or .json.zst; anything else is a directory"));
-    }
     input.is_file = true;
     input.profiles = {input.directory};
     input.directory = input.directory.parent_path();

@@ -32,6 +32,8 @@ struct OpenedInputs {
   std::unique_ptr<clocksync::ClockModel> model;   // nullptr for trace directories
   std::unique_ptr<clocksync::ClockModel> likely;  // under `assumption`; nullptr: nothing is likely
   analysis::Assumption assumption;
+  std::optional<analysis::FileClocks> file_clocks;     // of profiles without a recording
+  std::unique_ptr<timeline::Collectives> collectives;  // that these show; `build` points to them
   struct TraceAt {
     std::string node;
     std::filesystem::path path;

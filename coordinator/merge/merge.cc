@@ -11,6 +11,7 @@
 #include "coordinator/merge/cut.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
+#include "coordinator/merge/node_code.h"
 #include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/out_dir.h"
 #include "coordinator/merge/outputs.h"
@@ -18,6 +19,7 @@
 #include "coordinator/merge/shards.h"
 #include "coordinator/merge/write_ctf.h"
 #include "coordinator/merge/write_tables.h"
+#include "export/flame/flame_files.h"
 #include "export/report/json_report.h"
 #include "export/report/units.h"
 #include "timeline/cut_sink.h"
@@ -28,6 +30,7 @@ namespace {
 constexpr char kReportName[] = "report.json";
 constexpr char kModelName[] = "models.json";
 constexpr char kCtfName[] = "ctf";
+constexpr char kFlameFormat[] = "flame";
 
 // What the report counts: of the cut, what lies in the window that was asked for. Gates close a
 // little late, and what was recorded after that is drawn, but not counted.
@@ -80,8 +83,9 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
   report.begins_late = inputs.begins_late;
   if (inputs.recording.has_value()) AddProbeCounts(recording::Layout(inputs.run), &report);
   report.only_events = inputs.build.events.patterns();
-  if (inputs.model != nullptr) report.clock_events = inputs.model->events();
+  report.file_clocks = inputs.file_clocks;
   if (inputs.recording.has_value()) {
+    if (inputs.model != nullptr) report.clock_events = inputs.model->events();
     report.from_recording = true;
     report.recording_id = inputs.recording->recording_id;
     report.stop_reason = inputs.recording->window.stop_reason;
@@ -153,7 +157,7 @@ void NoteUnread(const timeline::BuiltTimeline& built, MergeResult* result) {
 
 // Everything into a directory beside result.out_dir, and then that in its place.
 absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInputs& inputs,
-                                  MergeResult result) {
+                                  analysis::HotSink* code, MergeResult result) {
   SYNCLINE_ASSIGN_OR_RETURN(OutDir out, OutDir::Prepare(result.out_dir));
   const std::stop_callback abandon(options.interrupt, [&] {
     out.Abandon();
@@ -163,7 +167,8 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   SYNCLINE_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(options, inputs, cut, out.staging()));
   analysis::SummarySink summary;
   timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
-  std::vector<timeline::TimelineSink*> sinks = {&cut_summary};
+  timeline::CutSink cut_code(CountedOf(cut, inputs), code);
+  std::vector<timeline::TimelineSink*> sinks = {&cut_summary, &cut_code};
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
   SYNCLINE_ASSIGN_OR_RETURN(const timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
@@ -177,6 +182,10 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
         uncopied, WriteCtf(inputs, cut, ThreadsOf(options.threads), out.staging() / kCtfName));
     result.files.emplace_back(kCtfName);
   }
+  if (Wants(options, kFlameFormat)) {
+    SYNCLINE_RETURN_IF_ERROR(flame::WriteFiles(code->TakeStacks(), out.staging() / kFlameFormat));
+    result.files.emplace_back(kFlameFormat);
+  }
   WrittenTables tables;
   if (outputs.tables() != nullptr) {
     SYNCLINE_ASSIGN_OR_RETURN(
@@ -184,6 +193,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
     if (!tables.complaint.empty()) uncopied.push_back(tables.complaint);
   }
   result.report = MakeReportOf(inputs, built, summary);
+  result.report.hot = code->Take();
   result.report.incomplete |= !uncopied.empty() || !tables.complete;
   result.report.complaints.insert(result.report.complaints.end(), uncopied.begin(), uncopied.end());
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(
@@ -225,7 +235,15 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
   SYNCLINE_RETURN_IF_ERROR(ChooseEvents(options.events, &inputs));
   inputs.build.shown = Shown(options.range, inputs);
   ChooseLookBack(options.look_back, &inputs);
-  AddSamples(CountedOf(inputs.build.shown, inputs), true, &inputs);
+  const timeline::Interval counted = CountedOf(inputs.build.shown, inputs);
+  AddSamples(counted, true, &inputs);
+  std::vector<analysis::HotInput> samples = ReadCodeSamples(counted, &inputs);
+  if (samples.empty() && Wants(options, kFlameFormat)) {
+    return absl::InvalidArgumentError(
+        "--format flame draws samples of the code that ran, and there are none here: record with "
+        "`syncline record --samples`");
+  }
+  analysis::HotSink code(std::move(samples));
   inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
     inputs.build.progress = [&](const timeline::Progress& progress) {
@@ -233,7 +251,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
       options.progress({inputs.nodes[progress.node].name, progress.time, progress.events, before});
     };
   }
-  absl::StatusOr<MergeResult> written = Write(options, inputs, result);
+  absl::StatusOr<MergeResult> written = Write(options, inputs, &code, result);
   if (!absl::IsResourceExhausted(written.status())) return written;
   return absl::ResourceExhaustedError(absl::StrCat(
       written.status().message(), "\nThe merge does not fit into ", result.out_dir.string(),
@@ -246,11 +264,14 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   AddSamples(counted, false, &inputs);
   analysis::SummarySink summary(options.step);
   timeline::CutSink counted_summary(counted, &summary);
-  timeline::TimelineSink* const sinks[] = {&counted_summary};
+  analysis::HotSink code(ReadCodeSamples(counted, &inputs));
+  timeline::CutSink counted_code(counted, &code);
+  timeline::TimelineSink* const sinks[] = {&counted_summary, &counted_code};
   SYNCLINE_ASSIGN_OR_RETURN(const timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   SYNCLINE_RETURN_IF_ERROR(summary.CheckStep());
   analysis::Report report = MakeReportOf(inputs, built, summary);
+  report.hot = code.Take();
   if (options.step.has_value() && report.steps.empty()) {
     report.notes.push_back(absl::StrCat("every ", *options.step,
                                         " is cut off by the recording's ends or hit by a loss"));

@@ -2,7 +2,7 @@
 // `syncline merge`, `events` and `report` without their command lines.
 //
 // An input is the directory of one recording, or any number of CTF trace directories (LTTng's own
-// output from anywhere), or any number of profiles that PyTorch wrote (profile_files.h), each
+// output from anywhere), or any number of profiles or tables of spans (profile_files.h), each
 // "PATH" or "NAME=PATH". A recording is placed on the timeline by its clock model, the others by
 // their own wall clocks, with the bound unknown.
 //

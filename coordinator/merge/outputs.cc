@@ -27,6 +27,7 @@ constexpr Format kFormats[] = {
     {"vtune", "experimental: a CSV per node for VTune's import"},
     {"parquet",
      "tables of spans, events, ... for DuckDB, Polars, Spark; needs Python with pyarrow"},
+    {"flame", "files for flame graph viewers, of a recording with --samples"},
 };
 
 std::string HostnameOf(const timeline::NodeInput& node) {

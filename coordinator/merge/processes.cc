@@ -62,6 +62,12 @@ void AddBlock(const control_block::Block& block, timeline::KnownProcess* process
   // That of a launcher's environment is no rank of the job.
   if (process->rank < 0 && process->part != kPartLauncher) process->rank = block.facts.rank;
   if (process->world_size < 0) process->world_size = block.facts.world_size;
+  // Only if the block is still about this recording.
+  const auto on_ns = static_cast<int64_t>(block.gate.on_monotonic_ns);
+  if (process->on_ns == on_ns && block.gate.asked_monotonic_ns != 0) {
+    process->asked_ns = static_cast<int64_t>(block.gate.asked_monotonic_ns);
+    process->lost_before_on = block.gate.lost_before_on;
+  }
   for (const control_block::ThreadSlot& slot : block.threads) {
     process->threads.push_back({slot.thread_key, slot.tid, slot.name});
   }

@@ -2,15 +2,12 @@
 #include "coordinator/merge/profile_files.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <set>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/duration_text.h"
@@ -18,38 +15,30 @@
 #include "common/process_part.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "coordinator/merge/file_clocks.h"
+#include "coordinator/merge/file_collectives.h"
 #include "coordinator/merge/open_traces.h"
 #include "coordinator/merge/outputs.h"
+#include "coordinator/merge/profile_file.h"
 #include "export/output_file.h"
-#include "kineto/trace.h"
 
 namespace syncline::merge {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> kEndings = {".json", ".json.gz", ".json.zst"};
-constexpr std::string_view kPyTorchEnding = ".pt.trace";
-constexpr size_t kRankDigitsMax = 7;
-
-// Without what says that it is a profile.
-std::string StemOf(const fs::path& path) {
-  std::string stem = path.filename().string();
-  for (const std::string_view ending : kEndings) {
-    if (stem.ends_with(ending)) {
-      stem.resize(stem.size() - ending.size());
-      break;
-    }
-  }
-  if (stem.ends_with(kPyTorchEnding)) stem.resize(stem.size() - kPyTorchEnding.size());
-  return stem;
+// Text from outside as a node's name.
+std::string NodeName(std::string_view text) {
+  std::string name = AsName(text);
+  std::replace(name.begin(), name.end(), ',', '_');  // which separates names
+  return name;
 }
 
-// A file that was opened.
+// What was opened of a file.
 struct File {
   fs::path path;
   std::string given_name;  // of its node; empty: none was given
-  std::unique_ptr<kineto::Trace> trace;
+  ProfilePart part;
   std::optional<int32_t> rank;
   timeline::ClockInterval covered;  // CLOCK_REALTIME
 };
@@ -61,11 +50,9 @@ struct Node {
 };
 
 // As the profiler says, else from the first event to the last.
-std::optional<timeline::ClockInterval> CoveredBy(kineto::Trace* trace) {
-  if (trace->profile_begin_ns().has_value() && trace->profile_end_ns().has_value()) {
-    return timeline::ClockInterval{*trace->profile_begin_ns(), *trace->profile_end_ns()};
-  }
-  TraceReader* const readers[] = {trace};
+std::optional<timeline::ClockInterval> CoveredBy(const ProfilePart& part) {
+  if (part.covered.has_value()) return part.covered;
+  TraceReader* const readers[] = {part.reader.get()};
   return ExtentOf(readers);
 }
 
@@ -88,41 +75,55 @@ class Opener {
   struct Read {
     const Input* input = nullptr;
     fs::path path;
-    std::optional<absl::StatusOr<std::unique_ptr<kineto::Trace>>> trace;
+    std::optional<absl::StatusOr<ProfileFile>> file;
   };
 
   // A file of 100 MB takes a processor more than a second.
   static void ReadAll(std::vector<Read>* reads) {
     InParallel(reads->size(), ThreadsOf(0),
-               [reads](size_t i) { (*reads)[i].trace = kineto::Trace::Open((*reads)[i].path); });
+               [reads](size_t i) { (*reads)[i].file = OpenProfileFile((*reads)[i].path); });
   }
 
   void Add(Read* read) {
     const std::string path = read->path.string();
-    absl::StatusOr<std::unique_ptr<kineto::Trace>>& trace = *read->trace;
-    if (!trace.ok()) {
-      Complain(absl::StrCat(path, " is skipped: ", trace.status().message()));
+    absl::StatusOr<ProfileFile>& file = *read->file;
+    if (!file.ok()) {
+      Complain(absl::StrCat(path, " is skipped: ", file.status().message()));
       return;
     }
-    if ((*trace)->events() == 0 && !read->input->is_file) {
+    for (const std::string& note : file->notes) {
+      inputs_->notes.push_back(absl::StrCat(path, ": ", note));
+    }
+    for (ProfilePart& part : file->parts) Add(*read, std::move(part));
+  }
+
+  void Add(const Read& read, ProfilePart part) {
+    const std::string path = read.path.string();
+    // Of a directory's files many may be JSON.
+    const bool stranger = part.profiler == timeline::Profiler::kKineto || part.losses.empty();
+    if (part.events == 0 && !read.input->is_file && stranger) {
       inputs_->notes.push_back(absl::StrCat(path, " is skipped: it holds no event of a profile"));
       return;
     }
-    for (const Loss& loss : (*trace)->losses()) {
+    for (const Loss& loss : part.losses) {
       Complain(absl::StrCat(path, ": ", LossReasonName(loss.reason), ": ", loss.detail));
     }
-    const auto covered = CoveredBy(trace->get());
-    if ((*trace)->events() == 0 || !covered.has_value()) {
+    const auto covered = CoveredBy(part);
+    if (part.events == 0 || !covered.has_value()) {
       Complain(absl::StrCat(path, " is skipped: it holds no event of a profile"));
       return;
     }
-    File& file = files_.emplace_back();
-    file.path = read->path;
-    file.given_name = read->input->name;
-    file.rank = (*trace)->rank();
-    if (!file.rank.has_value()) file.rank = RankOfName(StemOf(read->path));
-    file.covered = *covered;
-    file.trace = *std::move(trace);
+    if (!read.input->name.empty() && !part.node.empty() && part.node != read.input->name) {
+      Complain(absl::StrCat(path, " is skipped: it names its nodes itself (", AsName(part.node),
+                            "): give it without ", read.input->name, "="));
+      return;
+    }
+    File& made = files_.emplace_back();
+    made.path = read.path;
+    made.given_name = part.node.empty() ? read.input->name : NodeName(part.node);
+    made.rank = part.rank;
+    made.covered = *covered;
+    made.part = std::move(part);
   }
 
   void Complain(std::string text) {
@@ -141,7 +142,7 @@ absl::Status CheckWindows(const std::vector<File>& files) {
     // Files without a rank are of one process where a name says that they are of one host.
     if (!file.rank.has_value() && file.given_name.empty()) continue;
     const auto key = file.rank.has_value() ? std::pair(std::string(), *file.rank)
-                                           : std::pair(file.given_name, file.trace->pid());
+                                           : std::pair(file.given_name, file.part.pid);
     const File*& last = before.try_emplace(key, &file).first->second;
     if (last != &file && file.covered.begin_ns < last->covered.end_ns) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -159,9 +160,7 @@ absl::Status CheckWindows(const std::vector<File>& files) {
 std::string NameOf(const File& file) {
   if (!file.given_name.empty()) return file.given_name;
   if (file.rank.has_value()) return absl::StrCat("rank ", *file.rank);
-  std::string name = AsName(StemOf(file.path));
-  std::replace(name.begin(), name.end(), ',', '_');  // which separates names
-  return name;
+  return NodeName(StemOf(file.path));
 }
 
 // By rank, those without one behind by name; files of one rank by time.
@@ -194,7 +193,7 @@ absl::StatusOr<std::vector<Node>> NodesOf(std::vector<File> files) {
 // One process per rank and pid. Two ranks of one name may have the same pid, in two containers.
 ProcessKey KeyOf(const File& file, std::map<int32_t, std::optional<int32_t>>* ranks) {
   ProcessKey key;
-  key.pid = file.trace->pid();
+  key.pid = file.part.pid;
   const auto [known, is_new] = ranks->try_emplace(key.pid, file.rank);
   if (!is_new && known->second != file.rank) {
     key.pid_namespace = static_cast<uint32_t>(file.rank.value_or(-1)) + 1;
@@ -206,29 +205,31 @@ void AddNode(Node node, OpenedInputs* inputs) {
   timeline::NodeInput made;
   made.name = node.name;
   made.root = node.files.front().path.parent_path().string();
-  made.facts.emplace_back("clock", "placed by its own wall clock, bound unknown");
+  made.facts.emplace_back("clock", inputs->model == nullptr
+                                       ? "placed by its own wall clock, bound unknown"
+                                       : "placed by the collectives that its files show");
   std::map<int32_t, std::optional<int32_t>> ranks;
   for (File& file : node.files) {
     timeline::ProfileInput profile;
-    profile.profiler = timeline::Profiler::kKineto;
+    profile.profiler = file.part.profiler;
     profile.process = KeyOf(file, &ranks);
-    profile.reader = file.trace.get();
+    profile.reader = file.part.reader.get();
     profile.covered = file.covered;
-    for (Loss loss : file.trace->losses()) profile.losses.push_back(std::move(loss));
+    profile.losses = std::move(file.part.losses);
     const bool known =
         std::any_of(made.processes.begin(), made.processes.end(),
                     [&](const timeline::KnownProcess& one) { return one.key == profile.process; });
     if (!known) {
       timeline::KnownProcess& process = made.processes.emplace_back();
       process.key = profile.process;
-      process.command_line = file.trace->process_name();
+      process.command_line = file.part.process_name;
       process.rank = file.rank.value_or(-1);
-      process.world_size = file.trace->world_size().value_or(-1);
+      process.world_size = file.part.world_size.value_or(-1);
       if (file.rank.has_value()) process.part = kPartRank;
     }
     made.facts.emplace_back("profile", file.path.filename().string());
     made.profiles.push_back(std::move(profile));
-    inputs->readers.push_back(std::move(file.trace));
+    inputs->readers.push_back(std::move(file.part.reader));
   }
   // By process, then time.
   std::stable_sort(made.profiles.begin(), made.profiles.end(),
@@ -239,14 +240,152 @@ void AddNode(Node node, OpenedInputs* inputs) {
   inputs->nodes.push_back(std::move(made));
 }
 
-// All by wall clock. The trace clock of such a node is its wall clock.
+// What the files show of collectives, before their readers are handed on.
+std::vector<FileKernels> KernelsOf(const std::vector<Node>& nodes) {
+  std::vector<FileKernels> files;
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    for (const File& file : nodes[i].files) {
+      FileKernels& one =
+          files.emplace_back(FileKernels{file.path.filename().string(), i, file.rank, {}});
+      if (file.part.kineto != nullptr) one.kernels = file.part.kineto->collective_kernels();
+    }
+  }
+  return files;
+}
+
+std::vector<FileNode> BeginsOf(const std::vector<Node>& nodes) {
+  std::vector<FileNode> begins;
+  for (const Node& node : nodes) {
+    FileNode& one = begins.emplace_back(FileNode{node.name, kUnknownHi});
+    for (const File& file : node.files) {
+      one.begin_ns = std::min(one.begin_ns, file.covered.begin_ns);
+    }
+  }
+  return begins;
+}
+
+analysis::FileClocks ToldBy(const std::vector<FileKernels>& files, const std::vector<Node>& nodes,
+                            const MatchedCollectives& matched, const ComparedClocks& compared) {
+  analysis::FileClocks told;
+  for (size_t i = 0; i < files.size(); ++i) {
+    told.files.push_back(
+        {files[i].file, nodes[files[i].node].name, matched.kernels[i], matched.without_number[i]});
+  }
+  for (const auto* const found : {&matched.collectives, &matched.transfers}) {
+    told.collectives += found->size();
+    for (const MatchedCollective& one : *found) {
+      for (const MatchedCollective::Member& member : one.members) {
+        ++told.files[member.file].matched;
+      }
+    }
+  }
+  told.binding = compared.binding;
+  told.repeated = matched.repeated;
+  told.alone = matched.alone;
+  told.impossible = matched.impossible;
+  told.transfers_left = matched.transfers_left;
+  told.disagreeing = matched.disagreeing;
+  told.contradiction = compared.contradiction;
+  told.compared = compared.model != nullptr;
+  told.rate_ppm = kFileRatePpb / 1000;
+  return told;
+}
+
+// As the builder draws and the report counts them.
+timeline::Collectives PlacedOf(const MatchedCollectives& matched,
+                               const std::vector<FileKernels>& files, const OpenedInputs& inputs) {
+  timeline::Collectives placed;
+  placed.groups = matched.groups;
+  for (const MatchedCollective& one : matched.collectives) {
+    timeline::Collective& collective = placed.collectives.emplace_back();
+    collective.group = one.group;
+    collective.number = static_cast<uint64_t>(one.number);
+    collective.name = one.name;
+    collective.bytes = one.bytes;
+    collective.may_be_empty = one.flow == DataFlow::kNone;
+    for (const MatchedCollective::Member& member : one.members) {
+      const uint32_t node = files[member.file].node;
+      timeline::Placement& placement = *inputs.nodes[node].placement;
+      timeline::CollectiveMember& made = collective.members.emplace_back();
+      made.node = node;
+      made.rank = member.rank;
+      made.entered = {placement.clock(), member.begin_ns};
+      made.entered_at = placement.At(member.begin_ns);
+      made.left = {placement.clock(), member.end_ns};
+      made.left_at = placement.At(member.end_ns);
+    }
+  }
+  return placed;
+}
+
+// Why clocks are not compared.
+std::string WhyNot(const analysis::FileClocks& told) {
+  uint64_t kernels = 0, without_number = 0;
+  for (const analysis::FileClocks::File& file : told.files) {
+    kernels += file.kernels;
+    without_number += file.without_number;
+  }
+  if (kernels == 0) {
+    return "no kernel of a collective is in them (of Gloo's nothing says which is which)";
+  }
+  if (without_number == kernels) {
+    return "their collectives have no number (`Seq`), which PyTorch writes for NCCL from 2.12 on";
+  }
+  if (told.collectives == 0) return "they show no collective in common";
+  return "the collectives that they show in common make no rank of one wait for another's";
+}
+
+void Explain(OpenedInputs* inputs) {
+  const analysis::FileClocks& told = *inputs->file_clocks;
+  if (!told.contradiction.empty()) {
+    inputs->incomplete = true;
+    inputs->complaints.push_back(
+        absl::StrCat("the clocks of the files are not compared: ", told.contradiction));
+  }
+  if (inputs->nodes.size() < 2) return;
+  std::vector<std::string> unknown;
+  for (const timeline::NodeInput& node : inputs->nodes) {
+    const int64_t begin_ns = node.placement->ClockNs({0});
+    if (!node.placement->BoundNs(begin_ns).has_value()) unknown.push_back(node.name);
+  }
+  if (unknown.empty()) return;
+  constexpr char kJoin[] = ". Files of one host are joined by a name: `NAME=FILE NAME=FILE`";
+  if (unknown.size() < inputs->nodes.size()) {
+    inputs->notes.push_back(absl::StrCat(
+        "no collective tells how far the clocks of ", absl::StrJoin(unknown, ", "),
+        " are apart from the others: these are placed by the wall clocks of their hosts", kJoin));
+    return;
+  }
+  inputs->notes.push_back(absl::StrCat(
+      "each file is placed by the wall clock of its host; how far these clocks are apart is not "
+      "known",
+      told.contradiction.empty() ? absl::StrCat(": ", WhyNot(told)) : "", kJoin));
+}
+
+timeline::Interval WindowOf(const OpenedInputs& inputs) {
+  timeline::Interval window{{kUnknownHi}, {kUnknownLo}};
+  for (const timeline::NodeInput& node : inputs.nodes) {
+    for (const timeline::ProfileInput& profile : node.profiles) {
+      window.begin = std::min(window.begin, node.placement->At(profile.covered.begin_ns));
+      window.end = std::max(window.end, node.placement->At(profile.covered.end_ns));
+    }
+  }
+  ++window.end.ns;
+  return window;
+}
+
+// By the model, or by wall clock where there is none. The trace clock of such a node is its wall
+// clock.
 void Place(OpenedInputs* inputs) {
   for (uint32_t i = 0; i < inputs->nodes.size(); ++i) {
     timeline::NodeInput& node = inputs->nodes[i];
-    inputs->placements.push_back(timeline::ShiftPlacement({i}, -inputs->epoch_unix_ns));
+    inputs->placements.push_back(
+        inputs->model != nullptr
+            ? timeline::ModelPlacement(*inputs->model, {i, ClockKind::kRealtime})
+            : timeline::ShiftPlacement({i}, -inputs->epoch_unix_ns));
     node.placement = inputs->placements.back().get();
     inputs->walls.push_back(
-        std::make_unique<timeline::WallPlacement>(nullptr, node.placement, int64_t{0}));
+        std::make_unique<timeline::WallPlacement>(inputs->model.get(), node.placement, int64_t{0}));
     node.wall = inputs->walls.back().get();
     analysis::NodeFacts facts;
     facts.placement = node.placement;
@@ -256,46 +395,6 @@ void Place(OpenedInputs* inputs) {
 }
 
 }  // namespace
-
-bool IsProfileName(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) {
-    return name.size() > ending.size() && name.ends_with(ending);
-  });
-}
-
-std::vector<fs::path> FindProfiles(const fs::path& directory) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::recursive_directory_iterator
-           entry(directory, fs::directory_options::skip_permission_denied, error),
-       end;
-       !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    if (entry->is_regular_file(ignored) && IsProfileName(entry->path())) {
-      found.push_back(entry->path());
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-std::optional<int32_t> RankOfName(std::string_view name) {
-  constexpr std::string_view kRank = "rank";
-  const std::string lower = absl::AsciiStrToLower(AbslView(name));
-  for (size_t at = lower.find(kRank); at != std::string::npos; at = lower.find(kRank, at + 1)) {
-    size_t begin = at + kRank.size();
-    if (begin < lower.size() && (lower[begin] == '_' || lower[begin] == '-')) ++begin;
-    size_t end = begin;
-    while (end < lower.size() && absl::ascii_isdigit(static_cast<unsigned char>(lower[end]))) ++end;
-    int32_t rank = 0;
-    if (end > begin && end - begin <= kRankDigitsMax &&
-        absl::SimpleAtoi(lower.substr(begin, end - begin), &rank)) {
-      return rank;
-    }
-  }
-  return std::nullopt;
-}
 
 absl::StatusOr<OpenedInputs> OpenProfileFiles(const InputOptions& options, const InputList& list) {
   if (options.refit) {
@@ -308,31 +407,33 @@ absl::StatusOr<OpenedInputs> OpenProfileFiles(const InputOptions& options, const
   opener.Open(list.inputs);
   std::vector<File> files = opener.Take();
   if (files.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("nothing to merge: no file holds a profile of PyTorch's\n  ",
-                     absl::StrJoin(inputs.complaints, "\n  ")));
+    return absl::InvalidArgumentError(absl::StrCat("nothing to merge: no file holds a profile\n  ",
+                                                   absl::StrJoin(inputs.complaints, "\n  ")));
   }
-  timeline::ClockInterval covered = files.front().covered;
+  inputs.epoch_unix_ns = kUnknownHi;
   for (const File& file : files) {
-    covered.begin_ns = std::min(covered.begin_ns, file.covered.begin_ns);
-    covered.end_ns = std::max(covered.end_ns, file.covered.end_ns);
+    inputs.epoch_unix_ns = std::min(inputs.epoch_unix_ns, file.covered.begin_ns);
   }
-  inputs.epoch_unix_ns = covered.begin_ns;
-  inputs.build.window =
-      timeline::Interval{TimelineTime{0}, TimelineTime{covered.end_ns - covered.begin_ns + 1}};
   SYNCLINE_ASSIGN_OR_RETURN(std::vector<Node> nodes, NodesOf(std::move(files)));
   std::vector<std::string> names;
   for (const Node& node : nodes) names.push_back(node.name);
   SYNCLINE_RETURN_IF_ERROR(CheckNodeNames(options.nodes, names));
-  for (Node& node : nodes) {
-    if (IsWanted(options.nodes, node.name)) AddNode(std::move(node), &inputs);
+  std::erase_if(nodes, [&](const Node& node) { return !IsWanted(options.nodes, node.name); });
+  const std::vector<FileKernels> kernels = KernelsOf(nodes);
+  const MatchedCollectives matched = MatchFileCollectives(kernels);
+  ComparedClocks compared = CompareClocks(BeginsOf(nodes), kernels, matched);
+  inputs.file_clocks = ToldBy(kernels, nodes, matched, compared);
+  if (compared.model != nullptr) {
+    inputs.epoch_unix_ns = compared.zero_ns;
+    inputs.reference = compared.reference;
+    inputs.model = std::move(compared.model);
   }
+  for (Node& node : nodes) AddNode(std::move(node), &inputs);
   Place(&inputs);
-  if (inputs.nodes.size() > 1) {
-    inputs.notes.emplace_back(
-        "each file is placed by the wall clock of its host; how far these clocks are apart is not "
-        "known. Files of one host are joined by a name: `NAME=FILE NAME=FILE`");
-  }
+  inputs.build.window = WindowOf(inputs);
+  inputs.collectives = std::make_unique<timeline::Collectives>(PlacedOf(matched, kernels, inputs));
+  inputs.build.matched = inputs.collectives.get();
+  Explain(&inputs);
   return inputs;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles that PyTorch's profiler wrote without a recording, one file per rank or per window of a
-// rank, packed or not: "rank3.json.gz", "HOST_PID.TIME.pt.trace.json".
+// Profiles that a profiler wrote without a recording, one file per rank or per window of a rank,
+// packed or not: "rank3.json.gz", "HOST_PID.TIME.pt.trace.json", "HOST.xplane.pb"
+// (profile_file.h).
 //
 // Every file is a node with a clock of its own, unless a name joins them: files that were given
 // with the same NAME= are processes of one node with one clock. A file's rank is what the program
-// said (distributedInfo), else what its name says; without either it stands under its own name.
-// Several files of one rank are windows of it, which must not overlap. Files are placed by the wall
-// clocks of their hosts, and how far these are apart is not known.
+// said (PyTorch's distributedInfo), else what its name says; without either it stands under its own
+// name. Several files of one rank are windows of it, which must not overlap. Files are placed by
+// the wall clocks of their hosts, and how far these are apart is not known.
 //
 // Thread-safe: no state.
 #ifndef SYNCLINE_COORDINATOR_MERGE_PROFILE_FILES_H_
@@ -23,14 +24,6 @@
 #include "coordinator/merge/inputs.h"
 
 namespace syncline::merge {
-
-// By its name: .json, .json.gz, .json.zst.
-bool IsProfileName(const std::filesystem::path& path);
-// Below a directory, sorted; links to directories are not followed.
-std::vector<std::filesystem::path> FindProfiles(const std::filesystem::path& directory);
-
-// 3 of "rank3.json", "job-rank_3.pt.trace.json.gz", "rank-003".
-std::optional<int32_t> RankOfName(std::string_view name);
 
 // InvalidArgument: no file can be read, two of one rank overlap, or a name is wanted that is none.
 absl::StatusOr<OpenedInputs> OpenProfileFiles(const InputOptions& options, const InputList& list);

@@ -17,6 +17,7 @@
 #include "coordinator/merge/no_step.h"
 #include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/outputs.h"
+#include "coordinator/merge/why_devices.h"
 #include "coordinator/merge/why_input.h"
 #include "evidence/evidence.h"
 #include "export/report/units.h"
@@ -230,7 +231,9 @@ why::Answer ExplainJob(const WhyOptions& options, const Explainer& explain, cons
   return answer;
 }
 
-absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer& explain) {
+// `by_devices`: also by what the job's devices did.
+absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices,
+                                      const Explainer& explain) {
   SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
   WhyResult result;
   if (!list.is_recording) {
@@ -238,9 +241,8 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
     SYNCLINE_RETURN_IF_ERROR(OpenInputs(options.input, list).status());
     result.answer = Refused(
         Refusal::kForeignTrace,
-        list.is_profiles ? "profiles that Syncline did not record: `why` does not judge "
-                           "them yet. `syncline report` says what each device did in each "
-                           "step"
+        list.is_profiles ? "profiles that Syncline did not record: they are judged alone, and not "
+                           "compared"
                          : "traces that Syncline did not record: they have no clock model and no "
                            "samples of the nodes; make a recording with `syncline record`");
     return result;
@@ -261,6 +263,9 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
   }
   result.answer =
       chosen.empty() ? WithoutJob(read) : ExplainJob(options, explain, read, &read.jobs[chosen[0]]);
+  if (by_devices && !chosen.empty()) {
+    result.devices = ExplainDevicesOf(read.jobs[chosen[0]], read.inputs, &read.built);
+  }
   if (result.answer.refusal == Refusal::kRankMissing) {
     result.answer.refusal_text += HalvesText(read, chosen);
   }
@@ -272,16 +277,17 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
 }  // namespace
 
 absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
-  return ExplainWith(options, why::Explain);
+  return ExplainWith(options, /*by_devices=*/true, why::Explain);
 }
 
 absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
   WhySide result;
   // Whatever keeps a recording from being explained keeps it from being compared.
-  SYNCLINE_ASSIGN_OR_RETURN(WhyResult read, ExplainWith(options, [&](const why::JobInput& job) {
-                              result.side = why::SideOf(job);
-                              return Refused(result.side.refusal, result.side.refusal_text);
-                            }));
+  const auto read_side = [&](const why::JobInput& job) {
+    result.side = why::SideOf(job);
+    return Refused(result.side.refusal, result.side.refusal_text);
+  };
+  SYNCLINE_ASSIGN_OR_RETURN(WhyResult read, ExplainWith(options, /*by_devices=*/false, read_side));
   result.side.refusal = read.answer.refusal;
   result.side.refusal_text = std::move(read.answer.refusal_text);
   result.complaints = std::move(read.complaints);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "analysis/why/device_model.h"
 #include "analysis/why/model.h"
 #include "analysis/why/no_step.h"
 #include "analysis/why/side.h"
@@ -29,6 +30,8 @@ struct WhyOptions {
 
 struct WhyResult {
   analysis::why::Answer answer;
+  // Of a job that computes on devices, whose work is in the recording: this answers, not `answer`.
+  std::optional<analysis::why::DeviceAnswer> devices;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;
   // Where PyTorch's ranks were recorded, and no step of the job ended.

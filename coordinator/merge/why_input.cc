@@ -182,6 +182,7 @@ class JobBuilder {
     rank.rank = number;
     rank.node = inputs_.nodes[process->node].name;
     rank.pid = process->key.pid;
+    job_.processes.push_back(process->key);
     rank.command = CommandOf(FactOf(*process, "command line"));
     rank.accelerators = process->accelerators;
     timeline::Placement& placement = PlacementOf(process->node);

@@ -25,6 +25,7 @@ struct WhyJob {
   std::string job;
   std::string incarnation;
   analysis::why::JobInput input;
+  std::vector<ProcessKey> processes;  // beside input.ranks
   // Ranks of its groups that were not recorded: "2-3, 8"; empty: all were.
   std::string missing_ranks;
   // Two processes that both work as one rank; empty: there are none.

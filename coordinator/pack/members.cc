@@ -51,6 +51,7 @@ std::optional<MemberKind> KindOf(const fs::path& path, const recording::Recordin
   if (folder == "processes" && name.ends_with(".block")) return MemberKind::kBlock;
   if (folder == "processes" && name.ends_with(".names")) return MemberKind::kNames;
   if (folder == "evidence" && name == "samples.txt") return MemberKind::kEvidence;
+  if (folder == "evidence" && name == "code.txt") return MemberKind::kCode;
   if (folder != "xspace" && folder != "kineto") return std::nullopt;
   if (name == "profiles.json") return MemberKind::kProfileList;
   if (folder == "xspace" && name.ends_with(".pb")) return MemberKind::kXSpace;

@@ -32,6 +32,7 @@ enum class MemberKind : uint8_t {
   kBlock,  // a control block...
   kNames,  // ...and its table of names
   kEvidence,
+  kCode,         // evidence/code.txt
   kProfileList,  // profiles.json
   kXSpace,
   kKineto,

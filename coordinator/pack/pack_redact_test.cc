@@ -164,6 +164,7 @@ class PackRedactTest : public testing::Test {
                        " 48213 =acme_proc 0\nT 0 100 ", process.own_pid, " =acme%20main\nt 0 ",
                        process.on_monotonic_ns, " ", process.on_monotonic_ns + 1000,
                        " 3 4 -1\nN =cannot%20read%20/acme\nE\n"));
+    Write(at + "evidence/code.txt", "syncline-code 1\nC 1 1\nP 1 1 1 1 1 =acme\nE\n");
     // Names of threads, in traces.
     for (const char* stream : {"syncline_0", "syncline_1"}) {
       const std::string path = at + "trace/ust/uid/0/64-bit/" + stream;
@@ -243,7 +244,8 @@ TEST_F(PackRedactTest, NoNameIsLeftInAWholeRecording) {
           AllOf(Field(&KindLeftOut::what, HasSubstr("profiles of TensorFlow")),
                 Field(&KindLeftOut::files, 4u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("stacks.json")),
-                Field(&KindLeftOut::files, 1u))));
+                Field(&KindLeftOut::files, 1u)),
+          AllOf(Field(&KindLeftOut::what, HasSubstr("code.txt")), Field(&KindLeftOut::files, 2u))));
 }
 
 TEST_F(PackRedactTest, ItsReportHasTheSameNumbers) {
@@ -252,10 +254,11 @@ TEST_F(PackRedactTest, ItsReportHasTheSameNumbers) {
     fs::create_directories((root_ / path).parent_path());
     ASSERT_TRUE(WriteFileAtomically(root_ / path, bytes).ok());
   }
-  // Without profiles, which no redacted pack has.
+  // Without profiles and samples of code, which no redacted pack has.
   for (const recording::NodeRecord& node : recording_.nodes) {
     fs::remove_all(run_ / "nodes" / node.name / "xspace");
     fs::remove_all(run_ / "nodes" / node.name / "kineto");
+    fs::remove(run_ / "nodes" / node.name / "evidence/code.txt");
   }
   const nlohmann::json before = ReportOf(run_);
   EXPECT_THAT(before.dump(), HasSubstr("acme domain"));

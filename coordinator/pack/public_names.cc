@@ -56,6 +56,8 @@ backward
 optimizer
 train
 training
+annotations
+number
 pt_main_thread
 pt_gloo_runloop
 gloo_tcp_loop

@@ -63,6 +63,8 @@ const char* WhatIsLeftOut(MemberKind kind) {
       return "logs of agents (agent.log)";
     case MemberKind::kIndex:
       return "indexes of streams (trace/.../index/)";
+    case MemberKind::kCode:
+      return "which code the threads ran (evidence/code.txt)";
     case MemberKind::kProfileList:
       return "lists of profiles (profiles.json)";
     case MemberKind::kXSpace:

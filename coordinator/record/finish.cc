@@ -44,6 +44,13 @@ void CountProfiles(const recording::Layout& layout, const std::string& node,
   }
 }
 
+// The agent does not know the recording. Its state stays: another that is asked at that address may
+// know it. The summary says it.
+void SetGone(const absl::Status& not_found, NodeProgress* node) {
+  node->gone = true;
+  node->record->failure = absl::StrCat("nothing to fetch: ", not_found.message());
+}
+
 void FetchNode(const FinishInput& input, NodeProgress* node) {
   recording::NodeRecord& record = *node->record;
   collect::FetchOptions options;
@@ -69,6 +76,10 @@ void FetchNode(const FinishInput& input, NodeProgress* node) {
   if (fetched.ok()) {
     record.fetched = {.bytes = *fetched, .complete = true};
     CountProfiles(input.layout, record.name, &record.fetched);
+    return;
+  }
+  if (absl::IsNotFound(fetched.status())) {
+    SetGone(fetched.status(), node);
     return;
   }
   record.failure =
@@ -176,6 +187,10 @@ void StopNode(const v1::StopRequest& request, fleet::AgentClient::Timeout timeou
     node->record->state = NodeState::kMissing;
     return;
   }
+  if (absl::IsNotFound(stopped.status())) {
+    SetGone(stopped.status(), node);
+    return;
+  }
   node->record->failure = absl::StrCat("could not be stopped: ", stopped.status().message());
   reporter->Note("error", node->record->name, node->record->failure,
                  "its lease ends the recording there; fetch it after that");
@@ -207,7 +222,11 @@ absl::StatusOr<Recorded> Finish(const FinishInput& input) {
                                     "\", but it has no clock model"));
   }
   ReleaseAll(input);
-  return Recorded{*input.recording, *std::move(models)};
+  Recorded recorded{*input.recording, *std::move(models), {}};
+  for (const NodeProgress& node : *input.nodes) {
+    if (node.gone) recorded.gone_from.insert(node.record->name);
+  }
+  return recorded;
 }
 
 absl::StatusOr<Recorded> Resume(const std::filesystem::path& directory,

@@ -52,6 +52,7 @@ struct NodeProgress {
   bool prepare_sent = false;  // something may be left on the node
   bool started = false;
   bool stopped = false;
+  bool gone = false;  // its agent does not have the recording
   absl::Status failure;
 };
 

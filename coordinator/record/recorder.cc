@@ -178,7 +178,7 @@ absl::Status Recorder::MakeDirectory() {
 void Recorder::DescribeAll() {
   InParallel(nodes_.size(), 128, [&](size_t i) {
     NodeProgress& node = nodes_[i];
-    absl::StatusOr<v1::DescribeResponse> description = node.client->Describe(kDescribeTimeout);
+    absl::StatusOr<v1::DescribeResponse> description = node.client->Describe({}, kDescribeTimeout);
     if (!description.ok()) {
       node.failure = description.status();
       return;

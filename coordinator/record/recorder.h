@@ -22,6 +22,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct RecordOptions {
 struct Recorded {
   recording::Recording recording;
   clocksync::BuildResult clocks;
+  std::set<std::string> gone_from;  // nodes that do not have it any more: nothing to fetch there
 };
 
 class Recorder {

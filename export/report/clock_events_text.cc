@@ -130,8 +130,9 @@ void WallClocksInShort(Page* page) {
   }
   const SpreadStyle style{
       .text = SignedDurationText, .cost = [](int64_t ns) { return std::abs(ns); }, .named = 1};
-  page->Item("Wall clocks", absl::StrCat("compared with ", page->reference(), ": ",
-                                         SpreadText(std::move(errors), style)));
+  page->Item("Wall clocks",
+             absl::StrCat("compared with ", page->reference(),
+                          ", in the middle of the time: ", SpreadText(std::move(errors), style)));
   const std::vector<std::string> mistakes = Mistakes(report);
   if (!mistakes.empty()) {
     page->Item("", "a merge by wall clock would show: " + absl::StrJoin(mistakes, "; "));

@@ -290,16 +290,11 @@ struct ReasonTotal {
 
 using ReasonTotals = std::vector<std::pair<std::string, ReasonTotal>>;
 
-constexpr char kLostInProcess[] = "lost in process";
-
 ReasonTotals TotalsOf(const Report& report) {
   std::map<std::string, ReasonTotal> by_reason;
   for (const NodeReport& node : report.nodes) {
     for (const timeline::LossTotal& loss : node.losses) {
       by_reason[LossReasonName(loss.reason)].Add(node.name, loss.count, loss.intervals);
-    }
-    for (const ProcessReport& process : node.processes) {
-      if (process.lost.value_or(0) > 0) by_reason[kLostInProcess].Add(node.name, process.lost, 0);
     }
   }
   ReasonTotals totals(by_reason.begin(), by_reason.end());
@@ -413,12 +408,6 @@ void LossesInFull(Page* page) {
                        loss.count.has_value() ? Count(*loss.count) : "unknown",
                        Count(loss.intervals), SignedDurationText(loss.begin.ns),
                        SignedDurationText(loss.end.ns), loss.source, loss.detail}});
-    }
-    for (const ProcessReport& process : node.processes) {
-      if (process.lost.value_or(0) == 0) continue;
-      rows.push_back({*process.lost,
-                      {node.name, kLostInProcess, Count(*process.lost), "-", "-", "-", process.name,
-                       "events the process could not hand to the tracer"}});
     }
   }
   if (rows.empty()) return page->Line(NoLosses(page->report()));

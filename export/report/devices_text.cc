@@ -73,6 +73,7 @@ int64_t IdlePpm(const Row& row) {
 
 std::vector<std::string> CellsOf(const Row& row) {
   const DeviceReport& device = *row.device;
+  const bool launches = device.without_launch < device.work;
   return {device.process,
           device.device,
           device.has_steps ? Count(device.steps.size()) : "-",
@@ -81,7 +82,7 @@ std::vector<std::string> CellsOf(const Row& row) {
           row.Share(row.use.communication_ns),
           row.Share(row.use.copies_ns),
           row.Share(row.use.idle_ns()),
-          row.Share(row.use.unlaunched_ns)};
+          launches ? row.Share(row.use.unlaunched_ns) : "-"};
 }
 
 Table TableOf(const Table::Column& first, const std::vector<const Row*>& rows) {
@@ -164,20 +165,25 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
   DeviceReport all;
   bool whole = false;
   bool optimizer = false;
+  bool named = true;  // operators and steps may be, also of work without a launch
   for (const Row& row : rows) {
+    named = named && row.device->steps_by != timeline::StepsBy::kProfiler &&
+            row.device->steps_by != timeline::StepsBy::kOptimizer;
     all.work += row.device->work;
     all.without_launch += row.device->without_launch;
     all.outside_operators += row.device->outside_operators;
     all.without_operators += row.device->without_operators;
     all.outside_steps += row.device->outside_steps;
     whole = whole || !row.device->has_steps;
-    optimizer = optimizer || (row.device->has_steps && row.device->steps_by_optimizer);
+    optimizer = optimizer ||
+                (row.device->has_steps && row.device->steps_by == timeline::StepsBy::kOptimizer);
   }
   const std::string of = absl::StrCat(" of all ", Count(all.work), " kernels, copies and fills");
   if (all.without_launch > 0) {
-    page->Line(absl::StrCat(Count(all.without_launch), of,
-                            " have no launch in the profile: operator, step and "
-                            "launch wait are unknown."));
+    page->Line(absl::StrCat(Count(all.without_launch), of, " have no launch in the profile: ",
+                            named ? "launch wait is unknown, and so are operator and step where "
+                                    "the profile does not name them."
+                                  : "operator, step and launch wait are unknown."));
   }
   if (all.outside_operators > 0) {
     page->Line(
@@ -197,8 +203,25 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
   if (whole) {
     page->Line(
         "Where no steps are given, shares are of all the time from the device's first work to its "
-        "last: the profile has no whole step (torch.profiler's step(), or the optimizer's).");
+        "last: the profile has no whole step (torch.profiler's step(), the optimizer's, or a mark "
+        "with a step_num).");
   }
+}
+
+const char* NameOf(timeline::StepsBy by) {
+  switch (by) {
+    case timeline::StepsBy::kProfiler:
+      return "profiler";
+    case timeline::StepsBy::kOptimizer:
+      return "optimizer";
+    case timeline::StepsBy::kMark:
+      return "mark";
+    case timeline::StepsBy::kDevice:
+      return "device";
+    case timeline::StepsBy::kTable:
+      return "table";
+  }
+  return "";
 }
 
 Json OfUse(const DeviceUse& use) {
@@ -215,9 +238,7 @@ Json OfDevice(const DeviceReport& device, const std::string& node) {
   Json json = {{"node", node},
                {"process", device.process},
                {"device", device.device},
-               {"steps_by", !device.has_steps           ? Json()
-                            : device.steps_by_optimizer ? Json("optimizer")
-                                                        : Json("profiler")},
+               {"steps_by", device.has_steps ? Json(NameOf(device.steps_by)) : Json()},
                {"work", device.work},
                {"without_launch", device.without_launch},
                {"outside_operators", device.outside_operators},

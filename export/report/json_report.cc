@@ -54,10 +54,24 @@ Json OfLoss(const timeline::LossTotal& loss) {
           {"end_ns", loss.end.ns}};
 }
 
+const char* NameOf(timeline::Profiler profiler) {
+  switch (profiler) {
+    case timeline::Profiler::kTensorFlow:
+      return "tensorflow";
+    case timeline::Profiler::kKineto:
+      return "kineto";
+    case timeline::Profiler::kJax:
+      return "jax";
+    case timeline::Profiler::kTable:
+      return "table";
+  }
+  return "";
+}
+
 Json OfProfile(const timeline::ProfileResult& profile) {
   return {{"process", profile.name},
           {"pid", profile.process.pid},
-          {"profiler", profile.profiler == timeline::Profiler::kKineto ? "kineto" : "tensorflow"},
+          {"profiler", NameOf(profile.profiler)},
           {"task", profile.task},
           {"begin_ns", OrNull(profile.begin)},
           {"end_ns", OrNull(profile.end)},
@@ -233,6 +247,31 @@ Json OfCollectives(const analysis::Report& report) {
           {"contradicting_the_model", collectives.contradictions}};
 }
 
+// null where there is a recording, whose clocks were probed.
+Json OfFileClocks(const analysis::Report& report) {
+  if (!report.file_clocks.has_value()) return nullptr;
+  const analysis::FileClocks& told = *report.file_clocks;
+  Json files = Json::array();
+  for (const analysis::FileClocks::File& file : told.files) {
+    files.push_back({{"file", file.name},
+                     {"node", file.node},
+                     {"collective_kernels", file.kernels},
+                     {"without_number", file.without_number},
+                     {"matched", file.matched}});
+  }
+  return {{"files", std::move(files)},
+          {"compared", told.compared},
+          {"contradiction", told.contradiction},
+          {"rate_ppm_assumed", told.rate_ppm},
+          {"matched", told.collectives},
+          {"binding", told.binding},
+          {"repeated", told.repeated},
+          {"of_one_rank_only", told.alone},
+          {"impossible_kernels", told.impossible},
+          {"unmatched_transfers", told.transfers_left},
+          {"disagreeing", told.disagreeing}};
+}
+
 Json OfTransfers(const analysis::Report& report) {
   const analysis::TransferReport& transfers = report.transfers;
   const timeline::Transfers& found = transfers.found;
@@ -377,6 +416,7 @@ std::string ReportJson(const analysis::Report& report) {
          {"self_ns", task.self_ns},
          {"average_ns",
           task.count == 0 ? Json() : Json(task.total_ns / static_cast<int64_t>(task.count))}});
+    if (task.overlapping) json["tasks"].back()["overlapping"] = true;
   }
   json["steps"] = Json::array();
   for (const auto& series : report.steps) json["steps"].push_back(OfSteps(report, series));
@@ -393,6 +433,7 @@ std::string ReportJson(const analysis::Report& report) {
   for (const auto& event : report.clock_events) json["clock_events"].push_back(OfEvent(event));
   json["messages"] = OfMessages(report);
   json["collectives"] = OfCollectives(report);
+  json["file_clocks"] = OfFileClocks(report);
   json["transfers"] = OfTransfers(report);
   for (const Section& section : Sections()) {
     if (section.json != nullptr) section.json(report, &json);

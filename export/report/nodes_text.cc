@@ -115,6 +115,23 @@ std::string LikelyText(const Report& report) {
                       clocksync::AsymmetryText(report.assumption.asymmetry_percent), ")");
 }
 
+// On what the clocks of profiles rest that were taken without a recording.
+std::string FileClocksText(const analysis::FileClocks& told) {
+  size_t matched = 0;
+  for (const analysis::FileClocks::File& file : told.files) matched += file.matched > 0 ? 1 : 0;
+  return absl::StrCat(
+      "by ", Plural(told.binding, "collective"), " of ", Plural(matched, "file"),
+      "; assumed: the files are of one run, the rates of any two clocks differ by at most ",
+      told.rate_ppm, " ppm, no clock is set, and the profiler places a device's times rightly");
+}
+
+void PrintFileClocks(Page* page) {
+  const auto& told = page->report().file_clocks;
+  if (!told.has_value()) return;
+  if (told->compared) page->Line(FileClocksText(*told));
+  for (const std::string& group : told->disagreeing) page->Warn(group);
+}
+
 void PrintBounds(Page* page) {
   const Report& report = page->report();
   std::vector<SpreadValue> bounds;
@@ -135,6 +152,7 @@ void PrintBounds(Page* page) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", "bound unknown: ", ListText(unknown));
   }
   page->Item("Clocks", text);
+  PrintFileClocks(page);
   const AssumptionText assumed = TextOf(report);
   if (!assumed.warning.empty()) page->Warn(assumed.warning);
 }
@@ -224,6 +242,7 @@ void NodesInFull(Page* page) {
                   [](const NodeReport& node) { return node.bound_ns.has_value(); })) {
     page->Line(kPlusMinus);
   }
+  PrintFileClocks(page);
   if (report.from_recording) {
     page->Line(
         absl::StrCat("started, stopped: the actual instant compared with the requested one, which "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,11 @@ std::string AverageOf(const TaskTotal& task) {
   return task.count == 0 ? "-" : DurationText(task.total_ns / static_cast<int64_t>(task.count));
 }
 
+// What overlaps has no time that is its alone.
+std::string SelfOf(const TaskTotal& task) {
+  return task.overlapping ? "-" : DurationText(task.self_ns);
+}
+
 int64_t TotalOf(const TaskTotal& task) { return task.total_ns; }
 
 // One task on all nodes; `node` says how many these are.
@@ -31,16 +37,18 @@ std::vector<TaskTotal> OverAllNodes(const Report& report) {
   for (const analysis::StepSeries& series : report.steps) {
     steps.insert({series.domain, series.name});
   }
-  std::map<std::pair<std::string, std::string>, std::pair<TaskTotal, std::set<std::string>>> sums;
+  using Key = std::tuple<std::string, std::string, bool>;
+  std::map<Key, std::pair<TaskTotal, std::set<std::string>>> sums;
   for (const TaskTotal& task : report.tasks) {
     if (steps.count({task.domain, task.name}) > 0) continue;
-    auto& [sum, nodes] = sums[{task.domain, task.name}];
+    auto& [sum, nodes] = sums[{task.domain, task.name, task.overlapping}];
     sum.domain = task.domain;
     sum.name = task.name;
     sum.count += task.count;
     sum.clipped += task.clipped;
     sum.total_ns += task.total_ns;
     sum.self_ns += task.self_ns;
+    sum.overlapping = task.overlapping;
     nodes.insert(task.node);
   }
   std::vector<TaskTotal> tasks;
@@ -71,8 +79,7 @@ void PrintDomain(const std::vector<const TaskTotal*>& rows, Page* page) {
                {"clipped", Table::Align::kRight}});
   for (const TaskTotal* task : rows) {
     table.Add({task->name, task->node, Count(task->count), DurationText(task->total_ns),
-               DurationText(task->self_ns), AverageOf(*task),
-               task->clipped == 0 ? "" : Count(task->clipped)});
+               SelfOf(*task), AverageOf(*task), task->clipped == 0 ? "" : Count(task->clipped)});
   }
   page->Print(table);
 }
@@ -112,8 +119,8 @@ void OperatorsInShort(Page* page) {
                {"self", Table::Align::kRight},
                {"average", Table::Align::kRight}});
   for (const TaskTotal* task : rows) {
-    table.Add({task->name, SourceOf(task->domain), task->node, Count(task->count),
-               DurationText(task->self_ns), AverageOf(*task)});
+    table.Add({task->name, SourceOf(task->domain), task->node, Count(task->count), SelfOf(*task),
+               AverageOf(*task)});
   }
   page->PrintBelow(title, table);
   ExplainNumbers(rows, page);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiles of TensorFlow and PyTorch that were taken with the recording.
+// The profiles of TensorFlow, JAX and PyTorch that were taken with the recording.
 #include <algorithm>
 #include <map>
 
@@ -16,7 +16,17 @@ using analysis::Report;
 using timeline::ProfileResult;
 
 const char* NameOf(timeline::Profiler profiler) {
-  return profiler == timeline::Profiler::kTensorFlow ? "TensorFlow" : "PyTorch (Kineto)";
+  switch (profiler) {
+    case timeline::Profiler::kTensorFlow:
+      return "TensorFlow";
+    case timeline::Profiler::kKineto:
+      return "PyTorch (Kineto)";
+    case timeline::Profiler::kJax:
+      return "JAX";
+    case timeline::Profiler::kTable:
+      return "table of spans";
+  }
+  return "";
 }
 
 std::vector<ProfileResult> ProfilesOf(const Report& report) {

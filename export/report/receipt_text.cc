@@ -122,6 +122,7 @@ std::string ProfilersOf(std::span<const NodeReceipt> nodes) {
   };
   if (any(&NodeReceipt::tensorflow_profiler)) profilers.emplace_back("TensorFlow's profiler");
   if (any(&NodeReceipt::kineto)) profilers.emplace_back("PyTorch's profiler (Kineto)");
+  if (any(&NodeReceipt::jax)) profilers.emplace_back("JAX's profiler");
   return absl::StrJoin(profilers, " and ");
 }
 
@@ -180,6 +181,7 @@ Json OfReceipt(const analysis::NodeReceipt& node) {
   Json profilers = Json::array();
   if (node.tensorflow_profiler) profilers.push_back("tensorflow");
   if (node.kineto) profilers.push_back("kineto");
+  if (node.jax) profilers.push_back("jax");
   Json json = {{"node", node.name},
                {"trace_bytes", OrNull(node.trace_bytes)},
                {"discarded_events", OrNull(node.discarded_events)},

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "export/report/devices_text.h"
+#include "export/report/hot_text.h"
 #include "export/report/machines_text.h"
 #include "export/report/section_printers.h"
 
@@ -28,6 +29,7 @@ constexpr Section kSections[] = {
     {"transfers", "Sends and receives", HasTransfers, TransfersInFull, TransfersInShort},
     {"tensors", "Tensors between processes", HasTensors, TensorsInFull, TensorsInShort},
     {"operators", "Operators and tasks", HasOperators, OperatorsInFull, OperatorsInShort},
+    {"hot", "Hot code", HasHotCode, HotCodeInFull, HotCodeInShort, HotCodeInJson},
     {"messages", "Messages between processes", HasMessages, MessagesInFull, MessagesInShort},
     {"partitions", "Partitions", HasPartitions, PartitionsInFull, nullptr},
     {"profiles", "Profiles", HasProfiles, ProfilesInFull, ProfilesInShort},

@@ -12,9 +12,12 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "common/duration_text.h"
 #include "export/report/json_report.h"
 #include "export/report/spread.h"
@@ -248,6 +251,30 @@ TEST(SectionNumbers, AreAllInTheJson) {
               ::testing::ElementsAre("31.4 ms"));
 }
 
+TEST(Steps, OfAProgramThatNumbersThemTheLongestIsNamed) {
+  analysis::Report report = Fleet(2);
+  EXPECT_THAT(TextReport(report, {.sections = {"steps"}}), Not(HasSubstr("longest")));
+  analysis::StepSeries& series = report.steps[1];
+  for (size_t i = 0; i < series.steps.size(); ++i) {
+    series.steps[i].name = absl::StrCat(series.name, " ", i);
+    series.steps[i].end.ns = series.steps[i].begin.ns + (i == 17 ? 170'000 : 80'000);
+  }
+  const std::string text = TextReport(report, {.sections = {"steps"}});
+  EXPECT_THAT(text, AllOf(HasSubstr("longest"), HasSubstr("train_step 17\n")));
+  EXPECT_THAT(TextReport(report, {}), Not(HasSubstr("longest")));  // there is no room
+}
+
+TEST(Operators, WhatOverlapsHasNoSelf) {
+  analysis::Report report = Fleet(1);
+  report.tasks.push_back({NodeName(0), "reader", "read batch", 5, 0, 77'000'000'000, 0, true});
+  report.tasks.push_back({NodeName(0), "reader", "read batch", 3, 0, 66'000'000'000, 4'000'000});
+  const std::string text = TextReport(report, {.sections = {"operators"}});
+  EXPECT_TRUE(std::regex_search(text, std::regex("read batch .* 5 .*77\\.000 s +- +15\\.400 s")))
+      << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("read batch .* 3 .*66\\.000 s +4\\.00 ms")))
+      << text;
+}
+
 TEST(SectionsByName, EachIsPrintedInFullUnderItsTitle) {
   const analysis::Report report = Fleet(64);
   const std::string full = TextReport(report, {.full = true});
@@ -278,6 +305,25 @@ TEST(SectionsByName, OfDevicesClaimNoMoreThanTheProfileSays) {
                               "profile: operator, step and launch wait are unknown."));
   EXPECT_THAT(text, HasSubstr("7 of all 400 kernels, copies and fills were launched before the "
                               "first operator of the profile, or after its last"));
+}
+
+// A table of spans says the step itself, and knows of no launches.
+TEST(SectionsByName, OfDevicesHaveNoLaunchWaitWithoutLaunches) {
+  analysis::Report report = Fleet(1);
+  report.nodes[0].devices.resize(1);
+  analysis::DeviceReport& device = report.nodes[0].devices[0];
+  device.steps_by = timeline::StepsBy::kTable;
+  const auto text = [&] {
+    const std::string lines =
+        absl::StrReplaceAll(TextReport(report, {.sections = {"devices"}}), {{"\n  ", " "}});
+    const std::vector<std::string> words = absl::StrSplit(lines, ' ', absl::SkipEmpty());
+    return absl::StrJoin(words, " ");
+  };
+  EXPECT_THAT(text(), AllOf(HasSubstr("launch wait is unknown, and so are operator and step where "
+                                      "the profile does not name them."),
+                            Not(HasSubstr("% - Shares"))));
+  device.without_launch = device.work;
+  EXPECT_THAT(text(), HasSubstr("% - Shares"));
 }
 
 TEST(SectionsByName, OfDevicesHaveNoMedianStepWithoutSteps) {

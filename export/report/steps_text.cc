@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps: how long they are, and whether the tasks of nodes that mark none lie inside them.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/duration_text.h"
@@ -20,20 +22,36 @@ constexpr size_t kOutliersShown = 3;
 
 int64_t MedianOf(const StepSeries& series) { return series.median_ns; }
 
-Table TableOf(const std::vector<const StepSeries*>& rows, const std::string& title) {
-  Table table({Table::Names(title),
-               {"step"},
-               {"count", Table::Align::kRight},
-               {"mean", Table::Align::kRight},
-               {"min", Table::Align::kRight},
-               {"median", Table::Align::kRight},
-               {"max", Table::Align::kRight}});
+// The longest step, where steps have names of their own: "step 17".
+std::string LongestOf(const StepSeries& series) {
+  const auto longest = std::max_element(
+      series.steps.begin(), series.steps.end(),
+      [](const auto& a, const auto& b) { return a.end.ns - a.begin.ns < b.end.ns - b.begin.ns; });
+  return longest == series.steps.end() || longest->name == series.name ? "" : longest->name;
+}
+
+Table TableOf(const std::vector<const StepSeries*>& rows, const std::string& title,
+              bool with_longest) {
+  std::vector<Table::Column> columns = {Table::Names(title),
+                                        {"step"},
+                                        {"count", Table::Align::kRight},
+                                        {"mean", Table::Align::kRight},
+                                        {"min", Table::Align::kRight},
+                                        {"median", Table::Align::kRight},
+                                        {"max", Table::Align::kRight}};
+  if (with_longest) columns.push_back({"longest"});
+  Table table(std::move(columns));
   for (const StepSeries* series : rows) {
-    table.Add({series->process,
-               series->domain.empty() ? series->name : series->domain + " · " + series->name,
-               Count(series->steps.size()), DurationText(series->mean_ns),
-               DurationText(series->min_ns), DurationText(series->median_ns),
-               DurationText(series->max_ns)});
+    std::vector<std::string> cells = {
+        series->process,
+        series->domain.empty() ? series->name : series->domain + " · " + series->name,
+        Count(series->steps.size()),
+        DurationText(series->mean_ns),
+        DurationText(series->min_ns),
+        DurationText(series->median_ns),
+        DurationText(series->max_ns)};
+    if (with_longest) cells.push_back(LongestOf(*series));
+    table.Add(std::move(cells));
   }
   return table;
 }
@@ -88,7 +106,10 @@ bool HasSteps(const Report& report) { return !report.steps.empty(); }
 
 void StepsInFull(Page* page) {
   const Report& report = page->report();
-  page->Print(TableOf(Ranked(report.steps, MedianOf), "process"));
+  const bool numbered =
+      std::any_of(report.steps.begin(), report.steps.end(),
+                  [](const StepSeries& series) { return !LongestOf(series).empty(); });
+  page->Print(TableOf(Ranked(report.steps, MedianOf), "process", numbered));
   for (const GroupSeries& groups : report.groups) page->Line(GroupsText(groups, report));
 }
 
@@ -101,7 +122,7 @@ void StepsInShort(Page* page) {
     rows.resize(kOutliersShown);
   }
   const std::string title = ShownOf("Steps", rows.size(), report.steps.size());
-  page->PrintBelow(title, TableOf(rows, title));
+  page->PrintBelow(title, TableOf(rows, title, /*with_longest=*/false));
   if (!others.empty()) {
     const auto middle = others[others.size() / 2];
     page->Line(absl::StrCat("and ", Count(others.size()), " more like these: medians ",

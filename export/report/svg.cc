@@ -416,7 +416,10 @@ void PictureSink::OnSpanEnd(const timeline::Span& span) {
   if (lane == lanes_.end()) return;
   if (lane->second.boxes.size() >= kBoxesMax) return;  // no screen shows as many
   const bool operators = lane->second.operators;
-  if (operators && texts_[span.category] != timeline::kOperatorCategory) return;
+  if (operators && texts_[span.category] != timeline::kOperatorCategory &&
+      texts_[span.category] != timeline::kJaxOperatorCategory) {
+    return;
+  }
   // What an operator lies in is its executor, which is not drawn.
   const uint16_t depth = operators ? 0 : span.depth;
   if (depth == 0) lane->second.busy_ns += span.end.ns - span.begin.ns;

@@ -31,21 +31,15 @@ struct PictureOptions {
   std::map<uint32_t, int64_t> bound_ns;
 };
 
-class PictureSink final : public timeline::TimelineSink {
+class PictureSink final : public timeline::SpanSink {
  public:
   explicit PictureSink(PictureOptions options) : options_(std::move(options)) {}
 
   void OnText(timeline::TextId id, std::string_view text) override;
   void OnTrack(const timeline::Track& track) override;
-  void OnSpanBegin(const timeline::Span&) override {}
   void OnSpanEnd(const timeline::Span& span) override;
-  void OnInstant(const timeline::Instant&) override {}
-  void OnCounter(const timeline::CounterValue&) override {}
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
-  void OnClockBound(const timeline::ClockBound&) override {}
-  void OnClockEvent(const timeline::ClockEvent&) override {}
-  absl::Status Finish() override { return absl::OkStatus(); }
 
   // After Finish. A picture without a single task says so.
   std::string Render() const;

@@ -38,20 +38,13 @@ struct Node {
   std::function<int64_t(TimelineTime)> clock_ns;
 };
 
-class VtuneSink final : public timeline::TimelineSink {
+class VtuneSink final : public timeline::SpanSink {
  public:
   VtuneSink(const std::filesystem::path& directory, std::vector<Node> nodes);
 
   void OnText(timeline::TextId id, std::string_view text) override;
   void OnTrack(const timeline::Track& track) override;
-  void OnSpanBegin(const timeline::Span&) override {}
   void OnSpanEnd(const timeline::Span& span) override;
-  void OnInstant(const timeline::Instant&) override {}
-  void OnCounter(const timeline::CounterValue&) override {}
-  void OnFlow(const timeline::Flow&) override {}
-  void OnHole(const timeline::Hole&) override {}
-  void OnClockBound(const timeline::ClockBound&) override {}
-  void OnClockEvent(const timeline::ClockEvent&) override {}
   absl::Status Finish() override;
 
  private:

@@ -22,7 +22,7 @@ LabelledText::LabelledText(size_t width, bool color)
 
 void LabelledText::Say(std::string_view label, const std::vector<std::string>& paragraphs) {
   std::string begin(label);
-  begin.resize(std::max(kLabel, begin.size()), ' ');
+  begin.resize(std::max(kLabel, begin.size() + 1), ' ');
   for (const std::string& paragraph : paragraphs) {
     const size_t at = out_.size();
     Wrap(begin, kLabel, paragraph);

@@ -172,6 +172,25 @@ void AddMachine(uint32_t node, analysis::Report* report) {
        .others = {}});
 }
 
+// Samples of one operator's code.
+void AddCode(uint32_t node, analysis::Report* report) {
+  report->hot.nodes.push_back({.node = node,
+                               .period_ns = 10'101'010,
+                               .kernel = true,
+                               .complete = true,
+                               .threads = 1,
+                               .samples = 100,
+                               .on_cpu_ns = 1'010'000'000,
+                               .cost_ns = 3'000'000});
+  report->hot.samples += 100;
+  if (report->hot.tasks.empty()) {
+    report->hot.tasks.push_back({.domain = "PyTorch", .name = "aten::mm"});
+    report->hot.tasks[0].functions.push_back({.function = "gemm", .library = "libtorch_cpu.so"});
+  }
+  report->hot.tasks[0].samples += 100;
+  report->hot.tasks[0].functions[0].samples += 100;
+}
+
 // Of each rank: two steps on a GPU.
 void AddDevice(uint32_t node, analysis::Report* report) {
   analysis::DeviceReport device;
@@ -215,6 +234,7 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
     AddWork(i, &report);
     AddProfile(i, &report);
     AddMachine(i, &report);
+    AddCode(i, &report);
     if (job != Job::kTensorFlow) AddDevice(i, &report);
     const uint32_t next = (i + 1) % nodes;
     AddMessages(i, next, &report);

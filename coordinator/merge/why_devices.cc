@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/merge/why_devices.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/why/device_explain.h"
+#include "analysis/why/device_steps.h"
+
+namespace syncline::merge {
+namespace {
+
+namespace why = analysis::why;
+
+// Of the groups with all ranks of the job, the one in which most is launched: numbers of one group
+// are the same on all ranks.
+std::optional<uint32_t> GroupOfAll(const WhyJob& job, const timeline::BuiltTimeline& built) {
+  std::map<uint32_t, uint64_t> launches;
+  for (const why::RankInput& rank : job.input.ranks) {
+    for (const why::CollectiveEntry& entry : rank.collectives) {
+      const uint32_t size = built.collectives.groups[entry.group].size;
+      if (size == job.input.ranks.size()) ++launches[entry.group];
+    }
+  }
+  const auto most =
+      std::max_element(launches.begin(), launches.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == launches.end()) return std::nullopt;
+  return most->first;
+}
+
+// The ranks, with named steps; none: no device of the job did anything that was recorded.
+std::vector<why::DeviceRank> DeviceRanksOf(const WhyJob& job, std::optional<uint32_t> group,
+                                           const OpenedInputs& inputs,
+                                           timeline::BuiltTimeline* built) {
+  std::vector<why::DeviceRank> ranks;
+  bool any = false;
+  for (size_t i = 0; i < job.input.ranks.size(); ++i) {
+    const why::RankInput& given = job.input.ranks[i];
+    timeline::ProcessDevices* const devices = DevicesOf(job.processes[i], built);
+    any = any || (devices != nullptr && !devices->work.empty());
+    if (devices != nullptr) {
+      timeline::Placement& placement = *inputs.facts[job.processes[i].node].placement;
+      std::vector<why::NumberedLaunch> launches;
+      for (const why::CollectiveEntry& entry : given.collectives) {
+        if (entry.group != group) continue;
+        launches.push_back({placement.At(entry.entered_ns), entry.number});
+      }
+      why::NameSteps(launches, devices);
+    }
+    why::DeviceRank& rank = ranks.emplace_back();
+    rank.rank = given.rank;
+    rank.source = given.node;
+    rank.devices = devices;
+    rank.recorded = true;
+  }
+  if (!any) ranks.clear();
+  return ranks;
+}
+
+// Why something of the rank's profile is not here; empty: all is.
+std::string AbsenceOf(const ProcessKey& process, const timeline::BuiltTimeline& built) {
+  for (const timeline::ProfileResult& profile : built.nodes[process.node].profiles) {
+    if (profile.process == process && !profile.absence.empty()) return profile.absence;
+  }
+  return "";
+}
+
+void AddAbsences(const WhyJob& job, const timeline::BuiltTimeline& built,
+                 std::span<const why::DeviceRank> ranks, why::DeviceAnswer* answer) {
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const std::string absence = AbsenceOf(job.processes[i], built);
+    if (absence.empty()) continue;
+    answer->incomplete = true;
+    const std::string text = absl::StrCat("rank ", ranks[i].rank, " (", ranks[i].source,
+                                          "): a part of its profile is missing: ", absence);
+    const bool nothing = ranks[i].devices == nullptr || ranks[i].devices->work.empty();
+    if (nothing && answer->refusal == why::DeviceRefusal::kNoDeviceWork) {
+      answer->refusal_text = text;
+    }
+    answer->notes.push_back(text);
+  }
+}
+
+}  // namespace
+
+timeline::ProcessDevices* DevicesOf(const ProcessKey& process, timeline::BuiltTimeline* built) {
+  std::vector<timeline::ProcessDevices>& all = built->nodes[process.node].devices;
+  const auto found =
+      std::find_if(all.begin(), all.end(),
+                   [&](const timeline::ProcessDevices& devices) { return devices.key == process; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::optional<why::DeviceAnswer> ExplainDevicesOf(const WhyJob& job, const OpenedInputs& inputs,
+                                                  timeline::BuiltTimeline* built) {
+  if (!job.conflict.empty() || !job.missing_ranks.empty()) return std::nullopt;
+  const std::optional<uint32_t> group = GroupOfAll(job, *built);
+  const std::vector<why::DeviceRank> ranks = DeviceRanksOf(job, group, inputs, built);
+  if (ranks.empty()) return std::nullopt;
+  why::DeviceAnswer answer = why::ExplainDevices(ranks);
+  answer.incomplete = answer.incomplete || job.input.incomplete;
+  if (answer.refusal == why::DeviceRefusal::kNoSteps && !group.has_value() && ranks.size() > 1) {
+    answer.refusal = why::DeviceRefusal::kRanksDisagree;
+    answer.refusal_text =
+        "no process group of all ranks launches collectives in the window: the steps of ranks are "
+        "paired by their numbers";
+  }
+  AddAbsences(job, *built, ranks, &answer);
+  return answer;
+}
+
+}  // namespace syncline::merge
