@@ -55,6 +55,11 @@ KNOWN = (
         r"right: in each of \d+ threads one call slept",
         "a thread's first recorded call can wait for locks of LTTng-UST and the C library",
     ),
+    (
+        "program-fork-storm-record",
+        r"right: in each of \d+ threads one call slept",
+        "a child's first recorded call can wait for locks of LTTng-UST and the C library",
+    ),
 )
 
 # What else goes wrong, once each: cells of their own (other_faults.py).

@@ -285,6 +285,50 @@ def test_a_coordinator_that_is_killed_leaves_a_recording_to_fetch(fleet):
     assert min(fleet.ticks(run).values()) > 200
 
 
+def stopped_without_a_fetch(fleet, name):
+    """(directory, id) of a recording whose coordinator was killed; the nodes have all of it."""
+    run = os.path.join(fleet.work, name)
+    recorder = fleet.start_record(run, 60)
+    fleet.wait_until_it_records(recorder, run, 2)
+    recorder.kill()
+    recorder.communicate()
+    recording_id = load(os.path.join(run, "recording.json"))["recording_id"]
+    fleet.syncline("stop", recording_id, *fleet.fleet_arguments())
+    return run, recording_id
+
+
+def test_what_nodes_have_no_more_is_said_and_the_others_are_whole(fleet):
+    run, recording_id = stopped_without_a_fetch(fleet, "deleted-there")
+    fleet.syncline("release", recording_id, "--force", "-H", "right", *fleet.fleet_arguments())
+    result = fleet.syncline("fetch", run, *fleet.fleet_arguments(), fine=(INCOMPLETE,))
+    said = [line for line in result.stdout.splitlines() if "right" in line]
+    assert len(said) == 1, result.stdout
+    assert f'nothing to fetch: This node has no recording "{recording_id}"' in said[0]
+    assert "fetched" in result.stdout and "it is not complete: 0 of 2 nodes" in result.stdout
+    assert "collects it" not in result.stdout
+    assert node_of(run, "right")["state"] == "left"
+    assert node_of(run, "left")["fetched"]["complete"]
+    fleet.syncline("merge", run, fine=(INCOMPLETE,))
+    assert fleet.ticks(run)["left"] > 50
+    again = fleet.syncline("fetch", run, *fleet.fleet_arguments(), fine=(INCOMPLETE,))
+    assert "nothing more was fetched\nit is not complete: 0 of 2 nodes" in again.stdout
+
+
+def test_what_was_deleted_by_hand_on_a_node_is_said(fleet):
+    run, recording_id = stopped_without_a_fetch(fleet, "deleted-by-hand")
+    data = "/opt/syncline/var/data"
+    fleet.bed["left"].run(["sh", "-c", f"rm -r $(find {data} -type d -name '*{recording_id}*')"])
+    result = fleet.syncline("fetch", run, *fleet.fleet_arguments(), fine=(INCOMPLETE,))
+    said = [line for line in result.stdout.splitlines() if " left: " in line]
+    assert len(said) == 1, result.stdout
+    assert f'nothing to fetch: Recording "{recording_id}" was deleted on this node' in said[0]
+    assert "it is not complete: 0 of 2 nodes" in result.stdout
+    assert "collects it" not in result.stdout
+    assert not node_of(run, "left")["fetched"]["complete"]
+    assert node_of(run, "right")["fetched"]["complete"]
+    fleet.syncline("release", recording_id, "--force", *fleet.fleet_arguments())
+
+
 def test_a_trace_that_is_damaged_is_named_and_the_rest_is_merged(fleet):
     run = fleet.record("damaged", 1)
     metadata = subprocess.run(

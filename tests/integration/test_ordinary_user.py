@@ -42,6 +42,7 @@ def test_through_the_socket_of_an_agent_without_certificates(fleet):
     with host.popen([f"{program}-agent", "--data-dir", data], user="ann") as agent:
         try:
             check_socket(host, program, data)
+            check_many_nodes(host, program, data)
         finally:
             host.run(["sh", "-c", f"pkill -TERM -f -- '--data-dir {data}$'"])
             assert agent.wait(20) == 0
@@ -79,6 +80,21 @@ def test_one_machine_needs_no_hosts_and_no_root(fleet):
             end = f"pkill -KILL -f -- '[t]icker.py.0.0051'; pkill -TERM {mine}"
             host.run(["sh", "-c", end], check=False)
             host.run(["timeout", "20", "sh", "-c", f"while pgrep {mine}; do sleep 0.1; done"])
+
+
+def check_many_nodes(host, program, data):
+    """Of the command's open files the hard limit counts, not the soft one: a node costs one at
+    least. The nodes are one agent here, which accepts most of so many connections at an instant."""
+    many = "/home/ann/many"
+    each = f"ln -s {data}/agent.sock {many}/$i; echo n$i unix:{many}/$i >>{many}/hosts"
+    host.run(["sh", "-c", f"mkdir {many}; for i in $(seq 600); do {each}; done"], user="ann")
+    answered = {}
+    for hard in (256, 4096):
+        limit = ["prlimit", f"--nofile=256:{hard}"]
+        ask = [*limit, program, "status", "--hosts", f"{many}/hosts"]
+        found = host.run(ask, user="ann", check=False).stdout
+        answered[hard] = int(found.removeprefix("No recordings on ").split()[0])
+    assert answered[256] < 256 < 400 < answered[4096], answered
 
 
 def check_socket(host, program, data):

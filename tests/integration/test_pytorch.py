@@ -39,14 +39,52 @@ def fleet(tmp_path_factory):
         made.fab("down")
 
 
-@pytest.fixture(scope="module")
-def training(fleet):
-    """The example trains on both hosts."""
+def launch(fleet, *settings):
+    command = " ".join(("env GLOO_SOCKET_IFNAME=eth0", *settings, "/opt/torch/bin/python train.py"))
     fleet.fab(
         *("launch", "--copy", os.path.join(EXAMPLES, "pytorch_ddp"), "--ready", "step 100:"),
-        *("--command", "env GLOO_SOCKET_IFNAME=eth0 /opt/torch/bin/python train.py"),
+        *("--command", command),
     )
+
+
+def cpu_findings(fleet):
+    """Of the ranks: what is to be said of this machine itself is another one's elsewhere."""
+    nodes = json.loads(
+        fleet.syncline("nodes", *fleet.fleet_arguments(), "--check", "--json").stdout
+    )
+    return {
+        node["name"]: [
+            found for found in node["description"]["cpu_check"]["findings"] if found["processes"]
+        ]
+        for node in nodes
+    }
+
+
+@pytest.fixture(scope="module")
+def crowded_findings(fleet):
+    """What the CPU check finds while each rank asks for three threads: a host has one CPU."""
+    launch(fleet, "OMP_NUM_THREADS=3")
+    found = cpu_findings(fleet)
+    fleet.fab("down", "--jobs-only")
+    return found
+
+
+@pytest.fixture(scope="module")
+def training(fleet, crowded_findings):
+    """The example trains on both hosts."""
+    launch(fleet, "OMP_NUM_THREADS=1")
     return fleet
+
+
+def test_the_cpu_check_finds_too_many_threads_until_that_is_mended(training, crowded_findings):
+    assert sorted(crowded_findings) == ["rank-a", "rank-b"]
+    for rank, findings in enumerate(crowded_findings.values()):
+        (found,) = findings
+        assert found["kind"] == "threads-cpus"
+        assert found["text"] == "OMP_NUM_THREADS=3: 1 rank asks for 3 threads on 1 CPU"
+        assert found["change"] == "OMP_NUM_THREADS=1"
+        assert [process["rank"] for process in found["processes"]] == [rank]
+    assert cpu_findings(training) == {"rank-a": [], "rank-b": []}
 
 
 def test_ranks_operators_and_shapes_are_recorded_each_time(training):

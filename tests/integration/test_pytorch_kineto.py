@@ -4,16 +4,19 @@
 import bisect
 import json
 import os
+import shutil
 import statistics
 import time
 
 import pytest
 
+from tests.integration import gpu_profile
 from tests.integration.fleet import EXAMPLES, Fleet, load
 from tests.testbed import HostSpec, Testbed
 from tests.testbed.machine import REPOSITORY
 
 TORCH = os.path.join(REPOSITORY, ".venv-torch")
+SLEPT_MS = 30  # rank 1, each step: more than what else runs on the machine takes from rank 0
 # What both call by the same name, at least once a step.
 NAMES = ("Optimizer.step#SGD.step", "aten::conv2d", "ConvolutionBackward0")
 APART_NS_MAX = 1_000_000  # far more than the witnesses differ, far less than a step
@@ -27,11 +30,14 @@ def training(tmp_path_factory):
     with Testbed(specs, seed=58, binds={"/opt/torch": TORCH}) as bed:
         fleet = Fleet(bed, tmp_path_factory.mktemp("kineto"))
         fleet.up()
+        program = tmp_path_factory.mktemp("program") / "pytorch_ddp"
+        shutil.copytree(os.path.join(EXAMPLES, "pytorch_ddp"), program)
+        shutil.copy(os.path.join(os.path.dirname(__file__), "slow_rank.py"), program)
         fleet.fab(
-            *("launch", "--copy", os.path.join(EXAMPLES, "pytorch_ddp"), "--ready", "step 100:"),
+            *("launch", "--copy", str(program), "--ready", "step 100:"),
             "--command",
             "env GLOO_SOCKET_IFNAME=eth0 /opt/syncline/bin/syncline run --kineto -- "
-            "/opt/torch/bin/python train.py",
+            f"/opt/torch/bin/python slow_rank.py 1 {SLEPT_MS} train.py",
         )
         yield fleet
         fleet.fab("down")
@@ -97,3 +103,24 @@ def test_both_witnesses_agree_on_both_ranks_again_and_again(training):
                 apart.append(min(abs(at - time) for time in near))
             print(f"{name}: {len(apart)} pairs, {statistics.median(apart):.0f} ns apart")
             assert statistics.median(apart) < APART_NS_MAX, (name, apart)
+
+
+def test_why_names_the_rank_whose_device_comes_last(training):
+    run = training.record("run-gpu", 3)
+    on_cpus = json.loads(training.syncline("why", run, "--json", fine=(0, 3)).stdout)
+    assert on_cpus.get("kind") != "devices", on_cpus  # no device did anything yet
+    collectives = gpu_profile.on_gpus(run)
+    assert all(count > 20 for count in collectives.values()), collectives
+    answer = json.loads(training.syncline("why", run, "--json", fine=(0, 3)).stdout)
+    print(training.syncline("why", run, fine=(0, 3)).stdout)
+    assert answer["kind"] == "devices" and answer["reason"] is None, answer
+    judged = answer["steps"]["judged"]
+    assert judged > 10, answer["steps"]
+    late = answer["verdict"]["ranks"]
+    assert [one["rank"] for one in late] == [1], answer["verdict"]
+    assert [cause["cause"] for cause in late[0]["causes"]][:1] == ["launch"], late
+    lead = late[0]["lead_ns"]
+    # The ranks share processors: rank 0 has them alone while rank 1 sleeps.
+    assert 0.3 * SLEPT_MS * 1e6 < lead["est"] < 1.5 * SLEPT_MS * 1e6, lead
+    # By their numbers: the ranks' optimizers step together, however the files are cut.
+    assert answer["steps"]["unpaired"] <= judged * 0.2 + 3, answer["steps"]

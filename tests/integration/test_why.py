@@ -64,7 +64,7 @@ def test_a_throttled_container_is_named_with_its_group(throttled):
     run = os.path.join(fleet.work, "run")
     before = groups.statistics(SLOW_RANK)
     said = fleet.syncline(
-        *("why", *fleet.fleet_arguments(), "--for", "8s", "--out", run, "--progress", "never")
+        *("why", *fleet.fleet_arguments(), "--for", "12s", "--out", run, "--progress", "never")
     ).stdout
     assert groups.statistics(SLOW_RANK)["nr_throttled"] > before["nr_throttled"] + 40
 

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which code ran: a program that knows the share of each of its functions by its own clock."""
+
+import collections
+import json
+import math
+import os
+
+import pytest
+
+from tests.integration.fleet import Fleet, load
+from tests.testbed import HostSpec, Testbed
+from tests.testbed.machine import BUILD
+
+PROGRAM = "/opt/hot/shares"
+SECONDS = 8
+FUNCTIONS = ("burn_outside", "burn_alpha_one", "burn_alpha_two", "burn_beta", "sched_yield")
+# Five standard deviations of a share: wrong once in a million runs.
+DEVIATIONS = 5
+
+
+@pytest.fixture(scope="module")
+def bed():
+    specs = [HostSpec("left", users=("ann",))]
+    binds = {PROGRAM: os.path.join(BUILD, "bin", "syncline-hot-shares")}
+    with Testbed(specs, seed=9, binds=binds) as made:
+        yield made
+
+
+def record(bed, work, user):
+    """(hot code of the report, what the witness says of the window, recording.json's node)"""
+    fleet = Fleet(bed, work, user=user)
+    home = "/root" if user == "root" else f"/home/{user}"
+    if user != "root":
+        fleet.environment["SYNCLINE_PREFIX"] = f"{home}/syncline"
+    fleet.up()
+    try:
+        witness = f"{home}/witness"
+        fleet.fab("launch", "--command", f"{PROGRAM} {witness}", "--ready", "ready")
+        run = fleet.record("run", SECONDS, "--samples")
+        lines = bed["left"].run(["cat", witness]).stdout.splitlines()
+        report = json.loads(fleet.syncline("report", run, "--json").stdout)
+        print(fleet.syncline("report", run, "--section", "hot").stdout)
+        fleet.syncline("merge", run, "--format", "flame")
+        check_flames(os.path.join(run, "out", "flame"), report["hot"])
+        (node,) = load(os.path.join(run, "recording.json"))["nodes"]
+    finally:
+        fleet.fab("down")
+    return report["hot"], used(lines, node), node
+
+
+def check_flames(folder, hot):
+    """Of the same samples: each task's are those of the report."""
+    tasks = collections.Counter()
+    with open(os.path.join(folder, "stacks.folded"), encoding="utf-8") as lines:
+        for line in lines:
+            stack, _, samples = line.rpartition(" ")
+            open_tasks = [frame for frame in stack.split(";") if frame.endswith(" [task]")]
+            tasks[open_tasks[-1] if open_tasks else ""] += int(samples)
+    expected = collections.Counter()
+    for task in hot["tasks"]:
+        expected[f"{task['name']} [task]" if task["name"] else ""] += task["samples"]
+    assert tasks == expected, (tasks, expected)
+    profiles = load(os.path.join(folder, "speedscope.json"))["profiles"]
+    assert sum(len(profile["samples"]) for profile in profiles) == sum(tasks.values())
+    period_ns = hot["nodes"][0]["period_ns"]
+    assert profiles[0]["endValue"] == sum(profiles[0]["weights"]) == period_ns * len(
+        profiles[0]["samples"]
+    )
+
+
+def used(lines, node):
+    """{function: ns of processor time in the window}"""
+    rows = [[int(word) for word in line.split()] for line in lines]
+    rows = [row for row in rows if len(row) == 1 + len(FUNCTIONS)]
+    begin_ns = node["start"]["gate_end_monotonic_ns"]
+    end_ns = node["stop"]["gate_begin_monotonic_ns"]
+    inside = [row for row in rows if begin_ns <= row[0] <= end_ns]
+    return {name: inside[-1][i + 1] - inside[0][i + 1] for i, name in enumerate(FUNCTIONS)}
+
+
+def check_shares(hot, witness, names):
+    """Of these functions, among each other."""
+    found = dict.fromkeys(names, 0)
+    for task in hot["tasks"]:
+        for function in task["functions"]:
+            name = "sched_yield" if function["function"] == "yield" else function["function"]
+            if name in found:
+                found[name] += function["samples"]
+    samples = sum(found.values())
+    total_ns = sum(witness[name] for name in names)
+    assert samples > 30, "the host had no time for the program"
+    for name in names:
+        share = witness[name] / total_ns
+        bound = DEVIATIONS * math.sqrt(share * (1 - share) / samples) + 1 / samples
+        print(f"{name}: {share:.4f} by its clock, {found[name] / samples:.4f} of {samples} samples")
+        assert abs(found[name] / samples - share) <= bound, name
+
+
+def check_places(hot):
+    """Each function stands under the task that calls it, with the line of its loop."""
+    for task, functions in {
+        "alpha": {"burn_alpha_one", "burn_alpha_two"},
+        "beta": {"burn_beta"},
+        "": {"burn_outside"},
+    }.items():
+        for function in functions:
+            count = {
+                row["name"]: part["samples"]
+                for row in hot["tasks"]
+                for part in row["functions"]
+                if part["function"] == function
+            }
+            # The borders of a task lie in the function that makes them, not in these.
+            assert count[task] >= 0.98 * sum(count.values()), (function, count)
+    lines = [
+        line
+        for row in hot["tasks"]
+        for part in row["functions"]
+        if part["function"] == "burn_beta"
+        for line in part["lines"]
+    ]
+    assert lines and all(line["file"].endswith("tests/hot/shares.c") for line in lines), lines
+
+
+def check_cost(hot):
+    (node,) = hot["nodes"]
+    assert node["complete"] and node["lost"] == 0, node
+    print(f"agent {node['cost_ns'] / 1e6:.1f} ms, threads {node['on_cpu_ns'] / 1e9:.2f} s")
+    # Where other work leaves the program less than a processor: of a processor.
+    assert node["cost_ns"] <= 0.01 * max(node["on_cpu_ns"], SECONDS * 10**9)
+    # One for each period; a host that stands still for longer skips some.
+    assert node["samples"] <= node["on_cpu_ns"] / node["period_ns"] * 1.02 + node["threads"]
+    return node
+
+
+def test_root_sees_shares_tasks_lines_and_waiting(bed, tmp_path):
+    hot, witness, _ = record(bed, tmp_path, "root")
+    check_shares(hot, witness, FUNCTIONS)
+    check_places(hot)
+    node = check_cost(hot)
+    assert node["kernel"]
+    assert node["samples"] >= 0.8 * node["on_cpu_ns"] / node["period_ns"]
+    (waiting,) = [task for task in hot["tasks"] if task["name"] == "waiting"]
+    assert waiting["waiting_samples"] >= 0.8 * waiting["samples"]
+
+
+def test_an_ordinary_user_sees_what_runs_outside_of_the_kernel(bed, tmp_path):
+    hot, witness, _ = record(bed, tmp_path, "ann")
+    check_shares(hot, witness, FUNCTIONS[:-1])
+    check_places(hot)
+    assert not check_cost(hot)["kernel"]
