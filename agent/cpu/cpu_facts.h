@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace syncline::agent {
+#include "agent/host/cpu_list.h"
 
-using CpuSet = std::set<uint32_t>;
+namespace syncline::agent {
 
 // A control group with a limit of processor time.
 struct CpuQuota {

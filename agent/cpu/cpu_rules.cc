@@ -10,7 +10,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 
 namespace syncline::agent {
 namespace {
@@ -140,12 +139,8 @@ size_t CoresIn(const CpuFacts& facts, const CpuSet& cpus) {
 // The first of the variables by which PyTorch sizes its pool of threads that is a number; 0: none.
 uint32_t ThreadsAskedFor(const CpuProcessFacts& process, std::string* variable = nullptr) {
   for (const char* name : {"MKL_NUM_THREADS", "OMP_NUM_THREADS"}) {
-    // OpenMP takes a list, one number for each level of nesting.
-    const std::string value = Setting(process, name);
-    const std::pair<absl::string_view, absl::string_view> first =
-        absl::StrSplit(value, absl::MaxSplits(',', 1));
-    uint32_t threads = 0;
-    if (!absl::SimpleAtoi(first.first, &threads) || threads == 0) continue;
+    const uint32_t threads = ThreadsAskedBy(Setting(process, name));
+    if (threads == 0) continue;
     if (variable != nullptr) *variable = name;
     return threads;
   }

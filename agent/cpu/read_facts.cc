@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/cpu/cpu_rules.h"
 #include "agent/evidence/proc_text.h"
+#include "agent/host/cpu_list.h"
 #include "common/files.h"
 #include "common/process_part.h"
 
@@ -29,25 +29,6 @@ std::optional<std::string> Read(const fs::path& path) {
 
 std::string Line(const fs::path& path) {
   return std::string(absl::StripAsciiWhitespace(Read(path).value_or("")));
-}
-
-// Of "0-1,4"; nullopt: it is not one.
-std::optional<CpuSet> ParseCpuList(absl::string_view text) {
-  constexpr uint32_t kCpusMax = 1 << 16;
-  CpuSet cpus;
-  text = absl::StripAsciiWhitespace(text);
-  if (text.empty()) return cpus;
-  for (absl::string_view part : absl::StrSplit(text, ',')) {
-    const std::vector<absl::string_view> ends = absl::StrSplit(part, '-');
-    uint32_t first = 0;
-    uint32_t last = 0;
-    if (!absl::SimpleAtoi(ends.front(), &first) || !absl::SimpleAtoi(ends.back(), &last) ||
-        last < first || last >= kCpusMax) {
-      return std::nullopt;
-    }
-    for (uint32_t cpu = first; cpu <= last; ++cpu) cpus.insert(cpu);
-  }
-  return cpus;
 }
 
 std::set<std::string> ReadFlags(const fs::path& proc) {
@@ -152,15 +133,6 @@ bool ReadProcessFacts(const CpuRoots& roots, CpuProcessFacts* facts) {
   return true;
 }
 
-std::optional<CpuSet> ReadAllowed(const fs::path& proc, int32_t pid) {
-  const auto text = Read(proc / absl::StrCat(pid) / "status");
-  if (!text.has_value()) return std::nullopt;
-  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
-    if (absl::ConsumePrefix(&line, "Cpus_allowed_list:")) return ParseCpuList(line);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 CpuFacts ReadCpuFacts(const CpuRoots& roots, const std::vector<v1::ProcessInfo>& processes) {
@@ -183,7 +155,7 @@ CpuFacts ReadCpuFacts(const CpuRoots& roots, const std::vector<v1::ProcessInfo>&
     process.rank = info.rank();
     process.job = info.job();
     settings &= ReadProcessFacts(roots, &process);
-    process.allowed = ReadAllowed(roots.proc, process.pid);
+    process.allowed = CpusAllowed(roots.proc, process.pid);
     affinity &= process.allowed.has_value();
     quotas &= ReadQuotas(roots, mounts, &process);
     facts.processes.push_back(std::move(process));

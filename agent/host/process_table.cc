@@ -153,25 +153,6 @@ std::optional<double> AgeSeconds(const std::filesystem::path& proc, const Proces
          static_cast<double>(entry.start_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-std::optional<uint32_t> CpusAllowed(const std::filesystem::path& proc, int32_t pid) {
-  const auto text = ReadFile(proc / std::to_string(pid) / "status", kProcFileBytesMax);
-  if (!text.ok()) return std::nullopt;
-  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
-    if (!absl::ConsumePrefix(&line, "Cpus_allowed_list:")) continue;
-    uint32_t cpus = 0;  // of "0-1,4"
-    for (absl::string_view part : absl::StrSplit(absl::StripAsciiWhitespace(line), ',')) {
-      const std::vector<absl::string_view> ends = absl::StrSplit(part, '-');
-      uint32_t first = 0;
-      uint32_t last = 0;
-      if (!absl::SimpleAtoi(ends.front(), &first)) return std::nullopt;
-      if (!absl::SimpleAtoi(ends.back(), &last) || last < first) return std::nullopt;
-      cpus += last - first + 1;
-    }
-    return cpus;
-  }
-  return std::nullopt;
-}
-
 std::optional<uint64_t> DescriptorsLeft(const std::filesystem::path& proc, int32_t pid) {
   const std::filesystem::path directory = proc / std::to_string(pid);
   const auto text = ReadFile(directory / "limits", kProcFileBytesMax);

@@ -53,9 +53,6 @@ std::optional<bool> HasOpen(const std::filesystem::path& proc, int32_t pid, std:
 // How long ago it began, by the seconds since boot of /proc/uptime; nullopt: not known.
 std::optional<double> AgeSeconds(const std::filesystem::path& proc, const ProcessEntry& entry);
 
-// On how many CPUs it may run; nullopt: not allowed to see, or gone.
-std::optional<uint32_t> CpusAllowed(const std::filesystem::path& proc, int32_t pid);
-
 // How many files and sockets it may still open; nullopt: not allowed to see, or gone.
 std::optional<uint64_t> DescriptorsLeft(const std::filesystem::path& proc, int32_t pid);
 

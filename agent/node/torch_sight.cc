@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/host/cpu_list.h"
 #include "common/process_part.h"
 
 namespace syncline::agent {
@@ -74,8 +74,8 @@ void ComplainOfIsa(const std::filesystem::path& proc, int32_t pid, const Process
 std::optional<uint32_t> ThreadsAskedFor(const std::filesystem::path& proc, int32_t pid) {
   for (const char* name : {"MKL_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const auto text = EnvironmentOf(proc, pid, name);
-    uint32_t threads = 0;
-    if (text.has_value() && absl::SimpleAtoi(*text, &threads) && threads > 0) return threads;
+    const uint32_t threads = ThreadsAskedBy(text.value_or(""));
+    if (threads > 0) return threads;
   }
   return std::nullopt;
 }
@@ -95,8 +95,9 @@ class ThreadCount {
     }
     ++silent_;
     // One for each core that it may run on.
-    const uint32_t cpus = CpusAllowed(proc, pid).value_or(processor_.cpus);
-    threads_ += std::max(1u, cpus / std::max(1u, processor_.threads_per_core));
+    const auto allowed = CpusAllowed(proc, pid);
+    const size_t cpus = allowed.has_value() ? allowed->size() : processor_.cpus;
+    threads_ += std::max<size_t>(1, cpus / std::max(1u, processor_.threads_per_core));
   }
 
   void Complain(Complaints* complaints) const {

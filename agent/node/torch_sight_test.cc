@@ -81,6 +81,14 @@ TEST_F(TorchSight, MoreThreadsThanProcessors) {
   EXPECT_THAT(complaints[0].fix(), HasSubstr("OMP_NUM_THREADS=4"));
 }
 
+TEST_F(TorchSight, AListOfThreadsAsksForItsFirstNumber) {
+  Add(10, absl::StrCat(kOurs, " OMP_NUM_THREADS=6,2"));
+  Add(11, absl::StrCat(kOurs, " OMP_NUM_THREADS=6,2"));
+  const auto complaints = Complaints();
+  ASSERT_EQ(complaints.size(), 1u);
+  EXPECT_THAT(complaints[0].what(), HasSubstr("2 ranks ask for 12 threads on 8 CPUs"));
+}
+
 TEST_F(TorchSight, LaunchersWorkersAndChildrenAreNoRanks) {
   processor_.cpus = 2;
   Add(10, absl::StrCat(kOurs, " OMP_NUM_THREADS=1"));
