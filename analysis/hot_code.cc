@@ -65,20 +65,10 @@ struct Counts {
 
 using FunctionKey = std::pair<std::string, std::string>;  // function, library
 
-// The innermost frame of the program; the kernel's own where there is none.
-const CodeFrame& LeafOf(const CodeSamples& code, const std::vector<uint32_t>& stack) {
-  for (const uint32_t frame : stack) {
-    if (code.modules[code.frames[frame].module] != evidence::kKernelModule) {
-      return code.frames[frame];
-    }
-  }
-  return code.frames[stack.front()];
-}
-
 void Count(const CodeSamples& code, uint32_t stack_number,
            std::map<FunctionKey, Counts>* functions) {
   const std::vector<uint32_t>& stack = code.stacks[stack_number];
-  const CodeFrame& leaf = LeafOf(code, stack);
+  const CodeFrame& leaf = code.frames[stack[SelfOf(code, stack)]];
   Counts& counts = (*functions)[{leaf.function, FileName(code.modules[leaf.module])}];
   ++counts.samples;
   const CodeFrame& innermost = code.frames[stack.front()];
@@ -121,19 +111,34 @@ void Fill(const std::map<FunctionKey, Counts>& functions, HotTask* task) {
 
 SampledFrame FrameOf(const CodeSamples& code, const CodeFrame& frame) {
   const std::string& module = code.modules[frame.module];
-  SampledFrame made{.kind = module == evidence::kKernelModule ? SampledFrame::Kind::kKernel
-                                                              : SampledFrame::Kind::kFunction,
-                    .name = frame.function,
-                    .file = frame.line > 0 ? frame.file : module,
-                    .line = frame.line};
-  if (made.name.empty()) {
-    made.name = FileName(module);
-    if (!made.name.starts_with('[')) made.name = "[" + made.name + "]";
-  }
-  return made;
+  return {.kind = module == evidence::kKernelModule ? SampledFrame::Kind::kKernel
+                                                    : SampledFrame::Kind::kFunction,
+          .name = FrameName(code, frame),
+          .file = frame.line > 0 ? frame.file : module,
+          .line = frame.line};
 }
 
 }  // namespace
+
+ThreadKey KeyOf(uint32_t node, const CodeSamples& code, const evidence::CodeThread& thread) {
+  const evidence::CodeProcess& process = code.processes[thread.process];
+  return {ProcessKey{node, static_cast<uint64_t>(process.pid_namespace_inode), process.own_pid,
+                     process.start_ticks},
+          thread.own_tid != 0 ? thread.own_tid : thread.tid};
+}
+
+size_t SelfOf(const CodeSamples& code, const std::vector<uint32_t>& stack) {
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (code.modules[code.frames[stack[i]].module] != evidence::kKernelModule) return i;
+  }
+  return 0;
+}
+
+std::string FrameName(const CodeSamples& code, const CodeFrame& frame) {
+  if (!frame.function.empty()) return frame.function;
+  std::string library = FileName(code.modules[frame.module]);
+  return library.starts_with('[') ? library : "[" + library + "]";
+}
 
 Share ShareOf(uint64_t part, uint64_t whole) {
   if (whole == 0) return {0, 0, 1};
@@ -161,14 +166,11 @@ HotSink::HotSink(std::vector<HotInput> inputs) : inputs_(std::move(inputs)) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const CodeSamples& code = inputs_[i].code;
     for (const evidence::CodeSample& sample : code.samples) {
-      if (sample.at_ns < inputs_[i].begin_ns || sample.at_ns >= inputs_[i].end_ns) continue;
+      if (!inputs_[i].Counts(sample)) continue;
       const evidence::CodeThread& thread = code.threads[sample.thread];
-      const evidence::CodeProcess& process = code.processes[thread.process];
-      const ProcessKey key{inputs_[i].node, static_cast<uint64_t>(process.pid_namespace_inode),
-                           process.own_pid, process.start_ticks};
-      Thread& known = threads_[{key, thread.own_tid != 0 ? thread.own_tid : thread.tid}];
+      Thread& known = threads_[KeyOf(inputs_[i].node, code, thread)];
       known.input = i;
-      known.process = process.name;
+      known.process = code.processes[thread.process].name;
       known.name = thread.name;
       known.samples.push_back({.at_ns = sample.at_ns, .stack = sample.stack, .tasks = {}});
     }

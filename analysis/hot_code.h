@@ -87,12 +87,27 @@ Share ShareOf(uint64_t part, uint64_t whole);
 // (docs/hot-code.md).
 bool IsWaitingCode(std::string_view function, std::string_view library);
 
+// As the timeline's tracks know the thread.
+ThreadKey KeyOf(uint32_t node, const evidence::CodeSamples& code,
+                const evidence::CodeThread& thread);
+
+// The place in `stack` of the innermost frame of the program, behind which the kernel works for it;
+// the kernel's own where there is no other.
+size_t SelfOf(const evidence::CodeSamples& code, const std::vector<uint32_t>& stack);
+
+// Its function; of no symbol its library, in brackets.
+std::string FrameName(const evidence::CodeSamples& code, const evidence::CodeFrame& frame);
+
 // One node's samples, and the part of them that counts.
 struct HotInput {
   uint32_t node = 0;
   evidence::CodeSamples code;
   int64_t begin_ns = 0;  // of the node's trace clock
   int64_t end_ns = 0;
+
+  bool Counts(const evidence::CodeSample& sample) const {
+    return begin_ns <= sample.at_ns && sample.at_ns < end_ns;
+  }
 };
 
 // One thread's samples as stacks, for a flame graph: the tasks that were open, then the functions.

@@ -78,9 +78,14 @@ TEST_F(HotSinkTest, ASampleBelongsToTheInnermostTaskOfItsThread) {
   EXPECT_EQ(hot.tasks[0].name, "conv");
   EXPECT_EQ(hot.tasks[0].samples, 2U);
   for (const HotTask& task : hot.tasks) {
-    if (task.name != "conv") EXPECT_EQ(task.samples, 1U) << task.name;
-    if (task.where == HotTask::Where::kTask && task.name != "conv") EXPECT_EQ(task.name, "step #");
-    if (task.where == HotTask::Where::kWithoutTasks) EXPECT_EQ(task.waiting_samples, 1U);
+    if (task.name == "conv") continue;
+    EXPECT_EQ(task.samples, 1U) << task.name;
+    if (task.where == HotTask::Where::kTask) {
+      EXPECT_EQ(task.name, "step #");
+    }
+    if (task.where == HotTask::Where::kWithoutTasks) {
+      EXPECT_EQ(task.waiting_samples, 1U);
+    }
   }
   EXPECT_EQ(hot.nodes.at(0).threads, 2U);
 }

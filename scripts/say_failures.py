@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """say_failures.py RESULTS: the failed tests of a ctest run, each with the end of what it printed.
 
-RESULTS is a file that ctest wrote with --output-junit. Whoever sees the end of a long log only finds
+RESULTS is a file that ctest wrote with --output-junit. Who sees only the end of a long log finds
 here which test failed, and why.
 """
 
@@ -20,7 +20,8 @@ def main():
     for case in root.iter("testcase"):
         if case.get("status") != "fail":
             continue
-        print(f"test: {case.get('name')} failed after {float(case.get('time', 0)):.1f} s; its last lines:")
+        seconds = float(case.get("time", 0))
+        print(f"test: {case.get('name')} failed after {seconds:.1f} s; its last lines:")
         printed = (case.findtext("system-out") or "").splitlines()
         for line in printed[-LINES_OF_EACH:]:
             print(f"  {line}")

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "timeline/async_spans.h"
+#include "timeline/code_series.h"
 #include "timeline/counter_series.h"
 #include "timeline/emitter.h"
 #include "timeline/message_arrows.h"
@@ -169,10 +170,10 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
   }
   // They belong to no event: where only some events are wanted, they are not.
   for (uint32_t i = 0; i < nodes.size() && options.events.MatchesAll(); ++i) {
-    PushCounterSeries(
-        nodes[i].counters,
-        {i, nodes[i].placement, emitter.NodeTrack(i), &shared, options.keys_without_node},
-        &emitter);
+    const SeriesPlace place{i, nodes[i].placement, emitter.NodeTrack(i), &shared,
+                            options.keys_without_node};
+    PushCounterSeries(nodes[i].counters, place, &emitter);
+    PushSampledCode(nodes[i].code, place, &emitter);
   }
   uint64_t next_flow = AddTensors(matchers.tensors.Match(options.cut), &emitter, &built.nodes);
   built.transfers = matchers.transfers.Match(options.cut);

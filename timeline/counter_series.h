@@ -7,19 +7,17 @@
 #define SYNCLINE_TIMELINE_COUNTER_SERIES_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/identity.h"
-#include "timeline/sink.h"
+#include "timeline/series_place.h"
 
 namespace syncline::timeline {
 
 class Emitter;
-class Placement;
 
 struct CounterPoint {
   int64_t clock_ns = 0;  // of the node's trace clock
@@ -35,17 +33,8 @@ struct CounterSeries {
   std::vector<CounterPoint> points;  // by time
 };
 
-// Where the series of a node lie.
-struct CounterPlace {
-  uint32_t node = 0;
-  Placement* placement = nullptr;  // of the series' clock
-  TrackId node_track = kNoTrack;
-  const std::map<ProcessKey, TrackId>* processes = nullptr;
-  bool keys_without_node = false;  // BuildOptions::keys_without_node
-};
-
 // A track for each series, with its points. Those without points are left out.
-void PushCounterSeries(std::span<const CounterSeries> series, const CounterPlace& place,
+void PushCounterSeries(std::span<const CounterSeries> series, const SeriesPlace& place,
                        Emitter* emitter);
 
 }  // namespace syncline::timeline

@@ -90,6 +90,10 @@ void CutSink::OnCounter(const CounterValue& value) {
   if (range_.Contains(value.time)) next_->OnCounter(value);
 }
 
+void CutSink::OnCodeSample(const CodeSample& sample) {
+  if (range_.Contains(sample.time)) next_->OnCodeSample(sample);
+}
+
 void CutSink::OnFlow(const Flow& flow) {
   if (range_.Contains(flow.sent) && range_.Contains(flow.received)) next_->OnFlow(flow);
 }

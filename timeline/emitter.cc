@@ -49,6 +49,10 @@ void Emitter::Push(const CounterValue& value) {
   for (TimelineSink* sink : sinks_) sink->OnCounter(value);
 }
 
+void Emitter::Push(const CodeSample& sample) {
+  for (TimelineSink* sink : sinks_) sink->OnCodeSample(sample);
+}
+
 void Emitter::Push(const Flow& flow) {
   for (TimelineSink* sink : sinks_) sink->OnFlow(flow);
 }

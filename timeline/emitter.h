@@ -36,6 +36,7 @@ class Emitter {
   void LateSpan(Span span);
   void Push(const Instant& instant);
   void Push(const CounterValue& value);
+  void Push(const CodeSample& sample);
   void Push(const Flow& flow);
   void Push(const Hole& hole);
   void Push(const ClockBound& bound);

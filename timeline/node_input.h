@@ -16,6 +16,7 @@
 #include "common/identity.h"
 #include "common/loss.h"
 #include "common/time.h"
+#include "timeline/code_series.h"
 #include "timeline/counter_series.h"
 #include "timeline/device_work.h"
 #include "timeline/messages.h"
@@ -112,6 +113,7 @@ struct NodeInput {
   std::optional<int64_t> closed_ns;
   std::string why_closed;                                  // for people
   std::vector<CounterSeries> counters;                     // that come beside the traces
+  SampledCode code;                                        // likewise
   std::vector<ClockEvent> clock_events;                    // `node` is filled in by the builder
   std::vector<std::pair<std::string, std::string>> facts;  // of the node, for people
 };

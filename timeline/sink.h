@@ -15,6 +15,8 @@
 #ifndef SYNCLINE_TIMELINE_SINK_H_
 #define SYNCLINE_TIMELINE_SINK_H_
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,7 +44,7 @@ enum class TrackKind : uint8_t {
   kAsync,   // overlapped tasks, frames: spans that do not nest
   kCounter,
   kGroup,  // lanes and counters of a process that belong together
-  kLane,   // nested spans of a group
+  kLane,   // of a group: nested spans, or samples of code
 };
 
 // For people: "worker-0 · rank 1 · python train.py".
@@ -53,7 +55,7 @@ struct Track {
   std::string name;
   uint32_t node = 0;
   ProcessKey process;  // kProcess and below
-  int32_t tid = 0;     // kThread
+  int32_t tid = 0;     // kThread, and kLane of a thread's samples
   std::string unit;    // kCounter
   std::vector<std::pair<std::string, std::string>>
       facts;  // kNode, kProcess: real pid, job, rank, ...
@@ -112,6 +114,26 @@ struct Instant {
   std::vector<Argument> arguments;
 };
 
+// A place in a program.
+struct CodeFrame {
+  TextId function = kNoText;  // without a symbol: its library, in brackets
+  TextId library = kNoText;   // its path; in brackets what is no file
+  TextId file = kNoText;      // of the source; kNoText: not known
+  int32_t line = 0;           // 0: not known
+
+  auto operator<=>(const CodeFrame&) const = default;
+};
+
+// Where a thread was when it had used one more period of processor time.
+struct CodeSample {
+  TrackId track = 0;
+  TimelineTime time;
+  NodeTime node_time;
+  int64_t period_ns = 0;
+  std::vector<CodeFrame> stack;  // the outermost first; never empty
+  size_t self = 0;               // the innermost of the program's own: behind it is the kernel
+};
+
 struct CounterValue {
   TrackId track = 0;
   TimelineTime time;
@@ -167,6 +189,8 @@ class TimelineSink {
   virtual void OnSpanEnd(const Span& span) = 0;
   virtual void OnInstant(const Instant& instant) = 0;
   virtual void OnCounter(const CounterValue& value) = 0;
+  // Few sinks show them.
+  virtual void OnCodeSample(const CodeSample&) {}
   virtual void OnFlow(const Flow& flow) = 0;
   virtual void OnHole(const Hole& hole) = 0;
   virtual void OnClockBound(const ClockBound& bound) = 0;

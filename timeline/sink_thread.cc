@@ -17,6 +17,7 @@ void SinkThread::Chunk::Clear() {
   arguments.clear();
   instants.clear();
   counters.clear();
+  samples.clear();
   flows.clear();
   holes.clear();
   bounds.clear();
@@ -54,6 +55,9 @@ void SinkThread::OnInstant(const Instant& instant) {
 void SinkThread::OnCounter(const CounterValue& value) {
   Push(Call::kCounter, &Chunk::counters, value);
 }
+void SinkThread::OnCodeSample(const CodeSample& sample) {
+  Push(Call::kCodeSample, &Chunk::samples, sample);
+}
 void SinkThread::OnFlow(const Flow& flow) { Push(Call::kFlow, &Chunk::flows, flow); }
 void SinkThread::OnHole(const Hole& hole) { Push(Call::kHole, &Chunk::holes, hole); }
 void SinkThread::OnClockBound(const ClockBound& bound) {
@@ -88,7 +92,7 @@ void SinkThread::Run() {
 }
 
 void SinkThread::Replay(const Chunk& chunk, TimelineSink* sink) {
-  size_t text = 0, track = 0, span = 0, instant = 0, counter = 0;
+  size_t text = 0, track = 0, span = 0, instant = 0, counter = 0, sample = 0;
   size_t flow = 0, hole = 0, bound = 0, event = 0;
   Span whole;
   auto argument = chunk.arguments.begin();
@@ -121,6 +125,9 @@ void SinkThread::Replay(const Chunk& chunk, TimelineSink* sink) {
         break;
       case Call::kCounter:
         sink->OnCounter(chunk.counters[counter++]);
+        break;
+      case Call::kCodeSample:
+        sink->OnCodeSample(chunk.samples[sample++]);
         break;
       case Call::kFlow:
         sink->OnFlow(chunk.flows[flow++]);

@@ -36,6 +36,7 @@ class SinkThread final : public TimelineSink {
   void OnSpanEnd(const Span& span) override;
   void OnInstant(const Instant& instant) override;
   void OnCounter(const CounterValue& value) override;
+  void OnCodeSample(const CodeSample& sample) override;
   void OnFlow(const Flow& flow) override;
   void OnHole(const Hole& hole) override;
   void OnClockBound(const ClockBound& bound) override;
@@ -51,6 +52,7 @@ class SinkThread final : public TimelineSink {
     kSpanEnd,
     kInstant,
     kCounter,
+    kCodeSample,
     kFlow,
     kHole,
     kClockBound,
@@ -67,6 +69,7 @@ class SinkThread final : public TimelineSink {
     std::vector<Argument> arguments;
     std::vector<Instant> instants;
     std::vector<CounterValue> counters;
+    std::vector<CodeSample> samples;
     std::vector<Flow> flows;
     std::vector<Hole> holes;
     std::vector<ClockBound> bounds;

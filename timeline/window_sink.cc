@@ -111,6 +111,10 @@ void WindowSink::OnCounter(const CounterValue& value) {
   sinks_[window]->OnCounter(value);
 }
 
+void WindowSink::OnCodeSample(const CodeSample& sample) {
+  sinks_[WindowOf(sample.time)]->OnCodeSample(sample);
+}
+
 void WindowSink::OnFlow(const Flow& flow) {
   const size_t window = WindowOf(flow.sent);
   if (window == WindowOf(flow.received)) sinks_[window]->OnFlow(flow);

@@ -34,6 +34,7 @@ class WindowSink final : public TimelineSink {
   void OnSpanEnd(const Span& span) override;
   void OnInstant(const Instant& instant) override;
   void OnCounter(const CounterValue& value) override;
+  void OnCodeSample(const CodeSample& sample) override;
   void OnFlow(const Flow& flow) override;
   void OnHole(const Hole& hole) override;
   void OnClockBound(const ClockBound& bound) override;

@@ -243,6 +243,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
         "--format flame draws samples of the code that ran, and there are none here: record with "
         "`syncline record --samples`");
   }
+  DrawCodeSamples(samples, &inputs);
   analysis::HotSink code(std::move(samples));
   inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {

@@ -239,6 +239,19 @@ void ChromeSink::OnCounter(const timeline::CounterValue& value) {
   out->append("}}");
 }
 
+void ChromeSink::OnCodeSample(const timeline::CodeSample& sample) {
+  const KnownTrack& track = tracks_[sample.track];
+  const timeline::CodeFrame& self = sample.stack[sample.self];
+  std::string* out = NextEvent(track.file);
+  Head('i', track, sample.time, out);
+  absl::StrAppend(out, R"(,"s":"t","cat":"sample","name":)", texts_[self.function],
+                  R"(,"args":{"library":)", texts_[self.library], R"(,"stack":[)");
+  for (const timeline::CodeFrame& frame : sample.stack) {
+    absl::StrAppend(out, &frame == &sample.stack.front() ? "" : ",", texts_[frame.function]);
+  }
+  out->append("]}}");
+}
+
 void ChromeSink::WriteFlowEnd(const timeline::Flow& flow, bool sends) {
   const KnownTrack& here = tracks_[sends ? flow.from : flow.to];
   const KnownTrack& there = tracks_[sends ? flow.to : flow.from];

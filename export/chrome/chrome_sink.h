@@ -57,6 +57,7 @@ class ChromeSink final : public timeline::TimelineSink {
   void OnSpanEnd(const timeline::Span& span) override;
   void OnInstant(const timeline::Instant& instant) override;
   void OnCounter(const timeline::CounterValue& value) override;
+  void OnCodeSample(const timeline::CodeSample& sample) override;
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;

@@ -86,6 +86,22 @@ Table InstantTable() {
                                 {"arguments", kText, Column::kSometimes}});
 }
 
+// A row each time that a thread had used `period_ns` more of processor time: what ran, and in
+// `stack` what had called it, as far as that is known, the outermost first, with ";" between.
+Table SampleTable() {
+  return MakeTable("samples", {{"track", kInt32},
+                               {"time_ns", kInt64},
+                               {"bound_lo_ns", kInt64, Column::kSometimes},
+                               {"bound_hi_ns", kInt64, Column::kSometimes},
+                               {"period_ns", kInt64},
+                               {"function", kName},
+                               {"library", kName},
+                               {"file", kName},
+                               {"line", kInt32, Column::kSometimes},
+                               {"in_kernel", kBool},
+                               {"stack", kText}});
+}
+
 Table HoleTable() {
   return MakeTable("holes", {{"track", kInt32},
                              {"begin_ns", kInt64},
@@ -145,6 +161,7 @@ ParquetSink::ParquetSink(Options options, TableWriter* writer)
     node.instants = make(InstantTable());
     node.counters =
         make(MakeTable("counters", {{"track", kInt32}, {"time_ns", kInt64}, {"value", kDouble}}));
+    node.samples = make(SampleTable());
     node.holes = make(HoleTable());
     node.clock_bounds = make(
         MakeTable("clock_bounds", {{"time_ns", kInt64}, {"bound_ns", kInt64, Column::kSometimes}}));
@@ -218,13 +235,13 @@ void ParquetSink::OnTrack(const timeline::Track& track) {
 
 void ParquetSink::PutArguments(const std::vector<timeline::Argument>& arguments, Column* column) {
   if (arguments.empty()) return column->Null();
-  json_ = "{";
+  text_ = "{";
   const auto put_text = [this](timeline::TextId text, std::string* out) {
     text::AppendJsonString(texts_[text], out);
   };
-  text::AppendArgumentsJson(arguments, put_text, &json_);
-  json_.push_back('}');
-  column->Text(json_);
+  text::AppendArgumentsJson(arguments, put_text, &text_);
+  text_.push_back('}');
+  column->Text(text_);
 }
 
 ParquetSink::Node::Use& ParquetSink::Node::UseOf(timeline::TextId name, timeline::TextId category) {
@@ -280,6 +297,28 @@ void ParquetSink::OnCounter(const timeline::CounterValue& value) {
   row[1].Int(value.time.ns);
   row[2].Real(value.value);
   Added(&node.counters);
+}
+
+void ParquetSink::OnCodeSample(const timeline::CodeSample& sample) {
+  Node& node = NodeOf(sample.track);
+  const timeline::CodeFrame& self = sample.stack[sample.self];
+  std::vector<Column>& row = node.samples.row();
+  row[0].Int(sample.track);
+  row[1].Int(sample.time.ns);
+  PutReach(reach_.At(sample.node_time), &row[2], &row[3]);
+  row[4].Int(sample.period_ns);
+  row[5].Name(self.function);
+  row[6].Name(self.library);
+  row[7].Name(self.file);
+  self.line > 0 ? row[8].Int(self.line) : row[8].Null();
+  row[9].Bool(sample.self + 1 < sample.stack.size());
+  text_.clear();
+  for (const timeline::CodeFrame& frame : sample.stack) {
+    if (!text_.empty()) text_.push_back(';');
+    text_.append(texts_[frame.function]);
+  }
+  row[10].Text(text_);
+  Added(&node.samples);
 }
 
 void ParquetSink::OnFlow(const timeline::Flow& flow) {
@@ -340,8 +379,9 @@ void ParquetSink::AddNames(Node* node) {
 absl::Status ParquetSink::Finish() {
   for (Node& node : nodes_) AddNames(&node);
   for (Node& node : nodes_) {
-    for (Partition* partition : {&node.spans, &node.instants, &node.counters, &node.holes,
-                                 &node.clock_bounds, &node.clock_events, &node.names}) {
+    for (Partition* partition :
+         {&node.spans, &node.instants, &node.counters, &node.samples, &node.holes,
+          &node.clock_bounds, &node.clock_events, &node.names}) {
       partition->Finish(writer_, texts_);
     }
   }

@@ -7,6 +7,8 @@
 //                                       suspect, arguments
 //   instants/node=NAME/...              track, name, category, time_ns, bounds, arguments
 //   counters/node=NAME/...              track, time_ns, value
+//   samples/node=NAME/...               track, time_ns, bounds, period_ns, function, library, file,
+//                                       line, in_kernel, stack: of recordings with --samples
 //   holes/node=NAME/...                 track, begin_ns, end_ns, reason, count, source, detail
 //   clock_bounds/node=NAME/...          time_ns, bound_ns
 //   clock_events/node=NAME/...          begin_ns, end_ns, name, text: steps, sleeps, gaps, ...
@@ -58,6 +60,7 @@ class ParquetSink final : public timeline::TimelineSink {
   void OnSpanEnd(const timeline::Span& span) override;
   void OnInstant(const timeline::Instant& instant) override;
   void OnCounter(const timeline::CounterValue& value) override;
+  void OnCodeSample(const timeline::CodeSample& sample) override;
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;
@@ -69,6 +72,7 @@ class ParquetSink final : public timeline::TimelineSink {
     Partition spans;
     Partition instants;
     Partition counters;
+    Partition samples;
     Partition holes;
     Partition clock_bounds;
     Partition clock_events;
@@ -101,7 +105,7 @@ class ParquetSink final : public timeline::TimelineSink {
   Partition tracks_;
   Partition processes_;
   Partition node_table_;
-  std::string json_;  // the arguments at hand
+  std::string text_;  // the arguments or the stack at hand
 };
 
 }  // namespace syncline::parquet

@@ -71,14 +71,33 @@ inline constexpr uint32_t kCategory = 22;
 inline constexpr uint32_t kName = 23;
 inline constexpr uint32_t kDoubleCounter = 44;
 inline constexpr uint32_t kFlowId = 47;
+inline constexpr uint32_t kCallstackIid = 56;  // older readers leave it out
 }  // namespace event
 namespace interned {
 inline constexpr uint32_t kCategory = 1;
 inline constexpr uint32_t kName = 2;
 inline constexpr uint32_t kAnnotationName = 3;
-inline constexpr uint32_t kIid = 1;
+inline constexpr uint32_t kFunctionName = 5;
+inline constexpr uint32_t kFrame = 6;
+inline constexpr uint32_t kCallstack = 7;
+inline constexpr uint32_t kMappingPath = 17;
+inline constexpr uint32_t kSourcePath = 18;
+inline constexpr uint32_t kMapping = 19;
+inline constexpr uint32_t kIid = 1;  // of each of them
 inline constexpr uint32_t kText = 2;
 }  // namespace interned
+namespace frame {
+inline constexpr uint32_t kFunctionIid = 2;
+inline constexpr uint32_t kMappingIid = 3;
+inline constexpr uint32_t kSourcePathIid = 5;
+inline constexpr uint32_t kLine = 6;
+}  // namespace frame
+namespace callstack {
+inline constexpr uint32_t kFrameIid = 2;  // the outermost first
+}  // namespace callstack
+namespace mapping {
+inline constexpr uint32_t kPathIid = 7;  // of a part of its path
+}  // namespace mapping
 namespace annotation {
 inline constexpr uint32_t kNameIid = 1;
 inline constexpr uint32_t kUint = 3;

@@ -219,6 +219,17 @@ void PerfettoSink::OnCounter(const timeline::CounterValue& value) {
   WriteEvent(&SequenceOf(tracks_[value.track].uuid), clock_.At(value.time), event);
 }
 
+void PerfettoSink::OnCodeSample(const timeline::CodeSample& sample) {
+  const uint64_t uuid = tracks_[sample.track].uuid;
+  Sequence& sequence = SequenceOf(uuid);
+  ProtoWriter event;
+  event.Varint(event::kType, static_cast<uint64_t>(EventType::kInstant));
+  PutName(&sequence, sample.stack[sample.self].function, &event);
+  event.Bytes(event::kCategory, "sample");
+  event.Varint(event::kCallstackIid, stacks_[uuid].Intern(sample.stack, texts_, &interned_));
+  WriteEvent(&sequence, clock_.At(sample.time), event);
+}
+
 void PerfettoSink::OnFlow(const timeline::Flow& flow) {
   if (flow.between_begins) return;  // the begins of the spans have it
   // An instant on either side: the spans themselves may be written already.

@@ -10,6 +10,8 @@
 //     nests by time and, for equal times, by order in the file.
 //   - Holes are slices of the category "hole" on tracks of their own; the clock bound is a counter
 //     of the node. A span's arguments are attached to its end, where they are complete.
+//   - A sample of code is an instant of the category "sample", called by the function that ran,
+//     with its stack as the event's callstack, which older readers leave out.
 //   - T, timeline time 0, is an instant of the category "timeline".
 //
 // The same calls give the same bytes. Thread-safety: one thread.
@@ -26,6 +28,7 @@
 #include "export/perfetto/file_clock.h"
 #include "export/perfetto/packet_buffer.h"
 #include "export/perfetto/proto_writer.h"
+#include "export/perfetto/stack_table.h"
 #include "export/perfetto/track_tree.h"
 #include "timeline/sink.h"
 
@@ -47,6 +50,7 @@ class PerfettoSink final : public timeline::TimelineSink {
   void OnSpanEnd(const timeline::Span& span) override;
   void OnInstant(const timeline::Instant& instant) override;
   void OnCounter(const timeline::CounterValue& value) override;
+  void OnCodeSample(const timeline::CodeSample& sample) override;
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;
@@ -108,6 +112,7 @@ class PerfettoSink final : public timeline::TimelineSink {
   Options options_;
   std::vector<std::string> texts_{""};
   std::vector<Sequence> sequences_;                // by uuid
+  std::map<uint64_t, StackTable> stacks_;          // by uuid of the track they are on
   std::map<uint64_t, LanesOf> hole_lanes_;         // by uuid of the track they speak of
   std::map<uint32_t, LanesOf> clock_event_lanes_;  // by node
   std::map<uint32_t, uint64_t> bound_tracks_;      // by node

@@ -215,6 +215,48 @@ TEST_F(PerfettoQuery, ShowsRanksInTheirOrderWithTheirNodes) {
   }
 }
 
+TEST_F(PerfettoQuery, ShowsSamplesOfCodeWithTheirStacks) {
+  std::ostringstream out;
+  PerfettoSink sink(&out, {});
+  Job job(&sink);
+  job.Node(0, "n0");
+  timeline::CodeSample sample;
+  sample.track = job.Add({.parent = 0, .kind = timeline::TrackKind::kLane, .name = "main 7"});
+  const std::vector<std::string> texts = {"main", "/opt/job", "job.c",
+                                          "work", "do_sys",   "[kernel]"};
+  for (size_t i = 0; i < texts.size(); ++i) sink.OnText(static_cast<uint32_t>(i + 2), texts[i]);
+  const timeline::CodeFrame main{2, 3, 4, 3}, work{5, 3, 4, 9}, kernel{6, 7, 0, 0};
+  const auto push = [&](int64_t at_ns, std::vector<timeline::CodeFrame> stack, size_t self) {
+    sample.time = {at_ns};
+    sample.stack = std::move(stack);
+    sample.self = self;
+    sink.OnCodeSample(sample);
+  };
+  push(10, {main, work}, 1);
+  push(20, {main, work, kernel}, 1);
+  push(30, {main, work}, 1);
+  ASSERT_TRUE(sink.Finish().ok());
+  const std::vector<std::string> tables = Query(
+      out.str(),
+      {kErrors,
+       "select s.ts, t.name, s.category, s.name, f.name, m.name, y.source_file, y.line_number, "
+       "above.name from __intrinsic_track_event_callstacks c join slice s on s.id = c.slice_id "
+       "join track t on t.id = s.track_id "
+       "join stack_profile_callsite site on site.id = c.callsite_id "
+       "join stack_profile_frame f on f.id = site.frame_id "
+       "join stack_profile_mapping m on m.id = f.mapping "
+       "left join stack_profile_symbol y on y.symbol_set_id = f.symbol_set_id "
+       "join stack_profile_callsite higher on higher.id = site.parent_id "
+       "join stack_profile_frame above on above.id = higher.frame_id order by s.ts",
+       "select count(*) from stack_profile_callsite"});
+  EXPECT_THAT(tables[0], ::testing::EndsWith("value\n"));
+  EXPECT_THAT(tables[1],
+              ::testing::EndsWith("10\tmain 7\tsample\twork\twork\t/opt/job\tjob.c\t9\tmain\n"
+                                  "20\tmain 7\tsample\twork\tdo_sys\t/[kernel]\tnull\tnull\twork\n"
+                                  "30\tmain 7\tsample\twork\twork\t/opt/job\tjob.c\t9\tmain\n"));
+  EXPECT_THAT(tables[2], ::testing::EndsWith("\n3\n"));
+}
+
 // One that cannot go back.
 class Pipe : public std::stringbuf {
  protected:

@@ -2,15 +2,18 @@
 """Which code ran: a program that knows the share of each of its functions by its own clock."""
 
 import collections
+import glob
 import json
 import math
 import os
+import subprocess
 
 import pytest
 
+from tests.integration import perfetto
 from tests.integration.fleet import Fleet, load
 from tests.testbed import HostSpec, Testbed
-from tests.testbed.machine import BUILD
+from tests.testbed.machine import BUILD, REPOSITORY
 
 PROGRAM = "/opt/hot/shares"
 SECONDS = 8
@@ -41,8 +44,13 @@ def record(bed, work, user):
         lines = bed["left"].run(["cat", witness]).stdout.splitlines()
         report = json.loads(fleet.syncline("report", run, "--json").stdout)
         print(fleet.syncline("report", run, "--section", "hot").stdout)
-        fleet.syncline("merge", run, "--format", "flame")
-        check_flames(os.path.join(run, "out", "flame"), report["hot"])
+        fleet.syncline("merge", run, "--format", "perfetto,chrome,parquet,flame")
+        out = os.path.join(run, "out")
+        check_flames(os.path.join(out, "flame"), report["hot"])
+        functions = sampled_functions(report["hot"])
+        check_chrome(os.path.join(out, "chrome"), functions, report["hot"])
+        check_parquet(os.path.join(out, "parquet"), functions, report["hot"])
+        check_perfetto(os.path.join(out, "timeline.perfetto-trace"), functions)
         (node,) = load(os.path.join(run, "recording.json"))["nodes"]
     finally:
         fleet.fab("down")
@@ -67,6 +75,78 @@ def check_flames(folder, hot):
     assert profiles[0]["endValue"] == sum(profiles[0]["weights"]) == period_ns * len(
         profiles[0]["samples"]
     )
+
+
+def sampled_functions(hot):
+    """{function: samples} of all tasks, without what has no symbol: that has the library's name"""
+    functions = collections.Counter()
+    for task in hot["tasks"]:
+        for function in task["functions"]:
+            functions[function["function"]] += function["samples"]
+    del functions[""]
+    return functions
+
+
+def check_chrome(folder, functions, hot):
+    found = collections.Counter()
+    for path in glob.glob(os.path.join(folder, "**", "*.json"), recursive=True):
+        for event in load(path)["traceEvents"]:
+            if event.get("cat") == "sample":
+                assert event["name"] in event["args"]["stack"], event
+                found[event["name"]] += 1
+    assert found == found | functions, (found, functions)
+    assert sum(found.values()) == hot["samples"]
+
+
+def check_parquet(folder, functions, hot):
+    """Each sample has its thread, and lies under the task that the report says."""
+    sql = """
+      with open as (
+        select s.function, s.time_ns, any_value(s.period_ns) as period_ns,
+               arg_max(spans.name, spans.depth) as task
+        from read_parquet('{0}/samples/*/*.parquet') s
+        join read_parquet('{0}/tracks/*.parquet') lane on lane.track = s.track
+        left join read_parquet('{0}/tracks/*.parquet') t
+          on t.process = lane.process and t.tid = lane.tid and t.kind = 'thread'
+        left join read_parquet('{0}/spans/*/*.parquet') spans
+          on spans.track = t.track and spans.begin_ns <= s.time_ns and s.time_ns < spans.end_ns
+        group by s.function, s.time_ns, s.track)
+      select function, coalesce(task, ''), count(*), max(period_ns) from open group by 1, 2
+    """.format(folder)
+    script = f"import duckdb, json; print(json.dumps(duckdb.sql({sql!r}).fetchall()))"
+    python = os.path.join(REPOSITORY, ".venv-parquet", "bin", "python")
+    result = subprocess.run([python, "-c", script], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    by_task = collections.Counter()
+    by_function = collections.Counter()
+    for function, task, samples, period_ns in json.loads(result.stdout):
+        assert period_ns == hot["nodes"][0]["period_ns"]
+        by_function[function] += samples
+        by_task[task] += samples
+    assert by_function == by_function | functions, (by_function, functions)
+    tasks = collections.Counter()
+    for task in hot["tasks"]:
+        tasks[task["name"]] += task["samples"]
+    assert by_task == tasks, (by_task, tasks)
+
+
+def check_perfetto(timeline, functions):
+    """Only where its engine is."""
+    try:
+        rows = perfetto.query(
+            timeline,
+            "select f.name, count(*) from __intrinsic_track_event_callstacks c "
+            "join slice on slice.id = c.slice_id and slice.category = 'sample' "
+            "join stack_profile_callsite site on site.id = c.callsite_id "
+            "join stack_profile_frame f on f.id = site.frame_id group by 1",
+        )
+    except pytest.skip.Exception as skipped:
+        print(f"Perfetto was not asked: {skipped}")
+        return
+    found = {name: int(samples) for name, samples in rows}
+    for function in ("burn_alpha_one", "burn_alpha_two", "burn_beta"):
+        # What the kernel did for it has the kernel's frame behind it.
+        assert 0 < found[function] <= functions[function], (found, functions)
 
 
 def used(lines, node):

@@ -127,6 +127,16 @@ void DumpSink::OnCounter(const CounterValue& value) {
   Line(absl::StrCat("counter ", value.time.ns, " ", TrackPath(value.track), " = ", value.value));
 }
 
+void DumpSink::OnCodeSample(const CodeSample& sample) {
+  std::string line = absl::StrCat("sample ", sample.time.ns, " ", TrackPath(sample.track), ":");
+  for (size_t i = 0; i < sample.stack.size(); ++i) {
+    const CodeFrame& frame = sample.stack[i];
+    absl::StrAppend(&line, " ", Text(frame.function), i == sample.self ? "*" : "", "@",
+                    Text(frame.file), ":", frame.line, " in ", Text(frame.library));
+  }
+  Line(std::move(line));
+}
+
 void DumpSink::OnFlow(const Flow& flow) {
   Line(absl::StrCat("flow ", flow.id, " ", TrackPath(flow.from), " @", flow.sent.ns, " -> ",
                     TrackPath(flow.to), " @", flow.received.ns));
