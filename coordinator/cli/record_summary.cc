@@ -123,32 +123,24 @@ std::string FetchedText(const recording::Recording& before, const recording::Rec
   return text;
 }
 
-// A rank that hangs inside one task looks like one that has nothing to do. One line of each kind: a
-// job may have forked hundreds.
+// A rank that hangs inside one task looks like one that has nothing to do. One line a node: a job
+// may have forked hundreds.
 void PrintIdle(const Context& context, const recording::Recording& recording) {
   for (const NodeRecord& node : recording.nodes) {
-    std::vector<const recording::ProcessRecord*> unreached, idle;
+    std::vector<const recording::ProcessRecord*> idle;
     for (const recording::ProcessRecord& process : node.processes) {
       if (!process.present_at_prepare || recording::CoversWindow(node, process) ||
           recording::MissedWindow(node, process)) {
         continue;
       }
-      (process.lost > 0 ? unreached : idle).push_back(&process);
+      idle.push_back(&process);
     }
-    const auto say = [&](const std::vector<const recording::ProcessRecord*>& processes,
-                         const char* one, const char* many) {
-      if (processes.empty()) return;
-      PrintNote(context, "warning", node.name,
-                absl::StrCat(record::NameSome(processes), processes.size() == 1 ? one : many), "");
-    };
-    say(unreached,
-        " made calls in the window, but none of them was recorded: LTTng's session did not reach "
-        "the process (it was delayed for seconds, or belongs to another session daemon)",
-        " made calls in the window, but none of them was recorded: LTTng's session did not reach "
-        "the processes (they were delayed for seconds, or belong to another session daemon)");
-    say(idle,
-        " made no recordable call in the window: it was idle, or inside one call all the time",
-        " made no recordable call in the window: each was idle, or inside one call all the time");
+    if (idle.empty()) continue;
+    PrintNote(context, "warning", node.name,
+              absl::StrCat(record::NameSome(idle), " made no recordable call in the window: ",
+                           idle.size() == 1 ? "it was" : "each was",
+                           " idle, or inside one call all the time"),
+              "");
   }
 }
 

@@ -37,17 +37,19 @@ record::Recorded WithIdle(int idle) {
   return recorded;
 }
 
-// What is said of them on stderr.
-std::string Said(int idle, int* code) {
+// What is said of it on stderr.
+std::string Said(const record::Recorded& recorded, int* code) {
   std::ostringstream out;
   std::ostringstream err;
   Context context;
   context.out = &out;
   context.err = &err;
   context.quiet = true;
-  *code = PrintSummary(context, WithIdle(idle), "run");
+  *code = PrintSummary(context, recorded, "run");
   return err.str();
 }
+
+std::string Said(int idle, int* code) { return Said(WithIdle(idle), code); }
 
 TEST(RecordSummary, IdleProcessesAreOneLineAndNoLoss) {
   int code = 0;
@@ -60,6 +62,16 @@ TEST(RecordSummary, IdleProcessesAreOneLineAndNoLoss) {
   EXPECT_EQ(std::count(many.begin(), many.end(), '\n'), 1) << many;
   EXPECT_THAT(many, HasSubstr("pid 104 (train) and 196 more made no recordable call in the window: "
                               "each was idle"));
+}
+
+// Its node says that it covers nothing of the window.
+TEST(RecordSummary, AProcessWhoseCallsWereLostIsNotCalledIdle) {
+  record::Recorded recorded = WithIdle(2);
+  recorded.recording.nodes[0].processes[1].lost = 7;
+  int code = 0;
+  const std::string said = Said(recorded, &code);
+  EXPECT_THAT(said, Not(HasSubstr("pid 101")));
+  EXPECT_THAT(said, HasSubstr("pid 102 (train) made no recordable call in the window: it was"));
 }
 
 TEST(RecordSummary, WhatANodeThatDoesNotAnswerRecordedIsUnknown) {

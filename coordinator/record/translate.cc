@@ -120,7 +120,9 @@ std::string DescribeUncovered(const NodeRecord& node) {
       " not recorded: started during the window and exited, or found too late");
   say(barred, " covers", " cover",
       " nothing of the window: cannot be recorded, see the warning above");
-  say(unreached, " covers", " cover", " nothing of the window: LTTng recorded none of their calls");
+  say(unreached, " covers", " cover",
+      " nothing of the window: calls were made, and LTTng recorded none (delayed for seconds, or "
+      "of another session daemon)");
   say(silent, " covers", " cover",
       " nothing of the window: no recordable call in it (idle, stopped or gone, or the window was "
       "too short)");
