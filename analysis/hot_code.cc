@@ -109,6 +109,20 @@ void Fill(const std::map<FunctionKey, Counts>& functions, HotTask* task) {
       [](const HotFunction& a, const HotFunction& b) { return a.samples > b.samples; });
 }
 
+// Most samples first. A key: where, domain, name.
+template <class Key>
+std::vector<HotTask> TasksOf(const std::map<Key, std::map<FunctionKey, Counts>>& counted) {
+  std::vector<HotTask> tasks;
+  for (const auto& [key, functions] : counted) {
+    HotTask& task = tasks.emplace_back();
+    std::tie(task.where, task.domain, task.name) = key;
+    Fill(functions, &task);
+  }
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [](const HotTask& a, const HotTask& b) { return a.samples > b.samples; });
+  return tasks;
+}
+
 SampledFrame FrameOf(const CodeSamples& code, const CodeFrame& frame) {
   const std::string& module = code.modules[frame.module];
   return {.kind = module == evidence::kKernelModule ? SampledFrame::Kind::kKernel
@@ -178,6 +192,14 @@ HotSink::HotSink(std::vector<HotInput> inputs) : inputs_(std::move(inputs)) {
   for (auto& [key, thread] : threads_) {
     std::stable_sort(thread.samples.begin(), thread.samples.end(),
                      [](const Placed& a, const Placed& b) { return a.at_ns < b.at_ns; });
+    Process& process = processes_[key.process];
+    process.name = thread.process;
+    for (Placed& sample : thread.samples) process.samples.emplace_back(&thread, &sample);
+  }
+  for (auto& [key, process] : processes_) {
+    std::stable_sort(
+        process.samples.begin(), process.samples.end(),
+        [](const auto& a, const auto& b) { return a.second->at_ns < b.second->at_ns; });
   }
 }
 
@@ -187,20 +209,43 @@ void HotSink::OnText(timeline::TextId id, std::string_view text) {
 }
 
 void HotSink::OnTrack(const timeline::Track& track) {
-  if (track.kind == timeline::TrackKind::kProcess) processes_[track.process] = track.name;
+  const auto process = processes_.find(track.process);
+  if (process == processes_.end()) return;
+  if (track.kind == timeline::TrackKind::kProcess) process->second.name = track.name;
   if (track.kind != timeline::TrackKind::kThread) return;
+  if (by_track_.size() <= track.id) by_track_.resize(track.id + 1);
+  OfTrack& of = by_track_[track.id];
+  of.process = &process->second;
   const auto found = threads_.find(ThreadKey{track.process, track.tid});
   if (found == threads_.end()) return;
   found->second.name = track.name;
-  if (by_track_.size() <= track.id) by_track_.resize(track.id + 1);
-  by_track_[track.id] = &found->second;
+  of.thread = &found->second;
+}
+
+// Of a task that one thread had open: what other threads of its process ran meanwhile.
+void HotSink::PlaceMeanwhile(const timeline::Span& span, const OfTrack& of) {
+  auto& samples = of.process->samples;
+  auto at = std::lower_bound(
+      samples.begin(), samples.end(), span.node_begin.ns,
+      [](const auto& sample, int64_t begin_ns) { return sample.second->at_ns < begin_ns; });
+  for (; at != samples.end() && at->second->at_ns < span.node_end.ns; ++at) {
+    if (at->first == of.thread) continue;
+    Placed& sample = *at->second;
+    const bool first = sample.other == timeline::kNoTrack;
+    sample.several |= !first && sample.other != span.track;
+    if (!first && (sample.several || sample.meanwhile.depth >= span.depth)) continue;
+    sample.other = span.track;
+    sample.meanwhile = {span.depth, span.category, span.name};
+  }
 }
 
 // Spans end before those that they lie in, so that they mostly come from the innermost on; of late
 // ones the depth tells.
 void HotSink::OnSpanEnd(const timeline::Span& span) {
-  if (span.track >= by_track_.size() || by_track_[span.track] == nullptr) return;
-  Thread& thread = *by_track_[span.track];
+  if (span.track >= by_track_.size() || by_track_[span.track].process == nullptr) return;
+  PlaceMeanwhile(span, by_track_[span.track]);
+  if (by_track_[span.track].thread == nullptr) return;
+  Thread& thread = *by_track_[span.track].thread;
   thread.has_tasks = true;
   auto at = std::lower_bound(
       thread.samples.begin(), thread.samples.end(), span.node_begin.ns,
@@ -234,34 +279,37 @@ HotNode HotSink::NodeOf(size_t input) const {
   return node;
 }
 
+HotSink::TaskKey HotSink::TaskKeyOf(const Task& task,
+                                    std::map<timeline::TextId, std::string>* patterns) const {
+  const auto [pattern, added] = patterns->try_emplace(task.name);
+  if (added) pattern->second = NamePattern(texts_[task.name]);
+  return {HotTask::Where::kTask, texts_[task.category], pattern->second};
+}
+
 HotCode HotSink::Take() const {
   HotCode hot;
   for (size_t i = 0; i < inputs_.size(); ++i) hot.nodes.push_back(NodeOf(i));
-  using TaskKey = std::tuple<HotTask::Where, std::string, std::string>;
-  std::map<TaskKey, std::map<FunctionKey, Counts>> tasks;
+  std::map<TaskKey, std::map<FunctionKey, Counts>> tasks, helpers;
   std::map<timeline::TextId, std::string> patterns;
   for (const auto& [key, thread] : threads_) {
     const auto outside =
         thread.has_tasks ? HotTask::Where::kOutside : HotTask::Where::kWithoutTasks;
     for (const Placed& sample : thread.samples) {
       TaskKey task{outside, "", ""};
-      if (!sample.tasks.empty()) {
-        const Task& innermost = sample.tasks.front();
-        const auto [pattern, added] = patterns.try_emplace(innermost.name);
-        if (added) pattern->second = NamePattern(texts_[innermost.name]);
-        task = {HotTask::Where::kTask, texts_[innermost.category], pattern->second};
+      if (!sample.tasks.empty()) task = TaskKeyOf(sample.tasks.front(), &patterns);
+      const CodeSamples& code = inputs_[thread.input].code;
+      Count(code, sample.stack, &tasks[task]);
+      if (thread.has_tasks) continue;
+      TaskKey meanwhile{HotTask::Where::kOutside, "", ""};
+      if (sample.other != timeline::kNoTrack && !sample.several) {
+        meanwhile = TaskKeyOf(sample.meanwhile, &patterns);
       }
-      Count(inputs_[thread.input].code, sample.stack, &tasks[task]);
+      Count(code, sample.stack, &helpers[meanwhile]);
     }
   }
-  for (const auto& [key, functions] : tasks) {
-    HotTask& task = hot.tasks.emplace_back();
-    std::tie(task.where, task.domain, task.name) = key;
-    Fill(functions, &task);
-    hot.samples += task.samples;
-  }
-  std::stable_sort(hot.tasks.begin(), hot.tasks.end(),
-                   [](const HotTask& a, const HotTask& b) { return a.samples > b.samples; });
+  hot.tasks = TasksOf(tasks);
+  hot.helpers = TasksOf(helpers);
+  for (const HotTask& task : hot.tasks) hot.samples += task.samples;
   return hot;
 }
 
@@ -277,7 +325,7 @@ SampledStacks HotSink::TakeStacks() const {
     const CodeSamples& code = inputs_[thread.input].code;
     const auto process = processes_.find(key.process);
     SampledThread& made = all.threads.emplace_back();
-    made.process = process != processes_.end() ? process->second : thread.process;
+    made.process = process != processes_.end() ? process->second.name : thread.process;
     made.thread = thread.name;
     made.period_ns = code.period_ns;
     for (const Placed& sample : thread.samples) {

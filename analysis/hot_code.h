@@ -14,6 +14,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,9 @@ struct HotCode {
   static constexpr size_t kLinesMax = 5;
   std::vector<HotNode> nodes;
   std::vector<HotTask> tasks;  // most samples first
+  // Once more the samples of the threads without tasks, by what their process did meanwhile: the
+  // innermost task of the one thread of it that had any open. kOutside: no thread or several had.
+  std::vector<HotTask> helpers;
   uint64_t samples = 0;
 };
 
@@ -130,10 +134,13 @@ struct SampledStacks {
   std::vector<SampledThread> threads;
 };
 
-// Memory: all samples, with the tasks that were open.
+// Memory: all samples, with the tasks that were open. Not copied: it points into itself.
 class HotSink final : public timeline::SpanSink {
  public:
   explicit HotSink(std::vector<HotInput> inputs);
+  HotSink(const HotSink&) = delete;
+  HotSink& operator=(const HotSink&) = delete;
+  HotSink(HotSink&&) = default;  // what maps and vectors hold stays where it is
 
   void OnText(timeline::TextId id, std::string_view text) override;
   void OnTrack(const timeline::Track& track) override;
@@ -152,6 +159,10 @@ class HotSink final : public timeline::SpanSink {
     int64_t at_ns = 0;
     uint32_t stack = 0;
     std::vector<Task> tasks;  // that were open, the innermost first
+    // The innermost task of the other thread of the process that had one open.
+    timeline::TrackId other = timeline::kNoTrack;
+    bool several = false;  // several others had
+    Task meanwhile;
   };
   struct Thread {
     size_t input = 0;
@@ -160,12 +171,25 @@ class HotSink final : public timeline::SpanSink {
     bool has_tasks = false;
     std::vector<Placed> samples;  // by time
   };
+  struct Process {
+    std::string name;  // as its track is called
+    // Of all its threads, by time.
+    std::vector<std::pair<const Thread*, Placed*>> samples;
+  };
+  struct OfTrack {
+    Thread* thread = nullptr;    // nullptr: not sampled
+    Process* process = nullptr;  // nullptr: none of its threads is
+  };
+  using TaskKey = std::tuple<HotTask::Where, std::string, std::string>;
+
   HotNode NodeOf(size_t input) const;
+  TaskKey TaskKeyOf(const Task& task, std::map<timeline::TextId, std::string>* patterns) const;
+  static void PlaceMeanwhile(const timeline::Span& span, const OfTrack& of);
 
   std::vector<HotInput> inputs_;
   std::map<ThreadKey, Thread> threads_;
-  std::vector<Thread*> by_track_;                // nullptr: not sampled
-  std::map<ProcessKey, std::string> processes_;  // by what their tracks are called
+  std::map<ProcessKey, Process> processes_;
+  std::vector<OfTrack> by_track_;
   std::vector<std::string> texts_{""};
 };
 

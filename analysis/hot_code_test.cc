@@ -90,6 +90,49 @@ TEST_F(HotSinkTest, ASampleBelongsToTheInnermostTaskOfItsThread) {
   EXPECT_EQ(hot.nodes.at(0).threads, 2U);
 }
 
+TEST_F(HotSinkTest, HelpersStandUnderWhatTheOneThreadWithTasksDidMeanwhile) {
+  evidence::CodeSamples code = Code();
+  code.samples = {{1, 120, 2}, {1, 250, 0}, {1, 400, 0}};
+  // The outer one is pushed late.
+  const HotCode hot = Run(code, {Ended(kInner, 1, 100, 200), Ended(kOuter, 0, 50, 300)});
+  ASSERT_THAT(hot.tasks, SizeIs(1));
+  EXPECT_EQ(hot.tasks[0].where, HotTask::Where::kWithoutTasks);
+  EXPECT_EQ(hot.tasks[0].samples, 3U);
+  ASSERT_THAT(hot.helpers, SizeIs(3));
+  for (const HotTask& task : hot.helpers) {
+    EXPECT_EQ(task.samples, 1U);
+    EXPECT_EQ(task.waiting_samples, task.name == "conv" ? 1U : 0U);
+    EXPECT_EQ(task.where, task.name.empty() ? HotTask::Where::kOutside : HotTask::Where::kTask);
+  }
+}
+
+TEST_F(HotSinkTest, WhereSeveralThreadsHaveATaskNothingIsSaidOfHelpers) {
+  evidence::CodeSamples code = Code();
+  code.samples = {{1, 120, 0}, {1, 220, 0}};
+  HotSink sink({{.node = 0, .code = std::move(code), .begin_ns = 0, .end_ns = 1000}});
+  sink.OnText(kOuter, "step 12");
+  sink.OnText(kInner, "conv");
+  timeline::Track track;
+  track.kind = timeline::TrackKind::kThread;
+  track.process = {0, 5, 4, 7};
+  for (const int32_t tid : {28, 30}) {
+    track.id = track.tid = tid;
+    sink.OnTrack(track);
+  }
+  timeline::Span span = Ended(kInner, 1, 100, 200);
+  span.track = 28;
+  sink.OnSpanEnd(span);
+  span = Ended(kOuter, 0, 50, 300);
+  span.track = 30;
+  sink.OnSpanEnd(span);
+  const HotCode hot = sink.Take();
+  ASSERT_THAT(hot.helpers, SizeIs(2));
+  for (const HotTask& task : hot.helpers) {
+    EXPECT_EQ(task.samples, 1U);
+    EXPECT_TRUE(task.where == HotTask::Where::kOutside || task.name == "step #");
+  }
+}
+
 TEST_F(HotSinkTest, ATaskThatIsPushedLateStillHoldsWhatIsInIt) {
   evidence::CodeSamples code = Code();
   code.samples = {{0, 100, 0}, {0, 20, 0}};

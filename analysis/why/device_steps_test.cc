@@ -16,8 +16,10 @@ timeline::ProcessDevices StepsOf(timeline::StepsBy by, int64_t first_ns) {
   timeline::ProcessDevices devices;
   devices.steps_by = by;
   for (int64_t i = 0; i < 3; ++i) {
-    devices.steps.push_back(
-        {"Optimizer.step#SGD.step to the next", {first_ns + i * 100}, {first_ns + (i + 1) * 100}});
+    timeline::ProgramStep& step = devices.steps.emplace_back();
+    step.name = "Optimizer.step#SGD.step to the next";
+    step.begin = {first_ns + i * 100};
+    step.end = {first_ns + (i + 1) * 100};
   }
   return devices;
 }

@@ -26,6 +26,7 @@ using analysis::ShareOf;
 constexpr size_t kTasksMax = 25;
 constexpr size_t kFunctionsMax = 5;
 constexpr size_t kJsonFunctionsMax = 20;
+constexpr size_t kHelpersMax = 10;
 constexpr size_t kShortMax = 3;
 constexpr size_t kNameMax = 56;  // columns of a function
 // A function of less than a fiftieth of its task is not printed.
@@ -123,6 +124,34 @@ void PrintFunctions(const HotTask& task, Table* table) {
   }
   if (printed == task.samples) return;
   table->Add({"  other functions", ShareText(task.samples - printed, task.samples), "", "", ""});
+}
+
+// Nothing where there are no helpers, or they had no task to help in.
+void PrintHelpers(const HotCode& hot, Page* page) {
+  Table table({{"meanwhile open", Table::Align::kLeft, true, 24},
+               {"helpers", Table::Align::kRight},
+               {"waiting", Table::Align::kRight},
+               {"library", Table::Align::kLeft, true},
+               {"mostly", Table::Align::kLeft, true}});
+  size_t printed = 0;
+  bool any = false;
+  for (const HotTask& task : hot.helpers) {
+    if (printed++ == kHelpersMax) break;
+    const bool known = task.where == HotTask::Where::kTask;
+    any |= known;
+    table.Add(
+        {known ? NameOf(task) : "no task, or tasks of several threads",
+         ShareText(task.samples, hot.samples),
+         Percent(static_cast<int64_t>(task.waiting_samples), static_cast<int64_t>(task.samples)),
+         task.functions.front().library, FunctionName(task.functions.front())});
+  }
+  if (!any) return;
+  page->Raw("\n");
+  page->Print(table);
+  page->Line(
+      "helpers: samples of threads without recorded tasks, of all samples, by the innermost task "
+      "that one other thread of their process had open at that moment. That they worked for it "
+      "is likely where only one thread has tasks, and not proven.");
 }
 
 void PrintNode(const Report& report, const HotNode& node, Page* page) {
@@ -232,6 +261,7 @@ void HotCodeInFull(Page* page) {
       "done (19 of 20 times less). A task's samples are those in which it was the innermost one "
       "open on its thread; a function's, those in which it ran itself, or the kernel for it. "
       "waiting: in functions that only wait for threads or messages.");
+  PrintHelpers(hot, page);
 }
 
 void HotCodeInShort(Page* page) {
@@ -255,7 +285,12 @@ void HotCodeInJson(const Report& report, Json* json) {
   for (const HotNode& node : report.hot.nodes) nodes.push_back(OfNode(report, node));
   Json tasks = Json::array();
   for (const HotTask& task : report.hot.tasks) tasks.push_back(OfTask(task, report.hot.samples));
-  (*json)["hot"] = {{"samples", report.hot.samples}, {"nodes", nodes}, {"tasks", tasks}};
+  Json helpers = Json::array();
+  for (const HotTask& task : report.hot.helpers) {
+    helpers.push_back(OfTask(task, report.hot.samples));
+  }
+  (*json)["hot"] = {
+      {"samples", report.hot.samples}, {"nodes", nodes}, {"tasks", tasks}, {"helpers", helpers}};
 }
 
 }  // namespace syncline::report

@@ -9,6 +9,7 @@
 namespace syncline::report {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -41,6 +42,9 @@ analysis::Report Sampled() {
   helpers.functions = {
       {.function = "", .library = "libgomp.so.1", .samples = 100, .waiting = true}};
   report.hot.tasks = {conv, helpers};
+  helpers.where = analysis::HotTask::Where::kTask;
+  helpers.name = "relu";
+  report.hot.helpers = {helpers};
   report.hot.samples = 400;
   return report;
 }
@@ -66,6 +70,14 @@ TEST(HotCodeText, TasksWithTheirFunctions) {
   EXPECT_THAT(text, Not(HasSubstr("rare")));
 }
 
+TEST(HotCodeText, HelpersByWhatWasOpenMeanwhile) {
+  analysis::Report report = Sampled();
+  const std::string text = InFull(report);
+  EXPECT_THAT(text, ContainsRegex("relu  *25.0 ± 4.2 %  *100.0 %  libgomp.so.1  \\(no symbol\\)"));
+  report.hot.helpers[0].where = analysis::HotTask::Where::kOutside;
+  EXPECT_THAT(InFull(report), Not(HasSubstr("meanwhile"))) << "nothing is known of any";
+}
+
 TEST(HotCodeText, WhatTheNodeSaysIsSaid) {
   analysis::Report report = Sampled();
   report.hot.nodes[0].complete = false;
@@ -85,6 +97,7 @@ TEST(HotCodeText, JsonHasTheWholeNamesAndTheIntervals) {
   EXPECT_THAT(task["functions"][0]["function"].get<std::string>(), HasSubstr("c10::Tensor"));
   EXPECT_EQ(task["functions"][0]["lines"][0]["line"], 12);
   EXPECT_EQ(json["hot"]["tasks"][1]["where"], "thread_without_tasks");
+  EXPECT_EQ(json["hot"]["helpers"][0]["name"], "relu");
   EXPECT_EQ(json["hot"]["nodes"][0]["lost"], 3);
 }
 

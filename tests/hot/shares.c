@@ -3,7 +3,8 @@
  * functions takes, by the clock of its own thread.
  *
  *     outer                 burn_outside() runs before it begins
- *       alpha               burn_alpha_one(), burn_alpha_two()
+ *       alpha               burn_alpha_one(), burn_alpha_two(); a second thread, which has no
+ *                           tasks, runs burn_helper() meanwhile
  *       beta                burn_beta()
  *       waiting             sched_yield(), again and again
  *
@@ -12,11 +13,14 @@
  * in the order above. It runs until it is ended.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "instrumentation/tests/static_part.h"
 
@@ -51,6 +55,20 @@ BURN(burn_outside)
 BURN(burn_alpha_one)
 BURN(burn_alpha_two)
 BURN(burn_beta)
+BURN(burn_helper)
+
+static atomic_int helping;
+
+static void* help(void* always) {
+  while (always != NULL) {
+    if (atomic_load(&helping)) {
+      burn_helper();
+    } else {
+      usleep(1000);
+    }
+  }
+  return NULL;
+}
 
 static void yield(void) {
   for (int i = 0; i < 200; ++i) sched_yield();
@@ -90,14 +108,18 @@ int main(int argc, char** argv) {
   struct itt_string_handle* const beta = static_part_string(&part, "beta");
   struct itt_string_handle* const waiting = static_part_string(&part, "waiting");
   const struct itt_id none = {0, 0, 0};
+  pthread_t helper;
+  if (pthread_create(&helper, NULL, help, &helper) != 0) return 2;
   printf("ready\n");
   fflush(stdout);
   for (;;) {
     work(kOutside, burn_outside, 500);
     ITT_CALL(&part, task_begin, (domain, none, none, outer));
     ITT_CALL(&part, task_begin, (domain, none, none, alpha));
+    atomic_store(&helping, 1);
     work(kAlphaOne, burn_alpha_one, 4000);
     work(kAlphaTwo, burn_alpha_two, 2000);
+    atomic_store(&helping, 0);
     ITT_CALL(&part, task_end, (domain));
     ITT_CALL(&part, task_begin, (domain, none, none, beta));
     work(kBeta, burn_beta, 2500);

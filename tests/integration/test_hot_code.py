@@ -203,6 +203,18 @@ def check_places(hot):
     assert lines and all(line["file"].endswith("tests/hot/shares.c") for line in lines), lines
 
 
+def check_helpers(hot):
+    """The helper works while alpha is open, and at most one turn of its loop longer."""
+    found = collections.Counter()
+    for task in hot["helpers"]:
+        for function in task["functions"]:
+            if function["function"] == "burn_helper":
+                found[task["name"]] += function["samples"]
+    print(f"helper: {dict(found)}")
+    assert sum(found.values()) > 20, "the host had no time for the helper"
+    assert found["alpha"] >= 0.9 * sum(found.values()), found
+
+
 def check_cost(hot):
     (node,) = hot["nodes"]
     assert node["complete"] and node["lost"] == 0, node
@@ -218,6 +230,7 @@ def test_root_sees_shares_tasks_lines_and_waiting(bed, tmp_path):
     hot, witness, _ = record(bed, tmp_path, "root")
     check_shares(hot, witness, FUNCTIONS)
     check_places(hot)
+    check_helpers(hot)
     node = check_cost(hot)
     assert node["kernel"]
     assert node["samples"] >= 0.8 * node["on_cpu_ns"] / node["period_ns"]
