@@ -35,7 +35,7 @@ slurm.update(
     RANK=slurm["SLURM_PROCID"], WORLD_SIZE=slurm["SLURM_NTASKS"],
     MASTER_ADDR=names.stdout.split()[0], MASTER_PORT="29500", GLOO_SOCKET_IFNAME="eth0",
 )
-sys.argv += ["--fault", "loader", "--fault-rank", "{SLOW_RANK}", "--dose", "25"]
+sys.argv += ["--fault", "loader", "--fault-rank", "{SLOW_RANK}", "--dose", "60"]
 sys.argv += ["--report-every", "20"]
 runpy.run_path("{faults.HOST_EXAMPLE}/train.py", run_name="__main__")
 """
