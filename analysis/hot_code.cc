@@ -299,7 +299,7 @@ HotCode HotSink::Take() const {
       if (!sample.tasks.empty()) task = TaskKeyOf(sample.tasks.front(), &patterns);
       const CodeSamples& code = inputs_[thread.input].code;
       Count(code, sample.stack, &tasks[task]);
-      if (thread.has_tasks) continue;
+      if (!sample.tasks.empty()) continue;
       TaskKey meanwhile{HotTask::Where::kOutside, "", ""};
       if (sample.other != timeline::kNoTrack && !sample.several) {
         meanwhile = TaskKeyOf(sample.meanwhile, &patterns);

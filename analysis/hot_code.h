@@ -72,8 +72,9 @@ struct HotCode {
   static constexpr size_t kLinesMax = 5;
   std::vector<HotNode> nodes;
   std::vector<HotTask> tasks;  // most samples first
-  // Once more the samples of the threads without tasks, by what their process did meanwhile: the
-  // innermost task of the one thread of it that had any open. kOutside: no thread or several had.
+  // Once more the samples with no task open on their own thread, by what their process did
+  // meanwhile: the innermost task of the one thread of it that had any open. kOutside: no thread
+  // had, or several.
   std::vector<HotTask> helpers;
   uint64_t samples = 0;
 };

@@ -133,6 +133,32 @@ TEST_F(HotSinkTest, WhereSeveralThreadsHaveATaskNothingIsSaidOfHelpers) {
   }
 }
 
+// As those of OpenMP, where oneDNN marks its own work on them.
+TEST_F(HotSinkTest, HelpersMayHaveTasksAtOtherTimes) {
+  evidence::CodeSamples code = Code();
+  code.samples = {{1, 120, 0}, {1, 220, 0}, {0, 120, 0}};
+  HotSink sink({{.node = 0, .code = std::move(code), .begin_ns = 0, .end_ns = 1000}});
+  sink.OnText(kOuter, "step 12");
+  sink.OnText(kInner, "conv");
+  timeline::Track track;
+  track.kind = timeline::TrackKind::kThread;
+  track.process = {0, 5, 4, 7};
+  for (const int32_t tid : {28, 29}) {
+    track.id = track.tid = tid;
+    sink.OnTrack(track);
+  }
+  timeline::Span span = Ended(kInner, 0, 200, 300);
+  span.track = 29;
+  sink.OnSpanEnd(span);
+  span = Ended(kOuter, 0, 50, 180);
+  span.track = 28;
+  sink.OnSpanEnd(span);
+  const HotCode hot = sink.Take();
+  ASSERT_THAT(hot.helpers, SizeIs(1));
+  EXPECT_EQ(hot.helpers[0].name, "step #");
+  EXPECT_EQ(hot.helpers[0].samples, 1U);
+}
+
 TEST_F(HotSinkTest, ATaskThatIsPushedLateStillHoldsWhatIsInIt) {
   evidence::CodeSamples code = Code();
   code.samples = {{0, 100, 0}, {0, 20, 0}};

@@ -149,9 +149,9 @@ void PrintHelpers(const HotCode& hot, Page* page) {
   page->Raw("\n");
   page->Print(table);
   page->Line(
-      "helpers: samples of threads without recorded tasks, of all samples, by the innermost task "
-      "that one other thread of their process had open at that moment. That they worked for it "
-      "is likely where only one thread has tasks, and not proven.");
+      "helpers: samples with no task open on their own thread, of all samples, by the innermost "
+      "task that one other thread of their process had open at that moment. That they worked for "
+      "it, or waited for more of it, is likely and not proven.");
 }
 
 void PrintNode(const Report& report, const HotNode& node, Page* page) {
