@@ -299,7 +299,9 @@ HotCode HotSink::Take() const {
       if (!sample.tasks.empty()) task = TaskKeyOf(sample.tasks.front(), &patterns);
       const CodeSamples& code = inputs_[thread.input].code;
       Count(code, sample.stack, &tasks[task]);
-      if (!sample.tasks.empty()) continue;
+      // A main thread with tasks helps nobody: between two of them it runs the program itself.
+      const bool leads = thread.has_tasks && key.tid == key.process.pid;
+      if (leads || !sample.tasks.empty()) continue;
       TaskKey meanwhile{HotTask::Where::kOutside, "", ""};
       if (sample.other != timeline::kNoTrack && !sample.several) {
         meanwhile = TaskKeyOf(sample.meanwhile, &patterns);

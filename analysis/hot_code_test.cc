@@ -159,6 +159,32 @@ TEST_F(HotSinkTest, HelpersMayHaveTasksAtOtherTimes) {
   EXPECT_EQ(hot.helpers[0].samples, 1U);
 }
 
+TEST_F(HotSinkTest, AMainThreadWithTasksIsNoHelper) {
+  evidence::CodeSamples code = Code();
+  code.threads[0].own_tid = code.processes[0].own_pid;
+  code.samples = {{0, 220, 0}, {1, 120, 0}};
+  HotSink sink({{.node = 0, .code = std::move(code), .begin_ns = 0, .end_ns = 1000}});
+  sink.OnText(kOuter, "step 12");
+  sink.OnText(kInner, "conv");
+  timeline::Track track;
+  track.kind = timeline::TrackKind::kThread;
+  track.process = {0, 5, 4, 7};
+  for (const int32_t tid : {4, 29}) {
+    track.id = track.tid = tid;
+    sink.OnTrack(track);
+  }
+  timeline::Span span = Ended(kOuter, 0, 50, 180);
+  span.track = 4;
+  sink.OnSpanEnd(span);
+  span = Ended(kInner, 0, 200, 300);
+  span.track = 29;
+  sink.OnSpanEnd(span);
+  const HotCode hot = sink.Take();
+  ASSERT_THAT(hot.helpers, SizeIs(1)) << "of the thread 29 alone";
+  EXPECT_EQ(hot.helpers[0].name, "step #");
+  EXPECT_EQ(hot.helpers[0].samples, 1U);
+}
+
 TEST_F(HotSinkTest, ATaskThatIsPushedLateStillHoldsWhatIsInIt) {
   evidence::CodeSamples code = Code();
   code.samples = {{0, 100, 0}, {0, 20, 0}};

@@ -27,18 +27,20 @@ std::vector<CodeFrame> Intern(const std::vector<NamedFrame>& frames, Emitter* em
 
 void PushSampledCode(const SampledCode& code, const SeriesPlace& place, Emitter* emitter) {
   const std::vector<CodeFrame> frames = Intern(code.frames, emitter);
-  std::map<TrackId, TrackId> groups;  // by the track that they are under
+  std::map<ProcessKey, TrackId> groups;
   CodeSample sample;
   sample.period_ns = code.period_ns;
   for (const SampledThread& thread : code.threads) {
     if (thread.points.empty()) continue;
     Track lane;
     place.Put(thread.process, &lane);
-    const auto [group, added] = groups.try_emplace(lane.parent, kNoTrack);
+    const auto [group, added] = groups.try_emplace(thread.process, kNoTrack);
     if (added) {
       Track top = lane;
       top.kind = TrackKind::kGroup;
-      top.name = "sampled code";
+      top.name = lane.parent == place.node_track
+                     ? absl::StrCat("sampled code · pid ", thread.process.pid)
+                     : "sampled code";
       group->second = emitter->AddTrack(std::move(top));
     }
     lane.parent = group->second;

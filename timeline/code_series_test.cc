@@ -12,6 +12,7 @@
 namespace syncline::timeline {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -34,7 +35,8 @@ SampledCode Code() {
   code.stacks = {{{0, 1}, 1}, {{0, 1, 2}, 1}};
   code.threads = {{ProcessKey{0, 5, 10, 7}, 10, "main", {{5200, 0}, {5600, 1}}},
                   {ProcessKey{0, 5, 10, 7}, 12, "silent", {}},
-                  {ProcessKey{0, 5, 99, 7}, 99, "nobody's", {{5300, 0}}}};
+                  {ProcessKey{0, 5, 99, 7}, 99, "nobody's", {{5300, 0}}},
+                  {ProcessKey{0, 6, 99, 7}, 99, "nobody's", {{5400, 0}}}};
   return code;
 }
 
@@ -62,7 +64,10 @@ TEST(CodeSeries, LiesUnderItsProcessOrItsNode) {
                               "sample 600 a · rank 0 · python train.py / sampled code / main 10: "
                               "main@job.c:3 in /opt/job work*@job.c:9 in /opt/job "
                               "do_sys@:0 in [kernel]\n"));
-  EXPECT_THAT(text, HasSubstr("sample 300 a / sampled code / nobody's 99: "));
+  // Two containers, each of which has a process 99.
+  EXPECT_THAT(text, HasSubstr("sample 300 a / sampled code · pid 99 / nobody's 99: "));
+  EXPECT_THAT(text, HasSubstr("sample 400 a / sampled code · pid 99 / nobody's 99: "));
+  EXPECT_THAT(text, ContainsRegex("(track [0-9]+ a / sampled code · pid 99\n(.|\n)*){2}"));
   EXPECT_THAT(text, Not(HasSubstr("silent")));
 }
 

@@ -193,7 +193,8 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
     if (!tables.complaint.empty()) uncopied.push_back(tables.complaint);
   }
   result.report = MakeReportOf(inputs, built, summary);
-  result.report.hot = code->Take();
+  // Where only some events are read, which task was open is not known.
+  if (options.events.empty()) result.report.hot = code->Take();
   result.report.incomplete |= !uncopied.empty() || !tables.complete;
   result.report.complaints.insert(result.report.complaints.end(), uncopied.begin(), uncopied.end());
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(

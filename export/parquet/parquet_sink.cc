@@ -17,6 +17,8 @@ namespace {
 
 using enum ColumnType;
 
+constexpr std::string_view kKernel = "[kernel]";  // as CodeFrame::library
+
 const char* KindName(timeline::TrackKind kind) {
   switch (kind) {
     case timeline::TrackKind::kNode:
@@ -311,7 +313,7 @@ void ParquetSink::OnCodeSample(const timeline::CodeSample& sample) {
   row[6].Name(self.library);
   row[7].Name(self.file);
   self.line > 0 ? row[8].Int(self.line) : row[8].Null();
-  row[9].Bool(sample.self + 1 < sample.stack.size());
+  row[9].Bool(texts_[sample.stack.back().library] == kKernel);
   text_.clear();
   for (const timeline::CodeFrame& frame : sample.stack) {
     if (!text_.empty()) text_.push_back(';');

@@ -135,23 +135,28 @@ void PrintHelpers(const HotCode& hot, Page* page) {
                {"mostly", Table::Align::kLeft, true}});
   size_t printed = 0;
   bool any = false;
+  uint64_t rest = 0;
   for (const HotTask& task : hot.helpers) {
-    if (printed++ == kHelpersMax) break;
+    if (printed++ >= kHelpersMax) {
+      rest += task.samples;
+      continue;
+    }
     const bool known = task.where == HotTask::Where::kTask;
     any |= known;
     table.Add(
-        {known ? NameOf(task) : "no task, or tasks of several threads",
-         ShareText(task.samples, hot.samples),
+        {known ? NameOf(task) : "none, or several", ShareText(task.samples, hot.samples),
          Percent(static_cast<int64_t>(task.waiting_samples), static_cast<int64_t>(task.samples)),
          task.functions.front().library, FunctionName(task.functions.front())});
   }
   if (!any) return;
+  if (rest > 0) table.Add({"other tasks", ShareText(rest, hot.samples), "", "", ""});
   page->Raw("\n");
   page->Print(table);
   page->Line(
       "helpers: samples with no task open on their own thread, of all samples, by the innermost "
-      "task that one other thread of their process had open at that moment. That they worked for "
-      "it, or waited for more of it, is likely and not proven.");
+      "task that one other thread of their process had open at that moment; none, or several: no "
+      "other thread had a task open, or more than one had. Threads of OpenMP that work for the "
+      "task are among them, and threads that have nothing to do with it: which is not known.");
 }
 
 void PrintNode(const Report& report, const HotNode& node, Page* page) {
