@@ -58,6 +58,25 @@ class HotSinkTest : public ::testing::Test {
               int64_t end_ns = 1000) {
     return Filled(std::move(code), ends, end_ns).Take();
   }
+  // Two threads of the process have tracks, which are called by their tids, and a span each.
+  static HotCode RunTwo(evidence::CodeSamples code, timeline::Span first, int32_t first_tid,
+                        timeline::Span second, int32_t second_tid) {
+    HotSink sink({{.node = 0, .code = std::move(code), .begin_ns = 0, .end_ns = 1000}});
+    sink.OnText(kOuter, "step 12");
+    sink.OnText(kInner, "conv");
+    timeline::Track track;
+    track.kind = timeline::TrackKind::kThread;
+    track.process = {0, 5, 4, 7};
+    for (const int32_t tid : {first_tid, second_tid}) {
+      track.id = track.tid = tid;
+      sink.OnTrack(track);
+    }
+    first.track = first_tid;
+    sink.OnSpanEnd(first);
+    second.track = second_tid;
+    sink.OnSpanEnd(second);
+    return sink.Take();
+  }
   static timeline::Span Ended(timeline::TextId name, uint16_t depth, int64_t begin, int64_t end) {
     timeline::Span span;
     span.track = 9;
@@ -109,23 +128,8 @@ TEST_F(HotSinkTest, HelpersStandUnderWhatTheOneThreadWithTasksDidMeanwhile) {
 TEST_F(HotSinkTest, WhereSeveralThreadsHaveATaskNothingIsSaidOfHelpers) {
   evidence::CodeSamples code = Code();
   code.samples = {{1, 120, 0}, {1, 220, 0}};
-  HotSink sink({{.node = 0, .code = std::move(code), .begin_ns = 0, .end_ns = 1000}});
-  sink.OnText(kOuter, "step 12");
-  sink.OnText(kInner, "conv");
-  timeline::Track track;
-  track.kind = timeline::TrackKind::kThread;
-  track.process = {0, 5, 4, 7};
-  for (const int32_t tid : {28, 30}) {
-    track.id = track.tid = tid;
-    sink.OnTrack(track);
-  }
-  timeline::Span span = Ended(kInner, 1, 100, 200);
-  span.track = 28;
-  sink.OnSpanEnd(span);
-  span = Ended(kOuter, 0, 50, 300);
-  span.track = 30;
-  sink.OnSpanEnd(span);
-  const HotCode hot = sink.Take();
+  const HotCode hot =
+      RunTwo(std::move(code), Ended(kInner, 1, 100, 200), 28, Ended(kOuter, 0, 50, 300), 30);
   ASSERT_THAT(hot.helpers, SizeIs(2));
   for (const HotTask& task : hot.helpers) {
     EXPECT_EQ(task.samples, 1U);
@@ -137,23 +141,8 @@ TEST_F(HotSinkTest, WhereSeveralThreadsHaveATaskNothingIsSaidOfHelpers) {
 TEST_F(HotSinkTest, HelpersMayHaveTasksAtOtherTimes) {
   evidence::CodeSamples code = Code();
   code.samples = {{1, 120, 0}, {1, 220, 0}, {0, 120, 0}};
-  HotSink sink({{.node = 0, .code = std::move(code), .begin_ns = 0, .end_ns = 1000}});
-  sink.OnText(kOuter, "step 12");
-  sink.OnText(kInner, "conv");
-  timeline::Track track;
-  track.kind = timeline::TrackKind::kThread;
-  track.process = {0, 5, 4, 7};
-  for (const int32_t tid : {28, 29}) {
-    track.id = track.tid = tid;
-    sink.OnTrack(track);
-  }
-  timeline::Span span = Ended(kInner, 0, 200, 300);
-  span.track = 29;
-  sink.OnSpanEnd(span);
-  span = Ended(kOuter, 0, 50, 180);
-  span.track = 28;
-  sink.OnSpanEnd(span);
-  const HotCode hot = sink.Take();
+  const HotCode hot =
+      RunTwo(std::move(code), Ended(kInner, 0, 200, 300), 29, Ended(kOuter, 0, 50, 180), 28);
   ASSERT_THAT(hot.helpers, SizeIs(1));
   EXPECT_EQ(hot.helpers[0].name, "step #");
   EXPECT_EQ(hot.helpers[0].samples, 1U);
@@ -163,23 +152,8 @@ TEST_F(HotSinkTest, AMainThreadWithTasksIsNoHelper) {
   evidence::CodeSamples code = Code();
   code.threads[0].own_tid = code.processes[0].own_pid;
   code.samples = {{0, 220, 0}, {1, 120, 0}};
-  HotSink sink({{.node = 0, .code = std::move(code), .begin_ns = 0, .end_ns = 1000}});
-  sink.OnText(kOuter, "step 12");
-  sink.OnText(kInner, "conv");
-  timeline::Track track;
-  track.kind = timeline::TrackKind::kThread;
-  track.process = {0, 5, 4, 7};
-  for (const int32_t tid : {4, 29}) {
-    track.id = track.tid = tid;
-    sink.OnTrack(track);
-  }
-  timeline::Span span = Ended(kOuter, 0, 50, 180);
-  span.track = 4;
-  sink.OnSpanEnd(span);
-  span = Ended(kInner, 0, 200, 300);
-  span.track = 29;
-  sink.OnSpanEnd(span);
-  const HotCode hot = sink.Take();
+  const HotCode hot =
+      RunTwo(std::move(code), Ended(kOuter, 0, 50, 180), 4, Ended(kInner, 0, 200, 300), 29);
   ASSERT_THAT(hot.helpers, SizeIs(1)) << "of the thread 29 alone";
   EXPECT_EQ(hot.helpers[0].name, "step #");
   EXPECT_EQ(hot.helpers[0].samples, 1U);

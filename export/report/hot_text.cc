@@ -113,6 +113,18 @@ std::string Details(const HotFunction& function) {
   return absl::StrJoin(parts, ", ");
 }
 
+Table TaskTable(const std::string& tasks, const std::string& share) {
+  return Table({{tasks, Table::Align::kLeft, true, 24},
+                {share, Table::Align::kRight},
+                {"waiting", Table::Align::kRight},
+                {"library", Table::Align::kLeft, true},
+                {"mostly", Table::Align::kLeft, true}});
+}
+
+std::string WaitingText(const HotTask& task) {
+  return Percent(static_cast<int64_t>(task.waiting_samples), static_cast<int64_t>(task.samples));
+}
+
 void PrintFunctions(const HotTask& task, Table* table) {
   uint64_t printed = 0;
   for (size_t i = 0; i < task.functions.size() && i < kFunctionsMax; ++i) {
@@ -128,11 +140,7 @@ void PrintFunctions(const HotTask& task, Table* table) {
 
 // Nothing where there are no helpers, or they had no task to help in.
 void PrintHelpers(const HotCode& hot, Page* page) {
-  Table table({{"meanwhile open", Table::Align::kLeft, true, 24},
-               {"helpers", Table::Align::kRight},
-               {"waiting", Table::Align::kRight},
-               {"library", Table::Align::kLeft, true},
-               {"mostly", Table::Align::kLeft, true}});
+  Table table = TaskTable("meanwhile open", "helpers");
   size_t printed = 0;
   bool any = false;
   uint64_t rest = 0;
@@ -143,10 +151,9 @@ void PrintHelpers(const HotCode& hot, Page* page) {
     }
     const bool known = task.where == HotTask::Where::kTask;
     any |= known;
-    table.Add(
-        {known ? NameOf(task) : "none, or several", ShareText(task.samples, hot.samples),
-         Percent(static_cast<int64_t>(task.waiting_samples), static_cast<int64_t>(task.samples)),
-         task.functions.front().library, FunctionName(task.functions.front())});
+    table.Add({known ? NameOf(task) : "none, or several", ShareText(task.samples, hot.samples),
+               WaitingText(task), task.functions.front().library,
+               FunctionName(task.functions.front())});
   }
   if (!any) return;
   if (rest > 0) table.Add({"other tasks", ShareText(rest, hot.samples), "", "", ""});
@@ -243,20 +250,13 @@ void HotCodeInFull(Page* page) {
   const HotCode& hot = page->report().hot;
   for (const HotNode& node : hot.nodes) PrintNode(page->report(), node, page);
   if (hot.samples == 0) return page->Line("No thread that was sampled ran in the window.");
-  Table table({{"task and its functions", Table::Align::kLeft, true, 24},
-               {"share", Table::Align::kRight},
-               {"waiting", Table::Align::kRight},
-               {"library", Table::Align::kLeft, true},
-               {"mostly", Table::Align::kLeft, true}});
+  Table table = TaskTable("task and its functions", "share");
   size_t printed = 0;
   uint64_t rest = hot.samples;
   for (const HotTask& task : hot.tasks) {
     if (printed++ == kTasksMax) break;
     rest -= task.samples;
-    table.Add(
-        {NameOf(task), ShareText(task.samples, hot.samples),
-         Percent(static_cast<int64_t>(task.waiting_samples), static_cast<int64_t>(task.samples)),
-         "", ""});
+    table.Add({NameOf(task), ShareText(task.samples, hot.samples), WaitingText(task), "", ""});
     PrintFunctions(task, &table);
   }
   if (rest > 0) table.Add({"other tasks", ShareText(rest, hot.samples), "", "", ""});
@@ -288,14 +288,15 @@ void HotCodeInShort(Page* page) {
 void HotCodeInJson(const Report& report, Json* json) {
   Json nodes = Json::array();
   for (const HotNode& node : report.hot.nodes) nodes.push_back(OfNode(report, node));
-  Json tasks = Json::array();
-  for (const HotTask& task : report.hot.tasks) tasks.push_back(OfTask(task, report.hot.samples));
-  Json helpers = Json::array();
-  for (const HotTask& task : report.hot.helpers) {
-    helpers.push_back(OfTask(task, report.hot.samples));
-  }
-  (*json)["hot"] = {
-      {"samples", report.hot.samples}, {"nodes", nodes}, {"tasks", tasks}, {"helpers", helpers}};
+  const auto all_of = [&report](const std::vector<HotTask>& tasks) {
+    Json all = Json::array();
+    for (const HotTask& task : tasks) all.push_back(OfTask(task, report.hot.samples));
+    return all;
+  };
+  (*json)["hot"] = {{"samples", report.hot.samples},
+                    {"nodes", nodes},
+                    {"tasks", all_of(report.hot.tasks)},
+                    {"helpers", all_of(report.hot.helpers)}};
 }
 
 }  // namespace syncline::report
