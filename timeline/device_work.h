@@ -51,8 +51,8 @@ struct ProgramStep {
 
 // What says where a step begins and ends. Work belongs to the step in which it was launched. Of the
 // device's own steps it belongs to that in which it begins, of a table of spans to that which its
-// row says.
-enum class StepsBy : uint8_t { kProfiler, kOptimizer, kMark, kDevice, kTable };
+// row says. kTask: the program's own tasks, where no profile but a tracer recorded the device.
+enum class StepsBy : uint8_t { kProfiler, kOptimizer, kMark, kDevice, kTable, kTask };
 
 struct ProcessDevices {
   TrackId track = kNoTrack;  // the process's
@@ -67,6 +67,9 @@ struct ProcessDevices {
   // launches outside of that, because it may begin or end with operators at another time.
   std::optional<Interval> operators;
   StepsBy steps_by = StepsBy::kProfiler;
+  // kTask: calls that asked for something of which nothing was recorded: it was not over when the
+  // recording ended, or was lost.
+  uint64_t unfinished = 0;
   // What the program itself did; by begin, apart from each other.
   std::vector<Interval> loading;           // it waited for the next batch of a DataLoader
   std::vector<Interval> host_collectives;  // a collective ran on the host (Gloo's)

@@ -9,10 +9,14 @@ TextId Emitter::Text(std::string_view text) {
   if (text.empty()) return kNoText;
   const auto found = texts_.find(text);
   if (found != texts_.end()) return found->second;
-  const TextId id = next_text_++;
-  texts_.emplace(std::string(text), id);
+  const auto id = static_cast<TextId>(texts_by_id_.size() + 1);
+  texts_by_id_.push_back(&texts_.emplace(std::string(text), id).first->first);
   for (TimelineSink* sink : sinks_) sink->OnText(id, text);
   return id;
+}
+
+std::string_view Emitter::TextOf(TextId id) const {
+  return id == kNoText ? std::string_view() : std::string_view(*texts_by_id_[id - 1]);
 }
 
 TrackId Emitter::AddTrack(Track track) {

@@ -23,6 +23,8 @@ class Emitter {
 
   // The id of `text`, announced to the sinks when it is new. The empty string is kNoText.
   TextId Text(std::string_view text);
+  // Of an id that this gave.
+  std::string_view TextOf(TextId id) const;
   // Numbers the track and announces it; `track.id` is ignored.
   TrackId AddTrack(Track track);
   // Of an arrow inside one process; those between processes are numbered by the builder, below.
@@ -51,7 +53,7 @@ class Emitter {
 
   std::vector<TimelineSink*> sinks_;
   std::unordered_map<std::string, TextId, Hash, std::equal_to<>> texts_;
-  TextId next_text_ = 1;
+  std::vector<const std::string*> texts_by_id_;  // from 1 on: keys of texts_
   TrackId next_track_ = 0;
   uint64_t next_flow_ = uint64_t{1} << 32;
   std::unordered_map<uint32_t, TrackId> node_tracks_;

@@ -2,6 +2,7 @@
 #include "timeline/node_builder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,7 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
                         .ledger = &ledger_,
                         .collectives = &matchers->collectives,
                         .transfers = &matchers->transfers}),
+      devices_(context_, tables_, &tracks_, &ledger_),
       itt_(context_, tables_, &tracks_),
       ids_(emitter, "id"),
       parent_ids_(emitter, "parent id") {
@@ -64,6 +66,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
     }
     Dispatch(*head);
   }
+  std::vector<ProcessDevices> traced = devices_.Finish();
   Finish();
   NodeProfiles profiles(context_, {.tables = tables_,
                                    .tracks = &tracks_,
@@ -74,6 +77,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
   result_.profiles = std::move(found.profiles);
   result_.partitions = std::move(found.partitions);
   result_.devices = std::move(found.devices);
+  std::move(traced.begin(), traced.end(), std::back_inserter(result_.devices));
   return TakeResult();
 }
 
@@ -189,6 +193,12 @@ void NodeBuilder::Handle(const NodeEvent& event) {
     case EventKind::kTorchTransferBegin:
     case EventKind::kTorchTransferEnd:
       torch_.On(event);
+      break;
+    case EventKind::kDeviceLaunch:
+    case EventKind::kDeviceWork:
+    case EventKind::kDeviceTracing:
+    case EventKind::kDeviceLost:
+      devices_.On(event);
       break;
     default:
       itt_.On(event);

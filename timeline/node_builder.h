@@ -17,6 +17,7 @@
 #include "timeline/builder.h"
 #include "timeline/collectives.h"
 #include "timeline/coverage.h"
+#include "timeline/device_observer.h"
 #include "timeline/event_arguments.h"
 #include "timeline/foreign_observer.h"
 #include "timeline/itt_observer.h"
@@ -108,6 +109,7 @@ class NodeBuilder {
   ForeignObserver foreign_;
   NetObserver net_;
   TorchObserver torch_;
+  DeviceObserver devices_;
   IttObserver itt_;
   StreamMerger merger_;
   EventReader event_;

@@ -18,7 +18,8 @@ constexpr std::string_view kFieldNames[] = {
     "sent",   "received",    "retransmits", "rtt_us",    "local_port", "remote_port", "local",
     "remote", "bytes",       "since",       "direction", "expected",   "found",       "on",
     "group",  "description", "ranks",       "rank",      "size",       "sequence",    "peer",
-    "tag",
+    "tag",    "launch",      "device",      "queue",     "bound",      "source",      "count",
+    "state",
 };
 static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
 

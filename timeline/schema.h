@@ -81,6 +81,13 @@ enum class Field : uint8_t {
   kSequence,
   kPeer,
   kTag,
+  kLaunch,
+  kDevice,
+  kQueue,
+  kBound,
+  kSource,
+  kCount,
+  kState,
   kFieldCount,
 };
 

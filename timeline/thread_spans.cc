@@ -192,6 +192,13 @@ void ThreadSpans::End(const Task& task, const Moment& moment) {
   Seen(moment);
 }
 
+const Span* ThreadSpans::Innermost() const {
+  for (size_t i = size_; i-- > 0;) {
+    if (!levels_[i].placeholder) return &levels_[i].span;
+  }
+  return nullptr;
+}
+
 Span* ThreadSpans::FindOpen(IttId id, uint16_t depth) {
   if (!id) return depth < size_ ? &levels_[depth].span : nullptr;
   for (size_t i = size_; i-- > 0;) {

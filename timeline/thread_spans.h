@@ -76,6 +76,8 @@ class ThreadSpans {
   // The open span that metadata belongs to: the one with `id`, or, for no id, the one at `depth`.
   // nullptr when it is not open (or its begin and thus its place was lost).
   Span* FindOpen(IttId id, uint16_t depth);
+  // The innermost task that is open; nullptr: there is none whose begin was seen.
+  const Span* Innermost() const;
   // From now on `ids`, which outlives this, has the ids of what is open, as this thread's.
   void ListOpenIds(OpenIds* ids, uint32_t thread);
 

@@ -68,6 +68,7 @@ v1::ProcessInfo DescribeProcess(const Block& block, uint32_t uid, const ProcessE
   if ((facts.sources & SYNCLINE_SOURCE_ITT) != 0) info.add_sources("itt");
   if ((facts.sources & SYNCLINE_SOURCE_NET) != 0) info.add_sources("net");
   if ((facts.sources & SYNCLINE_SOURCE_PYTHON) != 0) info.add_sources("python");
+  if ((facts.sources & SYNCLINE_SOURCE_DEVICE) != 0) info.add_sources("device");
   return info;
 }
 

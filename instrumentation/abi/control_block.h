@@ -40,6 +40,7 @@ extern "C" {
 #define SYNCLINE_SOURCE_ITT 1u
 #define SYNCLINE_SOURCE_NET 2u
 #define SYNCLINE_SOURCE_PYTHON 4u
+#define SYNCLINE_SOURCE_DEVICE 8u
 
 /* Values of syncline_block.state. */
 #define SYNCLINE_STATE_STARTING 0u

@@ -58,8 +58,13 @@ enum class EventKind : uint8_t {
   kTorchCollective,
   kTorchTransferBegin,
   kTorchTransferEnd,
+  // What devices do (syncline_device)
+  kDeviceLaunch,
+  kDeviceWork,
+  kDeviceTracing,
+  kDeviceLost,
 };
-inline constexpr size_t kEventKinds = static_cast<size_t>(EventKind::kTorchTransferEnd) + 1;
+inline constexpr size_t kEventKinds = static_cast<size_t>(EventKind::kDeviceLost) + 1;
 
 struct EventRow {
   std::string_view provider;
@@ -147,6 +152,13 @@ inline constexpr EventRow kEvents[] = {
      EventKind::kTorchTransferBegin},
     {"syncline_torch", "transfer_end", "thread u32, d1 u64, peer i32",
      EventKind::kTorchTransferEnd},
+
+    {"syncline_device", "launch", "thread u32, launch u64, name u32", EventKind::kDeviceLaunch},
+    {"syncline_device", "work",
+     "thread, device, queue, name u32, kind u8, launch, begin, end, bound, bytes u64",
+     EventKind::kDeviceWork},
+    {"syncline_device", "tracing", "thread, source u32, state u8", EventKind::kDeviceTracing},
+    {"syncline_device", "lost", "thread, source u32, count u64", EventKind::kDeviceLost},
 };
 
 // "name" of each, without the types.

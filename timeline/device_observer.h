@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tracers of devices say (syncline_device): a call of a thread that asks a device for
+// something, and later, from any thread, what the device did and when.
+//
+// Below the process there is a group per device with a lane per queue; what overlaps on one queue
+// goes to a further lane of it. Each span has the task that was open in the calling thread as its
+// operator, and an arrow leads from the call to it. All of it is kept until the walk is over,
+// because what a device did comes late and in no order.
+//
+// Memory: one entry per call and per piece of work. Thread-safety: one thread.
+#ifndef SYNCLINE_TIMELINE_DEVICE_OBSERVER_H_
+#define SYNCLINE_TIMELINE_DEVICE_OBSERVER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "timeline/device_work.h"
+#include "timeline/loss_ledger.h"
+#include "timeline/node_context.h"
+#include "timeline/node_tables.h"
+#include "timeline/sink.h"
+#include "timeline/track_table.h"
+
+namespace syncline::timeline {
+
+class DeviceObserver {
+ public:
+  DeviceObserver(const NodeContext& context, const NodeTables& tables, TrackTable* tracks,
+                 LossLedger* ledger)
+      : context_(context), tables_(tables), tracks_(tracks), ledger_(ledger) {}
+
+  void On(const NodeEvent& event);
+  // Once, after the last event: pushes everything. Of each process that has any.
+  std::vector<ProcessDevices> Finish();
+
+ private:
+  struct Launch {
+    TimelineTime at;
+    TrackId track = kNoTrack;  // of the thread
+    std::string task;          // "": none was open
+    bool answered = false;     // there is work of it
+  };
+  struct Work {
+    uint32_t device = 0;  // these three are ids of names
+    uint32_t queue = 0;
+    uint32_t name = 0;
+    uint8_t kind = 0;
+    uint64_t launch = 0;
+    uint64_t bytes = 0;
+    uint64_t bound_ns = 0;
+    Moment begin;
+    Moment end;
+  };
+  struct Lost {
+    uint64_t count = 0;
+    ClockInterval when;
+  };
+  struct Process {
+    std::unordered_map<uint64_t, Launch> launches;  // by number
+    std::vector<Work> work;
+    // By the id of a text that says whose, or why.
+    std::map<uint32_t, Lost> lost;
+    std::map<uint32_t, ClockInterval> untraced;
+  };
+
+  void OnLaunch(const NodeEvent& event, Process* process);
+  void OnWork(const NodeEvent& event, Process* process);
+  void OnTracing(const NodeEvent& event, Process* process);
+  void OnLost(const NodeEvent& event, Process* process);
+  std::string Name(uint32_t process, uint32_t id) const;
+  void PushAll(uint32_t index, Process* process);
+  void PushSpan(uint32_t index, const Work& work, const Launch* launch, TrackId lane);
+  TrackId AddTrack(uint32_t index, TrackId parent, TrackKind kind, std::string name);
+  void Lose(uint32_t index, const Loss& loss);
+  void LoseAll(uint32_t index, const Process& process);
+  ProcessDevices Devices(uint32_t index, const Process& process);
+
+  const NodeContext& context_;
+  const NodeTables& tables_;
+  TrackTable* tracks_;
+  LossLedger* ledger_;
+  std::map<uint32_t, Process> processes_;  // by their numbers in NodeTables
+};
+
+}  // namespace syncline::timeline
+
+#endif  // SYNCLINE_TIMELINE_DEVICE_OBSERVER_H_
