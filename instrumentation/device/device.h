@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the tracers of devices share: a call that asks a device for work, and the work when it is
+ * done, as events.
+ *
+ * opencl.c  libsyncline_opencl.so, a layer of OpenCL's loader (OPENCL_LAYERS)
+ * cuda.c    libsyncline_cuda.so, which the CUDA driver loads (CUDA_INJECTION64_PATH)
+ *
+ * Threads: any. Not for signal handlers: neither of these libraries is called in one.
+ */
+#ifndef SYNCLINE_INSTRUMENTATION_DEVICE_DEVICE_H_
+#define SYNCLINE_INSTRUMENTATION_DEVICE_DEVICE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "instrumentation/device/provider.h"
+
+#define DEVICE_HIDDEN __attribute__((visibility("hidden")))
+
+/* The process uses a device: from here on it has a control block. Once, and again in a forked
+ * child. 0, or -1 when it cannot be traced. */
+DEVICE_HIDDEN int device_start(void);
+
+/* 0 while nothing is recorded and this thread knows it: nothing of what follows need be called. */
+DEVICE_HIDDEN int device_is_asked(void);
+
+/* This thread asks the device for something now, which `launch` tells from everything else that the
+ * process asks for. 1: the event was written. */
+DEVICE_HIDDEN int device_launch(uint64_t launch, const char* name);
+
+/* What the device did. Texts may be NULL. */
+struct device_work {
+  const char* device;
+  const char* queue;
+  const char* name;
+  enum syncline_device_kind kind;
+  uint64_t launch;
+  uint64_t begin_ns; /* these two: the trace clock */
+  uint64_t end_ns;
+  uint64_t bound_ns;
+  uint64_t bytes;
+};
+DEVICE_HIDDEN void device_work(const struct device_work* work);
+
+/* From now on `source` records what devices do, or does not in this recording: then it says why. */
+DEVICE_HIDDEN void device_tracing(const char* source, enum syncline_device_tracing state);
+/* The gate has changed: says so for this process, as every other call would. */
+DEVICE_HIDDEN void device_follow(void);
+/* So many pieces of work were done of which nothing more is known. */
+DEVICE_HIDDEN void device_lost(const char* source, uint64_t count);
+
+#endif /* SYNCLINE_INSTRUMENTATION_DEVICE_DEVICE_H_ */

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What devices do, recorded for real: OpenCL on a driver for CPUs, CUDA on a driver of the tests'.
+
+Usage: devices_test.py BUILD_DIRECTORY (opencl | cuda)
+"""
+
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from lttng_fixture import SKIPPED, enter_namespaces
+
+BUILD = os.path.abspath(sys.argv[1])
+SYNCLINE = os.path.join(BUILD, "bin", "syncline")
+FAKES = os.path.join(BUILD, "tests", "fake_cuda")
+INCOMPLETE = 3
+LATE_NS = 300_000_000  # between what a device did and the end of a recording: none is lost before
+
+
+def syncline(*words, expected=0):
+    done = subprocess.run([SYNCLINE, *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode == expected, (words, done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+def events(run):
+    return [json.loads(line) for line in syncline("events", run, "--format", "jsonl").splitlines()]
+
+
+def started(words, folder, environment=None):
+    program = subprocess.Popen(words, env={**os.environ, **(environment or {})})
+    deadline = time.monotonic() + 60
+    while not any(name.startswith("ready") for name in os.listdir(folder)):
+        if program.poll() == SKIPPED:
+            print("skipped: there is no OpenCL driver (pocl-opencl-icd, ocl-icd-libopencl1)")
+            sys.exit(SKIPPED)
+        assert program.poll() is None and time.monotonic() < deadline, program.returncode
+        time.sleep(0.02)
+    return program
+
+
+def stop(folder, programs):
+    open(os.path.join(folder, "stop"), "w").close()
+    for program in programs:
+        assert program.wait(30) == 0
+
+
+def check_events(found):
+    """Each piece of work has its call, which was before it; (work, call) by process."""
+    calls, pairs = {}, collections.defaultdict(list)
+    for event in found:
+        fields = event["fields"]
+        if event["event"] == "syncline_device:launch":
+            calls[fields["pid"], fields["launch"]] = event
+        elif event["event"] == "syncline_device:work":
+            call = calls[fields["pid"], fields["launch"]]  # it was written before
+            begin, end = fields["begin"], fields["end"]
+            bound = fields["bound"]
+            assert call["clock_ns"] - bound <= begin <= end <= event["clock_ns"] + bound, event
+            pairs[fields["pid"]].append((event, call))
+    last = max(event["clock_ns"] for event in found)
+    answered = {(pid, call["fields"]["launch"]) for pid, of in pairs.items() for _, call in of}
+    lost = [call for key, call in calls.items() if key not in answered]
+    early = [call for call in lost if call["clock_ns"] < last - LATE_NS]
+    assert not early, (len(early), early[:3])
+    return pairs, len(lost)
+
+
+def spans(run, out):
+    """(process, lane, name, begin, end, task) of each span on a device."""
+    syncline("merge", run, "--out", out, "--format", "chrome")
+    found = []
+    for folder, _, names in os.walk(os.path.join(out, "chrome")):
+        for name in names:
+            with open(os.path.join(folder, name)) as file:
+                listed = json.load(file)["traceEvents"]
+            lanes = {
+                (event["pid"], event["tid"]): event["args"]["name"]
+                for event in listed
+                if event.get("ph") == "M" and event["name"] == "thread_name"
+            }
+            for event in listed:
+                if event.get("cat", "").startswith("device "):
+                    begin = event["ts"]
+                    lane = lanes[event["pid"], event["tid"]]
+                    task = event["args"].get("operator")
+                    found.append(
+                        (event["pid"], lane, event["name"], begin, begin + event["dur"], task)
+                    )
+    return found
+
+
+def check_lanes(found):
+    """Nothing on a queue overlaps."""
+    ends = {}
+    for process, lane, _, begin, end, _ in sorted(found, key=lambda span: span[3]):
+        assert ends.get((process, lane), 0) <= begin + 0.001, (process, lane)
+        ends[process, lane] = end
+
+
+def check_tasks(found, wanted):
+    """`wanted`: task by name. Both all there, and right."""
+    counts = collections.Counter((name, task) for _, _, name, _, _, task in found)
+    assert set(counts) == set(wanted.items()), counts
+    return counts
+
+
+def opencl(work):
+    program = os.path.join(BUILD, "tests", "opencl_program")
+    run = os.path.join(work, "run")
+    words = [SYNCLINE, "run", "--devices", "--job", "cl", "--rank"]
+    environment = {"POCL_CACHE_DIR": os.path.join(work, "pocl")}
+    programs = []
+    for rank in "01":
+        folder = os.path.join(work, "rank" + rank)
+        os.makedirs(folder)
+        command = [*words, rank, "--", program, folder, "1000000", rank]
+        programs.append((started(command, folder, environment), folder))
+        open(os.path.join(folder, "go"), "w").close()
+    syncline("record", "--for", "3s", "--out", run)
+    for one, folder in programs:
+        stop(folder, [one])
+        with open(os.path.join(folder, f"truth-{folder[-1]}.txt")) as file:
+            steps, wrong, odd = (int(word) for word in file.read().split()[1::2])
+        assert steps > 20 and wrong == 0 and odd == 0, (steps, wrong, odd)
+    pairs, _ = check_events(events(run))
+    assert len(pairs) == 2, list(pairs)
+    bytes_moved = {event["fields"]["bytes"] for of in pairs.values() for event, _ in of}
+    assert bytes_moved == {0, 4 << 16}, bytes_moved
+    found = spans(run, os.path.join(work, "out"))
+    check_lanes(found)
+    counts = check_tasks(
+        found,
+        {
+            "scale_kernel": "scale",
+            "shift_kernel": "shift",
+            "write buffer": "step",
+            "read buffer": "step",
+        },
+    )
+    assert sum(counts.values()) == sum(len(of) for of in pairs.values())
+    # Each queue takes its own commands: a thread has one, a process two threads.
+    assert {lane[-7:] for _, lane, *_ in found} == {"queue 1", "queue 2"}
+    report = json.loads(syncline("report", run, "--json"))
+    assert report["complete"] and len(report["devices"]) == 2, report["devices"]
+    for device in report["devices"]:
+        assert device["steps_by"] == "task" and len(device["steps"]) > 5, device
+        assert device["without_launch"] == device["outside_operators"] == 0, device
+        parts = ("computing_ns", "exposed_communication_ns", "exposed_copies_ns", "idle_ns")
+        for step in device["steps"]:
+            assert sum(step[part] for part in parts) == step["end_ns"] - step["begin_ns"], step
+
+
+def cuda_run(work, name, environment=None, arguments=(), recordings=1):
+    folder = os.path.join(work, name)
+    os.makedirs(folder)
+    words = [SYNCLINE, "run", "--devices", "--", os.path.join(FAKES, "cuda_program"), folder]
+    environment = {"LD_LIBRARY_PATH": FAKES, **(environment or {})}
+    program = started([*words, *arguments], folder, environment)
+    runs = []
+    for number in range(recordings):
+        runs.append(os.path.join(folder, f"run{number}"))
+        syncline("record", "--for", "1s", "--out", runs[-1])
+    stop(folder, [program])
+    return runs
+
+
+def losses(run):
+    report = json.loads(syncline("report", run, "--json", expected=INCOMPLETE))
+    return " ".join(loss["detail"] for node in report["nodes"] for loss in node["losses"])
+
+
+def cuda(work):
+    wanted = {"copy host to device": "step", "fill": "step"}
+    for thread in "01":
+        wanted |= {f"multiply_{thread}": "multiply", f"add_{thread}": "add"}
+    # Twice: what is registered with CUPTI stays from the first time.
+    for run in cuda_run(work, "both", recordings=2):
+        pairs, lost = check_events(events(run))
+        (of,) = pairs.values()
+        assert len(of) > 200 and lost < len(of) / 4, (len(of), lost)
+        found = spans(run, run + "-out")
+        check_lanes(found)
+        check_tasks(found, wanted)
+        for _, lane, name, begin, end, _ in found:
+            if "_" in name:
+                assert lane[-1] == ("8" if name.endswith("_1") else "7"), (lane, name)
+            length = {"multiply": 300, "add": 100}.get(name.split("_")[0], end - begin)
+            assert abs(end - begin - length) < 0.01, (name, end - begin)
+        (device,) = json.loads(syncline("report", run, "--json"))["devices"]
+        assert device["device"] == "GPU 1" and len(device["steps"]) > 20, device["device"]
+        assert device["unfinished"] == lost, (device["unfinished"], lost)
+    (run,) = cuda_run(work, "busy", {"FAKE_CUPTI_BUSY": "1"})
+    assert "another tool uses it" in losses(run)
+    (run,) = cuda_run(work, "torch", arguments=[os.path.join(FAKES, "libtorch_fake.so")])
+    assert "left to the profiler of the program's framework" in losses(run)
+    only_driver = os.path.join(work, "driver")
+    os.makedirs(only_driver)
+    os.symlink(os.path.join(FAKES, "libcuda.so.1"), os.path.join(only_driver, "libcuda.so.1"))
+    (run,) = cuda_run(work, "alone", {"LD_LIBRARY_PATH": only_driver})
+    assert "no libcupti.so is found" in losses(run)
+
+
+def main():
+    enter_namespaces()
+    with tempfile.TemporaryDirectory(prefix="syncline-devices-") as work:
+        os.environ["SYNCLINE_DATA_DIR"] = os.path.join(work, "data")
+        {"opencl": opencl, "cuda": cuda}[sys.argv[2]](work)
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()
