@@ -41,8 +41,8 @@ absl::StatusOr<std::vector<std::string>> ProgramOf(
   if (!words.empty() && words.front().size() > 1 && words.front()[0] == '-') {
     return absl::InvalidArgumentError(
         absl::StrCat("`syncline run` has no option ", words.front(),
-                     " (--job, --rank, --role, --no-messages, --kineto, --also-collector; the "
-                     "program follows \"--\")"));
+                     " (--job, --rank, --role, --no-messages, --kineto, --devices, "
+                     "--also-collector; the program follows \"--\")"));
   }
   if (!after_dashes.has_value()) return words;
   // `run program -x -- y`: those dashes are the program's.
@@ -64,6 +64,9 @@ void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& argu
   command->add_flag("--kineto", arguments->options.kineto,
                     "Also run PyTorch's own profiler while it is recorded: shapes, GPU kernels "
                     "(experimental). High overhead: see docs/pytorch.md");
+  command->add_flag("--devices", arguments->options.devices,
+                    "Also record what devices do in programs without a framework: OpenCL, CUDA. "
+                    "PyTorch's own: --kineto. See docs/devices.md");
   command
       ->add_option("--also-collector", arguments->options.also_collector,
                    "Another ITT collector (a library) that gets every call, too (default: the "

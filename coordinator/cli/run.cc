@@ -15,6 +15,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,7 @@
 #include "common/status.h"
 #include "common/text.h"
 #include "common/trusted_file.h"
+#include "coordinator/cli/device_tracers.h"
 #include "coordinator/cli/other_collector.h"
 #include "coordinator/cli/preload.h"
 #include "coordinator/cli/trial.h"
@@ -33,12 +35,13 @@ namespace syncline::cli {
 namespace {
 
 // In the order in which they are tried; the later ones need LTTng-UST.
-constexpr std::array<const char*, 6> kLibraries = {kCollectorFile,
+constexpr std::array<const char*, 7> kLibraries = {kCollectorFile,
                                                    "libsyncline_torch.so",
                                                    "libsyncline_provider.so",
                                                    "libsyncline_itt_provider.so",
                                                    "libsyncline_net_provider.so",
-                                                   "libsyncline_torch_provider.so"};
+                                                   "libsyncline_torch_provider.so",
+                                                   "libsyncline_device_provider.so"};
 constexpr size_t kLibrariesWithoutLttng = 2;
 // Python looks here first; holds the hook for PyTorch.
 constexpr char kPythonVariable[] = "PYTHONPATH";
@@ -152,6 +155,11 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
   const std::string collector = (place.library_directory / kCollectorFile).string();
   const std::string said = PlanCollectors(current, collector, options.also_collector, &plan.set);
   if (!said.empty()) plan.warnings.push_back(said);
+  if (options.devices) {
+    for (std::string& line : PlanDevices(current, place.library_directory, &plan.set)) {
+      plan.warnings.push_back(std::move(line));
+    }
+  }
   if (options.messages) {
     const std::string library = (place.library_directory / kPreloadFile).string();
     const auto preloaded = current.find(kPreloadVariable);
@@ -192,6 +200,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
     values[SYNCLINE_TRACER_TIMEOUT_VARIABLE] = SYNCLINE_TRACER_TIMEOUT_MS;
     values[SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE] = "1";
     if (options.messages) values[kPreloadVariable] = preload;
+    if (options.devices) PlanDevices({}, place.library_directory, &values);
     for (const auto& [name, value] : values) {
       absl::StrAppend(&lines, "ENV ", name, "=\"",
                       absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"\"", "\\\""}, {"$", "\\$"}}),
@@ -206,6 +215,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
   }
   // Nothing here may end a script that runs under `set -eu`.
   lines += CollectorLines(collector, options.also_collector);
+  if (options.devices) lines += DeviceLines(place.library_directory);
   if (options.messages) {
     absl::StrAppend(&lines, "export ", kPreloadVariable, "=\"${", kPreloadVariable, ":+$",
                     kPreloadVariable, ":}\"", ShellQuoted(preload), "\n");

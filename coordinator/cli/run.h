@@ -29,6 +29,7 @@ struct RunOptions {
   std::string role;
   bool messages = true;              // socket calls too: a library is preloaded
   bool kineto = false;               // PyTorch's own profiler too
+  bool devices = false;              // what devices do: OpenCL's, CUDA's
   std::string also_collector;        // another ITT collector; empty: what the environment names
   std::vector<std::string> command;  // program and arguments
 };

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// `syncline run --devices`: the environment by which the loaders of OpenCL and CUDA take in our
+// tracers. What the user has there stays: a list is appended to, of a variable that holds one path
+// only, ours gives way.
+#ifndef SYNCLINE_COORDINATOR_CLI_DEVICE_TRACERS_H_
+#define SYNCLINE_COORDINATOR_CLI_DEVICE_TRACERS_H_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "coordinator/cli/environment.h"
+
+namespace syncline::cli {
+
+inline constexpr char kOpenClVariable[] = "OPENCL_LAYERS";        // a list, by colons
+inline constexpr char kCudaVariable[] = "CUDA_INJECTION64_PATH";  // one path
+
+// Adds to `set` what is to be set; what is said of it, a line each.
+std::vector<std::string> PlanDevices(const Environment& current,
+                                     const std::filesystem::path& library_directory,
+                                     Environment* set);
+
+// The same for a job script (sh), decided where it runs.
+std::string DeviceLines(const std::filesystem::path& library_directory);
+
+}  // namespace syncline::cli
+
+#endif  // SYNCLINE_COORDINATOR_CLI_DEVICE_TRACERS_H_
