@@ -293,6 +293,7 @@ std::vector<DeviceReport> DevicesOf(const ProcessDevices& process,
     report.device = process.devices[device];
     report.has_steps = !process.steps.empty();
     report.steps_by = process.steps_by;
+    report.unfinished = device == 0 ? process.unfinished : 0;
     Count(process, counted, &report);
     report.operators = OperatorsOf(process, counted);
     const std::vector<Stretch> stretches = Stretches(work).Take();

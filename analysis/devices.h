@@ -84,6 +84,8 @@ struct DeviceReport {
   // Launched before the profile's first operator or after its last.
   uint64_t without_operators = 0;
   uint64_t outside_steps = 0;  // launched, but in no step that the profile has
+  // ProcessDevices::unfinished, of all devices of the process; on the first of them.
+  uint64_t unfinished = 0;
 };
 
 // One for each device of the process. Steps that are not wholly in `window` are left out, and so is

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/device_marks.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/merge/choose_events.h"
@@ -170,8 +171,9 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   timeline::CutSink cut_code(CountedOf(cut, inputs), code);
   std::vector<timeline::TimelineSink*> sinks = {&cut_summary, &cut_code};
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
-  SYNCLINE_ASSIGN_OR_RETURN(const timeline::BuiltTimeline built,
+  SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
+  analysis::TakeStepsFrom(summary, built.nodes);
   NoteUnread(built, &result);
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
   result.files = outputs.files();
@@ -269,9 +271,10 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   analysis::HotSink code(ReadCodeSamples(counted, &inputs));
   timeline::CutSink counted_code(counted, &code);
   timeline::TimelineSink* const sinks[] = {&counted_summary, &counted_code};
-  SYNCLINE_ASSIGN_OR_RETURN(const timeline::BuiltTimeline built,
+  SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   SYNCLINE_RETURN_IF_ERROR(summary.CheckStep());
+  analysis::TakeStepsFrom(summary, built.nodes);
   analysis::Report report = MakeReportOf(inputs, built, summary);
   report.hot = code.Take();
   if (options.step.has_value() && report.steps.empty()) {

@@ -165,6 +165,8 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
   DeviceReport all;
   bool whole = false;
   bool optimizer = false;
+  bool traced = false;
+  bool profiled = false;
   bool named = true;  // operators and steps may be, also of work without a launch
   for (const Row& row : rows) {
     named = named && row.device->steps_by != timeline::StepsBy::kProfiler &&
@@ -174,13 +176,17 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
     all.outside_operators += row.device->outside_operators;
     all.without_operators += row.device->without_operators;
     all.outside_steps += row.device->outside_steps;
+    all.unfinished += row.device->unfinished;
+    traced = traced || row.device->steps_by == timeline::StepsBy::kTask;
+    profiled = profiled || row.device->steps_by != timeline::StepsBy::kTask;
     whole = whole || !row.device->has_steps;
     optimizer = optimizer ||
                 (row.device->has_steps && row.device->steps_by == timeline::StepsBy::kOptimizer);
   }
   const std::string of = absl::StrCat(" of all ", Count(all.work), " kernels, copies and fills");
+  const std::string source = profiled ? "profile" : "recording";
   if (all.without_launch > 0) {
-    page->Line(absl::StrCat(Count(all.without_launch), of, " have no launch in the profile: ",
+    page->Line(absl::StrCat(Count(all.without_launch), of, " have no launch in the ", source, ": ",
                             named ? "launch wait is unknown, and so are operator and step where "
                                     "the profile does not name them."
                                   : "operator, step and launch wait are unknown."));
@@ -191,16 +197,25 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
   }
   if (all.without_operators > 0) {
     page->Line(absl::StrCat(Count(all.without_operators), of,
-                            " were launched before the first operator of the profile, or after its "
-                            "last: outside of any, or it recorded none then."));
+                            " were launched before the first operator of the ", source,
+                            ", or after its last: outside of any, or it recorded none then."));
   }
   if (all.outside_steps > 0) {
-    page->Line(absl::StrCat(Count(all.outside_steps), of,
-                            " were launched in no step that the profile has: before the first, "
-                            "after the last, or between two."));
+    page->Line(absl::StrCat(Count(all.outside_steps), of, " were launched in no step that the ",
+                            source, " has: before the first, after the last, or between two."));
+  }
+  if (all.unfinished > 0) {
+    page->Line(absl::StrCat(Count(all.unfinished),
+                            " calls asked a device for work of which nothing is here: it was not "
+                            "over in time, was lost, or was put into a graph for later."));
   }
   if (optimizer) page->Line("A step ends with the optimizer's: the profile has no ProfilerStep.");
-  if (whole) {
+  if (traced) {
+    page->Line(
+        "An operator of what `run --devices` recorded is the innermost task that was open in the "
+        "thread that asked for it; a step is a task that looks like one.");
+  }
+  if (whole && profiled) {
     page->Line(
         "Where no steps are given, shares are of all the time from the device's first work to its "
         "last: the profile has no whole step (torch.profiler's step(), the optimizer's, or a mark "
@@ -220,6 +235,8 @@ const char* NameOf(timeline::StepsBy by) {
       return "device";
     case timeline::StepsBy::kTable:
       return "table";
+    case timeline::StepsBy::kTask:
+      return "task";
   }
   return "";
 }
@@ -243,7 +260,8 @@ Json OfDevice(const DeviceReport& device, const std::string& node) {
                {"without_launch", device.without_launch},
                {"outside_operators", device.outside_operators},
                {"without_operators", device.without_operators},
-               {"outside_steps", device.outside_steps}};
+               {"outside_steps", device.outside_steps},
+               {"unfinished", device.unfinished}};
   json["steps"] = Json::array();
   for (const DeviceStep& step : device.steps) {
     Json one = {{"name", step.name},
