@@ -6,10 +6,13 @@ Usage: scripts/try-gpu [--python PYTHON] [--syncline SYNCLINE] [--keep DIR]
 A program trains with two ranks on one GPU, twice:
   profile    PyTorch's profiler writes a file per rank; `syncline report` and `merge` read them
   recording  the same program under `syncline run --kineto`; `syncline record`, `report`, `merge`
+  cuda       a program in CUDA C++ (nvcc builds it) under `syncline run --devices`
 
 What is checked: every kernel, copy and fill of the files is in the report; the operator of each is
 the one that PyTorch itself names (External id); what a device did adds up to its steps; the rank
-that was given more work computes longer, and the one that sleeps waits longer for launches.
+that was given more work computes longer, and the one that sleeps waits longer for launches. Of the
+program in CUDA C++: every kernel is under the task that launched it, none begins before its launch,
+and how long kernels take is what CUDA's own events say.
 
 Exit status: 0 all checks hold, 1 one does not, 77 there is no GPU, or no PyTorch that sees it.
 """
@@ -30,6 +33,7 @@ STEPS = 20
 SLEEP_MS = 10  # of rank 0, a step
 EXTRA = 30  # products of two matrices more on rank 1, a step
 NAME_BYTES = 512  # of a longer name Syncline keeps these
+PARTS = ("profile", "recording", "cuda")
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 PROGRAM = """
 import os, sys, time, torch
@@ -67,6 +71,52 @@ else:
     while not agreed(os.path.exists(os.path.join(out, "stop"))):
         for _ in range(10): step()
 dist.destroy_process_group()
+"""
+
+
+CUDA_PROGRAM = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime.h>
+#include <string>
+#include <syncline/annotate.h>
+#include <thread>
+#include <unistd.h>
+__global__ void long_kernel(long long n) { long long t = clock64(); while (clock64() - t < n) {} }
+__global__ void short_kernel(float* p) { p[blockIdx.x * blockDim.x + threadIdx.x] += 1; }
+static std::string out;
+static bool is(const char* name) { return access((out + "/" + name).c_str(), F_OK) == 0; }
+static double event_ms;  // of long_kernel, the mean
+static void work(bool timed) {
+  float *d, *h = new float[1 << 20]; cudaStream_t s; cudaEvent_t a, b;
+  cudaMalloc(&d, 4 << 20); cudaStreamCreate(&s); cudaEventCreate(&a); cudaEventCreate(&b);
+  double sum = 0; int count = 0;
+  for (unsigned long n = 0; !is("stop"); ++n) {
+    syncline::Step step(n);
+    { syncline::Phase copy("copy in");
+      cudaMemcpyAsync(d, h, 4 << 20, cudaMemcpyHostToDevice, s);
+      cudaMemsetAsync(d, 0, 1 << 20, s); }
+    cudaStreamSynchronize(s);
+    { syncline::Phase phase("long");
+      cudaEventRecord(a, s); long_kernel<<<1, 1, 0, s>>>(2000000); cudaEventRecord(b, s); }
+    { syncline::Phase phase("short"); short_kernel<<<4096, 256, 0, s>>>(d); }
+    cudaStreamSynchronize(s);
+    float ms = 0; cudaEventElapsedTime(&ms, a, b); if (n > 10) { sum += ms; ++count; }
+    usleep(1000);
+  }
+  if (timed) event_ms = sum / count;
+}
+int main(int, char** arguments) {
+  out = arguments[1];
+  cudaFree(nullptr);
+  std::thread one(work, true), two(work, false);
+  fclose(fopen((out + "/ready").c_str(), "w"));
+  one.join(); two.join();
+  FILE* truth = fopen((out + "/truth").c_str(), "w");
+  fprintf(truth, "%.6f %s\n", event_ms, cudaGetErrorString(cudaGetLastError()));
+  fclose(truth);
+  return 0;
+}
 """
 
 
@@ -111,10 +161,10 @@ class Trial:
         with open(self.program, "w") as file:
             file.write(PROGRAM)
 
-    def syncline(self, *words):
+    def syncline(self, *words, ok=(0,)):
         command = [self.arguments.syncline, *words]
         done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
+        if done.returncode not in ok:
             sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
         return done.stdout
 
@@ -238,15 +288,95 @@ class Trial:
         self.check_arrows(os.path.join(run, "out"))
 
 
+    def cuda(self):
+        print("A program in CUDA C++, with `syncline run --devices`:")
+        out = os.path.join(self.folder, "cuda")
+        os.makedirs(out)
+        source, program = os.path.join(out, "work.cu"), os.path.join(out, "work")
+        with open(source, "w") as file:
+            file.write(CUDA_PROGRAM)
+        command = ["nvcc", "-O2", "-I", self.arguments.include, "-o", program, source]
+        built = subprocess.run(command, capture_output=True, text=True)
+        if built.returncode != 0:
+            sys.exit(f"nvcc ended with {built.returncode}:\n{built.stderr}")
+        words = [self.arguments.syncline, "run", "--devices", "--job", "cuda", "--", program, out]
+        running = subprocess.Popen(words, stderr=subprocess.PIPE)
+        run = os.path.join(self.folder, "run-cuda")
+        try:
+            for _ in range(300):
+                if os.path.exists(os.path.join(out, "ready")) or running.poll() is not None:
+                    break
+                time.sleep(0.1)
+            self.syncline("record", "--for", "3s", "--out", run, ok=(0, 3))
+        finally:
+            open(os.path.join(out, "stop"), "w").close()
+        self.finish(running)
+        with open(os.path.join(out, "truth")) as file:
+            event_ms, error = file.read().split(maxsplit=1)
+        self.checks.check(error.strip() == "no error", f"the program says: {error.strip()}")
+        print(self.syncline("report", run, ok=(0, 3)))
+        self.check_cuda(run, float(event_ms))
+
+    def check_cuda(self, run, event_ms):
+        launched, work = {}, []
+        lines = self.syncline("events", run, "--format", "jsonl", ok=(0, 3)).splitlines()
+        for event in map(json.loads, lines):
+            fields = event["fields"]
+            if event["event"] == "syncline_device:launch":
+                launched[fields["launch"]] = event["clock_ns"]
+            elif event["event"] == "syncline_device:work":
+                work.append(fields)
+        self.checks.check(len(work) > 500, f"{len(work)} kernels, copies and fills were recorded")
+        without = sum(fields["launch"] not in launched for fields in work)
+        self.checks.check(without == 0, f"all but {without} have their launch")
+        early = sum(fields["begin"] < launched.get(fields["launch"], 0) for fields in work)
+        self.checks.check(early == 0, f"all but {early} begin after their launch")
+        kinds = collections.defaultdict(list)
+        for name, begin, end, task in device_spans(run, self.syncline):
+            kinds[name].append((end - begin, task))
+        wanted = {"long_kernel(long long)": "long", "short_kernel(float*)": "short"}
+        wanted |= {"copy host to device": "copy in", "fill": "copy in"}
+        for name, task in wanted.items():
+            found = kinds.get(name, [])
+            right = sum(one == task for _, one in found)
+            self.checks.check(
+                bool(found) and right == len(found),
+                f"{len(found)} of {name}: {right} under the task {task!r}",
+            )
+        lengths = sorted(length for length, _ in kinds.get("long_kernel(long long)", [(0, "")]))
+        median_ms = lengths[len(lengths) // 2] / 1e6
+        self.checks.check(
+            0.8 * event_ms < median_ms <= 1.02 * event_ms,
+            f"long_kernel takes {median_ms:.4f} ms, by CUDA's events around it {event_ms:.4f} ms",
+        )
+
+
+def device_spans(run, syncline):
+    """(name, begin, end, task) of each span on a device, by the timeline."""
+    out = os.path.join(run, "..", "merged-cuda")
+    syncline("merge", run, "--out", out, "--format", "chrome", ok=(0, 3))
+    for path in glob.glob(os.path.join(out, "chrome", "**", "*.json"), recursive=True):
+        for event in load(path)["traceEvents"]:
+            if event.get("ph") == "X" and event.get("cat", "").startswith("device "):
+                begin, length = event["ts"] * 1000, event["dur"] * 1000
+                yield event["name"], begin, begin + length, event["args"].get("operator")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--python", default="python3", help="of a PyTorch that sees the GPU")
     parser.add_argument("--syncline", default=shutil.which("syncline", path="build/bin"))
+    parser.add_argument("--include", help="where syncline/annotate.h is (default: as installed)")
+    parser.add_argument("--only", choices=PARTS, action="append", help="a part (default: all)")
     parser.add_argument("--keep", metavar="DIR", help="where all files stay")
     arguments = parser.parse_args()
     arguments.syncline = arguments.syncline or shutil.which("syncline")
     if not arguments.syncline:
         sys.exit("there is no syncline: build it, or name it with --syncline")
+    if not arguments.include:
+        prefix = os.path.dirname(os.path.dirname(os.path.realpath(arguments.syncline)))
+        places = (os.path.join(prefix, "include"), "instrumentation/annotate")
+        arguments.include = next((one for one in places if os.path.isdir(one + "/syncline")), ".")
     look = "import torch; assert torch.cuda.is_available(); print(torch.__version__, end=' on ')"
     look += "; print(torch.cuda.get_device_name())"
     found = subprocess.run([arguments.python, "-c", look], capture_output=True, text=True)
@@ -258,8 +388,11 @@ def main():
     os.makedirs(folder, exist_ok=True)
     trial = Trial(arguments, folder)
     try:
-        trial.profile()
-        trial.recording()
+        for part in arguments.only or PARTS:
+            if part == "cuda" and shutil.which("nvcc") is None:
+                print("A program in CUDA C++: not tried, there is no nvcc")
+                continue
+            getattr(trial, part)()
     finally:
         if not arguments.keep:
             shutil.rmtree(folder)

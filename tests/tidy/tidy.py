@@ -103,6 +103,8 @@ UNIT_SUFFIXES = (
     "_ns",
     "_ms",
     "_us",
+    "_s",
+    "_mb",
     "_ppb",
     "_ppm",
     "_bytes",
