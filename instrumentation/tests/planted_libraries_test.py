@@ -28,6 +28,7 @@ NEEDED = {
     "liblttng-ust-common.so.1",
 }
 EXPORTS = {
+    "libsyncline_cuda.so": {"InitializeInjection"},
     "libsyncline_itt.so": {"__itt_api_init", "__itt_api_fini"},
     "libsyncline_itt_provider.so": {"syncline_itt_emit"},
     "libsyncline_net.so": set(
@@ -36,6 +37,12 @@ EXPORTS = {
         "sendfile64 sendmmsg sendmsg sendto setsockopt shutdown socket write writev".split()
     ),
     "libsyncline_net_provider.so": {"syncline_net_emit"},
+    "libsyncline_opencl.so": {
+        "clGetLayerInfo",
+        "clInitLayer",
+        "clInitLayerWithProperties",
+        "clDeinitLayer",
+    },
     "libsyncline_provider.so": {"syncline_emit", "syncline_emit_canary"},
 }
 
