@@ -29,6 +29,7 @@ void ForEachKey(Record& record, const Visit& visit) {
   visit("start_ticks", record.start_ticks);
   visit("port", record.port);
   visit("address", record.address);
+  visit("framework", record.framework);
   visit("task", record.task);
   visit("incarnation", record.incarnation);
   visit("session", record.session);

@@ -33,6 +33,7 @@ struct ProfileRecord {
   uint64_t start_ticks = 0;
   uint32_t port = 0;
   std::string address;
+  std::string framework;  // "JAX"; empty: TensorFlow, or PyTorch in a list of Kineto's
   std::string task;
   std::string incarnation;
   std::string session;

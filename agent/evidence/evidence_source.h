@@ -20,6 +20,7 @@ struct EvidenceWindow {
   int64_t start_raw_ns = 0;         // 0, or in the past: at once
   int64_t length_ns = 0;            // 0: until End
   int host_tracer_level = 0;        // 0: the default
+  int device_tracer_level = 0;      // 0: devices are left alone
   bool collectives_too = false;     // also processes that the profiler may crash
 };
 

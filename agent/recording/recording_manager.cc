@@ -26,6 +26,7 @@ constexpr int64_t kWaitSliceNs =
 constexpr int64_t kWaitLimitNs =
     600 * int64_t{1'000'000'000};  // an instant further away is a mistake
 constexpr uint32_t kTfProfilerLevelMax = 3;
+constexpr uint32_t kTfProfilerDeviceLevelMax = 3;
 constexpr int64_t kLeaseLimitMs = 24 * 3600 * int64_t{1000};
 
 bool IsActive(v1::RecordingState state) {
@@ -107,6 +108,9 @@ absl::Status RecordingManager::CheckPrepare(const v1::PrepareRequest& request) {
   }
   if (request.tf_profiler_level() > kTfProfilerLevelMax) {
     return absl::InvalidArgumentError("TensorFlow's profiler has the levels 1 to 3");
+  }
+  if (request.tf_profiler_device_level() > kTfProfilerDeviceLevelMax) {
+    return absl::InvalidArgumentError("XLA's profiler has the levels 0 to 3 for devices");
   }
   return CheckRoom(request);
 }

@@ -57,6 +57,7 @@ TEST_F(RecordingManagerTest, WholeLife) {
 TEST_F(RecordingManagerTest, OperatorsAreAskedForAtTheStartAndHandedOverBeforeTheFilesAreListed) {
   v1::PrepareRequest request = PrepareOf("r1");
   request.set_tf_profiler_level(2);
+  request.set_tf_profiler_device_level(1);
   ASSERT_TRUE(manager_->Prepare(request).ok());
   EXPECT_THAT(profiles_.calls, ElementsAre("find")) << "the profilers' locks are not taken yet";
   v1::StartRequest start;
@@ -68,6 +69,7 @@ TEST_F(RecordingManagerTest, OperatorsAreAskedForAtTheStartAndHandedOverBeforeTh
   EXPECT_EQ(profiles_.window.start_raw_ns, start.at_monotonic_raw_ns());
   EXPECT_EQ(profiles_.window.length_ns, 3 * kSecondNs);
   EXPECT_EQ(profiles_.window.host_tracer_level, 2);
+  EXPECT_EQ(profiles_.window.device_tracer_level, 1);
   EXPECT_EQ(profiles_.window.directory, DirectoryOf("r1"));
   v1::Complaint busy;
   busy.set_what("busy");

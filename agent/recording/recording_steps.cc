@@ -236,6 +236,7 @@ void RecordingManager::BeginSources(const Recording& recording, const v1::StartR
       .start_raw_ns = request.at_monotonic_raw_ns(),
       .length_ns = std::max<int64_t>(0, request.window_ns()),
       .host_tracer_level = static_cast<int>(prepared.tf_profiler_level()),
+      .device_tracer_level = static_cast<int>(prepared.tf_profiler_device_level()),
       .collectives_too = prepared.tf_profiler_collectives()};
   for (EvidenceSource* source : SourcesOf(recording)) source->Begin(window);
 }

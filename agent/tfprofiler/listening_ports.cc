@@ -26,6 +26,9 @@ constexpr absl::string_view kStateListen = "0A";
 constexpr size_t kWordDigits = 8;  // the kernel prints addresses as 32-bit words in its own order
 constexpr std::string_view kCollectiveThread = "collective_ops\n";  // of TensorFlow's own naming
 constexpr std::array<const char*, 2> kLibraries = {"libtensorflow", "_pywrap_tensorflow"};
+// jaxlib's, by version.
+constexpr std::array<const char*, 3> kJaxLibraries = {"/jaxlib/libjax_", "/jaxlib/_jax.",
+                                                      "/jaxlib/xla_extension"};
 
 std::optional<uint32_t> ParseHex(absl::string_view digits) {
   uint32_t value = 0;
@@ -76,11 +79,15 @@ uint64_t InodeOfLink(const std::filesystem::path& link, absl::string_view kind) 
   return absl::SimpleAtoi(digits, &inode) ? inode : 0;
 }
 
-bool HasTensorFlow(const std::filesystem::path& directory) {
+enum class Framework : uint8_t { kNone, kTensorFlow, kJax };
+
+Framework FrameworkOf(const std::filesystem::path& directory) {
   const auto maps = ReadFile(directory / "maps", kProcFileBytesMax);
-  return maps.ok() && std::any_of(kLibraries.begin(), kLibraries.end(), [&](const char* library) {
-           return maps->find(library) != std::string::npos;
-         });
+  if (!maps.ok()) return Framework::kNone;
+  const auto has = [&](const char* library) { return maps->find(library) != std::string::npos; };
+  if (std::any_of(kLibraries.begin(), kLibraries.end(), has)) return Framework::kTensorFlow;
+  if (std::any_of(kJaxLibraries.begin(), kJaxLibraries.end(), has)) return Framework::kJax;
+  return Framework::kNone;
 }
 
 bool RunsCollectives(const std::filesystem::path& directory) {
@@ -136,8 +143,10 @@ std::vector<TensorFlowProcess> FindTensorFlow(const std::filesystem::path& proc,
   for (ProcessEntry& entry : processes) {
     if (only_uid != 0 && entry.uid != only_uid) continue;
     const std::filesystem::path directory = proc / std::to_string(entry.pid);
-    if (!HasTensorFlow(directory)) continue;
+    const Framework framework = FrameworkOf(directory);
+    if (framework == Framework::kNone) continue;
     TensorFlowProcess process;
+    process.jax = framework == Framework::kJax;
     process.net_namespace = InodeOfLink(directory / "ns" / "net", "net");
     process.sockets = SocketsOf(proc, entry.pid);
     process.runs_collectives = RunsCollectives(directory);

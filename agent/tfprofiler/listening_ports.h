@@ -26,6 +26,7 @@ struct TensorFlowProcess {
   uint64_t net_namespace = 0;  // inode; 0: not allowed to see
   std::vector<ListeningSocket> sockets;
   bool runs_collectives = false;  // it has TensorFlow's threads for them
+  bool jax = false;               // it has JAX, and no TensorFlow
 };
 
 // The listening sockets in the text of /proc/PID/net/tcp or tcp6. Lines that are no sockets are

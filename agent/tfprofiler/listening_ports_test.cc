@@ -64,6 +64,18 @@ TEST(FindTensorFlowTest, ProcessesWithTheLibraryAndTheirPorts) {
   EXPECT_EQ(found[0].sockets[0].port, 2222);
 }
 
+TEST(FindTensorFlowTest, JaxIsFoundAndToldApart) {
+  FakeProc proc;
+  proc.Add({.pid = 25, .library = "site-packages/jaxlib/libjax_common.so"});
+  proc.Add({.pid = 26});
+  proc.Add({.pid = 27, .library = "site-packages/jaxlib/xla_extension.so"});
+  const auto found = FindTensorFlow(proc.root(), 0);
+  ASSERT_THAT(found, SizeIs(3));
+  EXPECT_TRUE(found[0].jax);
+  EXPECT_FALSE(found[1].jax);
+  EXPECT_TRUE(found[2].jax);
+}
+
 TEST(FindTensorFlowTest, OtherUsersAreLeftAlone) {
   FakeProc proc;
   proc.Add({.pid = 26, .uid = 1000});
@@ -128,6 +140,14 @@ TEST_F(PortProberTest, WithoutAPortItSaysWhy) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].port, 0);
   EXPECT_EQ(found[0].absence, "it listens on no port");
+}
+
+TEST_F(PortProberTest, JaxWithoutAServerIsToldHowToStartIt) {
+  proc_.Add({.pid = 25, .library = "jaxlib/libjax_common.so"});
+  const auto found = Find();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].port, 0);
+  EXPECT_THAT(found[0].absence, HasSubstr("jax.profiler.start_server(PORT)"));
 }
 
 TEST_F(PortProberTest, AnotherServiceIsNoProfiler) {

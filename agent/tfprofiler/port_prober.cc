@@ -75,6 +75,7 @@ FoundProfiler PortProber::Choose(const TensorFlowProcess& process) {
   found.net_namespace = process.net_namespace;
   found.absence = "it listens on no port";
   found.runs_collectives = process.runs_collectives;
+  found.jax = process.jax;
   for (const ListeningSocket& socket : process.sockets) {
     const Answer& answer = answers_[KeyOf(process, socket)];
     // One profile at a time in a process, whatever port it is asked at: a worker's own is the one
@@ -89,6 +90,9 @@ FoundProfiler PortProber::Choose(const TensorFlowProcess& process) {
     } else if (found.port == 0) {
       found.absence = answer.refusal;
     }
+  }
+  if (found.jax && found.port == 0) {
+    found.absence = "it serves no profiler (jax.profiler.start_server(PORT) in the program does)";
   }
   return found;
 }

@@ -18,6 +18,7 @@ ProfileEntry EntryOf(const FoundProfiler& worker) {
   entry.record.start_ticks = worker.process.start_ticks;
   entry.record.port = worker.port;
   entry.record.address = worker.address;
+  entry.record.framework = worker.jax ? "JAX" : "";
   entry.record.task = worker.task;
   entry.record.incarnation = worker.incarnation;
   return entry;
@@ -40,9 +41,10 @@ std::vector<v1::Complaint> ComplainOfProfiles(const std::vector<ProfileEntry>& e
     v1::Complaint& complaint = complaints.emplace_back();
     complaint.set_severity(v1::Complaint::WARNING);
     complaint.set_pid(entry.pid);
-    complaint.set_what(absl::StrCat("Process ", entry.pid, " (",
-                                    record.task.empty() ? entry.process_name : record.task,
-                                    ") gave no TensorFlow operators: ", record.failure));
+    complaint.set_what(absl::StrCat(
+        "Process ", entry.pid, " (", record.task.empty() ? entry.process_name : record.task,
+        ") gave no ", record.framework.empty() ? "TensorFlow" : record.framework,
+        " operators: ", record.failure));
     complaint.set_fix(entry.left_alone ? kAskAllTheSame
                       : busy ? "end that profile (TensorBoard's, or tf.profiler in the program) "
                                "before you record, or record with --no-tf-profiler"

@@ -54,6 +54,7 @@ class ProfileCall : public ProfilerClient::Call {
     tensorflow::ProfileOptions& options = *request_.mutable_opts();
     options.set_version(1);
     options.set_host_tracer_level(static_cast<uint32_t>(request.host_tracer_level));
+    options.set_device_tracer_level(static_cast<uint32_t>(request.device_tracer_level));
     options.set_start_timestamp_ns(static_cast<uint64_t>(request.start_realtime_ns));
     options.set_duration_ms(duration_ms);
     SetTimeout(context_, request.timeout_ns);

@@ -19,6 +19,7 @@ namespace syncline::agent {
 struct ProfileRequest {
   std::string session;  // never used twice: a Terminate that comes too late would end the next one
   int host_tracer_level = 0;
+  int device_tracer_level = 0;
   int64_t start_realtime_ns = 0;
   int64_t duration_ns = 0;
   int64_t timeout_ns = 0;  // of the whole call

@@ -24,6 +24,7 @@ struct FoundProfiler {
   // thread, and when a profile ends it looks at such events after their memory was freed
   // (tsl::profiler::TraceMeRecorder::Consume, 2.21): every third profile ended its job.
   bool runs_collectives = false;
+  bool jax = false;  // JAX, whose profiler is the same where the program starts its server
 };
 
 class ProfilerFinder {

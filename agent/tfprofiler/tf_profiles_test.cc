@@ -85,13 +85,14 @@ class TfProfilesTest : public testing::Test {
     found.incarnation = "0000000000abcdef";
     return found;
   }
-  void Begin(int64_t length_ns, int level = 0) {
+  void Begin(int64_t length_ns, int level = 0, int device_level = 0) {
     profiles_ = std::make_unique<TfProfiles>(&finder_, &clock_, &log_, limits_);
     profiles_->Find({});
     profiles_->Begin({.recording_id = "r1",
                       .directory = directory_,
                       .length_ns = length_ns,
-                      .host_tracer_level = level});
+                      .host_tracer_level = level,
+                      .device_tracer_level = device_level});
   }
   std::vector<v1::Complaint> Finish() {
     profiles_->End();
@@ -121,7 +122,7 @@ TEST_F(TfProfilesTest, AWholeProfileIsKeptAsItCame) {
   finder_.found = {Found(worker)};
   const int64_t before_ns = clock_.RealtimeNs();
   limits_.piece_ns = 20 * kMsNs;
-  Begin(0, 2);
+  Begin(0, 2, 1);
   AwaitEntries(1);
   EXPECT_THAT(Finish(), IsEmpty());
   const nlohmann::json entry = List()[0];
@@ -138,6 +139,7 @@ TEST_F(TfProfilesTest, AWholeProfileIsKeptAsItCame) {
   EXPECT_TRUE(request.emit_xspace());
   EXPECT_EQ(request.opts().version(), 1u);
   EXPECT_EQ(request.opts().host_tracer_level(), 2u);
+  EXPECT_EQ(request.opts().device_tracer_level(), 1u);
   EXPECT_EQ(request.opts().python_tracer_level(), 0u);
   EXPECT_EQ(request.opts().duration_ms(), 20u);
   EXPECT_EQ(request.opts().start_timestamp_ns(), entry["asked_start_realtime_ns"].get<uint64_t>());

@@ -129,6 +129,7 @@ WorkerProfile::Outcome WorkerProfile::RunPiece(ProfilerClient& client, const Pie
   const auto call =
       client.Profile({.session = entry.record.session,
                       .host_tracer_level = window_.host_tracer_level,
+                      .device_tracer_level = window_.device_tracer_level,
                       .start_realtime_ns = piece.start_realtime_ns,
                       .duration_ns = piece.duration_ns,
                       .timeout_ns = lead_ns + piece.duration_ns + limits_.answer_limit_ns},

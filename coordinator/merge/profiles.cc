@@ -34,7 +34,8 @@ bool IsPlainName(const std::string& name) {
 std::string Subject(Profiler profiler, const ProfileRecord& record) {
   if (profiler == Profiler::kKineto) return absl::StrCat("Kineto, pid ", record.own_pid);
   if (!record.task.empty()) return "TensorFlow " + timeline::ShortTask(record.task);
-  return absl::StrCat("TensorFlow, pid ", record.own_pid);
+  return absl::StrCat(record.framework.empty() ? "TensorFlow" : record.framework, ", pid ",
+                      record.own_pid);
 }
 
 // Why a profile shows nothing, in the words of a report.
@@ -72,7 +73,7 @@ class Opener {
 
   void Add(const ProfileRecord& record) {
     timeline::ProfileInput input;
-    input.profiler = profiler_;
+    input.profiler = record.framework == timeline::kJaxName ? Profiler::kJax : profiler_;
     input.process.pid_namespace = record.pid_namespace_inode;
     input.process.pid = record.own_pid;
     input.process.start_ticks = record.start_ticks;

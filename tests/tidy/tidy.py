@@ -134,6 +134,7 @@ PROTO_UNITLESS = {  # identifiers and ordinals, which have no unit
     "crc32c",
     "bytes",  # its own unit
     "count",
+    "tf_profiler_device_level",
     "tf_profiler_level",
     "host_tracer_level",  # TensorFlow's names
     "device_tracer_level",
