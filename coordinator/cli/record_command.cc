@@ -51,6 +51,7 @@ struct RecordArguments {
   bool no_evidence = false;
   bool samples = false;
   uint32_t tf_profiler_level = 0;
+  uint32_t device_level = 0;
   bool tf_profiler_collectives = false;
   bool json = false;
 };
@@ -120,6 +121,7 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
   options.prepare.set_skip_evidence(arguments.no_evidence);
   options.prepare.set_sample_code(arguments.samples);
   options.prepare.set_tf_profiler_level(arguments.tf_profiler_level);
+  options.prepare.set_tf_profiler_device_level(arguments.device_level);
   options.prepare.set_tf_profiler_collectives(arguments.tf_profiler_collectives);
   for (const std::string& event : arguments.events) options.prepare.add_extra_events(event);
   return options;
@@ -185,6 +187,34 @@ int FetchRun(const Context& context, const std::string& directory, bool json) {
               : PrintFetchSummary(context, *before, *recorded, directory);
 }
 
+void AddProfilers(CLI::App* record, RecordArguments* arguments) {
+  CLI::Option* const level =
+      record
+          ->add_option("--tf-profiler-level", arguments->tf_profiler_level,
+                       "What TensorFlow's own profilers record: 1 marks, 2 operators, 3 also the\n"
+                       "tensors received (default: 3)")
+          ->check(CLI::Range(1, 3));
+  CLI::Option* const device_level =
+      record
+          ->add_option("--device-level", arguments->device_level,
+                       "What the profilers of TensorFlow and JAX record of devices: 0 nothing, 1\n"
+                       "kernels and copies, as XLA's device_tracer_level. On NVIDIA GPUs it takes\n"
+                       "CUPTI, which serves one tool at a time (default: 0)")
+          ->check(CLI::Range(0, 3));
+  CLI::Option* const collectives = record->add_flag(
+      "--tf-profiler-collectives", arguments->tf_profiler_collectives,
+      "Also profile TensorFlow workers that run collectives. TensorFlow's profiler sometimes\n"
+      "crashes such workers, and the job with them");
+  record
+      ->add_flag(
+          "--no-tf-profiler", arguments->no_tf_profiler,
+          "Do not use TensorFlow's own profilers: no operators are recorded. With them a program\n"
+          "cannot start a profile of its own (tf.profiler, TensorBoard) while it is recorded")
+      ->excludes(level)
+      ->excludes(device_level)
+      ->excludes(collectives);
+}
+
 // What the agents sample beside the tracer.
 void AddSamples(CLI::App* record, RecordArguments* arguments) {
   record->add_flag("--no-evidence", arguments->no_evidence,
@@ -240,23 +270,7 @@ void RegisterRecord(CLI::App* app, Context* context) {
       ->add_option("--lease", arguments->lease,
                    "A node without contact to this command for this long stops, and keeps its data")
       ->capture_default_str();
-  CLI::Option* const level =
-      record
-          ->add_option("--tf-profiler-level", arguments->tf_profiler_level,
-                       "What TensorFlow's own profilers record: 1 marks, 2 operators, 3 also the\n"
-                       "tensors received (default: 3)")
-          ->check(CLI::Range(1, 3));
-  CLI::Option* const collectives = record->add_flag(
-      "--tf-profiler-collectives", arguments->tf_profiler_collectives,
-      "Also profile TensorFlow workers that run collectives. TensorFlow's profiler sometimes\n"
-      "crashes such workers, and the job with them");
-  record
-      ->add_flag(
-          "--no-tf-profiler", arguments->no_tf_profiler,
-          "Do not use TensorFlow's own profilers: no operators are recorded. With them a program\n"
-          "cannot start a profile of its own (tf.profiler, TensorBoard) while it is recorded")
-      ->excludes(level)
-      ->excludes(collectives);
+  AddProfilers(record, arguments.get());
   AddSamples(record, arguments.get());
   record->add_flag("--json", arguments->json, "Print recording.json instead of the summary");
   record->footer(
