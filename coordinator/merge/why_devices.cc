@@ -92,8 +92,10 @@ void AddAbsences(const WhyJob& job, const timeline::BuiltTimeline& built,
 timeline::ProcessDevices* DevicesOf(const ProcessKey& process, timeline::BuiltTimeline* built) {
   std::vector<timeline::ProcessDevices>& all = built->nodes[process.node].devices;
   const auto found =
-      std::find_if(all.begin(), all.end(),
-                   [&](const timeline::ProcessDevices& devices) { return devices.key == process; });
+      std::find_if(all.begin(), all.end(), [&](const timeline::ProcessDevices& devices) {
+        // What `run --devices` recorded is not judged yet: its steps are no PyTorch's.
+        return devices.key == process && devices.steps_by != timeline::StepsBy::kTask;
+      });
   return found == all.end() ? nullptr : &*found;
 }
 

@@ -11,6 +11,7 @@
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_layer.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@
 #define QUEUES 1024 /* a queue beyond them has no number of its own */
 #define DEVICES 64
 #define TEXT_BYTES 64
+#define DEVICE_NAME_BYTES 256
 #define LAUNCHES_OF_OPENCL (1ull << 32) /* CUDA's numbers have 32 bits */
 
 static const struct _cl_icd_dispatch* next; /* what is below us */
@@ -34,8 +36,7 @@ static struct _cl_icd_dispatch own;
 
 static struct device {
   cl_device_id id;
-  int clock; /* of device_clock.h, and 1 more; 0: not known yet */
-  uint64_t wrong;
+  uint32_t not_clocks; /* of device_clock.h: those by which it cannot stamp */
   char name[TEXT_BYTES];
 } devices[DEVICES];
 
@@ -46,24 +47,31 @@ static struct queue {
 } queues[QUEUES];
 static uint32_t last_queue;
 
-/* NULL: there are too many. */
-static struct device* DeviceOf(cl_device_id id) {
+static struct device* FindDevice(cl_device_id id) {
   for (int i = 0; i < DEVICES; i++) {
-    cl_device_id found = __atomic_load_n(&devices[i].id, __ATOMIC_ACQUIRE);
-    if (!found) {
-      char name[TEXT_BYTES] = "";
-      next->clGetDeviceInfo(id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-      /* Two threads that meet a device first write the same text. */
-      snprintf(devices[i].name, sizeof devices[i].name, "OpenCL %d%s%.24s", i, *name ? " " : "",
-               name);
-      if (__atomic_compare_exchange_n(&devices[i].id, &found, id, 0, __ATOMIC_ACQ_REL,
-                                      __ATOMIC_ACQUIRE)) {
-        return &devices[i];
-      }
-    }
-    if (found == id) return &devices[i];
+    if (__atomic_load_n(&devices[i].id, __ATOMIC_ACQUIRE) == id) return &devices[i];
   }
   return NULL;
+}
+
+/* As a queue is made for it. NULL: there are too many. */
+static struct device* DeviceOf(cl_device_id id) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static int count;
+  struct device* device = FindDevice(id);
+  if (device) return device;
+  char name[DEVICE_NAME_BYTES] = "";
+  next->clGetDeviceInfo(id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+  pthread_mutex_lock(&mutex);
+  device = FindDevice(id);
+  if (!device && count < DEVICES) {
+    device = &devices[count];
+    snprintf(device->name, sizeof device->name, SOURCE " %d%s%.24s", count, *name ? " " : "", name);
+    __atomic_store_n(&device->id, id, __ATOMIC_RELEASE); /* last: others look for it */
+    count++;
+  }
+  pthread_mutex_unlock(&mutex);
+  return device;
 }
 
 static struct queue* FindQueue(cl_command_queue id, int make) {
@@ -140,12 +148,6 @@ struct command {
   char name[];
 };
 
-/* A thing that the device's clock cannot be told of, or that ended with an error. */
-static void Lost(struct device* device) {
-  __atomic_add_fetch(&device->wrong, 1, __ATOMIC_RELAXED);
-  device_lost(device->name, 1);
-}
-
 static void CL_CALLBACK Done(cl_event event, cl_int status, void* data) {
   struct command* command = data;
   struct device* device = command->device;
@@ -159,19 +161,16 @@ static void CL_CALLBACK Done(cl_event event, cl_int status, void* data) {
                                                   &begin, NULL) == CL_SUCCESS &&
                     next->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end,
                                                   NULL) == CL_SUCCESS;
-  const int clock = known ? device_clock_of(queued, &command->before, &command->after) : -1;
-  int expected = 0;
-  if (clock >= 0) {
-    __atomic_compare_exchange_n(&device->clock, &expected, clock + 1, 0, __ATOMIC_RELAXED,
-                                __ATOMIC_RELAXED);
-  }
-  const int of_device = __atomic_load_n(&device->clock, __ATOMIC_RELAXED) - 1;
-  if (clock < 0 || of_device != clock || begin < queued || end < begin) {
-    Lost(device);
+  const uint32_t clocks =
+      known ? device_clocks_of(queued, &command->before, &command->after) : DEVICE_ALL_CLOCKS;
+  const uint32_t left = clocks & ~__atomic_load_n(&device->not_clocks, __ATOMIC_RELAXED);
+  if (left) __atomic_or_fetch(&device->not_clocks, ~left & DEVICE_ALL_CLOCKS, __ATOMIC_RELAXED);
+  if (!known || !left || begin < queued || end < begin) {
+    device_lost(device->name, 1);
   } else {
     char text[TEXT_BYTES];
     snprintf(text, sizeof text, "queue %u", command->queue_number);
-    const struct device_placed at = device_clock_place(clock, begin);
+    const struct device_placed at = device_clock_place(left, begin);
     device_work(&(struct device_work){.device = device->name,
                                       .queue = text,
                                       .name = command->name,
@@ -231,7 +230,7 @@ static void Ends(struct command* command, int well, cl_event event, cl_event* wa
     *wanted = event;
   }
   if (next->clSetEventCallback(event, CL_COMPLETE, Done, command) == CL_SUCCESS) return;
-  Lost(device);
+  device_lost(device->name, 1);
   next->clReleaseEvent(event);
   free(command);
 }
