@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/files.h"
+#include "agent/session/output_memory.h"
 #include "common/status.h"
 
 namespace syncline::agent {
@@ -141,36 +140,17 @@ absl::StatusOr<int> WaitForExit(pid_t pid, int limit_ms) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-namespace {
-
-// Memory for what a program says. It cannot grow: the program may be another user's, and its output
-// is ours.
-absl::StatusOr<Descriptor> MakeOutput() {
-  Descriptor output(::memfd_create("output", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (output.get() < 0 || ::ftruncate(output.get(), kOutputBytesMax) != 0 ||
-      ::fcntl(output.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
-    return ErrnoStatus(errno, "Cannot create a memory file");
-  }
-  return output;
-}
-
-}  // namespace
-
 absl::StatusOr<RunResult> SystemProcessRunner::Run(const SpawnOptions& options, int limit_ms) {
   // A file, not a pipe: a daemon that keeps its output open must not keep us waiting.
-  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor file, MakeOutput());
-  const int output = file.get();
+  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor output, MakeOutputMemory("output", kOutputBytesMax));
   SpawnOptions with_output = options;
-  with_output.pass_as_output = output;
+  with_output.pass_as_output = output.get();
   with_output.arguments.insert(with_output.arguments.begin(), launcher_.begin(), launcher_.end());
   RunResult result;
   auto pid = Spawn(with_output);
   absl::StatusOr<int> exit_code =
       pid.ok() ? WaitForExit(*pid, limit_ms) : absl::StatusOr<int>(pid.status());
-  result.output.resize(kOutputBytesMax);
-  const ssize_t length = ::pread(output, result.output.data(), kOutputBytesMax, 0);
-  result.output.resize(length > 0 ? static_cast<size_t>(length) : 0);
-  result.output.resize(std::min(result.output.size(), result.output.find('\0')));
+  result.output = ReadOutputMemory(output.get(), kOutputBytesMax);
   if (!exit_code.ok()) {
     return WithContext(exit_code.status(), absl::StrCat("Running ", options.arguments[0]).c_str());
   }

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/stacks/py_spy.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "agent/session/output_memory.h"
 #include "agent/session/spawn.h"
 #include "agent/stacks/json_fields.h"
-#include "common/files.h"
 #include "common/status.h"
 #include "common/text.h"
 #include "common/utf8.h"
@@ -26,16 +21,6 @@ using Json = nlohmann::json;
 constexpr size_t kOutputBytesMax = 2 << 20;
 constexpr size_t kThreadsMax = 256;
 constexpr size_t kFramesMax = 256;
-
-// Memory that cannot grow.
-absl::StatusOr<Descriptor> MakeOutput() {
-  Descriptor output(::memfd_create("py-spy", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (output.get() < 0 || ::ftruncate(output.get(), kOutputBytesMax) != 0 ||
-      ::fcntl(output.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
-    return ErrnoStatus(errno, "Cannot create a memory file");
-  }
-  return output;
-}
 
 v1::PythonThreads ReadThread(const Json& json, int32_t pid) {
   v1::PythonThreads threads;
@@ -97,7 +82,7 @@ absl::Status ParsePySpy(const std::string& text, int32_t pid, v1::ProcessStacks*
 
 absl::Status AddPySpyThreads(const std::string& program, int32_t pid, int limit_ms,
                              v1::ProcessStacks* stacks) {
-  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor file, MakeOutput());
+  SYNCLINE_ASSIGN_OR_RETURN(const Descriptor file, MakeOutputMemory("py-spy", kOutputBytesMax));
   const auto child = Spawn(
       {.arguments = {program, "dump", "--json", "--nonblocking", "--pid", std::to_string(pid)},
        // Its warnings would come between its JSON.
@@ -107,10 +92,7 @@ absl::Status AddPySpyThreads(const std::string& program, int32_t pid, int limit_
   if (!child.ok()) return child.status();
   const auto exit_code = WaitForExit(*child, limit_ms);
   if (!exit_code.ok()) return WithContext(exit_code.status(), "py-spy");
-  std::string text(kOutputBytesMax, '\0');
-  const ssize_t length = ::pread(file.get(), text.data(), text.size(), 0);
-  text.resize(length > 0 ? static_cast<size_t>(length) : 0);
-  text.resize(std::min(text.size(), text.find('\0')));
+  const std::string text = ReadOutputMemory(file.get(), kOutputBytesMax);
   if (*exit_code != 0) {
     const std::string said(absl::StripAsciiWhitespace(text.substr(0, text.find('\n'))));
     return absl::FailedPreconditionError(absl::StrCat("py-spy: ", AbslView(CutText(said, 200))));
