@@ -41,6 +41,9 @@
 #include "agent/stacks/stack_reader.h"
 #include "agent/tfprofiler/port_prober.h"
 #include "agent/tfprofiler/tf_profiles.h"
+#include "agent/vtune/vtune_child.h"
+#include "agent/vtune/vtune_collector.h"
+#include "agent/vtune/vtune_finder.h"
 #include "common/descriptors.h"
 #include "common/files.h"
 #include "common/status.h"
@@ -168,6 +171,15 @@ class Agent {
         code_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_,
               {.sampler = {.time_shift_ns = TimeNamespaceShiftNs()},
                .symbols = {.command = {self_.string(), kSymbolChildFlag}}}),
+        vtune_finder_(&runner_, {.profiler_directory = Variable("VTUNE_PROFILER_DIR"),
+                                 .path = Variable("PATH"),
+                                 .only_roots = uid_ == 0}),
+        vtune_(
+            [this](std::vector<v1::Complaint>* complaints) { return gate_.Processes(complaints); },
+            &vtune_finder_, &log_,
+            {.tools = {.runner = &runner_,
+                       .clock = &clock_,
+                       .child = {self_.string(), kVtuneChildFlag}}}),
         stacks_(
             [this](std::vector<v1::Complaint>* complaints) { return gate_.Processes(complaints); },
             [this] { return gate_.RuntimeDirectories(); }, &clock_, {.own_uid = uid_}),
@@ -176,7 +188,8 @@ class Agent {
                     .runner = &runner_,
                     .room = &room_,
                     .clock = &clock_,
-                    .profilers = &profilers_},
+                    .profilers = &profilers_,
+                    .tools = [this] { return Tools(); }},
                    {.data_directory = options_.data_dir,
                     .version = SYNCLINE_VERSION,
                     .lttng_home = LttngHome(uid_)}),
@@ -188,7 +201,7 @@ class Agent {
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
                   .guard = &guard_,
-                  .sources = {&profiles_, &kineto_, &evidence_, &code_},
+                  .sources = {&profiles_, &kineto_, &evidence_, &code_, &vtune_},
                   .log = &log_,
                   .node_json = [this] { return inventory_.DescribeAsJson(); }},
                  {.data_directory = options_.data_dir,
@@ -284,6 +297,12 @@ class Agent {
     return launched;
   }
 
+  std::vector<v1::NodeTool> Tools() {
+    std::vector<v1::NodeTool> tools;
+    if (auto vtune = vtune_finder_.Find()) tools.push_back(*std::move(vtune));
+    return tools;
+  }
+
   std::map<std::string, std::string> environment() const {
     const std::string home = LttngHome(uid_);
     if (home.empty()) return {};
@@ -309,6 +328,8 @@ class Agent {
   KinetoProfiles kineto_;
   EvidenceRecorder evidence_;
   CodeRecorder code_;
+  VtuneFinder vtune_finder_;
+  VtuneCollector vtune_;
   StackReader stacks_;
   Inventory inventory_;
   RecordingManager manager_;
@@ -383,6 +404,11 @@ int main(int argc, char** argv) {
     uint32_t uid = 0;
     if (!absl::SimpleAtoi(argv[2], &uid)) return 2;
     return syncline::agent::RunSymbolChild(uid, 3, STDOUT_FILENO);
+  }
+  if (mode == syncline::agent::kVtuneChildFlag && argc > 3) {
+    uint32_t uid = 0;
+    if (!absl::SimpleAtoi(argv[2], &uid)) return 2;
+    return syncline::agent::RunVtuneChild(uid, argv + 3);
   }
   if (mode == syncline::agent::kGuardFlag) return syncline::agent::GuardRecording();
   if (mode == syncline::agent::kLimitFilesFlag && argc > 3) {

@@ -30,8 +30,10 @@ class EvidenceSource {
 
   // Whether the recording is to have it; else nothing below is called.
   virtual bool IsWanted(const v1::PrepareRequest&) const { return true; }
+  // What is asked for, before Find.
+  virtual void Configure(const v1::PrepareRequest&) {}
   // Looks for whom it can ask, except processes of users who are `left_out`; bounded. Nothing is
-  // asked of them yet.
+  // recorded of them yet.
   virtual void Find(const std::vector<uint32_t>& left_out) = 0;
   // Begins with what was found, from the start of the window on. Returns at once; a second call
   // does nothing.

@@ -296,6 +296,9 @@ v1::DescribeResponse Inventory::Describe(bool cpu_checked) {
   const std::vector<FoundProfiler> profilers = parts_.profilers->Find();
   DescribeProcesses(profilers, cpu_checked, &response);
   DescribeProfilers(profilers, &response);
+  if (parts_.tools != nullptr) {
+    for (v1::NodeTool& tool : parts_.tools()) *response.add_tools() = std::move(tool);
+  }
   return response;
 }
 

@@ -4,6 +4,7 @@
 #define SYNCLINE_AGENT_NODE_INVENTORY_H_
 
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ struct InventoryParts {
   Room* room = nullptr;
   Clock* clock = nullptr;
   ProfilerFinder* profilers = nullptr;
+  std::function<std::vector<v1::NodeTool>()> tools;  // what else a recording can use; null: none
 };
 
 struct InventoryOptions {

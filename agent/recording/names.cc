@@ -36,7 +36,7 @@ bool IsFetchablePath(std::string_view path) {
   if (path == "clock.tuples" || path == "node.json" || path == "agent.log") return true;
   const std::vector<absl::string_view> parts = absl::StrSplit(AbslView(path), '/');
   const bool below_ours = parts[0] == "trace" || parts[0] == "processes" || parts[0] == "xspace" ||
-                          parts[0] == "kineto" || parts[0] == "evidence";
+                          parts[0] == "kineto" || parts[0] == "evidence" || parts[0] == "vtune";
   if (parts.size() < 2 || !below_ours) return false;
   return std::none_of(parts.begin(), parts.end(), [](absl::string_view part) {
     return part.empty() || part == "." || part == "..";

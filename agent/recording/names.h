@@ -17,8 +17,8 @@ inline constexpr const char* kProcessesDirectory = "processes";  // in a recordi
 absl::Status CheckRecordingId(std::string_view id);
 
 // A relative path of a recording's file that may be fetched: below trace/, processes/, xspace/,
-// kineto/ or evidence/, or one of clock.tuples, node.json, agent.log; no "..", ".", empty part or
-// NUL.
+// kineto/, evidence/ or vtune/, or one of clock.tuples, node.json, agent.log; no "..", ".", empty
+// part or NUL.
 bool IsFetchablePath(std::string_view path);
 
 // An LTTng-UST event pattern: provider:name with LTTng's own characters and "*". InvalidArgument.

@@ -22,7 +22,8 @@ TEST(IsFetchablePath, StaysInsideTheRecording) {
   for (const std::string good :
        {"clock.tuples", "node.json", "agent.log", "processes/1-2-3.block",
         "trace/ust/uid/0/64-bit/index/syncline_0.idx", "xspace/profiles.json",
-        "xspace/17-26-5-0.xspace.pb", "kineto/17-26-5-0.kineto.json", "evidence/samples.txt"}) {
+        "xspace/17-26-5-0.xspace.pb", "kineto/17-26-5-0.kineto.json", "evidence/samples.txt",
+        "vtune/17/result/result.vtune"}) {
     EXPECT_TRUE(IsFetchablePath(good)) << good;
   }
   for (const std::string bad :

@@ -15,6 +15,7 @@
 #include "common/checksum.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "vtune/analyses.h"
 
 namespace syncline::agent {
 namespace {
@@ -111,6 +112,11 @@ absl::Status RecordingManager::CheckPrepare(const v1::PrepareRequest& request) {
   }
   if (request.tf_profiler_device_level() > kTfProfilerDeviceLevelMax) {
     return absl::InvalidArgumentError("XLA's profiler has the levels 0 to 3 for devices");
+  }
+  if (request.has_vtune()) {
+    SYNCLINE_RETURN_IF_ERROR(vtune::CheckRequest(
+        {.analysis = request.vtune().analysis(),
+         .knobs = {request.vtune().knobs().begin(), request.vtune().knobs().end()}}));
   }
   return CheckRoom(request);
 }

@@ -195,7 +195,10 @@ absl::StatusOr<v1::PrepareResponse> RecordingManager::DoPrepare(Recording& recor
   }
   FindUnregistered(!left_out.empty(), &response);
   const std::vector<uint32_t> refused = parts_.gate->RefusedUsers();
-  for (EvidenceSource* source : SourcesOf(recording)) source->Find(refused);
+  for (EvidenceSource* source : SourcesOf(recording)) {
+    source->Configure(recording.entry.request());
+    source->Find(refused);
+  }
   return response;
 }
 
@@ -247,6 +250,7 @@ void RecordingManager::AbandonSession(Recording& recording) {
   if (!absl::IsNotFound(destroyed) && !absl::IsUnavailable(destroyed)) {
     parts_.log->Failure("abandon", destroyed);
   }
+  for (EvidenceSource* source : SourcesOf(recording)) source->End();
   EndGuard();
   parts_.gate->Unlock();
   parts_.clock_recorder->StopFile();
