@@ -39,15 +39,7 @@ from fabric import task
 from invoke.exceptions import Exit
 
 from scripts.fab_hosts import (
-    CONNECT_TIMEOUT_S,
-    HostError,
-    connect,
-    explain,
-    names,
-    on_all,
-    read_hosts,
-    remote,
-    show,
+    CONNECT_TIMEOUT_S, HostError, connect, explain, names, on_all, read_hosts, remote, show,
 )
 
 READY_TIMEOUT_S = 180
@@ -452,6 +444,14 @@ def record(_, duration="10s", out=""):
     """Record all hosts at once and collect what they recorded."""
     out = out or time.strftime("run-%Y%m%d-%H%M%S")
     local("record", *fleet_arguments(), "--for", duration, "--out", out, fine=(0, 3))
+
+
+@task(help={"analysis": "VTune's name of it (default: hotspots)", "duration": "as of record",
+            "out": "as of record"})
+def vtune(_, analysis="hotspots", duration="10s", out=""):
+    """Record all hosts, and collect with Intel VTune on those that have it."""
+    out = out or time.strftime("run-%Y%m%d-%H%M%S")
+    local("vtune", analysis, *fleet_arguments(), "--for", duration, "--out", out, fine=(0, 3))
 
 
 @task(help={"run": "the recording (default: the newest run-*)"})

@@ -86,6 +86,7 @@ std::optional<int> ParseCommandLine(const std::vector<std::string>& words, Conte
   RegisterWhy(app.get(), context);
   RegisterStacks(app.get(), context);
   RegisterRecord(app.get(), context);
+  RegisterVtune(app.get(), context);
   RegisterFetch(app.get(), context);
   RegisterStatus(app.get(), context);
   RegisterStop(app.get(), context);

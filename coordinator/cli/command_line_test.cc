@@ -85,6 +85,34 @@ TEST_F(CommandLine, WrongUsageIsSaidLikeAnyOtherError) {
   EXPECT_THAT(err_.str(), StartsWith("syncline: "));
 }
 
+TEST_F(CommandLine, VtuneIsARecordingWithAnAnalysisOfVtunes) {
+  const std::string hosts = HostsFile();
+  EXPECT_EQ(Run({"vtune", "hotspot", "--hosts", hosts}), kWrongUsage);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("\"hotspot\" is not an analysis of VTune"),
+                                HasSubstr("hotspots, threading")));
+  EXPECT_EQ(Run({"record", "--vtune", "io", "--vtune-knob", "x", "--hosts", hosts}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("NAME=VALUE"));
+  EXPECT_EQ(Run({"record", "--vtune-ring", "5", "--hosts", hosts}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("need --vtune ANALYSIS"));
+  EXPECT_EQ(Run({"vtune", "--hosts", hosts}), kWrongUsage);
+  const std::string run = (directory_ / "run").string();
+  EXPECT_EQ(Run({"vtune", "io", "--hosts", hosts, "--for", "2s", "--out", run}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("VTune is usable on no node"));
+  EXPECT_FALSE(fs::exists(run));
+  v1::NodeTool tool;
+  tool.set_name("vtune");
+  tool.set_path("/opt/vtune");
+  tool.set_version("VTune 2025.0");
+  behaviour_.tools = {tool};
+  Run({"vtune", "io", "--hosts", hosts, "--for", "2s", "--out", run});
+  EXPECT_TRUE(fs::exists(run)) << err_.str();
+  EXPECT_EQ(Run({"nodes", "--hosts", hosts}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("a: vtune in /opt/vtune: VTune 2025.0\n"));
+  behaviour_.tools[0].set_problem("others can write there");
+  EXPECT_EQ(Run({"nodes", "--hosts", hosts}), kDone);
+  EXPECT_THAT(err_.str(), HasSubstr("vtune in /opt/vtune cannot be used: others can write there"));
+}
+
 TEST_F(CommandLine, AnEmptyPlaceIsNoPlace) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--hosts", "", "nodes"}, {"record", "--out", ""}, {"merge", "run", "--out", ""}}) {

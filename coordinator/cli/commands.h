@@ -29,6 +29,7 @@ void AddAsymmetry(CLI::App* command, int64_t* percent);
 void RegisterCerts(CLI::App* app, Context* context);
 void RegisterNodes(CLI::App* app, Context* context);
 void RegisterRecord(CLI::App* app, Context* context);
+void RegisterVtune(CLI::App* app, Context* context);
 void RegisterFetch(CLI::App* app, Context* context);
 void RegisterStatus(CLI::App* app, Context* context);
 void RegisterStop(CLI::App* app, Context* context);

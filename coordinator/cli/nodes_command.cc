@@ -87,6 +87,18 @@ void PrintDetails(const Context& context, const std::string& name,
               absl::StrCat("messages of ", without_messages, " of these are not recorded"),
               "start them with `syncline run`, without --no-messages");
   }
+  for (const v1::NodeTool& tool : node.tools()) {
+    if (!tool.problem().empty()) {
+      PrintNote(context, "warning", name,
+                absl::StrCat(Printable(tool.name()), " in ", Printable(tool.path()),
+                             " cannot be used: ", Printable(tool.problem())),
+                "");
+    } else if (!context.quiet) {
+      const std::string& says = tool.version().empty() ? tool.detail() : tool.version();
+      *context.out << name << ": " << Printable(tool.name()) << " in " << Printable(tool.path())
+                   << ": " << Printable(says) << '\n';
+    }
+  }
   for (const v1::RecordingInfo& recording : node.recordings()) {
     *context.out << name << ": recording " << Printable(recording.recording_id()) << " of "
                  << Printable(recording.holder()) << ", " << StateName(recording.state()) << '\n';

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/status.h"
 #include "coordinator/cli/commands.h"
@@ -20,6 +21,7 @@
 #include "coordinator/cli/terminal.h"
 #include "coordinator/record/finish.h"
 #include "coordinator/record/recorder.h"
+#include "vtune/analyses.h"
 
 namespace syncline::cli {
 namespace {
@@ -53,6 +55,10 @@ struct RecordArguments {
   uint32_t tf_profiler_level = 0;
   uint32_t device_level = 0;
   bool tf_profiler_collectives = false;
+  std::string vtune;  // the analysis; empty: none
+  std::vector<std::string> vtune_knobs;
+  uint32_t vtune_data_limit_mb = 0;
+  uint32_t vtune_ring_s = 0;
   bool json = false;
 };
 
@@ -80,6 +86,23 @@ absl::Status SetBuffers(const RecordArguments& arguments, v1::PrepareRequest* pr
         "--buffer-count must be a power of two from 2 to ", kBufferCountMax, ": ", count));
   }
   prepare->set_subbuffer_count(count);
+  return absl::OkStatus();
+}
+
+absl::Status SetVtune(const RecordArguments& arguments, v1::PrepareRequest* prepare) {
+  if (arguments.vtune.empty()) {
+    const bool none = arguments.vtune_knobs.empty() && arguments.vtune_data_limit_mb == 0 &&
+                      arguments.vtune_ring_s == 0;
+    if (none) return absl::OkStatus();
+    return absl::InvalidArgumentError("The options --vtune-... need --vtune ANALYSIS");
+  }
+  SYNCLINE_RETURN_IF_ERROR(
+      vtune::CheckRequest({.analysis = arguments.vtune, .knobs = arguments.vtune_knobs}));
+  v1::VtuneRequest& request = *prepare->mutable_vtune();
+  request.set_analysis(arguments.vtune);
+  for (const std::string& knob : arguments.vtune_knobs) request.add_knobs(knob);
+  request.set_data_limit_mb(arguments.vtune_data_limit_mb);
+  request.set_ring_buffer_s(arguments.vtune_ring_s);
   return absl::OkStatus();
 }
 
@@ -123,6 +146,7 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
   options.prepare.set_tf_profiler_level(arguments.tf_profiler_level);
   options.prepare.set_tf_profiler_device_level(arguments.device_level);
   options.prepare.set_tf_profiler_collectives(arguments.tf_profiler_collectives);
+  SYNCLINE_RETURN_IF_ERROR(SetVtune(arguments, &options.prepare));
   for (const std::string& event : arguments.events) options.prepare.add_extra_events(event);
   return options;
 }
@@ -225,26 +249,18 @@ void AddSamples(CLI::App* record, RecordArguments* arguments) {
                    "time: `syncline report RUN --section hot` shows it by task and operator");
 }
 
-}  // namespace
-
-absl::StatusOr<std::filesystem::path> RecordFor(const Context& context, const RecordRun& run) {
-  RecordArguments arguments;
-  arguments.directory = run.directory;
-  arguments.allow_missing = run.allow_missing;
-  arguments.no_evidence = run.no_evidence;
-  SYNCLINE_ASSIGN_OR_RETURN(record::RecordOptions options, OptionsFrom(context, arguments));
-  options.window_ns = run.window_ns;
-  SYNCLINE_ASSIGN_OR_RETURN(const std::vector<fleet::Member> members, ConnectTargets(context));
-  RecordView view(&context, options.window_ns);
-  record::Recorder recorder(&members, options, context.clock, context.interrupts, &view);
-  SYNCLINE_RETURN_IF_ERROR(recorder.Run().status());
-  return options.directory;
+void AddVtune(CLI::App* record, RecordArguments* arguments) {
+  record->add_option("--vtune-knob", arguments->vtune_knobs,
+                     "A knob of the analysis, NAME=VALUE; repeatable. It replaces the one of the\n"
+                     "same name that the analysis gets otherwise");
+  record->add_option("--vtune-data-limit", arguments->vtune_data_limit_mb,
+                     "VTune's limit for one result, in MB (default: VTune's own)");
+  record->add_option("--vtune-ring", arguments->vtune_ring_s,
+                     "VTune keeps only the last seconds (default: everything)");
 }
 
-void RegisterRecord(CLI::App* app, Context* context) {
-  CLI::App* const record =
-      app->add_subcommand("record", "Record all nodes together, and collect the data");
-  const auto arguments = std::make_shared<RecordArguments>();
+// What `record` and `vtune` have in common.
+void AddOptions(CLI::App* record, RecordArguments* arguments) {
   record->add_option("--for", arguments->window,
                      "How long: 500ms, 10s, 2m; without it until Ctrl-C");
   record->add_option("--out", arguments->directory, "Directory to create (default: run-ID)")
@@ -270,9 +286,38 @@ void RegisterRecord(CLI::App* app, Context* context) {
       ->add_option("--lease", arguments->lease,
                    "A node without contact to this command for this long stops, and keeps its data")
       ->capture_default_str();
-  AddProfilers(record, arguments.get());
-  AddSamples(record, arguments.get());
+  AddProfilers(record, arguments);
+  AddSamples(record, arguments);
+  AddVtune(record, arguments);
   record->add_flag("--json", arguments->json, "Print recording.json instead of the summary");
+}
+
+}  // namespace
+
+absl::StatusOr<std::filesystem::path> RecordFor(const Context& context, const RecordRun& run) {
+  RecordArguments arguments;
+  arguments.directory = run.directory;
+  arguments.allow_missing = run.allow_missing;
+  arguments.no_evidence = run.no_evidence;
+  SYNCLINE_ASSIGN_OR_RETURN(record::RecordOptions options, OptionsFrom(context, arguments));
+  options.window_ns = run.window_ns;
+  SYNCLINE_ASSIGN_OR_RETURN(const std::vector<fleet::Member> members, ConnectTargets(context));
+  RecordView view(&context, options.window_ns);
+  record::Recorder recorder(&members, options, context.clock, context.interrupts, &view);
+  SYNCLINE_RETURN_IF_ERROR(recorder.Run().status());
+  return options.directory;
+}
+
+void RegisterRecord(CLI::App* app, Context* context) {
+  CLI::App* const record =
+      app->add_subcommand("record", "Record all nodes together, and collect the data");
+  const auto arguments = std::make_shared<RecordArguments>();
+  AddOptions(record, arguments.get());
+  record
+      ->add_option("--vtune", arguments->vtune,
+                   "Collect with Intel VTune beside the recording, on the nodes that have it:\n" +
+                       absl::StrJoin(vtune::AnalysisNames(), ", "))
+      ->check(IsGiven);
   record->footer(
       "All nodes start at one instant, each by its own clock; either all participate or none "
       "does.\n"
@@ -287,6 +332,28 @@ void RegisterRecord(CLI::App* app, Context* context) {
       "  syncline record --for 10s --hosts hosts.txt --tls-dir tls\n"
       "  syncline record --for 30s --out slow-step -H node[01-16] --allow-missing");
   record->callback([=] {
+    context->ends_in_good_order = true;
+    context->action = [=] { return Record(*context, *arguments); };
+  });
+}
+
+void RegisterVtune(CLI::App* app, Context* context) {
+  CLI::App* const command = app->add_subcommand(
+      "vtune", "Record, and collect with Intel VTune on the nodes that have it");
+  const auto arguments = std::make_shared<RecordArguments>();
+  command->add_option("ANALYSIS", arguments->vtune, absl::StrJoin(vtune::AnalysisNames(), ", "))
+      ->required();
+  AddOptions(command, arguments.get());
+  command->footer(
+      "The same as `syncline record --vtune ANALYSIS`. VTune is attached to each rank before the\n"
+      "recording starts, resumed at its start and stopped at its end, on all nodes; the results\n"
+      "are in nodes/NODE/vtune/PID/result of the recording. `syncline nodes` shows which nodes\n"
+      "have VTune. Nodes without it are recorded without it; a collection that fails leaves the\n"
+      "recording as it is. docs/vtune.md\n\n"
+      "Examples:\n"
+      "  syncline vtune hotspots --for 10s --hosts hosts.txt --tls-dir tls\n"
+      "  syncline vtune threading --for 10s --vtune-knob sampling-interval=1");
+  command->callback([=] {
     context->ends_in_good_order = true;
     context->action = [=] { return Record(*context, *arguments); };
   });

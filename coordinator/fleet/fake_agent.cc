@@ -69,6 +69,11 @@ int FakeAgent::Count(const std::string& call) const {
   return found == calls_.end() ? 0 : found->second;
 }
 
+v1::PrepareRequest FakeAgent::last_prepare() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return last_prepare_;
+}
+
 v1::StartRequest FakeAgent::last_start() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return last_start_;
@@ -85,6 +90,7 @@ absl::StatusOr<v1::DescribeResponse> FakeAgent::Describe(const v1::DescribeReque
   response.set_protocol(behaviour.protocol);
   response.set_agent_version(behaviour.version);
   response.set_hostname("fake");
+  for (const v1::NodeTool& tool : behaviour.tools) *response.add_tools() = tool;
   v1::ProcessInfo* const process = response.add_processes();
   process->set_pid(26);
   process->set_own_pid(26);
@@ -102,6 +108,8 @@ absl::StatusOr<v1::DescribeResponse> FakeAgent::Describe(const v1::DescribeReque
 absl::StatusOr<v1::PrepareResponse> FakeAgent::Prepare(const v1::PrepareRequest& request, Timeout) {
   SYNCLINE_RETURN_IF_ERROR(Enter("prepare", behaviour.prepare));
   if (behaviour.on_prepare) behaviour.on_prepare();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  last_prepare_ = request;
   v1::PrepareResponse response;
   response.set_session_name("syncline-" + request.recording_id());
   if (behaviour.has_process) {

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "coordinator/fleet/agent_client.h"
 #include "coordinator/host/fake_clock.h"
@@ -28,6 +29,7 @@ class FakeAgent : public AgentClient {
     uint32_t discarded_events = 0;
     std::string protocol = "syncline.v1";
     std::string version = "0.1.0";
+    std::vector<v1::NodeTool> tools;
     std::string stop_reason = "requested";
     int64_t early_end_ns = 0;  // how long before the instant asked for it stopped
     // When its one process was on, its MONOTONIC less the instants asked for; on 0: it never was.
@@ -59,6 +61,7 @@ class FakeAgent : public AgentClient {
 
   int Count(const std::string& call) const;
   // The last request of its kind.
+  v1::PrepareRequest last_prepare() const;
   v1::StartRequest last_start() const;
   v1::FetchRequest last_fetch() const;
 
@@ -78,6 +81,7 @@ class FakeAgent : public AgentClient {
   host::FakeClock& clock_;
   mutable std::mutex mutex_;
   std::map<std::string, int> calls_;  // all guarded by mutex_
+  v1::PrepareRequest last_prepare_;
   v1::StartRequest last_start_;
   v1::FetchRequest last_fetch_;
   bool recording_ = false;

@@ -52,7 +52,8 @@ struct NodeProgress {
   bool prepare_sent = false;  // something may be left on the node
   bool started = false;
   bool stopped = false;
-  bool gone = false;  // its agent does not have the recording
+  std::string no_vtune;  // why it cannot collect with VTune, where that is asked for
+  bool gone = false;     // its agent does not have the recording
   absl::Status failure;
 };
 

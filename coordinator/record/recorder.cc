@@ -13,6 +13,7 @@
 #include "coordinator/clocks/models.h"
 #include "coordinator/record/finish.h"
 #include "coordinator/record/translate.h"
+#include "coordinator/record/vtune_nodes.h"
 
 namespace syncline::record {
 namespace {
@@ -129,6 +130,7 @@ absl::StatusOr<Recorded> Recorder::Run() {
     };
     reporter_.Phase(absl::StrCat("asking ", nodes_.size(), " nodes"));
     phase("cannot participate", &Recorder::DescribeAll);
+    if (status.ok()) status = CheckTools();
     if (status.ok()) reporter_.Phase("measuring clocks");
     phase("have no usable clock", &Recorder::ProbeClocks);
     if (status.ok()) reporter_.Phase(absl::StrCat("preparing ", TakingPart(), " nodes"));
@@ -185,6 +187,7 @@ void Recorder::DescribeAll() {
     }
     AddVersionComplaint(options_.created_by.version, &*description);
     reporter_.Tell([&](Observer& observer) { observer.OnNode(node.record->name, *description); });
+    if (options_.prepare.has_vtune()) node.no_vtune = WhyNoVtune(*description);
     for (const v1::Complaint& complaint : description->complaints()) {
       const recording::ComplaintRecord record = FromComplaint(complaint);
       node.record->complaints.push_back(record);
@@ -193,6 +196,20 @@ void Recorder::DescribeAll() {
           record.fix.empty() ? record.what : absl::StrCat(record.what, ": ", record.fix));
     }
   });
+}
+
+absl::Status Recorder::CheckTools() {
+  if (!options_.prepare.has_vtune()) return absl::OkStatus();
+  SYNCLINE_RETURN_IF_ERROR(CheckVtune(nodes_));
+  for (NodeProgress& node : nodes_) {
+    if (!node.takes_part || node.no_vtune.empty()) continue;
+    node.record->complaints.push_back(
+        {.severity = "warning",
+         .what = absl::StrCat("recorded without VTune: ", node.no_vtune),
+         .fix = "docs/vtune.md"});
+    reporter_.Notes(node.record->name, {node.record->complaints.back()});
+  }
+  return absl::OkStatus();
 }
 
 void Recorder::ProbeClocks() {
@@ -226,8 +243,10 @@ void Recorder::PrepareAll() {
     NodeProgress& node = nodes_[i];
     if (!node.takes_part) return;
     node.prepare_sent = true;
+    v1::PrepareRequest request = options_.prepare;
+    if (!node.no_vtune.empty()) request.clear_vtune();
     const absl::StatusOr<v1::PrepareResponse> ready =
-        node.client->Prepare(options_.prepare, kPrepareTimeout);
+        node.client->Prepare(request, kPrepareTimeout);
     if (!ready.ok()) {
       node.failure = ready.status();
       return;

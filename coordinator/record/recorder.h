@@ -75,6 +75,8 @@ class Recorder {
   absl::Status MakeDirectory();
   void DescribeAll();
   void ProbeClocks();
+  // Where VTune is asked for: at least one node must have it; the others say that they have not.
+  absl::Status CheckTools();
   void PrepareAll();
   absl::Status StartAll();
   // recording.json as it is before the end is known.

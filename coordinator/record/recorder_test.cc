@@ -70,6 +70,7 @@ class Record : public testing::Test {
     options.directory = directory_;
     options.window_ns = window_ns_;
     options.allow_missing = allow_missing_;
+    options.prepare = prepare_;
     options.created_by = {"ann", "laptop", "0.1.0", {}};
     Recorder recorder(&members_, options, &clock_, &interrupts_, &log_);
     return recorder.Run();
@@ -82,7 +83,45 @@ class Record : public testing::Test {
   Log log_;
   int64_t window_ns_ = 5'000'000'000;
   bool allow_missing_ = false;
+  v1::PrepareRequest prepare_;
 };
+
+v1::NodeTool Vtune(const std::string& problem = "") {
+  v1::NodeTool tool;
+  tool.set_name("vtune");
+  tool.set_version("2025.0");
+  tool.set_problem(problem);
+  return tool;
+}
+
+TEST_F(Record, VtuneIsAskedOfTheNodesThatHaveIt) {
+  FakeAgent& with = Add("with");
+  FakeAgent& without = Add("without");
+  with.behaviour.tools = {Vtune()};
+  prepare_.mutable_vtune()->set_analysis("hotspots");
+  const auto recorded = Run();
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  EXPECT_EQ(with.last_prepare().vtune().analysis(), "hotspots");
+  EXPECT_FALSE(without.last_prepare().has_vtune());
+  EXPECT_THAT(log_.text, HasSubstr("warning without: recorded without VTune: VTune was not found"));
+  EXPECT_THAT(log_.text, testing::Not(HasSubstr("warning with:")));
+  for (const recording::NodeRecord& node : recorded->recording.nodes) {
+    EXPECT_EQ(node.state, NodeState::kComplete) << node.name;
+  }
+}
+
+TEST_F(Record, NothingIsRecordedWhereNoNodeHasVtune) {
+  FakeAgent& a = Add("a");
+  Add("b").behaviour.tools = {Vtune("it is not root's")};
+  prepare_.mutable_vtune()->set_analysis("hotspots");
+  const auto recorded = Run();
+  EXPECT_TRUE(absl::IsFailedPrecondition(recorded.status()));
+  EXPECT_THAT(recorded.status().message(), HasSubstr("VTune is usable on no node"));
+  EXPECT_THAT(recorded.status().message(), HasSubstr("\n  a (10.0.0.1"));
+  EXPECT_THAT(recorded.status().message(), HasSubstr("it is not root's"));
+  EXPECT_EQ(a.Count("prepare"), 0);
+  EXPECT_FALSE(fs::exists(directory_));
+}
 
 TEST_F(Record, TwoNodesStartAtOneInstantEachInItsOwnClock) {
   FakeAgent& a = Add("a");
