@@ -7,6 +7,8 @@ A program trains with two ranks on one GPU, twice:
   profile    PyTorch's profiler writes a file per rank; `syncline report` and `merge` read them
   recording  the same program under `syncline run --kineto`; `syncline record`, `report`, `merge`
   cuda       a program in CUDA C++ (nvcc builds it) under `syncline run --devices`
+  cost       what a launch of CUDA takes: without Syncline, under `run --devices`, and recorded
+  jax        a JAX program that serves its profiler; `syncline record --device-level 1`
 
 What is checked: every kernel, copy and fill of the files is in the report; the operator of each is
 the one that PyTorch itself names (External id); what a device did adds up to its steps; the rank
@@ -29,95 +31,15 @@ import sys
 import tempfile
 import time
 
+from scripts.gpu_programs import COST_PROGRAM, CUDA_PROGRAM, JAX_PROGRAM, TORCH_PROGRAM
+
 STEPS = 20
 SLEEP_MS = 10  # of rank 0, a step
 EXTRA = 30  # products of two matrices more on rank 1, a step
 NAME_BYTES = 512  # of a longer name Syncline keeps these
-PARTS = ("profile", "recording", "cuda")
+PARTS = ("profile", "recording", "cuda", "cost", "jax")
+NEEDS_NVCC = ("cuda", "cost")
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
-PROGRAM = """
-import os, sys, time, torch
-import torch.distributed as dist
-out, steps, sleep_s, extra = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
-rank = int(os.environ["RANK"])
-dist.init_process_group("gloo")
-torch.cuda.set_device(0)
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.GELU(), torch.nn.Linear(512, 512))
-model = torch.nn.parallel.DistributedDataParallel(model.cuda())
-optimizer = torch.optim.SGD(model.parameters(), 0.01)
-batch, more = torch.randn(64, 512), torch.randn(2048, 2048, device="cuda")
-def step():
-    if rank == 0: time.sleep(sleep_s)
-    for _ in range(extra if rank == 1 else 0): torch.mm(more, more)
-    model(batch.cuda()).square().mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-def agreed(done):
-    flag = torch.tensor([float(done)])
-    dist.all_reduce(flag)
-    return flag.item() > 0
-for _ in range(5): step()
-if steps:
-    kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    def ready(profile): profile.export_chrome_trace(os.path.join(out, f"rank{rank}.json.gz"))
-    schedule = torch.profiler.schedule(wait=1, warmup=1, active=steps)
-    with torch.profiler.profile(activities=kinds, schedule=schedule, on_trace_ready=ready) as p:
-        for _ in range(steps + 3):
-            step()
-            p.step()
-else:
-    open(os.path.join(out, f"ready{rank}"), "w").close()
-    while not agreed(os.path.exists(os.path.join(out, "stop"))):
-        for _ in range(10): step()
-dist.destroy_process_group()
-"""
-
-
-CUDA_PROGRAM = r"""
-#include <cstdio>
-#include <cstdlib>
-#include <cuda_runtime.h>
-#include <string>
-#include <syncline/annotate.h>
-#include <thread>
-#include <unistd.h>
-__global__ void long_kernel(long long n) { long long t = clock64(); while (clock64() - t < n) {} }
-__global__ void short_kernel(float* p) { p[blockIdx.x * blockDim.x + threadIdx.x] += 1; }
-static std::string out;
-static bool is(const char* name) { return access((out + "/" + name).c_str(), F_OK) == 0; }
-static double event_ms;  // of long_kernel, the mean
-static void work(bool timed) {
-  float *d, *h = new float[1 << 20]; cudaStream_t s; cudaEvent_t a, b;
-  cudaMalloc(&d, 4 << 20); cudaStreamCreate(&s); cudaEventCreate(&a); cudaEventCreate(&b);
-  double sum = 0; int count = 0;
-  for (unsigned long n = 0; !is("stop"); ++n) {
-    syncline::Step step(n);
-    { syncline::Phase copy("copy in");
-      cudaMemcpyAsync(d, h, 4 << 20, cudaMemcpyHostToDevice, s);
-      cudaMemsetAsync(d, 0, 1 << 20, s); }
-    cudaStreamSynchronize(s);
-    { syncline::Phase phase("long");
-      cudaEventRecord(a, s); long_kernel<<<1, 1, 0, s>>>(2000000); cudaEventRecord(b, s); }
-    { syncline::Phase phase("short"); short_kernel<<<4096, 256, 0, s>>>(d); }
-    cudaStreamSynchronize(s);
-    float ms = 0; cudaEventElapsedTime(&ms, a, b); if (n > 10) { sum += ms; ++count; }
-    usleep(1000);
-  }
-  if (timed) event_ms = sum / count;
-}
-int main(int, char** arguments) {
-  out = arguments[1];
-  cudaFree(nullptr);
-  std::thread one(work, true), two(work, false);
-  fclose(fopen((out + "/ready").c_str(), "w"));
-  one.join(); two.join();
-  FILE* truth = fopen((out + "/truth").c_str(), "w");
-  fprintf(truth, "%.6f %s\n", event_ms, cudaGetErrorString(cudaGetLastError()));
-  fclose(truth);
-  return 0;
-}
-"""
 
 
 class Checks:
@@ -159,7 +81,7 @@ class Trial:
         self.checks = Checks()
         self.program = os.path.join(folder, "train.py")
         with open(self.program, "w") as file:
-            file.write(PROGRAM)
+            file.write(TORCH_PROGRAM)
 
     def syncline(self, *words, ok=(0,)):
         command = [self.arguments.syncline, *words]
@@ -290,23 +212,11 @@ class Trial:
 
     def cuda(self):
         print("A program in CUDA C++, with `syncline run --devices`:")
-        out = os.path.join(self.folder, "cuda")
-        os.makedirs(out)
-        source, program = os.path.join(out, "work.cu"), os.path.join(out, "work")
-        with open(source, "w") as file:
-            file.write(CUDA_PROGRAM)
-        command = ["nvcc", "-O2", "-I", self.arguments.include, "-o", program, source]
-        built = subprocess.run(command, capture_output=True, text=True)
-        if built.returncode != 0:
-            sys.exit(f"nvcc ended with {built.returncode}:\n{built.stderr}")
+        out, program = self.build("cuda", CUDA_PROGRAM)
         words = [self.arguments.syncline, "run", "--devices", "--job", "cuda", "--", program, out]
-        running = subprocess.Popen(words, stderr=subprocess.PIPE)
+        running = self.running(words, out)
         run = os.path.join(self.folder, "run-cuda")
         try:
-            for _ in range(300):
-                if os.path.exists(os.path.join(out, "ready")) or running.poll() is not None:
-                    break
-                time.sleep(0.1)
             self.syncline("record", "--for", "3s", "--out", run, ok=(0, 3))
         finally:
             open(os.path.join(out, "stop"), "w").close()
@@ -316,6 +226,80 @@ class Trial:
         self.checks.check(error.strip() == "no error", f"the program says: {error.strip()}")
         print(self.syncline("report", run, ok=(0, 3)))
         self.check_cuda(run, float(event_ms))
+
+    def build(self, name, text):
+        out = os.path.join(self.folder, name)
+        os.makedirs(out)
+        source, program = os.path.join(out, "work.cu"), os.path.join(out, "work")
+        with open(source, "w") as file:
+            file.write(text)
+        command = ["nvcc", "-O2", "-I", self.arguments.include, "-o", program, source]
+        built = subprocess.run(command, capture_output=True, text=True)
+        if built.returncode != 0:
+            sys.exit(f"nvcc ended with {built.returncode}:\n{built.stderr}")
+        return out, program
+
+    def running(self, words, out):
+        """The program, when it is ready."""
+        for name in ("ready", "go", "stop"):
+            if os.path.exists(os.path.join(out, name)):
+                os.remove(os.path.join(out, name))
+        program = subprocess.Popen(words, stderr=subprocess.PIPE)
+        for _ in range(600):
+            if os.path.exists(os.path.join(out, "ready")) or program.poll() is not None:
+                break
+            time.sleep(0.1)
+        return program
+
+    def cost(self):
+        print("What a launch takes:")
+        out, program = self.build("cost", COST_PROGRAM)
+        devices = [self.arguments.syncline, "run", "--devices", "--"]
+        for name, words in (("plain", []), ("idle", devices), ("recorded", devices)):
+            medians = []
+            for number in range(5):
+                running = self.running([*words, program, out], out)
+                recording = None
+                if name == "recorded":
+                    run = os.path.join(self.folder, f"run-cost{number}")
+                    command = [self.arguments.syncline, "record", "--for", "2s", "--out", run]
+                    recording = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+                    time.sleep(1.5)
+                open(os.path.join(out, "go"), "w").close()
+                time.sleep(1)
+                os.remove(os.path.join(out, "go"))
+                open(os.path.join(out, "stop"), "w").close()
+                self.finish(running)
+                if recording is not None:
+                    recording.wait()
+                with open(os.path.join(out, "truth")) as file:
+                    medians.append(float(file.read()))
+            medians.sort()
+            print(f"  {name:9} {medians[2]:.0f} ns ({medians[0]:.0f} to {medians[-1]:.0f})")
+
+    def jax(self):
+        print("A JAX program, with `syncline record --device-level 1`:")
+        out = os.path.join(self.folder, "jax")
+        os.makedirs(out)
+        source = os.path.join(out, "train.py")
+        with open(source, "w") as file:
+            file.write(JAX_PROGRAM)
+        running = self.running([self.arguments.python, source, out], out)
+        run = os.path.join(self.folder, "run-jax")
+        try:
+            self.syncline("record", "--for", "3s", "--device-level", "1", "--out", run, ok=(0, 3))
+        finally:
+            open(os.path.join(out, "stop"), "w").close()
+        self.finish(running)
+        report = json.loads(self.syncline("report", run, "--json", ok=(0, 3)))
+        print(self.syncline("report", run, "--section", "devices", ok=(0, 3)))
+        steps = [len(device["steps"]) for device in report["devices"]]
+        self.checks.check(len(steps) == 1 and steps[0] > 100, f"steps of a device: {steps}")
+        (device,) = report["devices"] or [{"without_launch": -1, "work": 0}]
+        self.checks.check(
+            device["without_launch"] == 0 and device["work"] > 300,
+            f"{device['work']} kernels, {device['without_launch']} without a launch",
+        )
 
     def check_cuda(self, run, event_ms):
         launched, work = {}, []
@@ -349,6 +333,11 @@ class Trial:
             0.8 * event_ms < median_ms <= 1.02 * event_ms,
             f"long_kernel takes {median_ms:.4f} ms, by CUDA's events around it {event_ms:.4f} ms",
         )
+
+
+def has_jax(python):
+    look = "import jax; assert jax.default_backend() == 'gpu'"
+    return subprocess.run([python, "-c", look], capture_output=True).returncode == 0
 
 
 def device_spans(run, syncline):
@@ -389,8 +378,11 @@ def main():
     trial = Trial(arguments, folder)
     try:
         for part in arguments.only or PARTS:
-            if part == "cuda" and shutil.which("nvcc") is None:
-                print("A program in CUDA C++: not tried, there is no nvcc")
+            if part in NEEDS_NVCC and shutil.which("nvcc") is None:
+                print(f"{part}: not tried, there is no nvcc")
+                continue
+            if part == "jax" and not has_jax(arguments.python):
+                print("jax: not tried, there is no JAX that sees the GPU")
                 continue
             getattr(trial, part)()
     finally:

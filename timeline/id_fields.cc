@@ -8,8 +8,8 @@
 namespace syncline::timeline {
 namespace {
 
-constexpr std::string_view kNames[] = {"domain", "name",        "key",  "text",
-                                       "group",  "description", "ranks"};
+constexpr std::string_view kNames[] = {"domain",      "name",  "key",    "text",  "group",
+                                       "description", "ranks", "device", "queue", "source"};
 static_assert(std::size(kNames) == std::size(kNameFields));
 
 }  // namespace

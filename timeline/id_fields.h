@@ -26,9 +26,9 @@ IdKind IdKindOf(EventKind kind, const FieldClass& field);
 bool HasIds(const EventClass& event_class);
 
 // The fields that are names in some event; texts in others.
-inline constexpr Field kNameFields[] = {Field::kDomain, Field::kName,  Field::kKey,
-                                        Field::kText,   Field::kGroup, Field::kDescription,
-                                        Field::kRanks};
+inline constexpr Field kNameFields[] = {
+    Field::kDomain,      Field::kName,  Field::kKey,    Field::kText,  Field::kGroup,
+    Field::kDescription, Field::kRanks, Field::kDevice, Field::kQueue, Field::kSource};
 
 }  // namespace syncline::timeline
 
