@@ -22,6 +22,7 @@
 #include "analysis/receipt.h"
 #include "analysis/tensors.h"
 #include "analysis/transfers.h"
+#include "analysis/vtune_results.h"
 #include "clocksync/events.h"
 #include "common/time.h"
 #include "timeline/node_input.h"
@@ -189,6 +190,7 @@ struct Report {
   std::vector<NodeReceipt> receipt;     // beside `nodes`
   std::vector<MachineReport> machines;  // of nodes that were sampled
   HotCode hot;                          // of nodes whose code was sampled
+  std::vector<VtuneResult> vtune;       // beside the recording
   uint64_t events = 0;
   std::vector<std::string> only_events;  // patterns of their names; none: all were looked at
   bool incomplete = false;

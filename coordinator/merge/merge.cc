@@ -14,6 +14,7 @@
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/node_code.h"
 #include "coordinator/merge/node_evidence.h"
+#include "coordinator/merge/node_vtune.h"
 #include "coordinator/merge/out_dir.h"
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/probe_counts.h"
@@ -32,6 +33,7 @@ constexpr char kReportName[] = "report.json";
 constexpr char kModelName[] = "models.json";
 constexpr char kCtfName[] = "ctf";
 constexpr char kFlameFormat[] = "flame";
+constexpr char kVtuneFormat[] = "vtune";
 
 // What the report counts: of the cut, what lies in the window that was asked for. Gates close a
 // little late, and what was recorded after that is drawn, but not counted.
@@ -156,9 +158,22 @@ void NoteUnread(const timeline::BuiltTimeline& built, MergeResult* result) {
       "missing or differ; `--look-back all` gives them as in the whole timeline");
 }
 
+std::vector<analysis::VtuneResult> PlacedVtune(const OpenedInputs& inputs,
+                                               analysis::VtuneSpanSink* spans) {
+  std::vector<analysis::VtuneResult> results = spans->Take();
+  PlaceVtuneSpans(inputs, &results);
+  return results;
+}
+
+// The sinks that look at the timeline for the report, beside SummarySink.
+struct Lookers {
+  analysis::HotSink code;
+  analysis::VtuneSpanSink vtune;
+};
+
 // Everything into a directory beside result.out_dir, and then that in its place.
 absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInputs& inputs,
-                                  analysis::HotSink* code, MergeResult result) {
+                                  Lookers* lookers, MergeResult result) {
   SYNCLINE_ASSIGN_OR_RETURN(OutDir out, OutDir::Prepare(result.out_dir));
   const std::stop_callback abandon(options.interrupt, [&] {
     out.Abandon();
@@ -168,8 +183,9 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   SYNCLINE_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(options, inputs, cut, out.staging()));
   analysis::SummarySink summary;
   timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
-  timeline::CutSink cut_code(CountedOf(cut, inputs), code);
-  std::vector<timeline::TimelineSink*> sinks = {&cut_summary, &cut_code};
+  timeline::CutSink cut_code(CountedOf(cut, inputs), &lookers->code);
+  timeline::CutSink cut_vtune(CountedOf(cut, inputs), &lookers->vtune);
+  std::vector<timeline::TimelineSink*> sinks = {&cut_summary, &cut_code, &cut_vtune};
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
   SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
@@ -185,7 +201,8 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
     result.files.emplace_back(kCtfName);
   }
   if (Wants(options, kFlameFormat)) {
-    SYNCLINE_RETURN_IF_ERROR(flame::WriteFiles(code->TakeStacks(), out.staging() / kFlameFormat));
+    SYNCLINE_RETURN_IF_ERROR(
+        flame::WriteFiles(lookers->code.TakeStacks(), out.staging() / kFlameFormat));
     result.files.emplace_back(kFlameFormat);
   }
   WrittenTables tables;
@@ -196,7 +213,8 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   }
   result.report = MakeReportOf(inputs, built, summary);
   // Where only some events are read, which task was open is not known.
-  if (options.events.empty()) result.report.hot = code->Take();
+  if (options.events.empty()) result.report.hot = lookers->code.Take();
+  result.report.vtune = PlacedVtune(inputs, &lookers->vtune);
   result.report.incomplete |= !uncopied.empty() || !tables.complete;
   result.report.complaints.insert(result.report.complaints.end(), uncopied.begin(), uncopied.end());
   SYNCLINE_RETURN_IF_ERROR(WriteFileAtomically(
@@ -210,6 +228,9 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   result.incomplete = result.report.incomplete;
   result.complaints = result.report.complaints;
   result.notes.insert(result.notes.end(), result.report.notes.begin(), result.report.notes.end());
+  for (std::string& line : VtuneImports(inputs, result.report.vtune, result.out_dir)) {
+    result.notes.push_back(std::move(line));
+  }
   if (CurrentMutant() == Mutant::kStale && std::filesystem::exists(result.out_dir)) return result;
   SYNCLINE_RETURN_IF_ERROR(out.Commit());
   return result;
@@ -217,7 +238,8 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
 
 }  // namespace
 
-absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
+absl::StatusOr<MergeResult> Merge(const MergeOptions& asked) {
+  MergeOptions options = asked;
   SYNCLINE_RETURN_IF_ERROR(CheckFormats(options.formats));
   SYNCLINE_RETURN_IF_ERROR(CheckRange(options.range));
   if (!options.events.empty() && Wants(options, "ctf")) {
@@ -247,7 +269,11 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
         "`syncline record --samples`");
   }
   DrawCodeSamples(samples, &inputs);
-  analysis::HotSink code(std::move(samples));
+  std::vector<analysis::VtuneResult> vtune = ReadVtuneResults(&inputs);
+  const bool kept = std::any_of(vtune.begin(), vtune.end(),
+                                [](const auto& result) { return !result.path.empty(); });
+  if (kept && !Wants(options, kVtuneFormat)) options.formats.emplace_back(kVtuneFormat);
+  Lookers lookers{analysis::HotSink(std::move(samples)), analysis::VtuneSpanSink(std::move(vtune))};
   inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
     inputs.build.progress = [&](const timeline::Progress& progress) {
@@ -255,7 +281,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& options) {
       options.progress({inputs.nodes[progress.node].name, progress.time, progress.events, before});
     };
   }
-  absl::StatusOr<MergeResult> written = Write(options, inputs, &code, result);
+  absl::StatusOr<MergeResult> written = Write(options, inputs, &lookers, result);
   if (!absl::IsResourceExhausted(written.status())) return written;
   return absl::ResourceExhaustedError(absl::StrCat(
       written.status().message(), "\nThe merge does not fit into ", result.out_dir.string(),
@@ -270,13 +296,16 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   timeline::CutSink counted_summary(counted, &summary);
   analysis::HotSink code(ReadCodeSamples(counted, &inputs));
   timeline::CutSink counted_code(counted, &code);
-  timeline::TimelineSink* const sinks[] = {&counted_summary, &counted_code};
+  analysis::VtuneSpanSink vtune(ReadVtuneResults(&inputs));
+  timeline::CutSink counted_vtune(counted, &vtune);
+  timeline::TimelineSink* const sinks[] = {&counted_summary, &counted_code, &counted_vtune};
   SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   SYNCLINE_RETURN_IF_ERROR(summary.CheckStep());
   analysis::TakeStepsFrom(summary, built.nodes);
   analysis::Report report = MakeReportOf(inputs, built, summary);
   report.hot = code.Take();
+  report.vtune = PlacedVtune(inputs, &vtune);
   if (options.step.has_value() && report.steps.empty()) {
     report.notes.push_back(absl::StrCat("every ", *options.step,
                                         " is cut off by the recording's ends or hit by a loss"));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "coordinator/merge/raw_clock.h"
 #include "export/chrome/chrome_sink.h"
 #include "export/parquet/parquet_sink.h"
 #include "export/parquet/table_writer.h"
@@ -44,17 +45,9 @@ std::string HostnameOf(const timeline::NodeInput& node) {
 vtune::Node VtuneNode(const OpenedInputs& inputs, size_t index) {
   const timeline::NodeInput& node = inputs.nodes[index];
   timeline::Placement* const placement = node.placement;
-  vtune::Node made{node.name, HostnameOf(node), vtune::Node::Clock::kMonotonicRaw, nullptr};
-  const ClockId trace_clock = placement->clock();
-  const ClockId raw{trace_clock.node, ClockKind::kRaw};
-  const clocksync::ClockModel* model = inputs.model.get();
-  if (model != nullptr && model->Knows(raw) && model->Knows(trace_clock)) {
-    made.clock_ns = [model, placement, trace_clock, raw](TimelineTime time) {
-      const NodeTime here{trace_clock, placement->ClockNs(time)};
-      return model->Unlocate(raw, model->Locate(here).est).ns;
-    };
-    return made;
-  }
+  vtune::Node made{node.name, HostnameOf(node), vtune::Node::Clock::kMonotonicRaw,
+                   RawClockOf(inputs, index)};
+  if (made.clock_ns != nullptr) return made;
   made.clock = vtune::Node::Clock::kUtc;
   if (const std::optional<int64_t> offset_ns = inputs.facts[index].wall_offset_ns) {
     made.clock_ns = [placement, offset_ns](TimelineTime time) {
@@ -69,6 +62,10 @@ vtune::Node VtuneNode(const OpenedInputs& inputs, size_t index) {
 }
 
 }  // namespace
+
+std::string VtuneFileName(const OpenedInputs& inputs, size_t node) {
+  return vtune::CsvFileName(inputs.nodes[node].name, HostnameOf(inputs.nodes[node]));
+}
 
 unsigned ThreadsOf(unsigned asked) {
   const unsigned count = asked > 0 ? asked : std::thread::hardware_concurrency();

@@ -34,6 +34,9 @@ std::string FormatNames(std::string_view separator);
 // InvalidArgument, with the words that there are, for one that there is not.
 absl::Status CheckFormats(const std::vector<std::string>& formats);
 
+// The name of the node's CSV in vtune/.
+std::string VtuneFileName(const OpenedInputs& inputs, size_t node);
+
 // How many threads are meant when `asked` are asked for, at least one; 0: one per processor.
 unsigned ThreadsOf(unsigned asked);
 

@@ -16,6 +16,7 @@
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/no_step.h"
 #include "coordinator/merge/node_evidence.h"
+#include "coordinator/merge/node_vtune.h"
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/why_devices.h"
 #include "coordinator/merge/why_input.h"
@@ -231,6 +232,22 @@ why::Answer ExplainJob(const WhyOptions& options, const Explainer& explain, cons
   return answer;
 }
 
+// Whom the answer finds late; where the job's devices answer, these.
+std::vector<LateRank> LateRanks(const WhyResult& result) {
+  std::vector<LateRank> ranks;
+  if (result.devices.has_value()) {
+    for (const why::DeviceFinding& finding : result.devices->findings) {
+      ranks.push_back({.rank = result.devices->ranks[finding.index].rank});
+    }
+    return ranks;
+  }
+  for (const why::RankFinding& finding : result.answer.findings) {
+    const why::RankSummary& rank = result.answer.ranks[finding.index];
+    ranks.push_back({rank.rank, rank.node, rank.pid});
+  }
+  return ranks;
+}
+
 // `by_devices`: also by what the job's devices did.
 absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices,
                                       const Explainer& explain) {
@@ -269,8 +286,12 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices
   if (result.answer.refusal == Refusal::kRankMissing) {
     result.answer.refusal_text += HalvesText(read, chosen);
   }
+  const std::vector<analysis::VtuneResult> vtune = ReadVtuneResults(&read.inputs);
   result.complaints = read.inputs.complaints;
   result.notes = read.inputs.notes;
+  for (std::string& line : VtuneOfRanks(read.inputs, vtune, LateRanks(result))) {
+    result.notes.push_back(std::move(line));
+  }
   return result;
 }
 

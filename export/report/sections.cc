@@ -7,6 +7,7 @@
 #include "export/report/hot_text.h"
 #include "export/report/machines_text.h"
 #include "export/report/section_printers.h"
+#include "export/report/vtune_text.h"
 
 namespace syncline::report {
 namespace {
@@ -30,6 +31,7 @@ constexpr Section kSections[] = {
     {"tensors", "Tensors between processes", HasTensors, TensorsInFull, TensorsInShort},
     {"operators", "Operators and tasks", HasOperators, OperatorsInFull, OperatorsInShort},
     {"hot", "Hot code", HasHotCode, HotCodeInFull, HotCodeInShort, HotCodeInJson},
+    {"vtune", "VTune", HasVtune, VtuneInFull, nullptr, VtuneInJson},
     {"messages", "Messages between processes", HasMessages, MessagesInFull, MessagesInShort},
     {"partitions", "Partitions", HasPartitions, PartitionsInFull, nullptr},
     {"profiles", "Profiles", HasProfiles, ProfilesInFull, ProfilesInShort},

@@ -30,6 +30,10 @@ void AppendTime(const Node& node, TimelineTime time, std::string* out) {
 
 }  // namespace
 
+std::string CsvFileName(const std::string& node, const std::string& hostname) {
+  return FileNameOf(absl::StrCat(node, "-hostname-", hostname, ".csv"));
+}
+
 std::string UtcText(int64_t unix_ns) {
   const auto seconds = static_cast<uint64_t>(std::max<int64_t>(0, unix_ns) / kSecondNs);
   const std::chrono::sys_days day{std::chrono::days(seconds / 86400)};
@@ -43,8 +47,8 @@ std::string UtcText(int64_t unix_ns) {
 VtuneSink::VtuneSink(const std::filesystem::path& directory, std::vector<Node> nodes)
     : nodes_(std::move(nodes)) {
   for (const Node& node : nodes_) {
-    files_.push_back(std::make_unique<OutputFile>(
-        directory / FileNameOf(absl::StrCat(node.name, "-hostname-", node.hostname, ".csv"))));
+    files_.push_back(
+        std::make_unique<OutputFile>(directory / CsvFileName(node.name, node.hostname)));
     absl::StrAppend(files_.back()->buffer(), "name,start_tsc.",
                     node.clock == Node::Clock::kUtc ? "UTC" : "CLOCK_MONOTONIC_RAW",
                     ",end_tsc,pid,tid\n");

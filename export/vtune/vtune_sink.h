@@ -30,6 +30,9 @@
 
 namespace syncline::vtune {
 
+// "<node>-hostname-<host>.csv".
+std::string CsvFileName(const std::string& node, const std::string& hostname);
+
 struct Node {
   std::string name;
   std::string hostname;

@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "evidence": [],
     "vtune": ["common"],
     "analysis": ["common", "clocksync", "timeline", "evidence"],
-    "export": ["common", "clocksync", "ctf", "timeline", "analysis"],
+    "export": ["common", "clocksync", "ctf", "timeline", "analysis", "vtune"],
     "proto": [],
     "agent": [
         "common",
@@ -68,6 +68,7 @@ MAY_INCLUDE = {
         "xspace",
         "control_block",
         "evidence",
+        "vtune",
         "timeline",
         "analysis",
         "export",

@@ -191,6 +191,22 @@ void AddCode(uint32_t node, analysis::Report* report) {
   report->hot.tasks[0].functions[0].samples += 100;
 }
 
+// VTune's result of the node's rank; of every tenth none.
+void AddVtune(uint32_t node, analysis::Report* report) {
+  analysis::VtuneResult result;
+  result.process.node = node;
+  result.pid = 4711;
+  result.rank = static_cast<int32_t>(node);
+  result.analysis = "hotspots";
+  if (node % 10 == 9) {
+    result.problem = "VTune ended with code 1: no driver";
+  } else {
+    result.path = absl::StrCat("nodes/", NodeName(node), "/vtune/4711/result");
+    result.spans = {{"step 7", 4711, {0}, {kWindowNs / 10}, 0, kWindowNs / 5}};
+  }
+  report->vtune.push_back(std::move(result));
+}
+
 // Of each rank: two steps on a GPU.
 void AddDevice(uint32_t node, analysis::Report* report) {
   analysis::DeviceReport device;
@@ -235,6 +251,7 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
     AddProfile(i, &report);
     AddMachine(i, &report);
     AddCode(i, &report);
+    AddVtune(i, &report);
     if (job != Job::kTensorFlow) AddDevice(i, &report);
     const uint32_t next = (i + 1) % nodes;
     AddMessages(i, next, &report);
