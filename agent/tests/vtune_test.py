@@ -66,6 +66,13 @@ class VtuneTest(AgentCase):
         self.assertEqual(node["state"], "complete", said)
         return node, said
 
+    def try_vtune(self):
+        return subprocess.run(
+            [os.path.join(SOURCE, "scripts", "try-vtune"), "--syncline", f"{BUILD}/bin/syncline",
+             "--hosts", os.path.join(self.root, "hosts")],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False,
+        )
+
     def result_of(self, job, name="run"):
         """(the record of its result, the result's folder)"""
         folder = os.path.join(self.root, name, "nodes", "here", "vtune", str(job.pid))
@@ -110,6 +117,16 @@ class VtuneTest(AgentCase):
             self.assertNotIn("A_SECRET", who[2])
             self.assertIsNone(job.poll())
         self.assert_nothing_is_left()
+
+    def test_every_command_that_is_printed_works(self):
+        self.install()
+        self.vtune_agent()
+        self.syncline("nodes")
+        tried = self.try_vtune()
+        print(tried.stdout)
+        self.assertEqual(tried.returncode, 0, tried.stdout)
+        os.unlink(PROGRAM)
+        self.assertEqual(self.try_vtune().returncode, 77)
 
     def test_what_becomes_of_vtune_leaves_the_recording_alone(self):
         job = self.rank(0)
