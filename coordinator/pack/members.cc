@@ -47,6 +47,7 @@ std::optional<MemberKind> KindOf(const fs::path& path, const recording::Recordin
     if (name == "metadata") return MemberKind::kMetadata;
     return name.ends_with(".idx") ? MemberKind::kIndex : MemberKind::kStream;
   }
+  if (parts.size() > 4 && folder == "vtune") return MemberKind::kVtune;
   if (parts.size() != 4) return std::nullopt;
   if (folder == "processes" && name.ends_with(".block")) return MemberKind::kBlock;
   if (folder == "processes" && name.ends_with(".names")) return MemberKind::kNames;

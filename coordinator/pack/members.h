@@ -36,6 +36,7 @@ enum class MemberKind : uint8_t {
   kProfileList,  // profiles.json
   kXSpace,
   kKineto,
+  kVtune,  // below vtune/
 };
 
 struct Member {

@@ -152,6 +152,8 @@ class PackRedactTest : public testing::Test {
     Write(at + "xspace/acme-0.xspace.pb", "acme xspace");
     Write(at + "kineto/profiles.json", "{\"acme\": 1}");
     Write(at + "kineto/acme.pt.trace.json", "{\"acme\": 1}");
+    Write(at + "vtune/48213/syncline-vtune.json", "{\"acme\": 1}");
+    Write(at + "vtune/48213/result/acme.vtune", "acme");
     Write(at + "kineto/acme.pt.trace.json.gz", "acme");
     const recording::ProcessRecord& process = node.processes.at(0);
     const control_block::BlockId id = {process.pid_namespace_inode, process.own_pid,
@@ -243,6 +245,8 @@ TEST_F(PackRedactTest, NoNameIsLeftInAWholeRecording) {
                 Field(&KindLeftOut::files, 4u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("profiles of TensorFlow")),
                 Field(&KindLeftOut::files, 4u)),
+          AllOf(Field(&KindLeftOut::what, HasSubstr("results of VTune")),
+                Field(&KindLeftOut::files, 4u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("stacks.json")),
                 Field(&KindLeftOut::files, 1u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("code.txt")), Field(&KindLeftOut::files, 2u))));
@@ -254,10 +258,11 @@ TEST_F(PackRedactTest, ItsReportHasTheSameNumbers) {
     fs::create_directories((root_ / path).parent_path());
     ASSERT_TRUE(WriteFileAtomically(root_ / path, bytes).ok());
   }
-  // Without profiles and samples of code, which no redacted pack has.
+  // Without profiles, samples of code and results of VTune, which no redacted pack has.
   for (const recording::NodeRecord& node : recording_.nodes) {
     fs::remove_all(run_ / "nodes" / node.name / "xspace");
     fs::remove_all(run_ / "nodes" / node.name / "kineto");
+    fs::remove_all(run_ / "nodes" / node.name / "vtune");
     fs::remove(run_ / "nodes" / node.name / "evidence/code.txt");
   }
   const nlohmann::json before = ReportOf(run_);

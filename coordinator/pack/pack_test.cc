@@ -102,6 +102,15 @@ TEST_F(PackTest, TheSameRecordingGivesTheSameBytes) {
   EXPECT_EQ(*ReadFile(root_ / "a.tar.gz"), *ReadFile(root_ / "b.tar.gz"));
 }
 
+TEST_F(PackTest, ResultsOfVtuneGoAlong) {
+  Write("nodes/n1/vtune/17/syncline-vtune.json", "{}");
+  Write("nodes/n1/vtune/17/result/data.0/trace", "t");
+  const auto packed = Pack(Options());
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  EXPECT_THAT(packed->left_out, IsEmpty());
+  EXPECT_EQ(Unpack(root_ / "sent.tar.gz").at("run-x/nodes/n1/vtune/17/result/data.0/trace"), "t");
+}
+
 TEST_F(PackTest, KeysAndForeignFilesStayOut) {
   Write("ca.key", "x");
   Write("nodes/n1/trace/ust/uid/0/64-bit/agent.key", "-----BEGIN PRIVATE KEY-----\nMII");

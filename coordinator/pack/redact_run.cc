@@ -71,6 +71,8 @@ const char* WhatIsLeftOut(MemberKind kind) {
       return "profiles of TensorFlow (xspace/)";
     case MemberKind::kKineto:
       return "profiles of PyTorch (kineto/)";
+    case MemberKind::kVtune:
+      return "results of VTune (vtune/)";
     default:
       return nullptr;
   }
