@@ -21,6 +21,7 @@ namespace syncline::agent {
 namespace {
 
 constexpr int kDepthMax = 16;
+constexpr size_t kRemovedMax = 100'000;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
 // An entry of the directory `at`, and nothing else: no link, nothing that is mounted there.
@@ -37,8 +38,8 @@ struct Entry {
   bool is_file = false;
 };
 
-// What is in the open directory, by the kinds that its file system tells.
-std::vector<Entry> EntriesOf(int directory) {
+// At most so many of what is in the open directory, by the kinds that its file system tells.
+std::vector<Entry> EntriesOf(int directory, size_t most) {
   std::vector<Entry> entries;
   const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const stream = again < 0 ? nullptr : ::fdopendir(again);
@@ -46,7 +47,8 @@ std::vector<Entry> EntriesOf(int directory) {
     if (again >= 0) ::close(again);
     return entries;
   }
-  while (const dirent* const one = ::readdir(stream)) {
+  for (const dirent* one = nullptr;
+       entries.size() < most && (one = ::readdir(stream)) != nullptr;) {
     std::string name = one->d_name;
     if (name == "." || name == "..") continue;
     entries.push_back({std::move(name), one->d_type == DT_DIR, one->d_type == DT_REG});
@@ -61,7 +63,12 @@ class Copier {
 
   absl::Status CopyDirectory(int from, const std::filesystem::path& to, int depth) {
     SYNCLINE_RETURN_IF_ERROR(MakeDirectories(to, 0700));
-    for (const Entry& entry : EntriesOf(from)) {
+    for (const Entry& entry : EntriesOf(from, limits_.entries_max + 1)) {
+      if (++entries_ > limits_.entries_max) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("it has more than ", limits_.entries_max, " files"));
+      }
+      if (limits_.late()) return Late();
       const Descriptor opened =
           entry.is_directory || entry.is_file
               ? OpenIn(from, entry.name, O_RDONLY | (entry.is_directory ? O_DIRECTORY : 0))
@@ -84,17 +91,17 @@ class Copier {
   const CopiedResult& copied() const { return copied_; }
 
  private:
+  static absl::Status Late() {
+    return absl::DeadlineExceededError("there was no time to copy all of it");
+  }
+
   absl::Status CopyFile(int from, const std::filesystem::path& to) {
-    if (++files_ > limits_.files_max) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("it has more than ", limits_.files_max, " files"));
-    }
     const Descriptor into(
         ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (into.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot create ", to.string()));
     std::string piece(kPieceBytes, '\0');
     for (;;) {
-      if (limits_.late()) return absl::DeadlineExceededError("there was no time to copy all of it");
+      if (limits_.late()) return Late();
       const ssize_t got = ::read(from, piece.data(), piece.size());
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return ErrnoStatus(errno, "Cannot read it");
@@ -117,16 +124,19 @@ class Copier {
   const uint32_t uid_;
   const CopyLimits& limits_;
   CopiedResult copied_;
-  size_t files_ = 0;
+  size_t entries_ = 0;
 };
 
-void RemoveBelow(int directory, int depth) {
-  for (const Entry& entry : EntriesOf(directory)) {
+// `left`: so many entries are removed, a user can make any number.
+void RemoveBelow(int directory, int depth, size_t* left) {
+  for (const Entry& entry : EntriesOf(directory, *left)) {
+    if (*left == 0) return;
+    --*left;
     if (::unlinkat(directory, entry.name.c_str(), 0) == 0 || !entry.is_directory || depth == 0) {
       continue;
     }
     const Descriptor below = OpenIn(directory, entry.name, O_RDONLY | O_DIRECTORY);
-    if (below.get() >= 0) RemoveBelow(below.get(), depth - 1);
+    if (below.get() >= 0) RemoveBelow(below.get(), depth - 1, left);
     ::unlinkat(directory, entry.name.c_str(), AT_REMOVEDIR);
   }
 }
@@ -161,7 +171,8 @@ absl::StatusOr<CopiedResult> ResultFolder::Copy(const std::string& name,
 }
 
 void ResultFolder::Remove() const {
-  RemoveBelow(fd_.get(), kDepthMax);
+  size_t left = kRemovedMax;
+  RemoveBelow(fd_.get(), kDepthMax, &left);
   // Its name may be another folder's by now: that one is not empty, or the user's own.
   ::rmdir(path_.c_str());
 }

@@ -20,7 +20,7 @@ namespace syncline::agent {
 
 struct CopyLimits {
   uint64_t bytes_max = 0;
-  size_t files_max = 20'000;                          // guess: VTune makes some hundred
+  size_t entries_max = 20'000;                        // guess: VTune makes some hundred
   std::function<bool()> late = [] { return false; };  // asked before each file
 };
 

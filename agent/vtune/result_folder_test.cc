@@ -107,7 +107,8 @@ TEST_F(Folder, LimitsHold) {
       folder_->Copy("result", root_ / "kept", {.bytes_max = 1 << 20, .late = [] { return true; }});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status()));
   fs::remove_all(root_ / "kept");
-  const auto many = folder_->Copy("result", root_ / "kept", {.bytes_max = 1 << 20, .files_max = 1});
+  const auto many =
+      folder_->Copy("result", root_ / "kept", {.bytes_max = 1 << 20, .entries_max = 1});
   EXPECT_THAT(many.status().message(), HasSubstr("more than 1 files"));
 }
 

@@ -41,15 +41,12 @@ bool IsVersion(std::string_view name) { return !name.empty() && name[0] >= '0' &
 }  // namespace
 
 absl::Status CheckOnlyRoots(const std::filesystem::path& file) {
-  std::error_code error;
-  std::filesystem::path part = std::filesystem::canonical(file, error);
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("Cannot look at ", file.string()));
-  for (;; part = part.parent_path()) {
+  for (std::filesystem::path part = file;; part = part.parent_path()) {
     struct stat facts {};
     if (::lstat(part.c_str(), &facts) != 0) {
       return ErrnoStatus(errno, absl::StrCat("Cannot look at ", part.string()));
     }
-    if (facts.st_uid != 0 || (facts.st_mode & 0022) != 0) {
+    if (facts.st_uid != 0 || S_ISLNK(facts.st_mode) || (facts.st_mode & 0022) != 0) {
       return absl::FailedPreconditionError(absl::StrCat(
           "\"", part.string(),
           "\" must belong to root and be writable by root alone: ", "this agent runs as root"));
@@ -101,13 +98,15 @@ void VtuneFinder::AskVersion(v1::NodeTool* tool) const {
 }
 
 std::optional<v1::NodeTool> VtuneFinder::Find() {
-  const std::string file = FindFile();
+  const std::string found = FindFile();
   const std::lock_guard lock(mutex_);
-  if (file.empty()) {
+  if (found.empty()) {
     known_.reset();
     return std::nullopt;
   }
   std::error_code error;
+  // Links on the way may be somebody's who could change them behind the check.
+  const std::string file = std::filesystem::canonical(found, error).string();
   const auto changed = std::filesystem::last_write_time(file, error);
   // Who may write there is looked at each time.
   const absl::Status trusted = options_.only_roots ? CheckOnlyRoots(file) : absl::OkStatus();

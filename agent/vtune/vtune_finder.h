@@ -29,8 +29,8 @@ struct VtuneFinderOptions {
   int version_limit_ms = 3'000;
 };
 
-// FailedPrecondition that names it: the file, or a folder above it, belongs to somebody other than
-// root, or others can write there.
+// Of a path without links. FailedPrecondition that names it: the file, or a folder above it,
+// belongs to somebody other than root, is a link, or others can write there.
 absl::Status CheckOnlyRoots(const std::filesystem::path& file);
 
 // Of "2024.2.1" and "2024.10": the numbers between the dots decide.

@@ -99,9 +99,20 @@ TEST_F(Finder, AnAgentOfRootsRunsNothingThatOthersCouldHavePutThere) {
   VtuneFinder finder(&runner_, options_);
   EXPECT_THAT(finder.Find()->problem(), HasSubstr("writable by root alone"));
   EXPECT_TRUE(runner_.asked.empty());
-  EXPECT_TRUE(CheckOnlyRoots("/bin/sh").ok());
+  EXPECT_TRUE(CheckOnlyRoots(std::filesystem::canonical("/bin/sh")).ok());
   EXPECT_FALSE(CheckOnlyRoots(root_ / "bin" / "vtune").ok());
   EXPECT_TRUE(absl::IsNotFound(CheckOnlyRoots("/nowhere/vtune")));
+}
+
+TEST_F(Finder, ALinkThatOthersCouldChangeIsNotFollowedLater) {
+  std::filesystem::create_directories(root_ / "bin");
+  const std::filesystem::path real = std::filesystem::canonical("/bin/sh");
+  std::filesystem::create_symlink(real, root_ / "bin" / "vtune");
+  options_.path = root_ / "bin";
+  options_.only_roots = true;
+  EXPECT_EQ(Found(), real.string());
+  EXPECT_EQ(runner_.asked.at(0).at(0), real.string());
+  EXPECT_FALSE(CheckOnlyRoots(root_ / "bin" / "vtune").ok());
 }
 
 TEST(Versions, AreOrderedByTheirNumbers) {
