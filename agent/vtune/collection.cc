@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -163,6 +164,8 @@ void Collection::Keep(const std::filesystem::path& to, const CopyLimits& limits)
                         "of others, or names that are no UTF-8"));
     }
   } else if (!absl::IsNotFound(copied.status())) {
+    std::error_code error;
+    std::filesystem::remove_all(to, error);  // a part of it is of no use
     Fail(absl::StrCat("the result could not be copied: ", copied.status().message(), "; it is in ",
                       WorkPath(), " on the node"));
     return;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr auto kSettlePeriod = milliseconds(50);
+constexpr uint64_t kKeepFreeBytes = uint64_t{256} << 20;  // as a recording does without being told
 
 // `pid`: 0 concerns the node.
 v1::Complaint Warning(int32_t pid, const std::string& what) {
@@ -171,6 +174,13 @@ class VtuneCollector::Run {
     }
   }
 
+  // What the recording's disk takes without becoming full.
+  uint64_t RoomBytes() const {
+    std::error_code error;
+    const auto space = std::filesystem::space(window_->directory, error);
+    return error || space.available < kKeepFreeBytes ? 0 : space.available - kKeepFreeBytes;
+  }
+
   void Keep() {
     const auto end = steady_clock::now() + milliseconds(options_.copy_limit_ms);
     uint64_t bytes = 0;
@@ -179,7 +189,7 @@ class VtuneCollector::Run {
         one->Discard();
         continue;
       }
-      const CopyLimits limits = {.bytes_max = options_.bytes_max - bytes,
+      const CopyLimits limits = {.bytes_max = std::min(options_.bytes_max - bytes, RoomBytes()),
                                  .late = [&] { return steady_clock::now() > end; }};
       one->Keep(FolderOf(*one) / vtune::kResultFolder, limits);
       bytes += one->record().bytes;
