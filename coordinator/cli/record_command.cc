@@ -349,7 +349,8 @@ void RegisterVtune(CLI::App* app, Context* context) {
       "recording starts, resumed at its start and stopped at its end, on all nodes; the results\n"
       "are in nodes/NODE/vtune/PID/result of the recording. `syncline nodes` shows which nodes\n"
       "have VTune. Nodes without it are recorded without it; a collection that fails leaves the\n"
-      "recording as it is. docs/vtune.md\n\n"
+      "recording as it is. Built to Intel's user guide, and never run against VTune: run\n"
+      "scripts/try-vtune before you use it on a job that matters (docs/vtune.md).\n\n"
       "Examples:\n"
       "  syncline vtune hotspots --for 10s --hosts hosts.txt --tls-dir tls\n"
       "  syncline vtune threading --for 10s --vtune-knob sampling-interval=1");
