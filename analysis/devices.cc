@@ -269,8 +269,8 @@ void Count(const ProcessDevices& process, const std::vector<const DeviceWork*>& 
       continue;
     }
     if (!process.texts[one->operator_name].empty()) continue;
-    const bool recorded =
-        process.operators.has_value() && process.operators->Contains(*one->launched);
+    const bool recorded = !one->operator_unknown && process.operators.has_value() &&
+                          process.operators->Contains(*one->launched);
     ++(recorded ? report->outside_operators : report->without_operators);
   }
 }

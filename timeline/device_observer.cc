@@ -19,7 +19,8 @@ namespace syncline::timeline {
 namespace {
 
 // Of syncline_device:work.
-constexpr uint8_t kKernel = 1;
+constexpr std::string_view kDevices = "devices";  // in whose name what concerns all is lost
+constexpr uint8_t kNothing = 0;
 constexpr uint8_t kCopy = 2;
 constexpr uint8_t kFill = 3;
 // Of syncline_device:tracing.
@@ -40,16 +41,29 @@ Argument Number(TextId key, uint64_t value) {
   return argument;
 }
 
-}  // namespace
+// Each substitution may double the text: of names with more of them than programs without a
+// framework have, nobody asks.
+constexpr std::ptrdiff_t kSubstitutionsMax = 12;
 
-std::string DeviceObserver::Name(uint32_t process, uint32_t id) const {
-  const std::string name(id == 0 ? "" : tables_.processes()[process].Name(id));
-  if (name.empty()) return "unnamed";
-  if (!name.starts_with("_Z")) return name;
+std::string Demangled(const std::string& name) {
+  if (!name.starts_with("_Z") || std::count(name.begin(), name.end(), 'S') > kSubstitutionsMax) {
+    return name;
+  }
   int error = 0;
   const std::unique_ptr<char, decltype(&std::free)> plain(
       ::abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &error), &std::free);
   return error == 0 ? std::string(plain.get()) : name;
+}
+
+}  // namespace
+
+const std::string& DeviceObserver::Name(uint32_t process, uint32_t id) {
+  const auto [known, is_new] = names_.try_emplace({process, id});
+  if (is_new) {
+    const std::string name(id == 0 ? "" : tables_.processes()[process].Name(id));
+    known->second = name.empty() ? "unnamed" : Demangled(name);
+  }
+  return known->second;
 }
 
 void DeviceObserver::On(const NodeEvent& event) {
@@ -62,7 +76,8 @@ void DeviceObserver::On(const NodeEvent& event) {
     case EventKind::kDeviceTracing:
       return OnTracing(event, &process);
     default:
-      return OnLost(event, &process);
+      return Lost(event, event.fields.U32(Field::kSource), event.fields.U64(Field::kCount),
+                  &process);
   }
 }
 
@@ -72,10 +87,13 @@ void DeviceObserver::OnLaunch(const NodeEvent& event, Process* process) {
   launch.at = event.at.timeline;
   launch.track = spans.track();
   const Span* const task = spans.Innermost();
+  launch.outside = spans.IsOutside();
   launch.task = task == nullptr ? "" : std::string(context_.emitter->TextOf(task->name));
 }
 
 void DeviceObserver::OnWork(const NodeEvent& event, Process* process) {
+  const uint64_t begin_ns = event.fields.U64(Field::kBegin);
+  const uint64_t end_ns = event.fields.U64(Field::kEnd);
   Work work;
   work.device = event.fields.U32(Field::kDevice);
   work.queue = event.fields.U32(Field::kQueue);
@@ -84,9 +102,16 @@ void DeviceObserver::OnWork(const NodeEvent& event, Process* process) {
   work.launch = event.fields.U64(Field::kLaunch);
   work.bytes = event.fields.U64(Field::kBytes);
   work.bound_ns = event.fields.U64(Field::kBound);
-  const auto begin_ns = static_cast<int64_t>(event.fields.U64(Field::kBegin));
-  work.begin = context_.At(begin_ns);
-  work.end = context_.At(std::max(begin_ns, static_cast<int64_t>(event.fields.U64(Field::kEnd))));
+  const auto launch = process->launches.find(work.launch);
+  if (launch != process->launches.end()) launch->second.answered = true;
+  if (work.kind == kNothing) return;
+  // It was written when the work was over.
+  const auto latest_ns = static_cast<uint64_t>(event.at.node.ns);
+  if (begin_ns > end_ns || end_ns > latest_ns + std::min(work.bound_ns, latest_ns)) {
+    return Lost(event, work.device, 1, process);
+  }
+  work.begin = context_.At(static_cast<int64_t>(begin_ns));
+  work.end = context_.At(static_cast<int64_t>(end_ns));
   process->work.push_back(work);
 }
 
@@ -109,13 +134,13 @@ void DeviceObserver::OnTracing(const NodeEvent& event, Process* process) {
                                                          state == kTraced ? at_ns : kUnknownHi};
 }
 
-void DeviceObserver::OnLost(const NodeEvent& event, Process* process) {
-  const auto [lost, is_new] = process->lost.try_emplace(event.fields.U32(Field::kSource));
+void DeviceObserver::Lost(const NodeEvent& event, uint32_t of, uint64_t count, Process* process) {
+  const auto [lost, is_new] = process->lost.try_emplace(of);
   const int64_t at_ns = event.at.node.ns;
   const std::optional<Moment>& since = tracks_->ProcessAt(event.process).covered_since;
   if (is_new) lost->second.when.begin_ns = since.has_value() ? since->node.ns : at_ns;
   lost->second.when.end_ns = at_ns;
-  lost->second.count += event.fields.U64(Field::kCount);
+  lost->second.count += count;
 }
 
 TrackId DeviceObserver::AddTrack(uint32_t index, TrackId parent, TrackKind kind, std::string name) {
@@ -196,15 +221,14 @@ void DeviceObserver::PushAll(uint32_t index, Process* process) {
     used.Set(lane, work.end.timeline);
     const auto launch = process->launches.find(work.launch);
     const bool known = launch != process->launches.end();
-    if (known) launch->second.answered = true;
     PushSpan(index, work, known ? &launch->second : nullptr, lanes[lane]);
   }
 }
 
-void DeviceObserver::Lose(uint32_t index, const Loss& loss) {
+void DeviceObserver::Lose(uint32_t index, std::string_view whose, const Loss& loss) {
   const TrackTable::Process& process = tracks_->ProcessAt(index);
   Loss whole = ledger_->Bounded(loss);
-  whole.source = absl::StrCat(process.name, " · devices");
+  whole.source = absl::StrCat(process.name, " · ", AbslView(whose));
   ledger_->PushHole(process.track, whole);
   // As with a process, that it begins a little late is told by what is covered, and is no loss.
   if (loss.end_ns == kUnknownHi || loss.reason != LossReason::kNotCovered) {
@@ -219,7 +243,7 @@ void DeviceObserver::LoseAll(uint32_t index, const Process& process) {
     loss.begin_ns = when.begin_ns;
     loss.end_ns = when.end_ns;
     loss.detail = absl::StrCat("devices: ", Name(index, id));
-    Lose(index, loss);
+    Lose(index, kDevices, loss);
   }
   for (const auto& [id, lost] : process.lost) {
     Loss loss;
@@ -227,9 +251,22 @@ void DeviceObserver::LoseAll(uint32_t index, const Process& process) {
     loss.begin_ns = lost.when.begin_ns;
     loss.end_ns = lost.when.end_ns;
     loss.count = lost.count;
-    loss.detail = absl::StrCat("devices: work whose time is not known: ", Name(index, id));
-    Lose(index, loss);
+    loss.detail = "work of a device whose time is not known";
+    Lose(index, Name(index, id), loss);
   }
+}
+
+// There is no device whose row could say it.
+void DeviceObserver::LoseAllCalls(uint32_t index, const Process& process) {
+  Loss loss;
+  loss.reason = LossReason::kNotCovered;
+  loss.begin_ns = kUnknownLo;
+  loss.end_ns = kUnknownHi;
+  loss.count = static_cast<uint64_t>(
+      std::count_if(process.launches.begin(), process.launches.end(),
+                    [](const auto& launch) { return !launch.second.answered; }));
+  loss.detail = "devices: of none of these calls is known what became of it";
+  if (*loss.count > 0) Lose(index, kDevices, loss);
 }
 
 ProcessDevices DeviceObserver::Devices(uint32_t index, const Process& process) {
@@ -259,6 +296,7 @@ ProcessDevices DeviceObserver::Devices(uint32_t index, const Process& process) {
     event.end = work.end.timeline;
     const bool known = launch != process.launches.end();
     event.launched = known ? std::optional(launch->second.at) : std::nullopt;
+    event.operator_unknown = known && !launch->second.outside;
     event.operator_name = known ? std::string_view(launch->second.task) : std::string_view();
     builder.OnEvent(event);
   }
@@ -276,7 +314,11 @@ std::vector<ProcessDevices> DeviceObserver::Finish() {
   for (auto& [index, process] : processes_) {
     PushAll(index, &process);
     LoseAll(index, process);
-    if (!process.work.empty()) all.push_back(Devices(index, process));
+    if (!process.work.empty()) {
+      all.push_back(Devices(index, process));
+    } else {
+      LoseAllCalls(index, process);
+    }
   }
   return all;
 }

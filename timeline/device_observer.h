@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -41,7 +42,8 @@ class DeviceObserver {
   struct Launch {
     TimelineTime at;
     TrackId track = kNoTrack;  // of the thread
-    std::string task;          // "": none was open
+    std::string task;          // "": none was open, or its begin was not seen
+    bool outside = false;      // of every task, for certain
     bool answered = false;     // there is work of it
   };
   struct Work {
@@ -55,7 +57,7 @@ class DeviceObserver {
     Moment begin;
     Moment end;
   };
-  struct Lost {
+  struct Missing {
     uint64_t count = 0;
     ClockInterval when;
   };
@@ -63,27 +65,30 @@ class DeviceObserver {
     std::unordered_map<uint64_t, Launch> launches;  // by number
     std::vector<Work> work;
     // By the id of a text that says whose, or why.
-    std::map<uint32_t, Lost> lost;
+    std::map<uint32_t, Missing> lost;
     std::map<uint32_t, ClockInterval> untraced;
   };
 
   void OnLaunch(const NodeEvent& event, Process* process);
   void OnWork(const NodeEvent& event, Process* process);
   void OnTracing(const NodeEvent& event, Process* process);
-  void OnLost(const NodeEvent& event, Process* process);
-  std::string Name(uint32_t process, uint32_t id) const;
+  // `of`: the id of a text that says whose.
+  void Lost(const NodeEvent& event, uint32_t of, uint64_t count, Process* process);
+  const std::string& Name(uint32_t process, uint32_t id);
   void PushAll(uint32_t index, Process* process);
   void PushSpan(uint32_t index, const Work& work, const Launch* launch, TrackId lane);
   TrackId AddTrack(uint32_t index, TrackId parent, TrackKind kind, std::string name);
-  void Lose(uint32_t index, const Loss& loss);
+  void Lose(uint32_t index, std::string_view whose, const Loss& loss);
   void LoseAll(uint32_t index, const Process& process);
+  void LoseAllCalls(uint32_t index, const Process& process);
   ProcessDevices Devices(uint32_t index, const Process& process);
 
   const NodeContext& context_;
   const NodeTables& tables_;
   TrackTable* tracks_;
   LossLedger* ledger_;
-  std::map<uint32_t, Process> processes_;  // by their numbers in NodeTables
+  std::map<uint32_t, Process> processes_;                       // by their numbers in NodeTables
+  std::map<std::pair<uint32_t, uint32_t>, std::string> names_;  // by process and id
 };
 
 }  // namespace syncline::timeline

@@ -163,6 +163,7 @@ void DeviceWorkBuilder::OnEvent(const Event& event) {
   work.size =
       Text(event.grid.empty() ? std::string()
                               : absl::StrCat(AbslView(event.grid), " x ", AbslView(event.block)));
+  work.operator_unknown = event.operator_unknown;
   work.peer_to_peer = collective && IsPeerToPeer(event.collective, event.name);
   made_.work.push_back(work);
   table_steps_.push_back(event.step);

@@ -39,6 +39,8 @@ struct DeviceWork {
   // A collective's kernel that sends to one rank, or receives from one, or may do so: its kernel is
   // NCCL's for that, and the profile does not name the collective.
   bool peer_to_peer = false;
+  // Without an operator: it may be of one that began before it was recorded.
+  bool operator_unknown = false;
   // StepsBy::kDevice and kTable: index into ProcessDevices::steps; nullopt: it is of none.
   std::optional<size_t> step;
 };
@@ -88,6 +90,7 @@ class DeviceWorkBuilder {
     bool is_collective = false;      // the profile says so without naming it
     std::string_view operator_name;  // of what a device did
     std::string_view grid, block;    // of a kernel; "": the profile does not say
+    bool operator_unknown = false;   // DeviceWork's
     std::optional<int64_t> step;     // as a table says it
     TimelineTime begin;
     TimelineTime end;

@@ -78,6 +78,8 @@ class ThreadSpans {
   Span* FindOpen(IttId id, uint16_t depth);
   // The innermost task that is open; nullptr: there is none whose begin was seen.
   const Span* Innermost() const;
+  // No task is open, and none that was open before it was recorded either.
+  bool IsOutside() const { return size_ == 0 && min_depth_ == 0; }
   // From now on `ids`, which outlives this, has the ids of what is open, as this thread's.
   void ListOpenIds(OpenIds* ids, uint32_t thread);
 

@@ -130,14 +130,18 @@ void DescribeProfilers(const std::vector<FoundProfiler>& profilers,
                kAskAllTheSame, response);
     }
     if (found.port != 0) continue;
-    Complain(
-        v1::Complaint::NOTE, found.process.pid,
-        absl::StrCat("Process ", found.process.pid, " (", found.process.name,
-                     ") runs TensorFlow without a profiler server (", found.absence,
-                     "): its operators are not recorded"),
-        "workers of tf.distribute start a profiler server on their own; any other program can call "
-        "tf.profiler.experimental.server.start(PORT), which lets anyone on the network profile it",
-        response);
+    Complain(v1::Complaint::NOTE, found.process.pid,
+             absl::StrCat("Process ", found.process.pid, " (", found.process.name, ") runs ",
+                          found.jax ? "JAX" : "TensorFlow", " without a profiler server (",
+                          found.absence, "): its operators are not recorded"),
+             found.jax
+                 ? "a program can call jax.profiler.start_server(PORT), which lets anyone on the "
+                   "network profile it"
+                 : "workers of tf.distribute start a profiler server on their own; any other "
+                   "program can call "
+                   "tf.profiler.experimental.server.start(PORT), which lets anyone on the network "
+                   "profile it",
+             response);
   }
 }
 

@@ -195,7 +195,11 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
     page->Line(
         absl::StrCat(Count(all.outside_operators), of, " were launched outside of any operator."));
   }
-  if (all.without_operators > 0) {
+  if (all.without_operators > 0 && !profiled) {
+    page->Line(absl::StrCat(Count(all.without_operators), of,
+                            " were launched where no task was seen: outside of any, or in one that "
+                            "began before the recording."));
+  } else if (all.without_operators > 0) {
     page->Line(absl::StrCat(Count(all.without_operators), of,
                             " were launched before the first operator of the ", source,
                             ", or after its last: outside of any, or it recorded none then."));
@@ -205,9 +209,10 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
                             source, " has: before the first, after the last, or between two."));
   }
   if (all.unfinished > 0) {
-    page->Line(absl::StrCat(Count(all.unfinished),
-                            " calls asked a device for work of which nothing is here: it was not "
-                            "over in time, was lost, or was put into a graph for later."));
+    page->Line(absl::StrCat(
+        "Calls that asked a device for work of which nothing is here: ", Count(all.unfinished),
+        ". It was not over in time, was lost, or was put into a graph for "
+        "later."));
   }
   if (optimizer) page->Line("A step ends with the optimizer's: the profile has no ProfilerStep.");
   if (traced) {
@@ -215,7 +220,11 @@ void PrintUnknown(const std::vector<Row>& rows, Page* page) {
         "An operator of what `run --devices` recorded is the innermost task that was open in the "
         "thread that asked for it; a step is a task that looks like one.");
   }
-  if (whole && profiled) {
+  if (whole && !profiled) {
+    page->Line(
+        "Where no steps are given, shares are of all the time from the device's first work to its "
+        "last: no task of the process looks like a step (docs/annotate.md).");
+  } else if (whole) {
     page->Line(
         "Where no steps are given, shares are of all the time from the device's first work to its "
         "last: the profile has no whole step (torch.profiler's step(), the optimizer's, or a mark "

@@ -228,6 +228,7 @@ static const char* Begin(void) {
   TakeCalls();
   for (size_t i = 0; i < sizeof kKinds / sizeof *kKinds; i++) {
     if (cupti.enable(kKinds[i]) == 0) continue;
+    while (i > 0) cupti.disable(kKinds[--i]);
     cupti.unsubscribe(subscriber);
     return SOURCE ": it records no kernels";
   }

@@ -61,6 +61,19 @@ void device_work(const struct device_work* work) {
   SynclineLeave(thread, cost, tracer->work(thread->key, &fields));
 }
 
+void device_refused(uint64_t launch) {
+  uint64_t cost;
+  struct syncline_thread* thread = Enter(&cost);
+  if (!thread) return;
+  const struct syncline_device_work nothing = {.kind = SYNCLINE_DEVICE_NOTHING, .launch = launch};
+  SynclineLeave(thread, cost, tracer->work(thread->key, &nothing));
+}
+
+void device_spent(uint64_t ticks) {
+  struct syncline_thread* thread = syncline_thread_self();
+  if (thread && thread->session) syncline_cost_timed(thread, syncline_cost_ns(ticks));
+}
+
 void device_follow(void) {
   struct syncline_thread* thread = syncline_thread_self();
   if (thread && !thread->busy && *syncline_gate != thread->generation) {

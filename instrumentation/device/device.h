@@ -42,6 +42,11 @@ struct device_work {
 };
 DEVICE_HIDDEN void device_work(const struct device_work* work);
 
+/* The call got nothing from the device: it was refused, or what it asked for ended in an error. */
+DEVICE_HIDDEN void device_refused(uint64_t launch);
+/* So much of syncline_cost_ticks() went by in our code, beside what the calls above count. */
+DEVICE_HIDDEN void device_spent(uint64_t ticks);
+
 /* From now on `source` records what devices do, or does not in this recording: then it says why. */
 DEVICE_HIDDEN void device_tracing(const char* source, enum syncline_device_tracing state);
 /* The gate has changed: says so for this process, as every other call would. */

@@ -23,7 +23,7 @@
 #define ENTRIES(table) (sizeof(table) / sizeof(void*))
 #define LAYER_NAME "syncline"
 #define SOURCE "OpenCL"
-#define QUEUES 1024 /* a queue beyond them has no number of its own */
+#define QUEUES 1024 /* queues beyond them share a lane */
 #define DEVICES 64
 #define TEXT_BYTES 64
 #define DEVICE_NAME_BYTES 256
@@ -37,12 +37,14 @@ static struct _cl_icd_dispatch own;
 static struct device {
   cl_device_id id;
   uint32_t not_clocks; /* of device_clock.h: those by which it cannot stamp */
+  uint32_t untrusted;  /* it stamped by none of them */
   char name[TEXT_BYTES];
 } devices[DEVICES];
 
 static struct queue {
   cl_command_queue id;
   uint32_t number;
+  uint32_t unprofiled; /* the driver makes none with profiling */
   struct device* device;
 } queues[QUEUES];
 static uint32_t last_queue;
@@ -90,20 +92,37 @@ static struct queue* FindQueue(cl_command_queue id, int make) {
   return NULL;
 }
 
-static void QueueIsMade(cl_command_queue id, cl_device_id device) {
+static void QueueIsMade(cl_command_queue id, cl_device_id device, int profiled) {
   device_start();
   struct queue* queue = id ? FindQueue(id, 1) : NULL;
   if (!queue) return;
   queue->device = DeviceOf(device); /* one before it may have had its address */
+  queue->unprofiled = !profiled;
   queue->number = __atomic_add_fetch(&last_queue, 1, __ATOMIC_RELAXED);
+}
+
+/* What is known of a queue; one that has no place, or was made in a way that is not known here, has
+ * its device alone. */
+static struct queue QueueOf(cl_command_queue id) {
+  const struct queue* known = FindQueue(id, 0);
+  if (known) return *known;
+  struct queue other = {.id = id};
+  cl_device_id device = NULL;
+  if (next->clGetCommandQueueInfo(id, CL_QUEUE_DEVICE, sizeof device, &device, NULL) ==
+      CL_SUCCESS) {
+    other.device = DeviceOf(device);
+  }
+  return other;
 }
 
 static cl_command_queue CL_API_CALL CreateQueue(cl_context context, cl_device_id device,
                                                 cl_command_queue_properties properties,
                                                 cl_int* error) {
-  const cl_command_queue made =
+  cl_command_queue made =
       next->clCreateCommandQueue(context, device, properties | CL_QUEUE_PROFILING_ENABLE, error);
-  QueueIsMade(made, device);
+  const int profiled = made || properties & CL_QUEUE_PROFILING_ENABLE;
+  if (!profiled) made = next->clCreateCommandQueue(context, device, properties, error);
+  QueueIsMade(made, device, profiled);
   return made;
 }
 
@@ -123,15 +142,19 @@ static cl_command_queue CL_API_CALL CreateQueueWith(cl_context context, cl_devic
     }
     count += 2;
   }
+  const int whole = !properties || !properties[count]; /* all of it is in `with` */
   if (!seen) {
     with[count++] = CL_QUEUE_PROPERTIES;
     with[count++] = CL_QUEUE_PROFILING_ENABLE;
   }
   with[count] = 0;
-  const int whole = !properties || count <= (size_t)(2 * kMost);
-  const cl_command_queue made =
-      next->clCreateCommandQueueWithProperties(context, device, whole ? with : properties, error);
-  QueueIsMade(made, device);
+  cl_command_queue made = NULL;
+  if (whole) made = next->clCreateCommandQueueWithProperties(context, device, with, error);
+  const int profiled = made != NULL;
+  if (!profiled) {
+    made = next->clCreateCommandQueueWithProperties(context, device, properties, error);
+  }
+  QueueIsMade(made, device, profiled);
   return made;
 }
 
@@ -148,13 +171,34 @@ struct command {
   char name[];
 };
 
+/* A call that takes longer can be around stamps of a clock that is off by as much. */
+#define SHORT_CALL_NS 100000u
+
+/* The clocks by which the command's stamps can be true: it was put into its queue during the call,
+ * and is over. 0: there is none, and the device is not believed any more if the call was short. */
+static uint32_t ClocksOf(struct command* command, uint64_t queued, uint64_t end) {
+  struct device* device = command->device;
+  struct device_times now;
+  device_times_now(&now);
+  uint32_t clocks = device_clocks_of(queued, &command->before, &command->after) &
+                    device_clocks_of(end, &command->before, &now);
+  clocks &= ~__atomic_load_n(&device->not_clocks, __ATOMIC_RELAXED);
+  if (clocks) {
+    __atomic_or_fetch(&device->not_clocks, ~clocks & DEVICE_ALL_CLOCKS, __ATOMIC_RELAXED);
+  } else if (command->after.ns[0] - command->before.ns[0] < SHORT_CALL_NS) {
+    __atomic_store_n(&device->untrusted, 1, __ATOMIC_RELAXED);
+  }
+  return __atomic_load_n(&device->untrusted, __ATOMIC_RELAXED) ? 0 : clocks;
+}
+
 static void CL_CALLBACK Done(cl_event event, cl_int status, void* data) {
+  const uint64_t entered = syncline_cost_ticks();
   struct command* command = data;
   struct device* device = command->device;
   cl_ulong queued = 0;
   cl_ulong begin = 0;
   cl_ulong end = 0;
-  const int known = status == CL_COMPLETE &&
+  const int known = status >= 0 &&
                     next->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, sizeof queued,
                                                   &queued, NULL) == CL_SUCCESS &&
                     next->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin,
@@ -162,15 +206,20 @@ static void CL_CALLBACK Done(cl_event event, cl_int status, void* data) {
                     next->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end,
                                                   NULL) == CL_SUCCESS;
   const uint32_t clocks =
-      known ? device_clocks_of(queued, &command->before, &command->after) : DEVICE_ALL_CLOCKS;
-  const uint32_t left = clocks & ~__atomic_load_n(&device->not_clocks, __ATOMIC_RELAXED);
-  if (left) __atomic_or_fetch(&device->not_clocks, ~left & DEVICE_ALL_CLOCKS, __ATOMIC_RELAXED);
-  if (!known || !left || begin < queued || end < begin) {
+      known && begin >= queued && end >= begin ? ClocksOf(command, queued, end) : 0;
+  uint64_t spent = syncline_cost_ticks() - entered;
+  if (status < 0) {
+    device_refused(command->launch);
+  } else if (!clocks) {
     device_lost(device->name, 1);
   } else {
     char text[TEXT_BYTES];
-    snprintf(text, sizeof text, "queue %u", command->queue_number);
-    const struct device_placed at = device_clock_place(left, begin);
+    if (command->queue_number) {
+      snprintf(text, sizeof text, "queue %u", command->queue_number);
+    } else {
+      snprintf(text, sizeof text, "further queues");
+    }
+    const struct device_placed at = device_clock_place(clocks, begin);
     device_work(&(struct device_work){.device = device->name,
                                       .queue = text,
                                       .name = command->name,
@@ -181,8 +230,11 @@ static void CL_CALLBACK Done(cl_event event, cl_int status, void* data) {
                                       .bound_ns = at.bound_ns,
                                       .bytes = command->bytes});
   }
+  const uint64_t released = syncline_cost_ticks();
   next->clReleaseEvent(event);
   free(command);
+  spent += syncline_cost_ticks() - released;
+  device_spent(spent);
 }
 
 /* NULL: it is not recorded, and the driver gets it as it is. `name`: NULL of a kernel. */
@@ -190,8 +242,12 @@ static struct command* Begins(cl_command_queue queue_id, enum syncline_device_ki
                               const char* name, cl_kernel kernel, uint64_t bytes) {
   static uint64_t last_launch = LAUNCHES_OF_OPENCL;
   if (!device_is_asked() || !next->clSetEventCallback) return NULL;
-  struct queue* queue = FindQueue(queue_id, 0);
-  if (!queue || !queue->device) return NULL;
+  const uint64_t entered = syncline_cost_ticks();
+  const struct queue queue = QueueOf(queue_id);
+  if (!queue.device || queue.unprofiled) {
+    device_lost(queue.device ? queue.device->name : SOURCE ": too many devices", 1);
+    return NULL;
+  }
   size_t name_bytes = name ? strlen(name) + 1 : 1;
   if (kernel &&
       (next->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &name_bytes) != CL_SUCCESS ||
@@ -204,35 +260,45 @@ static struct command* Begins(cl_command_queue queue_id, enum syncline_device_ki
   if (kernel && name_bytes > 1) {
     next->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, name_bytes, command->name, NULL);
   }
-  command->queue_number = queue->number;
-  command->device = queue->device;
+  command->queue_number = queue.number;
+  command->device = queue.device;
   command->kind = kind;
   command->bytes = bytes;
   command->launch = __atomic_add_fetch(&last_launch, 1, __ATOMIC_RELAXED);
+  uint64_t spent = syncline_cost_ticks() - entered;
   if (!device_launch(command->launch, command->name)) {
     free(command);
     return NULL;
   }
+  const uint64_t again = syncline_cost_ticks();
   device_times_now(&command->before);
+  spent += syncline_cost_ticks() - again;
+  device_spent(spent);
   return command;
 }
 
 /* Behind the call, which gave `event` if it went well; `wanted`: where the program wants it. */
 static void Ends(struct command* command, int well, cl_event event, cl_event* wanted) {
   struct device* device = command->device;
+  const uint64_t entered = syncline_cost_ticks();
   device_times_now(&command->after);
   if (!well || !event) {
-    free(command); /* the program is told */
+    device_refused(command->launch); /* the program is told */
+    free(command);
     return;
   }
   if (wanted) {
     next->clRetainEvent(event);
     *wanted = event;
   }
-  if (next->clSetEventCallback(event, CL_COMPLETE, Done, command) == CL_SUCCESS) return;
-  device_lost(device->name, 1);
-  next->clReleaseEvent(event);
-  free(command);
+  /* From here on the command may be gone. */
+  const int waits = next->clSetEventCallback(event, CL_COMPLETE, Done, command) == CL_SUCCESS;
+  if (!waits) {
+    device_lost(device->name, 1);
+    next->clReleaseEvent(event);
+    free(command);
+  }
+  device_spent(syncline_cost_ticks() - entered);
 }
 
 /* A function of the interface: its name, and its arguments before the event, as declared and as

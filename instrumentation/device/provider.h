@@ -10,6 +10,7 @@
 #define SYNCLINE_DEVICE_PROVIDER_SYMBOL "syncline_device_emit"
 
 enum syncline_device_kind {
+  SYNCLINE_DEVICE_NOTHING = 0, /* it was refused, or ended in an error */
   SYNCLINE_DEVICE_KERNEL = 1,
   SYNCLINE_DEVICE_COPY = 2,
   SYNCLINE_DEVICE_FILL = 3
