@@ -10,18 +10,16 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
-#include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "instrumentation/block/block.h"
+#include "instrumentation/block/watch_thread.h"
 #include "instrumentation/device/cupti.h"
 #include "instrumentation/device/device.h"
 
@@ -248,11 +246,6 @@ static void End(void) {
   cupti.unsubscribe(subscriber);
 }
 
-static void Wait(const volatile uint32_t* gate, uint32_t value, uint64_t limit_ns) {
-  const struct timespec limit = {0, (long)limit_ns};
-  syscall(SYS_futex, gate, FUTEX_WAIT, value, limit_ns ? &limit : NULL, NULL, 0);
-}
-
 /* The gate has opened. */
 static void Open(void) {
   int theirs = 0;
@@ -283,7 +276,7 @@ static void* Watch(void* unused) {
     if (on) Flush();
     const uint64_t sleep_ns = on ? FLUSH_NS : 0;
     pthread_mutex_unlock(&mutex);
-    Wait(gate, value, sleep_ns);
+    SynclineGateWait(gate, value, sleep_ns);
   }
   pthread_mutex_unlock(&mutex);
   return NULL;
@@ -304,17 +297,7 @@ static void AtExit(void) {
 SYNCLINE_EXPORT int InitializeInjection(void) {
   static int done;
   if (__atomic_exchange_n(&done, 1, __ATOMIC_ACQ_REL) || device_start() != 0) return 1;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for its own threads */
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_t thread;
   owner = getpid();
-  if (pthread_create(&thread, &attributes, Watch, NULL) == 0) atexit(AtExit);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (SynclineStartThread(Watch) == 0) atexit(AtExit);
   return 1;
 }

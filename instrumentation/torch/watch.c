@@ -17,16 +17,14 @@
 #define _GNU_SOURCE
 #include "instrumentation/torch/watch.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "instrumentation/block/block.h"
 #include "instrumentation/block/monotonic.h"
+#include "instrumentation/block/watch_thread.h"
 
 #define MS 1000000u
 #define MAIN_THREAD_LIMIT_NS (50 * MS) /* a guess at how long a C call of a training step takes */
@@ -57,8 +55,7 @@ static struct {
 } watch = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 void syncline_torch_wait(const volatile uint32_t* gate, uint32_t value, uint64_t limit_ns) {
-  struct timespec limit = {(time_t)(limit_ns / 1000000000u), (long)(limit_ns % 1000000000u)};
-  syscall(SYS_futex, gate, FUTEX_WAIT, value, limit_ns ? &limit : NULL, NULL, 0);
+  SynclineGateWait(gate, value, limit_ns);
 }
 
 /* In the main thread, which holds the interpreter's lock. */
@@ -165,19 +162,7 @@ static void* Watch(void* unused) {
   return NULL;
 }
 
-int syncline_torch_thread(void* (*body)(void*)) {
-  sigset_t all, before;
-  pthread_t thread;
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return -1;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigfillset(&all); /* signals are the program's */
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&thread, &attributes, body, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  return error == 0 ? 0 : -1;
-}
+int syncline_torch_thread(void* (*body)(void*)) { return SynclineStartThread(body); }
 
 SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn, void* main_turn, void* too_deep,
                                          syncline_torch_add_pending add_pending,
