@@ -100,8 +100,13 @@ class AgentCase(unittest.TestCase):
     def trace_of(self, agent, recording_id):
         return os.path.join(agent.data, "recordings", recording_id, "trace")
 
-    def assert_nothing_is_missing(self, directory, stopped):
-        """What the programs counted is in the trace, or the tracer says that it threw it away."""
+    def assert_nothing_is_missing(self, directory, stopped, in_the_midst=0):
+        """What the programs counted is in the trace, or the tracer says that it threw it away.
+
+        in_the_midst: threads that were stopped as the recording ended. An event is counted after
+        it was written: such a thread may stand between the two.
+        """
         counted = sum(int(one["events_count"]) for one in stopped["coverage"])
         discarded = discarded_events(stopped)
-        self.assertEqual(count_events(directory) + discarded, counted, f"{discarded} discarded")
+        more = count_events(directory) + discarded - counted
+        self.assertIn(more, range(in_the_midst + 1), f"{discarded} discarded")

@@ -88,7 +88,7 @@ class DeathsTest(AgentCase):
         other.send_signal(signal.SIGSTOP)  # as the recording ends, too
         stopped = agent.call("Stop", recording_id="r1")
         other.send_signal(signal.SIGCONT)
-        self.assert_nothing_is_missing(self.trace_of(agent, "r1"), stopped)
+        self.assert_nothing_is_missing(self.trace_of(agent, "r1"), stopped, in_the_midst=1)
         self.assertEqual([int(one["lost_count"]) for one in stopped["coverage"]], [0, 0])
         (complaint,) = stopped["complaints"]
         self.assertEqual((complaint["severity"], complaint["pid"]), ("NOTE", other.pid))
@@ -125,7 +125,8 @@ class DeathsTest(AgentCase):
         self.assertTrue(stopped["complete"], stopped["complaints"])
         self.assertTrue(stopped["channels"][0]["discarded_events_valid"])
         self.assertEqual({one["severity"] for one in stopped["complaints"]}, {"NOTE"})
-        self.assert_nothing_is_missing(self.trace_of(agent, "r1"), stopped)
+        self.assert_nothing_is_missing(self.trace_of(agent, "r1"), stopped,
+                                       in_the_midst=len(stopped_jobs))
         self.assertTrue(agent.record("r2", seconds=0.1)["complete"])
 
     def test_what_a_slow_consumer_daemon_makes_the_tracer_discard_is_counted(self):
