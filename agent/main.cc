@@ -21,6 +21,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agent/code/code_recorder.h"
+#include "agent/devices/device_child.h"
+#include "agent/devices/device_finder.h"
+#include "agent/devices/device_recorder.h"
 #include "agent/evidence/evidence_recorder.h"
 #include "agent/host/log.h"
 #include "agent/kineto/kineto_profiles.h"
@@ -180,6 +183,8 @@ class Agent {
             {.tools = {.runner = &runner_,
                        .clock = &clock_,
                        .child = {self_.string(), kVtuneChildFlag}}}),
+        device_finder_(&runner_, &clock_, DevicesBy(kDescribeDevicesFlag)),
+        devices_(&log_, DevicesBy(kDeviceChildFlag)),
         stacks_(
             [this](std::vector<v1::Complaint>* complaints) { return gate_.Processes(complaints); },
             [this] { return gate_.RuntimeDirectories(); }, &clock_, {.own_uid = uid_}),
@@ -201,7 +206,7 @@ class Agent {
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
                   .guard = &guard_,
-                  .sources = {&profiles_, &kineto_, &evidence_, &code_, &vtune_},
+                  .sources = {&profiles_, &kineto_, &evidence_, &code_, &vtune_, &devices_},
                   .log = &log_,
                   .node_json = [this] { return inventory_.DescribeAsJson(); }},
                  {.data_directory = options_.data_dir,
@@ -300,7 +305,12 @@ class Agent {
   std::vector<v1::NodeTool> Tools() {
     std::vector<v1::NodeTool> tools;
     if (auto vtune = vtune_finder_.Find()) tools.push_back(*std::move(vtune));
+    if (auto nvml = device_finder_.Find()) tools.push_back(*std::move(nvml));
     return tools;
+  }
+
+  DeviceOptions DevicesBy(const char* flag) const {
+    return {.command = {self_.string(), flag}, .library = Variable("SYNCLINE_NVML_LIBRARY")};
   }
 
   std::map<std::string, std::string> environment() const {
@@ -330,6 +340,8 @@ class Agent {
   CodeRecorder code_;
   VtuneFinder vtune_finder_;
   VtuneCollector vtune_;
+  DeviceFinder device_finder_;
+  DeviceRecorder devices_;
   StackReader stacks_;
   Inventory inventory_;
   RecordingManager manager_;
@@ -409,6 +421,14 @@ int main(int argc, char** argv) {
     uint32_t uid = 0;
     if (!absl::SimpleAtoi(argv[2], &uid)) return 2;
     return syncline::agent::RunVtuneChild(uid, argv + 3);
+  }
+  if (mode == syncline::agent::kDeviceChildFlag && argc == 3) {
+    syncline::agent::SystemClock clock;
+    return syncline::agent::RunDeviceChild({.library = argv[2]}, &clock);
+  }
+  if (mode == syncline::agent::kDescribeDevicesFlag && argc == 3) {
+    syncline::agent::SystemClock clock;
+    return syncline::agent::DescribeDevices({.library = argv[2]}, &clock);
   }
   if (mode == syncline::agent::kGuardFlag) return syncline::agent::GuardRecording();
   if (mode == syncline::agent::kLimitFilesFlag && argc > 3) {
