@@ -94,7 +94,8 @@ void PrintDetails(const Context& context, const std::string& name,
                              " cannot be used: ", Printable(tool.problem())),
                 "");
     } else if (!context.quiet) {
-      const std::string& says = tool.version().empty() ? tool.detail() : tool.version();
+      const char* const comma = tool.version().empty() || tool.detail().empty() ? "" : ", ";
+      const std::string says = absl::StrCat(tool.version(), comma, tool.detail());
       *context.out << name << ": " << Printable(tool.name()) << " in " << Printable(tool.path())
                    << ": " << Printable(says) << '\n';
     }
