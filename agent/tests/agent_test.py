@@ -71,6 +71,41 @@ class AgentTest(AgentCase):
                 agent.call("Fetch", cwd=resumed, recording_id="r1", resume=[bad])
             self.assertEqual(refused.exception.code, 3)
 
+    def test_the_devices_of_a_node(self):
+        self.job()
+        library = f"{BUILD}/lib/libfake_nvml.so"
+        agent = self.agent(environment=dict(os.environ, SYNCLINE_NVML_LIBRARY=library))
+        (tool,) = agent.call("Describe")["tools"]
+        self.assertEqual(
+            (tool["name"], tool["version"], tool["path"], tool["detail"]),
+            ("nvml", "580.65.06", library, "2 devices: NVIDIA H100 80GB HBM3"),
+        )
+        for recording, wanted in (("r1", {}), ("r2", {"skip_evidence": True})):
+            agent.record(recording, seconds=1, **wanted)
+            fetched = os.path.join(self.root, recording)
+            os.mkdir(fetched)
+            agent.call("Fetch", cwd=fetched, recording_id=recording)
+            path = os.path.join(fetched, "evidence", "devices.txt")
+            self.assertEqual(os.path.exists(path), not wanted)
+            if wanted:
+                continue
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            self.assertEqual(lines[0], "syncline-devices 1")
+            self.assertEqual(lines[-1], "E")
+            self.assertGreater(sum("thermal_ns" in line for line in lines), 4)
+        # A killed agent leaves no process behind that samples.
+        agent.call("Prepare", recording_id="r3", holder="test@here")
+        agent.call("Start", recording_id="r3")
+        wait_until(lambda: self.sampling(), what="devices are sampled")
+        agent.process.kill()
+        agent.process.wait()
+        wait_until(lambda: not self.sampling(), what="the child has ended")
+
+    def sampling(self):
+        command = ["pgrep", "-f", "syncline-agent --sample-devices"]
+        return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+
     def test_a_program_that_becomes_another_one_while_recorded(self):
         job = self.traps("exec")
         agent = self.agent()
