@@ -33,6 +33,7 @@ enum class MemberKind : uint8_t {
   kNames,  // ...and its table of names
   kEvidence,
   kCode,         // evidence/code.txt
+  kDevices,      // evidence/devices.txt
   kProfileList,  // profiles.json
   kXSpace,
   kKineto,

@@ -167,6 +167,7 @@ class PackRedactTest : public testing::Test {
                        process.on_monotonic_ns, " ", process.on_monotonic_ns + 1000,
                        " 3 4 -1\nN =cannot%20read%20/acme\nE\n"));
     Write(at + "evidence/code.txt", "syncline-code 1\nC 1 1\nP 1 1 1 1 1 =acme\nE\n");
+    Write(at + "evidence/devices.txt", "syncline-devices 1\nP 1 1 1 1 =acme\nE\n");
     // Names of threads, in traces.
     for (const char* stream : {"syncline_0", "syncline_1"}) {
       const std::string path = at + "trace/ust/uid/0/64-bit/" + stream;
@@ -233,6 +234,8 @@ TEST_F(PackRedactTest, NoNameIsLeftInAWholeRecording) {
   EXPECT_THAT(
       packed->kinds_left_out,
       ElementsAre(
+          AllOf(Field(&KindLeftOut::what, HasSubstr("devices.txt")),
+                Field(&KindLeftOut::files, 2u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("probes.json")),
                 Field(&KindLeftOut::files, 1u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("indexes of streams")),
@@ -258,12 +261,13 @@ TEST_F(PackRedactTest, ItsReportHasTheSameNumbers) {
     fs::create_directories((root_ / path).parent_path());
     ASSERT_TRUE(WriteFileAtomically(root_ / path, bytes).ok());
   }
-  // Without profiles, samples of code and results of VTune, which no redacted pack has.
+  // Without profiles, samples of code and devices and results of VTune, which no redacted pack has.
   for (const recording::NodeRecord& node : recording_.nodes) {
     fs::remove_all(run_ / "nodes" / node.name / "xspace");
     fs::remove_all(run_ / "nodes" / node.name / "kineto");
     fs::remove_all(run_ / "nodes" / node.name / "vtune");
     fs::remove(run_ / "nodes" / node.name / "evidence/code.txt");
+    fs::remove(run_ / "nodes" / node.name / "evidence/devices.txt");
   }
   const nlohmann::json before = ReportOf(run_);
   EXPECT_THAT(before.dump(), HasSubstr("acme domain"));

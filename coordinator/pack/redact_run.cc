@@ -65,6 +65,8 @@ const char* WhatIsLeftOut(MemberKind kind) {
       return "indexes of streams (trace/.../index/)";
     case MemberKind::kCode:
       return "which code the threads ran (evidence/code.txt)";
+    case MemberKind::kDevices:
+      return "how the devices were, and who used them (evidence/devices.txt)";
     case MemberKind::kProfileList:
       return "lists of profiles (profiles.json)";
     case MemberKind::kXSpace:
