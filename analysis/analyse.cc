@@ -333,6 +333,21 @@ MachineReport MachineOf(const AnalyseInput& input, uint32_t node, const MachineU
   return machine;
 }
 
+// Likewise who used a device.
+DeviceHealth HealthAt(const AnalyseInput& input, uint32_t node, DeviceHealth health) {
+  health.node = node;
+  for (DeviceUserReport& user : health.users) {
+    for (const ProcessResult& process : input.nodes[node].processes) {
+      ProcessKey key = process.key;
+      key.node = 0;
+      if (key != user.process) continue;
+      user.name = process.name;
+      user.rank = process.rank;
+    }
+  }
+  return health;
+}
+
 // What both have; each in order.
 std::vector<Interval> Common(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   std::vector<Interval> common;
@@ -425,6 +440,9 @@ Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
     report.receipt.push_back(ReceiptOf(report, i, input.facts[i]));
     const std::optional<MachineUsage>& usage = input.facts[i].usage;
     if (usage.has_value()) report.machines.push_back(MachineOf(input, i, *usage));
+    for (const DeviceHealth& health : input.facts[i].health) {
+      report.health.push_back(HealthAt(input, i, health));
+    }
   }
   if (report.steps.empty()) return report;
   const StepSeries& main = report.steps.front();

@@ -32,6 +32,7 @@ struct NodeFacts {
   std::optional<uint64_t> discarded_events;
   std::optional<uint64_t> lost_packets;
   std::optional<MachineUsage> usage;  // nullopt: it was not sampled
+  std::vector<DeviceHealth> health;   // of its devices; `node` and names are filled in
 };
 
 struct AnalyseInput {

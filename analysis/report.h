@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/collectives.h"
+#include "analysis/device_health.h"
 #include "analysis/devices.h"
 #include "analysis/file_clocks.h"
 #include "analysis/hot_code.h"
@@ -189,6 +190,7 @@ struct Report {
   TransferReport transfers;
   std::vector<NodeReceipt> receipt;     // beside `nodes`
   std::vector<MachineReport> machines;  // of nodes that were sampled
+  std::vector<DeviceHealth> health;     // of devices that were sampled
   HotCode hot;                          // of nodes whose code was sampled
   std::vector<VtuneResult> vtune;       // beside the recording
   uint64_t events = 0;

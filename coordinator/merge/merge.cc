@@ -13,6 +13,7 @@
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/node_code.h"
+#include "coordinator/merge/node_devices.h"
 #include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/node_vtune.h"
 #include "coordinator/merge/out_dir.h"
@@ -262,6 +263,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& asked) {
   ChooseLookBack(options.look_back, &inputs);
   const timeline::Interval counted = CountedOf(inputs.build.shown, inputs);
   AddSamples(counted, true, &inputs);
+  AddDeviceSamples(counted, true, &inputs);
   std::vector<analysis::HotInput> samples = ReadCodeSamples(counted, &inputs);
   if (samples.empty() && Wants(options, kFlameFormat)) {
     return absl::InvalidArgumentError(
@@ -292,6 +294,7 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input));
   const timeline::Interval counted = CountedOf({{kUnknownLo}, {kUnknownHi}}, inputs);
   AddSamples(counted, false, &inputs);
+  AddDeviceSamples(counted, false, &inputs);
   analysis::SummarySink summary(options.step);
   timeline::CutSink counted_summary(counted, &summary);
   analysis::HotSink code(ReadCodeSamples(counted, &inputs));

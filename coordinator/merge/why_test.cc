@@ -17,6 +17,7 @@
 #include "coordinator/merge/job_test.h"
 #include "coordinator/merge/test_recording.h"
 #include "coordinator/recording/recording.h"
+#include "evidence/device_samples.h"
 #include "evidence/write.h"
 #include "timeline/testing/two_node_job.h"
 
@@ -150,10 +151,10 @@ class WhyTest : public testing::JobTest {
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *std::move(result) : WhyResult{};
   }
-  void WriteEvidence(const std::string& text) const {
+  void WriteEvidence(const std::string& text, const char* file = evidence::kFileName) const {
     const std::filesystem::path directory = recording::Layout(run_).Evidence("worker-0");
     ASSERT_TRUE(MakeDirectories(directory).ok());
-    ASSERT_TRUE(WriteFileAtomically(directory / evidence::kFileName, text).ok());
+    ASSERT_TRUE(WriteFileAtomically(directory / file, text).ok());
   }
 
   analysis::why::JobInput input_;
@@ -403,6 +404,56 @@ TEST_F(WhyTest, SamplesThatCannotBeReadAreNamedAndTheRestIsAnswered) {
               ElementsAre(HasSubstr("worker-0: evidence/samples.txt is skipped")));
   EXPECT_EQ(result.answer.refusal, Refusal::kNone) << result.answer.refusal_text;
   EXPECT_TRUE(result.answer.incomplete);
+}
+
+// Both readings of one node's device, which rank 1 uses.
+std::string DevicesText() {
+  std::string text;
+  evidence::AppendDevicesHead(&text);
+  evidence::Append(evidence::Device{.name = "H100"}, &text);
+  evidence::Append(evidence::DeviceProcess{4711, 7, 5, 10, "python"}, &text);
+  const int64_t zero_ns = kJobZeroNs + kJobOffsetNs;
+  evidence::Append(evidence::DeviceUser{0, zero_ns, 0}, &text);
+  for (int64_t i = 0; i < 8; ++i) {
+    evidence::DeviceSample sample{.device = 0};
+    sample.at_ns = zero_ns + (i - 1) * 50'000 * kUs;
+    sample.until_ns = sample.at_ns + 10 * kUs;
+    sample.values.Set(evidence::DeviceValue::kSmMhz, 1980 - 10 * i);
+    sample.values.Set(evidence::DeviceValue::kThermalNs, i * 20'000 * kUs);
+    evidence::Append(sample, &text);
+  }
+  evidence::AppendNote("device 1 does not answer", &text);
+  evidence::AppendEnd(&text);
+  return text;
+}
+
+TEST_F(WhyTest, DevicesAreInTheReportAndOnTheTimeline) {
+  Write(Job(kFirst, kSecond));
+  WriteEvidence(DevicesText(), evidence::kDevicesFileName);
+  MergeOptions options;
+  options.input.inputs = {run_.string()};
+  const auto merged = Merge(options);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_FALSE(merged->incomplete);
+  EXPECT_THAT(merged->notes, Contains(HasSubstr("worker-0: devices: device 1 does not answer")));
+  ASSERT_THAT(merged->report.health, SizeIs(1));
+  const analysis::DeviceHealth& health = merged->report.health[0];
+  EXPECT_EQ(merged->report.nodes[health.node].name, "worker-0");
+  EXPECT_NEAR(health.held_back.at(evidence::DeviceValue::kThermalNs).est, 0.4, 1e-3);
+  ASSERT_THAT(health.users, SizeIs(1));
+  EXPECT_EQ(health.users[0].rank, 1);
+  EXPECT_THAT(health.users[0].name, HasSubstr("worker-0"));
+  const auto timeline = ReadFile(run_ / "out" / "timeline.perfetto-trace");
+  ASSERT_TRUE(timeline.ok()) << timeline.status();
+  for (const char* name : {"GPU 0 · SM clock", "GPU 0 · held back by its temperature"}) {
+    EXPECT_NE(timeline->find(name), std::string::npos) << name;
+  }
+  WriteEvidence("not samples\n", evidence::kDevicesFileName);
+  const auto without = Merge(options);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_TRUE(without->incomplete);
+  EXPECT_THAT(without->complaints,
+              ElementsAre(HasSubstr("worker-0: evidence/devices.txt is skipped")));
 }
 
 TEST_F(WhyTest, SamplesAreCountersOfTheMergedTimeline) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "export/report/device_health_text.h"
 #include "export/report/devices_text.h"
 #include "export/report/hot_text.h"
 #include "export/report/machines_text.h"
@@ -26,6 +27,8 @@ constexpr Section kSections[] = {
     {"machines", "What the machines did", HasMachines, MachinesInFull, MachinesInShort,
      MachinesInJson},
     {"devices", "Devices", HasDevices, DevicesInFull, DevicesInShort, DevicesInJson},
+    {"device-health", "Device health", HasDeviceHealth, DeviceHealthInFull, DeviceHealthInShort,
+     DeviceHealthInJson},
     {"collectives", "Collectives", HasCollectives, CollectivesInFull, CollectivesInShort},
     {"transfers", "Sends and receives", HasTransfers, TransfersInFull, TransfersInShort},
     {"tensors", "Tensors between processes", HasTensors, TensorsInFull, TensorsInShort},

@@ -233,6 +233,19 @@ void AddDevice(uint32_t node, analysis::Report* report) {
   report->nodes[node].devices.push_back(std::move(device));
 }
 
+// The same device, by its driver.
+void AddHealth(uint32_t node, analysis::Report* report) {
+  analysis::DeviceHealth health;
+  health.node = node;
+  health.device = {.id = "GPU-1", .name = "NVIDIA H100 80GB HBM3", .sm_mhz_max = 1980};
+  health.samples = 50;
+  health.users = {{.name = "python", .pid = 4711, .rank = static_cast<int32_t>(node)}};
+  health.values = {{evidence::DeviceValue::kSmMhz, {1755, 1980, 1950, 1980}},
+                   {evidence::DeviceValue::kBusyPercent, {90, 97, 96, 100}}};
+  health.held_back = {{evidence::DeviceValue::kPowerNs, {0.01, 0.005, 0.015}}};
+  report->health.push_back(std::move(health));
+}
+
 }  // namespace
 
 analysis::Report Fleet(uint32_t nodes, Job job) {
@@ -253,6 +266,7 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
     AddCode(i, &report);
     AddVtune(i, &report);
     if (job != Job::kTensorFlow) AddDevice(i, &report);
+    if (job != Job::kTensorFlow) AddHealth(i, &report);
     const uint32_t next = (i + 1) % nodes;
     AddMessages(i, next, &report);
     if (job != Job::kPyTorch) AddTensors(i, next, &report);
