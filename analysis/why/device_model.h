@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/why/held_back.h"
 #include "analysis/why/model.h"
 #include "timeline/device_work.h"
 
@@ -100,7 +101,9 @@ struct DeviceFinding {
   MeanEstimate lead;                // own work, less the others' median
   uint64_t most_in = 0;             // steps in which no rank has more own work
   std::vector<DeviceCause> causes;  // the largest first
-  int64_t unexplained_ns = 0;       // of the lead, a step: what the causes leave
+  // Where it computes longer: what held its device back more than the others'.
+  std::vector<DeviceHeldBack> held_back;
+  int64_t unexplained_ns = 0;  // of the lead, a step: what the causes leave
   // Its device waits so much longer for launches, a step, and its program's own time does not show
   // it: that is no cause; 0: not so.
   int64_t unseen_launch_ns = 0;

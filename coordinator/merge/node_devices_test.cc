@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/merge/why_devices.h"
+
 namespace syncline::merge {
 namespace {
 
@@ -43,6 +45,59 @@ TEST(DeviceCounters, LevelsAndWhatGrewOfEachDevice) {
   EXPECT_EQ(all[1].unit, "%");
   EXPECT_EQ(PointsOf(all[1]),
             (Points{{100 * kMs, 0}, {300 * kMs, 41}, {500 * kMs, 100}, {700 * kMs, 0}}));
+}
+
+// Ranks 1 and 0, on nodes 0 and 1; rank 1's device is held back.
+struct HeldBackJob {
+  HeldBackJob() {
+    inputs.facts.resize(2);
+    for (uint32_t node = 0; node < 2; ++node) {
+      const int32_t rank = 1 - static_cast<int32_t>(node);
+      job.processes.push_back({node, 5, 10 + rank, 7});
+      job.input.ranks.emplace_back().rank = rank;
+      const double share = rank == 1 ? 0.41 : 0.01;
+      analysis::DeviceHealth health;
+      health.users = {{.process = {0, 5, 10 + rank, 7}}};
+      health.held_back = {{DeviceValue::kThermalNs, {share, share, share}}};
+      inputs.facts[node].health = {health};
+    }
+    answer.ranks.resize(2);
+    answer.ranks[1].rank = 1;
+    answer.ranks[0].rank = 0;
+    answer.findings.resize(1);
+    answer.findings[0].index = 1;
+    answer.findings[0].causes.resize(1);
+  }
+  size_t Found() {
+    AddHeldBack(job, inputs, &answer);
+    return answer.findings[0].held_back.size();
+  }
+
+  WhyJob job;
+  OpenedInputs inputs;
+  analysis::why::DeviceAnswer answer;
+};
+
+TEST(AddHeldBack, FindsTheDeviceOfEachRankByItsProcess) {
+  HeldBackJob held;
+  ASSERT_EQ(held.Found(), 1U);
+  EXPECT_DOUBLE_EQ(held.answer.findings[0].held_back[0].own.est, 0.41);
+  EXPECT_DOUBLE_EQ(held.answer.findings[0].held_back[0].others.est, 0.01);
+}
+
+TEST(AddHeldBack, IsNoEvidenceForAnotherCause) {
+  HeldBackJob held;
+  held.answer.findings[0].causes[0].part = analysis::why::DevicePart::kLaunch;
+  EXPECT_EQ(held.Found(), 0U);
+}
+
+TEST(AddHeldBack, SaysNothingOfARankWithSeveralDevicesOrNone) {
+  HeldBackJob several;
+  several.inputs.facts[0].health.push_back(several.inputs.facts[0].health[0]);
+  EXPECT_EQ(several.Found(), 0U);
+  HeldBackJob none;
+  none.inputs.facts[0].health[0].users.clear();
+  EXPECT_EQ(none.Found(), 0U);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/no_step.h"
+#include "coordinator/merge/node_devices.h"
 #include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/node_vtune.h"
 #include "coordinator/merge/outputs.h"
@@ -80,6 +81,7 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
       inputs.notes.push_back(absl::StrCat(inputs.nodes[i].name, ": ", note));
     }
   }
+  if (inputs.build.window.has_value()) AddDeviceSamples(*inputs.build.window, false, &inputs);
   why::Collected collected = collector.Take();
   read.no_step = NoStepIn(options, collected, &inputs);
   read.jobs = WhyJobsOf({&inputs, &read.built, &collected, &read.evidence});

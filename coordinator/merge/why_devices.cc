@@ -87,6 +87,21 @@ void AddAbsences(const WhyJob& job, const timeline::BuiltTimeline& built,
   }
 }
 
+// How the one device was that the process used; nullptr: it used several, or it is not known.
+const analysis::DeviceHealth* HealthOf(const ProcessKey& process, const OpenedInputs& inputs) {
+  const analysis::DeviceHealth* found = nullptr;
+  ProcessKey key = process;
+  key.node = 0;
+  for (const analysis::DeviceHealth& health : inputs.facts[process.node].health) {
+    const bool uses = std::any_of(health.users.begin(), health.users.end(),
+                                  [&](const auto& user) { return user.process == key; });
+    if (!uses) continue;
+    if (found != nullptr) return nullptr;
+    found = &health;
+  }
+  return found;
+}
+
 }  // namespace
 
 timeline::ProcessDevices* DevicesOf(const ProcessKey& process, timeline::BuiltTimeline* built) {
@@ -114,7 +129,25 @@ std::optional<why::DeviceAnswer> ExplainDevicesOf(const WhyJob& job, const Opene
         "paired by their numbers";
   }
   AddAbsences(job, *built, ranks, &answer);
+  AddHeldBack(job, inputs, &answer);
   return answer;
+}
+
+void AddHeldBack(const WhyJob& job, const OpenedInputs& inputs, why::DeviceAnswer* answer) {
+  std::vector<const analysis::DeviceHealth*> health;
+  for (const why::DeviceRankSummary& rank : answer->ranks) {
+    const auto is_it = [&](const why::RankInput& input) { return input.rank == rank.rank; };
+    const auto given = std::find_if(job.input.ranks.begin(), job.input.ranks.end(), is_it);
+    const auto index = static_cast<size_t>(given - job.input.ranks.begin());
+    health.push_back(given == job.input.ranks.end() ? nullptr
+                                                    : HealthOf(job.processes[index], inputs));
+  }
+  for (why::DeviceFinding& finding : answer->findings) {
+    const bool computes_longer =
+        std::any_of(finding.causes.begin(), finding.causes.end(),
+                    [](const auto& cause) { return cause.part == why::DevicePart::kComputing; });
+    if (computes_longer) finding.held_back = why::HeldBackMore(health, finding.index);
+  }
 }
 
 }  // namespace syncline::merge

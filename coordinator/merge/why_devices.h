@@ -22,6 +22,11 @@ std::optional<analysis::why::DeviceAnswer> ExplainDevicesOf(const WhyJob& job,
                                                             const OpenedInputs& inputs,
                                                             timeline::BuiltTimeline* built);
 
+// Of ranks that compute longer: what held their devices back more than the others', by
+// inputs.facts.
+void AddHeldBack(const WhyJob& job, const OpenedInputs& inputs,
+                 analysis::why::DeviceAnswer* answer);
+
 }  // namespace syncline::merge
 
 #endif  // SYNCLINE_COORDINATOR_MERGE_WHY_DEVICES_H_

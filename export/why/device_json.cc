@@ -11,6 +11,7 @@ namespace {
 using analysis::why::DeviceAnswer;
 using analysis::why::DeviceCause;
 using analysis::why::DeviceFinding;
+using analysis::why::DeviceHeldBack;
 using analysis::why::DevicePart;
 using analysis::why::DevicePartJsonName;
 using analysis::why::DevicePartTable;
@@ -64,6 +65,10 @@ Json JsonOf(const KernelWork& work) {
            })}};
 }
 
+Json JsonOf(const analysis::WindowShare& share) {
+  return {{"est", share.est}, {"lo", share.lo}, {"hi", share.hi}};
+}
+
 Json JsonOf(const DeviceAnswer& answer, const DeviceFinding& finding) {
   const DeviceRankSummary& rank = answer.ranks[finding.index];
   return {{"rank", rank.rank < 0 ? Json() : Json(rank.rank)},
@@ -78,6 +83,18 @@ Json JsonOf(const DeviceAnswer& answer, const DeviceFinding& finding) {
                                    {"own_ns", cause.own_ns},
                                    {"work", cause.work.has_value() ? JsonOf(*cause.work) : Json()}};
                              })},
+          {"held_back",
+           ArrayOf(finding.held_back,
+                   [](const DeviceHeldBack& held) {
+                     return Json{
+                         {"reason", evidence::DeviceValueName(held.reason)},
+                         {"own", JsonOf(held.own)},
+                         {"others", JsonOf(held.others)},
+                         {"known", held.known},
+                         {"unknown", held.unknown},
+                         {"own_sm_mhz", held.own_mhz > 0 ? Json(held.own_mhz) : Json()},
+                         {"others_sm_mhz", held.others_mhz > 0 ? Json(held.others_mhz) : Json()}};
+                   })},
           {"unexplained_ns", finding.unexplained_ns},
           {"unseen_launch_ns", finding.unseen_launch_ns},
           {"cost_ns", finding.cost_ns}};

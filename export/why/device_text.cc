@@ -20,6 +20,7 @@ namespace {
 using analysis::why::DeviceAnswer;
 using analysis::why::DeviceCause;
 using analysis::why::DeviceFinding;
+using analysis::why::DeviceHeldBack;
 using analysis::why::DevicePart;
 using analysis::why::DevicePartName;
 using analysis::why::DeviceRankSummary;
@@ -124,12 +125,30 @@ std::vector<std::string> CauseTexts(const DeviceCause& cause) {
   return texts;
 }
 
+// "its device was held back by its temperature in 41 % of the window, the others' in 0.0 to 2.0 %".
+std::string HeldBackText(const DeviceHeldBack& held) {
+  std::string text =
+      absl::StrCat("its device was held back ", analysis::HeldBackBy(held.reason), " in ",
+                   PercentText(held.own.lo), " to ", PercentText(held.own.hi), " of the window, ",
+                   held.known == 1 ? "the other's" : "the others'", " in ",
+                   PercentText(held.others.lo), " to ", PercentText(held.others.hi));
+  if (held.own_mhz > 0 && held.others_mhz > 0) {
+    absl::StrAppend(&text, "; its SM clock was ", held.own_mhz, " MHz in the median, ",
+                    held.known == 1 ? "the other's " : "the others' ", held.others_mhz, " MHz");
+  }
+  if (held.unknown > 0) {
+    absl::StrAppend(&text, "; of ", Plural(held.unknown, "more rank"), " it is not known");
+  }
+  return text;
+}
+
 void WriteFinding(const DeviceAnswer& answer, const DeviceFinding& finding, LabelledText* writer) {
   writer->Say("LATE", LateText(answer, finding));
   std::vector<std::string> causes;
   for (const DeviceCause& cause : finding.causes) {
     for (std::string& text : CauseTexts(cause)) causes.push_back(std::move(text));
   }
+  for (const DeviceHeldBack& held : finding.held_back) causes.push_back(HeldBackText(held));
   if (finding.unseen_launch_ns > 0) {
     causes.push_back(absl::StrCat(
         finding.causes.empty() ? "not known: its" : "not explained: its", " device was idle ",

@@ -72,6 +72,28 @@ TEST(DeviceText, SaysWhoIsLateAndWhy) {
           HasSubstr("device of rank 1: its clocks"), Not(HasSubstr("\x1b"))));
 }
 
+TEST(DeviceText, ADeviceThatWasHeldBackIsEvidence) {
+  EXPECT_THAT(TextOf(Late()), Not(HasSubstr("held back")));
+  DeviceAnswer answer = Late();
+  answer.findings[0].held_back = {{.reason = evidence::DeviceValue::kThermalNs,
+                                   .own = {0.41, 0.40, 0.42},
+                                   .others = {0.01, 0, 0.02},
+                                   .known = 6,
+                                   .unknown = 1,
+                                   .own_mhz = 1200,
+                                   .others_mhz = 1980}};
+  EXPECT_THAT(TextOf(answer),
+              HasSubstr("its device was held back by its temperature in 40 % to 42 % of the "
+                        "window, the others' in 0.0 % to 2.0 %; its SM clock was 1200 MHz in the "
+                        "median, the others' 1980 MHz; of 1 more rank it is"));
+  const auto json = nlohmann::json::parse(DeviceWhyJson(answer, {}));
+  const auto& held = json["verdict"]["ranks"][0]["held_back"][0];
+  EXPECT_EQ(held["reason"], "thermal_ns");
+  EXPECT_EQ(held["own"]["lo"], 0.40);
+  EXPECT_EQ(held["others"]["hi"], 0.02);
+  EXPECT_EQ(held["own_sm_mhz"], 1200);
+}
+
 TEST(DeviceText, PartsThatNobodyHasAreLeftOut) {
   EXPECT_THAT(TextOf(Late()),
               AllOf(HasSubstr("  exposed communication"), Not(HasSubstr("  waiting for input"))));
@@ -153,6 +175,7 @@ TEST(DeviceJson, HasWhatWasFound) {
   EXPECT_EQ(finding["causes"][0]["work"]["kind"], "slower");
   EXPECT_EQ(json["ranks"][1]["parts_ns"]["computing"], 25'000'000);
   EXPECT_TRUE(json["reason"].is_null());
+  EXPECT_TRUE(finding["held_back"].empty());
 }
 
 }  // namespace
