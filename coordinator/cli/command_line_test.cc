@@ -155,6 +155,23 @@ TEST_F(CommandLine, WhatANodeDoesNotKnowOfItselfIsUnknown) {
   }
 }
 
+TEST_F(CommandLine, NodesNamesWhatARecordingCanUse) {
+  v1::NodeTool nvml;
+  nvml.set_name("nvml");
+  nvml.set_path("/usr/lib/libnvidia-ml.so.1");
+  nvml.set_version("580.65.06");
+  nvml.set_detail("1 device: NVIDIA H100 80GB HBM3");
+  behaviour_.tools = {nvml};
+  Run({"nodes", "--hosts", HostsFile()});
+  EXPECT_THAT(out_.str(), HasSubstr("a: nvml in /usr/lib/libnvidia-ml.so.1: 580.65.06, 1 device: "
+                                    "NVIDIA H100 80GB HBM3\n"));
+  behaviour_.tools[0].set_problem("NVML does not start: Driver Not Loaded");
+  Run({"nodes", "--hosts", HostsFile()});
+  EXPECT_THAT(out_.str(), Not(HasSubstr("nvml")));
+  EXPECT_THAT(err_.str(), HasSubstr("nvml in /usr/lib/libnvidia-ml.so.1 cannot be used: NVML does "
+                                    "not start"));
+}
+
 TEST_F(CommandLine, WithoutNodesThisMachineIsMeant) {
   int ensured = 0;
   context_.local_node = hosts::Node{.name = "here", .host = "", .socket_path = "/run/own"};
