@@ -87,16 +87,15 @@ int RunDeviceChild(const DeviceChildOptions& options, Clock* clock) {
   const auto library = NvmlLibrary::Load(options.library);
   if (library.ok()) {
     DeviceSampling sampling(library->get(), clock);
-    bool writes = lines.Write(sampling.Describe(options.library));
+    // The first round also pays for what the library sets up.
+    bool writes = lines.Write(sampling.Describe(options.library) + sampling.Round());
     const int64_t begin_cpu_ns = ProcessCpuNs();
-    int64_t cpu_ns = begin_cpu_ns;
-    int64_t wait_ns = 0;
-    do {
-      const int64_t before_ns = cpu_ns;
-      writes = writes && lines.Write(sampling.Round());
-      cpu_ns = ProcessCpuNs();
-      wait_ns = std::max(options.period_ns, (cpu_ns - before_ns) * kShareMin);
-    } while (writes && !IsOver(options.stop_fd, wait_ns));
+    int64_t wait_ns = options.period_ns;
+    for (int64_t rounds = 1; writes && !IsOver(options.stop_fd, wait_ns); ++rounds) {
+      writes = lines.Write(sampling.Round());
+      const int64_t mean_ns = (ProcessCpuNs() - begin_cpu_ns) / rounds;
+      wait_ns = std::max(options.period_ns, mean_ns * kShareMin);
+    }
     if (!writes) ::_exit(kCannotWrite);
     last = sampling.Round();
     evidence::AppendCost(ProcessCpuNs() - begin_cpu_ns, &last);

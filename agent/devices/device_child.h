@@ -24,7 +24,7 @@ struct DeviceChildOptions {
   std::filesystem::path library;
   int stop_fd = 3;                  // a pipe: when its other end is closed, the child ends
   int file_fd = 1;                  // lines go there, and nothing else
-  int64_t period_ns = 200'000'000;  // at least; longer where rounds cost more than kShareMin
+  int64_t period_ns = 200'000'000;  // at least; longer where that costs too much
   uint64_t bytes_max = 64 << 20;    // of the file
 };
 

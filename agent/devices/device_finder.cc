@@ -13,7 +13,8 @@ namespace syncline::agent {
 namespace {
 
 constexpr int kLimitMs = 3'000;
-constexpr int64_t kHoldsNs = 60'000'000'000;
+constexpr int64_t kHoldsNs = 600'000'000'000;
+constexpr int64_t kProblemHoldsNs = 10'000'000'000;
 
 // "8 devices: NVIDIA H100 80GB HBM3", "2 devices: NVIDIA A2, NVIDIA T4".
 std::string DetailOf(const std::vector<evidence::Device>& devices) {
@@ -32,7 +33,8 @@ std::optional<v1::NodeTool> DeviceFinder::Find() {
   const std::lock_guard lock(mutex_);
   if (clock_->MonotonicNs() < found_until_ns_) return found_;
   found_ = Ask();
-  found_until_ns_ = clock_->MonotonicNs() + kHoldsNs;
+  const bool problem = found_.has_value() && !found_->problem().empty();
+  found_until_ns_ = clock_->MonotonicNs() + (problem ? kProblemHoldsNs : kHoldsNs);
   return found_;
 }
 

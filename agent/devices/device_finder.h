@@ -24,7 +24,8 @@ class DeviceFinder {
   DeviceFinder(ProcessRunner* runner, Clock* clock, DeviceOptions options)
       : runner_(runner), clock_(clock), options_(std::move(options)) {}
 
-  // nullopt: there is no device of NVIDIA's. It takes up to 3 s; an answer holds for a minute.
+  // nullopt: there is no device of NVIDIA's. It takes up to 3 s. An answer holds for ten
+  // minutes, a problem for ten seconds.
   std::optional<v1::NodeTool> Find();
 
  private:

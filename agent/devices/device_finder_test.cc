@@ -32,7 +32,7 @@ TEST(DeviceFinder, SaysWhatTheLibrarySays) {
   EXPECT_THAT(runner.runs, ElementsAre(ElementsAre("describe", "/lib/fake.so")));
   finder.Find();
   EXPECT_EQ(runner.runs.size(), 1U);
-  clock.SleepNs(61'000'000'000);
+  clock.SleepNs(601'000'000'000);
   finder.Find();
   EXPECT_EQ(runner.runs.size(), 2U);
 }
@@ -43,6 +43,11 @@ TEST(DeviceFinder, SaysWhyALibraryDoesNotWork) {
   runner.result->output = "syncline-devices 1\nN =NVML%20does%20not%20start\n";
   runner.result->exit_code = 1;
   EXPECT_EQ(DeviceFinder(&runner, &clock, Given()).Find()->problem(), "NVML does not start");
+  DeviceFinder again(&runner, &clock, Given());
+  again.Find();
+  clock.SleepNs(11'000'000'000);
+  runner.result->exit_code = 0;
+  EXPECT_EQ(again.Find()->problem(), "");
   runner.result = absl::DeadlineExceededError("it was killed after 3000 ms");
   EXPECT_THAT(DeviceFinder(&runner, &clock, Given()).Find()->problem(), HasSubstr("3000 ms"));
   DeviceOptions without = Given();

@@ -14,6 +14,7 @@
 
 #include "agent/devices/device_child.h"
 #include "agent/devices/device_recorder.h"
+#include "agent/host/process_table.h"
 #include "common/files.h"
 #include "evidence/device_samples.h"
 
@@ -34,6 +35,7 @@ class RealChild : public ::testing::Test {
   }
   ~RealChild() override {
     ::unsetenv("FAKE_NVML");
+    ::unsetenv("FAKE_NVML_USER");
     fs::remove_all(root_);
   }
 
@@ -75,6 +77,7 @@ TEST_F(RealChild, WritesWhatTheLibrarySays) {
   EXPECT_EQ(found.devices[1].id, "GPU-1");
   EXPECT_EQ(found.devices[1].memory_bytes, int64_t{80} << 30);
   EXPECT_EQ(found.devices[1].sm_mhz_max, 1980);
+  EXPECT_EQ(found.devices[1].bus, "00000000:01:00.0");
   EXPECT_TRUE(found.devices[1].errors_watched);
   ASSERT_GE(found.samples.size(), 8U);
   const evidence::DeviceSample& first = found.samples[1];
@@ -86,9 +89,11 @@ TEST_F(RealChild, WritesWhatTheLibrarySays) {
   EXPECT_EQ(last.values.Get(DeviceValue::kMemoryUsedBytes), int64_t{4} << 30);
   EXPECT_EQ(last.values.Get(DeviceValue::kNvlinkSentKib), int64_t{1} << 40);
   EXPECT_EQ(last.values.Get(DeviceValue::kPowerNs), 5);
+  EXPECT_EQ(last.values.Get(DeviceValue::kBusyPercent), 97);
+  EXPECT_EQ(last.values.Get(DeviceValue::kMemoryBusyPercent), 31);
   for (const DeviceValue absent :
-       {DeviceValue::kDeviceCelsius, DeviceValue::kBusyPercent, DeviceValue::kEnergyMj,
-        DeviceValue::kReliabilityNs, DeviceValue::kCorrectedErrors, DeviceValue::kPcieReplays}) {
+       {DeviceValue::kDeviceCelsius, DeviceValue::kEnergyMj, DeviceValue::kReliabilityNs,
+        DeviceValue::kCorrectedErrors, DeviceValue::kPcieReplays}) {
     EXPECT_FALSE(last.values.Get(absent).has_value()) << evidence::DeviceValueName(absent);
   }
   const auto grown_ns = static_cast<double>(*last.values.Get(DeviceValue::kThermalNs) -
@@ -101,6 +106,28 @@ TEST_F(RealChild, WritesWhatTheLibrarySays) {
   EXPECT_GE(found.cost_ns, 0);
   EXPECT_THAT(found.notes, IsEmpty());
   EXPECT_TRUE(found.ended);
+}
+
+// Numbers of processes are the machine's: where these are others, as in a container, this process
+// would have to have a device open.
+TEST_F(RealChild, WhoUsesADeviceIsFoundByItsNumber) {
+  ::setenv("FAKE_NVML_USER", std::to_string(::getpid()).c_str(), 1);
+  EXPECT_THAT(Record("", 500), IsEmpty());
+  const auto found = Read();
+  const auto self = ReadProcess("/proc", ::getpid());
+  ASSERT_TRUE(self.has_value());
+  constexpr uint64_t kFirstPidNamespace = 4026531836;
+  if (OwnPidNamespace() != kFirstPidNamespace) {
+    EXPECT_THAT(found.users, IsEmpty());
+    return;
+  }
+  ASSERT_FALSE(found.users.empty());
+  ASSERT_EQ(found.processes.size(), 1U);
+  EXPECT_EQ(found.users[0].device, 1U);
+  EXPECT_EQ(found.processes[0].pid, self->pid);
+  EXPECT_EQ(found.processes[0].own_pid, self->own_pid);
+  EXPECT_EQ(found.processes[0].start_ticks, self->start_ticks);
+  EXPECT_EQ(found.processes[0].pid_namespace_inode, static_cast<int64_t>(self->pid_namespace));
 }
 
 TEST_F(RealChild, ALibraryThatHangsCostsWhatComesBehind) {

@@ -2,7 +2,7 @@
 // Stands in for libnvidia-ml.so.1: two devices, the second one held back by its temperature in 41 %
 // of the time. FAKE_NVML says what else it does: "hang" (a call never returns, from the third
 // reading on), "crash" (then), "none" (no driver), "xid" (one error), "lost" (the second device
-// goes away).
+// goes away). FAKE_NVML_USER is the number of a process that uses the second device.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -103,6 +103,51 @@ EXPORT int nvmlDeviceGetMaxClockInfo(void* handle, unsigned type, unsigned* mhz)
   (void)handle;
   (void)type;
   *mhz = 1980;
+  return kSuccess;
+}
+
+struct pci {
+  char bus_legacy[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+EXPORT int nvmlDeviceGetPciInfo_v3(void* handle, struct pci* pci);
+EXPORT int nvmlDeviceGetPciInfo_v3(void* handle, struct pci* pci) {
+  memset(pci, 'x', sizeof *pci);
+  snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:%02X:00.0", ((struct device*)handle)->index);
+  return kSuccess;
+}
+
+struct utilization {
+  unsigned gpu, memory;
+};
+EXPORT int nvmlDeviceGetUtilizationRates(void* handle, struct utilization* use);
+EXPORT int nvmlDeviceGetUtilizationRates(void* handle, struct utilization* use) {
+  (void)handle;
+  use->gpu = 97;
+  use->memory = 31;
+  return kSuccess;
+}
+
+struct process {
+  unsigned pid;
+  unsigned long long used_bytes;
+  unsigned gpu_instance, compute_instance;
+};
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count,
+                                                   struct process* processes);
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count,
+                                                   struct process* processes) {
+  const char* user = getenv("FAKE_NVML_USER");
+  if (*count < 2) return kNotSupported;
+  *count = 0;
+  if (user == NULL || ((struct device*)handle)->index == 0) return kSuccess;
+  const unsigned gone = 0x7ffffffe;  // no process has such a number
+  const unsigned pids[2] = {gone, (unsigned)atoi(user)};
+  for (; *count < 2; ++*count) {
+    memset(&processes[*count], 0xff, sizeof *processes);
+    processes[*count].pid = pids[*count];
+  }
   return kSuccess;
 }
 
