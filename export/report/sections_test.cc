@@ -287,8 +287,7 @@ TEST(SectionsByName, EachIsPrintedInFullUnderItsTitle) {
   }
   for (const char* name :
        {"nodes", "coverage", "steps", "tensors", "messages", "transfers", "operators", "partitions",
-        "profiles", "overhead", "wall-clocks", "machines", "devices", "device-health",
-        "vtune"}) {
+        "profiles", "overhead", "wall-clocks", "machines", "devices", "device-health", "vtune"}) {
     const std::string text = TextReport(report, {.sections = {name}});
     EXPECT_GE(LinesOf(text), 64u) << name << ": every row of a fleet\n" << text;
   }
