@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "agent/devices/device_pace.h"
 #include "agent/devices/device_sampling.h"
 #include "agent/devices/nvml_library.h"
 #include "common/files.h"
@@ -22,7 +23,6 @@
 namespace syncline::agent {
 namespace {
 
-constexpr int64_t kShareMin = 200;  // rounds take one part in so many of a processor at most
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
@@ -87,17 +87,19 @@ int RunDeviceChild(const DeviceChildOptions& options, Clock* clock) {
   const auto library = NvmlLibrary::Load(options.library);
   if (library.ok()) {
     DeviceSampling sampling(library->get(), clock);
-    // The first round also pays for what the library sets up.
-    bool writes = lines.Write(sampling.Describe(options.library) + sampling.Round());
+    DevicePace pace((*library)->devices().size(), clock->MonotonicNs());
+    constexpr auto kAll = DeviceLibrary::Depth::kAll;
+    bool writes = lines.Write(sampling.Describe(options.library) + sampling.Round(kAll));
     const int64_t begin_cpu_ns = ProcessCpuNs();
-    int64_t wait_ns = options.period_ns;
-    for (int64_t rounds = 1; writes && !IsOver(options.stop_fd, wait_ns); ++rounds) {
-      writes = lines.Write(sampling.Round());
-      const int64_t mean_ns = (ProcessCpuNs() - begin_cpu_ns) / rounds;
-      wait_ns = std::max(options.period_ns, mean_ns * kShareMin);
+    pace.Took(kAll, clock->MonotonicNs(), 0);
+    while (writes && !IsOver(options.stop_fd, pace.WaitNs(clock->MonotonicNs()))) {
+      const DeviceLibrary::Depth depth = pace.Next(clock->MonotonicNs());
+      const int64_t before_cpu_ns = ProcessCpuNs();
+      writes = lines.Write(sampling.Round(depth));
+      pace.Took(depth, clock->MonotonicNs(), ProcessCpuNs() - before_cpu_ns);
     }
     if (!writes) ::_exit(kCannotWrite);
-    last = sampling.Round();
+    last = sampling.Round(kAll);
     evidence::AppendCost(ProcessCpuNs() - begin_cpu_ns, &last);
   } else {
     last = NoteOf(library.status());

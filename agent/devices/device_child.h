@@ -22,10 +22,9 @@ inline constexpr char kDescribeDevicesFlag[] = "--describe-devices";  // LIBRARY
 
 struct DeviceChildOptions {
   std::filesystem::path library;
-  int stop_fd = 3;                  // a pipe: when its other end is closed, the child ends
-  int file_fd = 1;                  // lines go there, and nothing else
-  int64_t period_ns = 200'000'000;  // at least; longer where that costs too much
-  uint64_t bytes_max = 64 << 20;    // of the file
+  int stop_fd = 3;                // a pipe: when its other end is closed, the child ends
+  int file_fd = 1;                // lines go there, and nothing else
+  uint64_t bytes_max = 64 << 20;  // of the file
 };
 
 inline constexpr int kCannotWrite = 4;  // an exit code: the disk or `bytes_max` is full

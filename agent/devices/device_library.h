@@ -19,12 +19,15 @@ class DeviceLibrary {
     int64_t number = 0;
   };
 
+  // What is read: some counters cost the driver a thousand times as much as a clock.
+  enum class Depth { kLevels, kCounters, kAll };  // each with all before it
+
   virtual ~DeviceLibrary() = default;
   virtual std::string driver_version() = 0;
   // By its own numbers. Of one that does not answer all is unknown.
   virtual const std::vector<evidence::Device>& devices() = 0;
   // What cannot be read is absent.
-  virtual evidence::DeviceValues Read(uint32_t device) = 0;
+  virtual evidence::DeviceValues Read(uint32_t device, Depth depth) = 0;
   // The processes that have work or memory on the device, as the driver numbers them.
   virtual std::vector<int32_t> Users(uint32_t device) = 0;
   // That came since the last call.

@@ -21,13 +21,13 @@ std::string DeviceSampling::Describe(const std::filesystem::path& library_path) 
   return text;
 }
 
-std::string DeviceSampling::Round() {
+std::string DeviceSampling::Round(DeviceLibrary::Depth depth) {
   std::string text;
   for (uint32_t i = 0; i < library_->devices().size(); ++i) {
     evidence::DeviceSample sample;
     sample.device = i;
     sample.at_ns = clock_->MonotonicNs();
-    sample.values = library_->Read(i);
+    sample.values = library_->Read(i, depth);
     sample.until_ns = clock_->MonotonicNs();
     if (sample.values.Any()) evidence::Append(sample, &text);
   }

@@ -27,7 +27,7 @@ class DeviceSampling {
   // The devices, and whose library says it.
   std::string Describe(const std::filesystem::path& library_path);
   // Reads every device once; who uses it, once a second.
-  std::string Round();
+  std::string Round(DeviceLibrary::Depth depth);
 
  private:
   void LookForUsers(int64_t now_ns, std::string* text);

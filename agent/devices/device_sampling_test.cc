@@ -20,18 +20,23 @@ namespace {
 namespace fs = std::filesystem;
 using evidence::DeviceValue;
 using ::testing::HasSubstr;
+constexpr auto kAll = DeviceLibrary::Depth::kAll;
 
 class FakeDevices : public DeviceLibrary {
  public:
   std::string driver_version() override { return "580.65.06"; }
   const std::vector<evidence::Device>& devices() override { return list; }
-  evidence::DeviceValues Read(uint32_t device) override { return values[device]; }
+  evidence::DeviceValues Read(uint32_t device, Depth depth) override {
+    depths.push_back(depth);
+    return values[device];
+  }
   std::vector<int32_t> Users(uint32_t device) override { return users[device]; }
   std::vector<Error> TakeErrors() override { return std::exchange(errors, {}); }
   std::vector<std::string> TakeNotes() override { return std::exchange(notes, {}); }
 
   std::vector<evidence::Device> list = {{.name = "one"}, {.name = "two"}};
   std::vector<evidence::DeviceValues> values{2};
+  std::vector<Depth> depths;
   std::vector<std::vector<int32_t>> users{2};
   std::vector<Error> errors;
   std::vector<std::string> notes;
@@ -73,7 +78,7 @@ class Sampling : public ::testing::Test {
 
 TEST_F(Sampling, ADeviceThatSaysNothingHasNoSample) {
   devices_.values[1].Set(DeviceValue::kSmMhz, 1980);
-  text_ += sampling_->Round();
+  text_ += sampling_->Round(kAll);
   const auto found = Read();
   ASSERT_EQ(found.samples.size(), 1U);
   EXPECT_EQ(found.samples[0].device, 1U);
@@ -83,11 +88,11 @@ TEST_F(Sampling, ADeviceThatSaysNothingHasNoSample) {
 
 TEST_F(Sampling, WhoUsesADeviceIsLookedForOnceASecond) {
   devices_.users[0] = {1234, 99};  // 99 is not there
-  text_ += sampling_->Round();
-  text_ += sampling_->Round();
+  text_ += sampling_->Round(kAll);
+  text_ += sampling_->Round(kAll);
   EXPECT_EQ(Read().users.size(), 1U);
   clock_.SleepNs(1'000'000'000);
-  text_ += sampling_->Round();
+  text_ += sampling_->Round(kAll);
   const auto found = Read();
   ASSERT_EQ(found.processes.size(), 1U);
   EXPECT_EQ(found.processes[0].start_ticks, 5678U);
@@ -99,22 +104,22 @@ TEST_F(Sampling, WhoUsesADeviceIsLookedForOnceASecond) {
 TEST_F(Sampling, InAContainerAProcessMustHaveADeviceOpen) {
   SetOwnNamespace("4026539999");
   devices_.users[0] = {1234};
-  text_ += sampling_->Round();
+  text_ += sampling_->Round(kAll);
   EXPECT_TRUE(Read().users.empty());
   fs::create_directories(proc_ / "1234/fd");
   fs::create_symlink("/dev/nvidia0", proc_ / "1234/fd/7");
   clock_.SleepNs(1'000'000'000);
-  text_ += sampling_->Round();
+  text_ += sampling_->Round(kAll);
   EXPECT_EQ(Read().users.size(), 1U);
 }
 
 TEST_F(Sampling, ErrorsLieBetweenTwoLooks) {
   const int64_t begin_ns = clock_.MonotonicNs();
-  text_ += sampling_->Round();
+  text_ += sampling_->Round(kAll);
   const int64_t middle_ns = clock_.MonotonicNs();
   devices_.errors = {{1, 79}};
   devices_.notes = {"device 1 is lost"};
-  text_ += sampling_->Round();
+  text_ += sampling_->Round(kAll);
   const auto found = Read();
   ASSERT_EQ(found.errors.size(), 1U);
   EXPECT_EQ(found.errors[0].device, 1U);

@@ -41,20 +41,23 @@ constexpr std::array<Policy, 6> kPolicies = {{
 struct Field {
   unsigned number;
   DeviceValue value;
+  DeviceLibrary::Depth depth;
 };
+constexpr auto kLevels = DeviceLibrary::Depth::kLevels;
+constexpr auto kCounters = DeviceLibrary::Depth::kCounters;
 constexpr std::array<Field, 12> kFields = {{
-    {nvml::kFieldEccSingleVolatile, DeviceValue::kCorrectedErrors},
-    {nvml::kFieldEccDoubleVolatile, DeviceValue::kUncorrectedErrors},
-    {nvml::kFieldMemoryTemperature, DeviceValue::kMemoryCelsius},
-    {nvml::kFieldPcieReplays, DeviceValue::kPcieReplays},
-    {nvml::kFieldNvlinkDataSent, DeviceValue::kNvlinkSentKib},
-    {nvml::kFieldNvlinkDataReceived, DeviceValue::kNvlinkReceivedKib},
-    {nvml::kFieldPowerInstant, DeviceValue::kPowerMw},
-    {nvml::kFieldPowerLimit, DeviceValue::kPowerLimitMw},
-    {nvml::kFieldPcieSent, DeviceValue::kPcieSentBytes},
-    {nvml::kFieldPcieReceived, DeviceValue::kPcieReceivedBytes},
-    {nvml::kFieldHardwareThermal, DeviceValue::kHardwareHotNs},
-    {nvml::kFieldHardwarePowerBrake, DeviceValue::kHardwarePowerNs},
+    {nvml::kFieldEccSingleVolatile, DeviceValue::kCorrectedErrors, kLevels},
+    {nvml::kFieldEccDoubleVolatile, DeviceValue::kUncorrectedErrors, kLevels},
+    {nvml::kFieldMemoryTemperature, DeviceValue::kMemoryCelsius, kLevels},
+    {nvml::kFieldPcieReplays, DeviceValue::kPcieReplays, kCounters},
+    {nvml::kFieldNvlinkDataSent, DeviceValue::kNvlinkSentKib, kCounters},
+    {nvml::kFieldNvlinkDataReceived, DeviceValue::kNvlinkReceivedKib, kCounters},
+    {nvml::kFieldPowerInstant, DeviceValue::kPowerMw, kLevels},
+    {nvml::kFieldPowerLimit, DeviceValue::kPowerLimitMw, kLevels},
+    {nvml::kFieldPcieSent, DeviceValue::kPcieSentBytes, kCounters},
+    {nvml::kFieldPcieReceived, DeviceValue::kPcieReceivedBytes, kCounters},
+    {nvml::kFieldHardwareThermal, DeviceValue::kHardwareHotNs, kCounters},
+    {nvml::kFieldHardwarePowerBrake, DeviceValue::kHardwarePowerNs, kCounters},
 }};
 
 // -1: it does not say.
@@ -246,7 +249,7 @@ std::string NvmlLibrary::driver_version() {
   return text.data();
 }
 
-DeviceValues NvmlLibrary::Read(uint32_t device) {
+DeviceValues NvmlLibrary::Read(uint32_t device, Depth depth) {
   DeviceValues values;
   Handle& handle = handles_[device];
   if (handle == nullptr) return values;
@@ -262,8 +265,9 @@ DeviceValues NvmlLibrary::Read(uint32_t device) {
   }
   ReadClocks(handle, &values);
   ReadUse(handle, &values);
-  ReadThrottling(handle, &values);
-  ReadFields(handle, &values);
+  ReadFields(handle, depth, &values);
+  if (depth >= Depth::kCounters) ReadThrottling(handle, &values);
+  if (depth >= Depth::kAll) ReadEnergy(handle, &values);
   return values;
 }
 
@@ -288,6 +292,13 @@ void NvmlLibrary::ReadUse(Handle handle, DeviceValues* values) const {
   if (Got(nvml_.DeviceGetMemoryInfo, handle, &memory)) {
     values->Set(DeviceValue::kMemoryUsedBytes, static_cast<int64_t>(memory.used));
   }
+  unsigned long long reasons = 0;
+  if (Got(nvml_.DeviceGetCurrentClocksThrottleReasons, handle, &reasons)) {
+    values->Set(DeviceValue::kReasons, static_cast<int64_t>(reasons));
+  }
+}
+
+void NvmlLibrary::ReadEnergy(Handle handle, DeviceValues* values) const {
   unsigned long long energy_mj = 0;
   if (Got(nvml_.DeviceGetTotalEnergyConsumption, handle, &energy_mj)) {
     values->Set(DeviceValue::kEnergyMj, static_cast<int64_t>(energy_mj));
@@ -297,10 +308,6 @@ void NvmlLibrary::ReadUse(Handle handle, DeviceValues* values) const {
 // The function is called deprecated since NVML 13.0. It says the unit of its times; the fields in
 // its place did not before that version.
 void NvmlLibrary::ReadThrottling(Handle handle, DeviceValues* values) const {
-  unsigned long long reasons = 0;
-  if (Got(nvml_.DeviceGetCurrentClocksThrottleReasons, handle, &reasons)) {
-    values->Set(DeviceValue::kReasons, static_cast<int64_t>(reasons));
-  }
   for (const Policy& policy : kPolicies) {
     nvml::ViolationTime time{};
     if (Got(nvml_.DeviceGetViolationStatus, handle, policy.number, &time)) {
@@ -309,21 +316,24 @@ void NvmlLibrary::ReadThrottling(Handle handle, DeviceValues* values) const {
   }
 }
 
-void NvmlLibrary::ReadFields(Handle handle, DeviceValues* values) const {
-  std::array<nvml::FieldValue, kFields.size()> fields{};
-  for (size_t i = 0; i < kFields.size(); ++i) {
-    fields[i].field = kFields[i].number;
-    fields[i].result = nvml::kNotSupported;
-    const bool of_links = fields[i].field == nvml::kFieldNvlinkDataSent ||
-                          fields[i].field == nvml::kFieldNvlinkDataReceived;
-    if (of_links) fields[i].scope = nvml::kAllLinks;
+void NvmlLibrary::ReadFields(Handle handle, Depth depth, DeviceValues* values) const {
+  std::array<nvml::FieldValue, kFields.size()> asked{};
+  std::array<DeviceValue, kFields.size()> meant{};
+  int count = 0;
+  for (const Field& field : kFields) {
+    if (field.depth > depth) continue;
+    meant[count] = field.value;
+    nvml::FieldValue& one = asked[count++];
+    one.field = field.number;
+    one.result = nvml::kNotSupported;
+    const bool of_links =
+        one.field == nvml::kFieldNvlinkDataSent || one.field == nvml::kFieldNvlinkDataReceived;
+    if (of_links) one.scope = nvml::kAllLinks;
   }
-  if (!Got(nvml_.DeviceGetFieldValues, handle, static_cast<int>(fields.size()), fields.data())) {
-    return;
-  }
-  for (size_t i = 0; i < kFields.size(); ++i) {
-    const int64_t amount = AmountOf(fields[i]);
-    if (amount >= 0) values->Set(kFields[i].value, amount);
+  if (!Got(nvml_.DeviceGetFieldValues, handle, count, asked.data())) return;
+  for (int i = 0; i < count; ++i) {
+    const int64_t amount = AmountOf(asked[i]);
+    if (amount >= 0) values->Set(meant[i], amount);
   }
 }
 

@@ -32,7 +32,8 @@ class NvmlLibrary : public DeviceLibrary {
 
   std::string driver_version() override;
   const std::vector<evidence::Device>& devices() override { return devices_; }
-  evidence::DeviceValues Read(uint32_t device) override;
+  // Its counter of energy is in kAll alone.
+  evidence::DeviceValues Read(uint32_t device, Depth depth) override;
   std::vector<int32_t> Users(uint32_t device) override;
   std::vector<Error> TakeErrors() override;
   std::vector<std::string> TakeNotes() override;
@@ -45,7 +46,8 @@ class NvmlLibrary : public DeviceLibrary {
   void ReadClocks(nvml::Handle handle, evidence::DeviceValues* values) const;
   void ReadUse(nvml::Handle handle, evidence::DeviceValues* values) const;
   void ReadThrottling(nvml::Handle handle, evidence::DeviceValues* values) const;
-  void ReadFields(nvml::Handle handle, evidence::DeviceValues* values) const;
+  void ReadEnergy(nvml::Handle handle, evidence::DeviceValues* values) const;
+  void ReadFields(nvml::Handle handle, Depth depth, evidence::DeviceValues* values) const;
   std::string Text(nvml::Return result) const;
 
   const nvml::Functions nvml_;
