@@ -12,9 +12,10 @@ A program trains with two ranks on one GPU, twice:
 
 What is checked: every kernel, copy and fill of the files is in the report; the operator of each is
 the one that PyTorch itself names (External id); what a device did adds up to its steps; the rank
-that was given more work computes longer, and the one that sleeps waits longer for launches. Of the
-program in CUDA C++: every kernel is under the task that launched it, none begins before its launch,
-and how long kernels take is what CUDA's own events say.
+that was given more work computes longer, and the one that sleeps waits longer for launches; the
+health of the recording's GPUs is what nvidia-smi saw meanwhile. Of the program in CUDA C++: every
+kernel is under the task that launched it, none begins before its launch, and how long kernels take
+is what CUDA's own events say.
 
 Exit status: 0 all checks hold, 1 one does not, 77 there is no GPU, or no PyTorch that sees it.
 """
@@ -31,6 +32,7 @@ import sys
 import tempfile
 import time
 
+from scripts.gpu_health import Witness
 from scripts.gpu_programs import COST_PROGRAM, CUDA_PROGRAM, JAX_PROGRAM, TORCH_PROGRAM
 
 STEPS = 20
@@ -197,13 +199,16 @@ class Trial:
                 if os.path.exists(os.path.join(out, "ready1")) or program.poll() is not None:
                     break
                 time.sleep(0.1)
-            self.syncline("record", "--for", "3s", "--out", run)
+            with Witness() as witness:
+                self.syncline("record", "--for", "3s", "--out", run)
         finally:
             open(os.path.join(out, "stop"), "w").close()
         self.finish(program)
         report = json.loads(self.syncline("report", run, "--json"))
         self.checks.check(report["complete"], "the recording is complete")
         self.check_devices(report["devices"], 10)
+        print(self.syncline("report", run, "--section", "device-health"))
+        witness.check(report, self.checks)
         files = glob.glob(os.path.join(run, "nodes", "*", "kineto", "*.kineto.json"))
         self.check_operators([run], files)
         self.syncline("merge", run, "--format", "chrome")
