@@ -50,9 +50,17 @@ struct DeviceUserReport {
   int32_t rank = -1;
 };
 
+// By how much a counter has grown.
+struct CounterGrowth {
+  int64_t amount = 0;  // from the reading before the window to the one behind it, where there are
+  int64_t inside = 0;  // of it, between readings inside the window
+  // How far these two lie outside the window: the more distant one. 0: they lie inside.
+  int64_t beside_ns = 0;
+};
+
 struct DeviceErrorReport {
   int64_t number = 0;
-  // It came between these: since the window's begin, by the node's clock.
+  // It came between these: since the window's begin, by the node's clock. Either may lie outside.
   int64_t from_ns = 0;
   int64_t until_ns = 0;
 };
@@ -61,15 +69,20 @@ struct DeviceHealth {
   uint32_t node = 0;    // index into Report::nodes
   uint32_t number = 0;  // by the driver
   evidence::Device device;
-  uint64_t samples = 0;                 // inside the window
+  int64_t window_ns = 0;  // how long it is
+  uint64_t samples = 0;   // inside the window
+  // The last one of these, since the window's begin, where it ends well before the window does.
+  std::optional<int64_t> readings_end_ns;
   std::vector<DeviceUserReport> users;  // in the window
   // What a sample shows: clocks, power, ... Absent: the device does not say it.
   std::map<evidence::DeviceValue, ValueSpread> values;
   // Times in which it was held back, by reason.
   std::map<evidence::DeviceValue, WindowShare> held_back;
-  // By how much other counters have grown from the reading before the window to the one behind it.
-  std::map<evidence::DeviceValue, int64_t> grown;
-  std::optional<int64_t> mean_power_mw;  // by its counter of energy
+  // Other counters. Not those that wrap: PCIe's of bytes.
+  std::map<evidence::DeviceValue, CounterGrowth> grown;
+  // By its counter of energy, if its two readings are near enough to the window's ends: the energy
+  // that was drawn outside must not count.
+  std::optional<int64_t> mean_power_mw;
   std::vector<DeviceErrorReport> errors;
 };
 
@@ -78,7 +91,7 @@ struct HealthWindow {
   int64_t end_ns = 0;
 };
 
-// Of every device that has a sample.
+// Of every device that has a sample, a user or an error.
 std::vector<DeviceHealth> HealthOf(const evidence::DeviceSamples& samples,
                                    const HealthWindow& window);
 

@@ -13,7 +13,9 @@ namespace {
 
 constexpr size_t kItemsMax = 1 << 20;  // of a kind; samples of 8 devices for 7 hours
 constexpr size_t kDevicesMax = 1024;
-constexpr int64_t kAmountMax = int64_t{1} << 62;  // of all devices' memory and links, for years
+constexpr int64_t kBitsMax = int64_t{1} << 62;
+constexpr int64_t kGrownMax = 1'000'000'000'000'000'000;  // of links and times, for 30 years
+constexpr int64_t kCountMax = 1'000'000'000'000;          // of errors
 constexpr size_t kNotesMax = 100;
 
 constexpr std::array<const char*, kDeviceValues> kNames = {"sm_mhz",
@@ -42,6 +44,35 @@ constexpr std::array<const char*, kDeviceValues> kNames = {"sm_mhz",
                                                            "pcie_received_bytes",
                                                            "nvlink_sent_kib",
                                                            "nvlink_received_kib"};
+
+// What no device can have is damage. Guessed, far above all that there is: products of two of them
+// fit a double, and quotients of them a number.
+int64_t MostOf(DeviceValue value) {
+  switch (value) {
+    case DeviceValue::kSmMhz:
+    case DeviceValue::kMemoryMhz:
+      return 100'000;
+    case DeviceValue::kPowerMw:
+    case DeviceValue::kPowerLimitMw:
+      return kPowerMwMax;
+    case DeviceValue::kDeviceCelsius:
+    case DeviceValue::kMemoryCelsius:
+      return 1'000;
+    case DeviceValue::kBusyPercent:
+    case DeviceValue::kMemoryBusyPercent:
+      return 100;
+    case DeviceValue::kMemoryUsedBytes:
+      return 1'000'000'000'000'000;
+    case DeviceValue::kReasons:
+      return kBitsMax;
+    case DeviceValue::kCorrectedErrors:
+    case DeviceValue::kUncorrectedErrors:
+    case DeviceValue::kPcieReplays:
+      return kCountMax;
+    default:
+      return kGrownMax;
+  }
+}
 
 class DevicesParser {
  public:
@@ -153,7 +184,7 @@ class DevicesParser {
 const char* DeviceValueName(DeviceValue value) { return kNames[static_cast<size_t>(value)]; }
 
 void DeviceValues::Set(DeviceValue value, int64_t amount) {
-  values_[static_cast<size_t>(value)] = amount < 0 || amount > kAmountMax ? -1 : amount;
+  values_[static_cast<size_t>(value)] = amount < 0 || amount > MostOf(value) ? -1 : amount;
 }
 
 bool DeviceValues::Any() const {

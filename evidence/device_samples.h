@@ -46,18 +46,19 @@ enum class DeviceValue : uint8_t {
   kSyncBoostNs,      // to keep step with other devices
   kBoardLimitNs,     // by a limit of the board
   kLowUseNs,         // because it had little to do
-  kReliabilityNs,    // by a limit of voltage for reliability
+  kReliabilityNs,    // by its reliability limit, as NVML calls it
   kHardwareHotNs,    // by the hardware's own protection from heat, to half or less
   kHardwarePowerNs,  // by a signal from outside to draw less power, to half or less
   kCorrectedErrors,  // of its memories (ECC), since the driver was loaded
   kUncorrectedErrors,
   kPcieReplays,
-  kPcieSentBytes,
+  kPcieSentBytes,  // these two wrap: they may begin anew at any time
   kPcieReceivedBytes,
   kNvlinkSentKib,
   kNvlinkReceivedKib,
 };
 inline constexpr size_t kDeviceValues = 26;
+inline constexpr int64_t kPowerMwMax = 100'000'000;  // no device draws more
 // "sm_mhz": as the file and JSON call it.
 const char* DeviceValueName(DeviceValue value);
 
@@ -79,7 +80,7 @@ class DeviceValues {
     const int64_t known = values_[static_cast<size_t>(value)];
     return known < 0 ? std::nullopt : std::optional(known);
   }
-  // What is negative or above 2^62 is absent.
+  // What is negative, or more than any device can have, is absent.
   void Set(DeviceValue value, int64_t amount);
   bool Any() const;
 

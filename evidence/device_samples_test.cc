@@ -23,7 +23,7 @@ std::string Text() {
   DeviceSample sample{.device = 0, .at_ns = 5'000, .until_ns = 6'000};
   sample.values.Set(DeviceValue::kSmMhz, 1980);
   sample.values.Set(DeviceValue::kThermalNs, 0);
-  sample.values.Set(DeviceValue::kNvlinkReceivedKib, int64_t{1} << 60);
+  sample.values.Set(DeviceValue::kNvlinkReceivedKib, int64_t{1} << 59);
   sample.values.Set(DeviceValue::kPowerMw, -5);
   Append(sample, &text);
   Append(DeviceProcess{40123, 99, 4026532281, 26, "train me"}, &text);
@@ -52,7 +52,7 @@ TEST(DeviceSamples, WhatIsWrittenReadsBack) {
   EXPECT_EQ(found->samples.at(0).until_ns, 6'000);
   EXPECT_EQ(values.Get(DeviceValue::kSmMhz), 1980);
   EXPECT_EQ(values.Get(DeviceValue::kThermalNs), 0);
-  EXPECT_EQ(values.Get(DeviceValue::kNvlinkReceivedKib), int64_t{1} << 60);
+  EXPECT_EQ(values.Get(DeviceValue::kNvlinkReceivedKib), int64_t{1} << 59);
   EXPECT_EQ(values.Get(DeviceValue::kPowerMw), std::nullopt);
   EXPECT_EQ(values.Get(DeviceValue::kPowerNs), std::nullopt);
   EXPECT_EQ(found->processes.at(0).name, "train me");
@@ -105,6 +105,20 @@ TEST(DeviceSamples, DamagedLinesAreCountedAndKeepTheirNumber) {
   EXPECT_EQ(found->devices.at(1).id, "second");
   ASSERT_EQ(found->samples.size(), 1U);
   EXPECT_EQ(found->samples[0].values.Get(DeviceValue::kSmMhz), 5);
+}
+
+TEST(DeviceSamples, WhatNoDeviceCanHaveIsAbsent) {
+  const auto found = ParseDeviceSamples(
+      "syncline-devices 1\nD =a =b =c 1 1 1\n"
+      "s 0 1 2 busy_percent 101 sm_mhz 100001 power_mw 100000001 device_celsius 1001 "
+      "energy_mj 1000000000000000001 pcie_replays 1000000000001 thermal_ns 9223372036854775807\n"
+      "s 0 3 4 busy_percent 100 sm_mhz 100000 power_mw 100000000 device_celsius 1000 "
+      "energy_mj 1000000000000000000\n");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->samples.size(), 2U);
+  EXPECT_FALSE(found->samples[0].values.Any());
+  EXPECT_EQ(found->samples[1].values.Get(DeviceValue::kBusyPercent), 100);
+  EXPECT_EQ(found->samples[1].values.Get(DeviceValue::kEnergyMj), 1'000'000'000'000'000'000);
 }
 
 TEST(DeviceSamples, AnotherVersionIsRefused) {

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <string>
@@ -23,7 +22,6 @@
 namespace syncline::agent {
 namespace {
 
-constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 int64_t ProcessCpuNs() {
@@ -63,9 +61,9 @@ class Lines {
 };
 
 // Whether the other end of the pipe was closed within that time: by the agent, or by its end.
-bool IsOver(int stop_fd, int64_t wait_ns) {
+bool IsOver(int stop_fd, int wait_ms) {
   pollfd stop{.fd = stop_fd, .events = POLLIN, .revents = 0};
-  return ::poll(&stop, 1, static_cast<int>(std::max<int64_t>(0, wait_ns / kNsPerMs))) > 0;
+  return ::poll(&stop, 1, wait_ms) > 0;
 }
 
 std::string NoteOf(const absl::Status& status) {
@@ -92,11 +90,12 @@ int RunDeviceChild(const DeviceChildOptions& options, Clock* clock) {
     bool writes = lines.Write(sampling.Describe(options.library) + sampling.Round(kAll));
     const int64_t begin_cpu_ns = ProcessCpuNs();
     pace.Took(kAll, clock->MonotonicNs(), 0);
-    while (writes && !IsOver(options.stop_fd, pace.WaitNs(clock->MonotonicNs()))) {
-      const DeviceLibrary::Depth depth = pace.Next(clock->MonotonicNs());
+    while (writes && !IsOver(options.stop_fd, pace.WaitMs(clock->MonotonicNs()))) {
+      const auto depth = pace.Next(clock->MonotonicNs());
+      if (!depth.has_value()) continue;  // a signal woke us
       const int64_t before_cpu_ns = ProcessCpuNs();
-      writes = lines.Write(sampling.Round(depth));
-      pace.Took(depth, clock->MonotonicNs(), ProcessCpuNs() - before_cpu_ns);
+      writes = lines.Write(sampling.Round(*depth));
+      pace.Took(*depth, clock->MonotonicNs(), ProcessCpuNs() - before_cpu_ns);
     }
     if (!writes) ::_exit(kCannotWrite);
     last = sampling.Round(kAll);
@@ -110,6 +109,9 @@ int RunDeviceChild(const DeviceChildOptions& options, Clock* clock) {
 }
 
 int DescribeDevices(const DeviceChildOptions& options, Clock* clock) {
+  const std::string pid = absl::StrCat(::getpid());
+  // Where it cannot be written, nobody wants to know it.
+  [[maybe_unused]] const ssize_t written = ::write(options.pid_fd, pid.data(), pid.size());
   Lines lines(options.file_fd, options.bytes_max);
   std::string text;
   evidence::AppendDevicesHead(&text);

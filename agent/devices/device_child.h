@@ -23,6 +23,7 @@ inline constexpr char kDescribeDevicesFlag[] = "--describe-devices";  // LIBRARY
 struct DeviceChildOptions {
   std::filesystem::path library;
   int stop_fd = 3;                // a pipe: when its other end is closed, the child ends
+  int pid_fd = 3;                 // of DescribeDevices: its number goes there, before all else
   int file_fd = 1;                // lines go there, and nothing else
   uint64_t bytes_max = 64 << 20;  // of the file
 };

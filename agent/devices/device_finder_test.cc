@@ -3,7 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <string>
+
+#include "agent/host/fake_process.h"
 #include "agent/probe/fake_clock.h"
 #include "agent/recording/fakes.h"
 
@@ -48,14 +54,61 @@ TEST(DeviceFinder, SaysWhyALibraryDoesNotWork) {
   clock.SleepNs(11'000'000'000);
   runner.result->exit_code = 0;
   EXPECT_EQ(again.Find()->problem(), "");
-  runner.result = absl::DeadlineExceededError("it was killed after 3000 ms");
-  EXPECT_THAT(DeviceFinder(&runner, &clock, Given()).Find()->problem(), HasSubstr("3000 ms"));
+  runner.result = absl::UnavailableError("Cannot start describe");
+  EXPECT_EQ(DeviceFinder(&runner, &clock, Given()).Find()->problem(), "Cannot start describe");
   DeviceOptions without = Given();
   without.library.clear();
   without.control = "/dev/null";
   without.places = {"/nowhere"};
   EXPECT_THAT(DeviceFinder(&runner, &clock, without).Find()->problem(),
               HasSubstr("libnvidia-ml.so.1 is not"));
+}
+
+// One that says its number, and does not answer in time.
+class LateRunner : public FakeProcessRunner {
+ public:
+  absl::StatusOr<RunResult> Run(const SpawnOptions& options, int limit_ms) override {
+    EXPECT_EQ(::write(options.pass_as_3, "1234", 4), 4);
+    return FakeProcessRunner::Run(options, limit_ms);
+  }
+};
+
+TEST(DeviceFinder, ALibraryThatIsSlowMayStillBeUsed) {
+  LateRunner runner;
+  FakeClock clock;
+  runner.result = absl::DeadlineExceededError("Running describe: Process 1234 was killed");
+  DeviceOptions given = Given();
+  given.proc = "/nowhere";
+  DeviceFinder finder(&runner, &clock, given);
+  const auto tool = finder.Find();
+  EXPECT_EQ(tool->problem(), "");
+  EXPECT_EQ(tool->detail(),
+            "NVML did not answer within 3 s; recordings may begin without samples of devices");
+  clock.SleepNs(11'000'000'000);
+  finder.Find();
+  EXPECT_EQ(runner.runs.size(), 2U);
+}
+
+TEST(DeviceFinder, WhereALookHangsInTheDriverNoOtherIsStarted) {
+  std::string pattern = ::testing::TempDir() + "finder-XXXXXX";
+  const std::filesystem::path root = ::mkdtemp(pattern.data());
+  AddFakeProcess(root, 'D', 0);
+  LateRunner runner;
+  FakeClock clock;
+  runner.result = absl::DeadlineExceededError("Running describe: Process 1234 cannot be ended");
+  DeviceOptions given = Given();
+  given.proc = root;
+  DeviceFinder finder(&runner, &clock, given);
+  finder.Find();
+  clock.SleepNs(11'000'000'000);
+  EXPECT_EQ(finder.Find()->problem(),
+            "an earlier look at the devices still hangs in the driver (pid 1234)");
+  EXPECT_EQ(runner.runs.size(), 1U);
+  AddFakeProcess(root, 'Z', 0);
+  clock.SleepNs(11'000'000'000);
+  finder.Find();
+  EXPECT_EQ(runner.runs.size(), 2U);
+  std::filesystem::remove_all(root);
 }
 
 TEST(DeviceFinder, SaysNothingWhereThereIsNoDevice) {

@@ -2,6 +2,7 @@
 #include "agent/devices/device_pace.h"
 
 #include <algorithm>
+#include <climits>
 
 namespace syncline::agent {
 namespace {
@@ -20,11 +21,11 @@ constexpr std::array<Period, 3> kPeriods = {{
 
 }  // namespace
 
-Depth DevicePace::Next(int64_t now_ns) const {
-  for (const Depth depth : {Depth::kAll, Depth::kCounters}) {
+std::optional<Depth> DevicePace::Next(int64_t now_ns) const {
+  for (const Depth depth : {Depth::kAll, Depth::kCounters, Depth::kLevels}) {
     if (next_ns_[static_cast<size_t>(depth)] <= now_ns) return depth;
   }
-  return Depth::kLevels;
+  return std::nullopt;
 }
 
 void DevicePace::Took(Depth depth, int64_t now_ns, int64_t cpu_ns) {
@@ -43,6 +44,12 @@ void DevicePace::Took(Depth depth, int64_t now_ns, int64_t cpu_ns) {
 
 int64_t DevicePace::WaitNs(int64_t now_ns) const {
   return std::max<int64_t>(0, *std::min_element(next_ns_.begin(), next_ns_.end()) - now_ns);
+}
+
+int DevicePace::WaitMs(int64_t now_ns) const {
+  constexpr int64_t kNsPerMs = 1'000'000;
+  const int64_t wait_ms = (WaitNs(now_ns) + kNsPerMs - 1) / kNsPerMs;
+  return static_cast<int>(std::min<int64_t>(wait_ms, INT_MAX));
 }
 
 }  // namespace syncline::agent

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "agent/devices/device_library.h"
 
@@ -21,13 +22,14 @@ class DevicePace {
     next_ns_.fill(now_ns);
   }
 
-  // How much is read now.
-  DeviceLibrary::Depth Next(int64_t now_ns) const;
+  // How much is read now; nullopt: nothing is due.
+  std::optional<DeviceLibrary::Depth> Next(int64_t now_ns) const;
   // That cost so much of a processor. 0: what it cost does not count, as at the beginning, where it
   // also pays for what the library sets up.
   void Took(DeviceLibrary::Depth depth, int64_t now_ns, int64_t cpu_ns);
-  // Until the next reading.
+  // Until the next reading; in ms never less, so that who waits for it is not too early.
   int64_t WaitNs(int64_t now_ns) const;
+  int WaitMs(int64_t now_ns) const;
 
  private:
   struct Cost {

@@ -25,7 +25,7 @@ Spent Spend(size_t devices, const std::array<int64_t, 3>& cost_ns, int64_t secon
   while (true) {
     now_ns += pace.WaitNs(now_ns);
     if (now_ns > seconds * kSecond) return spent;
-    const Depth depth = pace.Next(now_ns);
+    const Depth depth = pace.Next(now_ns).value();
     const int64_t cpu_ns = cost_ns[static_cast<size_t>(depth)];
     now_ns += cpu_ns;
     pace.Took(depth, now_ns, cpu_ns);
@@ -58,6 +58,20 @@ TEST(DevicePace, ADriverThatIsSlowInAllIsAskedRarely) {
   const Spent spent = Spend(1, {50'000'000, 60'000'000, 70'000'000}, 1000);
   EXPECT_GT(spent.readings[0] + spent.readings[1] + spent.readings[2], 50);
   EXPECT_LE(spent.cpu_ns, 1000 * kSecond / 200);
+}
+
+TEST(DevicePace, NothingIsReadBeforeItIsDue) {
+  DevicePace pace(1, 0);
+  EXPECT_EQ(pace.Next(0), Depth::kAll);
+  pace.Took(Depth::kAll, 0, 0);
+  const int64_t due_ns = pace.WaitNs(0);
+  EXPECT_EQ(pace.Next(due_ns - 1), std::nullopt);
+  EXPECT_EQ(pace.Next(due_ns), Depth::kLevels);
+  for (const int64_t before_ns : {int64_t{1}, int64_t{999'999}, int64_t{1'000'000}}) {
+    EXPECT_EQ(pace.WaitMs(due_ns - before_ns), 1) << before_ns;
+  }
+  EXPECT_EQ(pace.WaitMs(due_ns - 1'000'001), 2);
+  EXPECT_EQ(pace.WaitMs(due_ns + 5), 0);
 }
 
 }  // namespace

@@ -21,15 +21,18 @@ constexpr int kAboveGiven = 10;  // a child's own descriptors are below (spawn.h
 }  // namespace
 
 absl::StatusOr<std::optional<std::filesystem::path>> ChooseNvml(const DeviceOptions& options) {
-  if (!options.library.empty()) return options.library;
   std::error_code error;
+  if (!options.library.empty()) {
+    if (::geteuid() == 0) SYNCLINE_RETURN_IF_ERROR(CheckNvml(options.library));
+    return std::filesystem::absolute(options.library, error);
+  }
   if (!std::filesystem::exists(options.control, error)) return std::nullopt;
   SYNCLINE_ASSIGN_OR_RETURN(std::filesystem::path found, FindNvml(options.places));
   return found;
 }
 
 DeviceRecorder::DeviceRecorder(Log* log, DeviceOptions options)
-    : log_(log), options_(std::move(options)) {}
+    : log_(log), options_(std::move(options)), hung_(options_.proc) {}
 
 DeviceRecorder::~DeviceRecorder() {
   End();
@@ -38,6 +41,7 @@ DeviceRecorder::~DeviceRecorder() {
 
 absl::Status DeviceRecorder::Start(const std::filesystem::path& folder,
                                    const std::filesystem::path& library) {
+  SYNCLINE_RETURN_IF_ERROR(hung_.Check());
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(folder, 0700));
   const std::filesystem::path path = folder / evidence::kDevicesFileName;
   const Descriptor made(
@@ -81,8 +85,10 @@ std::vector<v1::Complaint> DeviceRecorder::Collect() {
   const std::lock_guard lock(mutex_);
   std::string said = std::exchange(failure_, {});
   if (child_ >= 0) {
-    const auto ended = WaitForExit(std::exchange(child_, -1), options_.end_limit_ms);
+    const pid_t child = std::exchange(child_, -1);
+    const auto ended = WaitForExit(child, options_.end_limit_ms);
     if (!ended.ok()) {
+      hung_.Remember(child);
       said = absl::StrCat("Samples of the devices end early: NVIDIA's library did not answer for ",
                           options_.end_limit_ms, " ms");
     } else if (*ended == kCannotWrite) {

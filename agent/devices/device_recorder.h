@@ -17,6 +17,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "agent/devices/hung_child.h"
 #include "agent/devices/nvml_library.h"
 #include "agent/evidence/evidence_source.h"
 #include "agent/host/log.h"
@@ -30,10 +31,12 @@ struct DeviceOptions {
   std::filesystem::path library;     // instead of the driver's, for tests; empty: the driver's
   std::filesystem::path control = "/dev/nvidiactl";  // there is none without NVIDIA's driver
   std::vector<std::filesystem::path> places = NvmlPlaces();
-  int end_limit_ms = 1'500;  // for its last round
+  int end_limit_ms = 1'500;              // for its last round
+  std::filesystem::path proc = "/proc";  // for tests
 };
 
-// The library to load; nullopt: there is no device of NVIDIA's.
+// The library to load; nullopt: there is no device of NVIDIA's. An agent of root's does not load
+// one that others can change, even if it is named by hand.
 absl::StatusOr<std::optional<std::filesystem::path>> ChooseNvml(const DeviceOptions& options);
 
 class DeviceRecorder : public EvidenceSource {
@@ -60,7 +63,8 @@ class DeviceRecorder : public EvidenceSource {
   std::mutex mutex_;
   std::string recording_id_ ABSL_GUARDED_BY(mutex_);
   std::string failure_ ABSL_GUARDED_BY(mutex_);
-  pid_t child_ ABSL_GUARDED_BY(mutex_) = -1;         // -1: there is none
+  pid_t child_ ABSL_GUARDED_BY(mutex_) = -1;  // -1: there is none
+  HungChild hung_ ABSL_GUARDED_BY(mutex_);
   Descriptor going_on_ ABSL_GUARDED_BY(mutex_){-1};  // closed: the child is to end
 };
 

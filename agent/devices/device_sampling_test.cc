@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/devices/device_recorder.h"
+#include "agent/devices/hung_child.h"
 #include "agent/devices/nvml_library.h"
 #include "agent/host/fake_process.h"
 #include "agent/probe/fake_clock.h"
@@ -141,10 +143,48 @@ TEST_F(Sampling, OnlyALibraryThatOthersCannotChangeIsLoaded) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->filename(), "libnvidia-ml.so.580");
   fs::permissions(place, fs::perms(0777));
-  EXPECT_THAT(std::string(FindNvml({place}).status().message()), HasSubstr("can write"));
+  EXPECT_THAT(std::string(FindNvml({place}).status().message()), HasSubstr("others may write"));
   fs::permissions(place, fs::perms(0755));
   fs::permissions(*found, fs::perms(0664));
   EXPECT_FALSE(FindNvml({place}).ok());
+}
+
+TEST_F(Sampling, NorOneOnAWayThatOthersCanChange) {
+  const fs::path place = root_ / "driver" / "lib";
+  fs::create_directories(place);
+  fs::permissions(place, fs::perms(0755));
+  ASSERT_TRUE(WriteFileAtomically(place / "libnvidia-ml.so.1", "x").ok());
+  EXPECT_TRUE(FindNvml({place}).ok());
+  DeviceOptions by_hand{.command = {}, .library = place / "libnvidia-ml.so.1"};
+  EXPECT_TRUE(ChooseNvml(by_hand).ok());
+  fs::permissions(root_ / "driver", fs::perms(0777));
+  EXPECT_THAT(std::string(FindNvml({place}).status().message()), HasSubstr("others may write"));
+  EXPECT_EQ(ChooseNvml(by_hand).ok(), ::geteuid() != 0);
+  fs::permissions(root_ / "driver", fs::perms(0755));
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(::chown((root_ / "driver").c_str(), 61234, 61234), 0);
+  EXPECT_FALSE(FindNvml({place}).ok());
+  EXPECT_FALSE(ChooseNvml(by_hand).ok());
+}
+
+TEST_F(Sampling, AChildHangsForAsLongAsItIsThere) {
+  HungChild hung(proc_);
+  EXPECT_TRUE(hung.Check().ok());
+  hung.Remember(99);  // has ended
+  EXPECT_TRUE(hung.Check().ok());
+  AddFakeProcess(proc_, 'D', ::geteuid());
+  hung.Remember(1234);
+  EXPECT_EQ(hung.Check().message(),
+            "an earlier look at the devices still hangs in the driver (pid 1234)");
+  const auto stat = ReadFile(proc_ / "1234/stat");
+  std::string later = *stat;
+  later.replace(later.find("5678"), 4, "9999");  // another process of the same number
+  ASSERT_TRUE(WriteFileAtomically(proc_ / "1234/stat", later).ok());
+  EXPECT_TRUE(hung.Check().ok());
+  ASSERT_TRUE(WriteFileAtomically(proc_ / "1234/stat", *stat).ok());
+  EXPECT_FALSE(hung.Check().ok());
+  fs::remove_all(proc_ / "1234");
+  EXPECT_TRUE(hung.Check().ok());
 }
 
 }  // namespace

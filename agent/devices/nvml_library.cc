@@ -8,9 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "common/text.h"
+#include "common/trusted_file.h"
 
 namespace syncline::agent {
 namespace {
@@ -23,7 +27,7 @@ using nvml::Return;
 constexpr char kName[] = "libnvidia-ml.so.1";
 constexpr unsigned kDevicesMax = 64;
 constexpr unsigned kUsersMax = 256;
-constexpr int kErrorsMax = 64;  // of a look
+constexpr int kEventsMax = 64;  // of a look
 
 struct Policy {
   unsigned number;
@@ -139,6 +143,11 @@ bool IsClosed(const std::filesystem::path& path) {
   return (facts.st_uid == 0 || facts.st_uid == ::geteuid()) && (facts.st_mode & 0022) == 0;
 }
 
+absl::Status NotLoaded(const std::filesystem::path& path, std::string_view why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("\"", path.string(), "\" is not loaded: ", AbslView(why)));
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> NvmlPlaces() {
@@ -153,14 +162,23 @@ std::vector<std::filesystem::path> NvmlPlaces() {
   };
 }
 
+absl::Status CheckNvml(const std::filesystem::path& library) {
+  std::error_code error;
+  const absl::Status way = CheckWay(std::filesystem::absolute(library, error), ::geteuid());
+  if (!way.ok()) return NotLoaded(library, std::string(way.message()));
+  const std::filesystem::path path = std::filesystem::canonical(library, error);
+  if (error) return absl::OkStatus();  // it is not there: nobody else can put it there, either
+  if (IsClosed(path) && IsClosed(path.parent_path())) return absl::OkStatus();
+  return NotLoaded(path, "others than root can write it or its directory");
+}
+
 absl::StatusOr<std::filesystem::path> FindNvml(const std::vector<std::filesystem::path>& places) {
   std::error_code error;
   for (const std::filesystem::path& place : places) {
     const std::filesystem::path path = std::filesystem::canonical(place / kName, error);
     if (error) continue;
-    if (IsClosed(path) && IsClosed(path.parent_path())) return path;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "others than root can write \"", path.string(), "\" or its directory: it is not loaded"));
+    SYNCLINE_RETURN_IF_ERROR(CheckNvml(path));
+    return path;
   }
   return absl::NotFoundError(absl::StrCat(
       kName, " is not where the driver's packages put it: install the driver's libraries"));
@@ -207,6 +225,7 @@ void NvmlLibrary::FindDevices(unsigned count) {
     handles_.push_back(handle);
     devices_.push_back(handle == nullptr ? evidence::Device() : Describe(handle));
   }
+  lost_.resize(handles_.size());
 }
 
 evidence::Device NvmlLibrary::Describe(Handle handle) const {
@@ -251,14 +270,14 @@ std::string NvmlLibrary::driver_version() {
 
 DeviceValues NvmlLibrary::Read(uint32_t device, Depth depth) {
   DeviceValues values;
-  Handle& handle = handles_[device];
-  if (handle == nullptr) return values;
+  const Handle handle = handles_[device];
+  if (handle == nullptr || lost_[device]) return values;
   unsigned mhz = 0;
   if (nvml_.DeviceGetClockInfo != nullptr) {
     const Return result = nvml_.DeviceGetClockInfo(handle, nvml::kClockSm, &mhz);
     if (result == nvml::kGpuIsLost) {
       notes_.push_back(absl::StrCat("device ", device, " is lost: ", Text(result)));
-      handle = nullptr;
+      lost_[device] = true;
       return values;
     }
     if (result == nvml::kSuccess) values.Set(DeviceValue::kSmMhz, mhz);
@@ -339,7 +358,7 @@ void NvmlLibrary::ReadFields(Handle handle, Depth depth, DeviceValues* values) c
 
 std::vector<int32_t> NvmlLibrary::Users(uint32_t device) {
   std::vector<int32_t> pids;
-  if (handles_[device] == nullptr) return pids;
+  if (handles_[device] == nullptr || lost_[device]) return pids;
   std::vector<nvml::ProcessInfo> users(kUsersMax);
   unsigned count = kUsersMax;
   if (!Got(nvml_.DeviceGetComputeRunningProcesses_v3, handles_[device], &count, users.data())) {
@@ -351,13 +370,16 @@ std::vector<int32_t> NvmlLibrary::Users(uint32_t device) {
   return pids;
 }
 
+// Also of a device that is lost: its last error says why.
 std::vector<DeviceLibrary::Error> NvmlLibrary::TakeErrors() {
   std::vector<Error> errors;
-  nvml::EventData event{};
-  while (events_ != nullptr && errors.size() < kErrorsMax &&
-         nvml_.EventSetWait_v2(events_, &event, 0) == nvml::kSuccess) {
+  if (events_ == nullptr) return errors;
+  for (int i = 0; i < kEventsMax; ++i) {
+    nvml::EventData event{};
+    if (nvml_.EventSetWait_v2(events_, &event, 0) != nvml::kSuccess) break;
+    if (event.type != nvml::kEventXid || event.device == nullptr) continue;
     const auto device = std::find(handles_.begin(), handles_.end(), event.device);
-    if (event.type != nvml::kEventXid || device == handles_.end()) continue;
+    if (device == handles_.end()) continue;
     errors.push_back(
         {static_cast<uint32_t>(device - handles_.begin()), static_cast<int64_t>(event.data)});
   }

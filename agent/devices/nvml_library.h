@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/devices/device_library.h"
 #include "agent/devices/nvml_abi.h"
@@ -20,8 +21,11 @@ namespace syncline::agent {
 // also look where LD_LIBRARY_PATH says.
 std::vector<std::filesystem::path> NvmlPlaces();
 
-// The file that is to be loaded. NotFound: none of `places` has one; FailedPrecondition: others
-// than root and this user can change it.
+// Whether a process of this user may load it. FailedPrecondition: others than root and this user
+// can write it, or exchange anything on the way to it. One that is not there is good.
+absl::Status CheckNvml(const std::filesystem::path& library);
+
+// The file that is to be loaded. NotFound: none of `places` has one; FailedPrecondition: as above.
 absl::StatusOr<std::filesystem::path> FindNvml(const std::vector<std::filesystem::path>& places);
 
 class NvmlLibrary : public DeviceLibrary {
@@ -52,8 +56,10 @@ class NvmlLibrary : public DeviceLibrary {
 
   const nvml::Functions nvml_;
   std::vector<evidence::Device> devices_;
-  std::vector<nvml::Handle> handles_;  // beside `devices_`; nullptr: it does not answer
-  nvml::Handle events_ = nullptr;      // nullptr: errors are not watched
+  // Beside `devices_`; nullptr: it does not answer. That of a lost one is kept: errors name it.
+  std::vector<nvml::Handle> handles_;
+  std::vector<bool> lost_;         // beside `devices_`: it is asked no more
+  nvml::Handle events_ = nullptr;  // nullptr: errors are not watched
   std::vector<std::string> notes_;
 };
 

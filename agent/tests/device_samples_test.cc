@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "agent/devices/device_child.h"
 #include "agent/devices/device_recorder.h"
 #include "agent/host/process_table.h"
@@ -150,6 +151,71 @@ TEST_F(RealChild, ADeviceThatIsLostIsNotAskedAgain) {
   EXPECT_THAT(found.notes, ElementsAre(HasSubstr("device 1 is lost")));
   EXPECT_EQ(found.samples.back().device, 0U);
   EXPECT_TRUE(found.ended);
+}
+
+TEST_F(RealChild, TheErrorOfADeviceThatFallsOffTheBusIsKept) {
+  EXPECT_THAT(Record("fallen", 2'000), IsEmpty());
+  const auto found = Read();
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("device 1 is lost")));
+  ASSERT_EQ(found.errors.size(), 1U);
+  EXPECT_EQ(found.errors[0].device, 1U);
+  EXPECT_EQ(found.errors[0].number, 79);
+}
+
+TEST_F(RealChild, EventsThatNeverEndAreNotWaitedFor) {
+  EXPECT_THAT(Record("events", 500), IsEmpty());
+  const auto found = Read();
+  EXPECT_THAT(found.errors, IsEmpty());
+  EXPECT_GE(found.samples.size(), 4U);
+  EXPECT_TRUE(found.ended);
+}
+
+// The first reading and the last one come when they are asked for; a counter may be due shortly
+// before the levels are.
+TEST_F(RealChild, NothingIsReadBeforeItsTime) {
+  EXPECT_THAT(Record("", 1'500), IsEmpty());
+  std::vector<int64_t> at_ns;
+  for (const evidence::DeviceSample& sample : Read().samples) {
+    if (sample.device == 0) at_ns.push_back(sample.at_ns);
+  }
+  ASSERT_GE(at_ns.size(), 4U);
+  for (size_t i = 1; i + 1 < at_ns.size(); ++i) {
+    EXPECT_GE(at_ns[i] - at_ns[i - 1], 100'000'000) << i;
+  }
+}
+
+// A /proc in which the child never ends.
+TEST_F(RealChild, WhereAChildHangsInTheDriverNoOtherIsStarted) {
+  ::setenv("FAKE_NVML", "hang", 1);
+  Log log(2, &clock_);
+  DeviceRecorder recorder(&log, {.command = {SYNCLINE_AGENT, kDeviceChildFlag},
+                                 .library = FAKE_NVML,
+                                 .end_limit_ms = 100,
+                                 .proc = root_ / "proc"});
+  recorder.Begin({.recording_id = "r1", .directory = root_ / "1"});
+  int32_t child = -1;
+  const auto all = ListProcesses();
+  ASSERT_TRUE(all.ok()) << all.status();
+  for (const ProcessEntry& entry : *all) {
+    if (entry.parent_pid == ::getpid()) child = entry.pid;
+  }
+  ASSERT_GT(child, 0);
+  const fs::path kept = root_ / "proc" / std::to_string(child);
+  fs::create_directories(kept);
+  for (const char* name : {"stat", "status"}) {
+    const auto text = ReadFile(fs::path("/proc") / std::to_string(child) / name);
+    ASSERT_TRUE(text.ok() && WriteFileAtomically(kept / name, *text).ok());
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
+  recorder.End();
+  EXPECT_EQ(recorder.Collect().size(), 1U);
+  recorder.Begin({.recording_id = "r2", .directory = root_ / "2"});
+  recorder.End();
+  const auto said = recorder.Collect();
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_THAT(said[0].what(),
+              HasSubstr(absl::StrCat("still hangs in the driver (pid ", child, ")")));
+  EXPECT_FALSE(fs::exists(root_ / "2"));
 }
 
 TEST_F(RealChild, ADriverThatIsNotLoadedIsSaidInTheFile) {

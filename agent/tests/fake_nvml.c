@@ -2,7 +2,8 @@
 // Stands in for libnvidia-ml.so.1: two devices, the second one held back by its temperature in 41 %
 // of the time. FAKE_NVML says what else it does: "hang" (a call never returns, from the third
 // reading on), "crash" (then), "none" (no driver), "xid" (one error), "lost" (the second device
-// goes away). FAKE_NVML_USER is the number of a process that uses the second device.
+// goes away), "fallen" (likewise, with an error), "events" (there is always one of another kind).
+// FAKE_NVML_USER is the number of a process that uses the second device.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -93,7 +94,9 @@ EXPORT int nvmlDeviceGetClockInfo(void* handle, unsigned type, unsigned* mhz) {
   if (type == 1) ++device->readings;
   if (device->readings > 4 && does("crash")) abort();
   while (device->readings > 4 && does("hang")) pause();
-  if (device->index == 1 && device->readings > 4 && does("lost")) return kGpuIsLost;
+  if (device->index == 1 && device->readings > 4 && (does("lost") || does("fallen"))) {
+    return kGpuIsLost;
+  }
   *mhz = type == 2 ? 2619 : device->index == 0 ? 1980 : 1170;
   return kSuccess;
 }
@@ -214,9 +217,11 @@ EXPORT int nvmlEventSetWait_v2(void* set, struct event* event, unsigned timeout_
 EXPORT int nvmlEventSetWait_v2(void* set, struct event* event, unsigned timeout_ms) {
   (void)set;
   (void)timeout_ms;
-  if (!does("xid") || errors_told++ != 0) return kTimeout;
-  event->device = &devices[1];
-  event->type = 8;
+  const int is_time = does("xid") || (does("fallen") && devices[1].readings > 4);
+  const int has_error = is_time && errors_told++ == 0;
+  if (!has_error && !does("events")) return kTimeout;
+  event->device = has_error ? &devices[1] : NULL;
+  event->type = has_error ? 8 : 1;
   event->data = 79;
   return kSuccess;
 }

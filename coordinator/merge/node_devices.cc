@@ -105,6 +105,11 @@ std::optional<evidence::DeviceSamples> ReadNode(const std::string& node, OpenedI
     inputs->notes.push_back(absl::StrCat(node, ": ", parsed->damaged_lines,
                                          " damaged lines of its devices' samples are skipped"));
   }
+  if (!parsed->ended) {
+    inputs->notes.push_back(
+        absl::StrCat(node, ": evidence/", evidence::kDevicesFileName,
+                     " ends early: how its devices were is known up to there alone"));
+  }
   for (const std::string& note : parsed->notes) {
     inputs->notes.push_back(absl::StrCat(node, ": devices: ", note));
   }
@@ -114,15 +119,13 @@ std::optional<evidence::DeviceSamples> ReadNode(const std::string& node, OpenedI
 }  // namespace
 
 std::vector<timeline::CounterSeries> DeviceCounters(const evidence::DeviceSamples& samples) {
+  std::vector<std::vector<const DeviceSample*>> by_device(samples.devices.size());
+  for (const DeviceSample& sample : samples.samples) by_device[sample.device].push_back(&sample);
   std::vector<timeline::CounterSeries> all;
-  for (uint32_t i = 0; i < samples.devices.size(); ++i) {
-    std::vector<const DeviceSample*> of_device;
-    for (const DeviceSample& sample : samples.samples) {
-      if (sample.device == i) of_device.push_back(&sample);
-    }
+  for (size_t i = 0; i < by_device.size(); ++i) {
     const std::string device = absl::StrCat("GPU ", i);
-    AddLevels(device, of_device, &all);
-    AddHeldBack(device, of_device, &all);
+    AddLevels(device, by_device[i], &all);
+    AddHeldBack(device, by_device[i], &all);
   }
   return all;
 }

@@ -4,12 +4,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <string>
+
+#include "common/files.h"
 #include "coordinator/merge/why_devices.h"
+#include "coordinator/recording/recording.h"
 
 namespace syncline::merge {
 namespace {
 
 using evidence::DeviceValue;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int64_t kMs = 1'000'000;
 
@@ -67,6 +75,11 @@ struct HeldBackJob {
     answer.findings.resize(1);
     answer.findings[0].index = 1;
     answer.findings[0].causes.resize(1);
+    Work().longer_ns = 5;
+  }
+  analysis::why::KernelWork& Work() {
+    auto& work = answer.findings[0].causes[0].work;
+    return work.has_value() ? *work : work.emplace();
   }
   size_t Found() {
     AddHeldBack(job, inputs, &answer);
@@ -89,6 +102,45 @@ TEST(AddHeldBack, IsNoEvidenceForAnotherCause) {
   HeldBackJob held;
   held.answer.findings[0].causes[0].part = analysis::why::DevicePart::kLaunch;
   EXPECT_EQ(held.Found(), 0U);
+}
+
+// More work makes a device warm, and draw more power.
+TEST(AddHeldBack, IsNoEvidenceWhereTheDeviceHasOtherWorkOrItIsNotKnown) {
+  HeldBackJob more;
+  more.Work().more_ns = 6;
+  EXPECT_EQ(more.Found(), 0U);
+  HeldBackJob not_comparable;
+  not_comparable.Work().is_comparable = false;
+  EXPECT_EQ(not_comparable.Found(), 0U);
+  HeldBackJob not_known;
+  not_known.answer.findings[0].causes[0].work.reset();
+  EXPECT_EQ(not_known.Found(), 0U);
+}
+
+TEST(AddDeviceSamples, AFileThatEndsEarlyIsNoted) {
+  const std::filesystem::path run = ::testing::TempDir() + "node_devices_run";
+  const recording::Layout layout(run);
+  std::filesystem::create_directories(layout.Evidence("worker-0"));
+  for (const bool ended : {false, true}) {
+    std::string text = "syncline-devices 1\nD =a =H100 =b 1 1 1\n";
+    if (ended) text += "E\n";
+    const auto path = layout.Evidence("worker-0") / evidence::kDevicesFileName;
+    ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+    OpenedInputs inputs;
+    inputs.run = run;
+    inputs.nodes.resize(1);
+    inputs.nodes[0].name = "worker-0";
+    inputs.facts.resize(1);
+    AddDeviceSamples({}, false, &inputs);
+    EXPECT_THAT(inputs.complaints, IsEmpty());
+    if (ended) {
+      EXPECT_THAT(inputs.notes, IsEmpty());
+    } else {
+      EXPECT_THAT(inputs.notes,
+                  ElementsAre(HasSubstr("worker-0: evidence/devices.txt ends early")));
+    }
+  }
+  std::filesystem::remove_all(run);
 }
 
 TEST(AddHeldBack, SaysNothingOfARankWithSeveralDevicesOrNone) {

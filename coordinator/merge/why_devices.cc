@@ -102,6 +102,13 @@ const analysis::DeviceHealth* HealthOf(const ProcessKey& process, const OpenedIn
   return found;
 }
 
+// A device that has more to do than others gets warmer and draws more power: there, that it is held
+// back may be an effect, and says nothing of why it takes longer.
+bool IsSlowerAtTheSameWork(const why::DeviceCause& cause) {
+  return cause.part == why::DevicePart::kComputing && cause.work.has_value() &&
+         cause.work->is_comparable && !cause.work->is_more_work();
+}
+
 }  // namespace
 
 timeline::ProcessDevices* DevicesOf(const ProcessKey& process, timeline::BuiltTimeline* built) {
@@ -143,10 +150,9 @@ void AddHeldBack(const WhyJob& job, const OpenedInputs& inputs, why::DeviceAnswe
                                                     : HealthOf(job.processes[index], inputs));
   }
   for (why::DeviceFinding& finding : answer->findings) {
-    const bool computes_longer =
-        std::any_of(finding.causes.begin(), finding.causes.end(),
-                    [](const auto& cause) { return cause.part == why::DevicePart::kComputing; });
-    if (computes_longer) finding.held_back = why::HeldBackMore(health, finding.index);
+    const bool is_slower =
+        std::any_of(finding.causes.begin(), finding.causes.end(), IsSlowerAtTheSameWork);
+    if (is_slower) finding.held_back = why::HeldBackMore(health, finding.index);
   }
 }
 

@@ -22,8 +22,8 @@ std::optional<analysis::why::DeviceAnswer> ExplainDevicesOf(const WhyJob& job,
                                                             const OpenedInputs& inputs,
                                                             timeline::BuiltTimeline* built);
 
-// Of ranks that compute longer: what held their devices back more than the others', by
-// inputs.facts.
+// Of ranks that take longer for the same kernels: what held their devices back more than the
+// others', by inputs.facts.
 void AddHeldBack(const WhyJob& job, const OpenedInputs& inputs,
                  analysis::why::DeviceAnswer* answer);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,20 @@ std::string ShareText(const WindowShare& share) {
 // A device that has little to do is held back by nothing that anybody minds.
 bool Matters(DeviceValue reason) { return reason != DeviceValue::kLowUseNs; }
 
+// The part of the window by the reason that did it most, whichever that is; nullopt: no reason that
+// matters is known.
+std::optional<WindowShare> LargestShare(const DeviceHealth& health) {
+  std::optional<WindowShare> largest;
+  for (const auto& [reason, share] : health.held_back) {
+    if (!Matters(reason)) continue;
+    if (!largest.has_value()) largest.emplace();
+    largest->est = std::max(largest->est, share.est);
+    largest->lo = std::max(largest->lo, share.lo);
+    largest->hi = std::max(largest->hi, share.hi);
+  }
+  return largest;
+}
+
 // By what it was held back most; nullptr: by nothing, or it is not known.
 const std::pair<const DeviceValue, WindowShare>* MostHeldBack(const DeviceHealth& health) {
   const std::pair<const DeviceValue, WindowShare>* most = nullptr;
@@ -54,9 +69,18 @@ const std::pair<const DeviceValue, WindowShare>* MostHeldBack(const DeviceHealth
   return most;
 }
 
-int64_t GrownOf(const DeviceHealth& health, DeviceValue value) {
+// "7 memory errors"; where some may lie outside of the window, "up to 7 memory errors" or "2 to 7
+// memory errors", and by how much outside. Empty: none.
+std::string Grown(const DeviceHealth& health, DeviceValue value, const char* what,
+                  const char* fate) {
   const auto found = health.grown.find(value);
-  return found == health.grown.end() ? 0 : found->second;
+  if (found == health.grown.end() || found->second.amount <= 0) return "";
+  const analysis::CounterGrowth& grown = found->second;
+  const std::string text =
+      absl::StrCat(Plural(static_cast<uint64_t>(grown.amount), what), " ", fate);
+  if (grown.inside == grown.amount || grown.beside_ns == 0) return text;
+  return absl::StrCat(grown.inside > 0 ? absl::StrCat(grown.inside, " to ") : "up to ", text,
+                      ", in the window or at most ", DurationText(grown.beside_ns), " beside it");
 }
 
 // "1980", "1755 to 1980"; "-": it is not known.
@@ -76,7 +100,7 @@ std::string Busy(const DeviceHealth& health) {
   return found == health.values.end() ? "-" : absl::StrCat(found->second.mean, " %");
 }
 
-// "650 of 700": what it drew in the mean, and its limit.
+// "650 of 700", "350 of 300 to 700": what it drew in the mean, and its limit, which may change.
 std::string Power(const DeviceHealth& health) {
   const auto watts = [](int64_t mw) {
     return absl::StrFormat("%.0f", static_cast<double>(mw) / kMwPerW);
@@ -87,8 +111,9 @@ std::string Power(const DeviceHealth& health) {
   } else if (health.values.contains(DeviceValue::kPowerMw)) {
     text = watts(health.values.at(DeviceValue::kPowerMw).mean);
   }
-  const auto limit = health.values.find(DeviceValue::kPowerLimitMw);
-  if (limit != health.values.end()) absl::StrAppend(&text, " of ", watts(limit->second.max));
+  if (health.values.contains(DeviceValue::kPowerLimitMw)) {
+    absl::StrAppend(&text, " of ", Range(health, DeviceValue::kPowerLimitMw, kMwPerW));
+  }
   return text;
 }
 
@@ -104,10 +129,14 @@ std::string UsersOf(const DeviceHealth& health) {
   return names.empty() ? "-" : ListText(names);
 }
 
+// "41.0 %"; where that is not known well, "0.0 % to 97.0 %"; "-": it is not known at all.
 std::string HeldBackCell(const DeviceHealth& health) {
-  if (health.held_back.empty()) return "-";
-  const auto* const most = MostHeldBack(health);
-  return most == nullptr ? "0 %" : PercentOfPpm(PpmOf(most->second.est));
+  const std::optional<WindowShare> share = LargestShare(health);
+  if (!share.has_value()) return "-";
+  if (share->hi - share->est > kMuchHeldBack) {
+    return absl::StrCat(PercentOfPpm(PpmOf(share->lo)), " to ", PercentOfPpm(PpmOf(share->hi)));
+  }
+  return share->est <= 0 ? "0 %" : PercentOfPpm(PpmOf(share->est));
 }
 
 double HeldBack(const DeviceHealth& health) {
@@ -115,27 +144,61 @@ double HeldBack(const DeviceHealth& health) {
   return most == nullptr ? 0 : most->second.est;
 }
 
+// "XID 79 between 3.000 s and 3.200 s of the window", "XID 79 between 200 ms before the window and
+// 1.00 ms of it", "... 59.9 s of the window and 100 ms after its end".
+std::string ErrorText(const DeviceHealth& health, const analysis::DeviceErrorReport& error) {
+  const bool before = error.from_ns < 0;
+  const bool after = error.until_ns > health.window_ns;
+  std::string text = absl::StrCat("XID ", error.number, " between ",
+                                  DurationText(before ? -error.from_ns : error.from_ns));
+  if (before) {
+    absl::StrAppend(&text, " before the window");
+  } else if (after) {
+    absl::StrAppend(&text, " of the window");
+  }
+  absl::StrAppend(&text, " and ",
+                  DurationText(after ? error.until_ns - health.window_ns : error.until_ns),
+                  after    ? " after its end"
+                  : before ? " of it"
+                           : " of the window");
+  return text;
+}
+
 std::vector<std::string> ErrorTexts(const DeviceHealth& health) {
   std::vector<std::string> texts;
-  for (const auto& error : health.errors) {
-    texts.push_back(absl::StrCat(
-        "XID ", error.number, " between ", DurationText(std::max<int64_t>(0, error.from_ns)),
-        " and ", DurationText(std::max<int64_t>(0, error.until_ns)), " of the window"));
+  for (const auto& error : health.errors) texts.push_back(ErrorText(health, error));
+  for (const std::string& text :
+       {Grown(health, DeviceValue::kUncorrectedErrors, "memory error", "not corrected"),
+        Grown(health, DeviceValue::kCorrectedErrors, "memory error", "corrected"),
+        Grown(health, DeviceValue::kPcieReplays, "packet", "sent again over PCIe")}) {
+    if (!text.empty()) texts.push_back(text);
   }
-  const int64_t uncorrected = GrownOf(health, DeviceValue::kUncorrectedErrors);
-  if (uncorrected > 0) {
-    texts.push_back(absl::StrCat(Plural(static_cast<uint64_t>(uncorrected), "memory error"),
-                                 ", not corrected"));
+  return texts;
+}
+
+// "was held back by its temperature 41.0 % (40.1 % to 42.0 %)", "may have been held back by its
+// power limit, up to 97.0 %", "its readings end ...": what the table does not say.
+std::vector<std::string> HeldBackTexts(const DeviceHealth& health) {
+  std::vector<std::string> was;
+  std::vector<std::string> may;
+  for (const auto& [reason, share] : health.held_back) {
+    const char* const by = analysis::HeldBackBy(reason);
+    if (share.est > 0) {
+      was.push_back(absl::StrCat(by, " ", ShareText(share)));
+    } else if (share.hi > kMuchHeldBack && Matters(reason)) {
+      may.push_back(absl::StrCat(by, " up to ", PercentOfPpm(PpmOf(share.hi))));
+    }
   }
-  const int64_t corrected = GrownOf(health, DeviceValue::kCorrectedErrors);
-  if (corrected > 0) {
-    texts.push_back(
-        absl::StrCat(Plural(static_cast<uint64_t>(corrected), "memory error"), ", corrected"));
+  std::vector<std::string> texts;
+  if (!was.empty()) texts.push_back(absl::StrCat(" was held back ", absl::StrJoin(was, ", ")));
+  if (!may.empty()) {
+    texts.push_back(absl::StrCat(" may have been held back ", absl::StrJoin(may, ", ")));
   }
-  const int64_t replays = GrownOf(health, DeviceValue::kPcieReplays);
-  if (replays > 0) {
-    texts.push_back(
-        absl::StrCat(Plural(static_cast<uint64_t>(replays), "packet"), " sent again over PCIe"));
+  if (health.samples == 0) {
+    texts.emplace_back(": it has no readings in the window");
+  } else if (health.readings_end_ns.has_value()) {
+    texts.push_back(absl::StrCat(": its readings end at ", DurationText(*health.readings_end_ns),
+                                 " of the window"));
   }
   return texts;
 }
@@ -153,6 +216,7 @@ Json OfHealth(const Report& report, const DeviceHealth& health) {
                {"memory_bytes", health.device.memory_bytes},
                {"sm_mhz_max", health.device.sm_mhz_max},
                {"samples", health.samples},
+               {"readings_end_ns", OrNull(health.readings_end_ns)},
                {"mean_power_mw", OrNull(health.mean_power_mw)}};
   json["users"] = Json::array();
   for (const auto& user : health.users) {
@@ -169,7 +233,7 @@ Json OfHealth(const Report& report, const DeviceHealth& health) {
   }
   json["grown"] = Json::object();
   for (const auto& [value, grown] : health.grown) {
-    json["grown"][evidence::DeviceValueName(value)] = grown;
+    json["grown"][evidence::DeviceValueName(value)] = grown.amount;
   }
   json["errors_watched"] = health.device.errors_watched;
   json["errors"] = Json::array();
@@ -203,16 +267,11 @@ void DeviceHealthInFull(Page* page) {
       "By the driver's own counters and sensors, in the window; \"-\": it does not say. Devices "
       "have the driver's numbers; a program may number them otherwise. busy: a kernel ran, mean. "
       "power: mean, and the limit. held back: part of the window in which the clocks were kept "
-      "lower than they were to be, by the reason that did it most.");
+      "lower than they were to be, by the reason that did it most; from the least to the most that "
+      "it can be where readings are missing.");
   for (const DeviceHealth* one : ranked) {
-    std::vector<std::string> reasons;
-    for (const auto& [reason, share] : one->held_back) {
-      if (share.est <= 0) continue;
-      reasons.push_back(absl::StrCat(analysis::HeldBackBy(reason), " ", ShareText(share)));
-    }
-    if (!reasons.empty()) {
-      page->Line(
-          absl::StrCat(NameOf(report, *one), " was held back ", absl::StrJoin(reasons, ", ")));
+    for (const std::string& text : HeldBackTexts(*one)) {
+      page->Line(absl::StrCat(NameOf(report, *one), text));
     }
     for (const std::string& error : ErrorTexts(*one)) {
       page->Line(absl::StrCat(NameOf(report, *one), ": ", error));
@@ -225,9 +284,8 @@ void DeviceHealthInShort(Page* page) {
   std::vector<SpreadValue> held;
   const DeviceHealth* worst = nullptr;
   for (const DeviceHealth& one : report.health) {
-    if (one.held_back.empty()) continue;
-    const int64_t ppm = PpmOf(HeldBack(one));
-    held.push_back({NameOf(report, one), ppm, PercentOfPpm(ppm)});
+    if (!LargestShare(one).has_value()) continue;
+    held.push_back({NameOf(report, one), PpmOf(HeldBack(one)), HeldBackCell(one)});
     if (worst == nullptr || HeldBack(one) > HeldBack(*worst)) worst = &one;
   }
   if (worst != nullptr && HeldBack(*worst) >= kMuchHeldBack) {

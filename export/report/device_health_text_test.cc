@@ -26,7 +26,9 @@ analysis::Report TwoDevices() {
   cool.values = {{DeviceValue::kSmMhz, {1980, 1980, 1980, 1980}},
                  {DeviceValue::kPowerMw, {600'000, 610'000, 610'000, 620'000}},
                  {DeviceValue::kBusyPercent, {90, 97, 96, 100}}};
-  cool.held_back = {{DeviceValue::kThermalNs, {0, 0, 0.04}}};
+  cool.held_back = {{DeviceValue::kThermalNs, {0, 0, 0.01}}};
+  cool.window_ns = 60'000'000'000;
+  cool.samples = 300;
   analysis::DeviceHealth hot = cool;
   hot.number = 1;
   hot.users = {{.name = "python", .pid = 12, .rank = 1}, {.name = "other", .pid = 99}};
@@ -52,17 +54,70 @@ TEST(DeviceHealthText, WhoIsHeldBackMostComesFirst) {
 TEST(DeviceHealthText, OneLineOfWhatIsNotable) {
   analysis::Report report = TwoDevices();
   std::string text = TextReport(report, {.width = 200});
-  EXPECT_THAT(text, HasSubstr("devices, of the window: 41.0 % (node-1 GPU 1), 0.0 % (node-1 GPU "
+  EXPECT_THAT(text, HasSubstr("devices, of the window: 41.0 % (node-1 GPU 1), 0 % (node-1 GPU "
                               "0); node-1 GPU 1 by its temperature"));
   EXPECT_THAT(text, Not(HasSubstr("GPU errors")));
   report.health[1].held_back[DeviceValue::kThermalNs] = {0.01, 0, 0.02};
   report.health[0].errors = {{79, 3'000'000'000, 3'200'000'000}};
-  report.health[0].grown = {{DeviceValue::kUncorrectedErrors, 2}, {DeviceValue::kPcieReplays, 0}};
+  report.health[0].grown = {{DeviceValue::kUncorrectedErrors, {2, 2, 0}},
+                            {DeviceValue::kPcieReplays, {}}};
   text = TextReport(report, {.width = 200});
   EXPECT_THAT(text, Not(HasSubstr("Held back")));
   EXPECT_THAT(text, HasSubstr("node-1 GPU 0: XID 79 between 3.000 s and 3.200 s of the window"));
-  EXPECT_THAT(text, HasSubstr("node-1 GPU 0: 2 memory errors, not corrected"));
+  EXPECT_THAT(text, HasSubstr("node-1 GPU 0: 2 memory errors not corrected"));
   EXPECT_THAT(text, Not(HasSubstr("PCIe")));
+}
+
+std::string Section(const analysis::Report& report) {
+  return TextReport(report, {.width = 200, .sections = {"device-health"}});
+}
+
+TEST(DeviceHealthText, WhatIsNotKnownIsNotCalledNothing) {
+  analysis::Report report = TwoDevices();
+  analysis::DeviceHealth& health = report.health[0];
+  health.held_back = {{DeviceValue::kThermalNs, {0, 0, 0.97}},
+                      {DeviceValue::kPowerNs, {0.1, 0.09, 0.11}},
+                      {DeviceValue::kSyncBoostNs, {0, 0, 0.02}}};
+  health.readings_end_ns = 200'000'000;
+  std::string text = Section(report);
+  EXPECT_THAT(text, ContainsRegex("node-1 GPU 0 +rank 0 .* 9.0 % to 97.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("GPU 0 was held back by its power limit 10.0 % (9.0 % to 11.0 %)"));
+  EXPECT_THAT(text, HasSubstr("GPU 0 may have been held back by its temperature up to 97.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("node-1 GPU 0: its readings end at 200 ms of the window"));
+  health.held_back = {{DeviceValue::kLowUseNs, {0.5, 0.5, 0.5}}};
+  health.readings_end_ns.reset();
+  health.samples = 0;
+  text = Section(report);
+  EXPECT_THAT(text, ContainsRegex("node-1 GPU 0 +rank 0 .* -\n"));
+  EXPECT_THAT(text, HasSubstr("node-1 GPU 0: it has no readings in the window"));
+  EXPECT_THAT(TextReport(report, {.width = 200}), Not(HasSubstr("(node-1 GPU 0)")));
+}
+
+TEST(DeviceHealthText, WhatMayLieBesideTheWindowIsSaidSo) {
+  analysis::Report report = TwoDevices();
+  analysis::DeviceHealth& health = report.health[0];
+  health.errors = {{79, -200'000'000, 1'000'000},
+                   {31, 59'900'000'000, 60'100'000'000},
+                   {48, -1'000'000, 60'001'000'000}};
+  health.grown = {{DeviceValue::kUncorrectedErrors, {7, 0, 150'000'000}},
+                  {DeviceValue::kCorrectedErrors, {5, 2, 150'000'000}},
+                  {DeviceValue::kPcieReplays, {3, 3, 900'000'000}}};
+  const std::string text = Section(report);
+  for (const char* line :
+       {"XID 79 between 200 ms before the window and 1.00 ms of it",
+        "XID 31 between 59.900 s of the window and 100 ms after its end",
+        "XID 48 between 1.00 ms before the window and 1.00 ms after its end",
+        "up to 7 memory errors not corrected, in the window or at most 150 ms beside it",
+        "2 to 5 memory errors corrected, in the window or at most 150 ms beside it",
+        ": 3 packets sent again over PCIe\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST(DeviceHealthText, ALimitOfPowerThatChangesIsARange) {
+  analysis::Report report = TwoDevices();
+  report.health[1].values[DeviceValue::kPowerLimitMw] = {300'000, 700'000, 600'000, 700'000};
+  EXPECT_THAT(Section(report), HasSubstr(" 450 of 300 to 700 "));
 }
 
 TEST(DeviceHealthText, WhatIsNotKnownIsAbsentInJson) {
@@ -76,6 +131,7 @@ TEST(DeviceHealthText, WhatIsNotKnownIsAbsentInJson) {
   EXPECT_FALSE(hot["values"].contains("device_celsius"));
   EXPECT_DOUBLE_EQ(hot["held_back"]["thermal_ns"]["lo"], 0.401);
   EXPECT_EQ(json["device_health"][0]["mean_power_mw"], nullptr);
+  EXPECT_EQ(hot["readings_end_ns"], nullptr);
 }
 
 }  // namespace

@@ -148,7 +148,6 @@ void WriteFinding(const DeviceAnswer& answer, const DeviceFinding& finding, Labe
   for (const DeviceCause& cause : finding.causes) {
     for (std::string& text : CauseTexts(cause)) causes.push_back(std::move(text));
   }
-  for (const DeviceHeldBack& held : finding.held_back) causes.push_back(HeldBackText(held));
   if (finding.unseen_launch_ns > 0) {
     causes.push_back(absl::StrCat(
         finding.causes.empty() ? "not known: its" : "not explained: its", " device was idle ",
@@ -160,6 +159,9 @@ void WriteFinding(const DeviceAnswer& answer, const DeviceFinding& finding, Labe
     causes.emplace_back("not known: no part alone is certainly larger");
   }
   writer->Say("CAUSE", causes);
+  std::vector<std::string> held_back;
+  for (const DeviceHeldBack& held : finding.held_back) held_back.push_back(HeldBackText(held));
+  writer->Say("DEVICE", held_back);
   writer->Say("COST",
               absl::StrFormat("%s ms of each step (%s) at most: the longest own work would be "
                               "shorter by so much without it alone",

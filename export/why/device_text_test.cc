@@ -82,10 +82,11 @@ TEST(DeviceText, ADeviceThatWasHeldBackIsEvidence) {
                                    .unknown = 1,
                                    .own_mhz = 1200,
                                    .others_mhz = 1980}};
-  EXPECT_THAT(TextOf(answer),
-              HasSubstr("its device was held back by its temperature in 40 % to 42 % of the "
-                        "window, the others' in 0.0 % to 2.0 %; its SM clock was 1200 MHz in the "
-                        "median, the others' 1980 MHz; of 1 more rank it is"));
+  EXPECT_THAT(
+      TextOf(answer),
+      HasSubstr("DEVICE  its device was held back by its temperature in 40 % to 42 % of the "
+                "window, the others' in 0.0 % to 2.0 %; its SM clock was 1200 MHz in the "
+                "median, the others' 1980 MHz; of 1 more rank it is"));
   const auto json = nlohmann::json::parse(DeviceWhyJson(answer, {}));
   const auto& held = json["verdict"]["ranks"][0]["held_back"][0];
   EXPECT_EQ(held["reason"], "thermal_ns");
