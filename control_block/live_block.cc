@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstddef>
@@ -232,6 +233,17 @@ absl::Status LiveBlock::SetGeneration(uint32_t generation) {
   if (n != sizeof generation) return ErrnoStatus(n < 0 ? errno : EIO, what);
   ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   return absl::OkStatus();
+}
+
+absl::Status LiveBlock::SetLeftOut(uint32_t operators_least_us, uint32_t left_out) {
+  static_assert(offsetof(syncline_block, left_out) ==
+                offsetof(syncline_block, operators_least_us) + sizeof operators_least_us);
+  const std::array<uint32_t, 2> words = {operators_least_us, left_out};
+  const ssize_t n =
+      ::pwrite(block_fd_, words.data(), sizeof words, offsetof(syncline_block, operators_least_us));
+  if (n == sizeof words) return absl::OkStatus();
+  return ErrnoStatus(n < 0 ? errno : EIO,
+                     absl::StrCat("Cannot tell process ", id_.pid, " what is left out"));
 }
 
 absl::Status LiveBlock::Remove() {

@@ -68,6 +68,11 @@ class LiveBlock {
   // The number must not have been used before in the life of the process (1, 2, 3 ... will do).
   absl::Status SetGeneration(uint32_t generation);
 
+  // What the process is not to record: operators inside of others that take less than so many
+  // microseconds on average (0: none), and SYNCLINE_LEFT_OUT_... Before the generation that it is
+  // for.
+  absl::Status SetLeftOut(uint32_t operators_least_us, uint32_t left_out);
+
   // Asks the process for its stacks, for the time that `number` says (1 to 2047, not that of the
   // last request), and wakes it. To be repeated until it has answered: it may not have slept yet.
   absl::Status AskForStacks(uint32_t number);

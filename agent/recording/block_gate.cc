@@ -134,12 +134,20 @@ void BlockGate::Forget() {
   generation_ = 0;
 }
 
+void BlockGate::LeaveOut(const LeftOut& left_out) {
+  const std::lock_guard lock(mutex_);
+  left_out_ = left_out;
+}
+
 void BlockGate::OpenNewcomers(uint32_t generation) {
   const int64_t now_ns = clock_->MonotonicNs();
   for (auto it = newcomers_.begin(); it != newcomers_.end();) {
     const auto member = members_.find(it->first);
     const bool due = now_ns >= it->second;
-    if (due && member != members_.end()) member->second.SetGeneration(generation).IgnoreError();
+    if (due && member != members_.end()) {
+      member->second.SetLeftOut(left_out_).IgnoreError();
+      member->second.SetGeneration(generation).IgnoreError();
+    }
     it = due ? newcomers_.erase(it) : std::next(it);
   }
 }
@@ -238,6 +246,7 @@ uint32_t BlockGate::Arm() {
     if (!block.ok()) continue;
     // The first write maps the page; and a gate that a killed agent left open is closed.
     live.SetGeneration(0).IgnoreError();
+    live.SetLeftOut(left_out_).IgnoreError();
     seen.insert(
         {block->gate.generation, block->gate.generation_seen, block->gate.recording_generation});
   }

@@ -60,6 +60,7 @@ class BlockGate : public Gate {
   void Unlock() override;
   void Forget() override;
   void KeepEndedIn(const std::filesystem::path& directory) override;
+  void LeaveOut(const LeftOut& left_out) override;
   uint32_t Arm() override;
   GateMove Open(uint32_t generation) override;
   GateMove Close() override;
@@ -165,6 +166,7 @@ class BlockGate : public Gate {
   std::map<MemberKey, int> tries_ ABSL_GUARDED_BY(mutex_);  // of blocks that are no members
   std::map<control_block::BlockId, uint32_t> taken_by_ ABSL_GUARDED_BY(mutex_);  // of members
   BlockUsers users_ ABSL_GUARDED_BY(mutex_);
+  LeftOut left_out_ ABSL_GUARDED_BY(mutex_);
   uint32_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the recording in hand, also after Close
   uint64_t own_pid_namespace_ = 0;
   std::jthread watcher_;  // last: it uses the others

@@ -91,12 +91,13 @@ class BlockGateTest : public testing::Test {
     for (int i = 0; i < 3000 && gate->Counts().processes != processes; ++i) ::poll(nullptr, 0, 1);
     EXPECT_EQ(gate->Counts().processes, processes);
   }
-  uint32_t GenerationOnDisk() {
+  uint32_t WordOnDisk(size_t offset) {
     const std::string bytes = ReadFile(runtime_ / "4026531836-1234-5678.block").value();
-    uint32_t generation;
-    std::memcpy(&generation, bytes.data() + offsetof(syncline_block, generation), 4);
-    return generation;
+    uint32_t word;
+    std::memcpy(&word, bytes.data() + offset, 4);
+    return word;
   }
+  uint32_t GenerationOnDisk() { return WordOnDisk(offsetof(syncline_block, generation)); }
 
   std::filesystem::path root_;
   std::filesystem::path runtime_;

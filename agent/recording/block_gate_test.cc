@@ -72,6 +72,40 @@ TEST_F(BlockGateTest, AProcessThatEndsOrBecomesAnotherProgramWhileRecordedIsNotW
   }
 }
 
+TEST_F(BlockGateTest, WhoComesInTheWindowIsToldWhatIsLeftOut) {
+  AddProcess('S');
+  BlockGate gate = MakeGate();
+  gate.LeaveOut({.operators_least_us = 100});
+  const uint32_t generation = gate.Arm();
+  gate.Open(generation);
+  AddBlock();
+  AwaitCounts(&gate, 1);
+  clock_.now_ns += 2'000'000'000;  // it may register with the tracer first
+  for (int i = 0; i < 3000 && GenerationOnDisk() != generation; ++i) ::poll(nullptr, 0, 1);
+  EXPECT_EQ(GenerationOnDisk(), generation);
+  EXPECT_EQ(WordOnDisk(offsetof(syncline_block, operators_least_us)), 100u);
+  gate.Close();
+}
+
+TEST_F(BlockGateTest, ProcessesAreToldWhatIsLeftOutBeforeTheyRecord) {
+  AddProcess('S');
+  AddBlock();
+  BlockGate gate = MakeGate();
+  const auto told = [this] {
+    return std::pair(WordOnDisk(offsetof(syncline_block, operators_least_us)),
+                     WordOnDisk(offsetof(syncline_block, left_out)));
+  };
+  gate.LeaveOut({.operators_least_us = 500, .messages = true});
+  EXPECT_EQ(told(), std::pair(0u, 0u));
+  const uint32_t generation = gate.Arm();
+  EXPECT_EQ(told(), std::pair(500u, SYNCLINE_LEFT_OUT_MESSAGES));
+  gate.Open(generation);
+  gate.Close();
+  gate.LeaveOut({});
+  gate.Arm();
+  EXPECT_EQ(told(), std::pair(0u, 0u));
+}
+
 // While the recording runs it is looked for them once a second.
 TEST_F(BlockGateTest, AProcessThatIsKilledIsKnownToHaveEndedAndWhen) {
   AddProcess('S');

@@ -37,6 +37,7 @@ class FakeGate : public Gate {
   void Unlock() override { locked = false; }
   void Forget() override { tells = 0; }
   void KeepEndedIn(const std::filesystem::path&) override {}
+  void LeaveOut(const LeftOut& what) override { detail = what; }
   uint32_t Arm() override { return 7; }
   GateMove Open(uint32_t new_generation) override {
     if (on_open) on_open();
@@ -74,6 +75,7 @@ class FakeGate : public Gate {
   std::vector<v1::ProcessInfo> processes;
   absl::Status lock_status;
   bool locked = false;
+  LeftOut detail;
   uint32_t generation = 0;
   uint32_t tells = 0;  // the generation of the recording that its counts are of; 0: of none
   std::function<void()> on_open;

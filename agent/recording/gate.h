@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agent/recording/left_out.h"
 #include "syncline/v1/agent.pb.h"
 
 namespace syncline::agent {
@@ -67,6 +68,8 @@ class Gate {
   // Where the blocks of processes that end are kept from now on, until they are copied: before Arm
   // or CloseLeftover. The same directory is given to CopyBlocks.
   virtual void KeepEndedIn(const std::filesystem::path& directory) = 0;
+  // What is left out of the recordings from the next Arm on.
+  virtual void LeaveOut(const LeftOut& left_out) = 0;
   // Opens the control blocks, so that Open() only has to write; the generation to open with: one
   // that no process has seen.
   virtual uint32_t Arm() = 0;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status.h"
+#include "instrumentation/abi/control_block.h"
 
 namespace syncline::agent {
 namespace {
@@ -40,6 +41,12 @@ bool MemberBlock::HasExited() const {
 
 absl::Status MemberBlock::SetGeneration(uint32_t generation) {
   return live_.has_value() ? live_->SetGeneration(generation) : absl::OkStatus();
+}
+
+absl::Status MemberBlock::SetLeftOut(const LeftOut& left_out) {
+  if (!live_.has_value()) return absl::OkStatus();
+  return live_->SetLeftOut(left_out.operators_least_us,
+                           left_out.messages ? SYNCLINE_LEFT_OUT_MESSAGES : 0);
 }
 
 absl::Status MemberBlock::Remove() {

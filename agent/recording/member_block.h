@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/recording/left_out.h"
 #include "control_block/live_block.h"
 
 namespace syncline::agent {
@@ -29,6 +30,7 @@ class MemberBlock {
   bool HasExited() const;  // by its own word
   // LiveBlock's. Nothing to do, and OK, for a process that has ended.
   absl::Status SetGeneration(uint32_t generation);
+  absl::Status SetLeftOut(const LeftOut& left_out);
   bool IsReplaced() const { return live_.has_value() && live_->IsReplaced(); }
   absl::Status Remove();
 

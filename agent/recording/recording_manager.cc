@@ -213,6 +213,7 @@ absl::StatusOr<v1::StartResponse> RecordingManager::Start(const v1::StartRequest
       return absl::InvalidArgumentError("The start is more than 10 minutes ahead");
     }
     parts_.gate->KeepEndedIn(recording->directory / kProcessesDirectory);
+    parts_.gate->LeaveOut(LeftOutOf(recording->entry.request().detail()));
     generation = parts_.gate->Arm();
     journal::Entry change;
     change.set_step("gate");

@@ -58,6 +58,7 @@ TEST_F(RecordingManagerTest, OperatorsAreAskedForAtTheStartAndHandedOverBeforeTh
   v1::PrepareRequest request = PrepareOf("r1");
   request.set_tf_profiler_level(2);
   request.set_tf_profiler_device_level(1);
+  request.set_detail(v1::DETAIL_LOW);
   ASSERT_TRUE(manager_->Prepare(request).ok());
   EXPECT_THAT(profiles_.calls, ElementsAre("find")) << "the profilers' locks are not taken yet";
   v1::StartRequest start;
@@ -70,6 +71,7 @@ TEST_F(RecordingManagerTest, OperatorsAreAskedForAtTheStartAndHandedOverBeforeTh
   EXPECT_EQ(profiles_.window.length_ns, 3 * kSecondNs);
   EXPECT_EQ(profiles_.window.host_tracer_level, 2);
   EXPECT_EQ(profiles_.window.device_tracer_level, 1);
+  EXPECT_EQ(gate_.detail, (LeftOut{.operators_least_us = 500, .messages = true}));
   EXPECT_EQ(profiles_.window.directory, DirectoryOf("r1"));
   v1::Complaint busy;
   busy.set_what("busy");

@@ -10,9 +10,10 @@
  *                                                                  begins at a random number)
  * PID is as the process sees itself, PIDNS the inode of /proc/self/ns/pid.
  *
- * Who writes what: the agent writes `generation` and `stacks_asked` and nothing else. The process
- * writes the rest. The agent treats every byte as hostile: bounds, O_NOFOLLOW, owner and mode
- * checked, truncation survived (SIGBUS: it reads with pread, or maps and revalidates the size).
+ * Who writes what: the agent writes the words of the gate's cache line and nothing else. The
+ * process writes the rest. The agent treats every byte as hostile: bounds, O_NOFOLLOW, owner and
+ * mode checked, truncation survived (SIGBUS: it reads with pread, or maps and revalidates the
+ * size).
  *
  * The gate: generation is 0 while nothing is recorded. A recording gets a non-zero number that
  * never repeats within the process's life. One relaxed load per ITT call compares it with the
@@ -41,6 +42,9 @@ extern "C" {
 #define SYNCLINE_SOURCE_NET 2u
 #define SYNCLINE_SOURCE_PYTHON 4u
 #define SYNCLINE_SOURCE_DEVICE 8u
+
+/* Bits of syncline_block.left_out. */
+#define SYNCLINE_LEFT_OUT_MESSAGES 1u /* what is sent and received */
 
 /* Values of syncline_block.state. */
 #define SYNCLINE_STATE_STARTING 0u
@@ -101,7 +105,11 @@ struct syncline_block {
   /* Another number than before: its Python is asked for its stacks (1, 2, 3 ...; 0: never asked).
    * Libraries that do not know it leave it. Those who wait on `generation` are woken. */
   uint32_t stacks_asked;
-  uint32_t reserved_gate[14];
+  /* What is not to be recorded; written before the generation that it is for. Libraries that do not
+   * know it record everything. */
+  uint32_t operators_least_us; /* operators in others that take less, on average; 0: none is */
+  uint32_t left_out;           /* SYNCLINE_LEFT_OUT_... */
+  uint32_t reserved_gate[12];
 
   /* The process's answer, on its own cache line. */
   uint32_t generation_seen __attribute__((aligned(64))); /* last value of the gate acted on */

@@ -153,6 +153,11 @@ SYNCLINE_EXPORT int64_t syncline_tracer_wait_ns(void);
 /* The trace clock, ns. */
 SYNCLINE_EXPORT uint64_t syncline_clock_ns(void);
 
+/* What the recording in hand leaves out, as struct syncline_block says. Set before any thread
+ * records in it. */
+extern SYNCLINE_EXPORT uint32_t syncline_operators_least_us;
+extern SYNCLINE_EXPORT uint32_t syncline_left_out;
+
 /* Opens `file` from the directory of this library; NULL when it or something it needs is missing.
  */
 SYNCLINE_EXPORT void* syncline_load_sibling(const char* file);
@@ -204,6 +209,8 @@ static inline uint64_t syncline_cost_ticks(void) {
 }
 /* What passed between two readings, in ns; reading is taken off. */
 SYNCLINE_EXPORT uint64_t syncline_cost_ns(uint64_t ticks);
+/* The other way round, without the reading. */
+SYNCLINE_EXPORT uint64_t syncline_cost_ticks_in(uint64_t ns);
 /* A timed call took `ticks`. */
 SYNCLINE_EXPORT void syncline_cost_end(struct syncline_thread* thread, uint64_t ticks);
 /* For what happens rarely: all of it is timed. */

@@ -34,6 +34,13 @@ uint64_t syncline_cost_ns(uint64_t ticks) {
   return all > 0 ? (uint64_t)((double)ticks * ns / all) : 0;
 }
 
+uint64_t syncline_cost_ticks_in(uint64_t ns) {
+  if (!syncline_cost_has_tsc) return ns;
+  const double all_ns = (double)(syncline_monotonic_ns() - first_ns);
+  const double all = (double)(syncline_cost_ticks() - first_ticks);
+  return all_ns > 0 ? (uint64_t)((double)ns * all / all_ns) : ns;
+}
+
 static void Add(uint64_t* sum, uint64_t more) { __atomic_fetch_add(sum, more, __ATOMIC_RELAXED); }
 
 void syncline_cost_timed(struct syncline_thread* thread, uint64_t spent_ns) {

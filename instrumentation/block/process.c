@@ -24,6 +24,8 @@ static struct Follower {
   volatile uint32_t* paused;
 } followers[SYNCLINE_LIBRARIES];
 volatile uint32_t syncline_paused;
+uint32_t syncline_operators_least_us;
+uint32_t syncline_left_out;
 
 /* Beside the gate, on the agent's cache line. */
 uint32_t syncline_stacks_asked(void) {
@@ -143,6 +145,10 @@ static void RecordingBegins(struct syncline_thread* thread, uint32_t generation)
   block->on_monotonic_ns = block->off_monotonic_ns = 0;
   block->pauses = syncline_paused != 0;
   block->recording_generation = generation;
+  __atomic_store_n(&syncline_operators_least_us,
+                   __atomic_load_n(&block->operators_least_us, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+  __atomic_store_n(&syncline_left_out, __atomic_load_n(&block->left_out, __ATOMIC_RELAXED),
+                   __ATOMIC_RELAXED);
   syncline_process.ever_recorded = 1;
   WriteOn(thread);
 }

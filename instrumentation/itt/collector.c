@@ -165,6 +165,7 @@ static int Start(void) {
   SetNoTracer();
   syncline_follow_gate(&itt_shared.gate, &itt_shared.paused);
   itt_objects_start();
+  itt_brief_start();
   if (itt_handles_start() != 0 || syncline_open(SYNCLINE_SOURCE_ITT) != 0) return -1;
   pthread_atfork(BeforeFork, AfterFork, AfterForkChild);
   void* library = syncline_load_sibling(SYNCLINE_ITT_PROVIDER_FILE);

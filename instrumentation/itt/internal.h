@@ -24,12 +24,16 @@
 struct itt_task {
   uintptr_t domain; /* its address; plus 1 when `name` is a function */
   const void* name; /* string handle, or function */
-  uint64_t session; /* the recording in which the rest was written; 0: none */
+  /* The recording in which the rest was written; 0: none. With ITT_LEFT_OUT: the task is left out
+   * of that one (brief.c). */
+  uint64_t session;
   uint32_t domain_id;
   uint32_t name_id;
   uint64_t has_id;
   struct itt_id id; /* when has_id */
 };
+
+#define ITT_LEFT_OUT ((uint64_t)1 << 63)
 
 #define TASK_DEPTH_LIMIT                                                   \
   65535u /* depth is a u16 in the events; deeper tasks are counted as lost \
@@ -65,6 +69,9 @@ struct itt_thread {
   /* `known` was announced in `names_session`, as the objects were at `names_epoch`. */
   uint32_t names_session;
   uint32_t names_epoch;
+  /* Open tasks that are left out of this recording: they do not count in depths. */
+  uint32_t left_out;
+  uint32_t left_out_session;
   struct itt_task* grown; /* tasks, when they no longer fit behind this structure */
   char* scratch;          /* SCRATCH_BYTES */
   struct itt_known known[KNOWN_NAMES];
@@ -95,6 +102,8 @@ struct itt_shared {
    * over. */
   uint32_t names_epoch;
   volatile uint32_t paused; /* copy of syncline_paused */
+  /* Operators that take less, on average, are left out; in ticks. 0: none is. */
+  uint64_t operators_least;
 } __attribute__((aligned(64)));
 extern __attribute__((visibility("hidden"))) struct itt_shared itt_shared;
 
@@ -233,6 +242,29 @@ static inline uint32_t Carried(uint32_t id) { return id == NAME_IN_EVENT ? 0 : i
 /* Makes a name outside of a recorded call; 0 when it is refused or we are busy. */
 uint32_t itt_name(uint8_t kind, const char* text, size_t bytes);
 
+/* ---- operators that are left out (brief.c) ---- */
+/* Of a recording that has just begun, as far as this thread knows. */
+void itt_brief_begins(void);
+/* Without memory for it nothing is ever left out. */
+void itt_brief_start(void);
+/* Whether this recording does without a task that begins now, the newest; it is then marked so, and
+ * itt_left_out_ends belongs to its end. It has no id, and is not known by a function. */
+int itt_leaves_out(struct itt_thread* thread, struct itt_task* task);
+void itt_left_out_ends(const struct itt_task* task);
+
+static inline int LeavesOutAny(void) {
+  return __builtin_expect(__atomic_load_n(&itt_shared.operators_least, __ATOMIC_RELAXED) != 0, 0);
+}
+static inline uint32_t OpenLeftOut(const struct itt_thread* thread) {
+  return LeavesOutAny() && thread->left_out_session == thread->common->session ? thread->left_out
+                                                                               : 0;
+}
+/* What belongs to the newest task is then of one that nobody sees. */
+static inline int NewestIsLeftOut(const struct itt_thread* thread) {
+  return LeavesOutAny() && thread->top > thread->tasks &&
+         (thread->top[-1].session & ITT_LEFT_OUT) != 0;
+}
+
 /* ---- the API, by file ---- */
 struct itt_binding {
   const char* name;
@@ -258,7 +290,8 @@ static inline void SetLoud(struct itt_thread* thread) {
 
 static inline int HasId(const struct itt_id* id) { return (id->d1 | id->d2 | id->d3) != 0; }
 static inline struct syncline_itt_where At(const struct itt_thread* thread) {
-  const uint32_t depth = Depth(thread) ? Depth(thread) - 1 : 0;
+  const uint32_t open = Depth(thread) - OpenLeftOut(thread);
+  const uint32_t depth = open ? open - 1 : 0;
   struct syncline_itt_where at = {thread->common->key, 0, 0, (uint16_t)depth, 0};
   return at;
 }

@@ -120,6 +120,7 @@ static void MetadataAdd(const struct itt_domain* domain, struct itt_id id,
   struct itt_thread* thread = ItThread();
   uint64_t cost;
   if (!thread || Quiet(thread) || !data || !ElementBytes(type)) return;
+  if (!HasId(&id) && NewestIsLeftOut(thread)) return;
   if (Enter(thread, &cost) != ITT_RECORD) return;
   const struct syncline_itt_where at = AtKey(thread, domain, key);
   Leave(thread, cost, EmitNumbers(&at, &id, type, count, data));
@@ -130,6 +131,7 @@ static void MetadataStrAdd(const struct itt_domain* domain, struct itt_id id,
   struct itt_thread* thread = ItThread();
   uint64_t cost;
   if (!thread || Quiet(thread) || !data) return;
+  if (!HasId(&id) && NewestIsLeftOut(thread)) return;
   if (Enter(thread, &cost) != ITT_RECORD) return;
   /* `length` may be 0 for "up to the NUL", and the text may have none within `length`. */
   const size_t limit = length && length < SCRATCH_BYTES - 1 ? length : SCRATCH_BYTES - 1;
@@ -160,6 +162,7 @@ void itt_formatted(const struct itt_domain* domain, const struct itt_id* id,
   struct itt_thread* thread = ItThread();
   uint64_t cost;
   if (!thread || Quiet(thread) || !format || !format->text) return;
+  if (!HasId(id) && NewestIsLeftOut(thread)) return;
   if (Enter(thread, &cost) != ITT_RECORD) return;
   int bytes = vsnprintf(thread->scratch, SCRATCH_BYTES, format->text, arguments);
   if (bytes < 0) bytes = 0;

@@ -92,8 +92,9 @@ static inline void Resolve(struct itt_thread* thread, struct itt_task* task) {
             ByFunction(task) ? NULL : task->name);
 }
 
+/* Of a recorded task: those that are left out lie deeper, or count as if they were not there. */
 static inline uint16_t DepthOf(const struct itt_thread* thread, const struct itt_task* task) {
-  return (uint16_t)(task - thread->tasks);
+  return (uint16_t)((uint32_t)(task - thread->tasks) - OpenLeftOut(thread));
 }
 /* Of the thread's next begin or end: call it once for each. */
 static inline uint16_t NextNumber(struct itt_thread* thread) { return (uint16_t)thread->number++; }
@@ -128,6 +129,22 @@ static inline int EmitBegin(struct itt_thread* thread, struct itt_task* task,
   return itt_shared.task_begin(at.thread, at.domain, at.name, at.depth, at.number);
 }
 
+/* Whether the newest task is left out of the recording. */
+static inline int LeavesOut(struct itt_thread* thread, struct itt_task* task) {
+  if (!itt_leaves_out(thread, task)) return 0;
+  const uint32_t session = (uint32_t)thread->common->session;
+  if (thread->left_out_session != session) {
+    thread->left_out_session = session;
+    thread->left_out = 0;
+  }
+  thread->left_out++;
+  return 1;
+}
+
+static inline int IsLeftOut(const struct itt_thread* thread, const struct itt_task* task) {
+  return task->session == (thread->common->session | ITT_LEFT_OUT);
+}
+
 /* Everything but the quiet case; takes no room in the registers of that. */
 static __attribute__((noinline)) void BeginLoud(uintptr_t domain, const void* name,
                                                 struct itt_id id, struct itt_id parent) {
@@ -139,6 +156,11 @@ static __attribute__((noinline)) void BeginLoud(uintptr_t domain, const void* na
   struct itt_task* task = Push(thread, domain, name);
   if (entry != ITT_RECORD) return;
   int written = 0;
+  if (task && LeavesOutAny() && !ByFunction(task) && !HasId(&id) && !HasId(&parent) &&
+      LeavesOut(thread, task)) {
+    Done(thread->common, cost);
+    return;
+  }
   if (task) {
     Resolve(thread, task);
     written = EmitBegin(thread, task, &id, &parent);
@@ -162,6 +184,22 @@ static SYNCLINE_HOT __attribute__((noinline)) void BeginRecorded(
                                     DepthOf(thread, task), NextNumber(thread)));
 }
 
+/* The same, of a task that may be left out. */
+static SYNCLINE_HOT __attribute__((noinline)) void BeginBriefly(
+    struct itt_thread* thread, const struct itt_domain* domain,
+    const struct itt_string_handle* name) {
+  struct syncline_thread* common = thread->common;
+  const uint64_t cost = Begun(common);
+  struct itt_task* task = PushInto(thread, (uintptr_t)domain, name);
+  if (LeavesOut(thread, task)) {
+    Done(common, cost);
+    return;
+  }
+  static const struct itt_id none;
+  ResolveAs(thread, task, domain, name);
+  Leave(thread, cost, EmitBegin(thread, task, &none, &none));
+}
+
 static SYNCLINE_HOT void TaskBegin(const struct itt_domain* domain, struct itt_id id,
                                    struct itt_id parent, struct itt_string_handle* name) {
   struct itt_thread* thread = itt_self;
@@ -171,7 +209,11 @@ static SYNCLINE_HOT void TaskBegin(const struct itt_domain* domain, struct itt_i
     return;
   }
   if (Records(thread, gate) && thread->top < thread->limit && !HasId(&id) && !HasId(&parent)) {
-    BeginRecorded(thread, domain, name);
+    if (LeavesOutAny()) {
+      BeginBriefly(thread, domain, name);
+    } else {
+      BeginRecorded(thread, domain, name);
+    }
     return;
   }
   BeginLoud((uintptr_t)domain, name, id, parent);
@@ -194,6 +236,13 @@ static __attribute__((noinline)) void EndLoud(void) {
   const enum itt_entry entry = Enter(thread, &cost);
   if (entry == ITT_TURNED_AWAY) return;
   struct itt_task* task = Pop(thread);
+  if (task && IsLeftOut(thread, task)) {
+    thread->left_out--;
+    if (entry != ITT_RECORD) return;
+    itt_left_out_ends(task);
+    Done(thread->common, cost);
+    return;
+  }
   if (entry != ITT_RECORD) return;
   int written = 0;
   if (task) {
@@ -214,6 +263,13 @@ static SYNCLINE_HOT __attribute__((noinline)) void EndRecorded(struct itt_thread
                             DepthOf(thread, task), NextNumber(thread)));
 }
 
+static SYNCLINE_HOT __attribute__((noinline)) void EndLeftOut(struct itt_thread* thread) {
+  const uint64_t cost = Begun(thread->common);
+  thread->left_out--;
+  itt_left_out_ends(--thread->top);
+  Done(thread->common, cost);
+}
+
 static SYNCLINE_HOT void TaskEnd(const struct itt_domain* domain) {
   (void)domain;
   struct itt_thread* thread = itt_self;
@@ -225,6 +281,10 @@ static SYNCLINE_HOT void TaskEnd(const struct itt_domain* domain) {
   if (Records(thread, gate) && thread->top > thread->tasks &&
       thread->top[-1].session == thread->common->session) {
     EndRecorded(thread);
+    return;
+  }
+  if (Records(thread, gate) && thread->top > thread->tasks && IsLeftOut(thread, thread->top - 1)) {
+    EndLeftOut(thread);
     return;
   }
   EndLoud();

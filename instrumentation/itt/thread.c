@@ -59,6 +59,7 @@ enum itt_entry itt_enter_slow(struct itt_thread* thread) {
   if (thread->names_session != common->session) {
     itt_forget_names(thread, thread->names_epoch);
   }
+  if (records && thread->record_gate != thread->generation) itt_brief_begins();
   thread->record_gate = records ? thread->generation : 0;
   if (itt_shared.paused || common->ignored) return ITT_QUIET;
   if (records) return ITT_RECORD;

@@ -184,6 +184,7 @@ static int Begin(struct net_call* call, int fd, enum net_direction_name directio
     if (!Act(thread, fd)) return 0;
     if (found == NET_FOUND) net_peek(fd, now_ns, &call->connection); /* of that session? */
   }
+  if (__atomic_load_n(&syncline_left_out, __ATOMIC_RELAXED) & SYNCLINE_LEFT_OUT_MESSAGES) return 0;
   /* Between this thread's look at the gate and now another may have begun the next recording. */
   if (call->connection && !net_is_of(call->connection, thread->session)) call->connection = NULL;
   call->thread = thread;

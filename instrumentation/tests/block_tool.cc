@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // block_tool: looks at control blocks and switches gates, for tests.
 //   block_tool set DIR GENERATION     every block in DIR; prints how many
+//   block_tool leave-out DIR US BITS  tells every process what it is not to record
 //   block_tool ask DIR NUMBER         asks every process for its stacks
 //   block_tool show DIR               one line for each block: "pid state events lost cost_ns names
 //                                     refused cost_lo_ns cost_hi_ns recording job rank role"
@@ -9,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 
 #include "common/files.h"
@@ -42,18 +44,19 @@ int Show(const Block& block) {
   return 0;
 }
 
-using Change = absl::Status (LiveBlock::*)(uint32_t number);
+using Change = std::function<absl::Status(LiveBlock*)>;
 
-// Shows every block, or changes it by `change` and `number`.
-int ForEach(const std::string& directory, Change change, const char* number) {
+uint32_t Number(const char* text) { return static_cast<uint32_t>(std::strtoul(text, nullptr, 10)); }
+
+// Shows every block, or changes it.
+int ForEach(const std::string& directory, const Change& change) {
   const auto ids = ListBlocks(directory, ::geteuid());
   if (!ids.ok()) return Fail(ids.status());
   for (const BlockId& id : *ids) {
     auto block = LiveBlock::Open(directory, id, ::geteuid());
     if (!block.ok()) return Fail(block.status());
     if (change != nullptr) {
-      const absl::Status changed =
-          ((*block).*change)(static_cast<uint32_t>(std::strtoul(number, nullptr, 10)));
+      const absl::Status changed = change(&*block);
       if (!changed.ok()) return Fail(changed);
     } else {
       const auto read = block->Read();
@@ -82,11 +85,21 @@ int Names(const std::string& path) {
 
 int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
-  if (command == "set" && argc == 4) return ForEach(argv[2], &LiveBlock::SetGeneration, argv[3]);
-  if (command == "ask" && argc == 4) return ForEach(argv[2], &LiveBlock::AskForStacks, argv[3]);
-  if (command == "show" && argc == 3) return ForEach(argv[2], nullptr, nullptr);
+  const auto number = [&](int at) { return at < argc ? Number(argv[at]) : 0; };
+  if (command == "set" && argc == 4) {
+    return ForEach(argv[2], [&](LiveBlock* block) { return block->SetGeneration(number(3)); });
+  }
+  if (command == "leave-out" && argc == 5) {
+    return ForEach(argv[2],
+                   [&](LiveBlock* block) { return block->SetLeftOut(number(3), number(4)); });
+  }
+  if (command == "ask" && argc == 4) {
+    return ForEach(argv[2], [&](LiveBlock* block) { return block->AskForStacks(number(3)); });
+  }
+  if (command == "show" && argc == 3) return ForEach(argv[2], nullptr);
   if (command == "names" && argc == 3) return Names(argv[2]);
   std::fprintf(stderr,
-               "usage: block_tool set DIR GENERATION | ask DIR NUMBER | show DIR | names F\n");
+               "usage: block_tool set DIR GENERATION | leave-out DIR US BITS | ask DIR NUMBER | "
+               "show DIR | names F\n");
   return 2;
 }

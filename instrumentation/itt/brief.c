@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Operators inside of others that a recording leaves out because they are brief (record --detail).
+ *
+ * PyTorch marks each of its operators, and oneDNN its primitives: hundreds in a step, most of them
+ * inside of another and of microseconds. What one takes is only known when it has ended, and events
+ * are not written late; so it is left out until its calls up to now took the least time on average,
+ * and all in all four times that: one slow first call does not count. From then on its calls are
+ * recorded. Never left out are tasks that the program marks itself, operators that lie in no other
+ * operator, and what PyTorch calls by the same names but is none: what contains operators
+ * (analysis/why/task_names.cc knows the same ones). */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "instrumentation/itt/internal.h"
+
+#define CALLS_LEAST 4u /* of the least time, or one that takes as long as so many */
+#define NAMES 65536u   /* later names are never left out */
+
+enum kind { UNKNOWN, ALWAYS, OPERATOR, PRIMITIVE };
+
+/* Of a name in a domain: oneDNN has the same names for making a primitive and executing
+ * it, in two domains. More than two are not told apart, and never left out. 32 bytes. */
+#define DOMAINS 2u
+struct brief {
+  const struct itt_domain* domain; /* NULL: free */
+  uint64_t ticks;                  /* that those of its calls took which were left out */
+  uint32_t calls;
+  uint32_t kind;
+  uint32_t kept; /* the recording that has them; 0: none */
+};
+static struct brief* briefs; /* DOMAINS for each name, by its id */
+
+void itt_brief_start(void) { briefs = syncline_reserve((size_t)NAMES * DOMAINS * sizeof *briefs); }
+
+void itt_brief_begins(void) {
+  const uint32_t us = __atomic_load_n(&syncline_operators_least_us, __ATOMIC_RELAXED);
+  const uint64_t ticks = us && briefs ? syncline_cost_ticks_in((uint64_t)us * 1000) : 0;
+  __atomic_store_n(&itt_shared.operators_least, ticks, __ATOMIC_RELAXED);
+}
+
+static int BeginsWith(const char* text, const char* begin) {
+  return strncmp(text, begin, strlen(begin)) == 0;
+}
+
+/* "ConvolutionBackward0" */
+static int IsDerivative(const char* text) {
+  static const char kBackward[] = "Backward";
+  size_t bytes = strlen(text);
+  while (bytes && text[bytes - 1] >= '0' && text[bytes - 1] <= '9') bytes--;
+  const size_t end = sizeof kBackward - 1;
+  return bytes > end && memcmp(text + bytes - end, kBackward, end) == 0 && !strchr(text, ':');
+}
+
+static enum kind KindOf(const char* domain, const char* text) {
+  static const char* const kContainers[] = {
+      "DistributedDataParallel", "FSDP::",    "_c10d_functional", "c10d::", "Optimizer",
+      "autograd::engine",        "enumerate", "torch.distributed"};
+  if (BeginsWith(domain, "dnnl") || BeginsWith(domain, "oneDNN")) return PRIMITIVE;
+  if (strcmp(domain, "PyTorch") != 0) return ALWAYS;
+  for (size_t i = 0; i < sizeof kContainers / sizeof *kContainers; i++) {
+    if (BeginsWith(text, kContainers[i])) return ALWAYS;
+  }
+  return strstr(text, "::") || IsDerivative(text) ? OPERATOR : ALWAYS;
+}
+
+/* NULL: there is no room for it. */
+static __attribute__((noinline)) struct brief* NewBrief(struct brief* of_name,
+                                                        const struct itt_domain* domain,
+                                                        const struct itt_string_handle* name) {
+  for (uint32_t i = 0; i < DOMAINS; i++) {
+    const struct itt_domain* expected = NULL;
+    if (!__atomic_compare_exchange_n(&of_name[i].domain, &expected, domain, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE) &&
+        expected != domain) {
+      continue;
+    }
+    const enum kind kind = domain->name && name->text ? KindOf(domain->name, name->text) : ALWAYS;
+    __atomic_store_n(&of_name[i].kind, kind, __ATOMIC_RELEASE);
+    return &of_name[i];
+  }
+  return NULL;
+}
+
+/* NULL: a task of that name is never left out, as far as is known. */
+static struct brief* BriefOf(struct itt_thread* thread, const struct itt_domain* domain,
+                             const struct itt_string_handle* name) {
+  const uint32_t id = StringId(thread, name);
+  if (id == 0 || id >= NAMES || !domain) return NULL;
+  struct brief* of_name = &briefs[(size_t)id * DOMAINS];
+  for (uint32_t i = 0; i < DOMAINS; i++) {
+    if (__atomic_load_n(&of_name[i].domain, __ATOMIC_ACQUIRE) != domain) continue;
+    return __atomic_load_n(&of_name[i].kind, __ATOMIC_ACQUIRE) == UNKNOWN
+               ? NewBrief(of_name, domain, name)
+               : &of_name[i];
+  }
+  return NewBrief(of_name, domain, name);
+}
+
+/* What lies in this task lies in an operator of this recording. */
+static int IsInOperator(const struct itt_thread* thread, const struct itt_task* task) {
+  if (task < thread->tasks) return 0;
+  if (task->session == (thread->common->session | ITT_LEFT_OUT)) return 1;
+  return task->session == thread->common->session && !task->has_id && (task->domain & 1) == 0 &&
+         task->id.d2 == OPERATOR;
+}
+
+/* The task is new. What is found out about it is kept in the place of its id, which it has not. */
+int itt_leaves_out(struct itt_thread* thread, struct itt_task* task) {
+  const struct itt_domain* domain = (const struct itt_domain*)task->domain;
+  struct brief* brief = BriefOf(thread, domain, task->name);
+  const uint32_t kind = brief ? __atomic_load_n(&brief->kind, __ATOMIC_ACQUIRE) : ALWAYS;
+  task->has_id = 0;
+  task->id.d2 = kind;
+  if (kind == ALWAYS || !IsInOperator(thread, task - 1)) return 0;
+  const uint32_t session = (uint32_t)thread->common->session;
+  if (__atomic_load_n(&brief->kept, __ATOMIC_RELAXED) == session) return 0;
+  const uint64_t least = __atomic_load_n(&itt_shared.operators_least, __ATOMIC_RELAXED);
+  const uint64_t ticks = __atomic_load_n(&brief->ticks, __ATOMIC_RELAXED);
+  const uint64_t calls = __atomic_load_n(&brief->calls, __ATOMIC_RELAXED);
+  if (ticks < CALLS_LEAST * least || ticks < calls * least) {
+    task->session = session | ITT_LEFT_OUT;
+    task->id.d3 = (uintptr_t)brief;
+    task->id.d1 = syncline_cost_ticks();
+    return 1;
+  }
+  __atomic_store_n(&brief->kept, session, __ATOMIC_RELAXED);
+  return 0;
+}
+
+/* Of two threads' calls at once one may be forgotten: it is a mean. */
+void itt_left_out_ends(const struct itt_task* task) {
+  struct brief* brief = (struct brief*)(uintptr_t)task->id.d3;
+  const uint64_t spent = syncline_cost_ticks() - task->id.d1;
+  const uint64_t ticks = (int64_t)spent < 0 ? 0 : spent;
+  __atomic_store_n(&brief->ticks, __atomic_load_n(&brief->ticks, __ATOMIC_RELAXED) + ticks,
+                   __ATOMIC_RELAXED);
+  __atomic_store_n(&brief->calls, __atomic_load_n(&brief->calls, __ATOMIC_RELAXED) + 1,
+                   __ATOMIC_RELAXED);
+}
