@@ -439,11 +439,13 @@ def newest_run(run):
     return found
 
 
-@task(help={"duration": "how long, e.g. 10s (default)", "out": "where to (default: run-DATE-TIME)"})
-def record(_, duration="10s", out=""):
+@task(help={"duration": "how long, e.g. 10s (default)", "out": "where to (default: run-DATE-TIME)",
+            "detail": "full (default), normal or low: docs/detail.md"})
+def record(_, duration="10s", out="", detail="full"):
     """Record all hosts at once and collect what they recorded."""
     out = out or time.strftime("run-%Y%m%d-%H%M%S")
-    local("record", *fleet_arguments(), "--for", duration, "--out", out, fine=(0, 3))
+    local("record", *fleet_arguments(), "--for", duration, "--out", out, "--detail", detail,
+          fine=(0, 3))
 
 
 @task(help={"analysis": "VTune's name of it (default: hotspots)", "duration": "as of record",

@@ -166,6 +166,7 @@ struct Assumption {
 
 struct Report {
   std::string recording_id;
+  std::string detail = "full";  // of the recording: what programs left out of it (docs/detail.md)
   bool from_recording = false;
   int64_t epoch_unix_ns = 0;
   TimelineTime window_begin;

@@ -123,6 +123,7 @@ class Comparer {
   void Run() {
     comparison_.taken_away_known = Known(before_) && Known(now_);
     comparison_.redacted = before_.redacted || now_.redacted;
+    comparison_.other_detail = before_.detail != now_.detail;
     const size_t step = Add(&StepNs);
     std::vector<size_t> parts;
     for (size_t part = 0; part < kParts; ++part) {
@@ -224,6 +225,7 @@ class Comparer {
     std::set<std::string> names;
     for (const auto& [name, one] : before_.operators) names.insert(name);
     for (const auto& [name, one] : now_.operators) names.insert(name);
+    if (comparison_.other_detail) names.clear();
     if (comparison_.redacted) {
       std::erase_if(names, [this](const std::string& name) {
         return !before_.operators.contains(name) || !now_.operators.contains(name);

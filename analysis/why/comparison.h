@@ -99,7 +99,8 @@ struct Comparison {
   // Names were replaced in a recording, and in each recording by others: shapes are then not known,
   // and operators that one side alone has are left out.
   bool redacted = false;
-  Change step;  // mean over ranks
+  bool other_detail = false;  // not all recorded with the same --detail: no operators are compared
+  Change step;                // mean over ranks
   std::array<Change, kParts> parts;
   std::vector<RankChange> ranks;  // that both have, by rank
   std::vector<int32_t> only_before;

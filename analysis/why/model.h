@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of `syncline why`: what the analysis is given of a job, and the answer.
-//
-// The definitions of all that is named here stand in docs/findings.md. Everything of a rank is in
-// the rank's own clock (its node's trace clock, CLOCK_MONOTONIC), so that no finding about work and
-// causes rests on the synchronization of clocks; only the order of arrival does. Thread-safety:
-// plain values.
+// The values of `syncline why`: what the analysis is given of a job, and the answer. All that is
+// named here is defined in docs/findings.md. Everything of a rank is in its own clock
+// (its node's trace clock, CLOCK_MONOTONIC), so that no finding about work and causes rests on the
+// synchronization of clocks; only the order of arrival does.
 #ifndef SYNCLINE_ANALYSIS_WHY_MODEL_H_
 #define SYNCLINE_ANALYSIS_WHY_MODEL_H_
 
@@ -91,6 +89,7 @@ struct JobInput {
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
   bool incomplete = false;                  // a node, a stream or a time range is missing
   bool redacted = false;                    // names that are not public were replaced
+  std::string detail = "full";              // else operators inside of others may be missing
 };
 
 // ---- the answer ---------------------------------------------------------------------------------

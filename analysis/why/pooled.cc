@@ -44,6 +44,7 @@ void Add(const Side& side, Side* pooled) {
   pooled->window_ns += side.window_ns;
   pooled->incomplete = pooled->incomplete || side.incomplete;
   pooled->redacted = pooled->redacted || side.redacted;
+  if (pooled->detail != side.detail) pooled->detail.clear();
   if (!side.lost_events.has_value() || !pooled->lost_events.has_value()) {
     pooled->lost_events.reset();
   } else {

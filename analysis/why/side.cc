@@ -50,6 +50,7 @@ Side SideOf(const JobInput& input) {
   side.incomplete = input.incomplete;
   side.lost_events = input.lost_events;
   side.redacted = input.redacted;
+  side.detail = input.detail;
   for (const RankInput& rank : input.ranks) {
     side.window_ns = std::max(side.window_ns, rank.window.length_ns());
   }

@@ -47,6 +47,7 @@ struct Side {
   bool incomplete = false;
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
   bool redacted = false;                    // names that are not public were replaced
+  std::string detail = "full";              // "" of several that differ
   std::string job;
   int64_t window_ns = 0;
   uint64_t steps = 0;      // judged

@@ -378,6 +378,7 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
                                             "\" names no node: there is nothing to merge"));
   }
   MissNodes(layout, recording, &inputs);
+  if (recording.detail != "full") inputs.notes.push_back(recording::DescribeDetail(recording));
   auto model = LoadModel(layout, recording, options.refit, collectives, &inputs);
   if (model.ok()) {
     inputs.model = std::make_unique<clocksync::ClockModel>(*std::move(model));

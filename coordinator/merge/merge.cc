@@ -92,6 +92,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
     if (inputs.model != nullptr) report.clock_events = inputs.model->events();
     report.from_recording = true;
     report.recording_id = inputs.recording->recording_id;
+    report.detail = inputs.recording->detail;
     report.stop_reason = inputs.recording->window.stop_reason;
   }
   SayNothing(inputs, built, &report);

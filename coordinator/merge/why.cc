@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/why/collector.h"
 #include "analysis/why/explain.h"
+#include "analysis/why/outermost.h"
 #include "common/status.h"
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/inputs.h"
@@ -92,6 +93,7 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
 void SetLosses(const Read& read, why::JobInput* job) {
   job->incomplete = read.inputs.incomplete;
   job->redacted = read.inputs.recording.has_value() && read.inputs.recording->redacted;
+  if (read.inputs.recording.has_value()) job->detail = read.inputs.recording->detail;
   for (const timeline::NodeResult& node : read.built.nodes) {
     for (const timeline::LossTotal& loss : node.losses) {
       job->incomplete = true;
@@ -214,6 +216,7 @@ using Explainer = std::function<why::Answer(const why::JobInput&)>;
 why::Answer ExplainJob(const WhyOptions& options, const Explainer& explain, const Read& read,
                        WhyJob* job) {
   SetLosses(read, &job->input);
+  why::KeepOutermost(&job->input);
   if (options.inspect) options.inspect(job->input);
   why::Answer answer;
   if (!job->conflict.empty()) {

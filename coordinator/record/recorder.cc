@@ -44,6 +44,17 @@ milliseconds AfterInstant(int64_t lead_ns, milliseconds then) {
   return milliseconds(lead_ns / kMillisecondNs) + then;
 }
 
+std::string DetailName(v1::Detail detail) {
+  switch (detail) {
+    case v1::DETAIL_NORMAL:
+      return "normal";
+    case v1::DETAIL_LOW:
+      return "low";
+    default:
+      return "full";
+  }
+}
+
 bool IsEmptyDirectory(const std::filesystem::path& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error) && std::filesystem::is_empty(path, error);
@@ -99,6 +110,7 @@ Recorder::Recorder(const std::vector<fleet::Member>* members, RecordOptions opti
   recording_.window.requested_ns = options_.window_ns;
   const auto& extra_events = options_.prepare.extra_events();
   recording_.extra_events.assign(extra_events.begin(), extra_events.end());
+  recording_.detail = DetailName(options_.prepare.detail());
   recording_.nodes.resize(members_.size());
   for (size_t i = 0; i < members_.size(); ++i) {
     recording_.nodes[i].name = members_[i].node.name;

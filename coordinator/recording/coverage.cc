@@ -118,6 +118,17 @@ bool IsComplete(const Recording& recording) {
                      [](const NodeRecord& node) { return node.state == NodeState::kComplete; });
 }
 
+std::string DescribeDetail(const Recording& recording) {
+  const bool low = recording.detail == "low";
+  return absl::StrCat("recorded with --detail ", recording.detail,
+                      ": operators of PyTorch and oneDNN inside of other operators are in it only "
+                      "from when on they took ",
+                      low ? "0.5" : "0.1",
+                      " ms or more on average; the time of the others counts as that of the "
+                      "operator around them",
+                      low ? ". Messages are not in it" : "");
+}
+
 std::string DescribeBegun(const NodeRecord& node) {
   const auto begun =
       std::count_if(node.processes.begin(), node.processes.end(), [](const ProcessRecord& process) {

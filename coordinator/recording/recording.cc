@@ -180,6 +180,7 @@ void Fields(Archive& archive, Recording& value) {
   archive("reference", value.reference);
   archive("redacted", value.redacted);
   archive("extra_events", value.extra_events);
+  archive("detail", value.detail);
   archive("nodes", value.nodes);
 }
 

@@ -246,8 +246,12 @@ struct Recording {
   Reference reference;
   bool redacted = false;                  // names were replaced: `syncline pack --redact`
   std::vector<std::string> extra_events;  // patterns of other providers' events
+  std::string detail = "full";            // of record --detail: "full", "normal" or "low"
   std::vector<NodeRecord> nodes;          // in the order of ClockId::node
 };
+
+// What is not in a recording of another detail than "full" (docs/detail.md).
+std::string DescribeDetail(const Recording& recording);
 
 // Whether there was nothing on any node that could have been traced: no program with our libraries,
 // no other provider's event was asked for, and no profile came. Idle programs are something.

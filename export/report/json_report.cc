@@ -390,6 +390,7 @@ Json OfGroups(const analysis::Report& report, const analysis::GroupSeries& serie
 std::string ReportJson(const analysis::Report& report) {
   Json json = {{"format_version", kFormatVersion},
                {"recording_id", report.recording_id},
+               {"detail", report.detail},
                {"complete", !report.incomplete},
                {"epoch_unix_ns", report.epoch_unix_ns},
                {"window",

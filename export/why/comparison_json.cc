@@ -126,6 +126,7 @@ std::string ComparisonJson(const ComparedRecordings& compared) {
   json["limits"] = std::move(limits);
   json["taken_away_known"] = comparison.taken_away_known;
   json["redacted"] = comparison.redacted;
+  json["other_detail"] = comparison.other_detail;
   json["step"] = refused ? Json() : JsonOf(comparison.step);
   json["parts"] = refused ? Json() : JsonOf(comparison.parts, comparison.taken_away_known);
   Json ranks = Json::array();

@@ -240,6 +240,11 @@ std::vector<std::string> TrustSentences(const Comparison& comparison) {
     lines.push_back(absl::StrCat("with fewer than ", kLimitStepsMin,
                                  " steps the intervals are rough, and no limit is judged"));
   }
+  if (comparison.other_detail) {
+    lines.push_back(
+        "the recordings were not made with the same --detail: operators are not "
+        "compared");
+  }
   if (comparison.redacted) {
     lines.push_back(
         "names were replaced in a redacted recording: shapes, and operators that one of the two "
