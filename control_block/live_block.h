@@ -68,8 +68,8 @@ class LiveBlock {
   // The number must not have been used before in the life of the process (1, 2, 3 ... will do).
   absl::Status SetGeneration(uint32_t generation);
 
-  // What the process is not to record: operators inside of others that take less than so many
-  // microseconds on average (0: none), and SYNCLINE_LEFT_OUT_... Before the generation that it is
+  // What the process is not to record: operators inside of others that mostly take less than so
+  // many microseconds (0: none), and SYNCLINE_LEFT_OUT_... Before the generation that it is
   // for.
   absl::Status SetLeftOut(uint32_t operators_least_us, uint32_t left_out);
 

@@ -242,11 +242,11 @@ uint32_t BlockGate::Arm() {
   TakeLiving(processes.ok() ? &*processes : nullptr);
   std::set<uint32_t> seen;
   for (auto& [key, live] : members_) {
+    live.SetLeftOut(left_out_).IgnoreError();
     const auto block = live.Read();
     if (!block.ok()) continue;
     // The first write maps the page; and a gate that a killed agent left open is closed.
     live.SetGeneration(0).IgnoreError();
-    live.SetLeftOut(left_out_).IgnoreError();
     seen.insert(
         {block->gate.generation, block->gate.generation_seen, block->gate.recording_generation});
   }
@@ -319,6 +319,8 @@ GateMove BlockGate::Close() {
   WaitForAnswers(kPromptAnswerNs);
   FindLeft(&move.complaints);
   WaitForAnswers(kAnswerLimitNs);
+  // Nothing stays for an agent that does not know of it.
+  for (auto& [key, live] : members_) live.SetLeftOut({}).IgnoreError();
   return move;
 }
 

@@ -11,7 +11,7 @@ namespace syncline::agent {
 
 // What processes do not record.
 struct LeftOut {
-  uint32_t operators_least_us = 0;  // operators inside of others that take less, on average
+  uint32_t operators_least_us = 0;  // operators inside of others that mostly take less
   bool messages = false;
 
   bool operator==(const LeftOut&) const = default;

@@ -10,14 +10,24 @@
 namespace syncline::analysis::why {
 namespace {
 
-void KeepOutermostOf(const TaskNames& names, std::vector<TaskSpan>* spans) {
-  int64_t operator_end_ns = INT64_MIN;
+struct Open {
+  int64_t end_ns = 0;
+  bool in_operator = false;  // what lies directly in it may be missing
+};
+
+// What the recorded programs may leave out (instrumentation/itt/brief.c): what lies directly in an
+// operator of PyTorch, or in what may be left out itself.
+void KeepOutermostOf(const TaskNames& names, NameId torch, std::vector<TaskSpan>* spans) {
+  std::vector<Open> open;
   std::erase_if(*spans, [&](const TaskSpan& span) {
-    const bool is_operator = names.Is(span.name, Role::kOperator);
-    const bool nested = span.begin_ns < operator_end_ns;
-    if (is_operator) operator_end_ns = std::max(operator_end_ns, span.end_ns);
-    return nested && names.Works(span);
+    while (!open.empty() && open.back().end_ns <= span.begin_ns) open.pop_back();
+    const bool goes = !open.empty() && open.back().in_operator && names.Works(span);
+    const bool is_operator = span.category == torch && names.Is(span.name, Role::kOperator);
+    open.push_back({span.end_ns, goes || is_operator});
+    return goes;
   });
+  // Of shapes there are only those of primitives in no operator.
+  for (TaskSpan& span : *spans) span.shape = 0;
 }
 
 }  // namespace
@@ -25,8 +35,10 @@ void KeepOutermostOf(const TaskNames& names, std::vector<TaskSpan>* spans) {
 void KeepOutermost(JobInput* job) {
   if (job->detail == "full") return;
   const TaskNames names(job->names);
+  const auto found = std::find(job->names.begin(), job->names.end(), "PyTorch");
+  const auto torch = static_cast<NameId>(found - job->names.begin());
   for (RankInput& rank : job->ranks) {
-    for (ThreadInput& thread : rank.threads) KeepOutermostOf(names, &thread.spans);
+    for (ThreadInput& thread : rank.threads) KeepOutermostOf(names, torch, &thread.spans);
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a recording with less than full detail: operators that lie in no other operator. Those alone
-// every rank has recorded.
+// Of a recording with less than full detail: what every rank has recorded for certain.
 #ifndef SYNCLINE_ANALYSIS_WHY_OUTERMOST_H_
 #define SYNCLINE_ANALYSIS_WHY_OUTERMOST_H_
 
@@ -8,8 +7,8 @@
 
 namespace syncline::analysis::why {
 
-// Takes operators and primitives that lie in another operator of their thread out of the job, where
-// its detail is not full.
+// Where the job's detail is not full: takes operators and primitives out of it that lie directly in
+// another operator of their thread, or in what is taken out; and all shapes.
 void KeepOutermost(JobInput* job);
 
 }  // namespace syncline::analysis::why

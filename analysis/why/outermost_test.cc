@@ -58,6 +58,24 @@ TEST(KeepOutermost, OperatorsAndPrimitivesInsideOfOperatorsGo) {
   EXPECT_EQ(BeginsOf(job), (std::vector<int64_t>{0, 10, 40, 60, 110, 115}));
 }
 
+TEST(KeepOutermost, WhatLiesInAContainerInAnOperatorStays) {
+  JobInput job = Job("low");
+  job.names.push_back("CheckpointFunctionBackward");
+  job.names.push_back("autograd::engine::evaluate_function: AddmmBackward0");
+  job.names.push_back("own");
+  job.names.push_back("Trainer::step");
+  job.ranks[0].threads = {{1,
+                           {{0, 200, 12, 11},  // of the program: no operator, whatever its name
+                            {0, 100, 9, kPyTorch},
+                            {10, 50, 10, kPyTorch},
+                            {12, 40, kLinear, kPyTorch},
+                            {14, 30, kAddmm, kPyTorch},
+                            {60, 70, kAddmm, kPyTorch},
+                            {110, 120, kAddmm, kPyTorch}}}};
+  KeepOutermost(&job);
+  EXPECT_EQ(BeginsOf(job), (std::vector<int64_t>{0, 0, 10, 12, 110}));
+}
+
 TEST(KeepOutermost, WithFullDetailAllStays) {
   JobInput job = Job("full");
   KeepOutermost(&job);

@@ -245,11 +245,10 @@ void AddProfilers(CLI::App* record, RecordArguments* arguments) {
 
 void AddDetail(CLI::App* record, RecordArguments* arguments) {
   record
-      ->add_option(
-          "--detail", arguments->detail,
-          "How much is recorded of PyTorch's operators, for what it costs: full; normal,\n"
-          "of operators inside of others those that take 0.1 ms and more on average; low,\n"
-          "of these 0.5 ms and more, and no messages. `syncline why` works with each")
+      ->add_option("--detail", arguments->detail,
+                   "How much is recorded of PyTorch's operators, for what it costs: full; normal,\n"
+                   "of operators inside of others those that mostly take 0.1 ms or more; low, of\n"
+                   "these 0.5 ms or more, and no messages. `syncline why` works with each")
       ->check(CLI::IsMember({"full", "normal", "low"}))
       ->capture_default_str();
 }

@@ -121,12 +121,12 @@ bool IsComplete(const Recording& recording) {
 std::string DescribeDetail(const Recording& recording) {
   const bool low = recording.detail == "low";
   return absl::StrCat("recorded with --detail ", recording.detail,
-                      ": operators of PyTorch and oneDNN inside of other operators are in it only "
-                      "from when on they took ",
+                      ": of PyTorch's and oneDNN's operators directly inside of others only those "
+                      "were asked for that mostly take ",
                       low ? "0.5" : "0.1",
-                      " ms or more on average; the time of the others counts as that of the "
-                      "operator around them",
-                      low ? ". Messages are not in it" : "");
+                      " ms or more; the time of the rest counts as that of the operator around it, "
+                      "and whether ranks do the same work is judged without them",
+                      low ? ". Messages were not asked for" : "");
 }
 
 std::string DescribeBegun(const NodeRecord& node) {

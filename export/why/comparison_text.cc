@@ -243,7 +243,7 @@ std::vector<std::string> TrustSentences(const Comparison& comparison) {
   if (comparison.other_detail) {
     lines.push_back(
         "the recordings were not made with the same --detail: operators are not "
-        "compared");
+        "compared, and the steps of one paid more for being recorded");
   }
   if (comparison.redacted) {
     lines.push_back(

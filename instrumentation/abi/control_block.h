@@ -107,7 +107,7 @@ struct syncline_block {
   uint32_t stacks_asked;
   /* What is not to be recorded; written before the generation that it is for. Libraries that do not
    * know it record everything. */
-  uint32_t operators_least_us; /* operators in others that take less, on average; 0: none is */
+  uint32_t operators_least_us; /* operators in others that mostly take less; 0: none is */
   uint32_t left_out;           /* SYNCLINE_LEFT_OUT_... */
   uint32_t reserved_gate[12];
 

@@ -3,17 +3,18 @@
  *
  * PyTorch marks each of its operators, and oneDNN its primitives: hundreds in a step, most of them
  * inside of another and of microseconds. What one takes is only known when it has ended, and events
- * are not written late; so it is left out until its calls up to now took the least time on average,
- * and all in all four times that: one slow first call does not count. From then on its calls are
- * recorded. Never left out are tasks that the program marks itself, operators that lie in no other
- * operator, and what PyTorch calls by the same names but is none: what contains operators
- * (analysis/why/task_names.cc knows the same ones). */
+ * are not written late; so it is left out until four of its calls were timed, and more than half of
+ * those took the least time: not the mean, a call may have been interrupted. From then on its calls
+ * are recorded. Half of what is learned counts in the next recording. Never left out are operators
+ * that lie in no other operator, what PyTorch calls by such names but contains operators
+ * (analysis/why/task_names.cc knows the same ones), and tasks in other domains. */
 #define _GNU_SOURCE
 #include <string.h>
 
 #include "instrumentation/itt/internal.h"
 
-#define CALLS_LEAST 4u /* of the least time, or one that takes as long as so many */
+#define CALLS_LEAST 4u
+#define CALLS_MOST 64u /* then the older half is forgotten */
 #define NAMES 65536u   /* later names are never left out */
 
 enum kind { UNKNOWN, ALWAYS, OPERATOR, PRIMITIVE };
@@ -23,19 +24,24 @@ enum kind { UNKNOWN, ALWAYS, OPERATOR, PRIMITIVE };
 #define DOMAINS 2u
 struct brief {
   const struct itt_domain* domain; /* NULL: free */
-  uint64_t ticks;                  /* that those of its calls took which were left out */
-  uint32_t calls;
+  uint32_t calls;                  /* that were left out */
+  uint32_t long_calls;             /* of them */
+  uint32_t session;                /* the last recording that left it out, or has it */
+  uint32_t kept;                   /* the recording that has it; 0: none */
   uint32_t kind;
-  uint32_t kept; /* the recording that has them; 0: none */
 };
 static struct brief* briefs; /* DOMAINS for each name, by its id */
 
 void itt_brief_start(void) { briefs = syncline_reserve((size_t)NAMES * DOMAINS * sizeof *briefs); }
 
+/* Again where another thread has begun the next recording meanwhile. */
 void itt_brief_begins(void) {
-  const uint32_t us = __atomic_load_n(&syncline_operators_least_us, __ATOMIC_RELAXED);
-  const uint64_t ticks = us && briefs ? syncline_cost_ticks_in((uint64_t)us * 1000) : 0;
-  __atomic_store_n(&itt_shared.operators_least, ticks, __ATOMIC_RELAXED);
+  uint32_t us;
+  do {
+    us = __atomic_load_n(&syncline_operators_least_us, __ATOMIC_ACQUIRE);
+    const uint64_t ticks = us && briefs ? syncline_cost_ticks_in((uint64_t)us * 1000) : 0;
+    __atomic_store_n(&itt_shared.operators_least, ticks, __ATOMIC_SEQ_CST);
+  } while (__atomic_load_n(&syncline_operators_least_us, __ATOMIC_SEQ_CST) != us);
 }
 
 static int BeginsWith(const char* text, const char* begin) {
@@ -104,6 +110,17 @@ static int IsInOperator(const struct itt_thread* thread, const struct itt_task* 
          task->id.d2 == OPERATOR;
 }
 
+/* Of two threads' calls at once one may be forgotten: what counts is the proportion. */
+static void Add(uint32_t* sum, uint32_t more) {
+  __atomic_store_n(sum, __atomic_load_n(sum, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+}
+static void Halve(struct brief* brief) {
+  const uint32_t calls = __atomic_load_n(&brief->calls, __ATOMIC_RELAXED);
+  const uint32_t long_calls = __atomic_load_n(&brief->long_calls, __ATOMIC_RELAXED);
+  __atomic_store_n(&brief->calls, calls / 2, __ATOMIC_RELAXED);
+  __atomic_store_n(&brief->long_calls, long_calls / 2, __ATOMIC_RELAXED);
+}
+
 /* The task is new. What is found out about it is kept in the place of its id, which it has not. */
 int itt_leaves_out(struct itt_thread* thread, struct itt_task* task) {
   const struct itt_domain* domain = (const struct itt_domain*)task->domain;
@@ -114,26 +131,23 @@ int itt_leaves_out(struct itt_thread* thread, struct itt_task* task) {
   if (kind == ALWAYS || !IsInOperator(thread, task - 1)) return 0;
   const uint32_t session = (uint32_t)thread->common->session;
   if (__atomic_load_n(&brief->kept, __ATOMIC_RELAXED) == session) return 0;
-  const uint64_t least = __atomic_load_n(&itt_shared.operators_least, __ATOMIC_RELAXED);
-  const uint64_t ticks = __atomic_load_n(&brief->ticks, __ATOMIC_RELAXED);
-  const uint64_t calls = __atomic_load_n(&brief->calls, __ATOMIC_RELAXED);
-  if (ticks < CALLS_LEAST * least || ticks < calls * least) {
-    task->session = session | ITT_LEFT_OUT;
-    task->id.d3 = (uintptr_t)brief;
-    task->id.d1 = syncline_cost_ticks();
-    return 1;
+  if (__atomic_exchange_n(&brief->session, session, __ATOMIC_RELAXED) != session) Halve(brief);
+  const uint32_t calls = __atomic_load_n(&brief->calls, __ATOMIC_RELAXED);
+  if (calls >= CALLS_LEAST && 2 * __atomic_load_n(&brief->long_calls, __ATOMIC_RELAXED) > calls) {
+    __atomic_store_n(&brief->kept, session, __ATOMIC_RELAXED);
+    return 0;
   }
-  __atomic_store_n(&brief->kept, session, __ATOMIC_RELAXED);
-  return 0;
+  task->session = session | ITT_LEFT_OUT;
+  task->id.d3 = (uintptr_t)brief;
+  task->id.d1 = syncline_cost_ticks();
+  return 1;
 }
 
-/* Of two threads' calls at once one may be forgotten: it is a mean. */
 void itt_left_out_ends(const struct itt_task* task) {
   struct brief* brief = (struct brief*)(uintptr_t)task->id.d3;
-  const uint64_t spent = syncline_cost_ticks() - task->id.d1;
-  const uint64_t ticks = (int64_t)spent < 0 ? 0 : spent;
-  __atomic_store_n(&brief->ticks, __atomic_load_n(&brief->ticks, __ATOMIC_RELAXED) + ticks,
-                   __ATOMIC_RELAXED);
-  __atomic_store_n(&brief->calls, __atomic_load_n(&brief->calls, __ATOMIC_RELAXED) + 1,
-                   __ATOMIC_RELAXED);
+  const uint64_t ticks = syncline_cost_ticks() - task->id.d1;
+  const uint64_t least = __atomic_load_n(&itt_shared.operators_least, __ATOMIC_RELAXED);
+  if ((int64_t)ticks >= (int64_t)least) Add(&brief->long_calls, 1);
+  Add(&brief->calls, 1);
+  if (__atomic_load_n(&brief->calls, __ATOMIC_RELAXED) >= CALLS_MOST) Halve(brief);
 }

@@ -262,7 +262,7 @@ static inline uint32_t OpenLeftOut(const struct itt_thread* thread) {
 /* What belongs to the newest task is then of one that nobody sees. */
 static inline int NewestIsLeftOut(const struct itt_thread* thread) {
   return LeavesOutAny() && thread->top > thread->tasks &&
-         (thread->top[-1].session & ITT_LEFT_OUT) != 0;
+         thread->top[-1].session == (thread->common->session | ITT_LEFT_OUT);
 }
 
 /* ---- the API, by file ---- */

@@ -162,6 +162,7 @@ static __attribute__((noinline)) void BeginLoud(uintptr_t domain, const void* na
     return;
   }
   if (task) {
+    task->id.d2 = 0; /* not looked at by itt_leaves_out, or of no use to it */
     Resolve(thread, task);
     written = EmitBegin(thread, task, &id, &parent);
   }
@@ -427,7 +428,7 @@ static void RelationAdd(const struct itt_domain* domain, struct itt_id head, int
 static void RelationAddToCurrent(const struct itt_domain* domain, int relation,
                                  struct itt_id tail) {
   struct itt_thread* thread = ItThread();
-  if (!thread || Quiet(thread)) return;
+  if (!thread || Quiet(thread) || NewestIsLeftOut(thread)) return;
   const struct itt_task* newest = Newest(thread);
   struct itt_id head = {0, 0, 0};
   if (newest && newest->session == thread->common->session && newest->has_id) head = newest->id;

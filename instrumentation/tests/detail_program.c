@@ -45,7 +45,7 @@ static void Linear(int step) {
   End(dnnl);
   Task(own, "inside", 0);
   Task(torch, "aten::slow", 2000);
-  Task(torch, "aten::cold", step == 0 ? 1500 : 0);
+  Task(torch, "aten::cold", step < 2 ? 4000 : 0);
   End(torch);
   End(torch);
 }

@@ -84,7 +84,7 @@ class TorchProgram(unittest.TestCase):
         session = self.fixture.begin_session(events=EVENTS)
         self.generation += 1
         self.fixture.set_gates(self.generation)
-        self.fixture.wait_for(until or (lambda: self.recorded() >= 500), "events", 60)
+        self.fixture.wait_for(until or (lambda: self.recorded() >= 1000), "events", 60)
         self.fixture.set_gates(0)
         events, discarded = self.fixture.end_session(session)
         self.assertEqual(discarded, 0)
