@@ -108,9 +108,8 @@ TEST(HealthOf, WhoWasFoundBeforeTheWindowCountsOnlyWhereNobodyLookedInIt) {
   samples.users = {{0, 900 * kMs, 0}, {0, 2'900 * kMs, 1}};
   const auto used = [&](int64_t from_ms, int64_t to_ms) {
     std::vector<int32_t> pids;
-    for (const auto& user : HealthOf(samples, {from_ms * kMs, to_ms * kMs}).at(0).users) {
-      pids.push_back(user.pid);
-    }
+    const auto found = HealthOf(samples, {from_ms * kMs, to_ms * kMs});
+    for (const auto& user : found.at(0).users) pids.push_back(user.pid);
     return pids;
   };
   EXPECT_THAT(used(1'000, 1'500), ElementsAre(7));
