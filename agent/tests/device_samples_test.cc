@@ -175,7 +175,8 @@ TEST_F(RealChild, EventsThatNeverEndAreNotWaitedFor) {
 TEST_F(RealChild, NothingIsReadBeforeItsTime) {
   EXPECT_THAT(Record("", 1'500), IsEmpty());
   std::vector<int64_t> at_ns;
-  for (const evidence::DeviceSample& sample : Read().samples) {
+  const auto found = Read();
+  for (const evidence::DeviceSample& sample : found.samples) {
     if (sample.device == 0) at_ns.push_back(sample.at_ns);
   }
   ASSERT_GE(at_ns.size(), 4U);
