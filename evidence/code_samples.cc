@@ -41,7 +41,7 @@ class CodeParser {
       case 'C':
         code_.period_ns = words->Ns();
         code_.kernel = words->Index(2) == 1;
-        return Whole(*words);
+        return words->Whole();
       case 'P':
         return TakeProcess(words);
       case 'T':
@@ -49,7 +49,7 @@ class CodeParser {
       case 'M':
         if (code_.modules.size() >= kItemsMax) return false;
         code_.modules.push_back(words->Text());
-        return Whole(*words);
+        return words->Whole();
       case 'F':
         return TakeFrame(words);
       case 'K':
@@ -57,38 +57,29 @@ class CodeParser {
       case 's': {
         CodeSample sample{words->Index(code_.threads.size()), words->Ns(),
                           words->Index(code_.stacks.size())};
-        return Keep(words, sample, &code_.samples);
+        return words->Keep(sample, &code_.samples, kItemsMax);
       }
       case 'L': {
         CodeLoss loss{words->Index(code_.threads.size()), words->Ns(), words->Number<uint64_t>()};
-        return Keep(words, loss, &code_.losses);
+        return words->Keep(loss, &code_.losses, kItemsMax);
       }
       case 'e': {
         CodeThreadTime time{words->Index(code_.threads.size()), words->Ns()};
-        return Keep(words, time, &code_.thread_times);
+        return words->Keep(time, &code_.thread_times, kItemsMax);
       }
       case 'Y':
         return TakeSymbol(words);
       case 'c':
         code_.cost_ns = words->Ns();
-        return Whole(*words);
+        return words->Whole();
       case 'N':
-        return Keep(words, words->Text(), &code_.notes, kNotesMax);
+        return words->Keep(words->Text(), &code_.notes, kNotesMax);
       case 'E':
         code_.ended |= !words->More();
         return !words->More();
       default:  // of a later version, perhaps: what is not known is left out
         return false;
     }
-  }
-
-  static bool Whole(const Words& words) { return !words.wrong() && !words.More(); }
-
-  template <class T>
-  static bool Keep(Words* words, T value, std::vector<T>* values, size_t most = kItemsMax) {
-    if (values->size() >= most) return false;
-    words->Keep(std::move(value), values);
-    return !words->wrong();
   }
 
   // A damaged line of these still takes its number: others refer to those behind it.
@@ -101,7 +92,7 @@ class CodeParser {
     process.own_pid = words->Number<int32_t>();
     process.uid = words->Number<uint32_t>();
     process.name = words->Text();
-    if (Whole(*words)) return true;
+    if (words->Whole()) return true;
     process = {};
     return false;
   }
@@ -114,7 +105,7 @@ class CodeParser {
     thread.own_tid = words->Number<int32_t>();
     thread.from_ns = words->Ns();
     thread.name = words->Text();
-    if (Whole(*words)) return true;
+    if (words->Whole()) return true;
     thread = {};
     return false;
   }
@@ -124,7 +115,7 @@ class CodeParser {
     CodeFrame& frame = code_.frames.emplace_back();
     frame.module = words->Index(code_.modules.size());
     frame.offset = words->Number<uint64_t>(16);
-    if (Whole(*words)) return true;
+    if (words->Whole()) return true;
     frame = {};
     return false;
   }
@@ -135,7 +126,7 @@ class CodeParser {
     while (words->More() && !words->wrong() && stack.size() < kStackMax) {
       stack.push_back(words->Index(code_.frames.size()));
     }
-    if (Whole(*words) && !stack.empty()) return true;
+    if (words->Whole() && !stack.empty()) return true;
     stack.clear();
     return false;
   }
@@ -146,7 +137,7 @@ class CodeParser {
     symbol.function = words->Text();
     symbol.file = words->Text();
     symbol.line = words->Number<int32_t>();
-    if (!Whole(*words) || symbol.line < 0) return false;
+    if (!words->Whole() || symbol.line < 0) return false;
     CodeFrame& frame = code_.frames[symbol.frame];
     frame.function = std::move(symbol.function);
     frame.file = std::move(symbol.file);

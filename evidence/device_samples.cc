@@ -89,7 +89,7 @@ class DevicesParser {
       case 'L':
         found_.driver_version = words->Text();
         found_.library = words->Text();
-        return Whole(*words);
+        return words->Whole();
       case 'D':
         return TakeDevice(words);
       case 's':
@@ -99,35 +99,26 @@ class DevicesParser {
       case 'u': {
         DeviceUser user{words->Index(found_.devices.size()), words->Ns(),
                         words->Index(found_.processes.size())};
-        return Keep(words, user, &found_.users);
+        return words->Keep(user, &found_.users, kItemsMax);
       }
       case 'x': {
         DeviceError error;
         error.device = words->Index(found_.devices.size());
         words->Bracket(&error.at_ns, &error.until_ns);
         error.number = words->Number<int64_t>();
-        return Keep(words, error, &found_.errors);
+        return words->Keep(error, &found_.errors, kItemsMax);
       }
       case 'c':
         found_.cost_ns = words->Ns();
-        return Whole(*words);
+        return words->Whole();
       case 'N':
-        return Keep(words, words->Text(), &found_.notes, kNotesMax);
+        return words->Keep(words->Text(), &found_.notes, kNotesMax);
       case 'E':
         found_.ended |= !words->More();
         return !words->More();
       default:  // of a later version, perhaps: what is not known is left out
         return false;
     }
-  }
-
-  static bool Whole(const Words& words) { return !words.wrong() && !words.More(); }
-
-  template <class T>
-  static bool Keep(Words* words, T value, std::vector<T>* values, size_t most = kItemsMax) {
-    if (values->size() >= most) return false;
-    words->Keep(std::move(value), values);
-    return !words->wrong();
   }
 
   // A damaged line of these two still takes its number: others refer to those behind it.
@@ -140,7 +131,7 @@ class DevicesParser {
     device.memory_bytes = words->Number<int64_t>();
     device.sm_mhz_max = words->Number<int64_t>();
     device.errors_watched = words->Index(2) == 1;
-    if (Whole(*words)) return true;
+    if (words->Whole()) return true;
     device = {};
     return false;
   }
@@ -153,7 +144,7 @@ class DevicesParser {
     process.pid_namespace_inode = words->Number<int64_t>();
     process.own_pid = words->Number<int32_t>();
     process.name = words->Text();
-    if (Whole(*words)) return true;
+    if (words->Whole()) return true;
     process = {};
     return false;
   }

@@ -67,13 +67,22 @@ class Words {
     *until_ns = Ns();
     wrong_ |= *until_ns < *at_ns;
   }
+  // The line has all its words, and no more.
+  bool Whole() const { return !wrong_ && !More(); }
   template <class T>
   void Keep(T value, std::vector<T>* values) {
-    if (!wrong_ && !More()) {
+    if (Whole()) {
       values->push_back(std::move(value));
     } else {
       wrong_ = true;
     }
+  }
+  // The same, of at most so many. false: it is not kept.
+  template <class T>
+  bool Keep(T value, std::vector<T>* values, size_t most) {
+    if (values->size() >= most) return false;
+    Keep(std::move(value), values);
+    return !wrong_;
   }
 
  private:

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <ctime>
 #include <string>
 #include <string_view>
@@ -45,13 +44,7 @@ class Lines {
   bool Write(std::string_view text) {
     if (bytes_ + text.size() > bytes_max_) return false;
     bytes_ += text.size();
-    while (!text.empty()) {
-      const ssize_t written = ::write(fd_.get(), text.data(), text.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return false;
-      text.remove_prefix(static_cast<size_t>(written));
-    }
-    return true;
+    return AppendWhole(fd_.get(), text, "").ok();
   }
 
  private:
