@@ -8,33 +8,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/files.h"
-#include "coordinator/recording/recording.h"
+#include "coordinator/merge/node_file.h"
 
 namespace syncline::merge {
 namespace {
 
-// nullopt: recorded without, or unreadable, which is then a complaint.
-std::optional<evidence::CodeSamples> ReadNode(const std::string& node, OpenedInputs* inputs) {
-  const recording::Layout layout(inputs->run);
-  const auto text = ReadFile(layout.Evidence(node) / evidence::kCodeFileName);
-  if (absl::IsNotFound(text.status())) return std::nullopt;
-  auto parsed = text.ok() ? evidence::ParseCodeSamples(*text)
-                          : absl::StatusOr<evidence::CodeSamples>(text.status());
-  if (!parsed.ok()) {
-    inputs->incomplete = true;
-    inputs->complaints.push_back(absl::StrCat(node, ": evidence/", evidence::kCodeFileName,
-                                              " is skipped, and with it what the node's threads "
-                                              "ran: ",
-                                              parsed.status().message()));
-    return std::nullopt;
-  }
-  if (parsed->damaged_lines > 0) {
-    inputs->notes.push_back(absl::StrCat(node, ": ", parsed->damaged_lines,
-                                         " damaged lines of its code samples are skipped"));
-  }
-  return *std::move(parsed);
-}
+constexpr NodeFile kFile = {evidence::kCodeFileName, "what the node's threads ran", "code samples"};
 
 timeline::SampledStack StackOf(const evidence::CodeSamples& code,
                                const std::vector<uint32_t>& stack) {
@@ -76,7 +55,7 @@ std::vector<analysis::HotInput> ReadCodeSamples(timeline::Interval counted, Open
   std::vector<analysis::HotInput> all;
   if (inputs->run.empty()) return all;
   for (size_t i = 0; i < inputs->nodes.size(); ++i) {
-    auto code = ReadNode(inputs->nodes[i].name, inputs);
+    auto code = ReadNodeFile(inputs->nodes[i].name, kFile, evidence::ParseCodeSamples, inputs);
     const timeline::Placement* placement = inputs->facts[i].placement;
     if (!code.has_value() || placement == nullptr) continue;
     analysis::HotInput& one = all.emplace_back();

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/device_health.h"
-#include "common/files.h"
-#include "coordinator/recording/recording.h"
+#include "coordinator/merge/growth.h"
+#include "coordinator/merge/node_file.h"
 
 namespace syncline::merge {
 namespace {
@@ -67,44 +67,21 @@ void AddHeldBack(const std::string& device, const std::vector<const DeviceSample
     timeline::CounterSeries series;
     series.name = absl::StrCat(device, " · held back ", analysis::HeldBackBy(value));
     series.unit = "%";
-    const DeviceSample* before = nullptr;
-    bool any = false;
+    Growth growth(kPercent, kPercent);
     for (const DeviceSample* sample : samples) {
       const auto amount = sample->values.Get(value);
-      if (!amount.has_value()) continue;
-      if (before != nullptr && MiddleOf(*sample) > MiddleOf(*before)) {
-        const auto grown_ns = std::max<int64_t>(0, *amount - *before->values.Get(value));
-        const auto time_ns = static_cast<double>(MiddleOf(*sample) - MiddleOf(*before));
-        const double share = std::min(kPercent, static_cast<double>(grown_ns) * kPercent / time_ns);
-        AddPoint(MiddleOf(*before), share, &series.points);
-        any |= share > 0;
-      }
-      before = sample;
+      if (amount.has_value()) growth.Add(*sample, *amount);
     }
-    if (!any) continue;
-    AddPoint(MiddleOf(*before), 0, &series.points);
-    all->push_back(std::move(series));
+    growth.Finish(std::move(series), all);
   }
 }
 
 // nullopt: recorded without, or unreadable, which is then a complaint.
 std::optional<evidence::DeviceSamples> ReadNode(const std::string& node, OpenedInputs* inputs) {
-  const recording::Layout layout(inputs->run);
-  const auto text = ReadFile(layout.Evidence(node) / evidence::kDevicesFileName);
-  if (absl::IsNotFound(text.status())) return std::nullopt;
-  auto parsed = text.ok() ? evidence::ParseDeviceSamples(*text)
-                          : absl::StatusOr<evidence::DeviceSamples>(text.status());
-  if (!parsed.ok()) {
-    inputs->incomplete = true;
-    inputs->complaints.push_back(absl::StrCat(
-        node, ": evidence/", evidence::kDevicesFileName,
-        " is skipped, and with it how the node's devices were: ", parsed.status().message()));
-    return std::nullopt;
-  }
-  if (parsed->damaged_lines > 0) {
-    inputs->notes.push_back(absl::StrCat(node, ": ", parsed->damaged_lines,
-                                         " damaged lines of its devices' samples are skipped"));
-  }
+  std::optional<evidence::DeviceSamples> parsed = ReadNodeFile(
+      node, {evidence::kDevicesFileName, "how the node's devices were", "devices' samples"},
+      evidence::ParseDeviceSamples, inputs);
+  if (!parsed.has_value()) return std::nullopt;
   if (!parsed->ended) {
     inputs->notes.push_back(
         absl::StrCat(node, ": evidence/", evidence::kDevicesFileName,
@@ -113,7 +90,7 @@ std::optional<evidence::DeviceSamples> ReadNode(const std::string& node, OpenedI
   for (const std::string& note : parsed->notes) {
     inputs->notes.push_back(absl::StrCat(node, ": devices: ", note));
   }
-  return *std::move(parsed);
+  return parsed;
 }
 
 }  // namespace

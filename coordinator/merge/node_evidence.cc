@@ -1,59 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/merge/node_evidence.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "analysis/why/usage.h"
-#include "common/files.h"
-#include "coordinator/recording/recording.h"
+#include "coordinator/merge/growth.h"
+#include "coordinator/merge/node_file.h"
 
 namespace syncline::merge {
 namespace {
 
 constexpr double kPercent = 100;  // of one processor
 constexpr double kMsPerSecond = 1000;
-
-// One amount that grows, sample by sample.
-class Growth {
- public:
-  explicit Growth(double scale) : scale_(scale) {}
-
-  // `sample` was taken between its two times: the amount counts for their middle.
-  template <class Sample>
-  void Add(const Sample& sample, int64_t amount_ns) {
-    const int64_t at_ns = sample.at_ns + (sample.until_ns - sample.at_ns) / 2;
-    if (any_ && at_ns <= at_ns_) return;
-    if (any_) {
-      const double grown_ns = static_cast<double>(std::max<int64_t>(0, amount_ns - amount_ns_));
-      const double rate = grown_ns * scale_ / static_cast<double>(at_ns - at_ns_);
-      grew_ |= rate > 0;
-      if (points_.empty() || points_.back().value != rate) points_.push_back({at_ns_, rate});
-    }
-    any_ = true;
-    at_ns_ = at_ns;
-    amount_ns_ = amount_ns;
-  }
-
-  // Appends the series, if anything grew.
-  void Finish(timeline::CounterSeries series, std::vector<timeline::CounterSeries>* all) {
-    if (!grew_) return;
-    if (points_.back().value != 0) points_.push_back({at_ns_, 0});
-    series.points = std::move(points_);
-    all->push_back(std::move(series));
-  }
-
- private:
-  double scale_;
-  bool any_ = false;
-  bool grew_ = false;
-  int64_t at_ns_ = 0;
-  int64_t amount_ns_ = 0;
-  std::vector<timeline::CounterPoint> points_;
-};
 
 void AddThreads(const evidence::Evidence& evidence, std::vector<timeline::CounterSeries>* all) {
   std::vector<Growth> on_cpu(evidence.threads.size(), Growth(kPercent));
@@ -109,25 +70,9 @@ void AddProcesses(const evidence::Evidence& evidence, std::vector<timeline::Coun
   }
 }
 
-// nullopt: recorded without, or unreadable, which is then a complaint.
 std::optional<evidence::Evidence> ReadNode(const std::string& node, OpenedInputs* inputs) {
-  const recording::Layout layout(inputs->run);
-  const auto text = ReadFile(layout.Evidence(node) / evidence::kFileName);
-  if (absl::IsNotFound(text.status())) return std::nullopt;
-  auto parsed = text.ok() ? evidence::ParseEvidence(*text)
-                          : absl::StatusOr<evidence::Evidence>(text.status());
-  if (!parsed.ok()) {
-    inputs->incomplete = true;
-    inputs->complaints.push_back(absl::StrCat(
-        node, ": evidence/", evidence::kFileName,
-        " is skipped, and with it the samples of the node: ", parsed.status().message()));
-    return std::nullopt;
-  }
-  if (parsed->damaged_lines > 0) {
-    inputs->notes.push_back(absl::StrCat(node, ": ", parsed->damaged_lines,
-                                         " damaged lines of its samples are skipped"));
-  }
-  return *std::move(parsed);
+  return ReadNodeFile(node, {evidence::kFileName, "the samples of the node", "samples"},
+                      evidence::ParseEvidence, inputs);
 }
 
 }  // namespace
