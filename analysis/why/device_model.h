@@ -101,7 +101,7 @@ struct DeviceFinding {
   MeanEstimate lead;                // own work, less the others' median
   uint64_t most_in = 0;             // steps in which no rank has more own work
   std::vector<DeviceCause> causes;  // the largest first
-  // Where it computes longer: what held its device back more than the others'.
+  // Where it takes longer for the same kernels: what held its device back more than the others'.
   std::vector<DeviceHeldBack> held_back;
   int64_t unexplained_ns = 0;  // of the lead, a step: what the causes leave
   // Its device waits so much longer for launches, a step, and its program's own time does not show

@@ -111,6 +111,14 @@ static __attribute__((noinline)) int EmitText(struct itt_thread* thread,
   return itt_shared.emit->task_begin_text(&at, ((const struct itt_string_handle*)task->name)->text);
 }
 
+/* Of a task by name, without ids. */
+static inline int EmitPlain(struct itt_thread* thread, const struct itt_task* task) {
+  return __builtin_expect(task->name_id == NAME_IN_EVENT, 0)
+             ? EmitText(thread, task)
+             : itt_shared.task_begin(thread->common->key, task->domain_id, task->name_id,
+                                     DepthOf(thread, task), NextNumber(thread));
+}
+
 /* `id` and `parent` lie where the caller pushed them, word by word: read word by word, or the loads
  * stall. */
 static inline int EmitBegin(struct itt_thread* thread, struct itt_task* task,
@@ -177,28 +185,12 @@ static SYNCLINE_HOT __attribute__((noinline)) void BeginRecorded(
   struct syncline_thread* common = thread->common;
   const uint64_t cost = Begun(common);
   struct itt_task* task = PushInto(thread, (uintptr_t)domain, name);
-  ResolveAs(thread, task, domain, name);
-  Leave(thread, cost,
-        __builtin_expect(task->name_id == NAME_IN_EVENT, 0)
-            ? EmitText(thread, task)
-            : itt_shared.task_begin(common->key, task->domain_id, task->name_id,
-                                    DepthOf(thread, task), NextNumber(thread)));
-}
-
-/* The same, of a task that may be left out. */
-static SYNCLINE_HOT __attribute__((noinline)) void BeginBriefly(
-    struct itt_thread* thread, const struct itt_domain* domain,
-    const struct itt_string_handle* name) {
-  struct syncline_thread* common = thread->common;
-  const uint64_t cost = Begun(common);
-  struct itt_task* task = PushInto(thread, (uintptr_t)domain, name);
-  if (LeavesOut(thread, task)) {
+  if (LeavesOutAny() && LeavesOut(thread, task)) {
     Done(common, cost);
     return;
   }
-  static const struct itt_id none;
   ResolveAs(thread, task, domain, name);
-  Leave(thread, cost, EmitBegin(thread, task, &none, &none));
+  Leave(thread, cost, EmitPlain(thread, task));
 }
 
 static SYNCLINE_HOT void TaskBegin(const struct itt_domain* domain, struct itt_id id,
@@ -210,11 +202,7 @@ static SYNCLINE_HOT void TaskBegin(const struct itt_domain* domain, struct itt_i
     return;
   }
   if (Records(thread, gate) && thread->top < thread->limit && !HasId(&id) && !HasId(&parent)) {
-    if (LeavesOutAny()) {
-      BeginBriefly(thread, domain, name);
-    } else {
-      BeginRecorded(thread, domain, name);
-    }
+    BeginRecorded(thread, domain, name);
     return;
   }
   BeginLoud((uintptr_t)domain, name, id, parent);
