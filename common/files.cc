@@ -65,18 +65,6 @@ absl::StatusOr<std::string> ReadAll(int fd, const std::filesystem::path& path,
   }
 }
 
-absl::Status WriteAll(int fd, std::string_view bytes, const std::string& name) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoStatus(errno, absl::StrCat("Cannot write ", name));
-    }
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -152,6 +140,18 @@ absl::Status WriteOutput(const std::filesystem::path& path, std::string_view byt
   const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("Cannot open ", Quoted(path)));
   return WriteAll(fd.get(), bytes, Quoted(path));
+}
+
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& name) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, absl::StrCat("Cannot write ", name));
+    }
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status AppendWhole(int fd, std::string_view bytes, const std::filesystem::path& path) {

@@ -70,6 +70,9 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
 // standard output.
 absl::Status WriteOutput(const std::filesystem::path& path, std::string_view bytes);
 
+// Writes all of `bytes` where the descriptor stands. `name` is for the message.
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& name);
+
 // Appends all of `bytes` to a file that was opened with O_APPEND, or nothing of it: what a full
 // disk took in part is cut off again, so that what is appended later is not shifted. `path` is for
 // the message.

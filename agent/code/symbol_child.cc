@@ -36,14 +36,9 @@ constexpr rlim_t kHeapMax = rlim_t{2} << 30;  // guessed: debug information unpa
 constexpr size_t kAnswerMax = 256 << 20;
 constexpr uint64_t kPerfMapMax = 64 << 20;
 
-bool WriteAll(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
+// What does not fit any more gets no name.
+void Say(std::string_view answer, int answer_fd) {
+  WriteAll(answer_fd, answer, "names").IgnoreError();
 }
 
 std::string ReadFromBegin(int fd, size_t most) {
@@ -132,7 +127,7 @@ void NameFiles(const std::vector<AskedModule>& modules, int answer_fd) {
   std::vector<Named> all;
   for (const AskedModule& asked : modules) {
     if (asked.path.empty()) {
-      WriteAll(answer_fd, GeneratedNames(asked));
+      Say(GeneratedNames(asked), answer_fd);
       continue;
     }
     auto file = ElfFile::Open(asked.root, asked.path);
@@ -144,7 +139,7 @@ void NameFiles(const std::vector<AskedModule>& modules, int answer_fd) {
       if (named.functions[i].empty()) continue;
       evidence::Append(CodeSymbol{asked.frames[i], named.functions[i], "", 0}, &answer);
     }
-    WriteAll(answer_fd, answer);
+    Say(answer, answer_fd);
     all.push_back(std::move(named));
   }
   for (const Named& named : all) {
@@ -153,7 +148,7 @@ void NameFiles(const std::vector<AskedModule>& modules, int answer_fd) {
       evidence::Append(
           CodeSymbol{named.asked->frames[index], named.functions[index], line.file, line.line},
           &answer);
-      WriteAll(answer_fd, answer);
+      Say(answer, answer_fd);
     });
   }
 }
@@ -204,7 +199,7 @@ std::string Checked(std::string_view answer, const std::vector<const CodeTable::
 Descriptor MemoryFile(std::string_view text) {
   const Descriptor made(::memfd_create("syncline-code", MFD_CLOEXEC));
   Descriptor file(::fcntl(made.get(), F_DUPFD_CLOEXEC, 10));
-  if (file.get() >= 0 && !WriteAll(file.get(), text)) return Descriptor(-1);
+  if (file.get() >= 0 && !WriteAll(file.get(), text, "what is asked").ok()) return Descriptor(-1);
   if (file.get() >= 0) ::lseek(file.get(), 0, SEEK_SET);
   return file;
 }

@@ -44,7 +44,8 @@ class Lines {
   bool Write(std::string_view text) {
     if (bytes_ + text.size() > bytes_max_) return false;
     bytes_ += text.size();
-    return AppendWhole(fd_.get(), text, "").ok();
+    // Not at the file's end: it may be a memory of a fixed size.
+    return WriteAll(fd_.get(), text, "lines").ok();
   }
 
  private:
