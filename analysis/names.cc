@@ -45,4 +45,6 @@ bool LooksLikeStep(std::string_view name) {
          absl::EndsWith(lower, "_iter");
 }
 
+bool IsMark(std::string_view domain) { return domain == "python" || domain == "syncline"; }
+
 }  // namespace syncline::analysis

@@ -16,6 +16,10 @@ std::string NamePattern(std::string_view name);
 // "ProfilerStep#12", "iteration_3"; not "Optimizer.step#SGD.step".
 bool LooksLikeStep(std::string_view name);
 
+// Tasks of this domain are ours or Python's own ("garbage collection"): no part of the program's
+// work.
+bool IsMark(std::string_view domain);
+
 }  // namespace syncline::analysis
 
 #endif  // SYNCLINE_ANALYSIS_NAMES_H_

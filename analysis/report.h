@@ -20,6 +20,7 @@
 #include "analysis/levels.h"
 #include "analysis/machines.h"
 #include "analysis/messages.h"
+#include "analysis/primitives.h"
 #include "analysis/receipt.h"
 #include "analysis/tensors.h"
 #include "analysis/transfers.h"
@@ -193,6 +194,7 @@ struct Report {
   std::vector<MachineReport> machines;  // of nodes that were sampled
   std::vector<DeviceHealth> health;     // of devices that were sampled
   HotCode hot;                          // of nodes whose code was sampled
+  PrimitiveReport primitives;           // of oneDNN
   std::vector<VtuneResult> vtune;       // beside the recording
   uint64_t events = 0;
   std::vector<std::string> only_events;  // patterns of their names; none: all were looked at

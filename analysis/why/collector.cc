@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/names.h"
+#include "analysis/onednn.h"
 #include "analysis/why/task_names.h"
 
 namespace syncline::analysis::why {

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/names.h"
+#include "analysis/onednn.h"
+
 namespace syncline::analysis::why {
 namespace {
 
@@ -48,16 +51,6 @@ bool IsGarbageCollection(std::string_view category, std::string_view name) {
   return category == kPython && name == kCollection;
 }
 
-bool IsPrimitive(std::string_view category) {
-  return category.starts_with("dnnl") || category.starts_with("oneDNN");
-}
-
-bool IsExecution(std::string_view category) {
-  return IsPrimitive(category) && category.ends_with("execute");
-}
-
-bool IsMark(std::string_view category) { return category == kPython || category == kOurs; }
-
 bool IsTransferThread(std::string_view name) { return name.find("gloo") != std::string_view::npos; }
 
 std::string_view AcceleratorOf(std::string_view category, std::string_view name) {
@@ -70,7 +63,7 @@ TaskNames::TaskNames(std::span<const std::string> names) {
     roles_.push_back(RolesOf(name));
     primitives_.push_back(IsPrimitive(name));
     preparations_.push_back(IsPrimitive(name) && !IsExecution(name));
-    marks_.push_back(why::IsMark(name));
+    marks_.push_back(analysis::IsMark(name));
     collections_.push_back(name == kCollection);
   }
 }

@@ -32,12 +32,6 @@ enum class Role : uint8_t {
 uint8_t RolesOf(std::string_view name);
 // Our hook's mark of one garbage collection of Python.
 bool IsGarbageCollection(std::string_view category, std::string_view name);
-// oneDNN's primitives, whatever they are called: made, and executed.
-bool IsPrimitive(std::string_view category);
-// Whether it was executed. How often one is made depends on a cache, not on the work.
-bool IsExecution(std::string_view category);
-// Tasks of ours and of Python itself: no operators, and no part of the program's work.
-bool IsMark(std::string_view category);
 // A thread that carries collectives out, by what it is called: "pt_gloo_runloop", "gloo_tcp_loop".
 bool IsTransferThread(std::string_view name);
 // "accelerator initialised: cuda" -> "cuda"; else empty.

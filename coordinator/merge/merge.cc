@@ -171,6 +171,7 @@ std::vector<analysis::VtuneResult> PlacedVtune(const OpenedInputs& inputs,
 struct Lookers {
   analysis::HotSink code;
   analysis::VtuneSpanSink vtune;
+  analysis::PrimitiveSink primitives;
 };
 
 // Everything into a directory beside result.out_dir, and then that in its place.
@@ -187,7 +188,9 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
   timeline::CutSink cut_code(CountedOf(cut, inputs), &lookers->code);
   timeline::CutSink cut_vtune(CountedOf(cut, inputs), &lookers->vtune);
-  std::vector<timeline::TimelineSink*> sinks = {&cut_summary, &cut_code, &cut_vtune};
+  timeline::CutSink cut_primitives(CountedOf(cut, inputs), &lookers->primitives);
+  std::vector<timeline::TimelineSink*> sinks = {&cut_summary, &cut_code, &cut_vtune,
+                                                &cut_primitives};
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
   SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
@@ -215,7 +218,10 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   }
   result.report = MakeReportOf(inputs, built, summary);
   // Where only some events are read, which task was open is not known.
-  if (options.events.empty()) result.report.hot = lookers->code.Take();
+  if (options.events.empty()) {
+    result.report.hot = lookers->code.Take();
+    result.report.primitives = lookers->primitives.Take();
+  }
   result.report.vtune = PlacedVtune(inputs, &lookers->vtune);
   result.report.incomplete |= !uncopied.empty() || !tables.complete;
   result.report.complaints.insert(result.report.complaints.end(), uncopied.begin(), uncopied.end());
@@ -276,7 +282,8 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& asked) {
   const bool kept = std::any_of(vtune.begin(), vtune.end(),
                                 [](const auto& result) { return !result.path.empty(); });
   if (kept && !Wants(options, kVtuneFormat)) options.formats.emplace_back(kVtuneFormat);
-  Lookers lookers{analysis::HotSink(std::move(samples)), analysis::VtuneSpanSink(std::move(vtune))};
+  Lookers lookers{
+      analysis::HotSink(std::move(samples)), analysis::VtuneSpanSink(std::move(vtune)), {}};
   inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
     inputs.build.progress = [&](const timeline::Progress& progress) {
@@ -302,13 +309,17 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   timeline::CutSink counted_code(counted, &code);
   analysis::VtuneSpanSink vtune(ReadVtuneResults(&inputs));
   timeline::CutSink counted_vtune(counted, &vtune);
-  timeline::TimelineSink* const sinks[] = {&counted_summary, &counted_code, &counted_vtune};
+  analysis::PrimitiveSink primitives;
+  timeline::CutSink counted_primitives(counted, &primitives);
+  timeline::TimelineSink* const sinks[] = {&counted_summary, &counted_code, &counted_vtune,
+                                           &counted_primitives};
   SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   SYNCLINE_RETURN_IF_ERROR(summary.CheckStep());
   analysis::TakeStepsFrom(summary, built.nodes);
   analysis::Report report = MakeReportOf(inputs, built, summary);
   report.hot = code.Take();
+  report.primitives = primitives.Take();
   report.vtune = PlacedVtune(inputs, &vtune);
   if (options.step.has_value() && report.steps.empty()) {
     report.notes.push_back(absl::StrCat("every ", *options.step,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "analysis/names.h"
+#include "analysis/onednn.h"
 #include "analysis/optimizer_steps.h"
 #include "analysis/why/task_names.h"
 #include "common/text.h"
@@ -112,7 +113,7 @@ Shapes ShapeOf(std::string_view name) {
     break;
   }
   if (analysis::OptimizerSteps::Is(name)) KeepEnding(name, ".step", &shapes);
-  if (why::IsExecution(name)) KeepEnding(name, "execute", &shapes);
+  if (analysis::IsExecution(name)) KeepEnding(name, "execute", &shapes);
   for (const std::string_view part : kParts) {
     const size_t at = name.find(part);
     if (at != std::string_view::npos) Keep(at, part.size(), &shapes);
@@ -128,8 +129,8 @@ Meaning MeaningOf(std::string_view name) {
                           timeline::CollectiveCalled(name) != name;
   return {analysis::LooksLikeStep(name),
           why::RolesOf(name),
-          why::IsPrimitive(name),
-          why::IsExecution(name),
+          analysis::IsPrimitive(name),
+          analysis::IsExecution(name),
           why::IsTransferThread(name),
           analysis::OptimizerSteps::Is(name),
           tells_time,
