@@ -108,7 +108,8 @@ void OperatorsInShort(Page* page) {
   const std::vector<TaskTotal> tasks = OverAllNodes(page->report());
   if (tasks.empty()) return;  // all of them are steps
   // Eight, or fewer where several kinds of communication take their room.
-  const size_t shown = 2 * RowsOfEach(page->report());
+  const size_t shown =
+      2 * RowsOfEach(page->report()) - (page->report().primitives.totals.empty() ? 0 : 1);
   const std::vector<const TaskTotal*> rows =
       First(Ranked(tasks, [](const TaskTotal& task) { return task.self_ns; }), shown);
   const std::string title = ShownOf("Largest operators", rows.size(), tasks.size());

@@ -44,6 +44,11 @@ void Page::Item(std::string_view label, std::string_view text) {
 
 void Page::Line(std::string_view text) { Wrap(std::string(kIndent, ' '), kIndent, text); }
 
+void Page::Below(std::string_view text) {
+  constexpr size_t kDetailIndent = kIndent + 4;
+  Wrap(std::string(kDetailIndent, ' '), kDetailIndent, text);
+}
+
 void Page::Warn(std::string_view text) {
   const size_t at = out_.size();
   Wrap(std::string(kIndent, ' ') + "! ", kIndent + 2, text);

@@ -37,6 +37,8 @@ class Page {
   // One line of the short report, "Losses        none". An empty label continues the line above.
   void Item(std::string_view label, std::string_view text);
   void Line(std::string_view text);
+  // Details of the table's row above.
+  void Below(std::string_view text);
   void Warn(std::string_view text);
   void Print(const Table& table);
   // A table of the short report, whose first column is headed by `title`: that line is the heading.

@@ -7,6 +7,7 @@
 #include "export/report/devices_text.h"
 #include "export/report/hot_text.h"
 #include "export/report/machines_text.h"
+#include "export/report/primitives_text.h"
 #include "export/report/section_printers.h"
 #include "export/report/vtune_text.h"
 
@@ -33,6 +34,8 @@ constexpr Section kSections[] = {
     {"transfers", "Sends and receives", HasTransfers, TransfersInFull, TransfersInShort},
     {"tensors", "Tensors between processes", HasTensors, TensorsInFull, TensorsInShort},
     {"operators", "Operators and tasks", HasOperators, OperatorsInFull, OperatorsInShort},
+    {"primitives", "oneDNN's primitives", HasPrimitives, PrimitivesInFull, PrimitivesInShort,
+     PrimitivesInJson},
     {"hot", "Hot code", HasHotCode, HotCodeInFull, HotCodeInShort, HotCodeInJson},
     {"vtune", "VTune", HasVtune, VtuneInFull, nullptr, VtuneInJson},
     {"messages", "Messages between processes", HasMessages, MessagesInFull, MessagesInShort},

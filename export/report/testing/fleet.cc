@@ -191,6 +191,21 @@ void AddCode(uint32_t node, analysis::Report* report) {
   report->hot.tasks[0].functions[0].samples += 100;
 }
 
+// oneDNN's primitives of the node's rank.
+void AddPrimitives(uint32_t node, analysis::Report* report) {
+  report->primitives.processes.push_back({.node = node,
+                                          .name = absl::StrCat(NodeName(node), " · rank ", node),
+                                          .calls = 10,
+                                          .total_ns = 10'000'000 + node,
+                                          .by_set_ns = {{"avx512_core", 10'000'000 + node}}});
+  if (report->primitives.totals.empty()) {
+    report->primitives.totals.push_back(
+        {"aten::mm", {.kind = "matmul", .implementation = "jit:avx512_core", .types = "f32"}});
+  }
+  report->primitives.totals[0].calls += 10;
+  report->primitives.totals[0].total_ns += 10'000'000 + node;
+}
+
 // VTune's result of the node's rank; of every tenth none.
 void AddVtune(uint32_t node, analysis::Report* report) {
   analysis::VtuneResult result;
@@ -264,6 +279,7 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
     AddProfile(i, &report);
     AddMachine(i, &report);
     AddCode(i, &report);
+    AddPrimitives(i, &report);
     AddVtune(i, &report);
     if (job != Job::kTensorFlow) AddDevice(i, &report);
     if (job != Job::kTensorFlow) AddHealth(i, &report);
