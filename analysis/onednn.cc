@@ -20,6 +20,19 @@ constexpr std::string_view kNoType = "undef";  // of data that is not there
 // Beginnings of instruction sets' names.
 constexpr std::array<std::string_view, 6> kSets = {"avx", "sse", "sve", "asimd", "rvv", "vsx"};
 
+constexpr std::array<std::string_view, 12> kOrder = {"sse41",
+                                                     "avx",
+                                                     "avx2",
+                                                     "avx2_vnni",
+                                                     "avx2_vnni_2",
+                                                     "avx512_core",
+                                                     "avx512_core_vnni",
+                                                     "avx512_core_bf16",
+                                                     "avx512_core_fp16",
+                                                     "avx512_core_amx",
+                                                     "avx512_core_amx_fp16",
+                                                     "avx10_1_512_amx_fp16"};
+
 struct Data {
   std::string name;  // "src", "wei", "dst", "diff_src"
   std::string type;
@@ -118,6 +131,12 @@ std::string_view InstructionSetOf(std::string_view implementation) {
     }
   }
   return {};
+}
+
+std::optional<size_t> InstructionSetPlace(std::string_view set) {
+  const auto found = std::find(kOrder.begin(), kOrder.end(), set);
+  if (found == kOrder.end()) return std::nullopt;
+  return static_cast<size_t>(found - kOrder.begin());
 }
 
 bool IsReference(std::string_view implementation) {

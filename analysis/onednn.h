@@ -10,6 +10,7 @@
 #define SYNCLINE_ANALYSIS_ONEDNN_H_
 
 #include <compare>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,8 @@ std::optional<PrimitiveDescription> ParsePrimitive(std::string_view line);
 
 // That the implementation is called by ("avx512_core_amx"); empty: by none.
 std::string_view InstructionSetOf(std::string_view implementation);
+// The place of an instruction set of x86 in oneDNN's order, the lowest first; nullopt: not known.
+std::optional<size_t> InstructionSetPlace(std::string_view set);
 // It is one of those that oneDNN has for being right, not for being fast: "ref:any".
 bool IsReference(std::string_view implementation);
 

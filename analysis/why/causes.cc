@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/why/lower_sets.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/takers.h"
 
@@ -163,7 +164,9 @@ class CauseFinder {
     }
     if (finding.late || !finding.causes.empty()) Compare(rank, &finding);
     if (!finding.work.empty()) finding.causes.clear();
-    if (!finding.causes.empty()) finding.cost_all = CostOf(rank, named);
+    std::vector<int64_t> taken = TimeIn(rank, named);
+    if (finding.late && finding.work.empty()) AddLowerSets(rank, &finding, &taken);
+    if (!finding.causes.empty()) finding.cost_all = CostOf(rank, taken);
     std::stable_sort(
         finding.causes.begin(), finding.causes.end(),
         [](const Cause& a, const Cause& b) { return a.amount.est_ns > b.amount.est_ns; });
@@ -184,16 +187,43 @@ class CauseFinder {
   }
 
   // What of each step it takes from all: by how much the slowest rank would be faster without it.
-  MeanEstimate CostOf(size_t rank, const std::vector<size_t>& causes) const {
+  MeanEstimate CostOf(size_t rank, std::span<const int64_t> amounts_ns) const {
     std::vector<int64_t> costs;
     for (size_t step = 0; step < judged_.steps(); ++step) {
-      int64_t amount_ns = 0;
-      for (const size_t cause : causes) amount_ns += parts_[cause][rank][step];
       const int64_t own_ns = own_work_[rank][step];
       const int64_t others_ns = own_others_.Largest(rank, step);
-      costs.push_back(std::max(own_ns, others_ns) - std::max(own_ns - amount_ns, others_ns));
+      costs.push_back(std::max(own_ns, others_ns) - std::max(own_ns - amounts_ns[step], others_ns));
     }
     return Bootstrap(costs, block_);
+  }
+
+  // Of each step, the rank's time in these parts.
+  std::vector<int64_t> TimeIn(size_t rank, const std::vector<size_t>& causes) const {
+    std::vector<int64_t> sums(judged_.steps());
+    for (const size_t cause : causes) {
+      for (size_t step = 0; step < sums.size(); ++step) sums[step] += parts_[cause][rank][step];
+    }
+    return sums;
+  }
+
+  // Its oneDNN does the same work by a lower instruction set, and takes longer for it. `taken`: of
+  // each step, what all causes take.
+  void AddLowerSets(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
+    LowerSets lower = LowerSetsOf(judged_.ranks, rank, input_.names);
+    if (lower.primitives.empty()) return;
+    std::vector<int64_t> longer = Others(lower.times_ns).Excess(rank);
+    const MeanEstimate amount = Bootstrap(longer, block_);
+    if (!IsEvident(*finding, amount)) return;
+    for (size_t step = 0; step < longer.size(); ++step) {
+      longer[step] = std::max<int64_t>(0, longer[step]);
+      (*taken)[step] += longer[step];
+    }
+    Cause& cause = finding->causes.emplace_back();
+    cause.part = Part::kCompute;
+    cause.amount = amount;
+    cause.own_ns = MeanOf(lower.times_ns[rank]);
+    cause.cost = CostOf(rank, longer);
+    cause.lower_sets = std::move(lower.primitives);
   }
 
   Cause CauseOf(size_t rank, size_t index, const MeanEstimate& amount) const {
@@ -202,7 +232,7 @@ class CauseFinder {
     cause.part = kCauses[index];
     cause.amount = amount;
     cause.own_ns = MeanOf(parts_[index][rank]);
-    cause.cost = CostOf(rank, {index});
+    cause.cost = CostOf(rank, parts_[index][rank]);
     if (cause.part == Part::kThrottled && judged.samples.group.group != nullptr) {
       const GroupFacts& facts = judged.samples.group;
       cause.group = facts.group->path;

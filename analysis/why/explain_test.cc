@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/why/explain.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -10,6 +11,8 @@
 
 namespace syncline::analysis::why {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr int64_t kMs = 1'000'000;
 
@@ -77,6 +80,49 @@ TEST(Explain, EachCauseIsNamedWithItsRankAndItsAmount) {
       ExpectTablesAddUp(answer);
     }
   }
+}
+
+TEST(Explain, ALowerInstructionSetIsACause) {
+  for (const size_t culprit : {0, 1, 2}) {
+    const Answer answer = AnswerOf({.ranks = 3,
+                                    .trouble = {{culprit, {.set = "avx2", .set_ns = 4 * kMs}}},
+                                    .set = "avx512_core"});
+    ASSERT_EQ(answer.verdict, Verdict::kCause);
+    const RankFinding& finding = answer.findings[0];
+    EXPECT_EQ(finding.index, culprit);
+    EXPECT_TRUE(finding.work.empty()) << "reorders are no work of the program's";
+    ASSERT_EQ(finding.causes.size(), 1);
+    const Cause& cause = finding.causes[0];
+    EXPECT_EQ(cause.part, Part::kCompute);
+    ASSERT_EQ(cause.lower_sets.size(), 1);
+    EXPECT_EQ(cause.lower_sets[0].primitive, "convolution");
+    EXPECT_THAT(cause.lower_sets[0].own, ElementsAre("jit:avx2"));
+    EXPECT_THAT(cause.lower_sets[0].others, ElementsAre("jit:avx512_core"));
+    EXPECT_NEAR(cause.amount.est_ns, 4 * kMs, 300'000);
+    EXPECT_NEAR(cause.cost.est_ns, 4 * kMs, 500'000);
+    ExpectTablesAddUp(answer);
+  }
+}
+
+// The instruction set is no cause where it is higher, where nothing takes longer for it, or where
+// the work is another one.
+TEST(Explain, WhatIsNoLowerInstructionSet) {
+  const Answer higher =
+      AnswerOf({.trouble = {{1, {.set = "avx512_core", .set_ns = 4 * kMs}}}, .set = "avx2"});
+  EXPECT_EQ(higher.verdict, Verdict::kLateCauseUnknown);
+  const Answer unknown =
+      AnswerOf({.trouble = {{1, {.set = "new", .set_ns = 4 * kMs}}}, .set = "avx2"});
+  EXPECT_EQ(unknown.verdict, Verdict::kLateCauseUnknown);
+  const Answer no_longer =
+      AnswerOf({.trouble = {{1, {.input_ns = 4 * kMs, .set = "avx2"}}}, .set = "avx512_core"});
+  ASSERT_EQ(no_longer.verdict, Verdict::kCause);
+  ASSERT_EQ(no_longer.findings[0].causes.size(), 1);
+  EXPECT_EQ(no_longer.findings[0].causes[0].part, Part::kInput);
+  const Answer other_work =
+      AnswerOf({.trouble = {{1, {.more_work = true, .set = "avx2", .set_ns = 4 * kMs}}},
+                .set = "avx512_core"});
+  ASSERT_EQ(other_work.verdict, Verdict::kWorkDiffers);
+  EXPECT_TRUE(other_work.findings[0].work[0].in_shapes);
 }
 
 TEST(Explain, ThrottlingNamesTheGroupWithTheQuota) {

@@ -254,6 +254,22 @@ void AddOperators(std::span<const Piece> pieces, size_t rank, Judged* judged) {
   }
 }
 
+std::map<NameId, std::vector<int64_t>> PrimitivesOf(std::span<const Piece> pieces,
+                                                    const JudgedRank& rank,
+                                                    std::span<const std::string> names) {
+  std::map<NameId, std::vector<int64_t>> primitives;
+  for (const auto& [name, implementations] : ImplementationsOf(rank.work, names)) {
+    primitives[name].resize(rank.steps.size());
+  }
+  for (const Piece& piece : pieces) {
+    if (piece.step < 0 || piece.part != Part::kCompute) continue;
+    const auto found = primitives.find(piece.leaf);
+    if (found == primitives.end()) continue;
+    found->second[static_cast<size_t>(piece.step)] += piece.length_ns() - piece.taken_ns;
+  }
+  return primitives;
+}
+
 void FillParts(const JobInput& input, const JudgeOptions& options, std::span<const Driver> drivers,
                Judged* judged) {
   const size_t ranks = input.ranks.size();
@@ -293,6 +309,7 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     }
     if (options.operators) AddOperators(pieces, i, judged);
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
+    of_rank.primitive_ns = PrimitivesOf(pieces, of_rank, input.names);
   }
 }
 

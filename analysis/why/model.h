@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/levels.h"
+#include "analysis/why/refusal.h"
 #include "evidence/evidence.h"
 
 namespace syncline::analysis::why {
@@ -136,11 +137,19 @@ struct Taker {
   bool transfers = false;
 };
 
+// One of oneDNN's primitives that a rank runs by a lower instruction set than most others.
+struct LowerSet {
+  std::string primitive;            // "convolution"
+  std::vector<std::string> own;     // its implementations: "jit:avx2"
+  std::vector<std::string> others;  // most other ranks' for the same work
+};
+
 struct Cause {
-  Part part = Part::kThrottled;  // kThrottled, kWaitingForCpu, kInput or kGarbageCollection
-  MeanEstimate amount;           // E: of the rank, less the others' median, a step
-  int64_t own_ns = 0;            // of the rank itself, a step
-  MeanEstimate cost;             // what of each step it takes from all ranks: an estimate
+  // kThrottled, kWaitingForCpu, kInput or kGarbageCollection; with `lower_sets`: kCompute
+  Part part = Part::kThrottled;
+  MeanEstimate amount;  // E: of the rank, less the others' median, a step
+  int64_t own_ns = 0;   // of the rank itself, a step
+  MeanEstimate cost;    // what of each step it takes from all ranks: an estimate
   // kThrottled: the group that has the quota.
   std::string group;
   int group_version = 0;
@@ -149,6 +158,7 @@ struct Cause {
   int64_t periods = 0;  // in the judged time, and in how many of them the group was throttled
   int64_t throttled_periods = 0;
   std::optional<Taker> taker;  // kWaitingForCpu
+  std::vector<LowerSet> lower_sets;
 };
 
 // What was looked at and is not the cause.
@@ -247,24 +257,6 @@ struct StepClass {
   uint64_t steps = 0;
   int64_t total_ns = 0;
 };
-
-// Why there is no answer. Stable: scripts read the names.
-enum class Refusal : uint8_t {
-  kNone,
-  kNothingRecorded,  // no process here was started for recording
-  kForeignTrace,     // no recording
-  kTensorFlowJob,
-  kNoPyTorchOperators,
-  kGpuJob,
-  kSecondLauncher,  // two threads of a rank launch collectives
-  kSeveralGroups,   // collectives of two groups within the judged steps
-  kNoSteps,         // no optimizer step was seen
-  kTooFewSteps,
-  kRanksDisagree,  // no step has the same collectives on all ranks
-  kNotCovered,     // a rank was recorded for less than 95 % of the window
-  kRankMissing,    // of the job's ranks not all were recorded
-};
-const char* RefusalJsonName(Refusal refusal);  // "gpu_job"
 
 struct Answer {
   Refusal refusal = Refusal::kNone;

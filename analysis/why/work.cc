@@ -3,7 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/onednn.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -13,6 +19,44 @@ using Counted = std::map<Key, WorkDone::Counts>;
 
 constexpr size_t kDifferentSteps = 20;  // one of so many may differ
 constexpr int64_t kWorthPercent = 1;
+
+constexpr std::string_view kReorder = "reorder";
+
+// What the collector recorded of a task's arguments: "%s=cpu,convolution,...;".
+std::optional<PrimitiveDescription> DescriptionOf(std::string_view shape) {
+  const size_t begin = shape.find('=');
+  if (begin == std::string_view::npos || !shape.ends_with(';')) return std::nullopt;
+  return ParsePrimitive(shape.substr(begin + 1, shape.size() - begin - 2));
+}
+
+// Shapes by number: those that say the same of the work have the same one.
+class WorkShapes {
+ public:
+  explicit WorkShapes(std::span<const std::string> names) : names_(names) {}
+
+  Counted Of(const WorkDone& work) {
+    Counted counted;
+    for (const auto& [key, counts] : work.shapes) {
+      if (names_[key.first] == kReorder) continue;
+      WorkDone::Counts& sum = counted[{key.first, NumberOf(key.second)}];
+      sum.resize(counts.size());
+      for (size_t step = 0; step < counts.size(); ++step) sum[step] += counts[step];
+    }
+    return counted;
+  }
+
+ private:
+  NameId NumberOf(NameId shape) {
+    std::string text = names_[shape];
+    if (const auto said = DescriptionOf(text)) {
+      text = absl::StrCat(said->propagation, ";", said->types, ";", said->shapes);
+    }
+    return numbers_.try_emplace(text, static_cast<NameId>(numbers_.size())).first->second;
+  }
+
+  std::span<const std::string> names_;
+  std::map<std::string, NameId> numbers_;
+};
 
 struct Compared {
   bool differs = false;
@@ -107,19 +151,33 @@ WorkDone WorkOf(std::span<const TaskSpan> spans, std::span<const OwnInterval> st
   return work;
 }
 
+std::map<NameId, std::set<std::string>> ImplementationsOf(const WorkDone& work,
+                                                          std::span<const std::string> names) {
+  std::map<NameId, std::set<std::string>> all;
+  for (const auto& [key, counts] : work.shapes) {
+    const auto said = DescriptionOf(names[key.second]);
+    if (said.has_value() && said->kind != kReorder) all[key.first].insert(said->implementation);
+  }
+  return all;
+}
+
 std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_t rank,
                                           size_t steps, int64_t total_step_ns,
                                           std::span<const std::string> names) {
   std::vector<WorkDifference> differences;
   if (ranks.size() < 2 || steps == 0) return differences;
+  WorkShapes work_shapes(names);
+  std::vector<Counted> shapes_of;
+  for (const WorkDone& work : ranks) shapes_of.push_back(work_shapes.Of(work));
   std::vector<const Counted*> counts;
   std::vector<const Counted*> shapes;
-  for (const WorkDone& work : ranks) {
-    counts.push_back(&work.counts);
-    shapes.push_back(&work.shapes);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    counts.push_back(&ranks[i].counts);
+    shapes.push_back(&shapes_of[i]);
   }
   std::set<NameId> different;  // names
   for (const Key& key : KeysOf(counts)) {
+    if (names[key.second] == kReorder && IsPrimitive(names[key.first])) continue;
     const Compared compared = Compare(counts, rank, key, steps);
     if (!compared.differs || !different.insert(key.second).second) continue;
     differences.push_back({names[key.second], false, compared.own, compared.others});

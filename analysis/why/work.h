@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Did ranks do the same work? Operators by how often they ran in a step and, where recorded, with
-// which shapes. A rank that does other work is later for a reason that is no fault of its machine,
-// and no cause is named for it. Pure.
+// which shapes. How oneDNN does a piece of work (implementation, layouts) is no part of it, nor are
+// its reorders, which come with the layouts. A rank that does other work is later for a reason that
+// is no fault of its machine, and no cause is named for it. Pure.
 #ifndef SYNCLINE_ANALYSIS_WHY_WORK_H_
 #define SYNCLINE_ANALYSIS_WHY_WORK_H_
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,6 +30,11 @@ struct WorkDone {
 
 WorkDone WorkOf(std::span<const TaskSpan> spans, std::span<const OwnInterval> steps,
                 const TaskNames& names);
+
+// Of oneDNN's primitives: the implementations of each, by name; without reorders, and without
+// those that are not described.
+std::map<NameId, std::set<std::string>> ImplementationsOf(const WorkDone& work,
+                                                          std::span<const std::string> names);
 
 // In what `rank` differs from the median of the others; the largest first. An operator differs
 // where its counts do so in more than one step of twenty. What differs takes at least 1 % of the

@@ -10,6 +10,7 @@ namespace {
 using analysis::why::Answer;
 using analysis::why::Cause;
 using analysis::why::kParts;
+using analysis::why::LowerSet;
 using analysis::why::MeanEstimate;
 using analysis::why::NotACause;
 using analysis::why::Part;
@@ -83,10 +84,14 @@ Json JsonOf(const Taker& taker) {
           {"cpu_ns", IfKnown(taker.kind != Taker::Kind::kUnknown, taker.cpu_ns)}};
 }
 
+const char* CauseName(const Cause& cause) {
+  return cause.lower_sets.empty() ? PartJsonName(cause.part) : "instruction_set";
+}
+
 // All keys, always: what does not apply, or is not known, is null.
 Json JsonOf(const Cause& cause) {
   const bool group = !cause.group.empty();
-  return {{"cause", PartJsonName(cause.part)},
+  return {{"cause", CauseName(cause)},
           {"amount_ns", JsonOf(cause.amount)},
           {"own_ns", cause.own_ns},
           {"cost_ns", JsonOf(cause.cost)},
@@ -96,7 +101,10 @@ Json JsonOf(const Cause& cause) {
           {"period_ns", group ? Json(cause.period_ns) : Json()},
           {"periods", group ? Json(cause.periods) : Json()},
           {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
-          {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()}};
+          {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()},
+          {"lower_sets", ArrayOf(cause.lower_sets, [](const LowerSet& set) {
+             return Json{{"primitive", set.primitive}, {"own", set.own}, {"others", set.others}};
+           })}};
 }
 
 Json JsonOf(const Answer& answer, const RankFinding& finding) {

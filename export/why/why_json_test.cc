@@ -22,6 +22,7 @@ using analysis::why::RankSummary;
 using analysis::why::Refusal;
 using analysis::why::Taker;
 using testing::AnswersWithNames;
+using testing::AnswerWith;
 using testing::CauseOf;
 using testing::Tenths;
 using testing::ThrottledAnswer;
@@ -76,6 +77,7 @@ TEST(WhyJson, HasEveryNumberOfTheAnswer) {
   EXPECT_EQ(cause["periods"], 100);
   EXPECT_EQ(cause["throttled_periods"], 88);
   EXPECT_TRUE(cause["taker"].is_null());
+  EXPECT_TRUE(cause["lower_sets"].empty());
   EXPECT_TRUE(rank["causes"][1]["group"].is_null());
   EXPECT_EQ(rank["causes"][1]["taker"],
             Json({{"kind", "outside"}, {"name", "stress-ng"}, {"pid", 99}, {"cpu_ns", 5}}));
@@ -87,6 +89,17 @@ TEST(WhyJson, HasEveryNumberOfTheAnswer) {
   EXPECT_EQ(json["clock_bound_ns"], 1'200);
   EXPECT_EQ(json["lost_events"], 0);
   EXPECT_EQ(json["notes"], Json({"note"}));
+}
+
+TEST(WhyJson, ALowerInstructionSet) {
+  Cause cause = CauseOf(Part::kCompute, Tenths(290, 285, 295));
+  cause.lower_sets = {{"convolution", {"jit:avx2"}, {"jit:avx512_core"}}};
+  const Json json = Json::parse(WhyJson(AnswerWith({cause}), "run", ""));
+  const Json& said = json["verdict"]["ranks"][0]["causes"][0];
+  EXPECT_EQ(said["cause"], "instruction_set");
+  EXPECT_EQ(said["lower_sets"], Json({{{"primitive", "convolution"},
+                                       {"own", {"jit:avx2"}},
+                                       {"others", {"jit:avx512_core"}}}}));
 }
 
 TEST(WhyJson, PartsAddUpToTheStep) {

@@ -70,6 +70,10 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
     case Part::kGarbageCollection:
       return absl::StrCat("call gc.freeze() after set-up on ", OnNode(rank),
                           ", or collect garbage at the same step on all ranks");
+    case Part::kCompute:
+      return absl::StrCat("see whether ONEDNN_MAX_CPU_ISA limits ", OnNode(rank),
+                          " (`syncline nodes --check`); else its CPU has no higher set: give it "
+                          "less work, or another machine");
     default:
       return "`syncline report` shows more";
   }

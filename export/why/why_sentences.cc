@@ -19,6 +19,7 @@ namespace {
 
 using analysis::why::Answer;
 using analysis::why::Cause;
+using analysis::why::LowerSet;
 using analysis::why::MeanEstimate;
 using analysis::why::NotACause;
 using analysis::why::OrderCounts;
@@ -145,6 +146,22 @@ std::string DroppedText(const NotACause& one) {
                       "collectives run: a late rank's transfers run beside its work");
 }
 
+std::vector<std::string> LowerSetSentences(const Cause& cause, const std::string& share) {
+  constexpr size_t kShown = 4;
+  std::vector<std::string> names;
+  for (const LowerSet& set : cause.lower_sets) names.push_back(Printed(set.primitive));
+  std::vector<std::string> lines = {absl::StrCat(
+      "its oneDNN has a lower instruction set for the same work: ", absl::StrJoin(names, ", "),
+      names.size() == 1 ? " takes " : " take ", share)};
+  for (size_t i = 0; i < cause.lower_sets.size() && i < kShown; ++i) {
+    const LowerSet& set = cause.lower_sets[i];
+    lines.push_back(absl::StrCat(Printed(set.primitive), ": ",
+                                 Printed(absl::StrJoin(set.own, ", ")), ", on the others ",
+                                 Printed(absl::StrJoin(set.others, ", "))));
+  }
+  return lines;
+}
+
 int64_t PercentOf(int64_t part, int64_t whole) {
   return whole <= 0 ? 0 : (part * 100 + whole / 2) / whole;
 }
@@ -247,9 +264,12 @@ std::vector<std::string> CauseSentences(const RankFinding& finding, const Cause&
       return {absl::StrCat("its input is slow: its data loader takes ", share)};
     case Part::kGarbageCollection:
       return {absl::StrCat("Python collects garbage on it for ", share)};
+    case Part::kCompute:
+      return LowerSetSentences(cause, share);
     default:
-      return {absl::StrCat(PartName(cause.part), " takes ", share)};
+      break;
   }
+  return {absl::StrCat(PartName(cause.part), " takes ", share)};
 }
 
 std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFinding& finding) {
@@ -276,9 +296,10 @@ std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFindi
         ")"));
   }
   if (finding.work.empty() && (finding.late || !finding.causes.empty())) {
-    looked.push_back(absl::StrCat(
-        "more work (no: operators that take 1 % of the step or more run equally often",
-        finding.shapes_known ? ", oneDNN's with the same shapes)" : "; shapes unknown)"));
+    looked.push_back(
+        absl::StrCat("more work (no: operators that take 1 % of the step or more run equally often",
+                     finding.shapes_known ? ", oneDNN's with the same shapes, reorders aside)"
+                                          : "; shapes unknown)"));
   }
   std::vector<std::string> sentences = std::move(dropped);
   if (!looked.empty()) {

@@ -58,6 +58,15 @@ int64_t NamedInputNs(const RankFinding& finding) {
   return named_ns;
 }
 
+// What of its lead its primitives' instruction set is named for: a part of what it computes longer.
+int64_t NamedComputeNs(const RankFinding& finding) {
+  int64_t named_ns = 0;
+  for (const Cause& cause : finding.causes) {
+    if (cause.part == Part::kCompute) named_ns += cause.amount.est_ns;
+  }
+  return named_ns;
+}
+
 // The part of own work that differs most from that of the rank in the middle, if one stands out.
 std::string LargestDifference(const Answer& answer, const RankFinding& finding) {
   const RankSummary* const middle = MiddleOther(answer, finding, /*measured=*/false);
@@ -68,8 +77,10 @@ std::string LargestDifference(const Answer& answer, const RankFinding& finding) 
   for (const Part part : {Part::kCompute, Part::kInput, Part::kHostCode}) {
     const auto at = static_cast<size_t>(part);
     if (part == Part::kInput && NamedInputNs(finding) > 0) continue;  // said already
-    if (rank.mean[at] - middle->mean[at] <= largest_ns) continue;
-    largest_ns = rank.mean[at] - middle->mean[at];
+    const int64_t named_ns = part == Part::kCompute ? NamedComputeNs(finding) : 0;
+    const int64_t longer_ns = rank.mean[at] - middle->mean[at] - named_ns;
+    if (longer_ns <= largest_ns) continue;
+    largest_ns = longer_ns;
     largest = part;
   }
   if (largest_ns * 2 < finding.unexplained_ns() || largest_ns == 0) return "";

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """oneDNN's primitives in the report, against what oneDNN itself says that it executed.
 
-Usage: torch_primitives_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup --torch).
+Usage: torch_primitives_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup
+--torch).
 """
 
 import collections
@@ -38,7 +39,8 @@ class Primitives(TorchProgram):
         worked, lines = (os.path.join(self.fixture.directory, name) for name in ("worked", "lines"))
         process = self.start(
             """
-            os.dup2(os.open(os.environ["LINES"], os.O_CREAT | os.O_WRONLY), 1)  # more than a pipe holds
+            # What comes is more than a pipe holds.
+            os.dup2(os.open(os.environ["LINES"], os.O_CREAT | os.O_WRONLY), 1)
             model = torch.nn.Sequential(
                 torch.nn.Conv2d(3, 32, 3, padding=1), torch.nn.ReLU(),
                 torch.nn.Conv2d(32, 32, 3, padding=1), torch.nn.MaxPool2d(2),

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace syncline::analysis::why {
 namespace {
 
@@ -10,6 +12,7 @@ constexpr int64_t kUs = 1'000;
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kPeriodNs = 50 * kMs;  // of samples
 constexpr int32_t kDriverTid = 100;
+constexpr char kExecutes[] = "dnnl::primitive::execute";
 constexpr uint32_t kGroup = 7;  // of the collectives
 
 }  // namespace
@@ -69,6 +72,34 @@ void FakeJob::Sample(size_t rank) {
                                       static_cast<int32_t>(rank)});
 }
 
+void FakeJob::Convolve(size_t rank, const Trouble* trouble) {
+  const bool more = trouble != nullptr && trouble->more_work;
+  const int64_t longer_ns = more ? 4 * kMs : 0;
+  const char* const batch = more ? "mb40" : "mb32";
+  if (options_.set.empty()) {
+    return Operator(rank, "aten::conv2d", 5 * kMs + longer_ns, nullptr, Name(batch));
+  }
+  const bool other = trouble != nullptr && !trouble->set.empty();
+  const std::string& set = other ? trouble->set : options_.set;
+  Clock& clock = clocks_[rank];
+  const int64_t begin_ns = clock.now_ns;
+  for (int reorders = other ? 2 : 1; reorders > 0; --reorders) {
+    const int64_t reorder_ns = clock.now_ns;
+    Run(rank, 100 * kUs);
+    Span(rank, "reorder", kExecutes, reorder_ns, 3,
+         Name(absl::StrCat("%s=cpu,reorder,jit:uni,undef,src:f32::blocked:abcd::f0 "
+                           "dst:f32::blocked:",
+                           set, "::f0,,,32x3;")));
+  }
+  const int64_t work_ns = clock.now_ns;
+  Run(rank, Jitter(5 * kMs + longer_ns + (other ? trouble->set_ns : 0)));
+  Span(rank, "convolution", kExecutes, work_ns, 3,
+       Name(absl::StrCat("%s=cpu,convolution,jit:", set, ",forward,src:f32::blocked:", set,
+                         "::f0,,,", batch, ";")));
+  Span(rank, "aten::conv2d", "PyTorch", begin_ns, 2);
+  Sample(rank);
+}
+
 void FakeJob::WorkUntilLaunch(size_t rank, size_t step, const Trouble* trouble) {
   Clock& clock = clocks_[rank];
   if (trouble != nullptr && trouble->hole_ns > 0) {
@@ -80,9 +111,7 @@ void FakeJob::WorkUntilLaunch(size_t rank, size_t step, const Trouble* trouble) 
   if (trouble != nullptr) clock.now_ns += trouble->input_ns;
   Span(rank, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "PyTorch", load_ns, 0);
   const int64_t forward_ns = clock.now_ns;
-  const bool more = trouble != nullptr && trouble->more_work;
-  const NameId shape = Name(more ? "mb40" : "mb32");
-  Operator(rank, "aten::conv2d", 5 * kMs + (more ? 4 * kMs : 0), nullptr, shape);
+  Convolve(rank, trouble);
   Operator(rank, "aten::relu", kMs, nullptr);
   Span(rank, "DistributedDataParallel.forward", "PyTorch", forward_ns, 0);
   if (trouble != nullptr && trouble->garbage_ns > 0) {

@@ -25,7 +25,11 @@ struct Trouble {
   int64_t garbage_ns = 0;    // Python collects
   int64_t asleep_ns = 0;     // an operator sleeps: no counter shows it
   bool more_work = false;    // one operator of another shape, that takes 4 ms longer
-  int64_t hole_ns = 0;       // at the step's begin: nothing is known of it
+  // With FakeJobOptions::set: the same convolution by another instruction set, which takes so much
+  // longer and reorders more.
+  std::string set;
+  int64_t set_ns = 0;
+  int64_t hole_ns = 0;  // at the step's begin: nothing is known of it
 };
 
 struct FakeJobOptions {
@@ -35,6 +39,7 @@ struct FakeJobOptions {
   std::map<size_t, Trouble> trouble;  // by rank
   size_t every = 1;                   // the trouble comes in each so many-th step
   bool samples = true;
+  std::string set;                // "avx512_core": oneDNN's, of a primitive in the convolution
   bool marks = false;             // the program marks its steps itself
   std::vector<int64_t> clock_ns;  // of each rank's clock: its difference from the truth
 };
@@ -64,6 +69,7 @@ class FakeJob {
   void Run(size_t rank, int64_t ns) { clocks_[rank].on_cpu_ns += ns, clocks_[rank].now_ns += ns; }
   void Operator(size_t rank, std::string_view name, int64_t ns, const Trouble* trouble,
                 NameId shape = 0);
+  void Convolve(size_t rank, const Trouble* trouble);
   void Step(size_t step);
   void WorkUntilLaunch(size_t rank, size_t step, const Trouble* trouble);
   void Sample(size_t rank);
