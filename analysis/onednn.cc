@@ -13,6 +13,8 @@ namespace syncline::analysis {
 namespace {
 
 constexpr size_t kFieldsMin = 5;  // up to the data; all after it may be missing
+constexpr size_t kFieldAttributes = 5;
+constexpr size_t kFieldAlgorithm = 6;
 constexpr size_t kFieldShapes = 7;
 constexpr std::array<std::string_view, 12> kTypes = {
     "f64", "f32", "f16", "bf16", "s64", "s32", "s8", "u8", "s4", "u4", "tf32", "boolean"};
@@ -20,18 +22,29 @@ constexpr std::string_view kNoType = "undef";  // of data that is not there
 // Beginnings of instruction sets' names.
 constexpr std::array<std::string_view, 6> kSets = {"avx", "sse", "sve", "asimd", "rvv", "vsx"};
 
-constexpr std::array<std::string_view, 12> kOrder = {"sse41",
-                                                     "avx",
-                                                     "avx2",
-                                                     "avx2_vnni",
-                                                     "avx2_vnni_2",
-                                                     "avx512_core",
-                                                     "avx512_core_vnni",
-                                                     "avx512_core_bf16",
-                                                     "avx512_core_fp16",
-                                                     "avx512_core_amx",
-                                                     "avx512_core_amx_fp16",
-                                                     "avx10_1_512_amx_fp16"};
+// By place. Since oneDNN 3.12 those from fp16 on are called by versions of AVX10.
+constexpr std::array<std::pair<std::string_view, size_t>, 20> kPlaces = {{
+    {"sse41", 0},
+    {"avx", 1},
+    {"avx2", 2},
+    {"avx2_vnni", 3},
+    {"avx2_vnni_2", 4},
+    {"avx512_core", 5},
+    {"avx512_core_vnni", 6},
+    {"avx512_core_bf16", 7},
+    {"avx512_core_fp16", 8},
+    {"avx10_1_512", 8},
+    {"avx512_core_amx", 9},
+    {"avx10_1_512_amx", 9},
+    {"avx512_core_amx_fp16", 10},
+    {"avx10_1_512_amx_fp16", 10},
+    {"avx10_2", 11},
+    {"avx10_2_512", 11},
+    {"avx10_2_amx", 12},
+    {"avx10_2_512_amx", 12},
+    {"avx10_2_amx_2", 12},
+    {"avx10_2_512_amx_2", 12},
+}};
 
 struct Data {
   std::string name;  // "src", "wei", "dst", "diff_src"
@@ -93,6 +106,16 @@ std::string Joined(const std::vector<Data>& all, bool reorder, bool fold, Get ge
   return absl::StrJoin(words, ", ");
 }
 
+std::string AttributesOf(std::string_view field) {
+  std::string attributes;
+  for (const std::string_view word : Split(field, ' ')) {
+    if (word.empty() || word.starts_with("attr-scratchpad")) continue;
+    if (!attributes.empty()) attributes += ' ';
+    attributes += word;
+  }
+  return attributes;
+}
+
 }  // namespace
 
 bool IsPrimitive(std::string_view domain) {
@@ -105,7 +128,7 @@ bool IsExecution(std::string_view domain) {
 
 std::optional<PrimitiveDescription> ParsePrimitive(std::string_view line) {
   const std::vector<std::string_view> fields = Split(line, ',');
-  if (fields.size() < kFieldsMin || fields[1].empty()) return std::nullopt;
+  if (fields.size() < kFieldsMin || fields[0] != "cpu" || fields[1].empty()) return std::nullopt;
   std::vector<Data> all;
   for (const std::string_view word : Split(fields[4], ' ')) {
     auto data = ParseData(word);
@@ -119,7 +142,11 @@ std::optional<PrimitiveDescription> ParsePrimitive(std::string_view line) {
   const bool reorder = fields[1] == "reorder";
   description.types = Joined(all, reorder, true, [](const Data& data) { return data.type; });
   description.layouts = Joined(all, reorder, false, [](const Data& data) { return data.layout; });
-  if (fields.size() > kFieldShapes) description.shapes = fields[kFieldShapes];
+  if (fields.size() > kFieldShapes) {
+    description.attributes = AttributesOf(fields[kFieldAttributes]);
+    description.algorithm = fields[kFieldAlgorithm];
+    description.shapes = fields[kFieldShapes];
+  }
   return description;
 }
 
@@ -134,9 +161,10 @@ std::string_view InstructionSetOf(std::string_view implementation) {
 }
 
 std::optional<size_t> InstructionSetPlace(std::string_view set) {
-  const auto found = std::find(kOrder.begin(), kOrder.end(), set);
-  if (found == kOrder.end()) return std::nullopt;
-  return static_cast<size_t>(found - kOrder.begin());
+  const auto* const found = std::find_if(kPlaces.begin(), kPlaces.end(),
+                                         [&](const auto& one) { return one.first == set; });
+  if (found == kPlaces.end()) return std::nullopt;
+  return found->second;
 }
 
 bool IsReference(std::string_view implementation) {

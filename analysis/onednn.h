@@ -27,17 +27,21 @@ struct PrimitiveDescription {
   std::string implementation;  // "jit:avx512_core", "ref:any"
   std::string propagation;     // "forward_training"; empty: there is none
   std::string types;           // "f32"; "src bf16, wei bf16, dst f32" where they differ
-  std::string layouts;  // "src abcd, wei ABcd16b16a, dst aBcd16b"; of a reorder "abcd → acdb"
-  std::string shapes;   // "mb16_ic3oc64_...", "64x32x8x8"
+  std::string layouts;     // "src abcd, wei ABcd16b16a, dst aBcd16b"; of a reorder "abcd → acdb"
+  std::string shapes;      // "mb16_ic3oc64_...", "64x32x8x8"
+  std::string algorithm;   // "alg:convolution_direct"; empty: none is named
+  std::string attributes;  // "attr-fpmath:bf16"; without who keeps the scratchpad
   friend auto operator<=>(const PrimitiveDescription&, const PrimitiveDescription&) = default;
 };
 
-// nullopt: it is no such line.
+// nullopt: it is no such line, or not of a CPU.
 std::optional<PrimitiveDescription> ParsePrimitive(std::string_view line);
 
 // That the implementation is called by ("avx512_core_amx"); empty: by none.
 std::string_view InstructionSetOf(std::string_view implementation);
-// The place of an instruction set of x86 in oneDNN's order, the lowest first; nullopt: not known.
+// Which instruction set of x86 is lower: by its place, the lowest first; nullopt: not known. Two
+// names of one set have one place. oneDNN orders avx2's extensions and avx512_core in two branches:
+// here the narrower vectors are lower.
 std::optional<size_t> InstructionSetPlace(std::string_view set);
 // It is one of those that oneDNN has for being right, not for being fast: "ref:any".
 bool IsReference(std::string_view implementation);

@@ -34,7 +34,7 @@ using TotalKey = std::pair<std::string, PrimitiveDescription>;  // task, what
 // Per process: in which implementations it did each piece of work.
 class Implementations {
  public:
-  void Add(const TotalKey& key, const std::string& process, int64_t total_ns) {
+  void Add(const TotalKey& key, size_t process, int64_t total_ns) {
     if (key.second.implementation.empty() || key.second.kind == "reorder") return;
     TotalKey work = key;
     work.second.implementation.clear();
@@ -44,11 +44,12 @@ class Implementations {
     one.by_process[process].insert(key.second.implementation);
   }
 
-  std::vector<ImplementationDifference> Take() const {
+  // `names`: of processes.
+  std::vector<ImplementationDifference> Take(const std::vector<std::string>& names) const {
     std::vector<ImplementationDifference> all;
     for (const auto& [key, work] : works_) {
       std::map<std::set<std::string>, std::vector<std::string>> sides;
-      for (const auto& [process, used] : work.by_process) sides[used].push_back(process);
+      for (const auto& [process, used] : work.by_process) sides[used].push_back(names[process]);
       if (sides.size() < 2) continue;
       ImplementationDifference& difference = all.emplace_back();
       difference.task = key.first;
@@ -65,7 +66,7 @@ class Implementations {
  private:
   struct Work {
     int64_t total_ns = 0;
-    std::map<std::string, std::set<std::string>> by_process;
+    std::map<size_t, std::set<std::string>> by_process;
   };
   std::map<TotalKey, Work> works_;
 };
@@ -117,16 +118,25 @@ void PrimitiveSink::OnSpanEnd(const timeline::Span& span) {
   if (!any_ || span.track >= by_track_.size() || by_track_[span.track] == nullptr) return;
   Thread& thread = *by_track_[span.track];
   const uint8_t kind = kinds_[span.category];
+  const bool whole = !span.clipped_begin && !span.clipped_end && !span.suspect;
   if (kind == kMakes) {
+    if (!whole) return;
     ++processes_[thread.process].values.made;
     processes_[thread.process].values.make_ns += span.end.ns - span.begin.ns;
+    return;
+  }
+  if (kind == kExecutes && !whole) {
+    // It may have been pushed late, and what ran beside it may be lost: of neighbours nothing is
+    // known here.
+    ++processes_[thread.process].values.not_whole;
+    EndReorders(timeline::kNoText, &thread);
+    thread.last = timeline::kNoText;
     return;
   }
   if (kind == kExecutes) {
     Primitive& primitive = thread.open.emplace_back();
     primitive.depth = span.depth;
     primitive.resolved = span.depth == 0;
-    primitive.whole = !span.clipped_begin && !span.clipped_end && !span.suspect;
     primitive.kind = span.name;
     primitive.description = DescriptionOf(span);
     primitive.begin = span.begin;
@@ -166,10 +176,6 @@ void PrimitiveSink::Drain(Thread* thread) {
 }
 
 void PrimitiveSink::Add(const Primitive& primitive, Thread* thread) {
-  if (!primitive.whole) {
-    ++processes_[thread->process].values.not_whole;
-    return;
-  }
   if (primitive.task != timeline::kNoText) {
     thread->in_tasks = true;
     processes_[thread->process].in_tasks = true;
@@ -179,6 +185,7 @@ void PrimitiveSink::Add(const Primitive& primitive, Thread* thread) {
   ++thread->calls;
   if (primitive.kind == reorder_) {
     thread->pending.push_back({key, thread->last, primitive.self_ns});
+    if (thread->pending.size() > kOpenMax) EndReorders(timeline::kNoText, thread);
     return;
   }
   thread->last = primitive.task != timeline::kNoText ? primitive.task : primitive.kind;
@@ -225,13 +232,17 @@ PrimitiveReport PrimitiveSink::Take() {
   PrimitiveReport report;
   std::map<TotalKey, Sum> totals;
   Implementations implementations;
+  std::vector<std::string> names;
   for (Process& process : processes_) {
     PrimitiveProcess& values = process.values;
+    names.push_back(values.name);
     for (const auto& [row, sum] : process.rows) {
       const TotalKey key{NamePattern(texts_[std::get<0>(row)]), Describe(row)};
       Count(key.second, sum.calls, sum.total_ns, &values);
       AddTo(sum, &totals[key]);
-      implementations.Add(key, values.name, sum.total_ns);
+      // What no task is recorded around stands under its task elsewhere, where there is one.
+      if (process.in_tasks && key.first.empty()) continue;
+      implementations.Add(key, names.size() - 1, sum.total_ns);
     }
     if (values.calls + values.not_whole + values.made > 0) report.processes.push_back(values);
   }
@@ -249,7 +260,7 @@ PrimitiveReport PrimitiveSink::Take() {
     const auto& [total, before, after] = key;
     report.reorders.push_back({total.first, total.second, before, after, sum.calls, sum.total_ns});
   }
-  report.differences = implementations.Take();
+  report.differences = implementations.Take(names);
   Sort(&report.totals);
   Sort(&report.reorders);
   return report;

@@ -95,7 +95,6 @@ class PrimitiveSink final : public timeline::SpanSink {
   struct Primitive {
     uint16_t depth = 0;
     bool resolved = false;  // `task` is known
-    bool whole = true;
     timeline::TextId kind = timeline::kNoText;
     timeline::TextId description = timeline::kNoText;
     timeline::TextId task = timeline::kNoText;

@@ -78,7 +78,11 @@ std::string SetsText(const PrimitiveProcess& process) {
   return absl::StrJoin(words, ", ");
 }
 
+// Brief ones are recorded, too.
+bool HasAll(const Report& report) { return report.detail == "full"; }
+
 void PrintProcesses(const PrimitiveReport& primitives, Page* page) {
+  const bool all = HasAll(page->report());
   const auto rows =
       First(Ranked(primitives.processes, [](const PrimitiveProcess& one) { return one.total_ns; }),
             kProcessesMax);
@@ -91,8 +95,8 @@ void PrintProcesses(const PrimitiveReport& primitives, Page* page) {
                {"instruction sets", Table::Align::kLeft, true, 20}});
   for (const PrimitiveProcess* row : rows) {
     table.Add({row->name, Count(row->calls), DurationText(row->total_ns),
-               Percent(row->reorder_ns, row->total_ns), Count(row->made),
-               DurationText(row->make_ns), SetsText(*row)});
+               all ? Percent(row->reorder_ns, row->total_ns) : "-", all ? Count(row->made) : "-",
+               all ? DurationText(row->make_ns) : "-", SetsText(*row)});
   }
   page->Print(table);
   for (const PrimitiveProcess* row : rows) {
@@ -156,7 +160,10 @@ class DetailedTable {
 // "jit:avx512_core, f32, mb16_ic3oc64, src abcd, dst aBcd16b".
 std::string DetailOf(const PrimitiveDescription& what) {
   std::vector<std::string> parts;
-  for (const std::string& part : {what.implementation, what.types, what.shapes, what.layouts}) {
+  // The usual algorithm goes without saying.
+  const std::string algorithm = what.algorithm.ends_with("_direct") ? "" : what.algorithm;
+  for (const std::string& part :
+       {what.implementation, what.types, what.shapes, what.layouts, algorithm, what.attributes}) {
     if (!part.empty()) parts.push_back(part);
   }
   return absl::StrJoin(parts, ", ");
@@ -231,7 +238,7 @@ std::string DifferenceText(const ImplementationDifference& difference) {
     sides.push_back(absl::StrCat(absl::StrJoin(side.implementations, " and "), " in ",
                                  ListText(side.processes)));
   }
-  return absl::StrCat(difference.what.kind, " in ", TaskName(difference.task), " (",
+  return absl::StrCat(KindText(difference.what), " in ", TaskName(difference.task), " (",
                       difference.what.types, " ", difference.what.shapes,
                       ") is: ", absl::StrJoin(sides, "; "));
 }
@@ -243,6 +250,9 @@ void PrintDifferences(const PrimitiveReport& primitives, Page* page) {
   page->Warn(absl::StrCat("The same work has other implementations in other processes, ",
                           Plural(all.size(), "time"), ":"));
   for (size_t i = 0; i < all.size() && i < kDifferencesMax; ++i) page->Line(DifferenceText(all[i]));
+  if (all.size() > kDifferencesMax) {
+    page->Line(absl::StrCat("and ", Count(all.size() - kDifferencesMax), " more."));
+  }
 }
 
 void Explain(const Report& report, const Sums& sums, Page* page) {
@@ -256,17 +266,18 @@ void Explain(const Report& report, const Sums& sums, Page* page) {
                             "packing with --redact takes it away): of these only "
                             "the kind is known."));
   }
-  if (sums.in_no_task > 0 && sums.helper_parts == 0) {
+  if (sums.in_no_task == sums.calls) {
+    page->Line("No call was in another task: parts that helper threads did may count as calls.");
+  } else if (sums.in_no_task > 0) {
     page->Line(absl::StrCat(Count(sums.in_no_task), " of ", Plural(sums.calls, "call"),
-                            " were in no other task. Parts that helper threads did may be among "
-                            "them, as calls of their own."));
+                            " were in no task that was recorded: (no task)."));
   }
   if (sums.helper_parts > 0) {
     page->Line(absl::StrCat(Plural(sums.helper_parts, "primitive"),
                             " of threads that have no other tasks, as helper threads do parts of "
                             "them, are not in these numbers."));
   }
-  if (report.detail != "full") {
+  if (!HasAll(report)) {
     page->Line(absl::StrCat("Recorded with --detail ", report.detail,
                             ": brief primitives inside of operators are missing."));
   }
@@ -278,7 +289,9 @@ Json OfDescription(const PrimitiveDescription& what) {
           {"propagation", what.propagation},
           {"types", what.types},
           {"layouts", what.layouts},
-          {"shapes", what.shapes}};
+          {"shapes", what.shapes},
+          {"algorithm", what.algorithm},
+          {"attributes", what.attributes}};
 }
 
 Json OfProcess(const Report& report, const PrimitiveProcess& process) {
@@ -310,6 +323,8 @@ Json OfDifference(const ImplementationDifference& difference) {
           {"propagation", difference.what.propagation},
           {"types", difference.what.types},
           {"shapes", difference.what.shapes},
+          {"algorithm", difference.what.algorithm},
+          {"attributes", difference.what.attributes},
           {"total_ns", difference.total_ns},
           {"sides", sides}};
 }
@@ -332,8 +347,10 @@ void PrimitivesInShort(Page* page) {
   const PrimitiveReport& primitives = page->report().primitives;
   const Sums sums = SumsOf(primitives);
   std::string text =
-      absl::StrCat(Plural(sums.calls, "primitive"), ", ", DurationText(sums.total_ns), ", ",
-                   Percent(sums.reorder_ns, sums.total_ns), " of it in reorders");
+      absl::StrCat(Plural(sums.calls, "primitive"), ", ", DurationText(sums.total_ns));
+  if (HasAll(page->report())) {
+    absl::StrAppend(&text, ", ", Percent(sums.reorder_ns, sums.total_ns), " of it in reorders");
+  }
   if (sums.reference_ns > 0) {
     absl::StrAppend(&text, ", ", Percent(sums.reference_ns, sums.total_ns),
                     " in reference implementations");
