@@ -11,6 +11,7 @@ recorded and judged by `syncline why`. The label is then compared with the verdi
   thief          another process takes a share of its core
   loader         its data loader waits, or computes
   gc             it collects garbage, with many objects alive
+  isa            its oneDNN has a lower instruction set (ONEDNN_MAX_CPU_ISA)
   and, where nobody may be named with a cause:
   sleep          one of its operators sleeps
   batch          its batches are 25 % larger
@@ -46,15 +47,16 @@ sys.path.insert(0, REPOSITORY)
 from tests.integration.fleet import Fleet  # noqa: E402  (after the path is set)
 from tests.testbed import HostSpec, Testbed, TestbedError, faults  # noqa: E402
 
-KINDS = {  # in 32 runs
-    **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4},
+KINDS = {  # in 34 runs
+    **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4, "isa": 2},
     **{"sleep": 2, "batch": 2, "both": 2, "idle_thief": 1, "prefetched": 1},
 }
 CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
     **{"quota": "throttled", "thief": "waiting_for_cpu"},
-    **{"loader": "input", "gc": "garbage_collection"},
+    **{"loader": "input", "gc": "garbage_collection", "isa": "instruction_set"},
 }
 IN_THE_JOB = ("loader", "gc", "sleep", "batch", "prefetched")  # train.py's own options
+FROM_THE_BEGIN = (*IN_THE_JOB, "isa")
 TORCH = os.path.join(REPOSITORY, ".venv-torch")
 PYTHON = "/opt/torch/bin/python"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -86,6 +88,8 @@ class Label:
         if self.kind == "healthy":
             return "healthy"
         words = [self.kind, self.variant, "2 threads" if self.threads == 2 else ""]
+        if self.kind == "isa":
+            return f"{' '.join(words[:2])} (rank {self.rank})"
         where = "" if self.kind == "both" else f"rank {self.rank}, "
         return f"{' '.join(filter(None, words))} ({where}{100 * self.lead:.0f} %)"
 
@@ -115,6 +119,8 @@ def labels(runs, rng):
                 label.variant = rng.choice(("on the pod", "on the container"))
             if kind == "loader":
                 label.variant = ("waits", "computes")[number % 2]
+            if kind == "isa":
+                label.variant = ("AVX2", "SSE41")[number % 2]
             if kind == "gc":
                 label.variant = f"every {rng.choice((1, 2, 3))} steps"
             made.append(label)
@@ -138,6 +144,8 @@ class Training:
                 *(f"RANK={rank}", "WORLD_SIZE=2", f"MASTER_ADDR={self.bed.hosts[0].address}"),
                 *(f"MASTER_PORT={self.port}", "GLOO_SOCKET_IFNAME=eth0"),
             ]
+            if self.label.kind == "isa" and rank == self.label.rank:
+                environment.append(f"ONEDNN_MAX_CPU_ISA={self.label.variant}")
             command = [
                 *("taskset", "-c", str(host.index % os.cpu_count()), "env", *environment),
                 *("/opt/syncline/bin/syncline", "run", "--job", "corpus", "--"),
@@ -302,7 +310,7 @@ class Corpus:
         begin = time.monotonic()
         with self.training(label) as job:
             job.await_lines(WARM_LINES)
-            if label.kind not in IN_THE_JOB:  # until now it is healthy
+            if label.kind not in FROM_THE_BEGIN:  # until now it is healthy
                 job.usual = self.usual[label.threads] = job.measure(2)
             with job.fault():
                 job.await_lines(1)
