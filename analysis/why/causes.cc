@@ -39,6 +39,8 @@ class CauseFinder {
         answer_(*answer),
         own_work_(SeriesOf([](const JudgedRank& rank, size_t step) { return rank.OwnWork(step); })),
         own_others_(own_work_),
+        primitives_(judged.ranks, input.names),
+        reorder_others_(primitives_.reorders_ns()),
         block_(judged.steps() >= kStepsSure ? kBlock : kBlockFew),
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
         p_(PermutationTest(own_work_, block_)),
@@ -165,7 +167,11 @@ class CauseFinder {
     if (finding.late || !finding.causes.empty()) Compare(rank, &finding);
     if (!finding.work.empty()) finding.causes.clear();
     std::vector<int64_t> taken = TimeIn(rank, named);
-    if (finding.late && finding.work.empty()) AddLowerSets(rank, &finding, &taken);
+    if (finding.late && finding.work.empty()) {
+      AddLowerSets(rank, &finding, &taken);
+      const MeanEstimate reorders = Bootstrap(reorder_others_.Excess(rank), block_);
+      if (reorders.lo_ns > limit_ns_) finding.reorders = reorders;
+    }
     if (!finding.causes.empty()) finding.cost_all = CostOf(rank, taken);
     std::stable_sort(
         finding.causes.begin(), finding.causes.end(),
@@ -182,8 +188,9 @@ class CauseFinder {
     for (const JudgedRank& one : judged_.ranks) work.push_back(one.work);
     for (const OwnInterval& step : judged_.ranks[rank].steps) total_ns += step.length_ns();
     finding->work = DifferencesOf(work, rank, judged_.steps(), total_ns, input_.names);
-    finding->shapes_known = std::all_of(work.begin(), work.end(),
-                                        [](const WorkDone& one) { return !one.shapes.empty(); });
+    finding->shapes_known = std::all_of(work.begin(), work.end(), [&](const WorkDone& one) {
+      return ShapesKnown(one, input_.names);
+    });
   }
 
   // What of each step it takes from all: by how much the slowest rank would be faster without it.
@@ -209,7 +216,7 @@ class CauseFinder {
   // Its oneDNN does the same work by a lower instruction set, and takes longer for it. `taken`: of
   // each step, what all causes take.
   void AddLowerSets(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
-    LowerSets lower = LowerSetsOf(judged_.ranks, rank, input_.names);
+    LowerSets lower = primitives_.LowerSetsOf(rank);
     if (lower.primitives.empty()) return;
     std::vector<int64_t> longer = Others(lower.times_ns).Excess(rank);
     const MeanEstimate amount = Bootstrap(longer, block_);
@@ -298,6 +305,8 @@ class CauseFinder {
   Answer& answer_;
   const Series own_work_;
   const Others own_others_;
+  const Primitives primitives_;
+  const Others reorder_others_;
   const size_t block_;
   const int64_t limit_ns_;
   const double p_;

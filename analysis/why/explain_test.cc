@@ -104,6 +104,43 @@ TEST(Explain, ALowerInstructionSetIsACause) {
   }
 }
 
+// One primitive of another type now and then, on another rank, makes the same work no other.
+TEST(Explain, ARareOtherImplementationIsNoHigherSet) {
+  FakeJob job({.trouble = {{1, {.asleep_ns = 4 * kMs}}}, .set = "avx512_core"});
+  JobInput& input = job.input();
+  const auto shape = static_cast<NameId>(input.names.size());
+  input.names.emplace_back(
+      "%s=cpu,convolution,brg:avx512_core_bf16,forward,src:bf16::blocked:a::f0,,,mb1;");
+  size_t number = 0;
+  for (TaskSpan& span : input.ranks[0].threads[0].spans) {
+    if (input.names[span.name] == "convolution" && ++number % 40 == 0) span.shape = shape;
+  }
+  ASSERT_GE(number, 80);
+  EXPECT_EQ(Explain(input).verdict, Verdict::kLateCauseUnknown);
+}
+
+TEST(Explain, MostOthersAreMoreThanHalfOfThem) {
+  const Trouble low{.set = "avx2", .set_ns = 4 * kMs};
+  const Trouble lower{.set = "sse41", .set_ns = 12 * kMs};
+  const Answer answer =
+      AnswerOf({.ranks = 4, .trouble = {{0, lower}, {1, low}}, .set = "avx512_core"});
+  ASSERT_EQ(answer.verdict, Verdict::kCause);
+  ASSERT_EQ(answer.findings[0].index, 0);
+  EXPECT_FALSE(answer.findings[0].causes[0].lower_sets[0].all_others);
+  const Answer divided =
+      AnswerOf({.ranks = 3, .trouble = {{0, lower}, {1, low}}, .set = "avx512_core"});
+  EXPECT_EQ(divided.verdict, Verdict::kLateCauseUnknown);
+}
+
+// By its program's choice of layouts, say: it accuses nobody, but is said.
+TEST(Explain, LongerReordersAreSaid) {
+  const Answer answer = AnswerOf(
+      {.trouble = {{1, {.set = "avx512_core", .reorder_ns = 3 * kMs}}}, .set = "avx512_core"});
+  ASSERT_EQ(answer.verdict, Verdict::kLateCauseUnknown);
+  ASSERT_TRUE(answer.findings[0].reorders.has_value());
+  EXPECT_NEAR(answer.findings[0].reorders->est_ns, 3 * kMs, 300'000);
+}
+
 // The instruction set is no cause where it is higher, where nothing takes longer for it, or where
 // the work is another one.
 TEST(Explain, WhatIsNoLowerInstructionSet) {

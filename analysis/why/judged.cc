@@ -254,20 +254,23 @@ void AddOperators(std::span<const Piece> pieces, size_t rank, Judged* judged) {
   }
 }
 
-std::map<NameId, std::vector<int64_t>> PrimitivesOf(std::span<const Piece> pieces,
-                                                    const JudgedRank& rank,
-                                                    std::span<const std::string> names) {
-  std::map<NameId, std::vector<int64_t>> primitives;
-  for (const auto& [name, implementations] : ImplementationsOf(rank.work, names)) {
-    primitives[name].resize(rank.steps.size());
-  }
+// A piece ends where a task does: it lies in one execution of a primitive, or in none.
+void AddPrimitives(std::span<const Piece> pieces, std::span<const TaskSpan> spans,
+                   JudgedRank* rank) {
+  size_t next = 0;
   for (const Piece& piece : pieces) {
     if (piece.step < 0 || piece.part != Part::kCompute) continue;
-    const auto found = primitives.find(piece.leaf);
-    if (found == primitives.end()) continue;
-    found->second[static_cast<size_t>(piece.step)] += piece.length_ns() - piece.taken_ns;
+    while (next < spans.size() &&
+           (spans[next].shape == 0 || spans[next].end_ns <= piece.begin_ns)) {
+      ++next;
+    }
+    if (next == spans.size()) return;
+    const TaskSpan& span = spans[next];
+    if (piece.begin_ns < span.begin_ns || piece.leaf != span.name) continue;
+    std::vector<int64_t>& times_ns = rank->primitive_ns[{span.name, span.shape}];
+    times_ns.resize(rank->steps.size());
+    times_ns[static_cast<size_t>(piece.step)] += piece.length_ns() - piece.taken_ns;
   }
-  return primitives;
 }
 
 void FillParts(const JobInput& input, const JudgeOptions& options, std::span<const Driver> drivers,
@@ -309,7 +312,7 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     }
     if (options.operators) AddOperators(pieces, i, judged);
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
-    of_rank.primitive_ns = PrimitivesOf(pieces, of_rank, input.names);
+    AddPrimitives(pieces, driver.spans, &of_rank);
   }
 }
 

@@ -30,8 +30,8 @@ struct JudgedRank {
   // Of the steps' time, 0 to 1. Where it is too little the samples are not used.
   double sampled = 1;
   WorkDone work;
-  // Time in oneDNN's primitives themselves, by name and step, as in `tables`.
-  std::map<NameId, std::vector<int64_t>> primitive_ns;
+  // Of each step: time in oneDNN's primitives themselves, by name and shape, as in `tables`.
+  std::map<std::pair<NameId, NameId>, std::vector<int64_t>> primitive_ns;
 
   // Of a step: all but wait and transfer, and what is not covered.
   int64_t OwnWork(size_t step) const;

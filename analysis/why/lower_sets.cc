@@ -2,9 +2,7 @@
 #include "analysis/why/lower_sets.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
+#include <functional>
 #include <utility>
 
 #include "analysis/onednn.h"
@@ -13,57 +11,136 @@
 namespace syncline::analysis::why {
 namespace {
 
-using Implementations = std::set<std::string>;
+constexpr size_t kRarely = 20;  // not done in more than one step of so many
 
-// nullopt: none of them names one that is known.
-std::optional<size_t> HighestSet(const Implementations& implementations) {
-  std::optional<size_t> highest;
+// Of the sets that implementations are called by.
+struct Highest {
+  bool known = true;            // each one's place is
+  std::optional<size_t> place;  // nullopt: none is named
+};
+
+Highest HighestOf(const std::set<std::string>& implementations) {
+  Highest highest;
   for (const std::string& one : implementations) {
-    const auto place = InstructionSetPlace(InstructionSetOf(one));
-    if (place.has_value()) highest = std::max(highest.value_or(0), *place);
+    const std::string_view set = InstructionSetOf(one);
+    if (set.empty()) continue;
+    const auto place = InstructionSetPlace(set);
+    highest.known &= place.has_value();
+    if (place.has_value()) highest.place = std::max(highest.place.value_or(0), *place);
   }
   return highest;
 }
 
-// Of the others, what at least half of them have; nullptr: they differ, too.
-const Implementations* OfMostOthers(std::span<const std::map<NameId, Implementations>> ranks,
-                                    size_t rank, NameId name) {
-  std::map<Implementations, size_t> counts;
-  const Implementations* most = nullptr;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const auto found = ranks[i].find(name);
-    if (i == rank || found == ranks[i].end()) continue;
-    if (++counts[found->second] * 2 >= ranks.size() - 1) most = &found->second;
-  }
-  return most;
+void Add(const std::vector<int64_t>& more_ns, std::vector<int64_t>* sums_ns) {
+  std::transform(more_ns.begin(), more_ns.end(), sums_ns->begin(), sums_ns->begin(), std::plus<>());
 }
+
+// One line for a primitive, whatever it works on.
+class Lines {
+ public:
+  void Add(const std::string& primitive, const std::set<std::string>& own,
+           const std::set<std::string>& others, bool all_others) {
+    Line& line = lines_[primitive];
+    line.own.insert(own.begin(), own.end());
+    line.others.insert(others.begin(), others.end());
+    line.all_others &= all_others;
+  }
+  std::vector<LowerSet> Take() const {
+    std::vector<LowerSet> sets;
+    for (const auto& [primitive, line] : lines_) {
+      sets.push_back({primitive,
+                      {line.own.begin(), line.own.end()},
+                      {line.others.begin(), line.others.end()},
+                      line.all_others});
+    }
+    return sets;
+  }
+
+ private:
+  struct Line {
+    std::set<std::string> own;
+    std::set<std::string> others;
+    bool all_others = true;
+  };
+  std::map<std::string, Line> lines_;
+};
 
 }  // namespace
 
-LowerSets LowerSetsOf(std::span<const JudgedRank> ranks, size_t rank,
-                      std::span<const std::string> names) {
-  std::vector<std::map<NameId, Implementations>> all;
-  for (const JudgedRank& one : ranks) all.push_back(ImplementationsOf(one.work, names));
-  LowerSets lower;
-  std::vector<NameId> found;
-  for (const auto& [name, own] : all[rank]) {
-    const Implementations* const others = OfMostOthers(all, rank, name);
-    if (others == nullptr) continue;
-    const auto own_set = HighestSet(own);
-    const auto others_set = HighestSet(*others);
-    if (!own_set.has_value() || !others_set.has_value() || *own_set >= *others_set) continue;
-    found.push_back(name);
-    lower.primitives.push_back(
-        {names[name], {own.begin(), own.end()}, {others->begin(), others->end()}});
-  }
-  for (const JudgedRank& one : ranks) {
-    std::vector<int64_t>& times_ns = lower.times_ns.emplace_back(one.steps.size());
-    for (const NameId name : found) {
-      const auto primitive = one.primitive_ns.find(name);
-      if (primitive == one.primitive_ns.end()) continue;
-      for (size_t step = 0; step < times_ns.size(); ++step) {
-        times_ns[step] += primitive->second[step];
+bool Primitives::Done::regular() const {
+  const auto without = static_cast<size_t>(std::count(in_step.begin(), in_step.end(), false));
+  return without * kRarely <= in_step.size();
+}
+
+Primitives::Primitives(std::span<const JudgedRank> ranks, std::span<const std::string> names)
+    : steps_(ranks[0].steps.size()) {
+  for (const JudgedRank& rank : ranks) {
+    ByWork& works = ranks_.emplace_back();
+    std::vector<int64_t>& reorders_ns = reorders_ns_.emplace_back(steps_);
+    for (const auto& [key, counts] : rank.work.shapes) {
+      const auto& [name, shape] = key;
+      const auto times = rank.primitive_ns.find(key);
+      if (IsReorder(names[name])) {
+        if (times != rank.primitive_ns.end()) Add(times->second, &reorders_ns);
+        continue;
       }
+      const auto said = DescriptionOf(names[shape]);
+      if (!said.has_value()) continue;
+      Done& done = works[{names[name], WorkOf(*said)}];
+      done.implementations.insert(said->implementation);
+      done.in_step.resize(steps_);
+      done.times_ns.resize(steps_);
+      for (size_t step = 0; step < steps_; ++step) {
+        if (counts[step] > 0) done.in_step[step] = true;
+      }
+      if (times != rank.primitive_ns.end()) Add(times->second, &done.times_ns);
+    }
+  }
+}
+
+const Primitives::Done* Primitives::OfMostOthers(size_t rank, const Work& work,
+                                                 size_t* count) const {
+  std::map<std::set<std::string>, std::pair<size_t, const Done*>> others;
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    const auto found = ranks_[i].find(work);
+    if (i == rank || found == ranks_[i].end() || !found->second.regular()) continue;
+    auto& [ranks, done] = others[found->second.implementations];
+    ++ranks;
+    done = &found->second;
+  }
+  for (const auto& [implementations, of] : others) {
+    if (of.first * 2 <= ranks_.size() - 1) continue;
+    *count = of.first;
+    return of.second;
+  }
+  return nullptr;
+}
+
+LowerSets Primitives::LowerSetsOf(size_t rank) const {
+  std::vector<Work> found;
+  Lines lines;
+  bool any_lower = false;
+  for (const auto& [work, own] : ranks_[rank]) {
+    size_t count = 0;
+    const Done* const others = OfMostOthers(rank, work, &count);
+    if (others == nullptr || !own.regular()) continue;
+    const Highest own_set = HighestOf(own.implementations);
+    const Highest others_set = HighestOf(others->implementations);
+    if (!own_set.known || !others_set.known || !others_set.place.has_value()) continue;
+    if (own_set.place.has_value() && *own_set.place >= *others_set.place) continue;
+    any_lower |= own_set.place.has_value();
+    found.push_back(work);
+    lines.Add(work.primitive, own.implementations, others->implementations,
+              count == ranks_.size() - 1);
+  }
+  LowerSets lower;
+  if (!any_lower) return lower;
+  lower.primitives = lines.Take();
+  for (const ByWork& works : ranks_) {
+    std::vector<int64_t>& times_ns = lower.times_ns.emplace_back(steps_);
+    for (const Work& work : found) {
+      const auto done = works.find(work);
+      if (done != works.end()) Add(done->second.times_ns, &times_ns);
     }
   }
   return lower;

@@ -142,6 +142,7 @@ struct LowerSet {
   std::string primitive;            // "convolution"
   std::vector<std::string> own;     // its implementations: "jit:avx2"
   std::vector<std::string> others;  // most other ranks' for the same work
+  bool all_others = true;           // all others'
 };
 
 struct Cause {
@@ -209,6 +210,8 @@ struct RankFinding {
   std::vector<WorkDifference> work;  // why no cause is given
   bool shapes_known = false;
   std::optional<ProcessorTime> processor;
+  // By how much longer its oneDNN reorders data; nullopt: not certainly, or not above the limit.
+  std::optional<MeanEstimate> reorders;
 
   // What of a late rank's lead its causes explain, and what they leave, a step.
   int64_t explained_ns() const {

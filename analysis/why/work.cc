@@ -3,12 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "analysis/onednn.h"
 
 namespace syncline::analysis::why {
@@ -20,15 +17,6 @@ using Counted = std::map<Key, WorkDone::Counts>;
 constexpr size_t kDifferentSteps = 20;  // one of so many may differ
 constexpr int64_t kWorthPercent = 1;
 
-constexpr std::string_view kReorder = "reorder";
-
-// What the collector recorded of a task's arguments: "%s=cpu,convolution,...;".
-std::optional<PrimitiveDescription> DescriptionOf(std::string_view shape) {
-  const size_t begin = shape.find('=');
-  if (begin == std::string_view::npos || !shape.ends_with(';')) return std::nullopt;
-  return ParsePrimitive(shape.substr(begin + 1, shape.size() - begin - 2));
-}
-
 // Shapes by number: those that say the same of the work have the same one.
 class WorkShapes {
  public:
@@ -37,8 +25,9 @@ class WorkShapes {
   Counted Of(const WorkDone& work) {
     Counted counted;
     for (const auto& [key, counts] : work.shapes) {
-      if (names_[key.first] == kReorder) continue;
-      WorkDone::Counts& sum = counted[{key.first, NumberOf(key.second)}];
+      const auto said = DescriptionOf(names_[key.second]);
+      if (!said.has_value() || IsReorder(said->kind)) continue;
+      WorkDone::Counts& sum = counted[{key.first, NumberOf(WorkOf(*said))}];
       sum.resize(counts.size());
       for (size_t step = 0; step < counts.size(); ++step) sum[step] += counts[step];
     }
@@ -46,12 +35,8 @@ class WorkShapes {
   }
 
  private:
-  NameId NumberOf(NameId shape) {
-    std::string text = names_[shape];
-    if (const auto said = DescriptionOf(text)) {
-      text = absl::StrCat(said->propagation, ";", said->types, ";", said->shapes);
-    }
-    return numbers_.try_emplace(text, static_cast<NameId>(numbers_.size())).first->second;
+  NameId NumberOf(const std::string& work) {
+    return numbers_.try_emplace(work, static_cast<NameId>(numbers_.size())).first->second;
   }
 
   std::span<const std::string> names_;
@@ -151,14 +136,26 @@ WorkDone WorkOf(std::span<const TaskSpan> spans, std::span<const OwnInterval> st
   return work;
 }
 
-std::map<NameId, std::set<std::string>> ImplementationsOf(const WorkDone& work,
-                                                          std::span<const std::string> names) {
-  std::map<NameId, std::set<std::string>> all;
-  for (const auto& [key, counts] : work.shapes) {
-    const auto said = DescriptionOf(names[key.second]);
-    if (said.has_value() && said->kind != kReorder) all[key.first].insert(said->implementation);
-  }
-  return all;
+// The collector writes a task's arguments as "%s=cpu,convolution,...;".
+std::optional<PrimitiveDescription> DescriptionOf(std::string_view shape) {
+  const size_t begin = shape.find('=');
+  if (begin == std::string_view::npos || !shape.ends_with(';')) return std::nullopt;
+  return ParsePrimitive(shape.substr(begin + 1, shape.size() - begin - 2));
+}
+
+std::string WorkOf(const PrimitiveDescription& description) {
+  return absl::StrJoin({description.propagation, description.types, description.shapes,
+                        description.algorithm, description.attributes},
+                       ";");
+}
+
+bool IsReorder(std::string_view primitive) { return primitive == "reorder"; }
+
+bool ShapesKnown(const WorkDone& work, std::span<const std::string> names) {
+  return std::any_of(work.shapes.begin(), work.shapes.end(), [&](const auto& one) {
+    const auto said = DescriptionOf(names[one.first.second]);
+    return said.has_value() && !IsReorder(said->kind);
+  });
 }
 
 std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_t rank,
@@ -177,7 +174,7 @@ std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_
   }
   std::set<NameId> different;  // names
   for (const Key& key : KeysOf(counts)) {
-    if (names[key.second] == kReorder && IsPrimitive(names[key.first])) continue;
+    if (IsReorder(names[key.second]) && IsPrimitive(names[key.first])) continue;
     const Compared compared = Compare(counts, rank, key, steps);
     if (!compared.differs || !different.insert(key.second).second) continue;
     differences.push_back({names[key.second], false, compared.own, compared.others});

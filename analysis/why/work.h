@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "analysis/onednn.h"
 #include "analysis/why/model.h"
 #include "analysis/why/task_names.h"
 
@@ -31,10 +33,14 @@ struct WorkDone {
 WorkDone WorkOf(std::span<const TaskSpan> spans, std::span<const OwnInterval> steps,
                 const TaskNames& names);
 
-// Of oneDNN's primitives: the implementations of each, by name; without reorders, and without
-// those that are not described.
-std::map<NameId, std::set<std::string>> ImplementationsOf(const WorkDone& work,
-                                                          std::span<const std::string> names);
+// What is recorded of a primitive of oneDNN's (TaskSpan::shape); nullopt: no description of one.
+std::optional<PrimitiveDescription> DescriptionOf(std::string_view shape);
+// What of it is the work: all but how oneDNN does it.
+std::string WorkOf(const PrimitiveDescription& description);
+bool IsReorder(std::string_view primitive);
+
+// Any of its primitives is described, reorders aside.
+bool ShapesKnown(const WorkDone& work, std::span<const std::string> names);
 
 // In what `rank` differs from the median of the others; the largest first. An operator differs
 // where its counts do so in more than one step of twenty. What differs takes at least 1 % of the

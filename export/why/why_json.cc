@@ -103,7 +103,10 @@ Json JsonOf(const Cause& cause) {
           {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
           {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()},
           {"lower_sets", ArrayOf(cause.lower_sets, [](const LowerSet& set) {
-             return Json{{"primitive", set.primitive}, {"own", set.own}, {"others", set.others}};
+             return Json{{"primitive", set.primitive},
+                         {"own", set.own},
+                         {"others", set.others},
+                         {"all_others", set.all_others}};
            })}};
 }
 
@@ -140,6 +143,7 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
                                          {"others_per_step", one.others}};
                            })},
           {"shapes_known", finding.shapes_known},
+          {"reorders_longer_ns", finding.reorders.has_value() ? JsonOf(*finding.reorders) : Json()},
           {"processor", JsonOf(finding.processor)}};
 }
 

@@ -99,7 +99,8 @@ TEST(WhyJson, ALowerInstructionSet) {
   EXPECT_EQ(said["cause"], "instruction_set");
   EXPECT_EQ(said["lower_sets"], Json({{{"primitive", "convolution"},
                                        {"own", {"jit:avx2"}},
-                                       {"others", {"jit:avx512_core"}}}}));
+                                       {"others", {"jit:avx512_core"}},
+                                       {"all_others", true}}}));
 }
 
 TEST(WhyJson, PartsAddUpToTheStep) {

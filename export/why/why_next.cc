@@ -72,8 +72,8 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
                           ", or collect garbage at the same step on all ranks");
     case Part::kCompute:
       return absl::StrCat("see whether ONEDNN_MAX_CPU_ISA limits ", OnNode(rank),
-                          " (`syncline nodes --check`); else its CPU has no higher set: give it "
-                          "less work, or another machine");
+                          " (`syncline nodes --check`); else its CPU may have no higher set, or "
+                          "its data another layout (`syncline report --section primitives`)");
     default:
       return "`syncline report` shows more";
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "analysis/onednn.h"
 #include "common/duration_text.h"
 #include "common/utf8.h"
 #include "export/report/table.h"
@@ -149,16 +150,22 @@ std::string DroppedText(const NotACause& one) {
 std::vector<std::string> LowerSetSentences(const Cause& cause, const std::string& share) {
   constexpr size_t kShown = 4;
   std::vector<std::string> names;
-  for (const LowerSet& set : cause.lower_sets) names.push_back(Printed(set.primitive));
-  std::vector<std::string> lines = {absl::StrCat(
-      "its oneDNN has a lower instruction set for the same work: ", absl::StrJoin(names, ", "),
-      names.size() == 1 ? " takes " : " take ", share)};
-  for (size_t i = 0; i < cause.lower_sets.size() && i < kShown; ++i) {
-    const LowerSet& set = cause.lower_sets[i];
-    lines.push_back(absl::StrCat(Printed(set.primitive), ": ",
-                                 Printed(absl::StrJoin(set.own, ", ")), ", on the others ",
+  std::vector<std::string> lines = {""};
+  bool all_named = true;
+  for (const LowerSet& set : cause.lower_sets) {
+    names.push_back(Printed(set.primitive));
+    for (const std::string& one : set.own) {
+      all_named &= !analysis::InstructionSetOf(one).empty();
+    }
+    if (lines.size() > kShown) continue;
+    lines.push_back(absl::StrCat(names.back(), ": ", Printed(absl::StrJoin(set.own, ", ")),
+                                 set.all_others ? ", on the others " : ", on most others ",
                                  Printed(absl::StrJoin(set.others, ", "))));
   }
+  lines[0] =
+      absl::StrCat("its oneDNN does the same work by a lower instruction set",
+                   all_named ? "" : ", or by none that is named", ": ", absl::StrJoin(names, ", "),
+                   names.size() == 1 ? " takes " : " take ", share);
   return lines;
 }
 
@@ -296,10 +303,10 @@ std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFindi
         ")"));
   }
   if (finding.work.empty() && (finding.late || !finding.causes.empty())) {
-    looked.push_back(
-        absl::StrCat("more work (no: operators that take 1 % of the step or more run equally often",
-                     finding.shapes_known ? ", oneDNN's with the same shapes, reorders aside)"
-                                          : "; shapes unknown)"));
+    looked.push_back(absl::StrCat(
+        "more work (no: operators that take 1 % of the step or more run equally "
+        "often, oneDNN's reorders aside",
+        finding.shapes_known ? ", and its primitives with the same shapes)" : "; shapes unknown)"));
   }
   std::vector<std::string> sentences = std::move(dropped);
   if (!looked.empty()) {

@@ -69,7 +69,7 @@ CAUSE   its container takes the processor away: throttled for 29.8 ms
         looked at, not the cause: waiting for a CPU (+0.2 ms a step compared
         with the other rank), input (+0.1 ms), garbage collection (+0.4 ms),
         more work (no: operators that take 1 % of the step or more run equally
-        often, oneDNN's with the same shapes, reorders aside)
+        often, oneDNN's reorders aside, and its primitives with the same shapes)
 COST    without this cause a step would be shorter by 30.0 ms [26.0, 34.0],
         31 %; an estimate, not replayed, and without drift (windows of one job
         differ by some percent)
@@ -106,28 +106,6 @@ TEST(WhyText, SeveralCausesHaveAShareEach) {
   EXPECT_THAT(text, HasSubstr("NEXT    raise the quota of /job/rank1"));
   EXPECT_THAT(text,
               HasSubstr("\n        give the data loader of rank 1 on node beta more workers"));
-}
-
-TEST(WhyText, ALowerInstructionSetNamesWhatDiffers) {
-  Cause cause = CauseOf(Part::kCompute, Tenths(290, 285, 295));
-  cause.lower_sets = {{"convolution", {"jit:avx2", "x64:gemm:jit"}, {"jit:avx512_core"}},
-                      {"matmul", {"brgemm:avx2"}, {"brgemm:avx512_core"}}};
-  const std::string text = FlatText(AnswerWith({cause}));
-  EXPECT_THAT(text, HasSubstr("its oneDNN has a lower instruction set for the same work: "
-                              "convolution, matmul take 29.0 ms [28.5, 29.5] of the 31.3 ms"));
-  EXPECT_THAT(text, HasSubstr("convolution: jit:avx2, x64:gemm:jit, on the others "
-                              "jit:avx512_core"));
-  EXPECT_THAT(text, HasSubstr("see whether ONEDNN_MAX_CPU_ISA limits rank 1 on node beta"));
-}
-
-// What the instruction set is named for is no part of what is left.
-TEST(WhyText, WhatIsNotExplainedLeavesOutWhatIs) {
-  Cause cause = CauseOf(Part::kCompute, Tenths(250, 245, 255));
-  cause.lower_sets = {{"convolution", {"jit:avx2"}, {"jit:avx512_core"}}};
-  Answer answer = AnswerWith({cause});
-  answer.ranks[1].mean[static_cast<size_t>(Part::kCompute)] += Tenths(250, 0, 0).est_ns;
-  EXPECT_THAT(FlatText(answer), HasSubstr("not explained: 6.3 ms of the 31.3 ms"));
-  EXPECT_THAT(FlatText(answer), Not(HasSubstr("most of it in compute")));
 }
 
 TEST(WhyText, AnAmountAboveTheLeadIsNoShare) {

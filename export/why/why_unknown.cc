@@ -167,6 +167,11 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
   if (std::string most = LargestDifference(answer, finding); !most.empty()) {
     lines.push_back(std::move(most));
   }
+  if (finding.reorders.has_value()) {
+    lines.push_back(absl::StrCat("its oneDNN reorders data ", Ms(finding.reorders->est_ns),
+                                 " ms a step longer than the others': `syncline report --section "
+                                 "primitives` says where"));
+  }
   lines.push_back(OwnWorkSentence(answer, finding));
   return lines;
 }

@@ -77,7 +77,9 @@ void FakeJob::Convolve(size_t rank, const Trouble* trouble) {
   const int64_t longer_ns = more ? 4 * kMs : 0;
   const char* const batch = more ? "mb40" : "mb32";
   if (options_.set.empty()) {
-    return Operator(rank, "aten::conv2d", 5 * kMs + longer_ns, nullptr, Name(batch));
+    return Operator(
+        rank, "aten::conv2d", 5 * kMs + longer_ns, nullptr,
+        Name(absl::StrCat("%s=cpu,convolution,jit,,src:f32::blocked:a::f0,,,", batch, ";")));
   }
   const bool other = trouble != nullptr && !trouble->set.empty();
   const std::string& set = other ? trouble->set : options_.set;
@@ -85,7 +87,7 @@ void FakeJob::Convolve(size_t rank, const Trouble* trouble) {
   const int64_t begin_ns = clock.now_ns;
   for (int reorders = other ? 2 : 1; reorders > 0; --reorders) {
     const int64_t reorder_ns = clock.now_ns;
-    Run(rank, 100 * kUs);
+    Run(rank, 100 * kUs + (other && reorders == 1 ? trouble->reorder_ns : 0));
     Span(rank, "reorder", kExecutes, reorder_ns, 3,
          Name(absl::StrCat("%s=cpu,reorder,jit:uni,undef,src:f32::blocked:abcd::f0 "
                            "dst:f32::blocked:",

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of ranks whose oneDNN does the same work in another way, from answers made by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "export/why/testing/answers.h"
+#include "export/why/why_text.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Answer;
+using analysis::why::Cause;
+using analysis::why::Part;
+using testing::AnswerWith;
+using testing::CauseOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Tenths;
+
+// Paragraphs on one line each.
+std::string FlatText(const Answer& answer) { return WhyText(answer, {10'000}); }
+
+TEST(WhyText, ALowerInstructionSetNamesWhatDiffers) {
+  Cause cause = CauseOf(Part::kCompute, Tenths(290, 285, 295));
+  cause.lower_sets = {{"convolution", {"jit:avx2", "x64:gemm:jit"}, {"jit:avx512_core"}},
+                      {"matmul", {"brgemm:avx2"}, {"brgemm:avx512_core"}}};
+  const std::string text = FlatText(AnswerWith({cause}));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "its oneDNN does the same work by a lower instruction set, or "
+          "by none that is named: convolution, matmul take 29.0 ms [28.5, 29.5] of the 31.3 ms"));
+  EXPECT_THAT(text, HasSubstr("convolution: jit:avx2, x64:gemm:jit, on the others "
+                              "jit:avx512_core"));
+  EXPECT_THAT(text, HasSubstr("see whether ONEDNN_MAX_CPU_ISA limits rank 1 on node beta"));
+}
+
+TEST(WhyText, LongerReordersOfARankWithoutACause) {
+  Answer answer = AnswerWith({});
+  answer.verdict = analysis::why::Verdict::kLateCauseUnknown;
+  answer.findings[0].reorders = Tenths(123, 120, 126);
+  EXPECT_THAT(FlatText(answer), HasSubstr("its oneDNN reorders data 12.3 ms a step longer than the "
+                                          "others': `syncline report --section primitives`"));
+}
+
+// What the instruction set is named for is no part of what is left.
+TEST(WhyText, WhatIsNotExplainedLeavesOutWhatIs) {
+  Cause cause = CauseOf(Part::kCompute, Tenths(250, 245, 255));
+  cause.lower_sets = {{"convolution", {"jit:avx2"}, {"jit:avx512_core"}}};
+  Answer answer = AnswerWith({cause});
+  answer.ranks[1].mean[static_cast<size_t>(Part::kCompute)] += Tenths(250, 0, 0).est_ns;
+  EXPECT_THAT(FlatText(answer), HasSubstr("not explained: 6.3 ms of the 31.3 ms"));
+  EXPECT_THAT(FlatText(answer), Not(HasSubstr("most of it in compute")));
+}
+
+}  // namespace
+}  // namespace syncline::report
