@@ -267,9 +267,10 @@ void AddPrimitives(std::span<const Piece> pieces, std::span<const TaskSpan> span
     if (next == spans.size()) return;
     const TaskSpan& span = spans[next];
     if (piece.begin_ns < span.begin_ns || piece.leaf != span.name) continue;
-    std::vector<int64_t>& times_ns = rank->primitive_ns[{span.name, span.shape}];
-    times_ns.resize(rank->steps.size());
-    times_ns[static_cast<size_t>(piece.step)] += piece.length_ns() - piece.taken_ns;
+    std::vector<StepTime>& times = rank->primitives[{span.name, span.shape}];
+    const auto step = static_cast<size_t>(piece.step);
+    if (times.empty() || times.back().step != step) times.push_back({step, 0});
+    times.back().ns += piece.length_ns() - piece.taken_ns;
   }
 }
 

@@ -19,6 +19,12 @@
 
 namespace syncline::analysis::why {
 
+// Of the steps in which there is any; in order.
+struct StepTime {
+  size_t step = 0;
+  int64_t ns = 0;
+};
+
 struct JudgedRank {
   const RankInput* input = nullptr;
   int32_t driver_tid = 0;
@@ -30,8 +36,8 @@ struct JudgedRank {
   // Of the steps' time, 0 to 1. Where it is too little the samples are not used.
   double sampled = 1;
   WorkDone work;
-  // Of each step: time in oneDNN's primitives themselves, by name and shape, as in `tables`.
-  std::map<std::pair<NameId, NameId>, std::vector<int64_t>> primitive_ns;
+  // Time in oneDNN's primitives themselves, by name and shape, as in `tables`.
+  std::map<std::pair<NameId, NameId>, std::vector<StepTime>> primitives;
 
   // Of a step: all but wait and transfer, and what is not covered.
   int64_t OwnWork(size_t step) const;

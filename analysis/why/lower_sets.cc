@@ -2,7 +2,6 @@
 #include "analysis/why/lower_sets.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "analysis/onednn.h"
@@ -31,8 +30,14 @@ Highest HighestOf(const std::set<std::string>& implementations) {
   return highest;
 }
 
-void Add(const std::vector<int64_t>& more_ns, std::vector<int64_t>* sums_ns) {
-  std::transform(more_ns.begin(), more_ns.end(), sums_ns->begin(), sums_ns->begin(), std::plus<>());
+void Add(std::span<const StepTime> times, std::vector<int64_t>* sums_ns) {
+  for (const StepTime& time : times) (*sums_ns)[time.step] += time.ns;
+}
+
+std::span<const StepTime> TimesOf(const JudgedRank& rank, const std::pair<NameId, NameId>& key) {
+  const auto found = rank.primitives.find(key);
+  if (found == rank.primitives.end()) return {};
+  return found->second;
 }
 
 // One line for a primitive, whatever it works on.
@@ -67,33 +72,36 @@ class Lines {
 
 }  // namespace
 
-bool Primitives::Done::regular() const {
-  const auto without = static_cast<size_t>(std::count(in_step.begin(), in_step.end(), false));
-  return without * kRarely <= in_step.size();
+// Without what is done in some steps alone: of shapes that change from step to step there are many.
+Primitives::ByWork Primitives::Regular(const JudgedRank& rank, std::span<const std::string> names) {
+  ByWork works;
+  for (const auto& [key, counts] : rank.work.shapes) {
+    const auto said = DescriptionOf(names[key.second]);
+    if (!said.has_value() || IsReorder(said->kind)) continue;
+    Done& done = works[{names[key.first], WorkText(*said)}];
+    done.implementations.insert(said->implementation);
+    done.in_step.resize(counts.size());
+    for (size_t step = 0; step < counts.size(); ++step) {
+      if (counts[step] > 0) done.in_step[step] = true;
+    }
+    const std::span<const StepTime> times = TimesOf(rank, key);
+    done.times.insert(done.times.end(), times.begin(), times.end());
+  }
+  std::erase_if(works, [](const auto& one) {
+    const std::vector<bool>& in_step = one.second.in_step;
+    const auto without = static_cast<size_t>(std::count(in_step.begin(), in_step.end(), false));
+    return without * kRarely > in_step.size();
+  });
+  return works;
 }
 
 Primitives::Primitives(std::span<const JudgedRank> ranks, std::span<const std::string> names)
     : steps_(ranks[0].steps.size()) {
   for (const JudgedRank& rank : ranks) {
-    ByWork& works = ranks_.emplace_back();
+    ranks_.push_back(Regular(rank, names));
     std::vector<int64_t>& reorders_ns = reorders_ns_.emplace_back(steps_);
-    for (const auto& [key, counts] : rank.work.shapes) {
-      const auto& [name, shape] = key;
-      const auto times = rank.primitive_ns.find(key);
-      if (IsReorder(names[name])) {
-        if (times != rank.primitive_ns.end()) Add(times->second, &reorders_ns);
-        continue;
-      }
-      const auto said = DescriptionOf(names[shape]);
-      if (!said.has_value()) continue;
-      Done& done = works[{names[name], WorkOf(*said)}];
-      done.implementations.insert(said->implementation);
-      done.in_step.resize(steps_);
-      done.times_ns.resize(steps_);
-      for (size_t step = 0; step < steps_; ++step) {
-        if (counts[step] > 0) done.in_step[step] = true;
-      }
-      if (times != rank.primitive_ns.end()) Add(times->second, &done.times_ns);
+    for (const auto& [key, times] : rank.primitives) {
+      if (IsReorder(names[key.first])) Add(times, &reorders_ns);
     }
   }
 }
@@ -103,7 +111,7 @@ const Primitives::Done* Primitives::OfMostOthers(size_t rank, const Work& work,
   std::map<std::set<std::string>, std::pair<size_t, const Done*>> others;
   for (size_t i = 0; i < ranks_.size(); ++i) {
     const auto found = ranks_[i].find(work);
-    if (i == rank || found == ranks_[i].end() || !found->second.regular()) continue;
+    if (i == rank || found == ranks_[i].end()) continue;
     auto& [ranks, done] = others[found->second.implementations];
     ++ranks;
     done = &found->second;
@@ -123,7 +131,7 @@ LowerSets Primitives::LowerSetsOf(size_t rank) const {
   for (const auto& [work, own] : ranks_[rank]) {
     size_t count = 0;
     const Done* const others = OfMostOthers(rank, work, &count);
-    if (others == nullptr || !own.regular()) continue;
+    if (others == nullptr) continue;
     const Highest own_set = HighestOf(own.implementations);
     const Highest others_set = HighestOf(others->implementations);
     if (!own_set.known || !others_set.known || !others_set.place.has_value()) continue;
@@ -140,7 +148,7 @@ LowerSets Primitives::LowerSetsOf(size_t rank) const {
     std::vector<int64_t>& times_ns = lower.times_ns.emplace_back(steps_);
     for (const Work& work : found) {
       const auto done = works.find(work);
-      if (done != works.end()) Add(done->second.times_ns, &times_ns);
+      if (done != works.end()) Add(done->second.times, &times_ns);
     }
   }
   return lower;

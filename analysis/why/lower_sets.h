@@ -41,20 +41,21 @@ class Primitives {
  private:
   struct Work {
     std::string primitive;  // "convolution"
-    std::string what;       // WorkOf
+    std::string what;       // WorkText
     auto operator<=>(const Work&) const = default;
   };
   struct Done {
     std::set<std::string> implementations;
     std::vector<bool> in_step;
-    std::vector<int64_t> times_ns;
-    bool regular() const;
+    std::vector<StepTime> times;  // of each shape one after the other
   };
   using ByWork = std::map<Work, Done>;
 
   // What more than half of the other ranks have in common, and how many these are; nullptr: they
   // differ.
   const Done* OfMostOthers(size_t rank, const Work& work, size_t* count) const;
+
+  static ByWork Regular(const JudgedRank& rank, std::span<const std::string> names);
 
   size_t steps_ = 0;
   std::vector<ByWork> ranks_;

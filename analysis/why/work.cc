@@ -27,7 +27,7 @@ class WorkShapes {
     for (const auto& [key, counts] : work.shapes) {
       const auto said = DescriptionOf(names_[key.second]);
       if (!said.has_value() || IsReorder(said->kind)) continue;
-      WorkDone::Counts& sum = counted[{key.first, NumberOf(WorkOf(*said))}];
+      WorkDone::Counts& sum = counted[{key.first, NumberOf(WorkText(*said))}];
       sum.resize(counts.size());
       for (size_t step = 0; step < counts.size(); ++step) sum[step] += counts[step];
     }
@@ -143,7 +143,7 @@ std::optional<PrimitiveDescription> DescriptionOf(std::string_view shape) {
   return ParsePrimitive(shape.substr(begin + 1, shape.size() - begin - 2));
 }
 
-std::string WorkOf(const PrimitiveDescription& description) {
+std::string WorkText(const PrimitiveDescription& description) {
   return absl::StrJoin({description.propagation, description.types, description.shapes,
                         description.algorithm, description.attributes},
                        ";");
