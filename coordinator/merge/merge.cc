@@ -2,6 +2,8 @@
 #include "coordinator/merge/merge.h"
 
 #include <algorithm>
+#include <deque>
+#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -167,11 +169,23 @@ std::vector<analysis::VtuneResult> PlacedVtune(const OpenedInputs& inputs,
   return results;
 }
 
-// The sinks that look at the timeline for the report, beside SummarySink.
+// The sinks that look at the timeline for the report.
 struct Lookers {
+  analysis::SummarySink summary;
   analysis::HotSink code;
   analysis::VtuneSpanSink vtune;
   analysis::PrimitiveSink primitives;
+  std::deque<timeline::CutSink> cut;
+
+  // What to push into: each sees what lies in `counted`. They point into this.
+  std::vector<timeline::TimelineSink*> Within(const timeline::Interval& counted) {
+    std::vector<timeline::TimelineSink*> sinks;
+    for (timeline::TimelineSink* sink :
+         std::initializer_list<timeline::TimelineSink*>{&summary, &code, &vtune, &primitives}) {
+      sinks.push_back(&cut.emplace_back(counted, sink));
+    }
+    return sinks;
+  }
 };
 
 // Everything into a directory beside result.out_dir, and then that in its place.
@@ -184,17 +198,11 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   });
   const timeline::Interval cut = inputs.build.shown;
   SYNCLINE_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(options, inputs, cut, out.staging()));
-  analysis::SummarySink summary;
-  timeline::CutSink cut_summary(CountedOf(cut, inputs), &summary);
-  timeline::CutSink cut_code(CountedOf(cut, inputs), &lookers->code);
-  timeline::CutSink cut_vtune(CountedOf(cut, inputs), &lookers->vtune);
-  timeline::CutSink cut_primitives(CountedOf(cut, inputs), &lookers->primitives);
-  std::vector<timeline::TimelineSink*> sinks = {&cut_summary, &cut_code, &cut_vtune,
-                                                &cut_primitives};
+  std::vector<timeline::TimelineSink*> sinks = lookers->Within(CountedOf(cut, inputs));
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
   SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
-  analysis::TakeStepsFrom(summary, built.nodes);
+  analysis::TakeStepsFrom(lookers->summary, built.nodes);
   NoteUnread(built, &result);
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
   result.files = outputs.files();
@@ -216,7 +224,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
         tables, WriteTables(inputs, built, cut, ThreadsOf(options.threads), outputs.tables()));
     if (!tables.complaint.empty()) uncopied.push_back(tables.complaint);
   }
-  result.report = MakeReportOf(inputs, built, summary);
+  result.report = MakeReportOf(inputs, built, lookers->summary);
   // Where only some events are read, which task was open is not known.
   if (options.events.empty()) {
     result.report.hot = lookers->code.Take();
@@ -282,8 +290,11 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& asked) {
   const bool kept = std::any_of(vtune.begin(), vtune.end(),
                                 [](const auto& result) { return !result.path.empty(); });
   if (kept && !Wants(options, kVtuneFormat)) options.formats.emplace_back(kVtuneFormat);
-  Lookers lookers{
-      analysis::HotSink(std::move(samples)), analysis::VtuneSpanSink(std::move(vtune)), {}};
+  Lookers lookers{analysis::SummarySink(),
+                  analysis::HotSink(std::move(samples)),
+                  analysis::VtuneSpanSink(std::move(vtune)),
+                  {},
+                  {}};
   inputs.build.threads = ThreadsOf(options.threads);
   if (options.progress) {
     inputs.build.progress = [&](const timeline::Progress& progress) {
@@ -303,24 +314,20 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   const timeline::Interval counted = CountedOf({{kUnknownLo}, {kUnknownHi}}, inputs);
   AddSamples(counted, false, &inputs);
   AddDeviceSamples(counted, false, &inputs);
-  analysis::SummarySink summary(options.step);
-  timeline::CutSink counted_summary(counted, &summary);
-  analysis::HotSink code(ReadCodeSamples(counted, &inputs));
-  timeline::CutSink counted_code(counted, &code);
-  analysis::VtuneSpanSink vtune(ReadVtuneResults(&inputs));
-  timeline::CutSink counted_vtune(counted, &vtune);
-  analysis::PrimitiveSink primitives;
-  timeline::CutSink counted_primitives(counted, &primitives);
-  timeline::TimelineSink* const sinks[] = {&counted_summary, &counted_code, &counted_vtune,
-                                           &counted_primitives};
+  Lookers lookers{analysis::SummarySink(options.step),
+                  analysis::HotSink(ReadCodeSamples(counted, &inputs)),
+                  analysis::VtuneSpanSink(ReadVtuneResults(&inputs)),
+                  {},
+                  {}};
+  const std::vector<timeline::TimelineSink*> sinks = lookers.Within(counted);
   SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
-  SYNCLINE_RETURN_IF_ERROR(summary.CheckStep());
-  analysis::TakeStepsFrom(summary, built.nodes);
-  analysis::Report report = MakeReportOf(inputs, built, summary);
-  report.hot = code.Take();
-  report.primitives = primitives.Take();
-  report.vtune = PlacedVtune(inputs, &vtune);
+  SYNCLINE_RETURN_IF_ERROR(lookers.summary.CheckStep());
+  analysis::TakeStepsFrom(lookers.summary, built.nodes);
+  analysis::Report report = MakeReportOf(inputs, built, lookers.summary);
+  report.hot = lookers.code.Take();
+  report.primitives = lookers.primitives.Take();
+  report.vtune = PlacedVtune(inputs, &lookers.vtune);
   if (options.step.has_value() && report.steps.empty()) {
     report.notes.push_back(absl::StrCat("every ", *options.step,
                                         " is cut off by the recording's ends or hit by a loss"));
