@@ -274,9 +274,8 @@ std::vector<std::string> CauseSentences(const RankFinding& finding, const Cause&
     case Part::kCompute:
       return LowerSetSentences(cause, share);
     default:
-      break;
+      return {absl::StrCat(PartName(cause.part), " takes ", share)};
   }
-  return {absl::StrCat(PartName(cause.part), " takes ", share)};
 }
 
 std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFinding& finding) {
