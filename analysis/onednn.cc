@@ -126,6 +126,8 @@ bool IsExecution(std::string_view domain) {
   return IsPrimitive(domain) && domain.ends_with("execute");
 }
 
+bool IsReorder(std::string_view kind) { return kind == "reorder"; }
+
 std::optional<PrimitiveDescription> ParsePrimitive(std::string_view line) {
   const std::vector<std::string_view> fields = Split(line, ',');
   if (fields.size() < kFieldsMin || fields[0] != "cpu" || fields[1].empty()) return std::nullopt;
@@ -139,7 +141,7 @@ std::optional<PrimitiveDescription> ParsePrimitive(std::string_view line) {
   description.kind = fields[1];
   description.implementation = fields[2];
   if (fields[3] != "undef") description.propagation = fields[3];
-  const bool reorder = fields[1] == "reorder";
+  const bool reorder = IsReorder(fields[1]);
   description.types = Joined(all, reorder, true, [](const Data& data) { return data.type; });
   description.layouts = Joined(all, reorder, false, [](const Data& data) { return data.layout; });
   if (fields.size() > kFieldShapes) {
@@ -147,6 +149,12 @@ std::optional<PrimitiveDescription> ParsePrimitive(std::string_view line) {
     description.algorithm = fields[kFieldAlgorithm];
     description.shapes = fields[kFieldShapes];
   }
+  return description;
+}
+
+PrimitiveDescription WorkAlone(PrimitiveDescription description) {
+  description.implementation.clear();
+  description.layouts.clear();
   return description;
 }
 

@@ -21,6 +21,8 @@ namespace syncline::analysis {
 bool IsPrimitive(std::string_view domain);
 // Whether it was executed. How often one is made depends on a cache, not on the work.
 bool IsExecution(std::string_view domain);
+// A primitive of this kind copies data into another layout or type.
+bool IsReorder(std::string_view kind);
 
 struct PrimitiveDescription {
   std::string kind;            // "convolution", "reorder"
@@ -36,6 +38,9 @@ struct PrimitiveDescription {
 
 // nullopt: it is no such line, or not of a CPU.
 std::optional<PrimitiveDescription> ParsePrimitive(std::string_view line);
+
+// What of it is the work: without how oneDNN does it (implementation, layouts).
+PrimitiveDescription WorkAlone(PrimitiveDescription description);
 
 // That the implementation is called by ("avx512_core_amx"); empty: by none.
 std::string_view InstructionSetOf(std::string_view implementation);

@@ -35,11 +35,8 @@ using TotalKey = std::pair<std::string, PrimitiveDescription>;  // task, what
 class Implementations {
  public:
   void Add(const TotalKey& key, size_t process, int64_t total_ns) {
-    if (key.second.implementation.empty() || key.second.kind == "reorder") return;
-    TotalKey work = key;
-    work.second.implementation.clear();
-    work.second.layouts.clear();
-    Work& one = works_[work];
+    if (key.second.implementation.empty() || IsReorder(key.second.kind)) return;
+    Work& one = works_[{key.first, WorkAlone(key.second)}];
     one.total_ns += total_ns;
     one.by_process[process].insert(key.second.implementation);
   }
@@ -75,7 +72,7 @@ void Count(const PrimitiveDescription& what, uint64_t calls, int64_t total_ns,
            PrimitiveProcess* process) {
   process->calls += calls;
   process->total_ns += total_ns;
-  if (what.kind == "reorder") process->reorder_ns += total_ns;
+  if (IsReorder(what.kind)) process->reorder_ns += total_ns;
   if (IsReference(what.implementation)) process->reference_ns += total_ns;
   process->by_set_ns[std::string(InstructionSetOf(what.implementation))] += total_ns;
   if (what.implementation.empty()) process->not_described += calls;
@@ -96,7 +93,7 @@ void PrimitiveSink::OnText(timeline::TextId id, std::string_view text) {
   texts_[id] = text;
   kinds_[id] = KindOfDomain(text);
   any_ |= kinds_[id] == kExecutes || kinds_[id] == kMakes;
-  if (text == "reorder") reorder_ = id;
+  if (IsReorder(text)) reorder_ = id;
 }
 
 void PrimitiveSink::OnTrack(const timeline::Track& track) {

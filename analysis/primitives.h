@@ -83,7 +83,6 @@ class PrimitiveSink final : public timeline::SpanSink {
   PrimitiveSink() = default;
   PrimitiveSink(const PrimitiveSink&) = delete;  // it points into itself
   PrimitiveSink& operator=(const PrimitiveSink&) = delete;
-  PrimitiveSink(PrimitiveSink&&) = default;  // what a deque holds stays where it is
   void OnText(timeline::TextId id, std::string_view text) override;
   void OnTrack(const timeline::Track& track) override;
   void OnSpanEnd(const timeline::Span& span) override;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/onednn.h"
 #include "analysis/why/work.h"
 
 namespace syncline::analysis::why {
@@ -78,7 +77,7 @@ Primitives::ByWork Primitives::Regular(const JudgedRank& rank, std::span<const s
   for (const auto& [key, counts] : rank.work.shapes) {
     const auto said = DescriptionOf(names[key.second]);
     if (!said.has_value() || IsReorder(said->kind)) continue;
-    Done& done = works[{names[key.first], WorkText(*said)}];
+    Done& done = works[WorkAlone(*said)];
     done.implementations.insert(said->implementation);
     done.in_step.resize(counts.size());
     for (size_t step = 0; step < counts.size(); ++step) {
@@ -106,7 +105,7 @@ Primitives::Primitives(std::span<const JudgedRank> ranks, std::span<const std::s
   }
 }
 
-const Primitives::Done* Primitives::OfMostOthers(size_t rank, const Work& work,
+const Primitives::Done* Primitives::OfMostOthers(size_t rank, const PrimitiveDescription& work,
                                                  size_t* count) const {
   std::map<std::set<std::string>, std::pair<size_t, const Done*>> others;
   for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -125,7 +124,7 @@ const Primitives::Done* Primitives::OfMostOthers(size_t rank, const Work& work,
 }
 
 LowerSets Primitives::LowerSetsOf(size_t rank) const {
-  std::vector<Work> found;
+  std::vector<PrimitiveDescription> found;
   Lines lines;
   bool any_lower = false;
   for (const auto& [work, own] : ranks_[rank]) {
@@ -138,15 +137,14 @@ LowerSets Primitives::LowerSetsOf(size_t rank) const {
     if (own_set.place.has_value() && *own_set.place >= *others_set.place) continue;
     any_lower |= own_set.place.has_value();
     found.push_back(work);
-    lines.Add(work.primitive, own.implementations, others->implementations,
-              count == ranks_.size() - 1);
+    lines.Add(work.kind, own.implementations, others->implementations, count == ranks_.size() - 1);
   }
   LowerSets lower;
   if (!any_lower) return lower;
   lower.primitives = lines.Take();
   for (const ByWork& works : ranks_) {
     std::vector<int64_t>& times_ns = lower.times_ns.emplace_back(steps_);
-    for (const Work& work : found) {
+    for (const PrimitiveDescription& work : found) {
       const auto done = works.find(work);
       if (done != works.end()) Add(done->second.times, &times_ns);
     }

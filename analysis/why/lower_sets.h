@@ -4,7 +4,6 @@
 #ifndef SYNCLINE_ANALYSIS_WHY_LOWER_SETS_H_
 #define SYNCLINE_ANALYSIS_WHY_LOWER_SETS_H_
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/onednn.h"
 #include "analysis/why/judged.h"
 #include "analysis/why/model.h"
 
@@ -39,21 +39,16 @@ class Primitives {
   const std::vector<std::vector<int64_t>>& reorders_ns() const { return reorders_ns_; }
 
  private:
-  struct Work {
-    std::string primitive;  // "convolution"
-    std::string what;       // WorkText
-    auto operator<=>(const Work&) const = default;
-  };
   struct Done {
     std::set<std::string> implementations;
     std::vector<bool> in_step;
     std::vector<StepTime> times;  // of each shape one after the other
   };
-  using ByWork = std::map<Work, Done>;
+  using ByWork = std::map<PrimitiveDescription, Done>;  // by WorkAlone
 
   // What more than half of the other ranks have in common, and how many these are; nullptr: they
   // differ.
-  const Done* OfMostOthers(size_t rank, const Work& work, size_t* count) const;
+  const Done* OfMostOthers(size_t rank, const PrimitiveDescription& work, size_t* count) const;
 
   static ByWork Regular(const JudgedRank& rank, std::span<const std::string> names);
 

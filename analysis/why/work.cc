@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "absl/strings/str_join.h"
 #include "analysis/onednn.h"
 
 namespace syncline::analysis::why {
@@ -27,7 +26,9 @@ class WorkShapes {
     for (const auto& [key, counts] : work.shapes) {
       const auto said = DescriptionOf(names_[key.second]);
       if (!said.has_value() || IsReorder(said->kind)) continue;
-      WorkDone::Counts& sum = counted[{key.first, NumberOf(WorkText(*said))}];
+      const auto number = static_cast<NameId>(numbers_.size());
+      const auto known = numbers_.try_emplace(WorkAlone(*said), number).first;
+      WorkDone::Counts& sum = counted[{key.first, known->second}];
       sum.resize(counts.size());
       for (size_t step = 0; step < counts.size(); ++step) sum[step] += counts[step];
     }
@@ -35,12 +36,8 @@ class WorkShapes {
   }
 
  private:
-  NameId NumberOf(const std::string& work) {
-    return numbers_.try_emplace(work, static_cast<NameId>(numbers_.size())).first->second;
-  }
-
   std::span<const std::string> names_;
-  std::map<std::string, NameId> numbers_;
+  std::map<PrimitiveDescription, NameId> numbers_;
 };
 
 struct Compared {
@@ -142,14 +139,6 @@ std::optional<PrimitiveDescription> DescriptionOf(std::string_view shape) {
   if (begin == std::string_view::npos || !shape.ends_with(';')) return std::nullopt;
   return ParsePrimitive(shape.substr(begin + 1, shape.size() - begin - 2));
 }
-
-std::string WorkText(const PrimitiveDescription& description) {
-  return absl::StrJoin({description.propagation, description.types, description.shapes,
-                        description.algorithm, description.attributes},
-                       ";");
-}
-
-bool IsReorder(std::string_view primitive) { return primitive == "reorder"; }
 
 bool ShapesKnown(const WorkDone& work, std::span<const std::string> names) {
   return std::any_of(work.shapes.begin(), work.shapes.end(), [&](const auto& one) {

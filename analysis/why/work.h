@@ -35,9 +35,6 @@ WorkDone WorkOf(std::span<const TaskSpan> spans, std::span<const OwnInterval> st
 
 // What is recorded of a primitive of oneDNN's (TaskSpan::shape); nullopt: no description of one.
 std::optional<PrimitiveDescription> DescriptionOf(std::string_view shape);
-// What of it is the work: all but how oneDNN does it.
-std::string WorkText(const PrimitiveDescription& description);
-bool IsReorder(std::string_view primitive);
 
 // Any of its primitives is described, reorders aside.
 bool ShapesKnown(const WorkDone& work, std::span<const std::string> names);
