@@ -18,6 +18,7 @@ BUILD = os.path.abspath(sys.argv[1])
 SYNCLINE = os.path.join(BUILD, "bin", "syncline")
 FAKES = os.path.join(BUILD, "tests", "fake_cuda")
 INCOMPLETE = 3
+COMMANDS_OF_STEP = 4  # of a thread, in both programs
 LATE_NS = 300_000_000  # between what a device did and the end of a recording: none is lost before
 
 
@@ -103,8 +104,22 @@ def check_lanes(found):
 
 
 def check_tasks(found, wanted):
-    """`wanted`: task by name. Both all there, and right."""
-    counts = collections.Counter((name, task) for _, _, name, _, _, task in found)
+    """`wanted`: task by name. Both all there, and right; how many of each.
+
+    A recording can begin within a step. What is launched directly in a task that was open then has
+    no task, because nothing tells which one it was.
+    """
+    counts = collections.Counter()
+    begun = collections.Counter()  # commands of the step that was open, by lane; None: it is over
+    for process, lane, name, _, _, task in sorted(found, key=lambda span: span[3]):
+        key = (process, lane)
+        if task == "step":
+            begun[key] = None
+        elif begun[key] is not None:
+            begun[key] += 1
+            assert begun[key] < COMMANDS_OF_STEP, key
+            task = task or wanted[name]
+        counts[name, task] += 1
     assert set(counts) == set(wanted.items()), counts
     return counts
 
