@@ -40,6 +40,10 @@ struct Process {
   uint32_t uid = 0;
   std::string name;              // its comm
   std::vector<uint32_t> groups;  // indices into Evidence::groups: its own, then each ancestor
+  // Of a recorded one: the CPUs that its first thread may use, as it was last looked at: how many
+  // (0: not known), and as the kernel lists them ("0-3,8").
+  uint32_t allowed_count = 0;
+  std::string allowed_cpus;
 };
 
 // A control group that limits, or could limit, processor time.
@@ -77,7 +81,7 @@ struct GroupSample {
   int64_t period_ns = 0;
 };
 
-// Of a process that is not recorded thread by thread: /proc/PID/stat.
+// Of a process as a whole: /proc/PID/stat.
 struct ProcessSample {
   uint32_t process = 0;
   int64_t at_ns = 0;
@@ -103,9 +107,10 @@ struct Evidence {
   std::vector<Process> processes;
   std::vector<Group> groups;
   std::vector<Thread> threads;
-  std::vector<ThreadSample> thread_samples;    // by time
-  std::vector<GroupSample> group_samples;      // by time
-  std::vector<ProcessSample> process_samples;  // by time
+  std::vector<ThreadSample> thread_samples;     // by time
+  std::vector<GroupSample> group_samples;       // by time
+  std::vector<ProcessSample> process_samples;   // of those not recorded; by time
+  std::vector<ProcessSample> recorded_samples;  // of those recorded, less often, without a CPU
   std::vector<Gap> gaps;
   std::vector<Rate> rates;
   bool ended = false;  // the sampler ended in good order; else it was killed, or its disk was full

@@ -49,6 +49,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(one.process < evidence->processes.size());
     RequireBracket(one);
   }
+  for (const auto& one : evidence->recorded_samples) {
+    Require(one.process < evidence->processes.size());
+    RequireBracket(one);
+  }
   Require(syncline::evidence::Unescaped(syncline::evidence::Escaped(bytes)) == bytes);
   return 0;
 }

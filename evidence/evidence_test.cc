@@ -20,6 +20,8 @@ std::string Sample() {
   Append(ThreadSample{0, 1000, 1010, 5, 6, -1}, &text);
   Append(GroupSample{0, 1001, 1011, 10, 2, 70, 70'000'000, 100'000'000}, &text);
   Append(ProcessSample{0, 1002, 1012, 10'000'000, 3}, &text);
+  AppendRecorded(ProcessSample{0, 1003, 1013, 20'000'000}, &text);
+  AppendAllowed(0, 5, "0-3,8", &text);
   Append(Gap{2000, 3000}, &text);
   AppendGroups(0, {1}, &text);
   AppendNote("cannot read x\ny", &text);
@@ -42,6 +44,10 @@ TEST(Evidence, WhatIsWrittenReadsBack) {
   EXPECT_EQ(read->thread_samples[0].cpu, -1);
   EXPECT_EQ(read->group_samples[0].quota_ns, 70'000'000);
   EXPECT_EQ(read->process_samples[0].cpu_ns, 10'000'000);
+  EXPECT_EQ(read->recorded_samples[0].cpu_ns, 20'000'000);
+  EXPECT_EQ(read->recorded_samples[0].cpu, -1);
+  EXPECT_EQ(read->processes[0].allowed_count, 5);
+  EXPECT_EQ(read->processes[0].allowed_cpus, "0-3,8");
   EXPECT_EQ(read->gaps[0].end_ns, 3000);
   EXPECT_EQ(read->rates[0].period_ns, 50'000'000);
   EXPECT_EQ(read->notes[0], "cannot read x\ny");
@@ -65,12 +71,16 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "t 0 1 2 -3 4 5\n"
                            "t 0 1 2 3 4\n"
                            "t 0 1 2 3 4 5 6\n"
+                           "u 1 1 2 3\n"  // no such process
+                           "u 0 1 2 3 4\n"
+                           "A 0 4 0-3 x\n"
+                           "A 1 4 =0-3\n"
                            "x\n\n"
                            "G 1 noquote\n"
                            "P 9 1 1 1 1 1 1 =x\n";
   const auto read = ParseEvidence(text);
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->damaged_lines, 10);
+  EXPECT_EQ(read->damaged_lines, 14);
   EXPECT_EQ(read->thread_samples.size(), 1);
   EXPECT_EQ(read->processes.size(), 2);  // it keeps its number
 }

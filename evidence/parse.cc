@@ -36,6 +36,10 @@ class Parser {
         return TakeGroupSample(words);
       case 'p':
         return TakeProcessSample(words);
+      case 'u':
+        return TakeRecordedSample(words);
+      case 'A':
+        return TakeAllowed(words);
       case 'H': {
         Gap gap;
         words->Bracket(&gap.begin_ns, &gap.end_ns);
@@ -146,6 +150,25 @@ class Parser {
     sample.cpu = words->Number<int32_t>();
     words->Keep(sample, &evidence_.process_samples);
     return !words->wrong();
+  }
+
+  bool TakeRecordedSample(Words* words) {
+    ProcessSample sample;
+    sample.process = words->Index(evidence_.processes.size());
+    words->Bracket(&sample.at_ns, &sample.until_ns);
+    sample.cpu_ns = words->Ns();
+    words->Keep(sample, &evidence_.recorded_samples);
+    return !words->wrong();
+  }
+
+  bool TakeAllowed(Words* words) {
+    const uint32_t process = words->Index(evidence_.processes.size());
+    const auto count = words->Number<uint32_t>();
+    std::string cpus = words->Text();
+    if (words->wrong() || words->More()) return false;
+    evidence_.processes[process].allowed_count = count;
+    evidence_.processes[process].allowed_cpus = std::move(cpus);
+    return true;
   }
 
   Evidence evidence_;

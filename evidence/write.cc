@@ -98,6 +98,15 @@ void AppendGroups(uint32_t process, const std::vector<uint32_t>& groups, std::st
   out->push_back('\n');
 }
 
+void AppendRecorded(const ProcessSample& sample, std::string* out) {
+  absl::StrAppend(out, "u ", sample.process, " ", sample.at_ns, " ", sample.until_ns, " ",
+                  sample.cpu_ns, "\n");
+}
+
+void AppendAllowed(uint32_t process, uint32_t count, std::string_view cpus, std::string* out) {
+  absl::StrAppend(out, "A ", process, " ", count, " ", Escaped(cpus), "\n");
+}
+
 void AppendNote(std::string_view note, std::string* out) {
   absl::StrAppend(out, "N ", Escaped(note), "\n");
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/evidence/sampler.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/host/cpu_list.h"
 #include "common/files.h"
 #include "control_block/live_block.h"
 #include "evidence/write.h"
@@ -19,8 +17,8 @@ namespace {
 using control_block::BlockId;
 using evidence::Relation;
 
-constexpr size_t kReadMax = 2048;         // the longest of the files: /proc/PID/stat
 constexpr int64_t kQueuedNs = 1'000'000;  // from so much on it is worth knowing on which processor
+constexpr int64_t kRecordedPauseNs = 450'000'000;  // between readings of whole processes
 constexpr int kAncestorsMax = 32;
 constexpr size_t kNotesMax = 50;
 constexpr size_t kDeclaredMax = 100'000;  // lines of processes and threads: a job that forks wildly
@@ -55,20 +53,6 @@ std::filesystem::path TaskFile(const std::filesystem::path& proc, int32_t pid, i
 }
 
 }  // namespace
-
-SampledFile::SampledFile(const std::filesystem::path& path)
-    : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-
-SampledFile::~SampledFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-std::string_view SampledFile::Read(std::string* buffer) const {
-  if (fd_ < 0) return {};
-  buffer->resize(kReadMax);  // of one that is used again: nothing to do
-  const ssize_t bytes = ::pread(fd_, buffer->data(), buffer->size(), 0);
-  return std::string_view(*buffer).substr(0, bytes > 0 ? static_cast<size_t>(bytes) : 0);
-}
 
 Sampler::Sampler(RuntimeDirectories directories, Clock* clock, SamplerOptions options)
     : directories_(std::move(directories)), clock_(clock), options_(std::move(options)) {}
@@ -111,6 +95,7 @@ void Sampler::Search() {
   FindRecorded(all);
   for (auto& [id, process] : recorded_) {
     FindGroups(&process);
+    FindAllowed(&process);
     ListTasks(&process);
   }
   // The first threads of all come before the others of one that has very many.
@@ -160,6 +145,7 @@ void Sampler::AddRecorded(const ProcessEntry& entry, uint32_t uid,
   FindGroups(&process);
   process.index = DeclareProcess(entry, Relation::kRecorded, process.groups);
   others_.erase(entry.pid);  // it was looked at before it had a control block
+  process.stat = SampledFile(options_.proc / std::to_string(entry.pid) / "stat");
   recorded_.emplace(BlockId{entry.pid_namespace, entry.own_pid, entry.start_ticks},
                     std::move(process));
 }
@@ -190,6 +176,16 @@ void Sampler::FindGroups(RecordedProcess* process) {
           {process->entry.pid_namespace, process->entry.own_pid, process->entry.start_ticks})) {
     evidence::AppendGroups(process->index, process->groups, &text_);
   }
+}
+
+// Again and again: a program may pin itself.
+void Sampler::FindAllowed(RecordedProcess* process) {
+  const auto list = AllowedCpuList(options_.proc, process->entry.pid);
+  if (!list.has_value() || *list == process->allowed_cpus) return;
+  const auto cpus = ParseCpuList(*list);
+  if (!cpus.has_value()) return;
+  process->allowed_cpus = *list;
+  evidence::AppendAllowed(process->index, static_cast<uint32_t>(cpus->size()), *list, &text_);
 }
 
 // nullopt: it has no count of throttling, so no quota either (a root, or no controller).
@@ -398,6 +394,7 @@ void Sampler::FindOthers(const std::vector<ProcessEntry>& all) {
 void Sampler::Round() {
   int64_t now_ns = clock_->MonotonicNs();
   ReadTasks(&now_ns);
+  ReadRecorded(&now_ns);
   ReadGroups(&now_ns);
   ReadOthers(&now_ns);
 }
@@ -424,6 +421,19 @@ void Sampler::ReadTasks(int64_t* now_ns) {
     task.on_cpu_ns = stat->on_cpu_ns;
     evidence::Append(sample, &text_);
     ++it;
+  }
+}
+
+// All their threads together, also those that are not sampled one by one.
+void Sampler::ReadRecorded(int64_t* now_ns) {
+  if (*now_ns - recorded_read_ns_ < kRecordedPauseNs) return;
+  recorded_read_ns_ = *now_ns;
+  for (const auto& [id, process] : recorded_) {
+    const auto stat = ParseProcStat(process.stat.Read(&buffer_), options_.ticks_per_second);
+    const int64_t until_ns = clock_->MonotonicNs();
+    const int64_t at_ns = std::exchange(*now_ns, until_ns);
+    if (!stat.has_value()) continue;  // it has ended
+    evidence::AppendRecorded({process.index, at_ns, until_ns, stat->cpu_ns}, &text_);
   }
 }
 

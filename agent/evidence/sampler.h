@@ -18,38 +18,18 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "agent/evidence/proc_text.h"
 #include "agent/evidence/runtime_directories.h"
+#include "agent/evidence/sampled_file.h"
 #include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
 #include "control_block/block_file.h"
 #include "evidence/evidence.h"
 
 namespace syncline::agent {
-
-// A file that stays open and is read from its begin again and again.
-class SampledFile {
- public:
-  SampledFile() = default;
-  explicit SampledFile(const std::filesystem::path& path);
-  SampledFile(SampledFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  SampledFile& operator=(SampledFile&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~SampledFile();
-
-  bool is_open() const { return fd_ >= 0; }
-  // What it says now, in `buffer`; empty: it says nothing (its thread has ended).
-  std::string_view Read(std::string* buffer) const;
-
- private:
-  int fd_ = -1;
-};
 
 struct SamplerOptions {
   std::filesystem::path proc = "/proc";
@@ -88,6 +68,8 @@ class Sampler {
     uint32_t uid = 0;
     std::filesystem::path runtime;
     std::vector<uint32_t> groups;
+    SampledFile stat;
+    std::string allowed_cpus;             // as the last search found it
     std::vector<int32_t> tids;            // as the last search found them
     std::map<int32_t, int32_t> own_tids;  // of these: as the process sees them
   };
@@ -121,6 +103,7 @@ class Sampler {
   void FindRecorded(const std::vector<ProcessEntry>& all);
   void AddRecorded(const ProcessEntry& entry, uint32_t uid, const std::filesystem::path& runtime);
   void FindGroups(RecordedProcess* process);
+  void FindAllowed(RecordedProcess* process);
   std::optional<uint32_t> GroupIndex(const SeenGroup& seen);
   void ListTasks(RecordedProcess* process);
   void AddWriters(RecordedProcess* process);
@@ -136,6 +119,7 @@ class Sampler {
   uint32_t DeclareProcess(const ProcessEntry& entry, evidence::Relation relation,
                           std::vector<uint32_t> groups);
   void ReadTasks(int64_t* now_ns);
+  void ReadRecorded(int64_t* now_ns);
   void ReadGroups(int64_t* now_ns);
   void ReadOthers(int64_t* now_ns);
   void Note(const std::string& note);
@@ -154,6 +138,7 @@ class Sampler {
   std::map<int32_t, Other> others_;           // by pid
   std::set<std::string> notes_;
   std::vector<std::string> complaints_;
+  int64_t recorded_read_ns_ = INT64_MIN / 2;  // when the recorded processes were read last
   uint32_t next_process_ = 0;
   uint32_t next_thread_ = 0;
   uint32_t next_group_ = 0;

@@ -86,6 +86,48 @@ TEST_F(SamplerTest, TheBusiestOthersAreFoundByTheSecondSearch) {
   EXPECT_EQ(evidence.process_samples.size(), 3);
 }
 
+TEST_F(SamplerTest, ReadsRecordedProcessesAsAWholeTwiceASecond) {
+  const auto put_ticks = [&](int64_t ticks) {
+    std::string stat = "1234 (python (x)) S";
+    for (int field = 4; field <= 41; ++field) {
+      stat += " " + std::to_string(field == 14 ? ticks : field == 22 ? 5678 : 0);
+    }
+    Put(proc_ / "1234/stat", stat + "\n");
+  };
+  put_ticks(70);
+  Sampler sampler = Make();
+  sampler.Search();
+  sampler.Round();
+  put_ticks(100);
+  for (int round = 0; round < 9; ++round) {
+    clock_.SleepNs(50'000'000);
+    sampler.Round();
+  }
+  const evidence::Evidence evidence = Parsed(&sampler);
+  ASSERT_EQ(evidence.recorded_samples.size(), 2);
+  EXPECT_EQ(evidence.recorded_samples[0].cpu_ns, 700'000'000);
+  EXPECT_EQ(evidence.recorded_samples[1].cpu_ns, 1'000'000'000);
+  EXPECT_GE(evidence.recorded_samples[1].at_ns,
+            evidence.recorded_samples[0].until_ns + 450'000'000);
+  EXPECT_TRUE(evidence.process_samples.empty()) << "these are of processes that are not recorded";
+}
+
+TEST_F(SamplerTest, WhichCpusAProcessMayUseIsSaidAgainWhenItChanges) {
+  const std::string status = *ReadFile(proc_ / "1234/status");
+  Put(proc_ / "1234/status", status + "Cpus_allowed_list:\t0-3,8\n");
+  Sampler sampler = Make();
+  sampler.Search();
+  sampler.Search();
+  EXPECT_EQ(Parsed(&sampler).processes[0].allowed_count, 5);
+  const std::string before = text_;
+  Put(proc_ / "1234/status", status + "Cpus_allowed_list:\t2\n");
+  sampler.Search();
+  const evidence::Evidence evidence = Parsed(&sampler);
+  EXPECT_EQ(evidence.processes[0].allowed_count, 1);
+  EXPECT_EQ(evidence.processes[0].allowed_cpus, "2");
+  EXPECT_EQ(text_, before + "A 0 1 =2\n");
+}
+
 TEST_F(SamplerTest, AProcessMovedToAnotherGroupIsFollowed) {
   Sampler sampler = Make();
   sampler.Search();

@@ -36,14 +36,19 @@ std::optional<CpuSet> ParseCpuList(std::string_view text) {
   return cpus;
 }
 
-std::optional<CpuSet> CpusAllowed(const std::filesystem::path& proc, int32_t pid) {
+std::optional<std::string> AllowedCpuList(const std::filesystem::path& proc, int32_t pid) {
   const auto text = ReadFile(proc / std::to_string(pid) / "status", kStatusBytesMax);
   if (!text.ok()) return std::nullopt;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
     if (!absl::ConsumePrefix(&line, "Cpus_allowed_list:")) continue;
-    return ParseCpuList({line.data(), line.size()});
+    return std::string(absl::StripAsciiWhitespace(line));
   }
   return std::nullopt;
+}
+
+std::optional<CpuSet> CpusAllowed(const std::filesystem::path& proc, int32_t pid) {
+  const auto list = AllowedCpuList(proc, pid);
+  return list.has_value() ? ParseCpuList(*list) : std::nullopt;
 }
 
 uint32_t ThreadsAskedBy(std::string_view setting) {

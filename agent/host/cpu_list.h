@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 
 namespace syncline::agent {
@@ -16,7 +17,11 @@ using CpuSet = std::set<uint32_t>;
 // nullopt: it is not one.
 std::optional<CpuSet> ParseCpuList(std::string_view text);
 
-// On which CPUs a process may run; nullopt: not allowed to see, or gone.
+// On which CPUs the first thread of a process may run, as the kernel lists them; nullopt: not
+// allowed to see, or gone.
+std::optional<std::string> AllowedCpuList(const std::filesystem::path& proc, int32_t pid);
+
+// The same as a set; nullopt: not allowed to see, or gone.
 std::optional<CpuSet> CpusAllowed(const std::filesystem::path& proc, int32_t pid);
 
 // How many threads a value of OMP_NUM_THREADS asks for: "8,2" is 8, and 2 inside of each. 0: it

@@ -106,13 +106,16 @@ std::optional<size_t> TextAt(std::string_view letter) {
   if (letter == "P") return 8;
   if (letter == "G") return 2;
   if (letter == "T") return 4;
-  if (letter == "R") return 3;
+  if (letter == "R" || letter == "A") return 3;
   if (letter == "N") return 1;
-  if (letter.size() == 1 && std::string_view("MtgpHE").find(letter) != letter.npos) return 0;
+  if (letter.size() == 1 && std::string_view("MtgpuHE").find(letter) != letter.npos) return 0;
   return std::nullopt;
 }
 
 std::string TextFor(std::string_view letter, std::string_view text, Pseudonyms* names) {
+  // A list of CPUs says nothing of anybody.
+  const bool list = text.find_first_not_of("0123456789,-") == std::string_view::npos;
+  if (letter == "A" && list) return std::string(text);
   if (letter == "P" || letter == "T") return names->Name(text);
   return letter == "G" ? names->Plain(text) : names->Sentence(text);
 }
