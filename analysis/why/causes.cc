@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/why/fewer_threads.h"
 #include "analysis/why/lower_sets.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/takers.h"
@@ -41,6 +42,9 @@ class CauseFinder {
         own_others_(own_work_),
         primitives_(judged.ranks, input.names),
         reorder_others_(primitives_.reorders_ns()),
+        compute_(SeriesOf([](const JudgedRank& rank, size_t step) {
+          return rank.tables[step][static_cast<size_t>(Part::kCompute)];
+        })),
         block_(judged.steps() >= kStepsSure ? kBlock : kBlockFew),
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
         p_(PermutationTest(own_work_, block_)),
@@ -168,7 +172,7 @@ class CauseFinder {
     if (!finding.work.empty()) finding.causes.clear();
     std::vector<int64_t> taken = TimeIn(rank, named);
     if (finding.late && finding.work.empty()) {
-      AddLowerSets(rank, &finding, &taken);
+      if (!AddLowerSets(rank, &finding, &taken)) AddFewerThreads(rank, &finding, &taken);
       const MeanEstimate reorders = Bootstrap(reorder_others_.Excess(rank), block_);
       if (reorders.lo_ns > limit_ns_) finding.reorders = reorders;
     }
@@ -215,12 +219,29 @@ class CauseFinder {
 
   // Its oneDNN does the same work by a lower instruction set, and takes longer for it. `taken`: of
   // each step, what all causes take.
-  void AddLowerSets(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
+  bool AddLowerSets(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
     LowerSets lower = primitives_.LowerSetsOf(rank);
-    if (lower.primitives.empty()) return;
-    std::vector<int64_t> longer = Others(lower.times_ns).Excess(rank);
+    if (lower.primitives.empty()) return false;
+    Cause* const cause = AddLonger(rank, lower.times_ns, finding, taken);
+    if (cause != nullptr) cause->lower_sets = std::move(lower.primitives);
+    return cause != nullptr;
+  }
+
+  // It does the same on fewer threads, and takes longer for it.
+  void AddFewerThreads(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
+    const std::optional<FewerThreads> threads = FewerThreadsOf(judged_.ranks, rank);
+    if (!threads.has_value()) return;
+    Cause* const cause = AddLonger(rank, compute_, finding, taken);
+    if (cause != nullptr) cause->threads = threads;
+  }
+
+  // A cause by which the rank computes longer: of `times`, what is more than the others' median.
+  // nullptr: that is not evident.
+  Cause* AddLonger(size_t rank, const Series& times, RankFinding* finding,
+                   std::vector<int64_t>* taken) const {
+    std::vector<int64_t> longer = Others(times).Excess(rank);
     const MeanEstimate amount = Bootstrap(longer, block_);
-    if (!IsEvident(*finding, amount)) return;
+    if (!IsEvident(*finding, amount)) return nullptr;
     for (size_t step = 0; step < longer.size(); ++step) {
       longer[step] = std::max<int64_t>(0, longer[step]);
       (*taken)[step] += longer[step];
@@ -228,9 +249,9 @@ class CauseFinder {
     Cause& cause = finding->causes.emplace_back();
     cause.part = Part::kCompute;
     cause.amount = amount;
-    cause.own_ns = MeanOf(lower.times_ns[rank]);
+    cause.own_ns = MeanOf(times[rank]);
     cause.cost = CostOf(rank, longer);
-    cause.lower_sets = std::move(lower.primitives);
+    return &cause;
   }
 
   Cause CauseOf(size_t rank, size_t index, const MeanEstimate& amount) const {
@@ -307,6 +328,7 @@ class CauseFinder {
   const Others own_others_;
   const Primitives primitives_;
   const Others reorder_others_;
+  const Series compute_;
   const size_t block_;
   const int64_t limit_ns_;
   const double p_;

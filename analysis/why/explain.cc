@@ -41,6 +41,11 @@ RankSummary SummaryOf(const JudgedRank& judged) {
   summary.processor = ProcessorTimeOf(judged);
   if (rank.evidence != nullptr) {
     summary.sample_gaps = rank.evidence->gaps.size();
+    if (rank.evidence_process.has_value()) {
+      const evidence::Process& process = rank.evidence->processes[*rank.evidence_process];
+      summary.allowed_count = process.allowed_count;
+      summary.allowed_cpus = process.allowed_cpus;
+    }
     if (!rank.evidence->rates.empty() && summary.taken_away_known) {
       for (const evidence::Rate& rate : rank.evidence->rates) {
         summary.sample_period_ns = std::max(summary.sample_period_ns, rate.period_ns);

@@ -104,6 +104,48 @@ TEST(Explain, ALowerInstructionSetIsACause) {
   }
 }
 
+evidence::Evidence& EvidenceOf(FakeJob* job, size_t rank) {
+  return const_cast<evidence::Evidence&>(*job->input().ranks[rank].evidence);
+}
+
+TEST(Explain, FewerThreadsAreACause) {
+  for (const size_t culprit : {0, 1, 2}) {
+    FakeJob job({.ranks = 3, .trouble = {{culprit, {.threads = 1}}}, .threads = 2});
+    const Answer answer = Explain(job.input());
+    ASSERT_EQ(answer.verdict, Verdict::kCause);
+    const RankFinding& finding = answer.findings[0];
+    EXPECT_EQ(finding.index, culprit);
+    ASSERT_EQ(finding.causes.size(), 1);
+    const Cause& cause = finding.causes[0];
+    EXPECT_EQ(cause.part, Part::kCompute);
+    ASSERT_TRUE(cause.threads.has_value());
+    EXPECT_NEAR(cause.threads->own_helpers_ns, 0.3 * kMs, 0.1 * kMs) << "the optimizer's";
+    EXPECT_NEAR(cause.threads->others_helpers_ns, 12.3 * kMs, kMs);
+    EXPECT_NEAR(cause.amount.est_ns, 12 * kMs, kMs) << "5, 1 and 6 ms take twice as long";
+    EXPECT_NEAR(cause.cost.est_ns, 12 * kMs, kMs);
+    ExpectTablesAddUp(answer);
+    // What whole processes used must be known of all ranks.
+    EvidenceOf(&job, (culprit + 1) % 3).recorded_samples.clear();
+    EXPECT_EQ(Explain(job.input()).verdict, Verdict::kLateCauseUnknown);
+  }
+}
+
+// Threads that do something else, on the other rank alone, explain nothing of what makes this one
+// late.
+TEST(Explain, OtherReasonsToComputeLongerAreNotFewerThreads) {
+  for (const Trouble& trouble : {Trouble{.asleep_ns = 6 * kMs}, Trouble{.more_work = true}}) {
+    FakeJob job({.trouble = {{1, trouble}}});
+    int64_t beside_ns = 0;
+    for (auto& sample : EvidenceOf(&job, 0).recorded_samples) {
+      sample.cpu_ns += beside_ns += 20 * kMs;  // of 50
+    }
+    const Answer answer = Explain(job.input());
+    ASSERT_FALSE(answer.findings.empty());
+    EXPECT_EQ(answer.findings[0].index, 1);
+    EXPECT_TRUE(answer.findings[0].causes.empty());
+  }
+}
+
 // One primitive of another type now and then, on another rank, makes the same work no other.
 TEST(Explain, ARareOtherImplementationIsNoHigherSet) {
   FakeJob job({.trouble = {{1, {.asleep_ns = 4 * kMs}}}, .set = "avx512_core"});

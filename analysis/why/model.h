@@ -15,6 +15,7 @@
 
 #include "analysis/levels.h"
 #include "analysis/why/refusal.h"
+#include "analysis/why/thread_use.h"
 #include "evidence/evidence.h"
 
 namespace syncline::analysis::why {
@@ -146,7 +147,8 @@ struct LowerSet {
 };
 
 struct Cause {
-  // kThrottled, kWaitingForCpu, kInput or kGarbageCollection; with `lower_sets`: kCompute
+  // kThrottled, kWaitingForCpu, kInput or kGarbageCollection; with `lower_sets` or `threads`:
+  // kCompute
   Part part = Part::kThrottled;
   MeanEstimate amount;  // E: of the rank, less the others' median, a step
   int64_t own_ns = 0;   // of the rank itself, a step
@@ -160,6 +162,7 @@ struct Cause {
   int64_t throttled_periods = 0;
   std::optional<Taker> taker;  // kWaitingForCpu
   std::vector<LowerSet> lower_sets;
+  std::optional<FewerThreads> threads;
 };
 
 // What was looked at and is not the cause.
@@ -253,6 +256,8 @@ struct RankSummary {
   int64_t sample_period_ns = 0;            // 0: no samples
   int group_version = 0;                   // of control groups seen; 0: none
   std::optional<uint64_t> sample_gaps;     // nullopt: its node was not sampled
+  uint32_t allowed_count = 0;              // CPUs that it may use; 0: not known
+  std::string allowed_cpus;                // which: "0-3,8"
 };
 
 struct StepClass {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/why/task_names.h"
+
 namespace syncline::analysis::why {
 namespace {
 
@@ -139,6 +141,40 @@ void AddHelpers(std::span<const std::vector<Reading>> helpers, std::span<const i
   }
 }
 
+double Rate(std::span<const Reading> readings, const OwnInterval& within) {
+  const int64_t grown_ns = ValueAt(readings, &Reading::on_cpu_ns, within.end_ns) -
+                           ValueAt(readings, &Reading::on_cpu_ns, within.begin_ns);
+  return static_cast<double>(grown_ns) / static_cast<double>(within.length_ns());
+}
+
+// What the whole process used, less its driver and those who carry out collectives. The threads
+// that are left need not have been sampled one by one.
+std::optional<double> HelperCpus(const Evidence& evidence, uint32_t process,
+                                 std::span<const Reading> driver,
+                                 std::span<const int32_t> worker_tids) {
+  std::vector<Reading> all;
+  for (const evidence::ProcessSample& sample : evidence.recorded_samples) {
+    const int64_t at_ns = Middle(sample.at_ns, sample.until_ns);
+    if (sample.process != process || at_ns < driver.front().at_ns) continue;
+    if (at_ns <= driver.back().at_ns) all.push_back({at_ns, sample.cpu_ns, 0, -1});
+  }
+  if (all.size() < 2) return std::nullopt;
+  const OwnInterval within{all.front().at_ns, all.back().at_ns};
+  if (within.length_ns() * 2 < driver.back().at_ns - driver.front().at_ns) return std::nullopt;
+  double cpus = Rate(all, within) - Rate(driver, within);
+  for (uint32_t i = 0; i < evidence.threads.size(); ++i) {
+    const evidence::Thread& thread = evidence.threads[i];
+    if (thread.process != process) continue;
+    const bool works =
+        IsTransferThread(thread.name) ||
+        std::find(worker_tids.begin(), worker_tids.end(), thread.own_tid) != worker_tids.end();
+    if (!works) continue;
+    const std::vector<Reading> readings = ReadingsOf(evidence, i);
+    if (readings.size() >= 2) cpus -= Rate(readings, within);
+  }
+  return std::max(0.0, cpus);
+}
+
 }  // namespace
 
 std::vector<Reading> ReadingsOf(const Evidence& evidence, uint32_t thread) {
@@ -218,6 +254,7 @@ RankSamples SamplesOf(const RankInput& rank, int32_t driver_tid, const OwnInterv
   const std::vector<int64_t> grown = GroupGrowth(SeriesOf(group), result.growths);
   ShareOut(grown, &result.growths);
   const int64_t cpu_ns = result.driver.back().on_cpu_ns - result.driver.front().on_cpu_ns;
+  result.helper_cpus = HelperCpus(evidence, process, result.driver, worker_tids);
   AddHelpers(HelpersOf(evidence, process, *driver, cpu_ns, worker_tids), grown, &result.growths);
   return result;
 }

@@ -48,6 +48,9 @@ struct RankSamples {
   std::vector<Growth> growths;  // between its neighbours
   GroupFacts group;
   int group_version = 0;  // of the groups that were seen; 0: none
+  // Processor time of the process's other threads, but for those that carry out collectives, by
+  // time: how many CPUs they kept busy on average. nullopt: not recorded.
+  std::optional<double> helper_cpus;
   bool measured() const { return growths.size() >= 2; }
 };
 

@@ -9,6 +9,7 @@ namespace {
 
 using analysis::why::Answer;
 using analysis::why::Cause;
+using analysis::why::FewerThreads;
 using analysis::why::kParts;
 using analysis::why::LowerSet;
 using analysis::why::MeanEstimate;
@@ -85,7 +86,16 @@ Json JsonOf(const Taker& taker) {
 }
 
 const char* CauseName(const Cause& cause) {
+  if (cause.threads.has_value()) return "fewer_threads";
   return cause.lower_sets.empty() ? PartJsonName(cause.part) : "instruction_set";
+}
+
+Json JsonOf(const std::optional<FewerThreads>& threads) {
+  if (!threads.has_value()) return nullptr;
+  return {{"helpers_ns", threads->own_helpers_ns},
+          {"others_helpers_ns", threads->others_helpers_ns},
+          {"cpu_ns", threads->own_cpu_ns},
+          {"others_cpu_ns", threads->others_cpu_ns}};
 }
 
 // All keys, always: what does not apply, or is not known, is null.
@@ -102,6 +112,7 @@ Json JsonOf(const Cause& cause) {
           {"periods", group ? Json(cause.periods) : Json()},
           {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
           {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()},
+          {"threads", JsonOf(cause.threads)},
           {"lower_sets", ArrayOf(cause.lower_sets, [](const LowerSet& set) {
              return Json{{"primitive", set.primitive},
                          {"own", set.own},
@@ -166,6 +177,7 @@ Json JsonOf(const RankSummary& rank) {
           {"parts", std::move(parts)},
           {"covered_ppm", static_cast<int64_t>(std::floor(rank.covered * 1e6))},
           {"taken_away_known", rank.taken_away_known},
+          {"allowed_cpus", IfKnown(rank.allowed_count > 0, rank.allowed_count)},
           {"unplaced_ns", IfKnown(measured, rank.unplaced_ns)},
           {"processor", JsonOf(rank.processor)},
           {"samples",

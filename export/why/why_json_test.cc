@@ -78,6 +78,7 @@ TEST(WhyJson, HasEveryNumberOfTheAnswer) {
   EXPECT_EQ(cause["throttled_periods"], 88);
   EXPECT_TRUE(cause["taker"].is_null());
   EXPECT_TRUE(cause["lower_sets"].empty());
+  EXPECT_TRUE(cause["threads"].is_null());
   EXPECT_TRUE(rank["causes"][1]["group"].is_null());
   EXPECT_EQ(rank["causes"][1]["taker"],
             Json({{"kind", "outside"}, {"name", "stress-ng"}, {"pid", 99}, {"cpu_ns", 5}}));
@@ -101,6 +102,22 @@ TEST(WhyJson, ALowerInstructionSet) {
                                        {"own", {"jit:avx2"}},
                                        {"others", {"jit:avx512_core"}},
                                        {"all_others", true}}}));
+}
+
+TEST(WhyJson, FewerThreads) {
+  Cause cause = CauseOf(Part::kCompute, Tenths(290, 285, 295));
+  cause.threads = {500'000, 39'200'000, 69'200'000, 79'300'000};
+  Answer answer = AnswerWith({cause});
+  answer.ranks[1].allowed_count = 2;
+  const Json json = Json::parse(WhyJson(answer, "run", ""));
+  const Json& said = json["verdict"]["ranks"][0]["causes"][0];
+  EXPECT_EQ(said["cause"], "fewer_threads");
+  EXPECT_EQ(said["threads"], Json({{"helpers_ns", 500'000},
+                                   {"others_helpers_ns", 39'200'000},
+                                   {"cpu_ns", 69'200'000},
+                                   {"others_cpu_ns", 79'300'000}}));
+  EXPECT_TRUE(json["ranks"][0]["allowed_cpus"].is_null());
+  EXPECT_EQ(json["ranks"][1]["allowed_cpus"], 2);
 }
 
 TEST(WhyJson, PartsAddUpToTheStep) {

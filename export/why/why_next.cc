@@ -71,6 +71,11 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
       return absl::StrCat("call gc.freeze() after set-up on ", OnNode(rank),
                           ", or collect garbage at the same step on all ranks");
     case Part::kCompute:
+      if (cause.threads.has_value()) {
+        return absl::StrCat("give ", OnNode(rank),
+                            " as many threads as the others have (OMP_NUM_THREADS, "
+                            "torch.set_num_threads), and as many CPUs (taskset, cpuset)");
+      }
       return absl::StrCat("see whether ONEDNN_MAX_CPU_ISA limits ", OnNode(rank),
                           " (`syncline nodes --check`); else its CPU may have no higher set, or "
                           "its data another layout (`syncline report --section primitives`)");

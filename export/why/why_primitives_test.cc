@@ -38,6 +38,26 @@ TEST(WhyText, ALowerInstructionSetNamesWhatDiffers) {
   EXPECT_THAT(text, HasSubstr("see whether ONEDNN_MAX_CPU_ISA limits rank 1 on node beta"));
 }
 
+TEST(WhyText, FewerThreadsSayWhoUsedHowMuchAndWhatToChange) {
+  Cause cause = CauseOf(Part::kCompute, Tenths(290, 285, 295));
+  cause.threads = {500'000, 39'200'000, 69'200'000, 79'300'000};
+  Answer answer = AnswerWith({cause});
+  const std::string text = FlatText(answer);
+  EXPECT_THAT(text, HasSubstr("its operators run on fewer threads: they take 29.0 ms [28.5, 29.5] "
+                              "of the 31.3 ms"));
+  EXPECT_THAT(text, HasSubstr("CPU time beside its training thread (collectives left out): 0.5 ms "
+                              "a step, of the other rank 39.2 ms, for the same operators; with the "
+                              "training thread 69.2 ms, of the other rank 79.3 ms"));
+  EXPECT_THAT(text, HasSubstr("give rank 1 on node beta as many threads as the others have"));
+  EXPECT_THAT(text, Not(HasSubstr("it may use"))) << "that is not known";
+  answer.ranks[0].allowed_count = 4;
+  answer.ranks[1].allowed_count = 1;
+  answer.ranks[1].allowed_cpus = "3";
+  EXPECT_THAT(FlatText(answer), HasSubstr("it may use 1 CPU (3), the other rank 4"));
+  answer.ranks[1].allowed_count = 4;
+  EXPECT_THAT(FlatText(answer), Not(HasSubstr("it may use")));
+}
+
 TEST(WhyText, LongerReordersOfARankWithoutACause) {
   Answer answer = AnswerWith({});
   answer.verdict = analysis::why::Verdict::kLateCauseUnknown;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "analysis/onednn.h"
 #include "common/duration_text.h"
 #include "common/utf8.h"
 #include "export/report/table.h"
@@ -20,7 +19,6 @@ namespace {
 
 using analysis::why::Answer;
 using analysis::why::Cause;
-using analysis::why::LowerSet;
 using analysis::why::MeanEstimate;
 using analysis::why::NotACause;
 using analysis::why::OrderCounts;
@@ -147,28 +145,6 @@ std::string DroppedText(const NotACause& one) {
                       "collectives run: a late rank's transfers run beside its work");
 }
 
-std::vector<std::string> LowerSetSentences(const Cause& cause, const std::string& share) {
-  constexpr size_t kShown = 4;
-  std::vector<std::string> names;
-  std::vector<std::string> lines = {""};
-  bool all_named = true;
-  for (const LowerSet& set : cause.lower_sets) {
-    names.push_back(Printed(set.primitive));
-    for (const std::string& one : set.own) {
-      all_named &= !analysis::InstructionSetOf(one).empty();
-    }
-    if (lines.size() > kShown) continue;
-    lines.push_back(absl::StrCat(names.back(), ": ", Printed(absl::StrJoin(set.own, ", ")),
-                                 set.all_others ? ", on the others " : ", on most others ",
-                                 Printed(absl::StrJoin(set.others, ", "))));
-  }
-  lines[0] =
-      absl::StrCat("its oneDNN does the same work by a lower instruction set",
-                   all_named ? "" : ", or by none that is named", ": ", absl::StrJoin(names, ", "),
-                   names.size() == 1 ? " takes " : " take ", share);
-  return lines;
-}
-
 int64_t PercentOf(int64_t part, int64_t whole) {
   return whole <= 0 ? 0 : (part * 100 + whole / 2) / whole;
 }
@@ -243,7 +219,8 @@ std::string LateSentence(const Answer& answer, const RankFinding& finding) {
                       DiffersBy(answer, finding.lead), OfStep(answer));
 }
 
-std::vector<std::string> CauseSentences(const RankFinding& finding, const Cause& cause) {
+std::vector<std::string> CauseSentences(const Answer& answer, const RankFinding& finding,
+                                        const Cause& cause) {
   const std::string share = Share(finding, cause);
   switch (cause.part) {
     case Part::kThrottled: {
@@ -272,7 +249,7 @@ std::vector<std::string> CauseSentences(const RankFinding& finding, const Cause&
     case Part::kGarbageCollection:
       return {absl::StrCat("Python collects garbage on it for ", share)};
     case Part::kCompute:
-      return LowerSetSentences(cause, share);
+      return ComputeSentences(answer, cause, share);
     default:
       return {absl::StrCat(PartName(cause.part), " takes ", share)};
   }

@@ -30,8 +30,16 @@ std::string CpusText(const analysis::why::Cause& cause);
 std::string LateSentence(const analysis::why::Answer& answer,
                          const analysis::why::RankFinding& finding);
 // One paragraph each: the cause with its share, then who or what it is.
-std::vector<std::string> CauseSentences(const analysis::why::RankFinding& finding,
+std::vector<std::string> CauseSentences(const analysis::why::Answer& answer,
+                                        const analysis::why::RankFinding& finding,
                                         const analysis::why::Cause& cause);
+// The same of a cause by which the rank computes longer; `share`: what it takes of the lead.
+std::vector<std::string> ComputeSentences(const analysis::why::Answer& answer,
+                                          const analysis::why::Cause& cause,
+                                          const std::string& share);
+// The rank may use fewer CPUs than any other; empty: not so, or not known.
+std::string AllowedSentence(const analysis::why::Answer& answer,
+                            const analysis::why::RankFinding& finding);
 // Below it nothing is called late; nor a cause, which of a rank that is not late must be twice
 // that.
 int64_t LimitNs(const analysis::why::Answer& answer, const analysis::why::RankFinding& finding);

@@ -124,12 +124,15 @@ void WriteFinding(const Answer& answer, const RankFinding& finding, LabelledText
   std::vector<std::string> causes;
   if (!finding.mostly_explained()) causes = UnknownSentences(answer, finding);
   for (size_t i = 0; i < finding.causes.size(); ++i) {
-    std::vector<std::string> lines = CauseSentences(finding, finding.causes[i]);
+    std::vector<std::string> lines = CauseSentences(answer, finding, finding.causes[i]);
     if (!finding.mostly_explained()) lines[0] = "for a part: " + lines[0];
     for (std::string& line : lines) causes.push_back(std::move(line));
   }
   if (finding.mostly_explained()) {
     for (std::string& line : RemainderSentences(answer, finding)) causes.push_back(std::move(line));
+  }
+  if (std::string line = AllowedSentence(answer, finding); !line.empty()) {
+    causes.push_back(std::move(line));
   }
   for (std::string& line : LookedAtSentences(answer, finding)) causes.push_back(std::move(line));
   writer->Say("CAUSE", causes);

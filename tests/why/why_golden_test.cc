@@ -35,6 +35,7 @@ const std::vector<Label> kLabels = {
     {"loader_rank1.txt", Verdict::kCause, 1, Part::kInput},
     {"gc_rank0.txt", Verdict::kCause, 0, Part::kGarbageCollection},
     {"lower_set_rank1.txt", Verdict::kCause, 1, Part::kCompute, nullptr},
+    {"fewer_threads_rank1.txt", Verdict::kCause, 1, Part::kCompute, nullptr},
 };
 
 std::string TextOf(const std::string& file) {

@@ -40,11 +40,20 @@ void FakeJob::Span(size_t rank, std::string_view name, std::string_view category
   input_.ranks[rank].threads[0].spans.push_back(span);
 }
 
+void FakeJob::Compute(size_t rank, int64_t ns, const Trouble* trouble) {
+  const bool fewer = trouble != nullptr && trouble->threads > 0;
+  const auto usual = static_cast<int64_t>(options_.threads);
+  const int64_t threads = fewer ? static_cast<int64_t>(trouble->threads) : usual;
+  const int64_t length_ns = ns * usual / threads;
+  Run(rank, length_ns);
+  clocks_[rank].helpers_ns += length_ns * (threads - 1);
+}
+
 void FakeJob::Operator(size_t rank, std::string_view name, int64_t ns, const Trouble* trouble,
                        NameId shape) {
   Clock& clock = clocks_[rank];
   const int64_t begin_ns = clock.now_ns;
-  Run(rank, Jitter(ns));
+  Compute(rank, Jitter(ns), trouble);
   if (trouble != nullptr) {
     clock.now_ns += trouble->throttled_ns + trouble->queued_ns + trouble->asleep_ns;
     clock.run_queue_ns += trouble->throttled_ns + trouble->queued_ns;
@@ -66,6 +75,8 @@ void FakeJob::Sample(size_t rank) {
   evidence.group_samples.push_back({0, at_ns + 20 * kUs, at_ns + 22 * kUs, clock.now_ns / 100 / kMs,
                                     static_cast<int64_t>(clock.periods), clock.throttled_ns,
                                     70 * kMs, 100 * kMs});
+  evidence.recorded_samples.push_back(
+      {0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns + clock.helpers_ns, -1});
   // Somebody runs on the same processor while the rank waits without being throttled.
   evidence.process_samples.push_back({1, at_ns, at_ns + 30 * kUs,
                                       clock.run_queue_ns - clock.throttled_ns,
@@ -77,8 +88,9 @@ void FakeJob::Convolve(size_t rank, const Trouble* trouble) {
   const int64_t longer_ns = more ? 4 * kMs : 0;
   const char* const batch = more ? "mb40" : "mb32";
   if (options_.set.empty()) {
+    const Trouble fewer{.threads = trouble != nullptr ? trouble->threads : 0};
     return Operator(
-        rank, "aten::conv2d", 5 * kMs + longer_ns, nullptr,
+        rank, "aten::conv2d", 5 * kMs + longer_ns, &fewer,
         Name(absl::StrCat("%s=cpu,convolution,jit,,src:f32::blocked:a::f0,,,", batch, ";")));
   }
   const bool other = trouble != nullptr && !trouble->set.empty();
@@ -113,8 +125,11 @@ void FakeJob::WorkUntilLaunch(size_t rank, size_t step, const Trouble* trouble) 
   if (trouble != nullptr) clock.now_ns += trouble->input_ns;
   Span(rank, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "PyTorch", load_ns, 0);
   const int64_t forward_ns = clock.now_ns;
+  // It computes on fewer threads everywhere, and has all else in one operator.
+  const Trouble fewer{.threads = trouble != nullptr ? trouble->threads : 0};
+  const Trouble* const threads = &fewer;
   Convolve(rank, trouble);
-  Operator(rank, "aten::relu", kMs, nullptr);
+  Operator(rank, "aten::relu", kMs, threads);
   Span(rank, "DistributedDataParallel.forward", "PyTorch", forward_ns, 0);
   if (trouble != nullptr && trouble->garbage_ns > 0) {
     const int64_t begin_ns = clock.now_ns;
@@ -221,6 +236,8 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
       for (auto& sample : evidence_[rank].group_samples)
         sample.at_ns += off_ns, sample.until_ns += off_ns;
       for (auto& sample : evidence_[rank].process_samples)
+        sample.at_ns += off_ns, sample.until_ns += off_ns;
+      for (auto& sample : evidence_[rank].recorded_samples)
         sample.at_ns += off_ns, sample.until_ns += off_ns;
     }
   }

@@ -30,6 +30,7 @@ struct Trouble {
   std::string set;
   int64_t set_ns = 0;
   int64_t reorder_ns = 0;  // with `set`: a reorder takes so much longer
+  size_t threads = 0;      // computes on so many; 0: as the others do
   int64_t hole_ns = 0;     // at the step's begin: nothing is known of it
 };
 
@@ -40,6 +41,7 @@ struct FakeJobOptions {
   std::map<size_t, Trouble> trouble;  // by rank
   size_t every = 1;                   // the trouble comes in each so many-th step
   bool samples = true;
+  size_t threads = 1;             // on which operators run
   std::string set;                // "avx512_core": oneDNN's, of a primitive in the convolution
   bool marks = false;             // the program marks its steps itself
   std::vector<int64_t> clock_ns;  // of each rank's clock: its difference from the truth
@@ -60,6 +62,7 @@ class FakeJob {
     int64_t run_queue_ns = 0;
     int64_t throttled_ns = 0;
     int64_t on_cpu_ns = 0;
+    int64_t helpers_ns = 0;  // processor time of other threads
     int64_t sampled_ns = 1'000'000'000;
     uint64_t periods = 0;
   };
@@ -68,6 +71,8 @@ class FakeJob {
   void Span(size_t rank, std::string_view name, std::string_view category, int64_t begin_ns,
             uint16_t depth, NameId shape = 0);
   void Run(size_t rank, int64_t ns) { clocks_[rank].on_cpu_ns += ns, clocks_[rank].now_ns += ns; }
+  // What takes so long on FakeJobOptions::threads.
+  void Compute(size_t rank, int64_t ns, const Trouble* trouble);
   void Operator(size_t rank, std::string_view name, int64_t ns, const Trouble* trouble,
                 NameId shape = 0);
   void Convolve(size_t rank, const Trouble* trouble);

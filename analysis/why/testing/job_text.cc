@@ -71,6 +71,15 @@ void WriteEvidence(const evidence::Evidence& from, std::string* out) {
     absl::StrAppend(out, "p ", one.process, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
                     one.cpu_ns, " ", one.cpu, "\n");
   }
+  for (const evidence::ProcessSample& one : from.recorded_samples) {
+    absl::StrAppend(out, "u ", one.process, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
+                    one.cpu_ns, "\n");
+  }
+  for (size_t i = 0; i < from.processes.size(); ++i) {
+    const evidence::Process& one = from.processes[i];
+    if (one.allowed_count == 0) continue;
+    absl::StrAppend(out, "A ", i, " ", one.allowed_count, " ", Quoted(one.allowed_cpus), "\n");
+  }
   for (const evidence::Rate& one : from.rates) {
     absl::StrAppend(out, "R ", one.at_ns, " ", one.period_ns, "\n");
   }
@@ -281,6 +290,19 @@ class Reader {
       one.cpu_ns = Number();
       one.cpu = Number<int32_t>();
       wrong_ |= one.process >= to.processes.size();
+    } else if (kind == 'u') {
+      evidence::ProcessSample& one = to.recorded_samples.emplace_back();
+      one.process = Number<uint32_t>();
+      one.at_ns = Number();
+      one.until_ns = one.at_ns + Number();
+      one.cpu_ns = Number();
+      wrong_ |= one.process >= to.processes.size();
+    } else if (kind == 'A') {
+      const auto process = Number<uint32_t>();
+      wrong_ |= process >= to.processes.size();
+      if (wrong_) return;
+      to.processes[process].allowed_count = Number<uint32_t>();
+      to.processes[process].allowed_cpus = Text();
     } else if (kind == 'R') {
       evidence::Rate& one = to.rates.emplace_back();
       one.at_ns = Number();
@@ -332,6 +354,7 @@ evidence::Evidence Until(evidence::Evidence evidence, int64_t end_ns) {
   std::erase_if(evidence.thread_samples, late);
   std::erase_if(evidence.group_samples, late);
   std::erase_if(evidence.process_samples, late);
+  std::erase_if(evidence.recorded_samples, late);
   return evidence;
 }
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `syncline why` says of a rank that does the same on fewer threads. Plain values.
+#ifndef SYNCLINE_ANALYSIS_WHY_THREAD_USE_H_
+#define SYNCLINE_ANALYSIS_WHY_THREAD_USE_H_
+
+#include <cstdint>
+
+namespace syncline::analysis::why {
+
+// Processor time a step. `others`: the median of the other ranks.
+struct FewerThreads {
+  int64_t own_helpers_ns = 0;  // of threads beside the driver, but for those that do collectives
+  int64_t others_helpers_ns = 0;
+  int64_t own_cpu_ns = 0;  // of these and of the driver
+  int64_t others_cpu_ns = 0;
+};
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_THREAD_USE_H_

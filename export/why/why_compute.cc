@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of a rank that computes longer: by which instruction set, on how many threads.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/onednn.h"
+#include "export/report/units.h"
+#include "export/why/why_sentences.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Answer;
+using analysis::why::Cause;
+using analysis::why::FewerThreads;
+using analysis::why::LowerSet;
+using analysis::why::RankFinding;
+using analysis::why::RankSummary;
+
+std::vector<std::string> LowerSetSentences(const Cause& cause, const std::string& share) {
+  constexpr size_t kShown = 4;
+  std::vector<std::string> names;
+  std::vector<std::string> lines = {""};
+  bool all_named = true;
+  for (const LowerSet& set : cause.lower_sets) {
+    names.push_back(Printed(set.primitive));
+    for (const std::string& one : set.own) {
+      all_named &= !analysis::InstructionSetOf(one).empty();
+    }
+    if (lines.size() > kShown) continue;
+    lines.push_back(absl::StrCat(names.back(), ": ", Printed(absl::StrJoin(set.own, ", ")),
+                                 set.all_others ? ", on the others " : ", on most others ",
+                                 Printed(absl::StrJoin(set.others, ", "))));
+  }
+  lines[0] =
+      absl::StrCat("its oneDNN does the same work by a lower instruction set",
+                   all_named ? "" : ", or by none that is named", ": ", absl::StrJoin(names, ", "),
+                   names.size() == 1 ? " takes " : " take ", share);
+  return lines;
+}
+
+std::vector<std::string> ThreadSentences(const Answer& answer, const FewerThreads& threads,
+                                         const std::string& share) {
+  const std::string others =
+      answer.ranks.size() > 2 ? "the other ranks (median)" : "the other rank";
+  return {absl::StrCat("its operators run on fewer threads: they take ", share),
+          absl::StrCat("CPU time beside its training thread (collectives left out): ",
+                       Ms(threads.own_helpers_ns), " ms a step, of ", others, " ",
+                       Ms(threads.others_helpers_ns), " ms, for the same operators; with the ",
+                       "training thread ", Ms(threads.own_cpu_ns), " ms, of ", others, " ",
+                       Ms(threads.others_cpu_ns), " ms")};
+}
+
+}  // namespace
+
+std::vector<std::string> ComputeSentences(const Answer& answer, const Cause& cause,
+                                          const std::string& share) {
+  if (cause.threads.has_value()) return ThreadSentences(answer, *cause.threads, share);
+  return LowerSetSentences(cause, share);
+}
+
+std::string AllowedSentence(const Answer& answer, const RankFinding& finding) {
+  const RankSummary& rank = answer.ranks[finding.index];
+  uint32_t least = UINT32_MAX;  // of the others
+  for (size_t i = 0; i < answer.ranks.size(); ++i) {
+    if (i != finding.index) least = std::min(least, answer.ranks[i].allowed_count);
+  }
+  // 0: not known.
+  if (rank.allowed_count == 0 || rank.allowed_count >= least || answer.ranks.size() < 2) return "";
+  return absl::StrCat(
+      "it may use ", Plural(rank.allowed_count, "CPU"), " (", Printed(rank.allowed_cpus), "), ",
+      answer.ranks.size() > 2 ? "each other rank at least " : "the other rank ", least);
+}
+
+}  // namespace syncline::report
