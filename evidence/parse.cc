@@ -35,9 +35,9 @@ class Parser {
       case 'g':
         return TakeGroupSample(words);
       case 'p':
-        return TakeProcessSample(words);
+        return TakeProcessSample(/*recorded=*/false, words);
       case 'u':
-        return TakeRecordedSample(words);
+        return TakeProcessSample(/*recorded=*/true, words);
       case 'A':
         return TakeAllowed(words);
       case 'H': {
@@ -142,22 +142,14 @@ class Parser {
     return !words->wrong();
   }
 
-  bool TakeProcessSample(Words* words) {
+  // Only of one that is not recorded the CPU is said.
+  bool TakeProcessSample(bool recorded, Words* words) {
     ProcessSample sample;
     sample.process = words->Index(evidence_.processes.size());
     words->Bracket(&sample.at_ns, &sample.until_ns);
     sample.cpu_ns = words->Ns();
-    sample.cpu = words->Number<int32_t>();
-    words->Keep(sample, &evidence_.process_samples);
-    return !words->wrong();
-  }
-
-  bool TakeRecordedSample(Words* words) {
-    ProcessSample sample;
-    sample.process = words->Index(evidence_.processes.size());
-    words->Bracket(&sample.at_ns, &sample.until_ns);
-    sample.cpu_ns = words->Ns();
-    words->Keep(sample, &evidence_.recorded_samples);
+    if (!recorded) sample.cpu = words->Number<int32_t>();
+    words->Keep(sample, recorded ? &evidence_.recorded_samples : &evidence_.process_samples);
     return !words->wrong();
   }
 

@@ -45,6 +45,7 @@ class CauseFinder {
         compute_(SeriesOf([](const JudgedRank& rank, size_t step) {
           return rank.tables[step][static_cast<size_t>(Part::kCompute)];
         })),
+        uses_(StepUsesOf(judged.ranks)),
         block_(judged.steps() >= kStepsSure ? kBlock : kBlockFew),
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
         p_(PermutationTest(own_work_, block_)),
@@ -229,7 +230,7 @@ class CauseFinder {
 
   // It does the same on fewer threads, and takes longer for it.
   void AddFewerThreads(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
-    const std::optional<FewerThreads> threads = FewerThreadsOf(judged_.ranks, rank);
+    const std::optional<FewerThreads> threads = FewerThreadsOf(uses_, rank);
     if (!threads.has_value()) return;
     Cause* const cause = AddLonger(rank, compute_, finding, taken);
     if (cause != nullptr) cause->threads = threads;
@@ -329,6 +330,7 @@ class CauseFinder {
   const Primitives primitives_;
   const Others reorder_others_;
   const Series compute_;
+  const std::vector<std::optional<StepUse>> uses_;
   const size_t block_;
   const int64_t limit_ns_;
   const double p_;

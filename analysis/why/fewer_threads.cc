@@ -14,16 +14,6 @@ constexpr double kMoreProcessorTime = 1.1;
 constexpr double kPart = 0.5;  // of what compute is longer
 constexpr double kExplains = 1.25;
 
-// Means of a step, ns.
-struct StepUse {
-  double compute_ns = 0;
-  double host_ns = 0;
-  double helpers_ns = 0;  // processor time of threads that compute for the driver
-  double cpu_ns = 0;      // and of the driver
-  double asleep_ns = 0;   // the driver, in own work
-  double busy = 0;        // threads
-};
-
 std::optional<StepUse> UseOf(const JudgedRank& rank) {
   const std::optional<ProcessorTime> driver = ProcessorTimeOf(rank);
   if (!driver.has_value() || !rank.samples.helper_cpus.has_value()) return std::nullopt;
@@ -56,14 +46,21 @@ double MedianOf(std::span<const StepUse> others, double StepUse::*value) {
 
 }  // namespace
 
-std::optional<FewerThreads> FewerThreadsOf(std::span<const JudgedRank> ranks, size_t rank) {
-  const std::optional<StepUse> own = UseOf(ranks[rank]);
+std::vector<std::optional<StepUse>> StepUsesOf(std::span<const JudgedRank> ranks) {
+  std::vector<std::optional<StepUse>> uses;
+  for (const JudgedRank& rank : ranks) uses.push_back(UseOf(rank));
+  return uses;
+}
+
+std::optional<FewerThreads> FewerThreadsOf(std::span<const std::optional<StepUse>> uses,
+                                           size_t rank) {
+  const std::optional<StepUse>& own = uses[rank];
   if (!own.has_value()) return std::nullopt;
   std::vector<StepUse> others;
   size_t busier = 0;
-  for (size_t i = 0; i < ranks.size(); ++i) {
+  for (size_t i = 0; i < uses.size(); ++i) {
     if (i == rank) continue;
-    const std::optional<StepUse> other = UseOf(ranks[i]);
+    const std::optional<StepUse>& other = uses[i];
     if (!other.has_value()) return std::nullopt;
     others.push_back(*other);
     busier += other->busy >= own->busy * kMoreBusy ? 1 : 0;

@@ -7,11 +7,25 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "analysis/why/judged.h"
 #include "analysis/why/model.h"
 
 namespace syncline::analysis::why {
+
+// Means of a step, ns.
+struct StepUse {
+  double compute_ns = 0;
+  double host_ns = 0;
+  double helpers_ns = 0;  // processor time of threads that compute for the driver
+  double cpu_ns = 0;      // and of the driver
+  double asleep_ns = 0;   // the driver, in own work
+  double busy = 0;        // threads
+};
+
+// By rank; nullopt: not known.
+std::vector<std::optional<StepUse>> StepUsesOf(std::span<const JudgedRank> ranks);
 
 // Busy threads of a rank: 1 and, for each ns of the compute part, the processor time of threads
 // other than the driver and those that carry out collectives. Threads that wait for work actively
@@ -27,7 +41,8 @@ namespace syncline::analysis::why {
 // - what it computes longer is no more than its fewer threads explain (and a quarter of that): the
 //   processor time that threads beside the driver spend on the others and not on it.
 // That the ranks do the same work is the caller's to know.
-std::optional<FewerThreads> FewerThreadsOf(std::span<const JudgedRank> ranks, size_t rank);
+std::optional<FewerThreads> FewerThreadsOf(std::span<const std::optional<StepUse>> uses,
+                                           size_t rank);
 
 }  // namespace syncline::analysis::why
 

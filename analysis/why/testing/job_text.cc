@@ -282,20 +282,14 @@ class Reader {
       one.throttled_ns = Number();
       one.quota_ns = Number();
       one.period_ns = Number();
-    } else if (kind == 'p') {
-      evidence::ProcessSample& one = to.process_samples.emplace_back();
+    } else if (kind == 'p' || kind == 'u') {
+      auto& samples = kind == 'p' ? to.process_samples : to.recorded_samples;
+      evidence::ProcessSample& one = samples.emplace_back();
       one.process = Number<uint32_t>();
       one.at_ns = Number();
       one.until_ns = one.at_ns + Number();
       one.cpu_ns = Number();
-      one.cpu = Number<int32_t>();
-      wrong_ |= one.process >= to.processes.size();
-    } else if (kind == 'u') {
-      evidence::ProcessSample& one = to.recorded_samples.emplace_back();
-      one.process = Number<uint32_t>();
-      one.at_ns = Number();
-      one.until_ns = one.at_ns + Number();
-      one.cpu_ns = Number();
+      if (kind == 'p') one.cpu = Number<int32_t>();
       wrong_ |= one.process >= to.processes.size();
     } else if (kind == 'A') {
       const auto process = Number<uint32_t>();
