@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/why/cut_text.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/text.h"
+#include "export/report/table.h"
+#include "export/report/units.h"
+#include "export/why/labelled_text.h"
+#include "export/why/why_sentences.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::CutAnswer;
+using analysis::why::CutDirectionSummary;
+using analysis::why::CutEdgeSummary;
+using analysis::why::CutOperatorSummary;
+using analysis::why::CutPartitionSummary;
+using analysis::why::CutRefusal;
+using analysis::why::MeanEstimate;
+
+constexpr size_t kPartitionsShown = 16;
+constexpr size_t kEdgesShown = 8;
+constexpr size_t kOperatorsShown = 8;
+constexpr size_t kDirectionsShown = 3;
+constexpr int64_t kSerialPercent = 10;  // of a step, at most, that partitions overlap
+constexpr int64_t kMuchDivisor = 7;     // of a step: what there is something to be done about
+
+std::string WithInterval(const MeanEstimate& mean) {
+  return absl::StrCat(Ms(mean.est_ns), " ms [", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
+}
+
+std::string Bracket(const MeanEstimate& mean) {
+  return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
+}
+
+// "worker:0" of "/job:worker/replica:0/task:0".
+std::string NameOf(const CutPartitionSummary& partition) {
+  return Printed(absl::StrReplaceAll(AbslView(partition.task),
+                                     {{"/replica:0", ""}, {"/job:", ""}, {"/task:", ":"}}));
+}
+
+// Partitions by what they are of the path, most first.
+std::vector<size_t> ByPath(const CutAnswer& answer) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < answer.partitions.size(); ++i) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return answer.partitions[a].path.est_ns > answer.partitions[b].path.est_ns;
+  });
+  return order;
+}
+
+int64_t WorkNs(const CutAnswer& answer) {
+  return answer.step.est_ns - answer.tensors.est_ns - answer.between.est_ns;
+}
+
+std::string Share(const CutAnswer& answer, int64_t ns) {
+  return absl::StrCat(Ms(ns), " ms (", Percent(ns, answer.step.est_ns), ")");
+}
+
+void WritePath(const CutAnswer& answer, LabelledText* writer) {
+  writer->Say("STEP", absl::StrCat(WithInterval(answer.step),
+                                   " from the begin of one step to the begin of the next, mean of ",
+                                   Plural(answer.steps, "step")));
+  writer->Say(
+      "PATH",
+      {absl::StrCat("what a step waits for, one thing after the other (its critical path): work of "
+                    "the partitions ",
+                    Share(answer, WorkNs(answer)), ", tensors between them ",
+                    Share(answer, answer.tensors.est_ns), ", between steps ",
+                    Share(answer, answer.between.est_ns)),
+       "the partitions do different work of one model: none of them can be called late"});
+  Table table({{"mean of a step, ms", Table::Align::kLeft, true},
+               {"on the path", Table::Align::kRight},
+               {"", Table::Align::kLeft},
+               {"in operators", Table::Align::kRight},
+               {"idle", Table::Align::kRight},
+               {"at work", Table::Align::kRight}});
+  const std::vector<size_t> order = ByPath(answer);
+  for (size_t i = 0; i < std::min(order.size(), kPartitionsShown); ++i) {
+    const CutPartitionSummary& partition = answer.partitions[order[i]];
+    table.Add({absl::StrCat("  ", NameOf(partition), " (", Printed(partition.node), ")"),
+               Ms(partition.path.est_ns), Bracket(partition.path), Ms(partition.operators_ns),
+               Ms(partition.idle_ns), Ms(partition.busy_ns)});
+  }
+  const auto add = [&](const char* what, const MeanEstimate& mean) {
+    table.Add({what, Ms(mean.est_ns), Bracket(mean), "", "", ""});
+  };
+  add("  tensors between them", answer.tensors);
+  add("  between steps", answer.between);
+  add("  step", answer.step);
+  writer->Raw(table.Format(writer->width(), 0));
+  if (order.size() > kPartitionsShown) {
+    writer->Indented(absl::StrCat(Plural(order.size() - kPartitionsShown, "partition"),
+                                  " with less on the path left out: --json has them"));
+  }
+}
+
+void WriteTensors(const CutAnswer& answer, LabelledText* writer) {
+  if (answer.edges.empty()) return;
+  Table table({{"tensor on the path", Table::Align::kLeft, true},
+               {"from", Table::Align::kLeft},
+               {"to", Table::Align::kLeft},
+               {"steps", Table::Align::kRight},
+               {"ms", Table::Align::kRight},
+               {"± clocks", Table::Align::kRight},
+               {"bytes", Table::Align::kRight}});
+  for (size_t i = 0; i < std::min(answer.edges.size(), kEdgesShown); ++i) {
+    const CutEdgeSummary& edge = answer.edges[i];
+    table.Add({absl::StrCat("  ", Printed(edge.edge.tensor)),
+               NameOf(answer.partitions[edge.edge.from]), NameOf(answer.partitions[edge.edge.to]),
+               Count(edge.steps), Ms(edge.path.est_ns),
+               edge.clock_ns.has_value() ? Ms(*edge.clock_ns) : "not known",
+               edge.bytes.has_value() ? Count(*edge.bytes) : "-"});
+  }
+  writer->Raw(table.Format(writer->width(), 0));
+  if (answer.edges.size() > kEdgesShown) {
+    writer->Indented(absl::StrCat(Plural(answer.edges.size() - kEdgesShown, "tensor"),
+                                  " with less left out: --json has them"));
+  }
+}
+
+void WriteOperators(const CutAnswer& answer, LabelledText* writer) {
+  Table table({{"operator on the path", Table::Align::kLeft, true},
+               {"partition", Table::Align::kLeft},
+               {"steps", Table::Align::kRight},
+               {"ms", Table::Align::kRight},
+               {"", Table::Align::kLeft}});
+  for (size_t i = 0; i < std::min(answer.operators.size(), kOperatorsShown); ++i) {
+    const CutOperatorSummary& one = answer.operators[i];
+    table.Add({absl::StrCat("  ", Printed(one.name)), NameOf(answer.partitions[one.partition]),
+               Count(one.steps), Ms(one.path.est_ns), Bracket(one.path)});
+  }
+  writer->Raw(table.Format(writer->width(), 0));
+}
+
+// What the first tensor's time is made of, as far as it is known.
+std::vector<std::string> FirstTensorTexts(const CutAnswer& answer) {
+  const CutEdgeSummary& edge = answer.edges[0];
+  const std::string receiver = NameOf(answer.partitions[edge.edge.to]);
+  std::vector<std::string> texts;
+  if (edge.asked_ns * 2 > edge.path.est_ns) {
+    texts.push_back(absl::StrCat(Ms(edge.asked_ns), " ms of ", Printed(edge.edge.tensor),
+                                 " begin when ", receiver,
+                                 " asks for it: it had been sent by then, so that its way was a "
+                                 "request and an answer"));
+  }
+  if (edge.sending_ns * 5 > edge.path.est_ns) {
+    texts.push_back(absl::StrCat(Ms(edge.sending_ns), " ms of ", Printed(edge.edge.tensor),
+                                 " are the operator that sends it"));
+  }
+  return texts;
+}
+
+size_t Busiest(const CutAnswer& answer) {
+  const auto most =
+      std::max_element(answer.partitions.begin(), answer.partitions.end(),
+                       [](const CutPartitionSummary& a, const CutPartitionSummary& b) {
+                         return a.busy_ns < b.busy_ns;
+                       });
+  return static_cast<size_t>(most - answer.partitions.begin());
+}
+
+bool IsSerial(const CutAnswer& answer) {
+  return answer.overlap_ns * 100 < answer.step.est_ns * kSerialPercent;
+}
+
+// "3.3 ms [3.2, 3.4] (10.7 %)".
+std::string Saved(const CutAnswer& answer, const MeanEstimate& saved) {
+  return absl::StrCat(WithInterval(saved), " (", Percent(saved.est_ns, answer.step.est_ns), ")");
+}
+
+void WriteSavings(const CutAnswer& answer, LabelledText* writer) {
+  writer->Say("OVERLAP", absl::StrCat("two partitions or more worked at the same time in ",
+                                      Share(answer, answer.overlap_ns), " of a step"));
+  std::vector<std::string> texts = {
+      absl::StrCat(Saved(answer, answer.tensors_saved), " if no tensor took any time")};
+  for (size_t i = 0; i < std::min(kDirectionsShown, answer.directions.size()); ++i) {
+    const CutDirectionSummary& one = answer.directions[i];
+    if (one.saved.est_ns <= 0) break;
+    texts.push_back(absl::StrCat(Saved(answer, one.saved), " if those from ",
+                                 NameOf(answer.partitions[one.from]), " to ",
+                                 NameOf(answer.partitions[one.to]), " took none"));
+  }
+  const auto first = std::max_element(
+      answer.partitions.begin(), answer.partitions.end(),
+      [](const auto& a, const auto& b) { return a.saved.est_ns < b.saved.est_ns; });
+  texts.push_back(absl::StrCat(Saved(answer, first->saved), " if all work of ", NameOf(*first),
+                               " took half as long"));
+  const CutPartitionSummary& busiest = answer.partitions[Busiest(answer)];
+  if (IsSerial(answer) && busiest.busy_ns < answer.step.est_ns) {
+    texts.push_back(absl::StrCat(
+        "at most ", Share(answer, answer.step.est_ns - busiest.busy_ns),
+        " if the partitions worked on several steps, or parts of a batch, beside each other, and "
+        "none did more at a time than now: a step would still take the ",
+        Ms(busiest.busy_ns), " ms that ", NameOf(busiest), " works"));
+  }
+  writer->Say("SAVES", texts);
+}
+
+void WriteTrust(const CutAnswer& answer, LabelledText* writer) {
+  std::vector<std::string> texts = {
+      "each partition's time is of its own clock; how far clocks are apart only moves time from "
+      "one tensor to another (± clocks)",
+      "a tensor's time begins with its send, or with when it is asked for: what else the sender "
+      "did "
+      "until it answered is in it",
+      "within a partition the path goes to what ran last before: which operator feeds which is not "
+      "recorded. TensorFlow's profiler ran, and takes time itself"};
+  if (answer.other_steps > 0) {
+    texts.push_back(absl::StrCat(Plural(answer.other_steps, "step"),
+                                 " with other operators (evaluation, initialisation) left out"));
+  }
+  if (answer.broken_steps > 0) {
+    texts.push_back(absl::StrCat(Plural(answer.broken_steps, "step"),
+                                 " left out whose path was not recorded as a whole"));
+  }
+  if (answer.incomplete) {
+    texts.emplace_back("something is missing in the recording: `syncline report` says what");
+  }
+  writer->Say("TRUST", texts);
+}
+
+void WriteNext(const CutAnswer& answer, LabelledText* writer) {
+  std::vector<std::string> texts;
+  const auto is_much = [&](int64_t ns) { return ns * kMuchDivisor >= answer.step.est_ns; };
+  if (!answer.edges.empty() && is_much(answer.tensors_saved.est_ns)) {
+    const CutEdgeSummary& edge = answer.edges[0];
+    texts.push_back(absl::StrCat(
+        "tensors: most on the path takes ", Printed(edge.edge.tensor), " (", Ms(edge.path.est_ns),
+        " ms): cut the graph where fewer and smaller tensors cross; `syncline report --section "
+        "messages` has the connections, and their retransmitted segments"));
+  }
+  if (is_much(answer.between.est_ns)) {
+    texts.push_back(absl::StrCat(
+        "between steps: ", Ms(answer.between.est_ns),
+        " ms are the program between two calls of the session, and the session's calls to the "
+        "partitions: several steps in one call need them once"));
+  }
+  if (!answer.operators.empty() && is_much(WorkNs(answer))) {
+    const CutOperatorSummary& first = answer.operators[0];
+    texts.push_back(absl::StrCat("work: most on the path takes ", Printed(first.name), " of ",
+                                 NameOf(answer.partitions[first.partition]), " (",
+                                 Ms(first.path.est_ns), " ms); `syncline merge` draws the steps"));
+  }
+  writer->Say("NEXT", texts);
+}
+
+}  // namespace
+
+std::string CutWhyText(const CutAnswer& answer, const WhyTextOptions& options) {
+  LabelledText writer(options.width, options.color);
+  if (answer.refusal != CutRefusal::kNone) {
+    writer.Say("REFUSED", answer.refusal_text);
+    return writer.Take();
+  }
+  WritePath(answer, &writer);
+  writer.Blank();
+  WriteTensors(answer, &writer);
+  if (!answer.edges.empty()) {
+    for (const std::string& text : FirstTensorTexts(answer)) writer.Indented(text);
+  }
+  writer.Blank();
+  WriteOperators(answer, &writer);
+  writer.Blank();
+  WriteSavings(answer, &writer);
+  WriteTrust(answer, &writer);
+  WriteNext(answer, &writer);
+  return writer.Take();
+}
+
+}  // namespace syncline::report
