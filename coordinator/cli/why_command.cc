@@ -25,6 +25,8 @@
 #include "coordinator/merge/why.h"
 #include "coordinator/merge/why_profiles.h"
 #include "coordinator/stacks/standstill.h"
+#include "export/why/cut_json.h"
+#include "export/why/cut_text.h"
 #include "export/why/device_json.h"
 #include "export/why/device_text.h"
 #include "export/why/why_json.h"
@@ -158,12 +160,22 @@ std::optional<uint64_t> StepsOf(const merge::WhyResult& result) {
     if (refusal != DeviceRefusal::kNone && refusal != DeviceRefusal::kNoSteps) return std::nullopt;
     return result.devices->steps;
   }
+  if (result.cut.has_value()) {
+    using analysis::why::CutRefusal;
+    const CutRefusal refusal = result.cut->refusal;
+    if (refusal != CutRefusal::kNone && refusal != CutRefusal::kTooFewSteps) return std::nullopt;
+    return result.cut->steps;
+  }
   const Refusal refusal = result.answer.refusal;
   if (refusal != Refusal::kNone && refusal != Refusal::kTooFewSteps &&
       refusal != Refusal::kNoSteps) {
     return std::nullopt;
   }
   return result.answer.steps;
+}
+
+int64_t WindowNs(const merge::WhyResult& result) {
+  return result.cut.has_value() ? result.cut->window_ns : result.answer.window_ns;
 }
 
 // How long a recording with `goal` steps would be; nullopt: the one that there is has them, or
@@ -174,8 +186,7 @@ std::optional<int64_t> LongerFor(const merge::WhyResult& result, const Goal& goa
   if (*found == 0) return kLongestNs;
   // A tenth more than needed: steps vary.
   const auto steps = static_cast<int64_t>(*found);
-  const int64_t needed_ns =
-      result.answer.window_ns / steps * static_cast<int64_t>(goal.steps) / 10 * 11;
+  const int64_t needed_ns = WindowNs(result) / steps * static_cast<int64_t>(goal.steps) / 10 * 11;
   const int64_t rounded_ns = (needed_ns / kSecondNs + 1) * kSecondNs;
   return std::min(rounded_ns, kLongestNs);
 }
@@ -204,9 +215,23 @@ int PrintDevices(const Context& context, const WhyArguments& arguments,
   return refused || answer.incomplete ? kIncomplete : kDone;
 }
 
+int PrintCut(const Context& context, const WhyArguments& arguments,
+             const analysis::why::CutAnswer& answer, const std::string& run) {
+  const size_t width = std::min<size_t>(TerminalWidth().value_or(80), 100);
+  *context.out << (arguments.json ? report::CutWhyJson(answer, {run})
+                                  : report::CutWhyText(answer, {width, context.ColourOut()}));
+  if (!arguments.json) *context.out << "recording: " << Printable(run) << '\n';
+  const bool refused = answer.refusal != analysis::why::CutRefusal::kNone;
+  return refused || answer.incomplete ? kIncomplete : kDone;
+}
+
 int Print(const Context& context, const WhyArguments& arguments, const Explained& explained,
           const std::filesystem::path& run) {
   const merge::WhyResult& result = explained.result;
+  if (result.cut.has_value() && !explained.look.has_value()) {
+    PrintNotes(context, result.complaints, result.notes);
+    return PrintCut(context, arguments, *result.cut, run.string());
+  }
   // Where the ranks of a job stand that makes no steps matters more than those before it stopped.
   if (result.devices.has_value() && !explained.look.has_value()) {
     PrintNotes(context, result.complaints, result.notes);
@@ -376,6 +401,8 @@ void RegisterWhy(CLI::App* app, Context* context) {
       "as\n"
       "PyTorch's profiles: which rank's device has more own work than the others', and whether it\n"
       "computes longer, waits for launches, or for input.\n"
+      "Of TensorFlow's in-graph jobs (one model, cut into the partitions of a master and its\n"
+      "workers): what a step's critical path is made of, by partition, tensor and operator.\n"
       "Everything else is refused in one line that says what is needed.\n"
       "If no step ended, it asks the agents where the ranks stand, as `syncline stacks` does.\n"
       "What the words and numbers mean: docs/findings.md.\n"

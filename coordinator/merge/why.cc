@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/why/collector.h"
+#include "analysis/why/cut_collector.h"
 #include "analysis/why/explain.h"
 #include "analysis/why/outermost.h"
 #include "common/status.h"
@@ -20,6 +21,7 @@
 #include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/node_vtune.h"
 #include "coordinator/merge/outputs.h"
+#include "coordinator/merge/why_cut.h"
 #include "coordinator/merge/why_devices.h"
 #include "coordinator/merge/why_input.h"
 #include "evidence/evidence.h"
@@ -38,6 +40,7 @@ struct Read {
   std::deque<std::optional<evidence::Evidence>> evidence;
   std::vector<WhyJob> jobs;
   std::optional<why::NoStep> no_step;
+  why::CutCollected cut;
 };
 
 std::optional<why::NoStep> NoStepIn(const WhyOptions& options, const why::Collected& collected,
@@ -72,8 +75,10 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
     };
   }
   why::Collector collector;
-  timeline::TimelineSink* const sinks[] = {&collector};
+  why::CutCollector cut;
+  timeline::TimelineSink* const sinks[] = {&collector, &cut};
   SYNCLINE_ASSIGN_OR_RETURN(read.built, timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
+  read.cut = cut.Take();
   inputs.build.progress = nullptr;
   read.evidence = ReadEvidence(&inputs);
   for (size_t i = 0; i < read.evidence.size(); ++i) {
@@ -123,8 +128,8 @@ why::Answer WithoutJob(const Read& read) {
   }
   if (tensorflow) {
     return Refused(Refusal::kTensorFlowJob,
-                   "a TensorFlow job: only PyTorch jobs are explained yet; `syncline report` shows "
-                   "its steps, its tensors between partitions and how long they took");
+                   "a TensorFlow job: its recordings are not compared yet; `syncline why` without "
+                   "--against says what its steps are made of");
   }
   if (!processes) {
     return Refused(Refusal::kNothingRecorded,
@@ -287,6 +292,9 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices
       chosen.empty() ? WithoutJob(read) : ExplainJob(options, explain, read, &read.jobs[chosen[0]]);
   if (by_devices && !chosen.empty()) {
     result.devices = ExplainDevicesOf(read.jobs[chosen[0]], read.inputs, &read.built);
+  }
+  if (by_devices && read.jobs.empty()) {
+    result.cut = ExplainCutOf(read.inputs, read.built, std::move(read.cut));
   }
   if (result.answer.refusal == Refusal::kRankMissing) {
     result.answer.refusal_text += HalvesText(read, chosen);

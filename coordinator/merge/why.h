@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "analysis/why/cut_model.h"
 #include "analysis/why/device_model.h"
 #include "analysis/why/model.h"
 #include "analysis/why/no_step.h"
@@ -32,6 +33,8 @@ struct WhyResult {
   analysis::why::Answer answer;
   // Of a job that computes on devices, whose work is in the recording: this answers, not `answer`.
   std::optional<analysis::why::DeviceAnswer> devices;
+  // The same of a TensorFlow job, where no PyTorch job was recorded.
+  std::optional<analysis::why::CutAnswer> cut;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;
   // Where PyTorch's ranks were recorded, and no step of the job ended.
