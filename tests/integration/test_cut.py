@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`syncline why` of a TensorFlow model that is cut into a master's and a worker's partition.
+
+The truth is put into the running job: how long an operator sleeps, and by how much a relay delays
+what the two say to each other.
+"""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from tests.integration.fleet import EXAMPLES, HOST_TENSORFLOW, TENSORFLOW, Fleet
+from tests.testbed import HostSpec, Testbed
+from tests.testbed.machine import REPOSITORY
+
+JOB = os.path.join(REPOSITORY, "tests", "integration", "cut_job")
+MASTER, WORKER = "/job:master/replica:0/task:0", "/job:worker/replica:0/task:0"
+SLEEP_MS = 10
+DELAY_MS = 5  # each way
+SECONDS = 5
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    specs = [HostSpec("master-0", role="master"), HostSpec("worker-0", role="worker")]
+    with Testbed(specs, seed=71, binds={HOST_TENSORFLOW: TENSORFLOW}) as bed:
+        made = Fleet(bed, tmp_path_factory.mktemp("cut"))
+        made.up()
+        job = str(tmp_path_factory.mktemp("job") / "cut_job")
+        shutil.copytree(os.path.join(EXAMPLES, "tensorflow_two_partitions"), job)
+        shutil.copytree(JOB, job, dirs_exist_ok=True)
+        command = (
+            f"env TF_CPP_MIN_LOG_LEVEL=2 {HOST_TENSORFLOW}/bin/python relayed.py {{role}} "
+            "$(test {role} = worker || echo --report-every 1000000)"
+        )
+        made.fab("launch", "--copy", job, "--command", command, "--ready", "step 1:")
+        yield made
+        made.fab("down")
+
+
+def answer(fleet, name, sleep_ms, delay_ms):
+    """What `why` says of a recording in which the two are so; the whole of it as text, too."""
+    for host in ("master-0", "worker-0"):
+        where = fleet.bed[host].run(["pgrep", "-f", "^[^ ]*python relayed.py"]).stdout.split()[0]
+        for file, value in (("sleep_ms", sleep_ms), ("delay_ms", delay_ms)):
+            command = f"echo {value} > /proc/{where}/cwd/{file}"
+            fleet.bed[host].run(["sh", "-c", command])
+    run = fleet.record(name, SECONDS)
+    told = json.loads(fleet.syncline("why", run, "--json").stdout)
+    assert (told["kind"], told["status"]) == ("cut", "answered"), told["message"]
+    return told
+
+
+@pytest.fixture(scope="module")
+def answers(fleet):
+    """Of the job as it is, of an operator that sleeps, of a slow network."""
+    return [
+        answer(fleet, name, sleep_ms, delay_ms)
+        for name, sleep_ms, delay_ms in (
+            ("plain", 0, 0),
+            ("sleepy", SLEEP_MS, 0),
+            ("delayed", 0, DELAY_MS),
+        )
+    ]
+
+
+def ms(value):
+    return (value["est"] if isinstance(value, dict) else value) / 1e6
+
+
+def of(told, task):
+    (found,) = (one for one in told["path"]["partitions"] if one["task"] == task)
+    return found
+
+
+def test_the_parts_of_the_path_add_up_to_the_step(answers):
+    for told in answers:
+        path = told["path"]
+        assert told["steps"]["judged"] >= 30
+        assert told["client"] == MASTER
+        parts = [*(one["path_ns"] for one in path["partitions"])]
+        parts += [path["tensors_ns"], path["between_steps_ns"]]
+        assert sum(map(ms, parts)) == pytest.approx(ms(told["steps"]["mean_ns"]), abs=1e-4)
+        crossed = sum(ms(one["path_ns"]) for one in path["tensors"])
+        assert crossed == pytest.approx(ms(path["tensors_ns"]), abs=1e-4)
+        assert all(one["clock_bound_ns"] is not None for one in path["tensors"])
+
+
+def test_an_operator_that_sleeps_is_named(answers):
+    plain, sleepy, _ = answers
+    assert "sleepy" not in [one["name"] for one in plain["path"]["operators"][:5]]
+    first = sleepy["path"]["operators"][0]
+    assert (first["name"], first["task"]) == ("sleepy", MASTER)
+    # In some steps a label that the busy master sends late is waited for instead.
+    assert 0.6 * SLEEP_MS < ms(first["path_ns"]) < 1.3 * SLEEP_MS
+    half = ms(of(sleepy, MASTER)["saved_by_half_the_work_ns"])
+    assert half - ms(of(plain, MASTER)["saved_by_half_the_work_ns"]) > 0.3 * SLEEP_MS
+
+
+def test_a_slow_network_is_in_the_tensors(answers):
+    plain, _, delayed = answers
+    tensors = [ms(told["path"]["tensors_ns"]) for told in (plain, delayed)]
+    assert tensors[1] - tensors[0] > 2 * DELAY_MS  # there and back
+    saved = ms(delayed["path"]["saved_without_tensors_ns"])
+    # Beside the tensors the client's work goes on, and only what it does not hide is saved.
+    assert 2 * DELAY_MS < saved <= tensors[1]
+    work = [ms(of(told, WORKER)["path_ns"]) for told in (plain, delayed)]
+    assert work[1] == pytest.approx(work[0], rel=0.4)
+
+
+def test_it_is_said_to_people(fleet, answers):
+    said = fleet.syncline("why", os.path.join(fleet.work, "delayed")).stdout
+    for word in ("STEP", "PATH", "OVERLAP", "SAVES", "TRUST", "NEXT", "tensors between them"):
+        assert word in said
+    assert "worker:0 (worker-0)" in said and "master:0 (master-0)" in said
