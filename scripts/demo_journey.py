@@ -155,6 +155,8 @@ def walk(bed, options, job, work):
     journey.fab("Merge", "merge", "--run", options.out)
     svg = os.path.join(options.out, "out", "steps.svg")
     journey.syncline("Report", "report", options.out, "--svg", svg)
+    if not job.collective:
+        journey.syncline("What a step waits for", "why", options.out)
     journey.syncline("Clocks", "clocks", options.out)
     tell_truth(bed, journey)
 
@@ -189,6 +191,7 @@ What you have now, in {out}:
   the timeline   out/timeline.perfetto-trace   https://ui.perfetto.dev; stays in your browser{first}
   two steps      out/steps.svg                 open it in a browser
   the report     syncline report {quoted}         again; --full for all of it, or --json
+  the answer     syncline why {quoted}
   the clocks     syncline clocks {quoted}
   every event    syncline events {quoted} | less
   the raw trace  babeltrace2 {quoted}/nodes/*/trace
