@@ -128,14 +128,22 @@ std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
   return drivers;
 }
 
-// The judged class's steps of each rank, and their collectives.
+// The judged class's steps of each rank, and the collectives that all of them have.
 void TakeSteps(std::span<const std::vector<Step>> steps, const PairedSteps& judged_class,
                Judged* judged) {
   for (const std::vector<size_t>& of_ranks : judged_class.steps) {
     for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
       judged->ranks[rank].steps.push_back(steps[rank][of_ranks[rank]].interval);
     }
-    judged->collectives.push_back(steps[0][of_ranks[0]].collectives);
+    // Those that all ranks entered.
+    std::vector<std::pair<uint32_t, uint64_t>> common = steps[0][of_ranks[0]].collectives;
+    for (size_t rank = 1; rank < of_ranks.size(); ++rank) {
+      const auto& other = steps[rank][of_ranks[rank]].collectives;
+      if (other == common) continue;
+      const std::set<std::pair<uint32_t, uint64_t>> others(other.begin(), other.end());
+      std::erase_if(common, [&](const auto& one) { return !others.contains(one); });
+    }
+    judged->collectives.push_back(std::move(common));
   }
 }
 
@@ -181,19 +189,8 @@ void PairUp(const JobInput& input, std::span<const Driver> drivers, Judged* judg
   }
 }
 
-// The collectives of the judged steps must be Gloo's, and of one group.
+// The collectives of the judged steps must be Gloo's.
 void CheckCollectives(const JobInput& input, Judged* judged) {
-  std::set<uint32_t> groups;
-  for (const auto& of_step : judged->collectives) {
-    for (const auto& [group, number] : of_step) groups.insert(group);
-  }
-  if (groups.size() > 1) {
-    Refuse(Refusal::kSeveralGroups,
-           absl::StrCat("the steps' collectives belong to ", groups.size(),
-                        " process groups: jobs with more than one (tensor, pipeline or hybrid "
-                        "parallelism) are not explained yet"),
-           judged);
-  }
   for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
     const std::vector<OwnInterval>& steps = judged->ranks[rank].steps;
     if (steps.empty()) continue;

@@ -63,7 +63,7 @@ struct Judged {
   TaskNames names;
   std::vector<JudgedRank> ranks;
   Pairing pairing;
-  // Of the judged steps, what their collectives are: by step.
+  // Of the judged steps, the collectives that all ranks entered: by step.
   std::vector<std::vector<std::pair<uint32_t, uint64_t>>> collectives;
   bool collective_job = false;  // else nobody waits for anybody
   OperatorTimes operators;

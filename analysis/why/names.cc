@@ -74,8 +74,6 @@ const char* RefusalJsonName(Refusal refusal) {
       return "gpu_job";
     case Refusal::kSecondLauncher:
       return "second_launcher";
-    case Refusal::kSeveralGroups:
-      return "several_groups";
     case Refusal::kNoSteps:
       return "no_steps";
     case Refusal::kTooFewSteps:

@@ -16,7 +16,6 @@ enum class Refusal : uint8_t {
   kNoPyTorchOperators,
   kGpuJob,
   kSecondLauncher,  // two threads of a rank launch collectives
-  kSeveralGroups,   // collectives of two groups within the judged steps
   kNoSteps,         // no optimizer step was seen
   kTooFewSteps,
   kRanksDisagree,  // no step has the same collectives on all ranks

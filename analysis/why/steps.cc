@@ -65,8 +65,60 @@ std::string NameOf(const Pattern& pattern, Counted counted, std::span<const std:
   return text;
 }
 
-// A step's key: its first collective.
-using Key = std::pair<uint32_t, uint64_t>;
+using Collective = std::pair<uint32_t, uint64_t>;  // group and number
+
+// Steps of all ranks, by a number of their own, in sets of those that belong together.
+class Together {
+ public:
+  explicit Together(std::span<const std::vector<Step>> steps) {
+    std::vector<std::pair<Collective, size_t>> entries;
+    for (const std::vector<Step>& of_rank : steps) {
+      first_.push_back(parents_.size());
+      for (size_t i = 0; i < of_rank.size(); ++i) {
+        for (const Collective& one : of_rank[i].collectives) {
+          entries.emplace_back(one, parents_.size());
+        }
+        if (of_rank[i].collectives.empty()) entries.emplace_back(Collective{0, i}, parents_.size());
+        parents_.push_back(parents_.size());
+      }
+    }
+    std::sort(entries.begin(), entries.end());
+    for (size_t i = 1; i < entries.size(); ++i) {
+      if (entries[i].first == entries[i - 1].first) Join(entries[i].second, entries[i - 1].second);
+    }
+    for (size_t rank = 0; rank < steps.size(); ++rank) {
+      for (size_t i = 0; i < steps[rank].size(); ++i) {
+        members_[SetOf(first_[rank] + i)].emplace_back(rank, i);
+      }
+    }
+  }
+
+  // By rank: the steps that belong to this one, itself included.
+  const std::vector<std::pair<size_t, size_t>>& With(size_t rank, size_t step) {
+    return members_.at(SetOf(first_[rank] + step));
+  }
+
+ private:
+  size_t SetOf(size_t step) {
+    while (parents_[step] != step) step = parents_[step] = parents_[parents_[step]];
+    return step;
+  }
+  void Join(size_t a, size_t b) { parents_[SetOf(a)] = SetOf(b); }
+
+  std::vector<size_t> first_;    // of each rank, its first step's number
+  std::vector<size_t> parents_;  // by number
+  std::map<size_t, std::vector<std::pair<size_t, size_t>>> members_;
+};
+
+// Whether the step has, in groups that it shares with those before, the same collectives.
+bool Agrees(const Step& step, std::map<uint32_t, std::vector<uint64_t>>* known) {
+  std::map<uint32_t, std::vector<uint64_t>> own;
+  for (const auto& [group, number] : step.collectives) own[group].push_back(number);
+  return std::all_of(own.begin(), own.end(), [&](const auto& one) {
+    const auto [found, is_new] = known->emplace(one);
+    return is_new || found->second == one.second;
+  });
+}
 
 }  // namespace
 
@@ -119,39 +171,33 @@ std::vector<Step> StepsOf(const ThreadInput& driver, std::span<const CollectiveE
 Pairing PairSteps(std::span<const std::vector<Step>> steps, std::span<const std::string> names) {
   Pairing pairing;
   if (steps.empty()) return pairing;
-  // Of each rank: where a key's step is.
-  std::vector<std::map<Key, size_t>> places(steps.size());
   size_t most = 0;
   Counted counted;
-  for (size_t rank = 0; rank < steps.size(); ++rank) {
-    most = std::max(most, steps[rank].size());
-    for (size_t i = 0; i < steps[rank].size(); ++i) {
-      const Step& step = steps[rank][i];
+  for (const std::vector<Step>& of_rank : steps) {
+    most = std::max(most, of_rank.size());
+    for (const Step& step : of_rank) {
       counted.forwards |= step.pattern.forwards > 0;
       counted.loads |= step.pattern.loads > 0;
-      // Steps without collectives belong together by their order.
-      const Key key = step.collectives.empty() ? Key{0, i} : step.collectives.front();
-      places[rank].emplace(key, i);
     }
   }
+  Together together(steps);
   std::map<Pattern, PairedSteps> classes;
   uint64_t paired = 0;
   for (size_t i = 0; i < steps[0].size(); ++i) {
-    const Step& step = steps[0][i];
-    const Key key = step.collectives.empty() ? Key{0, i} : step.collectives.front();
     std::vector<size_t> of_ranks;
     int64_t total_ns = 0;
-    for (size_t rank = 0; rank < steps.size(); ++rank) {
-      const auto place = places[rank].find(key);
-      if (place == places[rank].end()) break;
-      const Step& other = steps[rank][place->second];
-      if (other.collectives != step.collectives || other.pattern != step.pattern) break;
-      of_ranks.push_back(place->second);
-      total_ns += other.interval.length_ns();
+    std::map<uint32_t, std::vector<uint64_t>> known;
+    for (const auto& [rank, index] : together.With(0, i)) {
+      const Step& step = steps[rank][index];
+      if (rank != of_ranks.size() || step.pattern != steps[0][i].pattern || !Agrees(step, &known)) {
+        break;
+      }
+      of_ranks.push_back(index);
+      total_ns += step.interval.length_ns();
     }
-    if (of_ranks.size() < steps.size()) continue;
+    if (of_ranks.size() < steps.size() || of_ranks.size() < together.With(0, i).size()) continue;
     ++paired;
-    PairedSteps& into = classes[step.pattern];
+    PairedSteps& into = classes[steps[0][i].pattern];
     into.total_ns += total_ns;
     into.steps.push_back(std::move(of_ranks));
   }

@@ -3,9 +3,11 @@
 //
 // Driver: the thread that launches the collectives. Step: from the end of an optimizer step on the
 // driver to the end of the next, with at least one collective in between; accumulation lies inside.
-// The first collective (group, number) is its key: the same on all ranks. Steps are paired where
-// all ranks have the same collectives in them, and classed by collectives, forwards and loader
-// calls.
+// Steps of two ranks belong together if they have a collective (group, number) in common, and so do
+// those that a third rank's step belongs to: a job may have process groups of some ranks each.
+// Steps are paired where each rank has one of those that belong together, with as many collectives
+// as the others, the same ones in groups that they share; and classed by collectives, forwards and
+// loader calls.
 #ifndef SYNCLINE_ANALYSIS_WHY_STEPS_H_
 #define SYNCLINE_ANALYSIS_WHY_STEPS_H_
 
@@ -65,7 +67,7 @@ struct Pairing {
   uint64_t unpaired = 0;             // of the rank with the most steps, that are in no class
 };
 
-// `steps`: of each rank.
+// `steps`: of each rank. Those without a collective belong together by their order.
 Pairing PairSteps(std::span<const std::vector<Step>> steps, std::span<const std::string> names);
 
 }  // namespace syncline::analysis::why

@@ -312,7 +312,9 @@ std::string CostSentence(const Answer& answer, const RankFinding& finding) {
 
 std::string OrderSentence(const Answer& answer, const RankFinding& finding) {
   const OrderCounts& order = finding.order;
-  if (order.steps == 0) return "not measured: no collective's entries could be compared";
+  if (order.steps == 0)
+    return "not measured: there is no collective of all ranks whose entries "
+           "could be compared";
   std::string text = absl::StrCat("last to arrive in ", order.last, " of ", order.steps,
                                   " steps (proven in ", order.proven);
   if (order.likely > 0) absl::StrAppend(&text, ", likely in ", order.likely);
