@@ -40,8 +40,8 @@ struct Process {
   uint32_t uid = 0;
   std::string name;              // its comm
   std::vector<uint32_t> groups;  // indices into Evidence::groups: its own, then each ancestor
-  // Of a recorded one: the CPUs that its first thread may use, as it was last looked at: how many
-  // (0: not known), and as the kernel lists them ("0-3,8").
+  // Of a recorded one: the CPUs that its threads may use, all together, as they were last looked
+  // at: how many (0: not known), and as the kernel lists them ("0-3,8").
   uint32_t allowed_count = 0;
   std::string allowed_cpus;
 };
@@ -86,8 +86,9 @@ struct ProcessSample {
   uint32_t process = 0;
   int64_t at_ns = 0;
   int64_t until_ns = 0;
-  int64_t cpu_ns = 0;  // user and system, all threads; in whole clock ticks
-  int32_t cpu = -1;    // where its first thread last ran
+  int64_t cpu_ns = 0;    // user and system, all threads; in whole clock ticks
+  int32_t cpu = -1;      // where its first thread last ran
+  uint32_t threads = 0;  // of a recorded one: how many it has; 0: not known
 };
 
 // A time in which nothing was sampled though it should have been: the sampler stood still.

@@ -21,6 +21,7 @@ std::string Sample() {
   Append(GroupSample{0, 1001, 1011, 10, 2, 70, 70'000'000, 100'000'000}, &text);
   Append(ProcessSample{0, 1002, 1012, 10'000'000, 3}, &text);
   AppendRecorded(ProcessSample{0, 1003, 1013, 20'000'000}, &text);
+  AppendRecorded(ProcessSample{0, 1503, 1513, 30'000'000, -1, 9}, &text);
   AppendAllowed(0, 5, "0-3,8", &text);
   Append(Gap{2000, 3000}, &text);
   AppendGroups(0, {1}, &text);
@@ -46,6 +47,8 @@ TEST(Evidence, WhatIsWrittenReadsBack) {
   EXPECT_EQ(read->process_samples[0].cpu_ns, 10'000'000);
   EXPECT_EQ(read->recorded_samples[0].cpu_ns, 20'000'000);
   EXPECT_EQ(read->recorded_samples[0].cpu, -1);
+  EXPECT_EQ(read->recorded_samples[0].threads, 0) << "older lines do not say it";
+  EXPECT_EQ(read->recorded_samples[1].threads, 9);
   EXPECT_EQ(read->processes[0].allowed_count, 5);
   EXPECT_EQ(read->processes[0].allowed_cpus, "0-3,8");
   EXPECT_EQ(read->gaps[0].end_ns, 3000);
@@ -72,7 +75,8 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "t 0 1 2 3 4\n"
                            "t 0 1 2 3 4 5 6\n"
                            "u 1 1 2 3\n"  // no such process
-                           "u 0 1 2 3 4\n"
+                           "u 0 1 2 3 4 5\n"
+                           "u 0 1 2 3 -4\n"
                            "A 0 4 0-3 x\n"
                            "A 1 4 =0-3\n"
                            "x\n\n"
@@ -80,7 +84,7 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "P 9 1 1 1 1 1 1 =x\n";
   const auto read = ParseEvidence(text);
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->damaged_lines, 14);
+  EXPECT_EQ(read->damaged_lines, 15);
   EXPECT_EQ(read->thread_samples.size(), 1);
   EXPECT_EQ(read->processes.size(), 2);  // it keeps its number
 }

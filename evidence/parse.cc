@@ -142,13 +142,18 @@ class Parser {
     return !words->wrong();
   }
 
-  // Only of one that is not recorded the CPU is said.
+  // Of one that is not recorded the CPU is said, of a recorded one how many threads it has: lines
+  // of before that was written end without it.
   bool TakeProcessSample(bool recorded, Words* words) {
     ProcessSample sample;
     sample.process = words->Index(evidence_.processes.size());
     words->Bracket(&sample.at_ns, &sample.until_ns);
     sample.cpu_ns = words->Ns();
-    if (!recorded) sample.cpu = words->Number<int32_t>();
+    if (!recorded) {
+      sample.cpu = words->Number<int32_t>();
+    } else if (words->More()) {
+      sample.threads = words->Number<uint32_t>();
+    }
     words->Keep(sample, recorded ? &evidence_.recorded_samples : &evidence_.process_samples);
     return !words->wrong();
   }

@@ -100,7 +100,9 @@ void AppendGroups(uint32_t process, const std::vector<uint32_t>& groups, std::st
 
 void AppendRecorded(const ProcessSample& sample, std::string* out) {
   absl::StrAppend(out, "u ", sample.process, " ", sample.at_ns, " ", sample.until_ns, " ",
-                  sample.cpu_ns, "\n");
+                  sample.cpu_ns);
+  if (sample.threads > 0) absl::StrAppend(out, " ", sample.threads);
+  out->push_back('\n');
 }
 
 void AppendAllowed(uint32_t process, uint32_t count, std::string_view cpus, std::string* out) {

@@ -28,7 +28,7 @@ void Append(const Gap& gap, std::string* out);
 void Append(const Rate& rate, std::string* out);
 // From here on `process` is in these groups.
 void AppendGroups(uint32_t process, const std::vector<uint32_t>& groups, std::string* out);
-// A sample of a recorded process; its `cpu` is not written.
+// A sample of a recorded process; its `cpu` is not written, `threads` only if known.
 void AppendRecorded(const ProcessSample& sample, std::string* out);
 // From here on the recorded `process` may use these CPUs.
 void AppendAllowed(uint32_t process, uint32_t count, std::string_view cpus, std::string* out);

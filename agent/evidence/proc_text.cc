@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr size_t kUserTime = 11;  // fields of /proc/PID/stat behind the name, counted from 0
 constexpr size_t kSystemTime = 12;
+constexpr size_t kThreads = 17;
 constexpr size_t kProcessor = 36;
 
 // The next word of `*text`, which loses it; empty at the end.
@@ -93,11 +94,14 @@ std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_s
   for (size_t field = 0; field <= kProcessor; ++field) {
     const std::string_view word = NextWord(&text);
     if (word.empty()) return std::nullopt;
-    if (field != kUserTime && field != kSystemTime && field != kProcessor) continue;
+    const bool time = field == kUserTime || field == kSystemTime;
+    if (!time && field != kThreads && field != kProcessor) continue;
     const auto number = NumberOf(word);
     if (!number.has_value() || *number < 0) return std::nullopt;
     if (field == kProcessor) {
       stat.cpu = static_cast<int32_t>(*number);
+    } else if (field == kThreads) {
+      stat.threads = static_cast<uint32_t>(*number);
     } else {
       ticks += *number;
     }

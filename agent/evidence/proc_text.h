@@ -19,10 +19,12 @@ struct SchedStat {
 };
 std::optional<SchedStat> ParseSchedStat(std::string_view text);
 
-// /proc/PID/stat: processor time, user and system, and where its first thread last ran.
+// /proc/PID/stat: processor time, user and system, where its first thread last ran, and how many
+// threads it has.
 struct ProcStat {
   int64_t cpu_ns = 0;
   int32_t cpu = -1;
+  uint32_t threads = 0;
 };
 std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_second);
 

@@ -25,6 +25,7 @@ TEST(ProcText, ProcStat) {
   ASSERT_TRUE(stat.has_value());
   EXPECT_EQ(stat->cpu_ns, 2'000'000'000);
   EXPECT_EQ(stat->cpu, 7);
+  EXPECT_EQ(stat->threads, 1);
   EXPECT_FALSE(ParseProcStat("4711 (x) S 1 2 3", 100).has_value());
   EXPECT_FALSE(ParseProcStat("", 100).has_value());
 }

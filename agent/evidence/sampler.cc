@@ -35,18 +35,6 @@ std::string AllOf(const std::filesystem::path& path) {
   return text.ok() ? *std::move(text) : std::string();
 }
 
-std::vector<int32_t> TasksOf(const std::filesystem::path& proc, int32_t pid) {
-  std::vector<int32_t> tids;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(proc / std::to_string(pid) / "task", error), end;
-       !error && it != end; it.increment(error)) {
-    int32_t tid = 0;
-    if (absl::SimpleAtoi(it->path().filename().string(), &tid)) tids.push_back(tid);
-  }
-  std::sort(tids.begin(), tids.end());
-  return tids;
-}
-
 std::filesystem::path TaskFile(const std::filesystem::path& proc, int32_t pid, int32_t tid,
                                const char* name) {
   return proc / std::to_string(pid) / "task" / std::to_string(tid) / name;
@@ -94,13 +82,15 @@ void Sampler::Search() {
   mounts_ = ParseMounts(AllOf(options_.proc / "self" / "mountinfo"));
   FindRecorded(all);
   for (auto& [id, process] : recorded_) {
+    // No descriptor may have been left for it when the process was found.
+    if (!process.stat.is_open()) process.stat = StatOf(process.entry);
     FindGroups(&process);
+    process.tasks = ListTasks(options_.proc, process.entry, process.tasks);
     FindAllowed(&process);
-    ListTasks(&process);
   }
   // The first threads of all come before the others of one that has very many.
   for (const auto& [id, process] : recorded_) AddTask(process, process.entry.pid, false);
-  for (auto& [id, process] : recorded_) AddWriters(&process);
+  for (const auto& [id, process] : recorded_) AddWriters(process);
   ChooseBusiest();
   FindOthers(all);
   NoteWhatIsHidden();
@@ -145,9 +135,13 @@ void Sampler::AddRecorded(const ProcessEntry& entry, uint32_t uid,
   FindGroups(&process);
   process.index = DeclareProcess(entry, Relation::kRecorded, process.groups);
   others_.erase(entry.pid);  // it was looked at before it had a control block
-  process.stat = SampledFile(options_.proc / std::to_string(entry.pid) / "stat");
+  process.stat = StatOf(entry);
   recorded_.emplace(BlockId{entry.pid_namespace, entry.own_pid, entry.start_ticks},
                     std::move(process));
+}
+
+SampledFile Sampler::StatOf(const ProcessEntry& entry) const {
+  return SampledFile(options_.proc / std::to_string(entry.pid) / "stat");
 }
 
 // Also of one that is known: it may have been moved.
@@ -180,12 +174,16 @@ void Sampler::FindGroups(RecordedProcess* process) {
 
 // Again and again: a program may pin itself.
 void Sampler::FindAllowed(RecordedProcess* process) {
-  const auto list = AllowedCpuList(options_.proc, process->entry.pid);
-  if (!list.has_value() || *list == process->allowed_cpus) return;
-  const auto cpus = ParseCpuList(*list);
-  if (!cpus.has_value()) return;
-  process->allowed_cpus = *list;
-  evidence::AppendAllowed(process->index, static_cast<uint32_t>(cpus->size()), *list, &text_);
+  CpuSet cpus = AllowedOf(process->tasks, process->entry.pid);
+  // The kernel lists also what is switched off.
+  const auto online = ParseCpuList(AllOf(options_.online_cpus));
+  if (online.has_value() && !online->empty()) {
+    std::erase_if(cpus, [&](uint32_t cpu) { return !online->contains(cpu); });
+  }
+  std::string list = CpuListOf(cpus);
+  if (cpus.empty() || list == process->allowed_cpus) return;
+  evidence::AppendAllowed(process->index, static_cast<uint32_t>(cpus.size()), list, &text_);
+  process->allowed_cpus = std::move(list);
 }
 
 // nullopt: it has no count of throttling, so no quota either (a root, or no controller).
@@ -225,27 +223,10 @@ std::set<int32_t> Sampler::WritersOf(const RecordedProcess& process) const {
   return tids;
 }
 
-void Sampler::ListTasks(RecordedProcess* process) {
-  const ProcessEntry& entry = process->entry;
-  process->tids = TasksOf(options_.proc, entry.pid);
-  std::map<int32_t, int32_t> own;
-  for (const int32_t tid : process->tids) {
-    const auto known = process->own_tids.find(tid);
-    if (known != process->own_tids.end()) {
-      own.insert(*known);
-    } else if (entry.own_pid == entry.pid) {  // one namespace
-      own[tid] = tid;
-    } else {
-      own[tid] = ParseOwnTid(AllOf(TaskFile(options_.proc, entry.pid, tid, "status"))).value_or(0);
-    }
-  }
-  process->own_tids = std::move(own);
-}
-
-void Sampler::AddWriters(RecordedProcess* process) {
-  const std::set<int32_t> writers = WritersOf(*process);
-  for (const int32_t tid : process->tids) {
-    if (writers.contains(process->own_tids[tid])) AddTask(*process, tid, false);
+void Sampler::AddWriters(const RecordedProcess& process) {
+  const std::set<int32_t> writers = WritersOf(process);
+  for (const auto& [tid, task] : process.tasks) {
+    if (task.transfers || writers.contains(task.own_tid)) AddTask(process, tid, false);
   }
 }
 
@@ -273,10 +254,10 @@ void Sampler::AddTask(const RecordedProcess& process, int32_t tid, bool chosen) 
   task.stat = SampledFile(TaskFile(options_.proc, process.entry.pid, tid, "stat"));
   std::string name = AllOf(TaskFile(options_.proc, process.entry.pid, tid, "comm"));
   while (!name.empty() && name.back() == '\n') name.pop_back();
-  const auto own_tid = process.own_tids.find(tid);
+  const auto seen = process.tasks.find(tid);
   task.index = next_thread_++;
   evidence::Append(evidence::Thread{process.index, tid,
-                                    own_tid == process.own_tids.end() ? 0 : own_tid->second, name},
+                                    seen == process.tasks.end() ? 0 : seen->second.own_tid, name},
                    &text_);
   tasks_.emplace(key, std::move(task));
 }
@@ -287,7 +268,7 @@ std::vector<Sampler::BusyTask> Sampler::BusyTasks() {
   std::map<TaskKey, int64_t> seen;
   std::vector<BusyTask> busy;
   for (const auto& [id, process] : recorded_) {
-    for (const int32_t tid : process.tids) {
+    for (const auto& [tid, seen_task] : process.tasks) {
       const TaskKey key{process.entry.pid, tid};
       if (const auto open = tasks_.find(key); open != tasks_.end()) {
         Task& task = open->second;
@@ -433,7 +414,8 @@ void Sampler::ReadRecorded(int64_t* now_ns) {
     const int64_t until_ns = clock_->MonotonicNs();
     const int64_t at_ns = std::exchange(*now_ns, until_ns);
     if (!stat.has_value()) continue;  // it has ended
-    evidence::AppendRecorded({process.index, at_ns, until_ns, stat->cpu_ns}, &text_);
+    evidence::AppendRecorded({process.index, at_ns, until_ns, stat->cpu_ns, -1, stat->threads},
+                             &text_);
   }
 }
 

@@ -3,10 +3,10 @@
 // the processors, as text lines (evidence/write.h). It has no thread and no clock of its own:
 // somebody calls Search() every few seconds, and Round() at the rate that is wanted.
 //
-// Which threads: of each recorded process the first one and all that have written events, and of
-// their other threads the busiest of the node. A thread that is dropped and found again is declared
-// again, under another number. Files stay open: a reading costs a pread. Everything is bounded:
-// threads, processes, groups, and the threads looked at in one search.
+// Which threads: of each recorded process the first one, all that have written events and those of
+// Gloo, and of their other threads the busiest of the node. A thread that is dropped and found
+// again is declared again, under another number. Files stay open: a reading costs a pread.
+// Everything is bounded: threads, processes, groups, and the threads looked at in one search.
 //
 // Not thread-safe.
 #ifndef SYNCLINE_AGENT_EVIDENCE_SAMPLER_H_
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "agent/evidence/proc_text.h"
+#include "agent/evidence/process_tasks.h"
 #include "agent/evidence/runtime_directories.h"
 #include "agent/evidence/sampled_file.h"
 #include "agent/host/process_table.h"
@@ -33,6 +34,7 @@ namespace syncline::agent {
 
 struct SamplerOptions {
   std::filesystem::path proc = "/proc";
+  std::filesystem::path online_cpus = "/sys/devices/system/cpu/online";
   int32_t own_pid = 0;             // the agent's
   int64_t ticks_per_second = 100;  // sysconf(_SC_CLK_TCK)
   size_t threads_max = 384;        // of the recorded processes
@@ -69,9 +71,8 @@ class Sampler {
     std::filesystem::path runtime;
     std::vector<uint32_t> groups;
     SampledFile stat;
-    std::string allowed_cpus;             // as the last search found it
-    std::vector<int32_t> tids;            // as the last search found them
-    std::map<int32_t, int32_t> own_tids;  // of these: as the process sees them
+    SeenTasks tasks;           // as the last search found them
+    std::string allowed_cpus;  // likewise
   };
   struct Task {
     uint32_t index = 0;   // of its line
@@ -102,11 +103,12 @@ class Sampler {
 
   void FindRecorded(const std::vector<ProcessEntry>& all);
   void AddRecorded(const ProcessEntry& entry, uint32_t uid, const std::filesystem::path& runtime);
+  SampledFile StatOf(const ProcessEntry& entry) const;
   void FindGroups(RecordedProcess* process);
   void FindAllowed(RecordedProcess* process);
   std::optional<uint32_t> GroupIndex(const SeenGroup& seen);
-  void ListTasks(RecordedProcess* process);
-  void AddWriters(RecordedProcess* process);
+  // Those that have written events, or carry out collectives by their name.
+  void AddWriters(const RecordedProcess& process);
   std::set<int32_t> WritersOf(const RecordedProcess& process) const;  // as the process sees them
   // Samples it from now on, unless it is already; `chosen`: only for being busy.
   void AddTask(const RecordedProcess& process, int32_t tid, bool chosen);

@@ -90,7 +90,7 @@ TEST_F(SamplerTest, ReadsRecordedProcessesAsAWholeTwiceASecond) {
   const auto put_ticks = [&](int64_t ticks) {
     std::string stat = "1234 (python (x)) S";
     for (int field = 4; field <= 41; ++field) {
-      stat += " " + std::to_string(field == 14 ? ticks : field == 22 ? 5678 : 0);
+      stat += " " + std::to_string(field == 14 ? ticks : field == 20 ? 7 : field == 22 ? 5678 : 0);
     }
     Put(proc_ / "1234/stat", stat + "\n");
   };
@@ -107,6 +107,7 @@ TEST_F(SamplerTest, ReadsRecordedProcessesAsAWholeTwiceASecond) {
   ASSERT_EQ(evidence.recorded_samples.size(), 2);
   EXPECT_EQ(evidence.recorded_samples[0].cpu_ns, 700'000'000);
   EXPECT_EQ(evidence.recorded_samples[1].cpu_ns, 1'000'000'000);
+  EXPECT_EQ(evidence.recorded_samples[1].threads, 7);
   EXPECT_GE(evidence.recorded_samples[1].at_ns,
             evidence.recorded_samples[0].until_ns + 450'000'000);
   EXPECT_TRUE(evidence.process_samples.empty()) << "these are of processes that are not recorded";
@@ -126,6 +127,32 @@ TEST_F(SamplerTest, WhichCpusAProcessMayUseIsSaidAgainWhenItChanges) {
   EXPECT_EQ(evidence.processes[0].allowed_count, 1);
   EXPECT_EQ(evidence.processes[0].allowed_cpus, "2");
   EXPECT_EQ(text_, before + "A 0 1 =2\n");
+}
+
+// OpenMP may bind each thread, the first one too, to a CPU of its own.
+TEST_F(SamplerTest, WhichCpusAProcessMayUseAreThoseOfAllItsThreadsThatAreOnline) {
+  Put(proc_ / "1234/status", *ReadFile(proc_ / "1234/status") + "Cpus_allowed_list:\t0\n");
+  SetTask(1300, 0, 0);
+  Put(proc_ / "1234/task/1300/status", "Cpus_allowed_list:\t2\n");
+  SetTask(1301, 0, 0);
+  Put(proc_ / "1234/task/1301/status", "Cpus_allowed_list:\t1,6-9\n");
+  Put(root_ / "online", "0-7\n");
+  Sampler sampler = Make();
+  sampler.Search();
+  const evidence::Evidence evidence = Parsed(&sampler);
+  EXPECT_EQ(evidence.processes[0].allowed_count, 5);
+  EXPECT_EQ(evidence.processes[0].allowed_cpus, "0-2,6-7");
+}
+
+TEST_F(SamplerTest, AThreadOfGlooIsSampledAtOnce) {
+  SetTask(1300, 7, 8);
+  SetTask(1301, 7, 8);
+  Put(proc_ / "1234/task/1301/comm", "gloo_tcp_loop\n");
+  Sampler sampler = Make();
+  sampler.Search();
+  const evidence::Evidence evidence = Parsed(&sampler);
+  ASSERT_EQ(evidence.threads.size(), 2) << "it writes no events";
+  EXPECT_EQ(evidence.threads[1].name, "gloo_tcp_loop");
 }
 
 TEST_F(SamplerTest, AProcessMovedToAnotherGroupIsFollowed) {

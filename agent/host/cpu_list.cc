@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/files.h"
@@ -36,10 +37,20 @@ std::optional<CpuSet> ParseCpuList(std::string_view text) {
   return cpus;
 }
 
-std::optional<std::string> AllowedCpuList(const std::filesystem::path& proc, int32_t pid) {
-  const auto text = ReadFile(proc / std::to_string(pid) / "status", kStatusBytesMax);
-  if (!text.ok()) return std::nullopt;
-  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+std::string CpuListOf(const CpuSet& cpus) {
+  std::string text;
+  for (auto it = cpus.begin(); it != cpus.end();) {
+    const uint32_t first = *it;
+    uint32_t last = first;
+    while (++it != cpus.end() && *it == last + 1) ++last;
+    absl::StrAppend(&text, text.empty() ? "" : ",", first);
+    if (last != first) absl::StrAppend(&text, "-", last);
+  }
+  return text;
+}
+
+std::optional<std::string> AllowedCpuList(std::string_view status) {
+  for (absl::string_view line : absl::StrSplit(AbslView(status), '\n')) {
     if (!absl::ConsumePrefix(&line, "Cpus_allowed_list:")) continue;
     return std::string(absl::StripAsciiWhitespace(line));
   }
@@ -47,7 +58,9 @@ std::optional<std::string> AllowedCpuList(const std::filesystem::path& proc, int
 }
 
 std::optional<CpuSet> CpusAllowed(const std::filesystem::path& proc, int32_t pid) {
-  const auto list = AllowedCpuList(proc, pid);
+  const auto text = ReadFile(proc / std::to_string(pid) / "status", kStatusBytesMax);
+  if (!text.ok()) return std::nullopt;
+  const auto list = AllowedCpuList(*text);
   return list.has_value() ? ParseCpuList(*list) : std::nullopt;
 }
 

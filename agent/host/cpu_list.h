@@ -17,11 +17,14 @@ using CpuSet = std::set<uint32_t>;
 // nullopt: it is not one.
 std::optional<CpuSet> ParseCpuList(std::string_view text);
 
-// On which CPUs the first thread of a process may run, as the kernel lists them; nullopt: not
-// allowed to see, or gone.
-std::optional<std::string> AllowedCpuList(const std::filesystem::path& proc, int32_t pid);
+// As the kernel writes it: "0-1,4".
+std::string CpuListOf(const CpuSet& cpus);
 
-// The same as a set; nullopt: not allowed to see, or gone.
+// On which CPUs a thread may run, as the kernel lists them in its /proc/PID/task/TID/status;
+// nullopt: that does not say it.
+std::optional<std::string> AllowedCpuList(std::string_view status);
+
+// The same of the first thread of a process; nullopt: not allowed to see, or gone.
 std::optional<CpuSet> CpusAllowed(const std::filesystem::path& proc, int32_t pid);
 
 // How many threads a value of OMP_NUM_THREADS asks for: "8,2" is 8, and 2 inside of each. 0: it

@@ -16,6 +16,12 @@ TEST(CpuList, RangesAndSingleCpus) {
   }
 }
 
+TEST(CpuList, IsWrittenAsTheKernelDoes) {
+  for (const char* list : {"", "3", "0-2,5", "0-1,4-5,7"}) {
+    EXPECT_EQ(CpuListOf(*ParseCpuList(list)), list);
+  }
+}
+
 TEST(CpuList, ThisProcessMayRunSomewhere) {
   const auto cpus = CpusAllowed("/proc", ::getpid());
   ASSERT_TRUE(cpus.has_value());

@@ -295,7 +295,8 @@ TEST(RedactNames, KeepsIdsAndKinds) {
 TEST(RedactEvidence, KeepsNumbersAndNoText) {
   const std::string text =
       "syncline-evidence 1\nG 2 =/acme/job%201\nP 0 100 1 5 4026 26 48213 =acme_proc 0\n"
-      "T 0 100 26 =acme%20main\nt 0 1 2 3 4 -1\nN =cannot%20read%20/acme\nX acme\nt acme 1\n"
+      "T 0 100 26 =acme%20main\nt 0 1 2 3 4 -1\nu 0 1 2 30 9\nN =cannot%20read%20/acme\nX acme\nt "
+      "acme 1\n"
       "P acme\nE\nT 0 1 1 =acme without an end";
   Pseudonyms names(2);
   std::string made;
@@ -309,6 +310,7 @@ TEST(RedactEvidence, KeepsNumbersAndNoText) {
   EXPECT_EQ(after->threads.size(), before->threads.size());
   EXPECT_EQ(after->damaged_lines, before->damaged_lines);
   EXPECT_EQ(after->thread_samples.at(0).run_queue_ns, 4);
+  EXPECT_EQ(after->recorded_samples.at(0).threads, 9);
   EXPECT_EQ(after->threads.at(0).name, names.Name("acme main"));
   EXPECT_EQ(after->processes.at(0).uid, names.Uid(48213));
   EXPECT_TRUE(after->ended);

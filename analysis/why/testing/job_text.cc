@@ -73,7 +73,9 @@ void WriteEvidence(const evidence::Evidence& from, std::string* out) {
   }
   for (const evidence::ProcessSample& one : from.recorded_samples) {
     absl::StrAppend(out, "u ", one.process, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
-                    one.cpu_ns, "\n");
+                    one.cpu_ns);
+    if (one.threads > 0) absl::StrAppend(out, " ", one.threads);
+    absl::StrAppend(out, "\n");
   }
   for (size_t i = 0; i < from.processes.size(); ++i) {
     const evidence::Process& one = from.processes[i];
@@ -290,6 +292,7 @@ class Reader {
       one.until_ns = one.at_ns + Number();
       one.cpu_ns = Number();
       if (kind == 'p') one.cpu = Number<int32_t>();
+      if (kind == 'u' && next_ < words_.size()) one.threads = Number<uint32_t>();
       wrong_ |= one.process >= to.processes.size();
     } else if (kind == 'A') {
       const auto process = Number<uint32_t>();

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/evidence/process_tasks.h"
+
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "agent/evidence/proc_text.h"
+#include "common/files.h"
+
+namespace syncline::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A whole file of any length.
+std::string AllOf(const fs::path& path) {
+  auto text = ReadFile(path);
+  return text.ok() ? *std::move(text) : std::string();
+}
+
+SeenTask Look(const fs::path& proc, const ProcessEntry& process, int32_t tid) {
+  const fs::path task = proc / std::to_string(process.pid) / "task" / std::to_string(tid);
+  const std::string status = AllOf(task / "status");
+  SeenTask seen;
+  const bool one_namespace = process.own_pid == process.pid;
+  seen.own_tid = one_namespace ? tid : ParseOwnTid(status).value_or(0);
+  seen.allowed_cpus = AllowedCpuList(status).value_or("");
+  seen.transfers = AllOf(task / "comm").find("gloo") != std::string::npos;
+  return seen;
+}
+
+}  // namespace
+
+SeenTasks ListTasks(const fs::path& proc, const ProcessEntry& process, const SeenTasks& known) {
+  SeenTasks tasks;
+  std::error_code error;
+  const fs::path folder = proc / std::to_string(process.pid);
+  for (fs::directory_iterator it(folder / "task", error), end; !error && it != end;
+       it.increment(error)) {
+    int32_t tid = 0;
+    if (!absl::SimpleAtoi(it->path().filename().string(), &tid)) continue;
+    const auto before = known.find(tid);
+    tasks[tid] = before != known.end() ? before->second : Look(proc, process, tid);
+  }
+  if (const auto first = tasks.find(process.pid); first != tasks.end()) {
+    first->second.allowed_cpus = AllowedCpuList(AllOf(folder / "status")).value_or("");
+  }
+  return tasks;
+}
+
+CpuSet AllowedOf(const SeenTasks& tasks, int32_t pid) {
+  const auto first = tasks.find(pid);
+  if (first == tasks.end() || first->second.allowed_cpus.empty()) return {};
+  std::set<std::string_view> lists;  // most have the same
+  for (const auto& [tid, task] : tasks) lists.insert(task.allowed_cpus);
+  CpuSet all;
+  for (const std::string_view list : lists) {
+    if (auto cpus = ParseCpuList(list); cpus.has_value()) all.merge(*cpus);
+  }
+  return all;
+}
+
+}  // namespace syncline::agent
