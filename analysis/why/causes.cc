@@ -223,7 +223,7 @@ class CauseFinder {
   bool AddLowerSets(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
     LowerSets lower = primitives_.LowerSetsOf(rank);
     if (lower.primitives.empty()) return false;
-    Cause* const cause = AddLonger(rank, lower.times_ns, finding, taken);
+    Cause* const cause = AddLonger(rank, lower.times_ns, 1, finding, taken);
     if (cause != nullptr) cause->lower_sets = std::move(lower.primitives);
     return cause != nullptr;
   }
@@ -232,15 +232,16 @@ class CauseFinder {
   void AddFewerThreads(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
     const std::optional<FewerThreads> threads = FewerThreadsOf(uses_, rank);
     if (!threads.has_value()) return;
-    Cause* const cause = AddLonger(rank, compute_, finding, taken);
+    Cause* const cause = AddLonger(rank, compute_, threads->explained, finding, taken);
     if (cause != nullptr) cause->threads = threads;
   }
 
-  // A cause by which the rank computes longer: of `times`, what is more than the others' median.
-  // nullptr: that is not evident.
-  Cause* AddLonger(size_t rank, const Series& times, RankFinding* finding,
+  // A cause by which the rank computes longer: of `times`, this part of what is more than the
+  // others' median. nullptr: that is not evident.
+  Cause* AddLonger(size_t rank, const Series& times, double part, RankFinding* finding,
                    std::vector<int64_t>* taken) const {
     std::vector<int64_t> longer = Others(times).Excess(rank);
+    for (int64_t& ns : longer) ns = static_cast<int64_t>(static_cast<double>(ns) * part);
     const MeanEstimate amount = Bootstrap(longer, block_);
     if (!IsEvident(*finding, amount)) return nullptr;
     for (size_t step = 0; step < longer.size(); ++step) {

@@ -256,7 +256,7 @@ struct RankSummary {
   int64_t sample_period_ns = 0;            // 0: no samples
   int group_version = 0;                   // of control groups seen; 0: none
   std::optional<uint64_t> sample_gaps;     // nullopt: its node was not sampled
-  uint32_t allowed_count = 0;              // CPUs that it may use; 0: not known
+  uint32_t allowed_count = 0;              // CPUs that its threads may use; 0: not known
   std::string allowed_cpus;                // which: "0-3,8"
 };
 

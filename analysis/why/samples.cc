@@ -147,31 +147,73 @@ double Rate(std::span<const Reading> readings, const OwnInterval& within) {
   return static_cast<double>(grown_ns) / static_cast<double>(within.length_ns());
 }
 
-// What the whole process used, less its driver and those who carry out collectives. The threads
-// that are left need not have been sampled one by one.
-std::optional<double> HelperCpus(const Evidence& evidence, uint32_t process,
-                                 std::span<const Reading> driver,
-                                 std::span<const int32_t> worker_tids) {
-  std::vector<Reading> all;
+// Of the process as a whole, in the time of the driver's readings.
+std::vector<evidence::ProcessSample> WholeSamples(const Evidence& evidence, uint32_t process,
+                                                  std::span<const Reading> driver) {
+  std::vector<evidence::ProcessSample> samples;
   for (const evidence::ProcessSample& sample : evidence.recorded_samples) {
     const int64_t at_ns = Middle(sample.at_ns, sample.until_ns);
     if (sample.process != process || at_ns < driver.front().at_ns) continue;
-    if (at_ns <= driver.back().at_ns) all.push_back({at_ns, sample.cpu_ns, 0, -1});
+    if (at_ns <= driver.back().at_ns) samples.push_back(sample);
+  }
+  return samples;
+}
+
+std::optional<ThreadCount> ThreadsOf(std::span<const evidence::ProcessSample> whole) {
+  if (whole.empty()) return std::nullopt;
+  ThreadCount count{UINT32_MAX, 0};
+  for (const evidence::ProcessSample& sample : whole) {
+    if (sample.threads == 0) return std::nullopt;
+    count.least = std::min(count.least, sample.threads);
+    count.most = std::max(count.most, sample.threads);
+  }
+  return count;
+}
+
+// Of the process's threads that carry out collectives, but for the driver: by tid as the process
+// sees it, or less than 0 where that is not known. One that was dropped and found again is two
+// threads of the evidence; one that was never sampled has no readings.
+std::map<int32_t, std::vector<Reading>> TransfersOf(const Evidence& evidence, uint32_t process,
+                                                    int32_t driver_tid,
+                                                    std::span<const int32_t> worker_tids) {
+  std::map<int32_t, std::vector<Reading>> transfers;
+  for (const int32_t tid : worker_tids) transfers[tid];
+  for (uint32_t i = 0; i < evidence.threads.size(); ++i) {
+    const evidence::Thread& thread = evidence.threads[i];
+    const int32_t tid = thread.own_tid > 0 ? thread.own_tid : -thread.tid;
+    if (thread.process != process) continue;
+    if (!IsTransferThread(thread.name) && !transfers.contains(tid)) continue;
+    std::vector<Reading>& readings = transfers[tid];
+    for (const Reading& reading : ReadingsOf(evidence, i)) readings.push_back(reading);
+  }
+  transfers.erase(driver_tid);
+  return transfers;
+}
+
+// What the whole process used, less its driver and those who carry out collectives, in the time in
+// which all of these are known: at least half of the driver's. The threads that are left need not
+// have been sampled one by one.
+std::optional<double> HelperCpus(std::span<const evidence::ProcessSample> whole,
+                                 std::span<const Reading> driver,
+                                 const std::map<int32_t, std::vector<Reading>>& transfers) {
+  OwnInterval known{driver.front().at_ns, driver.back().at_ns};
+  for (const auto& [tid, readings] : transfers) {
+    if (readings.empty()) return std::nullopt;
+    known.begin_ns = std::max(known.begin_ns, readings.front().at_ns);
+    known.end_ns = std::min(known.end_ns, readings.back().at_ns);
+  }
+  std::vector<Reading> all;
+  for (const evidence::ProcessSample& sample : whole) {
+    const int64_t at_ns = Middle(sample.at_ns, sample.until_ns);
+    if (at_ns < known.begin_ns || at_ns > known.end_ns) continue;
+    all.push_back({at_ns, sample.cpu_ns, 0, -1});
   }
   if (all.size() < 2) return std::nullopt;
   const OwnInterval within{all.front().at_ns, all.back().at_ns};
+  if (within.length_ns() <= 0) return std::nullopt;
   if (within.length_ns() * 2 < driver.back().at_ns - driver.front().at_ns) return std::nullopt;
   double cpus = Rate(all, within) - Rate(driver, within);
-  for (uint32_t i = 0; i < evidence.threads.size(); ++i) {
-    const evidence::Thread& thread = evidence.threads[i];
-    if (thread.process != process) continue;
-    const bool works =
-        IsTransferThread(thread.name) ||
-        std::find(worker_tids.begin(), worker_tids.end(), thread.own_tid) != worker_tids.end();
-    if (!works) continue;
-    const std::vector<Reading> readings = ReadingsOf(evidence, i);
-    if (readings.size() >= 2) cpus -= Rate(readings, within);
-  }
+  for (const auto& [tid, readings] : transfers) cpus -= Rate(readings, within);
   return std::max(0.0, cpus);
 }
 
@@ -254,7 +296,10 @@ RankSamples SamplesOf(const RankInput& rank, int32_t driver_tid, const OwnInterv
   const std::vector<int64_t> grown = GroupGrowth(SeriesOf(group), result.growths);
   ShareOut(grown, &result.growths);
   const int64_t cpu_ns = result.driver.back().on_cpu_ns - result.driver.front().on_cpu_ns;
-  result.helper_cpus = HelperCpus(evidence, process, result.driver, worker_tids);
+  const std::vector<evidence::ProcessSample> whole = WholeSamples(evidence, process, result.driver);
+  result.threads = ThreadsOf(whole);
+  result.helper_cpus =
+      HelperCpus(whole, result.driver, TransfersOf(evidence, process, driver_tid, worker_tids));
   AddHelpers(HelpersOf(evidence, process, *driver, cpu_ns, worker_tids), grown, &result.growths);
   return result;
 }

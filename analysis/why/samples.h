@@ -43,14 +43,21 @@ struct GroupFacts {
   int64_t throttled_periods = 0;
 };
 
+// How many threads a process had, at least and at most.
+struct ThreadCount {
+  uint32_t least = 0;
+  uint32_t most = 0;
+};
+
 struct RankSamples {
   std::vector<Reading> driver;  // of the time asked for
   std::vector<Growth> growths;  // between its neighbours
   GroupFacts group;
   int group_version = 0;  // of the groups that were seen; 0: none
   // Processor time of the process's other threads, but for those that carry out collectives, by
-  // time: how many CPUs they kept busy on average. nullopt: not recorded.
+  // time: how many CPUs they kept busy on average. nullopt: not recorded, or not of all of those.
   std::optional<double> helper_cpus;
+  std::optional<ThreadCount> threads;  // nullopt: not recorded
   bool measured() const { return growths.size() >= 2; }
 };
 

@@ -7,12 +7,17 @@
 
 namespace syncline::analysis::why {
 
-// Processor time a step. `others`: the median of the other ranks.
+// `_ns`: processor time a step. `others`: the median of the other ranks.
 struct FewerThreads {
   int64_t own_helpers_ns = 0;  // of threads beside the driver, but for those that do collectives
   int64_t others_helpers_ns = 0;
   int64_t own_cpu_ns = 0;  // of these and of the driver
   int64_t others_cpu_ns = 0;
+  // Of what it computes longer than the others: the part that their threads explain, 0 to 1.
+  double explained = 1;
+  // All threads of the process, at most, and of theirs, at least; 0: not known.
+  uint32_t own_threads = 0;
+  uint32_t others_threads = 0;
 };
 
 }  // namespace syncline::analysis::why

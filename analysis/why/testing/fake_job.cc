@@ -13,7 +13,21 @@ constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kPeriodNs = 50 * kMs;  // of samples
 constexpr int32_t kDriverTid = 100;
 constexpr char kExecutes[] = "dnnl::primitive::execute";
-constexpr uint32_t kGroup = 7;  // of the collectives
+constexpr uint32_t kGroup = 7;               // of the collectives
+constexpr int64_t kBeginNs = 1'000'000'000;  // as Clock has it
+constexpr uint32_t kThreads = 9;             // of a process, besides those on which it computes
+
+// What it has of all operators; all else it has in one alone.
+Trouble Everywhere(const Trouble* trouble) {
+  if (trouble == nullptr) return {};
+  return {.threads = trouble->threads, .work = trouble->work, .starved = trouble->starved};
+}
+
+template <class Value>
+Value At(const std::map<size_t, Value>& by_rank, size_t rank) {
+  const auto found = by_rank.find(rank);
+  return found == by_rank.end() ? Value{} : found->second;
+}
 
 }  // namespace
 
@@ -40,13 +54,35 @@ void FakeJob::Span(size_t rank, std::string_view name, std::string_view category
   input_.ranks[rank].threads[0].spans.push_back(span);
 }
 
+void FakeJob::Run(size_t rank, int64_t ns) {
+  Clock& clock = clocks_[rank];
+  const auto slower_ns = static_cast<int64_t>(static_cast<double>(ns) * clock.slower);
+  clock.on_cpu_ns += slower_ns;
+  clock.now_ns += slower_ns;
+}
+
 void FakeJob::Compute(size_t rank, int64_t ns, const Trouble* trouble) {
-  const bool fewer = trouble != nullptr && trouble->threads > 0;
+  const Trouble all = Everywhere(trouble);
   const auto usual = static_cast<int64_t>(options_.threads);
-  const int64_t threads = fewer ? static_cast<int64_t>(trouble->threads) : usual;
-  const int64_t length_ns = ns * usual / threads;
-  Run(rank, length_ns);
-  clocks_[rank].helpers_ns += length_ns * (threads - 1);
+  const int64_t threads = all.threads > 0 ? static_cast<int64_t>(all.threads) : usual;
+  Clock& clock = clocks_[rank];
+  const int64_t begin_ns = clock.now_ns;
+  Run(rank, static_cast<int64_t>(static_cast<double>(ns) * all.work) * usual / threads);
+  const int64_t length_ns = clock.now_ns - begin_ns;
+  clock.helpers_ns += length_ns * (threads - 1);
+  const auto starved_ns = static_cast<int64_t>(static_cast<double>(length_ns) * all.starved);
+  clock.starved_ns += starved_ns;
+  clock.on_cpu_ns += starved_ns;
+  clock.now_ns += starved_ns;
+}
+
+int64_t FakeJob::HelpersNs(size_t rank) const {
+  const Clock& clock = clocks_[rank];
+  const auto since_ns = static_cast<double>(clock.now_ns - kBeginNs);
+  const auto background_ns = static_cast<int64_t>(since_ns * At(options_.background, rank));
+  if (!options_.spin) return clock.helpers_ns + background_ns;
+  const int64_t spin_ns = (clock.now_ns - kBeginNs) * (static_cast<int64_t>(options_.threads) - 1);
+  return spin_ns - clock.starved_ns + background_ns;
 }
 
 void FakeJob::Operator(size_t rank, std::string_view name, int64_t ns, const Trouble* trouble,
@@ -75,8 +111,15 @@ void FakeJob::Sample(size_t rank) {
   evidence.group_samples.push_back({0, at_ns + 20 * kUs, at_ns + 22 * kUs, clock.now_ns / 100 / kMs,
                                     static_cast<int64_t>(clock.periods), clock.throttled_ns,
                                     70 * kMs, 100 * kMs});
-  evidence.recorded_samples.push_back(
-      {0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns + clock.helpers_ns, -1});
+  const size_t fewer = At(options_.trouble, rank).threads;
+  const auto threads = static_cast<uint32_t>(fewer > 0 ? fewer : options_.threads);
+  evidence.recorded_samples.push_back({0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns + HelpersNs(rank),
+                                       -1, kThreads + threads + At(options_.more_threads, rank)});
+  if (options_.helper_sampled) {
+    evidence.thread_samples.push_back({1, at_ns, at_ns + 2 * kUs,
+                                       clock.now_ns - kBeginNs - clock.starved_ns, clock.starved_ns,
+                                       -1});
+  }
   // Somebody runs on the same processor while the rank waits without being throttled.
   evidence.process_samples.push_back({1, at_ns, at_ns + 30 * kUs,
                                       clock.run_queue_ns - clock.throttled_ns,
@@ -88,9 +131,9 @@ void FakeJob::Convolve(size_t rank, const Trouble* trouble) {
   const int64_t longer_ns = more ? 4 * kMs : 0;
   const char* const batch = more ? "mb40" : "mb32";
   if (options_.set.empty()) {
-    const Trouble fewer{.threads = trouble != nullptr ? trouble->threads : 0};
+    const Trouble all = Everywhere(trouble);
     return Operator(
-        rank, "aten::conv2d", 5 * kMs + longer_ns, &fewer,
+        rank, "aten::conv2d", 5 * kMs + longer_ns, &all,
         Name(absl::StrCat("%s=cpu,convolution,jit,,src:f32::blocked:a::f0,,,", batch, ";")));
   }
   const bool other = trouble != nullptr && !trouble->set.empty();
@@ -114,7 +157,7 @@ void FakeJob::Convolve(size_t rank, const Trouble* trouble) {
   Sample(rank);
 }
 
-void FakeJob::WorkUntilLaunch(size_t rank, size_t step, const Trouble* trouble) {
+void FakeJob::WorkUntilLaunch(size_t rank, const Trouble* trouble) {
   Clock& clock = clocks_[rank];
   if (trouble != nullptr && trouble->hole_ns > 0) {
     input_.ranks[rank].holes.push_back({clock.now_ns, clock.now_ns + trouble->hole_ns});
@@ -125,32 +168,56 @@ void FakeJob::WorkUntilLaunch(size_t rank, size_t step, const Trouble* trouble) 
   if (trouble != nullptr) clock.now_ns += trouble->input_ns;
   Span(rank, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "PyTorch", load_ns, 0);
   const int64_t forward_ns = clock.now_ns;
-  // It computes on fewer threads everywhere, and has all else in one operator.
-  const Trouble fewer{.threads = trouble != nullptr ? trouble->threads : 0};
-  const Trouble* const threads = &fewer;
+  const Trouble all = Everywhere(trouble);
   Convolve(rank, trouble);
-  Operator(rank, "aten::relu", kMs, threads);
+  Operator(rank, "aten::relu", kMs, &all);
   Span(rank, "DistributedDataParallel.forward", "PyTorch", forward_ns, 0);
   if (trouble != nullptr && trouble->garbage_ns > 0) {
     const int64_t begin_ns = clock.now_ns;
     Run(rank, trouble->garbage_ns);
     Span(rank, "garbage collection", "python", begin_ns, 0);
   }
-  Run(rank, 200 * kUs);  // the program's own
+  Run(rank, 200 * kUs + (trouble != nullptr ? trouble->host_ns : 0));  // the program's own
   Operator(rank, "ConvolutionBackward0", 6 * kMs, trouble);
-  const int64_t launch_ns = clock.now_ns;
+  Launch(rank, "allreduce");
+}
+
+void FakeJob::Launch(size_t rank, std::string_view collective) {
+  const int64_t launch_ns = clocks_[rank].now_ns;
   Run(rank, 50 * kUs);
-  Span(rank, "c10d::allreduce_", "PyTorch", launch_ns, 0);
-  input_.ranks[rank].collectives.push_back({kGroup, step, Name("allreduce"), launch_ns, {}});
+  Span(rank, absl::StrCat("c10d::", std::string(collective), "_"), "PyTorch", launch_ns, 0);
+  input_.ranks[rank].collectives.push_back({kGroup, collectives_, Name(collective), launch_ns, {}});
 }
 
 void FakeJob::Step(size_t step) {
-  const size_t ranks = options_.ranks;
-  for (size_t rank = 0; rank < ranks; ++rank) {
+  for (size_t rank = 0; rank < options_.ranks; ++rank) {
     const auto trouble = options_.trouble.find(rank);
     const bool now = trouble != options_.trouble.end() && step % options_.every == 0;
-    WorkUntilLaunch(rank, step, now ? &trouble->second : nullptr);
+    WorkUntilLaunch(rank, now ? &trouble->second : nullptr);
   }
+  Meet();
+  for (size_t rank = 0; rank < options_.ranks; ++rank) {
+    const int64_t begin_ns = clocks_[rank].now_ns;
+    Operator(rank, "aten::add_", 300 * kUs, nullptr);
+    Span(rank, "Optimizer.step#SGD.step", "PyTorch", begin_ns, 0);
+  }
+  const size_t every = options_.evaluates_every;
+  if (every > 0 && step % every == every - 1) Evaluate();
+}
+
+void FakeJob::Evaluate() {
+  Clock& clock = clocks_[0];
+  const int64_t begin_ns = clock.now_ns;
+  Run(0, options_.evaluates_ns);
+  clock.helpers_ns += (clock.now_ns - begin_ns) * (options_.evaluates_threads - 1);
+  Span(0, "aten::conv2d", "PyTorch", begin_ns, 0);
+  Sample(0);
+  for (size_t rank = 0; rank < options_.ranks; ++rank) Launch(rank, "barrier");
+  Meet();
+}
+
+void FakeJob::Meet() {
+  const size_t ranks = options_.ranks;
   int64_t last_ns = 0;
   int64_t first_ns = INT64_MAX;
   size_t last = 0;
@@ -160,7 +227,8 @@ void FakeJob::Step(size_t step) {
     if (entered_ns > last_ns) last = rank;
     last_ns = std::max(last_ns, entered_ns);
   }
-  input_.arrivals.push_back({kGroup, step, true, last, last_ns - first_ns, Level::kProven});
+  input_.arrivals.push_back(
+      {kGroup, collectives_++, true, last, last_ns - first_ns, Level::kProven});
   const int64_t left_ns = last_ns + 2 * kMs;
   for (size_t rank = 0; rank < ranks; ++rank) {
     Clock& clock = clocks_[rank];
@@ -168,10 +236,26 @@ void FakeJob::Step(size_t step) {
     const int64_t released_ns = std::max(clock.now_ns, left_ns + 40 * kUs);
     wait_ns_[rank] += released_ns - clock.now_ns;
     clock.now_ns = released_ns;
-    const int64_t begin_ns = clock.now_ns;
-    Operator(rank, "aten::add_", 300 * kUs, nullptr);
-    Span(rank, "Optimizer.step#SGD.step", "PyTorch", begin_ns, 0);
   }
+}
+
+void FakeJob::SetClock(size_t rank, int64_t off_ns) {
+  RankInput& input = input_.ranks[rank];
+  for (TaskSpan& span : input.threads[0].spans) span.begin_ns += off_ns, span.end_ns += off_ns;
+  for (CollectiveEntry& entry : input.collectives) {
+    entry.entered_ns += off_ns;
+    *entry.left_ns += off_ns;
+  }
+  for (OwnInterval& hole : input.holes) hole.begin_ns += off_ns, hole.end_ns += off_ns;
+  input.window = {input.window.begin_ns + off_ns, input.window.end_ns + off_ns};
+  const auto shift = [&](auto& samples) {
+    for (auto& sample : samples) sample.at_ns += off_ns, sample.until_ns += off_ns;
+  };
+  evidence::Evidence& evidence = evidence_[rank];
+  shift(evidence.thread_samples);
+  shift(evidence.group_samples);
+  shift(evidence.process_samples);
+  shift(evidence.recorded_samples);
 }
 
 FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_(options_.seed) {
@@ -192,6 +276,9 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
         {evidence::Relation::kOther, 77, 1, 6, 0, 0, 0, "stress", {}}};
     evidence.groups = {{1, "/job/rank" + std::to_string(rank)}};
     evidence.threads = {{0, kDriverTid, kDriverTid, "python"}};
+    if (options_.helper_sampled) {
+      evidence.threads.push_back({0, kDriverTid + 1, kDriverTid + 1, "python"});
+    }
     evidence.rates = {{0, kPeriodNs, ""}};
     evidence.ended = true;
     if (options_.samples) {
@@ -202,6 +289,7 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
   // The optimizer's step before the first: where steps begin.
   for (size_t rank = 0; rank < ranks; ++rank) {
     clocks_[rank].sampled_ns -= kPeriodNs;
+    if (options_.trouble.contains(rank)) clocks_[rank].slower = options_.trouble[rank].slower;
     const int64_t begin_ns = clocks_[rank].now_ns;
     Operator(rank, "aten::add_", 300 * kUs, nullptr);
     Span(rank, "Optimizer.step#SGD.step", "PyTorch", begin_ns, 0);
@@ -222,24 +310,7 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
       spans.insert(spans.begin(), mark);
     }
     input.window = {spans.front().begin_ns, spans.back().end_ns};
-    if (rank < options_.clock_ns.size()) {
-      const int64_t off_ns = options_.clock_ns[rank];
-      for (TaskSpan& span : spans) span.begin_ns += off_ns, span.end_ns += off_ns;
-      for (CollectiveEntry& entry : input.collectives) {
-        entry.entered_ns += off_ns;
-        *entry.left_ns += off_ns;
-      }
-      for (OwnInterval& hole : input.holes) hole.begin_ns += off_ns, hole.end_ns += off_ns;
-      input.window = {input.window.begin_ns + off_ns, input.window.end_ns + off_ns};
-      for (auto& sample : evidence_[rank].thread_samples)
-        sample.at_ns += off_ns, sample.until_ns += off_ns;
-      for (auto& sample : evidence_[rank].group_samples)
-        sample.at_ns += off_ns, sample.until_ns += off_ns;
-      for (auto& sample : evidence_[rank].process_samples)
-        sample.at_ns += off_ns, sample.until_ns += off_ns;
-      for (auto& sample : evidence_[rank].recorded_samples)
-        sample.at_ns += off_ns, sample.until_ns += off_ns;
-    }
+    if (rank < options_.clock_ns.size()) SetClock(rank, options_.clock_ns[rank]);
   }
 }
 

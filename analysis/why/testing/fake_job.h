@@ -32,6 +32,12 @@ struct Trouble {
   int64_t reorder_ns = 0;  // with `set`: a reorder takes so much longer
   size_t threads = 0;      // computes on so many; 0: as the others do
   int64_t hole_ns = 0;     // at the step's begin: nothing is known of it
+  double work = 1;         // its operators do so much more, of which their shapes say nothing
+  double slower = 1;       // its processor, in all that it does
+  int64_t host_ns = 0;     // the program's own code takes longer
+  // With FakeJobOptions::spin: of what it computes, so much longer one of its threads waits for a
+  // CPU, and the others for that thread.
+  double starved = 0;
 };
 
 struct FakeJobOptions {
@@ -45,6 +51,16 @@ struct FakeJobOptions {
   std::string set;                // "avx512_core": oneDNN's, of a primitive in the convolution
   bool marks = false;             // the program marks its steps itself
   std::vector<int64_t> clock_ns;  // of each rank's clock: its difference from the truth
+  bool spin = false;              // threads beside the driver wait for work actively
+  bool helper_sampled = false;    // one of them, by itself
+  // By rank: threads that its process has besides, and how many CPUs these keep busy.
+  std::map<size_t, uint32_t> more_threads;
+  std::map<size_t, double> background;
+  // After each so many-th step rank 0 evaluates so long, on so many threads, and all meet in a
+  // barrier behind it. 0: never.
+  size_t evaluates_every = 0;
+  int64_t evaluates_ns = 0;
+  int64_t evaluates_threads = 1;
 };
 
 class FakeJob {
@@ -63,6 +79,8 @@ class FakeJob {
     int64_t throttled_ns = 0;
     int64_t on_cpu_ns = 0;
     int64_t helpers_ns = 0;  // processor time of other threads
+    int64_t starved_ns = 0;
+    double slower = 1;
     int64_t sampled_ns = 1'000'000'000;
     uint64_t periods = 0;
   };
@@ -70,15 +88,20 @@ class FakeJob {
   NameId Name(std::string_view text);
   void Span(size_t rank, std::string_view name, std::string_view category, int64_t begin_ns,
             uint16_t depth, NameId shape = 0);
-  void Run(size_t rank, int64_t ns) { clocks_[rank].on_cpu_ns += ns, clocks_[rank].now_ns += ns; }
+  void Run(size_t rank, int64_t ns);
   // What takes so long on FakeJobOptions::threads.
   void Compute(size_t rank, int64_t ns, const Trouble* trouble);
   void Operator(size_t rank, std::string_view name, int64_t ns, const Trouble* trouble,
                 NameId shape = 0);
   void Convolve(size_t rank, const Trouble* trouble);
   void Step(size_t step);
-  void WorkUntilLaunch(size_t rank, size_t step, const Trouble* trouble);
+  void Evaluate();
+  void WorkUntilLaunch(size_t rank, const Trouble* trouble);
+  void Launch(size_t rank, std::string_view collective);
+  void Meet();  // all wait for the last one
   void Sample(size_t rank);
+  int64_t HelpersNs(size_t rank) const;        // processor time of all threads but the driver
+  void SetClock(size_t rank, int64_t off_ns);  // of what is made of it
   int64_t Jitter(int64_t ns);
 
   FakeJobOptions options_;
@@ -88,6 +111,7 @@ class FakeJob {
   std::deque<evidence::Evidence> evidence_;
   std::vector<Clock> clocks_;
   std::vector<int64_t> wait_ns_;
+  uint64_t collectives_ = 0;
 };
 
 }  // namespace syncline::analysis::why
