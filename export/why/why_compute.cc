@@ -47,12 +47,19 @@ std::vector<std::string> ThreadSentences(const Answer& answer, const FewerThread
                                          const std::string& share) {
   const std::string others =
       answer.ranks.size() > 2 ? "the other ranks (median)" : "the other rank";
-  return {absl::StrCat("its operators run on fewer threads: they take ", share),
-          absl::StrCat("CPU time beside its training thread (collectives left out): ",
-                       Ms(threads.own_helpers_ns), " ms a step, of ", others, " ",
-                       Ms(threads.others_helpers_ns), " ms, for the same operators; with the ",
-                       "training thread ", Ms(threads.own_cpu_ns), " ms, of ", others, " ",
-                       Ms(threads.others_cpu_ns), " ms")};
+  std::vector<std::string> lines = {
+      absl::StrCat("its operators run on fewer threads: that takes ", share),
+      absl::StrCat(
+          "CPU time of the process's threads beside its training thread (those that carry ",
+          "out collectives left out): ", Ms(threads.own_helpers_ns), " ms a step, of ", others, " ",
+          Ms(threads.others_helpers_ns), " ms; with the training thread ", Ms(threads.own_cpu_ns),
+          " ms, of ", others, " ", Ms(threads.others_cpu_ns), " ms")};
+  if (threads.own_threads > 0 && threads.own_threads < threads.others_threads) {
+    lines.push_back(absl::StrCat("its process has at most ", Plural(threads.own_threads, "thread"),
+                                 " of all kinds, that of ", others, " at least ",
+                                 threads.others_threads));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -64,6 +71,9 @@ std::vector<std::string> ComputeSentences(const Answer& answer, const Cause& cau
 }
 
 std::string AllowedSentence(const Answer& answer, const RankFinding& finding) {
+  const bool threads = std::any_of(finding.causes.begin(), finding.causes.end(),
+                                   [](const Cause& one) { return one.threads.has_value(); });
+  if (!threads) return "";  // else it need not matter
   const RankSummary& rank = answer.ranks[finding.index];
   uint32_t least = UINT32_MAX;  // of the others
   for (size_t i = 0; i < answer.ranks.size(); ++i) {
@@ -72,8 +82,9 @@ std::string AllowedSentence(const Answer& answer, const RankFinding& finding) {
   // 0: not known.
   if (rank.allowed_count == 0 || rank.allowed_count >= least || answer.ranks.size() < 2) return "";
   return absl::StrCat(
-      "it may use ", Plural(rank.allowed_count, "CPU"), " (", Printed(rank.allowed_cpus), "), ",
-      answer.ranks.size() > 2 ? "each other rank at least " : "the other rank ", least);
+      "its threads may run on ", Plural(rank.allowed_count, "CPU"), " (",
+      Printed(rank.allowed_cpus), "), those of ",
+      answer.ranks.size() > 2 ? "each other rank on at least " : "the other rank on ", least);
 }
 
 }  // namespace syncline::report

@@ -92,10 +92,13 @@ const char* CauseName(const Cause& cause) {
 
 Json JsonOf(const std::optional<FewerThreads>& threads) {
   if (!threads.has_value()) return nullptr;
-  return {{"helpers_ns", threads->own_helpers_ns},
-          {"others_helpers_ns", threads->others_helpers_ns},
-          {"cpu_ns", threads->own_cpu_ns},
-          {"others_cpu_ns", threads->others_cpu_ns}};
+  return {
+      {"helpers_ns", threads->own_helpers_ns},
+      {"others_helpers_ns", threads->others_helpers_ns},
+      {"cpu_ns", threads->own_cpu_ns},
+      {"others_cpu_ns", threads->others_cpu_ns},
+      {"process_threads", IfKnown(threads->own_threads > 0, threads->own_threads)},
+      {"others_process_threads", IfKnown(threads->others_threads > 0, threads->others_threads)}};
 }
 
 // All keys, always: what does not apply, or is not known, is null.

@@ -106,7 +106,7 @@ TEST(WhyJson, ALowerInstructionSet) {
 
 TEST(WhyJson, FewerThreads) {
   Cause cause = CauseOf(Part::kCompute, Tenths(290, 285, 295));
-  cause.threads = {500'000, 39'200'000, 69'200'000, 79'300'000};
+  cause.threads = {500'000, 39'200'000, 69'200'000, 79'300'000, 1, 11, 0};
   Answer answer = AnswerWith({cause});
   answer.ranks[1].allowed_count = 2;
   const Json json = Json::parse(WhyJson(answer, "run", ""));
@@ -115,7 +115,9 @@ TEST(WhyJson, FewerThreads) {
   EXPECT_EQ(said["threads"], Json({{"helpers_ns", 500'000},
                                    {"others_helpers_ns", 39'200'000},
                                    {"cpu_ns", 69'200'000},
-                                   {"others_cpu_ns", 79'300'000}}));
+                                   {"others_cpu_ns", 79'300'000},
+                                   {"process_threads", 11},
+                                   {"others_process_threads", nullptr}}));
   EXPECT_TRUE(json["ranks"][0]["allowed_cpus"].is_null());
   EXPECT_EQ(json["ranks"][1]["allowed_cpus"], 2);
 }

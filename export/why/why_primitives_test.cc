@@ -43,19 +43,31 @@ TEST(WhyText, FewerThreadsSayWhoUsedHowMuchAndWhatToChange) {
   cause.threads = {500'000, 39'200'000, 69'200'000, 79'300'000};
   Answer answer = AnswerWith({cause});
   const std::string text = FlatText(answer);
-  EXPECT_THAT(text, HasSubstr("its operators run on fewer threads: they take 29.0 ms [28.5, 29.5] "
+  EXPECT_THAT(text, HasSubstr("its operators run on fewer threads: that takes 29.0 ms [28.5, 29.5] "
                               "of the 31.3 ms"));
-  EXPECT_THAT(text, HasSubstr("CPU time beside its training thread (collectives left out): 0.5 ms "
-                              "a step, of the other rank 39.2 ms, for the same operators; with the "
-                              "training thread 69.2 ms, of the other rank 79.3 ms"));
+  EXPECT_THAT(text, HasSubstr("CPU time of the process's threads beside its training thread (those "
+                              "that carry out collectives left out): 0.5 ms a step, of the other "
+                              "rank 39.2 ms; with the training thread 69.2 ms, of the other rank "
+                              "79.3 ms"));
   EXPECT_THAT(text, HasSubstr("give rank 1 on node beta as many threads as the others have"));
-  EXPECT_THAT(text, Not(HasSubstr("it may use"))) << "that is not known";
+  EXPECT_THAT(text, Not(HasSubstr("may run on"))) << "that is not known";
+  EXPECT_THAT(text, Not(HasSubstr("its process has"))) << "nor that";
   answer.ranks[0].allowed_count = 4;
   answer.ranks[1].allowed_count = 1;
   answer.ranks[1].allowed_cpus = "3";
-  EXPECT_THAT(FlatText(answer), HasSubstr("it may use 1 CPU (3), the other rank 4"));
+  EXPECT_THAT(FlatText(answer),
+              HasSubstr("its threads may run on 1 CPU (3), those of the other rank on 4"));
   answer.ranks[1].allowed_count = 4;
-  EXPECT_THAT(FlatText(answer), Not(HasSubstr("it may use")));
+  EXPECT_THAT(FlatText(answer), Not(HasSubstr("may run on")));
+  answer.findings[0].causes[0].threads->own_threads = 11;
+  answer.findings[0].causes[0].threads->others_threads = 14;
+  EXPECT_THAT(FlatText(answer),
+              HasSubstr("its process has at most 11 threads of all kinds, that of "
+                        "the other rank at least 14"));
+  answer.ranks[1].allowed_count = 1;
+  answer.findings[0].causes[0].threads.reset();
+  answer.findings[0].causes[0].lower_sets = {{"convolution", {"jit:avx2"}, {"jit:avx512_core"}}};
+  EXPECT_THAT(FlatText(answer), Not(HasSubstr("may run on"))) << "it is late for another reason";
 }
 
 TEST(WhyText, LongerReordersOfARankWithoutACause) {

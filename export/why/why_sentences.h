@@ -37,7 +37,8 @@ std::vector<std::string> CauseSentences(const analysis::why::Answer& answer,
 std::vector<std::string> ComputeSentences(const analysis::why::Answer& answer,
                                           const analysis::why::Cause& cause,
                                           const std::string& share);
-// The rank may use fewer CPUs than any other; empty: not so, or not known.
+// Of one that is named for fewer threads: it may use fewer CPUs than any other. Empty: not so, or
+// not known.
 std::string AllowedSentence(const analysis::why::Answer& answer,
                             const analysis::why::RankFinding& finding);
 // Below it nothing is called late; nor a cause, which of a rank that is not late must be twice
