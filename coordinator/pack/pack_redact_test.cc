@@ -156,8 +156,8 @@ class PackRedactTest : public testing::Test {
     Write(at + "vtune/48213/result/acme.vtune", "acme");
     Write(at + "kineto/acme.pt.trace.json.gz", "acme");
     const recording::ProcessRecord& process = node.processes.at(0);
-    const control_block::BlockId id = {process.pid_namespace_inode, process.own_pid,
-                                       process.start_ticks};
+    const control_block::BlockId id = {static_cast<uint64_t>(process.pid_namespace_inode),
+                                       process.own_pid, process.start_ticks};
     Write(at + "processes/" + control_block::BlockFileName(id), BlockWithNames(process));
     Write(at + "processes/" + control_block::NamesFileName(id), TableOfNames());
     Write(at + "evidence/samples.txt",
