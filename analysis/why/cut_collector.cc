@@ -8,14 +8,15 @@
 namespace syncline::analysis::why {
 namespace {
 
-constexpr std::string_view kCategory = "TensorFlow";
 constexpr std::string_view kOperators = "TensorFlow operators";
+constexpr std::string_view kExecutor = "TensorFlow executor";
+constexpr std::string_view kStep = "RunGraph";
 constexpr std::string_view kDone = "ExecutorDoneCallback";
 constexpr std::string_view kPropagate = "ExecutorPropagateOutputs";
 
 CutKind KindOf(std::string_view category, std::string_view name) {
   if (category == kOperators) return CutKind::kOperator;
-  if (name == "RunGraph") return CutKind::kStep;
+  if (name == kStep) return CutKind::kStep;
   if (name == "ExecutorState::ScheduleReady") return CutKind::kReady;
   if (name == "ExecutorState::ProcessAsync::Start") return CutKind::kAsked;
   if (name == "ExecutorState::ProcessAsync::Done") return CutKind::kDone;
@@ -50,8 +51,10 @@ void CutCollector::OnSpanEnd(const timeline::Span& span) {
   if (found == lanes_.end()) return;
   const std::string_view category = texts_[span.category];
   const std::string_view name = texts_[span.name];
+  // Marks of the program's own are around work, and no work.
+  if (category != kOperators && category != kExecutor && name != kStep) return;
   // How an executor passes on what an operator gave takes no time to speak of.
-  if (!category.starts_with(kCategory) || (name == kPropagate && span.depth > 0)) return;
+  if (name == kPropagate && span.depth > 0) return;
   Lane& lane = found->second;
   CutSpan kept;
   kept.begin_ns = span.begin.ns;

@@ -67,6 +67,14 @@ int64_t OverlapOf(const std::vector<std::vector<std::pair<int64_t, int64_t>>>& a
   return sum_ns;
 }
 
+// What is not known to have ended went on until its piece of the profile ends.
+int64_t CoveredUntil(const CutPartition& partition, int64_t at_ns) {
+  for (const auto& [begin_ns, end_ns] : partition.covered) {
+    if (begin_ns <= at_ns && at_ns < end_ns) return end_ns;
+  }
+  return at_ns;
+}
+
 class Explainer {
  public:
   explicit Explainer(const CutInput& input) : input_(input), paths_(input) {}
@@ -92,7 +100,8 @@ class Explainer {
     if (input_.transfers.empty()) {
       Refused(CutRefusal::kNoTensors,
               "a TensorFlow job none of whose tensors crossed between two processes that were "
-              "profiled. Explained are models that are cut into partitions (an in-graph master and "
+              "profiled at level 2 or above. Explained are models that are cut into partitions (an "
+              "in-graph master and "
               "its workers), with all of their processes recorded; `syncline report` shows what "
               "was recorded, and why a process was not profiled");
       return true;
@@ -101,7 +110,7 @@ class Explainer {
     bool any_step = false;
     for (const CutPartition& partition : input_.partitions) {
       any_step |= !partition.steps.empty();
-      if (tasks.insert(partition.task).second) continue;
+      if (partition.task.empty() || tasks.insert(partition.task).second) continue;
       Refused(CutRefusal::kSeveralJobs,
               absl::StrCat("two processes are ", partition.task,
                            ": several TensorFlow jobs were recorded, or one was started again "
@@ -119,18 +128,26 @@ class Explainer {
 
   // Steps begin in the process of the session's client: its partition is told first.
   void FindClient() {
-    std::map<int64_t, std::pair<int64_t, size_t>> first;
+    std::map<int64_t, std::pair<int64_t, size_t>> first;  // by id
+    std::map<int64_t, size_t> partitions;
     for (size_t i = 0; i < input_.partitions.size(); ++i) {
       for (const auto& [id, times] : input_.partitions[i].steps) {
         const std::pair<int64_t, size_t> one(times.begin_ns, i);
         const auto [known, is_new] = first.try_emplace(id, one);
         if (!is_new) known->second = std::min(known->second, one);
+        ++partitions[id];
       }
     }
     std::vector<size_t> counts(input_.partitions.size());
-    for (const auto& [id, begin] : first) ++counts[begin.second];
+    for (const auto& [id, begin] : first) {
+      begins_.emplace_back(begin.first, id);
+      if (partitions[id] > 1) ++counts[begin.second];
+    }
+    std::sort(begins_.begin(), begins_.end());
     answer_.client =
         static_cast<size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+    const auto& of_client = input_.partitions[answer_.client].steps;
+    for (const auto& [id, count] : partitions) others_ += count > 1 && !of_client.contains(id);
   }
 
   // Of a partition, steps during which it began no other.
@@ -142,7 +159,8 @@ class Explainer {
     int64_t latest_ns = INT64_MIN;
     for (size_t i = 0; i < begins.size(); ++i) {
       const auto& [begin_ns, id] = begins[i];
-      const int64_t end_ns = partition.steps.at(id).end_ns.value_or(INT64_MAX);
+      const int64_t end_ns =
+          partition.steps.at(id).end_ns.value_or(CoveredUntil(partition, begin_ns));
       const int64_t next_ns = i + 1 < begins.size() ? begins[i + 1].first : INT64_MAX;
       if (begin_ns >= latest_ns && end_ns <= next_ns) alone.insert(id);
       latest_ns = std::max(latest_ns, end_ns);
@@ -154,21 +172,18 @@ class Explainer {
     std::vector<std::set<int64_t>> alone;
     for (const CutPartition& one : input_.partitions) alone.push_back(StepsAlone(one));
     const CutPartition& client = input_.partitions[answer_.client];
-    std::vector<std::pair<int64_t, int64_t>> begins;
-    for (const auto& [id, times] : client.steps) begins.emplace_back(times.begin_ns, id);
-    std::sort(begins.begin(), begins.end());
-    for (size_t i = 0; i + 1 < begins.size(); ++i) {
+    for (size_t i = 0; i + 1 < begins_.size(); ++i) {
       Step step;
-      std::tie(step.begin_ns, step.id) = begins[i];
-      step.next_ns = begins[i + 1].first;
-      bool whole = IsCovered(client, step.begin_ns, step.next_ns);
+      std::tie(step.begin_ns, step.id) = begins_[i];
+      step.next_ns = begins_[i + 1].first;
+      bool whole = client.steps.contains(step.id) && IsCovered(client, step.begin_ns, step.next_ns);
       for (size_t p = 0; p < input_.partitions.size(); ++p) {
         const auto& steps = input_.partitions[p].steps;
         const auto found = steps.find(step.id);
         if (found == steps.end()) continue;
         step.partitions.push_back(p);
         if (whole && !alone[p].contains(step.id)) {
-          ++overlapping_;
+          ++answer_.overlapping_steps;
           whole = false;
         }
         whole = whole && found->second.end_ns.has_value();
@@ -220,9 +235,15 @@ class Explainer {
   bool RefuseSelection() {
     size_t whole = 0;
     for (const auto& [made, steps] : classes_) whole += steps.size();
-    if (overlapping_ * kSelectionDivisor > whole + overlapping_) {
+    const uint64_t overlapping = answer_.overlapping_steps;
+    if (others_ * kSelectionDivisor > whole + others_) {
+      Refused(CutRefusal::kSeveralClients,
+              absl::StrCat(others_,
+                           " steps do not begin in the process in which the most do: jobs with a "
+                           "client in each worker (parameter servers) are not explained yet"));
+    } else if (overlapping * kSelectionDivisor > whole + overlapping) {
       Refused(CutRefusal::kStepsOverlap,
-              absl::StrCat(overlapping_,
+              absl::StrCat(overlapping,
                            " steps began while another one ran on the same partition: such steps "
                            "are not explained yet"));
     } else if (answer_.broken_steps * kSelectionDivisor > whole + answer_.broken_steps) {
@@ -231,6 +252,14 @@ class Explainer {
                            " steps it was not recorded where a tensor came from, or what an "
                            "operator waited for: record with --tf-profiler-level 3 (the default), "
                            "and all processes of the job"));
+    } else if (steps_.size() < kStepsMin && whole >= kStepsMin) {
+      answer_.steps = steps_.size();
+      Refused(
+          CutRefusal::kStepsDiffer,
+          absl::StrCat("of ", whole, " whole steps at most ", steps_.size(),
+                       " ran the same operators, as often, and ", kStepsMin,
+                       " are needed: steps that differ (loops of varying length, other sessions "
+                       "in these processes) are not explained yet"));
     } else if (steps_.size() < kStepsMin) {
       answer_.steps = steps_.size();
       Refused(CutRefusal::kTooFewSteps,
@@ -257,9 +286,11 @@ class Explainer {
   };
 
   struct EdgeFacts {
+    int64_t sender_busy_ns = 0;
     int64_t sending_ns = 0;
     int64_t asked_ns = 0;
     std::optional<int64_t> clock_ns = 0;
+    int64_t clock_most_ns = 0;
     uint64_t steps = 0;
     std::optional<size_t> last_step;
     std::vector<uint64_t> bytes;
@@ -279,6 +310,8 @@ class Explainer {
     std::vector<int64_t> idle(input_.partitions.size());
     std::vector<int64_t> busy(input_.partitions.size());
     int64_t overlap_ns = 0;
+    answer_.partitions.resize(input_.partitions.size());
+    answer_.clock_ns = 0;
     for (size_t i = 0; i < all; ++i) {
       const Step& step = steps_[i];
       int64_t left_ns = step.duration_ns();
@@ -288,6 +321,9 @@ class Explainer {
           const CutTransfer& transfer = input_.transfers[piece.transfer];
           tensors[i] += piece.duration_ns;
           edges.Add(transfer.edge, i, all, piece.duration_ns);
+          const int64_t busy_ns = SenderBusyNs(transfer);
+          answer_.partitions[transfer.from].sending_busy_ns += busy_ns;
+          facts[transfer.edge].sender_busy_ns += busy_ns;
           AddFacts(transfer, piece, i, &facts[transfer.edge]);
           continue;
         }
@@ -299,13 +335,7 @@ class Explainer {
       }
       durations.push_back(step.duration_ns());
       between.push_back(left_ns);
-      std::vector<std::vector<std::pair<int64_t, int64_t>>> at_work;
-      for (const size_t p : step.partitions) {
-        const CutStepTimes& times = input_.partitions[p].steps.at(step.id);
-        at_work.push_back(paths_.Busy(p, times.begin_ns, *times.end_ns));
-        for (const auto& [begin, end] : at_work.back()) busy[p] += end - begin;
-      }
-      overlap_ns += OverlapOf(at_work);
+      overlap_ns += AddBusy(step, &busy);
     }
     answer_.step = Estimate(durations);
     answer_.tensors = Estimate(tensors);
@@ -313,7 +343,7 @@ class Explainer {
     const auto count = static_cast<int64_t>(all);
     answer_.overlap_ns = overlap_ns / count;
     for (size_t p = 0; p < input_.partitions.size(); ++p) {
-      CutPartitionSummary& summary = answer_.partitions.emplace_back();
+      CutPartitionSummary& summary = answer_.partitions[p];
       summary.task = input_.partitions[p].task;
       summary.node = input_.partitions[p].node;
       const auto found = partitions.values.find(p);
@@ -321,14 +351,39 @@ class Explainer {
       summary.operators_ns = in_operators[p] / count;
       summary.idle_ns = idle[p] / count;
       summary.busy_ns = busy[p] / count;
+      summary.sending_busy_ns /= count;
     }
     for (const auto& [edge, values] : edges.values) {
+      const int64_t most_ns = facts[edge].clock_most_ns;
+      if (most_ns == INT64_MAX) answer_.clock_ns.reset();
+      if (answer_.clock_ns.has_value()) answer_.clock_ns = std::max(*answer_.clock_ns, most_ns);
       AddEdge(edge, values, std::move(facts[edge]));
     }
     AddSavings();
     AddOperators(operators.values);
     const auto more = [](const auto& a, const auto& b) { return a.path.est_ns > b.path.est_ns; };
     std::stable_sort(answer_.edges.begin(), answer_.edges.end(), more);
+  }
+
+  // Adds, by partition, how long each worked in the step; how long two of them or more did at once.
+  int64_t AddBusy(const Step& step, std::vector<int64_t>* busy) const {
+    std::vector<std::vector<std::pair<int64_t, int64_t>>> at_work;
+    for (const size_t p : step.partitions) {
+      const CutStepTimes& times = input_.partitions[p].steps.at(step.id);
+      at_work.push_back(paths_.Busy(p, times.begin_ns, *times.end_ns));
+      for (const auto& [begin, end] : at_work.back()) (*busy)[p] += end - begin;
+    }
+    return OverlapOf(at_work);
+  }
+
+  // In how much of the tensor's way its sender worked.
+  int64_t SenderBusyNs(const CutTransfer& transfer) const {
+    int64_t sum_ns = 0;
+    for (const auto& [begin, end] :
+         paths_.Busy(transfer.from, WayOf(transfer).begin_ns, transfer.received_ns)) {
+      sum_ns += end - begin;
+    }
+    return sum_ns;
   }
 
   static void AddFacts(const CutTransfer& transfer, const CutPiece& piece, size_t step,
@@ -342,6 +397,7 @@ class Explainer {
       if (!transfer.clock_ns.has_value()) facts->clock_ns.reset();
       if (facts->clock_ns.has_value()) *facts->clock_ns += *transfer.clock_ns;
     }
+    facts->clock_most_ns = std::max(facts->clock_most_ns, transfer.clock_ns.value_or(INT64_MAX));
     if (facts->last_step != step) ++facts->steps;
     facts->last_step = step;
     facts->sized = facts->sized && transfer.bytes.has_value();
@@ -355,6 +411,7 @@ class Explainer {
     summary.steps = facts.steps;
     summary.path = Estimate(values);
     summary.sending_ns = facts.sending_ns / count;
+    summary.sender_busy_ns = facts.sender_busy_ns / count;
     summary.asked_ns = facts.asked_ns / count;
     if (facts.clock_ns.has_value()) summary.clock_ns = *facts.clock_ns / count;
     if (!facts.sized || facts.bytes.empty()) return;
@@ -389,7 +446,7 @@ class Explainer {
       answer_.partitions[p].saved = saved({.half_work = p});
     }
     std::set<std::pair<size_t, size_t>> directions;
-    for (const CutEdge& edge : input_.edges) directions.emplace(edge.from, edge.to);
+    for (const CutEdgeSummary& one : answer_.edges) directions.emplace(one.edge.from, one.edge.to);
     for (const auto& direction : directions) {
       answer_.directions.push_back(
           {direction.first, direction.second, saved({.no_direction = direction})});
@@ -419,35 +476,14 @@ class Explainer {
   const CutInput& input_;
   const CutPaths paths_;
   CutAnswer answer_;
+  std::vector<std::pair<int64_t, int64_t>> begins_;  // of all steps, first anywhere; and their ids
   std::map<Class, std::vector<Step>> classes_;
   const std::vector<Step>* chosen_ = nullptr;
   std::span<const Step> steps_;
-  uint64_t overlapping_ = 0;
+  uint64_t others_ = 0;  // steps of several partitions that do not begin on the client's
 };
 
 }  // namespace
-
-const char* CutRefusalJsonName(CutRefusal refusal) {
-  switch (refusal) {
-    case CutRefusal::kNone:
-      return "none";
-    case CutRefusal::kNoTensors:
-      return "no_tensors";
-    case CutRefusal::kSeveralJobs:
-      return "several_jobs";
-    case CutRefusal::kDevices:
-      return "devices";
-    case CutRefusal::kNoSteps:
-      return "no_steps";
-    case CutRefusal::kStepsOverlap:
-      return "steps_overlap";
-    case CutRefusal::kPathUnknown:
-      return "path_unknown";
-    case CutRefusal::kTooFewSteps:
-      return "too_few_steps";
-  }
-  return "none";
-}
 
 CutAnswer ExplainCut(const CutInput& input) { return Explainer(input).Explain(); }
 

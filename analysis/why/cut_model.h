@@ -87,12 +87,14 @@ struct CutInput {
 
 enum class CutRefusal : uint8_t {
   kNone,
-  kNoTensors,     // no tensor crossed between two profiled processes
-  kSeveralJobs,   // two processes are the same task
-  kDevices,       // operators run on a GPU
-  kNoSteps,       // no step of a session was seen
-  kStepsOverlap,  // on one partition
-  kPathUnknown,   // of more than a tenth of the steps
+  kNoTensors,       // no tensor crossed between two profiled processes
+  kSeveralJobs,     // two processes are the same task
+  kDevices,         // operators run on a GPU
+  kNoSteps,         // no step of a session was seen
+  kStepsOverlap,    // on one partition
+  kPathUnknown,     // of more than a tenth of the steps
+  kSeveralClients,  // steps begin in several processes
+  kStepsDiffer,     // too few of them run the same operators
   kTooFewSteps,
 };
 const char* CutRefusalJsonName(CutRefusal refusal);  // "no_tensors"
@@ -101,8 +103,11 @@ const char* CutRefusalJsonName(CutRefusal refusal);  // "no_tensors"
 struct CutPartitionSummary {
   std::string task;
   std::string node;
-  MeanEstimate path;         // of the critical path, in its executor and operators
-  MeanEstimate saved;        // of a step, by replay, if all of its work took half as long
+  MeanEstimate path;   // of the critical path, in its executor and operators
+  MeanEstimate saved;  // of a step, by replay, if all of its work took half as long
+  // Of the path: tensors of its were under way, and may have waited until its threads were free.
+  // Half of it may be saved beside that.
+  int64_t sending_busy_ns = 0;
   int64_t operators_ns = 0;  // of `path`, in operators
   int64_t idle_ns = 0;       // of `path`: none of what is recorded ran
   int64_t busy_ns = 0;       // in which any of its threads worked, on the path or not
@@ -113,6 +118,8 @@ struct CutEdgeSummary {
   uint64_t steps = 0;      // in which it was on the path
   MeanEstimate path;       // of all judged steps
   int64_t sending_ns = 0;  // of `path`: in the send itself
+  // Of `path`: the sender worked on something; the tensor may have waited for its threads.
+  int64_t sender_busy_ns = 0;
   // Of `path`: the tensor had certainly been sent before the receiver asked for it.
   int64_t asked_ns = 0;
   std::optional<int64_t> clock_ns;  // of `path`; nullopt: not known
@@ -136,11 +143,12 @@ struct CutOperatorSummary {
 struct CutAnswer {
   CutRefusal refusal = CutRefusal::kNone;
   std::string refusal_text;
-  uint64_t steps = 0;         // judged: consecutive, of the class with the most time
-  uint64_t other_steps = 0;   // whole steps of other classes
-  uint64_t broken_steps = 0;  // whose path ends where nothing was recorded
-  size_t client = 0;          // index of the partition in whose process steps begin
-  MeanEstimate step;          // from the begin of one to the begin of the next
+  uint64_t steps = 0;              // judged: consecutive, of the class with the most time
+  uint64_t other_steps = 0;        // whole steps of other classes
+  uint64_t overlapping_steps = 0;  // left out, because another one ran on one of their partitions
+  uint64_t broken_steps = 0;       // whose path ends where nothing was recorded
+  size_t client = 0;               // index of the partition in whose process steps begin
+  MeanEstimate step;               // from the begin of one to the begin of the next
   std::vector<CutPartitionSummary> partitions;  // by task
   std::vector<CutEdgeSummary> edges;            // most on the path first; all that ever were
   std::vector<CutDirectionSummary> directions;  // most saved first
@@ -149,8 +157,10 @@ struct CutAnswer {
   MeanEstimate tensors_saved;   // of a step, by replay, if none of them took any time
   int64_t replay_error_ns = 0;  // the largest of a step, of the replay with nothing changed
   MeanEstimate between;         // neither: the program between steps, and until a partition begins
-  int64_t overlap_ns = 0;       // in which two partitions or more worked at the same time
-  bool incomplete = false;      // something is missing in the recording
+  // The largest bound of any tensor on the path; nullopt: not known.
+  std::optional<int64_t> clock_ns;
+  int64_t overlap_ns = 0;   // in which two partitions or more worked at the same time
+  bool incomplete = false;  // something is missing in the recording
   int64_t window_ns = 0;
 };
 

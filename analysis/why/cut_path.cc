@@ -50,7 +50,7 @@ CutPaths::CutPaths(const CutInput& input) : input_(input) {
   }
   for (size_t i = 0; i < input.transfers.size(); ++i) {
     const CutTransfer& transfer = input.transfers[i];
-    received_[{transfer.to, transfer.received_recorded_ns}] = i;
+    received_[{transfer.to, transfer.step, transfer.received_recorded_ns}] = i;
   }
 }
 
@@ -71,8 +71,8 @@ const CutSpan* CutPaths::Outermost(const Place& place) const {
   return behind == outermost.begin() ? nullptr : &spans[*std::prev(behind)];
 }
 
-const CutTransfer* CutPaths::ReceivedAs(size_t partition, int64_t recorded_ns) const {
-  const auto found = received_.find({partition, recorded_ns});
+const CutTransfer* CutPaths::ReceivedAs(size_t partition, int64_t step, int64_t recorded_ns) const {
+  const auto found = received_.find({partition, step, recorded_ns});
   return found == received_.end() ? nullptr : &input_.transfers[found->second];
 }
 
@@ -91,7 +91,6 @@ class CutPaths::Walk {
       last = &times;
       place_ = {i, times.end_lane, *times.end_ns};
     }
-    path_.end_partition = place_.partition;
     path_.end_ns = place_.at_ns;
   }
 
@@ -115,8 +114,6 @@ class CutPaths::Walk {
       }
       if (!Before(span, begin_ns)) break;
     }
-    path_.begin_partition = place_.partition;
-    path_.begin_ns = place_.at_ns;
     return std::move(path_);
   }
 
@@ -173,8 +170,8 @@ class CutPaths::Walk {
 
   // What is done did not hold a thread: a tensor was received, or an operator waited for something.
   bool BeforeDone(const CutSpan& done) {
-    const CutTransfer* transfer = paths_.ReceivedAs(place_.partition, done.recorded_ns);
-    if (transfer != nullptr) return transfer->step == step_ && Cross(*transfer);
+    const CutTransfer* transfer = paths_.ReceivedAs(place_.partition, step_, done.recorded_ns);
+    if (transfer != nullptr) return Cross(*transfer);
     const Partition& partition = paths_.partitions_[place_.partition];
     if (input_.receives[done.name] || !partition.operators.contains(done.name)) return false;
     const auto asked = partition.asked.find(done.name);

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,10 +39,7 @@ struct CutPiece {
 
 struct CutPath {
   std::vector<CutPiece> pieces;  // from the end back
-  size_t end_partition = 0;
   int64_t end_ns = 0;
-  size_t begin_partition = 0;  // where the path begins
-  int64_t begin_ns = 0;
   bool whole = false;  // false: it ends where nothing was recorded
 };
 
@@ -81,11 +79,12 @@ class CutPaths {
   std::optional<size_t> LaneOf(size_t partition, int64_t recorded_ns) const;
   // The last of the lane that began before the instant; nullptr: none.
   const CutSpan* Outermost(const Place& place) const;
-  const CutTransfer* ReceivedAs(size_t partition, int64_t recorded_ns) const;
+  const CutTransfer* ReceivedAs(size_t partition, int64_t step, int64_t recorded_ns) const;
 
   const CutInput& input_;
   std::vector<Partition> partitions_;
-  std::map<std::pair<size_t, int64_t>, size_t> received_;  // partition and record: transfer
+  // By partition, step and record: the transfer.
+  std::map<std::tuple<size_t, int64_t, int64_t>, size_t> received_;
 };
 
 }  // namespace syncline::analysis::why

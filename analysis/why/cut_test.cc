@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "analysis/why/cut_explain.h"
@@ -157,8 +158,8 @@ TEST(CutTest, WhatAChangeSavesIsReplayed) {
   EXPECT_NEAR(static_cast<double>(answer.partitions[1].saved.est_ns), 3e6, 2e4);
 }
 
-// The clock of one node that is off moves time from one direction to the other, and nothing else.
-TEST(CutTest, AClockThatIsOffChangesNoSum) {
+// A clock that is off moves time from one direction to the other; the path's lengths stay.
+TEST(CutTest, AClockThatIsOffMovesTimeBetweenDirections) {
   FakeCut right;
   FakeCut wrong;
   Shift(&wrong.input(), 1, 300'000);
@@ -268,6 +269,79 @@ TEST(CutTest, StepsThatOverlapAreRefused) {
     if (times.end_ns.has_value()) *times.end_ns += 6 * kMs;
   }
   EXPECT_EQ(ExplainCut(job.input()).refusal, CutRefusal::kStepsOverlap);
+}
+
+// A recording in pieces: the last step of a piece has no end.
+TEST(CutTest, AStepThatAPieceCutsOffIsNoOverlap) {
+  FakeCut job;
+  for (CutPartition& partition : job.input().partitions) {
+    partition.steps[30].end_ns.reset();
+    partition.covered = {{0, 30 * kStepNs + kMs}, {31 * kStepNs - kMs, 61 * kStepNs}};
+  }
+  const CutAnswer answer = ExplainCut(job.input());
+  ASSERT_EQ(answer.refusal, CutRefusal::kNone) << answer.refusal_text;
+  EXPECT_EQ(answer.steps, 59u);
+  EXPECT_EQ(answer.overlapping_steps, 0u);
+}
+
+// Between two steps the session runs something on the worker alone.
+TEST(CutTest, AnotherCallOfTheSessionIsNotTheProgramsTime) {
+  FakeCut job;
+  for (int64_t i = 0; i < 60; ++i) {
+    const int64_t at = i * kStepNs + 14 * kMs + 200'000;
+    job.input().partitions[1].steps[1000 + i] = {at, at + 500'000, 0};
+  }
+  const CutAnswer answer = ExplainCut(job.input());
+  ASSERT_EQ(answer.refusal, CutRefusal::kNone) << answer.refusal_text;
+  EXPECT_EQ(answer.client, 0u);
+  EXPECT_EQ(answer.step.est_ns, 14'200'000);
+  EXPECT_EQ(answer.between.est_ns, 200'000);
+}
+
+// The client works on while its tensor is under way: the tensor may have waited for its thread.
+TEST(CutTest, ASenderThatWorksMeanwhileIsSaid) {
+  FakeCut job;
+  for (int64_t i = 0; i < 60; ++i) {
+    job.Add(0, 1, i * kStepNs + 4 * kMs + 200'000, i * kStepNs + 4 * kMs + 900'000, kBatch,
+            CutKind::kOperator);
+  }
+  std::sort(job.input().partitions[0].lanes[1].begin(), job.input().partitions[0].lanes[1].end(),
+            [](const CutSpan& a, const CutSpan& b) { return a.begin_ns < b.begin_ns; });
+  const CutAnswer answer = ExplainCut(job.input());
+  ASSERT_EQ(answer.refusal, CutRefusal::kNone) << answer.refusal_text;
+  EXPECT_EQ(answer.partitions[0].sending_busy_ns, 702'000);
+  EXPECT_EQ(answer.partitions[1].sending_busy_ns, 1000);
+}
+
+TEST(CutTest, StepsThatBeginInTwoProcessesAreRefused) {
+  FakeCut job;
+  CutInput& input = job.input();
+  CutPartition other = input.partitions[1];
+  other.task = "/job:worker/replica:0/task:1";
+  std::map<int64_t, CutStepTimes> own;
+  for (const auto& [id, times] : other.steps) {
+    own[1000 + id] = {times.begin_ns + 12 * kMs, *times.end_ns + 2 * kMs, 0};
+  }
+  other.steps = own;
+  input.partitions.push_back(other);
+  for (const auto& [id, times] : own) {
+    input.partitions[1].steps[id] = {times.begin_ns + 10, *times.end_ns - 10, 0};
+  }
+  EXPECT_EQ(ExplainCut(input).refusal, CutRefusal::kSeveralClients);
+}
+
+TEST(CutTest, StepsOfWhichEachIsAnotherAreRefused) {
+  FakeCut job;
+  for (int64_t i = 0; i < 60; ++i) {
+    for (int64_t n = 0; n < i; ++n) {
+      const int64_t at = i * kStepNs + 13 * kMs + n;
+      job.Add(0, 0, at, at + 1, kBatch, CutKind::kOperator, 1);
+    }
+  }
+  std::sort(job.input().partitions[0].lanes[0].begin(), job.input().partitions[0].lanes[0].end(),
+            [](const CutSpan& a, const CutSpan& b) { return a.begin_ns < b.begin_ns; });
+  const CutAnswer answer = ExplainCut(job.input());
+  EXPECT_EQ(answer.refusal, CutRefusal::kStepsDiffer) << answer.refusal_text;
 }
 
 TEST(CutTest, WhatIsNotSuchAJobIsRefused) {

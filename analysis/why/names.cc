@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "analysis/why/cut_model.h"
 #include "analysis/why/device_model.h"
 #include "analysis/why/model.h"
 
@@ -130,6 +131,32 @@ const char* DeviceRefusalJsonName(DeviceRefusal refusal) {
       return "ranks_disagree";
   }
   return "";
+}
+
+const char* CutRefusalJsonName(CutRefusal refusal) {
+  switch (refusal) {
+    case CutRefusal::kNone:
+      return "none";
+    case CutRefusal::kNoTensors:
+      return "no_tensors";
+    case CutRefusal::kSeveralJobs:
+      return "several_jobs";
+    case CutRefusal::kDevices:
+      return "devices";
+    case CutRefusal::kNoSteps:
+      return "no_steps";
+    case CutRefusal::kStepsOverlap:
+      return "steps_overlap";
+    case CutRefusal::kPathUnknown:
+      return "path_unknown";
+    case CutRefusal::kSeveralClients:
+      return "several_clients";
+    case CutRefusal::kStepsDiffer:
+      return "steps_differ";
+    case CutRefusal::kTooFewSteps:
+      return "too_few_steps";
+  }
+  return "none";
 }
 
 }  // namespace syncline::analysis::why
