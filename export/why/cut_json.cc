@@ -34,6 +34,7 @@ Json PartitionsOf(const CutAnswer& answer) {
                      {"node", partition.node},
                      {"path_ns", JsonOf(partition.path)},
                      {"saved_by_half_the_work_ns", JsonOf(partition.saved)},
+                     {"sending_at_work_ns", partition.sending_busy_ns},
                      {"path_in_operators_ns", partition.operators_ns},
                      {"path_idle_ns", partition.idle_ns},
                      {"at_work_ns", partition.busy_ns}});
@@ -50,6 +51,7 @@ Json TensorsOf(const CutAnswer& answer) {
                      {"steps", edge.steps},
                      {"path_ns", JsonOf(edge.path)},
                      {"clock_bound_ns", JsonOf(edge.clock_ns)},
+                     {"sender_at_work_ns", edge.sender_busy_ns},
                      {"in_send_ns", edge.sending_ns},
                      {"asked_late_ns", edge.asked_ns},
                      {"bytes", JsonOf(edge.bytes)}});
@@ -93,6 +95,7 @@ std::string CutWhyJson(const CutAnswer& answer, const std::vector<std::string>& 
                {"steps",
                 {{"judged", answer.steps},
                  {"other", answer.other_steps},
+                 {"overlapping", answer.overlapping_steps},
                  {"broken", answer.broken_steps},
                  {"mean_ns", refused ? Json() : JsonOf(answer.step)}}},
                {"path",
@@ -103,6 +106,7 @@ std::string CutWhyJson(const CutAnswer& answer, const std::vector<std::string>& 
                  {"tensors", TensorsOf(answer)},
                  {"directions", DirectionsOf(answer)},
                  {"operators", OperatorsOf(answer)}}},
+               {"clock_bound_ns", JsonOf(answer.clock_ns)},
                {"replay_error_ns", refused ? Json() : Json(answer.replay_error_ns)},
                {"overlap_ns", refused ? Json() : Json(answer.overlap_ns)},
                {"client", refused ? Json() : Json(answer.partitions[answer.client].task)}};

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/text.h"
+#include "common/utf8.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
 #include "export/why/labelled_text.h"
@@ -28,7 +30,11 @@ constexpr size_t kPartitionsShown = 16;
 constexpr size_t kEdgesShown = 8;
 constexpr size_t kOperatorsShown = 8;
 constexpr size_t kDirectionsShown = 3;
+constexpr size_t kHalvesShown = 3;
+constexpr size_t kNameColumns = 60;  // in a sentence
+constexpr uint64_t kLargeBytes = 65'536;
 constexpr int64_t kSerialPercent = 10;  // of a step, at most, that partitions overlap
+constexpr int64_t kLittleDivisor = 20;  // of a step: what is not worth a word
 constexpr int64_t kMuchDivisor = 7;     // of a step: what there is something to be done about
 
 std::string WithInterval(const MeanEstimate& mean) {
@@ -37,6 +43,11 @@ std::string WithInterval(const MeanEstimate& mean) {
 
 std::string Bracket(const MeanEstimate& mean) {
   return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
+}
+
+// A long name with its middle left out: of many names the begins are alike.
+std::string Named(const std::string& name) {
+  return FitMiddle(OnlyPrintable(name, '?'), kNameColumns);
 }
 
 // "worker:0" of "/job:worker/replica:0/task:0".
@@ -67,14 +78,23 @@ void WritePath(const CutAnswer& answer, LabelledText* writer) {
   writer->Say("STEP", absl::StrCat(WithInterval(answer.step),
                                    " from the begin of one step to the begin of the next, mean of ",
                                    Plural(answer.steps, "step")));
-  writer->Say(
-      "PATH",
-      {absl::StrCat("what a step waits for, one thing after the other (its critical path): work of "
-                    "the partitions ",
-                    Share(answer, WorkNs(answer)), ", tensors between them ",
-                    Share(answer, answer.tensors.est_ns), ", between steps ",
-                    Share(answer, answer.between.est_ns)),
-       "the partitions do different work of one model: none of them can be called late"});
+  std::vector<std::string> texts = {
+      absl::StrCat("what a step waits for, one thing after the other (its critical path): work of "
+                   "the partitions ",
+                   Share(answer, WorkNs(answer)), ", tensors between them ",
+                   Share(answer, answer.tensors.est_ns), ", between steps ",
+                   Share(answer, answer.between.est_ns))};
+  int64_t busy_ns = 0;
+  for (const CutPartitionSummary& one : answer.partitions) busy_ns += one.sending_busy_ns;
+  if (busy_ns * kLittleDivisor > answer.step.est_ns) {
+    texts.push_back(absl::StrCat("in ", Ms(busy_ns),
+                                 " ms of the tensors' time their senders worked on something: "
+                                 "tensors may have waited until a thread there was free"));
+  }
+  texts.emplace_back(
+      "partitions are not compared with each other: whether one of them is late, where several do "
+      "the same work, is not said");
+  writer->Say("PATH", texts);
   Table table({{"mean of a step, ms", Table::Align::kLeft, true},
                {"on the path", Table::Align::kRight},
                {"", Table::Align::kLeft},
@@ -108,13 +128,14 @@ void WriteTensors(const CutAnswer& answer, LabelledText* writer) {
                {"to", Table::Align::kLeft},
                {"steps", Table::Align::kRight},
                {"ms", Table::Align::kRight},
+               {"sender works", Table::Align::kRight},
                {"± clocks", Table::Align::kRight},
                {"bytes", Table::Align::kRight}});
   for (size_t i = 0; i < std::min(answer.edges.size(), kEdgesShown); ++i) {
     const CutEdgeSummary& edge = answer.edges[i];
-    table.Add({absl::StrCat("  ", Printed(edge.edge.tensor)),
+    table.Add({absl::StrCat("  ", OnlyPrintable(edge.edge.tensor, '?')),
                NameOf(answer.partitions[edge.edge.from]), NameOf(answer.partitions[edge.edge.to]),
-               Count(edge.steps), Ms(edge.path.est_ns),
+               Count(edge.steps), Ms(edge.path.est_ns), Ms(edge.sender_busy_ns),
                edge.clock_ns.has_value() ? Ms(*edge.clock_ns) : "not known",
                edge.bytes.has_value() ? Count(*edge.bytes) : "-"});
   }
@@ -126,6 +147,7 @@ void WriteTensors(const CutAnswer& answer, LabelledText* writer) {
 }
 
 void WriteOperators(const CutAnswer& answer, LabelledText* writer) {
+  if (answer.operators.empty()) return;
   Table table({{"operator on the path", Table::Align::kLeft, true},
                {"partition", Table::Align::kLeft},
                {"steps", Table::Align::kRight},
@@ -133,10 +155,16 @@ void WriteOperators(const CutAnswer& answer, LabelledText* writer) {
                {"", Table::Align::kLeft}});
   for (size_t i = 0; i < std::min(answer.operators.size(), kOperatorsShown); ++i) {
     const CutOperatorSummary& one = answer.operators[i];
-    table.Add({absl::StrCat("  ", Printed(one.name)), NameOf(answer.partitions[one.partition]),
-               Count(one.steps), Ms(one.path.est_ns), Bracket(one.path)});
+    table.Add({absl::StrCat("  ", OnlyPrintable(one.name, '?')),
+               NameOf(answer.partitions[one.partition]), Count(one.steps), Ms(one.path.est_ns),
+               Bracket(one.path)});
   }
   writer->Raw(table.Format(writer->width(), 0));
+}
+
+// The sender worked in most of the tensor's time.
+bool WaitsForSender(const CutEdgeSummary& edge) {
+  return edge.sender_busy_ns * 2 > edge.path.est_ns;
 }
 
 // What the first tensor's time is made of, as far as it is known.
@@ -144,14 +172,14 @@ std::vector<std::string> FirstTensorTexts(const CutAnswer& answer) {
   const CutEdgeSummary& edge = answer.edges[0];
   const std::string receiver = NameOf(answer.partitions[edge.edge.to]);
   std::vector<std::string> texts;
-  if (edge.asked_ns * 2 > edge.path.est_ns) {
-    texts.push_back(absl::StrCat(Ms(edge.asked_ns), " ms of ", Printed(edge.edge.tensor),
+  if (edge.asked_ns * 2 > edge.path.est_ns && !WaitsForSender(edge)) {
+    texts.push_back(absl::StrCat(Ms(edge.asked_ns), " ms of ", Named(edge.edge.tensor),
                                  " begin when ", receiver,
                                  " asks for it: it had been sent by then, so that its way was a "
                                  "request and an answer"));
   }
   if (edge.sending_ns * 5 > edge.path.est_ns) {
-    texts.push_back(absl::StrCat(Ms(edge.sending_ns), " ms of ", Printed(edge.edge.tensor),
+    texts.push_back(absl::StrCat(Ms(edge.sending_ns), " ms of ", Named(edge.edge.tensor),
                                  " are the operator that sends it"));
   }
   return texts;
@@ -175,11 +203,38 @@ std::string Saved(const CutAnswer& answer, const MeanEstimate& saved) {
   return absl::StrCat(WithInterval(saved), " (", Percent(saved.est_ns, answer.step.est_ns), ")");
 }
 
+std::string HalfText(const CutAnswer& answer, const CutPartitionSummary& one) {
+  std::string text = Saved(answer, one.saved);
+  const int64_t more_ns = one.sending_busy_ns / 2;
+  if (more_ns * kLittleDivisor > answer.step.est_ns) {
+    absl::StrAppend(&text, ", and up to ", Ms(more_ns),
+                    " ms more that tensors may have waited for its threads,");
+  }
+  return absl::StrCat(text, " if all work of ", NameOf(one), " took half as long");
+}
+
+// Of the partition that saves most by half of its work, and of those that may save more than is
+// known.
+std::vector<std::string> HalfTexts(const CutAnswer& answer) {
+  const auto first = std::max_element(
+      answer.partitions.begin(), answer.partitions.end(),
+      [](const auto& a, const auto& b) { return a.saved.est_ns < b.saved.est_ns; });
+  std::vector<std::string> texts = {HalfText(answer, *first)};
+  for (const CutPartitionSummary& one : answer.partitions) {
+    const bool more = one.sending_busy_ns / 2 * kLittleDivisor > answer.step.est_ns;
+    if (more && &one != &*first && texts.size() < kHalvesShown) {
+      texts.push_back(HalfText(answer, one));
+    }
+  }
+  return texts;
+}
+
 void WriteSavings(const CutAnswer& answer, LabelledText* writer) {
   writer->Say("OVERLAP", absl::StrCat("two partitions or more worked at the same time in ",
                                       Share(answer, answer.overlap_ns), " of a step"));
   std::vector<std::string> texts = {
-      absl::StrCat(Saved(answer, answer.tensors_saved), " if no tensor took any time")};
+      absl::StrCat(Saved(answer, answer.tensors_saved),
+                   " if no tensor took any time, nor waited for its sender's threads")};
   for (size_t i = 0; i < std::min(kDirectionsShown, answer.directions.size()); ++i) {
     const CutDirectionSummary& one = answer.directions[i];
     if (one.saved.est_ns <= 0) break;
@@ -187,13 +242,10 @@ void WriteSavings(const CutAnswer& answer, LabelledText* writer) {
                                  NameOf(answer.partitions[one.from]), " to ",
                                  NameOf(answer.partitions[one.to]), " took none"));
   }
-  const auto first = std::max_element(
-      answer.partitions.begin(), answer.partitions.end(),
-      [](const auto& a, const auto& b) { return a.saved.est_ns < b.saved.est_ns; });
-  texts.push_back(absl::StrCat(Saved(answer, first->saved), " if all work of ", NameOf(*first),
-                               " took half as long"));
+  for (std::string& text : HalfTexts(answer)) texts.push_back(std::move(text));
   const CutPartitionSummary& busiest = answer.partitions[Busiest(answer)];
-  if (IsSerial(answer) && busiest.busy_ns < answer.step.est_ns) {
+  if (IsSerial(answer) && answer.between.est_ns < busiest.busy_ns &&
+      busiest.busy_ns < answer.step.est_ns) {
     texts.push_back(absl::StrCat(
         "at most ", Share(answer, answer.step.est_ns - busiest.busy_ns),
         " if the partitions worked on several steps, or parts of a batch, beside each other, and "
@@ -203,10 +255,22 @@ void WriteSavings(const CutAnswer& answer, LabelledText* writer) {
   writer->Say("SAVES", texts);
 }
 
+std::string ClockText(const CutAnswer& answer) {
+  if (answer.clock_ns == 0) return "all of it is of one clock";
+  const std::string what =
+      "as much may be moved at each crossing between tensors, between steps and what of a "
+      "partition is on the path; how long something took is of one clock";
+  if (!answer.clock_ns.has_value()) {
+    return absl::StrCat("how far the clocks of the nodes are apart is not known: ", what);
+  }
+  return absl::StrCat("the clocks of two nodes are compared to ± ",
+                      absl::StrFormat("%.1f µs", static_cast<double>(*answer.clock_ns) / 1e3), ": ",
+                      what);
+}
+
 void WriteTrust(const CutAnswer& answer, LabelledText* writer) {
   std::vector<std::string> texts = {
-      "each partition's time is of its own clock; how far clocks are apart only moves time from "
-      "one tensor to another (± clocks)",
+      ClockText(answer),
       "a tensor's time begins with its send, or with when it is asked for: what else the sender "
       "did "
       "until it answered is in it",
@@ -215,6 +279,10 @@ void WriteTrust(const CutAnswer& answer, LabelledText* writer) {
   if (answer.other_steps > 0) {
     texts.push_back(absl::StrCat(Plural(answer.other_steps, "step"),
                                  " with other operators (evaluation, initialisation) left out"));
+  }
+  if (answer.overlapping_steps > 0) {
+    texts.push_back(absl::StrCat(Plural(answer.overlapping_steps, "step"),
+                                 " left out, because another one ran on the same partition"));
   }
   if (answer.broken_steps > 0) {
     texts.push_back(absl::StrCat(Plural(answer.broken_steps, "step"),
@@ -226,15 +294,28 @@ void WriteTrust(const CutAnswer& answer, LabelledText* writer) {
   writer->Say("TRUST", texts);
 }
 
+std::string TensorNext(const CutAnswer& answer) {
+  const CutEdgeSummary& edge = answer.edges[0];
+  std::string text = absl::StrCat("tensors: most on the path takes ", Named(edge.edge.tensor), " (",
+                                  Ms(edge.path.est_ns), " ms)");
+  if (WaitsForSender(edge)) {
+    const std::string sender = NameOf(answer.partitions[edge.edge.from]);
+    return absl::StrCat(text, ", and ", sender, " worked in ", Ms(edge.sender_busy_ns),
+                        " ms of it: try more threads there (inter_op_parallelism_threads), so that "
+                        "it can answer while it works");
+  }
+  const bool large = edge.bytes.value_or(0) >= kLargeBytes;
+  return absl::StrCat(text, ": cut the graph where ",
+                      large ? "fewer and smaller tensors cross" : "fewer tensors cross, less often",
+                      "; `syncline report --section messages` has the connections, and their "
+                      "retransmitted segments");
+}
+
 void WriteNext(const CutAnswer& answer, LabelledText* writer) {
   std::vector<std::string> texts;
   const auto is_much = [&](int64_t ns) { return ns * kMuchDivisor >= answer.step.est_ns; };
   if (!answer.edges.empty() && is_much(answer.tensors_saved.est_ns)) {
-    const CutEdgeSummary& edge = answer.edges[0];
-    texts.push_back(absl::StrCat(
-        "tensors: most on the path takes ", Printed(edge.edge.tensor), " (", Ms(edge.path.est_ns),
-        " ms): cut the graph where fewer and smaller tensors cross; `syncline report --section "
-        "messages` has the connections, and their retransmitted segments"));
+    texts.push_back(TensorNext(answer));
   }
   if (is_much(answer.between.est_ns)) {
     texts.push_back(absl::StrCat(
@@ -244,7 +325,7 @@ void WriteNext(const CutAnswer& answer, LabelledText* writer) {
   }
   if (!answer.operators.empty() && is_much(WorkNs(answer))) {
     const CutOperatorSummary& first = answer.operators[0];
-    texts.push_back(absl::StrCat("work: most on the path takes ", Printed(first.name), " of ",
+    texts.push_back(absl::StrCat("work: most on the path takes ", Named(first.name), " of ",
                                  NameOf(answer.partitions[first.partition]), " (",
                                  Ms(first.path.est_ns), " ms); `syncline merge` draws the steps"));
   }

@@ -64,13 +64,45 @@ TEST(CutText, SaysWhatAStepIsMadeOf) {
 
 TEST(CutText, SavingsAreThoseOfTheReplay) {
   EXPECT_THAT(TextOf(Answered()),
-              AllOf(HasSubstr("SAVES   4.0 ms [3.0, 5.0] (20.0 %) if no tensor took any time"),
+              AllOf(HasSubstr("SAVES   4.0 ms [3.0, 5.0] (20.0 %) if no tensor took any time, nor"),
                     HasSubstr("4.0 ms [3.0, 5.0] (20.0 %) if those from master:0 to worker:1"),
                     HasSubstr("3.0 ms [2.0, 4.0] (15.0 %) if all work of worker:1"),
                     HasSubstr("at most 11.0 ms (55.0 %) if the partitions worked on several")));
   CutAnswer beside = Answered();
   beside.overlap_ns = 5 * kMs;  // they work at the same time already
   EXPECT_THAT(TextOf(beside), Not(HasSubstr("worked on several")));
+}
+
+// Then the tensor may be late because its sender is busy: nobody is told to cut elsewhere.
+TEST(CutText, ATensorOfABusySenderIsNotCalledTheNetworks) {
+  CutAnswer busy = Answered();
+  busy.edges[0].sender_busy_ns = 4 * kMs;
+  busy.partitions[0].sending_busy_ns = 4 * kMs;
+  const std::string text = TextOf(busy);
+  EXPECT_THAT(text, AllOf(HasSubstr("in 4.0 ms of the tensors' time their senders worked"),
+                          HasSubstr("master:0 worked in 4.0 ms of it: try more threads"),
+                          Not(HasSubstr("cut the graph")), Not(HasSubstr("a request and an"))));
+  EXPECT_THAT(TextOf(Answered()), Not(HasSubstr("their senders worked")));
+  busy.partitions[0].sending_busy_ns = 8 * kMs;
+  EXPECT_THAT(TextOf(busy), HasSubstr("and up to 4.0 ms more that tensors may have waited for its "
+                                      "threads, if all work of master:0 took half"));
+}
+
+TEST(CutText, SaysHowWellTheClocksAreKnown) {
+  CutAnswer answer = Answered();
+  EXPECT_THAT(TextOf(answer), HasSubstr("of the nodes are apart is not known"));
+  answer.clock_ns = 1'250;
+  EXPECT_THAT(TextOf(answer), HasSubstr("are compared to ± 1.2 µs"));
+  answer.clock_ns = 0;
+  EXPECT_THAT(TextOf(answer), HasSubstr("all of it is of one clock"));
+}
+
+TEST(CutText, NamesThatBeginAlikeStayApart) {
+  CutAnswer answer = Answered();
+  answer.operators = {{std::string(100, 'a') + "/x", 1, 80, {6 * kMs, 5 * kMs, 7 * kMs}},
+                      {std::string(100, 'a') + "/y", 1, 80, {5 * kMs, 4 * kMs, 6 * kMs}}};
+  const std::string text = CutWhyText(answer, {80, false});
+  EXPECT_THAT(text, AllOf(HasSubstr("/x "), HasSubstr("/y ")));
 }
 
 TEST(CutText, SaysWhatToDoAboutWhatIsMuch) {
