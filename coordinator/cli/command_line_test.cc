@@ -378,9 +378,9 @@ TEST_F(CommandLine, WhatIsNotExplainedIsRefusedInOneParagraph) {
   const std::string run = "tests/golden/tensorflow_profile/run";
   EXPECT_EQ(Run({"why", run}), kIncomplete) << err_.str();
   EXPECT_THAT(out_.str(),
-              AllOf(HasSubstr("a TensorFlow job"), EndsWith("recording: " + run + "\n")));
+              AllOf(HasSubstr("REFUSED 3 whole steps"), EndsWith("recording: " + run + "\n")));
   EXPECT_EQ(Run({"why", run, "--json"}), kIncomplete) << err_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\"tensorflow_job\""), HasSubstr(run)));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\"too_few_steps\""), HasSubstr(run)));
   EXPECT_EQ(Run({"why", run + "/nodes/worker-0/trace"}), kIncomplete) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("traces that Syncline did not record"));
   EXPECT_EQ(Run({"why", run, "--job", "night"}), kWrongUsage);

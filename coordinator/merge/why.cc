@@ -215,6 +215,23 @@ std::string HalvesText(const Read& read, const std::vector<size_t>& chosen) {
   return "";
 }
 
+// Whether a process was profiled by TensorFlow, of the job if one is wanted.
+bool IsTensorFlowJob(const Read& read, const std::optional<std::string>& wanted) {
+  std::set<ProcessKey> profiled;
+  for (const timeline::NodeResult& node : read.built.nodes) {
+    for (const timeline::ProfileResult& profile : node.profiles) {
+      if (profile.profiler == timeline::Profiler::kTensorFlow) profiled.insert(profile.process);
+    }
+  }
+  if (!wanted.has_value()) return !profiled.empty();
+  for (const timeline::NodeResult& node : read.built.nodes) {
+    for (const timeline::ProcessResult& process : node.processes) {
+      if (process.job == *wanted && profiled.contains(process.key)) return true;
+    }
+  }
+  return false;
+}
+
 // What is made of a job that can be looked at.
 using Explainer = std::function<why::Answer(const why::JobInput&)>;
 
@@ -277,7 +294,8 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices
   SYNCLINE_ASSIGN_OR_RETURN(Read read, ReadRecording(options, list));
   const std::vector<size_t> chosen = Chosen(read, options.job);
   result.no_step = read.no_step;
-  if (options.job.has_value() && chosen.empty() && !read.no_step.has_value()) {
+  const bool is_cut = by_devices && read.jobs.empty() && IsTensorFlowJob(read, options.job);
+  if (options.job.has_value() && chosen.empty() && !read.no_step.has_value() && !is_cut) {
     return absl::InvalidArgumentError(
         read.jobs.empty()
             ? absl::StrCat("no job \"", *options.job, "\" here: no PyTorch job was recorded")
@@ -293,7 +311,7 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices
   if (by_devices && !chosen.empty()) {
     result.devices = ExplainDevicesOf(read.jobs[chosen[0]], read.inputs, &read.built);
   }
-  if (by_devices && read.jobs.empty()) {
+  if (is_cut) {
     result.cut = ExplainCutOf(read.inputs, read.built, std::move(read.cut));
   }
   if (result.answer.refusal == Refusal::kRankMissing) {

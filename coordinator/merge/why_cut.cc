@@ -119,6 +119,18 @@ class InputMaker {
   bool on_devices_ = false;
 };
 
+// Whether more than one tensor in a hundred has an end that no profile shows, in whole steps.
+bool LeadOutside(const timeline::BuiltTimeline& built) {
+  uint64_t matched = 0;
+  uint64_t alone = 0;
+  for (const timeline::NodeResult& node : built.nodes) {
+    matched += node.received.size();
+    alone += node.tensor_ends.unmatched_sends_in_complete_steps +
+             node.tensor_ends.unmatched_receives_in_complete_steps;
+  }
+  return alone * 100 > matched + alone;
+}
+
 }  // namespace
 
 std::optional<why::CutAnswer> ExplainCutOf(const OpenedInputs& inputs,
@@ -133,6 +145,12 @@ std::optional<why::CutAnswer> ExplainCutOf(const OpenedInputs& inputs,
     answer.refusal_text =
         "a TensorFlow job on GPUs: an operator there goes on behind the span that launched it, so "
         "its critical path is not known; `syncline report` shows what the devices did";
+  } else if (LeadOutside(built)) {
+    answer.refusal = why::CutRefusal::kPathUnknown;
+    answer.refusal_text =
+        "of whole steps, tensors were recorded of which only one end is there: a process that sent "
+        "or received them was not profiled, or below level 3. Record all processes of the job; "
+        "`syncline report` says which were profiled";
   } else {
     answer = why::ExplainCut(input);
   }
