@@ -40,7 +40,7 @@ def test_the_demo_s_hints_work_for_a_directory_with_a_blank(capsys):
     lines = capsys.readouterr().out.splitlines()
     commands = [line[17:] for line in lines if "syncline " in line or "babeltrace2" in line]
     given = [line.split("   ")[0] for line in commands if "my run" in line]
-    assert len(given) == 4
+    assert len(given) == 5
     for command in given:
         assert any(word.startswith("my run") for word in shlex.split(command)), command
 
