@@ -95,19 +95,18 @@ def test_an_operator_that_sleeps_is_named(answers):
     assert (first["name"], first["task"]) == ("sleepy", MASTER)
     # In some steps a label that the busy master sends late is waited for instead.
     assert 0.6 * SLEEP_MS < ms(first["path_ns"]) < 1.3 * SLEEP_MS
-    half = ms(of(sleepy, MASTER)["saved_by_half_the_work_ns"])
-    assert half - ms(of(plain, MASTER)["saved_by_half_the_work_ns"]) > 0.3 * SLEEP_MS
 
 
 def test_a_slow_network_is_in_the_tensors(answers):
-    plain, _, delayed = answers
-    tensors = [ms(told["path"]["tensors_ns"]) for told in (plain, delayed)]
-    assert tensors[1] - tensors[0] > 2 * DELAY_MS  # there and back
+    *_, delayed = answers
+    tensors = ms(delayed["path"]["tensors_ns"])
     saved = ms(delayed["path"]["saved_without_tensors_ns"])
-    # Beside the tensors the client's work goes on, and only what it does not hide is saved.
-    assert 2 * DELAY_MS < saved <= tensors[1]
-    work = [ms(of(told, WORKER)["path_ns"]) for told in (plain, delayed)]
-    assert work[1] == pytest.approx(work[0], rel=0.4)
+    # There and back; beside the tensors the client's work goes on, and what that hides is not saved.
+    assert 2 * DELAY_MS < saved <= tensors
+    late = [one for one in delayed["path"]["tensors"] if one["steps"] > 0]
+    assert {one["from"] for one in late} == {MASTER, WORKER}
+    for one in late:
+        assert ms(one["path_ns"]) * delayed["steps"]["judged"] > DELAY_MS * one["steps"]
 
 
 def test_it_is_said_to_people(fleet, answers):
