@@ -101,7 +101,7 @@ def test_a_slow_network_is_in_the_tensors(answers):
     *_, delayed = answers
     tensors = ms(delayed["path"]["tensors_ns"])
     saved = ms(delayed["path"]["saved_without_tensors_ns"])
-    # There and back; beside the tensors the client's work goes on, and what that hides is not saved.
+    # There and back; beside the tensors the client's work goes on: what that hides is not saved.
     assert 2 * DELAY_MS < saved <= tensors
     late = [one for one in delayed["path"]["tensors"] if one["steps"] > 0]
     assert {one["from"] for one in late} == {MASTER, WORKER}

@@ -169,8 +169,10 @@ def session_daemons(fleet):
 def test_a_command_that_does_not_exist_is_said_beside_a_session_daemon(fleet, session_daemons):
     result = fleet.fab("launch", "--command", "nosuchcommand", check=False)
     assert result.returncode == 1
-    assert "error: master-0" in result.stdout and "error: worker-0" in result.stdout
+    # On a busy machine one host's command has failed before the other's began.
+    assert "error: master-0" in result.stdout or "error: worker-0" in result.stdout
     assert "nosuchcommand: command not found" in result.stdout
+    assert "The job was ended on all hosts." in result.stdout
 
 
 def test_run_does_not_wait_for_a_session_daemon(fleet, session_daemons):
