@@ -19,9 +19,6 @@ using Series = std::vector<std::vector<int64_t>>;  // [rank][step]
 
 constexpr std::array kCauses = {Part::kThrottled, Part::kWaitingForCpu, Part::kInput,
                                 Part::kGarbageCollection};
-constexpr size_t kStepsSure = 60;
-constexpr size_t kBlock = 6;     // steps, from kStepsSure on
-constexpr size_t kBlockFew = 3;  // with fewer
 constexpr int64_t kFloorNs = 500'000;
 constexpr int64_t kFloorPercent = 2;
 constexpr double kProbability = 0.01;
@@ -46,7 +43,7 @@ class CauseFinder {
           return rank.tables[step][static_cast<size_t>(Part::kCompute)];
         })),
         uses_(StepUsesOf(judged.ranks)),
-        block_(judged.steps() >= kStepsSure ? kBlock : kBlockFew),
+        block_(BlockOf(judged.steps())),
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
         p_(PermutationTest(own_work_, block_)),
         unmeasured_(std::count_if(judged.ranks.begin(), judged.ranks.end(),

@@ -14,9 +14,6 @@
 namespace syncline::analysis::why {
 namespace {
 
-constexpr size_t kStepsSure = 60;  // as in causes.cc
-constexpr size_t kBlock = 6;
-constexpr size_t kBlockFew = 3;
 constexpr uint64_t kSeedBefore = 1;
 constexpr uint64_t kSeedNow = 2;
 constexpr size_t kOperatorsMax = 32;
@@ -105,7 +102,7 @@ class Changes {
     std::vector<std::span<const int64_t>> series;
     for (const Row& row : rows_) series.emplace_back(row.*side);
     const size_t steps = series[0].size();
-    return SampledMeans(series, steps >= kStepsSure ? kBlock : kBlockFew, seed);
+    return SampledMeans(series, BlockOf(steps), seed);
   }
 
   std::vector<size_t> lengths_;

@@ -88,7 +88,6 @@ CutCollected CutCollector::Take() {
   for (auto& [track, lane] : lanes_) {
     if (lane.spans.empty()) continue;
     CutPartition& partition = collected.partitions[lane.process];
-    partition.process = lane.process;
     for (const auto& [id, begin_ns] : lane.begun) partition.steps[id].begin_ns = begin_ns;
   }
   for (auto& [track, lane] : lanes_) {

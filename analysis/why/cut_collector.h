@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/why/cut_model.h"
+#include "common/identity.h"
 #include "timeline/sink.h"
 
 namespace syncline::analysis::why {

@@ -20,17 +20,13 @@
 namespace syncline::analysis::why {
 namespace {
 
-constexpr size_t kStepsMin = 30;
-constexpr size_t kStepsSure = 60;
-constexpr size_t kBlock = 6;              // steps, from kStepsSure on
-constexpr size_t kBlockFew = 3;           // with fewer
 constexpr size_t kSelectionDivisor = 10;  // of all steps, at most one in so many is left out
 constexpr size_t kOperatorsMax = 20;
 
 // A step that all partitions that began it ended, and the begin of the next one.
 struct Step {
   int64_t id = 0;
-  int64_t begin_ns = 0;  // on the client
+  int64_t begin_ns = 0;  // of the first partition that began it
   int64_t next_ns = 0;
   std::vector<size_t> partitions;
   CutPath path;
@@ -101,9 +97,8 @@ class Explainer {
       Refused(CutRefusal::kNoTensors,
               "a TensorFlow job none of whose tensors crossed between two processes that were "
               "profiled at level 2 or above. Explained are models that are cut into partitions (an "
-              "in-graph master and "
-              "its workers), with all of their processes recorded; `syncline report` shows what "
-              "was recorded, and why a process was not profiled");
+              "in-graph master and its workers), with all of their processes recorded; `syncline "
+              "report` shows what was recorded, and why a process was not profiled");
       return true;
     }
     std::set<std::string> tasks;
@@ -270,7 +265,7 @@ class Explainer {
   }
 
   MeanEstimate Estimate(std::span<const int64_t> values) const {
-    return Bootstrap(values, steps_.size() >= kStepsSure ? kBlock : kBlockFew);
+    return Bootstrap(values, BlockOf(steps_.size()));
   }
 
   // Sums of pieces, one a step, by what they are of.

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "analysis/why/model.h"
-#include "common/identity.h"
 
 namespace syncline::analysis::why {
 
@@ -48,7 +47,6 @@ struct CutStepTimes {
 struct CutPartition {
   std::string task;  // "/job:worker/task:0"
   std::string node;
-  ProcessKey process;
   std::vector<std::vector<CutSpan>> lanes;           // by begin; of one begin, the outer first
   std::map<int64_t, CutStepTimes> steps;             // by the step's id
   std::vector<std::pair<int64_t, int64_t>> covered;  // by its profiles: begin and end

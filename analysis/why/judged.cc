@@ -11,12 +11,12 @@
 #include "analysis/why/blocking_sites.h"
 #include "analysis/why/parts.h"
 #include "analysis/why/segments.h"
+#include "analysis/why/statistics.h"
 #include "analysis/why/taken_away.h"
 
 namespace syncline::analysis::why {
 namespace {
 
-constexpr size_t kStepsMin = 30;
 constexpr size_t kStepsWanted = 60;
 constexpr int64_t kCoveredPercentMin = 95;
 constexpr size_t kEndsShown = 3;

@@ -16,6 +16,12 @@
 
 namespace syncline::analysis::why {
 
+// Steps that an answer needs at least, and from which on it says more (docs/findings.md).
+inline constexpr size_t kStepsMin = 30;
+inline constexpr size_t kStepsSure = 60;
+// Of how many steps a block is, where there are so many.
+constexpr size_t BlockOf(size_t steps) { return steps >= kStepsSure ? 6 : 3; }
+
 // Rounded to the nearest; 0 of nothing.
 int64_t MeanOf(std::span<const int64_t> values);
 

@@ -117,20 +117,32 @@ why::Answer Refused(Refusal refusal, std::string text) {
   return answer;
 }
 
-why::Answer WithoutJob(const Read& read) {
-  bool processes = false;
-  bool tensorflow = false;
+// Whether a process was profiled by TensorFlow, of the job if one is wanted.
+bool IsTensorFlowJob(const Read& read, const std::optional<std::string>& wanted) {
+  std::set<ProcessKey> profiled;
   for (const timeline::NodeResult& node : read.built.nodes) {
-    processes |= !node.processes.empty();
     for (const timeline::ProfileResult& profile : node.profiles) {
-      tensorflow |= profile.profiler == timeline::Profiler::kTensorFlow;
+      if (profile.profiler == timeline::Profiler::kTensorFlow) profiled.insert(profile.process);
     }
   }
-  if (tensorflow) {
+  if (!wanted.has_value()) return !profiled.empty();
+  for (const timeline::NodeResult& node : read.built.nodes) {
+    for (const timeline::ProcessResult& process : node.processes) {
+      if (process.job == *wanted && profiled.contains(process.key)) return true;
+    }
+  }
+  return false;
+}
+
+why::Answer WithoutJob(const Read& read) {
+  if (IsTensorFlowJob(read, std::nullopt)) {
     return Refused(Refusal::kTensorFlowJob,
                    "a TensorFlow job: its recordings are not compared yet; `syncline why` without "
                    "--against says what its steps are made of");
   }
+  const bool processes =
+      std::any_of(read.built.nodes.begin(), read.built.nodes.end(),
+                  [](const timeline::NodeResult& node) { return !node.processes.empty(); });
   if (!processes) {
     return Refused(Refusal::kNothingRecorded,
                    "no process was recorded: start the job under `syncline run`, or after `eval "
@@ -213,23 +225,6 @@ std::string HalvesText(const Read& read, const std::vector<size_t>& chosen) {
     }
   }
   return "";
-}
-
-// Whether a process was profiled by TensorFlow, of the job if one is wanted.
-bool IsTensorFlowJob(const Read& read, const std::optional<std::string>& wanted) {
-  std::set<ProcessKey> profiled;
-  for (const timeline::NodeResult& node : read.built.nodes) {
-    for (const timeline::ProfileResult& profile : node.profiles) {
-      if (profile.profiler == timeline::Profiler::kTensorFlow) profiled.insert(profile.process);
-    }
-  }
-  if (!wanted.has_value()) return !profiled.empty();
-  for (const timeline::NodeResult& node : read.built.nodes) {
-    for (const timeline::ProcessResult& process : node.processes) {
-      if (process.job == *wanted && profiled.contains(process.key)) return true;
-    }
-  }
-  return false;
 }
 
 // What is made of a job that can be looked at.

@@ -67,7 +67,6 @@ class InputMaker {
         if (found != collected_.partitions.end()) partition = std::move(found->second);
         partition.task = profile.task;
         partition.node = node.name;
-        partition.process = profile.process;
         tasks_.emplace(profile.task, known->second);
       }
       if (profile.begin.has_value() && profile.end.has_value()) {
