@@ -45,6 +45,8 @@ std::optional<size_t> TerminalWidth() {
   return size.ws_col;
 }
 
+size_t AnswerWidth() { return std::min<size_t>(TerminalWidth().value_or(80), 100); }
+
 void Table::Print(std::ostream& out) const {
   std::vector<size_t> widths;
   for (const auto& row : rows_) {

@@ -24,6 +24,9 @@ std::string Printable(std::string_view text);
 // Columns of the terminal that standard output is; nullopt: it is none, or too narrow for text.
 std::optional<size_t> TerminalWidth();
 
+// Of an answer in sentences, which are hard to read in longer lines than of 100 columns.
+size_t AnswerWidth();
+
 // Left-aligned columns, two blanks apart, no trailing blanks.
 class Table {
  public:

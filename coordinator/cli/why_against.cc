@@ -81,8 +81,7 @@ int WhyAgainst(const Context& context, const AgainstArguments& arguments) {
   if (arguments.json) {
     *context.out << report::ComparisonJson(*compared);
   } else {
-    *context.out << report::ComparisonText(
-        *compared, {std::min<size_t>(TerminalWidth().value_or(80), 100), context.ColourOut()});
+    *context.out << report::ComparisonText(*compared, {AnswerWidth(), context.ColourOut()});
   }
   return CodeOf(*compared);
 }

@@ -208,7 +208,7 @@ void PrintNotes(const Context& context, const std::vector<std::string>& complain
 int PrintDevices(const Context& context, const WhyArguments& arguments,
                  const analysis::why::DeviceAnswer& answer,
                  const std::vector<std::string>& inputs) {
-  const size_t width = std::min<size_t>(TerminalWidth().value_or(80), 100);
+  const size_t width = AnswerWidth();
   *context.out << (arguments.json ? report::DeviceWhyJson(answer, inputs)
                                   : report::DeviceWhyText(answer, {width, context.ColourOut()}));
   const bool refused = answer.refusal != analysis::why::DeviceRefusal::kNone;
@@ -217,7 +217,7 @@ int PrintDevices(const Context& context, const WhyArguments& arguments,
 
 int PrintCut(const Context& context, const WhyArguments& arguments,
              const analysis::why::CutAnswer& answer, const std::string& run) {
-  const size_t width = std::min<size_t>(TerminalWidth().value_or(80), 100);
+  const size_t width = AnswerWidth();
   *context.out << (arguments.json ? report::CutWhyJson(answer, {run})
                                   : report::CutWhyText(answer, {width, context.ColourOut()}));
   if (!arguments.json) *context.out << "recording: " << Printable(run) << '\n';
@@ -241,7 +241,7 @@ int Print(const Context& context, const WhyArguments& arguments, const Explained
   }
   const Answer& answer = result.answer;
   PrintNotes(context, result.complaints, result.notes);
-  const size_t width = std::min<size_t>(TerminalWidth().value_or(80), 100);
+  const size_t width = AnswerWidth();
   if (arguments.json) {
     *context.out << report::WhyJson(
         answer, run.string(),
