@@ -37,14 +37,6 @@ constexpr int64_t kSerialPercent = 10;  // of a step, at most, that partitions o
 constexpr int64_t kLittleDivisor = 20;  // of a step: what is not worth a word
 constexpr int64_t kMuchDivisor = 7;     // of a step: what there is something to be done about
 
-std::string WithInterval(const MeanEstimate& mean) {
-  return absl::StrCat(Ms(mean.est_ns), " ms [", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
-}
-
-std::string Bracket(const MeanEstimate& mean) {
-  return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
-}
-
 // A long name with its middle left out: of many names the begins are alike.
 std::string Named(const std::string& name) {
   return FitMiddle(OnlyPrintable(name, '?'), kNameColumns);
@@ -105,11 +97,11 @@ void WritePath(const CutAnswer& answer, LabelledText* writer) {
   for (size_t i = 0; i < std::min(order.size(), kPartitionsShown); ++i) {
     const CutPartitionSummary& partition = answer.partitions[order[i]];
     table.Add({absl::StrCat("  ", NameOf(partition), " (", Printed(partition.node), ")"),
-               Ms(partition.path.est_ns), Bracket(partition.path), Ms(partition.operators_ns),
+               Ms(partition.path.est_ns), IntervalText(partition.path), Ms(partition.operators_ns),
                Ms(partition.idle_ns), Ms(partition.busy_ns)});
   }
   const auto add = [&](const char* what, const MeanEstimate& mean) {
-    table.Add({what, Ms(mean.est_ns), Bracket(mean), "", "", ""});
+    table.Add({what, Ms(mean.est_ns), IntervalText(mean), "", "", ""});
   };
   add("  tensors between them", answer.tensors);
   add("  between steps", answer.between);
@@ -157,7 +149,7 @@ void WriteOperators(const CutAnswer& answer, LabelledText* writer) {
     const CutOperatorSummary& one = answer.operators[i];
     table.Add({absl::StrCat("  ", OnlyPrintable(one.name, '?')),
                NameOf(answer.partitions[one.partition]), Count(one.steps), Ms(one.path.est_ns),
-               Bracket(one.path)});
+               IntervalText(one.path)});
   }
   writer->Raw(table.Format(writer->width(), 0));
 }
@@ -272,8 +264,7 @@ void WriteTrust(const CutAnswer& answer, LabelledText* writer) {
   std::vector<std::string> texts = {
       ClockText(answer),
       "a tensor's time begins with its send, or with when it is asked for: what else the sender "
-      "did "
-      "until it answered is in it",
+      "did until it answered is in it",
       "within a partition the path goes to what ran last before: which operator feeds which is not "
       "recorded. TensorFlow's profiler ran, and takes time itself"};
   if (answer.other_steps > 0) {

@@ -38,11 +38,6 @@ constexpr size_t kKernelsShown = 3;
 constexpr size_t kKernelColumns = 70;
 constexpr int64_t kTenthNs = 100'000;
 
-std::string WithInterval(const MeanEstimate& mean) {
-  if (mean.lo_ns == INT64_MIN) return absl::StrCat(Ms(mean.est_ns), " ms");
-  return absl::StrCat(Ms(mean.est_ns), " ms [", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
-}
-
 std::string NameOf(const DeviceRankSummary& rank) {
   return rank.rank < 0 ? Printed(rank.source) : absl::StrCat("rank ", rank.rank);
 }

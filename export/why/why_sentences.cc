@@ -35,10 +35,6 @@ constexpr uint64_t kStepsSure =
 constexpr int64_t kLimitPercent = 2;
 constexpr int64_t kLimitNs = 500'000;
 
-std::string Interval(const MeanEstimate& mean) {
-  return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
-}
-
 std::string LimitText(const Answer& answer, const RankFinding& finding) {
   const bool by_step = answer.mean_step_ns * kLimitPercent / 100 > kLimitNs;
   return absl::StrCat(
@@ -58,11 +54,6 @@ std::string RankOf(const Answer& answer, const RankFinding& finding) {
       absl::StrCat(RankName(answer, finding), " (node ", Printed(rank.node), ", pid ", rank.pid);
   if (!rank.command.empty()) absl::StrAppend(&text, ", ", Printed(rank.command));
   return text + ")";
-}
-
-// "31.3 ms [28.9, 33.8]".
-std::string WithInterval(const MeanEstimate& mean) {
-  return absl::StrCat(Ms(mean.est_ns), " ms ", Interval(mean));
 }
 
 // Whom a rank is compared with.
@@ -192,6 +183,15 @@ std::string Ms(int64_t ns) {
 }
 
 std::string SignedMs(int64_t ns) { return absl::StrCat(ns >= 500 ? "+" : "", Ms(ns)); }
+
+std::string IntervalText(const MeanEstimate& mean) {
+  return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
+}
+
+std::string WithInterval(const MeanEstimate& mean) {
+  const std::string text = absl::StrCat(Ms(mean.est_ns), " ms");
+  return mean.lo_ns == INT64_MIN ? text : absl::StrCat(text, " ", IntervalText(mean));
+}
 
 std::string Printed(std::string_view name, size_t columns_max) {
   return Fit(OnlyPrintable(name, '?'), columns_max);

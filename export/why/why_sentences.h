@@ -20,6 +20,9 @@ namespace syncline::report {
 std::string Ms(int64_t ns);
 // The same with "+" above 0.
 std::string SignedMs(int64_t ns);
+// "[28.9, 33.8]", and "31.3 ms [28.9, 33.8]"; of one value, which has no interval, "31.3 ms".
+std::string IntervalText(const analysis::why::MeanEstimate& mean);
+std::string WithInterval(const analysis::why::MeanEstimate& mean);
 
 // A name of the job, fit for a terminal.
 std::string Printed(std::string_view name, size_t columns_max = 60);
