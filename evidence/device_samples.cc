@@ -138,15 +138,8 @@ class DevicesParser {
 
   bool TakeProcess(Words* words) {
     if (found_.processes.size() >= kItemsMax) return false;
-    DeviceProcess& process = found_.processes.emplace_back();
-    process.pid = words->Number<int32_t>();
-    process.start_ticks = words->Number<uint64_t>();
-    process.pid_namespace_inode = words->Number<int64_t>();
-    process.own_pid = words->Number<int32_t>();
-    process.name = words->Text();
-    if (words->Whole()) return true;
-    process = {};
-    return false;
+    found_.processes.push_back(TakeIdentity(words));
+    return words->Whole();
   }
 
   // Values whose name is not known are of a later version.
@@ -205,12 +198,6 @@ void Append(const DeviceSample& sample, std::string* out) {
     if (amount.has_value()) absl::StrAppend(out, " ", kNames[i], " ", *amount);
   }
   out->push_back('\n');
-}
-
-void Append(const DeviceProcess& process, std::string* out) {
-  absl::StrAppend(out, "P ", process.pid, " ", process.start_ticks, " ",
-                  process.pid_namespace_inode, " ", process.own_pid);
-  absl::StrAppend(out, " ", Escaped(process.name), "\n");
 }
 
 void Append(const DeviceUser& user, std::string* out) {

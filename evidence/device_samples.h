@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "evidence/process_identity.h"
 
 namespace syncline::evidence {
 
@@ -104,13 +105,7 @@ struct DeviceSample {
   DeviceValues values;
 };
 
-struct DeviceProcess {
-  int32_t pid = 0;  // as the agent sees it
-  uint64_t start_ticks = 0;
-  int64_t pid_namespace_inode = 0;  // 0: the agent may not see it
-  int32_t own_pid = 0;
-  std::string name;  // its comm
-};
+using DeviceProcess = ProcessIdentity;
 
 // `process` was found to have work or memory on `device`.
 struct DeviceUser {
@@ -150,10 +145,10 @@ void AppendDevicesHead(std::string* out);
 void AppendLibrary(std::string_view driver_version, std::string_view path, std::string* out);
 void Append(const Device& device, std::string* out);
 void Append(const DeviceSample& sample, std::string* out);
-void Append(const DeviceProcess& process, std::string* out);
 void Append(const DeviceUser& user, std::string* out);
 void Append(const DeviceError& error, std::string* out);
-// AppendCost (code_samples.h), AppendNote and AppendEnd (write.h) end it.
+// Append (process_identity.h), AppendCost (code_samples.h), AppendNote and AppendEnd (write.h) do
+// the rest.
 
 }  // namespace syncline::evidence
 

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/connection_samples.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "evidence/words.h"
+#include "evidence/write.h"
+
+namespace syncline::evidence {
+namespace {
+
+constexpr size_t kItemsMax = 1 << 22;  // of a kind
+constexpr uint64_t kMost = 1'000'000'000'000'000'000;
+constexpr uint64_t kRttUsMost = 3'600'000'000;
+constexpr size_t kNotesMax = 100;
+
+constexpr std::array<const char*, kConnectionValues> kNames = {
+    "rtt_us",         "min_rtt_us",    "delivery_rate",
+    "unsent_bytes",   "sent_bytes",    "retransmitted_bytes",
+    "received_bytes", "sent_segments", "retransmitted_segments",
+    "duplicates",     "busy_us",       "window_full_us",
+    "buffer_short_us"};
+
+// What can hardly be is damage, or what the kernel says when it knows nothing (min_rtt: ~0).
+uint64_t MostOf(ConnectionValue value) {
+  const bool rtt = value == ConnectionValue::kRttUs || value == ConnectionValue::kMinRttUs;
+  return rtt ? kRttUsMost : kMost;
+}
+
+class ConnectionsParser {
+ public:
+  void Line(std::string_view line) {
+    Words words(line);
+    const std::string_view kind = words.Word();
+    if (kind.size() != 1 || !Take(kind[0], &words)) ++found_.damaged_lines;
+  }
+  ConnectionSamples Finish() { return std::move(found_); }
+
+ private:
+  bool Take(char kind, Words* words) {
+    switch (kind) {
+      // A damaged line of these two still takes its number: others refer to those behind it.
+      case 'P':
+        if (found_.processes.size() >= kItemsMax) return false;
+        found_.processes.push_back(TakeIdentity(words));
+        return words->Whole();
+      case 'C':
+        return TakeConnection(words);
+      case 's':
+        return TakeSample(words);
+      case 'r':
+        return words->Keep(words->Ns(), &found_.rounds_ns, kItemsMax);
+      case 'c':
+        found_.cost_ns = words->Ns();
+        return words->Whole();
+      case 'N':
+        return words->Keep(words->Text(), &found_.notes, kNotesMax);
+      case 'E':
+        found_.ended |= !words->More();
+        return !words->More();
+      default:  // of a later version, perhaps: what is not known is left out
+        return false;
+    }
+  }
+
+  bool TakeConnection(Words* words) {
+    if (found_.connections.size() >= kItemsMax || found_.processes.empty()) return false;
+    Connection& connection = found_.connections.emplace_back();
+    connection.process = words->Index(found_.processes.size());
+    connection.network_namespace = words->Number<uint64_t>();
+    connection.local = words->Text();
+    connection.remote = words->Text();
+    if (words->Whole()) return true;
+    connection = {};
+    return false;
+  }
+
+  // Values whose name is not known are of a later version.
+  bool TakeSample(Words* words) {
+    if (found_.samples.size() >= kItemsMax) return false;
+    ConnectionSample sample;
+    sample.connection = words->Index(found_.connections.size());
+    words->Bracket(&sample.at_ns, &sample.until_ns);
+    while (words->More() && !words->wrong()) {
+      const std::string_view name = words->Word();
+      const auto amount = words->Number<uint64_t>();
+      const auto* const known = std::find(kNames.begin(), kNames.end(), name);
+      if (known == kNames.end()) continue;
+      sample.values.Set(static_cast<ConnectionValue>(known - kNames.begin()), amount);
+    }
+    if (words->wrong()) return false;
+    found_.samples.push_back(sample);
+    return true;
+  }
+
+  ConnectionSamples found_;
+};
+
+}  // namespace
+
+const char* ConnectionValueName(ConnectionValue value) {
+  return kNames[static_cast<size_t>(value)];
+}
+
+void ConnectionValues::Set(ConnectionValue value, uint64_t amount) {
+  values_[static_cast<size_t>(value)] = amount > MostOf(value) ? -1 : static_cast<int64_t>(amount);
+}
+
+absl::StatusOr<ConnectionSamples> ParseConnectionSamples(std::string_view text) {
+  return ParseText<ConnectionsParser>(text, kConnectionsHead);
+}
+
+void AppendConnectionsHead(std::string* out) { absl::StrAppend(out, kConnectionsHead, "\n"); }
+
+void Append(const Connection& connection, std::string* out) {
+  absl::StrAppend(out, "C ", connection.process, " ", connection.network_namespace, " ",
+                  Escaped(connection.local), " ", Escaped(connection.remote));
+  out->push_back('\n');
+}
+
+void Append(const ConnectionSample& sample, std::string* out) {
+  absl::StrAppend(out, "s ", sample.connection, " ", sample.at_ns, " ", sample.until_ns);
+  for (size_t i = 0; i < kConnectionValues; ++i) {
+    const auto amount = sample.values.Get(static_cast<ConnectionValue>(i));
+    if (amount.has_value()) absl::StrAppend(out, " ", kNames[i], " ", *amount);
+  }
+  out->push_back('\n');
+}
+
+void AppendRound(int64_t at_ns, std::string* out) { absl::StrAppend(out, "r ", at_ns, "\n"); }
+
+}  // namespace syncline::evidence
