@@ -21,6 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agent/code/code_recorder.h"
+#include "agent/connections/connection_recorder.h"
 #include "agent/devices/device_child.h"
 #include "agent/devices/device_finder.h"
 #include "agent/devices/device_recorder.h"
@@ -171,6 +172,7 @@ class Agent {
         profiles_(&profilers_, &clock_, &log_),
         kineto_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
         evidence_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
+        connections_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
         code_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_,
               {.sampler = {.time_shift_ns = TimeNamespaceShiftNs()},
                .symbols = {.command = {self_.string(), kSymbolChildFlag}}}),
@@ -206,7 +208,8 @@ class Agent {
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
                   .guard = &guard_,
-                  .sources = {&profiles_, &kineto_, &evidence_, &code_, &vtune_, &devices_},
+                  .sources = {&profiles_, &kineto_, &evidence_, &connections_, &code_, &vtune_,
+                              &devices_},
                   .log = &log_,
                   .node_json = [this] { return inventory_.DescribeAsJson(); }},
                  {.data_directory = options_.data_dir,
@@ -337,6 +340,7 @@ class Agent {
   TfProfiles profiles_;
   KinetoProfiles kineto_;
   EvidenceRecorder evidence_;
+  ConnectionRecorder connections_;
   CodeRecorder code_;
   VtuneFinder vtune_finder_;
   VtuneCollector vtune_;

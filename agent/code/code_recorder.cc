@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/code/code_recorder.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
-#include <ctime>
 #include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "agent/evidence/evidence_file.h"
 #include "common/files.h"
 #include "common/status.h"
 #include "evidence/code_samples.h"
@@ -24,18 +20,11 @@
 namespace syncline::agent {
 namespace {
 
-constexpr char kFolder[] = "evidence";
 constexpr int64_t kDrainNs = 100'000'000;  // a ring holds 0.8 s
 constexpr int64_t kThreadsNs = 500'000'000;
 constexpr int64_t kSearchNs = 2'000'000'000;
 constexpr int64_t kSearchShare = 500;  // searches take one part in so many of a processor at most
 constexpr int64_t kNsPerSecond = 1'000'000'000;
-
-int64_t ThreadCpuNs() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<int64_t>(time.tv_sec) * kNsPerSecond + time.tv_nsec;
-}
 
 std::string ParanoidText(const std::filesystem::path& proc) {
   auto text = ReadFile(proc / "sys" / "kernel" / "perf_event_paranoid");
@@ -78,10 +67,8 @@ class CodeRecorder::Run {
   Run(const RuntimeDirectories& directories, Clock* clock, const CodeOptions& options)
       : clock_(clock),
         options_(options),
-        sampler_(directories, clock, options.open, options.sampler) {}
-  ~Run() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+        sampler_(directories, clock, options.open, options.sampler),
+        file_(options.bytes_max) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -100,11 +87,7 @@ class CodeRecorder::Run {
   }
 
   absl::Status Begin(const EvidenceWindow& window) {
-    const std::filesystem::path folder = window.directory / kFolder;
-    SYNCLINE_RETURN_IF_ERROR(MakeDirectories(folder, 0700));
-    const std::filesystem::path file = folder / evidence::kCodeFileName;
-    fd_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("Cannot create \"", file.string(), "\""));
+    SYNCLINE_RETURN_IF_ERROR(file_.Create(window.directory, evidence::kCodeFileName));
     window_ = window;
     return absl::OkStatus();
   }
@@ -120,7 +103,7 @@ class CodeRecorder::Run {
     if (!refused_) NameFrames();
     evidence::AppendEnd(&last);
     Write(last);
-    ::close(std::exchange(fd_, -1));
+    file_.Close();
   }
 
   void Fail(const absl::Status& status) {
@@ -189,32 +172,16 @@ class CodeRecorder::Run {
   }
 
   void Write(std::string_view text) {
-    if (stopped_) return;
-    if (bytes_ + text.size() > options_.bytes_max) {
-      return Stop(absl::StrCat("their file has reached ", options_.bytes_max >> 20, " MiB"));
-    }
-    while (!text.empty()) {
-      const ssize_t written = ::write(fd_, text.data(), text.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return Stop(absl::StrCat("they cannot be written: ", std::strerror(errno)));
-      text.remove_prefix(static_cast<size_t>(written));
-      bytes_ += static_cast<uint64_t>(written);
-    }
-  }
-
-  void Stop(const std::string& why) {
-    stopped_ = true;
-    faults_.push_back({absl::StrCat("Code samples end early: ", why)});
+    const auto ended = file_.Write(text);
+    if (ended.has_value()) faults_.push_back({absl::StrCat("Code samples end early: ", *ended)});
   }
 
   Clock* const clock_;
   const CodeOptions& options_;
   CodeSampler sampler_;
   EvidenceWindow window_;
-  int fd_ = -1;
-  uint64_t bytes_ = 0;
+  EvidenceFile file_;
   bool refused_ = false;
-  bool stopped_ = false;  // nothing more is written
   std::vector<Fault> faults_;
   std::mutex sleeping_;
   std::condition_variable_any wake_;

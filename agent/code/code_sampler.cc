@@ -7,8 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agent/evidence/proc_text.h"
+#include "agent/evidence/recorded_processes.h"
+#include "agent/host/proc_links.h"
 #include "common/files.h"
-#include "control_block/live_block.h"
 #include "evidence/code_samples.h"
 #include "evidence/write.h"
 
@@ -39,14 +40,9 @@ std::vector<int32_t> TasksOf(const std::filesystem::path& process) {
   return tids;
 }
 
-// "mnt:[4026531841]"; 0: not allowed to see.
+// 0: not allowed to see.
 uint64_t MountsOf(const std::filesystem::path& process) {
-  std::error_code error;
-  const std::string link = std::filesystem::read_symlink(process / "ns" / "mnt", error).string();
-  const size_t open = link.find('[');
-  uint64_t inode = 0;
-  if (error || open == std::string::npos) return 0;
-  return absl::SimpleAtoi(link.substr(open + 1, link.size() - open - 2), &inode) ? inode : 0;
+  return InodeOfLink(process / "ns" / "mnt", "mnt");
 }
 
 CodeOwner OwnerOf(const std::filesystem::path& proc, const ProcessEntry& entry) {
@@ -98,22 +94,10 @@ void CodeSampler::Search() {
 
 std::set<BlockId> CodeSampler::FindRecorded(const std::vector<ProcessEntry>& all) {
   std::set<BlockId> found_alive;
-  std::map<BlockId, const ProcessEntry*> alive;
-  for (const ProcessEntry& entry : all) {
-    if (!entry.ended()) alive[{entry.pid_namespace, entry.own_pid, entry.start_ticks}] = &entry;
-  }
-  for (const auto& [uid, runtime] : directories_()) {
-    if (users_left_out_.contains(uid)) continue;
-    const auto blocks = control_block::ListBlocks(runtime, uid);
-    if (!blocks.ok()) continue;
-    for (const BlockId& id : *blocks) {
-      const auto found = alive.find(id);
-      // A control block is easily named like another user's process.
-      if (found == alive.end() || found->second->uid != uid) continue;
-      found_alive.insert(id);
-      if (recorded_.contains(id) || recorded_.size() >= options_.processes_max) continue;
-      recorded_[id] = {.entry = *found->second, .owner = OwnerOf(options_.proc, *found->second)};
-    }
+  for (const auto& [id, found] : RecordedAmong(AliveById(all), directories_(), users_left_out_)) {
+    found_alive.insert(id);
+    if (recorded_.contains(id) || recorded_.size() >= options_.processes_max) continue;
+    recorded_[id] = {.entry = *found.entry, .owner = OwnerOf(options_.proc, *found.entry)};
   }
   return found_alive;
 }

@@ -11,7 +11,6 @@
 namespace syncline::agent {
 namespace {
 
-constexpr char kFolder[] = "evidence";
 constexpr int64_t kWaitMinNs = 1'000'000;
 
 // Waits in real time: it is the machine's processors that are sampled.
@@ -48,7 +47,7 @@ void EvidenceRecorder::Begin(const EvidenceWindow& window) {
   if (recording_id_ == window.recording_id || thread_.joinable()) return;
   recording_id_ = window.recording_id;
   if (sampling_ == nullptr) sampling_ = std::make_unique<Sampling>(directories_, clock_, options_);
-  const absl::Status begun = sampling_->Begin(window.directory / kFolder);
+  const absl::Status begun = sampling_->Begin(window.directory);
   if (!begun.ok()) {
     log_->Failure("evidence", begun);
     failure_ = absl::StrCat("No samples of processor time: ", begun.message());

@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/evidence/recorded_processes.h"
 #include "agent/host/cpu_list.h"
 #include "common/files.h"
 #include "control_block/live_block.h"
@@ -107,22 +108,13 @@ void Sampler::NoteWhatIsHidden() {
 }
 
 void Sampler::FindRecorded(const std::vector<ProcessEntry>& all) {
-  std::map<BlockId, const ProcessEntry*> alive;
-  for (const ProcessEntry& entry : all) {
-    if (!entry.ended()) alive[{entry.pid_namespace, entry.own_pid, entry.start_ticks}] = &entry;
-  }
+  const AliveProcesses alive = AliveById(all);
   for (auto it = recorded_.begin(); it != recorded_.end();) {
     it = alive.contains(it->first) ? std::next(it) : recorded_.erase(it);
   }
-  for (const auto& [uid, runtime] : directories_()) {
-    const auto blocks = control_block::ListBlocks(runtime, uid);
-    if (!blocks.ok()) continue;
-    for (const BlockId& id : *blocks) {
-      const auto found = alive.find(id);
-      // A control block is easily named like another user's process.
-      if (found == alive.end() || found->second->uid != uid || recorded_.contains(id)) continue;
-      if (next_process_ < kDeclaredMax) AddRecorded(*found->second, uid, runtime);
-    }
+  for (const auto& [id, found] : RecordedAmong(alive, directories_())) {
+    if (recorded_.contains(id) || next_process_ >= kDeclaredMax) continue;
+    AddRecorded(*found.entry, found.uid, found.runtime);
   }
 }
 

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/evidence/sampling.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/files.h"
 #include "common/status.h"
 #include "evidence/write.h"
 
@@ -22,12 +17,6 @@ namespace {
 constexpr int64_t kSearchNs = 2'000'000'000;
 constexpr int64_t kMeasureNs = 1'000'000'000;  // the rate is looked at so often
 constexpr int kGapPeriods = 2;
-
-int64_t ThreadCpuNs() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 // The agent needs descriptors for its gates, its calls and LTTng: at most a quarter of what it may
 // have open is for threads, which take two each, and an eighth for groups, which take three.
@@ -70,22 +59,16 @@ int64_t SampleRate::SearchPauseNs(int64_t search_cpu_ns) {
 Sampling::Sampling(RuntimeDirectories directories, Clock* clock, EvidenceOptions options)
     : clock_(clock),
       options_(Completed(std::move(options))),
-      sampler_(std::move(directories), clock, options_.sampler) {}
-
-Sampling::~Sampling() {
-  if (fd_ >= 0) ::close(fd_);
-}
+      sampler_(std::move(directories), clock, options_.sampler),
+      file_(options_.bytes_max) {}
 
 void Sampling::Find() {
   sampler_.Search();
   searched_ = true;
 }
 
-absl::Status Sampling::Begin(const std::filesystem::path& directory) {
-  if (absl::Status made = MakeDirectories(directory, 0700); !made.ok()) return made;
-  const std::filesystem::path file = directory / evidence::kFileName;
-  fd_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("Cannot create \"", file.string(), "\""));
+absl::Status Sampling::Begin(const std::filesystem::path& recording) {
+  SYNCLINE_RETURN_IF_ERROR(file_.Create(recording, evidence::kFileName));
   if (!searched_) Find();
   before_ns_ = measured_since_ns_ = clock_->MonotonicNs();
   std::string text;
@@ -141,12 +124,12 @@ void Sampling::AdaptRate(int64_t now_ns) {
 }
 
 void Sampling::End() {
-  if (fd_ < 0) return;
+  if (!file_.is_open()) return;
   sampler_.Round();  // what grew until the end
   std::string last = sampler_.TakeText();
   evidence::AppendEnd(&last);
   Write(last);
-  ::close(std::exchange(fd_, -1));
+  file_.Close();
 }
 
 std::vector<std::string> Sampling::TakeComplaints() {
@@ -162,26 +145,10 @@ std::vector<std::string> Sampling::TakeComplaints() {
 }
 
 void Sampling::Write(std::string_view text) {
-  if (stopped_ || fd_ < 0) return;
-  if (bytes_ + text.size() > options_.bytes_max) {
-    std::string note;
-    evidence::AppendNote("the file has reached its size limit: sampling ends here", &note);
-    text = {};
-    Stop(absl::StrCat("their file has reached ", options_.bytes_max >> 20, " MiB"));
-    if (::write(fd_, note.data(), note.size()) < 0) return;
+  const auto ended = file_.Write(text);
+  if (ended.has_value()) {
+    complaints_.push_back(absl::StrCat("Samples of processor time end early: ", *ended));
   }
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd_, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return Stop(absl::StrCat("they cannot be written: ", std::strerror(errno)));
-    text.remove_prefix(static_cast<size_t>(written));
-    bytes_ += static_cast<uint64_t>(written);
-  }
-}
-
-void Sampling::Stop(const std::string& why) {
-  stopped_ = true;
-  complaints_.push_back(absl::StrCat("Samples of processor time end early: ", why));
 }
 
 }  // namespace syncline::agent

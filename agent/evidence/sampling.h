@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agent/evidence/evidence_file.h"
 #include "agent/evidence/runtime_directories.h"
 #include "agent/evidence/sampler.h"
 #include "agent/probe/clock.h"
@@ -47,7 +48,7 @@ class SampleRate {
 
 struct EvidenceOptions {
   SamplerOptions sampler;
-  uint64_t bytes_max = 256 << 20;  // of the file
+  uint64_t bytes_max = EvidenceFile::kBytesMax;
   std::function<int64_t()>
       thread_cpu_ns;  // processor time of the calling thread; empty: ask for it
 };
@@ -56,14 +57,13 @@ class Sampling {
  public:
   // `clock` is not owned.
   Sampling(RuntimeDirectories directories, Clock* clock, EvidenceOptions options);
-  ~Sampling();
   Sampling(const Sampling&) = delete;
   Sampling& operator=(const Sampling&) = delete;
 
   // Looks who is there, and opens what is to be sampled.
   void Find();
-  // Makes the file in `directory` and reads everything once.
-  absl::Status Begin(const std::filesystem::path& directory);
+  // Makes the file of a recording and reads everything once.
+  absl::Status Begin(const std::filesystem::path& recording);
   // Reads everything once more, and searches when it is time to. How long to wait until the next.
   int64_t Round();
   // The last reading, and the end of the file.
@@ -76,15 +76,12 @@ class Sampling {
   void Search();
   void AdaptRate(int64_t now_ns);
   void Write(std::string_view text);
-  void Stop(const std::string& why);
 
   Clock* const clock_;
   const EvidenceOptions options_;
   Sampler sampler_;
   bool searched_ = false;
-  int fd_ = -1;
-  uint64_t bytes_ = 0;
-  bool stopped_ = false;  // nothing more is written
+  EvidenceFile file_;
   SampleRate rate_;
   int64_t before_ns_ = 0;  // when the round before began
   int64_t rounds_cpu_ns_ = 0;

@@ -25,7 +25,7 @@ class SamplingTest : public FakeNode {
     return options;
   }
   evidence::Evidence Written() {
-    const auto text = ReadFile(root_ / "r1" / evidence::kFileName);
+    const auto text = ReadFile(root_ / "r1" / "evidence" / evidence::kFileName);
     EXPECT_TRUE(text.ok());
     auto parsed = evidence::ParseEvidence(text.ok() ? *text : "");
     EXPECT_TRUE(parsed.ok());
@@ -111,7 +111,7 @@ TEST_F(SamplingTest, AtItsLimitTheFileEndsAndSaysSo) {
   EXPECT_FALSE(Written().ended);
   ASSERT_FALSE(Written().notes.empty());
   EXPECT_NE(Written().notes.back().find("limit"), std::string::npos);
-  EXPECT_LT(fs::file_size(root_ / "r1" / evidence::kFileName), 4096U + 200);
+  EXPECT_LT(fs::file_size(root_ / "r1" / "evidence" / evidence::kFileName), 4096U + 200);
   EXPECT_EQ(sampling.TakeComplaints().size(), 1U);
 }
 

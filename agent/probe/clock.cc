@@ -53,4 +53,10 @@ void SystemClock::SleepNs(int64_t duration_ns) {
   }
 }
 
+int64_t ThreadCpuNs() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
 }  // namespace syncline::agent

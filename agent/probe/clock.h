@@ -29,6 +29,9 @@ class SystemClock : public Clock {
   void SleepNs(int64_t duration_ns) override;
 };
 
+// Processor time of the calling thread.
+int64_t ThreadCpuNs();
+
 }  // namespace syncline::agent
 
 #endif  // SYNCLINE_AGENT_PROBE_CLOCK_H_

@@ -2,21 +2,18 @@
 #include "agent/tfprofiler/dial.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/host/net_namespace.h"
 #include "common/status.h"
 
 namespace syncline::agent {
@@ -86,38 +83,14 @@ absl::StatusOr<int> ConnectHere(const Destination& to, int timeout_ms) {
   return fd;
 }
 
-// False: not the namespace that was meant.
-bool IsNamespace(int fd, uint64_t inode) {
-  struct stat info;
-  return ::fstat(fd, &info) == 0 && info.st_ino == inode;
-}
-
 }  // namespace
 
 absl::StatusOr<int> Dial(const Destination& to, int timeout_ms, const std::filesystem::path& proc) {
-  struct stat own;
-  if (to.net_namespace == 0 ||
-      (::stat("/proc/self/ns/net", &own) == 0 && own.st_ino == to.net_namespace)) {
-    return ConnectHere(to, timeout_ms);
-  }
-  const std::filesystem::path path = proc / std::to_string(to.pid) / "ns" / "net";
-  const int theirs = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (theirs < 0) {
-    return ErrnoStatus(errno, "its network namespace cannot be opened");
-  }
+  if (to.net_namespace == 0) return ConnectHere(to, timeout_ms);
   absl::StatusOr<int> fd = absl::UnavailableError("the process has ended");
-  if (IsNamespace(theirs, to.net_namespace)) {
-    std::thread visitor([&] {
-      if (::setns(theirs, CLONE_NEWNET) != 0) {
-        fd = absl::PermissionDeniedError(
-            absl::StrCat("its network namespace cannot be entered: ", std::strerror(errno)));
-        return;
-      }
-      fd = ConnectHere(to, timeout_ms);
-    });
-    visitor.join();
-  }
-  ::close(theirs);
+  const absl::Status visited =
+      InNetNamespace(proc, to.pid, to.net_namespace, [&] { fd = ConnectHere(to, timeout_ms); });
+  if (!visited.ok()) return visited;
   return fd;
 }
 

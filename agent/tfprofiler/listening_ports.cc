@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "agent/host/proc_links.h"
 #include "common/files.h"
 #include "common/text.h"
 
@@ -69,16 +70,6 @@ std::optional<ListeningSocket> ParseTcpLine(absl::string_view line) {
   return socket;
 }
 
-// "socket:[123]", "net:[123]"; 0: something else.
-uint64_t InodeOfLink(const std::filesystem::path& link, absl::string_view kind) {
-  std::error_code error;
-  const std::string target = std::filesystem::read_symlink(link, error).string();
-  uint64_t inode = 0;
-  if (error || !absl::StartsWith(target, kind) || target.size() < kind.size() + 3) return 0;
-  const std::string digits = target.substr(kind.size() + 2, target.size() - kind.size() - 3);
-  return absl::SimpleAtoi(digits, &inode) ? inode : 0;
-}
-
 enum class Framework : uint8_t { kNone, kTensorFlow, kJax };
 
 Framework FrameworkOf(const std::filesystem::path& directory) {
@@ -124,17 +115,6 @@ std::vector<ListeningSocket> ParseTcpTable(std::string_view text) {
   return sockets;
 }
 
-std::set<uint64_t> OpenSockets(const std::filesystem::path& proc, int32_t pid) {
-  std::set<uint64_t> inodes;
-  std::error_code error;
-  const std::filesystem::path directory = proc / std::to_string(pid) / "fd";
-  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
-       it.increment(error)) {
-    if (const uint64_t inode = InodeOfLink(it->path(), "socket"); inode != 0) inodes.insert(inode);
-  }
-  return inodes;
-}
-
 std::vector<TensorFlowProcess> FindTensorFlow(const std::filesystem::path& proc,
                                               uint32_t only_uid) {
   std::vector<TensorFlowProcess> found;
@@ -147,7 +127,7 @@ std::vector<TensorFlowProcess> FindTensorFlow(const std::filesystem::path& proc,
     if (framework == Framework::kNone) continue;
     TensorFlowProcess process;
     process.jax = framework == Framework::kJax;
-    process.net_namespace = InodeOfLink(directory / "ns" / "net", "net");
+    process.net_namespace = NetNamespaceOf(proc, entry.pid);
     process.sockets = SocketsOf(proc, entry.pid);
     process.runs_collectives = RunsCollectives(directory);
     for (const ListeningSocket& socket : process.sockets) {

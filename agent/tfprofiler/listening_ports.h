@@ -33,9 +33,6 @@ struct TensorFlowProcess {
 // left out.
 std::vector<ListeningSocket> ParseTcpTable(std::string_view text);
 
-// Inodes of the sockets that a process has open; empty when it may not be looked at.
-std::set<uint64_t> OpenSockets(const std::filesystem::path& proc, int32_t pid);
-
 // In the order of their pids. A socket that several processes have (forked data loaders) belongs
 // to the oldest of them; a fork of such a process that listens on nothing of its own is left out.
 // `only_uid`: nobody else's processes, unless it is root's 0.
