@@ -444,6 +444,7 @@ Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
       report.health.push_back(HealthAt(input, i, health));
     }
   }
+  report.network = NetworkOf(input.nodes, input.facts);
   if (report.steps.empty()) return report;
   const StepSeries& main = report.steps.front();
   for (const auto& [node, busy] : summary.busy()) {
@@ -458,6 +459,28 @@ Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
 }
 
 }  // namespace
+
+std::vector<NetworkLink> NetworkOf(std::span<const timeline::NodeResult> nodes,
+                                   std::span<const NodeFacts> facts,
+                                   const std::optional<std::string>& job) {
+  std::vector<NodeConnections> connections(nodes.size());
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    std::map<ProcessKey, NetworkEnd> known;
+    for (const ProcessResult& process : nodes[i].processes) {
+      if (job.has_value() && process.job != *job) continue;
+      ProcessKey key = process.key;
+      key.node = 0;
+      known[key] = {nodes[i].name, process.name, process.rank};
+    }
+    connections[i].usages = facts[i].connections;
+    for (const ConnectionUsage& usage : facts[i].connections) {
+      const auto found = known.find(usage.process);
+      connections[i].ends.push_back(found == known.end() ? std::nullopt
+                                                         : std::optional(found->second));
+    }
+  }
+  return LinksOf(connections);
+}
 
 Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
   Report report = AnalyseWith(input, summary);

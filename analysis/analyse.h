@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/machines.h"
+#include "analysis/network.h"
 #include "analysis/report.h"
 #include "analysis/summary_sink.h"
 #include "clocksync/clock_model.h"
@@ -33,6 +34,7 @@ struct NodeFacts {
   std::optional<uint64_t> lost_packets;
   std::optional<MachineUsage> usage;  // nullopt: it was not sampled
   std::vector<DeviceHealth> health;   // of its devices; `node` and names are filled in
+  std::vector<ConnectionUsage> connections;
 };
 
 struct AnalyseInput {
@@ -50,6 +52,12 @@ struct AnalyseInput {
   std::optional<NodeTime> start_requested;  // the same instants as the window's ends, in the
   std::optional<NodeTime> stop_requested;   // reference's clock
 };
+
+// What the processes of `nodes`, of one job if it is given, sent each other and to others, by what
+// their kernels say in `facts`, beside it.
+std::vector<NetworkLink> NetworkOf(std::span<const timeline::NodeResult> nodes,
+                                   std::span<const NodeFacts> facts,
+                                   const std::optional<std::string>& job = std::nullopt);
 
 // Fills all of the report but its head (recording id, complaints), which the caller knows.
 Report Analyse(const AnalyseInput& input, const SummarySink& summary);

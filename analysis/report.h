@@ -20,6 +20,7 @@
 #include "analysis/levels.h"
 #include "analysis/machines.h"
 #include "analysis/messages.h"
+#include "analysis/network.h"
 #include "analysis/primitives.h"
 #include "analysis/receipt.h"
 #include "analysis/tensors.h"
@@ -193,6 +194,7 @@ struct Report {
   std::vector<NodeReceipt> receipt;     // beside `nodes`
   std::vector<MachineReport> machines;  // of nodes that were sampled
   std::vector<DeviceHealth> health;     // of devices that were sampled
+  std::vector<NetworkLink> network;     // by the kernels' samples of connections
   HotCode hot;                          // of nodes whose code was sampled
   PrimitiveReport primitives;           // of oneDNN
   std::vector<VtuneResult> vtune;       // beside the recording

@@ -160,6 +160,7 @@ struct CutAnswer {
   int64_t overlap_ns = 0;   // in which two partitions or more worked at the same time
   bool incomplete = false;  // something is missing in the recording
   int64_t window_ns = 0;
+  std::vector<NetworkFinding> network;  // of the job's connections
 };
 
 }  // namespace syncline::analysis::why

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of `syncline why`: what the analysis is given of a job, and the answer. All that is
-// named here is defined in docs/findings.md. Everything of a rank is in its own clock
+// The answer of `syncline why`, as plain values. All that is named here is defined in
+// docs/findings.md. Everything of a rank is in its own clock
 // (its node's trace clock, CLOCK_MONOTONIC), so that no finding about work and causes rests on the
 // synchronization of clocks; only the order of arrival does.
 #ifndef SYNCLINE_ANALYSIS_WHY_MODEL_H_
@@ -13,88 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/levels.h"
+#include "analysis/network.h"
+#include "analysis/why/job_input.h"
 #include "analysis/why/refusal.h"
 #include "analysis/why/thread_use.h"
-#include "evidence/evidence.h"
 
 namespace syncline::analysis::why {
-
-// ---- what is given ------------------------------------------------------------------------------
-
-using NameId = uint32_t;  // index into JobInput::names; 0: ""
-
-// [begin, end), ns of one clock.
-struct OwnInterval {
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-  int64_t length_ns() const { return end_ns - begin_ns; }
-  auto operator<=>(const OwnInterval&) const = default;
-};
-
-// A task of a thread.
-struct TaskSpan {
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-  NameId name = 0;      // "aten::conv2d", "c10d::allreduce_", "Optimizer.step#SGD.step"
-  NameId category = 0;  // "PyTorch", "dnnl::primitive::execute", "python"
-  NameId shape = 0;     // what its arguments say of the amount of work; 0: nothing
-  uint16_t depth = 0;
-  bool whole = true;  // both its ends were recorded
-};
-
-struct ThreadInput {
-  int32_t tid = 0;              // as the process sees it
-  std::vector<TaskSpan> spans;  // by begin; of one begin, the outer first
-};
-
-// A rank's part of a collective.
-struct CollectiveEntry {
-  uint32_t group = 0;
-  uint64_t number = 0;
-  NameId name = 0;
-  int64_t entered_ns = 0;
-  std::optional<int64_t> left_ns;  // of Gloo's work; nullopt: not recorded
-};
-
-struct RankInput {
-  int32_t rank = -1;
-  std::string node;
-  int32_t pid = 0;                           // as the process sees itself
-  std::string command;                       // "train.py"
-  std::vector<ThreadInput> threads;          // that recorded tasks
-  std::vector<CollectiveEntry> collectives;  // by entry
-  std::vector<OwnInterval> holes;            // in which tasks of the rank may be missing; by begin
-  OwnInterval window;  // the part of the recording that was asked for, in its clock; begins at T
-  std::optional<OwnInterval> ended;              // the process ended in this time
-  std::vector<std::string> accelerators;         // initialised in the process: "cuda"
-  const evidence::Evidence* evidence = nullptr;  // of its node; nullptr: recorded without
-  std::optional<uint32_t> evidence_process;      // index into evidence->processes
-};
-
-// Who entered a collective last, as the clocks have it.
-struct Arrival {
-  uint32_t group = 0;
-  uint64_t number = 0;
-  bool everybody_waits = true;      // false: a broadcast, a reduction to one rank
-  size_t last = 0;                  // index into JobInput::ranks
-  int64_t spread_ns = 0;            // from the first entry to the last one, estimated
-  Level level = Level::kUndecided;  // of `last` having entered after all the others
-};
-
-struct JobInput {
-  std::string job;
-  std::vector<std::string> names;  // names[0] is ""
-  std::vector<RankInput> ranks;    // by rank
-  std::vector<Arrival> arrivals;
-  std::optional<int64_t> clock_bound_ns;    // the worst between two ranks' clocks; nullopt: unknown
-  std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
-  bool incomplete = false;                  // a node, a stream or a time range is missing
-  bool redacted = false;                    // names that are not public were replaced
-  std::string detail = "full";              // else operators inside of others may be missing
-};
-
-// ---- the answer ---------------------------------------------------------------------------------
 
 // Where a rank's time goes. They add up to the step exactly.
 enum class Part : uint8_t {
@@ -293,6 +217,7 @@ struct Answer {
   std::optional<uint64_t> lost_events;  // nullopt: not known
   int64_t worst_not_covered_ns = 0;     // a step, of any rank
   std::vector<std::string> notes;       // what to know of the evidence, one line each
+  std::vector<NetworkFinding> network;  // of the job's connections
 };
 
 }  // namespace syncline::analysis::why

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `syncline why` is given of a job: the tasks and collectives of its ranks, and what the
+// kernels of their nodes say.
+//
+// All times of a rank are ns of its own node's trace clock. Only Arrival compares nodes.
+#ifndef SYNCLINE_ANALYSIS_WHY_JOB_INPUT_H_
+#define SYNCLINE_ANALYSIS_WHY_JOB_INPUT_H_
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/levels.h"
+#include "evidence/evidence.h"
+
+namespace syncline::analysis::why {
+
+using NameId = uint32_t;  // index into JobInput::names; 0: ""
+
+// [begin, end), ns of one clock.
+struct OwnInterval {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t length_ns() const { return end_ns - begin_ns; }
+  auto operator<=>(const OwnInterval&) const = default;
+};
+
+// A task of a thread.
+struct TaskSpan {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  NameId name = 0;      // "aten::conv2d", "c10d::allreduce_", "Optimizer.step#SGD.step"
+  NameId category = 0;  // "PyTorch", "dnnl::primitive::execute", "python"
+  NameId shape = 0;     // what its arguments say of the amount of work; 0: nothing
+  uint16_t depth = 0;
+  bool whole = true;  // both its ends were recorded
+};
+
+struct ThreadInput {
+  int32_t tid = 0;              // as the process sees it
+  std::vector<TaskSpan> spans;  // by begin; of one begin, the outer first
+};
+
+// A rank's part of a collective.
+struct CollectiveEntry {
+  uint32_t group = 0;
+  uint64_t number = 0;
+  NameId name = 0;
+  int64_t entered_ns = 0;
+  std::optional<int64_t> left_ns;  // of Gloo's work; nullopt: not recorded
+};
+
+struct RankInput {
+  int32_t rank = -1;
+  std::string node;
+  int32_t pid = 0;                           // as the process sees itself
+  std::string command;                       // "train.py"
+  std::vector<ThreadInput> threads;          // that recorded tasks
+  std::vector<CollectiveEntry> collectives;  // by entry
+  std::vector<OwnInterval> holes;            // in which tasks of the rank may be missing; by begin
+  OwnInterval window;  // the part of the recording that was asked for, in its clock; begins at T
+  std::optional<OwnInterval> ended;              // the process ended in this time
+  std::vector<std::string> accelerators;         // initialised in the process: "cuda"
+  const evidence::Evidence* evidence = nullptr;  // of its node; nullptr: recorded without
+  std::optional<uint32_t> evidence_process;      // index into evidence->processes
+};
+
+// Who entered a collective last, as the clocks have it.
+struct Arrival {
+  uint32_t group = 0;
+  uint64_t number = 0;
+  bool everybody_waits = true;      // false: a broadcast, a reduction to one rank
+  size_t last = 0;                  // index into JobInput::ranks
+  int64_t spread_ns = 0;            // from the first entry to the last one, estimated
+  Level level = Level::kUndecided;  // of `last` having entered after all the others
+};
+
+struct JobInput {
+  std::string job;
+  std::vector<std::string> names;  // names[0] is ""
+  std::vector<RankInput> ranks;    // by rank
+  std::vector<Arrival> arrivals;
+  std::optional<int64_t> clock_bound_ns;    // the worst between two ranks' clocks; nullopt: unknown
+  std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
+  bool incomplete = false;                  // a node, a stream or a time range is missing
+  bool redacted = false;                    // names that are not public were replaced
+  std::string detail = "full";              // else operators inside of others may be missing
+};
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_JOB_INPUT_H_
