@@ -15,6 +15,7 @@
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/node_code.h"
+#include "coordinator/merge/node_connections.h"
 #include "coordinator/merge/node_devices.h"
 #include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/node_vtune.h"
@@ -279,6 +280,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& asked) {
   const timeline::Interval counted = CountedOf(inputs.build.shown, inputs);
   AddSamples(counted, true, &inputs);
   AddDeviceSamples(counted, true, &inputs);
+  AddConnectionSamples(counted, true, &inputs);
   std::vector<analysis::HotInput> samples = ReadCodeSamples(counted, &inputs);
   if (samples.empty() && Wants(options, kFlameFormat)) {
     return absl::InvalidArgumentError(
@@ -314,6 +316,7 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   const timeline::Interval counted = CountedOf({{kUnknownLo}, {kUnknownHi}}, inputs);
   AddSamples(counted, false, &inputs);
   AddDeviceSamples(counted, false, &inputs);
+  AddConnectionSamples(counted, false, &inputs);
   Lookers lookers{analysis::SummarySink(options.step),
                   analysis::HotSink(ReadCodeSamples(counted, &inputs)),
                   analysis::VtuneSpanSink(ReadVtuneResults(&inputs)),

@@ -17,6 +17,7 @@
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/no_step.h"
+#include "coordinator/merge/node_connections.h"
 #include "coordinator/merge/node_devices.h"
 #include "coordinator/merge/node_evidence.h"
 #include "coordinator/merge/node_vtune.h"
@@ -87,7 +88,10 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
       inputs.notes.push_back(absl::StrCat(inputs.nodes[i].name, ": ", note));
     }
   }
-  if (inputs.build.window.has_value()) AddDeviceSamples(*inputs.build.window, false, &inputs);
+  if (inputs.build.window.has_value()) {
+    AddDeviceSamples(*inputs.build.window, false, &inputs);
+    AddConnectionSamples(*inputs.build.window, false, &inputs);
+  }
   why::Collected collected = collector.Take();
   read.no_step = NoStepIn(options, collected, &inputs);
   read.jobs = WhyJobsOf({&inputs, &read.built, &collected, &read.evidence});
@@ -309,6 +313,11 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices
   if (is_cut) {
     result.cut = ExplainCutOf(read.inputs, read.built, std::move(read.cut));
   }
+  const auto job = chosen.empty() ? options.job : std::optional(read.jobs[chosen[0]].job);
+  const auto network =
+      analysis::FindingsOf(analysis::NetworkOf(read.built.nodes, read.inputs.facts, job));
+  if (result.answer.refusal == Refusal::kNone) result.answer.network = network;
+  if (result.cut.has_value()) result.cut->network = network;
   if (result.answer.refusal == Refusal::kRankMissing) {
     result.answer.refusal_text += HalvesText(read, chosen);
   }

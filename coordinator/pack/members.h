@@ -34,6 +34,7 @@ enum class MemberKind : uint8_t {
   kEvidence,
   kCode,         // evidence/code.txt
   kDevices,      // evidence/devices.txt
+  kConnections,  // evidence/connections.txt
   kProfileList,  // profiles.json
   kXSpace,
   kKineto,

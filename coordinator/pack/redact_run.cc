@@ -67,6 +67,8 @@ const char* WhatIsLeftOut(MemberKind kind) {
       return "which code the threads ran (evidence/code.txt)";
     case MemberKind::kDevices:
       return "how the devices were, and who used them (evidence/devices.txt)";
+    case MemberKind::kConnections:
+      return "addresses and counters of TCP connections (evidence/connections.txt)";
     case MemberKind::kProfileList:
       return "lists of profiles (profiles.json)";
     case MemberKind::kXSpace:

@@ -7,6 +7,7 @@
 #include "export/report/devices_text.h"
 #include "export/report/hot_text.h"
 #include "export/report/machines_text.h"
+#include "export/report/network_text.h"
 #include "export/report/primitives_text.h"
 #include "export/report/section_printers.h"
 #include "export/report/vtune_text.h"
@@ -27,6 +28,7 @@ constexpr Section kSections[] = {
     {"steps", "Steps", HasSteps, StepsInFull, StepsInShort},
     {"machines", "What the machines did", HasMachines, MachinesInFull, MachinesInShort,
      MachinesInJson},
+    {"network", "Network", HasNetwork, NetworkInFull, NetworkInShort, NetworkInJson},
     {"devices", "Devices", HasDevices, DevicesInFull, DevicesInShort, DevicesInJson},
     {"device-health", "Device health", HasDeviceHealth, DeviceHealthInFull, DeviceHealthInShort,
      DeviceHealthInJson},

@@ -285,9 +285,9 @@ TEST(SectionsByName, EachIsPrintedInFullUnderItsTitle) {
     EXPECT_THAT(full, HasSubstr(text)) << section.name;
     EXPECT_EQ(FindSection(section.name), &section);
   }
-  for (const char* name :
-       {"nodes", "coverage", "steps", "tensors", "messages", "transfers", "operators", "partitions",
-        "profiles", "overhead", "wall-clocks", "machines", "devices", "device-health", "vtune"}) {
+  for (const char* name : {"nodes", "coverage", "steps", "tensors", "messages", "transfers",
+                           "operators", "partitions", "profiles", "overhead", "wall-clocks",
+                           "machines", "network", "devices", "device-health", "vtune"}) {
     const std::string text = TextReport(report, {.sections = {name}});
     EXPECT_GE(LinesOf(text), 64u) << name << ": every row of a fleet\n" << text;
   }

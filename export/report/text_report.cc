@@ -15,7 +15,7 @@ void PrintScreen(Page* page) {
   for (const Section& section : Sections()) {
     if (section.print_short != nullptr && section.has(page->report())) section.print_short(page);
   }
-  page->Item("More", absl::StrCat("syncline report RUN --full, or --section NAME: ",
+  page->Item("More", absl::StrCat("--full; --section NAME: ",
                                   absl::StrJoin(SectionNames(page->report()), ", ")));
 }
 

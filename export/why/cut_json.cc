@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "export/report/network_text.h"
 #include "export/why/why_json.h"
 
 namespace syncline::report {
@@ -109,6 +110,7 @@ std::string CutWhyJson(const CutAnswer& answer, const std::vector<std::string>& 
                {"clock_bound_ns", JsonOf(answer.clock_ns)},
                {"replay_error_ns", refused ? Json() : Json(answer.replay_error_ns)},
                {"overlap_ns", refused ? Json() : Json(answer.overlap_ns)},
+               {"network", FindingsJson(answer.network)},
                {"client", refused ? Json() : Json(answer.partitions[answer.client].task)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/text.h"
 #include "common/utf8.h"
+#include "export/report/network_text.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
 #include "export/why/labelled_text.h"
@@ -298,8 +299,8 @@ std::string TensorNext(const CutAnswer& answer) {
   const bool large = edge.bytes.value_or(0) >= kLargeBytes;
   return absl::StrCat(text, ": cut the graph where ",
                       large ? "fewer and smaller tensors cross" : "fewer tensors cross, less often",
-                      "; `syncline report --section messages` has the connections, and their "
-                      "retransmitted segments");
+                      "; `syncline report --section network` says what TCP retransmitted, and "
+                      "what it waited for");
 }
 
 void WriteNext(const CutAnswer& answer, LabelledText* writer) {
@@ -341,6 +342,7 @@ std::string CutWhyText(const CutAnswer& answer, const WhyTextOptions& options) {
   WriteOperators(answer, &writer);
   writer.Blank();
   WriteSavings(answer, &writer);
+  writer.Say("NETWORK", NetworkSentences(answer.network));
   WriteTrust(answer, &writer);
   WriteNext(answer, &writer);
   return writer.Take();

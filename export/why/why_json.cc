@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "export/report/network_text.h"
+
 namespace syncline::report {
 namespace {
 
@@ -232,6 +234,7 @@ std::string WhyJson(const Answer& answer, const std::string& recording,
   json["clock_bound_ns"] =
       answer.clock_bound_ns.has_value() ? Json(*answer.clock_bound_ns) : Json();
   json["lost_events"] = answer.lost_events.has_value() ? Json(*answer.lost_events) : Json();
+  json["network"] = FindingsJson(answer.network);
   json["notes"] = answer.notes;
   // Names come from the job and may hold any bytes.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

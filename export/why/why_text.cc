@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/text_width.h"
+#include "export/report/network_text.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
 #include "export/why/labelled_text.h"
@@ -195,6 +196,7 @@ void WriteVerdict(const Answer& answer, LabelledText* writer) {
     }
   }
   writer->Say("ALL", everybody);
+  writer->Say("NETWORK", NetworkSentences(answer.network));
   writer->Say("MARGIN", MarginSentences(answer));
 }
 

@@ -261,6 +261,18 @@ void AddHealth(uint32_t node, analysis::Report* report) {
   report->health.push_back(std::move(health));
 }
 
+// Over TCP, by the kernel.
+void AddNetwork(uint32_t from, uint32_t to, analysis::Report* report) {
+  analysis::NetworkLink link;
+  link.from = {NodeName(from), "python", static_cast<int32_t>(from)};
+  link.to = {NodeName(to), "python", static_cast<int32_t>(to)};
+  link.connections = 2;
+  link.sums = {.sent_bytes = 278'000'000, .sent_segments = 190'000, .busy_us = 900'000};
+  link.min_rtt_us = 40 + from % 7;
+  link.median_rtt_us = 220;
+  report->network.push_back(std::move(link));
+}
+
 }  // namespace
 
 analysis::Report Fleet(uint32_t nodes, Job job) {
@@ -285,6 +297,7 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
     if (job != Job::kTensorFlow) AddHealth(i, &report);
     const uint32_t next = (i + 1) % nodes;
     AddMessages(i, next, &report);
+    AddNetwork(i, next, &report);
     if (job != Job::kPyTorch) AddTensors(i, next, &report);
     if (job != Job::kTensorFlow) AddTransfers(i, next, &report);
   }
