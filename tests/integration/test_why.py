@@ -10,6 +10,7 @@ import pytest
 from tests.integration.fleet import Fleet, load
 from tests.testbed import HostSpec, Testbed, TestbedError, faults
 from tests.testbed.machine import REPOSITORY
+from tests.testbed.network import Dropping
 
 TORCH = os.path.join(REPOSITORY, ".venv-torch")
 SLOW_RANK = 1
@@ -124,3 +125,24 @@ def test_against_the_recordings_before_the_throttled_part_is_what_changed(thrott
     assert (code, answer["status"]) == (0, "compared"), answer
     # And what is faster is no failure.
     assert compared(fleet, "before", "after", "step > +5%")[0] == 0
+
+
+def asked(fleet, run):
+    """(text, answer) of `why`."""
+    said = " ".join(fleet.syncline("why", run).stdout.split())
+    return said, json.loads(
+        fleet.run(["sh", "-c", f"syncline why {run} --json 2>/dev/null"]).stdout
+    )
+
+
+def test_a_network_that_drops_packets_is_said(throttled):
+    fleet, groups = throttled
+    _, before = asked(fleet, "before")
+    assert before["network"] == []
+    groups.unlimited()
+    with Dropping(fleet.bed["beta"], None, 0.02):
+        fleet.syncline("record", *fleet.fleet_arguments(), "--for", "8s", "--out", "dropped")
+    said, answer = asked(fleet, "dropped")
+    lost = [one for one in answer["network"] if one["kind"] == "retransmitted"]
+    assert [(one["link"]["from"]["rank"], one["link"]["to"]["rank"]) for one in lost] == [(0, 1)]
+    assert "NETWORK" in said and "from rank 0 (alpha) to rank 1 (beta) were retransmitted" in said

@@ -5,11 +5,15 @@ import json
 
 
 class Dropping:
-    """While entered, `host` drops this share of the packets with data to one of its TCP ports."""
+    """While entered, `host` drops this share of the packets with data to one of its TCP ports.
+
+    None: to all of them.
+    """
 
     def __init__(self, host, port, share):
         self.host = host
-        data = f"tcp dport {port} ip length gt 100"
+        which = "meta l4proto tcp" if port is None else f"tcp dport {port}"
+        data = f"{which} ip length gt 100"
         dropping = "counter name dropped drop"
         self.rules = [
             "table ip dropping {",
