@@ -14,10 +14,10 @@ using evidence::ConnectionSample;
 using evidence::ConnectionValue;
 
 // A network that works loses next to nothing; below both it is not worth a word.
-constexpr int64_t kRetransmittedMin = 10;      // segments
-constexpr double kRetransmittedShare = 0.001;  // of those sent
-constexpr double kBufferShare = 0.1;           // of the time in which it had data to send
-constexpr int64_t kBufferMinUs = 50'000;       // in the window
+constexpr int64_t kLostMin = 10;          // segments
+constexpr double kLostShare = 0.001;      // of those sent
+constexpr double kBufferShare = 0.1;      // of the time in which it had data to send
+constexpr int64_t kBufferMinUs = 50'000;  // in the window
 // A pair of nodes whose way takes so many times, and so much, longer than the others' usually.
 constexpr int64_t kSlowTimes = 5;
 constexpr int64_t kSlowUs = 200;
@@ -227,8 +227,10 @@ std::vector<NetworkFinding> FindingsOf(std::span<const NetworkLink> links) {
   using Kind = NetworkFinding::Kind;
   std::vector<NetworkFinding> findings;
   for (const NetworkLink& link : links) {
-    if (link.sums.retransmitted_segments >= kRetransmittedMin &&
-        link.retransmitted_share().value_or(0) >= kRetransmittedShare) {
+    // What the receiver had already was not lost: its acknowledgement came late.
+    const int64_t lost =
+        link.sums.retransmitted_segments - std::max<int64_t>(0, link.sums.duplicates);
+    if (lost >= kLostMin && Share(lost, link.sums.sent_segments).value_or(0) >= kLostShare) {
       findings.push_back({Kind::kRetransmitted, link, -1});
     }
     if (link.sums.buffer_short_us >= kBufferMinUs &&

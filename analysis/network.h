@@ -90,7 +90,7 @@ std::vector<NetworkLink> LinksOf(std::span<const NodeConnections> nodes);
 // What is not as it is in a network that works.
 struct NetworkFinding {
   enum class Kind : uint8_t {
-    kRetransmitted,  // segments were taken for lost
+    kRetransmitted,  // segments were lost, as far as is known
     kBufferShort,    // the send buffer is too small for the way
     kSlowPair,       // the fastest round trip takes far longer than between other nodes
   };

@@ -53,15 +53,15 @@ std::string MsText(int64_t us) {
 }
 
 std::string RetransmittedSentence(const NetworkLink& link) {
-  std::string text =
+  const std::string text =
       absl::StrCat(ShareText(link.retransmitted_share()), " of the segments ", Direction(link),
                    " were retransmitted (", Amount(link.sums.retransmitted_segments), " of ",
-                   Amount(link.sums.sent_segments), "): TCP took them for lost");
-  if (link.sums.duplicates > 0) {
-    absl::StrAppend(&text, "; ", Amount(link.sums.duplicates),
-                    " times the receiver had the data already");
-  }
-  return text;
+                   Amount(link.sums.sent_segments), ")");
+  if (link.sums.duplicates <= 0) return text + ": probably they were lost on the way";
+  return absl::StrCat(
+      text, ", ", Amount(link.sums.duplicates),
+      " of them in vain, as the receiver reported; the others were probably lost on "
+      "the way");
 }
 
 std::string BufferShortSentence(const NetworkLink& link) {
