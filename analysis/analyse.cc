@@ -470,7 +470,9 @@ std::vector<NetworkLink> NetworkOf(std::span<const timeline::NodeResult> nodes,
       if (job.has_value() && process.job != *job) continue;
       ProcessKey key = process.key;
       key.node = 0;
-      known[key] = {nodes[i].name, process.name, process.rank};
+      // Children and workers of loaders have the number of their rank.
+      const bool is_rank = process.part.empty() || process.part == kPartRank;
+      known[key] = {nodes[i].name, process.name, is_rank ? process.rank : -1};
     }
     connections[i].usages = facts[i].connections;
     for (const ConnectionUsage& usage : facts[i].connections) {

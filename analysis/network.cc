@@ -129,6 +129,10 @@ class Ends {
       by_addresses_;
 };
 
+bool StaysOnNode(const NetworkLink& link) {
+  return link.to.has_value() ? link.to->node == link.from.node : IsLoopback(link.remote);
+}
+
 std::optional<double> Share(int64_t part, int64_t whole) {
   if (part < 0 || whole <= 0) return std::nullopt;
   return static_cast<double>(part) / static_cast<double>(whole);
@@ -198,7 +202,8 @@ std::vector<NetworkLink> LinksOf(std::span<const NodeConnections> nodes) {
   for (size_t node = 0; node < nodes.size(); ++node) {
     for (size_t i = 0; i < nodes[node].usages.size(); ++i) {
       const ConnectionUsage& usage = nodes[node].usages[i];
-      if (!nodes[node].ends[i].has_value() || usage.sums.sent_bytes == 0) continue;
+      const bool sent = usage.sums.sent_bytes != 0 && usage.sums.sent_segments != 0;
+      if (!nodes[node].ends[i].has_value() || !sent) continue;
       const auto to = ends.OtherOf(node, usage);
       const Key key{*nodes[node].ends[i], to, to.has_value() ? "" : HostOf(usage.remote)};
       NetworkLink& link = links[key];
@@ -227,10 +232,12 @@ std::vector<NetworkFinding> FindingsOf(std::span<const NetworkLink> links) {
   using Kind = NetworkFinding::Kind;
   std::vector<NetworkFinding> findings;
   for (const NetworkLink& link : links) {
+    // Nothing is lost on the way within a node, and its buffers are no matter of the network.
+    if (StaysOnNode(link)) continue;
     // What the receiver had already was not lost: its acknowledgement came late.
-    const int64_t lost =
-        link.sums.retransmitted_segments - std::max<int64_t>(0, link.sums.duplicates);
-    if (lost >= kLostMin && Share(lost, link.sums.sent_segments).value_or(0) >= kLostShare) {
+    const int64_t lost = link.sums.retransmitted_segments - link.sums.duplicates;
+    if (link.sums.duplicates >= 0 && lost >= kLostMin &&
+        Share(lost, link.sums.sent_segments).value_or(0) >= kLostShare) {
       findings.push_back({Kind::kRetransmitted, link, -1});
     }
     if (link.sums.buffer_short_us >= kBufferMinUs &&

@@ -147,7 +147,18 @@ TEST(Network, WhatTheReceiverHadAlreadyWasNotLost) {
   link.sums.duplicates = 113;
   EXPECT_THAT(FindingsOf(std::vector{link}), SizeIs(1));
   link.sums.duplicates = -1;  // the kernel does not say it
-  EXPECT_THAT(FindingsOf(std::vector{link}), SizeIs(1));
+  EXPECT_THAT(FindingsOf(std::vector{link}), IsEmpty());
+}
+
+TEST(Network, OnOneNodeNothingIsLostAndNoBufferIsTooSmall) {
+  NetworkLink link = Link(0, 1, 10'000, 213);
+  link.sums.buffer_short_us = 500'000;
+  EXPECT_THAT(FindingsOf(std::vector{link}), SizeIs(2));
+  link.to->node = link.from.node;
+  EXPECT_THAT(FindingsOf(std::vector{link}), IsEmpty());
+  link.to.reset();
+  link.remote = "127.0.0.1";
+  EXPECT_THAT(FindingsOf(std::vector{link}), IsEmpty());
 }
 
 TEST(Network, ASendBufferThatIsTooSmallIsFound) {

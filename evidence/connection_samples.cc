@@ -36,7 +36,10 @@ class ConnectionsParser {
     const std::string_view kind = words.Word();
     if (kind.size() != 1 || !Take(kind[0], &words)) ++found_.damaged_lines;
   }
-  ConnectionSamples Finish() { return std::move(found_); }
+  ConnectionSamples Finish() {
+    FillIn();
+    return std::move(found_);
+  }
 
  private:
   bool Take(char kind, Words* words) {
@@ -51,7 +54,7 @@ class ConnectionsParser {
       case 's':
         return TakeSample(words);
       case 'r':
-        return words->Keep(words->Ns(), &found_.rounds_ns, kItemsMax);
+        return TakeRound(words);
       case 'c':
         found_.cost_ns = words->Ns();
         return words->Whole();
@@ -75,6 +78,41 @@ class ConnectionsParser {
     if (words->Whole()) return true;
     connection = {};
     return false;
+  }
+
+  bool TakeRound(Words* words) {
+    const int64_t at_ns = words->Ns();
+    if (!found_.rounds_ns.empty() && at_ns < found_.rounds_ns.back()) return false;
+    return words->Keep(at_ns, &found_.rounds_ns, kItemsMax);
+  }
+
+  // The last round in which a connection was as it was read before, where `next` is not the first
+  // round since then; nullopt: it is.
+  std::optional<int64_t> LastRoundBetween(const ConnectionSample& before,
+                                          const ConnectionSample& next) const {
+    const auto& rounds = found_.rounds_ns;
+    const auto own = std::lower_bound(rounds.begin(), rounds.end(), before.until_ns);
+    const auto behind = std::upper_bound(rounds.begin(), rounds.end(), next.at_ns);
+    if (behind - own < 2) return std::nullopt;
+    return *(behind - 1);
+  }
+
+  void FillIn() {
+    std::vector<std::optional<ConnectionSample>> before(found_.connections.size());
+    std::vector<ConnectionSample> filled;
+    for (const ConnectionSample& sample : found_.samples) {
+      std::optional<ConnectionSample>& last = before[sample.connection];
+      const auto round = last.has_value() ? LastRoundBetween(*last, sample) : std::nullopt;
+      if (round.has_value()) {
+        last->at_ns = last->until_ns = *round;
+        filled.push_back(*last);
+      }
+      last = sample;
+      filled.push_back(sample);
+    }
+    std::stable_sort(filled.begin(), filled.end(),
+                     [](const auto& a, const auto& b) { return a.at_ns < b.at_ns; });
+    found_.samples = std::move(filled);
   }
 
   // Values whose name is not known are of a later version.

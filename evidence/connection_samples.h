@@ -81,9 +81,10 @@ struct ConnectionSample {
 struct ConnectionSamples {
   std::vector<ProcessIdentity> processes;
   std::vector<Connection> connections;
-  // By time. A connection of which nothing changed has none, but for its first one.
+  // By time. Of a connection of which nothing changed none is written. Where something then did,
+  // the last round before it is filled in: what grew, did so since then.
   std::vector<ConnectionSample> samples;
-  std::vector<int64_t> rounds_ns;  // when all connections were read
+  std::vector<int64_t> rounds_ns;  // when all connections had been read; they only grow
   int64_t cost_ns = -1;            // processor time that sampling took; -1: unknown
   std::vector<std::string> notes;
   bool ended = false;

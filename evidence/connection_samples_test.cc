@@ -77,6 +77,34 @@ TEST(ConnectionSamples, DamagedLinesAreCountedAndKeepTheirNumbers) {
   EXPECT_FALSE(found->ended);
 }
 
+// 100 MB in half a second after a silence are not 100 MB in the silence.
+TEST(ConnectionSamples, ASilenceEndsAtTheLastRoundOfIt) {
+  std::string text;
+  AppendConnectionsHead(&text);
+  Append(ProcessIdentity{40123, 99, 4026532281, 26, "python"}, &text);
+  Append(Connection{0, 1, "10.0.0.1:1", "10.0.0.2:2"}, &text);
+  const auto read = [&](int64_t at_ns, std::optional<uint64_t> sent) {
+    ConnectionSample sample{.connection = 0, .at_ns = at_ns, .until_ns = at_ns + 1};
+    if (sent.has_value()) sample.values.Set(ConnectionValue::kSentBytes, *sent);
+    if (sent.has_value()) Append(sample, &text);
+    AppendRound(at_ns + 2, &text);
+  };
+  read(10, 100);
+  read(20, 200);
+  for (int64_t at_ns = 30; at_ns <= 90; at_ns += 10) read(at_ns, std::nullopt);
+  read(100, 900);
+  read(110, std::nullopt);
+  const auto found = ParseConnectionSamples(text);
+  ASSERT_TRUE(found.ok());
+  std::vector<std::pair<int64_t, int64_t>> readings;
+  for (const ConnectionSample& sample : found->samples) {
+    readings.emplace_back(sample.at_ns,
+                          sample.values.Get(ConnectionValue::kSentBytes).value_or(-1));
+  }
+  EXPECT_THAT(readings, ElementsAre(std::pair(10, 100), std::pair(20, 200), std::pair(92, 200),
+                                    std::pair(100, 900)));
+}
+
 TEST(ConnectionSamples, AnotherFormatIsRefused) {
   EXPECT_EQ(ParseConnectionSamples("syncline-connections 2\n").status().code(),
             absl::StatusCode::kInvalidArgument);

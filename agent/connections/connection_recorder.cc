@@ -38,22 +38,17 @@ class ConnectionRecorder::Run {
     std::string head;
     evidence::AppendConnectionsHead(&head);
     Write(head);
-    begin_cpu_ns_ = ThreadCpuNs();
-    Search();
-    sampler_.Round();
-    Write(sampler_.TakeText());
-    cost_ns_ = ThreadCpuNs() - begin_cpu_ns_;
     return absl::OkStatus();
   }
 
   // The thread's work. Waits in real time: it is the machine's network that is sampled.
   void Work(const std::stop_token& stop) {
-    begin_cpu_ns_ = ThreadCpuNs();
-    int64_t pause_ns = kRoundNs;
-    while (Wait(pause_ns, stop)) pause_ns = Round();
+    const int64_t begin_cpu_ns = ThreadCpuNs();
+    while (Wait(Round(), stop)) {
+    }
     Round();  // what grew until the end
     std::string last;
-    evidence::AppendCost(cost_ns_ + ThreadCpuNs() - begin_cpu_ns_, &last);
+    evidence::AppendCost(ThreadCpuNs() - begin_cpu_ns, &last);
     evidence::AppendEnd(&last);
     Write(last);
     file_.Close();
@@ -97,8 +92,6 @@ class ConnectionRecorder::Run {
   Clock* const clock_;
   ConnectionSampler sampler_;
   EvidenceFile file_;
-  int64_t begin_cpu_ns_ = 0;
-  int64_t cost_ns_ = 0;
   int64_t next_search_ns_ = 0;
   std::vector<std::string> complaints_;
   std::mutex sleeping_;
@@ -131,6 +124,7 @@ void ConnectionRecorder::Begin(const EvidenceWindow& window) {
   run_ = std::make_unique<Run>(directories_, clock_, options_, left_out_);
   if (const absl::Status begun = run_->Begin(window); !begun.ok()) {
     log_->Failure("connections", begun);
+    failure_ = absl::StrCat("No samples of TCP connections: ", begun.message());
     run_.reset();
     return;
   }
@@ -145,15 +139,18 @@ void ConnectionRecorder::End() {
 std::vector<v1::Complaint> ConnectionRecorder::Collect() {
   const std::lock_guard lock(mutex_);
   thread_ = {};  // it ends within a round
-  std::vector<v1::Complaint> complaints;
+  std::vector<std::string> said;
+  if (!failure_.empty()) said.push_back(std::exchange(failure_, {}));
   if (run_ != nullptr) {
-    for (const std::string& what : run_->TakeComplaints()) {
-      v1::Complaint& complaint = complaints.emplace_back();
-      complaint.set_severity(v1::Complaint::WARNING);
-      complaint.set_what(what);
-      complaint.set_fix(
-          "the rest of the recording is not affected; the report says less of the network");
-    }
+    for (std::string& what : run_->TakeComplaints()) said.push_back(std::move(what));
+  }
+  std::vector<v1::Complaint> complaints;
+  for (const std::string& what : said) {
+    v1::Complaint& complaint = complaints.emplace_back();
+    complaint.set_severity(v1::Complaint::WARNING);
+    complaint.set_what(what);
+    complaint.set_fix(
+        "the rest of the recording is not affected; the report says less of the network");
   }
   run_.reset();
   recording_id_.clear();

@@ -3,8 +3,8 @@
 // thread that takes them twice a second, from before the gate opens until it is closed, and writes
 // evidence/connections.txt as it goes. A recording never fails for it.
 //
-// It takes at most 0.5 % of a processor and writes at most 100 kB a second: before it would take
-// more it samples less often.
+// Where it would take more than 0.5 % of a processor, or write more than 100 kB a second, it
+// samples less often, down to every 30 s.
 //
 // Thread-safe.
 #ifndef SYNCLINE_AGENT_CONNECTIONS_CONNECTION_RECORDER_H_
@@ -37,7 +37,7 @@ class ConnectionRecorder : public EvidenceSource {
     return !request.skip_evidence();
   }
   void Find(const std::vector<uint32_t>& left_out) override;
-  // Everything is read once when it returns.
+  // Returns at once: a node may have very many sockets.
   void Begin(const EvidenceWindow& window) override;
   void End() override;
   std::vector<v1::Complaint> Collect() override;
@@ -55,6 +55,7 @@ class ConnectionRecorder : public EvidenceSource {
   std::mutex mutex_;
   std::vector<uint32_t> left_out_ ABSL_GUARDED_BY(mutex_);
   std::string recording_id_ ABSL_GUARDED_BY(mutex_);
+  std::string failure_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Run> run_;  // the thread's own, while there is one; else by mutex_
   std::jthread thread_;       // last: it ends first
 };

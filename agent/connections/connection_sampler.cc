@@ -28,24 +28,35 @@ void ConnectionSampler::Search() {
   const auto listed = ListProcesses(options_.proc);
   if (!listed.ok()) return;  // the next search may see more
   for (auto& [inode, space] : spaces_) space.owners.clear();
+  size_t left = options_.descriptors_max;
   for (const auto& [id, found] : RecordedAmong(AliveById(*listed), directories_(), left_out_)) {
-    Visit(id, *found.entry);
+    Visit(id, *found.entry, &left);
+  }
+  if (left == 0) {
+    Complain(absl::StrCat("TCP connections are not sampled of all processes: they have more than ",
+                          options_.descriptors_max, " files open"));
   }
   std::erase_if(spaces_, [](const auto& one) { return one.second.owners.empty(); });
 }
 
-void ConnectionSampler::Visit(const control_block::BlockId& id, const ProcessEntry& entry) {
-  const std::set<uint64_t> sockets = OpenSockets(options_.proc, entry.pid);
+void ConnectionSampler::Visit(const control_block::BlockId& id, const ProcessEntry& entry,
+                              size_t* left) {
+  const std::set<uint64_t> sockets = OpenSockets(options_.proc, entry.pid, left);
   const uint64_t inode = NetNamespaceOf(options_.proc, entry.pid);
   if (sockets.empty() || inode == 0) return;
   auto space = spaces_.find(inode);
   if (space == spaces_.end()) {
-    if (spaces_.size() >= options_.namespaces_max) return;
+    if (spaces_.size() >= options_.namespaces_max) {
+      return Complain(
+          absl::StrCat("TCP connections are not sampled of all processes: they are in "
+                       "more than ",
+                       options_.namespaces_max, " network namespaces"));
+    }
     auto opened = options_.open(options_.proc, entry.pid, inode);
     if (!opened.ok()) {
       // One that has just ended is nobody's loss.
       if (!absl::IsUnavailable(opened.status())) {
-        Complain(absl::StrCat("TCP connections are not sampled", " of ", entry.name, ": ",
+        Complain(absl::StrCat("TCP connections are not sampled of ", entry.name, ": ",
                               opened.status().message()));
       }
       return;
@@ -69,23 +80,25 @@ void ConnectionSampler::Visit(const control_block::BlockId& id, const ProcessEnt
 }
 
 void ConnectionSampler::Round() {
-  for (auto& [inode, space] : spaces_) ReadNamespace(inode, &space);
-  evidence::AppendRound(clock_->MonotonicNs(), &text_);
+  bool all = true;
+  for (auto& [inode, space] : spaces_) all &= ReadNamespace(inode, &space);
+  if (all) evidence::AppendRound(clock_->MonotonicNs(), &text_);
 }
 
-void ConnectionSampler::ReadNamespace(uint64_t inode, Namespace* space) {
+bool ConnectionSampler::ReadNamespace(uint64_t inode, Namespace* space) {
   const int64_t at_ns = clock_->MonotonicNs();
-  const auto states = space->source->Read();
+  const auto states =
+      space->source->Read([&](uint64_t socket) { return space->owners.contains(socket); });
   const int64_t until_ns = clock_->MonotonicNs();
   if (!states.ok()) {
     Complain(
         absl::StrCat("TCP connections are not sampled all the time: ", states.status().message()));
-    return;
+    return false;
   }
   for (const SocketState& state : *states) {
-    const auto owner = space->owners.find(state.inode);
-    if (owner != space->owners.end()) Write(inode, state, owner->second, at_ns, until_ns);
+    Write(inode, state, space->owners.at(state.inode), at_ns, until_ns);
   }
+  return true;
 }
 
 void ConnectionSampler::Write(uint64_t space, const SocketState& state, const Owner& owner,
@@ -94,7 +107,7 @@ void ConnectionSampler::Write(uint64_t space, const SocketState& state, const Ow
   auto known = connections_.find(key);
   if (known == connections_.end()) {
     if (connections_.size() >= options_.connections_max) {
-      return Complain(absl::StrCat("TCP connections are not all sampled: there are more than ",
+      return Complain(absl::StrCat("TCP connections are not all sampled: there were more than ",
                                    options_.connections_max));
     }
     const auto index = static_cast<uint32_t>(connections_.size());

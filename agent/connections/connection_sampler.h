@@ -36,7 +36,8 @@ struct ConnectionSamplerOptions {
                                                               int32_t pid, uint64_t inode)>
       open = OpenSocketDiagnosis;
   size_t connections_max = 8192;  // that are declared; of the node
-  size_t namespaces_max = 256;
+  size_t namespaces_max = 64;
+  size_t descriptors_max = 100'000;  // that a search looks at, of all processes: some 0.8 s
 };
 
 class ConnectionSampler {
@@ -71,8 +72,8 @@ class ConnectionSampler {
     evidence::ConnectionValues values;
   };
 
-  void Visit(const control_block::BlockId& id, const ProcessEntry& entry);
-  void ReadNamespace(uint64_t inode, Namespace* space);
+  void Visit(const control_block::BlockId& id, const ProcessEntry& entry, size_t* left);
+  bool ReadNamespace(uint64_t inode, Namespace* space);
   void Write(uint64_t space, const SocketState& state, const Owner& owner, int64_t at_ns,
              int64_t until_ns);
   void Complain(const std::string& what);

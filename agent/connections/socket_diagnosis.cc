@@ -87,9 +87,11 @@ T Copied(std::span<const uint8_t> bytes) {
 }
 
 // One connection and its attributes.
-void TakeMessage(std::span<const uint8_t> bytes, std::vector<SocketState>* found) {
+void TakeMessage(std::span<const uint8_t> bytes, const WantedSockets& wanted,
+                 std::vector<SocketState>* found) {
   if (bytes.size() < sizeof(inet_diag_msg)) return;
   const auto message = Copied<inet_diag_msg>(bytes);
+  if (!wanted(message.idiag_inode)) return;
   SocketState state;
   state.inode = message.idiag_inode;
   state.local = AddressText(message.idiag_family, message.id.idiag_src, message.id.idiag_sport);
@@ -111,12 +113,12 @@ class Diagnosis : public SocketSource {
  public:
   explicit Diagnosis(Descriptor fd) : fd_(std::move(fd)) {}
 
-  absl::StatusOr<std::vector<SocketState>> Read() override {
+  absl::StatusOr<std::vector<SocketState>> Read(const WantedSockets& wanted) override {
     std::vector<SocketState> found;
     for (const uint8_t family : {AF_INET, AF_INET6}) {
       SYNCLINE_RETURN_IF_ERROR(Ask(family));
       for (bool more = true; more;) {
-        SYNCLINE_ASSIGN_OR_RETURN(more, TakeAnswer(&found));
+        SYNCLINE_ASSIGN_OR_RETURN(more, TakeAnswer(wanted, &found));
       }
     }
     return found;
@@ -142,7 +144,7 @@ class Diagnosis : public SocketSource {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<bool> TakeAnswer(std::vector<SocketState>* found) {
+  absl::StatusOr<bool> TakeAnswer(const WantedSockets& wanted, std::vector<SocketState>* found) {
     ssize_t size = -1;
     do {
       size = ::recv(fd_.get(), buffer_.data(), buffer_.size(), 0);
@@ -153,7 +155,7 @@ class Diagnosis : public SocketSource {
     if (bytes.size() >= sizeof(nlmsghdr) && Copied<nlmsghdr>(bytes).nlmsg_seq != sequence_) {
       return true;
     }
-    return ParseDiagnosis(bytes, found);
+    return ParseDiagnosis(bytes, wanted, found);
   }
 
   const Descriptor fd_;
@@ -163,7 +165,7 @@ class Diagnosis : public SocketSource {
 
 }  // namespace
 
-absl::StatusOr<bool> ParseDiagnosis(std::span<const uint8_t> bytes,
+absl::StatusOr<bool> ParseDiagnosis(std::span<const uint8_t> bytes, const WantedSockets& wanted,
                                     std::vector<SocketState>* found) {
   while (bytes.size() >= sizeof(nlmsghdr)) {
     const auto head = Copied<nlmsghdr>(bytes);
@@ -176,7 +178,7 @@ absl::StatusOr<bool> ParseDiagnosis(std::span<const uint8_t> bytes,
       const int error = body.size() < sizeof(int) ? 0 : -Copied<int>(body);
       return ErrnoStatus(error, "the kernel's socket diagnosis refuses");
     }
-    if (head.nlmsg_type == SOCK_DIAG_BY_FAMILY) TakeMessage(body, found);
+    if (head.nlmsg_type == SOCK_DIAG_BY_FAMILY) TakeMessage(body, wanted, found);
     bytes = bytes.subspan(std::min<size_t>(bytes.size(), NLMSG_ALIGN(head.nlmsg_len)));
   }
   return true;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,12 +26,15 @@ struct SocketState {
   evidence::ConnectionValues values;
 };
 
+// By inode. A node may have a million sockets, of which a job has some.
+using WantedSockets = std::function<bool(uint64_t inode)>;
+
 // The seam to the kernel.
 class SocketSource {
  public:
   virtual ~SocketSource() = default;
-  // All connections that are established or about to end.
-  virtual absl::StatusOr<std::vector<SocketState>> Read() = 0;
+  // The `wanted` connections that are established or about to end.
+  virtual absl::StatusOr<std::vector<SocketState>> Read(const WantedSockets& wanted) = 0;
 };
 
 // Of the network namespace `inode`, in which process `pid` is. PermissionDenied: the agent may not
@@ -38,9 +42,9 @@ class SocketSource {
 absl::StatusOr<std::unique_ptr<SocketSource>> OpenSocketDiagnosis(const std::filesystem::path& proc,
                                                                   int32_t pid, uint64_t inode);
 
-// The answers in one datagram of the kernel's, appended to `found`. true: there are more to come.
-// An error is the kernel's own, or bytes that are no answer.
-absl::StatusOr<bool> ParseDiagnosis(std::span<const uint8_t> bytes,
+// The `wanted` answers in one datagram of the kernel's, appended to `found`. true: there are more
+// to come. An error is the kernel's own, or bytes that are no answer.
+absl::StatusOr<bool> ParseDiagnosis(std::span<const uint8_t> bytes, const WantedSockets& wanted,
                                     std::vector<SocketState>* found);
 
 }  // namespace syncline::agent

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -58,21 +57,14 @@ struct Pair {
   int port = 0;
 };
 
-std::vector<SocketState> ReadAll() {
+SocketState StateOf(const Descriptor& fd) {
+  const uint64_t inode = InodeOf(fd.get());
   auto source = OpenSocketDiagnosis("/proc", ::getpid(), NetNamespaceOf("/proc", ::getpid()));
   EXPECT_TRUE(source.ok()) << source.status();
-  auto states = (*source)->Read();
+  auto states = (*source)->Read([&](uint64_t one) { return one == inode; });
   EXPECT_TRUE(states.ok()) << states.status();
-  return *std::move(states);
-}
-
-SocketState StateOf(const Descriptor& fd) {
-  const std::vector<SocketState> all = ReadAll();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const SocketState& state) {
-    return state.inode == InodeOf(fd.get());
-  });
-  EXPECT_NE(found, all.end());
-  return found == all.end() ? SocketState{} : *found;
+  EXPECT_EQ(states->size(), 1U);
+  return states->empty() ? SocketState{} : states->front();
 }
 
 class SocketDiagnosisTest : public ::testing::TestWithParam<int> {};
@@ -123,16 +115,17 @@ TEST(SocketDiagnosis, AReceiverThatDoesNotReadIsATimeWithAFullWindow) {
 
 TEST(SocketDiagnosis, BytesThatAreNoAnswerAreRefused) {
   std::vector<SocketState> found;
+  const WantedSockets all = [](uint64_t) { return true; };
   nlmsghdr head{};
   head.nlmsg_len = 4000;
   std::vector<uint8_t> bytes(sizeof head);
   std::memcpy(bytes.data(), &head, sizeof head);
-  EXPECT_EQ(ParseDiagnosis(bytes, &found).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ParseDiagnosis(bytes, all, &found).status().code(), absl::StatusCode::kDataLoss);
   head.nlmsg_len = 3;
   std::memcpy(bytes.data(), &head, sizeof head);
-  EXPECT_FALSE(ParseDiagnosis(bytes, &found).ok());
+  EXPECT_FALSE(ParseDiagnosis(bytes, all, &found).ok());
   EXPECT_THAT(found, IsEmpty());
-  EXPECT_EQ(ParseDiagnosis({}, &found).value(), true);
+  EXPECT_EQ(ParseDiagnosis({}, all, &found).value(), true);
 }
 
 TEST(SocketDiagnosis, ANamespaceThatIsNotTheProcessesOwnIsNotEntered) {

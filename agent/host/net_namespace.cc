@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -36,15 +37,20 @@ absl::Status InNetNamespace(const std::filesystem::path& proc, int32_t pid, uint
   }
   absl::Status entered;
   // A thread of its own: one that has entered cannot surely go back.
-  std::thread visitor([&] {
+  const auto enter = [&] {
     if (::setns(theirs.get(), CLONE_NEWNET) != 0) {
       entered = absl::PermissionDeniedError(
           absl::StrCat("its network namespace cannot be entered: ", std::strerror(errno)));
       return;
     }
     visit();
-  });
-  visitor.join();
+  };
+  try {
+    std::thread(enter).join();
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("its network namespace cannot be entered: no thread is left: ", error.what()));
+  }
   return entered;
 }
 

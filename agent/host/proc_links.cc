@@ -17,12 +17,16 @@ uint64_t InodeOfLink(const std::filesystem::path& link, std::string_view kind) {
   return absl::SimpleAtoi(digits, &inode) ? inode : 0;
 }
 
-std::set<uint64_t> OpenSockets(const std::filesystem::path& proc, int32_t pid) {
+std::set<uint64_t> OpenSockets(const std::filesystem::path& proc, int32_t pid, size_t* left) {
   std::set<uint64_t> inodes;
   std::error_code error;
   const std::filesystem::path directory = proc / std::to_string(pid) / "fd";
   for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error)) {
+    if (left != nullptr && (*left)-- == 0) {
+      *left = 0;
+      break;
+    }
     if (const uint64_t inode = InodeOfLink(it->path(), "socket"); inode != 0) inodes.insert(inode);
   }
   return inodes;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/utf8.h"
 #include "export/report/json_values.h"
 #include "export/report/spread.h"
 #include "export/report/units.h"
@@ -23,11 +24,13 @@ using Kind = NetworkFinding::Kind;
 constexpr double kPpm = 1e6;
 
 std::string NameOf(const NetworkEnd& end) {
-  return end.rank < 0 ? end.process : absl::StrCat("rank ", end.rank, " (", end.node, ")");
+  const std::string name =
+      end.rank < 0 ? end.process : absl::StrCat("rank ", end.rank, " (", end.node, ")");
+  return OnlyPrintable(name, '?');
 }
 
 std::string ReceiverOf(const NetworkLink& link) {
-  return link.to.has_value() ? NameOf(*link.to) : link.remote;
+  return link.to.has_value() ? NameOf(*link.to) : OnlyPrintable(link.remote, '?');
 }
 
 std::string Direction(const NetworkLink& link) {
@@ -41,8 +44,10 @@ std::string Amount(int64_t amount) {
 // Small shares are what matters here: "0.042 %".
 std::string ShareText(std::optional<double> share) {
   constexpr double kSmall = 0.01;
+  constexpr double kSmallest = 0.00001;
   if (!share.has_value()) return "-";
   if (*share == 0) return "0";
+  if (*share < kSmallest) return "< 0.001 %";
   return *share < kSmall ? absl::StrFormat("%.2g %%", *share * 100)
                          : PercentOfPpm(static_cast<int64_t>(*share * kPpm));
 }
@@ -69,14 +74,14 @@ std::string BufferShortSentence(const NetworkLink& link) {
       "in ", ShareText(link.buffer_short_share()), " of the time in which data ", Direction(link),
       " was under way, the send buffer was too small to keep the connection busy (SO_SNDBUF, "
       "or net.ipv4.tcp_wmem of ",
-      link.from.node, ")");
+      OnlyPrintable(link.from.node, '?'), ")");
 }
 
 std::string SlowPairSentence(const NetworkFinding& finding) {
-  return absl::StrCat("the fastest round trip between ", finding.link.from.node, " and ",
-                      finding.link.to->node, " took ", MsText(finding.link.min_rtt_us),
-                      " ms; between other nodes ", MsText(finding.usual_rtt_us),
-                      " ms is usual (the median of the pairs)");
+  return absl::StrCat("the fastest round trip between ", OnlyPrintable(finding.link.from.node, '?'),
+                      " and ", OnlyPrintable(finding.link.to->node, '?'), " took ",
+                      MsText(finding.link.min_rtt_us), " ms; between other nodes ",
+                      MsText(finding.usual_rtt_us), " ms is usual (the median of the pairs)");
 }
 
 std::string SentenceOf(const NetworkFinding& finding) {
@@ -149,7 +154,7 @@ void NetworkInFull(Page* page) {
   page->Print(table);
   page->Line(
       "By the kernels' own counters of the job's TCP connections, from the reading before the "
-      "window to the one behind it; \"-\": the kernel does not say it. bytes: with those that were "
+      "window to the one behind it; \"-\": not known. bytes: with those that were "
       "retransmitted. retransmitted: of the segments with data. RTT, the round trip: the fastest "
       "of the last minutes, and the median of the kernel's smoothed ones. window, buffer: of the "
       "time in which data was under way, the part in which the receiver had no room for more (its "
