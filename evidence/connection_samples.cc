@@ -115,19 +115,12 @@ class ConnectionsParser {
     found_.samples = std::move(filled);
   }
 
-  // Values whose name is not known are of a later version.
   bool TakeSample(Words* words) {
     if (found_.samples.size() >= kItemsMax) return false;
     ConnectionSample sample;
     sample.connection = words->Index(found_.connections.size());
     words->Bracket(&sample.at_ns, &sample.until_ns);
-    while (words->More() && !words->wrong()) {
-      const std::string_view name = words->Word();
-      const auto amount = words->Number<uint64_t>();
-      const auto* const known = std::find(kNames.begin(), kNames.end(), name);
-      if (known == kNames.end()) continue;
-      sample.values.Set(static_cast<ConnectionValue>(known - kNames.begin()), amount);
-    }
+    TakeNamed<ConnectionValue, uint64_t>(kNames, words, &sample.values);
     if (words->wrong()) return false;
     found_.samples.push_back(sample);
     return true;
@@ -160,10 +153,7 @@ void Append(const Connection& connection, std::string* out) {
 
 void Append(const ConnectionSample& sample, std::string* out) {
   absl::StrAppend(out, "s ", sample.connection, " ", sample.at_ns, " ", sample.until_ns);
-  for (size_t i = 0; i < kConnectionValues; ++i) {
-    const auto amount = sample.values.Get(static_cast<ConnectionValue>(i));
-    if (amount.has_value()) absl::StrAppend(out, " ", kNames[i], " ", *amount);
-  }
+  AppendNamed<ConnectionValue>(kNames, sample.values, out);
   out->push_back('\n');
 }
 

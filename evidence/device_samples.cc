@@ -142,19 +142,12 @@ class DevicesParser {
     return words->Whole();
   }
 
-  // Values whose name is not known are of a later version.
   bool TakeSample(Words* words) {
     if (found_.samples.size() >= kItemsMax) return false;
     DeviceSample sample;
     sample.device = words->Index(found_.devices.size());
     words->Bracket(&sample.at_ns, &sample.until_ns);
-    while (words->More() && !words->wrong()) {
-      const std::string_view name = words->Word();
-      const auto amount = words->Number<int64_t>();
-      const auto* const known = std::find(kNames.begin(), kNames.end(), name);
-      if (known == kNames.end()) continue;
-      sample.values.Set(static_cast<DeviceValue>(known - kNames.begin()), amount);
-    }
+    TakeNamed<DeviceValue, int64_t>(kNames, words, &sample.values);
     if (words->wrong()) return false;
     found_.samples.push_back(sample);
     return true;
@@ -193,10 +186,7 @@ void Append(const Device& device, std::string* out) {
 
 void Append(const DeviceSample& sample, std::string* out) {
   absl::StrAppend(out, "s ", sample.device, " ", sample.at_ns, " ", sample.until_ns);
-  for (size_t i = 0; i < kDeviceValues; ++i) {
-    const auto amount = sample.values.Get(static_cast<DeviceValue>(i));
-    if (amount.has_value()) absl::StrAppend(out, " ", kNames[i], " ", *amount);
-  }
+  AppendNamed<DeviceValue>(kNames, sample.values, out);
   out->push_back('\n');
 }
 

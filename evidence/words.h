@@ -5,6 +5,7 @@
 #ifndef SYNCLINE_EVIDENCE_WORDS_H_
 #define SYNCLINE_EVIDENCE_WORDS_H_
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -89,6 +90,28 @@ class Words {
   std::string_view left_;
   bool wrong_ = false;
 };
+
+// The words "NAME AMOUNT" up to the line's end: `names` by number of Value. Those whose name is not
+// known are of a later version.
+template <class Value, class Amount, class Names, class Values>
+void TakeNamed(const Names& names, Words* words, Values* values) {
+  while (words->More() && !words->wrong()) {
+    const std::string_view name = words->Word();
+    const auto amount = words->Number<Amount>();
+    const auto known = std::find(names.begin(), names.end(), name);
+    if (known == names.end()) continue;
+    values->Set(static_cast<Value>(known - names.begin()), amount);
+  }
+}
+
+// The same words of what is not absent, each behind a blank.
+template <class Value, class Names, class Values>
+void AppendNamed(const Names& names, const Values& values, std::string* out) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto amount = values.Get(static_cast<Value>(i));
+    if (amount.has_value()) absl::StrAppend(out, " ", names[i], " ", *amount);
+  }
+}
 
 // Calls back for each line that has an end. One without was cut: what it says may be a part of a
 // number.

@@ -144,17 +144,10 @@ std::vector<v1::Complaint> ConnectionRecorder::Collect() {
   if (run_ != nullptr) {
     for (std::string& what : run_->TakeComplaints()) said.push_back(std::move(what));
   }
-  std::vector<v1::Complaint> complaints;
-  for (const std::string& what : said) {
-    v1::Complaint& complaint = complaints.emplace_back();
-    complaint.set_severity(v1::Complaint::WARNING);
-    complaint.set_what(what);
-    complaint.set_fix(
-        "the rest of the recording is not affected; the report says less of the network");
-  }
   run_.reset();
   recording_id_.clear();
-  return complaints;
+  return Warnings(said,
+                  "the rest of the recording is not affected; the report says less of the network");
 }
 
 }  // namespace syncline::agent

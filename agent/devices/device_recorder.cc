@@ -100,14 +100,9 @@ std::vector<v1::Complaint> DeviceRecorder::Collect() {
     }
   }
   recording_id_.clear();
-  std::vector<v1::Complaint> complaints;
-  if (said.empty()) return complaints;
-  v1::Complaint& complaint = complaints.emplace_back();
-  complaint.set_severity(v1::Complaint::WARNING);
-  complaint.set_what(said);
-  complaint.set_fix(
-      "the rest of the recording is not affected; nvidia-smi says how the devices are");
-  return complaints;
+  if (said.empty()) return {};
+  return Warnings({said},
+                  "the rest of the recording is not affected; nvidia-smi says how the devices are");
 }
 
 }  // namespace syncline::agent

@@ -73,15 +73,8 @@ std::vector<v1::Complaint> EvidenceRecorder::Collect() {
   }
   sampling_.reset();
   recording_id_.clear();
-  std::vector<v1::Complaint> complaints;
-  for (const std::string& what : said) {
-    v1::Complaint& complaint = complaints.emplace_back();
-    complaint.set_severity(v1::Complaint::WARNING);
-    complaint.set_what(what);
-    complaint.set_fix(
-        "the rest of the recording is not affected; `syncline why` names fewer causes");
-  }
-  return complaints;
+  return Warnings(said,
+                  "the rest of the recording is not affected; `syncline why` names fewer causes");
 }
 
 }  // namespace syncline::agent

@@ -24,6 +24,18 @@ struct EvidenceWindow {
   bool collectives_too = false;     // also processes that the profiler may crash
 };
 
+// What Collect says of a source that adds less than it should, each with the same advice.
+inline std::vector<v1::Complaint> Warnings(const std::vector<std::string>& said, const char* fix) {
+  std::vector<v1::Complaint> warnings;
+  for (const std::string& what : said) {
+    v1::Complaint& warning = warnings.emplace_back();
+    warning.set_severity(v1::Complaint::WARNING);
+    warning.set_what(what);
+    warning.set_fix(fix);
+  }
+  return warnings;
+}
+
 class EvidenceSource {
  public:
   virtual ~EvidenceSource() = default;
