@@ -14,8 +14,11 @@ using evidence::ConnectionSample;
 using evidence::ConnectionValue;
 
 // A network that works loses next to nothing; below both it is not worth a word.
-constexpr int64_t kLostMin = 10;          // segments
-constexpr double kLostShare = 0.001;      // of those sent
+constexpr int64_t kLostMin = 10;      // segments
+constexpr double kLostShare = 0.001;  // of those sent
+// A receiver that has no room drops segments itself; where that is most of the time, the network is
+// not what the sender waits for.
+constexpr double kNoRoomShare = 0.5;      // of the time in which it had data to send
 constexpr double kBufferShare = 0.1;      // of the time in which it had data to send
 constexpr int64_t kBufferMinUs = 50'000;  // in the window
 // A pair of nodes whose way takes so many times, and so much, longer than the others' usually.
@@ -237,7 +240,8 @@ std::vector<NetworkFinding> FindingsOf(std::span<const NetworkLink> links) {
     // What the receiver had already was not lost: its acknowledgement came late.
     const int64_t lost = link.sums.retransmitted_segments - link.sums.duplicates;
     if (link.sums.duplicates >= 0 && lost >= kLostMin &&
-        Share(lost, link.sums.sent_segments).value_or(0) >= kLostShare) {
+        Share(lost, link.sums.sent_segments).value_or(0) >= kLostShare &&
+        link.window_full_share().value_or(0) < kNoRoomShare) {
       findings.push_back({Kind::kRetransmitted, link, -1});
     }
     if (link.sums.buffer_short_us >= kBufferMinUs &&

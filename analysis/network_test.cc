@@ -150,6 +150,15 @@ TEST(Network, WhatTheReceiverHadAlreadyWasNotLost) {
   EXPECT_THAT(FindingsOf(std::vector{link}), IsEmpty());
 }
 
+// It drops segments itself, and the sender waits for it, not for the network.
+TEST(Network, WhatAReceiverWithoutRoomLacksIsNotTheNetworks) {
+  NetworkLink link = Link(0, 1, 10'000, 213);
+  link.sums.window_full_us = 499'000;
+  EXPECT_THAT(FindingsOf(std::vector{link}), SizeIs(1));
+  link.sums.window_full_us = 500'000;
+  EXPECT_THAT(FindingsOf(std::vector{link}), IsEmpty());
+}
+
 TEST(Network, OnOneNodeNothingIsLostAndNoBufferIsTooSmall) {
   NetworkLink link = Link(0, 1, 10'000, 213);
   link.sums.buffer_short_us = 500'000;

@@ -22,6 +22,7 @@ using analysis::Report;
 using Kind = NetworkFinding::Kind;
 
 constexpr double kPpm = 1e6;
+constexpr double kNoRoomShare = 0.1;  // from here on what the receiver lacked is worth a word
 
 std::string NameOf(const NetworkEnd& end) {
   const std::string name =
@@ -62,11 +63,17 @@ std::string RetransmittedSentence(const NetworkLink& link) {
       absl::StrCat(ShareText(link.retransmitted_share()), " of the segments ", Direction(link),
                    " were retransmitted (", Amount(link.sums.retransmitted_segments), " of ",
                    Amount(link.sums.sent_segments), ")");
-  if (link.sums.duplicates <= 0) return text + ": probably they were lost on the way";
+  const bool some_in_vain = link.sums.duplicates > 0;
+  const std::string which =
+      some_in_vain ? absl::StrCat(", ", Amount(link.sums.duplicates),
+                                  " of them in vain, as the receiver reported; the others")
+                   : ": they";
+  if (link.window_full_share().value_or(0) < kNoRoomShare) {
+    return absl::StrCat(text, which, " were probably lost on the way");
+  }
   return absl::StrCat(
-      text, ", ", Amount(link.sums.duplicates),
-      " of them in vain, as the receiver reported; the others were probably lost on "
-      "the way");
+      text, which, " were lost on the way, or dropped by the receiver, which had no room in ",
+      ShareText(link.window_full_share()), " of the time in which data was under way");
 }
 
 std::string BufferShortSentence(const NetworkLink& link) {

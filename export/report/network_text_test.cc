@@ -83,6 +83,20 @@ TEST(NetworkText, ASmallShareIsNotRoundedAway) {
               HasSubstr("0.14 % of the segments"));
 }
 
+TEST(NetworkText, AReceiverThatLackedRoomMayHaveDroppedThem) {
+  NetworkLink link = Link(0, 1, 412);
+  const auto sentence = [&] {
+    return NetworkSentences(analysis::FindingsOf(std::vector{link}))[0];
+  };
+  EXPECT_THAT(sentence(), HasSubstr("3 of them in vain, as the receiver reported; the others were "
+                                    "lost on the way, or dropped by the receiver, which had no "
+                                    "room in 25.0 % of the time in which data was under way"));
+  link.sums.window_full_us = 99'000;
+  EXPECT_THAT(sentence(), HasSubstr("the others were probably lost on the way"));
+  link.sums.duplicates = 0;
+  EXPECT_THAT(sentence(), HasSubstr("10 000): they were probably lost on the way"));
+}
+
 TEST(NetworkText, JsonHasAllAndNullForWhatIsNotKnown) {
   Json json;
   NetworkInJson(ReportOf({Link(0, 1, 412)}), &json);

@@ -78,5 +78,5 @@ def test_a_receiver_that_reads_late_is_a_full_window(fleet):
         master.run(["sh", "-c", command.replace(str(SLOW_MS), "0", 1)])
     assert link["window_full_us"] > 0.5 * link["busy_us"], link
     assert link["busy_us"] > 0.8 * SECONDS * 1e6
-    # That the program reads late is not the network's doing.
+    # That the program reads late is not the network's doing, even if its kernel drops segments.
     assert findings == []
