@@ -33,8 +33,8 @@ void ConnectionSampler::Search() {
     Visit(id, *found.entry, &left);
   }
   if (left == 0) {
-    Complain(absl::StrCat("TCP connections are not sampled of all processes: they have more than ",
-                          options_.descriptors_max, " files open"));
+    Complain(absl::StrCat("TCP connections may not be sampled of all processes: they have ",
+                          options_.descriptors_max, " files open or more"));
   }
   std::erase_if(spaces_, [](const auto& one) { return one.second.owners.empty(); });
 }

@@ -148,7 +148,7 @@ TEST_F(ConnectionSamplerTest, ANamespaceThatMayNotBeEnteredIsSaidOnce) {
 TEST_F(ConnectionSamplerTest, OfTooManyOpenFilesItIsSaid) {
   ConnectionSampler sampler = MakeSampler(2);
   sampler.Search();
-  EXPECT_THAT(sampler.TakeComplaints(), ElementsAre(HasSubstr("more than 2 files open")));
+  EXPECT_THAT(sampler.TakeComplaints(), ElementsAre(HasSubstr("they have 2 files open or more")));
 }
 
 TEST_F(ConnectionSamplerTest, UsersWhoAreLeftOutAreNotLookedAt) {
