@@ -14,102 +14,8 @@
 namespace syncline::analysis::why {
 namespace {
 
-constexpr uint64_t kSeedBefore = 1;
-constexpr uint64_t kSeedNow = 2;
 constexpr size_t kOperatorsMax = 32;
 constexpr double kSameCount = 0.05;  // counts that differ by less are the same: one step of twenty
-constexpr int64_t kMillion = 1'000'000;
-
-// Half of the interval in which one more of these means lies; 0 of fewer than two.
-int64_t DriftOf(const std::vector<double>& means) {
-  if (means.size() < 2) return 0;
-  const double student = StudentQuantile(0.95, means.size() - 1);
-  return std::llround(student * Deviation(means) *
-                      std::sqrt(1 + 1 / static_cast<double>(means.size())));
-}
-
-// Series of both sides, resampled together. The first one is the step.
-class Changes {
- public:
-  // How many steps each recording before has.
-  explicit Changes(std::vector<size_t> lengths) : lengths_(std::move(lengths)) {}
-
-  // One value a step. `divisor`: how many ranks' time is added up in it.
-  size_t Add(std::vector<int64_t> before, std::vector<int64_t> now, int64_t divisor) {
-    rows_.push_back({std::move(before), std::move(now), divisor});
-    return rows_.size() - 1;
-  }
-
-  void Sample() {
-    before_ = SamplesOf(&Row::before, kSeedBefore);
-    now_ = SamplesOf(&Row::now, kSeedNow);
-  }
-
-  Change Of(size_t index) const {
-    const Row& row = rows_[index];
-    Change change;
-    change.before_ns = MeanOf(row.before) / row.divisor;
-    change.now_ns = MeanOf(row.now) / row.divisor;
-    change.change.est_ns = change.now_ns - change.before_ns;
-    change.est_ppm = Share(change.change.est_ns, MeanOf(rows_[0].before) / rows_[0].divisor);
-    std::vector<int64_t> differences;
-    std::vector<int64_t> shares;
-    for (size_t i = 0; i < before_[index].size(); ++i) {
-      differences.push_back((now_[index][i] - before_[index][i]) / row.divisor);
-      shares.push_back(Share(differences.back(), before_[0][i] / rows_[0].divisor));
-    }
-    const Interval ns = MiddleOf(std::move(differences));
-    const Interval ppm = MiddleOf(std::move(shares));
-    change.change.lo_ns = ns.lo;
-    change.change.hi_ns = ns.hi;
-    change.lo_ppm = ppm.lo;
-    change.hi_ppm = ppm.hi;
-    Widen(row, &change);
-    return change;
-  }
-
- private:
-  struct Row {
-    std::vector<int64_t> before;
-    std::vector<int64_t> now;
-    int64_t divisor;
-  };
-
-  // By how the recordings before differ from each other.
-  void Widen(const Row& row, Change* change) const {
-    std::vector<double> means;
-    size_t begin = 0;
-    for (const size_t length : lengths_) {
-      const std::span<const int64_t> part = std::span(row.before).subspan(begin, length);
-      means.push_back(static_cast<double>(MeanOf(part)) / static_cast<double>(row.divisor));
-      begin += length;
-    }
-    const int64_t drift_ns = DriftOf(means);
-    MeanEstimate& mean = change->change;
-    mean.lo_ns = std::min(mean.lo_ns, mean.est_ns - drift_ns);
-    mean.hi_ns = std::max(mean.hi_ns, mean.est_ns + drift_ns);
-    const int64_t drift_ppm = Share(drift_ns, MeanOf(rows_[0].before) / rows_[0].divisor);
-    change->lo_ppm = std::min(change->lo_ppm, change->est_ppm - drift_ppm);
-    change->hi_ppm = std::max(change->hi_ppm, change->est_ppm + drift_ppm);
-  }
-
-  static int64_t Share(int64_t ns, int64_t step_ns) {
-    return step_ns <= 0 ? 0 : ns * kMillion / step_ns;
-  }
-
-  std::vector<std::vector<int64_t>> SamplesOf(std::vector<int64_t> Row::*side,
-                                              uint64_t seed) const {
-    std::vector<std::span<const int64_t>> series;
-    for (const Row& row : rows_) series.emplace_back(row.*side);
-    const size_t steps = series[0].size();
-    return SampledMeans(series, BlockOf(steps), seed);
-  }
-
-  std::vector<size_t> lengths_;
-  std::vector<Row> rows_;
-  std::vector<std::vector<int64_t>> before_;  // [row][sample]
-  std::vector<std::vector<int64_t>> now_;
-};
 
 class Comparer {
  public:
@@ -332,12 +238,6 @@ std::string TextOf(const StepKind& kind) {
   return text;
 }
 
-void Refuse(Mismatch mismatch, std::string text, Comparison* comparison) {
-  if (comparison->mismatch != Mismatch::kNone) return;
-  comparison->mismatch = mismatch;
-  comparison->mismatch_text = std::move(text);
-}
-
 std::vector<int32_t> RanksOf(const Side& side) {
   std::vector<int32_t> ranks;
   for (const SideRank& rank : side.ranks) ranks.push_back(rank.rank);
@@ -348,54 +248,36 @@ std::vector<int32_t> RanksOf(const Side& side) {
 void CheckAlike(std::span<const Side> before, Comparison* comparison) {
   for (const Side& side : before) {
     if (RanksOf(side) == RanksOf(before.front())) continue;
-    Refuse(Mismatch::kOtherWorldSize,
-           "not comparable: the recordings before have not all the same ranks", comparison);
+    comparison->Refuse(Mismatch::kOtherWorldSize,
+                       "not comparable: the recordings before have not all the same ranks");
   }
 }
 
 void CheckComparable(const Side& before, const Side& now, Comparison* comparison) {
   if (now.refusal != Refusal::kNone) {
     comparison->refusal = now.refusal;
-    Refuse(Mismatch::kNowRefused, absl::StrCat("the recording now: ", now.refusal_text),
-           comparison);
+    comparison->Refuse(Mismatch::kNowRefused,
+                       absl::StrCat("the recording now: ", now.refusal_text));
   }
   if (before.refusal != Refusal::kNone && comparison->mismatch == Mismatch::kNone) {
     comparison->refusal = before.refusal;
-    Refuse(Mismatch::kBeforeRefused, absl::StrCat("the recording before: ", before.refusal_text),
-           comparison);
+    comparison->Refuse(Mismatch::kBeforeRefused,
+                       absl::StrCat("the recording before: ", before.refusal_text));
   }
   if (before.ranks.size() != now.ranks.size()) {
-    Refuse(Mismatch::kOtherWorldSize,
-           absl::StrCat("not comparable: ", now.ranks.size(),
-                        now.ranks.size() == 1 ? " rank now, " : " ranks now, ", before.ranks.size(),
-                        " before"),
-           comparison);
+    comparison->Refuse(Mismatch::kOtherWorldSize,
+                       absl::StrCat("not comparable: ", now.ranks.size(),
+                                    now.ranks.size() == 1 ? " rank now, " : " ranks now, ",
+                                    before.ranks.size(), " before"));
   }
   if (before.kind != now.kind) {
-    Refuse(Mismatch::kOtherSteps,
-           absl::StrCat("not comparable, the steps are of another class: ", TextOf(now.kind),
-                        " now; ", TextOf(before.kind), " before"),
-           comparison);
+    comparison->Refuse(Mismatch::kOtherSteps,
+                       absl::StrCat("not comparable, the steps are of another class: ",
+                                    TextOf(now.kind), " now; ", TextOf(before.kind), " before"));
   }
 }
 
 }  // namespace
-
-const char* MismatchJsonName(Mismatch mismatch) {
-  switch (mismatch) {
-    case Mismatch::kNone:
-      return "";
-    case Mismatch::kNowRefused:
-      return "now_refused";
-    case Mismatch::kBeforeRefused:
-      return "before_refused";
-    case Mismatch::kOtherWorldSize:
-      return "other_world_size";
-    case Mismatch::kOtherSteps:
-      return "other_steps";
-  }
-  return "";
-}
 
 Comparison Compare(std::span<const Side> before, const Side& now) {
   Comparison comparison;

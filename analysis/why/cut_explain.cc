@@ -2,45 +2,23 @@
 #include "analysis/why/cut_explain.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "analysis/why/cut_path.h"
 #include "analysis/why/cut_replay.h"
+#include "analysis/why/cut_steps.h"
+#include "analysis/why/cut_times.h"
 #include "analysis/why/statistics.h"
 
 namespace syncline::analysis::why {
 namespace {
 
-constexpr size_t kSelectionDivisor = 10;  // of all steps, at most one in so many is left out
 constexpr size_t kOperatorsMax = 20;
-
-// A step that all partitions that began it ended, and the begin of the next one.
-struct Step {
-  int64_t id = 0;
-  int64_t begin_ns = 0;  // of the first partition that began it
-  int64_t next_ns = 0;
-  std::vector<size_t> partitions;
-  CutPath path;
-  int64_t duration_ns() const { return next_ns - begin_ns; }
-};
-
-// What ran: names of operators, and how often, by partition.
-using Class = std::map<std::pair<size_t, NameId>, uint32_t>;
-
-bool IsCovered(const CutPartition& partition, int64_t begin_ns, int64_t end_ns) {
-  return std::any_of(partition.covered.begin(), partition.covered.end(), [&](const auto& piece) {
-    return piece.first <= begin_ns && end_ns <= piece.second;
-  });
-}
 
 // In how much of the given intervals, apart and sorted in each, two of them or more are at once.
 int64_t OverlapOf(const std::vector<std::vector<std::pair<int64_t, int64_t>>>& all) {
@@ -63,228 +41,34 @@ int64_t OverlapOf(const std::vector<std::vector<std::pair<int64_t, int64_t>>>& a
   return sum_ns;
 }
 
-// What is not known to have ended went on until its piece of the profile ends.
-int64_t CoveredUntil(const CutPartition& partition, int64_t at_ns) {
-  for (const auto& [begin_ns, end_ns] : partition.covered) {
-    if (begin_ns <= at_ns && at_ns < end_ns) return end_ns;
-  }
-  return at_ns;
-}
-
 class Explainer {
  public:
   explicit Explainer(const CutInput& input) : input_(input), paths_(input) {}
 
   CutAnswer Explain() {
-    if (Refuse()) return std::move(answer_);
-    FindClient();
-    FindSteps();
-    ChooseClass();
-    if (RefuseSelection()) return std::move(answer_);
-    answer_.steps = steps_.size();
+    const CutSteps found = CutStepsOf(input_, paths_);
+    answer_.refusal = found.refusal;
+    answer_.refusal_text = found.refusal_text;
+    answer_.client = found.client;
+    answer_.steps = found.judged.size();
+    answer_.other_steps = found.other;
+    answer_.overlapping_steps = found.overlapping;
+    answer_.broken_steps = found.broken;
+    if (found.refusal != CutRefusal::kNone) return std::move(answer_);
+    steps_ = found.judged;
     Summarise();
     return std::move(answer_);
   }
 
  private:
-  void Refused(CutRefusal refusal, std::string text) {
-    answer_.refusal = refusal;
-    answer_.refusal_text = std::move(text);
-  }
-
-  bool Refuse() {
-    if (input_.transfers.empty()) {
-      Refused(CutRefusal::kNoTensors,
-              "a TensorFlow job none of whose tensors crossed between two processes that were "
-              "profiled at level 2 or above. Explained are models that are cut into partitions (an "
-              "in-graph master and its workers), with all of their processes recorded; `syncline "
-              "report` shows what was recorded, and why a process was not profiled");
-      return true;
-    }
-    std::set<std::string> tasks;
-    bool any_step = false;
-    for (const CutPartition& partition : input_.partitions) {
-      any_step |= !partition.steps.empty();
-      if (partition.task.empty() || tasks.insert(partition.task).second) continue;
-      Refused(CutRefusal::kSeveralJobs,
-              absl::StrCat("two processes are ", partition.task,
-                           ": several TensorFlow jobs were recorded, or one was started again "
-                           "meanwhile; record one at a time"));
-      return true;
-    }
-    if (!any_step) {
-      Refused(CutRefusal::kNoSteps,
-              "no step of a TensorFlow session began in the window (RunGraph). Explained are "
-              "programs that run a graph by a session; functions that are called on other "
-              "processes are not explained yet");
-    }
-    return !any_step;
-  }
-
-  // Steps begin in the process of the session's client: its partition is told first.
-  void FindClient() {
-    std::map<int64_t, std::pair<int64_t, size_t>> first;  // by id
-    std::map<int64_t, size_t> partitions;
-    for (size_t i = 0; i < input_.partitions.size(); ++i) {
-      for (const auto& [id, times] : input_.partitions[i].steps) {
-        const std::pair<int64_t, size_t> one(times.begin_ns, i);
-        const auto [known, is_new] = first.try_emplace(id, one);
-        if (!is_new) known->second = std::min(known->second, one);
-        ++partitions[id];
-      }
-    }
-    std::vector<size_t> counts(input_.partitions.size());
-    for (const auto& [id, begin] : first) {
-      begins_.emplace_back(begin.first, id);
-      if (partitions[id] > 1) ++counts[begin.second];
-    }
-    std::sort(begins_.begin(), begins_.end());
-    answer_.client =
-        static_cast<size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-    const auto& of_client = input_.partitions[answer_.client].steps;
-    for (const auto& [id, count] : partitions) others_ += count > 1 && !of_client.contains(id);
-  }
-
-  // Of a partition, steps during which it began no other.
-  std::set<int64_t> StepsAlone(const CutPartition& partition) const {
-    std::vector<std::pair<int64_t, int64_t>> begins;
-    for (const auto& [id, times] : partition.steps) begins.emplace_back(times.begin_ns, id);
-    std::sort(begins.begin(), begins.end());
-    std::set<int64_t> alone;
-    int64_t latest_ns = INT64_MIN;
-    for (size_t i = 0; i < begins.size(); ++i) {
-      const auto& [begin_ns, id] = begins[i];
-      const int64_t end_ns =
-          partition.steps.at(id).end_ns.value_or(CoveredUntil(partition, begin_ns));
-      const int64_t next_ns = i + 1 < begins.size() ? begins[i + 1].first : INT64_MAX;
-      if (begin_ns >= latest_ns && end_ns <= next_ns) alone.insert(id);
-      latest_ns = std::max(latest_ns, end_ns);
-    }
-    return alone;
-  }
-
-  void FindSteps() {
-    std::vector<std::set<int64_t>> alone;
-    for (const CutPartition& one : input_.partitions) alone.push_back(StepsAlone(one));
-    const CutPartition& client = input_.partitions[answer_.client];
-    for (size_t i = 0; i + 1 < begins_.size(); ++i) {
-      Step step;
-      std::tie(step.begin_ns, step.id) = begins_[i];
-      step.next_ns = begins_[i + 1].first;
-      bool whole = client.steps.contains(step.id) && IsCovered(client, step.begin_ns, step.next_ns);
-      for (size_t p = 0; p < input_.partitions.size(); ++p) {
-        const auto& steps = input_.partitions[p].steps;
-        const auto found = steps.find(step.id);
-        if (found == steps.end()) continue;
-        step.partitions.push_back(p);
-        if (whole && !alone[p].contains(step.id)) {
-          ++answer_.overlapping_steps;
-          whole = false;
-        }
-        whole = whole && found->second.end_ns.has_value();
-      }
-      if (!whole || step.partitions.size() < 2) continue;
-      step.path = paths_.Of(step.id);
-      if (!step.path.whole) {
-        ++answer_.broken_steps;
-        continue;
-      }
-      classes_[ClassOf(step)].push_back(std::move(step));
-    }
-  }
-
-  Class ClassOf(const Step& step) const {
-    Class made;
-    for (const size_t p : step.partitions) {
-      const CutPartition& partition = input_.partitions[p];
-      const CutStepTimes& times = partition.steps.at(step.id);
-      for (const std::vector<CutSpan>& lane : partition.lanes) {
-        auto span = std::partition_point(lane.begin(), lane.end(), [&](const CutSpan& one) {
-          return one.begin_ns < times.begin_ns;
-        });
-        for (; span != lane.end() && span->begin_ns < *times.end_ns; ++span) {
-          if (span->kind == CutKind::kOperator) ++made[{p, span->name}];
-        }
-      }
-    }
-    return made;
-  }
-
-  // The class with the most time.
-  void ChooseClass() {
-    int64_t most_ns = -1;
-    size_t all = 0;
-    for (auto& [made, steps] : classes_) {
-      all += steps.size();
-      int64_t sum_ns = 0;
-      for (const Step& step : steps) sum_ns += step.duration_ns();
-      if (sum_ns <= most_ns) continue;
-      most_ns = sum_ns;
-      chosen_ = &steps;
-    }
-    if (chosen_ != nullptr) steps_ = std::span<const Step>(*chosen_);
-    answer_.other_steps = all - steps_.size();
-  }
-
-  // Steps that can be explained must not be a selection of all.
-  bool RefuseSelection() {
-    size_t whole = 0;
-    for (const auto& [made, steps] : classes_) whole += steps.size();
-    const uint64_t overlapping = answer_.overlapping_steps;
-    if (others_ * kSelectionDivisor > whole + others_) {
-      Refused(CutRefusal::kSeveralClients,
-              absl::StrCat(others_,
-                           " steps do not begin in the process in which the most do: jobs with a "
-                           "client in each worker (parameter servers) are not explained yet"));
-    } else if (overlapping * kSelectionDivisor > whole + overlapping) {
-      Refused(CutRefusal::kStepsOverlap,
-              absl::StrCat(overlapping,
-                           " steps began while another one ran on the same partition: such steps "
-                           "are not explained yet"));
-    } else if (answer_.broken_steps * kSelectionDivisor > whole + answer_.broken_steps) {
-      Refused(CutRefusal::kPathUnknown,
-              absl::StrCat("of ", answer_.broken_steps,
-                           " steps it was not recorded where a tensor came from, or what an "
-                           "operator waited for: record with --tf-profiler-level 3 (the default), "
-                           "and all processes of the job"));
-    } else if (steps_.size() < kStepsMin && whole >= kStepsMin) {
-      answer_.steps = steps_.size();
-      Refused(
-          CutRefusal::kStepsDiffer,
-          absl::StrCat("of ", whole, " whole steps at most ", steps_.size(),
-                       " ran the same operators, as often, and ", kStepsMin,
-                       " are needed: steps that differ (loops of varying length, other sessions "
-                       "in these processes) are not explained yet"));
-    } else if (steps_.size() < kStepsMin) {
-      answer_.steps = steps_.size();
-      Refused(CutRefusal::kTooFewSteps,
-              absl::StrCat(steps_.size(), " whole steps of one class were recorded, ", kStepsMin,
-                           " are needed: record for longer"));
-    }
-    return answer_.refusal != CutRefusal::kNone;
-  }
-
   MeanEstimate Estimate(std::span<const int64_t> values) const {
     return Bootstrap(values, BlockOf(steps_.size()));
   }
-
-  // Sums of pieces, one a step, by what they are of.
-  template <class Key>
-  struct Sums {
-    std::map<Key, std::vector<int64_t>> values;
-
-    void Add(const Key& key, size_t step, size_t all, int64_t ns) {
-      auto [found, is_new] = values.try_emplace(key);
-      if (is_new) found->second.resize(all);
-      found->second[step] += ns;
-    }
-  };
 
   struct EdgeFacts {
     int64_t sender_busy_ns = 0;
     int64_t sending_ns = 0;
     int64_t asked_ns = 0;
-    std::optional<int64_t> clock_ns = 0;
     int64_t clock_most_ns = 0;
     uint64_t steps = 0;
     std::optional<size_t> last_step;
@@ -292,76 +76,73 @@ class Explainer {
     bool sized = true;
   };
 
+  // Of the path, over all steps.
+  struct PartitionFacts {
+    int64_t in_operators_ns = 0;
+    int64_t idle_ns = 0;
+    int64_t sending_busy_ns = 0;
+  };
+
   void Summarise() {
-    const size_t all = steps_.size();
-    std::vector<int64_t> durations;
-    std::vector<int64_t> tensors(all);
-    std::vector<int64_t> between;
-    Sums<size_t> partitions;
-    Sums<size_t> edges;
-    Sums<std::pair<size_t, NameId>> operators;
-    std::map<size_t, EdgeFacts> facts;
-    std::vector<int64_t> in_operators(input_.partitions.size());
-    std::vector<int64_t> idle(input_.partitions.size());
+    const CutTimes times = CutTimesOf(input_, steps_);
+    answer_.step = Estimate(times.steps);
+    answer_.tensors = Estimate(times.tensors);
+    answer_.between = Estimate(times.between);
+    AddFacts();
+    AddPartitions(times);
+    AddEdges(times);
+    AddSavings();
+    AddOperators(times.operators);
+  }
+
+  void AddFacts() {
+    partitions_.resize(input_.partitions.size());
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      for (const CutPiece& piece : steps_[i].path.pieces) {
+        if (IsTensor(piece)) {
+          AddTensor(piece, i);
+        } else if (piece.kind == CutPiece::Kind::kIdle) {
+          partitions_[piece.partition].idle_ns += piece.duration_ns;
+        } else if (piece.kind == CutPiece::Kind::kOperator) {
+          partitions_[piece.partition].in_operators_ns += piece.duration_ns;
+        }
+      }
+    }
+  }
+
+  void AddPartitions(const CutTimes& times) {
+    const auto count = static_cast<int64_t>(steps_.size());
     std::vector<int64_t> busy(input_.partitions.size());
     int64_t overlap_ns = 0;
-    answer_.partitions.resize(input_.partitions.size());
-    answer_.clock_ns = 0;
-    for (size_t i = 0; i < all; ++i) {
-      const Step& step = steps_[i];
-      int64_t left_ns = step.duration_ns();
-      for (const CutPiece& piece : step.path.pieces) {
-        left_ns -= piece.duration_ns;
-        if (piece.kind == CutPiece::Kind::kTensor || piece.kind == CutPiece::Kind::kAsked) {
-          const CutTransfer& transfer = input_.transfers[piece.transfer];
-          tensors[i] += piece.duration_ns;
-          edges.Add(transfer.edge, i, all, piece.duration_ns);
-          const int64_t busy_ns = SenderBusyNs(transfer);
-          answer_.partitions[transfer.from].sending_busy_ns += busy_ns;
-          facts[transfer.edge].sender_busy_ns += busy_ns;
-          AddFacts(transfer, piece, i, &facts[transfer.edge]);
-          continue;
-        }
-        partitions.Add(piece.partition, i, all, piece.duration_ns);
-        if (piece.kind == CutPiece::Kind::kIdle) idle[piece.partition] += piece.duration_ns;
-        if (piece.kind != CutPiece::Kind::kOperator) continue;
-        in_operators[piece.partition] += piece.duration_ns;
-        operators.Add({piece.partition, piece.name}, i, all, piece.duration_ns);
-      }
-      durations.push_back(step.duration_ns());
-      between.push_back(left_ns);
-      overlap_ns += AddBusy(step, &busy);
-    }
-    answer_.step = Estimate(durations);
-    answer_.tensors = Estimate(tensors);
-    answer_.between = Estimate(between);
-    const auto count = static_cast<int64_t>(all);
+    for (const CutStep& step : steps_) overlap_ns += AddBusy(step, &busy);
     answer_.overlap_ns = overlap_ns / count;
     for (size_t p = 0; p < input_.partitions.size(); ++p) {
-      CutPartitionSummary& summary = answer_.partitions[p];
+      CutPartitionSummary& summary = answer_.partitions.emplace_back();
       summary.task = input_.partitions[p].task;
       summary.node = input_.partitions[p].node;
-      const auto found = partitions.values.find(p);
-      if (found != partitions.values.end()) summary.path = Estimate(found->second);
-      summary.operators_ns = in_operators[p] / count;
-      summary.idle_ns = idle[p] / count;
+      const auto found = times.partitions.find(p);
+      if (found != times.partitions.end()) summary.path = Estimate(found->second);
+      summary.operators_ns = partitions_[p].in_operators_ns / count;
+      summary.idle_ns = partitions_[p].idle_ns / count;
       summary.busy_ns = busy[p] / count;
-      summary.sending_busy_ns /= count;
+      summary.sending_busy_ns = partitions_[p].sending_busy_ns / count;
     }
-    for (const auto& [edge, values] : edges.values) {
-      const int64_t most_ns = facts[edge].clock_most_ns;
+  }
+
+  void AddEdges(const CutTimes& times) {
+    answer_.clock_ns = 0;
+    for (const auto& [edge, values] : times.edges) {
+      const int64_t most_ns = edges_[edge].clock_most_ns;
       if (most_ns == INT64_MAX) answer_.clock_ns.reset();
       if (answer_.clock_ns.has_value()) answer_.clock_ns = std::max(*answer_.clock_ns, most_ns);
-      AddEdge(edge, values, std::move(facts[edge]));
+      AddEdge(edge, values, times.clocks.at(edge));
     }
-    AddSavings();
-    AddOperators(operators.values);
     const auto more = [](const auto& a, const auto& b) { return a.path.est_ns > b.path.est_ns; };
     std::stable_sort(answer_.edges.begin(), answer_.edges.end(), more);
   }
 
   // Adds, by partition, how long each worked in the step; how long two of them or more did at once.
-  int64_t AddBusy(const Step& step, std::vector<int64_t>* busy) const {
+  int64_t AddBusy(const CutStep& step, std::vector<int64_t>* busy) const {
     std::vector<std::vector<std::pair<int64_t, int64_t>>> at_work;
     for (const size_t p : step.partitions) {
       const CutStepTimes& times = input_.partitions[p].steps.at(step.id);
@@ -381,26 +162,29 @@ class Explainer {
     return sum_ns;
   }
 
-  static void AddFacts(const CutTransfer& transfer, const CutPiece& piece, size_t step,
-                       EdgeFacts* facts) {
+  void AddTensor(const CutPiece& piece, size_t step) {
+    const CutTransfer& transfer = input_.transfers[piece.transfer];
+    EdgeFacts& facts = edges_[transfer.edge];
+    const int64_t busy_ns = SenderBusyNs(transfer);
+    partitions_[transfer.from].sending_busy_ns += busy_ns;
+    facts.sender_busy_ns += busy_ns;
     if (piece.kind == CutPiece::Kind::kAsked) {
       // On the receiver's clock alone; that it had been sent by then is by both.
       const int64_t since_ns = WayOf(transfer).begin_ns - transfer.sent_ns;
-      if (since_ns > transfer.clock_ns.value_or(INT64_MAX)) facts->asked_ns += piece.duration_ns;
+      if (since_ns > transfer.clock_ns.value_or(INT64_MAX)) facts.asked_ns += piece.duration_ns;
     } else {
-      facts->sending_ns += std::min(transfer.sending_ns, std::max<int64_t>(piece.duration_ns, 0));
-      if (!transfer.clock_ns.has_value()) facts->clock_ns.reset();
-      if (facts->clock_ns.has_value()) *facts->clock_ns += *transfer.clock_ns;
+      facts.sending_ns += std::min(transfer.sending_ns, std::max<int64_t>(piece.duration_ns, 0));
     }
-    facts->clock_most_ns = std::max(facts->clock_most_ns, transfer.clock_ns.value_or(INT64_MAX));
-    if (facts->last_step != step) ++facts->steps;
-    facts->last_step = step;
-    facts->sized = facts->sized && transfer.bytes.has_value();
-    if (transfer.bytes.has_value()) facts->bytes.push_back(*transfer.bytes);
+    facts.clock_most_ns = std::max(facts.clock_most_ns, transfer.clock_ns.value_or(INT64_MAX));
+    if (facts.last_step != step) ++facts.steps;
+    facts.last_step = step;
+    facts.sized = facts.sized && transfer.bytes.has_value();
+    if (transfer.bytes.has_value()) facts.bytes.push_back(*transfer.bytes);
   }
 
-  void AddEdge(size_t edge, std::span<const int64_t> values, EdgeFacts facts) {
+  void AddEdge(size_t edge, std::span<const int64_t> values, std::optional<int64_t> clock_ns) {
     const auto count = static_cast<int64_t>(steps_.size());
+    EdgeFacts& facts = edges_[edge];
     CutEdgeSummary& summary = answer_.edges.emplace_back();
     summary.edge = input_.edges[edge];
     summary.steps = facts.steps;
@@ -408,7 +192,7 @@ class Explainer {
     summary.sending_ns = facts.sending_ns / count;
     summary.sender_busy_ns = facts.sender_busy_ns / count;
     summary.asked_ns = facts.asked_ns / count;
-    if (facts.clock_ns.has_value()) summary.clock_ns = *facts.clock_ns / count;
+    if (clock_ns.has_value()) summary.clock_ns = *clock_ns / count;
     if (!facts.sized || facts.bytes.empty()) return;
     const auto middle = facts.bytes.begin() + static_cast<ptrdiff_t>(facts.bytes.size() / 2);
     std::nth_element(facts.bytes.begin(), middle, facts.bytes.end());
@@ -423,7 +207,7 @@ class Explainer {
     }
     std::vector<CutReplay> replays;
     std::vector<int64_t> ends;
-    for (const Step& step : steps_) {
+    for (const CutStep& step : steps_) {
       const CutReplay& replay = replays.emplace_back(input_, paths_, step.id, transfers[step.id]);
       ends.push_back(replay.EndWith({}));
       answer_.replay_error_ns =
@@ -471,11 +255,9 @@ class Explainer {
   const CutInput& input_;
   const CutPaths paths_;
   CutAnswer answer_;
-  std::vector<std::pair<int64_t, int64_t>> begins_;  // of all steps, first anywhere; and their ids
-  std::map<Class, std::vector<Step>> classes_;
-  const std::vector<Step>* chosen_ = nullptr;
-  std::span<const Step> steps_;
-  uint64_t others_ = 0;  // steps of several partitions that do not begin on the client's
+  std::span<const CutStep> steps_;
+  std::vector<PartitionFacts> partitions_;
+  std::map<size_t, EdgeFacts> edges_;
 };
 
 }  // namespace

@@ -9,96 +9,17 @@
 #include "analysis/why/cut_explain.h"
 #include "analysis/why/cut_path.h"
 #include "analysis/why/cut_replay.h"
+#include "analysis/why/testing/fake_cut.h"
 
 namespace syncline::analysis::why {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kStepNs = 15 * kMs;
-
-enum Name : NameId {
-  kNone,
-  kForward,
-  kRemote,
-  kBackward,
-  kSendX,
-  kReceiveX,
-  kSendY,
-  kReceiveY,
-  kBatch
-};
-
-// Of each step, ms: 0-4 the client computes and sends x, which is there at 5; until 11 the worker
-// computes and sends y, which is there at 12; until 14 the client computes; then nothing.
-class FakeCut {
- public:
-  explicit FakeCut(size_t steps = 60) {
-    input_.names = {"", "forward", "remote", "backward", "x/_1", "x/_2", "y/_3", "y/_4", "batch"};
-    input_.receives = {false, false, false, false, false, true, false, true, false};
-    for (const char* task : {"/job:client/replica:0/task:0", "/job:worker/replica:0/task:0"}) {
-      CutPartition& partition = input_.partitions.emplace_back();
-      partition.task = task;
-      partition.node = "n";
-      partition.lanes.resize(2);  // operators; what comes from the network
-      partition.covered = {{0, static_cast<int64_t>(steps + 1) * kStepNs}};
-    }
-    input_.edges = {{"x", 0, 1}, {"y", 1, 0}};
-    for (size_t i = 0; i < steps; ++i) AddStep(static_cast<int64_t>(i));
-    input_.partitions[0].steps[static_cast<int64_t>(steps)] = {
-        static_cast<int64_t>(steps) * kStepNs, std::nullopt, 0};
-  }
-
-  CutInput& input() { return input_; }
-
-  // One span of a lane.
-  void Add(size_t partition, size_t lane, int64_t begin_ns, int64_t end_ns, NameId name,
-           CutKind kind, uint16_t depth = 0) {
-    input_.partitions[partition].lanes[lane].push_back(
-        {begin_ns, end_ns, begin_ns, name, kind, depth});
-  }
-
- private:
-  void AddStep(int64_t id) {
-    const int64_t at = id * kStepNs;
-    for (CutPartition& partition : input_.partitions) {
-      partition.steps[id] = {at, at + 14 * kMs, 0};
-    }
-    input_.partitions[1].steps[id].end_ns = at + 11 * kMs;
-    Add(0, 0, at, at + 4 * kMs, kForward, CutKind::kOperator);
-    Add(0, 0, at + 4 * kMs, at + 4 * kMs + 1000, kSendX, CutKind::kOperator);
-    Add(0, 0, at + 4 * kMs + 1000, at + 4 * kMs + 2000, kReceiveY, CutKind::kAsked);
-    Add(1, 0, at, at + 1000, kReceiveX, CutKind::kAsked);
-    Receive(1, at + 5 * kMs, kReceiveX);
-    Add(1, 0, at + 5 * kMs + 10, at + 11 * kMs, kRemote, CutKind::kOperator);
-    Add(1, 0, at + 11 * kMs, at + 11 * kMs + 1000, kSendY, CutKind::kOperator);
-    Receive(0, at + 12 * kMs, kReceiveY);
-    Add(0, 0, at + 12 * kMs + 10, at + 14 * kMs, kBackward, CutKind::kOperator);
-    AddTransfer(id, 0, at + 4 * kMs, at + 5 * kMs, at);
-    AddTransfer(id, 1, at + 11 * kMs, at + 12 * kMs, at + 4 * kMs + 1000);
-  }
-
-  void Receive(size_t partition, int64_t at_ns, NameId name) {
-    Add(partition, 1, at_ns, at_ns + 20, name, CutKind::kDone);
-    Add(partition, 1, at_ns + 5, at_ns + 10, kNone, CutKind::kReady, 1);
-  }
-
-  void AddTransfer(int64_t step, size_t edge, int64_t sent_ns, int64_t received_ns,
-                   int64_t posted_ns) {
-    CutTransfer transfer;
-    transfer.step = step;
-    transfer.edge = edge;
-    transfer.from = input_.edges[edge].from;
-    transfer.to = input_.edges[edge].to;
-    transfer.sent_ns = transfer.sent_recorded_ns = sent_ns;
-    transfer.sending_ns = 1000;
-    transfer.received_ns = transfer.received_recorded_ns = received_ns;
-    transfer.posted_recorded_ns = posted_ns;
-    transfer.clock_ns = 100;
-    input_.transfers.push_back(transfer);
-  }
-
-  CutInput input_;
-};
+constexpr int64_t kMs = FakeCut::kMs;
+constexpr int64_t kStepNs = FakeCut::kPlainStepNs;
+constexpr NameId kNone = FakeCut::kNone;
+constexpr NameId kReceiveX = FakeCut::kReceiveX;
+constexpr NameId kReceiveY = FakeCut::kReceiveY;
+constexpr NameId kBatch = FakeCut::kBatch;
 
 // What is asked of each span of a partition, of its steps and of its transfers.
 void Shift(CutInput* input, size_t partition, int64_t by_ns) {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which recordings were compared, or why they were not: of any kind of job.
+//
+// Thread-safety: plain values.
+#ifndef SYNCLINE_ANALYSIS_WHY_COMPARED_SIDES_H_
+#define SYNCLINE_ANALYSIS_WHY_COMPARED_SIDES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace syncline::analysis::why {
+
+// Why two recordings are not compared. Stable: scripts read the names.
+enum class Mismatch : uint8_t {
+  kNone,
+  kNowRefused,  // `why` has no answer for it
+  kBeforeRefused,
+  kOtherWorldSize,  // more ranks, or fewer; other tasks
+  kOtherSteps,      // the judged steps are of another class
+};
+const char* MismatchJsonName(Mismatch mismatch);  // "other_world_size"
+
+struct ComparedSide {
+  std::string job;
+  int64_t window_ns = 0;
+  uint64_t steps = 0;
+  std::string step_class;  // "" of a cut model
+  size_t ranks = 0;        // of a cut model: partitions
+  bool incomplete = false;
+  std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
+};
+
+struct ComparedSides {
+  Mismatch mismatch = Mismatch::kNone;
+  std::string mismatch_text;  // one line
+  ComparedSide before;        // of all recordings before together
+  ComparedSide now;
+  std::vector<ComparedSide> befores;  // each of them
+
+  bool incomplete() const { return before.incomplete || now.incomplete; }
+  // Whether the intervals hold how recordings differ without a change: several were before.
+  bool drift_known() const { return befores.size() > 1; }
+
+  // Keeps the first reason.
+  void Refuse(Mismatch reason, std::string text) {
+    if (mismatch != Mismatch::kNone) return;
+    mismatch = reason;
+    mismatch_text = std::move(text);
+  }
+};
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_COMPARED_SIDES_H_
