@@ -25,6 +25,19 @@ std::optional<Part> PartOf(absl::string_view name) {
   return std::nullopt;
 }
 
+constexpr std::pair<const char*, CutPart> kCutParts[] = {
+    {"work", CutPart::kWork},
+    {"tensors", CutPart::kTensors},
+    {"between_steps", CutPart::kBetween},
+};
+
+std::optional<CutPart> CutPartOf(absl::string_view name) {
+  for (const auto& [known, part] : kCutParts) {
+    if (name == known) return part;
+  }
+  return std::nullopt;
+}
+
 std::string Names() {
   std::string names = "step";
   for (size_t part = 0; part < kParts; ++part) {
@@ -61,6 +74,8 @@ std::optional<int64_t> ParsePercent(absl::string_view text) {
 // Sets the limit's rank and part by `name`.
 absl::Status ParseName(absl::string_view name, Limit* limit) {
   if (name == "step") return absl::OkStatus();
+  limit->cut_part = CutPartOf(name);
+  if (limit->cut_part.has_value()) return absl::OkStatus();
   absl::string_view part = name;
   if (absl::ConsumePrefix(&part, "rank:")) {
     const size_t point = part.find('.');
@@ -76,12 +91,18 @@ absl::Status ParseName(absl::string_view name, Limit* limit) {
   }
   limit->part = PartOf(part);
   if (limit->part.has_value()) return absl::OkStatus();
-  return Wrong(limit->text, absl::StrCat("there is no \"", name, "\"; names are ", Names(),
-                                         ", and of a rank's part rank:N.PART"));
+  return Wrong(limit->text,
+               absl::StrCat("there is no \"", name, "\"; names are ", Names(),
+                            ", of a rank's part rank:N.PART, and of a model that is cut into "
+                            "partitions work, tensors and between_steps"));
 }
 
 // What of the comparison the limit names; nullptr: nothing, and `why` says so.
 const Change* ChangeOf(const Limit& limit, const Comparison& comparison, std::string* why) {
+  if (limit.cut_part.has_value()) {
+    *why = "it names a part of a model that is cut into partitions, which this job's is not";
+    return nullptr;
+  }
   if (!limit.part.has_value()) return &comparison.step;
   const bool taken = *limit.part == Part::kThrottled || *limit.part == Part::kWaitingForCpu;
   if (taken && !comparison.taken_away_known) {
@@ -97,8 +118,25 @@ const Change* ChangeOf(const Limit& limit, const Comparison& comparison, std::st
   return nullptr;
 }
 
+// The same of a cut model.
+const Change* ChangeOf(const Limit& limit, const CutComparison& comparison, std::string* why) {
+  if (limit.part.has_value()) {
+    *why =
+        "it names a part of a PyTorch rank's step; a model that is cut into partitions has step, "
+        "work, tensors and between_steps";
+    return nullptr;
+  }
+  if (!limit.cut_part.has_value()) return &comparison.step;
+  const std::optional<Change>& change = *limit.cut_part == CutPart::kWork      ? comparison.work
+                                        : *limit.cut_part == CutPart::kTensors ? comparison.tensors
+                                                                               : comparison.between;
+  if (change.has_value()) return &*change;
+  *why = "how far the nodes' clocks are apart is not known";
+  return nullptr;
+}
+
 // Why no limit at all is judged; empty: they are.
-std::string WhyNone(const Comparison& comparison) {
+std::string WhyNone(const ComparedSides& comparison) {
   if (comparison.mismatch != Mismatch::kNone) return "the recordings were not compared";
   if (comparison.incomplete()) {
     return absl::StrCat("the recording ", comparison.now.incomplete ? "now" : "before",
@@ -109,6 +147,24 @@ std::string WhyNone(const Comparison& comparison) {
   if (steps >= kLimitStepsMin) return "";
   return absl::StrCat("only ", steps, " steps were recorded ", now_fewer ? "now" : "before",
                       ", and ", kLimitStepsMin, " are needed on both sides");
+}
+
+template <class Compared>
+std::vector<LimitResult> Judge(const std::vector<Limit>& limits, const Compared& comparison) {
+  const std::string why_none = WhyNone(comparison);
+  std::vector<LimitResult> results;
+  for (const Limit& limit : limits) {
+    LimitResult result{limit, LimitResult::State::kNotJudged, why_none, std::nullopt};
+    const Change* change =
+        comparison.mismatch == Mismatch::kNone ? ChangeOf(limit, comparison, &result.why) : nullptr;
+    if (change != nullptr) result.change = *change;
+    if (result.why.empty() && change != nullptr) {
+      result.state =
+          change->lo_ppm > limit.ppm ? LimitResult::State::kAbove : LimitResult::State::kNotAbove;
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
 }
 
 }  // namespace
@@ -135,20 +191,12 @@ absl::StatusOr<Limit> ParseLimit(const std::string& text) {
 
 std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
                                      const Comparison& comparison) {
-  const std::string why_none = WhyNone(comparison);
-  std::vector<LimitResult> results;
-  for (const Limit& limit : limits) {
-    LimitResult result{limit, LimitResult::State::kNotJudged, why_none, std::nullopt};
-    const Change* change =
-        comparison.mismatch == Mismatch::kNone ? ChangeOf(limit, comparison, &result.why) : nullptr;
-    if (change != nullptr) result.change = *change;
-    if (result.why.empty() && change != nullptr) {
-      result.state =
-          change->lo_ppm > limit.ppm ? LimitResult::State::kAbove : LimitResult::State::kNotAbove;
-    }
-    results.push_back(std::move(result));
-  }
-  return results;
+  return Judge(limits, comparison);
+}
+
+std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
+                                     const CutComparison& comparison) {
+  return Judge(limits, comparison);
 }
 
 }  // namespace syncline::analysis::why

@@ -5,6 +5,8 @@
 //   name  := "step" | part | "rank:" number "." part
 //   part  := as the table or the JSON names it: "waiting for a CPU", "waiting_for_cpu"
 //
+// Of a model that is cut into partitions a name is "step", "work", "tensors" or "between_steps".
+//
 // The percentage is of the mean step before, for parts, too: a part may have been nothing before.
 #ifndef SYNCLINE_ANALYSIS_WHY_LIMITS_H_
 #define SYNCLINE_ANALYSIS_WHY_LIMITS_H_
@@ -16,13 +18,18 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/why/comparison.h"
+#include "analysis/why/cut_comparison.h"
 #include "analysis/why/model.h"
 
 namespace syncline::analysis::why {
 
+// What a step of a cut model is made of.
+enum class CutPart : uint8_t { kWork, kTensors, kBetween };
+
 struct Limit {
-  std::string text;             // as it was given
-  std::optional<Part> part;     // nullopt: the step
+  std::string text;          // as it was given
+  std::optional<Part> part;  // neither: the step
+  std::optional<CutPart> cut_part;
   std::optional<int32_t> rank;  // nullopt: the mean over ranks
   int64_t ppm = 0;              // of the step before
 };
@@ -47,6 +54,8 @@ inline constexpr uint64_t kLimitStepsMin = 60;
 
 std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
                                      const Comparison& comparison);
+std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
+                                     const CutComparison& comparison);
 
 }  // namespace syncline::analysis::why
 

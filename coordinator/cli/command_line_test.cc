@@ -368,10 +368,12 @@ TEST_F(CommandLine, WhyAgainstTakesTwoRecordingsAndLimits) {
   const std::vector<std::string> words = {"why",       run,          "--against", run,
                                           "--fail-if", "step > +0%", "--json"};
   EXPECT_EQ(Run(words), kIncomplete) << err_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\"now_refused\""), HasSubstr("\"tensorflow_job\""),
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\"now_refused\""), HasSubstr("\"too_few_steps\""),
                                 HasSubstr("\"not_judged\"")));
   EXPECT_EQ(Run({"why", run, "--against", run}), kIncomplete);
-  EXPECT_THAT(out_.str(), HasSubstr("REFUSED the recording now: a TensorFlow job"));
+  EXPECT_THAT(out_.str(), HasSubstr("REFUSED the recording now: 3 whole steps"));
+  EXPECT_EQ(Run({"why", run, "--against", run + "/nodes/worker-0/trace"}), kIncomplete);
+  EXPECT_THAT(out_.str(), HasSubstr("now: a TensorFlow job, and another recording is of none"));
 }
 
 TEST_F(CommandLine, WhatIsNotExplainedIsRefusedInOneParagraph) {

@@ -6,25 +6,32 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/why/comparison.h"
+#include "analysis/why/cut_comparison.h"
 #include "analysis/why/limits.h"
 #include "common/status.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/merge/why.h"
 #include "export/why/comparison_json.h"
 #include "export/why/comparison_text.h"
+#include "export/why/cut_comparison_json.h"
+#include "export/why/cut_comparison_text.h"
 
 namespace syncline::cli {
 namespace {
 
+using analysis::why::Compare;
+using analysis::why::CompareCut;
+using analysis::why::CutSide;
 using analysis::why::JudgeLimits;
 using analysis::why::Limit;
 using analysis::why::LimitResult;
 using analysis::why::Mismatch;
 using analysis::why::ParseLimit;
 using analysis::why::Side;
+using merge::WhySide;
 
-absl::StatusOr<Side> ReadSide(const Context& context, const AgainstArguments& arguments,
-                              const std::string& run) {
+absl::StatusOr<WhySide> ReadSide(const Context& context, const AgainstArguments& arguments,
+                                 const std::string& run) {
   merge::WhyOptions options;
   options.input.inputs = {run};
   options.job = arguments.job;
@@ -38,10 +45,47 @@ absl::StatusOr<Side> ReadSide(const Context& context, const AgainstArguments& ar
   for (const std::string& note : read->notes) {
     PrintNote(context, "note", "", absl::StrCat(run, ": ", note), "");
   }
-  return std::move(read->side);
+  return read;
 }
 
-int CodeOf(const report::ComparedRecordings& compared) {
+// The sides, read and in order.
+struct Sides {
+  WhySide now;
+  std::vector<WhySide> before;
+
+  // Whether all of them are of TensorFlow jobs. Those of which some are none are refused, as those
+  // of ranks that do the same work.
+  bool are_cuts() const {
+    return now.cut.has_value() &&
+           std::all_of(before.begin(), before.end(),
+                       [](const WhySide& side) { return side.cut.has_value(); });
+  }
+};
+
+absl::StatusOr<Sides> ReadSides(const Context& context, const AgainstArguments& arguments) {
+  Sides sides;
+  SYNCLINE_ASSIGN_OR_RETURN(sides.now, ReadSide(context, arguments, arguments.now));
+  for (const std::string& run : arguments.before) {
+    SYNCLINE_ASSIGN_OR_RETURN(WhySide side, ReadSide(context, arguments, run));
+    sides.before.push_back(std::move(side));
+  }
+  return sides;
+}
+
+// Prints what changed; returns the exit code.
+template <class Comparison>
+int Print(const Context& context, const AgainstArguments& arguments,
+          const std::vector<Limit>& limits, Comparison comparison) {
+  report::Compared<Comparison> compared;
+  compared.limits = JudgeLimits(limits, comparison);
+  compared.comparison = std::move(comparison);
+  compared.now = arguments.now;
+  compared.before = arguments.before;
+  if (arguments.json) {
+    *context.out << report::ComparisonJson(compared);
+  } else {
+    *context.out << report::ComparisonText(compared, {AnswerWidth(), context.ColourOut()});
+  }
   const auto any = [&](LimitResult::State state) {
     return std::any_of(compared.limits.begin(), compared.limits.end(),
                        [state](const LimitResult& one) { return one.state == state; });
@@ -52,38 +96,25 @@ int CodeOf(const report::ComparedRecordings& compared) {
   return whole && !any(LimitResult::State::kNotJudged) ? kDone : kIncomplete;
 }
 
-absl::StatusOr<report::ComparedRecordings> CompareRecordings(const Context& context,
-                                                             const AgainstArguments& arguments) {
-  std::vector<Limit> limits;
-  for (const std::string& text : arguments.fail_if) {
-    SYNCLINE_ASSIGN_OR_RETURN(Limit limit, ParseLimit(text));
-    limits.push_back(std::move(limit));
-  }
-  SYNCLINE_ASSIGN_OR_RETURN(const Side now, ReadSide(context, arguments, arguments.now));
-  std::vector<Side> before;
-  for (const std::string& run : arguments.before) {
-    SYNCLINE_ASSIGN_OR_RETURN(Side side, ReadSide(context, arguments, run));
-    before.push_back(std::move(side));
-  }
-  report::ComparedRecordings compared;
-  compared.now = arguments.now;
-  compared.before = arguments.before;
-  compared.comparison = analysis::why::Compare(before, now);
-  compared.limits = JudgeLimits(limits, compared.comparison);
-  return compared;
-}
-
 }  // namespace
 
 int WhyAgainst(const Context& context, const AgainstArguments& arguments) {
-  const auto compared = CompareRecordings(context, arguments);
-  if (!compared.ok()) return Fail(context, compared.status());
-  if (arguments.json) {
-    *context.out << report::ComparisonJson(*compared);
-  } else {
-    *context.out << report::ComparisonText(*compared, {AnswerWidth(), context.ColourOut()});
+  std::vector<Limit> limits;
+  for (const std::string& text : arguments.fail_if) {
+    auto limit = ParseLimit(text);
+    if (!limit.ok()) return Fail(context, limit.status());
+    limits.push_back(*std::move(limit));
   }
-  return CodeOf(*compared);
+  auto sides = ReadSides(context, arguments);
+  if (!sides.ok()) return Fail(context, sides.status());
+  if (sides->are_cuts()) {
+    std::vector<CutSide> before;
+    for (WhySide& side : sides->before) before.push_back(*std::move(side.cut));
+    return Print(context, arguments, limits, CompareCut(before, *sides->now.cut));
+  }
+  std::vector<Side> before;
+  for (WhySide& side : sides->before) before.push_back(std::move(side.side));
+  return Print(context, arguments, limits, Compare(before, sides->now.side));
 }
 
 }  // namespace syncline::cli

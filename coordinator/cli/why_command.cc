@@ -387,20 +387,22 @@ void RegisterWhy(CLI::App* app, Context* context) {
   why->add_option(
          "--fail-if", arguments->fail_if,
          "With --against: exit with code 4 if this is so, e.g. 'step > +5%'. Names: step, "
-         "a\npart as in the table (input), a rank's part (rank:3.input). The percentage "
-         "is of\nthe step before. With one --against choose it larger than what recordings "
-         "without a\nchange differ by. May be given several times")
+         "a\npart as in the table (input), a rank's part (rank:3.input); of a model that is cut\n"
+         "into partitions work, tensors, between_steps. The percentage is of the step before.\n"
+         "With one --against choose it larger than what recordings without a change differ by.\n"
+         "May be given several times")
       ->allow_extra_args(false);
   why->footer(
       "Of recorded PyTorch jobs over Gloo, on CPUs: which rank does its own work more slowly than "
-      "the "
-      "others,\n"
-      "and whether its container throttles it, another process uses its CPU, its input is slow, "
-      "or\n"
-      "Python collects garbage. Of jobs on GPUs, recorded under `syncline run --kineto` or given "
-      "as\n"
-      "PyTorch's profiles: which rank's device has more own work than the others', and whether it\n"
-      "computes longer, waits for launches, or for input.\n"
+      "the\n"
+      "others, and whether its container throttles it, another process uses its CPU, it computes\n"
+      "with fewer threads or a lower instruction set, its input is slow, or Python collects "
+      "garbage.\n"
+      "Of jobs on GPUs, recorded under `syncline run --kineto` or given as PyTorch's profiles: "
+      "which\n"
+      "rank's device has more own work than the others', and whether it computes longer, waits "
+      "for\n"
+      "launches, or for input.\n"
       "Of TensorFlow's in-graph jobs (one model, cut into the partitions of a master and its\n"
       "workers): what a step's critical path is made of, by partition, tensor and operator.\n"
       "Everything else is refused in one line that says what is needed.\n"

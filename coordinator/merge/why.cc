@@ -16,6 +16,7 @@
 #include "common/status.h"
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/inputs.h"
+#include "coordinator/merge/losses.h"
 #include "coordinator/merge/no_step.h"
 #include "coordinator/merge/node_connections.h"
 #include "coordinator/merge/node_devices.h"
@@ -98,20 +99,13 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
   return read;
 }
 
-// Lost events of all nodes, whether anything else is missing, and whether names were replaced.
+// What is missing, and whether names were replaced.
 void SetLosses(const Read& read, why::JobInput* job) {
-  job->incomplete = read.inputs.incomplete;
+  const Losses losses = LossesOf(read.inputs, read.built);
+  job->incomplete = losses.incomplete;
+  job->lost_events = losses.lost_events;
   job->redacted = read.inputs.recording.has_value() && read.inputs.recording->redacted;
   if (read.inputs.recording.has_value()) job->detail = read.inputs.recording->detail;
-  for (const timeline::NodeResult& node : read.built.nodes) {
-    for (const timeline::LossTotal& loss : node.losses) {
-      job->incomplete = true;
-      // Of packets it is not known how many events they had.
-      const bool counted = loss.count.has_value() && loss.reason != LossReason::kLostPackets;
-      if (!counted) job->lost_events.reset();
-      if (job->lost_events.has_value()) *job->lost_events += *loss.count;
-    }
-  }
 }
 
 why::Answer Refused(Refusal refusal, std::string text) {
@@ -141,8 +135,8 @@ bool IsTensorFlowJob(const Read& read, const std::optional<std::string>& wanted)
 why::Answer WithoutJob(const Read& read) {
   if (IsTensorFlowJob(read, std::nullopt)) {
     return Refused(Refusal::kTensorFlowJob,
-                   "a TensorFlow job: its recordings are not compared yet; `syncline why` without "
-                   "--against says what its steps are made of");
+                   "a TensorFlow job, and another recording is of none: they are not compared; "
+                   "`syncline why` without --against says what its steps are made of");
   }
   const bool processes =
       std::any_of(read.built.nodes.begin(), read.built.nodes.end(),
@@ -233,6 +227,11 @@ std::string HalvesText(const Read& read, const std::vector<size_t>& chosen) {
 
 // What is made of a job that can be looked at.
 using Explainer = std::function<why::Answer(const why::JobInput&)>;
+struct Explainers {
+  Explainer job;
+  std::function<std::optional<why::CutAnswer>(const CutJob&)> cut;
+  bool devices = false;  // also by what the job's devices did
+};
 
 why::Answer ExplainJob(const WhyOptions& options, const Explainer& explain, const Read& read,
                        WhyJob* job) {
@@ -274,9 +273,7 @@ std::vector<LateRank> LateRanks(const WhyResult& result) {
   return ranks;
 }
 
-// `by_devices`: also by what the job's devices did.
-absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices,
-                                      const Explainer& explain) {
+absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainers& explainers) {
   SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
   WhyResult result;
   if (!list.is_recording) {
@@ -293,7 +290,7 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices
   SYNCLINE_ASSIGN_OR_RETURN(Read read, ReadRecording(options, list));
   const std::vector<size_t> chosen = Chosen(read, options.job);
   result.no_step = read.no_step;
-  const bool is_cut = by_devices && read.jobs.empty() && IsTensorFlowJob(read, options.job);
+  const bool is_cut = read.jobs.empty() && IsTensorFlowJob(read, options.job);
   if (options.job.has_value() && chosen.empty() && !read.no_step.has_value() && !is_cut) {
     return absl::InvalidArgumentError(
         read.jobs.empty()
@@ -305,13 +302,14 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices
         absl::StrCat("several jobs were recorded; choose one with --job: ", NamesOf(read),
                      HalvesText(read, chosen)));
   }
-  result.answer =
-      chosen.empty() ? WithoutJob(read) : ExplainJob(options, explain, read, &read.jobs[chosen[0]]);
-  if (by_devices && !chosen.empty()) {
+  result.answer = chosen.empty() ? WithoutJob(read)
+                                 : ExplainJob(options, explainers.job, read, &read.jobs[chosen[0]]);
+  if (explainers.devices && !chosen.empty()) {
     result.devices = ExplainDevicesOf(read.jobs[chosen[0]], read.inputs, &read.built);
   }
   if (is_cut) {
-    result.cut = ExplainCutOf(read.inputs, read.built, std::move(read.cut));
+    const auto job = CutJobOf(read.inputs, read.built, std::move(read.cut));
+    if (job.has_value()) result.cut = explainers.cut(*job);
   }
   const auto job = chosen.empty() ? options.job : std::optional(read.jobs[chosen[0]].job);
   const auto network =
@@ -333,7 +331,8 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, bool by_devices
 }  // namespace
 
 absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
-  return ExplainWith(options, /*by_devices=*/true, why::Explain);
+  const Explainer job = why::Explain;
+  return ExplainWith(options, {job, [](const CutJob& cut) { return Explain(cut); }, true});
 }
 
 absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
@@ -343,7 +342,11 @@ absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
     result.side = why::SideOf(job);
     return Refused(result.side.refusal, result.side.refusal_text);
   };
-  SYNCLINE_ASSIGN_OR_RETURN(WhyResult read, ExplainWith(options, /*by_devices=*/false, read_side));
+  const auto read_cut = [&](const CutJob& job) -> std::optional<why::CutAnswer> {
+    result.cut = SideOf(job);
+    return std::nullopt;
+  };
+  SYNCLINE_ASSIGN_OR_RETURN(WhyResult read, ExplainWith(options, {read_side, read_cut}));
   result.side.refusal = read.answer.refusal;
   result.side.refusal_text = std::move(read.answer.refusal_text);
   result.complaints = std::move(read.complaints);

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/why/cut_model.h"
+#include "analysis/why/cut_side.h"
 #include "analysis/why/device_model.h"
 #include "analysis/why/model.h"
 #include "analysis/why/no_step.h"
@@ -47,6 +48,8 @@ absl::StatusOr<WhyResult> Explain(const WhyOptions& options);
 
 struct WhySide {
   analysis::why::Side side;
+  // Of a TensorFlow job, where no PyTorch job was recorded; `side` is then refused.
+  std::optional<analysis::why::CutSide> cut;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;
 };

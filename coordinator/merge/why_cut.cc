@@ -132,35 +132,56 @@ bool LeadOutside(const timeline::BuiltTimeline& built) {
 
 }  // namespace
 
-std::optional<why::CutAnswer> ExplainCutOf(const OpenedInputs& inputs,
-                                           const timeline::BuiltTimeline& built,
-                                           why::CutCollected collected) {
+std::optional<CutJob> CutJobOf(const OpenedInputs& inputs, const timeline::BuiltTimeline& built,
+                               why::CutCollected collected) {
   InputMaker maker(inputs, built, std::move(collected));
-  const why::CutInput input = maker.Make();
+  CutJob job;
+  job.input = maker.Make();
   if (!maker.any()) return std::nullopt;
-  why::CutAnswer answer;
   if (maker.on_devices()) {
-    answer.refusal = why::CutRefusal::kDevices;
-    answer.refusal_text =
+    job.refusal = why::CutRefusal::kDevices;
+    job.refusal_text =
         "a TensorFlow job on GPUs: an operator there goes on behind the span that launched it, so "
         "its critical path is not known; `syncline report` shows what the devices did";
   } else if (LeadOutside(built)) {
-    answer.refusal = why::CutRefusal::kPathUnknown;
-    answer.refusal_text =
+    job.refusal = why::CutRefusal::kPathUnknown;
+    job.refusal_text =
         "of whole steps, tensors were recorded of which only one end is there: a process that sent "
         "or received them was not profiled, or below level 3. Record all processes of the job; "
         "`syncline report` says which were profiled";
-  } else {
-    answer = why::ExplainCut(input);
   }
-  answer.incomplete = inputs.incomplete;
-  for (const timeline::NodeResult& node : built.nodes) {
-    answer.incomplete |= !node.losses.empty();
-  }
+  job.losses = LossesOf(inputs, built);
   if (inputs.build.window.has_value()) {
-    answer.window_ns = inputs.build.window->end.ns - inputs.build.window->begin.ns;
+    job.window_ns = inputs.build.window->end.ns - inputs.build.window->begin.ns;
   }
+  return job;
+}
+
+why::CutAnswer Explain(const CutJob& job) {
+  why::CutAnswer answer;
+  if (job.refusal == why::CutRefusal::kNone) {
+    answer = why::ExplainCut(job.input);
+  } else {
+    answer.refusal = job.refusal;
+    answer.refusal_text = job.refusal_text;
+  }
+  answer.incomplete = job.losses.incomplete;
+  answer.window_ns = job.window_ns;
   return answer;
+}
+
+why::CutSide SideOf(const CutJob& job) {
+  why::CutSide side;
+  if (job.refusal == why::CutRefusal::kNone) {
+    side = why::CutSideOf(job.input);
+  } else {
+    side.refusal = job.refusal;
+    side.refusal_text = job.refusal_text;
+  }
+  side.incomplete = job.losses.incomplete;
+  side.lost_events = job.losses.lost_events;
+  side.window_ns = job.window_ns;
+  return side;
 }
 
 }  // namespace syncline::merge

@@ -4,6 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "export/why/change_json.h"
+
 namespace syncline::report {
 namespace {
 
@@ -11,9 +13,7 @@ using analysis::why::Change;
 using analysis::why::ComparedSide;
 using analysis::why::Comparison;
 using analysis::why::kParts;
-using analysis::why::LimitResult;
 using analysis::why::Mismatch;
-using analysis::why::MismatchJsonName;
 using analysis::why::OperatorChange;
 using analysis::why::Part;
 using analysis::why::PartJsonName;
@@ -22,27 +22,17 @@ using analysis::why::Refusal;
 using analysis::why::RefusalJsonName;
 using Json = nlohmann::ordered_json;
 
-Json JsonOf(const Change& change) {
-  return {
-      {"before_ns", change.before_ns},
-      {"now_ns", change.now_ns},
-      {"change_ns",
-       {{"est", change.change.est_ns}, {"lo", change.change.lo_ns}, {"hi", change.change.hi_ns}}},
-      {"change_ppm", {{"est", change.est_ppm}, {"lo", change.lo_ppm}, {"hi", change.hi_ppm}}},
-      {"certain", change.certain()}};
-}
-
 Json JsonOf(const std::array<Change, kParts>& parts, bool taken_away_known) {
   Json json = Json::object();
   for (size_t i = 0; i < kParts; ++i) {
     const auto part = static_cast<Part>(i);
     const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
-    json[PartJsonName(part)] = taken && !taken_away_known ? Json() : JsonOf(parts[i]);
+    json[PartJsonName(part)] = taken && !taken_away_known ? Json() : ChangeJson(parts[i]);
   }
   return json;
 }
 
-Json JsonOf(const ComparedSide& side, const std::string& recording) {
+Json SideJson(const ComparedSide& side, const std::string& recording) {
   return {{"recording", recording},
           {"job", side.job},
           {"window_ns", side.window_ns},
@@ -67,39 +57,14 @@ const char* NameOf(OperatorChange::Work work) {
   return "same_count";
 }
 
-const char* NameOf(LimitResult::State state) {
-  switch (state) {
-    case LimitResult::State::kAbove:
-      return "above";
-    case LimitResult::State::kNotAbove:
-      return "not_above";
-    case LimitResult::State::kNotJudged:
-      break;
-  }
-  return "not_judged";
-}
-
-Json JsonOf(const LimitResult& result) {
-  return {{"limit", result.limit.text},
-          {"limit_ppm", result.limit.ppm},
-          {"state", NameOf(result.state)},
-          {"because", result.why},
-          {"change", result.change.has_value() ? JsonOf(*result.change) : Json()}};
-}
-
 Json JsonOf(const OperatorChange& change) {
   return {{"operator", change.name},
-          {"time", JsonOf(change.time)},
+          {"time", ChangeJson(change.time)},
           {"calls_before_per_step", change.calls_before},
           {"calls_now_per_step", change.calls_now},
           {"work", NameOf(change.work)},
           {"rank", change.rank < 0 ? Json() : Json(change.rank)},
           {"rank_change_ns", change.rank_change_ns}};
-}
-
-const char* StatusOf(const Comparison& comparison) {
-  if (comparison.mismatch != Mismatch::kNone) return "refused";
-  return comparison.incomplete() ? "incomplete" : "compared";
 }
 
 }  // namespace
@@ -108,26 +73,12 @@ std::string ComparisonJson(const ComparedRecordings& compared) {
   const Comparison& comparison = compared.comparison;
   const bool refused = comparison.mismatch != Mismatch::kNone;
   const bool by_why = comparison.refusal != Refusal::kNone;
-  Json json = {{"format", "syncline-comparison"},
-               {"format_version", kComparisonFormatVersion},
-               {"status", StatusOf(comparison)},
-               {"reason", refused ? Json(MismatchJsonName(comparison.mismatch)) : Json()},
-               {"refusal", by_why ? Json(RefusalJsonName(comparison.refusal)) : Json()},
-               {"message", comparison.mismatch_text},
-               {"before", JsonOf(comparison.before, compared.before.front())},
-               {"now", JsonOf(comparison.now, compared.now)}};
-  json["befores"] = Json::array();
-  for (size_t i = 0; i < comparison.befores.size(); ++i) {
-    json["befores"].push_back(JsonOf(comparison.befores[i], compared.before[i]));
-  }
-  json["drift_known"] = comparison.drift_known();
-  Json limits = Json::array();
-  for (const LimitResult& result : compared.limits) limits.push_back(JsonOf(result));
-  json["limits"] = std::move(limits);
+  Json json = ComparedJson(comparison, compared, by_why ? RefusalJsonName(comparison.refusal) : "",
+                           SideJson);
   json["taken_away_known"] = comparison.taken_away_known;
   json["redacted"] = comparison.redacted;
   json["other_detail"] = comparison.other_detail;
-  json["step"] = refused ? Json() : JsonOf(comparison.step);
+  json["step"] = refused ? Json() : ChangeJson(comparison.step);
   json["parts"] = refused ? Json() : JsonOf(comparison.parts, comparison.taken_away_known);
   Json ranks = Json::array();
   for (const RankChange& rank : comparison.ranks) {

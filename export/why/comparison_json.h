@@ -8,11 +8,9 @@
 
 #include <string>
 
-#include "export/why/comparison_text.h"
+#include "export/why/compared.h"
 
 namespace syncline::report {
-
-inline constexpr int kComparisonFormatVersion = 1;
 
 std::string ComparisonJson(const ComparedRecordings& compared);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
+#include "export/why/change_text.h"
 #include "export/why/labelled_text.h"
 #include "export/why/why_sentences.h"
 
@@ -16,93 +17,19 @@ namespace syncline::report {
 namespace {
 
 using analysis::why::Change;
-using analysis::why::ComparedSide;
 using analysis::why::Comparison;
-using analysis::why::kLimitStepsMin;
 using analysis::why::kParts;
-using analysis::why::LimitResult;
-using analysis::why::MeanEstimate;
 using analysis::why::Mismatch;
 using analysis::why::OperatorChange;
 using analysis::why::Part;
 using analysis::why::PartName;
 using analysis::why::RankChange;
 
-constexpr int64_t kTenthNs = 100'000;
 constexpr int64_t kRankPpm = 20'000;     // of the step before: what a rank's part must change by
 constexpr int64_t kOperatorPpm = 5'000;  // and an operator
 constexpr size_t kRankRows = 12;
 constexpr size_t kOperatorRows = 10;
 constexpr size_t kNameColumns = 60;
-constexpr size_t kFewRecordings = 4;
-
-std::string Interval(const MeanEstimate& mean) {
-  return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
-}
-
-// "+15.2", of millionths.
-std::string PercentOf(int64_t ppm) {
-  const std::string text = absl::StrFormat("%+.1f", static_cast<double>(ppm) / 1e4);
-  return text == "-0.0" || text == "+0.0" ? "0.0" : text;
-}
-
-std::string PercentInterval(const Change& change) {
-  return absl::StrCat("[", PercentOf(change.lo_ppm), ", ", PercentOf(change.hi_ppm), "]");
-}
-
-std::string SideText(const ComparedSide& side, const std::string& recording) {
-  std::string text =
-      absl::StrFormat("%s: %.1f s, %s, %s of one class (%s)", Printed(recording, 200),
-                      static_cast<double>(side.window_ns) / 1e9, Plural(side.ranks, "rank"),
-                      Plural(side.steps, "step"), Printed(side.step_class, 200));
-  if (!side.lost_events.has_value()) {
-    absl::StrAppend(&text, "; how many events were lost is not known");
-  } else if (*side.lost_events > 0) {
-    absl::StrAppend(&text, "; ", Plural(*side.lost_events, "event"), " lost");
-  }
-  if (side.incomplete) absl::StrAppend(&text, "; not complete");
-  return text;
-}
-
-std::string StepSentence(const Change& step) {
-  const char* const kind = !step.certain()          ? "no certain change"
-                           : step.change.est_ns > 0 ? "longer"
-                                                    : "shorter";
-  return absl::StrCat(kind, ": ", Ms(step.now_ns), " ms now, ", Ms(step.before_ns),
-                      " ms before, a change of ", SignedMs(step.change.est_ns), " ms ",
-                      Interval(step.change), ", ", PercentOf(step.est_ppm), " % ",
-                      PercentInterval(step));
-}
-
-// Of a limit that was judged.
-const char* StateText(const LimitResult& result) {
-  if (result.state == LimitResult::State::kAbove) return "ABOVE";
-  return result.change->hi_ppm > result.limit.ppm ? "not certainly above" : "not above";
-}
-
-std::string LimitSentence(const LimitResult& result) {
-  const std::string text = Printed(result.limit.text, kNameColumns);
-  if (result.state == LimitResult::State::kNotJudged) {
-    return absl::StrCat(text, ": not judged: ", result.why);
-  }
-  return absl::StrCat(text, ": ", StateText(result), ": ", PercentOf(result.change->est_ppm), " % ",
-                      PercentInterval(*result.change), " of the step before");
-}
-
-// All with one decimal: rows are compared with each other.
-std::string TenthsOf(int64_t ns) {
-  const std::string text = absl::StrFormat("%.1f", static_cast<double>(ns) / 1e6);
-  return text == "-0.0" ? "0.0" : text;
-}
-
-void AddRow(const std::string& name, const Change& change, Table* table) {
-  const MeanEstimate& mean = change.change;
-  const std::string text = TenthsOf(mean.est_ns);
-  table->Add({name, TenthsOf(change.before_ns), TenthsOf(change.now_ns),
-              absl::StrCat(mean.est_ns > 0 && text != "0.0" ? "+" : "", text),
-              absl::StrCat("[", TenthsOf(mean.lo_ns), ", ", TenthsOf(mean.hi_ns), "]"),
-              PercentOf(change.est_ppm)});
-}
 
 bool TakenAway(size_t part) {
   return part == static_cast<size_t>(Part::kThrottled) ||
@@ -126,29 +53,20 @@ std::vector<std::pair<std::string, Change>> RankRows(const Comparison& compariso
   return rows;
 }
 
-Table TableOf(const std::string& title) {
-  return Table({{title, Table::Align::kLeft, true, 20},
-                {"before", Table::Align::kRight},
-                {"now", Table::Align::kRight},
-                {"change", Table::Align::kRight},
-                {"[95 %]", Table::Align::kLeft},
-                {"% of step", Table::Align::kRight}});
-}
-
 void WriteParts(const Comparison& comparison, LabelledText* writer) {
-  Table table = TableOf("mean of a step, ms");
+  Table table = ChangeTable("mean of a step, ms");
   for (size_t part = 0; part < kParts; ++part) {
     const std::string name = absl::StrCat("  ", PartName(static_cast<Part>(part)));
     if (TakenAway(part) && !comparison.taken_away_known) {
       table.Add({name, "-", "-", "-", "", ""});
     } else {
-      AddRow(name, comparison.parts[part], &table);
+      AddChange(name, comparison.parts[part], &table);
     }
   }
-  AddRow("  step", comparison.step, &table);
+  AddChange("  step", comparison.step, &table);
   const auto rows = RankRows(comparison);
   for (size_t i = 0; i < std::min(kRankRows, rows.size()); ++i) {
-    AddRow(rows[i].first, rows[i].second, &table);
+    AddChange(rows[i].first, rows[i].second, &table);
   }
   writer->Raw(table.Format(writer->width(), 0));
   if (!comparison.taken_away_known) writer->Indented("-: not measured on every rank");
@@ -195,9 +113,9 @@ void WriteOperators(const Comparison& comparison, LabelledText* writer) {
     if (shown.size() < kOperatorRows) shown.push_back(&change);
   }
   if (shown.empty()) return;
-  Table table = TableOf("own time of operators, ms");
+  Table table = ChangeTable("own time of operators, ms");
   for (const OperatorChange* change : shown) {
-    AddRow(absl::StrCat("  ", Printed(change->name, kNameColumns)), change->time, &table);
+    AddChange(absl::StrCat("  ", Printed(change->name, kNameColumns)), change->time, &table);
   }
   writer->Blank();
   writer->Raw(table.Format(writer->width(), 0));
@@ -215,30 +133,11 @@ void WriteOperators(const Comparison& comparison, LabelledText* writer) {
 }
 
 std::vector<std::string> TrustSentences(const Comparison& comparison) {
-  std::vector<std::string> lines;
-  if (comparison.drift_known()) {
-    lines.push_back(absl::StrCat(
-        "the intervals hold how the steps of each recording vary, and how the ",
-        comparison.befores.size(),
-        " recordings before differ from each other: 19 of 20 recordings without a change lie in "
-        "them, if they differ as these do",
-        comparison.befores.size() < kFewRecordings ? ". With so few of them the intervals are wide"
-                                                   : ""));
-  } else {
-    lines.emplace_back(
-        "these two windows are compared. The intervals hold how the steps of each vary. They do "
-        "not hold how recordings of one job differ that were taken one after the other without "
-        "any change: several percent were measured, 11 % at worst. Several --against put that "
-        "into the intervals");
-  }
+  std::vector<std::string> lines = IntervalSentences(comparison);
   if (!comparison.taken_away_known) {
     lines.push_back(
         "throttling and waiting for a CPU were not measured on every rank of both recordings: that "
         "time is in the other parts of both");
-  }
-  if (std::min(comparison.before.steps, comparison.now.steps) < kLimitStepsMin) {
-    lines.push_back(absl::StrCat("with fewer than ", kLimitStepsMin,
-                                 " steps the intervals are rough, and no limit is judged"));
   }
   if (comparison.other_detail) {
     lines.push_back(
@@ -265,18 +164,7 @@ std::string ComparisonText(const ComparedRecordings& compared, const WhyTextOpti
     writer.Say("REFUSED", Printed(comparison.mismatch_text, 2000));
     return writer.Take();
   }
-  writer.Say("NOW", SideText(comparison.now, compared.now));
-  std::vector<std::string> befores;
-  for (size_t i = 0; i < comparison.befores.size(); ++i) {
-    befores.push_back(SideText(comparison.befores[i], compared.before[i]));
-  }
-  writer.Say("BEFORE", befores);
-  writer.Blank();
-  writer.Say("STEP", StepSentence(comparison.step));
-  std::vector<std::string> limits;
-  for (const LimitResult& result : compared.limits) limits.push_back(LimitSentence(result));
-  writer.Say("FAIL-IF", limits);
-  writer.Blank();
+  WriteCompared(comparison, compared, "rank", comparison.step, &writer);
   WriteParts(comparison, &writer);
   WriteOperators(comparison, &writer);
   writer.Blank();

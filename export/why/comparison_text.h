@@ -8,20 +8,11 @@
 #define SYNCLINE_EXPORT_WHY_COMPARISON_TEXT_H_
 
 #include <string>
-#include <vector>
 
-#include "analysis/why/comparison.h"
-#include "analysis/why/limits.h"
+#include "export/why/compared.h"
 #include "export/why/why_text.h"
 
 namespace syncline::report {
-
-struct ComparedRecordings {
-  analysis::why::Comparison comparison;
-  std::vector<analysis::why::LimitResult> limits;
-  std::string now;  // where the recordings lie
-  std::vector<std::string> before;
-};
 
 // Lines of at most `width` columns (40 at least), each with its end. Control characters of names
 // are replaced. A refusal is one paragraph.

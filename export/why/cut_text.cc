@@ -7,12 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
-#include "common/text.h"
 #include "common/utf8.h"
 #include "export/report/network_text.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
+#include "export/why/cut_names.h"
 #include "export/why/labelled_text.h"
 #include "export/why/why_sentences.h"
 
@@ -32,22 +31,12 @@ constexpr size_t kEdgesShown = 8;
 constexpr size_t kOperatorsShown = 8;
 constexpr size_t kDirectionsShown = 3;
 constexpr size_t kHalvesShown = 3;
-constexpr size_t kNameColumns = 60;  // in a sentence
 constexpr uint64_t kLargeBytes = 65'536;
 constexpr int64_t kSerialPercent = 10;  // of a step, at most, that partitions overlap
 constexpr int64_t kLittleDivisor = 20;  // of a step: what is not worth a word
 constexpr int64_t kMuchDivisor = 7;     // of a step: what there is something to be done about
 
-// A long name with its middle left out: of many names the begins are alike.
-std::string Named(const std::string& name) {
-  return FitMiddle(OnlyPrintable(name, '?'), kNameColumns);
-}
-
-// "worker:0" of "/job:worker/replica:0/task:0".
-std::string NameOf(const CutPartitionSummary& partition) {
-  return Printed(absl::StrReplaceAll(AbslView(partition.task),
-                                     {{"/replica:0", ""}, {"/job:", ""}, {"/task:", ":"}}));
-}
+std::string NameOf(const CutPartitionSummary& partition) { return TaskText(partition.task); }
 
 // Partitions by what they are of the path, most first.
 std::vector<size_t> ByPath(const CutAnswer& answer) {
@@ -166,13 +155,13 @@ std::vector<std::string> FirstTensorTexts(const CutAnswer& answer) {
   const std::string receiver = NameOf(answer.partitions[edge.edge.to]);
   std::vector<std::string> texts;
   if (edge.asked_ns * 2 > edge.path.est_ns && !WaitsForSender(edge)) {
-    texts.push_back(absl::StrCat(Ms(edge.asked_ns), " ms of ", Named(edge.edge.tensor),
+    texts.push_back(absl::StrCat(Ms(edge.asked_ns), " ms of ", GraphNameText(edge.edge.tensor),
                                  " begin when ", receiver,
                                  " asks for it: it had been sent by then, so that its way was a "
                                  "request and an answer"));
   }
   if (edge.sending_ns * 5 > edge.path.est_ns) {
-    texts.push_back(absl::StrCat(Ms(edge.sending_ns), " ms of ", Named(edge.edge.tensor),
+    texts.push_back(absl::StrCat(Ms(edge.sending_ns), " ms of ", GraphNameText(edge.edge.tensor),
                                  " are the operator that sends it"));
   }
   return texts;
@@ -288,8 +277,9 @@ void WriteTrust(const CutAnswer& answer, LabelledText* writer) {
 
 std::string TensorNext(const CutAnswer& answer) {
   const CutEdgeSummary& edge = answer.edges[0];
-  std::string text = absl::StrCat("tensors: most on the path takes ", Named(edge.edge.tensor), " (",
-                                  Ms(edge.path.est_ns), " ms)");
+  std::string text =
+      absl::StrCat("tensors: most on the path takes ", GraphNameText(edge.edge.tensor), " (",
+                   Ms(edge.path.est_ns), " ms)");
   if (WaitsForSender(edge)) {
     const std::string sender = NameOf(answer.partitions[edge.edge.from]);
     return absl::StrCat(text, ", and ", sender, " worked in ", Ms(edge.sender_busy_ns),
@@ -317,7 +307,7 @@ void WriteNext(const CutAnswer& answer, LabelledText* writer) {
   }
   if (!answer.operators.empty() && is_much(WorkNs(answer))) {
     const CutOperatorSummary& first = answer.operators[0];
-    texts.push_back(absl::StrCat("work: most on the path takes ", Named(first.name), " of ",
+    texts.push_back(absl::StrCat("work: most on the path takes ", GraphNameText(first.name), " of ",
                                  NameOf(answer.partitions[first.partition]), " (",
                                  Ms(first.path.est_ns), " ms); `syncline merge` draws the steps"));
   }

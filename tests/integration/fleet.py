@@ -111,6 +111,15 @@ class Fleet:
         self.last = self.syncline(*arguments, fine=fine)
         return run
 
+    def compare(self, now, before, *limits):
+        """(exit code, answer) of `why NOW --against BEFORE`, with limits for --fail-if."""
+        words = ["why", now, "--against", before, "--json"]
+        for limit in limits:
+            words += ["--fail-if", f"'{limit}'"]
+        command = f"syncline {' '.join(words)} 2>/dev/null; echo \" $?\""
+        text, _, code = self.run(["sh", "-c", command]).stdout.rpartition(" ")
+        return int(code), json.loads(text)
+
     def start_record(self, name, seconds, *options):
         """The same, not waited for."""
         run = os.path.join(self.work, name)

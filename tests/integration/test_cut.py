@@ -109,8 +109,39 @@ def test_a_slow_network_is_in_the_tensors(answers):
         assert ms(one["path_ns"]) * delayed["steps"]["judged"] > DELAY_MS * one["steps"]
 
 
+def test_against_the_job_as_it_was_the_operator_is_what_changed(fleet, answers):
+    code, told = fleet.compare("sleepy", "plain", "step > +5%", "work > +5%")
+    assert (told["kind"], told["status"], code) == ("cut", "compared", 4), told["message"]
+    assert [one["state"] for one in told["limits"]] == ["above", "above"]
+    path = told["path"]
+    first = path["operators"][0]
+    assert (first["operator"], first["task"]) == ("sleepy", MASTER)
+    assert 0.6 * SLEEP_MS < ms(first["path"]["change_ns"]) < 1.3 * SLEEP_MS
+    of_task = {one["task"]: one["path"] for one in path["partitions"]}
+    assert of_task[MASTER]["certain"]
+    assert ms(of_task[MASTER]["change_ns"]) > 4 * abs(ms(of_task[WORKER]["change_ns"]))
+    parts = sum(ms(path[one]["change_ns"]) for one in ("work", "tensors", "between_steps"))
+    assert parts == pytest.approx(ms(told["step"]["change_ns"]), abs=1e-4)
+
+
+def test_against_the_job_as_it_was_the_tensors_are_what_a_slow_network_changed(fleet, answers):
+    code, told = fleet.compare("delayed", "plain", "tensors > +5%")
+    assert (told["status"], code) == ("compared", 4), told["message"]
+    path = told["path"]
+    assert path["tensors"]["certain"]
+    assert ms(path["tensors"]["change_ns"]) > DELAY_MS
+    assert told["clock_bound_ns"] < 1e6
+    work = abs(ms(path["work"]["change_ns"]))
+    assert work < 0.5 * ms(path["tensors"]["change_ns"])
+    for one in path["directions"]:
+        assert one["path"]["change_ns"]["est"] > 0, one
+
+
 def test_it_is_said_to_people(fleet, answers):
     said = fleet.syncline("why", os.path.join(fleet.work, "delayed")).stdout
     for word in ("STEP", "PATH", "OVERLAP", "SAVES", "TRUST", "NEXT", "tensors between them"):
         assert word in said
     assert "worker:0 (worker-0)" in said and "master:0 (master-0)" in said
+    said = fleet.syncline("why", "sleepy", "--against", "plain").stdout
+    for word in ("NOW", "BEFORE", "STEP", "TRUST", "work of the partitions", "master:0: sleepy"):
+        assert word in said

@@ -96,21 +96,11 @@ def test_a_throttled_container_is_named_with_its_group(throttled):
         assert sum(rank["parts"].values()) == rank["step_ns"]
 
 
-def compared(fleet, now, before, *limits):
-    """(exit code, answer) of a comparison in JSON."""
-    words = ["why", now, "--against", before, "--json"]
-    for limit in limits:
-        words += ["--fail-if", f"'{limit}'"]
-    command = f"syncline {' '.join(words)} 2>/dev/null; echo \" $?\""
-    text, _, code = fleet.run(["sh", "-c", command]).stdout.rpartition(" ")
-    return int(code), json.loads(text)
-
-
 def test_against_the_recordings_before_the_throttled_part_is_what_changed(throttled):
     fleet, _ = throttled
     fleet.syncline("record", *fleet.fleet_arguments(), "--for", "14s", "--out", "after")
     exceeded = f"rank:{SLOW_RANK}.throttled > +5%"
-    code, answer = compared(fleet, "after", "before", "step > +5%", exceeded, "input > +5%")
+    code, answer = fleet.compare("after", "before", "step > +5%", exceeded, "input > +5%")
     assert code == 4, (answer["limits"], answer["now"], answer["before"])
     assert [limit["state"] for limit in answer["limits"]] == ["above", "above", "not_above"]
     assert answer["taken_away_known"] is True
@@ -121,10 +111,10 @@ def test_against_the_recordings_before_the_throttled_part_is_what_changed(thrott
     assert answer["parts"]["compute"]["before_ns"] > 0
 
     # Nothing was done between these two: whatever they differ by, it is no limit's 25 %.
-    code, answer = compared(fleet, "before-2", "before", "step > +25%")
+    code, answer = fleet.compare("before-2", "before", "step > +25%")
     assert (code, answer["status"]) == (0, "compared"), answer
     # And what is faster is no failure.
-    assert compared(fleet, "before", "after", "step > +5%")[0] == 0
+    assert fleet.compare("before", "after", "step > +5%")[0] == 0
 
 
 def asked(fleet, run):

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/why/cut_comparison.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/why/statistics.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr size_t kRowsMax = 32;
+
+using Series = std::vector<int64_t>;
+
+// The series of `name`; of one that is not there, none of the time.
+template <class Map, class Name>
+Series SeriesOf(const Map& all, const Name& name, uint64_t steps) {
+  const auto found = all.find(name);
+  return found == all.end() ? Series(steps) : found->second.path_ns;
+}
+
+// All names of both, the largest change of the mean first.
+template <class Map>
+std::vector<typename Map::key_type> ByChange(const Map& before, uint64_t steps_before,
+                                             const Map& now, uint64_t steps_now) {
+  using Name = typename Map::key_type;
+  std::set<Name> names;
+  for (const auto& [name, one] : before) names.insert(name);
+  for (const auto& [name, one] : now) names.insert(name);
+  std::vector<std::pair<int64_t, Name>> by_change;
+  for (const Name& name : names) {
+    const int64_t change_ns =
+        MeanOf(SeriesOf(now, name, steps_now)) - MeanOf(SeriesOf(before, name, steps_before));
+    by_change.emplace_back(-std::abs(change_ns), name);
+  }
+  std::sort(by_change.begin(), by_change.end());
+  if (by_change.size() > kRowsMax) by_change.resize(kRowsMax);
+  std::vector<Name> ordered;
+  for (auto& [change_ns, name] : by_change) ordered.push_back(std::move(name));
+  return ordered;
+}
+
+void AddTo(const Series& series, Series* sums) {
+  sums->resize(series.size());
+  for (size_t i = 0; i < series.size(); ++i) (*sums)[i] += series[i];
+}
+
+Series WorkOf(const CutSide& side) {
+  Series work;
+  for (const auto& [task, series] : side.partitions) AddTo(series, &work);
+  return work;
+}
+
+using Direction = std::pair<std::string, std::string>;
+
+std::map<Direction, Series> DirectionsOf(const CutSide& side) {
+  std::map<Direction, Series> directions;
+  for (const auto& [name, one] : side.tensors) {
+    AddTo(one.path_ns, &directions[{name.from, name.to}]);
+  }
+  return directions;
+}
+
+// By how much the clocks may have moved a step's tensors that `is_one_of` takes; nullopt: not
+// known.
+template <class Predicate>
+std::optional<int64_t> ClockNs(const CutSide& side, const Predicate& is_one_of) {
+  int64_t sum_ns = 0;
+  for (const auto& [name, one] : side.tensors) {
+    if (!is_one_of(name)) continue;
+    if (!one.clock_ns.has_value()) return std::nullopt;
+    sum_ns += *one.clock_ns;
+  }
+  const auto steps = static_cast<int64_t>(side.steps());
+  return (sum_ns + steps - 1) / steps;
+}
+
+class Comparer {
+ public:
+  // `before` is all recordings before together, which have so many steps each.
+  Comparer(const CutSide& before, std::vector<size_t> lengths, const CutSide& now,
+           CutComparison* comparison)
+      : before_(before), now_(now), comparison_(*comparison), changes_(std::move(lengths)) {}
+
+  void Run() {
+    const size_t step = changes_.Add(before_.step_ns, now_.step_ns);
+    const size_t work = changes_.Add(WorkOf(before_), WorkOf(now_));
+    const size_t tensors = changes_.Add(before_.tensors_ns, now_.tensors_ns);
+    const size_t between = changes_.Add(before_.between_ns, now_.between_ns);
+    const std::vector<size_t> partitions = AddPartitions();
+    const std::vector<size_t> directions = AddDirections();
+    const std::vector<size_t> tensor_rows = AddTensors();
+    const std::vector<size_t> operators = AddOperators();
+    changes_.Sample();
+    comparison_.step = changes_.Of(step);
+    comparison_.clock_ns = MovedNs([](const CutTensorName&) { return true; });
+    if (!comparison_.clock_ns.has_value()) {
+      comparison_.partitions.clear();
+      comparison_.directions.clear();
+      comparison_.tensor_changes.clear();
+      comparison_.operators.clear();
+      return;
+    }
+    comparison_.work = changes_.Of(work);
+    comparison_.tensors = changes_.Of(tensors, *comparison_.clock_ns);
+    comparison_.between = changes_.Of(between, *comparison_.clock_ns);
+    Take(partitions, &comparison_.partitions);
+    Take(operators, &comparison_.operators);
+    for (size_t i = 0; i < directions.size(); ++i) {
+      CutDirectionChange& one = comparison_.directions[i];
+      one.path = changes_.Of(directions[i], *MovedNs([&](const CutTensorName& name) {
+                               return name.from == one.from && name.to == one.to;
+                             }));
+    }
+    for (size_t i = 0; i < tensor_rows.size(); ++i) {
+      CutTensorChange& one = comparison_.tensor_changes[i];
+      one.path = changes_.Of(tensor_rows[i],
+                             *MovedNs([&](const CutTensorName& name) { return name == one.name; }));
+    }
+  }
+
+ private:
+  // Of both recordings.
+  template <class Predicate>
+  std::optional<int64_t> MovedNs(const Predicate& is_one_of) const {
+    const auto before_ns = ClockNs(before_, is_one_of);
+    const auto now_ns = ClockNs(now_, is_one_of);
+    if (!before_ns.has_value() || !now_ns.has_value()) return std::nullopt;
+    return *before_ns + *now_ns;
+  }
+
+  template <class Rows>
+  void Take(const std::vector<size_t>& numbers, Rows* rows) const {
+    for (size_t i = 0; i < numbers.size(); ++i) (*rows)[i].path = changes_.Of(numbers[i]);
+  }
+
+  std::vector<size_t> AddPartitions() {
+    std::vector<size_t> rows;
+    for (const auto& [task, series] : now_.partitions) {
+      rows.push_back(changes_.Add(before_.partitions.at(task), series));
+      comparison_.partitions.push_back({task, {}});
+    }
+    return rows;
+  }
+
+  std::vector<size_t> AddDirections() {
+    std::map<Direction, Series> before = DirectionsOf(before_);
+    std::map<Direction, Series> now = DirectionsOf(now_);
+    for (const auto& [direction, series] : before) now.try_emplace(direction);
+    std::vector<size_t> rows;
+    for (auto& [direction, series] : now) {
+      Series& other = before[direction];
+      other.resize(before_.steps());
+      series.resize(now_.steps());
+      rows.push_back(changes_.Add(std::move(other), std::move(series)));
+      comparison_.directions.push_back({direction.first, direction.second, {}});
+    }
+    return rows;
+  }
+
+  std::vector<size_t> AddTensors() {
+    std::vector<size_t> rows;
+    for (CutTensorName& name :
+         ByChange(before_.tensors, before_.steps(), now_.tensors, now_.steps())) {
+      rows.push_back(changes_.Add(SeriesOf(before_.tensors, name, before_.steps()),
+                                  SeriesOf(now_.tensors, name, now_.steps())));
+      comparison_.tensor_changes.push_back(
+          {name, before_.tensors.contains(name), now_.tensors.contains(name), {}});
+    }
+    return rows;
+  }
+
+  static double CallsOf(const CutSide& side, const CutOperatorName& name) {
+    const auto found = side.operators.find(name);
+    return found == side.operators.end()
+               ? 0
+               : static_cast<double>(found->second.calls) / static_cast<double>(side.steps());
+  }
+
+  std::string MovedFrom(const CutOperatorName& name, double calls_now) const {
+    if (calls_now == 0 || CallsOf(before_, name) != 0) return "";
+    std::string from;
+    for (const auto& [task, series] : before_.partitions) {
+      const CutOperatorName other{task, name.name};
+      if (CallsOf(before_, other) == calls_now && CallsOf(now_, other) == 0) from = task;
+    }
+    return from;
+  }
+
+  std::vector<size_t> AddOperators() {
+    std::vector<size_t> rows;
+    for (CutOperatorName& name :
+         ByChange(before_.operators, before_.steps(), now_.operators, now_.steps())) {
+      rows.push_back(changes_.Add(SeriesOf(before_.operators, name, before_.steps()),
+                                  SeriesOf(now_.operators, name, now_.steps())));
+      CutOperatorChange& change = comparison_.operators.emplace_back();
+      change.calls_before = CallsOf(before_, name);
+      change.calls_now = CallsOf(now_, name);
+      change.moved_from = MovedFrom(name, change.calls_now);
+      change.name = std::move(name);
+    }
+    return rows;
+  }
+
+  const CutSide& before_;
+  const CutSide& now_;
+  CutComparison& comparison_;
+  Changes changes_;
+};
+
+ComparedSide SummaryOf(const CutSide& side) {
+  return {.window_ns = side.window_ns,
+          .steps = side.steps(),
+          .ranks = side.partitions.size(),
+          .incomplete = side.incomplete,
+          .lost_events = side.lost_events};
+}
+
+std::string TasksOf(const CutSide& side) {
+  return absl::StrJoin(side.partitions, ", ",
+                       [](std::string* out, const auto& one) { absl::StrAppend(out, one.first); });
+}
+
+void CheckComparable(const CutSide& before, const CutSide& now, CutComparison* comparison) {
+  if (now.refusal != CutRefusal::kNone) {
+    comparison->refusal = now.refusal;
+    comparison->Refuse(Mismatch::kNowRefused,
+                       absl::StrCat("the recording now: ", now.refusal_text));
+    return;
+  }
+  if (before.refusal != CutRefusal::kNone) {
+    comparison->refusal = before.refusal;
+    comparison->Refuse(Mismatch::kBeforeRefused,
+                       absl::StrCat("the recording before: ", before.refusal_text));
+    return;
+  }
+  const std::string tasks_now = TasksOf(now);
+  const std::string tasks_before = TasksOf(before);
+  if (tasks_now == tasks_before) return;
+  comparison->Refuse(Mismatch::kOtherWorldSize,
+                     absl::StrCat("not comparable, the model is cut for other tasks: ", tasks_now,
+                                  " now; ", tasks_before, " before"));
+}
+
+}  // namespace
+
+CutComparison CompareCut(std::span<const CutSide> before, const CutSide& now) {
+  CutComparison comparison;
+  comparison.before = SummaryOf(before.front());
+  comparison.now = SummaryOf(now);
+  std::vector<size_t> lengths;
+  for (const CutSide& side : before) {
+    comparison.befores.push_back(SummaryOf(side));
+    lengths.push_back(side.steps());
+    if (comparison.mismatch == Mismatch::kNone) CheckComparable(side, now, &comparison);
+  }
+  if (comparison.mismatch != Mismatch::kNone) return comparison;
+  const CutSide pooled = Pooled(before);
+  comparison.before = SummaryOf(pooled);
+  Comparer(pooled, std::move(lengths), now, &comparison).Run();
+  return comparison;
+}
+
+}  // namespace syncline::analysis::why

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the texts of comparisons of all kinds of jobs have in common.
+//
+// Thread-safe: no state.
+#ifndef SYNCLINE_EXPORT_WHY_CHANGE_TEXT_H_
+#define SYNCLINE_EXPORT_WHY_CHANGE_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "analysis/why/changes.h"
+#include "analysis/why/compared_sides.h"
+#include "export/report/table.h"
+#include "export/why/compared.h"
+#include "export/why/labelled_text.h"
+
+namespace syncline::report {
+
+// NOW, BEFORE, STEP and FAIL-IF, each with its blank lines. `member`: what a job has several of,
+// "rank".
+void WriteCompared(const analysis::why::ComparedSides& comparison, const ComparedNames& names,
+                   const char* member, const analysis::why::Change& step, LabelledText* writer);
+
+// One row a change, in ms.
+Table ChangeTable(const std::string& title);
+void AddChange(const std::string& name, const analysis::why::Change& change, Table* table);
+
+// What the intervals hold, and what not.
+std::vector<std::string> IntervalSentences(const analysis::why::ComparedSides& comparison);
+
+}  // namespace syncline::report
+
+#endif  // SYNCLINE_EXPORT_WHY_CHANGE_TEXT_H_

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/why/cut_comparison_text.h"
+
+#include <cstdlib>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "export/report/table.h"
+#include "export/report/units.h"
+#include "export/why/change_text.h"
+#include "export/why/cut_names.h"
+#include "export/why/labelled_text.h"
+#include "export/why/why_sentences.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Change;
+using analysis::why::CutComparison;
+using analysis::why::CutDirectionChange;
+using analysis::why::CutOperatorChange;
+using analysis::why::CutPartitionChange;
+using analysis::why::CutTensorChange;
+using analysis::why::Mismatch;
+
+constexpr int64_t kShownPpm = 5'000;  // of the step before: what an operator must change by
+constexpr size_t kPartitionsShown = 16;
+constexpr size_t kRowsShown = 8;
+constexpr size_t kRefusalColumns = 2000;
+
+bool IsShown(const Change& change) {
+  return change.certain() && std::abs(change.est_ppm) > kShownPpm;
+}
+
+// The first of the changes that are shown, which are sorted.
+template <class T>
+std::vector<const T*> Shown(const std::vector<T>& changes) {
+  std::vector<const T*> shown;
+  for (const T& one : changes) {
+    if (IsShown(one.path) && shown.size() < kRowsShown) shown.push_back(&one);
+  }
+  return shown;
+}
+
+std::string Way(const std::string& from, const std::string& to) {
+  return absl::StrCat(TaskText(from), " to ", TaskText(to));
+}
+
+void WritePath(const CutComparison& comparison, LabelledText* writer) {
+  Table table = ChangeTable("mean of a step, ms");
+  if (comparison.clock_ns.has_value()) {
+    AddChange("  work of the partitions", *comparison.work, &table);
+    size_t left = kPartitionsShown;
+    for (const CutPartitionChange& one : comparison.partitions) {
+      if (left == 0) break;
+      --left;
+      AddChange(absl::StrCat("    ", TaskText(one.task)), one.path, &table);
+    }
+    AddChange("  tensors between them", *comparison.tensors, &table);
+    for (const CutDirectionChange& one : comparison.directions) {
+      if (comparison.directions.size() > kPartitionsShown) break;
+      AddChange(absl::StrCat("    ", Way(one.from, one.to)), one.path, &table);
+    }
+    AddChange("  between steps", *comparison.between, &table);
+  }
+  AddChange("  step", comparison.step, &table);
+  writer->Raw(table.Format(writer->width(), 0));
+  if (comparison.partitions.size() > kPartitionsShown ||
+      comparison.directions.size() > kPartitionsShown) {
+    writer->Indented("partitions or pairs of them are left out: --json has them");
+  }
+}
+
+std::string Calls(double calls) { return absl::StrFormat("%.4g", calls); }
+
+// What is known of an operator that does not run as often, or not where it did; "": nothing.
+std::string RunsText(const CutOperatorChange& change) {
+  if (!change.moved_from.empty()) return "ran on " + TaskText(change.moved_from) + " before";
+  if (change.calls_before == change.calls_now) return "";
+  if (change.calls_before == 0) return "did not run before";
+  if (change.calls_now == 0) return "does not run now";
+  return absl::StrCat("runs ", Calls(change.calls_now), " times a step, ",
+                      Calls(change.calls_before), " before");
+}
+
+void WriteOperators(const CutComparison& comparison, LabelledText* writer) {
+  const auto shown = Shown(comparison.operators);
+  if (shown.empty()) return;
+  Table table = ChangeTable("operators on the path, ms");
+  for (const CutOperatorChange* one : shown) {
+    AddChange(absl::StrCat("  ", TaskText(one->name.task), ": ", GraphNameText(one->name.name)),
+              one->path, &table);
+  }
+  writer->Blank();
+  writer->Raw(table.Format(writer->width(), 0));
+  for (const CutOperatorChange* one : shown) {
+    const std::string text = RunsText(*one);
+    if (text.empty()) continue;
+    writer->Indented(
+        absl::StrCat(GraphNameText(one->name.name), " of ", TaskText(one->name.task), ": ", text));
+  }
+}
+
+void WriteTensors(const CutComparison& comparison, LabelledText* writer) {
+  const auto shown = Shown(comparison.tensor_changes);
+  if (shown.empty()) return;
+  Table table = ChangeTable("tensors on the path, ms");
+  for (const CutTensorChange* one : shown) {
+    AddChange(absl::StrCat("  ", Way(one->name.from, one->name.to), ": ",
+                           GraphNameText(one->name.tensor)),
+              one->path, &table);
+  }
+  writer->Blank();
+  writer->Raw(table.Format(writer->width(), 0));
+}
+
+std::vector<std::string> TrustSentences(const CutComparison& comparison) {
+  std::vector<std::string> lines = IntervalSentences(comparison);
+  if (!comparison.clock_ns.has_value()) {
+    lines.emplace_back(
+        "how far the clocks of the nodes are apart is not known in one of the recordings: only the "
+        "step is compared");
+    return lines;
+  }
+  if (*comparison.clock_ns > 0) {
+    lines.push_back(absl::StrCat(
+        "the clocks of both recordings may have moved the tensors' time of a step, and what lies "
+        "between steps, by ± ",
+        Ms(*comparison.clock_ns),
+        " ms: that is in their intervals. Where two ways through the partitions take equally long, "
+        "either may be the path: work and tensors of the two may then change without a cause"));
+  }
+  lines.emplace_back(
+      "what an operator or a tensor takes is what it takes on the critical path. TensorFlow's "
+      "profiler ran in both, and takes time itself");
+  return lines;
+}
+
+}  // namespace
+
+std::string ComparisonText(const ComparedCuts& compared, const WhyTextOptions& options) {
+  const CutComparison& comparison = compared.comparison;
+  LabelledText writer(options.width, options.color);
+  if (comparison.mismatch != Mismatch::kNone) {
+    writer.Say("REFUSED", Printed(comparison.mismatch_text, kRefusalColumns));
+    return writer.Take();
+  }
+  WriteCompared(comparison, compared, "partition", comparison.step, &writer);
+  WritePath(comparison, &writer);
+  WriteOperators(comparison, &writer);
+  WriteTensors(comparison, &writer);
+  writer.Blank();
+  writer.Say("TRUST", TrustSentences(comparison));
+  return writer.Take();
+}
+
+}  // namespace syncline::report

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/why/cut_comparison_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "export/why/cut_comparison_json.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Change;
+using analysis::why::CutRefusal;
+using analysis::why::LimitResult;
+using analysis::why::Mismatch;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr char kMaster[] = "/job:master/replica:0/task:0";
+constexpr char kWorker[] = "/job:worker/replica:0/task:0";
+
+// Of a step that took 20 ms before.
+Change Of(int64_t before_ms, int64_t now_ms) {
+  const int64_t change_ns = (now_ms - before_ms) * kMs;
+  const int64_t ppm = change_ns / 20;
+  return {before_ms * kMs, now_ms * kMs, {change_ns, change_ns - kMs / 2, change_ns + kMs / 2}, ppm,
+          ppm - 25'000,    ppm + 25'000};
+}
+
+ComparedCuts Compared() {
+  ComparedCuts compared;
+  compared.now = "tonight";
+  compared.before = {"monday"};
+  auto& comparison = compared.comparison;
+  comparison.before = {.window_ns = 5'000 * kMs, .steps = 250, .ranks = 2};
+  comparison.now = {.window_ns = 5'000 * kMs, .steps = 160, .ranks = 2};
+  comparison.befores = {comparison.before};
+  comparison.step = Of(20, 31);
+  comparison.work = Of(14, 24);
+  comparison.partitions = {{kMaster, Of(8, 18)}, {kWorker, Of(6, 6)}};
+  comparison.clock_ns = 40'000;
+  comparison.tensors = Of(4, 5);
+  comparison.between = Of(2, 2);
+  comparison.directions = {{kMaster, kWorker, Of(2, 2)}, {kWorker, kMaster, Of(2, 3)}};
+  comparison.operators = {{{kMaster, "sleepy\x1b[31m"}, 0, 1, "", Of(0, 10)},
+                          {{kWorker, "MatMul"}, 1, 0, "", Of(3, 0)},
+                          {{kMaster, "MatMul"}, 0, 1, kWorker, Of(0, 3)},
+                          {{kWorker, "Add"}, 1, 2.5, "", Of(0, 1)},
+                          {{kWorker, "Sub"}, 1, 1, "", Of(1, 1)}};
+  comparison.tensor_changes = {{{"edge_1_y", kWorker, kMaster}, true, true, Of(2, 3)}};
+  return compared;
+}
+
+std::string TextOf(const ComparedCuts& compared) { return ComparisonText(compared, {300, false}); }
+
+TEST(CutComparisonText, SaysWhatChanged) {
+  const std::string text = TextOf(Compared());
+  EXPECT_THAT(text, HasSubstr("tonight: 5.0 s, 2 partitions, 160 steps of one class\n"));
+  EXPECT_THAT(text, HasSubstr("longer: 31.0 ms now, 20.0 ms before, a change of +11.0 ms "
+                              "[10.5, 11.5], +55.0 % [+52.5, +57.5]"));
+  for (const char* row :
+       {"work of the partitions", "    master:0", "tensors between them",
+        "    worker:0 to master:0", "between steps", "  worker:0 to master:0: edge_1_y"}) {
+    EXPECT_THAT(text, HasSubstr(row));
+  }
+  EXPECT_THAT(text, HasSubstr("may have moved the tensors' time of a step, and what lies between "
+                              "steps, by ± 0.040 ms"));
+}
+
+TEST(CutComparisonText, SaysWhereAnOperatorRan) {
+  const std::string text = TextOf(Compared());
+  EXPECT_THAT(text, AllOf(HasSubstr("sleepy?[31m of master:0: did not run before"),
+                          HasSubstr("MatMul of worker:0: does not run now"),
+                          HasSubstr("MatMul of master:0: ran on worker:0 before"),
+                          HasSubstr("Add of worker:0: runs 2.5 times a step, 1 before")));
+  EXPECT_THAT(text, Not(HasSubstr("Sub")));  // it did not change
+}
+
+TEST(CutComparisonText, WithoutAKnownClockOnlyTheStepIsThere) {
+  ComparedCuts compared = Compared();
+  auto& comparison = compared.comparison;
+  comparison.clock_ns.reset();
+  comparison.work.reset();
+  comparison.tensors.reset();
+  comparison.between.reset();
+  comparison.partitions.clear();
+  comparison.directions.clear();
+  comparison.operators.clear();
+  comparison.tensor_changes.clear();
+  const std::string text = TextOf(compared);
+  EXPECT_THAT(text, AllOf(HasSubstr("only the step is compared"), HasSubstr("  step"),
+                          Not(HasSubstr("work of the partitions"))));
+  const auto json = nlohmann::json::parse(ComparisonJson(compared));
+  EXPECT_EQ(json["clock_bound_ns"], nullptr);
+  EXPECT_EQ(json["path"]["work"], nullptr);
+  EXPECT_EQ(json["step"]["change_ns"]["est"], 11 * kMs);
+}
+
+TEST(CutComparisonText, JsonHasAllOfIt) {
+  ComparedCuts compared = Compared();
+  compared.limits = {{{.text = "step > +5%", .ppm = 50'000},
+                      LimitResult::State::kAbove,
+                      "",
+                      compared.comparison.step}};
+  const auto json = nlohmann::json::parse(ComparisonJson(compared));
+  EXPECT_EQ(json["format"], "syncline-comparison");
+  EXPECT_EQ(json["kind"], "cut");
+  EXPECT_EQ(json["status"], "compared");
+  EXPECT_EQ(json["limits"][0]["state"], "above");
+  EXPECT_EQ(json["now"]["partitions"], 2);
+  EXPECT_EQ(json["path"]["partitions"][0]["task"], kMaster);
+  EXPECT_EQ(json["path"]["directions"][1]["path"]["change_ns"]["est"], kMs);
+  EXPECT_EQ(json["path"]["operators"][2]["moved_from"], kWorker);
+  EXPECT_EQ(json["path"]["tensor_changes"][0]["tensor"], "edge_1_y");
+}
+
+TEST(CutComparisonText, ARefusalIsOneParagraph) {
+  ComparedCuts compared = Compared();
+  compared.comparison.mismatch = Mismatch::kNowRefused;
+  compared.comparison.refusal = CutRefusal::kTooFewSteps;
+  compared.comparison.mismatch_text = "the recording now: 3 whole steps";
+  EXPECT_EQ(TextOf(compared), "REFUSED the recording now: 3 whole steps\n");
+  const auto json = nlohmann::json::parse(ComparisonJson(compared));
+  EXPECT_EQ(json["status"], "refused");
+  EXPECT_EQ(json["reason"], "now_refused");
+  EXPECT_EQ(json["refusal"], "too_few_steps");
+  EXPECT_EQ(json["path"], nullptr);
+}
+
+}  // namespace
+}  // namespace syncline::report
