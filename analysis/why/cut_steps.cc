@@ -37,6 +37,7 @@ class Finder {
     FindSteps();
     ChooseClass();
     RefuseSelection();
+    if (found_.refusal == CutRefusal::kNone) RefuseFew();
     return std::move(found_);
   }
 
@@ -183,7 +184,6 @@ class Finder {
 
   // Steps that can be explained must not be a selection of all.
   void RefuseSelection() {
-    const size_t judged = found_.judged.size();
     const uint64_t overlapping = found_.overlapping;
     if (others_ * kSelectionDivisor > whole_ + others_) {
       Refused(CutRefusal::kSeveralClients,
@@ -201,14 +201,21 @@ class Finder {
                            " steps it was not recorded where a tensor came from, or what an "
                            "operator waited for: record with --tf-profiler-level 3 (the default), "
                            "and all processes of the job"));
-    } else if (judged < kStepsMin && whole_ >= kStepsMin) {
+    }
+    if (found_.refusal != CutRefusal::kNone) found_.judged.clear();
+  }
+
+  void RefuseFew() {
+    const size_t judged = found_.judged.size();
+    if (judged >= kStepsMin) return;
+    if (whole_ >= kStepsMin) {
       Refused(
           CutRefusal::kStepsDiffer,
           absl::StrCat("of ", whole_, " whole steps at most ", judged,
                        " ran the same operators, as often, and ", kStepsMin,
                        " are needed: steps that differ (loops of varying length, other sessions "
                        "in these processes) are not explained yet"));
-    } else if (judged < kStepsMin) {
+    } else {
       Refused(CutRefusal::kTooFewSteps,
               absl::StrCat(judged, " whole steps of one class were recorded, ", kStepsMin,
                            " are needed: record for longer"));

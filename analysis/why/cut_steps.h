@@ -32,7 +32,7 @@ struct CutSteps {
   CutRefusal refusal = CutRefusal::kNone;
   std::string refusal_text;
   size_t client = 0;            // index of the partition in whose process steps begin
-  std::vector<CutStep> judged;  // consecutive, of the class with the most time; with a refusal, too
+  std::vector<CutStep> judged;  // consecutive, of the class with the most time
   CutOperators operators;       // what each of them ran
   uint64_t other = 0;           // whole steps of other classes
   uint64_t overlapping = 0;     // left out, because another one ran on one of their partitions

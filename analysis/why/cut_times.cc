@@ -31,12 +31,15 @@ class Adder {
     return found->second;
   }
 
-  // What began when the receiver asked is of the receiver's clock alone.
+  // What began when the receiver asked is of the receiver's clock alone, if it had certainly been
+  // sent by then: that is by both clocks.
   void AddClock(const CutPiece& piece, const CutTransfer& transfer) {
     std::optional<int64_t>& clock = times_.clocks.try_emplace(transfer.edge, 0).first->second;
-    if (piece.kind == CutPiece::Kind::kAsked) return;
     if (!transfer.clock_ns.has_value()) clock.reset();
-    if (clock.has_value()) *clock += *transfer.clock_ns;
+    if (!clock.has_value()) return;
+    const bool asked = piece.kind == CutPiece::Kind::kAsked &&
+                       WayOf(transfer).begin_ns - transfer.sent_ns > *transfer.clock_ns;
+    if (!asked) *clock += *transfer.clock_ns;
   }
 
   const CutInput& input_;
