@@ -15,8 +15,17 @@ const char* MismatchJsonName(Mismatch mismatch) {
       return "other_world_size";
     case Mismatch::kOtherSteps:
       return "other_steps";
+    case Mismatch::kTooFewSteps:
+      return "too_few_steps";
+    case Mismatch::kOtherKind:
+      return "other_kind";
   }
   return "";
+}
+
+void AddLost(std::optional<uint64_t> of_one, std::optional<uint64_t>* of_all) {
+  if (!of_one.has_value()) of_all->reset();
+  if (of_all->has_value()) **of_all += *of_one;
 }
 
 }  // namespace syncline::analysis::why

@@ -21,6 +21,8 @@ enum class Mismatch : uint8_t {
   kBeforeRefused,
   kOtherWorldSize,  // more ranks, or fewer; other tasks
   kOtherSteps,      // the judged steps are of another class
+  kTooFewSteps,     // to be compared
+  kOtherKind,       // a job on devices and one on CPUs, a cut model and one that is none
 };
 const char* MismatchJsonName(Mismatch mismatch);  // "other_world_size"
 
@@ -52,6 +54,24 @@ struct ComparedSides {
     mismatch_text = std::move(text);
   }
 };
+
+// Of two sides of a kind, whose refusal is an enumeration with kNone: whether one of them is
+// refused, and then why.
+template <class Side, class Comparison>
+bool AreRefused(const Side& before, const Side& now, Comparison* comparison) {
+  constexpr auto kNone = decltype(now.refusal)::kNone;
+  const Side& side = now.refusal != kNone ? now : before;
+  if (side.refusal == kNone) return false;
+  if (comparison->mismatch != Mismatch::kNone) return true;
+  comparison->refusal = side.refusal;
+  comparison->mismatch = &side == &now ? Mismatch::kNowRefused : Mismatch::kBeforeRefused;
+  comparison->mismatch_text =
+      (&side == &now ? "the recording now: " : "the recording before: ") + side.refusal_text;
+  return true;
+}
+
+// Lost events of several recordings; nullopt: lost, but not counted.
+void AddLost(std::optional<uint64_t> of_one, std::optional<uint64_t>* of_all);
 
 }  // namespace syncline::analysis::why
 

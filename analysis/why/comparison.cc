@@ -254,16 +254,7 @@ void CheckAlike(std::span<const Side> before, Comparison* comparison) {
 }
 
 void CheckComparable(const Side& before, const Side& now, Comparison* comparison) {
-  if (now.refusal != Refusal::kNone) {
-    comparison->refusal = now.refusal;
-    comparison->Refuse(Mismatch::kNowRefused,
-                       absl::StrCat("the recording now: ", now.refusal_text));
-  }
-  if (before.refusal != Refusal::kNone && comparison->mismatch == Mismatch::kNone) {
-    comparison->refusal = before.refusal;
-    comparison->Refuse(Mismatch::kBeforeRefused,
-                       absl::StrCat("the recording before: ", before.refusal_text));
-  }
+  if (AreRefused(before, now, comparison)) return;
   if (before.ranks.size() != now.ranks.size()) {
     comparison->Refuse(Mismatch::kOtherWorldSize,
                        absl::StrCat("not comparable: ", now.ranks.size(),

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/why/cut_comparison.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/why/statistics.h"
+#include "analysis/why/series.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -17,34 +14,6 @@ namespace {
 constexpr size_t kRowsMax = 32;
 
 using Series = std::vector<int64_t>;
-
-// The series of `name`; of one that is not there, none of the time.
-template <class Map, class Name>
-Series SeriesOf(const Map& all, const Name& name, uint64_t steps) {
-  const auto found = all.find(name);
-  return found == all.end() ? Series(steps) : found->second.path_ns;
-}
-
-// All names of both, the largest change of the mean first.
-template <class Map>
-std::vector<typename Map::key_type> ByChange(const Map& before, uint64_t steps_before,
-                                             const Map& now, uint64_t steps_now) {
-  using Name = typename Map::key_type;
-  std::set<Name> names;
-  for (const auto& [name, one] : before) names.insert(name);
-  for (const auto& [name, one] : now) names.insert(name);
-  std::vector<std::pair<int64_t, Name>> by_change;
-  for (const Name& name : names) {
-    const int64_t change_ns =
-        MeanOf(SeriesOf(now, name, steps_now)) - MeanOf(SeriesOf(before, name, steps_before));
-    by_change.emplace_back(-std::abs(change_ns), name);
-  }
-  std::sort(by_change.begin(), by_change.end());
-  if (by_change.size() > kRowsMax) by_change.resize(kRowsMax);
-  std::vector<Name> ordered;
-  for (auto& [change_ns, name] : by_change) ordered.push_back(std::move(name));
-  return ordered;
-}
 
 void AddTo(const Series& series, Series* sums) {
   sums->resize(series.size());
@@ -166,12 +135,15 @@ class Comparer {
 
   std::vector<size_t> AddTensors() {
     std::vector<size_t> rows;
-    for (CutTensorName& name :
-         ByChange(before_.tensors, before_.steps(), now_.tensors, now_.steps())) {
-      rows.push_back(changes_.Add(SeriesOf(before_.tensors, name, before_.steps()),
-                                  SeriesOf(now_.tensors, name, now_.steps())));
-      comparison_.tensor_changes.push_back(
-          {name, before_.tensors.contains(name), now_.tensors.contains(name), {}});
+    const NamedSeries before{before_.tensors, before_.steps(), &CutSide::Tensor::path_ns};
+    const NamedSeries now{now_.tensors, now_.steps(), &CutSide::Tensor::path_ns};
+    for (CutTensorName& name : NamesByChange(before, now, kRowsMax)) {
+      rows.push_back(changes_.Add(before.Of(name), now.Of(name)));
+      CutTensorChange& change = comparison_.tensor_changes.emplace_back();
+      change.before = before_.tensors.contains(name);
+      change.now = now_.tensors.contains(name);
+      change.full_name = (change.now ? now_ : before_).tensors.at(name).full_name;
+      change.name = std::move(name);
     }
     return rows;
   }
@@ -195,10 +167,10 @@ class Comparer {
 
   std::vector<size_t> AddOperators() {
     std::vector<size_t> rows;
-    for (CutOperatorName& name :
-         ByChange(before_.operators, before_.steps(), now_.operators, now_.steps())) {
-      rows.push_back(changes_.Add(SeriesOf(before_.operators, name, before_.steps()),
-                                  SeriesOf(now_.operators, name, now_.steps())));
+    const NamedSeries before{before_.operators, before_.steps(), &CutSide::Operator::path_ns};
+    const NamedSeries now{now_.operators, now_.steps(), &CutSide::Operator::path_ns};
+    for (CutOperatorName& name : NamesByChange(before, now, kRowsMax)) {
+      rows.push_back(changes_.Add(before.Of(name), now.Of(name)));
       CutOperatorChange& change = comparison_.operators.emplace_back();
       change.calls_before = CallsOf(before_, name);
       change.calls_now = CallsOf(now_, name);
@@ -228,18 +200,7 @@ std::string TasksOf(const CutSide& side) {
 }
 
 void CheckComparable(const CutSide& before, const CutSide& now, CutComparison* comparison) {
-  if (now.refusal != CutRefusal::kNone) {
-    comparison->refusal = now.refusal;
-    comparison->Refuse(Mismatch::kNowRefused,
-                       absl::StrCat("the recording now: ", now.refusal_text));
-    return;
-  }
-  if (before.refusal != CutRefusal::kNone) {
-    comparison->refusal = before.refusal;
-    comparison->Refuse(Mismatch::kBeforeRefused,
-                       absl::StrCat("the recording before: ", before.refusal_text));
-    return;
-  }
+  if (AreRefused(before, now, comparison)) return;
   const std::string tasks_now = TasksOf(now);
   const std::string tasks_before = TasksOf(before);
   if (tasks_now == tasks_before) return;

@@ -35,7 +35,8 @@ struct CutDirectionChange {
 
 struct CutTensorChange {
   CutTensorName name;
-  bool before = false;  // it was on the path of a step of theirs
+  std::string full_name;  // now, or, if it is not there, before
+  bool before = false;    // it was on the path of a step of theirs
   bool now = false;
   Change path;
 };

@@ -97,6 +97,46 @@ TEST(CutComparison, WithoutAKnownClockOnlyTheStepIsCompared) {
   EXPECT_THAT(result.why, HasSubstr("is not known"));
 }
 
+// Between clocks that are far apart everything may look as if it had been sent before it was asked
+// for: what is not known stays so.
+TEST(CutComparison, ThatATensorWasAskedForLateIsByTheClocks) {
+  const auto side = [](std::optional<int64_t> clock_ns) {
+    FakeCut job;
+    for (CutTransfer& transfer : job.input().transfers) {
+      transfer.clock_ns = clock_ns;
+      transfer.sent_ns -= 20 * kMs;
+    }
+    return CutSideOf(job.input());
+  };
+  ASSERT_EQ(side(std::nullopt).refusal, CutRefusal::kNone) << side(std::nullopt).refusal_text;
+  EXPECT_FALSE(Compared(side(std::nullopt), side(100)).clock_ns.has_value());
+  EXPECT_EQ(Compared(side(100), side(100)).clock_ns, 0);  // it was certainly asked for late
+  EXPECT_GE(Compared(side(30 * kMs), side(100)).clock_ns, 30 * kMs);
+}
+
+TEST(CutComparison, TensorsAreMatchedWithoutTheNumberOfTheirEdge) {
+  const auto side = [](const char* x, const char* y, const char* other) {
+    FakeCut job;
+    job.input().edges[0].tensor = x;
+    job.input().edges[1].tensor = y;
+    if (*other != 0) job.input().edges.push_back({other, 0, 1});
+    return CutSideOf(job.input());
+  };
+  const CutSide before = side("edge_13_Mean", "edge_7_Mean", "");
+  CutComparison comparison = Compared(before, side("edge_14_Mean", "edge_8_Mean", ""));
+  ASSERT_EQ(comparison.tensor_changes.size(), 2u);
+  for (const CutTensorChange& one : comparison.tensor_changes) {
+    EXPECT_TRUE(one.before && one.now);
+    EXPECT_EQ(one.name.tensor, "Mean");
+    EXPECT_EQ(one.path.change.est_ns, 0);
+  }
+  EXPECT_EQ(comparison.tensor_changes[0].full_name, "edge_14_Mean");
+  // Which of two it is, is not known.
+  comparison = Compared(before, side("edge_14_Mean", "edge_8_Mean", "edge_15_Mean"));
+  EXPECT_EQ(comparison.tensor_changes.size(), 3u);
+  EXPECT_EQ(side("edge_Mean", "edge_12", "").tensors.begin()->first.tensor, "edge_12");
+}
+
 TEST(CutComparison, AnOperatorThatMovedIsSaid) {
   CutSide before = Made({});
   const CutOperatorName there{kWorker, "remote"};
@@ -158,6 +198,7 @@ TEST(CutComparison, LimitsAreOfTheStepAndItsPath) {
   EXPECT_EQ(state("work > +19%"), State::kAbove);
   EXPECT_EQ(state("tensors > +0%"), State::kNotAbove);
   EXPECT_EQ(state("between_steps > +0%"), State::kNotAbove);
+  EXPECT_EQ(state("between steps > +0%"), State::kNotAbove);
   EXPECT_EQ(state("input > +1%"), State::kNotJudged);
   const LimitResult few =
       JudgeLimits({*ParseLimit("step > +1%")}, Compared(Made({}, 59), Made({})))[0];

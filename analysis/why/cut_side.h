@@ -16,7 +16,8 @@
 
 namespace syncline::analysis::why {
 
-// By their tasks.
+// By their tasks. `tensor`: without "edge_13_" where it is the only one of that name from the one
+// to the other: a graph with one more operator has other numbers.
 struct CutTensorName {
   std::string tensor;
   std::string from;
@@ -33,6 +34,7 @@ struct CutOperatorName {
 // Series have one value a judged step, ns of its path.
 struct CutSide {
   struct Tensor {
+    std::string full_name;
     std::vector<int64_t> path_ns;
     std::optional<int64_t> clock_ns = 0;  // of all steps; nullopt: not known
   };

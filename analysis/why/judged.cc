@@ -42,8 +42,7 @@ void CheckAccelerators(const JobInput& input, Judged* judged) {
            absl::StrCat(RankName(rank), " uses an accelerator (",
                         absl::StrJoin(rank.accelerators, ", "),
                         " is initialised): of such a job only what its devices do is explained, "
-                        "which is recorded if it was started with `syncline run --kineto`, and "
-                        "not compared with --against"),
+                        "which is recorded if it was started with `syncline run --kineto`"),
            judged);
   }
 }

@@ -42,21 +42,37 @@ std::vector<int64_t> CopiedNs(const timeline::ProcessDevices& devices, uint32_t 
   return copied;
 }
 
-KernelSums KernelsOf(const timeline::ProcessDevices& devices, uint32_t device,
-                     std::span<const timeline::Interval> steps) {
-  std::map<std::pair<uint32_t, uint32_t>, KernelSum> sums;
+KernelSteps KernelStepsOf(const timeline::ProcessDevices& devices, uint32_t device,
+                          std::span<const timeline::Interval> steps) {
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<KernelSum>> sums;
   for (const DeviceWork& work : devices.work) {
     if (work.device != device || work.kind != DeviceWork::Kind::kCompute) continue;
-    if (!work.launched.has_value() || !StepAt(steps, *work.launched).has_value()) continue;
-    KernelSum& sum = sums[{work.name, work.size}];
-    ++sum.count;
-    sum.total_ns += work.end.ns - work.begin.ns;
+    if (!work.launched.has_value()) continue;
+    const auto step = StepAt(steps, *work.launched);
+    if (!step.has_value()) continue;
+    std::vector<KernelSum>& of_kernel = sums[{work.name, work.size}];
+    of_kernel.resize(steps.size());
+    ++of_kernel[*step].count;
+    of_kernel[*step].total_ns += work.end.ns - work.begin.ns;
   }
-  KernelSums by_text;
-  for (const auto& [key, sum] : sums) {
-    by_text[{devices.texts[key.first], devices.texts[key.second]}] = sum;
+  KernelSteps by_text;
+  for (auto& [key, of_kernel] : sums) {
+    by_text[{devices.texts[key.first], devices.texts[key.second]}] = std::move(of_kernel);
   }
   return by_text;
+}
+
+KernelSums KernelsOf(const timeline::ProcessDevices& devices, uint32_t device,
+                     std::span<const timeline::Interval> steps) {
+  KernelSums sums;
+  for (const auto& [key, of_kernel] : KernelStepsOf(devices, device, steps)) {
+    KernelSum& sum = sums[key];
+    for (const KernelSum& one : of_kernel) {
+      sum.count += one.count;
+      sum.total_ns += one.total_ns;
+    }
+  }
+  return sums;
 }
 
 KernelWork CompareKernels(std::span<const KernelSums> ranks, size_t rank, uint64_t steps) {

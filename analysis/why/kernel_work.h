@@ -22,14 +22,18 @@ struct KernelSum {
 };
 // By name, and grid and block; of the judged steps. No kernels of collectives.
 using KernelSums = std::map<std::pair<std::string, std::string>, KernelSum>;
+// The same, with one sum a step.
+using KernelSteps = std::map<std::pair<std::string, std::string>, std::vector<KernelSum>>;
 
-// These three: `steps` are of the program, by begin, apart from each other.
+// These: `steps` are of the program, by begin, apart from each other.
 // The index of the step in which `time` lies.
 std::optional<size_t> StepAt(std::span<const timeline::Interval> steps, TimelineTime time);
 
 // What the device copied and filled that was launched in each step, ns: added up.
 std::vector<int64_t> CopiedNs(const timeline::ProcessDevices& devices, uint32_t device,
                               std::span<const timeline::Interval> steps);
+KernelSteps KernelStepsOf(const timeline::ProcessDevices& devices, uint32_t device,
+                          std::span<const timeline::Interval> steps);
 KernelSums KernelsOf(const timeline::ProcessDevices& devices, uint32_t device,
                      std::span<const timeline::Interval> steps);
 

@@ -25,26 +25,41 @@ std::optional<Part> PartOf(absl::string_view name) {
   return std::nullopt;
 }
 
-constexpr std::pair<const char*, CutPart> kCutParts[] = {
-    {"work", CutPart::kWork},
-    {"tensors", CutPart::kTensors},
-    {"between_steps", CutPart::kBetween},
-};
-
-std::optional<CutPart> CutPartOf(absl::string_view name) {
-  for (const auto& [known, part] : kCutParts) {
-    if (name == known) return part;
+std::optional<DevicePart> DevicePartOf(absl::string_view name) {
+  for (size_t part = 0; part < kDeviceParts; ++part) {
+    const auto one = static_cast<DevicePart>(part);
+    if (name == DevicePartName(one) || name == DevicePartJsonName(one)) return one;
   }
   return std::nullopt;
 }
 
-std::string Names() {
+constexpr absl::string_view kOwnWork = "own_work";
+constexpr absl::string_view kWork = "work";
+constexpr absl::string_view kTensors = "tensors";
+constexpr absl::string_view kBetween = "between_steps";
+
+bool IsCutPart(absl::string_view name) {
+  return name == kWork || name == kTensors || name == kBetween || name == "between steps";
+}
+
+// Names of parts, by the kind of the job.
+std::string NamesOfRanks() {
   std::string names = "step";
   for (size_t part = 0; part < kParts; ++part) {
     absl::StrAppend(&names, ", ", PartJsonName(static_cast<Part>(part)));
   }
   return names;
 }
+
+std::string NamesOfDevices() {
+  std::string names = "step";
+  for (size_t part = 0; part < kDeviceParts; ++part) {
+    absl::StrAppend(&names, ", ", DevicePartJsonName(static_cast<DevicePart>(part)));
+  }
+  return names;
+}
+
+std::string NamesOfCuts() { return absl::StrCat("step, ", kWork, ", ", kTensors, ", ", kBetween); }
 
 absl::Status Wrong(absl::string_view text, absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -74,8 +89,6 @@ std::optional<int64_t> ParsePercent(absl::string_view text) {
 // Sets the limit's rank and part by `name`.
 absl::Status ParseName(absl::string_view name, Limit* limit) {
   if (name == "step") return absl::OkStatus();
-  limit->cut_part = CutPartOf(name);
-  if (limit->cut_part.has_value()) return absl::OkStatus();
   absl::string_view part = name;
   if (absl::ConsumePrefix(&part, "rank:")) {
     const size_t point = part.find('.');
@@ -89,50 +102,71 @@ absl::Status ParseName(absl::string_view name, Limit* limit) {
     limit->rank = rank;
     part.remove_prefix(point + 1);
   }
-  limit->part = PartOf(part);
-  if (limit->part.has_value()) return absl::OkStatus();
-  return Wrong(limit->text,
-               absl::StrCat("there is no \"", name, "\"; names are ", Names(),
-                            ", of a rank's part rank:N.PART, and of a model that is cut into "
-                            "partitions work, tensors and between_steps"));
+  const bool known = PartOf(part).has_value() || DevicePartOf(part).has_value() ||
+                     (limit->rank.has_value() ? part == kOwnWork : IsCutPart(part));
+  limit->part = std::string(part);
+  if (known) return absl::OkStatus();
+  return Wrong(
+      limit->text,
+      absl::StrCat("there is no \"", name, "\"; names are ", NamesOfRanks(), "; of jobs on GPUs ",
+                   NamesOfDevices(), "; of a rank's part rank:N.PART",
+                   "; of a model that is cut into partitions ", NamesOfCuts()));
 }
 
-// What of the comparison the limit names; nullptr: nothing, and `why` says so.
+const Change* Missing(std::string text, std::string* why) {
+  *why = std::move(text);
+  return nullptr;
+}
+
+const Change* NoRank(int32_t rank, std::string* why) {
+  return Missing(absl::StrCat("not both recordings have a rank ", rank), why);
+}
+
+// These: what of the comparison the limit names; nullptr: nothing, and `why` says so.
 const Change* ChangeOf(const Limit& limit, const Comparison& comparison, std::string* why) {
-  if (limit.cut_part.has_value()) {
-    *why = "it names a part of a model that is cut into partitions, which this job's is not";
-    return nullptr;
+  if (limit.part.empty()) return &comparison.step;
+  const std::optional<Part> named = PartOf(limit.part);
+  if (!named.has_value()) {
+    return Missing(absl::StrCat("of such a job there are ", NamesOfRanks()), why);
   }
-  if (!limit.part.has_value()) return &comparison.step;
-  const bool taken = *limit.part == Part::kThrottled || *limit.part == Part::kWaitingForCpu;
+  const bool taken = *named == Part::kThrottled || *named == Part::kWaitingForCpu;
   if (taken && !comparison.taken_away_known) {
-    *why = "it was not measured on every rank of both recordings";
-    return nullptr;
+    return Missing("it was not measured on every rank of both recordings", why);
   }
-  const auto part = static_cast<size_t>(*limit.part);
+  const auto part = static_cast<size_t>(*named);
   if (!limit.rank.has_value()) return &comparison.parts[part];
   for (const RankChange& rank : comparison.ranks) {
     if (rank.rank == *limit.rank) return &rank.parts[part];
   }
-  *why = absl::StrCat("not both recordings have a rank ", *limit.rank);
-  return nullptr;
+  return NoRank(*limit.rank, why);
 }
 
-// The same of a cut model.
-const Change* ChangeOf(const Limit& limit, const CutComparison& comparison, std::string* why) {
-  if (limit.part.has_value()) {
-    *why =
-        "it names a part of a PyTorch rank's step; a model that is cut into partitions has step, "
-        "work, tensors and between_steps";
-    return nullptr;
+const Change* ChangeOf(const Limit& limit, const DeviceComparison& comparison, std::string* why) {
+  if (limit.part.empty()) return &comparison.step;
+  const std::optional<DevicePart> part = DevicePartOf(limit.part);
+  const bool own = limit.rank.has_value() && limit.part == kOwnWork;
+  if (!part.has_value() && !own) {
+    return Missing(absl::StrCat("of a job on GPUs there are ", NamesOfDevices()), why);
   }
-  if (!limit.cut_part.has_value()) return &comparison.step;
-  const std::optional<Change>& change = *limit.cut_part == CutPart::kWork      ? comparison.work
-                                        : *limit.cut_part == CutPart::kTensors ? comparison.tensors
-                                                                               : comparison.between;
+  if (!limit.rank.has_value()) return &comparison.parts[static_cast<size_t>(*part)];
+  for (const DeviceRankChange& rank : comparison.ranks) {
+    if (rank.rank != *limit.rank) continue;
+    return own ? &rank.own : &rank.parts[static_cast<size_t>(*part)];
+  }
+  return NoRank(*limit.rank, why);
+}
+
+const Change* ChangeOf(const Limit& limit, const CutComparison& comparison, std::string* why) {
+  if (limit.part.empty()) return &comparison.step;
+  if (limit.rank.has_value() || !IsCutPart(limit.part)) {
+    return Missing(absl::StrCat("of a model that is cut into partitions there are ", NamesOfCuts()),
+                   why);
+  }
+  const std::optional<Change>& change = limit.part == kWork      ? comparison.work
+                                        : limit.part == kTensors ? comparison.tensors
+                                                                 : comparison.between;
   if (change.has_value()) return &*change;
-  *why = "how far the nodes' clocks are apart is not known";
-  return nullptr;
+  return Missing("how far the nodes' clocks are apart is not known", why);
 }
 
 // Why no limit at all is judged; empty: they are.
@@ -196,6 +230,11 @@ std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
 
 std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
                                      const CutComparison& comparison) {
+  return Judge(limits, comparison);
+}
+
+std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
+                                     const DeviceComparison& comparison) {
   return Judge(limits, comparison);
 }
 

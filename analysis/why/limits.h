@@ -3,9 +3,10 @@
 //
 //   limit := name ">" "+" percent "%"        blanks may stand between these
 //   name  := "step" | part | "rank:" number "." part
-//   part  := as the table or the JSON names it: "waiting for a CPU", "waiting_for_cpu"
-//
-// Of a model that is cut into partitions a name is "step", "work", "tensors" or "between_steps".
+//   part  := of a job of ranks on CPUs, as the table or the JSON names it: "waiting for a CPU",
+//            "waiting_for_cpu"; on devices likewise ("waiting for a launch", "launch"), and
+//            "own_work" of a rank; of a model that is cut into partitions "work", "tensors" or
+//            "between_steps", and of no rank
 //
 // The percentage is of the mean step before, for parts, too: a part may have been nothing before.
 #ifndef SYNCLINE_ANALYSIS_WHY_LIMITS_H_
@@ -19,17 +20,13 @@
 #include "absl/status/statusor.h"
 #include "analysis/why/comparison.h"
 #include "analysis/why/cut_comparison.h"
-#include "analysis/why/model.h"
+#include "analysis/why/device_comparison.h"
 
 namespace syncline::analysis::why {
 
-// What a step of a cut model is made of.
-enum class CutPart : uint8_t { kWork, kTensors, kBetween };
-
 struct Limit {
-  std::string text;          // as it was given
-  std::optional<Part> part;  // neither: the step
-  std::optional<CutPart> cut_part;
+  std::string text;             // as it was given
+  std::string part;             // "": the step
   std::optional<int32_t> rank;  // nullopt: the mean over ranks
   int64_t ppm = 0;              // of the step before
 };
@@ -56,6 +53,8 @@ std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
                                      const Comparison& comparison);
 std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
                                      const CutComparison& comparison);
+std::vector<LimitResult> JudgeLimits(const std::vector<Limit>& limits,
+                                     const DeviceComparison& comparison);
 
 }  // namespace syncline::analysis::why
 

@@ -13,19 +13,22 @@ using State = LimitResult::State;
 TEST(Limits, NamesAndPercentagesAreRead) {
   struct Case {
     const char* text;
-    std::optional<Part> part;
+    const char* part;
     std::optional<int32_t> rank;
     int64_t ppm;
   };
   const Case cases[] = {
-      {"step > +5%", std::nullopt, std::nullopt, 50'000},
-      {"step>+0%", std::nullopt, std::nullopt, 0},
-      {"  step >  + 12.5 % ", std::nullopt, std::nullopt, 125'000},
-      {"input > +0.0001%", Part::kInput, std::nullopt, 1},
-      {"waiting for a CPU > +1%", Part::kWaitingForCpu, std::nullopt, 10'000},
-      {"waiting_for_cpu > +1%", Part::kWaitingForCpu, std::nullopt, 10'000},
-      {"rank:3.garbage_collection > +200%", Part::kGarbageCollection, 3, 2'000'000},
-      {"rank:0.wait and transfer > +1%", Part::kWaitAndTransfer, 0, 10'000},
+      {"step > +5%", "", std::nullopt, 50'000},
+      {"step>+0%", "", std::nullopt, 0},
+      {"  step >  + 12.5 % ", "", std::nullopt, 125'000},
+      {"input > +0.0001%", "input", std::nullopt, 1},
+      {"waiting for a CPU > +1%", "waiting for a CPU", std::nullopt, 10'000},
+      {"waiting_for_cpu > +1%", "waiting_for_cpu", std::nullopt, 10'000},
+      {"rank:3.garbage_collection > +200%", "garbage_collection", 3, 2'000'000},
+      {"rank:0.wait and transfer > +1%", "wait and transfer", 0, 10'000},
+      {"tensors > +1%", "tensors", std::nullopt, 10'000},
+      {"launch > +1%", "launch", std::nullopt, 10'000},
+      {"rank:0.own_work > +1%", "own_work", 0, 10'000},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.text);
@@ -60,6 +63,8 @@ TEST(Limits, AnythingElseIsRefusedWithWhatALimitLooksLike) {
       {"rank:-1.input > +5%", "a rank's part is rank:NUMBER.PART"},
       {"rank:99999999999.input > +5%", "a rank's part is rank:NUMBER.PART"},
       {"rank:3.step > +5%", "there is no \"rank:3.step\""},
+      {"rank:3.tensors > +5%", "there is no \"rank:3.tensors\""},
+      {"own_work > +5%", "there is no \"own_work\""},
   };
   for (const auto& [text, what] : cases) {
     const auto limit = ParseLimit(text);
@@ -100,6 +105,22 @@ TEST(Limits, AreExceededOnlyByAllOfTheInterval) {
   EXPECT_EQ(Judged("input > +0%", comparison).state, State::kNotAbove);
   EXPECT_EQ(Judged("rank:3.input > +5%", comparison).state, State::kAbove);
   EXPECT_EQ(Judged("rank:3.input > +5%", comparison).change->est_ppm, 60'000);
+}
+
+TEST(Limits, OfDevicesNameTheirPartsAndOwnWork) {
+  DeviceComparison comparison;
+  comparison.before.steps = comparison.now.steps = 60;
+  comparison.parts[static_cast<size_t>(DevicePart::kLaunch)] = ChangeOf(51'000, 60'000, 70'000);
+  comparison.ranks.push_back({2, ChangeOf(20'000, 30'000, 40'000), {}});
+  const auto judged = [&](const char* text) {
+    return JudgeLimits({*ParseLimit(text)}, comparison)[0];
+  };
+  EXPECT_EQ(judged("launch > +5%").state, State::kAbove);
+  EXPECT_EQ(judged("waiting for a launch > +5%").state, State::kAbove);
+  EXPECT_EQ(judged("rank:2.own_work > +1%").state, State::kAbove);
+  EXPECT_EQ(judged("rank:2.launch > +1%").state, State::kNotAbove);
+  EXPECT_THAT(judged("rank:1.own_work > +1%").why, HasSubstr("a rank 1"));
+  EXPECT_THAT(judged("throttled > +1%").why, HasSubstr("there are step, computing, copies"));
 }
 
 TEST(Limits, AreNotJudgedWhereSomethingIsMissing) {

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/why/compared_sides.h"
+
 namespace syncline::analysis::why {
 namespace {
 
@@ -45,11 +47,7 @@ void Add(const Side& side, Side* pooled) {
   pooled->incomplete = pooled->incomplete || side.incomplete;
   pooled->redacted = pooled->redacted || side.redacted;
   if (pooled->detail != side.detail) pooled->detail.clear();
-  if (!side.lost_events.has_value() || !pooled->lost_events.has_value()) {
-    pooled->lost_events.reset();
-  } else {
-    *pooled->lost_events += *side.lost_events;
-  }
+  AddLost(side.lost_events, &pooled->lost_events);
 }
 
 }  // namespace

@@ -373,7 +373,21 @@ TEST_F(CommandLine, WhyAgainstTakesTwoRecordingsAndLimits) {
   EXPECT_EQ(Run({"why", run, "--against", run}), kIncomplete);
   EXPECT_THAT(out_.str(), HasSubstr("REFUSED the recording now: 3 whole steps"));
   EXPECT_EQ(Run({"why", run, "--against", run + "/nodes/worker-0/trace"}), kIncomplete);
-  EXPECT_THAT(out_.str(), HasSubstr("now: a TensorFlow job, and another recording is of none"));
+  EXPECT_THAT(out_.str(), HasSubstr("REFUSED the recording before: traces that Syncline did"));
+  EXPECT_EQ(Run({"why", run, "--against", run, "--against", run + "/."}), kWrongUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("is given twice"));
+}
+
+TEST_F(CommandLine, WhyAgainstTakesProfilesToo) {
+  const std::string folder = "tests/golden/pytorch_profiles";
+  const std::vector<std::string> words = {
+      "why", folder + "/rank0.json.gz", folder + "/rank1.json.gz", "--against", folder, "--json"};
+  EXPECT_EQ(Run(words), kIncomplete) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\"devices\""), HasSubstr("rank0.json.gz and 1 more")));
+  const std::string run = "tests/golden/tensorflow_profile/run";
+  EXPECT_EQ(Run({"why", folder, "--against", run}), kIncomplete) << err_.str();
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("is of a job on GPUs"), HasSubstr(run + " is of a TensorFlow")));
 }
 
 TEST_F(CommandLine, WhatIsNotExplainedIsRefusedInOneParagraph) {

@@ -2,11 +2,15 @@
 #include "coordinator/cli/why_against.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "analysis/why/comparison.h"
 #include "analysis/why/cut_comparison.h"
+#include "analysis/why/device_comparison.h"
 #include "analysis/why/limits.h"
 #include "common/status.h"
 #include "coordinator/cli/terminal.h"
@@ -15,71 +19,138 @@
 #include "export/why/comparison_text.h"
 #include "export/why/cut_comparison_json.h"
 #include "export/why/cut_comparison_text.h"
+#include "export/why/device_comparison_json.h"
+#include "export/why/device_comparison_text.h"
 
 namespace syncline::cli {
 namespace {
 
 using analysis::why::Compare;
 using analysis::why::CompareCut;
+using analysis::why::CompareDevices;
+using analysis::why::Comparison;
 using analysis::why::CutSide;
+using analysis::why::DeviceSide;
 using analysis::why::JudgeLimits;
 using analysis::why::Limit;
 using analysis::why::LimitResult;
 using analysis::why::Mismatch;
 using analysis::why::ParseLimit;
+using analysis::why::Refusal;
 using analysis::why::Side;
 using merge::WhySide;
 
+// "rank0.json.gz and 7 more".
+std::string NameOfInputs(const std::vector<std::string>& inputs) {
+  if (inputs.size() == 1) return inputs[0];
+  return absl::StrCat(inputs[0], " and ", inputs.size() - 1, " more");
+}
+
+enum class Kind : uint8_t { kRanks, kDevices, kCut };
+
+Kind KindOf(const WhySide& side) {
+  if (side.cut.has_value()) return Kind::kCut;
+  return side.devices.has_value() ? Kind::kDevices : Kind::kRanks;
+}
+
+const char* NameOf(Kind kind) {
+  switch (kind) {
+    case Kind::kRanks:
+      return "of ranks that compute on CPUs";
+    case Kind::kDevices:
+      return "of a job on GPUs";
+    case Kind::kCut:
+      return "of a TensorFlow model that is cut into partitions";
+  }
+  return "";
+}
+
 absl::StatusOr<WhySide> ReadSide(const Context& context, const AgainstArguments& arguments,
-                                 const std::string& run) {
+                                 const std::vector<std::string>& inputs) {
   merge::WhyOptions options;
-  options.input.inputs = {run};
+  options.input.inputs = inputs;
   options.job = arguments.job;
+  const std::string name = NameOfInputs(inputs);
   auto read = merge::ReadSide(options);
   if (!read.ok()) {
-    return absl::Status(read.status().code(), absl::StrCat(run, ": ", read.status().message()));
+    return absl::Status(read.status().code(), absl::StrCat(name, ": ", read.status().message()));
   }
   for (const std::string& complaint : read->complaints) {
-    PrintNote(context, "warning", "", absl::StrCat(run, ": ", complaint), "");
+    PrintNote(context, "warning", "", absl::StrCat(name, ": ", complaint), "");
   }
   for (const std::string& note : read->notes) {
-    PrintNote(context, "note", "", absl::StrCat(run, ": ", note), "");
+    PrintNote(context, "note", "", absl::StrCat(name, ": ", note), "");
   }
   return read;
 }
 
-// The sides, read and in order.
+// One recording given twice would count as two that do not differ.
+absl::Status CheckDistinct(const std::vector<std::string>& before) {
+  std::set<std::filesystem::path> seen;
+  for (const std::string& run : before) {
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::weakly_canonical(run, error);
+    if (error || seen.insert(path).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--against ", run, " is given twice"));
+  }
+  return absl::OkStatus();
+}
+
+// In order.
 struct Sides {
   WhySide now;
   std::vector<WhySide> before;
-
-  // Whether all of them are of TensorFlow jobs. Those of which some are none are refused, as those
-  // of ranks that do the same work.
-  bool are_cuts() const {
-    return now.cut.has_value() &&
-           std::all_of(before.begin(), before.end(),
-                       [](const WhySide& side) { return side.cut.has_value(); });
-  }
 };
 
 absl::StatusOr<Sides> ReadSides(const Context& context, const AgainstArguments& arguments) {
   Sides sides;
   SYNCLINE_ASSIGN_OR_RETURN(sides.now, ReadSide(context, arguments, arguments.now));
   for (const std::string& run : arguments.before) {
-    SYNCLINE_ASSIGN_OR_RETURN(WhySide side, ReadSide(context, arguments, run));
+    SYNCLINE_ASSIGN_OR_RETURN(WhySide side, ReadSide(context, arguments, {run}));
     sides.before.push_back(std::move(side));
   }
   return sides;
 }
 
+// Of sides that are not all of one kind: why they are not compared. One of which nothing can be
+// said at all comes first.
+Comparison OfOtherKinds(const AgainstArguments& arguments, const Sides& sides) {
+  Comparison comparison;
+  const auto take_refusal = [&](const WhySide& side, Mismatch mismatch, const char* when) {
+    if (KindOf(side) != Kind::kRanks || side.side.refusal == Refusal::kNone) return;
+    if (comparison.mismatch == Mismatch::kNone) comparison.refusal = side.side.refusal;
+    comparison.Refuse(mismatch, absl::StrCat("the recording ", when, ": ", side.side.refusal_text));
+  };
+  take_refusal(sides.now, Mismatch::kNowRefused, "now");
+  for (const WhySide& side : sides.before) {
+    take_refusal(side, Mismatch::kBeforeRefused, "before");
+  }
+  for (size_t i = 0; i < sides.before.size(); ++i) {
+    const Kind kind = KindOf(sides.before[i]);
+    if (kind == KindOf(sides.now)) continue;
+    comparison.Refuse(
+        Mismatch::kOtherKind,
+        absl::StrCat("not comparable: ", NameOfInputs(arguments.now), " is ",
+                     NameOf(KindOf(sides.now)), ", ", arguments.before[i], " is ", NameOf(kind)));
+  }
+  return comparison;
+}
+
+template <class Kept, class Select>
+std::vector<Kept> Taken(std::vector<WhySide>* sides, const Select& select) {
+  std::vector<Kept> taken;
+  for (WhySide& side : *sides) taken.push_back(std::move(*select(side)));
+  return taken;
+}
+
 // Prints what changed; returns the exit code.
-template <class Comparison>
+template <class Compared>
 int Print(const Context& context, const AgainstArguments& arguments,
-          const std::vector<Limit>& limits, Comparison comparison) {
-  report::Compared<Comparison> compared;
+          const std::vector<Limit>& limits, Compared comparison) {
+  report::Compared<Compared> compared;
   compared.limits = JudgeLimits(limits, comparison);
   compared.comparison = std::move(comparison);
-  compared.now = arguments.now;
+  compared.now = NameOfInputs(arguments.now);
   compared.before = arguments.before;
   if (arguments.json) {
     *context.out << report::ComparisonJson(compared);
@@ -105,16 +176,30 @@ int WhyAgainst(const Context& context, const AgainstArguments& arguments) {
     if (!limit.ok()) return Fail(context, limit.status());
     limits.push_back(*std::move(limit));
   }
+  const absl::Status distinct = CheckDistinct(arguments.before);
+  if (!distinct.ok()) return Fail(context, distinct);
   auto sides = ReadSides(context, arguments);
   if (!sides.ok()) return Fail(context, sides.status());
-  if (sides->are_cuts()) {
-    std::vector<CutSide> before;
-    for (WhySide& side : sides->before) before.push_back(*std::move(side.cut));
-    return Print(context, arguments, limits, CompareCut(before, *sides->now.cut));
+  const Kind kind = KindOf(sides->now);
+  const bool are_alike = std::all_of(sides->before.begin(), sides->before.end(),
+                                     [kind](const WhySide& side) { return KindOf(side) == kind; });
+  if (!are_alike) return Print(context, arguments, limits, OfOtherKinds(arguments, *sides));
+  switch (kind) {
+    case Kind::kRanks:
+      return Print(context, arguments, limits,
+                   Compare(Taken<Side>(&sides->before, [](WhySide& one) { return &one.side; }),
+                           sides->now.side));
+    case Kind::kDevices:
+      return Print(context, arguments, limits,
+                   CompareDevices(Taken<DeviceSide>(&sides->before,
+                                                    [](WhySide& one) { return &*one.devices; }),
+                                  *sides->now.devices));
+    case Kind::kCut:
+      break;
   }
-  std::vector<Side> before;
-  for (WhySide& side : sides->before) before.push_back(std::move(side.side));
-  return Print(context, arguments, limits, Compare(before, sides->now.side));
+  return Print(context, arguments, limits,
+               CompareCut(Taken<CutSide>(&sides->before, [](WhySide& one) { return &*one.cut; }),
+                          *sides->now.cut));
 }
 
 }  // namespace syncline::cli

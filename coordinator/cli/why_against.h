@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// syncline why A --against B: what changed between recordings of one job.
+// syncline why A --against B: what changed between recordings, or profiles, of one job.
 #ifndef SYNCLINE_COORDINATOR_CLI_WHY_AGAINST_H_
 #define SYNCLINE_COORDINATOR_CLI_WHY_AGAINST_H_
 
@@ -12,8 +12,8 @@
 namespace syncline::cli {
 
 struct AgainstArguments {
-  std::string now;
-  std::vector<std::string> before;   // at least one
+  std::vector<std::string> now;      // a recording, or the profiles of all ranks
+  std::vector<std::string> before;   // at least one: recordings, or directories of profiles
   std::optional<std::string> job;    // of all
   std::vector<std::string> fail_if;  // analysis/why/limits.h
   bool json = false;

@@ -306,9 +306,9 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
 
 // Profiles that the job's own profiler wrote.
 int WhyOfProfiles(const Context& context, const WhyArguments& arguments) {
-  if (!arguments.against.empty() || arguments.job.has_value()) {
-    return Fail(context, absl::InvalidArgumentError(
-                             "--against and --job are of recordings: profiles are judged alone"));
+  if (arguments.job.has_value()) {
+    return Fail(context,
+                absl::InvalidArgumentError("--job is of recordings: profiles are of one job"));
   }
   merge::WhyOptions options;
   options.input.inputs = arguments.inputs;
@@ -337,9 +337,9 @@ int Why(const Context& context, const WhyArguments& arguments) {
                              "recording only: give these options or RUN, not both"));
   }
   const bool several = arguments.inputs.size() > 1;
-  if (!arguments.against.empty() && !several) {
-    return WhyAgainst(context, {arguments.run, arguments.against, arguments.job, arguments.fail_if,
-                                arguments.json});
+  if (!arguments.against.empty()) {
+    return WhyAgainst(context, {arguments.inputs, arguments.against, arguments.job,
+                                arguments.fail_if, arguments.json});
   }
   merge::InputOptions inputs;
   inputs.inputs = arguments.inputs;
@@ -353,6 +353,24 @@ int Why(const Context& context, const WhyArguments& arguments) {
   const auto explained = ExplainRecording(context, arguments, arguments.run, /*is_new=*/false);
   if (!explained.ok()) return Fail(context, explained.status());
   return Print(context, arguments, *explained, arguments.run);
+}
+
+void AddComparison(CLI::App* why, WhyArguments* arguments) {
+  why->add_option(
+         "--against", arguments->against,
+         "An earlier recording of the same job, or a directory of its profiles: say what changed\n"
+         "since then. Given several times, all are the time before, and the intervals hold\n"
+         "how they differ")
+      ->allow_extra_args(false)
+      ->check(IsGiven);
+  why->add_option(
+         "--fail-if", arguments->fail_if,
+         "With --against: exit with code 4 if this is so, e.g. 'step > +5%'. Names: step,\n"
+         "a part as in the table (input), a rank's part (rank:3.input); of jobs on GPUs also\n"
+         "rank:3.own_work; of a model that is cut into partitions work, tensors, between_steps.\n"
+         "The percentage is of the step before. With one --against choose it larger than what\n"
+         "recordings without a change differ by. May be given several times")
+      ->allow_extra_args(false);
 }
 
 }  // namespace
@@ -379,19 +397,7 @@ void RegisterWhy(CLI::App* app, Context* context) {
                 "Record without samples of processor time and control groups: causes that need\n"
                 "these samples stay unknown");
   why->add_flag("--json", arguments->json, "As JSON (docs/why-json.md)");
-  why->add_option("--against", arguments->against,
-                  "An earlier recording of the same job: say what changed since then. Given "
-                  "several\ntimes, all are the time before, and the intervals hold how they differ")
-      ->allow_extra_args(false)
-      ->check(IsGiven);
-  why->add_option(
-         "--fail-if", arguments->fail_if,
-         "With --against: exit with code 4 if this is so, e.g. 'step > +5%'. Names: step, "
-         "a\npart as in the table (input), a rank's part (rank:3.input); of a model that is cut\n"
-         "into partitions work, tensors, between_steps. The percentage is of the step before.\n"
-         "With one --against choose it larger than what recordings without a change differ by.\n"
-         "May be given several times")
-      ->allow_extra_args(false);
+  AddComparison(why, arguments.get());
   why->footer(
       "Of recorded PyTorch jobs over Gloo, on CPUs: which rank does its own work more slowly than "
       "the\n"
@@ -419,6 +425,7 @@ void RegisterWhy(CLI::App* app, Context* context) {
       "  syncline why run-20261121-093012-7f3a\n"
       "  syncline why run-20261121-093012-7f3a --json | jq .verdict\n"
       "  syncline why rank*.json.gz\n"
+      "  syncline why rank*.json.gz --against profiles-of-monday\n"
       "  syncline why tonight --against last-night --fail-if 'step > +10%'\n"
       "  syncline why tonight --against mon --against tue --against wed --fail-if 'step > +5%'");
   why->callback([=] {

@@ -26,6 +26,7 @@
 #include "coordinator/merge/why_cut.h"
 #include "coordinator/merge/why_devices.h"
 #include "coordinator/merge/why_input.h"
+#include "coordinator/merge/why_profiles.h"
 #include "evidence/evidence.h"
 #include "export/report/units.h"
 
@@ -132,11 +133,10 @@ bool IsTensorFlowJob(const Read& read, const std::optional<std::string>& wanted)
   return false;
 }
 
-why::Answer WithoutJob(const Read& read) {
-  if (IsTensorFlowJob(read, std::nullopt)) {
+why::Answer WithoutJob(const Read& read, const std::optional<std::string>& wanted) {
+  if (IsTensorFlowJob(read, wanted)) {
     return Refused(Refusal::kTensorFlowJob,
-                   "a TensorFlow job, and another recording is of none: they are not compared; "
-                   "`syncline why` without --against says what its steps are made of");
+                   "a TensorFlow job: what its steps are made of says the answer for cut models");
   }
   const bool processes =
       std::any_of(read.built.nodes.begin(), read.built.nodes.end(),
@@ -230,7 +230,10 @@ using Explainer = std::function<why::Answer(const why::JobInput&)>;
 struct Explainers {
   Explainer job;
   std::function<std::optional<why::CutAnswer>(const CutJob&)> cut;
-  bool devices = false;  // also by what the job's devices did
+  // By what the job's devices did; nullopt: nothing that was recorded.
+  std::function<std::optional<why::DeviceAnswer>(const WhyJob&, const OpenedInputs&,
+                                                 timeline::BuiltTimeline*)>
+      devices;
 };
 
 why::Answer ExplainJob(const WhyOptions& options, const Explainer& explain, const Read& read,
@@ -281,8 +284,7 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
     SYNCLINE_RETURN_IF_ERROR(OpenInputs(options.input, list).status());
     result.answer = Refused(
         Refusal::kForeignTrace,
-        list.is_profiles ? "profiles that Syncline did not record: they are judged alone, and not "
-                           "compared"
+        list.is_profiles ? "profiles that Syncline did not record"
                          : "traces that Syncline did not record: they have no clock model and no "
                            "samples of the nodes; make a recording with `syncline record`");
     return result;
@@ -302,10 +304,10 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
         absl::StrCat("several jobs were recorded; choose one with --job: ", NamesOf(read),
                      HalvesText(read, chosen)));
   }
-  result.answer = chosen.empty() ? WithoutJob(read)
+  result.answer = chosen.empty() ? WithoutJob(read, options.job)
                                  : ExplainJob(options, explainers.job, read, &read.jobs[chosen[0]]);
-  if (explainers.devices && !chosen.empty()) {
-    result.devices = ExplainDevicesOf(read.jobs[chosen[0]], read.inputs, &read.built);
+  if (!chosen.empty()) {
+    result.devices = explainers.devices(read.jobs[chosen[0]], read.inputs, &read.built);
   }
   if (is_cut) {
     const auto job = CutJobOf(read.inputs, read.built, std::move(read.cut));
@@ -332,11 +334,22 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
 
 absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
   const Explainer job = why::Explain;
-  return ExplainWith(options, {job, [](const CutJob& cut) { return Explain(cut); }, true});
+  return ExplainWith(options,
+                     {job, [](const CutJob& cut) { return Explain(cut); }, ExplainDevicesOf});
 }
 
 absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
   WhySide result;
+  SYNCLINE_ASSIGN_OR_RETURN(const bool are_profiles, AreProfiles(options.input));
+  if (are_profiles) {
+    if (options.job.has_value()) {
+      return absl::InvalidArgumentError("--job is of recordings: profiles are of one job");
+    }
+    SYNCLINE_ASSIGN_OR_RETURN(ProfileSide profiles, ReadProfileSide(options));
+    result.devices = std::move(profiles.side);
+    result.complaints = std::move(profiles.notes);
+    return result;
+  }
   // Whatever keeps a recording from being explained keeps it from being compared.
   const auto read_side = [&](const why::JobInput& job) {
     result.side = why::SideOf(job);
@@ -346,7 +359,14 @@ absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
     result.cut = SideOf(job);
     return std::nullopt;
   };
-  SYNCLINE_ASSIGN_OR_RETURN(WhyResult read, ExplainWith(options, {read_side, read_cut}));
+  const auto read_devices =
+      [&](const WhyJob& job, const OpenedInputs& inputs,
+          timeline::BuiltTimeline* built) -> std::optional<why::DeviceAnswer> {
+    result.devices = DeviceSideOf(job, inputs, built);
+    return std::nullopt;
+  };
+  SYNCLINE_ASSIGN_OR_RETURN(WhyResult read,
+                            ExplainWith(options, {read_side, read_cut, read_devices}));
   result.side.refusal = read.answer.refusal;
   result.side.refusal_text = std::move(read.answer.refusal_text);
   result.complaints = std::move(read.complaints);

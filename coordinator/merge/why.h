@@ -14,6 +14,7 @@
 #include "analysis/why/cut_model.h"
 #include "analysis/why/cut_side.h"
 #include "analysis/why/device_model.h"
+#include "analysis/why/device_side.h"
 #include "analysis/why/model.h"
 #include "analysis/why/no_step.h"
 #include "analysis/why/side.h"
@@ -50,6 +51,8 @@ struct WhySide {
   analysis::why::Side side;
   // Of a TensorFlow job, where no PyTorch job was recorded; `side` is then refused.
   std::optional<analysis::why::CutSide> cut;
+  // Of a job that computes on devices, whose work is in the recording: this counts, not `side`.
+  std::optional<analysis::why::DeviceSide> devices;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;
 };

@@ -63,6 +63,17 @@ std::vector<why::DeviceRank> DeviceRanksOf(const WhyJob& job, std::optional<uint
   return ranks;
 }
 
+// Without a group of all ranks that launches anything their steps have no names. `judged`: an
+// answer, or a side of a comparison.
+template <class Judged>
+void CheckGroup(std::optional<uint32_t> group, size_t ranks, Judged* judged) {
+  if (judged->refusal != why::DeviceRefusal::kNoSteps || group.has_value() || ranks < 2) return;
+  judged->refusal = why::DeviceRefusal::kRanksDisagree;
+  judged->refusal_text =
+      "no process group of all ranks launches collectives in the window: the steps of ranks are "
+      "paired by their numbers";
+}
+
 // Why something of the rank's profile is not here; empty: all is.
 std::string AbsenceOf(const ProcessKey& process, const timeline::BuiltTimeline& built) {
   for (const timeline::ProfileResult& profile : built.nodes[process.node].profiles) {
@@ -129,15 +140,30 @@ std::optional<why::DeviceAnswer> ExplainDevicesOf(const WhyJob& job, const Opene
   if (ranks.empty()) return std::nullopt;
   why::DeviceAnswer answer = why::ExplainDevices(ranks);
   answer.incomplete = answer.incomplete || job.input.incomplete;
-  if (answer.refusal == why::DeviceRefusal::kNoSteps && !group.has_value() && ranks.size() > 1) {
-    answer.refusal = why::DeviceRefusal::kRanksDisagree;
-    answer.refusal_text =
-        "no process group of all ranks launches collectives in the window: the steps of ranks are "
-        "paired by their numbers";
-  }
+  CheckGroup(group, ranks.size(), &answer);
   AddAbsences(job, *built, ranks, &answer);
   AddHeldBack(job, inputs, &answer);
   return answer;
+}
+
+std::optional<why::DeviceSide> DeviceSideOf(const WhyJob& job, const OpenedInputs& inputs,
+                                            timeline::BuiltTimeline* built) {
+  if (!job.conflict.empty() || !job.missing_ranks.empty()) return std::nullopt;
+  const std::optional<uint32_t> group = GroupOfAll(job, *built);
+  const std::vector<why::DeviceRank> ranks = DeviceRanksOf(job, group, inputs, built);
+  if (ranks.empty()) return std::nullopt;
+  why::DeviceSide side = why::DeviceSideOf(ranks);
+  CheckGroup(group, ranks.size(), &side);
+  side.job = job.job;
+  side.incomplete = job.input.incomplete;
+  side.lost_events = job.input.lost_events;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    side.incomplete = side.incomplete || !AbsenceOf(job.processes[i], *built).empty();
+  }
+  if (inputs.build.window.has_value()) {
+    side.window_ns = inputs.build.window->end.ns - inputs.build.window->begin.ns;
+  }
+  return side;
 }
 
 void AddHeldBack(const WhyJob& job, const OpenedInputs& inputs, why::DeviceAnswer* answer) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analysis/why/device_model.h"
+#include "analysis/why/device_side.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/why_input.h"
 #include "timeline/builder.h"
@@ -21,6 +22,10 @@ timeline::ProcessDevices* DevicesOf(const ProcessKey& process, timeline::BuiltTi
 std::optional<analysis::why::DeviceAnswer> ExplainDevicesOf(const WhyJob& job,
                                                             const OpenedInputs& inputs,
                                                             timeline::BuiltTimeline* built);
+
+// The same as one side of a comparison.
+std::optional<analysis::why::DeviceSide> DeviceSideOf(const WhyJob& job, const OpenedInputs& inputs,
+                                                      timeline::BuiltTimeline* built);
 
 // Of ranks that take longer for the same kernels: what held their devices back more than the
 // others', by inputs.facts.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/merge/why_profiles.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,7 @@
 #include "common/status.h"
 #include "coordinator/merge/input_list.h"
 #include "coordinator/merge/inputs.h"
+#include "coordinator/merge/losses.h"
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/why_devices.h"
 #include "timeline/builder.h"
@@ -31,6 +34,42 @@ std::vector<why::DeviceRank> RanksOf(const OpenedInputs& inputs, timeline::Built
   return ranks;
 }
 
+// The profiles, read. Ranks point into the timeline.
+struct Read {
+  OpenedInputs inputs;
+  timeline::BuiltTimeline built;
+  std::vector<why::DeviceRank> ranks;
+  bool incomplete = false;
+  std::vector<std::string> notes;  // what is missing
+};
+
+absl::StatusOr<Read> ReadProfiles(const WhyOptions& options) {
+  SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
+  if (!list.is_profiles) return absl::InvalidArgumentError("no profiles");
+  Read read;
+  SYNCLINE_ASSIGN_OR_RETURN(read.inputs, OpenInputs(options.input, list));
+  OpenedInputs& inputs = read.inputs;
+  inputs.build.threads = ThreadsOf(options.threads);
+  if (options.progress) {
+    inputs.build.progress = [&](const timeline::Progress& progress) {
+      options.progress({inputs.nodes[progress.node].name, progress.time, progress.events, false});
+    };
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(read.built, timeline::BuildTimeline(inputs.nodes, inputs.build, {}));
+  inputs.build.progress = nullptr;
+  read.ranks = RanksOf(inputs, &read.built);
+  read.incomplete = inputs.incomplete;
+  for (size_t i = 0; i < read.built.nodes.size(); ++i) {
+    if (read.built.nodes[i].losses.empty()) continue;
+    read.incomplete = true;
+    read.notes.push_back(absl::StrCat("something of the profile of ", inputs.nodes[i].name,
+                                      " is lost: `syncline report --section losses` says what"));
+  }
+  // Not the notes: they are about how files are placed, and nothing here depends on that.
+  for (std::string& complaint : inputs.complaints) read.notes.push_back(std::move(complaint));
+  return read;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> AreProfiles(const InputOptions& options) {
@@ -39,32 +78,20 @@ absl::StatusOr<bool> AreProfiles(const InputOptions& options) {
 }
 
 absl::StatusOr<why::DeviceAnswer> ExplainProfiles(const WhyOptions& options) {
-  SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
-  if (!list.is_profiles) return absl::InvalidArgumentError("no profiles");
-  SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input, list));
-  inputs.build.threads = ThreadsOf(options.threads);
-  if (options.progress) {
-    inputs.build.progress = [&](const timeline::Progress& progress) {
-      options.progress({inputs.nodes[progress.node].name, progress.time, progress.events, false});
-    };
-  }
-  SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
-                            timeline::BuildTimeline(inputs.nodes, inputs.build, {}));
-  inputs.build.progress = nullptr;
-  const std::vector<why::DeviceRank> ranks = RanksOf(inputs, &built);
-  why::DeviceAnswer answer = why::ExplainDevices(ranks);
-  answer.incomplete = answer.incomplete || inputs.incomplete;
-  for (size_t i = 0; i < built.nodes.size(); ++i) {
-    if (built.nodes[i].losses.empty()) continue;
-    answer.incomplete = true;
-    answer.notes.push_back(absl::StrCat("something of the profile of ", inputs.nodes[i].name,
-                                        " is lost: `syncline report --section losses` says what"));
-  }
-  for (std::string& complaint : inputs.complaints) {
-    answer.notes.push_back(std::move(complaint));
-  }
-  // Not the notes: they are about how files are placed, and nothing here depends on that.
+  SYNCLINE_ASSIGN_OR_RETURN(Read read, ReadProfiles(options));
+  why::DeviceAnswer answer = why::ExplainDevices(read.ranks);
+  answer.incomplete = answer.incomplete || read.incomplete;
+  for (std::string& note : read.notes) answer.notes.push_back(std::move(note));
   return answer;
+}
+
+absl::StatusOr<ProfileSide> ReadProfileSide(const WhyOptions& options) {
+  SYNCLINE_ASSIGN_OR_RETURN(Read read, ReadProfiles(options));
+  ProfileSide result{why::DeviceSideOf(read.ranks), std::move(read.notes)};
+  result.side.incomplete = read.incomplete;
+  const Losses losses = LossesOf(read.inputs, read.built);
+  result.side.lost_events = losses.lost_events;
+  return result;
 }
 
 }  // namespace syncline::merge

@@ -5,8 +5,12 @@
 #ifndef SYNCLINE_COORDINATOR_MERGE_WHY_PROFILES_H_
 #define SYNCLINE_COORDINATOR_MERGE_WHY_PROFILES_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "analysis/why/device_model.h"
+#include "analysis/why/device_side.h"
 #include "coordinator/merge/why.h"
 
 namespace syncline::merge {
@@ -17,6 +21,13 @@ absl::StatusOr<bool> AreProfiles(const InputOptions& options);
 // What is missing in them is among the notes. NotFound, DataLoss: no profile that can be read;
 // InvalidArgument: no profiles.
 absl::StatusOr<analysis::why::DeviceAnswer> ExplainProfiles(const WhyOptions& options);
+
+// The same as one side of a comparison.
+struct ProfileSide {
+  analysis::why::DeviceSide side;
+  std::vector<std::string> notes;  // what is missing
+};
+absl::StatusOr<ProfileSide> ReadProfileSide(const WhyOptions& options);
 
 }  // namespace syncline::merge
 

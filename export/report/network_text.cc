@@ -72,7 +72,8 @@ std::string RetransmittedSentence(const NetworkLink& link) {
     return absl::StrCat(text, which, " were probably lost on the way");
   }
   return absl::StrCat(
-      text, which, " were lost on the way, or dropped by the receiver, which had no room in ",
+      text, which,
+      " were probably lost on the way, or dropped by the receiver, which had no room in ",
       ShareText(link.window_full_share()), " of the time in which data was under way");
 }
 

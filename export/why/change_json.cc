@@ -5,6 +5,7 @@ namespace syncline::report {
 namespace {
 
 using analysis::why::Change;
+using analysis::why::ComparedSide;
 using analysis::why::ComparedSides;
 using analysis::why::LimitResult;
 using analysis::why::Mismatch;
@@ -46,6 +47,17 @@ Json ChangeJson(const Change& change) {
        {{"est", change.change.est_ns}, {"lo", change.change.lo_ns}, {"hi", change.change.hi_ns}}},
       {"change_ppm", {{"est", change.est_ppm}, {"lo", change.lo_ppm}, {"hi", change.hi_ppm}}},
       {"certain", change.certain()}};
+}
+
+Json RanksSideJson(const ComparedSide& side, const std::string& recording) {
+  return {{"recording", recording},
+          {"job", side.job},
+          {"window_ns", side.window_ns},
+          {"ranks", side.ranks},
+          {"steps", side.steps},
+          {"class", side.step_class},
+          {"incomplete", side.incomplete},
+          {"lost_events", side.lost_events.has_value() ? Json(*side.lost_events) : Json()}};
 }
 
 Json ComparedJson(const ComparedSides& comparison, const ComparedNames& names, const char* refusal,

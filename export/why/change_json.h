@@ -24,6 +24,10 @@ nlohmann::ordered_json ChangeJson(const analysis::why::Change& change);
 using SideToJson = std::function<nlohmann::ordered_json(const analysis::why::ComparedSide& side,
                                                         const std::string& recording)>;
 
+// Of a job that has ranks.
+nlohmann::ordered_json RanksSideJson(const analysis::why::ComparedSide& side,
+                                     const std::string& recording);
+
 // Down to the limits. `refusal`: of `why`; "": it has an answer for both.
 nlohmann::ordered_json ComparedJson(const analysis::why::ComparedSides& comparison,
                                     const ComparedNames& names, const char* refusal,

@@ -2,6 +2,7 @@
 #include "export/why/change_text.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -21,6 +22,8 @@ using analysis::why::MeanEstimate;
 constexpr size_t kNameColumns = 60;
 constexpr size_t kPathColumns = 200;
 constexpr size_t kFewRecordings = 4;
+constexpr int64_t kRankPpm = 20'000;  // of the step before: what a rank's part must change by
+constexpr size_t kRankRows = 12;
 
 std::string Interval(const MeanEstimate& mean) {
   return absl::StrCat("[", Ms(mean.lo_ns), ", ", Ms(mean.hi_ns), "]");
@@ -37,10 +40,13 @@ std::string PercentInterval(const Change& change) {
 }
 
 std::string SideText(const ComparedSide& side, const std::string& recording, const char* member) {
-  std::string text =
-      absl::StrFormat("%s: %.1f s, %s, %s of one class", Printed(recording, kPathColumns),
-                      static_cast<double>(side.window_ns) / 1e9, Plural(side.ranks, member),
-                      Plural(side.steps, "step"));
+  std::string text = Printed(recording, kPathColumns) + ": ";
+  // Profiles have none.
+  if (side.window_ns > 0) {
+    absl::StrAppendFormat(&text, "%.1f s, ", static_cast<double>(side.window_ns) / 1e9);
+  }
+  absl::StrAppend(&text, Plural(side.ranks, member), ", ", Plural(side.steps, "step"),
+                  " of one class");
   if (!side.step_class.empty()) {
     absl::StrAppend(&text, " (", Printed(side.step_class, kPathColumns), ")");
   }
@@ -118,6 +124,38 @@ void WriteCompared(const ComparedSides& comparison, const ComparedNames& names, 
   for (const LimitResult& result : names.limits) limits.push_back(LimitSentence(result));
   writer->Say("FAIL-IF", limits);
   writer->Blank();
+}
+
+void WriteChanges(const std::vector<NamedChange>& parts, const Change& step,
+                  std::vector<NamedChange> ranks, LabelledText* writer) {
+  Table table = ChangeTable("mean of a step, ms");
+  for (const NamedChange& part : parts) {
+    if (part.change.has_value()) {
+      AddChange("  " + part.name, *part.change, &table);
+    } else {
+      table.Add({"  " + part.name, "-", "-", "-", "", ""});
+    }
+  }
+  AddChange("  step", step, &table);
+  std::erase_if(ranks, [](const NamedChange& one) {
+    return !one.change->certain() || std::abs(one.change->est_ppm) <= kRankPpm;
+  });
+  std::stable_sort(ranks.begin(), ranks.end(), [](const NamedChange& a, const NamedChange& b) {
+    return std::abs(a.change->change.est_ns) > std::abs(b.change->change.est_ns);
+  });
+  for (size_t i = 0; i < std::min(kRankRows, ranks.size()); ++i) {
+    AddChange("  " + ranks[i].name, *ranks[i].change, &table);
+  }
+  writer->Raw(table.Format(writer->width(), 0));
+  if (ranks.size() > kRankRows) {
+    writer->Indented(absl::StrCat("ranks: ", ranks.size() - kRankRows, " more: --json has them"));
+  }
+}
+
+std::string CallsText(double calls) {
+  return calls < 10 && calls != static_cast<double>(static_cast<int64_t>(calls))
+             ? absl::StrFormat("%.2f", calls)
+             : absl::StrFormat("%.0f", calls);
 }
 
 std::vector<std::string> IntervalSentences(const ComparedSides& comparison) {

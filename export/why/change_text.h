@@ -5,6 +5,7 @@
 #ifndef SYNCLINE_EXPORT_WHY_CHANGE_TEXT_H_
 #define SYNCLINE_EXPORT_WHY_CHANGE_TEXT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,19 @@ void WriteCompared(const analysis::why::ComparedSides& comparison, const Compare
 // One row a change, in ms.
 Table ChangeTable(const std::string& title);
 void AddChange(const std::string& name, const analysis::why::Change& change, Table* table);
+
+struct NamedChange {
+  std::string name;
+  std::optional<analysis::why::Change> change;  // nullopt: not measured
+};
+
+// A table of the parts that add up to the step, the step, and those of `ranks` that surely changed
+// by more than little, the largest change first.
+void WriteChanges(const std::vector<NamedChange>& parts, const analysis::why::Change& step,
+                  std::vector<NamedChange> ranks, LabelledText* writer);
+
+// "12", "2.50": how often something is called.
+std::string CallsText(double calls);
 
 // What the intervals hold, and what not.
 std::vector<std::string> IntervalSentences(const analysis::why::ComparedSides& comparison);

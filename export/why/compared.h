@@ -10,6 +10,7 @@
 
 #include "analysis/why/comparison.h"
 #include "analysis/why/cut_comparison.h"
+#include "analysis/why/device_comparison.h"
 #include "analysis/why/limits.h"
 
 namespace syncline::report {
@@ -25,6 +26,7 @@ struct Compared : ComparedNames {
   Comparison comparison;
 };
 using ComparedRecordings = Compared<analysis::why::Comparison>;
+using ComparedDevices = Compared<analysis::why::DeviceComparison>;
 using ComparedCuts = Compared<analysis::why::CutComparison>;
 
 }  // namespace syncline::report

@@ -10,7 +10,6 @@ namespace syncline::report {
 namespace {
 
 using analysis::why::Change;
-using analysis::why::ComparedSide;
 using analysis::why::Comparison;
 using analysis::why::kParts;
 using analysis::why::Mismatch;
@@ -30,17 +29,6 @@ Json JsonOf(const std::array<Change, kParts>& parts, bool taken_away_known) {
     json[PartJsonName(part)] = taken && !taken_away_known ? Json() : ChangeJson(parts[i]);
   }
   return json;
-}
-
-Json SideJson(const ComparedSide& side, const std::string& recording) {
-  return {{"recording", recording},
-          {"job", side.job},
-          {"window_ns", side.window_ns},
-          {"ranks", side.ranks},
-          {"steps", side.steps},
-          {"class", side.step_class},
-          {"incomplete", side.incomplete},
-          {"lost_events", side.lost_events.has_value() ? Json(*side.lost_events) : Json()}};
 }
 
 const char* NameOf(OperatorChange::Work work) {
@@ -74,7 +62,7 @@ std::string ComparisonJson(const ComparedRecordings& compared) {
   const bool refused = comparison.mismatch != Mismatch::kNone;
   const bool by_why = comparison.refusal != Refusal::kNone;
   Json json = ComparedJson(comparison, compared, by_why ? RefusalJsonName(comparison.refusal) : "",
-                           SideJson);
+                           RanksSideJson);
   json["taken_away_known"] = comparison.taken_away_known;
   json["redacted"] = comparison.redacted;
   json["other_detail"] = comparison.other_detail;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/why/comparison_text.h"
 
-#include <algorithm>
 #include <cstdlib>
-#include <utility>
+#include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "export/report/table.h"
-#include "export/report/units.h"
 #include "export/why/change_text.h"
 #include "export/why/labelled_text.h"
 #include "export/why/why_sentences.h"
@@ -16,7 +14,6 @@
 namespace syncline::report {
 namespace {
 
-using analysis::why::Change;
 using analysis::why::Comparison;
 using analysis::why::kParts;
 using analysis::why::Mismatch;
@@ -25,9 +22,7 @@ using analysis::why::Part;
 using analysis::why::PartName;
 using analysis::why::RankChange;
 
-constexpr int64_t kRankPpm = 20'000;     // of the step before: what a rank's part must change by
-constexpr int64_t kOperatorPpm = 5'000;  // and an operator
-constexpr size_t kRankRows = 12;
+constexpr int64_t kOperatorPpm = 5'000;  // of the step before: what an operator must change by
 constexpr size_t kOperatorRows = 10;
 constexpr size_t kNameColumns = 60;
 
@@ -36,43 +31,27 @@ bool TakenAway(size_t part) {
          part == static_cast<size_t>(Part::kWaitingForCpu);
 }
 
-// A rank's parts that surely changed by more than little, the largest change first.
-std::vector<std::pair<std::string, Change>> RankRows(const Comparison& comparison) {
-  std::vector<std::pair<std::string, Change>> rows;
+// Of all ranks; those that are shown are chosen by their change.
+std::vector<NamedChange> RankRows(const Comparison& comparison) {
+  std::vector<NamedChange> rows;
   for (const RankChange& rank : comparison.ranks) {
     for (size_t part = 0; part < kParts; ++part) {
-      const Change& change = rank.parts[part];
-      if (!change.certain() || std::abs(change.est_ppm) <= kRankPpm) continue;
-      rows.emplace_back(absl::StrCat("  rank ", rank.rank, ": ", PartName(static_cast<Part>(part))),
-                        change);
+      rows.push_back({absl::StrCat("rank ", rank.rank, ": ", PartName(static_cast<Part>(part))),
+                      rank.parts[part]});
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return std::abs(a.second.change.est_ns) > std::abs(b.second.change.est_ns);
-  });
   return rows;
 }
 
 void WriteParts(const Comparison& comparison, LabelledText* writer) {
-  Table table = ChangeTable("mean of a step, ms");
+  std::vector<NamedChange> parts;
   for (size_t part = 0; part < kParts; ++part) {
-    const std::string name = absl::StrCat("  ", PartName(static_cast<Part>(part)));
-    if (TakenAway(part) && !comparison.taken_away_known) {
-      table.Add({name, "-", "-", "-", "", ""});
-    } else {
-      AddChange(name, comparison.parts[part], &table);
-    }
+    const bool measured = !TakenAway(part) || comparison.taken_away_known;
+    parts.push_back({PartName(static_cast<Part>(part)),
+                     measured ? std::optional(comparison.parts[part]) : std::nullopt});
   }
-  AddChange("  step", comparison.step, &table);
-  const auto rows = RankRows(comparison);
-  for (size_t i = 0; i < std::min(kRankRows, rows.size()); ++i) {
-    AddChange(rows[i].first, rows[i].second, &table);
-  }
-  writer->Raw(table.Format(writer->width(), 0));
+  WriteChanges(parts, comparison.step, RankRows(comparison), writer);
   if (!comparison.taken_away_known) writer->Indented("-: not measured on every rank");
-  if (rows.size() > kRankRows) {
-    writer->Indented(absl::StrCat("ranks: ", rows.size() - kRankRows, " more: --json has them"));
-  }
   for (const int32_t rank : comparison.only_before) {
     writer->Indented(absl::StrCat("rank ", rank, " is only in the recording before"));
   }
@@ -81,20 +60,14 @@ void WriteParts(const Comparison& comparison, LabelledText* writer) {
   }
 }
 
-std::string Calls(double calls) {
-  return calls < 10 && calls != static_cast<double>(static_cast<int64_t>(calls))
-             ? absl::StrFormat("%.2f", calls)
-             : absl::StrFormat("%.0f", calls);
-}
-
 // What is known of whether it did the same work.
 std::string WorkText(const OperatorChange& change) {
   const bool longer = change.time.change.est_ns > 0;
   switch (change.work) {
     case OperatorChange::Work::kMoreCalls:
       return absl::StrCat(change.calls_now > change.calls_before ? "more" : "less",
-                          " work: ", Calls(change.calls_now), " instead of ",
-                          Calls(change.calls_before), " calls a step");
+                          " work: ", CallsText(change.calls_now), " instead of ",
+                          CallsText(change.calls_before), " calls a step");
     case OperatorChange::Work::kOtherShapes:
       return "called as often, with other shapes or another implementation";
     case OperatorChange::Work::kSameShapes:

@@ -51,7 +51,7 @@ ComparedCuts Compared() {
                           {{kMaster, "MatMul"}, 0, 1, kWorker, Of(0, 3)},
                           {{kWorker, "Add"}, 1, 2.5, "", Of(0, 1)},
                           {{kWorker, "Sub"}, 1, 1, "", Of(1, 1)}};
-  comparison.tensor_changes = {{{"edge_1_y", kWorker, kMaster}, true, true, Of(2, 3)}};
+  comparison.tensor_changes = {{{"y", kWorker, kMaster}, "edge_1_y", true, true, Of(2, 3)}};
   return compared;
 }
 
@@ -64,7 +64,7 @@ TEST(CutComparisonText, SaysWhatChanged) {
                               "[10.5, 11.5], +55.0 % [+52.5, +57.5]"));
   for (const char* row :
        {"work of the partitions", "    master:0", "tensors between them",
-        "    worker:0 to master:0", "between steps", "  worker:0 to master:0: edge_1_y"}) {
+        "    worker:0 to master:0", "between steps", "edge_1_y: from worker:0 to master:0"}) {
     EXPECT_THAT(text, HasSubstr(row));
   }
   EXPECT_THAT(text, HasSubstr("may have moved the tensors' time of a step, and what lies between "
@@ -73,10 +73,10 @@ TEST(CutComparisonText, SaysWhatChanged) {
 
 TEST(CutComparisonText, SaysWhereAnOperatorRan) {
   const std::string text = TextOf(Compared());
-  EXPECT_THAT(text, AllOf(HasSubstr("sleepy?[31m of master:0: did not run before"),
-                          HasSubstr("MatMul of worker:0: does not run now"),
+  EXPECT_THAT(text, AllOf(HasSubstr("sleepy?[31m of master:0: ran in no judged step before"),
+                          HasSubstr("MatMul of worker:0: runs in no judged step now"),
                           HasSubstr("MatMul of master:0: ran on worker:0 before"),
-                          HasSubstr("Add of worker:0: runs 2.5 times a step, 1 before")));
+                          HasSubstr("Add of worker:0: runs 2.50 times a step, 1 before")));
   EXPECT_THAT(text, Not(HasSubstr("Sub")));  // it did not change
 }
 

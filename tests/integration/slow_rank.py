@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slow_rank.py RANK MS SCRIPT: runs the script; on that rank each step first sleeps."""
+"""slow_rank.py RANK MS SCRIPT: runs the script; on that rank each step first sleeps.
+
+For as many ms as the file slow_ms says, once there is one.
+"""
 
 import os
 import runpy
@@ -15,7 +18,11 @@ def main():
         forward = torch.nn.parallel.DistributedDataParallel.forward
 
         def slow(self, *inputs, **named):
-            time.sleep(int(milliseconds) / 1000)
+            try:
+                with open("slow_ms", encoding="utf-8") as file:
+                    time.sleep(int(file.read()) / 1000)
+            except FileNotFoundError:
+                time.sleep(int(milliseconds) / 1000)
             return forward(self, *inputs, **named)
 
         torch.nn.parallel.DistributedDataParallel.forward = slow

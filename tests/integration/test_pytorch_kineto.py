@@ -17,6 +17,7 @@ from tests.testbed.machine import REPOSITORY
 
 TORCH = os.path.join(REPOSITORY, ".venv-torch")
 SLEPT_MS = 30  # rank 1, each step: more than what else runs on the machine takes from rank 0
+MORE_MS = 40  # later
 # What both call by the same name, at least once a step.
 NAMES = ("Optimizer.step#SGD.step", "aten::conv2d", "ConvolutionBackward0")
 APART_NS_MAX = 1_000_000  # far more than the witnesses differ, far less than a step
@@ -106,7 +107,7 @@ def test_both_witnesses_agree_on_both_ranks_again_and_again(training):
 
 
 def test_why_names_the_rank_whose_device_comes_last(training):
-    run = training.record("run-gpu", 3)
+    run = training.record("run-gpu", 6)
     on_cpus = json.loads(training.syncline("why", run, "--json", fine=(0, 3)).stdout)
     assert on_cpus.get("kind") != "devices", on_cpus  # no device did anything yet
     collectives = gpu_profile.on_gpus(run)
@@ -124,3 +125,26 @@ def test_why_names_the_rank_whose_device_comes_last(training):
     assert 0.3 * SLEPT_MS * 1e6 < lead["est"] < 1.5 * SLEPT_MS * 1e6, lead
     # By their numbers: the ranks' optimizers step together, however the files are cut.
     assert answer["steps"]["unpaired"] <= judged * 0.2 + 3, answer["steps"]
+
+
+def test_against_the_job_before_the_late_rank_is_what_changed(training):
+    host = training.bed["rank-b"]
+    pid = host.run(["pgrep", "-f", "^[^ ]*python slow_rank.py"]).stdout.split()[0]
+    # At once, not emptied first: the program reads it at each step.
+    where = f"/proc/{pid}/cwd/slow_ms"
+    host.run(["sh", "-c", f"echo {SLEPT_MS + MORE_MS} > {where}.new && mv {where}.new {where}"])
+    gpu_profile.on_gpus(training.record("run-gpu-later", 9))
+    limits = ["rank:1.own_work > +5%", "launch > +5%"]
+    code, told = training.compare("run-gpu-later", "run-gpu", *limits)
+    print(training.syncline("why", "run-gpu-later", "--against", "run-gpu", fine=(0, 3)).stdout)
+    assert (told["kind"], told["message"]) == ("devices", ""), told["message"]
+    own = {one["rank"]: one["own_work"] for one in told["ranks"]}
+    assert 0.5 * MORE_MS * 1e6 < own[1]["change_ns"]["est"] < 1.5 * MORE_MS * 1e6, own
+    assert own[1]["certain"]
+    assert abs(own[0]["change_ns"]["est"]) < 0.5 * own[1]["change_ns"]["est"], own
+    parts = told["parts"]
+    total = sum(part["change_ns"]["est"] for part in parts.values())
+    assert total == pytest.approx(told["step"]["change_ns"]["est"], abs=1000)
+    launch = told["ranks"][1]["parts"]["launch"]["change_ns"]["est"]
+    assert launch == max(one["change_ns"]["est"] for one in told["ranks"][1]["parts"].values())
+    assert (told["status"], code) == ("compared", 4), (told["limits"], told["now"], told["before"])

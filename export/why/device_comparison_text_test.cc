@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/why/device_comparison_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "export/why/device_comparison_json.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Change;
+using analysis::why::DevicePart;
+using analysis::why::Mismatch;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int64_t kMs = 1'000'000;
+
+// Of a step that took 20 ms before.
+Change Of(int64_t before_ms, int64_t now_ms) {
+  const int64_t change_ns = (now_ms - before_ms) * kMs;
+  const int64_t ppm = change_ns / 20;
+  return {before_ms * kMs, now_ms * kMs, {change_ns, change_ns - kMs / 2, change_ns + kMs / 2}, ppm,
+          ppm - 25'000,    ppm + 25'000};
+}
+
+ComparedDevices Compared() {
+  ComparedDevices compared;
+  compared.now = "tonight";
+  compared.before = {"monday"};
+  auto& comparison = compared.comparison;
+  comparison.before = {"llm", 5'000 * kMs, 250, "2 kernels of collectives", 2, false, 0};
+  comparison.now = {"llm", 5'000 * kMs, 160, "2 kernels of collectives", 2, false, 0};
+  comparison.befores = {comparison.before};
+  comparison.step = Of(20, 31);
+  comparison.parts[static_cast<size_t>(DevicePart::kComputing)] = Of(14, 24);
+  comparison.ranks = {{0, Of(15, 15), {}}, {1, Of(15, 26), {}}};
+  comparison.kernels = {{{"gemm", "[8, 1, 1] x [128, 1, 1]"}, Of(8, 16), 10, 10},
+                        {{"relu\x1b[31m", ""}, Of(0, 1), 0, 2},
+                        {{"softmax", ""}, Of(2, 0), 2, 0},
+                        {{"copy", ""}, Of(1, 2), 4, 8.5},
+                        {{"same", ""}, Of(3, 3), 4, 4}};
+  return compared;
+}
+
+std::string TextOf(const ComparedDevices& compared) {
+  return ComparisonText(compared, {300, false});
+}
+
+TEST(DeviceComparisonText, SaysWhatChanged) {
+  const std::string text = TextOf(Compared());
+  EXPECT_THAT(text, HasSubstr("tonight: 5.0 s, 2 ranks, 160 steps of one class (2 kernels of "
+                              "collectives)\n"));
+  EXPECT_THAT(text, HasSubstr("longer: 31.0 ms now, 20.0 ms before"));
+  EXPECT_THAT(text, AllOf(HasSubstr("  computing"), HasSubstr("  waiting for a launch"),
+                          HasSubstr("  rank 1: own work"), Not(HasSubstr("rank 0: own work"))));
+  EXPECT_THAT(text, AllOf(HasSubstr("gemm [8, 1, 1] x [128, 1, 1]: runs as often, and longer"),
+                          HasSubstr("relu?[31m: ran in no judged step before"),
+                          HasSubstr("softmax: runs in no judged step now"),
+                          HasSubstr("copy: runs 8.50 times a step and rank, 4 before"),
+                          Not(HasSubstr("same:"))));
+}
+
+TEST(DeviceComparisonText, JsonHasAllOfIt) {
+  const auto json = nlohmann::json::parse(ComparisonJson(Compared()));
+  EXPECT_EQ(json["kind"], "devices");
+  EXPECT_EQ(json["status"], "compared");
+  EXPECT_EQ(json["now"]["ranks"], 2);
+  EXPECT_EQ(json["parts"]["computing"]["change_ns"]["est"], 10 * kMs);
+  EXPECT_EQ(json["ranks"][1]["own_work"]["change_ns"]["est"], 11 * kMs);
+  EXPECT_EQ(json["kernels"][0]["kernel"], "gemm");
+  EXPECT_EQ(json["kernels"][3]["calls_now_per_step"], 8.5);
+}
+
+TEST(DeviceComparisonText, ARefusalIsOneParagraph) {
+  ComparedDevices compared = Compared();
+  compared.comparison.mismatch = Mismatch::kTooFewSteps;
+  compared.comparison.mismatch_text = "not comparable: 3 steps";
+  EXPECT_EQ(TextOf(compared), "REFUSED not comparable: 3 steps\n");
+  const auto json = nlohmann::json::parse(ComparisonJson(compared));
+  EXPECT_EQ(json["reason"], "too_few_steps");
+  EXPECT_EQ(json["parts"], nullptr);
+}
+
+}  // namespace
+}  // namespace syncline::report
