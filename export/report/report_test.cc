@@ -444,5 +444,13 @@ TEST(TableText, CellsThatDifferLookDifferent) {
             "name               n\na_name_that_is_l…  1\na_name_that_is_l…  1\n");
 }
 
+TEST(TextReport, OfASectionThatHasNothingSaysWhatRecordsIt) {
+  const analysis::Report report;
+  EXPECT_THAT(TextReport(report, {.sections = {"hot"}}),
+              HasSubstr("none recorded: `syncline record --samples`"));
+  EXPECT_THAT(TextReport(report, {.sections = {"devices"}}), HasSubstr("`syncline run --kineto`"));
+  EXPECT_THAT(TextReport(report, {.sections = {"tensors"}}), HasSubstr("none recorded\n"));
+}
+
 }  // namespace
 }  // namespace syncline::report

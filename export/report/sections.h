@@ -26,6 +26,8 @@ struct Section {
   void (*print_short)(Page* page);
   // What the JSON holds of it, under keys of its own; nullptr: json_report.cc writes it.
   void (*json)(const analysis::Report& report, nlohmann::ordered_json* json) = nullptr;
+  // Where there is nothing for it, why, or what records it; nullptr: that it is not there says all.
+  const char* absent = nullptr;
 };
 
 std::span<const Section> Sections();

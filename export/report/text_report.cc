@@ -32,7 +32,9 @@ void PrintSections(const TextOptions& options, Page* page) {
     if (has) {
       section.print(page);
     } else {
-      page->Line("none recorded");  // it was named, so its absence is the answer
+      // It was named, so its absence is the answer.
+      page->Line(section.absent == nullptr ? "none recorded"
+                                           : absl::StrCat("none recorded: ", section.absent));
     }
   }
 }
