@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/why/compared_sides.h"
 
+#include <algorithm>
+
 namespace syncline::analysis::why {
 
 const char* MismatchJsonName(Mismatch mismatch) {
@@ -21,6 +23,12 @@ const char* MismatchJsonName(Mismatch mismatch) {
       return "other_kind";
   }
   return "";
+}
+
+uint64_t ComparedSides::fewest_steps_before() const {
+  uint64_t fewest = before.steps;
+  for (const ComparedSide& side : befores) fewest = std::min(fewest, side.steps);
+  return fewest;
 }
 
 void AddLost(std::optional<uint64_t> of_one, std::optional<uint64_t>* of_all) {

@@ -34,6 +34,7 @@ struct ComparedSide {
   size_t ranks = 0;        // of a cut model: partitions
   bool incomplete = false;
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
+  uint64_t left_out = 0;                    // of a job on devices: whole steps that are not judged
 };
 
 struct ComparedSides {
@@ -46,6 +47,9 @@ struct ComparedSides {
   bool incomplete() const { return before.incomplete || now.incomplete; }
   // Whether the intervals hold how recordings differ without a change: several were before.
   bool drift_known() const { return befores.size() > 1; }
+
+  // Of the recording that has the fewest.
+  uint64_t fewest_steps_before() const;
 
   // Keeps the first reason.
   void Refuse(Mismatch reason, std::string text) {

@@ -220,11 +220,6 @@ class Comparer {
   std::vector<size_t> operator_rows_;  // beside comparison_.operators
 };
 
-ComparedSide SummaryOf(const Side& side) {
-  return {side.job,          side.window_ns,  side.steps,      side.step_class,
-          side.ranks.size(), side.incomplete, side.lost_events};
-}
-
 // "all_reduce x3, 1 forward pass, 1 batch loaded".
 std::string TextOf(const StepKind& kind) {
   std::string text;
@@ -269,6 +264,11 @@ void CheckComparable(const Side& before, const Side& now, Comparison* comparison
 }
 
 }  // namespace
+
+ComparedSide SummaryOf(const Side& side) {
+  return {side.job,          side.window_ns,  side.steps,      side.step_class,
+          side.ranks.size(), side.incomplete, side.lost_events};
+}
 
 Comparison Compare(std::span<const Side> before, const Side& now) {
   Comparison comparison;

@@ -60,6 +60,8 @@ struct Comparison : ComparedSides {
   std::vector<OperatorChange> operators;  // the largest change first; at most 32
 };
 
+ComparedSide SummaryOf(const Side& side);
+
 // At least one before.
 Comparison Compare(std::span<const Side> before, const Side& now);
 Comparison Compare(const Side& before, const Side& now);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/why/cut_comparison.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "analysis/why/series.h"
 
 namespace syncline::analysis::why {
@@ -48,6 +52,46 @@ std::optional<int64_t> ClockNs(const CutSide& side, const Predicate& is_one_of) 
   }
   const auto steps = static_cast<int64_t>(side.steps());
   return (sum_ns + steps - 1) / steps;
+}
+
+// "MaxPool2d" of "edge_13_MaxPool2d".
+std::string WithoutNumber(const std::string& tensor) {
+  absl::string_view name = tensor;
+  if (!absl::ConsumePrefix(&name, "edge_")) return tensor;
+  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  name.remove_prefix(digits);
+  if (digits == 0 || !absl::ConsumePrefix(&name, "_") || name.empty()) return tensor;
+  return std::string(name);
+}
+
+CutTensorName WithoutNumber(const CutTensorName& name) {
+  return {WithoutNumber(name.tensor), name.from, name.to};
+}
+
+// Names of which a side has several.
+void AddAmbiguous(const CutSide& side, std::set<CutTensorName>* ambiguous) {
+  std::set<CutTensorName> seen;
+  for (const CutTensorName& name : side.all_tensors) {
+    const CutTensorName without = WithoutNumber(name);
+    if (!seen.insert(without).second) ambiguous->insert(without);
+  }
+}
+
+// Takes numbers of edges out of names that are then still those of one tensor on each side.
+void MatchTensors(std::vector<CutSide>* before, CutSide* now) {
+  std::set<CutTensorName> ambiguous;
+  AddAmbiguous(*now, &ambiguous);
+  for (const CutSide& side : *before) AddAmbiguous(side, &ambiguous);
+  const auto rename = [&](CutSide* side) {
+    std::map<CutTensorName, CutSide::Tensor> renamed;
+    for (auto& [name, tensor] : side->tensors) {
+      CutTensorName without = WithoutNumber(name);
+      renamed[ambiguous.contains(without) ? name : std::move(without)] = std::move(tensor);
+    }
+    side->tensors = std::move(renamed);
+  };
+  rename(now);
+  for (CutSide& side : *before) rename(&side);
 }
 
 class Comparer {
@@ -142,7 +186,6 @@ class Comparer {
       CutTensorChange& change = comparison_.tensor_changes.emplace_back();
       change.before = before_.tensors.contains(name);
       change.now = now_.tensors.contains(name);
-      change.full_name = (change.now ? now_ : before_).tensors.at(name).full_name;
       change.name = std::move(name);
     }
     return rows;
@@ -186,14 +229,6 @@ class Comparer {
   Changes changes_;
 };
 
-ComparedSide SummaryOf(const CutSide& side) {
-  return {.window_ns = side.window_ns,
-          .steps = side.steps(),
-          .ranks = side.partitions.size(),
-          .incomplete = side.incomplete,
-          .lost_events = side.lost_events};
-}
-
 std::string TasksOf(const CutSide& side) {
   return absl::StrJoin(side.partitions, ", ",
                        [](std::string* out, const auto& one) { absl::StrAppend(out, one.first); });
@@ -211,7 +246,16 @@ void CheckComparable(const CutSide& before, const CutSide& now, CutComparison* c
 
 }  // namespace
 
-CutComparison CompareCut(std::span<const CutSide> before, const CutSide& now) {
+ComparedSide SummaryOf(const CutSide& side) {
+  return {.window_ns = side.window_ns,
+          .steps = side.steps(),
+          .ranks = side.partitions.size(),
+          .incomplete = side.incomplete,
+          .lost_events = side.lost_events};
+}
+
+CutComparison CompareCut(std::vector<CutSide> before, CutSide now) {
+  MatchTensors(&before, &now);
   CutComparison comparison;
   comparison.before = SummaryOf(before.front());
   comparison.now = SummaryOf(now);

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -34,9 +33,10 @@ struct CutDirectionChange {
 };
 
 struct CutTensorChange {
+  // Without "edge_13_" where in each recording it is the only one of that name from the one to the
+  // other: a graph with one more operator has other numbers.
   CutTensorName name;
-  std::string full_name;  // now, or, if it is not there, before
-  bool before = false;    // it was on the path of a step of theirs
+  bool before = false;  // it was on the path of a step of theirs
   bool now = false;
   Change path;
 };
@@ -67,8 +67,10 @@ struct CutComparison : ComparedSides {
   std::vector<CutOperatorChange> operators;  // the largest change first; at most 32
 };
 
+ComparedSide SummaryOf(const CutSide& side);
+
 // At least one before.
-CutComparison CompareCut(std::span<const CutSide> before, const CutSide& now);
+CutComparison CompareCut(std::vector<CutSide> before, CutSide now);
 
 }  // namespace syncline::analysis::why
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/why/cut_side.h"
 
-#include <algorithm>
-#include <tuple>
-
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "analysis/why/compared_sides.h"
 #include "analysis/why/cut_path.h"
 #include "analysis/why/cut_steps.h"
@@ -16,30 +11,6 @@ namespace syncline::analysis::why {
 namespace {
 
 using Series = std::vector<int64_t>;
-
-// "MaxPool2d" of "edge_13_MaxPool2d".
-std::string WithoutNumber(const std::string& tensor) {
-  absl::string_view name = tensor;
-  if (!absl::ConsumePrefix(&name, "edge_")) return tensor;
-  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-  name.remove_prefix(digits);
-  if (digits == 0 || !absl::ConsumePrefix(&name, "_") || name.empty()) return tensor;
-  return std::string(name);
-}
-
-// Of all edges, by which those of two recordings are matched.
-std::vector<std::string> TensorNames(const CutInput& input) {
-  std::map<std::tuple<std::string, size_t, size_t>, size_t> counts;
-  for (const CutEdge& edge : input.edges) {
-    ++counts[{WithoutNumber(edge.tensor), edge.from, edge.to}];
-  }
-  std::vector<std::string> names;
-  for (const CutEdge& edge : input.edges) {
-    const std::string name = WithoutNumber(edge.tensor);
-    names.push_back(counts[{name, edge.from, edge.to}] == 1 ? name : edge.tensor);
-  }
-  return names;
-}
 
 void TakeTimes(const CutInput& input, const CutSteps& found, CutSide* side) {
   CutTimes times = CutTimesOf(input, found.judged);
@@ -52,11 +23,13 @@ void TakeTimes(const CutInput& input, const CutSteps& found, CutSide* side) {
     series = std::move(times.partitions[p]);
     series.resize(side->steps());  // of one that is never on the path
   }
-  const std::vector<std::string> names = TensorNames(input);
+  for (const CutEdge& edge : input.edges) {
+    side->all_tensors.insert({edge.tensor, task(edge.from), task(edge.to)});
+  }
   for (auto& [edge, series] : times.edges) {
     const CutEdge& one = input.edges[edge];
-    side->tensors[{names[edge], task(one.from), task(one.to)}] = {one.tensor, std::move(series),
-                                                                  times.clocks.at(edge)};
+    side->tensors[{one.tensor, task(one.from), task(one.to)}] = {std::move(series),
+                                                                 times.clocks.at(edge)};
   }
   for (const auto& [key, calls] : found.operators) {
     CutSide::Operator& one = side->operators[{task(key.first), input.names[key.second]}];
@@ -78,7 +51,6 @@ void Add(const CutSide& side, CutSide* pooled) {
   }
   for (const auto& [name, one] : side.tensors) {
     CutSide::Tensor& tensor = pooled->tensors[name];
-    tensor.full_name = one.full_name;
     AppendSeries(one.path_ns, steps, &tensor.path_ns);
     if (!one.clock_ns.has_value()) tensor.clock_ns.reset();
     if (tensor.clock_ns.has_value()) *tensor.clock_ns += *one.clock_ns;

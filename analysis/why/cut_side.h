@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,8 +17,7 @@
 
 namespace syncline::analysis::why {
 
-// By their tasks. `tensor`: without "edge_13_" where it is the only one of that name from the one
-// to the other: a graph with one more operator has other numbers.
+// By their tasks.
 struct CutTensorName {
   std::string tensor;
   std::string from;
@@ -34,7 +34,6 @@ struct CutOperatorName {
 // Series have one value a judged step, ns of its path.
 struct CutSide {
   struct Tensor {
-    std::string full_name;
     std::vector<int64_t> path_ns;
     std::optional<int64_t> clock_ns = 0;  // of all steps; nullopt: not known
   };
@@ -53,6 +52,7 @@ struct CutSide {
   std::vector<int64_t> between_ns;
   std::map<std::string, std::vector<int64_t>> partitions;  // by task: all of them
   std::map<CutTensorName, Tensor> tensors;                 // that were on the path
+  std::set<CutTensorName> all_tensors;                     // that crossed
   std::map<CutOperatorName, Operator> operators;           // that ran
 
   uint64_t steps() const { return step_ns.size(); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "analysis/why/series.h"
 #include "analysis/why/statistics.h"
 
@@ -118,6 +119,51 @@ class Comparer {
   Changes changes_;
 };
 
+std::vector<int32_t> RanksOf(const DeviceSide& side) {
+  std::vector<int32_t> ranks;
+  for (const DeviceSide::Rank& rank : side.ranks) ranks.push_back(rank.rank);
+  return ranks;
+}
+
+std::string RanksText(const DeviceSide& side) {
+  return absl::StrCat(side.ranks.size() == 1 ? "rank " : "ranks ",
+                      absl::StrJoin(RanksOf(side), ", "));
+}
+
+void CheckRanks(const DeviceSide& before, const DeviceSide& now, DeviceComparison* comparison) {
+  if (before.world_size != now.world_size) {
+    comparison->Refuse(Mismatch::kOtherWorldSize,
+                       absl::StrCat("not comparable: the job has ", now.world_size,
+                                    now.world_size == 1 ? " rank now, " : " ranks now, ",
+                                    before.world_size, " before"));
+  } else if (RanksOf(before) != RanksOf(now)) {
+    comparison->Refuse(Mismatch::kOtherWorldSize,
+                       absl::StrCat("not comparable: there are ", RanksText(now), " now, ",
+                                    RanksText(before), " before"));
+  }
+}
+
+void CheckComparable(const DeviceSide& before, const DeviceSide& now,
+                     DeviceComparison* comparison) {
+  if (AreRefused(before, now, comparison)) return;
+  CheckRanks(before, now, comparison);
+  if (before.collectives != now.collectives) {
+    comparison->Refuse(
+        Mismatch::kOtherSteps,
+        absl::StrCat("not comparable, the steps are of another class: ", now.collectives,
+                     " kernels of collectives in a step now, ", before.collectives, " before"));
+  }
+  for (const auto& [side, when] : {std::pair(&now, "now"), std::pair(&before, "before")}) {
+    if (side->steps >= kStepsMin) continue;
+    comparison->Refuse(Mismatch::kTooFewSteps,
+                       absl::StrCat("not comparable: of one class ", side->steps, " of the steps ",
+                                    when, " were judged, and ", kStepsMin,
+                                    " are needed: record for longer, or profile more steps"));
+  }
+}
+
+}  // namespace
+
 ComparedSide SummaryOf(const DeviceSide& side) {
   return {side.job,
           side.window_ns,
@@ -126,45 +172,16 @@ ComparedSide SummaryOf(const DeviceSide& side) {
                                                                : " kernels of collectives"),
           side.ranks.size(),
           side.incomplete,
-          side.lost_events};
+          side.lost_events,
+          side.left_out};
 }
-
-std::vector<int32_t> RanksOf(const DeviceSide& side) {
-  std::vector<int32_t> ranks;
-  for (const DeviceSide::Rank& rank : side.ranks) ranks.push_back(rank.rank);
-  return ranks;
-}
-
-void CheckComparable(const DeviceSide& before, const DeviceSide& now,
-                     DeviceComparison* comparison) {
-  if (AreRefused(before, now, comparison)) return;
-  for (const auto& [side, when] : {std::pair(&now, "now"), std::pair(&before, "before")}) {
-    if (side->steps >= kStepsMin) continue;
-    comparison->Refuse(Mismatch::kTooFewSteps,
-                       absl::StrCat("not comparable: ", side->steps, " steps were judged ", when,
-                                    ", ", kStepsMin, " are needed: record for longer"));
-  }
-  if (RanksOf(before) != RanksOf(now)) {
-    comparison->Refuse(Mismatch::kOtherWorldSize,
-                       absl::StrCat("not comparable: ", now.ranks.size(),
-                                    now.ranks.size() == 1 ? " rank now, " : " ranks now, ",
-                                    before.ranks.size(), " before, or not the same ones"));
-  }
-  if (before.collectives != now.collectives) {
-    comparison->Refuse(
-        Mismatch::kOtherSteps,
-        absl::StrCat("not comparable, the steps are of another class: ", now.collectives,
-                     " kernels of collectives in a step now, ", before.collectives, " before"));
-  }
-}
-
-}  // namespace
 
 DeviceComparison CompareDevices(std::span<const DeviceSide> before, const DeviceSide& now) {
   DeviceComparison comparison;
   comparison.before = SummaryOf(before.front());
   comparison.now = SummaryOf(now);
   std::vector<size_t> lengths;
+  comparison.has_collectives = now.collectives > 0;
   for (const DeviceSide& side : before) {
     comparison.befores.push_back(SummaryOf(side));
     lengths.push_back(side.steps);
@@ -172,6 +189,7 @@ DeviceComparison CompareDevices(std::span<const DeviceSide> before, const Device
   }
   if (comparison.mismatch != Mismatch::kNone) return comparison;
   const DeviceSide pooled = Pooled(before);
+  comparison.own_work_known = !pooled.host_collectives && !now.host_collectives;
   comparison.before = SummaryOf(pooled);
   Comparer(pooled, std::move(lengths), now, &comparison).Run();
   return comparison;

@@ -18,7 +18,7 @@ namespace syncline::analysis::why {
 
 struct DeviceRankChange {
   int32_t rank = -1;
-  Change own;  // own work
+  Change own;  // own work, as its device shows it (device_side.h)
   std::array<Change, kDeviceParts> parts;
 };
 
@@ -32,11 +32,16 @@ struct KernelChange {
 struct DeviceComparison : ComparedSides {
   DeviceRefusal refusal = DeviceRefusal::kNone;  // with kNowRefused, kBeforeRefused
 
+  bool has_collectives = false;
+  // False: waiting for another rank looks like own work, because collectives run on the host.
+  bool own_work_known = true;
   Change step;                             // mean over ranks
   std::array<Change, kDeviceParts> parts;  // they add up to the step
   std::vector<DeviceRankChange> ranks;     // by rank
   std::vector<KernelChange> kernels;       // the largest change first; at most 32
 };
+
+ComparedSide SummaryOf(const DeviceSide& side);
 
 // At least one before.
 DeviceComparison CompareDevices(std::span<const DeviceSide> before, const DeviceSide& now);

@@ -106,20 +106,44 @@ TEST(DeviceComparison, SeveralBeforeHoldHowTheyDiffer) {
   EXPECT_TRUE(Compared(before[0], longer(3 * kMs)).step.certain());
 }
 
+// Each third step has no collective: an evaluation.
+TEST(DeviceComparison, StepsOfAnotherClassAreLeftOut) {
+  const auto evaluates = [](size_t rank, int step) {
+    Step todo = DeviceJob::Healthy(rank, step);
+    todo.alone = step % 3 == 0;
+    if (todo.alone) todo.collective.clear();
+    return todo;
+  };
+  const DeviceSide side = Made(evaluates, 3, 90);
+  EXPECT_EQ(side.collectives, 1u);
+  EXPECT_EQ(side.steps, side.ranks[0].tables.size());
+  EXPECT_EQ(side.steps, 60u);
+  EXPECT_EQ(side.left_out, 30u);
+}
+
 TEST(DeviceComparison, WhatIsNotComparableIsRefused) {
   const DeviceSide whole = Made(DeviceJob::Healthy);
   DeviceComparison comparison = Compared(whole, Made(DeviceJob::Healthy, 2));
   EXPECT_EQ(comparison.mismatch, Mismatch::kOtherWorldSize);
-  EXPECT_THAT(comparison.mismatch_text, HasSubstr("2 ranks now, 3 before"));
+  EXPECT_THAT(comparison.mismatch_text, HasSubstr("the job has 2 ranks now, 3 before"));
   comparison = Compared(Made(DeviceJob::Healthy, 3, 29), whole);
   EXPECT_EQ(comparison.mismatch, Mismatch::kTooFewSteps);
-  EXPECT_THAT(comparison.mismatch_text, HasSubstr("29 steps were judged before, 30 are needed"));
+  EXPECT_THAT(comparison.mismatch_text,
+              HasSubstr("29 of the steps before were judged, and 30 are needed"));
   DeviceSide refused;
   refused.refusal = DeviceRefusal::kNoSteps;
   refused.refusal_text = "no steps";
   comparison = Compared(whole, refused);
   EXPECT_EQ(comparison.mismatch, Mismatch::kNowRefused);
   EXPECT_EQ(comparison.refusal, DeviceRefusal::kNoSteps);
+  DeviceSide part = whole;
+  part.world_size = 4;
+  comparison = Compared(part, whole);
+  EXPECT_EQ(comparison.mismatch_text, "not comparable: the job has 3 ranks now, 4 before");
+  DeviceSide renumbered = whole;
+  renumbered.ranks.back().rank = 7;
+  EXPECT_THAT(Compared(whole, renumbered).mismatch_text,
+              HasSubstr("ranks 0, 1, 7 now, ranks 0, 1, 2 before"));
   DeviceSide other = whole;
   other.collectives = 7;
   EXPECT_EQ(Compared(whole, other).mismatch, Mismatch::kOtherSteps);

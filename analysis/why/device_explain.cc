@@ -31,7 +31,6 @@ class Explainer {
   DeviceAnswer Explain() {
     if (answer_.refusal != DeviceRefusal::kNone) return std::move(answer_);
     Summarise();
-    AddMissingRanks();
     if (ranks_.size() > 1 && answer_.collectives) Compare();
     return std::move(answer_);
   }
@@ -86,21 +85,6 @@ class Explainer {
     }
     return least_ns / static_cast<int64_t>(answer_.steps) * 100 >=
            answer_.mean_step_ns * kEverybodyPercent;
-  }
-
-  // Of a job some of whose ranks are not here, one of these may be later than all.
-  void AddMissingRanks() {
-    int32_t world = -1;
-    for (const JudgedDevice& rank : ranks_) {
-      world = std::max({world, rank.given->world_size, rank.given->rank + 1});
-    }
-    if (world <= static_cast<int32_t>(ranks_.size())) return;
-    answer_.incomplete = ranks_.size() > 1;
-    answer_.notes.push_back(
-        absl::StrCat("the job has ", world, " ranks, and the profiles of ", ranks_.size(),
-                     ranks_.size() == 1 ? " of them are here"
-                                        : " of them are here: one of the others may be "
-                                          "later than all that are"));
   }
 
   // Steps next to each other resemble each other: means of a few of them vary independently.

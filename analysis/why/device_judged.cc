@@ -49,6 +49,7 @@ class Judge {
     CheckRanks();
     if (!refused()) PairSteps();
     if (!refused()) CheckCollectives();
+    if (!refused()) CheckWorld();
     return std::move(ranks_);
   }
 
@@ -212,6 +213,22 @@ class Judge {
                             "--section devices` says what each device did"));
       }
     }
+  }
+
+  // Of a job some of whose ranks are not here, one of these may be later than all.
+  void CheckWorld() {
+    int32_t world = -1;
+    for (const JudgedDevice& rank : ranks_) {
+      world = std::max({world, rank.given->world_size, rank.given->rank + 1});
+    }
+    answer_->world_size = std::max(world, static_cast<int32_t>(ranks_.size()));
+    if (world <= static_cast<int32_t>(ranks_.size())) return;
+    answer_->incomplete = ranks_.size() > 1;
+    answer_->notes.push_back(
+        absl::StrCat("the job has ", world, " ranks, and the profiles of ", ranks_.size(),
+                     ranks_.size() == 1 ? " of them are here"
+                                        : " of them are here: one of the others may be "
+                                          "later than all that are"));
   }
 
   std::vector<JudgedDevice> ranks_;

@@ -24,7 +24,8 @@ struct JudgedDevice {
   std::vector<int64_t> device_ns;       // beside them: the device's part of it
 };
 
-// By rank; at least one. Sets the answer's refusal, steps, unpaired_steps and collectives.
+// By rank; at least one. Sets the answer's refusal, world_size, steps,
+// unpaired_steps, collectives, and what is missing.
 std::vector<JudgedDevice> JudgeDevices(std::span<const DeviceRank> ranks, DeviceAnswer* answer);
 
 }  // namespace syncline::analysis::why

@@ -2,6 +2,7 @@
 #include "analysis/why/device_side.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "analysis/why/compared_sides.h"
@@ -12,12 +13,26 @@
 namespace syncline::analysis::why {
 namespace {
 
-uint32_t MedianCollectives(const std::vector<DeviceStep>& steps) {
-  std::vector<uint64_t> counts;
-  for (const DeviceStep& step : steps) counts.push_back(step.collectives);
-  const auto middle = counts.begin() + static_cast<ptrdiff_t>(counts.size() / 2);
-  std::nth_element(counts.begin(), middle, counts.end());
-  return static_cast<uint32_t>(*middle);
+// How many kernels of collectives the steps have that take the most time together. Paired steps
+// have as many on all ranks.
+uint64_t MostCollectives(const std::vector<DeviceStep>& steps) {
+  std::map<uint64_t, int64_t> times;
+  for (const DeviceStep& step : steps) times[step.collectives] += step.duration_ns();
+  return std::max_element(times.begin(), times.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+void KeepSteps(uint64_t collectives, JudgedDevice* rank) {
+  JudgedDevice kept{rank->given, std::move(rank->report), rank->device, {}, {}, {}, {}};
+  for (size_t i = 0; i < rank->steps.size(); ++i) {
+    if (rank->steps[i].collectives != collectives) continue;
+    kept.steps.push_back(std::move(rank->steps[i]));
+    kept.tables.push_back(rank->tables[i]);
+    kept.own_ns.push_back(rank->own_ns[i]);
+    kept.device_ns.push_back(rank->device_ns[i]);
+  }
+  *rank = std::move(kept);
 }
 
 void AddKernels(const JudgedDevice& rank, DeviceSide* side) {
@@ -44,6 +59,8 @@ void Add(const DeviceSide& side, DeviceSide* pooled) {
     kernel.count += one.count;
   }
   pooled->steps += side.steps;
+  pooled->left_out += side.left_out;
+  pooled->host_collectives = pooled->host_collectives || side.host_collectives;
   pooled->window_ns += side.window_ns;
   pooled->incomplete = pooled->incomplete || side.incomplete;
   AddLost(side.lost_events, &pooled->lost_events);
@@ -58,11 +75,17 @@ DeviceSide DeviceSideOf(std::span<const DeviceRank> ranks) {
   side.refusal = answer.refusal;
   side.refusal_text = answer.refusal_text;
   if (side.refusal != DeviceRefusal::kNone) return side;
-  side.steps = answer.steps;
-  side.collectives = MedianCollectives(judged.front().steps);
+  side.incomplete = answer.incomplete;
+  side.notes = std::move(answer.notes);
+  side.world_size = answer.world_size;
+  side.host_collectives = answer.host_collectives;
+  side.collectives = MostCollectives(judged.front().steps);
+  for (JudgedDevice& rank : judged) KeepSteps(side.collectives, &rank);
+  side.steps = judged.front().steps.size();
+  side.left_out = answer.unpaired_steps + answer.steps - side.steps;
   for (JudgedDevice& rank : judged) {
     AddKernels(rank, &side);
-    side.ranks.push_back({rank.given->rank, std::move(rank.tables), std::move(rank.own_ns)});
+    side.ranks.push_back({rank.given->rank, std::move(rank.tables), std::move(rank.device_ns)});
   }
   return side;
 }

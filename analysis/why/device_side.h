@@ -27,7 +27,9 @@ struct DeviceSide {
   struct Rank {
     int32_t rank = -1;
     std::vector<DevicePartTable> tables;  // each adds up to the step
-    std::vector<int64_t> own_ns;          // own work
+    // Own work, as the device shows it: the step without exposed communication. A program's time is
+    // no part of it, which a profile may not show to be waiting.
+    std::vector<int64_t> own_ns;
   };
   // Launched in the judged steps, of all ranks.
   struct Kernel {
@@ -41,10 +43,15 @@ struct DeviceSide {
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
   std::string job;
   int64_t window_ns = 0;
-  uint64_t steps = 0;  // judged
-  // Kernels of collectives in a step, the median: what tells steps of one class from others.
-  uint32_t collectives = 0;
-  std::vector<Rank> ranks;  // by rank
+  std::vector<std::string> notes;  // what to know of the evidence, one line each
+  int32_t world_size = 0;          // ranks of the job, also of those that are not here
+  uint64_t steps = 0;              // judged: of the class with the most time
+  uint64_t left_out = 0;           // of other classes, and those that not all ranks have
+  // Collectives run on the host (Gloo): waiting for another rank looks like waiting for the
+  // program.
+  bool host_collectives = false;
+  uint64_t collectives = 0;  // kernels of collectives in each: what a class is
+  std::vector<Rank> ranks;   // by rank
   std::map<KernelName, Kernel> kernels;
 };
 

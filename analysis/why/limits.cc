@@ -56,7 +56,7 @@ std::string NamesOfDevices() {
   for (size_t part = 0; part < kDeviceParts; ++part) {
     absl::StrAppend(&names, ", ", DevicePartJsonName(static_cast<DevicePart>(part)));
   }
-  return names;
+  return absl::StrCat(names, ", rank:N.", kOwnWork);
 }
 
 std::string NamesOfCuts() { return absl::StrCat("step, ", kWork, ", ", kTensors, ", ", kBetween); }
@@ -106,11 +106,12 @@ absl::Status ParseName(absl::string_view name, Limit* limit) {
                      (limit->rank.has_value() ? part == kOwnWork : IsCutPart(part));
   limit->part = std::string(part);
   if (known) return absl::OkStatus();
-  return Wrong(
-      limit->text,
-      absl::StrCat("there is no \"", name, "\"; names are ", NamesOfRanks(), "; of jobs on GPUs ",
-                   NamesOfDevices(), "; of a rank's part rank:N.PART",
-                   "; of a model that is cut into partitions ", NamesOfCuts()));
+  return Wrong(limit->text,
+               absl::StrCat("there is no \"", name, "\"; names are ", NamesOfRanks(),
+                            "; of jobs on GPUs ", NamesOfDevices(),
+                            "; of a rank's part rank:N.PART; of a model that is cut into "
+                            "partitions, without a rank, ",
+                            NamesOfCuts()));
 }
 
 const Change* Missing(std::string text, std::string* why) {
@@ -148,6 +149,9 @@ const Change* ChangeOf(const Limit& limit, const DeviceComparison& comparison, s
   if (!part.has_value() && !own) {
     return Missing(absl::StrCat("of a job on GPUs there are ", NamesOfDevices()), why);
   }
+  if (own && !comparison.own_work_known) {
+    return Missing("collectives run on the host: waiting for another rank is in it", why);
+  }
   if (!limit.rank.has_value()) return &comparison.parts[static_cast<size_t>(*part)];
   for (const DeviceRankChange& rank : comparison.ranks) {
     if (rank.rank != *limit.rank) continue;
@@ -176,8 +180,9 @@ std::string WhyNone(const ComparedSides& comparison) {
     return absl::StrCat("the recording ", comparison.now.incomplete ? "now" : "before",
                         " is not complete");
   }
-  const bool now_fewer = comparison.now.steps < comparison.before.steps;
-  const uint64_t steps = now_fewer ? comparison.now.steps : comparison.before.steps;
+  const uint64_t before = comparison.fewest_steps_before();
+  const bool now_fewer = comparison.now.steps < before;
+  const uint64_t steps = now_fewer ? comparison.now.steps : before;
   if (steps >= kLimitStepsMin) return "";
   return absl::StrCat("only ", steps, " steps were recorded ", now_fewer ? "now" : "before",
                       ", and ", kLimitStepsMin, " are needed on both sides");

@@ -120,6 +120,9 @@ TEST(Limits, OfDevicesNameTheirPartsAndOwnWork) {
   EXPECT_EQ(judged("rank:2.own_work > +1%").state, State::kAbove);
   EXPECT_EQ(judged("rank:2.launch > +1%").state, State::kNotAbove);
   EXPECT_THAT(judged("rank:1.own_work > +1%").why, HasSubstr("a rank 1"));
+  comparison.own_work_known = false;
+  EXPECT_THAT(judged("rank:2.own_work > +1%").why, HasSubstr("collectives run on the host"));
+  EXPECT_EQ(judged("rank:2.launch > +1%").state, State::kNotAbove);
   EXPECT_THAT(judged("throttled > +1%").why, HasSubstr("there are step, computing, copies"));
 }
 

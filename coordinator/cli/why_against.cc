@@ -28,6 +28,7 @@ namespace {
 using analysis::why::Compare;
 using analysis::why::CompareCut;
 using analysis::why::CompareDevices;
+using analysis::why::ComparedSide;
 using analysis::why::Comparison;
 using analysis::why::CutSide;
 using analysis::why::DeviceSide;
@@ -78,6 +79,9 @@ absl::StatusOr<WhySide> ReadSide(const Context& context, const AgainstArguments&
   for (const std::string& complaint : read->complaints) {
     PrintNote(context, "warning", "", absl::StrCat(name, ": ", complaint), "");
   }
+  if (read->devices.has_value()) {
+    for (const std::string& note : read->devices->notes) read->notes.push_back(note);
+  }
   for (const std::string& note : read->notes) {
     PrintNote(context, "note", "", absl::StrCat(name, ": ", note), "");
   }
@@ -112,10 +116,25 @@ absl::StatusOr<Sides> ReadSides(const Context& context, const AgainstArguments& 
   return sides;
 }
 
+ComparedSide SummaryOf(const WhySide& side) {
+  switch (KindOf(side)) {
+    case Kind::kRanks:
+      break;
+    case Kind::kDevices:
+      return analysis::why::SummaryOf(*side.devices);
+    case Kind::kCut:
+      return analysis::why::SummaryOf(*side.cut);
+  }
+  return analysis::why::SummaryOf(side.side);
+}
+
 // Of sides that are not all of one kind: why they are not compared. One of which nothing can be
 // said at all comes first.
 Comparison OfOtherKinds(const AgainstArguments& arguments, const Sides& sides) {
   Comparison comparison;
+  comparison.now = SummaryOf(sides.now);
+  for (const WhySide& side : sides.before) comparison.befores.push_back(SummaryOf(side));
+  comparison.before = comparison.befores.front();
   const auto take_refusal = [&](const WhySide& side, Mismatch mismatch, const char* when) {
     if (KindOf(side) != Kind::kRanks || side.side.refusal == Refusal::kNone) return;
     if (comparison.mismatch == Mismatch::kNone) comparison.refusal = side.side.refusal;
@@ -199,7 +218,7 @@ int WhyAgainst(const Context& context, const AgainstArguments& arguments) {
   }
   return Print(context, arguments, limits,
                CompareCut(Taken<CutSide>(&sides->before, [](WhySide& one) { return &*one.cut; }),
-                          *sides->now.cut));
+                          *std::move(sides->now.cut)));
 }
 
 }  // namespace syncline::cli

@@ -336,19 +336,22 @@ int Why(const Context& context, const WhyArguments& arguments) {
                              "--for, --out, --allow-missing and --no-evidence apply to a new "
                              "recording only: give these options or RUN, not both"));
   }
+  const bool against = !arguments.against.empty();
   const bool several = arguments.inputs.size() > 1;
-  if (!arguments.against.empty()) {
+  if (!against || several) {
+    merge::InputOptions inputs;
+    inputs.inputs = arguments.inputs;
+    const absl::StatusOr<bool> are_profiles = merge::AreProfiles(inputs);
+    if (!are_profiles.ok()) return Fail(context, are_profiles.status());
+    if (*are_profiles && !against) return WhyOfProfiles(context, arguments);
+    if (several && !*are_profiles) {
+      return Fail(context, absl::InvalidArgumentError(
+                               "one recording is explained at a time; several profiles are"));
+    }
+  }
+  if (against) {
     return WhyAgainst(context, {arguments.inputs, arguments.against, arguments.job,
                                 arguments.fail_if, arguments.json});
-  }
-  merge::InputOptions inputs;
-  inputs.inputs = arguments.inputs;
-  const absl::StatusOr<bool> are_profiles = merge::AreProfiles(inputs);
-  if (!are_profiles.ok()) return Fail(context, are_profiles.status());
-  if (*are_profiles) return WhyOfProfiles(context, arguments);
-  if (several) {
-    return Fail(context, absl::InvalidArgumentError(
-                             "one recording is explained at a time; several profiles are"));
   }
   const auto explained = ExplainRecording(context, arguments, arguments.run, /*is_new=*/false);
   if (!explained.ok()) return Fail(context, explained.status());

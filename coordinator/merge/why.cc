@@ -345,9 +345,8 @@ absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
     if (options.job.has_value()) {
       return absl::InvalidArgumentError("--job is of recordings: profiles are of one job");
     }
-    SYNCLINE_ASSIGN_OR_RETURN(ProfileSide profiles, ReadProfileSide(options));
-    result.devices = std::move(profiles.side);
-    result.complaints = std::move(profiles.notes);
+    SYNCLINE_ASSIGN_OR_RETURN(why::DeviceSide profiles, ReadProfileSide(options));
+    result.devices = std::move(profiles);
     return result;
   }
   // Whatever keeps a recording from being explained keeps it from being compared.

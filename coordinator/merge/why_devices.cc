@@ -82,19 +82,20 @@ std::string AbsenceOf(const ProcessKey& process, const timeline::BuiltTimeline& 
   return "";
 }
 
+template <class Judged>
 void AddAbsences(const WhyJob& job, const timeline::BuiltTimeline& built,
-                 std::span<const why::DeviceRank> ranks, why::DeviceAnswer* answer) {
+                 std::span<const why::DeviceRank> ranks, Judged* judged) {
   for (size_t i = 0; i < ranks.size(); ++i) {
     const std::string absence = AbsenceOf(job.processes[i], built);
     if (absence.empty()) continue;
-    answer->incomplete = true;
+    judged->incomplete = true;
     const std::string text = absl::StrCat("rank ", ranks[i].rank, " (", ranks[i].source,
                                           "): a part of its profile is missing: ", absence);
     const bool nothing = ranks[i].devices == nullptr || ranks[i].devices->work.empty();
-    if (nothing && answer->refusal == why::DeviceRefusal::kNoDeviceWork) {
-      answer->refusal_text = text;
+    if (nothing && judged->refusal == why::DeviceRefusal::kNoDeviceWork) {
+      judged->refusal_text = text;
     }
-    answer->notes.push_back(text);
+    judged->notes.push_back(text);
   }
 }
 
@@ -154,12 +155,10 @@ std::optional<why::DeviceSide> DeviceSideOf(const WhyJob& job, const OpenedInput
   if (ranks.empty()) return std::nullopt;
   why::DeviceSide side = why::DeviceSideOf(ranks);
   CheckGroup(group, ranks.size(), &side);
+  AddAbsences(job, *built, ranks, &side);
   side.job = job.job;
-  side.incomplete = job.input.incomplete;
+  side.incomplete = side.incomplete || job.input.incomplete;
   side.lost_events = job.input.lost_events;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    side.incomplete = side.incomplete || !AbsenceOf(job.processes[i], *built).empty();
-  }
   if (inputs.build.window.has_value()) {
     side.window_ns = inputs.build.window->end.ns - inputs.build.window->begin.ns;
   }

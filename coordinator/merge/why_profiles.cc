@@ -85,13 +85,13 @@ absl::StatusOr<why::DeviceAnswer> ExplainProfiles(const WhyOptions& options) {
   return answer;
 }
 
-absl::StatusOr<ProfileSide> ReadProfileSide(const WhyOptions& options) {
+absl::StatusOr<why::DeviceSide> ReadProfileSide(const WhyOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(Read read, ReadProfiles(options));
-  ProfileSide result{why::DeviceSideOf(read.ranks), std::move(read.notes)};
-  result.side.incomplete = read.incomplete;
-  const Losses losses = LossesOf(read.inputs, read.built);
-  result.side.lost_events = losses.lost_events;
-  return result;
+  why::DeviceSide side = why::DeviceSideOf(read.ranks);
+  side.incomplete = side.incomplete || read.incomplete;
+  for (std::string& note : read.notes) side.notes.push_back(std::move(note));
+  side.lost_events = LossesOf(read.inputs, read.built).lost_events;
+  return side;
 }
 
 }  // namespace syncline::merge

@@ -5,9 +5,6 @@
 #ifndef SYNCLINE_COORDINATOR_MERGE_WHY_PROFILES_H_
 #define SYNCLINE_COORDINATOR_MERGE_WHY_PROFILES_H_
 
-#include <string>
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "analysis/why/device_model.h"
 #include "analysis/why/device_side.h"
@@ -23,11 +20,7 @@ absl::StatusOr<bool> AreProfiles(const InputOptions& options);
 absl::StatusOr<analysis::why::DeviceAnswer> ExplainProfiles(const WhyOptions& options);
 
 // The same as one side of a comparison.
-struct ProfileSide {
-  analysis::why::DeviceSide side;
-  std::vector<std::string> notes;  // what is missing
-};
-absl::StatusOr<ProfileSide> ReadProfileSide(const WhyOptions& options);
+absl::StatusOr<analysis::why::DeviceSide> ReadProfileSide(const WhyOptions& options);
 
 }  // namespace syncline::merge
 

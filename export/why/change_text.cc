@@ -55,6 +55,7 @@ std::string SideText(const ComparedSide& side, const std::string& recording, con
   } else if (*side.lost_events > 0) {
     absl::StrAppend(&text, "; ", Plural(*side.lost_events, "event"), " lost");
   }
+  if (side.left_out > 0) absl::StrAppend(&text, "; ", Plural(side.left_out, "step"), " left out");
   if (side.incomplete) absl::StrAppend(&text, "; not complete");
   return text;
 }
@@ -141,6 +142,7 @@ void WriteChanges(const std::vector<NamedChange>& parts, const Change& step,
     return !one.change->certain() || std::abs(one.change->est_ppm) <= kRankPpm;
   });
   std::stable_sort(ranks.begin(), ranks.end(), [](const NamedChange& a, const NamedChange& b) {
+    if (a.first != b.first) return a.first;
     return std::abs(a.change->change.est_ns) > std::abs(b.change->change.est_ns);
   });
   for (size_t i = 0; i < std::min(kRankRows, ranks.size()); ++i) {
@@ -148,7 +150,8 @@ void WriteChanges(const std::vector<NamedChange>& parts, const Change& step,
   }
   writer->Raw(table.Format(writer->width(), 0));
   if (ranks.size() > kRankRows) {
-    writer->Indented(absl::StrCat("ranks: ", ranks.size() - kRankRows, " more: --json has them"));
+    writer->Indented(absl::StrCat(kRankRows, " of ", ranks.size(),
+                                  " rows of ranks are shown: --json has them all"));
   }
 }
 
@@ -175,7 +178,7 @@ std::vector<std::string> IntervalSentences(const ComparedSides& comparison) {
         "any change: several percent were measured, 11 % at worst. Several --against put that "
         "into the intervals");
   }
-  if (std::min(comparison.before.steps, comparison.now.steps) < kLimitStepsMin) {
+  if (std::min(comparison.fewest_steps_before(), comparison.now.steps) < kLimitStepsMin) {
     lines.push_back(absl::StrCat("with fewer than ", kLimitStepsMin,
                                  " steps the intervals are rough, and no limit is judged"));
   }

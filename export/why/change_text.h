@@ -29,6 +29,7 @@ void AddChange(const std::string& name, const analysis::why::Change& change, Tab
 struct NamedChange {
   std::string name;
   std::optional<analysis::why::Change> change;  // nullopt: not measured
+  bool first = false;                           // of ranks' rows: stands before the others
 };
 
 // A table of the parts that add up to the step, the step, and those of `ranks` that surely changed

@@ -44,7 +44,7 @@ Json PathJson(const CutComparison& comparison) {
   }
   Json tensors = Json::array();
   for (const CutTensorChange& one : comparison.tensor_changes) {
-    tensors.push_back({{"tensor", one.full_name},
+    tensors.push_back({{"tensor", one.name.tensor},
                        {"from", one.name.from},
                        {"to", one.name.to},
                        {"before", one.before},

@@ -116,15 +116,15 @@ void WriteTensors(const CutComparison& comparison, LabelledText* writer) {
   if (shown.empty()) return;
   Table table = ChangeTable("tensors on the path, ms");
   for (const CutTensorChange* one : shown) {
-    AddChange("  " + FitMiddle(GraphNameText(one->full_name), kCellColumns), one->path, &table);
+    AddChange("  " + FitMiddle(GraphNameText(one->name.tensor), kCellColumns), one->path, &table);
   }
   writer->Blank();
   writer->Raw(table.Format(writer->width(), 0));
   for (const CutTensorChange* one : shown) {
-    const char* const when = !one->before ? ", in no judged step before"
-                             : !one->now  ? ", in no judged step now"
+    const char* const when = !one->before ? ", on the path of no judged step before"
+                             : !one->now  ? ", on the path of no judged step now"
                                           : "";
-    writer->Indented(absl::StrCat(GraphNameText(one->full_name), ": from ",
+    writer->Indented(absl::StrCat(GraphNameText(one->name.tensor), ": from ",
                                   Way(one->name.from, one->name.to), when));
   }
 }

@@ -51,7 +51,7 @@ ComparedCuts Compared() {
                           {{kMaster, "MatMul"}, 0, 1, kWorker, Of(0, 3)},
                           {{kWorker, "Add"}, 1, 2.5, "", Of(0, 1)},
                           {{kWorker, "Sub"}, 1, 1, "", Of(1, 1)}};
-  comparison.tensor_changes = {{{"y", kWorker, kMaster}, "edge_1_y", true, true, Of(2, 3)}};
+  comparison.tensor_changes = {{{"edge_1_y", kWorker, kMaster}, true, true, Of(2, 3)}};
   return compared;
 }
 

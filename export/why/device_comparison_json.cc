@@ -10,6 +10,7 @@ namespace syncline::report {
 namespace {
 
 using analysis::why::Change;
+using analysis::why::ComparedSide;
 using analysis::why::DeviceComparison;
 using analysis::why::DevicePart;
 using analysis::why::DevicePartJsonName;
@@ -35,16 +36,22 @@ std::string ComparisonJson(const ComparedDevices& compared) {
   const DeviceComparison& comparison = compared.comparison;
   const bool refused = comparison.mismatch != Mismatch::kNone;
   const bool by_why = comparison.refusal != DeviceRefusal::kNone;
+  const auto side_json = [](const ComparedSide& side, const std::string& recording) {
+    Json json = RanksSideJson(side, recording);
+    json["left_out"] = side.left_out;
+    return json;
+  };
   Json json = ComparedJson(comparison, compared,
-                           by_why ? DeviceRefusalJsonName(comparison.refusal) : "", RanksSideJson);
+                           by_why ? DeviceRefusalJsonName(comparison.refusal) : "", side_json);
   json["kind"] = "devices";
   json["step"] = refused ? Json() : ChangeJson(comparison.step);
   json["parts"] = refused ? Json() : PartsJson(comparison.parts);
   json["ranks"] = Json::array();
   for (const DeviceRankChange& rank : comparison.ranks) {
-    json["ranks"].push_back({{"rank", rank.rank},
-                             {"own_work", ChangeJson(rank.own)},
-                             {"parts", PartsJson(rank.parts)}});
+    json["ranks"].push_back(
+        {{"rank", rank.rank},
+         {"own_work", comparison.own_work_known ? ChangeJson(rank.own) : Json()},
+         {"parts", PartsJson(rank.parts)}});
   }
   json["kernels"] = Json::array();
   for (const KernelChange& kernel : comparison.kernels) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/utf8.h"
 #include "export/report/table.h"
 #include "export/why/change_text.h"
 #include "export/why/labelled_text.h"
@@ -25,12 +27,15 @@ using analysis::why::Mismatch;
 
 constexpr int64_t kKernelPpm = 5'000;  // of the step before: what a kernel must change by
 constexpr size_t kKernelRows = 10;
-constexpr double kSameCount = 0.05;  // counts that differ by less are the same
+constexpr double kSameCount =
+    0.05;  // counts, and what they change, that differ by less are the same
+constexpr size_t kCellColumns = 30;
+constexpr size_t kNameColumns = 60;
 constexpr size_t kRefusalColumns = 2000;
 
-std::string NameOf(const KernelChange& kernel) {
-  const std::string& size = kernel.name.size;
-  return Printed(size.empty() ? kernel.name.name : absl::StrCat(kernel.name.name, " ", size));
+// A long name with its middle left out: of templates the ends tell which is which.
+std::string NameOf(const KernelChange& kernel, size_t columns) {
+  return FitMiddle(OnlyPrintable(kernel.name.name, '?'), columns);
 }
 
 void WriteParts(const DeviceComparison& comparison, LabelledText* writer) {
@@ -41,7 +46,7 @@ void WriteParts(const DeviceComparison& comparison, LabelledText* writer) {
   std::vector<NamedChange> ranks;
   for (const DeviceRankChange& rank : comparison.ranks) {
     const std::string name = absl::StrCat("rank ", rank.rank, ": ");
-    ranks.push_back({name + "own work", rank.own});
+    if (comparison.own_work_known) ranks.push_back({name + "own work", rank.own, true});
     for (size_t part = 0; part < kDeviceParts; ++part) {
       ranks.push_back({name + DevicePartName(static_cast<DevicePart>(part)), rank.parts[part]});
     }
@@ -49,19 +54,22 @@ void WriteParts(const DeviceComparison& comparison, LabelledText* writer) {
   WriteChanges(parts, comparison.step, std::move(ranks), writer);
 }
 
-// How often it runs, where that changed, or that it is as often.
+// How often it runs. "As often" is said only where other counts are not what changed its time.
 std::string WorkText(const KernelChange& kernel) {
   if (kernel.calls_before == 0) return "ran in no judged step before";
   if (kernel.calls_now == 0) return "runs in no judged step now";
-  const double most = std::max(kernel.calls_before, kernel.calls_now);
-  if (std::abs(kernel.calls_now - kernel.calls_before) <= kSameCount * most) {
+  const double more = std::abs(kernel.calls_now - kernel.calls_before);
+  const double more_ns = more * static_cast<double>(kernel.time.before_ns) / kernel.calls_before;
+  const auto change_ns = static_cast<double>(std::abs(kernel.time.change.est_ns));
+  if (more <= kSameCount * kernel.calls_before && more_ns <= kSameCount * change_ns) {
     return absl::StrCat("runs as often, ",
                         kernel.time.change.est_ns > 0 ? "and longer" : "and shorter");
   }
-  return absl::StrCat("runs ", CallsText(kernel.calls_now), " times a step and rank, ",
-                      CallsText(kernel.calls_before), " before");
+  return absl::StrFormat("runs %.4g times a step and rank, %.4g before", kernel.calls_now,
+                         kernel.calls_before);
 }
 
+// Rows have numbers, as names and sizes are too long for them.
 void WriteKernels(const DeviceComparison& comparison, LabelledText* writer) {
   std::vector<const KernelChange*> shown;
   for (const KernelChange& kernel : comparison.kernels) {
@@ -70,21 +78,31 @@ void WriteKernels(const DeviceComparison& comparison, LabelledText* writer) {
   }
   if (shown.empty()) return;
   Table table = ChangeTable("kernels, added up, ms");
-  for (const KernelChange* kernel : shown) {
-    AddChange("  " + NameOf(*kernel), kernel->time, &table);
+  for (size_t i = 0; i < shown.size(); ++i) {
+    AddChange(absl::StrCat("  ", i + 1, ": ", NameOf(*shown[i], kCellColumns)), shown[i]->time,
+              &table);
   }
   writer->Blank();
   writer->Raw(table.Format(writer->width(), 0));
-  for (const KernelChange* kernel : shown) {
-    writer->Indented(absl::StrCat(NameOf(*kernel), ": ", WorkText(*kernel)));
+  for (size_t i = 0; i < shown.size(); ++i) {
+    const std::string size = OnlyPrintable(shown[i]->name.size, '?');
+    writer->Indented(absl::StrCat(i + 1, ": ", NameOf(*shown[i], kNameColumns),
+                                  size.empty() ? "" : " ", size, ": ", WorkText(*shown[i])));
   }
 }
 
 std::vector<std::string> TrustSentences(const DeviceComparison& comparison) {
   std::vector<std::string> lines = IntervalSentences(comparison);
-  lines.emplace_back(
-      "a rank's device waits for the others in communication: which rank changed, its own work "
-      "says. The profiler ran in all, and takes time itself");
+  lines.emplace_back("the profiler ran in all, and takes time itself");
+  if (comparison.ranks.size() > 1 && comparison.has_collectives) {
+    lines.emplace_back(
+        "a rank's device waits for the others in communication: which rank changed, its own work "
+        "says, the step without that");
+  }
+  if (comparison.before.job != comparison.now.job) {
+    lines.push_back(absl::StrCat("the job's name was \"", Printed(comparison.before.job),
+                                 "\" and is \"", Printed(comparison.now.job), "\""));
+  }
   return lines;
 }
 

@@ -36,6 +36,7 @@ ComparedDevices Compared() {
   comparison.before = {"llm", 5'000 * kMs, 250, "2 kernels of collectives", 2, false, 0};
   comparison.now = {"llm", 5'000 * kMs, 160, "2 kernels of collectives", 2, false, 0};
   comparison.befores = {comparison.before};
+  comparison.has_collectives = true;
   comparison.step = Of(20, 31);
   comparison.parts[static_cast<size_t>(DevicePart::kComputing)] = Of(14, 24);
   comparison.ranks = {{0, Of(15, 15), {}}, {1, Of(15, 26), {}}};
@@ -56,13 +57,27 @@ TEST(DeviceComparisonText, SaysWhatChanged) {
   EXPECT_THAT(text, HasSubstr("tonight: 5.0 s, 2 ranks, 160 steps of one class (2 kernels of "
                               "collectives)\n"));
   EXPECT_THAT(text, HasSubstr("longer: 31.0 ms now, 20.0 ms before"));
+  EXPECT_THAT(text, HasSubstr("which rank changed, its own work says"));
   EXPECT_THAT(text, AllOf(HasSubstr("  computing"), HasSubstr("  waiting for a launch"),
                           HasSubstr("  rank 1: own work"), Not(HasSubstr("rank 0: own work"))));
-  EXPECT_THAT(text, AllOf(HasSubstr("gemm [8, 1, 1] x [128, 1, 1]: runs as often, and longer"),
+  EXPECT_THAT(text, AllOf(HasSubstr("1: gemm [8, 1, 1] x [128, 1, 1]: runs as often, and longer"),
                           HasSubstr("relu?[31m: ran in no judged step before"),
                           HasSubstr("softmax: runs in no judged step now"),
-                          HasSubstr("copy: runs 8.50 times a step and rank, 4 before"),
+                          HasSubstr("copy: runs 8.5 times a step and rank, 4 before"),
                           Not(HasSubstr("same:"))));
+}
+
+// A kernel runs 21 times instead of 20, and each as long as before.
+TEST(DeviceComparisonText, OneMoreKernelIsNotALongerOne) {
+  ComparedDevices compared = Compared();
+  compared.comparison.kernels = {{{"gemm", ""}, Of(20, 21), 20, 21}};
+  EXPECT_THAT(TextOf(compared), HasSubstr("gemm: runs 21 times a step and rank, 20 before"));
+}
+
+TEST(DeviceComparisonText, OfOneRankNobodyIsSaidToWait) {
+  ComparedDevices compared = Compared();
+  compared.comparison.ranks.pop_back();
+  EXPECT_THAT(TextOf(compared), Not(HasSubstr("which rank changed")));
 }
 
 TEST(DeviceComparisonText, JsonHasAllOfIt) {

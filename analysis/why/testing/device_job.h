@@ -36,6 +36,7 @@ class DeviceJob {
     bool late_call = false;   // until the late launch the program is in a call of the runtime
     int64_t copy = 0;         // behind the computing, where a collective may hide it
     int64_t start = 0;        // of 8 short kernels there and of the first one: from launch to begin
+    bool alone = false;       // in place of the collective a kernel computes
   };
 
   using Plan = std::function<Step(size_t rank, int step)>;
@@ -129,8 +130,8 @@ class DeviceJob {
       at += todo.late_launch;
       launched = at;
     }
-    Add(builder, "kernel", "ncclDevKernel_AllReduce", at, begin + length, launched, {},
-        todo.collective);
+    Add(builder, "kernel", todo.alone ? "gemm" : "ncclDevKernel_AllReduce", at, begin + length,
+        launched, {}, todo.collective);
     Add(builder, "cuda_runtime", "cudaStreamSynchronize",
         std::min(begin + length, launched + 10'000 + todo.busy_beside), begin + length);
     Add(builder, "user_annotation", "ProfilerStep#" + std::to_string(step), begin, begin + length);
